@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
 // TestOddFiles proves that no command waits for a pipe, reads a device, or trips over what is no readable file: it says so at once,
@@ -32,13 +34,12 @@ func TestOddFiles(t *testing.T) {
 		for _, command := range commands {
 			args := strings.Split(strings.ReplaceAll(strings.Join(command, "\x00"), "FILE", path(name)), "\x00")
 			var out bytes.Buffer
-			a := &app{Stdio: Stdio{In: strings.NewReader(""), Out: &out, Err: &out}}
-			code := a.execute(t.Context(), args)
+			code := starter.Run(t.Context(), args, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &out})
 			want := what
 			if name == "folder.yaml" && args[1] == "lint" {
 				want = "this is a folder"
 			}
-			if code != exitUsage || !strings.Contains(out.String(), want) || strings.Contains(out.String(), "line\nend") {
+			if code != cli.ExitUsage || !strings.Contains(out.String(), want) || strings.Contains(out.String(), "line\nend") {
 				t.Errorf("%q ends with %d and says %q", args, code, out.String())
 			}
 		}

@@ -10,12 +10,13 @@ import (
 	"syscall"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
 func main() {
 	interrupts := make(chan os.Signal, 3)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	os.Exit(Run(context.Background(), os.Args[1:], Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Interrupts: interrupts,
+	os.Exit(starter.Run(context.Background(), os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Interrupts: interrupts,
 		Program: typedAs(os.Args[0])}))
 }
 

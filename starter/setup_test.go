@@ -9,15 +9,17 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 )
 
-// starter runs one command line in this process.
-func starter(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// runStarter runs one command line in this process.
+func runStarter(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
-	code = Run(t.Context(), args, Stdio{In: strings.NewReader(""), Out: &out, Err: &err})
+	code = starter.Run(t.Context(), args, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &err})
 	return code, out.String(), err.String()
 }
 
@@ -43,7 +45,7 @@ func TestSetup(t *testing.T) {
 	}
 	run := func(args string, code int, says ...string) {
 		t.Helper()
-		got, stdout, stderr := starter(t, append(strings.Fields(args), "--address", server.Address)...)
+		got, stdout, stderr := runStarter(t, append(strings.Fields(args), "--address", server.Address)...)
 		if got != code {
 			t.Errorf("starter %s: exit code %d, want %d:\n%s%s", args, got, code, stdout, stderr)
 		}
@@ -53,13 +55,13 @@ func TestSetup(t *testing.T) {
 			}
 		}
 	}
-	all := attributeNames(runAttributes)
+	all := runlist.AttributeNames(runlist.RunAttributes)
 	remove(all...)
-	run("call echo text=hello --id without", exitDone, "starter setup", "hello")
-	run("list --tool echo --outcome completed", exitFailed, "lacks the search attributes SwitchyardOutcome, SwitchyardTools, so runs", "starter setup --address")
-	run("list --waiting", exitFailed, "lacks the search attributes SwitchyardWaiting", "starter setup --address")
-	run("records --tool echo", exitDone)
-	run("doctor", exitDone, "search attributes are missing: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome")
+	run("call echo text=hello --id without", cli.ExitDone, "starter setup", "hello")
+	run("list --tool echo --outcome completed", cli.ExitFailed, "lacks the search attributes SwitchyardOutcome, SwitchyardTools, so runs", "starter setup --address")
+	run("list --waiting", cli.ExitFailed, "lacks the search attributes SwitchyardWaiting", "starter setup --address")
+	run("records --tool echo", cli.ExitDone)
+	run("doctor", cli.ExitDone, "search attributes are missing: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome")
 
 	// One is there as something else, and of three whole numbers two are another program's.
 	_, err = operator.AddSearchAttributes(context.Background(), &operatorservice.AddSearchAttributesRequest{Namespace: "default", SearchAttributes: map[string]enumspb.IndexedValueType{
@@ -67,16 +69,16 @@ func TestSetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run("setup", exitFailed, "registered SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting, SwitchyardCalls\n",
+	run("setup", cli.ExitFailed, "registered SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting, SwitchyardCalls\n",
 		"cannot register SwitchyardTokens (Int), SwitchyardTurns (Int)")
-	run("doctor", exitDone, "search attributes are missing: SwitchyardTokens, SwitchyardTurns", "have other types than Switchyard's: SwitchyardCost (Keyword, not Double)")
-	run("call echo text=hello --id some", exitDone, "hello")
+	run("doctor", cli.ExitDone, "search attributes are missing: SwitchyardTokens, SwitchyardTurns", "have other types than Switchyard's: SwitchyardCost (Keyword, not Double)")
+	run("call echo text=hello --id some", cli.ExitDone, "hello")
 	remove("Alien", "Alien2")
-	run("setup", exitFailed, "registered SwitchyardTokens, SwitchyardTurns", "SwitchyardCost (Keyword, not Double)")
+	run("setup", cli.ExitFailed, "registered SwitchyardTokens, SwitchyardTurns", "SwitchyardCost (Keyword, not Double)")
 	remove("SwitchyardCost")
-	run("setup", exitDone, "registered SwitchyardCost")
-	run("setup", exitDone, "all search attributes are registered")
-	run("call echo text=hello --id with", exitDone, "hello")
+	run("setup", cli.ExitDone, "registered SwitchyardCost")
+	run("setup", cli.ExitDone, "all search attributes are registered")
+	run("call echo text=hello --id with", cli.ExitDone, "hello")
 	for id, want := range map[string]int{"without": 0, "some": 1, "with": 1} {
 		upserts := 0
 		history := server.Client.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)

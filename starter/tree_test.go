@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
 // commands returns a command and all below it, without those that cobra hides.
@@ -27,7 +27,7 @@ func shownCommands(c *cobra.Command) []*cobra.Command {
 // what they take; and that a short form means one flag everywhere.
 func TestHelp(t *testing.T) {
 	shorts := map[string]string{}
-	for _, c := range shownCommands((&app{}).rootCommand()) {
+	for _, c := range shownCommands(starter.Root(&cli.App{})) {
 		path := c.CommandPath()
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s: the short text %q is empty or ends in a period", path, c.Short)
@@ -80,7 +80,7 @@ func TestProgram(t *testing.T) {
 		{"__complete tools show ech", "echo\t"},
 	} {
 		var out strings.Builder
-		Run(context.Background(), strings.Fields(c.args), Stdio{Out: &out, Err: &out, Program: "bin/starter"})
+		starter.Run(context.Background(), strings.Fields(c.args), cli.Stdio{Out: &out, Err: &out, Program: "bin/starter"})
 		if !strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: want %q in\n%s", c.args, c.want, &out)
 		}
@@ -99,13 +99,5 @@ func TestTypedAs(t *testing.T) {
 		if got := typedAs(typed); got != want {
 			t.Errorf("%s: %s, want %s", typed, got, want)
 		}
-	}
-}
-
-// TestNoLane proves that the calls that came to no lane have a row with something in its first cell.
-func TestNoLane(t *testing.T) {
-	text := groupTable("lane", []stats.GroupStats{{}, {Name: "general"}}).text(palette{})
-	if !strings.Contains(text, "\n-            0 ") {
-		t.Errorf("the table is\n%s", text)
 	}
 }

@@ -1,0 +1,315 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/accept"
+)
+
+// acceptFlags say what is accepted, and how servers are reached.
+type acceptFlags struct {
+	yes, pinsOnly bool
+	dir, logins   string
+}
+
+func acceptCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
+	var flags acceptFlags
+	cmd := &cobra.Command{
+		Use: "accept PATH…", Short: "Accept what MCP servers' tools are now, after showing the difference",
+		Long: `Connects to the MCP servers that toolspecs name, shows in what their tools differ from those that were accepted, and writes
+the new pin, description and schemas into the files. Everything else in them stays as it is. A tool that was never accepted
+gets its first pin. On a terminal it asks first; elsewhere it writes nothing without --yes.
+
+Servers are started and reached as a worker would do it, with the environment of this command. Where one wants a login, the
+address is printed, and where the browser ends is read from standard input; a worker of this user then needs none.`,
+		Example: `  starter tools accept tools/read_file.yaml
+  starter tools accept ./tools --yes
+  starter tools accept ./tools --yes --pins-only`,
+		Args: cli.Arguments(1, "PATH…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := catalog.Check(cmd); err != nil {
+				return err
+			}
+			o, err := catalog.Options()
+			if err != nil {
+				return err
+			}
+			return acceptTools(cmd.Context(), a, args, o, flags)
+		},
+	}
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "accept without asking")
+	cmd.Flags().BoolVar(&flags.pinsOnly, "pins-only", false, "write the pins alone, and leave descriptions and schemas as they are written")
+	cmd.Flags().StringVar(&flags.dir, "dir", "", "`folder` where relative working folders of servers start (default the current one)")
+	loginsFlag(cmd.Flags(), &flags.logins)
+	return cmd
+}
+
+// States of a tool that is to be accepted.
+const (
+	acceptSame        = "unchanged"
+	acceptChanged     = "changed"
+	acceptNew         = "new"
+	acceptGone        = "gone"
+	acceptUnreachable = "unreachable"
+)
+
+// acceptedTool is a tool of an MCP server beside its toolspec, as it is printed as JSON.
+type acceptedTool struct {
+	Tool   string `json:"tool"`
+	File   string `json:"file"`
+	Remote string `json:"remote"`
+	// State is unchanged, changed, new (never accepted), gone or unreachable.
+	State   string   `json:"state"`
+	Changes []string `json:"changes,omitempty"`
+	Problem string   `json:"problem,omitempty"`
+	// Accepted says that the new pin was written.
+	Accepted bool `json:"accepted,omitempty"`
+
+	now mcpclient.Tool
+}
+
+func (t acceptedTool) open() bool { return t.State == acceptChanged || t.State == acceptNew }
+
+// accept compares the tools of all paths with their servers', and writes what is accepted.
+func acceptTools(ctx context.Context, a *cli.App, paths []string, o toolspecs.Options, flags acceptFlags) error {
+	files, err := specFiles(paths)
+	if err != nil {
+		return err
+	}
+	c := &comparer{app: a, options: o, flags: flags, servers: mcpServers{ctx: ctx, dir: flags.dir,
+		login: func(ctx context.Context, address string) (string, error) { return askLogin(ctx, a, address) }, logins: loginsIn(flags.logins)}}
+	defer c.servers.close()
+	for _, file := range files {
+		if err := c.file(ctx, file); err != nil {
+			return err
+		}
+	}
+	if len(c.tools) == 0 {
+		return cli.Errorf(cli.ExitUsage, "no MCP tools in %s", strings.Join(paths, ", "))
+	}
+	decided := c.decide()
+	reported := c.report()
+	if decided != nil {
+		return decided
+	}
+	return reported
+}
+
+// specFiles returns the toolspec files that paths name: files, and those in folders.
+func specFiles(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return cli.Errorf(cli.ExitUsage, "%s: %w", name, cli.PathError(name, err))
+			}
+			ending := filepath.Ext(name)
+			if !entry.IsDir() && (name == path || ending == ".yaml" || ending == ".yml") {
+				files = append(files, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+// comparer compares tools with their servers'.
+type comparer struct {
+	app     *cli.App
+	options toolspecs.Options
+	flags   acceptFlags
+	servers mcpServers
+	sources []comparedFile
+	tools   []acceptedTool
+}
+
+type comparedFile struct {
+	path string
+	data []byte
+}
+
+func (c *comparer) file(ctx context.Context, path string) error {
+	data, err := filewatch.ReadFile(path, specfiles.MaxBytes)
+	if err != nil {
+		return cli.Errorf(cli.ExitUsage, "%s: %w", path, cli.PathError(path, err))
+	}
+	specs, pinned, err := accept.Decode(path, data, c.options)
+	if err != nil {
+		return err
+	}
+	c.sources = append(c.sources, comparedFile{path, data})
+	for _, spec := range specs {
+		if spec.Entry.Type != api.KindMCP {
+			continue
+		}
+		c.tools = append(c.tools, c.compare(path, &spec, pinned[spec.Name]))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) acceptedTool {
+	t := acceptedTool{Tool: spec.Name, File: path, Remote: spec.Entry.Remote, State: acceptSame}
+	listed, err := c.servers.tools(spec.Entry)
+	i := slices.IndexFunc(listed, func(remote mcpclient.Tool) bool { return remote.Name == spec.Entry.Remote })
+	switch {
+	case err != nil:
+		t.State, t.Problem = acceptUnreachable, err.Error()
+		return t
+	case i < 0:
+		t.State, t.Problem = acceptGone, fmt.Sprintf("the server has no tool %q", spec.Entry.Remote)
+		return t
+	}
+	t.now = listed[i]
+	switch {
+	case !pinned:
+		t.State = acceptNew
+	case t.now.Digest() != spec.Entry.Pin:
+		t.State = acceptChanged
+	default:
+		return t
+	}
+	for _, change := range spec.MCPChanges(t.now) {
+		t.Changes = append(t.Changes, change.String())
+	}
+	return t
+}
+
+// decide shows the differences, finds out whether they are accepted, and writes.
+func (c *comparer) decide() error {
+	a := c.app
+	if !a.Format.JSON() {
+		c.show()
+	}
+	open := 0
+	for _, t := range c.tools {
+		if t.open() {
+			open++
+		}
+	}
+	if open == 0 {
+		return nil
+	}
+	switch {
+	case c.flags.yes:
+	case a.Format.JSON() || !cli.IsTerminal(a.In):
+		return cli.Errorf(cli.ExitUsage, "%s to accept, and nothing was written; look at the differences and give --yes", api.Plural(open, "tool"))
+	case !a.Confirmed(fmt.Sprintf("Accept %s?", api.Plural(open, "tool"))):
+		return cli.Errorf(cli.ExitCancelled, "nothing was written")
+	}
+	return c.write()
+}
+
+func (c *comparer) show() {
+	p := c.app.PaletteFor(c.app.Err)
+	for _, t := range c.tools {
+		switch {
+		case t.Problem != "":
+			fmt.Fprintf(c.app.Err, "%s: %s %s: %s\n", t.File, t.Tool, p.Bad(t.State), api.Shorten(t.Problem, 1000))
+		case t.open():
+			fmt.Fprintf(c.app.Err, "%s: %s %s\n", t.File, p.Bold(t.Tool), p.Warn(t.State))
+		}
+		for _, change := range t.Changes {
+			fmt.Fprintln(c.app.Err, "  "+api.Shorten(change, 1000))
+		}
+	}
+}
+
+// write writes the files whose tools are accepted: all of them, or none.
+func (c *comparer) write() error {
+	written := map[string][]byte{}
+	for _, source := range c.sources {
+		remotes := c.acceptedOf(source.path)
+		if len(remotes) == 0 {
+			continue
+		}
+		data, err := accept.File(source.path, source.data, c.options, remotes, c.flags.pinsOnly)
+		if err != nil {
+			return cli.Errorf(cli.ExitFailed, "%w; nothing was written", err)
+		}
+		written[source.path] = data
+	}
+	for _, path := range slices.Sorted(maps.Keys(written)) {
+		if err := overwrite(path, written[path]); err != nil {
+			return cli.Errorf(cli.ExitFailed, "%s: %w", path, cli.PathError(path, err))
+		}
+		for i := range c.tools {
+			c.tools[i].Accepted = c.tools[i].Accepted || c.tools[i].File == path && c.tools[i].open()
+		}
+	}
+	return nil
+}
+
+// acceptedOf returns what the servers say of a file's tools that are to be accepted.
+func (c *comparer) acceptedOf(path string) map[string]mcpclient.Tool {
+	remotes := map[string]mcpclient.Tool{}
+	for _, t := range c.tools {
+		if t.File == path && t.open() {
+			remotes[t.Tool] = t.now
+		}
+	}
+	return remotes
+}
+
+// overwrite replaces a file, or what a link leads to, and keeps who may read it.
+func overwrite(path string, data []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return writeWhole(path, data, info.Mode().Perm())
+}
+
+// report says what became of every tool. Tools that are gone or could not be looked at give exit code 1.
+func (c *comparer) report() error {
+	counts := map[string]int{}
+	for _, t := range c.tools {
+		state := t.State
+		if t.Accepted {
+			state = "accepted"
+		}
+		counts[state]++
+		if c.app.Format.JSON() {
+			if err := cli.WriteJSON(c.app.Out, t, false); err != nil {
+				return err
+			}
+		}
+	}
+	if !c.app.Format.JSON() {
+		var parts []string
+		for _, state := range []string{"accepted", acceptNew, acceptChanged, acceptSame, acceptGone, acceptUnreachable} {
+			if n := counts[state]; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, state))
+			}
+		}
+		fmt.Fprintln(c.app.Err, strings.Join(parts, ", "))
+	}
+	if counts[acceptGone]+counts[acceptUnreachable] > 0 {
+		return cli.Exit(cli.ExitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+// Package catalog holds the commands about toolspecs and policies.
+package catalog
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// catalogCommands returns the commands of this package. A new command is one file and one line here.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{
+		toolsCommand(a),
+		policyCommand(a),
+	}
+}

@@ -1,0 +1,265 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/client"
+)
+
+// heldTools is what the workers of a task queue hold.
+type hostedTools struct {
+	Workers     []hostedCatalog  `json:"workers"`
+	Differences []toolDifference `json:"differences"`
+	// FolderError says why the folder is not compared.
+	FolderError string `json:"folder_error,omitempty"`
+}
+
+// heldCatalog is what one worker holds.
+type hostedCatalog struct {
+	api.WorkerCatalog
+	// Uncompared says that its tools are not known one by one.
+	Uncompared bool `json:"uncompared,omitempty"`
+}
+
+// toolDifference is a tool of which workers, or a worker and the folder, do not have the same version.
+type toolDifference struct {
+	Tool     string          `json:"tool"`
+	Versions []hostedVersion `json:"versions"`
+}
+
+// heldVersion is one version of a tool, or the lack of it, and who has that.
+type hostedVersion struct {
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	Missing bool   `json:"missing,omitempty"`
+	// Folder says that the folder of --tools has it.
+	Folder  bool     `json:"folder,omitempty"`
+	Workers []string `json:"workers,omitempty"`
+}
+
+// listHeld asks the workers which tools they hold and prints what they answer.
+func listHosted(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue string) error {
+	if err := flags.Check(cmd); err != nil {
+		return err
+	}
+	lanes, err := flags.ServedLanes()
+	wrong, isWrong := errors.AsType[toolspecs.Faults](err)
+	if err != nil && !isWrong { // what the workers hold is worth the most where something is wrong
+		return err
+	}
+	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+		workers, err := cli.WorkersOf(ctx, c, a.Connection.Invocation(), a.Connection.ResolvedNamespace, queue, lanes)
+		if err != nil {
+			return err
+		}
+		report, err := cli.AskWorkers(ctx, c, queue, api.CatalogRequest{Workers: workers})
+		if err != nil {
+			return err
+		}
+		hosted, err := compareTools(flags, report, wrong)
+		if err != nil {
+			return err
+		}
+		if a.Format.JSON() {
+			return cli.WriteJSON(a.Out, hosted, false)
+		}
+		return printHosted(a, hosted, flags.Dir, queue)
+	})
+}
+
+// maxFolderError bounds what is told of a folder that is wrong; tools lint tells it all.
+const maxFolderError = 300
+
+// compare finds the tools that differ between the workers that answered, and from the folder if there is one in which
+// nothing is wrong.
+func compareTools(c *specfiles.Flags, report api.CatalogReport, wrong toolspecs.Faults) (hostedTools, error) {
+	hosted := hostedTools{Workers: []hostedCatalog{}, Differences: []toolDifference{}}
+	owners, err := hosted.take(report)
+	if err != nil {
+		return hosted, err
+	}
+	if len(wrong) > 0 {
+		hosted.FolderError = api.ShortenLines(wrong.Error(), maxFolderError)
+	} else if c.Dir != "" && len(owners) > 0 {
+		folder, err := c.LoadFolder(modeOf(report))
+		if err != nil {
+			return hosted, err
+		}
+		owners = append(owners, ownerOf("", versionsOf(folder)))
+	}
+	for _, name := range namesOf(owners) {
+		if versions := versionsBy(owners, name); len(versions) > 1 {
+			hosted.Differences = append(hosted.Differences, toolDifference{Tool: name, Versions: versions})
+		}
+	}
+	return hosted, nil
+}
+
+// take takes the workers from a report, and returns those whose tools are known.
+func (h *hostedTools) take(report api.CatalogReport) ([]owner, error) {
+	var owners []owner
+	for _, w := range report.Workers {
+		tools, err := report.ToolVersions(w.Digest)
+		if err != nil {
+			return nil, err
+		}
+		known := len(tools) == w.Tools
+		h.Workers = append(h.Workers, hostedCatalog{WorkerCatalog: w, Uncompared: !known})
+		if w.Failure == "" && known {
+			owners = append(owners, ownerOf(w.Worker, tools))
+		}
+	}
+	return owners, nil
+}
+
+// modeOf returns the mode of the workers. Where they differ in it, they differ in all tools anyway.
+func modeOf(report api.CatalogReport) (mode api.Mode) {
+	for _, w := range report.Workers {
+		mode = cmp.Or(mode, w.Mode)
+	}
+	return mode
+}
+
+// owner is a worker that answered, or without a name the folder, with its tools by name.
+type owner struct {
+	worker string
+	tools  map[string]api.ToolVersion
+}
+
+func ownerOf(worker string, tools []api.ToolVersion) owner {
+	o := owner{worker: worker, tools: map[string]api.ToolVersion{}}
+	for _, t := range tools {
+		o.tools[t.Name] = t
+	}
+	return o
+}
+
+func namesOf(owners []owner) []string {
+	names := map[string]bool{}
+	for _, o := range owners {
+		for name := range o.tools {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func versionsOf(catalog *toolspecs.Catalog) []api.ToolVersion {
+	var tools []api.ToolVersion
+	for _, t := range catalog.All() {
+		tools = append(tools, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
+	}
+	return tools
+}
+
+// versionsBy returns the versions of one tool with those who have them. That the folder lacks a tool is no difference:
+// workers have tools of their own.
+func versionsBy(owners []owner, name string) []hostedVersion {
+	var versions []hostedVersion
+	for _, o := range owners {
+		t, has := o.tools[name]
+		folder := o.worker == ""
+		if folder && !has {
+			continue
+		}
+		i := slices.IndexFunc(versions, func(v hostedVersion) bool { return v.Missing == !has && v.Digest == t.Digest })
+		if i < 0 {
+			i = len(versions)
+			versions = append(versions, hostedVersion{Version: t.Version, Digest: t.Digest, Missing: !has})
+		}
+		if v := &versions[i]; folder {
+			v.Folder = true
+		} else {
+			v.Workers = append(v.Workers, o.worker)
+		}
+	}
+	slices.SortStableFunc(versions, func(x, y hostedVersion) int { return cmp.Compare(x.Version, y.Version) })
+	return versions
+}
+
+func printHosted(a *cli.App, hosted hostedTools, dir, queue string) error {
+	if len(hosted.Workers) == 0 {
+		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue, a.Connection.Invocation().WorkerCommand(queue, api.LaneGeneral))
+		return nil
+	}
+	p, now := a.PaletteFor(a.Out), time.Now()
+	t := cli.Table{Header: []string{"worker", "lanes", "tools", "catalog", "loaded"}, Right: map[int]bool{2: true}}
+	for _, w := range hosted.Workers {
+		if w.Failure != "" {
+			t.Add(w.Worker, p.Bad("no answer"))
+			continue
+		}
+		t.Add(w.Worker, strings.Join(w.Lanes, ","), strconv.Itoa(w.Tools), w.Digest, a.Format.When(w.Loaded, now))
+	}
+	text := t.Text(p)
+	for _, note := range hosted.notes(dir) {
+		text += p.Warn("! "+note) + "\n"
+	}
+	if len(hosted.Differences) == 0 {
+		return a.Print(text + "\nno tool differs\n")
+	}
+	return a.Print(text + "\n" + hosted.table(p, dir))
+}
+
+// notes are what is to be known of the workers beside what they hold.
+func (h hostedTools) notes(dir string) []string {
+	var notes []string
+	if h.FolderError != "" {
+		notes = append(notes, fmt.Sprintf("the folder %s is not compared, because something is wrong in it (starter tools lint %s):%s", dir, dir, cli.Below(h.FolderError)))
+	}
+	modes := map[api.Mode]bool{}
+	for _, w := range h.Workers {
+		switch {
+		case w.Failure != "":
+			notes = append(notes, w.Worker+": "+w.Failure)
+			continue
+		case w.Error != "":
+			notes = append(notes, w.Worker+": wrong in its folder, and not in effect:"+cli.Below(w.Error))
+		}
+		if w.Uncompared {
+			notes = append(notes, w.Worker+": its tools are too many to be told, so only their digest can be compared")
+		}
+		modes[cmp.Or(w.Mode, api.ModeStrict)] = true
+	}
+	if len(modes) > 1 {
+		notes = append(notes, "some workers read arguments strictly and some leniently, so that all their tools differ")
+	}
+	return notes
+}
+
+func (h hostedTools) table(p cli.Palette, dir string) string {
+	t := cli.Table{Header: []string{"differs", "version", "digest", "held by"}}
+	for _, tool := range h.Differences {
+		for i, v := range tool.Versions {
+			name := tool.Tool
+			if i > 0 {
+				name = ""
+			}
+			if v.Missing {
+				v.Version = p.Warn("missing")
+			}
+			t.Add(name, v.Version, v.Digest, v.holders(dir))
+		}
+	}
+	return t.Text(p)
+}
+
+func (v hostedVersion) holders(dir string) string {
+	if v.Folder {
+		return strings.Join(append([]string{dir}, v.Workers...), ", ")
+	}
+	return strings.Join(v.Workers, ", ")
+}

@@ -1,0 +1,229 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs/imports"
+)
+
+// maxImport bounds what is imported, in bytes.
+const maxImport = 64 << 20
+
+func importCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "import", Short: "Make toolspecs of an OpenAPI document, an MCP server's tools, functions or a registry",
+		Long: `Writes one file for each tool into the folder of --out, by default ./tools. A file that is there with other content is left
+alone, and nothing is written, unless --force is given. What cannot be imported is listed with the reason. Files are written
+as they would be written by hand: read them, change them, and check them with 'starter tools lint'.
+
+A secret is named in a toolspec (env:NAME) and never asked for.`,
+		Example: `  starter tools import openapi petstore.yaml --tag pet
+  starter tools import openapi github.json --path /repos/{owner}/{repo}/issues --auth bearer=env:GITHUB_TOKEN
+  starter tools import mcp --out ./tools/files -- npx -y @modelcontextprotocol/server-filesystem .
+  starter tools import functions functions.json --dry-run`,
+		Args: a.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(importOpenAPICommand(a, catalog), importMCPCommand(a, catalog),
+		importFunctionsCommand(a, catalog), importRegistryCommand(a, catalog))
+	return cmd
+}
+
+// importFlags say where the imported tools go.
+type importFlags struct {
+	out           string
+	force, dryRun bool
+	names         []string
+}
+
+func (f *importFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.out, "out", specfiles.DefaultToolsDir, "`folder` that the files are written to")
+	flags.BoolVar(&f.force, "force", false, "overwrite files that are there with other content")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be written, and write nothing")
+	flags.StringSliceVar(&f.names, "name", nil, "only tools whose names fit one of these `patterns`, such as repos_*")
+}
+
+func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
+	var flags importFlags
+	var o imports.Options
+	auth := ""
+	cmd := &cobra.Command{
+		Use: "openapi FILE|URL|-", Short: "Make REST tools of the operations of an OpenAPI 3 document",
+		Long: `Makes a tool of every operation, or of those that --tag, --path and --name pick. GET and HEAD become effect: read, PUT and
+DELETE idempotent, POST and PATCH once. Server and authentication are the document's: the secret's name comes from the
+security scheme's. The server's defaults are told to the model and never sent. Schemas are shortened to --max-schema bytes.`,
+		Example: `  starter tools import openapi petstore.yaml
+  starter tools import openapi https://api.example.com/openapi.json --tag orders --base-url https://staging.example.com
+  starter tools import openapi github.json --name 'issues_*' --auth bearer=env:GITHUB_TOKEN --dry-run`,
+		Args: cli.Arguments(1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if o.Auth, err = parseAuth(auth); err != nil {
+				return cli.UsageError(cmd, "--auth %v", err)
+			}
+			if err := checkBaseURL(o.BaseURL); err != nil {
+				return cli.UsageError(cmd, "--base-url: %v", err)
+			}
+			if o.MaxSchema < 1 {
+				return cli.UsageError(cmd, "--max-schema %d: at least 1 byte", o.MaxSchema)
+			}
+			o.Names = flags.names
+			return importFile(a, cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
+				return imports.OpenAPI(name, data, o)
+			})
+		},
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().StringSliceVar(&o.Tags, "tag", nil, "only operations with one of these `tags`")
+	cmd.Flags().StringSliceVar(&o.Paths, "path", nil, "only operations of these `paths`: what a path begins with, or a pattern such as /repos/*")
+	cmd.Flags().StringVar(&o.BaseURL, "base-url", "", "`address` that stands in for the document's servers")
+	cmd.Flags().StringVar(&auth, "auth", "", "`TYPE=SECRET` that stands in for the document's security: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
+	cmd.Flags().StringSliceVar(&o.Allow, "allow", nil, "`hosts` or ranges that the tools may reach although they are not public, such as localhost")
+	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare results as well; one that breaks its schema gives a note")
+	cmd.Flags().IntVar(&o.MaxSchema, "max-schema", imports.DefaultMaxSchema, "shorten the schema of a tool's arguments to so many `bytes`")
+	return cmd
+}
+
+// check refuses patterns that can fit nothing.
+func (f *importFlags) check(cmd *cobra.Command) error {
+	for _, pattern := range f.names {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return cli.UsageError(cmd, "--name %q is no pattern: * stands for any text, ? for a character, [ab] for one of several", pattern)
+		}
+	}
+	return nil
+}
+
+// importFile reads a document and writes the tools that are made of it.
+func importFile(a *cli.App, cmd *cobra.Command, source string, flags *importFlags, catalog *specfiles.Flags,
+	read func(name string, data []byte) (imports.Result, error)) error {
+	if err := flags.check(cmd); err != nil {
+		return err
+	}
+	name, data, err := document(cmd.Context(), a, source)
+	if err != nil {
+		return err
+	}
+	result, err := read(name, data)
+	if err != nil {
+		return err
+	}
+	return writeImported(a, flags, catalog, result)
+}
+
+// parseAuth reads bearer=env:NAME or header:X-Key=env:NAME.
+func parseAuth(text string) (*outbound.Auth, error) {
+	if text == "" {
+		return nil, nil
+	}
+	how, secret, _ := strings.Cut(text, "=")
+	kind, name, named := strings.Cut(how, ":")
+	needs, known := authKinds[kind]
+	switch {
+	case !known:
+		return nil, fmt.Errorf("%q is not one of bearer, basic, header:NAME, query:NAME; write such as bearer=env:NAME", how)
+	case named != needs:
+		return nil, errors.New("needs a name for header and query, as in header:X-Key=env:NAME, and takes none for the others")
+	case outbound.CheckSecret(secret) != nil:
+		return nil, errors.New("takes the name of a secret, never its value: " + outbound.HintSecret)
+	}
+	return &outbound.Auth{Type: kind, Secret: secret, Name: name}, nil
+}
+
+// authKinds are the places where a secret goes; those that are true have a name.
+var authKinds = map[string]bool{outbound.Bearer: false, outbound.Basic: false, outbound.Header: true, outbound.Query: true}
+
+func checkBaseURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return errors.New("this cannot be read as a URL")
+	}
+	return outbound.CheckURL(u)
+}
+
+// document reads what is imported: a file, a URL, or standard input for -.
+func document(ctx context.Context, a *cli.App, source string) (name string, data []byte, err error) {
+	switch {
+	case source == "-":
+		name = "standard input"
+		data, err = readUpTo(a.In)
+	case strings.HasPrefix(source, "https://"), strings.HasPrefix(source, "http://"):
+		name = source
+		data, err = download(ctx, source)
+	default:
+		name = source
+		data, err = readDocument(source)
+	}
+	if err != nil {
+		return "", nil, cli.Errorf(cli.ExitUsage, "%s: %w", name, err)
+	}
+	return name, data, nil
+}
+
+func readDocument(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, cli.PathError(path, err)
+	}
+	if info.IsDir() {
+		return nil, errors.New("this is a folder; name a file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, cli.PathError(path, err)
+	}
+	defer f.Close()
+	return readUpTo(f)
+}
+
+func readUpTo(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxImport+1))
+	if err == nil && len(data) > maxImport {
+		err = fmt.Errorf("it has more than %d MiB", maxImport>>20)
+	}
+	return data, err
+}
+
+// download reads a document from the host that was named, which may be this machine, and from no other.
+func download(ctx context.Context, address string) ([]byte, error) {
+	origin, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("this cannot be read as a URL")
+	}
+	if err := outbound.CheckURL(origin); err != nil {
+		return nil, err
+	}
+	guard, err := outbound.NewGuard(outbound.Policy{Allow: []string{origin.Hostname()}})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := outbound.Client(guard.Transport(), origin, func(*http.Request) error { return nil }).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server answered %s", resp.Status)
+	}
+	return readUpTo(resp.Body)
+}

@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/imports"
+)
+
+func importMCPCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
+	var flags importFlags
+	var o imports.MCPOptions
+	var entry toolspecs.Entry
+	var oauth oauthFlags
+	auth, logins := "", ""
+	cmd := &cobra.Command{
+		Use: "mcp --url URL | -- PROGRAM [ARGUMENT…]", Short: "Make pinned tools of what an MCP server lists",
+		Long: `Connects to an MCP server, over HTTP or as a program that speaks over its standard input and output, and makes a toolspec of
+every tool that it lists, or of those that --name picks. Each is pinned: a tool whose description or schema changes on the
+server is refused until 'starter tools accept' has shown the difference.
+
+A program sees PATH, HOME, LANG, TMPDIR and the variables of --env. What a server hints about its tools' effects is not
+believed: they are effect: once until you say otherwise.`,
+		Example: `  starter tools import mcp --prefix fs_ -- npx -y @modelcontextprotocol/server-filesystem .
+  starter tools import mcp --url https://mcp.example.com/mcp --auth bearer=env:MCP_TOKEN
+  starter tools import mcp --url https://mcp.example.com/mcp --oauth --answer-within 10m
+  starter tools import mcp --url http://localhost:3001/mcp --allow localhost`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			entry.Type = api.KindMCP
+			if len(args) > 0 { // a toolspec with url has no argv, not even an empty one
+				entry.Argv = args
+			}
+			if (entry.URL == "") == (len(args) == 0) {
+				return cli.UsageError(cmd, "give either --url or, after --, the program to start")
+			}
+			err := flags.check(cmd)
+			if err != nil {
+				return err
+			}
+			if entry.Auth, err = parseAuth(auth); err != nil {
+				return cli.UsageError(cmd, "--auth %v", err)
+			}
+			if entry.Auth, err = oauth.authOf(cmd, entry.Auth); err != nil {
+				return err
+			}
+			servers := mcpServers{ctx: cmd.Context(), login: func(ctx context.Context, address string) (string, error) { return askLogin(ctx, a, address) }, logins: loginsIn(logins)}
+			defer servers.close()
+			listed, err := servers.tools(entry)
+			if err != nil {
+				return importError(cmd.Context(), entry, err)
+			}
+			o.Names = flags.names
+			return writeImported(a, &flags, catalog, imports.MCP(entry, listed, o))
+		},
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().StringVar(&entry.URL, "url", "", "streamable-HTTP `address` of the server")
+	cmd.Flags().StringVar(&auth, "auth", "", "`TYPE=SECRET` that the server wants: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
+	oauth.add(cmd.Flags())
+	loginsFlag(cmd.Flags(), &logins)
+	cmd.Flags().StringSliceVar(&entry.Allow, "allow", nil, "`hosts` or ranges that may be reached although they are not public, such as localhost")
+	cmd.Flags().StringSliceVar(&entry.Env, "env", nil, "`variables` of the environment that the program may see")
+	cmd.Flags().DurationVar((*time.Duration)(&entry.AnswerWithin), "answer-within", 0, "let the server ask a person in the middle of a call, who has so `long`; some servers list more tools then")
+	cmd.Flags().StringVar(&o.Prefix, "prefix", "", "`text` that every tool's name begins with")
+	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare results as well, where the server does")
+	return cmd
+}
+
+func importFunctionsCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
+	var flags importFlags
+	output := false
+	cmd := &cobra.Command{
+		Use: "functions FILE|-", Short: "Make function tools of functions as model providers take them",
+		Long: `Reads functions as OpenAI, Anthropic and Google take them, one or a list, JSON or YAML. The tool's name is the handler that
+your worker registers. A function that says method, host and endpoint becomes a REST tool.`,
+		Example: `  starter tools import functions functions.json`,
+		Args:    cli.Arguments(1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return importFile(a, cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
+				return imports.Functions(name, data, imports.FunctionOptions{Names: flags.names, Output: output})
+			})
+		},
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().BoolVar(&output, "with-output", false, "declare results as well, where the functions do")
+	return cmd
+}
+
+func importRegistryCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
+	var flags importFlags
+	connect := false
+	cmd := &cobra.Command{
+		Use: "registry FILE|-", Short: "Make tools of a TOML registry of the older kinds",
+		Long: `Reads a registry with one [[tool]] for each tool. The kind BUILTIN becomes function, NATIVE stateful, REST rest, MCP mcp.
+docs/importing.md lists the keys. MCP tools are pinned: with --connect their servers, which the registry names, are started
+or reached for that; without it these tools are not imported.`,
+		Example: `  starter tools import registry registry.toml
+  starter tools import registry registry.toml --connect`,
+		Args: cli.Arguments(1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := imports.RegistryOptions{Names: flags.names}
+			servers := mcpServers{ctx: cmd.Context()}
+			defer servers.close()
+			if connect {
+				o.Ask = servers.tools
+			}
+			return importFile(a, cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
+				return imports.Registry(name, data, o)
+			})
+		},
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().BoolVar(&connect, "connect", false, "ask the MCP servers that the registry names for their tools")
+	return cmd
+}

@@ -1,0 +1,54 @@
+package catalog
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+const smallAPI = `{"openapi": "3.0.0", "servers": [{"url": "https://api.example.com"}], "paths": {"/a": {"get": {"operationId": "getA"}}}}`
+
+// A document is read from the host that was named, even on this machine, and from no other.
+func TestImportFromURL(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(smallAPI)) }))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/openapi.json":
+			_, _ = w.Write([]byte(smallAPI))
+		case "/moved":
+			http.Redirect(w, r, "/openapi.json", http.StatusFound)
+		case "/away":
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	address := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	for _, tt := range []struct {
+		path, says string
+		code       int
+	}{
+		{"/openapi.json", "1 tool written", cli.ExitDone},
+		{"/moved", "1 tool written", cli.ExitDone},
+		{"/away", "127.0.0.1 is refused", cli.ExitUsage},
+		{"/nothing", "404 Not Found", cli.ExitUsage},
+	} {
+		dir := filepath.Join(t.TempDir(), "tools")
+		var out, said bytes.Buffer
+		code := catalogProgram.Run(t.Context(), []string{"tools", "import", "openapi", address + tt.path, "--out", dir}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
+		if code != tt.code || !strings.Contains(said.String(), tt.says) {
+			t.Errorf("%s: exit code %d, %s", tt.path, code, said.String())
+		}
+		if _, err := os.Stat(filepath.Join(dir, "getA.yaml")); (err == nil) != (tt.code == cli.ExitDone) {
+			t.Errorf("%s: %v", tt.path, err)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/imports"
+)
+
+// What becomes of an imported tool's file.
+const (
+	fileWritten   = "written"
+	fileReplaced  = "replaced"
+	fileUnchanged = "unchanged"
+	fileInTheWay  = "in_the_way"
+)
+
+// importedTool is a tool that was imported, as it is printed as JSON.
+type importedTool struct {
+	Tool   string `json:"tool"`
+	Source string `json:"source"`
+	File   string `json:"file"`
+	// State says what became of the file, or would become of it.
+	State string   `json:"state"`
+	Notes []string `json:"notes,omitempty"`
+
+	data []byte
+}
+
+type refusedPart struct {
+	Source string `json:"source"`
+	Reason string `json:"reason"`
+}
+
+// importReport is what became of a document.
+type importReport struct {
+	Title   string         `json:"title,omitempty"`
+	DryRun  bool           `json:"dry_run,omitempty"`
+	Tools   []importedTool `json:"tools"`
+	Refused []refusedPart  `json:"refused,omitempty"`
+	Notes   []string       `json:"notes,omitempty"`
+}
+
+// writeImported writes the tools of a result, or says what it would write.
+func writeImported(a *cli.App, flags *importFlags, catalog *specfiles.Flags, result imports.Result) error {
+	report, err := planImport(flags, result)
+	if err != nil {
+		return err
+	}
+	inTheWay := report.files(fileInTheWay)
+	if len(inTheWay) > 0 && !flags.dryRun {
+		return cli.Errorf(cli.ExitUsage, "%s there with other content: %s\nNothing was written. Give --force to overwrite, or another folder with --out.",
+			cli.IsAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+more(len(inTheWay)-10))
+	}
+	if !flags.dryRun && len(report.Tools) > 0 {
+		if err := report.write(flags.out); err != nil {
+			return cli.Errorf(cli.ExitFailed, "--out %s: %w", flags.out, err)
+		}
+	}
+	if err := printImport(a, report, flags); err != nil {
+		return err
+	}
+	if len(report.Tools) == 0 {
+		return cli.Exit(cli.ExitUsage)
+	}
+	return checkImported(a, report, flags, catalog)
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// planImport says what is to become of each file.
+func planImport(flags *importFlags, result imports.Result) (*importReport, error) {
+	report := &importReport{Title: result.Title, DryRun: flags.dryRun, Tools: []importedTool{}, Notes: result.Notes}
+	for _, refused := range result.Refused {
+		report.Refused = append(report.Refused, refusedPart(refused))
+	}
+	for _, tool := range result.Tools {
+		data, err := imports.YAML(result.Title, tool)
+		if err != nil {
+			return nil, err
+		}
+		t := importedTool{Tool: tool.Spec.Name, Source: tool.Source, Notes: tool.Notes, State: fileWritten, data: data,
+			File: filepath.Join(flags.out, imports.File(tool.Spec))}
+		same, there, err := sameFile(t.File, data)
+		switch {
+		case err != nil:
+			return nil, cli.Errorf(cli.ExitUsage, "%s: %w", t.File, cli.PathError(t.File, err))
+		case same:
+			t.State = fileUnchanged
+		case there && flags.force:
+			t.State = fileReplaced
+		case there:
+			t.State = fileInTheWay
+		}
+		report.Tools = append(report.Tools, t)
+	}
+	return report, nil
+}
+
+// files returns the files of a state.
+func (r *importReport) files(state string) []string {
+	var files []string
+	for _, t := range r.Tools {
+		if t.State == state {
+			files = append(files, t.File)
+		}
+	}
+	return files
+}
+
+// others reports whether the folder has other toolspecs than the imported ones.
+func (r *importReport) others(dir string) bool {
+	files, err := specFiles([]string{dir})
+	imported := map[string]bool{}
+	for _, t := range r.Tools {
+		imported[t.File] = true
+	}
+	return err == nil && slices.ContainsFunc(files, func(file string) bool { return !imported[file] })
+}
+
+func (r *importReport) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, t := range r.Tools {
+		if t.State == fileUnchanged {
+			continue
+		}
+		if err := writeWhole(t.File, t.data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printImport(a *cli.App, r *importReport, flags *importFlags) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, r, false)
+	}
+	p := a.PaletteFor(a.Out)
+	rows := cli.Table{Header: []string{"file", "state", "from"}}
+	notes := 0
+	for _, t := range r.Tools {
+		rows.Add(t.File, strings.ReplaceAll(t.State, "_", " "), t.Source)
+	}
+	if len(r.Tools) > 0 {
+		if err := a.Print(rows.Text(p)); err != nil {
+			return err
+		}
+	}
+	p = a.PaletteFor(a.Err)
+	for _, note := range r.Notes {
+		fmt.Fprintln(a.Err, p.Warn("note:"), note)
+	}
+	for _, note := range r.noted() {
+		fmt.Fprintln(a.Err, p.Warn("note:"), note.of()+": "+note.text)
+		notes += len(note.sources)
+	}
+	for _, refused := range r.Refused {
+		fmt.Fprintln(a.Err, p.Bad("not imported:"), refused.Source+": "+refused.Reason)
+	}
+	fmt.Fprintln(a.Err, r.summary(flags, notes))
+	return nil
+}
+
+// importNote is a note, and the parts of the document that it is about.
+type importNote struct {
+	text    string
+	sources []string
+}
+
+// noted returns every note once.
+func (r *importReport) noted() []*importNote {
+	var notes []*importNote
+	known := map[string]*importNote{}
+	for _, t := range r.Tools {
+		for _, text := range t.Notes {
+			n, again := known[text]
+			if !again {
+				n = &importNote{text: text}
+				known[text] = n
+				notes = append(notes, n)
+			}
+			n.sources = append(n.sources, t.Source)
+		}
+	}
+	return notes
+}
+
+// of names the parts that a note is about: a few of them.
+func (n *importNote) of() string {
+	const most = 3
+	return strings.Join(n.sources[:min(len(n.sources), most)], ", ") + more(len(n.sources)-most)
+}
+
+// summary counts what became of everything.
+func (r *importReport) summary(flags *importFlags, notes int) string {
+	written := len(r.files(fileWritten)) + len(r.files(fileReplaced))
+	text := api.Plural(written, "tool") + " written to " + flags.out
+	if flags.dryRun {
+		text = "dry run: " + api.Plural(written, "tool") + " would be written to " + flags.out
+	}
+	if n := len(r.files(fileUnchanged)); n > 0 {
+		text += fmt.Sprintf(", %d unchanged", n)
+	}
+	if n := len(r.files(fileInTheWay)); n > 0 {
+		text += fmt.Sprintf(", %d in the way with other content", n)
+	}
+	if notes > 0 {
+		text += ", " + api.Plural(notes, "note")
+	}
+	return text + fmt.Sprintf("; %d not imported", len(r.Refused))
+}
+
+// checkImported reads the folder as a worker would, where there are other files in it: their tools may have the names of
+// imported ones.
+func checkImported(a *cli.App, report *importReport, flags *importFlags, catalog *specfiles.Flags) error {
+	if flags.dryRun || !report.others(flags.out) {
+		return nil
+	}
+	o, err := catalog.Options()
+	if err != nil {
+		return err
+	}
+	_, err = toolspecs.Load(flags.out, o)
+	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && !a.Format.JSON() {
+		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, api.Plural(len(faults), "fault"))
+	}
+	return err
+}
+
+// sameFile reports whether a file has that content; there says whether it exists.
+func sameFile(path string, data []byte) (same, there bool, err error) {
+	old, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	return bytes.Equal(old, data), true, err
+}
+
+// writeWhole writes a file as a whole, so that a worker that watches its folder never reads half of it.
+func writeWhole(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".write-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

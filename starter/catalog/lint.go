@@ -1,0 +1,206 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs/agents"
+	"github.com/switchyard/switchyard/toolspecs/plans"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+)
+
+// The kinds of file that lint knows.
+const ()
+
+func lintCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
+	kind := specfiles.KindAuto
+	cmd := &cobra.Command{
+		Use: "lint [PATH…]", Short: "Check toolspecs, agents, plans, scripts, lanes and policies",
+		Long: `Checks files and folders of toolspecs, and files of agents, plans, scripts, lanes and policies. Lists every fault with file, line,
+column and remedy; the exit code is 2 if there is one. What a file is shows in its keys; --kind says it outright. Without a path it
+is the folder of --tools, by default ./tools.
+
+The tools that agents, plans and scripts name are looked up in the folder of --tools, by default ./tools where it holds
+some, and among those that come with the worker. Without a folder any legal name will do. The lanes that tools name are
+looked up in the file of --lanes-file, by default ./lanes.yaml where it exists, which is checked too.`,
+		Example: `  starter tools lint
+  starter tools lint ./tools
+  starter tools lint agent.yaml plan.yaml lanes.yaml
+  starter tools lint answers.yaml --kind script`,
+		Args: cli.Arguments(0, "PATH…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				if catalog.UseDefault(); catalog.Dir == "" {
+					return cli.UsageError(cmd, "PATH is missing, and there is no folder ./tools with toolspecs to check")
+				}
+				args = []string{catalog.Dir}
+			}
+			if !slices.Contains(specfiles.Kinds, kind) {
+				return cli.UsageError(cmd, "--kind %q is not one of %s", kind, strings.Join(specfiles.Kinds, ", "))
+			}
+			if err := catalog.Check(cmd); err != nil {
+				return err
+			}
+			return lint(a, args, &linter{kind: kind, app: a, catalog: catalog})
+		},
+	}
+	cmd.Flags().StringVar(&kind, "kind", kind, "`kind` of the files: "+strings.Join(specfiles.Kinds, ", "))
+	return cmd
+}
+
+// linter checks files.
+type linter struct {
+	kind    string
+	app     *cli.App
+	catalog *specfiles.Flags
+	// options say what surrounds the toolspecs, as far as the lanes file can be read.
+	options toolspecs.Options
+	// tools are those that policies are about; nil where they are not known.
+	tools policies.Tools
+}
+
+// lint checks paths, prints every fault, and ends with exit code 2 if there is one.
+func lint(a *cli.App, paths []string, l *linter) error {
+	faults, note := l.lanes(paths)
+	for _, path := range paths {
+		for _, f := range faultsOf(path, l.path(path)) {
+			if !slices.Contains(faults, f) { // a wrong folder of tools is read for every plan
+				faults = append(faults, f)
+			}
+		}
+	}
+	for _, f := range faults {
+		if err := printFault(a, f); err != nil {
+			return err
+		}
+	}
+	if len(faults) > 0 {
+		fmt.Fprintln(a.Err, api.Plural(len(faults), "fault")+note)
+		return cli.Exit(cli.ExitUsage)
+	}
+	fmt.Fprintln(a.Err, "no faults"+note)
+	return nil
+}
+
+// faultsOf returns an error as faults.
+func faultsOf(path string, err error) toolspecs.Faults {
+	faults, ok := errors.AsType[toolspecs.Faults](err)
+	if err != nil && !ok {
+		return toolspecs.Faults{{File: path, Message: cli.PathError(path, err).Error()}}
+	}
+	return faults
+}
+
+// lanes checks the lanes file. The note says that it was, where it is none of the paths. Whatever else is wrong in it, the
+// names in it are those of lanes.
+func (l *linter) lanes(paths []string) (faults toolspecs.Faults, note string) {
+	if l.kind == specfiles.KindPolicies {
+		return nil, "" // they name no lanes
+	}
+	path := l.catalog.LanesPath()
+	var err error
+	if l.options, err = l.catalog.Options(); err != nil {
+		faults, l.options.Lanes = faultsOf(path, err), l.catalog.NamedLanes()
+	}
+	if path != "" && !slices.Contains(paths, path) {
+		note = " (" + path + " was checked too)"
+	}
+	return faults, note
+}
+
+func printFault(a *cli.App, f toolspecs.Fault) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, cli.Fault(f), false)
+	}
+	return a.Println(f.String())
+}
+
+func (l *linter) path(path string) error {
+	info, err := os.Stat(path)
+	folder := err == nil && info.IsDir()
+	if folder && l.kind != specfiles.KindAuto && l.kind != specfiles.KindTool {
+		return errors.New("this is a folder; name files of " + l.kind)
+	}
+	if folder {
+		folder, err := toolspecs.Load(path, l.options)
+		if err != nil {
+			return err
+		}
+		var specs []toolspecs.Spec
+		for _, tool := range folder.All() {
+			specs = append(specs, tool.Spec)
+		}
+		return checkNamed(specs, nil)
+	}
+	return l.file(path)
+}
+
+func (l *linter) file(path string) error {
+	data, err := filewatch.ReadFile(path, specfiles.MaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	} else if err != nil {
+		return toolspecs.Faults{{File: path, Message: "cannot be read: " + filewatch.Reason(err)}}
+	}
+	kind := l.kind
+	if kind == specfiles.KindAuto {
+		kind = specfiles.DetectKind(path, data)
+	}
+	switch kind {
+	case specfiles.KindTool:
+		return l.tool(path, data)
+	case specfiles.KindLanes:
+		_, err := lanes.Decode(path, data)
+		return err
+	case specfiles.KindPolicies:
+		_, err := policies.DecodeFor(path, data, l.tools)
+		return err
+	}
+	known, wrong := specfiles.KnownTools(l.app, l.catalog)
+	switch kind {
+	case specfiles.KindAgent:
+		_, err = agents.Decode(path, data, known)
+	case specfiles.KindPlan:
+		_, err = plans.Decode(path, data, known)
+	default:
+		_, err = plans.DecodeScript(path, data, known, "")
+	}
+	return specfiles.AllFaults(err, wrong)
+}
+
+// tool checks a file of toolspecs, and the tools of agents in it where those that there are, are known.
+func (l *linter) tool(path string, data []byte) error {
+	specs, err := toolspecs.Decode(path, data, l.options)
+	if err != nil || !slices.ContainsFunc(specs, func(s toolspecs.Spec) bool { return s.Entry.Agent != nil || s.Undo != nil || s.Verify != nil }) {
+		return err
+	}
+	known, err := specfiles.KnownTools(l.app, l.catalog)
+	if err != nil || known == nil {
+		return err
+	}
+	return checkNamed(specs, known)
+}
+
+// checkNamed looks up the tools that specs name, of agents that are tools themselves and to undo and verify calls: among specs, those
+// that ship, and known.
+func checkNamed(specs []toolspecs.Spec, known []string) error {
+	for _, s := range append(toolspecs.Shipped(), specs...) {
+		known = append(known, s.Name)
+	}
+	if err := toolspecs.CheckAgents(specs, known); err != nil {
+		return err
+	}
+	return toolspecs.CheckCalls(specs, known)
+}

@@ -1,0 +1,121 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// oauthFlags say how a login at an MCP server is made.
+type oauthFlags struct {
+	oauth bool
+	auth  outbound.Auth
+}
+
+func (f *oauthFlags) add(set *pflag.FlagSet) {
+	set.BoolVar(&f.oauth, "oauth", false, "log in at the server with a browser, by OAuth: the address is printed, and where the browser ends is read from standard input")
+	set.StringVar(&f.auth.ClientID, "client-id", "", "`id` that the authorization server knows the client by (default: the client registers itself)")
+	set.StringVar(&f.auth.Secret, "client-secret", "", "the client's secret, by `reference`: env:NAME or file:/path")
+	set.StringVar(&f.auth.ClientMetadataURL, "client-metadata-url", "", "https `address` of a document about the client, for servers that take it in place of an id")
+	set.StringVar(&f.auth.RedirectURL, "redirect-url", "", "`address` where the browser is sent in the end; nothing need be there (default "+outbound.DefaultRedirectURL+")")
+	set.StringSliceVar(&f.auth.Scopes, "scopes", nil, "`scopes` to ask for in place of those that the server names")
+	set.StringVar(&f.auth.Grant, "grant", "", "`grant` that gives the tokens: authorization_code (a person logs in; the default) or client_credentials (the client does, with its secret)")
+}
+
+// authOf returns the auth of a toolspec as the flags say: given is --auth's, or nil.
+func (f *oauthFlags) authOf(cmd *cobra.Command, given *outbound.Auth) (*outbound.Auth, error) {
+	if !f.oauth {
+		for _, name := range []string{"client-id", "client-secret", "client-metadata-url", "redirect-url", "scopes", "grant"} {
+			if cmd.Flags().Changed(name) {
+				return nil, cli.UsageError(cmd, "--%s is for logins: give --oauth as well", name)
+			}
+		}
+		return given, nil
+	}
+	switch {
+	case given != nil:
+		return nil, cli.UsageError(cmd, "--auth and --oauth are two ways to get a token; give one of them")
+	case !cmd.Flags().Changed("url"):
+		return nil, cli.UsageError(cmd, "--oauth is for servers with --url")
+	}
+	if err := f.checkClient(cmd); err != nil {
+		return nil, err
+	}
+	auth := f.auth
+	auth.Type = outbound.OAuth
+	return &auth, nil
+}
+
+// checkClient reports what does not say which client logs in, and how.
+func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
+	id, secret := f.auth.ClientID != "", f.auth.Secret != ""
+	alone := f.auth.Grant == outbound.GrantClientCredentials
+	switch {
+	case secret && outbound.CheckSecret(f.auth.Secret) != nil:
+		return cli.UsageError(cmd, "--client-secret takes the name of a secret, never its value: %s", outbound.HintSecret)
+	case secret && !id, alone && !secret:
+		return cli.UsageError(cmd, "--client-secret and --client-id belong together, and --grant client_credentials needs both")
+	case f.auth.Grant != "" && !alone && f.auth.Grant != outbound.GrantAuthorizationCode:
+		return cli.UsageError(cmd, "--grant %s: choose authorization_code or client_credentials", f.auth.Grant)
+	}
+	return nil
+}
+
+// loginsFlag names the folder of the tokens that logins gave.
+func loginsFlag(set *pflag.FlagSet, folder *string) {
+	set.StringVar(folder, "logins", "", "`folder` for the tokens of logins at MCP servers (default switchyard/logins in the user's folder for configuration, as the worker's)")
+}
+
+func loginsIn(folder string) *mcpclient.Logins {
+	return mcpclient.NewLogins(cmp.Or(folder, mcpclient.DefaultLogins()))
+}
+
+// maxAddress bounds a line with an address, in bytes.
+const maxAddress = 64 << 10
+
+// askLogin has the person at the terminal log in: it prints an address and reads the one at which the browser ends.
+func askLogin(ctx context.Context, a *cli.App, address string) (string, error) {
+	fmt.Fprintf(a.Err, "The MCP server wants a login. Open this address in a browser, log in and allow the access:\n\n  %s\n\n"+
+		"Then copy the whole address at which the browser ends, even if it shows an error there, and paste it here: ", address)
+	type line struct {
+		text string
+		err  error
+	}
+	read := make(chan line, 1)
+	go func() {
+		text, err := readLine(a.In)
+		read <- line{text, err}
+	}()
+	select {
+	case l := <-read:
+		return l.text, l.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// readLine reads one line and nothing of what follows, which may be for another question.
+func readLine(r io.Reader) (string, error) {
+	var text strings.Builder
+	for one := make([]byte, 1); text.Len() < maxAddress; {
+		n, err := r.Read(one)
+		switch {
+		case n == 1 && one[0] == '\n', errors.Is(err, io.EOF) && text.Len() > 0:
+			return text.String(), nil
+		case n == 1:
+			text.WriteByte(one[0])
+		case err != nil:
+			return "", cli.Errorf(cli.ExitUsage, "standard input ended before it said where the browser ends; nobody logged in")
+		}
+	}
+	return "", cli.Errorf(cli.ExitUsage, "the line on standard input is longer than any address")
+}

@@ -1,0 +1,96 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// typist is standard input of a person who follows what starter prints.
+type typist struct {
+	t      *testing.T
+	prints bytes.Buffer
+	typed  io.Reader
+}
+
+// Write is standard error.
+func (p *typist) Write(text []byte) (int, error) { return p.prints.Write(text) }
+
+// Read is standard input, once there is an address to follow.
+func (p *typist) Read(into []byte) (int, error) {
+	if p.typed == nil {
+		for line := range strings.Lines(p.prints.String()) {
+			if address := strings.TrimSpace(line); strings.HasPrefix(address, "http") {
+				final, err := mcpserver.Browse(p.t.Context(), address)
+				if err != nil {
+					p.t.Error(err)
+				}
+				p.typed = strings.NewReader(final + "\nn\n")
+			}
+		}
+	}
+	if p.typed == nil {
+		return 0, io.EOF
+	}
+	return p.typed.Read(into)
+}
+
+// TestLogin proves that an import logs in by a line on standard input, writes nothing secret into the toolspec, and keeps
+// the token so that accept needs no other login.
+func TestLogin(t *testing.T) {
+	g := mcpserver.NewGuarded(mcpserver.Good)
+	defer g.Close()
+	folder := t.TempDir()
+	tools, logins := filepath.Join(folder, "tools"), filepath.Join(folder, "logins")
+	person := &typist{t: t}
+	var out bytes.Buffer
+	code := catalogProgram.Run(t.Context(), []string{"tools", "import", "mcp", "--url", g.URL + "/mcp", "--allow", "127.0.0.1", "--oauth", "--scopes", "read,write",
+		"--name", "echo", "--out", tools, "--logins", logins}, cli.Stdio{In: person, Out: &out, Err: person})
+	if code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &person.prints)
+	}
+	text, err := os.ReadFile(filepath.Join(tools, "echo.yaml"))
+	if err != nil || !strings.Contains(string(text), "oauth") || !strings.Contains(string(text), "write") {
+		t.Errorf("wrote %s, %v", text, err)
+	}
+	for _, secret := range g.Secrets() {
+		if strings.Contains(string(text)+person.prints.String(), secret) {
+			t.Error("a secret is written")
+		}
+	}
+	var said bytes.Buffer
+	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins", logins}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
+	if code != 0 || len(g.Asked()) != 1 || !strings.Contains(said.String(), "1 unchanged") {
+		t.Errorf("accept: exit code %d after %d logins: %s", code, len(g.Asked()), &said)
+	}
+	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins", t.TempDir()}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
+	if code != cli.ExitFailed || !strings.Contains(said.String(), "nobody logged in") {
+		t.Errorf("accept without a login: exit code %d: %s", code, &said)
+	}
+}
+
+// TestLoginFlags proves that flags of logins that do not fit one another are refused before anything is asked.
+func TestLoginFlags(t *testing.T) {
+	for flags, want := range map[string]string{
+		"--url http://localhost/ --client-id a":                           "give --oauth as well",
+		"--url http://localhost/ --oauth --auth bearer=env:A":             "give one of them",
+		"--oauth -- server":                                               "for servers with --url",
+		"--url http://localhost/ --oauth --client-secret hunter2":         "never its value",
+		"--url http://localhost/ --oauth --client-secret env:A":           "belong together",
+		"--url http://localhost/ --oauth --grant client_credentials":      "needs both",
+		"--url http://localhost/ --oauth --grant password --client-id me": "choose authorization_code",
+	} {
+		var said bytes.Buffer
+		code := catalogProgram.Run(context.Background(), append([]string{"tools", "import", "mcp"}, strings.Fields(flags)...), cli.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: &said})
+		if code != cli.ExitUsage || !strings.Contains(said.String(), want) || strings.Contains(said.String(), "hunter2") {
+			t.Errorf("%s: exit code %d: %s", flags, code, &said)
+		}
+	}
+}

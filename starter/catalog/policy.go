@@ -1,0 +1,184 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+)
+
+func policyCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "policy", GroupID: cli.GroupServer, Short: "Check and test policies, and explain what they did",
+		Long: `Policies are rules that calls are checked against before they run: in a file that all workers read (worker --policies-file), or
+in files that an agent names. What a rule can say is told by docs/policies.md.`,
+		Example: `  starter policy lint policies.yaml
+  starter policy test policies.cases.yaml
+  starter policy explain demo-1a2b3c4d 2.1`,
+		Args: a.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(policyLintCommand(a), policyTestCommand(a), policyExplainCommand(a))
+	return cmd
+}
+
+func policyLintCommand(a *cli.App) *cobra.Command {
+	catalog := &specfiles.Flags{}
+	cmd := &cobra.Command{
+		Use: "lint FILE…", Short: "Check files of policies",
+		Long: `Checks files of policies: their form, and that every expression compiles and says yes or no. Lists every fault with file, line,
+column and remedy; the exit code is 2 if there is one.
+
+With --tools, the tools that rules name are looked up there and among those that come with the worker, and so are the arguments
+that expressions read.`,
+		Example: `  starter policy lint policies.yaml
+  starter policy lint policies.yaml --tools ./tools
+  starter policy lint rules/*.yaml --output json`,
+		Args: cli.Arguments(1, "FILE…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := catalog.Check(cmd); err != nil {
+				return err
+			}
+			l := &linter{kind: specfiles.KindPolicies, app: a, catalog: catalog}
+			if catalog.Dir != "" {
+				tools, err := catalog.Load()
+				if err != nil {
+					return err
+				}
+				l.tools = policies.Tools{}
+				for _, t := range tools.All() {
+					l.tools[t.Spec.Name] = t.Takes()
+				}
+			}
+			return lint(a, args, l)
+		},
+	}
+	catalog.Add(cmd.Flags(), "that rules are about")
+	return cmd
+}
+
+func policyTestCommand(a *cli.App) *cobra.Command {
+	catalog := &specfiles.Flags{}
+	cmd := &cobra.Command{
+		Use: "test FILE…", Short: "Try rules on the cases of a file",
+		Long: `Has rules judge the calls of files of cases, and compares what they say with what each case wants: deny, ask, warn or allow. A
+file of cases names the files of policies that it is about. No server is needed, and nothing is called. The exit code is 1 where
+a case does not come out as it wants, and 2 where a file is wrong.
+
+With --tools, what a case does not say of its tool (effects, emits, lane, …) is what the tool's toolspec says.
+
+Rules that hold in no case, or in every one that they are for, are named: nobody has tried whether they can do anything else.`,
+		Example: `  starter policy test policies.cases.yaml
+  starter policy test policies.cases.yaml --tools ./tools
+  starter policy test policies.cases.yaml --output json | jq 'select(.ok | not)'`,
+		Args: cli.Arguments(1, "FILE…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := catalog.Check(cmd); err != nil {
+				return err
+			}
+			find, err := policyTools(catalog)
+			if err != nil {
+				return err
+			}
+			return testPolicies(a, args, find)
+		},
+	}
+	catalog.Add(cmd.Flags(), "of which the cases are")
+	return cmd
+}
+
+// policyTools returns what finds what rules can know of a tool, by its name; nil where no folder is named.
+func policyTools(c *specfiles.Flags) (find func(name string) (policies.Tool, bool), err error) {
+	if c.Dir == "" {
+		return nil, nil
+	}
+	tools, err := c.Load()
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) (policies.Tool, bool) {
+		compiled, ok := tools.Get(name)
+		if !ok {
+			return policies.Tool{}, false
+		}
+		return compiled.PolicyTool(compiled.Tool()), true
+	}, nil
+}
+
+// triedCase is a case as JSON.
+type triedCase struct {
+	File string `json:"file"`
+	policies.Tried
+}
+
+func testPolicies(a *cli.App, paths []string, find func(name string) (policies.Tool, bool)) error {
+	total, failed := 0, 0
+	for _, path := range paths {
+		cases, err := policies.LoadCases(path)
+		if err != nil {
+			return cli.FileError(path, err)
+		}
+		if find != nil {
+			noteNames(a, path, "tools that are not in the folder", cases.Know(find))
+		}
+		for _, t := range cases.Try() {
+			total++
+			if !t.OK {
+				failed++
+			}
+			if err := printTried(a, triedCase{path, t}); err != nil {
+				return err
+			}
+		}
+		never, always := cases.OneSided()
+		noteNames(a, path, "rules that hold in no case", never)
+		noteNames(a, path, "rules that hold in every case", always)
+	}
+	if failed > 0 {
+		return cli.Errorf(cli.ExitFailed, "%s, %d failed", api.Plural(total, "case"), failed)
+	}
+	fmt.Fprintln(a.Err, api.Plural(total, "case")+", all as wanted")
+	return nil
+}
+
+func noteNames(a *cli.App, path, what string, names []string) {
+	if len(names) > 0 {
+		fmt.Fprintf(a.Err, "note: %s: %s: %s\n", path, what, strings.Join(names, ", "))
+	}
+}
+
+func printTried(a *cli.App, t triedCase) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, t, false)
+	}
+	p := a.PaletteFor(a.Out)
+	if t.OK {
+		return a.Println(p.Good("ok    ") + t.Name + p.Faint("  "+string(t.Got)))
+	}
+	want := string(t.Want)
+	if t.Rule != "" {
+		want += " by " + t.Rule
+	}
+	if err := a.Println(fmt.Sprintf("%s%s  (%s:%d)\n        want %s, got %s", p.Bad("FAILED"), " "+t.Name, t.File, t.Line, want, t.Got)); err != nil {
+		return err
+	}
+	for _, met := range t.Policies {
+		if err := a.Println("        " + policyLine(met)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policyLine says what a rule did.
+func policyLine(p api.PolicyAction) string {
+	line := fmt.Sprintf("%s %s: %s", p.Effect, p.Rule, p.Message)
+	if p.Failure != "" {
+		line = fmt.Sprintf("%s %s, because it cannot be evaluated: %s", p.Effect, p.Rule, p.Failure)
+	}
+	return line
+}

@@ -1,0 +1,107 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"go.temporal.io/sdk/client"
+)
+
+func policyExplainCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	cmd := &cobra.Command{
+		Use: "explain RUN CALL", Short: "Explain what policies did to a call",
+		Long: `Shows the rules that a call met when it was checked: what each did, with its message, the call's arguments without sensitive
+values, and the labels that the run had seen by then. All of it is read from the run's history: the rules may have changed since.`,
+		Example: `  starter policy explain demo-1a2b3c4d 2.1
+  starter policy explain demo-1a2b3c4d 2.1 --output json`,
+		Args: cli.Arguments(0, "RUN", "CALL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && ref.WorkflowID == "" {
+				ref.WorkflowID, args = args[0], args[1:]
+			}
+			if len(args) != 1 && ref.WorkflowID != "" {
+				return cli.UsageError(cmd, "CALL is missing; the calls of a run are shown by: %s", a.Connection.Invocation().Command("audit", ref.WorkflowID))
+			}
+			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+				explained, err := explain(audit.Records(ctx, c, run.WorkflowID, run.RunID), args[0])
+				if err != nil {
+					return a.LookupError(run.WorkflowID, run.RunID, err)
+				}
+				if explained == nil {
+					return cli.Errorf(cli.ExitUsage, "no call %q of the run %s is over; its calls are shown by: %s", args[0], run.WorkflowID, a.Connection.Invocation().Command("audit", run.WorkflowID))
+				}
+				return printExplained(a, *explained)
+			})(cmd, nil)
+		},
+	}
+	ref.Add(cmd.Flags())
+	return cmd
+}
+
+// explained is what policies did to a call, as JSON too.
+type explained struct {
+	Call      string             `json:"call_id"`
+	Tool      string             `json:"tool"`
+	Status    api.CallStatus     `json:"status"`
+	Error     *api.Error         `json:"error,omitempty"`
+	Arguments json.RawMessage    `json:"arguments,omitempty"`
+	Labels    []string           `json:"labels,omitempty"`
+	Policies  []api.PolicyAction `json:"policies"`
+}
+
+// explain returns what policies did to one of the calls; nil where there is no such call.
+func explain(records iter.Seq2[api.Record, error], call string) (*explained, error) {
+	for r, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		if r.CallID == call {
+			met := r.Policies
+			if met == nil {
+				met = []api.PolicyAction{}
+			}
+			return &explained{Call: r.CallID, Tool: r.Tool, Status: r.Status, Error: r.Error, Arguments: r.Arguments, Labels: r.Labels, Policies: met}, nil
+		}
+	}
+	return nil, nil
+}
+
+func printExplained(a *cli.App, e explained) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, e, true)
+	}
+	p := a.PaletteFor(a.Out)
+	var b strings.Builder
+	field := func(name, value string) { fmt.Fprintf(&b, "%s  %s\n", p.Bold(fmt.Sprintf("%-10s", name)), value) }
+	field("call", e.Call+" "+e.Tool)
+	status := terminal.CallStatusText(p, e.Status)
+	if e.Error != nil {
+		status += p.Faint(" (" + string(e.Error.Type) + ")")
+	}
+	field("status", status)
+	if len(e.Arguments) > 0 {
+		field("arguments", api.Shorten(string(e.Arguments), 1000))
+	}
+	if len(e.Policies) == 0 {
+		field("policies", "no rule held when the call was checked")
+		return a.Print(b.String())
+	}
+	labels := "none"
+	if len(e.Labels) > 0 {
+		labels = strings.Join(e.Labels, ", ")
+	}
+	field("labels", labels)
+	for _, met := range e.Policies {
+		field("policy", policyLine(met))
+	}
+	return a.Print(b.String())
+}

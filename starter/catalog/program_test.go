@@ -1,0 +1,9 @@
+package catalog
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// catalogProgram has the commands of this package alone.
+var catalogProgram = cli.Program{Commands: []func(*cli.App) []*cobra.Command{Commands}}

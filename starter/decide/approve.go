@@ -1,0 +1,284 @@
+package decide
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"go.temporal.io/sdk/client"
+)
+
+// decisionFlags say what is decided about a call.
+type decisionFlags struct {
+	reason, digest, edit, grant string
+	by                          cli.ByFlag
+	yes                         bool
+}
+
+func (f *decisionFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` that is kept with the decision")
+	f.by.Add(cmd.Flags(), "decides")
+	cmd.Flags().StringVar(&f.digest, "digest", "", "`digest` of the call that is meant, as 'starter approvals' shows it (default: that of what is shown now)")
+}
+
+func approveCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	var flags decisionFlags
+	cmd := &cobra.Command{
+		Use: "approve RUN [CALL]", GroupID: cli.GroupRuns, Short: "Approve a call that waits, as it is or with changed arguments",
+		Long: `Approves a call of a run, or of a sub-agent below it, that waits for a person. CALL is its id, as 'starter approvals' prints
+it; it may be left out where one call waits. What is approved is shown first and asked about on a terminal; elsewhere give
+--yes, or --digest of exactly the call that was looked at. The decision is bound to that call and counts once.
+
+With --edit the call is made with changed arguments: those that the JSON object names take the place of the call's, null
+takes one out, and all others stay. They are checked like those of any call; what is wrong with them is listed, and the call
+still waits.
+
+A run that has reached a limit and asks for more waits as the call named limit; --grant says how much more it may use.`,
+		Example: `  starter approve demo-1a2b3c4d
+  starter approve demo-1a2b3c4d 2.1 --reason "as agreed on Monday" --yes
+  starter approve demo-1a2b3c4d 2.1 --edit '{"amount": 80}' --by ada
+  starter approve demo-1a2b3c4d 2.1 --edit changed.json --yes
+  starter approve demo-1a2b3c4d limit --grant calls=20,cost=1.50`,
+		Args: cli.Arguments(0, "RUN", "CALL"),
+		RunE: onDecision(a, &ref, &flags, api.DecisionApprove),
+	}
+	ref.Add(cmd.Flags())
+	flags.add(cmd)
+	cmd.Flags().StringVar(&flags.edit, "edit", "", "changed arguments: a JSON object, or a `file` with one; - is standard input")
+	cmd.Flags().StringVar(&flags.grant, "grant", "", "`amounts` that a run at a limit may use more, such as calls=20,cost=1.50,wall_time=1h")
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask; approve what waits now")
+	return cmd
+}
+
+func denyCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	var flags decisionFlags
+	cmd := &cobra.Command{
+		Use: "deny RUN [CALL]", GroupID: cli.GroupRuns, Short: "Deny a call that waits for approval",
+		Long: `Denies a call of a run, or of a sub-agent below it, that waits for a person: it ends as approval_denied, and its run goes on.
+CALL is its id, as 'starter approvals' prints it; it may be left out where one call waits.`,
+		Example: `  starter deny demo-1a2b3c4d --reason "not before the audit"
+  starter deny demo-1a2b3c4d 2.1 --reason "the wrong account" --by ada`,
+		Args: cli.Arguments(0, "RUN", "CALL"),
+		RunE: onDecision(a, &ref, &flags, api.DecisionDeny),
+	}
+	ref.Add(cmd.Flags())
+	flags.add(cmd)
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask; a denial is never asked about, so this is for scripts that give it to all decisions")
+	return cmd
+}
+
+// onDecision is what a command does that decides about a call.
+func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags, kind api.DecisionKind) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		d := api.Decision{Kind: kind, By: flags.by.Name(), Reason: flags.reason, Digest: flags.digest}
+		if cmd.Flags().Changed("edit") {
+			arguments, err := flags.changes(a)
+			if err != nil {
+				return cli.UsageError(cmd, "--edit: %v", err)
+			}
+			d.Kind, d.Arguments = api.DecisionEdit, arguments
+		}
+		if cmd.Flags().Changed("grant") {
+			grant, err := parseGrant(flags.grant)
+			if err != nil {
+				return cli.UsageError(cmd, "--grant: %v", err)
+			}
+			d.Grant = grant
+		}
+		if len(args) > 0 && ref.WorkflowID == "" {
+			ref.WorkflowID, args = args[0], args[1:]
+		}
+		if len(args) > 1 {
+			return cli.UsageError(cmd, "unexpected argument %q", args[1])
+		}
+		d.Call = strings.Join(args, "")
+		checked := d
+		checked.Call = cmp.Or(d.Call, "1.1") // it may be found out later
+		if e := checked.Check(); e != nil {
+			return cli.UsageError(cmd, "%v", e)
+		}
+		return a.OnRun(ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+			return decide(ctx, a, c, run, d, flags.yes)
+		})(cmd, nil)
+	}
+}
+
+// grantTypes are the types of the amounts that are numbers, as expected has them.
+var grantTypes = map[string]string{"turns": "int", "calls": "int", "tokens": "int", "cost": "float64"}
+
+// parseGrant reads amounts such as calls=20,cost=1.50.
+func parseGrant(text string) (*api.Grant, error) {
+	g := &api.Grant{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, err := cli.SplitPair(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		switch name {
+		case "turns":
+			g.Turns, err = strconv.Atoi(value)
+		case "calls":
+			g.Calls, err = strconv.Atoi(value)
+		case "tokens":
+			g.Tokens, err = strconv.Atoi(value)
+		case "cost":
+			g.Cost, err = strconv.ParseFloat(value, 64)
+		case "wall_time":
+			err = g.WallTime.UnmarshalText([]byte(value))
+		default:
+			return nil, fmt.Errorf("there is no %q to grant; there are: turns, calls, tokens, cost, wall_time", name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s=%s: %s", name, value, cli.Expected(grantTypes[name], err))
+		}
+	}
+	return g, nil
+}
+
+// changes reads the changed arguments: JSON, or a file that has it.
+func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
+	text := f.edit
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		if _, err := os.Stat(text); err != nil && text != "-" {
+			return nil, fmt.Errorf("%s is neither a JSON object with the changed arguments, such as --edit '{\"amount\": 80}', nor a file with one", api.Shorten(text, 80))
+		}
+		data, err := answerFile(text, a.In)
+		if err != nil {
+			return nil, err
+		}
+		text = string(data)
+	}
+	var object map[string]json.RawMessage
+	if _, err := api.DecodeJSON([]byte(text)); err != nil {
+		return nil, fmt.Errorf("the changed arguments are not JSON: %w; write a JSON object, such as --edit '{\"amount\": 80}'", err)
+	}
+	if json.Unmarshal([]byte(text), &object) != nil {
+		return nil, fmt.Errorf("the changed arguments must be a JSON object, such as {\"amount\": 80}")
+	}
+	return json.RawMessage(text), nil
+}
+
+// decide decides about a call of the run or of a sub-agent below it.
+func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d api.Decision, yes bool) error {
+	open, err := audit.Approvals(ctx, c, run.WorkflowID, run.RunID)
+	if err != nil {
+		return a.LookupError(run.WorkflowID, run.RunID, err)
+	}
+	target, err := meant(a, run, open, &d, yes)
+	if err != nil {
+		return err
+	}
+	err = cli.Control(ctx, c, target, cli.RandomHex(16), api.DecideApprovalUpdate, d)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return cli.Errorf(cli.ExitCancelled, "interrupted; the decision may still be taken\nSee whether it was: %s", a.Connection.Invocation().Command("show", target.WorkflowID))
+	case err != nil:
+		return decisionError(a, target.WorkflowID, d, err)
+	}
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, map[string]any{"workflow_id": target.WorkflowID, "call": d.Call, "decision": d.Kind, "by": d.By}, false)
+	}
+	return a.Println(fmt.Sprintf("call %s of run %s is %s", d.Call, target.WorkflowID, cli.PlainText(d.Note())))
+}
+
+// meant finds the call that a decision is about, and the run that makes it, shows the call, and binds the decision to it. A
+// call that does not wait is left to the run, which knows what became of it.
+func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decision, yes bool) (*cli.RunRef, error) {
+	fits := fitting(run, open, *d)
+	inv := a.Connection.Invocation()
+	switch {
+	case len(fits) == 0 && d.Call != "":
+		return run, nil
+	case len(fits) == 0:
+		return nil, cli.Errorf(cli.ExitFailed, "no call of the run %q waits for approval now\nList what waits elsewhere: %s", run.WorkflowID, inv.Command("approvals"))
+	case len(fits) > 1:
+		lines := make([]string, len(fits))
+		for i, o := range fits {
+			lines[i] = "\n  " + inv.Command(deciding[d.Kind], o.WorkflowID, o.Call)
+		}
+		return nil, cli.Errorf(cli.ExitUsage, "%d calls could be meant; name one:%s", len(fits), strings.Join(lines, ""))
+	}
+	o := fits[0]
+	d.Call = o.Call
+	if err := seen(a, inv, o, d, yes); err != nil {
+		return nil, err
+	}
+	if o.WorkflowID == run.WorkflowID {
+		return run, nil
+	}
+	return &cli.RunRef{WorkflowID: o.WorkflowID}, nil
+}
+
+// fitting returns those of the calls that a decision may be about: of two with the id that it names, the run's own.
+func fitting(run *cli.RunRef, open []audit.RunApproval, d api.Decision) []audit.RunApproval {
+	fits := slices.DeleteFunc(slices.Clone(open), func(o audit.RunApproval) bool {
+		if d.Call == "" {
+			return d.Digest != "" && o.Digest != d.Digest
+		}
+		return o.Call != d.Call
+	})
+	if own := slices.IndexFunc(fits, func(o audit.RunApproval) bool { return o.WorkflowID == run.WorkflowID }); own >= 0 && d.Call != "" {
+		return fits[own : own+1]
+	}
+	return fits
+}
+
+// deciding names the commands that decide.
+var deciding = map[api.DecisionKind]string{api.DecisionApprove: "approve", api.DecisionEdit: "approve", api.DecisionDeny: "deny"}
+
+// seen shows the call and has it confirmed, unless the decision names its digest already, and binds the decision to it.
+func seen(a *cli.App, inv cli.Invocation, o audit.RunApproval, d *api.Decision, yes bool) error {
+	if d.Digest != "" {
+		return nil
+	}
+	d.Digest = o.Digest
+	if d.Kind == api.DecisionDeny {
+		return nil
+	}
+	if !a.Format.JSON() {
+		terminal.WriteApproval(&a.Format, a.Err, a.PaletteFor(a.Err), terminal.ApprovalsToList(inv, []audit.RunApproval{o})[0], time.Now())
+	}
+	question := "Approve this call?"
+	if d.Kind == api.DecisionEdit {
+		question = "Approve this call with " + api.Shorten(string(d.Arguments), 300) + "?"
+	}
+	switch {
+	case yes:
+		return nil
+	case a.Format.JSON() || !cli.IsTerminal(a.In):
+		return cli.Errorf(cli.ExitUsage, "nothing was approved: nobody can be asked here\nLook at the call and give --yes, or --digest %s", o.Digest)
+	case !a.Confirmed(question):
+		return cli.Errorf(cli.ExitCancelled, "nothing was approved")
+	}
+	return nil
+}
+
+// decisionError says why a decision was not taken.
+func decisionError(a *cli.App, id string, d api.Decision, err error) error {
+	inv := a.Connection.Invocation()
+	refused, ok := refusal(err)
+	switch {
+	case !ok:
+		return a.ControlError(&cli.RunRef{WorkflowID: id}, err)
+	case refused.Type == api.DecisionUnfit || refused.Type == api.ReplyMalformed:
+		text := refused.Message
+		for _, p := range refused.Problems {
+			text += "\n  " + p.String()
+		}
+		return cli.Errorf(cli.ExitUsage, "%s\nThe call still waits.", text)
+	}
+	return cli.Errorf(cli.ExitFailed, "the decision about call %s was not taken: %s\nList what waits: %s", d.Call, refused.Message, inv.Command("approvals", id))
+}

@@ -1,0 +1,19 @@
+// Package decide holds the commands by which people answer, approve and evaluate.
+package decide
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// decideCommands returns the commands of this package. A new command is one file and one line here.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{
+		approvalsCommand(a),
+		approveCommand(a),
+		denyCommand(a),
+		questionsCommand(a),
+		answerCommand(a),
+		evaluateCommand(a),
+	}
+}

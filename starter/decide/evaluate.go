@@ -1,0 +1,87 @@
+package decide
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+)
+
+func evaluateCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	var by cli.ByFlag
+	var reason string
+	cmd := &cobra.Command{
+		Use: "evaluate RUN solved|failed", GroupID: cli.GroupRuns, Short: "Say of a run that is over whether it did what it was for",
+		Long: `Says of a run that is over, however long, whether it solved its task. 'starter report' counts it so, whatever the run's end and
+its agent's checker say. The latest verdict on a run is the one that counts; earlier ones stay to be seen in the Web UI.
+
+The server keeps a verdict as a small workflow beside the run, as long as other workflows that have ended. It counts at once,
+also where no worker is there.`,
+		Example: `  starter evaluate demo-1a2b3c4d solved
+  starter evaluate demo-1a2b3c4d failed --reason "it named the wrong document"
+  starter evaluate support-42 solved --run-id 0198c3c1-0d5b-7c5e-8a3c-5a0e1f6f7a10 --by ada`,
+		Args: cli.Arguments(1, "RUN", "solved|failed"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && ref.WorkflowID == "" {
+				ref.WorkflowID, args = args[0], args[1:]
+			}
+			word := audit.Solved(args[0])
+			if len(args) != 1 || word != audit.SolvedYes && word != audit.SolvedNo {
+				return cli.UsageError(cmd, "%q is no verdict: write %s or %s", args[0], audit.SolvedYes, audit.SolvedNo)
+			}
+			v := api.RunEvaluation{Solved: word == audit.SolvedYes, By: by.Name(), Reason: reason, Time: time.Now().UTC()}
+			if err := v.Check(); err != nil {
+				return cli.UsageError(cmd, "%v", err)
+			}
+			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+				return evaluateRun(ctx, a, c, run, v)
+			})(cmd, nil)
+		},
+	}
+	ref.Add(cmd.Flags())
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that is kept as the reason")
+	by.Add(cmd.Flags(), "says so")
+	return cmd
+}
+
+// giveVerdict keeps a verdict on a run that is over.
+func evaluateRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, v api.RunEvaluation) error {
+	last, err := audit.Last(ctx, c, run.WorkflowID, run.RunID)
+	if err != nil {
+		return a.LookupError(run.WorkflowID, run.RunID, err)
+	}
+	if !last.Over {
+		return cli.Errorf(cli.ExitFailed, "the run %q is not over, so there is no verdict on it yet\nWait for its end: %s", run.WorkflowID, a.Connection.Invocation().Command("watch", run.WorkflowID))
+	}
+	what := string(audit.SolvedNo)
+	if v.Solved {
+		what = string(audit.SolvedYes)
+	}
+	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: api.EvaluationWorkflowID(last.RunID), TaskQueue: last.TaskQueue,
+		Memo:                     map[string]any{api.EvaluationMemo: v},
+		StaticSummary:            api.Shorten(what+", says "+v.By+": "+run.WorkflowID, 200),
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
+	}, api.EvaluationWorkflow)
+	if err != nil {
+		return err
+	}
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, evaluationOf{run.WorkflowID, last.RunID, v}, false)
+	}
+	return a.Println("run " + run.WorkflowID + " is " + what + ", says " + cli.PlainText(v.By))
+}
+
+// verdictOf is what the command prints as JSON.
+type evaluationOf struct {
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+	api.RunEvaluation
+}

@@ -1,7 +1,0 @@
-//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || solaris)
-
-package main
-
-import "os"
-
-func hideControlEcho(*os.File) (undo func()) { return func() {} }

@@ -1,0 +1,255 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/stats"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/html"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"go.temporal.io/sdk/client"
+)
+
+// readAtOnce is how many histories are read at a time.
+const readAtOnce = 16
+
+func reportCommand(a *cli.App) *cobra.Command {
+	var runs runlist.Selection
+	var t stats.Thresholds
+	var asHTML string
+	var slow time.Duration
+	cmd := &cobra.Command{
+		Use: "report", GroupID: cli.GroupRuns, Short: "Tell what runs cost, how their calls went, and what is slow",
+		Long: `Reads the histories of the runs that are selected, their sub-agents' among them, and adds them up: how many were solved,
+what they used, tokens per solved task (TPST: all input and output tokens over the runs that were solved), and for each
+tool, lane and agent how its calls went, how long they took and waited.
+
+A run is solved where a person says so (starter evaluate), else where the agent's checker does, else where its agent answered
+or all of its calls ran. One that failed, was cancelled or reached a limit is not, and what it used counts all the same.
+
+Where a toolspec says how many tokens a result takes as a rule (expected_tokens), calls are judged by that: the wasteful ones
+took more than --waste times what was estimated for arguments and result, the inaccurate ones are further from it than
+--accuracy allows.
+
+With --html the report is a page with charts, which needs no network: also by agent and over time.`,
+		Example: `  starter report --since 24h
+  starter report --agent librarian --limit 200
+  starter report --caller ada --tool refund --slow 2s
+  starter report --since 24h --waste 1.5 --accuracy 0.6
+  starter report --since 168h --html week.html
+  starter report --output json | jq .tpst`,
+		Args: cli.Arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t.Slow = api.Duration(slow)
+			if err := cmp.Or(runs.Check(cmd), checkThresholds(cmd, t), checkPage(cmd, "--html", asHTML)); err != nil {
+				return err
+			}
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := runlist.Select(ctx, a, c, &runs)
+				if err != nil {
+					return err
+				}
+				if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {
+					return err
+				}
+				page := html.Report{Of: changedFlags(cmd, "html")}
+				found, missed, err := analyse(ctx, c, list, runs.Tool, t, page.AddRun)
+				if err != nil {
+					return err
+				}
+				page.Found, page.Notes, page.Now = found.Report(), notIn(list, runs.Limit, missed), time.Now()
+				if asHTML != "" {
+					return writePage(a, "--html", asHTML, page.Write, missed.unread)
+				}
+				return printAnalysis(a, page.Found, page.Notes, missed.unread)
+			})
+		},
+	}
+	runs.Maybe = true
+	runs.Add(cmd.Flags(), 1000)
+	cmd.Flags().DurationVar(&slow, "slow", 5*time.Second, "`duration` from which on calls are slow")
+	cmd.Flags().Float64Var(&t.Waste, "waste", 1.2, "calls that take more than so many `times` the estimated tokens are wasteful")
+	cmd.Flags().Float64Var(&t.Accuracy, "accuracy", 0.8, "calls are inaccurate where the smaller of the estimated and the actual tokens is less than this `part` of the larger")
+	cmd.Flags().StringVar(&asHTML, "html", "", "`file` to write a page with charts to; - is standard output")
+	return cmd
+}
+
+// analyse reads runs, several at a time, and adds up those in which a tool was called, where one is named. each is given every run
+// that is added.
+func analyse(ctx context.Context, c client.Client, list []runlist.Run, tool string, t stats.Thresholds, each func(history.Summary, audit.Solved)) (all *stats.Analysis, missed missedRuns, err error) {
+	all = stats.NewAnalysis(t)
+	missed, err = readEach(ctx, c, list, t, func(i int, s history.Summary, one *stats.Analysis) {
+		if tool == "" || one.Called(tool) {
+			all.Add(one)
+			decision, _ := audit.Evaluate(s, list[i].Decision)
+			each(s, decision)
+		}
+	})
+	return all, missed, err
+}
+
+// missedRuns are the runs that are listed and not added up: gone is how many the server keeps no longer.
+type missedRuns struct {
+	gone   int
+	unread cli.Unread
+}
+
+// readEach reads runs with the sub-agents below them, several at a time, and hands on each with what was found in it, one after the
+// other in any order.
+func readEach(ctx context.Context, c client.Client, list []runlist.Run, t stats.Thresholds, each func(i int, s history.Summary, one *stats.Analysis)) (missed missedRuns, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex
+	var readers sync.WaitGroup
+	slots := make(chan struct{}, readAtOnce)
+	for i, run := range list {
+		readers.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			one := stats.NewAnalysis(t)
+			s, err := one.AddTree(ctx, c, run.ID, run.RunID)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case errors.Is(err, audit.ErrNotFound):
+				missed.gone++
+			case err != nil && missed.unread.Take(run.ID, run.RunID, err):
+			case err != nil:
+				cancel(err)
+			default:
+				one.AddRun(s, run.Decision)
+				each(i, s, one)
+			}
+		})
+	}
+	readers.Wait()
+	slices.SortFunc(missed.unread, func(x, y cli.UnreadRun) int {
+		return cmp.Or(cmp.Compare(x.WorkflowID, y.WorkflowID), cmp.Compare(x.RunID, y.RunID))
+	})
+	return missed, context.Cause(ctx)
+}
+
+// notIn are sentences about the runs that are not in the report.
+func notIn(list []runlist.Run, limit int, missed missedRuns) (notes []string) {
+	if len(list) == limit {
+		notes = append(notes, runlist.NewestOnly(limit))
+	}
+	if missed.gone > 0 {
+		notes = append(notes, cli.IsAre(missed.gone, "more run")+" listed of which the server keeps the history no longer")
+	}
+	if n := len(missed.unread); n > 0 {
+		notes = append(notes, cli.IsAre(n, "more run")+" listed of which the history cannot be read here")
+	}
+	return notes
+}
+
+// analysedRuns is what report prints as JSON.
+type analysedRuns struct {
+	stats.Report
+	Unread cli.Unread `json:"unread,omitempty"`
+}
+
+func printAnalysis(a *cli.App, r stats.Report, notes []string, missing cli.Unread) error {
+	for _, note := range notes {
+		fmt.Fprintln(a.Err, note)
+	}
+	if a.Format.JSON() {
+		return missing.Exit(cli.WriteJSON(a.Out, analysedRuns{r, missing}, false))
+	}
+	if r.Runs.All == 0 && len(missing) > 0 {
+		return missing.Err()
+	}
+	if r.Runs.All == 0 {
+		fmt.Fprintln(a.Err, "no runs")
+		return nil
+	}
+	writeAnalysis(a.Out, a.PaletteFor(a.Out), r)
+	return missing.Err()
+}
+
+func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
+	line := func(name, text string) { fmt.Fprintf(w, "%s %s\n", p.Bold(fmt.Sprintf("%-8s", name)), text) }
+	runs := fmt.Sprintf("%d: %s solved, %s failed", r.Runs.All, p.Good(strconv.Itoa(r.Runs.Solved)), p.Bad(strconv.Itoa(r.Runs.Failed)))
+	if r.Runs.Open > 0 {
+		runs += ", " + goOn(r.Runs.Open)
+	}
+	line("runs", runs+evaluatedCounts(r.Runs))
+	tokens := fmt.Sprintf("%d in, %d out, in %s", r.Usage.InputTokens, r.Usage.OutputTokens, api.Plural(r.Usage.Turns, "model step"))
+	if r.Usage.Cost > 0 {
+		tokens += fmt.Sprintf(", $%.4f", r.Usage.Cost)
+	}
+	line("tokens", tokens)
+	if r.TokensPerSolvedRun > 0 {
+		line("TPST", fmt.Sprintf("%.0f tokens for each run that was solved", r.TokensPerSolvedRun))
+	}
+	c := r.Calls
+	line("calls", fmt.Sprintf("%d: %d completed (%.0f %%), %d failed, %d refused, %d cancelled, %d running", c.Calls, c.Completed, 100*c.SuccessRate, c.Failed, c.Refused, c.Cancelled, c.Running)+asideCounts(c))
+	line("time", fmt.Sprintf("%s on average, %s at most; %d slow; waited %s on average, %s at most", cli.ShortDuration(c.Average.Std()), cli.ShortDuration(c.Longest.Std()), c.Slow, cli.ShortDuration(c.AverageWait.Std()), cli.ShortDuration(c.LongestWait.Std())))
+	for _, told := range statusOut(r) {
+		line(told.name, told.text)
+	}
+	writeTables(w, p, r)
+}
+
+// goOn says how many runs are not over.
+func goOn(runs int) string {
+	if runs == 1 {
+		return "1 still goes on"
+	}
+	return fmt.Sprintf("%d still go on", runs)
+}
+
+// writeTables writes the figures by tool, lane and agent.
+func writeTables(w io.Writer, p cli.Palette, r stats.Report) {
+	for _, t := range []*cli.Table{groupTable("tool", r.Tools), groupTable("lane", r.Lanes), agentTable("agent", r.Agents), agentTable("plan", r.Plans), agentTable("direct call", r.Direct), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes), modelTable(r.Models)} {
+		if len(t.Rows) > 0 {
+			fmt.Fprintln(w)
+			fmt.Fprint(w, t.Text(p))
+		}
+	}
+}
+
+// asideCounts tells of calls that were not made one by one.
+func asideCounts(c stats.CallStats) (text string) {
+	if c.Batched > 0 {
+		text += fmt.Sprintf("; %d made together with others", c.Batched)
+	}
+	if c.Withheld > 0 {
+		text += fmt.Sprintf("; %d withheld in dry runs", c.Withheld)
+	}
+	return text
+}
+
+// errorCounts lists error types, the most frequent first.
+func errorCounts(counts map[api.ErrorType]int) string {
+	var parts []string
+	for _, t := range stats.ErrorTypes(counts) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[t], t))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func groupTable(name string, list []stats.GroupStats) *cli.Table {
+	t := &cli.Table{Header: []string{name, "calls", "completed", "failed", "refused", "average", "longest", "wait", "slow", "retries", "result tokens"},
+		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}}
+	for _, g := range list {
+		t.Add(cmp.Or(cli.PlainText(g.Name), terminal.NoLane), strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed), strconv.Itoa(g.Refused), cli.ShortDuration(g.Average.Std()), cli.ShortDuration(g.Longest.Std()),
+			cli.ShortDuration(g.AverageWait.Std()), strconv.Itoa(g.Slow), strconv.Itoa(g.Retries), strconv.Itoa(g.ResultTokens))
+	}
+	return t
+}

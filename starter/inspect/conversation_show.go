@@ -1,0 +1,159 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/stats"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	"go.temporal.io/sdk/client"
+)
+
+// summedConversation is what is told of a conversation.
+type summedConversation struct {
+	Conversation string `json:"conversation"`
+	// Gone counts the runs whose histories the server keeps no longer: nothing of them is in what follows.
+	Gone int `json:"gone,omitempty"`
+	// List are its runs, in the order in which they began. Those of sub-agents are part of them.
+	List []summedRun `json:"list"`
+	stats.Report
+	// Unread are the runs that cannot be read here: nothing of them is in what stands above.
+	Unread cli.Unread `json:"unread,omitempty"`
+}
+
+// summedRun is one run of a conversation.
+type summedRun struct {
+	WorkflowID string            `json:"workflow_id"`
+	RunID      string            `json:"run_id"`
+	Kind       history.RunKind   `json:"kind"`
+	Name       string            `json:"name,omitempty"`
+	Caller     string            `json:"caller,omitempty"`
+	Status     history.RunStatus `json:"status"`
+	// WaitsFor is what a run that goes on wants of people.
+	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
+	Outcome  api.Outcome     `json:"outcome,omitempty"`
+	// Verdict says whether the run is solved, JudgedBy by whose word.
+	Evaluation  audit.Solved      `json:"evaluation"`
+	EvaluatedBy audit.EvaluatedBy `json:"evaluated_by"`
+	Started     time.Time         `json:"started"`
+	Duration    api.Duration      `json:"duration"`
+	// Calls are all of them, sub-agents' too, SuccessRate the part of those that are over which completed.
+	Calls       int       `json:"calls"`
+	SuccessRate float64   `json:"success_rate"`
+	Usage       api.Usage `json:"usage"`
+}
+
+func conversationCommand(a *cli.App) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "conversation ID", GroupID: cli.GroupRuns, Short: "Show the runs of a conversation, what they used, and how their calls went",
+		Long: `Reads the histories of a conversation's runs and of the sub-agents below them: each run in its order, with its end, its calls
+and which part of them succeeded, and the sums of all of them, by tool and lane as starter report has them.
+
+A run that was started without --conversation is a conversation of its own, with its id.`,
+		Example: `  starter conversation support-42
+  starter conversation support-42 --output json | jq .usage`,
+		Args: cli.Arguments(1, "ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s := runlist.Selection{Conversation: args[0], Limit: limit}
+			if err := s.Check(cmd); err != nil {
+				return err
+			}
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := runlist.Select(ctx, a, c, &s)
+				if err != nil {
+					return err
+				}
+				if len(list) == 0 {
+					return cli.Errorf(cli.ExitFailed, "there is no run of a conversation %q\nList runs with their conversations: %s", args[0], a.Connection.Invocation().Command("list", "--output", "json"))
+				}
+				slices.SortStableFunc(list, func(x, y runlist.Run) int { return x.Started.Compare(y.Started) })
+				if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {
+					return err
+				}
+				told, err := sumUp(ctx, c, args[0], list)
+				if err != nil {
+					return err
+				}
+				return printConversation(a, told, len(list) == limit)
+			})
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 1000, "at most so many `runs`, the newest")
+	return cmd
+}
+
+// sumUp reads the runs of a conversation.
+func sumUp(ctx context.Context, c client.Client, id string, list []runlist.Run) (told summedConversation, err error) {
+	sum, runs := stats.NewAnalysis(stats.Thresholds{}), make([]*summedRun, len(list))
+	told.Conversation = id
+	missed, err := readEach(ctx, c, list, stats.Thresholds{}, func(i int, s history.Summary, one *stats.Analysis) {
+		run := summed(list[i], s, one.Report().Calls)
+		runs[i] = &run
+		sum.Add(one)
+	})
+	for _, run := range runs {
+		if run != nil {
+			told.List = append(told.List, *run)
+		}
+	}
+	told.Report, told.Gone, told.Unread = sum.Report(), missed.gone, missed.unread
+	return told, err
+}
+
+// summed is one run with the counts of its calls.
+func summed(listed runlist.Run, s history.Summary, calls stats.CallStats) summedRun {
+	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name, Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor, Started: listed.Started,
+		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate, Usage: s.Usage}
+	r.Evaluation, r.EvaluatedBy = audit.Evaluate(s, listed.Decision)
+	if s.Result != nil {
+		r.Outcome = s.Result.Outcome
+	}
+	r.Outcome = cmp.Or(r.Outcome, listed.Outcome)
+	return r
+}
+
+func printConversation(a *cli.App, told summedConversation, more bool) error {
+	if more {
+		fmt.Fprintln(a.Err, runlist.NewestOnly(len(told.List)+told.Gone+len(told.Unread)))
+	}
+	if told.Gone > 0 {
+		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n", api.Plural(told.Gone, "run"))
+	}
+	if a.Format.JSON() {
+		return told.Unread.Exit(cli.WriteJSON(a.Out, told, false))
+	}
+	if len(told.List) == 0 && len(told.Unread) > 0 {
+		return told.Unread.Err()
+	}
+	p, now := a.PaletteFor(a.Out), time.Now()
+	t := cli.Table{Header: []string{"started", "run id", "name", "caller", "status", "outcome", "evaluation", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
+		Right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
+	for _, r := range told.List {
+		t.Add(a.Format.When(r.Started, now), r.RunID, r.Name, r.Caller, runlist.RunTextOf(p, r.Status, r.WaitsFor), string(r.Outcome), string(r.Evaluation), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
+			api.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), cli.ShortDuration(r.Duration.Std()))
+	}
+	if err := a.Print(t.Text(p) + "\n"); err != nil {
+		return err
+	}
+	writeAnalysis(a.Out, p, told.Report)
+	return told.Unread.Err()
+}
+
+// succeeded is the part of the calls that completed; empty where there were none.
+func (r summedRun) succeeded() string {
+	if r.Calls == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", 100*r.SuccessRate)
+}

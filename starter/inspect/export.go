@@ -1,0 +1,266 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/export"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	"go.temporal.io/sdk/client"
+)
+
+// recordSelection says which records of the selected runs are meant.
+type recordSelection struct {
+	runlist.Selection
+	callStatus string
+}
+
+// callStatuses are what --call-status may be.
+var CallStatuses = []string{string(api.CallCompleted), string(api.CallFailed), string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
+
+func (s *recordSelection) meets(r api.Record) bool {
+	return (s.Tool == "" || r.Tool == s.Tool) && (s.callStatus == "" || string(r.Status) == s.callStatus)
+}
+
+// check refuses a status that there is not, and a file of a kind that is not written.
+func (s *recordSelection) check(cmd *cobra.Command, file string) error {
+	if s.callStatus != "" && !slices.Contains(CallStatuses, s.callStatus) {
+		return cli.UsageError(cmd, "--call-status %q is not one of %s", s.callStatus, strings.Join(CallStatuses, ", "))
+	}
+	if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
+		return cli.UsageError(cmd, "--file %q ends neither in .jsonl nor in .csv nor in .parquet; --output json writes the records to standard output, without a seal", file)
+	}
+	return nil
+}
+
+func recordsCommand(a *cli.App) *cobra.Command {
+	var s recordSelection
+	var file string
+	cmd := &cobra.Command{
+		Use: "records", GroupID: cli.GroupRuns, Short: "Show or export the call records of many runs",
+		Long: `Shows one record for every call of the runs that are selected and of the sub-agents below them, the newest run first. With
+--output json every record is one line of JSON. Each tells the verdict on the run that is selected: whether it is solved, who says so
+and why, as starter report counts it.
+
+With --file they are written to a file instead: as CSV where its name ends in .csv, as Parquet where it ends in .parquet,
+and where it ends in .jsonl as JSON Lines in which every line holds the digest of the one before it. What is printed then is the
+seal of the whole: keep it elsewhere, and starter audit --verify FILE --seal SEAL tells later whether a line was changed, taken
+out, put in or cut off.
+
+The flags say which runs are meant. --tool and --call-status say, of those, which calls.`,
+		Example: `  starter records --since 24h --call-status failed
+  starter records --conversation support-42 --tool refund
+  starter records --agent librarian --file records.csv
+  starter records --since 24h --file day.parquet
+  starter records --since 2026-01-01 --until 2026-02-01 --limit 100000 --file january.jsonl
+  starter audit --verify january.jsonl`,
+		Args: cli.Arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.check(cmd, file); err != nil {
+				return err
+			}
+			if err := s.Selection.Check(cmd); err != nil {
+				return err
+			}
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := runlist.Select(ctx, a, c, &s.Selection)
+				if err != nil {
+					return err
+				}
+				if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {
+					return err
+				}
+				var missing cli.Unread
+				records := recordsOf(ctx, a, c, list, &s, &missing)
+				if len(list) == s.Limit {
+					fmt.Fprintln(a.Err, runlist.NewestOnly(s.Limit))
+				}
+				switch {
+				case file != "":
+					return exportRecords(a, file, records, &missing)
+				case a.Format.JSON():
+					return cmp.Or(writeRecords(a, records), missing.Err())
+				}
+				return cmp.Or(printManyRecords(a, records, &missing), missing.Err())
+			})
+		},
+	}
+	s.Maybe = true
+	s.Add(cmd.Flags(), 100)
+	f := cmd.Flags()
+	f.StringVar(&s.callStatus, "call-status", "", "`status` of the calls: "+strings.Join(CallStatuses, ", "))
+	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl, .csv or .parquet")
+	return cmd
+}
+
+// recordsOf gives the records of runs. Those of a run whose history the server keeps no longer are left out, and told of;
+// runs that cannot be read are noted in missing.
+func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, s *recordSelection, missing *cli.Unread) iter.Seq2[api.Record, error] {
+	return func(yield func(api.Record, error) bool) {
+		for _, run := range list {
+			for r, err := range audit.EvaluatedTree(ctx, c, run.ID, run.RunID, run.Decision) {
+				if errors.Is(err, audit.ErrNotFound) {
+					fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
+					break
+				}
+				if err != nil && missing.Take(run.ID, run.RunID, err) {
+					break
+				}
+				if (err != nil || s.meets(r)) && !yield(r, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sealed is the kind of file whose lines are chained.
+const sealed = ".jsonl"
+
+// exporters are the kinds of file that records are written to, by what the file's name ends in.
+var exporters = map[string]func(io.Writer) export.Exporter{sealed: export.NewJSON, ".csv": export.NewCSV, ".parquet": export.NewParquet}
+
+// fileKind is what a file's name ends in, as exporters have it.
+func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
+
+// exportRecords writes records to a file that is there when it is whole.
+func exportRecords(a *cli.App, path string, records iter.Seq2[api.Record, error], missing *cli.Unread) error {
+	var n int
+	var seal string
+	err := cli.StreamWhole("--file", path, 0o600, func(w io.Writer) (err error) {
+		n, seal, err = exportTo(exporters[fileKind(path)](w), records)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if a.Format.JSON() {
+		written := map[string]any{"file": path, "records": n, "seal": seal}
+		if len(*missing) > 0 {
+			written["unread"] = *missing
+		}
+		return missing.Exit(cli.WriteJSON(a.Out, written, false))
+	}
+	text := fmt.Sprintf("%s written to %s", api.Plural(n, "record"), path)
+	if seal != "" {
+		text += "\nseal " + seal
+	}
+	return cmp.Or(a.Println(text), missing.Err())
+}
+
+func exportTo(x export.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string, err error) {
+	for r, err := range records {
+		if err != nil {
+			return n, "", err
+		}
+		if err := x.Write(r); err != nil {
+			return n, "", err
+		}
+		n++
+	}
+	seal, err = x.Close()
+	return n, seal, err
+}
+
+// printManyRecords prints a table of the records of several runs, and one of the verdicts on these.
+func printManyRecords(a *cli.App, records iter.Seq2[api.Record, error], missing *cli.Unread) error {
+	p := a.PaletteFor(a.Out)
+	t := cli.Table{Header: append([]string{"run"}, recordHeader...), Right: map[int]bool{5: true, 6: true, 7: true}}
+	var evaluated []*api.EvaluatedResult
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		r.CallID = r.Path
+		t.Add(append([]string{r.WorkflowID}, recordCells(r, p, time.Now())...)...)
+		if n := len(evaluated); r.Evaluation != nil && (n == 0 || r.Evaluation != evaluated[n-1]) {
+			evaluated = append(evaluated, r.Evaluation)
+		}
+	}
+	if len(t.Rows) == 0 && len(*missing) > 0 {
+		return nil
+	}
+	if len(t.Rows) == 0 {
+		fmt.Fprintln(a.Err, "no calls")
+		return nil
+	}
+	return a.Print(t.Text(p) + "\n" + evaluationTable(evaluated).Text(p))
+}
+
+// verdictTable tells the verdicts on runs, with the ids of their executions where a run's id is there more than once.
+func evaluationTable(evaluated []*api.EvaluatedResult) *cli.Table {
+	seen := map[string]bool{}
+	for _, j := range evaluated {
+		seen[j.WorkflowID] = true
+	}
+	if len(seen) == len(evaluated) {
+		t := &cli.Table{Header: []string{"run", "evaluation"}}
+		for _, j := range evaluated {
+			t.Add(j.WorkflowID, evaluationCell(*j))
+		}
+		return t
+	}
+	t := &cli.Table{Header: []string{"run", "run id", "evaluation"}}
+	for _, j := range evaluated {
+		t.Add(j.WorkflowID, j.RunID, evaluationCell(*j))
+	}
+	return t
+}
+
+func evaluationCell(j api.EvaluatedResult) string {
+	return cmp.Or(cli.OneLine(audit.EvaluationText(j)), "not over")
+}
+
+// intact says how much of a broken export is as it was written.
+func intact(records int) string {
+	switch records {
+	case 0:
+		return ""
+	case 1:
+		return "\nThe first record is as it was written."
+	}
+	return fmt.Sprintf("\nThe first %s are as they were written.", api.Plural(records, "record"))
+}
+
+// verifyExport checks an export that was written before; seal is what it should have, empty where nobody kept it.
+func verifyExport(a *cli.App, path, seal string) error {
+	source := io.Reader(a.In)
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return cli.Errorf(cli.ExitUsage, "--verify %s: %w", path, cli.PathError(path, err))
+		}
+		defer file.Close()
+		source = file
+	}
+	records, found, err := export.Verify(source)
+	switch {
+	case errors.Is(err, export.ErrChain):
+		return cli.Errorf(cli.ExitFailed, "%s: %w%s", path, err, intact(records))
+	case err != nil:
+		return cli.Errorf(cli.ExitUsage, "--verify %s: %w", path, cli.PathError(path, err))
+	case seal != "" && seal != found:
+		return cli.Errorf(cli.ExitFailed, "%s is whole in itself, but it is not the export that the seal is of\nIts own seal is %s.", path, found)
+	}
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, map[string]any{"file": path, "records": records, "seal": found}, false)
+	}
+	text := fmt.Sprintf("%s is as it was written: %s", path, api.Plural(records, "record"))
+	if seal == "" {
+		text += "\nseal " + found + "\nOnly a seal that was kept elsewhere tells that the whole was not written anew."
+	}
+	return a.Println(text)
+}

@@ -1,0 +1,13 @@
+package inspect
+
+import (
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/clitest"
+)
+
+func TestJSONFields_AreDocumented(t *testing.T) {
+	clitest.CheckDocumented(t, "../..", shownRun{}, api.Record{}, audit.Running{})
+}

@@ -1,0 +1,282 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+)
+
+const (
+	// askPace is how often the workers are asked what happened on lanes without a limit: each time takes a workflow.
+	askPace = 5 * time.Second
+	// minInterval is the shortest time between two looks.
+	minInterval = 100 * time.Millisecond
+)
+
+func lanesCommand(a *cli.App) *cobra.Command {
+	v := &lanesView{app: a}
+	var watch bool
+	interval := time.Second
+	cmd := &cobra.Command{
+		Use: "lanes [NAME…]", GroupID: cli.GroupServer, Short: "Show what runs and waits on the lanes, and who serves them",
+		Long: `Shows the lanes of the lanes file, those that workers hold slots of, and those that are named, each with its limit, who
+holds its slots, the calls that run and wait now, and what happened on it so far:
+
+  holders    how many of the groups of a lane's slots are held by a worker; of a lane without a limit, its workers
+  running    attempts at calls that have a slot
+  waiting    calls that wait at the server or with the holder of the slots. At the server those count too that were cancelled
+             while they waited, until a worker would get them
+  acquired   attempts that got a slot
+  rejected   calls that were turned away because no more may wait
+  timed out  calls that waited too long with the holder
+
+The counts of a lane with a limit are its holders' and go on when another worker takes over; those of a lane without are
+asked of its workers, and each counts since it started. Nobody counts which of their calls waited too long. Of a keyed lane
+no more than 200 keys are asked what waits.
+
+With --watch the table is kept up to date until Ctrl-C: in place on a terminal, elsewhere one after the other. Workers are
+asked every 5s then.`,
+		Example: `  starter lanes
+  starter lanes android http --watch
+  starter lanes --verbose --output json | jq '.lanes[] | select(.waiting > 0)'`,
+		Args: cli.Arguments(0, "NAME…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := v.flags.Check(cmd); err != nil {
+				return err
+			}
+			if err := checkLaneNames(cmd, args); err != nil {
+				return err
+			}
+			if interval < minInterval {
+				return cli.UsageError(cmd, "--every %s: give at least %s", interval, minInterval)
+			}
+			set, err := v.flags.LaneSet()
+			if err != nil {
+				return err
+			}
+			v.configured, v.only = set.Plain(args...), args
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				v.client, v.reader = c, lanestate.NewReader(c, v.namespace(), v.queue)
+				if watch {
+					return v.watch(ctx, interval)
+				}
+				return v.once(ctx)
+			})
+		},
+	}
+	f := cmd.Flags()
+	v.flags.AddLanes(f)
+	f.BoolVar(&watch, "watch", false, "keep the table up to date until Ctrl-C")
+	f.DurationVar(&interval, "every", interval, "`duration` between two looks, with --watch")
+	f.BoolVarP(&v.verbose, "verbose", "v", false, "tell which workers hold slots, or serve lanes without a limit")
+	f.StringVarP(&v.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers")
+	return cmd
+}
+
+func checkLaneNames(cmd *cobra.Command, names []string) error {
+	for _, name := range names {
+		if err := api.CheckLaneName(name); err != nil {
+			return cli.UsageError(cmd, "%q: %v", name, err)
+		}
+	}
+	return nil
+}
+
+// lanesView shows how lanes stand, once or time and again.
+type lanesView struct {
+	app     *cli.App
+	client  client.Client
+	flags   specfiles.Flags
+	queue   string
+	verbose bool
+	reader  *lanestate.Reader
+	// configured are the lanes that there are, and only, where it is not empty, the names of those to show.
+	configured *lanes.Set
+	only       []string
+	// kept are the lanes that have a keeper, as of keptAt.
+	kept   []string
+	keptAt time.Time
+	// counts is what the workers told last; nil before they were asked. They were asked last at askedAt, and asking is where
+	// their answer will come.
+	counts        *workerCounts
+	askedAt       time.Time
+	openQuestions chan countsAnswer
+}
+
+func (v *lanesView) namespace() string { return v.app.Connection.ResolvedNamespace }
+
+// lanesReport is how the lanes stand at one time.
+type lanesReport struct {
+	Time      time.Time  `json:"time"`
+	TaskQueue string     `json:"task_queue"`
+	Lanes     []laneLine `json:"lanes"`
+	Notes     []string   `json:"notes,omitempty"`
+}
+
+// once shows the lanes as they stand now.
+func (v *lanesView) once(ctx context.Context) error {
+	report, err := v.read(ctx)
+	if err != nil {
+		return err
+	}
+	return v.print(report)
+}
+
+// read looks at all lanes, and every now and then asks the workers.
+func (v *lanesView) read(ctx context.Context) (lanesReport, error) {
+	now := time.Now()
+	report := lanesReport{Time: now.UTC(), TaskQueue: v.queue, Lanes: []laneLine{}}
+	if now.Sub(v.keptAt) >= askPace {
+		kept, err := v.reader.Kept(ctx)
+		if err != nil {
+			return report, err
+		}
+		v.kept, v.keptAt = kept, now
+	}
+	states, err := v.reader.Read(ctx, v.lanes()...)
+	if err != nil {
+		return report, err
+	}
+	if err := v.refreshCounts(ctx, states, now); err != nil {
+		return report, err
+	}
+	v.add(&report, states)
+	return report, nil
+}
+
+// add adds what was read of lanes to a report, with what the workers told.
+func (v *lanesView) add(report *lanesReport, states []lanestate.State) {
+	for _, s := range v.inline(states) {
+		report.Lanes = append(report.Lanes, v.line(s))
+		report.Notes = append(report.Notes, v.notes(s)...)
+	}
+	if v.counts != nil {
+		report.Notes = append(report.Notes, v.counts.notes...)
+	}
+}
+
+// lanes returns the lanes to read, sorted by name. The lane inline has no task queue of which the server could tell.
+func (v *lanesView) lanes() []api.Lane {
+	set := v.configured.Plain(v.kept...)
+	var read []api.Lane
+	for _, lane := range set.All() {
+		if lane.Name != api.LaneInline && (len(v.only) == 0 || slices.Contains(v.only, lane.Name)) {
+			read = append(read, lane)
+		}
+	}
+	return read
+}
+
+// counted returns what workers told of a lane, and whether they told of it.
+func (v *lanesView) counted(lane string) (api.LaneCounts, bool) {
+	if v.counts == nil {
+		return api.LaneCounts{}, false
+	}
+	counts, told := v.counts.lanes[lane]
+	return counts, told
+}
+
+// inline adds the lane inline where it is asked for or workers had calls on it.
+func (v *lanesView) inline(states []lanestate.State) []lanestate.State {
+	_, used := v.counted(api.LaneInline)
+	named := slices.Contains(v.only, api.LaneInline)
+	if !named && (!used || len(v.only) > 0) {
+		return states
+	}
+	i := slices.IndexFunc(states, func(s lanestate.State) bool { return s.Lane.Name > api.LaneInline })
+	if i < 0 {
+		i = len(states)
+	}
+	return slices.Insert(states, i, lanestate.State{Lane: api.Lane{Name: api.LaneInline}})
+}
+
+// workerCounts is what the workers told of lanes without a limit.
+type workerCounts struct {
+	lanes map[string]api.LaneCounts
+	notes []string
+}
+
+// countsAnswer is what workers told, or why they could not be asked.
+type countsAnswer struct {
+	counts workerCounts
+	err    error
+}
+
+// refreshCounts asks the workers if it is time to. Only the first time it waits for their answer: one of them may have been
+// stopped, and does not give any.
+func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State, now time.Time) error {
+	if v.openQuestions == nil && now.Sub(v.askedAt) >= askPace {
+		openQuestions := make(chan countsAnswer, 1)
+		v.openQuestions, v.askedAt = openQuestions, now
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cli.ReportTimeout)
+			defer cancel()
+			counts, err := v.askCounts(ctx, states)
+			openQuestions <- countsAnswer{counts, err}
+		}()
+	}
+	if v.openQuestions == nil || v.counts != nil && len(v.openQuestions) == 0 {
+		return nil
+	}
+	select {
+	case a := <-v.openQuestions:
+		v.openQuestions, v.counts = nil, &a.counts
+		return a.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// askCounts asks the workers that serve lanes without a limit what happened on them.
+func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (counts workerCounts, err error) {
+	var workers []string
+	for _, s := range states {
+		if !s.Lane.Limited() {
+			workers = append(workers, s.Workers...)
+		}
+	}
+	if len(workers) == 0 && !slices.Contains(v.only, api.LaneInline) {
+		return counts, nil
+	}
+	decide, err := lanestate.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return counts, err
+	}
+	if len(decide) == 0 {
+		counts.notes = []string{"what happened on lanes without a limit is not known: no worker serves runs on the task queue " + v.queue +
+			", and only such a one can ask the others"}
+		return counts, nil
+	}
+	workers = append(workers, decide...)
+	slices.Sort(workers)
+	report, err := cli.AskWorkers(ctx, v.client, v.queue, api.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
+	if err != nil {
+		return counts, err
+	}
+	return countsOf(report), nil
+}
+
+// countsOf adds up what workers told.
+func countsOf(report api.CatalogReport) workerCounts {
+	counts := workerCounts{lanes: map[string]api.LaneCounts{}}
+	for _, w := range report.Lanes {
+		if w.Failure != "" {
+			counts.notes = append(counts.notes, w.Worker+": "+w.Failure)
+		}
+		for name, c := range w.Lanes {
+			sum := counts.lanes[name]
+			sum.Add(c)
+			counts.lanes[name] = sum
+		}
+	}
+	return counts
+}

@@ -1,0 +1,202 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// laneLine is how one lane stands. What is not known of it is nil.
+type laneLine struct {
+	Lane     string       `json:"lane"`
+	Limit    int          `json:"limit,omitempty"`
+	Key      string       `json:"key,omitempty"`
+	Rate     float64      `json:"rate,omitempty"`
+	Strategy api.Strategy `json:"strategy,omitempty"`
+	// Keys is how many keys are open, KeysAsked of how many of them Waiting counts the calls.
+	Keys      int `json:"keys,omitempty"`
+	KeysAsked int `json:"keys_asked,omitempty"`
+	// Groups is into how many groups the slots or keys of a lane with a limit are divided, and Held how many of them a worker
+	// holds.
+	Groups  int                `json:"groups,omitempty"`
+	Hosted  int                `json:"served_groups,omitempty"`
+	Holders []lanestate.Holder `json:"holders,omitempty"`
+	// Workers serve the lane, or would hold its slots.
+	Workers []string `json:"workers"`
+	// Waiting is all that waits, WaitingAtServer the part that no holder has.
+	Waiting         int64  `json:"waiting"`
+	WaitingAtServer int64  `json:"waiting_at_server"`
+	Running         *int   `json:"running,omitempty"`
+	Acquired        *int64 `json:"acquired,omitempty"`
+	Rejected        *int64 `json:"rejected,omitempty"`
+	TimedOut        *int64 `json:"timed_out,omitempty"`
+	// The averages are of calls that have ended.
+	Ended            *int64        `json:"ended,omitempty"`
+	WaitAverage      *api.Duration `json:"wait_average,omitempty"`
+	ExecutionAverage *api.Duration `json:"execution_average,omitempty"`
+}
+
+func (v *lanesView) line(s lanestate.State) laneLine {
+	l := laneLine{Lane: s.Lane.Name, Limit: s.Lane.Limit, Key: s.Lane.Key, Rate: s.Lane.Rate, Strategy: s.Lane.Strategy, Keys: s.Keys, KeysAsked: s.KeysAsked,
+		Groups: len(s.Holders), Hosted: s.ServedGroups(), Holders: s.Holders, Workers: append([]string{}, s.Workers...),
+		Waiting: s.Queued + int64(s.Counts.Waiting), WaitingAtServer: s.Queued}
+	counts, known := s.Counts, s.Served
+	if s.Lane.Limited() {
+		l.Groups = cmp.Or(l.Groups, s.Lane.Holders)
+	} else {
+		counts, _ = v.counted(s.Lane.Name)
+		known = v.counts != nil && v.counts.lanes != nil // a lane without a call is known to have none
+	}
+	if !known {
+		return l
+	}
+	l.Running, l.Acquired, l.Ended = &counts.Running, &counts.Acquired, &counts.Ended
+	if s.Lane.Limited() {
+		l.Rejected, l.TimedOut = &counts.Rejected, &counts.TimedOut
+	}
+	if counts.Ended > 0 {
+		l.WaitAverage, l.ExecutionAverage = average(counts.WaitMicros, counts.Ended), average(counts.ExecutionMicros, counts.Ended)
+	}
+	return l
+}
+
+func average(micros, n int64) *api.Duration {
+	d := api.Duration(time.Duration(micros/n) * time.Microsecond)
+	return &d
+}
+
+// notes are what is to be known of a lane beside its line.
+func (v *lanesView) notes(s lanestate.State) []string {
+	var notes []string
+	name := s.Lane.Name
+	if len(s.Workers) == 0 && s.ServedGroups() == 0 && name != api.LaneInline {
+		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s", name, v.flags.WorkerCommand(v.app.Connection.Invocation(), v.queue, name)))
+	}
+	if s.KeysAsked < s.Keys {
+		notes = append(notes, fmt.Sprintf("of the lane %s %d keys are open, and only %d of them were asked what waits", name, s.Keys, s.KeysAsked))
+	}
+	return notes
+}
+
+// print prints a report: a table, or as JSON one document.
+func (v *lanesView) print(r lanesReport) error {
+	if v.app.Format.JSON() {
+		return cli.WriteJSON(v.app.Out, r, false)
+	}
+	return v.app.Print(v.text(r, v.app.PaletteFor(v.app.Out)))
+}
+
+// unknown stands for what is not known, or does not apply.
+const unknown = "-"
+
+func (v *lanesView) text(r lanesReport, p cli.Palette) string {
+	t := cli.Table{Header: []string{"lane", "limit", "key", "holders", "running", "waiting", "acquired", "rejected", "timed out", "avg wait", "avg execution"},
+		Right: map[int]bool{1: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}}
+	if v.verbose {
+		t.Header = append(t.Header, "held by")
+	}
+	for _, l := range r.Lanes {
+		cells := []string{l.Lane, number(l.Limit), l.key(), l.holders(p), shown(l.Running), l.waiting(p), shown(l.Acquired), shown(l.Rejected), shown(l.TimedOut),
+			duration(l.WaitAverage), duration(l.ExecutionAverage)}
+		if v.verbose {
+			cells = append(cells, l.hostedBy())
+		}
+		t.Add(cells...)
+	}
+	text := t.Text(p)
+	for _, note := range r.Notes {
+		text += p.Warn("! "+note) + "\n"
+	}
+	return text
+}
+
+// number shows a rule of which zero is none.
+func number(n int) string {
+	if n == 0 {
+		return unknown
+	}
+	return strconv.Itoa(n)
+}
+
+func shown[T int | int64](n *T) string {
+	if n == nil {
+		return unknown
+	}
+	return strconv.FormatInt(int64(*n), 10)
+}
+
+func duration(d *api.Duration) string {
+	if d == nil {
+		return unknown
+	}
+	return cli.ShortDuration(d.Std())
+}
+
+func (l laneLine) key() string {
+	switch {
+	case l.Key == "":
+		return unknown
+	case l.Keys == 0:
+		return l.Key
+	}
+	return fmt.Sprintf("%s (%d open)", l.Key, l.Keys)
+}
+
+func (l laneLine) holders(p cli.Palette) string {
+	switch text := fmt.Sprintf("%d/%d", l.Hosted, l.Groups); {
+	case l.Lane == api.LaneInline:
+		return unknown
+	case l.Limit == 0 && len(l.Workers) == 0:
+		return p.Bad("0 workers")
+	case l.Limit == 0:
+		return api.Plural(len(l.Workers), "worker")
+	case l.Hosted == 0:
+		return p.Bad(text)
+	case l.Hosted < l.Groups:
+		return p.Warn(text)
+	default:
+		return text
+	}
+}
+
+func (l laneLine) waiting(p cli.Palette) string {
+	switch text := strconv.FormatInt(l.Waiting, 10); {
+	case l.Lane == api.LaneInline:
+		return unknown
+	case l.Waiting > 0:
+		return p.Warn(text)
+	default:
+		return text
+	}
+}
+
+// heldBy names the workers, each once, with the number of groups where it holds several.
+func (l laneLine) hostedBy() string {
+	if l.Limit == 0 {
+		return cmp.Or(strings.Join(l.Workers, ", "), unknown)
+	}
+	groups := map[string]int{}
+	var workers []string
+	for _, h := range l.Holders {
+		if !h.Served {
+			continue
+		}
+		if groups[h.Worker]++; groups[h.Worker] == 1 {
+			workers = append(workers, h.Worker)
+		}
+	}
+	slices.Sort(workers)
+	for i, w := range workers {
+		if groups[w] > 1 {
+			workers[i] = fmt.Sprintf("%s ×%d", w, groups[w])
+		}
+	}
+	return cmp.Or(strings.Join(workers, ", "), unknown)
+}

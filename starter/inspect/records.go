@@ -1,0 +1,165 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"go.temporal.io/sdk/client"
+)
+
+func auditCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	var tree bool
+	var verify, seal string
+	cmd := &cobra.Command{
+		Use: "audit RUN", GroupID: cli.GroupRuns, Short: "Show the record of every call of a run",
+		Long: `Shows one record for every call of a run, none missing and none twice, read from the run's history. With --output json
+every record is one line of JSON with all its fields. What was noted of calls follows the table.
+
+With --tree the records of the sub-agents below the run follow those of the calls that they worked for, as deep as they go.
+
+With --verify no run is read, but a file that starter records --file wrote: it says whether that is still as it was written.`,
+		Example: `  starter audit demo-1a2b3c4d
+  starter audit demo-1a2b3c4d --tree
+  starter audit demo-1a2b3c4d --output json | jq 'select(.status != "completed")'
+  starter audit --verify january.jsonl --seal 5f2c…`,
+		Args: cli.Arguments(0, "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if verify == "" {
+				return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+					return auditRun(ctx, a, c, run, tree)
+				})(cmd, args)
+			}
+			if len(args) > 0 {
+				return cli.UsageError(cmd, "--verify reads a file, and no run")
+			}
+			if kind := fileKind(verify); kind != sealed && exporters[kind] != nil {
+				return cli.UsageError(cmd, "--verify %s: an export to a %s file has no seal and cannot be checked; one to a .jsonl file can", verify, kind)
+			}
+			return verifyExport(a, verify, seal)
+		},
+	}
+	ref.Add(cmd.Flags())
+	cmd.Flags().StringVar(&verify, "verify", "", "`file` with exported records to check; - is standard input")
+	cmd.Flags().StringVar(&seal, "seal", "", "`digest` that was printed when the records were exported")
+	cmd.Flags().BoolVar(&tree, "tree", false, "with the records of the sub-agents below the run")
+	return cmd
+}
+
+func auditRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, tree bool) error {
+	show := func(records iter.Seq2[api.Record, error], tree bool) error {
+		if a.Format.JSON() {
+			return writeRecords(a, records)
+		}
+		return printRecords(a, records, tree)
+	}
+	if !tree {
+		return a.LookupError(run.WorkflowID, run.RunID, show(audit.Records(ctx, c, run.WorkflowID, run.RunID), false))
+	}
+	// That a run is not there is asked first, because below it some may be gone.
+	if _, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID); err != nil {
+		return a.LookupError(run.WorkflowID, run.RunID, err)
+	}
+	err := show(audit.Tree(ctx, c, run.WorkflowID, run.RunID), true)
+	if errors.Is(err, audit.ErrNotFound) {
+		return cli.Errorf(cli.ExitFailed, "the server keeps the history of a sub-agent no longer, so its records are not among these: %w", err)
+	}
+	return a.LookupError(run.WorkflowID, run.RunID, err)
+}
+
+// writeRecords writes records as JSON, one a line, as they come.
+func writeRecords(a *cli.App, records iter.Seq2[api.Record, error]) error {
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		if err := cli.WriteJSON(a.Out, r, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printRecords prints a table, also of those that came before an error. Records of a tree of runs are in order already,
+// and called by their paths.
+func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) error {
+	p := a.PaletteFor(a.Out)
+	t := cli.Table{Header: recordHeader, Right: map[int]bool{4: true, 5: true, 6: true}}
+	var rows []api.Record
+	var failed error
+	for r, err := range records {
+		if failed = err; err != nil {
+			break
+		}
+		r.Notes, r.Result = terminal.NotesOf(r), nil // no cell shows it, and runs can be long
+		if tree {
+			r.CallID = r.Path
+		}
+		rows = append(rows, r)
+	}
+	if failed != nil && len(rows) == 0 {
+		return failed
+	}
+	if !tree {
+		slices.SortStableFunc(rows, audit.ByCall)
+	}
+	for _, r := range rows {
+		t.Add(recordCells(r, p, time.Now())...)
+	}
+	if err := a.Print(t.Text(p)); err != nil {
+		return errors.Join(err, failed)
+	}
+	printNotes(a, rows)
+	return failed
+}
+
+// printNotes tells what was noted of calls, such as that an instance was made anew, and what was wrong with those that were
+// refused: no cell has room for it.
+func printNotes(a *cli.App, rows []api.Record) {
+	p := a.PaletteFor(a.Err)
+	for _, r := range rows {
+		for _, note := range r.Notes {
+			fmt.Fprintln(a.Err, p.Warn("note:"), r.CallID, r.Tool+":", note)
+		}
+		for _, problem := range terminal.ProblemTexts(r.Error) {
+			fmt.Fprintln(a.Err, p.Warn("note:"), r.CallID, r.Tool+":", problem)
+		}
+	}
+}
+
+// recordHeader names the cells of a record.
+var recordHeader = []string{"call", "tool", "lane", "status", "attempts", "wait", "duration", "error", "arguments"}
+
+func recordCells(r api.Record, p cli.Palette, now time.Time) []string {
+	attempts, failed := "", ""
+	if r.Attempts > 0 {
+		attempts = strconv.Itoa(r.Attempts)
+	}
+	if r.Error != nil {
+		failed = string(r.Error.Type)
+	}
+	wait, duration := "", ""
+	if !r.Started.IsZero() {
+		wait, duration = cli.ShortDuration(r.QueueWait.Std()), cli.ShortDuration(r.Duration.Std())
+	}
+	if r.Status == api.CallRunning {
+		wait, duration = "", "waits" // for approval, or for its turn
+		if since := cmp.Or(r.Started, r.Scheduled); !since.IsZero() {
+			duration = "running " + cli.ShortDuration(now.Sub(since))
+		}
+	}
+	arguments := strings.TrimSpace(api.Summary("", r.Arguments, nil))
+	return []string{r.CallID, cli.PlainText(r.Tool), r.Lane, terminal.CallStatusText(p, r.Status), attempts, wait, duration, failed, api.Shorten(arguments, 80)}
+}

@@ -1,0 +1,348 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/history"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"go.temporal.io/sdk/client"
+)
+
+// shownRun is what show prints as JSON.
+type shownRun struct {
+	history.Summary
+	// Run, Kind and Caller stand for the summary's, in the words of the other commands.
+	RunID   string          `json:"run_id"`
+	Kind    history.RunKind `json:"kind"`
+	Caller  string          `json:"caller,omitempty"`
+	Running []audit.Running `json:"running,omitempty"`
+	// Questions are the open ones of the sub-agents below the run, too.
+	Questions []terminal.ListedQuestion `json:"questions,omitempty"`
+	// Approvals are the calls that wait for approval, those of the sub-agents below the run too.
+	Approvals []terminal.ListedApproval `json:"approvals,omitempty"`
+	// WaitsFor says what of both there is.
+	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
+	UI       string          `json:"ui,omitempty"`
+	// Verdict says whether the run is solved, and JudgedBy by whose word; Person is what a person said of it.
+	Evaluation  audit.Solved       `json:"evaluation"`
+	EvaluatedBy audit.EvaluatedBy  `json:"evaluated_by"`
+	Person      *api.RunEvaluation `json:"person,omitempty"`
+	// Incomplete says that the server keeps the run's first histories no longer: what is shown is of the rest.
+	Incomplete bool `json:"incomplete,omitempty"`
+
+	invocation cli.Invocation
+	// noted are the calls of which something was noted, without their results; there may be more.
+	noted     []api.Record
+	moreNoted int
+}
+
+func showCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	cmd := &cobra.Command{
+		Use: "show RUN", GroupID: cli.GroupRuns, Short: "Show how a run stands, what it used, and how it ended",
+		Long: `Shows a run: how it stands, what it was asked, what it used and called, what runs or waits now, what it asks people and
+the commands that answer, and how it ended. What each call did is shown by starter audit, all of it as it happens by
+starter watch.`,
+		Example: `  starter show demo-1a2b3c4d
+  starter show demo-1a2b3c4d --output json | jq .usage`,
+		Args: cli.Arguments(0, "RUN"),
+		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+			shown, err := readShownRun(ctx, a, c, run)
+			if err != nil {
+				return err
+			}
+			if a.Format.JSON() {
+				return cli.WriteJSON(a.Out, shown, true)
+			}
+			shown.write(a.Out, a.PaletteFor(a.Out), &a.Format, time.Now())
+			return nil
+		}),
+	}
+	ref.Add(cmd.Flags())
+	return cmd
+}
+
+// shown reads a run, or what is left of it.
+func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) (shownRun, error) {
+	summary, err := audit.Describe(ctx, c, run.WorkflowID, run.RunID)
+	incomplete := errors.Is(err, audit.ErrIncomplete)
+	if incomplete {
+		err = nil
+	}
+	shown := shownRun{Summary: summary, RunID: summary.Run, Kind: runlist.KindWord(summary.Kind), Caller: summary.Caller.ID, Incomplete: incomplete, invocation: a.Connection.Invocation()}
+	if n := len(summary.Parts); n > 0 {
+		shown.UI = a.Connection.RunURL(summary.WorkflowID, summary.Parts[n-1].RunID)
+	}
+	if err == nil {
+		err = shown.takePresent(ctx, c, run)
+	}
+	if err == nil {
+		err = audit.Undecided(ctx, c, a.Connection.ResolvedNamespace, run.WorkflowID, shown.Running)
+	}
+	if err == nil && !a.Format.JSON() {
+		err = shown.takeNotes(audit.Records(ctx, c, run.WorkflowID, run.RunID))
+	}
+	if err != nil {
+		return shown, a.LookupError(run.WorkflowID, run.RunID, err)
+	}
+	return shown, evaluateShown(ctx, a, c, &shown)
+}
+
+// takePresent asks what of the run, and of the sub-agents below it, runs and waits now.
+func (s *shownRun) takePresent(ctx context.Context, c client.Client, run *cli.RunRef) (err error) {
+	if s.Running, err = audit.Pending(ctx, c, run.WorkflowID, run.RunID); err != nil {
+		return err
+	}
+	open, err := audit.Questions(ctx, c, run.WorkflowID, run.RunID)
+	if err != nil {
+		return err
+	}
+	audit.OpenQuestions(s.Running, run.WorkflowID, open)
+	s.Questions = terminal.QuestionsToList(s.invocation, open)
+	waiting, err := audit.Approvals(ctx, c, run.WorkflowID, run.RunID)
+	s.Approvals = terminal.ApprovalsToList(s.invocation, waiting)
+	s.WaitsFor = audit.Awaiting(len(waiting) > 0, len(open) > 0)
+	return err
+}
+
+func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time) {
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s  %s\n", p.Bold(fmt.Sprintf("%-12s", name)), value)
+		}
+	}
+	field("run", s.WorkflowID)
+	field("kind", string(s.Kind))
+	field(nameLabel(s.Kind), s.Name)
+	if s.Incomplete {
+		field("incomplete", p.Warn("the server keeps the run's first histories no longer; this is what is left"))
+	}
+	field("status", runlist.RunTextOf(p, s.Status, s.WaitsFor)+s.outcome())
+	field("evaluation", evaluationText(s.Summary, s.Person))
+	for _, pause := range []*api.Pause{s.Paused, s.PausedOnServer} {
+		if pause != nil {
+			field("paused", terminal.PauseText(f, *pause, now))
+		}
+	}
+	field("prompt", s.Prompt)
+	field("started", s.times(f, now))
+	field("caller", s.Caller)
+	if s.DryRun {
+		field("dry run", "withholds calls that may change anything")
+	}
+	if from := s.FromDryRun; from != nil {
+		field("dry run", "makes the calls that "+from.WorkflowID+" withheld; let by "+from.By)
+	}
+	if s.Parent != nil {
+		field("works for", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
+	}
+	field("conversation", s.Conversation)
+	field("goes on from", s.invocation.Showing(s.Continues))
+	field("task queue", s.TaskQueue)
+	field("used", terminal.UsageText(s.Usage))
+	field("called", s.called())
+	field("tools", s.toolNames())
+	if len(s.Parts) > 1 {
+		field("parts", fmt.Sprintf("%d executions, because the history grew long", len(s.Parts)))
+	}
+	field("Web UI", s.UI)
+	s.writeSubAgents(w, p)
+	s.writeRunning(w, p, now)
+	s.writeAsked(w, p, f, now)
+	s.writeNotes(w, p)
+	s.writeEnd(w, p)
+}
+
+// writeAsked shows what people are asked.
+func (s shownRun) writeAsked(w io.Writer, p cli.Palette, f *cli.Format, now time.Time) {
+	for _, q := range s.Questions {
+		fmt.Fprintln(w)
+		terminal.WriteQuestion(f, w, p, q, now)
+	}
+	for _, approval := range s.Approvals {
+		fmt.Fprintln(w)
+		terminal.WriteApproval(f, w, p, approval, now)
+	}
+}
+
+// maxNoted bounds the calls whose notes show lists.
+const maxNoted = 20
+
+// takeNotes keeps what was noted of the first calls that have notes, where the run's beginning is gone of those of the rest.
+func (s *shownRun) takeNotes(records iter.Seq2[api.Record, error]) error {
+	for r, err := range records {
+		if errors.Is(err, audit.ErrIncomplete) {
+			return nil // it comes last
+		}
+		if err != nil {
+			return err
+		}
+		notes := terminal.NotesOf(r)
+		switch {
+		case len(notes) == 0:
+		case len(s.noted) == maxNoted:
+			s.moreNoted++
+		default:
+			s.noted = append(s.noted, api.Record{CallID: r.CallID, Tool: r.Tool, Notes: notes})
+		}
+	}
+	return nil
+}
+
+func (s *shownRun) writeNotes(w io.Writer, p cli.Palette) {
+	if len(s.noted) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("notes"))
+	for _, r := range s.noted {
+		for _, note := range r.Notes {
+			fmt.Fprintf(w, "  %s %s %s\n", r.CallID, r.Tool, p.Faint(api.Shorten(note, 300)))
+		}
+	}
+	if s.moreNoted > 0 {
+		fmt.Fprintf(w, "  … and of %s more: %s\n", api.Plural(s.moreNoted, "call"), s.invocation.Command("audit", s.WorkflowID))
+	}
+}
+
+// nameLabel says whose name a run of a kind has.
+func nameLabel(k history.RunKind) string {
+	if k == runlist.KindDirect {
+		return "tool"
+	}
+	return string(k)
+}
+
+func (s shownRun) outcome() string {
+	if s.Result == nil {
+		return ""
+	}
+	text := ""
+	if o := string(s.Result.Outcome); o != "" && o != string(s.Status) {
+		text = ": " + string(s.Result.Outcome)
+	}
+	if s.Result.Limit != "" {
+		text += " (" + s.Result.Limit + ")"
+	}
+	return text
+}
+
+func (s shownRun) times(f *cli.Format, now time.Time) string {
+	if s.Started.IsZero() {
+		return ""
+	}
+	took := "took " + cli.ShortDuration(s.Closed.Sub(s.Started))
+	if s.Closed.IsZero() {
+		took = "running for " + cli.ShortDuration(now.Sub(s.Started))
+	}
+	return s.Started.Local().Format(time.DateTime) + " (" + f.When(s.Started, now) + "), " + took
+}
+
+// called says how often each tool was called, as far as the run's result tells.
+func (s shownRun) called() string {
+	if s.Result == nil || s.Result.CallStats == nil {
+		return ""
+	}
+	var parts []string
+	for _, t := range s.Result.CallStats.Tools {
+		text := fmt.Sprintf("%s %d", t.Tool, t.All())
+		if t.Completed < t.All() {
+			text += fmt.Sprintf(" (%d completed)", t.Completed)
+		}
+		parts = append(parts, text)
+	}
+	if n := s.Result.CallStats.Others; n > 0 {
+		parts = append(parts, fmt.Sprintf("others %d", n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s shownRun) toolNames() string {
+	names := make([]string, len(s.Tools))
+	for i, t := range s.Tools {
+		names[i] = t.Name + " " + t.Version
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxSubAgents bounds the sub-agents that show lists.
+const maxSubAgents = 50
+
+func (s shownRun) writeSubAgents(w io.Writer, p cli.Palette) {
+	if len(s.SubAgents) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("sub-agents"))
+	for _, sub := range s.SubAgents[:min(len(s.SubAgents), maxSubAgents)] {
+		fmt.Fprintf(w, "  %s %s %s · %s\n", sub.CallID, sub.Tool, terminal.CallStatusText(p, sub.Status), terminal.ChildText(sub.ChildRun))
+	}
+	if more := len(s.SubAgents) - maxSubAgents; more > 0 {
+		fmt.Fprintf(w, "  … and %d more: %s\n", more, s.invocation.Command("audit", s.WorkflowID))
+	}
+}
+
+func (s shownRun) writeRunning(w io.Writer, p cli.Palette, now time.Time) {
+	if len(s.Running) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("now"))
+	t := terminal.Tracker{Palette: p}
+	for _, r := range s.Running {
+		if r.Kind == audit.KindRun && r.LastFailure != "" {
+			fmt.Fprintln(w, "  "+strings.ReplaceAll(terminal.StandsStill(r), "\n", "\n  "))
+			continue
+		}
+		fmt.Fprintln(w, "  "+strings.Join(append([]string{whatRuns(r)}, t.RunningParts(r, now)...), " · "))
+	}
+}
+
+func whatRuns(r audit.Running) string {
+	switch r.Kind {
+	case audit.KindCall:
+		if r.State == audit.StateOpenQuestions {
+			return "the call " + r.ID + " of " + r.Tool
+		}
+		if r.Child != nil {
+			return "the sub-agent of call " + r.ID + " is " + string(r.State)
+		}
+		return "the call " + r.ID + " of " + r.Tool + " is " + string(r.State)
+	case audit.KindStep:
+		return "the model step " + r.ID + " is " + string(r.State)
+	case audit.KindHook:
+		return "the hook " + r.ID + " is " + string(r.State)
+	}
+	return "the run's next decision is " + string(r.State)
+}
+
+func (s shownRun) writeEnd(w io.Writer, p cli.Palette) {
+	if s.Failure != "" {
+		what := cli.NonEmpty([]string{p.Bold("failure"), p.Bad(string(s.FailureType))})
+		fmt.Fprintf(w, "\n%s\n%s\n", strings.Join(what, " "), s.Failure)
+		for _, problem := range s.Problems {
+			fmt.Fprintln(w, "  "+problem.String())
+		}
+	}
+	if s.Result == nil {
+		return
+	}
+	if text := terminal.ResultText(*s.Result); text != "" {
+		fmt.Fprintf(w, "\n%s\n", text)
+	}
+	for _, f := range s.Result.Failures {
+		if f.Error != nil {
+			fmt.Fprintf(w, "  %s %s %s\n", f.ID, f.Tool, p.Bad(terminal.ErrorLine(f.Error)))
+		}
+	}
+	terminal.WriteUndone(w, p, s.Result.Undone, s.invocation.Command("audit", s.WorkflowID))
+}

@@ -1,0 +1,117 @@
+package inspect
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/html"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"go.temporal.io/sdk/client"
+)
+
+func timelineCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	var file string
+	var tree bool
+	cmd := &cobra.Command{
+		Use: "timeline RUN", GroupID: cli.GroupRuns, Short: "Draw a run: its calls over time, as a page for the browser",
+		Long: `Writes one HTML page that needs no network and nothing beside it: when each call of a run waited, for what, and when it ran, by
+lane; its attempts, failures and refusals; what people were asked and who answered; the model's steps and what tokens they took. Click
+on a bar for all that is known of the call. The page can be zoomed, searched and printed, and has a table of the calls as well.
+
+A run that goes on is drawn as far as it has come. With --tree the calls of the sub-agents below the run are on the page too.`,
+		Example: `  starter timeline demo-1a2b3c4d
+  starter timeline demo-1a2b3c4d --tree --file run.html
+  starter timeline demo-1a2b3c4d --file - | ssh desk 'cat > run.html'`,
+		Args:    cli.Arguments(0, "RUN"),
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return checkPage(cmd, "--file", file) },
+		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+			t, err := html.ReadTimeline(ctx, c, run.WorkflowID, run.RunID, tree)
+			if err != nil {
+				return a.LookupError(run.WorkflowID, run.RunID, err)
+			}
+			shown := shownRun{Summary: t.Run()}
+			if err := evaluateShown(ctx, a, c, &shown); err != nil {
+				return err
+			}
+			if t.Person = shown.Person; t.Incomplete {
+				fmt.Fprintln(a.Err, "the server keeps the first histories no longer; this is what is left")
+			}
+			if file == "" {
+				file = pageName(run.WorkflowID)
+			}
+			return writePage(a, "--file", file, t.Write, nil)
+		}),
+	}
+	ref.Add(cmd.Flags())
+	cmd.Flags().StringVar(&file, "file", "", "`file` to write; - is standard output (default: the run's id with .html)")
+	cmd.Flags().BoolVar(&tree, "tree", false, "with the calls of the sub-agents below the run")
+	return cmd
+}
+
+// pageName is the name of a run's page, in the current folder whatever the run's id is.
+func pageName(workflowID string) string {
+	safe := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
+			return '_'
+		}
+		return r
+	}, workflowID)
+	return cmp.Or(strings.TrimLeft(safe, ".-"), "run") + ".html"
+}
+
+// changedFlags are a command's own flags that were given, as they were given, but for one.
+func changedFlags(cmd *cobra.Command, but string) string {
+	var given []string
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && f.Name != but {
+			given = append(given, "--"+f.Name+" "+f.Value.String())
+		}
+	})
+	return strings.Join(given, " ")
+}
+
+// checkPage refuses a file that a flag names for a page where its name says that it is something else.
+func checkPage(cmd *cobra.Command, flag, file string) error {
+	if ending := strings.ToLower(filepath.Ext(file)); file != "" && file != "-" && ending != ".html" && ending != ".htm" {
+		return cli.UsageError(cmd, "%s %q does not end in .html: what is written is a page for the browser, which can print it as PDF", flag, file)
+	}
+	return nil
+}
+
+// writePage writes a page to the file that a flag names, or to standard output where it is called -, and tells where it is.
+// missing are the runs that are to be on it and cannot be read.
+func writePage(a *cli.App, flag, file string, write func(io.Writer) error, missing cli.Unread) error {
+	var page bytes.Buffer
+	if err := write(&page); err != nil {
+		return err
+	}
+	if file == "-" {
+		_, err := page.WriteTo(a.Out)
+		return cmp.Or(err, missing.Err())
+	}
+	size := page.Len()
+	err := cli.StreamWhole(flag, file, 0o644, func(w io.Writer) error {
+		_, err := page.WriteTo(w)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if a.Format.JSON() {
+		written := map[string]any{"file": file, "bytes": size}
+		if len(missing) > 0 {
+			written["unread"] = missing
+		}
+		return missing.Exit(cli.WriteJSON(a.Out, written, false))
+	}
+	return cmp.Or(a.Println(fmt.Sprintf("%s (%s kB): open it in a browser", file, api.Thousands(max(size/1000, 1)))), missing.Err())
+}

@@ -1,0 +1,225 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/traces"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// sendingPatience bounds how long a command tries to send a batch to an endpoint that is away.
+const sendingPatience = 20 * time.Second
+
+func tracesCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	var s runlist.Selection
+	var options traces.Options
+	var endpoint, file string
+	selecting := pflag.NewFlagSet("selection", pflag.ContinueOnError)
+	cmd := &cobra.Command{
+		Use: "traces [RUN]", GroupID: cli.GroupRuns, Short: "Send the traces of runs to OpenTelemetry, or write them to a file",
+		Long: `Makes OpenTelemetry spans of a run, or of the runs that are selected, and of the sub-agents below them, from their histories: one for
+the run, one for each model step, and one for each call, named by the semantic conventions for generative AI. They are sent by OTLP
+over HTTP to the --endpoint or to that of OTEL_EXPORTER_OTLP_ENDPOINT, with the headers of OTEL_EXPORTER_OTLP_HEADERS;
+with --file they are written as lines of OTLP's JSON instead.
+
+The ids of traces and spans come from those of runs and calls. To send a run twice, or after a worker has sent it (worker --otlp-endpoint),
+gives the same spans once more.
+
+Spans name no arguments, results or texts, unless --content has them do so; what is sensitive is redacted then.`,
+		Example: `  starter traces demo-1a2b3c4d --endpoint http://localhost:4318
+  starter traces --since 24h --agent librarian --endpoint http://localhost:4318
+  starter traces demo-1a2b3c4d --content --file demo.json`,
+		Args: cli.Arguments(0, "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := newTraceSink(a, cmd, endpoint, file)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 || ref.WorkflowID != "" {
+				if flag := firstChanged(selecting); flag != "" {
+					return cli.UsageError(cmd, "--%s selects runs: leave it out, or the RUN", flag)
+				}
+				return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+					return traceRuns(ctx, a, c, []runlist.Run{{ID: run.WorkflowID, RunID: run.RunID}}, options, to)
+				})(cmd, args)
+			}
+			if err := s.Check(cmd); err != nil {
+				return err
+			}
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := runlist.Select(ctx, a, c, &s)
+				if err != nil {
+					return err
+				}
+				if len(list) == s.Limit {
+					fmt.Fprintln(a.Err, runlist.NewestOnly(s.Limit))
+				}
+				return traceRuns(ctx, a, c, list, options, to)
+			})
+		},
+	}
+	ref.Add(cmd.Flags())
+	s.Add(selecting, 100)
+	cmd.Flags().AddFlagSet(selecting)
+	f := cmd.Flags()
+	f.StringVar(&endpoint, "endpoint", "", "`URL` of an OTLP collector, such as http://localhost:4318")
+	f.StringVar(&file, "file", "", "`file` to write the spans to, as lines of JSON; - is standard output")
+	f.BoolVar(&options.Content, "content", false, "with arguments, results and texts, redacted")
+	return cmd
+}
+
+// firstChanged is the first of some flags that was given; empty for none.
+func firstChanged(flags *pflag.FlagSet) (name string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && name == "" {
+			name = f.Name
+		}
+	})
+	return name
+}
+
+// traceSink is where spans go to: an endpoint or a file.
+type traceSink struct {
+	endpoint *traces.Endpoint
+	file     string
+	// spans and refused count what was sent.
+	spans, refused int
+	why            string
+	// unread are the runs whose spans are not among them, or not all.
+	unread cli.Unread
+}
+
+func newTraceSink(a *cli.App, cmd *cobra.Command, endpoint, file string) (*traceSink, error) {
+	if file != "" {
+		if endpoint != "" {
+			return nil, cli.UsageError(cmd, "--endpoint and --file: name one")
+		}
+		return &traceSink{file: file}, nil
+	}
+	to, err := traces.NewEndpoint(endpoint, os.Getenv)
+	if err != nil {
+		return nil, cli.UsageError(cmd, "--endpoint: %v", err)
+	}
+	if to == nil {
+		return nil, cli.UsageError(cmd, "nobody is named to send to: --endpoint http://localhost:4318, or OTEL_EXPORTER_OTLP_ENDPOINT, or --file")
+	}
+	return &traceSink{endpoint: to}, nil
+}
+
+// name is the sink's for people.
+func (s *traceSink) name() string {
+	if s.endpoint != nil {
+		return s.endpoint.Address()
+	}
+	return s.file
+}
+
+// traceRuns sends the spans of runs; those whose histories are gone are told of.
+func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, o traces.Options, to *traceSink) error {
+	if to.endpoint == nil {
+		return writeTraces(ctx, a, c, list, o, to)
+	}
+	give := func(spans []*tracepb.Span) error {
+		sending, cancel := context.WithTimeout(ctx, sendingPatience)
+		defer cancel()
+		refused, why, err := to.endpoint.SendAgain(sending, spans)
+		if err != nil {
+			return cli.Errorf(cli.ExitFailed, "%w\nSent so far: %s; to send them again does no harm", err, api.Plural(to.spans, "span"))
+		}
+		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
+		return nil
+	}
+	if err := eachSpan(a, list, spansFrom(ctx, c, o), &to.unread, give); err != nil {
+		return err
+	}
+	return tellTraces(a, to, len(list)-len(to.unread))
+}
+
+func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, o traces.Options, to *traceSink) error {
+	write := func(w io.Writer) error {
+		return eachSpan(a, list, spansFrom(ctx, c, o), &to.unread, func(spans []*tracepb.Span) error {
+			to.spans += len(spans)
+			return traces.WriteJSON(w, os.Getenv("OTEL_SERVICE_NAME"), spans)
+		})
+	}
+	if to.file == "-" {
+		return cmp.Or(write(a.Out), to.unread.Err())
+	}
+	if err := cli.StreamWhole("--file", to.file, 0o600, write); err != nil {
+		return err
+	}
+	return tellTraces(a, to, len(list)-len(to.unread))
+}
+
+// spansFrom reads the spans of a run from its history.
+func spansFrom(ctx context.Context, c client.Client, o traces.Options) func(runlist.Run) iter.Seq2[*tracepb.Span, error] {
+	return func(run runlist.Run) iter.Seq2[*tracepb.Span, error] { return traces.Of(ctx, c, run.ID, run.RunID, o) }
+}
+
+// eachSpan gives the spans of runs in batches: all that there are, also where the server keeps a part of a run no longer, which is
+// told of. Runs that cannot be read are noted in missing. It fails where nothing is left of the only run, or it cannot be read.
+func eachSpan(a *cli.App, list []runlist.Run, spansOf func(runlist.Run) iter.Seq2[*tracepb.Span, error], missing *cli.Unread, give func([]*tracepb.Span) error) error {
+	var batch traces.Batch
+	for _, run := range list {
+		some := len(list) > 1
+		for span, err := range spansOf(run) {
+			if err != nil {
+				if err := spansMissing(a, run, err, some, len(list) > 1, missing); err != nil {
+					return err
+				}
+				break
+			}
+			some = true
+			if spans := batch.Add(span); spans != nil {
+				if err := give(spans); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if spans := batch.Take(); len(spans) > 0 {
+		return give(spans)
+	}
+	return nil
+}
+
+// spansMissing tells that the spans of a run end early, or fails: some says that the server may lack the rest, several that others
+// are given where this one cannot be read.
+func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool, missing *cli.Unread) error {
+	switch {
+	case some && errors.Is(err, audit.ErrNotFound):
+		fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
+	case !several || !missing.Take(run.ID, run.RunID, err):
+		return a.LookupError(run.ID, run.RunID, err)
+	}
+	return nil
+}
+
+func tellTraces(a *cli.App, to *traceSink, runs int) error {
+	if to.refused > 0 {
+		return cli.Errorf(cli.ExitFailed, "%s refused %s of %s: %s", to.name(), api.Thousands(to.refused), api.Plural(to.spans, "span"), to.why)
+	}
+	if a.Format.JSON() {
+		sent := map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}
+		if len(to.unread) > 0 {
+			sent["unread"] = to.unread
+		}
+		return to.unread.Exit(cli.WriteJSON(a.Out, sent, false))
+	}
+	return cmp.Or(a.Println(fmt.Sprintf("%s of %s to %s", api.Plural(to.spans, "span"), api.Plural(runs, "run"), to.name())), to.unread.Err())
+}

@@ -1,0 +1,57 @@
+package inspect
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+)
+
+// TestSpansOfWhatIsLeft proves that where the server keeps a part of a run no longer the spans of the rest are given, also where it is
+// the only run, and told of; and that a run of which nothing is left is an error where it is the only one.
+func TestSpansOfWhatIsLeft(t *testing.T) {
+	gone := fmt.Errorf("%w: the sub-agent", audit.ErrNotFound)
+	for name, tt := range map[string]struct {
+		// spans are how many each run has before the part that is gone.
+		spans       []int
+		given       int
+		told, fault string
+	}{
+		"a part of the only run":  {spans: []int{2}, given: 2, told: "not all of run 0 is here"},
+		"all of the only run":     {spans: []int{0}, fault: `there is no run "0"`},
+		"all of one of two runs":  {spans: []int{0, 3}, given: 3, told: "not all of run 0 is here"},
+		"parts of both, and many": {spans: []int{600, 3}, given: 603, told: "not all of run 1 is here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told bytes.Buffer
+			a := &cli.App{Stdio: cli.Stdio{Err: &told}}
+			var list []runlist.Run
+			for i := range tt.spans {
+				list = append(list, runlist.Run{ID: fmt.Sprint(i), Calls: tt.spans[i]})
+			}
+			given := 0
+			err := eachSpan(a, list, func(run runlist.Run) iter.Seq2[*tracepb.Span, error] {
+				return func(yield func(*tracepb.Span, error) bool) {
+					for range run.Calls {
+						if !yield(&tracepb.Span{Name: "a"}, nil) {
+							return
+						}
+					}
+					yield(nil, gone)
+				}
+			}, &cli.Unread{}, func(spans []*tracepb.Span) error {
+				given += len(spans)
+				return nil
+			})
+			if given != tt.given || !strings.Contains(told.String(), tt.told) || (err != nil) != (tt.fault != "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
+				t.Errorf("%d were given, %v, and told: %s", given, err, told.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/lanestate"
+
+	"github.com/switchyard/switchyard/api"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// askWorkers has a worker ask all of them.
+func AskWorkers(ctx context.Context, c client.Client, queue string, request api.CatalogRequest) (api.CatalogReport, error) {
+	var report api.CatalogReport
+	if len(request.Workers) == 0 {
+		return report, nil
+	}
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: "catalog-report-" + RandomHex(4), TaskQueue: queue, WorkflowExecutionTimeout: ReportTimeout,
+		StaticSummary: "asks the workers of " + queue + " what they hold",
+	}, api.CatalogWorkflow, request)
+	if err != nil {
+		return report, err
+	}
+	err = run.Get(ctx, &report)
+	if failed, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
+		return report, Errorf(ExitFailed, "the workers of the task queue %s could not be asked; are they of an earlier version? (%w)", queue, failed)
+	}
+	return report, err
+}
+
+// reportTimeout bounds asking all workers.
+const ReportTimeout = 15 * time.Second
+
+// workersOf returns the identities of the workers that lately served runs or one of the lanes, sorted.
+func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, queue string, lanes []string) ([]string, error) {
+	workers, err := lanestate.Pollers(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return nil, err
+	}
+	decide := len(workers)
+	for _, lane := range lanes {
+		for _, name := range []string{api.Queue(queue, lane), api.SlotsQueue(queue, lane)} {
+			more, err := lanestate.Pollers(ctx, c, namespace, name, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+			if err != nil {
+				return nil, err
+			}
+			workers = append(workers, more...)
+		}
+	}
+	if decide == 0 && len(workers) > 0 {
+		return nil, Errorf(ExitFailed, "no worker serves runs on the task queue %s, and only such a one can ask the others\nStart one: %s", queue, inv.WorkerCommand(queue, api.LaneGeneral))
+	}
+	slices.Sort(workers)
+	return slices.Compact(workers), nil
+}

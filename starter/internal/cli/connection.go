@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/payloads"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	sdklog "go.temporal.io/sdk/log"
+)
+
+// connectTimeout bounds the wait for a server's first answer.
+const ConnectTimeout = 3 * time.Second
+
+// connectionFlags say which server to talk to. What a flag leaves open comes from TEMPORAL_* variables, then from the
+// profile, then from the SDK's defaults.
+type Connection struct {
+	address, namespace, apiKey        string
+	profile, configFile               string
+	tls, tlsNoHostCheck               bool
+	cert, key, authority, tlsName, Ui string
+	Payloads                          payloads.Config
+	// program is how starter was called.
+	program string
+	// opened is how payloads are stored, once there is a connection.
+	Opened *payloads.Storage
+	// local says that the server is one of our own: environment and profiles are about others.
+	Local bool
+	// resolvedAddress and resolvedNamespace are what the settings come to.
+	ResolvedAddress, ResolvedNamespace string
+}
+
+func (c *Connection) add(f *pflag.FlagSet) {
+	f.StringVar(&c.address, "address", "", "`host:port` of the server (TEMPORAL_ADDRESS; default 127.0.0.1:7233)")
+	f.StringVarP(&c.namespace, "namespace", "n", "", "`name` of the namespace (TEMPORAL_NAMESPACE; default \"default\")")
+	f.StringVar(&c.apiKey, "api-key", "", "API `key`; switches TLS on (TEMPORAL_API_KEY)")
+	f.StringVar(&c.profile, "profile", "", "`name` of the profile in the config file (TEMPORAL_PROFILE)")
+	f.StringVar(&c.configFile, "config-file", "", "TOML `file` with profiles, as the Temporal CLI keeps it (TEMPORAL_CONFIG_FILE)")
+	f.BoolVar(&c.tls, "tls", false, "use TLS; --tls=false switches it off (TEMPORAL_TLS)")
+	f.StringVar(&c.cert, "tls-cert-path", "", "`file` with the client's certificate (TEMPORAL_TLS_CLIENT_CERT_PATH)")
+	f.StringVar(&c.key, "tls-key-path", "", "`file` with the client's key (TEMPORAL_TLS_CLIENT_KEY_PATH)")
+	f.StringVar(&c.authority, "tls-ca-path", "", "`file` with the authority that signed the server's certificate (TEMPORAL_TLS_SERVER_CA_CERT_PATH)")
+	f.StringVar(&c.tlsName, "tls-server-name", "", "`name` in the server's certificate, where it differs (TEMPORAL_TLS_SERVER_NAME)")
+	f.BoolVar(&c.tlsNoHostCheck, "tls-disable-host-verification", false, "accept any server certificate")
+	c.Payloads.Flags(f.StringVar)
+	f.StringVar(&c.Ui, "ui-address", "", "`URL` of the Web UI, for links (SWITCHYARD_UI; default http://127.0.0.1:8233 beside a local server)")
+}
+
+// options joins flags, environment and profile.
+func (c *Connection) options(flags *pflag.FlagSet) (client.Options, error) {
+	profile, err := c.surroundings()
+	if err != nil {
+		return client.Options{}, err
+	}
+	profile.Address = cmp.Or(c.address, profile.Address, client.DefaultHostPort)
+	profile.Namespace = cmp.Or(c.namespace, profile.Namespace, client.DefaultNamespace)
+	profile.APIKey = cmp.Or(c.apiKey, profile.APIKey)
+	c.applyTLS(&profile, flags)
+	c.ResolvedAddress, c.ResolvedNamespace = profile.Address, profile.Namespace
+	if _, _, err := net.SplitHostPort(profile.Address); err != nil {
+		return client.Options{}, Errorf(ExitUsage, "the server's address %q is not host:port: correct --address or TEMPORAL_ADDRESS", profile.Address)
+	}
+	if err := c.checkTLSFiles(); err != nil {
+		return client.Options{}, err
+	}
+	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{IncludeRemoteCodec: true})
+	if err != nil {
+		return client.Options{}, Errorf(ExitUsage, "the connection's settings: %w", err)
+	}
+	// The SDK's own messages would stand between the lines of our output.
+	options.Logger = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	options.Identity = "starter@" + hostname()
+	storage, err := c.Storage()
+	if err != nil {
+		return client.Options{}, err
+	}
+	c.Opened = storage
+	return options, storage.Apply(&options)
+}
+
+// storage is how payloads are stored, as flags and environment say.
+func (c *Connection) Storage() (*payloads.Storage, error) {
+	storage, err := payloads.Open(c.Payloads.Or(payloads.FromEnvironment(os.Getenv)))
+	if err != nil {
+		return nil, Errorf(ExitUsage, "%w", err)
+	}
+	return storage, nil
+}
+
+func (c *Connection) applyTLS(p *envconfig.ClientConfigProfile, flags *pflag.FlagSet) {
+	t := envconfig.ClientConfigTLS{}
+	if p.TLS != nil {
+		t = *p.TLS
+	}
+	t.ClientCertPath, t.ClientKeyPath = cmp.Or(c.cert, t.ClientCertPath), cmp.Or(c.key, t.ClientKeyPath)
+	t.ServerCACertPath, t.ServerName = cmp.Or(c.authority, t.ServerCACertPath), cmp.Or(c.tlsName, t.ServerName)
+	t.DisableHostVerification = t.DisableHostVerification || c.tlsNoHostCheck
+	named := c.cert != "" || c.key != "" || c.authority != "" || c.tlsName != "" || c.tlsNoHostCheck
+	if flags.Changed("tls") {
+		t.Disabled, named = !c.tls, true
+	}
+	if named {
+		p.TLS = &t
+	}
+}
+
+// connect returns a client of a server that answered. The caller closes it.
+func (a *App) Connect(ctx context.Context, flags *pflag.FlagSet) (client.Client, error) {
+	options, err := a.Connection.options(flags)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
+	defer cancel()
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// unreachable says that no server answers, where, and how to get one.
+func (c *Connection) unreachable(err error) string {
+	return fmt.Sprintf("no Temporal server answers at %s (%v)\nStart one on this machine: %s dev\nOr name another: --address host:port, --profile NAME, TEMPORAL_ADDRESS",
+		cmp.Or(c.ResolvedAddress, c.address, client.DefaultHostPort), err, c.Called())
+}
+
+// storesPayloads reports whether payloads are stored otherwise than as they are.
+func (c *Connection) StoresPayloads() bool {
+	return c.Payloads.Or(payloads.FromEnvironment(os.Getenv)) != payloads.Config{}
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/api/serviceerror"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// The exit codes (requirement C2).
+const (
+	ExitDone      = 0
+	ExitFailed    = 1
+	ExitUsage     = 2
+	ExitCancelled = 3
+	exitNoServer  = 4
+)
+
+// errInterrupted is the cause of a context that Ctrl-C ended, errTerminated that of one that another signal ended.
+var (
+	errInterrupted = errors.New("interrupted")
+	ErrTerminated  = errors.New("terminated")
+)
+
+// exitError ends the command with a code of its own. Without an error everything has been said.
+type ExitError struct {
+	Code int
+	err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.err }
+
+// exitWith ends the command with a code after everything has been said; zero gives nil.
+func Exit(code int) error {
+	if code == ExitDone {
+		return nil
+	}
+	return &ExitError{Code: code}
+}
+
+func Errorf(code int, format string, args ...any) error {
+	return &ExitError{Code: code, err: fmt.Errorf(format, args...)}
+}
+
+// usageError is a wrong command line.
+func UsageError(cmd *cobra.Command, format string, args ...any) error {
+	return Errorf(ExitUsage, "%s\nSee '%s --help'.", fmt.Sprintf(format, args...), cmd.CommandPath())
+}
+
+// report prints what went wrong, with what to do about it, and returns the exit code. As JSON it goes to standard
+// output, where whoever asked for JSON reads.
+func (a *App) Report(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	failed := failedCommand{}
+	code := ExitUsage
+	if own, ok := errors.AsType[*ExitError](err); ok {
+		if own.err == nil {
+			return own.Code
+		}
+		code, failed.Error = own.Code, own.Error()
+	} else if faults, ok := errors.AsType[toolspecs.Faults](err); ok {
+		failed.Error = api.Plural(len(faults), "fault")
+		for _, f := range faults {
+			failed.Faults = append(failed.Faults, Fault(f))
+		}
+	} else if u, ok := errors.AsType[*unreadError](err); ok {
+		code, failed.Error, failed.Unread = ExitFailed, u.Error(), u.runs
+		failed.lines = u.lines()
+	} else {
+		code, failed.Error = a.explain(err)
+	}
+	if h, ok := errors.AsType[*hinted](err); ok {
+		failed.Hint = h.hint
+	}
+	a.tell(failed)
+	return code
+}
+
+// failedCommand is why a command could not do what it was asked to.
+type failedCommand struct {
+	Error  string  `json:"error"`
+	Faults []Fault `json:"faults,omitempty"`
+	Hint   string  `json:"hint,omitempty"`
+	// Unread are the runs that are missing from what was printed before, lines the same for people.
+	Unread []UnreadRun `json:"unread,omitempty"`
+	lines  []string
+}
+
+func (a *App) tell(f failedCommand) {
+	if a.Format.JSON() {
+		_ = WriteJSON(a.Out, f, false) // nobody is left to tell
+		return
+	}
+	for _, fault := range f.Faults {
+		fmt.Fprintln(a.Err, toolspecs.Fault(fault).String())
+	}
+	if len(f.Faults) == 0 {
+		fmt.Fprintln(a.Err, "starter: "+f.Error)
+	}
+	for _, line := range f.lines {
+		fmt.Fprintln(a.Err, line)
+	}
+	if f.Hint != "" {
+		fmt.Fprintln(a.Err, f.Hint)
+	}
+}
+
+// explain maps an error of the server or of the way to it to an exit code and a message. It goes by types and codes.
+func (a *App) explain(err error) (code int, message string) {
+	if errors.Is(err, context.Canceled) {
+		return ExitCancelled, "interrupted"
+	}
+	if ns, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
+		return ExitUsage, fmt.Sprintf("the server has no namespace %q: choose another with --namespace, or create it there", ns.Namespace)
+	}
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
+		return ExitFailed, fmt.Sprintf("the server does not know it: %v\nList the runs: %s", err, a.Connection.Invocation().Command("list"))
+	}
+	if _, ok := errors.AsType[*serviceerror.PermissionDenied](err); ok {
+		return exitNoServer, fmt.Sprintf("the server refuses access: %v\nCheck --namespace and --api-key, or the profile.", err)
+	}
+	if Unreachable(err) {
+		return exitNoServer, a.Connection.unreachable(err)
+	}
+	return ExitFailed, err.Error()
+}
+
+// unreachable reports whether err says that no server answered.
+func Unreachable(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	switch CodeOf(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Unauthenticated:
+		return true
+	}
+	return false
+}
+
+func CodeOf(err error) codes.Code {
+	if s, ok := errors.AsType[serviceerror.ServiceError](err); ok {
+		return s.Status().Code()
+	}
+	if s, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err); ok {
+		return s.GRPCStatus().Code()
+	}
+	return codes.Unknown
+}
+
+// errStackLost is the cause of a context that ends because nothing goes on any more: a part of 'starter dev' is gone for good.
+var ErrStackLost = errors.New("the server or its worker is gone")

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/audit/history"
+
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/api/serviceerror"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// TestExitCodes proves which exit code each kind of error gives, by its type, however deep it is wrapped.
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+		says string
+	}{
+		{nil, ExitDone, ""},
+		{Errorf(ExitUsage, "wrong"), ExitUsage, "wrong"},
+		{Exit(ExitCancelled), ExitCancelled, ""},
+		{toolspecs.Faults{{File: "a.yaml", Line: 1, Column: 2, Message: "no"}}, ExitUsage, "a.yaml:1:2: no"},
+		{fmt.Errorf("load: %w", toolspecs.Faults{{File: "a.yaml", Message: "no"}}), ExitUsage, "a.yaml: no"},
+		{context.Canceled, ExitCancelled, "interrupted"},
+		{context.DeadlineExceeded, exitNoServer, "starter dev"},
+		{serviceerror.NewUnavailable("down"), exitNoServer, "starter dev"},
+		{status.Error(codes.Unavailable, "down"), exitNoServer, "starter dev"},
+		{fmt.Errorf("dial: %w", serviceerror.NewDeadlineExceeded("late")), exitNoServer, "starter dev"},
+		{serviceerror.NewPermissionDenied("no", "no"), exitNoServer, "--api-key"},
+		{serviceerror.NewNamespaceNotFound("nix"), ExitUsage, `no namespace "nix"`},
+		{serviceerror.NewNotFound("gone"), ExitFailed, "starter list"},
+		{serviceerror.NewInvalidArgument("odd"), ExitFailed, "odd"},
+		{errors.New("anything"), ExitFailed, "anything"},
+	} {
+		var stderr strings.Builder
+		a := &App{Stdio: Stdio{Err: &stderr}}
+		if got := a.Report(c.err); got != c.want || !strings.Contains(stderr.String(), c.says) {
+			t.Errorf("%v: exit code %d with %q, want %d with %q", c.err, got, stderr.String(), c.want, c.says)
+		}
+	}
+}
+
+// TestLookupErrors proves that a run that cannot be read is told apart from a connection that is lost.
+func TestLookupErrors(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+		says string
+	}{
+		{fmt.Errorf("read: %w", audit.ErrNotFound), ExitFailed, `no run "x"`},
+		{serviceerror.NewNotFound("gone"), ExitFailed, `no run "x"`},
+		{history.ErrNotARun, ExitFailed, "not a run of Switchyard"},
+		{serviceerror.NewUnavailable("down"), exitNoServer, "starter watch x"},
+	} {
+		var stderr strings.Builder
+		a := &App{Stdio: Stdio{Err: &stderr}}
+		if got := a.Report(a.LookupError("x", "", c.err)); got != c.want || !strings.Contains(stderr.String(), c.says) {
+			t.Errorf("%v: exit code %d with %q, want %d with %q", c.err, got, stderr.String(), c.want, c.says)
+		}
+	}
+}

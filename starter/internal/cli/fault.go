@@ -1,0 +1,10 @@
+package cli
+
+// writtenFault is a fault as JSON.
+type Fault struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}

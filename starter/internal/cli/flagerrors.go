@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/internal/spelling"
+)
+
+// flagProblem says in our words what is wrong with a flag of a command line.
+func flagProblem(cmd *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		f := invalid.GetFlag()
+		return fmt.Errorf("--%s %q: %s", f.Name, invalid.GetValue(), Expected(f.Value.Type(), errors.Unwrap(invalid)))
+	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		f := missing.GetFlag()
+		takes, _ := pflag.UnquoteUsage(f)
+		return fmt.Errorf("--%s is given without its value: --%s %s", f.Name, f.Name, takes)
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if unknown.GetSpecifiedShortnames() != "" {
+			return fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName())
+		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		text := "there is no flag --" + unknown.GetSpecifiedName()
+		if near := spelling.Near("--"+unknown.GetSpecifiedName(), names, 2); len(near) > 0 {
+			text += "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return errors.New(text)
+	}
+	return err
+}
+
+// expected says what is to be written in place of a value of that type that could not be read, for cause.
+func Expected(kind string, cause error) string {
+	if errors.Is(cause, strconv.ErrRange) {
+		return "the number is too large or too small"
+	}
+	switch kind {
+	case "int", "int64":
+		return "write a whole number"
+	case "float64":
+		return "write a number"
+	case "bool":
+		return "write true or false"
+	case "duration":
+		return "write a number and a unit, such as 500ms, 30s or 2h"
+	case "stringSlice":
+		return "write words with commas between them"
+	}
+	return cause.Error()
+}

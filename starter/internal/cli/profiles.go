@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"go.temporal.io/sdk/contrib/envconfig"
+)
+
+// The environment variables that say which profile is meant, and in which file it is.
+const (
+	profileVariable    = "TEMPORAL_PROFILE"
+	configFileVariable = "TEMPORAL_CONFIG_FILE"
+)
+
+// surroundings are what profile and environment say of the connection.
+func (c *Connection) surroundings() (envconfig.ClientConfigProfile, error) {
+	if c.Local {
+		return envconfig.ClientConfigProfile{}, nil
+	}
+	if c.configFile != "" {
+		if _, err := os.Stat(c.configFile); err != nil {
+			return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "--config-file %s: %w", c.configFile, PathError(c.configFile, err))
+		}
+	}
+	config, err := envconfig.LoadClientConfig(envconfig.LoadClientConfigOptions{ConfigFilePath: c.configFile})
+	if err != nil {
+		return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "the file of profiles %s cannot be read: %w", c.profilesFile(), cmp.Or(errors.Unwrap(err), err))
+	}
+	if name := cmp.Or(c.profile, os.Getenv(profileVariable)); name != "" && config.Profiles[name] == nil {
+		return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "%s", c.noProfile(name, slices.Sorted(maps.Keys(config.Profiles))))
+	}
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
+		ConfigFilePath: c.configFile, ConfigFileProfile: c.profile,
+	})
+	if err != nil {
+		return profile, Errorf(ExitUsage, "the connection's settings: %w", err)
+	}
+	return profile, nil
+}
+
+// profilesFile is the path of the file that profiles are read from.
+func (c *Connection) profilesFile() string {
+	return cmp.Or(c.configFile, os.Getenv(configFileVariable), envconfig.DefaultConfigFilePath())
+}
+
+// noProfile says that there is no profile of that name, and which ones there are.
+func (c *Connection) noProfile(name string, names []string) string {
+	source := "--profile"
+	if c.profile == "" {
+		source = profileVariable
+	}
+	file := c.profilesFile()
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Sprintf("%s %s: there is no file of profiles, it would be %s\nLeave %s out, or name the file: --config-file FILE", source, name, file, source)
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("%s %s: the file %s has no profiles", source, name, file)
+	}
+	return fmt.Sprintf("%s %s: the file %s has no such profile; it has: %s", source, name, file, strings.Join(names, ", "))
+}
+
+// checkTLSFiles refuses files that cannot be read.
+func (c *Connection) checkTLSFiles() error {
+	for _, file := range []struct{ flag, path string }{{"--tls-cert-path", c.cert}, {"--tls-key-path", c.key}, {"--tls-ca-path", c.authority}} {
+		if file.path == "" {
+			continue
+		}
+		if _, err := os.Stat(file.path); err != nil {
+			return Errorf(ExitUsage, "%s %s: %w", file.flag, file.path, PathError(file.path, err))
+		}
+	}
+	return nil
+}

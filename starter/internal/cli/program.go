@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// program is a root command with its groups of commands.
+type Program struct {
+	// Long and Example are the help of the root command.
+	Long, Example string
+	// Commands are the packages of commands. Each lists its own commands.
+	Commands []func(*App) []*cobra.Command
+	// Finish completes the command tree when all commands are added. May be nil.
+	Finish func(a *App, root *cobra.Command)
+}
+
+// Run executes one command line and returns its exit code: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or
+// interrupted, 4 no connection to the server. It prints errors itself.
+func (p Program) Run(ctx context.Context, args []string, stdio Stdio) int {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	a := &App{Stdio: stdio, Again: make(chan error), Run: p.execute}
+	go relayInterrupts(ctx, a, cancel)
+	return p.execute(ctx, a, args)
+}
+
+func (p Program) execute(ctx context.Context, a *App, args []string) int {
+	a.Connection.program = a.Program
+	root := p.Root(a)
+	calledAs(root, a.Connection.Called())
+	root.SetArgs(args)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	err := root.ExecuteContext(ctx)
+	if err != nil && asksJSON(args) {
+		a.Format.Output = OutputJSON // a wrong flag ends the reading of those behind it
+	}
+	return a.Report(err)
+}
+
+// calledAs has help and errors show the commands as they can be typed.
+func calledAs(root *cobra.Command, program string) {
+	if program == ProgramName {
+		return
+	}
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: program}
+	for _, c := range WithSubcommands(root) {
+		c.Example = strings.ReplaceAll(c.Example, ProgramName+" ", program+" ")
+	}
+}
+
+// asksJSON reports whether a command line asks for JSON, however wrong the rest of it is.
+func asksJSON(args []string) bool {
+	for i, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "--output=json", "-o=json", "-ojson":
+			return true
+		case "--output", "-o":
+			return i+1 < len(args) && args[i+1] == OutputJSON
+		}
+	}
+	return false
+}
+
+// relayInterrupts turns the first signal into the end of ctx and hands further ones to whoever waits for again. Where
+// nobody does, the next one is left to the system, which ends the process.
+func relayInterrupts(ctx context.Context, a *App, cancel context.CancelCauseFunc) {
+	select {
+	case s := <-a.Interrupts:
+		cancel(meaning(s))
+	case <-ctx.Done():
+		return
+	}
+	for s := range a.Interrupts {
+		select {
+		case a.Again <- meaning(s):
+		case <-time.After(100 * time.Millisecond):
+			signal.Reset()
+		}
+	}
+}
+
+// meaning tells Ctrl-C, which a person can insist on, from signals that programs send, often more than once.
+func meaning(s os.Signal) error {
+	if s == os.Interrupt {
+		return errInterrupted
+	}
+	return ErrTerminated
+}
+
+// Root returns the root command with all commands below it.
+func (p Program) Root(a *App) *cobra.Command {
+	root := &cobra.Command{
+		Use: ProgramName, Short: "Run agents, plans and tool calls durably", Long: p.Long, Example: p.Example,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: a.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return UsageError(cmd, "%v", flagProblem(cmd, err)) })
+	root.SetUsageTemplate(root.UsageTemplate() + rootExitCodes)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.Format.check(cmd) }
+	a.Format.add(root.PersistentFlags())
+	a.Connection.add(root.PersistentFlags())
+	root.AddGroup(&cobra.Group{ID: GroupStart, Title: "Start a run:"}, &cobra.Group{ID: GroupRuns, Title: "Follow and inspect runs:"},
+		&cobra.Group{ID: GroupServer, Title: "Tools, servers, workers:"})
+	for _, commands := range p.Commands {
+		root.AddCommand(commands(a)...)
+	}
+	if p.Finish != nil {
+		p.Finish(a, root)
+	}
+	return root
+}
+
+const rootExitCodes = `
+Exit codes: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or interrupted, 4 no connection to the server.
+`
+
+// WithSubcommands returns a command and all commands below it, at any depth.
+func WithSubcommands(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		all = append(all, WithSubcommands(sub)...)
+	}
+	return all
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// plainText keeps a line from steering the terminal.
+func PlainText(line string) string { return api.Shorten(line, len(line)) }
+
+// oneLine is a text of several lines in one.
+func OneLine(text string) string { return PlainText(strings.Join(strings.Fields(text), " ")) }
+
+// readable is a JSON value for people: a string as it is, anything else indented.
+func ReadableJSON(output json.RawMessage) string {
+	text := api.PlainText(output)
+	var b bytes.Buffer
+	if len(output) > 0 && output[0] != '"' && json.Indent(&b, []byte(text), "", "  ") == nil {
+		return b.String()
+	}
+	return text
+}
+
+func NonEmpty(texts []string) []string {
+	var kept []string
+	for _, t := range texts {
+		if t != "" {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+func RandomHex(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// wantsText reports whether a text fits a schema as its type goes.
+func wantsText(schema json.RawMessage) bool {
+	if len(schema) == 0 {
+		return true
+	}
+	var declared struct {
+		Type any `json:"type"`
+	}
+	return json.Unmarshal(schema, &declared) == nil && declared.Type == "string"
+}
+
+func IsAre(n int, word string) string {
+	if n == 1 {
+		return "1 " + word + " is"
+	}
+	return api.Plural(n, word) + " are"
+}
+
+// below puts every line of a text below what stands before it.
+func Below(text string) string { return "\n    " + strings.ReplaceAll(text, "\n", "\n    ") }

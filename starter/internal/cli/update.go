@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/history"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// control sends an update and waits until the run has taken it.
+func Control(ctx context.Context, c client.Client, run *RunRef, id, update string, arg any) error {
+	ctx, cancel := context.WithTimeout(ctx, ReplyWithin)
+	defer cancel()
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.WorkflowID, RunID: run.RunID, UpdateID: id,
+		UpdateName: update, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, nil)
+}
+
+// open returns the summary, as describe reads it, of a run that has not ended. From then on the reference is to its last execution.
+func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe func(context.Context, client.Client, string, string) (history.Summary, error)) (history.Summary, error) {
+	summary, err := describe(ctx, c, run.WorkflowID, run.RunID)
+	switch {
+	case err != nil:
+		return summary, a.LookupError(run.WorkflowID, run.RunID, err)
+	case !summary.Closed.IsZero():
+		return summary, Errorf(ExitFailed, "the run %q has ended already: %s", run.WorkflowID, summary.Status)
+	}
+	run.UseLatest(summary)
+	return summary, nil
+}
+
+// controlError says why a run did not do what it was told.
+func (a *App) ControlError(run *RunRef, err error) error {
+	r := a.Connection.Invocation()
+	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
+		return Errorf(ExitFailed, "no worker of the run %q has answered within %s; the run may still do it when one comes\nSee how it stands: %s",
+			run.WorkflowID, ReplyWithin, r.Command("show", run.WorkflowID))
+	}
+	if IsNotFound(err) {
+		return Errorf(ExitFailed, "the run %q has ended meanwhile\nSee how it ended: %s", run.WorkflowID, r.Command("show", run.WorkflowID))
+	}
+	if _, ok := errors.AsType[*serviceerror.Unimplemented](err); ok {
+		return Errorf(ExitFailed, "this server does not hold runs; leave out --on-server, and the run pauses itself")
+	}
+	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok {
+		return Errorf(ExitFailed, "the run %q is not in a state for that: %w\nSee how it stands: %s", run.WorkflowID, err, r.Command("show", run.WorkflowID))
+	}
+	refused, ok := ControlRefusal(err)
+	if !ok {
+		return a.LookupError(run.WorkflowID, "", err)
+	}
+	return Errorf(ExitFailed, "run %s: %s", run.WorkflowID, refused.Message)
+}
+
+// replyWithin is how long the run's workers have to take a reply.
+const ReplyWithin = 15 * time.Second
+
+// controlRefusal is why the run itself refused what it was told. The type stands there in the clear where the rest is encrypted.
+func ControlRefusal(err error) (refused api.ControlError, ok bool) {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || app.Details(&refused) == nil {
+		return refused, ok
+	}
+	kind := api.ControlErrorType(app.Type())
+	text, known := refusals[kind]
+	return api.ControlError{Type: kind, Message: text}, known
+}
+
+// refusals are what a run that cannot be read refuses, in our words.
+var refusals = map[api.ControlErrorType]string{api.PauseAlready: "the run is paused already", api.NotPaused: "the run is not paused",
+	api.RunEnding: "the run is ending", api.ControlFull: "the run has been told to pause, go on or read a message too often"}

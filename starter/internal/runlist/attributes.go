@@ -1,0 +1,111 @@
+package runlist
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc/codes"
+)
+
+// searchAttribute is a search attribute of runs. Those that are kept are set by the run itself, the others when it is started.
+type SearchAttribute struct {
+	Name   string
+	Values enumspb.IndexedValueType
+	kept   bool
+}
+
+// runAttributes are the search attributes of runs, in the order in which a server that has no room for all of them gets them. The
+// agent's comes first: a run that is of no agent takes it to be there, for its sub-agents, where the next three are.
+var RunAttributes = []SearchAttribute{
+	{api.AttributeAgent, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
+	{api.AttributeCaller, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
+	{api.AttributeConversation, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
+	{api.AttributeKind, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
+	{api.AttributeOutcome, enumspb.INDEXED_VALUE_TYPE_KEYWORD, true},
+	{api.AttributeTools, enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST, true},
+	{api.AttributeWaiting, enumspb.INDEXED_VALUE_TYPE_BOOL, true},
+	{api.AttributeCalls, enumspb.INDEXED_VALUE_TYPE_INT, true},
+	{api.AttributeTokens, enumspb.INDEXED_VALUE_TYPE_INT, true},
+	{api.AttributeTurns, enumspb.INDEXED_VALUE_TYPE_INT, true},
+	{api.AttributeCost, enumspb.INDEXED_VALUE_TYPE_DOUBLE, true},
+}
+
+func AttributeNames(attributes []SearchAttribute) []string {
+	names := make([]string, len(attributes))
+	for i, attribute := range attributes {
+		names[i] = attribute.Name
+	}
+	return names
+}
+
+// typedNames lists attributes with their types.
+func TypedNames(attributes []SearchAttribute) string {
+	names := make([]string, len(attributes))
+	for i, attribute := range attributes {
+		names[i] = attribute.Name + " (" + attribute.Values.String() + ")"
+	}
+	return strings.Join(names, ", ")
+}
+
+// attributeTypes are the types of search attributes, by name.
+type attributeTypes map[string]enumspb.IndexedValueType
+
+// text lists them with their types, and Switchyard's.
+func (t attributeTypes) Text() string {
+	var parts []string
+	for _, one := range RunAttributes {
+		if is, ok := t[one.Name]; ok {
+			parts = append(parts, fmt.Sprintf("%s (%s, not %s)", one.Name, is, one.Values))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// registered returns the custom search attributes of a namespace.
+func Registered(ctx context.Context, c client.Client, namespace string) (attributeTypes, error) {
+	own, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	if code := cli.CodeOf(err); code != codes.PermissionDenied && code != codes.Unimplemented {
+		return own.GetCustomAttributes(), err
+	}
+	// Hosted servers keep the operator's service to themselves.
+	all, err := c.WorkflowService().GetSearchAttributes(ctx, &workflowservice.GetSearchAttributesRequest{})
+	return all.GetKeys(), err
+}
+
+// has reports whether a namespace has an attribute, with its type.
+func (t attributeTypes) has(one SearchAttribute) bool { return t[one.Name] == one.Values }
+
+// kept are the attributes that runs can keep.
+func (t attributeTypes) Kept() (names []string) {
+	for _, one := range RunAttributes {
+		if one.kept && t.has(one) {
+			names = append(names, one.Name)
+		}
+	}
+	return names
+}
+
+// unregistered returns those of ours that the server does not know, and those that it knows with another type.
+func Unregistered(ctx context.Context, c client.Client, namespace string) (missing []SearchAttribute, taken attributeTypes, err error) {
+	known, err := Registered(ctx, c, namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	taken = attributeTypes{}
+	for _, one := range RunAttributes {
+		switch is, there := known[one.Name]; {
+		case !there:
+			missing = append(missing, one)
+		case is != one.Values:
+			taken[one.Name] = is
+		}
+	}
+	return missing, taken, nil
+}

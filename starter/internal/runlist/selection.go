@@ -1,0 +1,266 @@
+package runlist
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/history"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// selection says which runs are meant.
+type Selection struct {
+	query, Conversation, agent, Tool, status, outcome, caller, since, until string
+
+	waiting bool
+	Limit   int
+	// all are the runs of sub-agents too. maybe takes runs of which the server cannot say whether they called the tool: their histories can.
+	All, Maybe bool
+	// from and to are since and until, once they were checked.
+	from, to time.Time
+}
+
+// runStatuses are what a run's status may be, outcomes what its outcome may be.
+var (
+	RunStatuses = []history.RunStatus{history.RunRunning, history.RunPaused, history.RunCompleted, history.RunFailed, history.RunCancelled, history.RunTerminated, history.RunTimedOut}
+	Outcomes    = []api.Outcome{api.OutcomeAnswered, api.OutcomeCompleted, api.OutcomeLimit, api.OutcomeFailed, api.OutcomeCancelled}
+)
+
+// add adds the flags, with that many runs at most where nothing else is said.
+func (s *Selection) Add(f *pflag.FlagSet, limit int) {
+	f.StringVarP(&s.query, "query", "q", "", "`condition` of Temporal's visibility that the runs meet")
+	f.StringVar(&s.Conversation, "conversation", "", "`id` of the conversation that the runs belong to")
+	f.StringVar(&s.agent, "agent", "", "`name` of the agent that the runs are of")
+	f.StringVar(&s.Tool, "tool", "", "`name` of a tool that was called in the runs, or by their sub-agents")
+	f.StringVar(&s.status, "status", "", "`status` of the runs: "+joined(RunStatuses))
+	f.StringVar(&s.outcome, "outcome", "", "`outcome` of the runs: "+joined(Outcomes))
+	f.StringVar(&s.caller, "caller", "", "`name` of who started the runs")
+	f.BoolVar(&s.waiting, "waiting", false, "runs that wait for a person, or whose sub-agents do")
+	f.StringVar(&s.since, "since", "", "runs that began at that `time` or later: 2026-01-31, 2026-01-31T08:00:00Z, or 24h for a day ago")
+	f.StringVar(&s.until, "until", "", "runs that began before that `time`")
+	f.IntVar(&s.Limit, "limit", limit, "at most so many `runs`, the newest")
+}
+
+func joined[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = string(word)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// check refuses what no run can meet, before a server is asked.
+func (s *Selection) Check(cmd *cobra.Command) error {
+	if s.Limit < 1 {
+		return cli.UsageError(cmd, "--limit %d: give at least 1", s.Limit)
+	}
+	if s.status != "" && !slices.Contains(RunStatuses, history.RunStatus(s.status)) {
+		return cli.UsageError(cmd, "--status %q is not one of %s", s.status, joined(RunStatuses))
+	}
+	if s.outcome != "" && !slices.Contains(Outcomes, api.Outcome(s.outcome)) {
+		return cli.UsageError(cmd, "--outcome %q is not one of %s", s.outcome, joined(Outcomes))
+	}
+	return s.checkTimes(cmd, time.Now())
+}
+
+// checkTimes reads since and until.
+func (s *Selection) checkTimes(cmd *cobra.Command, now time.Time) error {
+	for _, bound := range []struct {
+		flag, text string
+		at         *time.Time
+	}{{"--since", s.since, &s.from}, {"--until", s.until, &s.to}} {
+		if bound.text == "" {
+			continue
+		}
+		t, err := pointInTime(bound.text, now)
+		if err != nil {
+			return cli.UsageError(cmd, "%s %q: %v", bound.flag, bound.text, err)
+		}
+		*bound.at = t.UTC()
+	}
+	if !s.to.IsZero() && !s.from.Before(s.to) {
+		return cli.UsageError(cmd, "--since %s is not before --until %s: no run can be in between", s.since, s.until)
+	}
+	return nil
+}
+
+// condition is a selection that was checked as a query, as far as the server can tell. roots are runs below which sub-agents wait for
+// people, quoted.
+func (s *Selection) condition(roots []string) string {
+	conditions := []string{Condition(s.query, s.Conversation, s.All)}
+	for _, one := range []struct{ attribute, value string }{
+		{api.AttributeAgent, s.agent}, {api.AttributeCaller, s.caller},
+	} {
+		if one.value != "" {
+			conditions = append(conditions, one.attribute+" = "+Quoted(one.value))
+		}
+	}
+	conditions = append(conditions, s.outcomeCondition(), s.toolCondition(), s.statusCondition(), s.waitingCondition(roots))
+	for _, bound := range []struct {
+		comparison string
+		at         time.Time
+	}{{">=", s.from}, {"<", s.to}} {
+		if at := bound.at; !at.IsZero() {
+			conditions = append(conditions, fmt.Sprintf("StartTime %s '%s'", bound.comparison, at.Format(time.RFC3339Nano)))
+		}
+	}
+	return strings.Join(cli.NonEmpty(conditions), " AND ")
+}
+
+// untold are the outcomes of runs that the server ended, or that failed before they began: they could not tell it themselves.
+var untold = map[history.RunStatus]api.Outcome{history.RunFailed: api.OutcomeFailed, history.RunTimedOut: api.OutcomeFailed,
+	history.RunCancelled: api.OutcomeCancelled, history.RunTerminated: api.OutcomeCancelled}
+
+func (s *Selection) outcomeCondition() string {
+	if s.outcome == "" {
+		return ""
+	}
+	told := api.AttributeOutcome + " = " + Quoted(s.outcome)
+	var ends []string
+	for _, status := range RunStatuses {
+		if untold[status] == api.Outcome(s.outcome) {
+			ends = append(ends, Quoted(statusNames[status]))
+		}
+	}
+	if len(ends) == 0 {
+		return told
+	}
+	return fmt.Sprintf("(%s OR (%s IS NULL AND ExecutionStatus IN (%s)))", told, api.AttributeOutcome, strings.Join(ends, ", "))
+}
+
+func (s *Selection) toolCondition() string {
+	switch {
+	case s.Tool == "":
+		return ""
+	case s.Maybe:
+		return fmt.Sprintf("(%[1]s IN (%[2]s, %[3]s) OR %[1]s IS NULL OR CloseTime IS NULL)", api.AttributeTools, Quoted(s.Tool), Quoted(api.OtherTools))
+	}
+	return api.AttributeTools + " = " + Quoted(s.Tool)
+}
+
+// statusCondition leaves it to keeps to tell running and paused runs apart: only a memo does.
+func (s *Selection) statusCondition() string {
+	switch history.RunStatus(s.status) {
+	case "":
+		return ""
+	case history.RunRunning, history.RunPaused:
+		return "CloseTime IS NULL"
+	}
+	return "ExecutionStatus = " + Quoted(statusNames[history.RunStatus(s.status)])
+}
+
+// statusNames are what the server calls the states of a run that is over.
+var statusNames = map[history.RunStatus]string{history.RunCompleted: "Completed", history.RunFailed: "Failed", history.RunCancelled: "Canceled",
+	history.RunTerminated: "Terminated", history.RunTimedOut: "TimedOut"}
+
+func (s *Selection) waitingCondition(roots []string) string {
+	if !s.waiting {
+		return ""
+	}
+	condition := api.AttributeWaiting + " = true"
+	if len(roots) > 0 {
+		condition = "(" + condition + " OR WorkflowId IN (" + strings.Join(roots, ", ") + "))"
+	}
+	return condition + " AND CloseTime IS NULL"
+}
+
+// keeps reports whether a run that meets the condition is selected, or may be.
+func (s *Selection) keeps(r Run) bool {
+	return s.status == "" || string(r.Status) == s.status || r.Unread != "" && s.status == string(history.RunPaused)
+}
+
+// list returns the runs of a selection that was checked, the newest first. The error says where the server lacks what it takes to find
+// them.
+func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]Run, error) {
+	runs, err := findSelected(ctx, a, c, s)
+	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); !invalid {
+		return runs, err
+	}
+	lacking := lackingAttributes(ctx, a, c, s)
+	if s.Maybe && slices.Equal(lacking, []string{api.AttributeTools}) {
+		// Histories say which tools were called, only later.
+		anyTool := *s
+		anyTool.Tool = ""
+		return Select(ctx, a, c, &anyTool)
+	}
+	if len(lacking) > 0 {
+		return nil, cli.Errorf(cli.ExitFailed, "the namespace %q lacks the search attributes %s, so runs cannot be found by them\nRegister them: %s. Runs that are started after that have them.",
+			a.Connection.ResolvedNamespace, strings.Join(lacking, ", "), a.Connection.Invocation().Command("setup"))
+	}
+	return nil, queryError(s.query, err)
+}
+
+// newestOnly says that there may be more runs than the limit of them that was looked at.
+func NewestOnly(limit int) string {
+	if limit == 1 {
+		return "only the newest run; --limit takes more"
+	}
+	return "only the newest " + api.Plural(limit, "run") + "; --limit takes more"
+}
+
+// find asks the server for the runs of a selection.
+func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection) (runs []Run, err error) {
+	namespace := a.Connection.ResolvedNamespace
+	var roots []string
+	if s.waiting && !s.All {
+		if roots, err = waitingBelow(ctx, c, namespace); err != nil {
+			return nil, err
+		}
+	}
+	return List(ctx, c, namespace, s.condition(roots), s.Limit, s.keeps)
+}
+
+// lacking names the search attributes of a selection that the namespace does not have; none where it cannot be told.
+func lackingAttributes(ctx context.Context, a *cli.App, c client.Client, s *Selection) (names []string) {
+	missing, taken, err := Unregistered(ctx, c, a.Connection.ResolvedNamespace)
+	if err != nil {
+		return nil
+	}
+	condition := s.condition(nil)
+	for _, one := range RunAttributes {
+		if _, other := taken[one.Name]; (other || slices.Contains(missing, one)) && strings.Contains(condition, one.Name) {
+			names = append(names, one.Name)
+		}
+	}
+	return names
+}
+
+// waitingBelow returns the runs at the top of the trees in which sub-agents wait for people, quoted for a query.
+func waitingBelow(ctx context.Context, c client.Client, namespace string) ([]string, error) {
+	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
+		Query: api.AttributeWaiting + " = true AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL"})
+	if err != nil {
+		return nil, err
+	}
+	var roots []string
+	for _, e := range page.GetExecutions() {
+		roots = append(roots, Quoted(cmp.Or(e.GetRootExecution().GetWorkflowId(), e.GetParentExecution().GetWorkflowId())))
+	}
+	slices.Sort(roots)
+	return slices.Compact(roots), nil
+}
+
+// pointInTime reads a date, a date with a time, or how long ago it was.
+func pointInTime(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, errors.New("write a date (2026-01-31), a time (2026-01-31T08:00:00Z), or how long ago (24h)")
+}

@@ -1,0 +1,67 @@
+package specfiles
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// runnable are the kinds of file that a command runs, with that command.
+var runnable = map[string]string{KindAgent: "run", KindPlan: "plan"}
+
+// cannotRun explains why a file does not load as an agent or a plan: that it is of another kind, or where its tools were looked up.
+// load loads it again, with the names that tools may have.
+func CannotRun(a *cli.App, path, kind string, c *Flags, err error, load func(known []string) error) error {
+	err = cli.FileError(path, err)
+	faults, ok := errors.AsType[toolspecs.Faults](err)
+	if !ok {
+		return err
+	}
+	if data, err := filewatch.ReadFile(path, MaxBytes); err == nil {
+		if other := kindOf(path, data); other != "" && other != kind {
+			return otherKind(a, path, kind, other)
+		}
+	}
+	without, _ := errors.AsType[toolspecs.Faults](load(nil))
+	if len(without) == len(faults) { // none is about the name of a tool
+		return err
+	}
+	return cli.WithHint(err, LookedUp(a, c))
+}
+
+// otherKind says what a file is, and which command runs it.
+func otherKind(a *cli.App, path, wanted, kind string) error {
+	text := fmt.Sprintf("%s is %s, not %s", path, withArticle(kind), withArticle(wanted))
+	if command := runnable[kind]; command != "" {
+		text += "\nRun it: " + a.Connection.Invocation().Command(command, path)
+	}
+	return cli.Errorf(cli.ExitUsage, "%s", text)
+}
+
+// withArticle names a kind of file.
+func withArticle(kind string) string {
+	switch kind {
+	case KindAgent:
+		return "an agent"
+	case KindTool:
+		return "a toolspec"
+	case KindLanes, KindPolicies:
+		return "a file of " + kind
+	}
+	return "a " + kind
+}
+
+// lookedUp says where the names of tools were looked up.
+func LookedUp(a *cli.App, c *Flags) string {
+	if c.Dir != "" {
+		return fmt.Sprintf("Tools are those of the folder %s and those that come with the worker; another folder: --tools DIR; all of them: %s tools list --tools %s",
+			c.Dir, a.Connection.Called(), api.ShellWord(c.Dir))
+	}
+	return fmt.Sprintf("Tools are those that the worker of dev serves: %s\nHave it serve others: %s dev --tools DIR -- … (by default ./tools)",
+		strings.Join(a.Served, ", "), a.Connection.Called())
+}

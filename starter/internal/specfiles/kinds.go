@@ -1,0 +1,60 @@
+package specfiles
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/switchyard/switchyard/internal/strictyaml"
+)
+
+// kindOf tells the kind of a file; empty where that cannot be told.
+func kindOf(path string, data []byte) string {
+	docs, _ := strictyaml.Parse(path, data, MaxBytes)
+	if len(docs) == 0 {
+		return ""
+	}
+	if docs[0].IsList() {
+		return KindPlan
+	}
+	var content json.RawMessage
+	docs[0].Decode(&content)
+	var top map[string]json.RawMessage
+	if json.Unmarshal(content, &top) != nil {
+		return ""
+	}
+	for _, rule := range kindsByKey {
+		if _, ok := top[rule.key]; ok {
+			return rule.kind
+		}
+	}
+	return ""
+}
+
+// maxLintBytes bounds a file that is checked.
+const MaxBytes = 16 << 20
+
+const KindAgent = "agent"
+
+const KindPlan = "plan"
+
+const KindLanes = "lanes"
+
+// lintPolicies are rules, not what an agent names under the same key.
+const KindPolicies = "policies"
+
+const KindTool = "tool"
+
+// kindsByKey tell the kind of a file by a key at its top.
+var kindsByKey = []struct{ key, kind string }{
+	{"entry", KindTool}, {"steps", kindScript}, {"calls", KindPlan}, {"model", KindAgent}, {"instructions", KindAgent},
+	{"lanes", KindLanes}, {"buckets", KindLanes}, {"policies", KindPolicies},
+}
+
+const KindAuto = "auto"
+
+const kindScript = "script"
+
+var Kinds = []string{KindAuto, KindTool, KindAgent, KindPlan, kindScript, KindLanes, KindPolicies}
+
+// detect tells the kind of a file. What cannot be told, or read, is taken for a toolspec.
+func DetectKind(path string, data []byte) string { return cmp.Or(kindOf(path, data), KindTool) }

@@ -1,0 +1,99 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// tellsBelow tells of what sub-agents ask people, each once.
+type TellsBelow struct {
+	Notes      io.Writer
+	invocation cli.Invocation
+	told       map[string]bool
+}
+
+func (t *TellsBelow) Below(open []audit.RunQuestion, waiting []audit.RunApproval) {
+	for _, q := range open {
+		t.tell(q.WorkflowID+" "+q.ID, askedNote(t.invocation, q))
+	}
+	for _, a := range waiting {
+		t.tell(a.WorkflowID+" approval "+a.Call, approvalWaitNote(t.invocation, a))
+	}
+}
+
+func (t *TellsBelow) tell(key, note string) {
+	if t.told[key] {
+		return
+	}
+	if t.told == nil {
+		t.told = map[string]bool{}
+	}
+	t.told[key] = true
+	fmt.Fprintln(t.Notes, "starter: "+note)
+}
+
+// askedNote tells of a question in two lines.
+func askedNote(r cli.Invocation, q audit.RunQuestion) string {
+	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID, api.Shorten(q.Text, 300), r.HowToAnswer(q))
+}
+
+// quietView shows nothing but what somebody has to do.
+type quietView struct{ *PlainView }
+
+func NewQuietView(below TellsBelow) *quietView {
+	return &quietView{&PlainView{Out: io.Discard, TellsBelow: below}}
+}
+
+func (v *quietView) Event(e api.Event) error {
+	if e.Type == api.EventQuestionAsked {
+		v.Note(askedNote(v.invocation, audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
+	}
+	if e.Type == api.EventApprovalRequested || e.Type == api.EventApprovalEscalated {
+		v.Note(approvalWaitNote(v.invocation, audit.RunApproval{WorkflowID: e.WorkflowID, Approval: *e.Approval}))
+	}
+	return nil
+}
+
+// question adds what an event says of a question.
+func (p *pairs) question(e api.Event, r cli.Invocation) {
+	if e.Question == nil {
+		return
+	}
+	p.add("question", e.Question.ID)
+	p.add("text", api.Shorten(e.Question.Text, 300))
+	if e.Type == api.EventQuestionAsked {
+		p.add("answer", r.HowToAnswer(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
+	}
+	if e.Reply != nil {
+		p.add("reply", e.Reply.Note())
+	}
+}
+
+// asks takes an event that is about a question.
+func (t *Tracker) asks(e api.Event) {
+	switch e.Type {
+	case api.EventQuestionAsked:
+		t.questions = append(t.questions, audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question})
+	case api.EventQuestionClosed:
+		t.questions = slices.DeleteFunc(slices.Clone(t.questions), func(q audit.RunQuestion) bool { return q.ID == e.Question.ID })
+	}
+}
+
+// questionLines show the open questions, two lines each, of the run and of the sub-agents below it; at most limit lines.
+func (t *Tracker) questionLines(limit int) []string {
+	var lines []string
+	for _, q := range slices.Concat(t.questions, t.below) {
+		if len(lines)+2 > limit {
+			break
+		}
+		text := strings.Join(strings.Fields(q.Text), " ")
+		lines = append(lines, t.Palette.Warn("? ")+q.ID+" "+api.Shorten(text, 300), "  "+t.Palette.Bold(t.invocation.HowToAnswer(q)))
+	}
+	return lines
+}

@@ -1,0 +1,191 @@
+package terminal
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/history"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// longWait is the wait for a worker from which on it is worth a mention.
+const longWait = 100 * time.Millisecond
+
+// shownWait is how long something must have waited before it is said to: news of a start comes that late.
+const shownWait = 2 * PendingPace
+
+// callLine shows one call below its turn. now and spinner matter for a call that is open.
+func (t *Tracker) callLine(r *callRow, now time.Time, spinner string) string {
+	switch {
+	case r.record != nil:
+		return t.endedLine(*r.record, r.text)
+	case r.running != nil:
+		parts := append([]string{"  " + spinner + " " + r.id + " " + r.text}, t.RunningParts(*r.running, now)...)
+		return strings.Join(parts, " · ")
+	}
+	return t.Palette.Faint("  · " + r.id + " " + r.text)
+}
+
+func (t *Tracker) endedLine(r api.Record, text string) string {
+	parts := []string{"  " + t.mark(r.Status) + " " + r.CallID + " " + text}
+	if r.Duration > 0 {
+		parts = append(parts, cli.ShortDuration(r.Duration.Std()))
+	}
+	if r.QueueWait.Std() >= longWait {
+		parts = append(parts, t.Palette.Faint("waited "+cli.ShortDuration(r.QueueWait.Std())))
+	}
+	if r.Lane != "" && r.Lane != api.LaneGeneral {
+		parts = append(parts, t.Palette.Faint("lane "+r.Lane))
+	}
+	if r.Attempts > 1 {
+		parts = append(parts, t.Palette.Warn(fmt.Sprintf("%d attempts", r.Attempts)))
+	}
+	if r.Child != nil {
+		parts = append(parts, t.Palette.Faint(ChildText(*r.Child)+", "+UsageText(r.Usage)))
+	}
+	if r.Error != nil {
+		parts = append(parts, t.Palette.Bad(ErrorLine(r.Error)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// mark stands before a call that has ended.
+func (t *Tracker) mark(s api.CallStatus) string {
+	switch s {
+	case api.CallFailed, api.CallRefused:
+		return t.Palette.Bad("✗")
+	case api.CallCancelled:
+		return t.Palette.Warn("■")
+	}
+	return t.Palette.Good("✓")
+}
+
+// childText names the run of a sub-agent.
+func ChildText(c api.ChildRun) string { return "run " + c.WorkflowID }
+
+// errorLine is a call's failure in one line.
+func ErrorLine(e *api.Error) string {
+	return string(e.Type) + ": " + api.Shorten(e.Message, 160) + NearLine(e)
+}
+
+// detailLines are what people should see of a call below its line: what was noted of it, such as that an instance is new,
+// and of its failure such as the difference between a remote tool and the one that was accepted.
+func (t *Tracker) detailLines(r *callRow) []string {
+	if r.record == nil {
+		return nil
+	}
+	var lines []string
+	for _, note := range NotesBesideError(*r.record) {
+		lines = append(lines, t.Palette.Faint("      note: "+api.Shorten(note, 300)))
+	}
+	if r.record.Error == nil {
+		return lines
+	}
+	for _, problem := range ProblemTexts(r.record.Error) {
+		lines = append(lines, t.Palette.Faint("      "+problem))
+	}
+	for _, detail := range r.record.Error.Details {
+		lines = append(lines, t.Palette.Faint("      "+api.Shorten(detail, 1000)))
+	}
+	return lines
+}
+
+// maxProblems is how many problems of a failed call people are shown.
+const maxProblems = 5
+
+// problemTexts are the first of a failure's problems, each in a line.
+func ProblemTexts(e *api.Error) (texts []string) {
+	if e == nil {
+		return nil
+	}
+	for _, p := range e.Problems[:min(len(e.Problems), maxProblems)] {
+		texts = append(texts, api.Shorten(p.String(), 300))
+	}
+	if more := len(e.Problems) - maxProblems; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return texts
+}
+
+// nearLine offers what the caller may have meant.
+func NearLine(e *api.Error) string {
+	switch {
+	case len(e.Near) == 0:
+		return ""
+	case e.Type == api.ErrToolNotActive:
+		return "; active tools: " + strings.Join(e.Near, ", ")
+	}
+	return "; did you mean " + strings.Join(e.Near, ", ") + "?"
+}
+
+// runningParts says how something open stands: how long, on which lane, at which attempt and why.
+func (t *Tracker) RunningParts(r audit.Running, now time.Time) []string {
+	var parts []string
+	if !r.Since.IsZero() && now.After(r.Since) {
+		parts = append(parts, cli.ShortDuration(now.Sub(r.Since)))
+	}
+	switch r.State {
+	case audit.StateWaiting:
+		if r.Kind == audit.KindCall && waitsLong(r, now) {
+			parts = append(parts, t.Palette.Faint("waits for a worker of lane "+cli.LaneName(r.Lane)))
+		}
+	case audit.StateBackingOff:
+		parts = append(parts, t.Palette.Warn("next attempt in "+cli.ShortDuration(r.NextAttempt.Sub(now))))
+	case audit.StateOpenQuestions:
+		parts = append(parts, t.Palette.Warn(audit.StatusText(history.RunRunning, []audit.Awaited{audit.AwaitsAnswer})))
+	case audit.StateCancelling, audit.StatePaused:
+		parts = append(parts, t.Palette.Warn(string(r.State)))
+	}
+	return append(parts, t.furtherParts(r)...)
+}
+
+// furtherParts says how far something open has come, at which attempt, and in which run.
+func (t *Tracker) furtherParts(r audit.Running) []string {
+	var parts []string
+	if r.Progress != nil {
+		parts = append(parts, progressText(*r.Progress))
+	}
+	if r.Attempt > 1 {
+		parts = append(parts, t.Palette.Warn(attemptText(r)))
+	}
+	if r.Child != nil {
+		parts = append(parts, t.Palette.Faint(ChildText(*r.Child)))
+	}
+	return parts
+}
+
+// progressText is what a tool says of how far it has come: "37 of 100 · reading pages".
+func progressText(p api.Progress) string {
+	text := strconv.FormatFloat(p.Done, 'f', -1, 64)
+	if p.Total > 0 {
+		text += " of " + strconv.FormatFloat(p.Total, 'f', -1, 64)
+	}
+	if message := api.Shorten(p.Message, 80); message != "" {
+		text += " · " + message
+	}
+	return text
+}
+
+// waitsLong tells a wait from the moment that every start takes.
+func waitsLong(r audit.Running, now time.Time) bool {
+	return r.State == audit.StateWaiting && now.Sub(r.Since) >= shownWait
+}
+
+func attemptText(r audit.Running) string {
+	text := "attempt " + strconv.Itoa(r.Attempt)
+	if r.MaxAttempts > 0 {
+		text += " of " + strconv.Itoa(r.MaxAttempts)
+	}
+	if r.LastFailure != "" {
+		text += " after: " + api.Shorten(r.LastFailure, 80)
+	}
+	return text
+}
+
+// pendingPace is how often the server is asked what runs now: history tells of a start only when it is over.
+const PendingPace = 300 * time.Millisecond

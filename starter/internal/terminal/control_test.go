@@ -1,0 +1,43 @@
+package terminal
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// TestPauseIsShown proves that a followed run shows who has it pause for as long as it is paused, by itself and by the server,
+// and one line for each message and each end of a pause; in a log every one of them is a line.
+func TestPauseIsShown(t *testing.T) {
+	view := &Tracker{}
+	var done, logged []string
+	show := func(e api.Event) {
+		done = append(done, view.event(e)...)
+		line := plainLine(e, cli.Invocation{})
+		logged = append(logged, line[strings.Index(line, " ")+1:])
+	}
+	pause := &api.Pause{By: "ada", Reason: "a look"}
+	hosted := &api.Pause{By: "bob", OnServer: true}
+	show(api.Event{Type: api.EventRunPaused, Pause: pause})
+	show(api.Event{Type: api.EventRunPaused, Pause: hosted})
+	show(api.Event{Type: api.EventMessageSent, Sent: &api.Sent{Text: "go\non", By: "ada"}})
+	statusText := strings.Join(view.live(time.Time{}, "*", 10), "|")
+	if want := "‖ paused by ada: a look|‖ paused by bob (held by the server)"; statusText != want {
+		t.Errorf("while it is paused:\n got %q\nwant %q", statusText, want)
+	}
+	show(api.Event{Type: api.EventRunResumed, Pause: pause})
+	show(api.Event{Type: api.EventRunResumed, Pause: hosted})
+	if lines := view.live(time.Time{}, "*", 10); len(lines) > 0 {
+		t.Errorf("when it goes on: %q", lines)
+	}
+	if got := strings.Join(done, "|"); got != "message of ada: go on|resumed by ada: a look|resumed by bob" {
+		t.Errorf("for good: %q", got)
+	}
+	if got := strings.Join(logged, "|"); got != `0 run_paused by=ada reason="a look"|0 run_paused by=bob on_server=true|0 message_sent by=ada text="go on"|`+
+		`0 run_resumed by=ada reason="a look"|0 run_resumed by=bob on_server=true` {
+		t.Errorf("in a log: %q", got)
+	}
+}

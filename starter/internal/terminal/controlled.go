@@ -1,0 +1,75 @@
+package terminal
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// controlled adds what an event says of a message, or of a pause.
+func (p *pairs) controlled(e api.Event) {
+	if e.Sent != nil {
+		p.add("by", e.Sent.By)
+		p.add("text", api.Shorten(e.Sent.Text, 300))
+	}
+	if e.Pause != nil {
+		p.add("by", e.Pause.By)
+		p.add("reason", api.Shorten(e.Pause.Reason, 300))
+		if e.Pause.OnServer {
+			p.add("on_server", "true")
+		}
+	}
+}
+
+// controlled takes an event that is about a message or a pause, and returns its line; of others it does nothing.
+func (t *Tracker) controlled(e api.Event) []string {
+	if e.Sent != nil {
+		return []string{t.Palette.Bold("message") + " of " + cli.PlainText(e.Sent.By) + ": " + api.Shorten(e.Sent.Text, 300)}
+	}
+	if e.Pause == nil {
+		return nil
+	}
+	paused := maps.Clone(t.paused) // a copy of the tracker is being drawn
+	if e.Type == api.EventRunResumed {
+		delete(paused, e.Pause.OnServer)
+		t.paused = paused
+		return []string{t.Palette.Bold("resumed") + " by " + cli.PlainText(strings.TrimSuffix(e.Pause.By+": "+e.Pause.Reason, ": "))}
+	}
+	if paused == nil {
+		paused = map[bool]string{}
+	}
+	paused[e.Pause.OnServer] = pausedBy(*e.Pause)
+	t.paused = paused
+	return nil
+}
+
+// pauseLines say that the run is paused, and by whom.
+func (t *Tracker) pauseLines() []string {
+	var lines []string
+	for _, onServer := range []bool{false, true} {
+		if text := t.paused[onServer]; text != "" {
+			lines = append(lines, t.Palette.Warn("‖ ")+cli.PlainText(text))
+		}
+	}
+	return lines
+}
+
+// pausedBy says who has a run pause, and why.
+func pausedBy(p api.Pause) string {
+	if p.OnServer {
+		return p.Note() + " (held by the server)"
+	}
+	return p.Note()
+}
+
+// pauseText says who has a run pause, why, and since when.
+func PauseText(f *cli.Format, p api.Pause, now time.Time) string {
+	text := strings.TrimPrefix(pausedBy(p), "paused ")
+	if p.Since.IsZero() {
+		return cli.PlainText(text)
+	}
+	return cli.PlainText(text) + ", " + f.When(p.Since, now)
+}

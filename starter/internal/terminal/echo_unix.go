@@ -1,0 +1,26 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd || solaris
+
+package terminal
+
+import (
+	"os"
+
+	"github.com/charmbracelet/x/termios"
+)
+
+// hideControlEcho keeps the terminal from writing ^C into what is drawn, and returns what undoes that. Nothing else of
+// the terminal's mode changes, so that a process that is killed leaves no harm.
+func HideControlEcho(terminal *os.File) (undo func()) {
+	set := func(on bool) error {
+		mode, err := termios.GetTermios(int(terminal.Fd()))
+		if err != nil {
+			return err
+		}
+		return termios.SetTermios(int(terminal.Fd()), uint32(mode.Ispeed), uint32(mode.Ospeed), nil, nil, nil, nil,
+			map[termios.L]bool{termios.ECHOCTL: on})
+	}
+	if set(false) != nil {
+		return func() {} // no terminal: nothing echoes
+	}
+	return func() { _ = set(true) } // a terminal that is gone needs no mode
+}

@@ -1,0 +1,209 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// spinnerFrames and spinnerPace are the sign of life before what runs.
+var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+const spinnerPace = 100 * time.Millisecond
+
+// lastFrame is the time to draw once more before the end: what the library draws while it ends, it does not erase.
+const LastFrame = 50 * time.Millisecond
+
+// defaultWidth is the width of a terminal that does not tell its own.
+const defaultWidth = 80
+
+// defaultHeight is the height of a terminal that does not tell its own.
+const defaultHeight = 24
+
+// liveView draws the open turn at the bottom of the terminal; what is finished scrolls into its normal output.
+type liveView struct {
+	out     *os.File
+	tracker *Tracker
+	// program is nil until there is something to draw: what it inserts above its drawing before it has drawn once, it
+	// takes from the screen above.
+	program *tea.Program
+	ended   chan struct{}
+	// restore gives the terminal back its mode.
+	restore func()
+}
+
+func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
+	v := &liveView{out: w.(*os.File), tracker: &Tracker{Palette: p, invocation: r}, ended: make(chan struct{})}
+	v.restore = HideControlEcho(v.out)
+	return v
+}
+
+// start begins to draw and returns when the first frame is on the terminal.
+func (v *liveView) start(first frame) {
+	screen := &drawing{File: v.out, begun: make(chan struct{})}
+	width, height := v.size()
+	v.program = QuietProgram(&liveModel{frame: first, width: width, height: height}, screen, width, height)
+	go func() {
+		defer close(v.ended)
+		_, _ = v.program.Run() // an error only means that nothing more is drawn
+	}()
+	select {
+	case <-screen.begun:
+	case <-v.ended:
+	}
+}
+
+// quietProgram draws a model and reads nothing from the terminal: Ctrl-C and Ctrl-Z keep their meaning, and it stays in its
+// normal mode.
+func QuietProgram(m tea.Model, out io.Writer, width, height int) *tea.Program {
+	return tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithEnvironment(quietEnvironment()),
+		tea.WithWindowSize(width, height))
+}
+
+// drawing is the terminal as the program writes to it; begun is closed with the first text.
+type drawing struct {
+	*os.File
+	once  sync.Once
+	begun chan struct{}
+}
+
+func (d *drawing) Write(data []byte) (int, error) {
+	n, err := d.File.Write(data)
+	if strings.TrimSpace(ansi.Strip(string(data))) != "" {
+		d.once.Do(func() { close(d.begun) })
+	}
+	return n, err
+}
+
+// quietEnvironment keeps the library from asking the terminal what it can do: nobody would read the answer, and it
+// would appear as typed text.
+func quietEnvironment() []string {
+	return []string{"TERM=xterm-256color", "SSH_TTY=none", "COLORTERM=" + os.Getenv("COLORTERM")}
+}
+
+func (v *liveView) Event(e api.Event) error {
+	v.print(v.tracker.event(e)...)
+	v.draw()
+	return nil
+}
+
+func (v *liveView) Pending(r []audit.Running) {
+	v.tracker.pending(r)
+	v.draw()
+}
+
+func (v *liveView) Below(open []audit.RunQuestion, waiting []audit.RunApproval) {
+	v.tracker.below, v.tracker.approvalsBelow = open, waiting
+	v.draw()
+}
+
+func (v *liveView) Note(text string) { v.print(v.tracker.Palette.Warn("! ") + text) }
+
+func (v *liveView) Close() {
+	v.print(v.tracker.rest(time.Now())...)
+	v.tracker.clear()
+	if v.program != nil {
+		v.draw()
+		v.program.Send(frame{})
+		<-v.ended
+	}
+	v.restore()
+}
+
+func (v *liveView) size() (width, height int) { return TerminalSize(v.out) }
+
+func TerminalSize(f *os.File) (width, height int) {
+	width, height, err := term.GetSize(f.Fd())
+	if err != nil || width <= 0 || height <= 0 {
+		return defaultWidth, defaultHeight
+	}
+	return width, height
+}
+
+// print writes finished lines above what is drawn. The library scrolls rightly only if what it inserts and what it draws
+// fit the screen together, so every row goes alone.
+func (v *liveView) print(lines ...string) {
+	width, _ := v.size()
+	for _, line := range lines {
+		for row := range strings.SplitSeq(ansi.Wrap(line, width, " "), "\n") {
+			if v.program == nil {
+				fmt.Fprintln(v.out, row)
+			} else {
+				v.program.Println(row)
+			}
+		}
+	}
+}
+
+// draw hands a copy of what is open to the program, which draws it until the next one comes.
+func (v *liveView) draw() {
+	t := *v.tracker
+	t.calls = make([]*callRow, len(v.tracker.calls))
+	for i, c := range v.tracker.calls {
+		row := *c
+		t.calls[i] = &row
+	}
+	switch next := (frame{tracker: &t}); {
+	case v.program != nil:
+		v.program.Send(next)
+	case t.header != "" || len(t.calls)+len(t.others)+len(t.paused) > 0:
+		v.start(next)
+	}
+}
+
+// frame is what the program draws; without a tracker it draws nothing and ends.
+type frame struct{ tracker *Tracker }
+
+type spin struct{}
+
+// liveModel draws the newest frame.
+type liveModel struct {
+	frame         frame
+	turn          int
+	width, height int
+}
+
+func nextSpin() tea.Cmd { return tea.Tick(spinnerPace, func(time.Time) tea.Msg { return spin{} }) }
+
+func (m *liveModel) Init() tea.Cmd { return nextSpin() }
+
+func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case frame:
+		m.frame = msg
+		if msg.tracker == nil {
+			return m, tea.Tick(LastFrame, func(time.Time) tea.Msg { return tea.Quit() })
+		}
+	case spin:
+		m.turn = (m.turn + 1) % len(spinnerFrames)
+		return m, nextSpin()
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	}
+	return m, nil
+}
+
+func (m *liveModel) View() tea.View {
+	if m.frame.tracker == nil {
+		return tea.NewView("")
+	}
+	m.frame.tracker.width = max(m.width, 20)
+	lines := m.frame.tracker.live(time.Now(), string(spinnerFrames[m.turn]), max(m.height-2, 1))
+	for i, line := range lines {
+		lines[i] = ansi.Truncate(line, max(m.width, 20), "…")
+	}
+	if len(lines) == 0 {
+		lines = []string{" "} // above no line at all the library inserts one too low
+	}
+	return tea.NewView(strings.Join(lines, "\n"))
+}

@@ -1,0 +1,46 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// listedQuestion is an open question as JSON.
+type ListedQuestion struct {
+	audit.RunQuestion
+	// Command answers it.
+	Command string `json:"command"`
+}
+
+func QuestionsToList(r cli.Invocation, open []audit.RunQuestion) []ListedQuestion {
+	list := make([]ListedQuestion, len(open))
+	for i, q := range open {
+		list[i] = ListedQuestion{RunQuestion: q, Command: r.HowToAnswer(q)}
+	}
+	return list
+}
+
+// writeQuestion shows a question with all that is needed to answer it.
+func WriteQuestion(f *cli.Format, w io.Writer, p cli.Palette, q ListedQuestion, now time.Time) {
+	head := []string{p.Bold(q.WorkflowID + " " + q.ID), q.Tool, "asked " + f.When(q.Asked, now)}
+	if !q.Until.IsZero() {
+		head = append(head, "open for "+cli.ShortDuration(q.Until.Sub(now)))
+	}
+	fmt.Fprintln(w, strings.Join(head, " · "))
+	for line := range strings.SplitSeq(q.Text, "\n") {
+		fmt.Fprintln(w, "  "+cli.PlainText(line))
+	}
+	if len(q.Schema) > 0 {
+		fmt.Fprintln(w, p.Faint("  the answer fits "+api.Shorten(string(q.Schema), maxSchemaText)))
+	}
+	fmt.Fprintln(w, "  "+q.Command)
+}
+
+// maxSchemaText bounds the schema that is shown with a question, in characters.
+const maxSchemaText = 300

@@ -1,0 +1,104 @@
+package terminal
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// notesOf returns what was noted of a call, at its start and with its result.
+func NotesOf(r api.Record) []string {
+	notes := slices.Clone(r.Notes)
+	if r.Result != nil {
+		notes = append(notes, r.Result.Notes...)
+	}
+	for _, h := range r.Hooks {
+		if h.Outcome == api.HookBlocked {
+			h.Reason = "" // the error says it
+		}
+		notes = append(notes, hookNote(h))
+	}
+	if note := approvalNote(r); note != "" {
+		notes = append(notes, note)
+	}
+	slices.Sort(notes)
+	return slices.Compact(notes)
+}
+
+// approvalNote tells what a person decided about a call. Of an edit the call's own note says who changed what, so that only the
+// reason is left to be told.
+func approvalNote(r api.Record) string {
+	switch d := r.Approval; {
+	case d == nil:
+		return ""
+	case d.Decision != api.DecisionEdit || len(r.Notes) == 0:
+		return d.Note()
+	case d.Reason == "":
+		return ""
+	default:
+		return "the arguments were changed because: " + d.Reason
+	}
+}
+
+// notesBesideError are the notes of a call whose error is shown too: that of one that a person denied says who did, and why.
+func NotesBesideError(r api.Record) []string {
+	notes := NotesOf(r)
+	if r.Error == nil || r.Error.Type != api.ErrApprovalDenied || r.Approval == nil {
+		return notes
+	}
+	said := approvalNote(r)
+	return slices.DeleteFunc(notes, func(note string) bool { return note == said })
+}
+
+// call colours a call's status.
+func CallStatusText(p cli.Palette, s api.CallStatus) string {
+	switch s {
+	case api.CallCompleted:
+		return p.Good(string(s))
+	case api.CallFailed, api.CallRefused:
+		return p.Bad(string(s))
+	case api.CallCancelled:
+		return p.Warn(string(s))
+	}
+	return string(s)
+}
+
+// usageText says what a run used, in one line.
+func UsageText(u api.Usage) string {
+	var parts []string
+	if u.Turns > 0 {
+		parts = append(parts, api.Plural(u.Turns, "turn"))
+	}
+	calls := api.Plural(u.Calls, "call")
+	if u.Failed > 0 {
+		calls += fmt.Sprintf(" (%d failed or refused)", u.Failed)
+	}
+	parts = append(parts, calls)
+	if u.InputTokens+u.OutputTokens > 0 {
+		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", api.Thousands(u.InputTokens), api.Thousands(u.OutputTokens)))
+	}
+	if u.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", u.Cost))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// resultText is a run's answer or output for people.
+func ResultText(r api.RunResult) string {
+	if r.Answer != "" {
+		return r.Answer
+	}
+	return cli.ReadableJSON(r.Output)
+}
+
+// noLane stands for the lane of calls that never came to one: they were refused.
+const NoLane = "-"
+
+// standsStill says of a decision that workers fail to take why the run stands still, and what to do.
+func StandsStill(r audit.Running) string {
+	return fmt.Sprintf("the run stands still: its workers fail to decide what comes next (attempt %d): %s\n  it is tried again, and goes on as soon as a worker can: look at the workers' logs, keys and last deploy", r.Attempt, r.LastFailure)
+}

@@ -1,0 +1,151 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// maxSpoken bounds what a live view keeps of a text, in bytes: more than fits any screen.
+const maxModelStream = 16 << 10
+
+// spoken is the end of what the model says in the step that is under way.
+type modelStream struct {
+	turn, attempt int
+	// again says that an attempt before this one had said something.
+	again bool
+	until int
+	text  string
+}
+
+// take takes the next piece.
+func (s *modelStream) take(e api.Event) {
+	d := e.Delta
+	if e.Turn != s.turn || d.Attempt != s.attempt {
+		*s = modelStream{turn: e.Turn, attempt: d.Attempt, again: e.Turn == s.turn && s.text != ""}
+	}
+	if d.From > s.until {
+		s.text += "…"
+	}
+	s.text += d.Text
+	s.until = d.Until()
+	if cut := len(s.text) - maxModelStream; cut > 0 {
+		s.text = strings.ToValidUTF8(s.text[cut:], "")
+	}
+}
+
+// anew reports whether a step says again what an attempt before had said already.
+func (s *modelStream) anew(r audit.Running) bool { return s.again && r.Attempt == s.attempt }
+
+// spokenLines are the last lines of what the model says, at most limit of them: nothing where the attempt that said it is over.
+func (t *Tracker) modelStreamLines(limit int) []string {
+	speaks := false
+	for _, r := range t.others {
+		speaks = speaks || r.Kind == audit.KindStep && r.State == audit.StateRunning && r.Attempt == t.modelStream.attempt
+	}
+	if !speaks || limit <= 0 {
+		return nil
+	}
+	const indent = "  "
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimRight(t.modelStream.text, "\n"), "\n") {
+		wrapped := ansi.Wrap(shownText(line), cmp.Or(t.width, defaultWidth)-len(indent)-1, " ")
+		for row := range strings.SplitSeq(wrapped, "\n") {
+			lines = append(lines, strings.TrimRight(indent+row, " "))
+		}
+	}
+	return lines[max(0, len(lines)-limit):]
+}
+
+// shownText is a line of text without what would change the terminal or the line's order.
+func shownText(line string) string { return api.Shorten(line, len(line)+1) }
+
+// wholeLines makes lines of a log of what the model says: each line once, when it is whole.
+type wholeLines struct {
+	turn, attempt int
+	// told is how much of the text stands in lines, until how much is known; line is what is between.
+	told, until int
+	line        string
+}
+
+// take returns the lines that an event makes whole. The end of a step makes its last line whole; nothing is told of a step that
+// was over before anything was heard of it, because its own event tells its text.
+func (s *wholeLines) take(e api.Event) (lines []string) {
+	switch {
+	case e.Type == api.EventStepDelta:
+		return s.heard(e)
+	case e.Type == api.EventStepCompleted && e.Turn == s.turn && s.attempt > 0 && e.Step != nil:
+		return s.rest(e)
+	}
+	return nil
+}
+
+func (s *wholeLines) heard(e api.Event) (lines []string) {
+	d := e.Delta
+	if e.Turn != s.turn || d.Attempt != s.attempt {
+		again := e.Turn == s.turn && s.attempt > 0
+		*s = wholeLines{turn: e.Turn, attempt: d.Attempt}
+		if again {
+			lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d says it anew", d.Attempt), 0))
+		}
+	}
+	if missed := d.From - s.until; missed > 0 {
+		if s.line != "" {
+			lines = append(lines, s.logLine(e, s.line, "", 0))
+		}
+		s.line, s.told = "", d.From
+		lines = append(lines, s.logLine(e, "", "", missed))
+	}
+	s.until = d.Until()
+	return append(lines, s.add(e, d.Text)...)
+}
+
+// add returns the lines that more text makes whole.
+func (s *wholeLines) add(e api.Event, text string) (lines []string) {
+	s.line += text
+	for {
+		line, rest, whole := strings.Cut(s.line, "\n")
+		if !whole {
+			return lines
+		}
+		if strings.TrimSpace(line) != "" {
+			lines = append(lines, s.logLine(e, line, "", 0))
+		}
+		s.told += len(line) + 1
+		s.line = rest
+	}
+}
+
+// rest returns the lines that are left when the step is over, by its whole text.
+func (s *wholeLines) rest(e api.Event) (lines []string) {
+	text := e.Step.Message.Text
+	s.line = ""
+	if e.Timing != nil && e.Timing.Attempts > s.attempt {
+		s.attempt, s.told = e.Timing.Attempts, 0
+		lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d said it anew", s.attempt), 0))
+	}
+	if s.told < len(text) {
+		lines = append(lines, s.add(e, text[s.told:]+"\n")...)
+	}
+	*s = wholeLines{}
+	return lines
+}
+
+// logLine is a line of text as a line of a log.
+func (s *wholeLines) logLine(e api.Event, text, note string, missed int) string {
+	e.Type = api.EventStepDelta
+	var p pairs
+	p.number("turn", s.turn)
+	if s.attempt > 1 {
+		p.number("attempt", s.attempt)
+	}
+	p.add("text", shownText(text))
+	p.add("note", note)
+	p.add("missed_bytes", strconv.Itoa(missed))
+	return p.line(e, "-")
+}

@@ -1,0 +1,182 @@
+// Package terminal shows runs to people: the live view of a run, event lines, and the text of calls, questions and
+// approvals.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// view shows a run while it is followed. Its methods are called by one goroutine.
+type View interface {
+	Event(api.Event) error
+	// pending takes what runs or waits now.
+	Pending([]audit.Running)
+	// below takes what the sub-agents below the run ask people: the open questions, and the calls that wait for approval.
+	Below([]audit.RunQuestion, []audit.RunApproval)
+	// note takes a message about the run that is no event.
+	Note(string)
+	Close()
+}
+
+// newView returns the view for progress that goes to w.
+func NewView(a *cli.App, w io.Writer) View {
+	switch below := NewBelowNotes(a); {
+	case a.Format.JSON():
+		return &jsonView{out: w, TellsBelow: below}
+	case cli.IsTerminal(w):
+		return NewLiveView(w, a.PaletteFor(w), below.invocation)
+	default:
+		return &PlainView{Out: w, TellsBelow: below}
+	}
+}
+
+func NewBelowNotes(a *cli.App) TellsBelow {
+	return TellsBelow{Notes: a.Err, invocation: a.Connection.Invocation()}
+}
+
+// jsonView writes each event as one line of JSON.
+type jsonView struct {
+	out io.Writer
+	TellsBelow
+}
+
+func (v *jsonView) Event(e api.Event) error { return cli.WriteJSON(v.out, e, false) }
+func (v *jsonView) Pending([]audit.Running) {}
+func (v *jsonView) Note(text string)        { fmt.Fprintln(v.Notes, "starter: "+text) }
+func (v *jsonView) Close()                  {}
+
+// plainView writes each event as one line: time, number, type, and name=value pairs.
+type PlainView struct {
+	Out io.Writer
+	TellsBelow
+	said wholeLines
+}
+
+func (v *PlainView) Event(e api.Event) error {
+	lines := v.said.take(e)
+	if e.Type != api.EventStepDelta {
+		lines = append(lines, plainLine(e, v.invocation))
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(v.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+func (v *PlainView) Pending([]audit.Running) {}
+func (v *PlainView) Note(text string)        { fmt.Fprintln(v.Notes, "starter: "+text) }
+func (v *PlainView) Close()                  {}
+
+// pairs collects name=value pairs; empty values are left out, and quoted where they need it.
+type pairs struct{ b strings.Builder }
+
+func (p *pairs) add(name, value string) {
+	if value == "" || value == "0" {
+		return
+	}
+	if strings.ContainsAny(value, " \t\n\r\"=") {
+		value = strconv.Quote(value)
+	}
+	p.b.WriteString(" " + name + "=" + value)
+}
+
+func (p *pairs) number(name string, n int) { p.add(name, strconv.Itoa(n)) }
+
+func (p *pairs) duration(name string, d time.Duration) {
+	if d > 0 {
+		p.add(name, cli.ShortDuration(d))
+	}
+}
+
+// plainLine is an event as a line of a log. Its form is stable: fields are only ever added.
+func plainLine(e api.Event, r cli.Invocation) string {
+	var p pairs
+	p.number("turn", e.Turn)
+	p.add("call", e.CallID)
+	p.add("tool", e.Tool)
+	if e.Record == nil {
+		p.add("summary", e.Summary)
+	}
+	if e.Child != nil {
+		p.add("child", e.Child.WorkflowID)
+	}
+	p.question(e, r)
+	p.approval(e, r)
+	if e.Hook != nil {
+		p.add("hook", e.Hook.Hook)
+		p.add("point", string(e.Hook.Point))
+		p.add("did", string(e.Hook.Outcome))
+		p.add("reason", api.Shorten(e.Hook.Reason, 200))
+	}
+	p.controlled(e)
+	if e.Step != nil {
+		p.step(*e.Step)
+	}
+	if e.Timing != nil {
+		p.timing(*e.Timing)
+	}
+	if e.Record != nil {
+		p.record(*e.Record)
+	}
+	if e.Result != nil {
+		p.add("outcome", string(e.Result.Outcome))
+		p.add("limit", e.Result.Limit)
+		p.number("turns", e.Result.Usage.Turns)
+		p.number("calls", e.Result.Usage.Calls)
+		p.number("failed", e.Result.Usage.Failed)
+	}
+	p.add("failure_type", string(e.FailureType))
+	p.add("failure", api.Shorten(e.Failure, 300))
+	if e.Type == api.EventRunStarted {
+		p.add("run", e.WorkflowID)
+	}
+	return p.line(e, strconv.Itoa(e.Sequence))
+}
+
+// line is the line of an event; what is not in history has - for a number.
+func (p *pairs) line(e api.Event, number string) string {
+	return e.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + number + " " + string(e.Type) + p.b.String()
+}
+
+func (p *pairs) step(s api.ModelResponse) {
+	p.add("model", s.Model)
+	p.number("input_tokens", s.Usage.InputTokens)
+	p.number("output_tokens", s.Usage.OutputTokens)
+	p.number("calls", len(s.Message.Calls))
+	if s.Compacted != nil {
+		p.number("compacted", s.Compacted.Messages)
+		p.number("cut", s.Compacted.Cut)
+	}
+	p.add("text", api.Shorten(s.Message.Text, 120))
+}
+
+func (p *pairs) record(r api.Record) {
+	p.add("summary", recordSummary(r))
+	p.timing(r.Timing)
+	if r.Child != nil {
+		p.add("child", r.Child.WorkflowID)
+		p.number("child_calls", r.Usage.Calls)
+		p.number("child_tokens", r.Usage.InputTokens+r.Usage.OutputTokens)
+	}
+	if r.Error != nil {
+		p.add("error", string(r.Error.Type))
+		p.add("message", api.Shorten(r.Error.Message, 200))
+	}
+	p.add("notes", api.Shorten(strings.Join(NotesOf(r), "; "), 300))
+}
+
+func (p *pairs) timing(t api.Timing) {
+	p.add("lane", t.Lane)
+	p.number("attempts", t.Attempts)
+	p.duration("wait", t.QueueWait.Std())
+	p.duration("duration", t.Duration.Std())
+}

@@ -1,0 +1,208 @@
+package operate
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+const (
+	// readyTimeout bounds the wait for a child's line that says it is ready.
+	readyTimeout = 60 * time.Second
+	// tailLines is how much of a log is read when a child fails: all that it may say of why it ended. shownLines is how much is shown
+	// where it says nothing of that.
+	tailLines, shownLines = 60, 15
+)
+
+// child is a process of ours that must not outlive us.
+type child struct {
+	name, log string
+	cmd       *exec.Cmd
+	// first carries the first line of its standard output; it is closed without one if there is none.
+	first chan []byte
+	// ended is closed when the process is gone; err then says how it went.
+	ended chan struct{}
+	err   error
+}
+
+// launch starts a program whose standard error goes to a log file, which begins anew. Of its standard output the first line
+// is kept.
+func launch(name, path, logDir string, args ...string) (*child, error) {
+	return launchInto(os.O_TRUNC, filepath.Join(logDir, name+".log"), name, path, args)
+}
+
+// relaunch starts the same program with the same arguments once more; its log goes on.
+func (c *child) relaunch() (*child, error) {
+	return launchInto(os.O_APPEND, c.log, c.name, c.cmd.Path, c.cmd.Args[1:])
+}
+
+func launchInto(how int, logPath, name, path string, args []string) (*child, error) {
+	c := &child{name: name, log: logPath, first: make(chan []byte, 1), ended: make(chan struct{})}
+	log, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|how, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	c.cmd = exec.Command(path, args...)
+	c.cmd.Stdout, c.cmd.Stderr, c.cmd.Env = in, log, withoutTemporal(os.Environ())
+	c.cmd.SysProcAttr = ownGroup()
+	if err := c.cmd.Start(); err != nil {
+		out.Close()
+		return nil, err
+	}
+	go c.read(out)
+	go func() {
+		c.err = c.cmd.Wait()
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// withoutTemporal leaves out what would lead a child to another server than ours.
+func withoutTemporal(environ []string) []string {
+	var kept []string
+	for _, e := range environ {
+		if !strings.HasPrefix(e, "TEMPORAL_") {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+func (c *child) read(out *os.File) {
+	defer out.Close()
+	r := bufio.NewReader(out)
+	if line, err := r.ReadBytes('\n'); err == nil {
+		c.first <- line
+	}
+	close(c.first)
+	_, _ = io.Copy(io.Discard, r) // so that the child never blocks on a full pipe
+}
+
+// ready waits for the child's first line and decodes it into value. An error holds the tail of its log.
+func (c *child) ready(ctx context.Context, value any) error {
+	timeout := time.NewTimer(readyTimeout)
+	defer timeout.Stop()
+	select {
+	case line, ok := <-c.first:
+		if !ok {
+			select {
+			case <-c.ended:
+			case <-timeout.C:
+			}
+			return c.failure("ended before it was ready")
+		}
+		if err := json.Unmarshal(line, value); err != nil {
+			return c.failure(fmt.Sprintf("printed %q in place of a line of JSON", bytes.TrimSpace(line)))
+		}
+		return nil
+	case <-timeout.C:
+		return c.failure(fmt.Sprintf("was not ready within %s", readyTimeout))
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// failure is an error about the child, with the end of its log.
+func (c *child) failure(what string) error {
+	text := fmt.Sprintf("the %s %s", c.name, what)
+	if exit, ok := errors.AsType[*exec.ExitError](c.exit()); ok {
+		text += " (" + exit.ProcessState.String() + ")"
+	}
+	switch tail := tailOf(c.log); {
+	case len(tail) == 0:
+		text += "; it wrote nothing"
+	case c.exit() != nil: // it ended by itself, with the reason last
+		text += ": " + strings.Join(c.lastText(tail), "\n") + "\nIts log: " + c.log
+	default:
+		text += "; its last lines, from " + c.log + ":\n  " + strings.Join(tail[max(len(tail)-shownLines, 0):], "\n  ")
+	}
+	return cli.Errorf(cli.ExitFailed, "%s", text)
+}
+
+// exit returns how the process ended; nil while it runs.
+func (c *child) exit() error {
+	select {
+	case <-c.ended:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// lastWords are the lines of the tail that say why it ended: those from the last one on that begins with its name, else the last one.
+func (c *child) lastText(tail []string) []string {
+	for i, line := range slices.Backward(tail) {
+		if strings.HasPrefix(line, c.name+": ") {
+			return tail[i:]
+		}
+	}
+	return tail[len(tail)-1:]
+}
+
+func tailOf(path string) []string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if lines[0] == "" {
+		return nil
+	}
+	return lines[max(len(lines)-tailLines, 0):]
+}
+
+// stop ends the process: asked first, and after grace by force. It returns when the process is gone.
+func (c *child) stop(grace time.Duration) {
+	if c.cmd.Process.Signal(syscall.SIGTERM) == nil {
+		select {
+		case <-c.ended:
+			return
+		case <-time.After(grace):
+		}
+	}
+	_ = c.cmd.Process.Kill() // an error says that it is gone
+	<-c.ended
+}
+
+// findProgram returns the path of a program of ours: the given one, or the one beside starter, or one on the PATH.
+func findProgram(name, given string) (string, error) {
+	if given != "" {
+		path, err := exec.LookPath(given)
+		if err != nil {
+			return "", cli.Errorf(cli.ExitUsage, "--%s: %w", name, err)
+		}
+		return path, nil
+	}
+	if own, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(own); err == nil {
+			own = real
+		}
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(own), name)); err == nil {
+			return path, nil
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", cli.Errorf(cli.ExitUsage, "there is no program %q beside starter or on the PATH\nBuild it: make build; or name it: --%s PATH", name, name)
+	}
+	return path, nil
+}

@@ -1,0 +1,181 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/payloads"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"go.temporal.io/sdk/converter"
+)
+
+// codecVariable names the environment variable with the token of the codec server.
+const codecVariable = "SWITCHYARD_CODEC_TOKEN"
+
+const (
+	// codecHeaders bounds the wait for a request's headers, codecGrace the end of those under way.
+	codecHeaders = 10 * time.Second
+	codecGrace   = 3 * time.Second
+	// maxCodecBody bounds a request.
+	maxCodecBody = 64 << 20
+	// leastToken is the length of a token that cannot be guessed.
+	leastToken = 16
+)
+
+const codecHelp = `Serves what Temporal's Web UI and CLI need to show payloads that are compressed, encrypted or in a payload store: it has the
+keys, and gives them to nobody. It decodes only: POST /decode and /download.
+
+Who asks must know the token, of SWITCHYARD_CODEC_TOKEN or a new one at each start: as the first part of the path, as in the
+address that it prints, or as "Authorization: Bearer TOKEN". Whoever has it can read every payload that they can get from the
+server. Web pages may ask from --allow-origin alone.
+
+In the Web UI, put the address that it prints under the icon with the glasses, as "codec endpoint". With the Temporal CLI:
+temporal workflow show -w RUN --codec-endpoint ADDRESS.`
+
+// codecReady is what the codec server prints when it is ready.
+type codecReady struct {
+	Endpoint string   `json:"endpoint"`
+	Origins  []string `json:"origins"`
+}
+
+func codecCommand(a *cli.App) *cobra.Command {
+	var listen string
+	var origins []string
+	cmd := &cobra.Command{
+		Use: "codec", GroupID: cli.GroupServer, Short: "Serve readable payloads to Temporal's Web UI and CLI", Long: codecHelp,
+		Example: `  starter codec --payload-keys keys.yaml
+  starter codec --payload-store file:///var/lib/switchyard/payloads --allow-origin https://temporal.example.org`,
+		Args: cli.Arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !a.Connection.StoresPayloads() {
+				return cli.UsageError(cmd, "payloads are stored as they are: say --payload-keys, --payload-store or --payload-compression as the workers do")
+			}
+			storage, err := a.Connection.Storage()
+			if err != nil {
+				return err
+			}
+			token := cmp.Or(os.Getenv(codecVariable), rand.Text())
+			if len(token) < leastToken || strings.ContainsAny(token, "/?#% ") {
+				return cli.UsageError(cmd, "%s is no token: %d characters or more that may stand in a path", codecVariable, leastToken)
+			}
+			handler, err := codecHandler(storage, token, origins)
+			if err != nil {
+				return err
+			}
+			return serveCodec(cmd.Context(), a, listen, handler, codecReady{Endpoint: token, Origins: origins})
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8081", "`host:port` to listen on; port 0 takes a free one")
+	cmd.Flags().StringSliceVar(&origins, "allow-origin", []string{cli.LocalUI, "http://localhost:8233"}, "`URL` of a Web UI that may ask; can be repeated")
+	return cmd
+}
+
+// serveCodec serves until ctx ends. ready has the token for its endpoint.
+func serveCodec(ctx context.Context, a *cli.App, listen string, handler http.Handler, ready codecReady) error {
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return cli.Errorf(cli.ExitUsage, "--listen %s: %s", listen, cannotListen(listen, err))
+	}
+	ready.Endpoint = "http://" + listener.Addr().String() + "/" + ready.Endpoint
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: codecHeaders}
+	defer context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.Background(), codecGrace)
+		defer cancel()
+		_ = server.Shutdown(grace) // what is still under way ends with the process
+	})()
+	if err := tellCodec(a, ready); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return cli.Errorf(cli.ExitFailed, "the codec server: %w", err)
+	}
+	return nil
+}
+
+// cannotListen says why it cannot be listened on an address, and what to do.
+func cannotListen(address string, err error) string {
+	_, port, split := net.SplitHostPort(address)
+	if _, number := strconv.ParseUint(port, 10, 16); split != nil || number != nil {
+		return "write host:port, with a port from 0 to 65535, such as 127.0.0.1:8081"
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "another program listens there; give another port, or 0 for a free one"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "this machine does not have that address; 127.0.0.1 is for this machine alone, 0.0.0.0 for all its addresses"
+	case errors.Is(err, syscall.EACCES):
+		return "the system does not allow it; ports from 1024 on are for everybody"
+	}
+	return err.Error()
+}
+
+func tellCodec(a *cli.App, ready codecReady) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, ready, false)
+	}
+	p := a.PaletteFor(a.Out)
+	return a.Println(p.Bold("codec endpoint") + "  " + ready.Endpoint + "\n" + p.Bold("for pages of  ") + "  " + strings.Join(ready.Origins, ", ") +
+		"\n\nWhoever has this address can read payloads. Ctrl-C ends it.")
+}
+
+// codecHandler answers those who know the token; web pages are those of origins alone.
+func codecHandler(storage *payloads.Storage, token string, origins []string) (http.Handler, error) {
+	decoder, err := converter.NewPayloadHTTPHandler(converter.PayloadHTTPHandlerOptions{PreStorageCodecs: storage.Codecs(), ExternalStorage: storage.External()})
+	if err != nil {
+		return nil, err
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if origin := r.Header.Get("Origin"); origin != "" {
+			if !slices.Contains(origins, origin) {
+				http.Error(w, "pages of "+origin+" may not ask; say --allow-origin", http.StatusForbidden)
+				return
+			}
+			allow(w.Header(), origin)
+		}
+		path, authorized := withoutToken(r, token)
+		switch {
+		case r.Method == http.MethodOptions:
+			w.WriteHeader(http.StatusNoContent)
+		case !authorized:
+			http.Error(w, "the token is missing or wrong: it is the first part of the path, or Authorization: Bearer TOKEN", http.StatusUnauthorized)
+		case path != "/decode" && path != "/download":
+			http.NotFound(w, r)
+		default:
+			r.URL.Path = path
+			r.Body = http.MaxBytesReader(w, r.Body, maxCodecBody)
+			decoder.ServeHTTP(w, r)
+		}
+	}), nil
+}
+
+// allow lets a browser hand the answer to a page of origin.
+func allow(header http.Header, origin string) {
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
+	header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Namespace, Temporal-Namespace")
+	header.Set("Access-Control-Allow-Credentials", "true")
+	header.Set("Access-Control-Max-Age", "600")
+	header.Add("Vary", "Origin")
+}
+
+// withoutToken returns the path behind the token, and whether the request has the right one.
+func withoutToken(r *http.Request, token string) (path string, ok bool) {
+	same := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1 }
+	if first, rest, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); found && same(first) {
+		return "/" + rest, true
+	}
+	bearer, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return r.URL.Path, found && same(bearer)
+}

@@ -1,0 +1,181 @@
+package operate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/payloads"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+const codecToken = "a-token-of-the-test"
+
+// codecFor runs 'starter codec' with keys, and returns its address without the token, and an encrypted payload.
+func codecFor(t *testing.T) (endpoint string, sealed []byte) {
+	t.Helper()
+	t.Setenv("TEST_CODEC_KEY", payloads.NewKey())
+	t.Setenv(codecVariable, codecToken)
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(keys, []byte("active: k\nkeys: {k: env:TEST_CODEC_KEY}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	storage, err := payloads.Open(payloads.Config{Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o client.Options
+	if err := storage.Apply(&o); err != nil {
+		t.Fatal(err)
+	}
+	list, err := o.DataConverter.ToPayloads("the text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sealed, err = protojson.Marshal(list); err != nil {
+		t.Fatal(err)
+	}
+	out, in := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int)
+	go func() {
+		ended <- operateProgram.Run(ctx, []string{"codec", "--listen", "127.0.0.1:0", "--payload-keys", keys, "--allow-origin", "http://ui.example", "--output", "json"},
+			cli.Stdio{In: strings.NewReader(""), Out: in, Err: io.Discard})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if code := <-ended; code != cli.ExitDone {
+			t.Errorf("exit code %d", code)
+		}
+	})
+	var ready codecReady
+	if err := json.NewDecoder(out).Decode(&ready); err != nil {
+		t.Fatal(err)
+	}
+	endpoint, ok := strings.CutSuffix(ready.Endpoint, "/"+codecToken)
+	if !ok || len(ready.Origins) != 1 {
+		t.Fatalf("it says %+v", ready)
+	}
+	return endpoint, sealed
+}
+
+// TestCodec proves that the codec server decodes for whoever has the token, however it is given, for pages of the Web UI and
+// for no others, and that it encodes for nobody.
+func TestCodec(t *testing.T) {
+	endpoint, sealed := codecFor(t)
+	const origin = "http://ui.example"
+	for _, c := range []struct {
+		name, method, path, bearer, origin string
+		code                               int
+	}{
+		{"token in the path", http.MethodPost, "/" + codecToken + "/decode", "", "", http.StatusOK},
+		{"token in a header", http.MethodPost, "/decode", "Bearer " + codecToken, "", http.StatusOK},
+		{"the Web UI", http.MethodPost, "/" + codecToken + "/decode", "", origin, http.StatusOK},
+		{"the Web UI asks first", http.MethodOptions, "/" + codecToken + "/decode", "", origin, http.StatusNoContent},
+		{"another page", http.MethodPost, "/" + codecToken + "/decode", "", "http://evil.example", http.StatusForbidden},
+		{"another page asks first", http.MethodOptions, "/decode", "", "null", http.StatusForbidden},
+		{"no token", http.MethodPost, "/decode", "", "", http.StatusUnauthorized},
+		{"wrong token", http.MethodPost, "/" + codecToken + "x/decode", "Bearer x", "", http.StatusUnauthorized},
+		{"encode", http.MethodPost, "/" + codecToken + "/encode", "", "", http.StatusNotFound},
+		{"deeper", http.MethodPost, "/" + codecToken + "/x/decode", "", "", http.StatusNotFound},
+		{"get", http.MethodGet, "/" + codecToken + "/decode", "", "", http.StatusNotFound},
+		{"nothing to download", http.MethodPost, "/" + codecToken + "/download", "", "", http.StatusBadRequest},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), c.method, endpoint+c.path, bytes.NewReader(sealed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.bearer != "" {
+			req.Header.Set("Authorization", c.bearer)
+		}
+		if c.origin != "" {
+			req.Header.Set("Origin", c.origin)
+		}
+		response, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allowed := response.Header.Get("Access-Control-Allow-Origin")
+		if response.StatusCode != c.code || (allowed == origin) != (c.origin == origin) || strings.Contains(string(body), codecToken) {
+			t.Errorf("%s: %s, pages of %q may read it: %s", c.name, response.Status, allowed, body)
+		}
+		var list commonpb.Payloads
+		if c.code == http.StatusOK && (protojson.Unmarshal(body, &list) != nil || string(list.GetPayloads()[0].GetData()) != `"the text"`) {
+			t.Errorf("%s: it answers %s", c.name, body)
+		}
+	}
+}
+
+// TestCodecUsage proves that a codec server does not start without something to decode, with a token that can be guessed, or
+// on an address that is taken.
+func TestCodecUsage(t *testing.T) {
+	endpoint, _ := codecFor(t)
+	for _, c := range []struct{ args, token, want string }{
+		{"codec", "", "--payload-keys"},
+		{"codec --payload-compression zstd", "short", "SWITCHYARD_CODEC_TOKEN is no token"},
+		{"codec --payload-compression zstd", "a/token/with/slashes", "SWITCHYARD_CODEC_TOKEN is no token"},
+		{"codec --payload-compression gzip", "", `"gzip"`},
+		{"codec --payload-compression zstd --listen " + strings.TrimPrefix(endpoint, "http://"), "", "another program listens there; give another port"},
+		{"codec --payload-compression zstd --listen 127.0.0.1:99999", "", "write host:port, with a port from 0 to 65535"},
+	} {
+		t.Setenv(codecVariable, c.token)
+		if code, stdout, stderr := runOperate(t, strings.Fields(c.args)...); code != cli.ExitUsage || !strings.Contains(stderr, c.want) || stdout != "" {
+			t.Errorf("%s: exit code %d, %s%s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestPayloadGet proves that what a reference stands for is printed from the store, as text or JSON, and that a reference to
+// nothing says which file is missing.
+func TestPayloadGet(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("SWITCHYARD_PAYLOAD_STORE", "file://"+dir)
+	storage, err := payloads.Open(payloads.FromEnvironment(os.Getenv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := storage.Keep(t.Context(), json.RawMessage(`"two\nlines"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := "sha256:" + strings.Repeat("ab", 32)
+	for _, c := range []struct {
+		args           string
+		code           int
+		stdout, stderr string
+	}{
+		{"payload get " + reference, cli.ExitDone, "two\nlines\n", ""},
+		{"payload get --output json " + reference, cli.ExitDone, `"two\nlines"` + "\n", ""},
+		{"payload get " + none, cli.ExitFailed, "", "has no file " + filepath.Join(dir, "ab")},
+		{"payload get x", cli.ExitFailed, "", "not a reference"},
+		{"payload get", cli.ExitUsage, "", "REFERENCE is missing"},
+		{"payload fetch", cli.ExitUsage, "", `no command "fetch"`},
+		{"payload", cli.ExitDone, "", ""},
+	} {
+		code, stdout, stderr := runOperate(t, strings.Fields(c.args)...)
+		if code != c.code || c.stdout != "" && stdout != c.stdout || !strings.Contains(stderr, c.stderr) {
+			t.Errorf("%s: exit code %d, %q, %s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+// runOperate runs one command line in this process.
+func runOperate(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err strings.Builder
+	code = operateProgram.Run(t.Context(), args, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &err})
+	return code, out.String(), err.String()
+}

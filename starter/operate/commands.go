@@ -1,0 +1,18 @@
+// Package operate holds the commands that set up, run and check servers and workers.
+package operate
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// operateCommands returns the commands of this package. A new command is one file and one line here.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{
+		setupCommand(a),
+		doctorCommand(a),
+		devCommand(a),
+		codecCommand(a),
+		payloadCommand(a),
+	}
+}

@@ -1,0 +1,357 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/payloads"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+)
+
+const (
+	// workerGrace and serverGrace are the times that children get to end by themselves.
+	workerGrace = 8 * time.Second
+	serverGrace = 8 * time.Second
+	// workerStop is how long a worker lets running calls go on when everything is taken down.
+	workerStop = "3s"
+	// defaultPort is the server's port; a server for one command takes a free one.
+	defaultPort = 7233
+)
+
+// devFlags say what 'starter dev' brings up.
+type devFlags struct {
+	catalog           specfiles.Flags
+	devserver, worker string
+	db, stateDir, dir string
+	queue, metrics    string
+	policies          string
+	// webhook is what the worker tells of approvals, webhookSecret the reference to what signs that.
+	webhook, webhookSecret string
+	port, uiPort           int
+	headless               bool
+	// partly has the worker begin with the toolspecs that have no faults.
+	skipInvalid bool
+	uiPortGiven bool
+}
+
+const devHelp = `Brings up a Temporal server with its Web UI and a worker on this machine, prints their addresses, and stays until
+Ctrl-C. Runs are kept in memory, or in a file with --db-filename. A worker that ends by itself is started again.
+
+Behind -- stands one command of starter: it runs against that server, then everything is taken down, and the exit code is
+the command's. Nothing is left running in any case.`
+
+func devCommand(a *cli.App) *cobra.Command {
+	var f devFlags
+	cmd := &cobra.Command{
+		Use: "dev [-- COMMAND…]", GroupID: cli.GroupServer, Short: "Bring up a server, its Web UI and a worker on this machine", Long: devHelp,
+		Example: `  starter dev
+  starter dev --db-filename .switchyard/dev.db --tools ./tools
+  starter dev -- run agent.yaml "How many files are here?"
+  starter dev --worker ./bin/my-worker -- call my_tool name=Ada`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+				return cli.UsageError(cmd, "unexpected argument %q; a command to run stands behind --", args[0])
+			}
+			if err := f.check(cmd, args); err != nil {
+				return err
+			}
+			if err := checkServed(a, &f); err != nil {
+				return err
+			}
+			if _, err := a.Connection.Storage(); err != nil {
+				return err
+			}
+			if len(args) > 0 && !cmd.Flags().Changed("port") {
+				f.port = 0
+			}
+			f.uiPortGiven = cmd.Flags().Changed("ui-port")
+			return dev(cmd.Context(), a, &f, args)
+		},
+	}
+	flags := cmd.Flags()
+	f.catalog.Add(flags, "that the worker serves (default ./tools where it holds some)")
+	flags.StringVar(&f.devserver, "devserver", "", "`path` of the server program (default: beside starter, then on the PATH)")
+	flags.StringVar(&f.worker, "worker", "", "`path` of the worker program, for one with tools of your own")
+	flags.StringVar(&f.db, "db-filename", "", "SQLite `file` that keeps the runs (default: in memory)")
+	flags.IntVar(&f.port, "port", defaultPort, "`port` of the server; 0 takes a free one, as a COMMAND does by default")
+	flags.IntVar(&f.uiPort, "ui-port", 0, "`port` of the Web UI; 0 takes a free one (default: --port + 1000)")
+	flags.BoolVar(&f.headless, "headless", false, "no Web UI")
+	flags.StringVarP(&f.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the worker")
+	flags.StringVar(&f.dir, "dir", "", "`folder` where relative working folders of command tools start")
+	flags.StringVar(&f.policies, "policies-file", "", "`file` of policies that the worker checks all calls against (default: none)")
+	flags.StringVar(&f.webhook, "approval-webhook", "", "`URL`, or env:NAME, that the worker tells of calls that wait for approval (default: none)")
+	flags.StringVar(&f.webhookSecret, "approval-webhook-secret", "", "env:NAME or file:/path of the `secret` that signs what the webhook is told")
+	flags.StringVar(&f.metrics, "metrics-address", "", "`host:port` where the worker serves /metrics (default: none)")
+	flags.StringVar(&f.stateDir, "state-dir", "", "`folder` that keeps the logs (default: a temporary one, kept if something fails)")
+	return cmd
+}
+
+// notForDev are the flags that name a server: this command brings up its own.
+var notForDev = []string{"address", "namespace", "api-key", "profile", "config-file", "tls", "tls-cert-path", "tls-key-path", "tls-ca-path",
+	"tls-server-name", "tls-disable-host-verification", "ui-address"}
+
+// check refuses flags that do not fit.
+func (f *devFlags) check(cmd *cobra.Command, command []string) error {
+	for _, name := range notForDev {
+		if cmd.Flags().Changed(name) {
+			return cli.UsageError(cmd, "--%s names a server, and dev brings up its own; leave it out", name)
+		}
+	}
+	if words := withoutName(command); len(words) > 0 && words[0] == cmd.Name() {
+		return cli.UsageError(cmd, "a command of dev cannot be dev itself")
+	}
+	for name, port := range map[string]int{"port": f.port, "ui-port": f.uiPort} {
+		if port < 0 || port > math.MaxUint16 {
+			return cli.UsageError(cmd, "--%s %d is not a port: 0 to %d", name, port, math.MaxUint16)
+		}
+	}
+	return cmp.Or(f.checkWebhook(), f.catalog.Check(cmd))
+}
+
+// checkServed reads the files that the worker will read, and refuses all that is wrong in them, before anything is started. A folder of
+// tools that nobody named is served without the files that have faults, which is told.
+func checkServed(a *cli.App, f *devFlags) error {
+	f.catalog.UseDefault()
+	set, wrong := f.catalog.LaneSet()
+	if wrong != nil {
+		set = f.catalog.NamedLanes()
+	}
+	if f.policies != "" {
+		_, err := policies.Load(f.policies)
+		wrong = specfiles.AllFaults(wrong, err)
+	}
+	_, err := f.catalog.LoadOn(set)
+	faults, ok := errors.AsType[toolspecs.Faults](err)
+	if f.skipInvalid = ok && f.catalog.Assumed; wrong != nil || !f.skipInvalid {
+		return specfiles.AllFaults(wrong, err)
+	}
+	for _, fault := range faults {
+		fmt.Fprintln(a.Err, fault)
+	}
+	fmt.Fprintf(a.Err, "starter: %s: the tools there are served when that is mended\n", specfiles.WhereFaults(faults))
+	return nil
+}
+
+// checkWebhook refuses references to what is not there; the worker says what else is wrong.
+func (f *devFlags) checkWebhook() error {
+	for _, named := range []struct{ flag, ref string }{{"approval-webhook", f.webhook}, {"approval-webhook-secret", f.webhookSecret}} {
+		if outbound.CheckSecret(named.ref) != nil {
+			continue
+		}
+		if _, err := outbound.SecretHere(named.ref); err != nil {
+			return cli.Errorf(cli.ExitUsage, "--%s: %w", named.flag, err)
+		}
+	}
+	return nil
+}
+
+// serverReady and workerReady are what the children print when they are ready.
+type serverReady struct {
+	Address   string `json:"address"`
+	UI        string `json:"ui,omitempty"`
+	Namespace string `json:"namespace"`
+}
+
+type workerReady struct {
+	TaskQueue string   `json:"task_queue"`
+	Lanes     []string `json:"lanes"`
+	Tools     []string `json:"tools"`
+	Metrics   string   `json:"metrics,omitempty"`
+}
+
+// devStack is what is up.
+type devStack struct {
+	logs           string
+	server, worker *child
+	serverReady    serverReady
+	workerReady    workerReady
+}
+
+// dev brings everything up, runs the command or stays until it is interrupted, and takes everything down.
+func dev(ctx context.Context, a *cli.App, f *devFlags, command []string) error {
+	s := &devStack{}
+	if err := s.openLogs(f.stateDir); err != nil {
+		return cli.Errorf(cli.ExitUsage, "--state-dir: %w", err)
+	}
+	code, err := useStack(ctx, a, s, f, command)
+	s.down()
+	if err != nil && ctx.Err() != nil {
+		code, err = cli.ExitCancelled, nil // interrupted on the way up
+	}
+	if (err == nil || s.server == nil) && f.stateDir == "" {
+		err = cmp.Or(err, os.RemoveAll(s.logs)) // nothing failed that the logs could explain
+	}
+	if err != nil {
+		return err
+	}
+	return cli.Exit(code)
+}
+
+// useStack brings the stack up and uses it; code is the command's, if there is one. The stack may be up afterwards.
+func useStack(ctx context.Context, a *cli.App, s *devStack, f *devFlags, command []string) (code int, err error) {
+	if err := s.up(ctx, f, a.Connection.Payloads); err != nil {
+		return 0, err
+	}
+	if len(command) > 0 {
+		lost := s.whileKept(ctx, a.Err, func(ctx context.Context) { code = runAgainst(ctx, a, s, f, command) })
+		return code, cmp.Or(tellKept(a, s.serverReady, f), lost)
+	}
+	if err := tellReady(a, s, f); err != nil {
+		return 0, err
+	}
+	return cli.ExitDone, s.whileKept(ctx, a.Err, func(ctx context.Context) { <-ctx.Done() })
+}
+
+func (s *devStack) openLogs(dir string) (err error) {
+	if dir == "" {
+		s.logs, err = os.MkdirTemp("", "switchyard-dev-")
+		return err
+	}
+	if s.logs, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(s.logs, 0o755)
+}
+
+// up starts the server and then the worker, and returns when both are ready.
+func (s *devStack) up(ctx context.Context, f *devFlags, stored payloads.Config) error {
+	serverPath, err := findProgram("devserver", f.devserver)
+	if err != nil {
+		return err
+	}
+	workerPath, err := findProgram("worker", f.worker)
+	if err != nil {
+		return err
+	}
+	if s.server, err = launch("devserver", serverPath, s.logs, f.serverArgs()...); err != nil {
+		return cli.Errorf(cli.ExitFailed, "cannot start the server: %w", err)
+	}
+	if err := s.server.ready(ctx, &s.serverReady); err != nil {
+		if ctx.Err() == nil {
+			err = cli.Errorf(cli.ExitFailed, "%w\nThe ports of starter dev: --port and --ui-port; 0 takes a free one", err)
+		}
+		return err
+	}
+	if s.worker, err = launch("worker", workerPath, s.logs, f.workerArgs(s.serverReady, stored)...); err != nil {
+		return cli.Errorf(cli.ExitFailed, "cannot start the worker: %w", err)
+	}
+	return s.worker.ready(ctx, &s.workerReady)
+}
+
+func (f *devFlags) serverArgs() []string {
+	args := []string{"--port", strconv.Itoa(f.port), "--parent-pid", strconv.Itoa(os.Getpid())}
+	if f.uiPortGiven {
+		args = append(args, "--ui-port", strconv.Itoa(f.uiPort))
+	}
+	if f.headless {
+		args = append(args, "--headless")
+	}
+	if f.db != "" {
+		args = append(args, "--db-filename", f.db)
+	}
+	return args
+}
+
+func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []string {
+	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--task-queue", f.queue,
+		"--parent-pid", strconv.Itoa(os.Getpid()), "--stop-timeout", workerStop}
+	for flag, value := range map[string]string{"--tools": f.catalog.Dir, "--lanes-file": f.catalog.LanesPath(), "--policies-file": f.policies, "--dir": f.dir, "--metrics-address": f.metrics,
+		"--approval-webhook": f.webhook, "--approval-webhook-secret": f.webhookSecret} {
+		if value != "" {
+			args = append(args, flag, value)
+		}
+	}
+	args = append(args, stored.Arguments()...)
+	if f.skipInvalid {
+		args = append(args, "--skip-invalid")
+	}
+	if len(f.catalog.Lanes) > 0 {
+		args = append(args, "--lanes", strings.Join(f.catalog.AllLanes(), ","))
+	}
+	return args
+}
+
+// down ends the worker, which still needs the server, and then the server.
+func (s *devStack) down() {
+	if s.worker != nil {
+		s.worker.stop(workerGrace)
+	}
+	if s.server != nil {
+		s.server.stop(serverGrace)
+	}
+}
+
+// withoutName leaves out the name of the program, which people write out of habit.
+func withoutName(command []string) []string {
+	if len(command) > 0 && filepath.Base(command[0]) == cli.ProgramName {
+		return command[1:]
+	}
+	return command
+}
+
+// runAgainst executes one command line of starter against a server of ours.
+func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, command []string) int {
+	server := s.serverReady
+	inner := &cli.App{Stdio: a.Stdio, Again: a.Again, Run: a.Run, Served: s.workerReady.Tools}
+	inner.Connection.Local = true
+	tell := "starter: until this ends, other terminals reach the server with --address " + server.Address + a.Connection.Stored()
+	if server.UI != "" {
+		tell += ", and browsers its Web UI at " + server.UI
+	}
+	fmt.Fprintln(a.Err, tell)
+	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output", a.Format.Output, "--color", a.Format.Color}
+	if server.UI != "" && f.db != "" { // a link to a run that goes with its server leads nowhere; see tellKept
+		args = append(args, "--ui-address", server.UI)
+	}
+	args = append(args, a.Connection.Payloads.Arguments()...)
+	return a.Run(ctx, inner, append(args, withoutName(command)...))
+}
+
+// tellKept says how the addresses that a command printed can be opened after its server has ended. It goes to standard
+// error: standard output is the command's.
+func tellKept(a *cli.App, server serverReady, f *devFlags) error {
+	_, port, ok := strings.Cut(strings.TrimPrefix(server.UI, "http://"), ":")
+	if f.db == "" || !ok || a.Format.JSON() {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.Err, "\nThis server ends now and leaves its runs in %s. To open them at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
+		f.db, a.Connection.Called(), f.db, port, a.Connection.Stored())
+	return err
+}
+
+// tellReady prints where everything is.
+func tellReady(a *cli.App, s *devStack, f *devFlags) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, map[string]any{"address": s.serverReady.Address, "ui": s.serverReady.UI, "namespace": s.serverReady.Namespace,
+			"task_queue": s.workerReady.TaskQueue, "lanes": s.workerReady.Lanes, "tools": s.workerReady.Tools, "logs": s.logs}, false)
+	}
+	p := a.PaletteFor(a.Out)
+	connect := ""
+	if f.port != defaultPort {
+		connect = " --address " + s.serverReady.Address
+	}
+	if s.serverReady.UI != "" && cli.DerivedUI(s.serverReady.Address) != s.serverReady.UI {
+		connect += " --ui-address " + s.serverReady.UI
+	}
+	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs kept %s\n", p.Bold("server"), s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "in memory"))
+	if s.serverReady.UI != "" {
+		fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("Web UI"), s.serverReady.UI)
+	}
+	fmt.Fprintf(a.Out, "%s  lanes %s; tools %s\n", p.Bold("worker"), strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
+	fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("logs  "), s.logs)
+	return a.Println("\nIn another terminal: " + a.Connection.Called() + connect + a.Connection.Stored() + " call echo text=hello\nCtrl-C ends it all.")
+}

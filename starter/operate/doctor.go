@@ -1,0 +1,135 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"go.temporal.io/sdk/client"
+)
+
+// mark says what a finding means.
+type mark string
+
+const (
+	markGood mark = "ok"
+	markWarn mark = "warning"
+	markBad  mark = "problem"
+)
+
+// finding is one line of doctor: what was looked at, how it stands, and what to do about it.
+type finding struct {
+	Mark   mark   `json:"mark"`
+	Text   string `json:"text"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// doctor looks at a server and what serves it.
+type doctor struct {
+	app       *cli.App
+	client    client.Client
+	namespace string
+	queue     string
+	catalog   *specfiles.Flags
+	// lanes are the names of those of set that should be served.
+	lanes []string
+	set   *lanes.Set
+	// wrong is what is wrong in the folder of tools and in the lanes file.
+	wrong  toolspecs.Faults
+	failed bool
+	// unusable says that nothing more can be looked at.
+	unusable bool
+}
+
+func doctorCommand(a *cli.App) *cobra.Command {
+	var catalog specfiles.Flags
+	var queue string
+	var probe bool
+	cmd := &cobra.Command{
+		Use: "doctor", GroupID: cli.GroupServer, Short: "Check the server, its settings and its workers",
+		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes are there, which lanes
+nobody serves and who holds the slots of those with a limit, and whether what waits on a lane goes by priority and is fair
+between conversations. Asks every worker what is wrong in its folder of toolspecs, and which policies it goes by.
+
+The server's own settings cannot be read from outside. The order is measured, in a fraction of a second, with a workflow on a
+task queue of its own that is gone afterwards; --probe measures what a call costs.
+
+The exit code is 1 if there is a problem, 4 if no server answers.`,
+		Example: `  starter doctor
+  starter doctor --tools ./tools --lanes gpu
+  starter doctor --probe`,
+		Args: cli.Arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := catalog.Check(cmd); err != nil {
+				return err
+			}
+			names, err := catalog.ServedLanes()
+			wrong, isWrong := errors.AsType[toolspecs.Faults](err)
+			if err != nil && !isWrong {
+				return err
+			}
+			set, err := catalog.LaneSet()
+			switch {
+			case err != nil && catalog.LanesFile != "":
+				return err // it is what the lanes are checked against
+			case err != nil:
+				set = catalog.NamedLanes()
+			}
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				d := &doctor{wrong: wrong, app: a, client: c, namespace: a.Connection.ResolvedNamespace, queue: queue, catalog: &catalog, lanes: names, set: set.Plain(names...)}
+				return d.examine(ctx, probe)
+			})
+		},
+	}
+	catalog.Add(cmd.Flags(), "whose lanes are checked (default ./tools where it holds some)")
+	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers")
+	cmd.Flags().BoolVar(&probe, "probe", false, "make calls of the tool echo and report what one takes")
+	return cmd
+}
+
+// examine prints every finding as it comes; the exit code is 1 if one is a problem.
+func (d *doctor) examine(ctx context.Context, probe bool) error {
+	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates, d.hosted}
+	if probe {
+		steps = append(steps, d.probe)
+	}
+	for _, step := range steps {
+		findings, err := step(ctx)
+		if err != nil {
+			return err
+		}
+		for _, f := range findings {
+			if err := d.print(f); err != nil {
+				return err
+			}
+		}
+		if d.unusable {
+			break
+		}
+	}
+	if d.failed {
+		return cli.Exit(cli.ExitFailed)
+	}
+	return nil
+}
+
+func (d *doctor) print(f finding) error {
+	d.failed = d.failed || f.Mark == markBad
+	if d.app.Format.JSON() {
+		return cli.WriteJSON(d.app.Out, f, false)
+	}
+	p := d.app.PaletteFor(d.app.Out)
+	sign := map[mark]string{markGood: p.Good("✓"), markWarn: p.Warn("!"), markBad: p.Bad("✗")}[f.Mark]
+	line := sign + " " + f.Text
+	if f.Remedy != "" {
+		line += "\n  → " + f.Remedy
+	}
+	_, err := fmt.Fprintln(d.app.Out, line)
+	return err
+}

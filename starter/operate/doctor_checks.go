@@ -1,0 +1,134 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+)
+
+// What doctor holds measurements against. The figures of a tuned and an untuned server were measured, see the
+// documentation of devserver.
+const (
+	samples     = 11
+	slowAnswer  = 50 * time.Millisecond
+	slowCall    = 40 * time.Millisecond
+	eagerServer = 30 // the minor version of server 1 from which on eager calls are on by default
+)
+
+// tuning is what makes a server quick at short calls.
+const tuning = `set in the server's dynamic configuration: history.transferProcessorMaxPollRPS, history.timerProcessorMaxPollRPS,
+    history.visibilityProcessorMaxPollRPS, history.outboundProcessorMaxPollRPS: 2000; history.timerProcessorMaxTimeShift: 10ms;
+    matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1; system.enableActivityEagerExecution: true`
+
+func (d *doctor) server(ctx context.Context) ([]finding, error) {
+	info, err := d.client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
+	if err != nil && cli.CodeOf(err) != 0 && cli.Unreachable(err) {
+		return nil, err
+	}
+	version := info.GetServerVersion()
+	if err != nil || version == "" {
+		return []finding{{markGood, "the server at " + d.app.Connection.ResolvedAddress + " answers", ""}}, nil
+	}
+	findings := []finding{{markGood, fmt.Sprintf("the server at %s answers, version %s", d.app.Connection.ResolvedAddress, version), ""}}
+	if major, minor := versionOf(version); major == 1 && minor < eagerServer {
+		findings = append(findings, finding{markWarn, "servers before 1.30 hand no call to the worker that asked for it unless told to",
+			"set system.enableActivityEagerExecution: true, or use a newer server"})
+	}
+	return findings, nil
+}
+
+func versionOf(text string) (major, minor int) {
+	parts := strings.SplitN(text, ".", 3)
+	if len(parts) < 2 {
+		return 0, 0
+	}
+	major, _ = strconv.Atoi(parts[0]) // what is no number counts as 0, which no rule is about
+	minor, _ = strconv.Atoi(parts[1])
+	return major, minor
+}
+
+func (d *doctor) namespaces(ctx context.Context) ([]finding, error) {
+	answer, err := d.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: d.namespace})
+	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](err); missing {
+		d.unusable = true
+		return []finding{{markBad, fmt.Sprintf("there is no namespace %q", d.namespace), "choose another with --namespace, or create it on the server"}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept := answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+	return []finding{{markGood, fmt.Sprintf("namespace %s, finished runs are kept for %s", d.namespace, days(kept)), ""}}, nil
+}
+
+func days(d time.Duration) string {
+	if d >= 48*time.Hour {
+		return api.Plural(int(d/(24*time.Hour)), "day")
+	}
+	return cli.ShortDuration(d)
+}
+
+func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
+	missing, taken, err := runlist.Unregistered(ctx, d.client, d.namespace)
+	if err != nil {
+		return []finding{{markWarn, fmt.Sprintf("the search attributes cannot be listed: %v", err), "ask whoever runs the server"}}, nil
+	}
+	var findings []finding
+	if len(missing) > 0 {
+		findings = append(findings, finding{markWarn, "search attributes are missing: " + strings.Join(runlist.AttributeNames(missing), ", "), d.app.Connection.Invocation().Command("setup")})
+	}
+	if len(taken) > 0 {
+		findings = append(findings, finding{markWarn, "search attributes have other types than Switchyard's: " + taken.Text(),
+			"runs do without them: ask whoever runs the server to remove them, then " + d.app.Connection.Invocation().Command("setup")})
+	}
+	if len(findings) == 0 {
+		findings = []finding{{markGood, "all search attributes are registered", ""}}
+	}
+	return findings, nil
+}
+
+// latency measures the round trip of a question that the server answers from memory.
+func (d *doctor) latency(ctx context.Context) ([]finding, error) {
+	took := make([]time.Duration, samples)
+	for i := range took {
+		began := time.Now()
+		_, err := d.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: d.namespace})
+		if err != nil && cli.Unreachable(err) {
+			return nil, err
+		}
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	median := took[samples/2]
+	f := finding{markGood, fmt.Sprintf("an answer takes %s (median of %d)", cli.ShortDuration(median), samples), ""}
+	if median > slowAnswer {
+		f.Mark, f.Remedy = markWarn, "every call costs several round trips between worker and server: run workers near the server"
+	}
+	return []finding{f}, nil
+}
+
+func (d *doctor) workers(ctx context.Context) ([]finding, error) {
+	workers, err := lanestate.Pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return nil, err
+	}
+	return []finding{served(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue), d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral))}, nil
+}
+
+func served(n int, what, command string) finding {
+	if n == 0 {
+		return finding{markBad, "no worker serves " + what, "start one: " + command}
+	}
+	return finding{markGood, fmt.Sprintf("%s: %s", what, api.Plural(n, "worker")), ""}
+}

@@ -1,0 +1,200 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	commandpb "go.temporal.io/api/command/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+const (
+	// orderWorkflow is a workflow that no worker knows: doctor takes its only decisions itself.
+	orderWorkflow = "SwitchyardOrderProbe"
+	// orderTimeout bounds the probe as a whole; it takes 0.1 s, and 0.4 s with four partitions. orderExpiry is when the
+	// server ends what a killed doctor leaves.
+	orderTimeout = 10 * time.Second
+	orderExpiry  = 30 * time.Second
+	// orderPace is the time between two looks at whether everything waits.
+	orderPace = 5 * time.Millisecond
+	// maxOrderFactor bounds how often the groups are multiplied for the partitions of a task queue.
+	maxOrderFactor = 8
+)
+
+// orderGroup is activities that wait with one priority and one fairness key. There are n for each partition: they are spread
+// over the partitions at random, and with few of them chance would decide.
+type orderGroup struct {
+	name     string
+	n        int
+	priority int32
+	fairness string
+}
+
+// The groups come in this order. Where priorities work, the urgent ones are handed out first although they come last; where
+// fairness works, the other's ones are handed out among the first of the many although they come after them.
+var (
+	orderMany   = orderGroup{name: "many", n: 12, priority: 3, fairness: "one"}
+	orderOther  = orderGroup{name: "other", n: 4, priority: 3, fairness: "another"}
+	orderUrgent = orderGroup{name: "urgent", n: 4, priority: 1, fairness: "one"}
+)
+
+// orderProbe measures in which order a server hands out what waits on a task queue. No part of its interface tells: the
+// dynamic configuration cannot be read, and what DescribeTaskQueue answers is the same with and without fairness.
+type orderProbe struct {
+	client    client.Client
+	namespace string
+	// id is that of the workflow and of its task queue, which nobody else polls.
+	id         string
+	partitions []string
+	task       *workflowservice.PollWorkflowTaskQueueResponse
+	waiting    int64
+}
+
+// servedOrder is what the probe found.
+type servedOrder struct {
+	priority, fairness bool
+}
+
+// measureOrder leaves nothing on the server but, where it may not delete, a workflow that has ended.
+func measureOrder(ctx context.Context, c client.Client, namespace string) (servedOrder, error) {
+	ctx, cancel := context.WithTimeout(ctx, orderExpiry) // the server logs polls that have less time
+	defer cancel()
+	defer time.AfterFunc(orderTimeout, cancel).Stop()
+	p := &orderProbe{client: c, namespace: namespace, id: "doctor-" + cli.RandomHex(8)}
+	if _, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: p.id, TaskQueue: p.id, WorkflowExecutionTimeout: orderExpiry}, orderWorkflow); err != nil {
+		return servedOrder{}, err
+	}
+	defer p.remove(context.WithoutCancel(ctx))
+	if err := p.fill(ctx); err != nil {
+		return servedOrder{}, err
+	}
+	order, err := p.drain(ctx)
+	return orderVerdict(order), err
+}
+
+// remove deletes the workflow while it runs, which takes a moment; one that has ended the server keeps for minutes. Where
+// that is not allowed the workflow is ended, and if not even that, it ends by itself.
+func (p *orderProbe) remove(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, cli.ConnectTimeout)
+	defer cancel()
+	_, err := p.client.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: p.namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: p.id}})
+	if err != nil {
+		_ = p.client.TerminateWorkflow(ctx, p.id, "", "the order has been measured")
+	}
+}
+
+func (p *orderProbe) queue() *taskqueuepb.TaskQueue {
+	return &taskqueuepb.TaskQueue{Name: p.id, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}
+}
+
+// fill has the groups wait, the first one before the others.
+func (p *orderProbe) fill(ctx context.Context) (err error) {
+	if p.partitions, err = lanestate.Partitions(ctx, p.client, p.namespace, p.id); err != nil {
+		return err
+	}
+	service := p.client.WorkflowService()
+	p.task, err = service.PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{Namespace: p.namespace, TaskQueue: p.queue(), Identity: p.id})
+	if err != nil {
+		return err
+	}
+	token := p.task.GetTaskToken()
+	for _, groups := range [][]orderGroup{{orderMany}, {orderOther, orderUrgent}} {
+		answer, err := service.RespondWorkflowTaskCompleted(ctx, &workflowservice.RespondWorkflowTaskCompletedRequest{
+			TaskToken: token, Namespace: p.namespace, Identity: p.id, Commands: p.commands(groups),
+			ForceCreateNewWorkflowTask: true, ReturnNewWorkflowTask: true})
+		if err != nil {
+			return err
+		}
+		token = answer.GetWorkflowTask().GetTaskToken()
+		if err := p.await(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commands schedules the activities of some groups.
+func (p *orderProbe) commands(groups []orderGroup) []*commandpb.Command {
+	var commands []*commandpb.Command
+	for _, g := range groups {
+		for i := range g.n * min(len(p.partitions), maxOrderFactor) {
+			p.waiting++
+			commands = append(commands, &commandpb.Command{
+				CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
+				Attributes: &commandpb.Command_ScheduleActivityTaskCommandAttributes{ScheduleActivityTaskCommandAttributes: &commandpb.ScheduleActivityTaskCommandAttributes{
+					ActivityId: g.name + "-" + strconv.Itoa(i), ActivityType: &commonpb.ActivityType{Name: g.name}, TaskQueue: p.queue(),
+					ScheduleToCloseTimeout: durationpb.New(orderExpiry), StartToCloseTimeout: durationpb.New(orderExpiry),
+					RetryPolicy: &commonpb.RetryPolicy{MaximumAttempts: 1},
+					Priority:    &commonpb.Priority{PriorityKey: g.priority, FairnessKey: g.fairness},
+				}},
+			})
+		}
+	}
+	return commands
+}
+
+// await returns when everything that was scheduled waits.
+func (p *orderProbe) await(ctx context.Context) error {
+	tick := time.NewTicker(orderPace)
+	defer tick.Stop()
+	for {
+		var n int64
+		for _, partition := range p.partitions {
+			waits, err := lanestate.PartitionBacklog(ctx, p.client, p.namespace, partition)
+			if err != nil {
+				return err
+			}
+			n += waits
+		}
+		if n >= p.waiting {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d tasks came to the task queue in time: %w", n, p.waiting, ctx.Err())
+		}
+	}
+}
+
+// drain takes everything that waits and returns the names of the groups in the order in which it came.
+func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
+	var order []string
+	for range p.waiting {
+		task, err := p.client.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
+			Namespace: p.namespace, TaskQueue: p.queue(), Identity: p.id})
+		if err != nil {
+			return nil, err
+		}
+		order = append(order, task.GetActivityType().GetName())
+	}
+	return order, nil
+}
+
+// judgeOrder tells from the order whether priorities and fairness have an effect: whether those of a group that came late are
+// on average in the first half. A task queue of several partitions keeps no exact order.
+func orderVerdict(order []string) servedOrder {
+	equal := slices.DeleteFunc(slices.Clone(order), func(name string) bool { return name == orderUrgent.name })
+	return servedOrder{priority: early(order, orderUrgent.name), fairness: early(equal, orderOther.name)}
+}
+
+func early(order []string, name string) bool {
+	sum, n := 0, 0
+	for i, o := range order {
+		if o == name {
+			sum, n = sum+i, n+1
+		}
+	}
+	return n > 0 && 2*sum < n*(len(order)-1)
+}

@@ -1,0 +1,98 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+)
+
+func setupCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "setup", GroupID: cli.GroupServer, Short: "Register Switchyard's search attributes on a server",
+		Long: `Registers the search attributes by which runs are found: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation,
+SwitchyardKind, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting, SwitchyardCalls, SwitchyardTokens, SwitchyardTurns,
+SwitchyardCost. Once per namespace is enough, more often does no harm. The server of 'starter dev' has them.
+
+A server on an SQL database has room for few attributes of each type. Where some find none, the others are registered, and runs
+keep those; the exit code is 1.
+
+Runs that were started before, and what a schedule starts that was created before, do without the attributes that were not there.`,
+		Example: `  starter setup
+  starter setup --address temporal.example.org:7233 --namespace agents`,
+		Args: cli.Arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Connect(cmd.Context(), cmd.Flags())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return register(cmd.Context(), a, c)
+		},
+	}
+}
+
+func register(ctx context.Context, a *cli.App, c client.Client) error {
+	missing, taken, err := runlist.Unregistered(ctx, c, a.Connection.ResolvedNamespace)
+	if err != nil {
+		return err
+	}
+	refused, err := add(ctx, a, c, missing)
+	added := slices.DeleteFunc(missing, func(one runlist.SearchAttribute) bool { return slices.Contains(refused, one) })
+	if told := tellSetup(a, runlist.AttributeNames(added), len(refused)+len(taken) == 0); told != nil {
+		return told
+	}
+	switch {
+	case err != nil:
+		return cli.Errorf(cli.ExitFailed, "cannot register %s: %w\nAsk whoever runs the server to add them, or to make room for them. Until then runs do without.", runlist.TypedNames(refused), err)
+	case len(taken) > 0:
+		return cli.Errorf(cli.ExitFailed, "other types than Switchyard's have %s\nAsk whoever runs the server to remove them, and set up again. Until then runs do without.", taken.Text())
+	}
+	return nil
+}
+
+// add registers attributes, one by one where the server does not take all of them. It returns those that it did not take, and why not.
+func add(ctx context.Context, a *cli.App, c client.Client, attributes []runlist.SearchAttribute) (refused []runlist.SearchAttribute, why error) {
+	if len(attributes) == 0 {
+		return nil, nil
+	}
+	request := &operatorservice.AddSearchAttributesRequest{Namespace: a.Connection.ResolvedNamespace, SearchAttributes: map[string]enumspb.IndexedValueType{}}
+	for _, one := range attributes {
+		request.SearchAttributes[one.Name] = one.Values
+	}
+	_, err := c.OperatorService().AddSearchAttributes(ctx, request)
+	if _, both := errors.AsType[*serviceerror.AlreadyExists](err); err == nil || both {
+		return nil, nil
+	}
+	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); !invalid || len(attributes) == 1 {
+		return attributes, err
+	}
+	for i := range attributes {
+		if r, err := add(ctx, a, c, attributes[i:i+1]); err != nil {
+			refused, why = append(refused, r...), err
+		}
+	}
+	return refused, why
+}
+
+// tellSetup tells what is registered now, and which of it was not before; all says that nothing is missing.
+func tellSetup(a *cli.App, added []string, all bool) error {
+	switch {
+	case a.Format.JSON():
+		return cli.WriteJSON(a.Out, map[string]any{"namespace": a.Connection.ResolvedNamespace, "attributes": runlist.AttributeNames(runlist.RunAttributes),
+			"registered": append([]string{}, added...)}, false)
+	case len(added) > 0:
+		return a.Println("registered " + strings.Join(added, ", "))
+	case all:
+		return a.Println("all search attributes are registered")
+	}
+	return nil
+}

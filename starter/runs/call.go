@@ -1,0 +1,232 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/client"
+)
+
+func callCommand(a *cli.App) *cobra.Command {
+	var flags startFlags
+	cmd := &cobra.Command{
+		Use: "call TOOL [ARGS_JSON|name=value…]", Short: "Call one tool once", GroupID: cli.GroupStart,
+		Long: `Calls one tool, through the same pipeline as every other call. The output alone goes to standard output, all else to
+standard error.
+
+A value of name=value is read as JSON where it is JSON, and as text otherwise: count=3 is a number, name=Ada is text, and
+count='"3"' is the text 3. Where the toolspec is known here, as one of --tools, ./tools or the worker's own, and says that an argument
+is a text, its value is: zip=01234 needs no quotes then.
+
+With --tools, the tool and its arguments are checked before anything starts.`,
+		Example: `  starter call calculator expression='2*(3+4)'
+  starter call echo '{"text": "hello"}'
+  echo '{"text": "hello"}' | starter call echo -
+  starter call greet name=Ada --tools ./tools
+  starter call echo text=hello --output json`,
+		Args: cli.Arguments(1, "TOOL", "ARGUMENTS…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := callStart(a, cmd, &flags, args)
+			if err != nil {
+				return err
+			}
+			return startCall(a, cmd, s, &flags)
+		},
+	}
+	flags.add(cmd, conversationOfAny)
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
+	return cmd
+}
+
+// callStart makes a run of a tool's name and the arguments behind it.
+func callStart(a *cli.App, cmd *cobra.Command, flags *startFlags, args []string) (*start, error) {
+	named := flags.catalog.Dir != ""
+	tool, err := toolToCall(a, args[0], &flags.catalog)
+	if err != nil {
+		return nil, err
+	}
+	text, err := parseArguments(args[1:], a.In, takesText(tool))
+	if err != nil {
+		return nil, cli.UsageError(cmd, "%v", err)
+	}
+	if named {
+		if err := checkArguments(a, tool, text, flags); err != nil {
+			return nil, err
+		}
+	}
+	s, err := flags.newStart(cmd, api.CallerDirect, api.CallWorkflow, args[0])
+	if err != nil {
+		return nil, err
+	}
+	s.pairs = args[1:]
+	s.input.Call = &api.Call{Tool: args[0], Arguments: text}
+	return s, nil
+}
+
+// toolToCall returns what is known here of a tool: nil where the workers alone know it. It refuses a name that no tool can have, one
+// that the folder of --tools does not hold, and one that the worker of 'starter dev' does not serve.
+func toolToCall(a *cli.App, name string, flags *specfiles.Flags) (*toolspecs.Compiled, error) {
+	if err := api.CheckToolName(name); err != nil {
+		return nil, cli.Errorf(cli.ExitUsage, "%w", err)
+	}
+	if flags.Dir != "" {
+		catalog, err := flags.Load()
+		if err != nil {
+			return nil, err
+		}
+		tool, ok := catalog.Get(name)
+		if !ok {
+			return nil, specfiles.UnknownTool(a, catalog, name, flags.Dir)
+		}
+		return tool, nil
+	}
+	if a.Served != nil && !slices.Contains(a.Served, name) {
+		return nil, cli.WithHint(cli.Errorf(cli.ExitUsage, "there is no tool %q", name), specfiles.LookedUp(a, flags))
+	}
+	flags.UseDefault()
+	catalog, err := flags.Load()
+	if err != nil { // the workers may have other tools than a folder that nobody named
+		return nil, nil
+	}
+	tool, _ := catalog.Get(name)
+	return tool, nil
+}
+
+// takesText tells the arguments of a tool that are texts and nothing else.
+func takesText(tool *toolspecs.Compiled) func(name string) bool {
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	if tool == nil || json.Unmarshal(tool.ModelSchema(), &schema) != nil {
+		return func(string) bool { return false }
+	}
+	return func(name string) bool { return schema.Properties[name].Type == "string" }
+}
+
+// checkArguments refuses arguments that a tool does not take, all that is wrong with them at once.
+func checkArguments(a *cli.App, tool *toolspecs.Compiled, text string, flags *startFlags) error {
+	rest, _, problems := tool.TakePlan(text)
+	if len(problems) == 0 {
+		_, _, problems = tool.Arguments(rest, api.Mode(flags.mode))
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("the arguments do not fit the tool %q; nothing was started", tool.Spec.Name)}
+	for _, p := range problems {
+		lines = append(lines, "  "+p.String())
+	}
+	lines = append(lines, fmt.Sprintf("What it takes: %s tools show %s --tools %s", a.Connection.Called(), tool.Spec.Name, api.ShellWord(flags.catalog.Dir)))
+	return cli.Errorf(cli.ExitUsage, "%s", strings.Join(lines, "\n"))
+}
+
+// startCall starts a direct call and prints its output.
+func startCall(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags) error {
+	return startRun(a, cmd, s, flags, func(ctx context.Context, f *follower) error {
+		f.view, f.whole = progressView(a), true
+		if err := f.follow(ctx); err != nil {
+			return a.LookupError(f.id, f.run, err)
+		}
+		if f.detached {
+			return cli.Exit(cli.ExitCancelled)
+		}
+		if err := printCall(a, f, s); err != nil {
+			return err
+		}
+		return cli.Exit(f.exitCode())
+	})
+}
+
+// progressView shows progress on standard error, where nobody reads standard output line by line.
+func progressView(a *cli.App) terminal.View {
+	if cli.IsTerminal(a.Err) && !a.Format.JSON() {
+		return terminal.NewLiveView(a.Err, a.PaletteFor(a.Err), a.Connection.Invocation())
+	}
+	return terminal.NewQuietView(terminal.NewBelowNotes(a))
+}
+
+// callEnd is a call's end as JSON.
+type callEnd struct {
+	WorkflowID string         `json:"workflow_id"`
+	RunID      string         `json:"run_id"`
+	Event      api.EventType  `json:"event"`
+	Result     *api.RunResult `json:"result,omitempty"`
+	Failure    string         `json:"failure,omitempty"`
+	Record     *api.Record    `json:"record,omitempty"`
+}
+
+func printCall(a *cli.App, f *follower, s *start) error {
+	if a.Format.JSON() {
+		end := callEnd{WorkflowID: f.id, RunID: f.last.RunID, Event: f.last.Type, Result: f.last.Result, Failure: f.last.Failure}
+		if len(f.records) > 0 {
+			record := f.records[0]
+			record.Result = nil // it stands beside the record
+			end.Record = &record
+		}
+		return cli.WriteJSON(a.Out, end, true)
+	}
+	if r := f.last.Result; r != nil && f.last.Type == api.EventRunCompleted {
+		if err := a.Println(cli.ReadableJSON(r.Output)); err != nil {
+			return err
+		}
+	}
+	p := a.PaletteFor(a.Err)
+	for _, record := range f.records {
+		for _, note := range terminal.NotesBesideError(record) {
+			fmt.Fprintln(a.Err, p.Faint("note: "+note))
+		}
+	}
+	fmt.Fprint(a.Err, newReport(a, f).brief(p))
+	if hint := typeHint(s.pairs, f.records); hint != "" {
+		fmt.Fprintln(a.Err, hint)
+	}
+	return nil
+}
+
+// typeHint tells how to pass text that looks like another JSON value where a call of name=value pairs was refused for
+// the type of one.
+func typeHint(pairs []string, records []api.Record) string {
+	for _, record := range records {
+		if record.Error == nil {
+			continue
+		}
+		for _, problem := range record.Error.Problems {
+			name := strings.TrimPrefix(problem.Path, "$.")
+			i := slices.IndexFunc(pairs, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
+			if i < 0 || problem.Rule != api.RuleType {
+				continue
+			}
+			value := strings.TrimPrefix(pairs[i], name+"=")
+			if quoted := cli.Typed(value); string(quoted) == value && value[0] != '"' {
+				return fmt.Sprintf("a value that is JSON is read as JSON; to pass it as text: %s='%q'", name, value)
+			}
+		}
+	}
+	return ""
+}
+
+// baseName is a file's name without folder and ending.
+func baseName(path string) string {
+	name := filepath.Base(path)
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}
+
+// startCallOnce starts a direct call with a given run ID and returns the ID of its execution.
+func StartCallOnce(ctx context.Context, a *cli.App, c client.Client, queue, id string, call api.Call) (runID string, err error) {
+	s := &start{kind: api.CallerDirect, workflow: api.CallWorkflow, name: call.Tool, queue: queue, id: id}
+	s.input.Caller = api.Caller{Type: api.CallerDirect, ID: cli.CurrentUser()}
+	s.input.Call = &call
+	return beginRun(ctx, a, c, s)
+}

@@ -1,0 +1,146 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/history"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+func cancelCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	var reason string
+	var noWait bool
+	cmd := &cobra.Command{
+		Use: "cancel RUN", GroupID: cli.GroupRuns, Short: "Cancel a run",
+		Long: `Cancels a run: its running calls are told to stop, nothing new starts, and it ends as cancelled with its records whole.
+Before that, what the run did is undone where its tools say how, the last call first, unless its agent or plan says "undo: never";
+what was undone and what was not is told at the end. Cancelling once more does not stop that.
+
+Waits for the run's end. The exit code is 0 when the run is cancelled, also if it was so before; 1 when it had ended otherwise
+or does so first; 3 when nobody serves the run, which then ends as cancelled as soon as a worker comes.`,
+		Example: `  starter cancel demo-1a2b3c4d --reason "wrong folder"
+  starter cancel demo-1a2b3c4d --no-wait`,
+		Args: cli.Arguments(0, "RUN"),
+		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+			return cancelRun(ctx, a, c, run, reason, noWait)
+		}),
+	}
+	ref.Add(cmd.Flags())
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why; it is shown with the run, with your name")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the run's end")
+	return cmd
+}
+
+func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, reason string, noWait bool) error {
+	summary, err := stands(ctx, c, run.WorkflowID, run.RunID)
+	if err != nil {
+		return a.LookupError(run.WorkflowID, run.RunID, err)
+	}
+	if summary.Status == history.RunCancelled {
+		return tellStatus(a, run.WorkflowID, string(history.RunCancelled), "is cancelled already")
+	}
+	if !summary.Closed.IsZero() {
+		return cli.Errorf(cli.ExitFailed, "the run %q has ended already: %s", run.WorkflowID, summary.Status)
+	}
+	run.UseLatest(summary)
+	if err := requestCancel(ctx, a, c, run, reason); err != nil {
+		return a.LookupError(run.WorkflowID, run.RunID, err)
+	}
+	if noWait {
+		return tellStatus(a, run.WorkflowID, string(audit.StateCancelling), "is asked to stop")
+	}
+	return awaitCancelled(ctx, a, c, run)
+}
+
+// awaitCancelled waits for the end of a run that was asked to stop.
+func awaitCancelled(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) error {
+	// The run may go on as a new execution of its chain before it sees the request: wait for the end of the chain.
+	ended := make(chan error, 1)
+	go func() { ended <- c.GetWorkflow(ctx, run.WorkflowID, run.RunID).Get(ctx, nil) }()
+	look := time.NewTicker(terminal.PendingPace)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return tellEnd(ctx, a, c, run, err)
+		case <-look.C:
+			running, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID)
+			if queue, waits := unserved(running, time.Now()); err == nil && waits {
+				return cli.Errorf(cli.ExitCancelled, "%s", endsLater(a.Connection.Invocation(), queue))
+			}
+		}
+	}
+}
+
+// tellEnd says how a run that was asked to stop ended; err is what waiting for it returned.
+func tellEnd(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return cli.Errorf(cli.ExitCancelled, "interrupted; the run %q is asked to stop and may still be running", run.WorkflowID)
+	case endedCancelled(err):
+		return tellCancelled(a, run.WorkflowID, err)
+	case unreadableEnd(err):
+		summary, described := audit.Outline(ctx, c, run.WorkflowID, run.RunID)
+		if described == nil && summary.Status == history.RunCancelled {
+			fmt.Fprintln(a.Err, "what was undone cannot be read here: "+cli.UnreadReason(err))
+			return tellStatus(a, run.WorkflowID, string(history.RunCancelled), "is cancelled")
+		}
+	case err != nil && cli.Unreachable(err):
+		return a.LookupError(run.WorkflowID, run.RunID, err)
+	}
+	return cli.Errorf(cli.ExitFailed, "the run %q ended before it could be cancelled; see: %s", run.WorkflowID, a.Connection.Invocation().Command("show", run.WorkflowID))
+}
+
+// tellCancelled says that a run is cancelled, and to people what became of what it had done, which err has.
+func tellCancelled(a *cli.App, id string, err error) error {
+	if err := tellStatus(a, id, string(history.RunCancelled), "is cancelled"); err != nil || a.Format.JSON() {
+		return err
+	}
+	var usage api.Usage
+	var undone []api.Undone
+	if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok && cancelled.Details(&usage, &undone) == nil {
+		terminal.WriteUndone(a.Out, a.PaletteFor(a.Out), undone, a.Connection.Invocation().Command("audit", id))
+	}
+	return nil
+}
+
+// unreadableEnd reports whether a run has ended and how cannot be decoded.
+func unreadableEnd(err error) bool {
+	_, ok := errors.AsType[*serviceerror.FailedPrecondition](err)
+	return ok
+}
+
+// endedCancelled reports whether a run's error says that it ended as cancelled.
+func endedCancelled(err error) bool {
+	_, ok := errors.AsType[*temporal.CanceledError](err)
+	return ok
+}
+
+// requestCancel asks a run to stop, with the reason in its history. Where the server holds it or a sub-agent's run below it, it
+// lets go of them: a run that is held hears of nothing.
+func requestCancel(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, reason string) error {
+	by := cli.UserHere()
+	_, err := c.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
+		Namespace: a.Connection.ResolvedNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.WorkflowID, RunId: run.RunID},
+		Identity: by, Reason: reason, RequestId: cli.RandomHex(16),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = resumeTree(ctx, a, c, run, api.Pause{By: by, Reason: "the run is cancelled"}, false)
+	return err
+}

@@ -1,0 +1,224 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/switchyard/switchyard/audit/history"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// pauseFlags say who pauses or resumes a run, and why.
+type pauseFlags struct {
+	reason string
+	by     cli.ByFlag
+}
+
+func (f *pauseFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` that the run's history keeps as the reason")
+	f.by.Add(cmd.Flags(), "says so")
+}
+
+// pause makes a checked Pause of the flags.
+func (f *pauseFlags) pause(cmd *cobra.Command) (api.Pause, error) {
+	p := api.Pause{By: f.by.Name(), Reason: f.reason}
+	if e := p.Check(); e != nil {
+		return p, cli.UsageError(cmd, "%v", e)
+	}
+	return p, nil
+}
+
+func pauseCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	var flags pauseFlags
+	var onServer bool
+	cmd := &cobra.Command{
+		Use: "pause RUN", GroupID: cli.GroupRuns, Short: "Have a run start nothing more until it is resumed",
+		Long: `Pauses a run and the sub-agents below it: the calls and the model step that run now end, and nothing new starts until
+'starter resume'. Messages and answers are taken meanwhile, and the run can be cancelled. Its wall time goes on.
+
+With --on-server the Temporal server holds the run, where it has that switched on: then no worker need serve the run, but
+it takes no answers to its questions either until it is resumed.`,
+		Example: `  starter pause demo-1a2b3c4d --reason "the API is down"
+  starter pause demo-1a2b3c4d --on-server`,
+		Args: cli.Arguments(0, "RUN"),
+		RunE: onPause(a, &ref, &flags, func(ctx context.Context, c client.Client, run *cli.RunRef, p api.Pause) error {
+			return pauseRun(ctx, a, c, run, p, onServer)
+		}),
+	}
+	ref.Add(cmd.Flags())
+	flags.add(cmd)
+	cmd.Flags().BoolVar(&onServer, "on-server", false, "have the server hold the run, and not the run itself")
+	return cmd
+}
+
+func resumeCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	var flags pauseFlags
+	cmd := &cobra.Command{
+		Use: "resume RUN", GroupID: cli.GroupRuns, Short: "Have a paused run go on",
+		Long: `Has a paused run go on, and the sub-agents below it, however they were paused.`,
+		Example: `  starter resume demo-1a2b3c4d
+  starter resume demo-1a2b3c4d --reason "the API is back"`,
+		Args: cli.Arguments(0, "RUN"),
+		RunE: onPause(a, &ref, &flags, func(ctx context.Context, c client.Client, run *cli.RunRef, p api.Pause) error {
+			return resumeRun(ctx, a, c, run, p)
+		}),
+	}
+	ref.Add(cmd.Flags())
+	flags.add(cmd)
+	return cmd
+}
+
+// onPause is onRun for a command with pauseFlags.
+func onPause(a *cli.App, ref *cli.RunRef, flags *pauseFlags, f func(context.Context, client.Client, *cli.RunRef, api.Pause) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		p, err := flags.pause(cmd)
+		if err != nil {
+			return err
+		}
+		return a.OnRun(ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error { return f(ctx, c, run, p) })(cmd, args)
+	}
+}
+
+func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause, onServer bool) error {
+	summary, err := a.Open(ctx, c, run, stands)
+	if err != nil {
+		return err
+	}
+	if before := statusText(summary, onServer); before != nil {
+		return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is paused already, "+before.Note())
+	}
+	if err := pauseTree(ctx, a, c, run, p, onServer); err != nil {
+		return err
+	}
+	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+p.Note())
+}
+
+// standing is the pause that a run is in already; nil for none. The server can hold a run that pauses itself, too.
+func statusText(s history.Summary, onServer bool) *api.Pause {
+	if onServer {
+		return s.PausedOnServer
+	}
+	if s.Paused != nil && s.Paused.By == "" {
+		return s.PausedOnServer // whether it pauses itself cannot be read: the run knows
+	}
+	return cmp.Or(s.Paused, s.PausedOnServer)
+}
+
+// stands returns a run's summary, or where its history cannot be read what the server says of it: enough to stop it.
+func stands(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
+	summary, err := audit.Describe(ctx, c, workflowID, runID)
+	if errors.Is(err, history.ErrUnreadable) {
+		return audit.Outline(ctx, c, workflowID, runID)
+	}
+	return summary, err
+}
+
+// pauseTree pauses a run, and then the sub-agents' runs below it: it starts no others.
+func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause, onServer bool) error {
+	var err error
+	if onServer {
+		_, err = c.WorkflowService().PauseWorkflowExecution(ctx, &workflowservice.PauseWorkflowExecutionRequest{Namespace: a.Connection.ResolvedNamespace,
+			WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason, RequestId: cli.RandomHex(16)})
+	} else {
+		err = cli.Control(ctx, c, run, cli.RandomHex(16), api.PauseUpdate, p)
+	}
+	if err != nil {
+		return a.ControlError(run, err)
+	}
+	return eachChildRun(ctx, a, c, run, func(child *cli.RunRef) error {
+		summary, err := stands(ctx, c, child.WorkflowID, child.RunID)
+		if err != nil || !summary.Closed.IsZero() || statusText(summary, onServer) != nil {
+			return a.LookupError(child.WorkflowID, child.RunID, err)
+		}
+		return pauseTree(ctx, a, c, child, p, onServer)
+	})
+}
+
+// below calls f with each run of a sub-agent that works for the run now. Where one has ended meanwhile there is nothing to do.
+func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, f func(*cli.RunRef) error) error {
+	running, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID)
+	if err != nil {
+		return a.LookupError(run.WorkflowID, run.RunID, err)
+	}
+	for _, r := range running {
+		if r.Child == nil || r.Child.RunID == "" {
+			continue
+		}
+		child := &cli.RunRef{WorkflowID: r.Child.WorkflowID}
+		if err := f(child); err != nil {
+			if summary, gone := stands(ctx, c, child.WorkflowID, ""); gone == nil && !summary.Closed.IsZero() {
+				continue
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func resumeRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause) error {
+	if _, err := a.Open(ctx, c, run, stands); err != nil {
+		return err
+	}
+	resumed, err := resumeTree(ctx, a, c, run, p, true)
+	switch {
+	case err != nil:
+		return err
+	case !resumed:
+		return tellStatus(a, run.WorkflowID, string(history.RunRunning), "is not paused")
+	}
+	return tellStatus(a, run.WorkflowID, string(history.RunRunning), "goes on")
+}
+
+// resumeTree ends the pauses of a run and of the sub-agents' runs below it: those on the server, and where own is set those of
+// the runs themselves. It reports whether there was one.
+func resumeTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause, own bool) (resumed bool, err error) {
+	summary, err := stands(ctx, c, run.WorkflowID, run.RunID)
+	if err != nil {
+		return false, a.LookupError(run.WorkflowID, run.RunID, err)
+	}
+	if summary.PausedOnServer != nil {
+		resumed = true
+		_, err = c.WorkflowService().UnpauseWorkflowExecution(ctx, &workflowservice.UnpauseWorkflowExecutionRequest{Namespace: a.Connection.ResolvedNamespace,
+			WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason, RequestId: cli.RandomHex(16)})
+	}
+	if err == nil && own && summary.Paused != nil {
+		var was bool
+		was, err = resumeOwn(ctx, c, run, p)
+		resumed = resumed || was
+	}
+	if err != nil {
+		return resumed, a.ControlError(run, err)
+	}
+	return resumed, eachChildRun(ctx, a, c, run, func(child *cli.RunRef) error {
+		also, err := resumeTree(ctx, a, c, child, p, own)
+		resumed = resumed || also
+		return err
+	})
+}
+
+// resumeOwn ends the pause of a run itself. It reports false where there was none, which cannot be read of every run.
+func resumeOwn(ctx context.Context, c client.Client, run *cli.RunRef, p api.Pause) (bool, error) {
+	err := cli.Control(ctx, c, run, cli.RandomHex(16), api.ResumeUpdate, p)
+	if refused, ok := cli.ControlRefusal(err); ok && refused.Type == api.NotPaused {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// tellStatus says how a run stands after a command.
+func tellStatus(a *cli.App, id, status, what string) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, map[string]string{"workflow_id": id, "status": status}, false)
+	}
+	return a.Println(fmt.Sprintf("run %s %s", id, what))
+}

@@ -1,0 +1,172 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// What --if-busy says.
+const (
+	BusyRefuse = "refuse"
+	BusyWait   = "wait"
+)
+
+// goOn has an agent's run go on with the conversation that the flags name, if they do.
+func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
+	switch {
+	case f.ifBusy != BusyRefuse && f.ifBusy != BusyWait && f.ifBusy != "":
+		return cli.UsageError(cmd, "--if-busy %q is not one of refuse, wait", f.ifBusy)
+	case f.conversation == "":
+		return nil
+	case !api.Sendable(f.conversation):
+		return cli.UsageError(cmd, "--conversation %q: the id of an agent's conversation, which its runs have too, has letters, digits and _ - . : / only", f.conversation)
+	case f.id != "" && f.id != f.conversation:
+		return cli.UsageError(cmd, "--id %q and --conversation %q: the runs of a conversation have its id; leave out --id", f.id, f.conversation)
+	}
+	s.id, s.exclusive, s.wait = f.conversation, true, f.ifBusy == BusyWait
+	s.input.Continue = s.earlier == nil
+	return nil
+}
+
+// beginInTurn starts a run of a conversation when no other run of it goes on, or says which one does.
+func beginInTurn(ctx context.Context, a *cli.App, c client.Client, s *start, attributes temporal.SearchAttributes) (string, error) {
+	turn := newPlaceInLine()
+	for {
+		run, err := runningElsewhere(ctx, a, c, s)
+		if err != nil {
+			return "", err
+		}
+		if run == nil {
+			runID, err := s.execute(ctx, c, attributes)
+			taken, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err)
+			if !ok {
+				return runID, err
+			}
+			if run, err = describeRun(ctx, c, s.id, taken.RunId); err != nil {
+				return "", err
+			}
+		}
+		if !s.wait {
+			return "", busy(a, s, run)
+		}
+		if err := waitFor(ctx, a, c, s, run, turn); err != nil {
+			return "", err
+		}
+	}
+}
+
+// describeRun returns what the server says of a run; nil where it has gone.
+func describeRun(ctx context.Context, c client.Client, id, runID string) (*workflowpb.WorkflowExecutionInfo, error) {
+	r, err := c.DescribeWorkflowExecution(ctx, id, runID)
+	if cli.IsNotFound(err) {
+		return nil, nil
+	}
+	return r.GetWorkflowExecutionInfo(), err
+}
+
+// runningElsewhere returns a run of the conversation that goes on under an id of its own, as those that were started by other
+// programs may; nil where the server lists none.
+func runningElsewhere(ctx context.Context, a *cli.App, c client.Client, s *start) (*workflowpb.WorkflowExecutionInfo, error) {
+	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: a.Connection.ResolvedNamespace, PageSize: 10,
+		Query: fmt.Sprintf("%s AND WorkflowType = '%s' AND WorkflowId != %s AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NULL",
+			runlist.ConversationCondition(s.id), api.AgentWorkflow, runlist.Quoted(s.id)),
+	})
+	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
+		return nil, nil // a server without Switchyard's attributes
+	}
+	for _, listed := range page.GetExecutions() {
+		run, err := describeRun(ctx, c, listed.GetExecution().GetWorkflowId(), listed.GetExecution().GetRunId())
+		if err != nil || run != nil && run.GetCloseTime() == nil {
+			return run, err
+		}
+	}
+	return nil, err
+}
+
+// busy refuses a run because another of its conversation goes on.
+func busy(a *cli.App, s *start, run *workflowpb.WorkflowExecutionInfo) error {
+	r, id := a.Connection.Invocation(), s.id
+	if run != nil {
+		id = run.GetExecution().GetWorkflowId()
+	}
+	return cli.Errorf(cli.ExitUsage, "the conversation %q is busy: %s; nothing was started\nWait for its end: --if-busy wait; follow it: %s; tell it something: %s TEXT; end it: %s",
+		s.id, aboutRun(id, run, time.Now()), r.Command("watch", id), r.Command("send", id), r.Command("cancel", id))
+}
+
+// aboutRun says which run it is that goes on.
+func aboutRun(id string, run *workflowpb.WorkflowExecutionInfo, now time.Time) string {
+	if run == nil {
+		return "the run " + id + " goes on"
+	}
+	fields := run.GetSearchAttributes().GetIndexedFields()
+	words := "the run " + id
+	if agent := cli.AttributeText(fields[api.AttributeAgent]); agent != "" {
+		words += " of " + agent
+	}
+	if caller := cli.AttributeText(fields[api.AttributeCaller]); caller != "" {
+		words += ", started by " + caller + ","
+	}
+	return words + " has been running for " + cli.ShortDuration(now.Sub(run.GetStartTime().AsTime()))
+}
+
+// waitFor waits for the end of a run of the conversation, and then for this one's place among those that waited for it too.
+func waitFor(ctx context.Context, a *cli.App, c client.Client, s *start, run *workflowpb.WorkflowExecutionInfo, turn *placeInLine) error {
+	if run == nil {
+		return nil
+	}
+	id, runID := run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId()
+	fmt.Fprintf(a.Err, "waiting for the conversation %q: %s\n", s.id, aboutRun(id, run, time.Now()))
+	err := c.GetWorkflow(ctx, id, runID).Get(ctx, nil)
+	if ctx.Err() != nil {
+		return cli.Errorf(cli.ExitCancelled, "interrupted while waiting for the run %q; nothing was started", id)
+	}
+	if err != nil && cli.Unreachable(err) {
+		return err
+	}
+	pause := time.NewTimer(turn.pause(time.Now(), time.Since(run.GetStartTime().AsTime())))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return cli.Errorf(cli.ExitCancelled, "interrupted while waiting for the conversation %q; nothing was started", s.id)
+	}
+}
+
+// lineStep is by how much those who came while a run went on let those go first who had waited before.
+const lineStep = 100 * time.Millisecond
+
+// placeInLine orders those who wait for one conversation, in processes that know nothing of each other: who came earlier
+// tries again sooner. Nothing but the start itself is exact, and that only lets one of them through.
+type placeInLine struct {
+	came time.Time
+	// own is where it stands among those who came while one run went on, from 0 to lineStep; passed counts the runs that it
+	// has seen the end of.
+	own    time.Duration
+	passed int
+}
+
+func newPlaceInLine() *placeInLine { return &placeInLine{came: time.Now()} }
+
+// pause is how long to wait when a run has ended that took so long.
+func (p *placeInLine) pause(now time.Time, took time.Duration) time.Duration {
+	if p.passed == 0 && took > 0 {
+		after := took - now.Sub(p.came) // how long the run had gone on when this one came
+		p.own = time.Duration(float64(lineStep) * min(1, max(0, float64(after)/float64(took))))
+	}
+	p.passed++
+	return (lineStep + p.own) >> min(p.passed-1, 20)
+}

@@ -1,0 +1,176 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs/plans"
+
+	"github.com/switchyard/switchyard/audit/history"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"go.temporal.io/sdk/client"
+)
+
+// dryRunUsage is the help of --dry-run.
+const dryRunUsage = "call only tools that read; all other calls are answered with what they would have done, and can be made later as a plan"
+
+// dryRunFlags name a dry run whose withheld calls are a plan.
+type dryRunFlags struct {
+	run, by, digest string
+}
+
+func (d *dryRunFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&d.run, "from-dry-run", "", "`id` of a dry run: its withheld calls are the plan, which is printed, and run where --by is given")
+	f.StringVar(&d.by, "by", "", "`name` of the person who has read that plan and lets it run")
+	f.StringVar(&d.digest, "digest", "", "`digest` that the plan must have, as it was printed")
+}
+
+// check refuses what does not go together.
+func (d *dryRunFlags) check(cmd *cobra.Command, args []string) error {
+	if d.by = strings.TrimSpace(d.by); api.IsBlankIdentity(d.by) && cmd.Flags().Changed("by") {
+		return cli.UsageError(cmd, "--by does not say who lets the plan run")
+	}
+	return d.batching(cmd, args)
+}
+
+func (d *dryRunFlags) batching(cmd *cobra.Command, args []string) error {
+	switch {
+	case d.run == "" && (d.by != "" || d.digest != ""):
+		return cli.UsageError(cmd, "--by and --digest are about the plan of a dry run: name it with --from-dry-run")
+	case d.run == "":
+		return cli.Arguments(1, "PLAN.yaml")(cmd, args)
+	case len(args) > 0:
+		return cli.UsageError(cmd, "give a plan file or --from-dry-run, not both")
+	case d.digest != "" && d.by == "":
+		return cli.UsageError(cmd, "--digest is for a plan that is to run: say who lets it run with --by")
+	}
+	return nil
+}
+
+// dryPlan is the plan of a dry run's withheld calls.
+type dryPlan struct {
+	api.Plan
+	Digest string `json:"digest"`
+	// Run is the dry run.
+	Run          string `json:"dry_run"`
+	Conversation string `json:"conversation,omitempty"`
+
+	calls []api.WithheldCall
+	runID string
+}
+
+// planFromDryRun reads the plan of a dry run, and prints it or starts it.
+func planFromDryRun(a *cli.App, cmd *cobra.Command, flags *startFlags, d *dryRunFlags) error {
+	if flags.id != "" {
+		return cli.UsageError(cmd, "the plan of a dry run has the id %s-plan, so that it runs once: leave out --id", d.run)
+	}
+	var plan dryPlan
+	err := a.WithClient(cmd, func(ctx context.Context, c client.Client) (err error) {
+		plan, err = readDryPlan(ctx, a, c, d.run)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if d.by == "" {
+		return printDryPlan(a, plan)
+	}
+	if d.digest != "" && d.digest != plan.Digest {
+		return cli.Errorf(cli.ExitUsage, "the plan of %s has the digest %s, not %s; nothing was started\nRead it once more: %s", d.run, plan.Digest, d.digest, a.Connection.Invocation().Command("plan --from-dry-run", d.run))
+	}
+	flags.caller = cmp.Or(flags.caller, d.by)
+	flags.conversation = cmp.Or(flags.conversation, plan.Conversation)
+	// One id for each dry run, and no other: the server does not let its plan run twice.
+	flags.id = d.run + "-plan"
+	s, err := flags.newStart(cmd, api.CallerPlan, api.PlanWorkflow, plan.Name)
+	if err != nil {
+		return err
+	}
+	packed := api.Pack(plan.Plan)
+	s.input.Plan = &packed
+	s.input.FromDryRun = &api.FromDryRun{WorkflowID: d.run, Run: plan.runID, Digest: plan.Digest, By: d.by}
+	return startRun(a, cmd, s, flags, func(ctx context.Context, f *follower) error {
+		f.view, f.whole, f.each = terminal.NewView(a, a.Out), true, true
+		return followToReport(ctx, a, f)
+	})
+}
+
+func readDryPlan(ctx context.Context, a *cli.App, c client.Client, run string) (dryPlan, error) {
+	summary, err := audit.Describe(ctx, c, run, "")
+	if err != nil {
+		return dryPlan{}, a.LookupError(run, "", err)
+	}
+	switch {
+	case !summary.DryRun:
+		return dryPlan{}, cli.Errorf(cli.ExitUsage, "%s was no dry run; make one: %s", run, a.Connection.Invocation().Command("run AGENT.yaml … --dry-run"))
+	case summary.Status == history.RunRunning:
+		return dryPlan{}, cli.Errorf(cli.ExitUsage, "the dry run %s goes on; wait for its end: %s", run, a.Connection.Invocation().Command("watch", run))
+	}
+	calls, err := audit.Withheld(ctx, c, run, summary.Run)
+	if err != nil {
+		return dryPlan{}, a.LookupError(run, "", err)
+	}
+	if len(calls) == 0 {
+		return dryPlan{}, cli.Errorf(cli.ExitUsage, "the dry run %s withheld no call: there is nothing to be done", run)
+	}
+	plan, err := api.PlanOfDryRun(summary.Name, calls)
+	if err != nil {
+		return dryPlan{}, cli.Errorf(cli.ExitFailed, "the withheld calls of %s make no plan: %w", run, err)
+	}
+	digest, err := api.PlanDigest(plan)
+	return dryPlan{Plan: plan, Digest: digest, Run: run, Conversation: summary.Conversation, calls: calls, runID: summary.Run}, err
+}
+
+// printDryPlan prints the plan: as a plan file, or as JSON.
+func printDryPlan(a *cli.App, plan dryPlan) error {
+	run := plan.Plan
+	plan.Plan = run.Shown(plan.calls)
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, plan, true)
+	}
+	data, err := plans.YAML(plan.Plan)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "# The calls that the dry run %s withheld, one after the other. The digest of the whole plan is %s.\n", plan.Run, plan.Digest)
+	fmt.Fprintf(a.Out, "# The digest of a call is that of its tool as it was in the dry run: nothing starts where that has changed since.\n")
+	if slices.ContainsFunc(plan.calls, func(c api.WithheldCall) bool { return c.Mask != nil }) {
+		fmt.Fprintf(a.Out, "# Values of sensitive arguments are not shown; the plan that runs has them.\n")
+	}
+	if err := a.Print(string(data)); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Err, "nothing was started; let exactly these calls run: "+a.Connection.Invocation().Command("plan --from-dry-run", plan.Run)+" --by NAME --digest "+plan.Digest)
+	return nil
+}
+
+// printWithheld tells at the end of a dry run what it did not do.
+func printWithheld(ctx context.Context, a *cli.App, f *follower) error {
+	calls, err := audit.Withheld(ctx, f.client, f.id, f.run)
+	if err != nil {
+		return a.LookupError(f.id, f.run, err)
+	}
+	p := a.PaletteFor(a.Out)
+	if len(calls) == 0 {
+		return a.Println("\n" + p.Bold("dry run ") + "  no call was withheld")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s  withheld, and not done:\n", p.Bold("dry run "))
+	t := cli.Table{Header: []string{"call", "tool", "arguments"}}
+	for _, c := range calls {
+		arguments := strings.TrimSpace(api.Summary("", c.Mask.Redact(c.Arguments), nil))
+		t.Add(c.Path, c.Tool, api.Shorten(arguments, 80))
+	}
+	b.WriteString(t.Text(p))
+	fmt.Fprintf(&b, "read the whole plan, and how to let it run: %s\n", a.Connection.Invocation().Command("plan --from-dry-run", f.id))
+	return a.Print(b.String())
+}

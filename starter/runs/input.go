@@ -1,0 +1,113 @@
+package runs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// parsePairs reads name=value pairs; the values of those that isText names are texts, whatever else they could be.
+func parsePairs(pairs []string, isText func(name string) bool) (map[string]json.RawMessage, error) {
+	values := map[string]json.RawMessage{}
+	for _, p := range pairs {
+		name, value, err := cli.SplitPair(p)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := values[name]; twice {
+			return nil, fmt.Errorf("%q is given twice", name)
+		}
+		values[name] = cli.Typed(value)
+		if isText(name) && values[name][0] != '"' {
+			values[name] = cli.QuotedJSON(value)
+		}
+	}
+	return values, nil
+}
+
+// parseVariables reads the values of --var.
+func parseVariables(pairs []string) (map[string]any, error) {
+	raw, err := parsePairs(pairs, func(string) bool { return false })
+	if err != nil {
+		return nil, fmt.Errorf("--var %w", err)
+	}
+	var variables map[string]any
+	for name, value := range raw {
+		if variables == nil {
+			variables = map[string]any{}
+		}
+		if variables[name], err = api.DecodeJSON(value); err != nil {
+			return nil, fmt.Errorf("--var %s: %w", name, err)
+		}
+	}
+	return variables, nil
+}
+
+// parseArguments makes a call's arguments of what stands behind the tool's name: one JSON object, - for one on stdin,
+// or name=value pairs.
+func parseArguments(args []string, stdin io.Reader, isText func(name string) bool) (string, error) {
+	if len(args) == 1 && args[0] == "-" {
+		data, err := io.ReadAll(io.LimitReader(stdin, maxInput+1))
+		if err != nil {
+			return "", fmt.Errorf("cannot read the arguments from standard input: %w", err)
+		}
+		if len(data) > maxInput {
+			return "", fmt.Errorf("the arguments on standard input are too large: at most %s bytes can be sent", api.Thousands(maxInput))
+		}
+		return objectText(string(data))
+	}
+	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
+		return objectText(args[0])
+	}
+	values, err := parsePairs(args, isText)
+	if err != nil {
+		return "", fmt.Errorf("argument %w; write name=value pairs, or all arguments as one JSON object", err)
+	}
+	text, err := api.EncodeJSON(values)
+	return string(text), err
+}
+
+func objectText(text string) (string, error) {
+	value, err := api.DecodeJSON([]byte(text))
+	if err != nil {
+		return "", fmt.Errorf("the arguments are not JSON: %w", err)
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return "", fmt.Errorf("the arguments are not a JSON object such as {\"name\": \"value\"}")
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// loadMessages reads earlier messages: a JSON list of {"role": …, "text": …}.
+func loadMessages(path string) ([]api.Message, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cli.Errorf(cli.ExitUsage, "--messages %s: %w", path, cli.PathError(path, err))
+	}
+	var messages []api.Message
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&messages); err != nil {
+		return nil, cli.Errorf(cli.ExitUsage, "--messages %s is not a JSON list of {\"role\", \"text\"}: %w", path, err)
+	}
+	if d.More() {
+		return nil, cli.Errorf(cli.ExitUsage, "--messages %s: something stands behind the list", path)
+	}
+	for i, m := range messages {
+		switch m.Role {
+		case api.RoleUser, api.RoleAssistant, api.RoleTool:
+		default:
+			return nil, cli.Errorf(cli.ExitUsage, "--messages %s: message %d has the role %q; roles are user, assistant and tool", path, i+1, m.Role)
+		}
+	}
+	return messages, nil
+}

@@ -1,0 +1,12 @@
+package runs
+
+import (
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/clitest"
+)
+
+func TestJSONFields_AreDocumented(t *testing.T) {
+	clitest.CheckDocumented(t, "../..", callEnd{}, shownSchedule{}, scheduledRun{}, api.Event{}, api.RunResult{})
+}

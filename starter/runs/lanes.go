@@ -1,0 +1,87 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/lanestate"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+)
+
+const (
+	// patience is how long something waits for a worker before its queue is looked at.
+	patience = time.Second
+	// recheck is the time between two looks at one queue.
+	recheck = 5 * time.Second
+)
+
+// laneWatch finds lanes that nobody serves while something waits for them.
+type laneWatch struct {
+	client    client.Client
+	namespace string
+	// queue is the task queue of the run.
+	queue      string
+	invocation cli.Invocation
+	checked    map[string]time.Time
+	told       map[string]bool
+}
+
+func newLaneWatch(c client.Client, namespace, queue string, inv cli.Invocation) *laneWatch {
+	return &laneWatch{client: c, namespace: namespace, queue: queue, invocation: inv, checked: map[string]time.Time{}, told: map[string]bool{}}
+}
+
+// check returns a note for every lane that nobody serves and that was not told of yet.
+func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time.Time) []string {
+	var notes []string
+	for _, r := range running {
+		if r.State != audit.StateWaiting || r.Queue == "" || now.Sub(r.Since) < patience || now.Sub(l.checked[r.Queue]) < recheck {
+			continue
+		}
+		l.checked[r.Queue] = now
+		kind := enumspb.TASK_QUEUE_TYPE_ACTIVITY
+		if r.Kind == audit.KindRun {
+			kind = enumspb.TASK_QUEUE_TYPE_WORKFLOW
+		}
+		served, err := l.served(ctx, r.Queue, kind)
+		if err != nil {
+			continue // doctor tells why
+		}
+		if note := l.note(r, served); note != "" {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+func (l *laneWatch) note(r audit.Running, served bool) string {
+	if served {
+		delete(l.told, r.Queue)
+		return ""
+	}
+	if l.told[r.Queue] {
+		return ""
+	}
+	l.told[r.Queue] = true
+	if r.Kind == audit.KindRun {
+		return fmt.Sprintf("the run waits: no worker serves the task queue %q\n  start one: %s", r.Queue, l.invocation.WorkerCommand(r.Queue, ""))
+	}
+	return fmt.Sprintf("%s waits: nobody serves the lane %q (task queue %q)\n  start a worker for it: %s", r.ID, cli.LaneName(r.Lane), r.Queue, l.invocation.WorkerCommand(l.queue, r.Lane))
+}
+
+// served reports whether a worker polled the queue lately, or would hold slots of its lane: all of them may be taken for long.
+func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool, error) {
+	workers, err := lanestate.Pollers(ctx, l.client, l.namespace, queue, kind)
+	name := api.LaneOf(l.queue, queue)
+	if err != nil || len(workers) > 0 || kind != enumspb.TASK_QUEUE_TYPE_ACTIVITY || strings.HasPrefix(name, cli.Bypassing) {
+		return len(workers) > 0, err
+	}
+	workers, err = lanestate.Pollers(ctx, l.client, l.namespace, api.SlotsQueue(l.queue, cli.LaneOf(name)), kind)
+	return len(workers) > 0, err
+}

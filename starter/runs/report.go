@@ -1,0 +1,184 @@
+package runs
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/audit/stats"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+)
+
+// report is what is told of a run when it has ended.
+type report struct {
+	id         string
+	started    time.Time
+	end        api.Event
+	records    []api.Record
+	ui         string
+	invocation cli.Invocation
+	// each has the results of all calls told, whatever the run itself returns.
+	each bool
+	// usage is the run's where its end does not say it.
+	usage api.Usage
+}
+
+func newReport(a *cli.App, f *follower) report {
+	return report{id: f.id, started: f.started, end: f.last, records: f.records, usage: f.usage, each: f.each,
+		ui: a.Connection.RunURL(f.id, f.last.RunID), invocation: a.Connection.Invocation()}
+}
+
+// text tells the answer, how the run ended, what it used, its calls by lane, its failures and where to see it.
+func (r report) text(p cli.Palette) string {
+	w := &strings.Builder{}
+	if result := r.end.Result; result != nil {
+		if text := r.told(*result); text != "" {
+			fmt.Fprintf(w, "\n%s\n", text)
+		}
+	}
+	fmt.Fprintf(w, "\n%s  %s %s in %s\n", p.Bold("run     "), r.id, r.outcome(p), cli.ShortDuration(r.end.Time.Sub(r.started)))
+	if earlier := r.invocation.Showing(r.end.Continues); earlier != "" {
+		fmt.Fprintf(w, "%s  %s\n", p.Bold("after   "), earlier)
+	}
+	r.writeUsage(w, p)
+	if checked := r.checked(); checked != "" {
+		fmt.Fprintf(w, "%s  %s\n", p.Bold("checker "), checked)
+	}
+	if len(r.records) > 0 {
+		fmt.Fprintln(w)
+		writeLanes(w, p, stats.Lanes(slices.Values(r.records)))
+	}
+	r.writeFailures(w, p)
+	if r.end.Result != nil {
+		terminal.WriteUndone(w, p, r.end.Result.Undone, r.invocation.Command("audit", r.id))
+	}
+	if r.ui != "" {
+		fmt.Fprintf(w, "\n%s  %s\n", p.Bold("Web UI  "), r.ui)
+	}
+	return w.String()
+}
+
+// told is what the run returned, or where they are wanted the results of all of its calls.
+func (r report) told(result api.RunResult) string {
+	if !r.each {
+		return terminal.ResultText(result)
+	}
+	var results []string
+	for _, record := range r.records {
+		if record.Result != nil && record.Error == nil {
+			results = append(results, string(cli.QuotedJSON(record.CallID))+":"+string(record.Result.Output))
+		}
+	}
+	if len(results) == 0 {
+		return ""
+	}
+	return cli.ReadableJSON(json.RawMessage("{" + strings.Join(results, ",") + "}"))
+}
+
+// checked is what the agent's checker says of the run; empty where it has none.
+func (r report) checked() string {
+	if r.end.Result == nil || r.end.Result.Checked == nil {
+		return ""
+	}
+	c := r.end.Result.Checked
+	text := c.Tool + " says that it is not solved"
+	switch {
+	case c.Problem != "":
+		return cli.OneLine(c.Tool + " gave no verdict: " + c.Problem)
+	case c.Solved:
+		text = c.Tool + " says that it is solved"
+	}
+	if c.Reason != "" {
+		text += ": " + c.Reason
+	}
+	return cli.OneLine(text)
+}
+
+func (r report) outcome(p cli.Palette) string {
+	switch {
+	case r.end.Type == api.EventRunCancelled:
+		return p.Warn("cancelled")
+	case r.end.Type == api.EventRunFailed:
+		return p.Bad("failed")
+	case r.end.Result != nil && r.end.Result.Limit != "":
+		return p.Warn("reached its limit of " + r.end.Result.Limit)
+	case r.end.Result != nil:
+		return p.Good(string(r.end.Result.Outcome))
+	}
+	return string(r.end.Type)
+}
+
+func (r report) writeUsage(w *strings.Builder, p cli.Palette) {
+	fmt.Fprintf(w, "%s  %s\n", p.Bold("used    "), terminal.UsageText(r.used()))
+}
+
+// used is what the run says that it used, or else what was counted.
+func (r report) used() api.Usage {
+	if r.end.Result != nil && r.end.Result.Usage != (api.Usage{}) {
+		return r.end.Result.Usage
+	}
+	return r.usage
+}
+
+func writeLanes(w *strings.Builder, p cli.Palette, lanes []stats.LaneUse) {
+	t := cli.Table{Header: []string{"lane", "calls", "failed", "refused", "total", "average", "longest", "wait", "longest wait"},
+		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
+	for _, l := range lanes {
+		t.Add(cmp.Or(l.Lane, terminal.NoLane), api.Thousands(l.Calls), api.Thousands(l.Failed), api.Thousands(l.Refused), cli.ShortDuration(l.Total.Std()), cli.ShortDuration(l.Average.Std()),
+			cli.ShortDuration(l.Max.Std()), cli.ShortDuration(l.WaitAverage.Std()), cli.ShortDuration(l.WaitMax.Std()))
+	}
+	w.WriteString(t.Text(p))
+}
+
+// maxFailures bounds the failed calls that a report lists.
+const maxFailures = 20
+
+func (r report) writeFailures(w *strings.Builder, p cli.Palette) {
+	if r.end.Failure != "" {
+		fmt.Fprintf(w, "\n%s  %s\n", p.Bold("failure "), strings.Join(cli.NonEmpty([]string{p.Bad(string(r.end.FailureType)), r.end.Failure}), ": "))
+	}
+	var failed []api.Record
+	for _, record := range r.records {
+		if record.Error != nil {
+			failed = append(failed, record)
+		}
+	}
+	if len(failed) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("failed and refused calls"))
+	for _, record := range failed[:min(len(failed), maxFailures)] {
+		fmt.Fprintf(w, "  %s %s %s\n", record.CallID, record.Tool, p.Bad(terminal.ErrorLine(record.Error)))
+	}
+	if more := len(failed) - maxFailures; more > 0 {
+		fmt.Fprintf(w, "  … and %d more: %s\n", more, r.invocation.Command("audit", r.id))
+	}
+}
+
+// brief tells, for a direct call, in one or two lines how it ended and where to see it.
+func (r report) brief(p cli.Palette) string {
+	line := r.id + " " + r.outcome(p) + " in " + cli.ShortDuration(r.end.Time.Sub(r.started))
+	for _, record := range r.records {
+		if record.Started.IsZero() {
+			continue // it never ran
+		}
+		line += " · " + record.Tool + " took " + cli.ShortDuration(record.Duration.Std())
+		if record.Attempts > 1 {
+			line += fmt.Sprintf(", %d attempts", record.Attempts)
+		}
+	}
+	failed := r.end.Failure
+	for _, record := range r.records {
+		if record.Error != nil {
+			failed += terminal.NearLine(record.Error)
+		}
+	}
+	lines := []string{line, p.Bad(failed), p.Faint(r.ui)}
+	return strings.Join(cli.NonEmpty(lines), "\n") + "\n"
+}

@@ -1,0 +1,239 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs/agents"
+	"github.com/switchyard/switchyard/toolspecs/plans"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"go.temporal.io/sdk/client"
+)
+
+func runCommand(a *cli.App) *cobra.Command {
+	var flags agentFlags
+	cmd := &cobra.Command{
+		Use: "run AGENT.yaml [PROMPT]", Short: "Run an agent and watch it", GroupID: cli.GroupStart,
+		Long: `Runs the agent that a file declares. Progress, the answer, the calls by lane, tokens and cost go to standard output.
+
+The file is checked whole before anything starts: every fault is listed with file, line and column, and the exit code
+is 2. Ctrl-C leaves the run alone and tells how to watch it again; a second one cancels it.
+
+With --conversation the run goes on where the last run of that conversation ended, however it ended: it begins with its
+messages. All runs of a conversation have its id, and the server keeps them apart: one runs at a time. The id of a run that
+was started without --conversation is that of its own one.`,
+		Example: `  starter run agent.yaml "Which of these documents mention lanes?"
+  starter run agent.yaml "And which of them is the newest?" --conversation support-42 --if-busy wait
+  starter run agent.yaml "Go on" --messages earlier.json
+  starter run agent.yaml "Count them" --var project=alpha --detach
+  starter run agent.yaml "Book a room" --dry-run
+  starter run agent.yaml "Count them" --output json | jq .type`,
+		Args: cli.Arguments(1, "AGENT.yaml", "PROMPT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := agentStart(a, cmd, &flags, args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			return startAndFollow(a, cmd, s, &flags.startFlags)
+		},
+	}
+	flags.add(cmd, "`id` of the conversation that the run goes on with (default: the run's own)")
+	flags.addAgent(cmd)
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
+	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", BusyRefuse, "`what` to do while another run of the conversation goes on: refuse, or wait for its end")
+	return cmd
+}
+
+// agentFlags are the flags of an agent's run.
+type agentFlags struct {
+	startFlags
+	messages, model string
+	turns           int
+}
+
+func (f *agentFlags) addAgent(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.messages, "messages", "", "JSON `file` with the conversation before the prompt, in place of earlier runs: [{\"role\": \"user\", \"text\": …}, …]")
+	cmd.Flags().StringVar(&f.model, "model", "", "`name` of the model in place of the file's")
+	cmd.Flags().IntVar(&f.turns, "max-turns", 0, "number of `turns` at most, in place of the file's")
+}
+
+// check refuses what no run can have; words are the prompt, or nothing.
+func (f *agentFlags) check(cmd *cobra.Command, words []string) error {
+	if cmd.Flags().Changed("max-turns") && f.turns < 1 {
+		return cli.UsageError(cmd, "--max-turns %d: give at least 1", f.turns)
+	}
+	if len(words) > 0 && strings.TrimSpace(words[0]) == "" {
+		return cli.UsageError(cmd, "the prompt is empty: say what the agent is to do, or leave it out where its file says that")
+	}
+	return nil
+}
+
+// agentStart is the run of the agent in a file; words are the prompt, or nothing.
+func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string, words []string) (*start, error) {
+	if err := flags.check(cmd, words); err != nil {
+		return nil, err
+	}
+	agent, err := loadAgent(a, &flags.catalog, path)
+	if err != nil {
+		return nil, err
+	}
+	agent.Model.Name = cmp.Or(flags.model, agent.Model.Name)
+	agent.Limits.Turns = cmp.Or(flags.turns, agent.Limits.Turns)
+	earlier, err := loadMessages(flags.messages)
+	if err != nil {
+		return nil, err
+	}
+	prompt := strings.Join(words, "")
+	if prompt == "" && !flags.instructs(agent, earlier) {
+		return nil, cli.UsageError(cmd, "the prompt is missing, and %s has no instructions: nothing would tell the model what to do", path)
+	}
+	s, err := flags.newStart(cmd, api.CallerAgent, api.AgentWorkflow, agent.Name)
+	if err != nil {
+		return nil, err
+	}
+	s.input.Agent, s.prompt, s.input.Prompt = agent, prompt, prompt
+	if s.earlier, err = api.EncodeMessages(earlier); err != nil {
+		return nil, err
+	}
+	return s, flags.goOn(cmd, s)
+}
+
+// loadAgent reads the agent in a file, with the tools that it may have.
+func loadAgent(a *cli.App, c *specfiles.Flags, path string) (*api.Agent, error) {
+	known, err := specfiles.KnownTools(a, c)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := agents.Load(path, known)
+	if err != nil {
+		return nil, specfiles.CannotRun(a, path, specfiles.KindAgent, c, err, func(known []string) error {
+			_, err := agents.Load(path, known)
+			return err
+		})
+	}
+	return agent, nil
+}
+
+// instructs reports whether an agent knows what to do without a prompt.
+func (f *agentFlags) instructs(agent *api.Agent, earlier []api.Message) bool {
+	return agent.Instructions != "" || agent.Model.Provider == api.ProviderScripted || len(earlier) > 0 || f.conversation != ""
+}
+
+func planCommand(a *cli.App) *cobra.Command {
+	var flags startFlags
+	var dry dryRunFlags
+	cmd := &cobra.Command{
+		Use: "plan PLAN.yaml", Short: "Run a plan: calls with dependencies, no model", GroupID: cli.GroupStart,
+		Long: `Runs the calls of a plan, each as soon as those it needs have succeeded. The plan is checked whole before anything
+runs: unknown tools, cycles and dangling references are listed with file, line and column, and the exit code is 2.
+
+With --from-dry-run the plan is what a dry run withheld: those calls, with those arguments and toolspecs, in that order. It is
+printed, and runs where --by says who lets it. It runs once.`,
+		Example: `  starter plan nightly.yaml
+  starter plan --from-dry-run demo-1a2b3c4d
+  starter plan --from-dry-run demo-1a2b3c4d --by ada
+  starter plan nightly.yaml --tools ./tools --var region=eu
+  starter tools lint nightly.yaml`,
+		Args: dry.check,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dry.run != "" {
+				return planFromDryRun(a, cmd, &flags, &dry)
+			}
+			s, err := planStart(a, cmd, &flags, args[0])
+			if err != nil {
+				return err
+			}
+			return startAndFollow(a, cmd, s, &flags)
+		},
+	}
+	flags.add(cmd, conversationOfAny)
+	dry.add(cmd)
+	return cmd
+}
+
+func planStart(a *cli.App, cmd *cobra.Command, flags *startFlags, path string) (*start, error) {
+	known, err := specfiles.KnownTools(a, &flags.catalog)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := plans.Load(path, known)
+	if err != nil {
+		return nil, specfiles.CannotRun(a, path, specfiles.KindPlan, &flags.catalog, err, func(known []string) error {
+			_, err := plans.Load(path, known)
+			return err
+		})
+	}
+	if plan.Name == "" {
+		plan.Name = baseName(path)
+	}
+	s, err := flags.newStart(cmd, api.CallerPlan, api.PlanWorkflow, plan.Name)
+	if err != nil {
+		return nil, err
+	}
+	packed := api.Pack(*plan)
+	s.input.Plan = &packed
+	return s, nil
+}
+
+// startAndFollow starts a run, and unless it is detached shows it and its report until its end.
+func startAndFollow(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags) error {
+	return startRun(a, cmd, s, flags, func(ctx context.Context, f *follower) error {
+		f.view = terminal.NewView(a, a.Out)
+		return followToReport(ctx, a, f)
+	})
+}
+
+// startRun starts a run, and unless it is detached has follow follow it.
+func startRun(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags, follow func(context.Context, *follower) error) error {
+	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+		runID, err := beginRun(ctx, a, c, s)
+		if err != nil {
+			return err
+		}
+		if flags.detach {
+			return printStarted(a, s.id, runID)
+		}
+		f := newFollower(a, c, s.id, runID, s.queue)
+		f.dry = s.input.DryRun
+		f.owned, f.cancelOnInterrupt = true, flags.cancelOnInterrupt
+		return follow(ctx, f)
+	})
+}
+
+func newFollower(a *cli.App, c client.Client, id, runID, queue string) *follower {
+	return &follower{app: a, client: c, id: id, run: runID, lanes: newLaneWatch(c, a.Connection.ResolvedNamespace, queue, a.Connection.Invocation())}
+}
+
+// followToReport follows a run to its end, prints the report, and gives the exit code as an error.
+func followToReport(ctx context.Context, a *cli.App, f *follower) error {
+	if err := f.follow(ctx); err != nil {
+		return a.LookupError(f.id, f.run, err)
+	}
+	if !f.detached && !a.Format.JSON() {
+		if err := a.Print(newReport(a, f).text(a.PaletteFor(a.Out))); err != nil {
+			return err
+		}
+		if f.dry {
+			if err := printWithheld(ctx, a, f); err != nil {
+				return err
+			}
+		}
+	}
+	return cli.Exit(f.exitCode())
+}
+
+// printStarted tells a started run's id, alone on its line for scripts.
+func printStarted(a *cli.App, id, runID string) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, map[string]string{"workflow_id": id, "run_id": runID}, false)
+	}
+	fmt.Fprintln(a.Err, "started; follow it: "+a.Connection.Invocation().Command("watch", id))
+	return a.Println(id)
+}

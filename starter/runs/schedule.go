@@ -1,0 +1,306 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+func scheduleCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "schedule", GroupID: cli.GroupServer, Short: "Start runs at given times, again and again",
+		Long: `Schedules start runs by themselves: the server keeps them, and no program of yours needs to run but the workers. Every run
+of a schedule is a run like others; its id is the schedule's name and the time for which it was planned.`,
+		Example: `  starter schedule create nightly --agent librarian.yaml --prompt "What is new?" --cron "0 3 * * *"
+  starter schedule list
+  starter schedule show nightly`,
+		Args: a.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(scheduleCreateCommand(a), scheduleListCommand(a), scheduleShowCommand(a), scheduleTriggerCommand(a),
+		schedulePauseCommand(a, "pause", "Have a schedule start nothing for now",
+			"Has a schedule start no run until it is resumed. A run that goes on is left alone; times that pass meanwhile are not made up for.", true),
+		schedulePauseCommand(a, "resume", "Have a paused schedule start runs again",
+			"Has a paused schedule start runs again, from its next time on.", false), scheduleDeleteCommand(a))
+	return cmd
+}
+
+// scheduleFlags are the flags of a new schedule.
+type scheduleFlags struct {
+	agentFlags
+	timeFlags
+	agent, prompt, plan, call string
+	overlap, notes            string
+	catchup                   time.Duration
+	remaining                 int
+	pauseOnFailure, paused    bool
+}
+
+func (s *scheduleFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.agent, "agent", "", "`file` of the agent that runs")
+	f.StringVar(&s.prompt, "prompt", "", "`text` of the agent's prompt")
+	f.StringVar(&s.plan, "plan", "", "`file` of the plan that runs, in place of an agent")
+	f.StringVar(&s.call, "call", "", "`tool` that is called, with the arguments behind NAME, in place of an agent")
+	s.timeFlags.add(cmd)
+	addOverlap(cmd, &s.overlap)
+	f.BoolVar(&s.pauseOnFailure, "pause-on-failure", false, "pause the schedule when one of its runs fails")
+	f.DurationVar(&s.catchup, "catchup-window", 0, "`duration` by which a start that the server missed may be late (default a year)")
+	f.IntVar(&s.remaining, "remaining-actions", 0, "start so many `runs` and no more (default: any number)")
+	f.BoolVar(&s.paused, "paused", false, "create it paused")
+	f.StringVar(&s.notes, "notes", "", "`text` that is kept with the schedule")
+	s.addInput(cmd, "`id` of the conversation that an agent's runs go on with, one after the other; of others: that they belong to")
+	s.addAgent(cmd)
+}
+
+// overlaps are what happens when a run of the schedule still goes on at the time of the next.
+var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
+	"skip": enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, "buffer_one": enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
+	"buffer_all": enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL, "cancel_other": enumspb.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER,
+	"terminate_other": enumspb.SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER, "allow_all": enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
+}
+
+// overlapNames are what --overlap may be.
+func OverlapNames() []string { return slices.Sorted(maps.Keys(overlaps)) }
+
+func addOverlap(cmd *cobra.Command, overlap *string) {
+	cmd.Flags().StringVar(overlap, "overlap", "", "`what` to do where the run before still goes on: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
+	cmd.Flags().StringVar(overlap, "overlap-policy", "", "`what` to do there, as the Temporal CLI has it: the same as --overlap")
+}
+
+// overlapOf reads --overlap, also as the Temporal CLI writes it (BufferOne); nothing is UNSPECIFIED.
+func overlapOf(cmd *cobra.Command, text string) (enumspb.ScheduleOverlapPolicy, error) {
+	if text == "" {
+		return enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED, nil
+	}
+	plain := func(s string) string { return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s)) }
+	for name, policy := range overlaps {
+		if plain(name) == plain(text) {
+			return policy, nil
+		}
+	}
+	return 0, cli.UsageError(cmd, "--overlap %q is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all", text)
+}
+
+func scheduleCreateCommand(a *cli.App) *cobra.Command {
+	var flags scheduleFlags
+	cmd := &cobra.Command{
+		Use: "create NAME [ARGUMENTS…]", Short: "Create a schedule",
+		Long: `Creates a schedule that runs an agent (--agent), a plan (--plan) or one call (--call, with the arguments behind NAME).
+
+The files are read and checked now: what they say then is what runs, whatever is edited later. To change it, delete the
+schedule and create it again. Tools are those of the workers at each run's start.
+
+With --conversation each run of an agent goes on where the last run of that conversation ended. While another run of it goes
+on, started by whomever, a run that is due is not made, and the schedule's run of that time fails.`,
+		Example: `  starter schedule create nightly --agent librarian.yaml --prompt "What is new?" --cron "0 3 * * *" --time-zone Europe/Berlin
+  starter schedule create pulse --call http_get url=https://example.com/health --every 5m --pause-on-failure
+  starter schedule create totals --plan totals.yaml --calendar '{"dayOfWeek":"Fri","hour":"18"}' --overlap buffer_one
+  starter schedule create diary --agent diary.yaml --prompt "Go on." --every 24h --conversation diary`,
+		Args: cli.Arguments(1, "NAME", "ARGUMENTS…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options, err := scheduleOptions(a, cmd, &flags, args)
+			if err != nil {
+				return err
+			}
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error { return createSchedule(ctx, a, c, options) })
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+// newSchedule is a schedule to be created.
+type newSchedule struct {
+	options client.ScheduleOptions
+	start   *start
+	about   scheduleAbout
+}
+
+// scheduleAbout is what a schedule's memo says of it; by it starter knows its schedules.
+type scheduleAbout struct {
+	Kind         string `json:"kind"`
+	Name         string `json:"name"`
+	Conversation string `json:"conversation,omitempty"`
+	When         string `json:"when"`
+}
+
+// scheduleMemo is the memo's key.
+const scheduleMemo = "switchyard"
+
+func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args []string) (*newSchedule, error) {
+	name := args[0]
+	if !api.Sendable(name) || len(name) > api.MaxAttribute {
+		return nil, cli.UsageError(cmd, "the name %q: a schedule's name has letters, digits and _ - . : / only", name)
+	}
+	spec, err := flags.spec(cmd)
+	if err != nil {
+		return nil, err
+	}
+	overlap, err := overlapOf(cmd, flags.overlap)
+	if err != nil {
+		return nil, err
+	}
+	if flags.remaining < 0 {
+		return nil, cli.UsageError(cmd, "--remaining-actions %d: give at least 1", flags.remaining)
+	}
+	s, err := scheduledStart(a, cmd, flags, args)
+	if err != nil {
+		return nil, err
+	}
+	s.id = name
+	about := scheduleAbout{Kind: string(s.kind), Name: s.name, Conversation: s.input.Conversation, When: flags.words()}
+	return &newSchedule{start: s, about: about, options: client.ScheduleOptions{
+		ID: name, Spec: spec, Overlap: overlap, CatchupWindow: flags.catchup, PauseOnFailure: flags.pauseOnFailure,
+		Note: flags.notes, Paused: flags.paused, RemainingActions: flags.remaining, Memo: map[string]any{scheduleMemo: about},
+	}}, nil
+}
+
+// scheduledStart is the run that a schedule starts: what run, plan or call would.
+func scheduledStart(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args []string) (*start, error) {
+	given := cli.NonEmpty([]string{flags.agent, flags.plan, flags.call})
+	switch {
+	case len(given) != 1:
+		return nil, cli.UsageError(cmd, "give one of --agent, --plan and --call: it says what runs")
+	case flags.call == "" && len(args) > 1:
+		return nil, cli.UsageError(cmd, "unexpected argument %q", args[1])
+	case flags.agent == "" && flags.prompt != "":
+		return nil, cli.UsageError(cmd, "--prompt is for an agent; give --agent")
+	case flags.plan != "":
+		return planStart(a, cmd, &flags.startFlags, flags.plan)
+	case flags.call != "":
+		return callStart(a, cmd, &flags.startFlags, append([]string{flags.call}, args[1:]...))
+	}
+	var prompt []string
+	if cmd.Flags().Changed("prompt") {
+		prompt = []string{flags.prompt}
+	}
+	return agentStart(a, cmd, &flags.agentFlags, flags.agent, prompt)
+}
+
+func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSchedule) error {
+	s, r := n.start, a.Connection.Invocation()
+	if err := s.checkSize(); err != nil {
+		return err
+	}
+	if s.input.Conversation == "" {
+		s.ownConversation = true
+	}
+	attributes, err := searchAttributes(ctx, a, c, s)
+	if err != nil {
+		return err
+	}
+	workflow := s.workflow
+	if s.exclusive {
+		workflow = api.ScheduledWorkflow
+	}
+	n.options.Action = &client.ScheduleWorkflowAction{ID: s.id, Workflow: workflow, Args: s.inputs(), TaskQueue: s.queue,
+		TypedSearchAttributes: attributes, StaticSummary: s.summary(), Priority: s.rank()}
+	_, err = c.ScheduleClient().Create(ctx, n.options)
+	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		return cli.Errorf(cli.ExitUsage, "there is a schedule %q already; nothing was created\nLook at it: %s; delete it: %s", s.id, r.Command("schedule", "show", s.id), r.Command("schedule", "delete", s.id))
+	}
+	if refused, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
+		return cli.Errorf(cli.ExitUsage, "the server does not take this schedule (%s): %s\nCorrect --cron, --every, --calendar or --time-zone.", n.about.When, refused.Message)
+	}
+	if err != nil {
+		return err
+	}
+	return tellSchedule(a, s.id, "created", "is created; see when it starts runs: "+r.Command("schedule", "show", s.id))
+}
+
+// tellSchedule says what was done to a schedule.
+func tellSchedule(a *cli.App, name, done, words string) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, map[string]string{"schedule": name, "done": done}, false)
+	}
+	return a.Println("schedule " + name + " " + words)
+}
+
+// onSchedule is what a command does that is about one schedule.
+func onSchedule(a *cli.App, cmd *cobra.Command, name string, f func(context.Context, client.ScheduleHandle, client.Client) error) error {
+	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+		err := f(ctx, c.ScheduleClient().GetHandle(ctx, name), c)
+		if cli.IsNotFound(err) {
+			return cli.Errorf(cli.ExitFailed, "there is no schedule %q\nList them: %s", name, a.Connection.Invocation().Command("schedule", "list"))
+		}
+		return err
+	})
+}
+
+func scheduleTriggerCommand(a *cli.App) *cobra.Command {
+	var overlap string
+	cmd := &cobra.Command{
+		Use: "trigger NAME", Short: "Have a schedule start a run now",
+		Long: `Has a schedule start a run now, beside those at its times, be it paused or not. While its last run still goes on, --overlap says
+what happens, and else what was said when the schedule was created.`,
+		Example: `  starter schedule trigger nightly
+  starter schedule trigger nightly --overlap allow_all`,
+		Args: cli.Arguments(1, "NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			policy, err := overlapOf(cmd, overlap)
+			if err != nil {
+				return err
+			}
+			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, _ client.Client) error {
+				if err := h.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: policy}); err != nil {
+					return err
+				}
+				return tellSchedule(a, args[0], "triggered", "is triggered; see its runs: "+a.Connection.Invocation().Command("schedule", "show", args[0]))
+			})
+		},
+	}
+	addOverlap(cmd, &overlap)
+	return cmd
+}
+
+func schedulePauseCommand(a *cli.App, name, short, long string, pause bool) *cobra.Command {
+	var reason string
+	done := name + "d"
+	cmd := &cobra.Command{
+		Use: name + " NAME", Short: short, Long: long, Example: "  starter schedule " + name + ` nightly --reason "as agreed with Ada"`,
+		Args: cli.Arguments(1, "NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, _ client.Client) error {
+				note := cmp.Or(reason, done+" by "+cli.CurrentUser())
+				change := func() error { return h.Unpause(ctx, client.ScheduleUnpauseOptions{Note: note}) }
+				if pause {
+					change = func() error { return h.Pause(ctx, client.SchedulePauseOptions{Note: note}) }
+				}
+				if err := change(); err != nil {
+					return err
+				}
+				return tellSchedule(a, args[0], done, "is "+done)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that is kept with the schedule")
+	return cmd
+}
+
+func scheduleDeleteCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete NAME", Short: "Delete a schedule", Long: "Deletes a schedule. The runs that it has started are left alone.",
+		Example: "  starter schedule delete nightly", Args: cli.Arguments(1, "NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, _ client.Client) error {
+				if err := h.Delete(ctx); err != nil {
+					return err
+				}
+				return tellSchedule(a, args[0], "deleted", "is deleted")
+			})
+		},
+	}
+}

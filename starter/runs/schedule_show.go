@@ -1,0 +1,294 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// shownSchedule is a schedule as show and list print it.
+type shownSchedule struct {
+	Schedule string `json:"schedule"`
+	scheduleAbout
+	Paused bool   `json:"paused"`
+	Notes  string `json:"notes,omitempty"`
+	// Overlap, PauseOnFailure and the counts are show's alone.
+	Overlap        string `json:"overlap,omitempty"`
+	PauseOnFailure bool   `json:"pause_on_failure,omitempty"`
+	// Started, Skipped and Missed count the runs that were started, that were left out because the one before went on, and that
+	// the server was too late for.
+	Started int `json:"started,omitempty"`
+	Skipped int `json:"skipped,omitempty"`
+	Missed  int `json:"missed,omitempty"`
+	// Next are the times of the next runs, at most ten.
+	Next []time.Time `json:"next,omitempty"`
+	// Runs are the last ones, the newest first; in a list the newest alone, without how it ended.
+	Runs []scheduledRun `json:"runs,omitempty"`
+}
+
+// scheduledRun is a run that a schedule started.
+type scheduledRun struct {
+	WorkflowID string            `json:"workflow_id"`
+	RunID      string            `json:"run_id"`
+	Status     history.RunStatus `json:"status,omitempty"`
+	Outcome    api.Outcome       `json:"outcome,omitempty"`
+	Planned    time.Time         `json:"planned"`
+	Started    time.Time         `json:"started"`
+	Duration   api.Duration      `json:"duration,omitempty"`
+}
+
+// aboutOf reads a schedule's memo; false says that the schedule is none of starter's.
+func aboutOf(memo *commonpb.Memo) (about scheduleAbout, ours, unreadable bool) {
+	payload, ok := memo.GetFields()[scheduleMemo]
+	err := converter.GetDefaultDataConverter().FromPayload(payload, &about)
+	return about, ok && err == nil, ok && err != nil
+}
+
+// aboutSchedule is aboutOf for a schedule that somebody named.
+func aboutSchedule(id string, memo *commonpb.Memo) (scheduleAbout, error) {
+	about, ours, unreadable := aboutOf(memo)
+	switch {
+	case unreadable:
+		return about, cli.Errorf(cli.ExitFailed, "the schedule %q cannot be read here; is it encrypted? Give the keys: --payload-keys FILE", id)
+	case !ours:
+		return about, cli.Errorf(cli.ExitFailed, "the schedule %q is none of Switchyard's", id)
+	}
+	return about, nil
+}
+
+func runsOf(actions []client.ScheduleActionResult) []scheduledRun {
+	var runs []scheduledRun
+	for _, action := range actions {
+		if action.StartWorkflowResult != nil {
+			runs = append(runs, scheduledRun{WorkflowID: action.StartWorkflowResult.WorkflowID, RunID: action.StartWorkflowResult.FirstExecutionRunID,
+				Planned: action.ScheduleTime, Started: action.ActualTime})
+		}
+	}
+	slices.SortStableFunc(runs, func(x, y scheduledRun) int { return y.Started.Compare(x.Started) })
+	return runs
+}
+
+func scheduleListCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the schedules", Long: "Lists the schedules that starter has created, by name. A new one may take a moment to be listed.",
+		Example: "  starter schedule list\n  starter schedule list --output json | jq -r .schedule", Args: cli.Arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				schedules, unreadable, err := ListSchedules(ctx, c)
+				if err != nil {
+					return err
+				}
+				if unreadable > 0 {
+					fmt.Fprintf(a.Err, "%s cannot be read here; are they encrypted? Give the keys: --payload-keys FILE\n", api.Plural(unreadable, "schedule"))
+					if len(schedules) == 0 {
+						return nil
+					}
+				}
+				return printSchedules(a, schedules, time.Now())
+			})
+		},
+	}
+}
+
+// listSchedules returns the schedules that starter has created, and how many more of them cannot be read here.
+func ListSchedules(ctx context.Context, c client.Client) (schedules []shownSchedule, unreadable int, err error) {
+	entries, err := c.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: runlist.MaxPage})
+	if err != nil {
+		return nil, 0, err
+	}
+	for entries.HasNext() {
+		entry, err := entries.Next()
+		if err != nil {
+			return nil, 0, err
+		}
+		about, ours, sealed := aboutOf(entry.Memo)
+		if sealed {
+			unreadable++
+		}
+		if ours {
+			runs := runsOf(entry.RecentActions)
+			schedules = append(schedules, shownSchedule{Schedule: entry.ID, scheduleAbout: about, Paused: entry.Paused, Notes: entry.Note,
+				Next: entry.NextActionTimes[:min(1, len(entry.NextActionTimes))], Runs: runs[:min(1, len(runs))]})
+		}
+	}
+	slices.SortFunc(schedules, func(x, y shownSchedule) int { return strings.Compare(x.Schedule, y.Schedule) })
+	return schedules, unreadable, nil
+}
+
+func printSchedules(a *cli.App, schedules []shownSchedule, now time.Time) error {
+	if a.Format.JSON() {
+		return cli.WriteJSONLines(a.Out, schedules)
+	}
+	if len(schedules) == 0 {
+		fmt.Fprintln(a.Err, "no schedules")
+		return nil
+	}
+	p := a.PaletteFor(a.Out)
+	t := cli.Table{Header: []string{"schedule", "runs", "when", "state", "last run", "next run"}}
+	for _, s := range schedules {
+		last := ""
+		if len(s.Runs) > 0 {
+			last = a.Format.When(s.Runs[0].Started, now)
+		}
+		t.Add(s.Schedule, s.Subject(), s.When, s.state(p), last, s.next(&a.Format, now))
+	}
+	return a.Print(t.Text(p))
+}
+
+// runs says what a schedule runs.
+func (s shownSchedule) Subject() string {
+	if s.Kind == string(api.CallerDirect) {
+		return "call " + s.Name
+	}
+	return s.Kind + " " + s.Name
+}
+
+func (s shownSchedule) state(p cli.Palette) string {
+	if s.Paused {
+		return p.Warn("paused")
+	}
+	return "active"
+}
+
+// next is when the next run is due, a paused schedule's being never.
+func (s shownSchedule) next(f *cli.Format, now time.Time) string {
+	if s.Paused || len(s.Next) == 0 {
+		return "none"
+	}
+	if f.Time == cli.TimeISO {
+		return s.Next[0].Local().Format(time.RFC3339)
+	}
+	return "in " + cli.ShortDuration(s.Next[0].Sub(now).Round(time.Second))
+}
+
+func scheduleShowCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show a schedule, its next runs, and how the last ones ended",
+		Long:    "Shows what a schedule starts and when, how many runs it started, skipped and missed, its next times, and how its last runs ended.",
+		Example: "  starter schedule show nightly\n  starter schedule show nightly --output json | jq -r '.runs[].workflow_id'", Args: cli.Arguments(1, "NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, c client.Client) error {
+				s, err := describeSchedule(ctx, h, c)
+				if err != nil {
+					return err
+				}
+				if a.Format.JSON() {
+					return cli.WriteJSON(a.Out, s, true)
+				}
+				return a.Print(s.text(a.PaletteFor(a.Out), &a.Format, time.Now()))
+			})
+		},
+	}
+}
+
+func describeSchedule(ctx context.Context, h client.ScheduleHandle, c client.Client) (*shownSchedule, error) {
+	d, err := h.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	about, err := aboutSchedule(h.GetID(), d.Memo)
+	if err != nil {
+		return nil, err
+	}
+	s := &shownSchedule{Schedule: h.GetID(), scheduleAbout: about, Started: d.Info.NumActions, Skipped: d.Info.NumActionsSkippedOverlap,
+		Missed: d.Info.NumActionsMissedCatchupWindow, Next: d.Info.NextActionTimes, Runs: runsOf(d.Info.RecentActions)}
+	if state := d.Schedule.State; state != nil {
+		s.Paused, s.Notes = state.Paused, state.Note
+	}
+	if policy := d.Schedule.Policy; policy != nil {
+		s.PauseOnFailure, s.Overlap = policy.PauseOnFailure, "skip"
+		for name, value := range overlaps {
+			if value == policy.Overlap {
+				s.Overlap = name
+			}
+		}
+	}
+	for i := range s.Runs {
+		if err := s.Runs[i].look(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// look asks the server how a run stands. One that is kept no longer stays without a status.
+func (r *scheduledRun) look(ctx context.Context, c client.Client) error {
+	now, err := c.DescribeWorkflowExecution(ctx, r.WorkflowID, "")
+	if cli.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info := now.GetWorkflowExecutionInfo()
+	r.Status = audit.StatusOf(info.GetStatus())
+	if info.GetCloseTime() == nil {
+		return nil
+	}
+	r.Duration = api.Duration(info.GetCloseTime().AsTime().Sub(r.Started))
+	var result api.RunResult
+	if r.Status == history.RunCompleted && c.GetWorkflow(ctx, r.WorkflowID, info.GetExecution().GetRunId()).Get(ctx, &result) == nil {
+		r.Outcome = result.Outcome
+	}
+	return nil
+}
+
+// maxNext bounds the times that show lists.
+const maxNext = 5
+
+func (s *shownSchedule) text(p cli.Palette, f *cli.Format, now time.Time) string {
+	var b strings.Builder
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s  %s\n", p.Bold(fmt.Sprintf("%-12s", name)), value)
+		}
+	}
+	field("schedule", s.Schedule)
+	field("runs", s.Subject())
+	field("when", s.When)
+	field("state", s.state(p))
+	field("notes", s.Notes)
+	field("conversation", s.Conversation)
+	policy := "where the run before goes on: " + s.Overlap
+	if s.PauseOnFailure {
+		policy += "; paused when a run fails"
+	}
+	field("overlap", policy)
+	field("so far", fmt.Sprintf("%d started, %d left out because the one before went on, %d missed", s.Started, s.Skipped, s.Missed))
+	var next []string
+	for _, at := range s.Next[:min(len(s.Next), maxNext)] {
+		next = append(next, at.Local().Format(time.DateTime))
+	}
+	if s.Paused {
+		next = nil
+	}
+	field("next", cmp.Or(strings.Join(next, ", "), "none"))
+	if len(s.Runs) > 0 {
+		t := cli.Table{Header: []string{"run", "status", "outcome", "started", "duration"}, Right: map[int]bool{4: true}}
+		for _, r := range s.Runs {
+			status, took := "kept no longer", ""
+			if r.Status != "" {
+				status = runlist.RunStatusText(p, r.Status)
+			}
+			if r.Duration > 0 {
+				took = cli.ShortDuration(r.Duration.Std())
+			}
+			t.Add(r.WorkflowID, status, string(r.Outcome), f.When(r.Started, now), took)
+		}
+		b.WriteString("\n" + t.Text(p))
+	}
+	return b.String()
+}

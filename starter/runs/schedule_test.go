@@ -1,0 +1,71 @@
+package runs
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCron proves that every field of a cron line is checked, and named where it is wrong.
+func TestCron(t *testing.T) {
+	for line, want := range map[string]string{
+		"0 3 * * *":                                 "",
+		"*/5 0-23/2 1,15 jan-Mar mon-fri":           "",
+		"0 12 * * 0 2030":                           "",
+		"30 0 12 * * 7 *":                           "",
+		"CRON_TZ=Europe/Berlin 0 3 * * * # nightly": "",
+		"TZ=UTC @daily":                             "",
+		"@every 5m":                                 "",
+		"":                                          "it has 0 fields",
+		"0 3 * *":                                   "it has 4 fields",
+		"1 2 3 4 5 2030 7 8":                        "it has 8 fields",
+		"60 3 * * *":                                `the minute is "60"; it goes from 0 to 59`,
+		"0 24 * * *":                                `the hour is "24"`,
+		"0 3 0 * *":                                 `the day of month is "0"`,
+		"0 3 * foo *":                               `the month is "foo"`,
+		"0 3 * * 1-x":                               `the day of week is "x"`,
+		"0 3 * * 5-2":                               `the day of week "5-2" ends before it begins`,
+		"0/0 3 * * *":                               `the minute "0/0" has the step "0"`,
+		"0 3 * * * 1999":                            `the year is "1999"`,
+		"61 0 3 * * * *":                            `the second is "61"`,
+	} {
+		err := checkCron(line)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", line, err, want)
+		}
+	}
+}
+
+// TestCalendar proves that a calendar as the Temporal CLI has it becomes the cron line that means it, and what is wrong in
+// one is named.
+func TestCalendar(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"dayOfWeek":"Fri","hour":"3","minute":"30"}`:         "0 30 3 * * Fri *",
+		`{"month":"1 - 3","dayOfMonth":1,"comment":"quarter"}`: "0 0 0 1 1-3 * *",
+		`{"hour":"25"}`: `the hour is "25"`,
+		`{"hours":"2"}`: `there is no "hours"`,
+		`[1]`:           "it is not a JSON object",
+		`{"hour":1} {}`: "it is not a JSON object",
+	} {
+		got, err := calendarCron(text)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestInterval proves that intervals are read with their offset, and refused with what is wrong.
+func TestInterval(t *testing.T) {
+	for text, want := range map[string]string{"45m": "45m0s+0s", "6h/30m": "6h0m0s+30m0s", "0s": "not a duration of a second", "x": "not a duration", "1h/2h": `the offset "2h"`, "1h/-1s": "the offset"} {
+		interval, err := parseInterval(text)
+		got := interval.Every.String() + "+" + interval.Offset.String()
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// maxInput bounds a run's input as JSON: the server refuses payloads of 2 MiB.
+const maxInput = 2<<20 - 4<<10
+
+// startFlags are the flags of the commands that start a run.
+type startFlags struct {
+	id, conversation, caller string
+	mode, queue, priority    string
+	catalog                  specfiles.Flags
+	variables                []string
+	ifBusy                   string
+	detach, dryRun           bool
+	cancelOnInterrupt        bool
+}
+
+// add adds all flags; conversation says what that one does to the command's runs.
+func (s *startFlags) add(cmd *cobra.Command, conversation string) {
+	f := cmd.Flags()
+	f.StringVar(&s.id, "id", "", "`id` of the run (default: its name and 8 random digits)")
+	f.StringVarP(&s.id, "workflow-id", "w", "", "`id` of the run, as the Temporal CLI has it: the same as --id")
+	f.BoolVar(&s.detach, "detach", false, "print the run's id and do not wait for its end")
+	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "Ctrl-C cancels the run; without it the run goes on and a second Ctrl-C cancels it")
+	s.addInput(cmd, conversation)
+}
+
+// addInput adds the flags of a run's input.
+func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
+	f := cmd.Flags()
+	f.StringVar(&s.conversation, "conversation", "", conversation)
+	f.StringVarP(&s.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers that run it")
+	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the user of this system)")
+	f.StringArrayVar(&s.variables, "var", nil, "`name=value` of a variable that tools can read, value in JSON or text; repeatable")
+	f.StringVar(&s.mode, "mode", "", "`how` arguments are read: strict or lenient (default: as the file or the tools say)")
+	f.StringVar(&s.priority, "priority", "", "`level` of the calls and model steps, by which those that wait come first: urgent, high, normal or low (default: as the plan's calls and the tools say)")
+	s.catalog.Add(f, "to check names against before anything starts (default ./tools where it holds some)")
+}
+
+// conversationOfAny is what --conversation does to a run that has no conversation to go on with.
+const conversationOfAny = "`id` of the conversation that the run belongs to (default: the run's own)"
+
+// start is a run to be started.
+type start struct {
+	// earlier is the conversation before the prompt, encoded.
+	earlier  []byte
+	kind     api.CallerType
+	workflow string
+	// exclusive says that the run has its conversation's id, under which one runs at a time; wait has it wait for its turn.
+	exclusive, wait bool
+	// ownConversation says that the run's id, and with it that of its own conversation, is known when it starts only.
+	ownConversation bool
+	// name is the agent's, the plan's or the tool's.
+	name   string
+	prompt string
+	input  api.RunInput
+	id     string
+	queue  string
+	// pairs are a direct call's arguments as they were typed.
+	pairs []string
+}
+
+// newStart joins what a command and its flags say of a run.
+func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow, name string) (*start, error) {
+	mode := api.Mode(s.mode)
+	if mode != "" && mode != api.ModeStrict && mode != api.ModeLenient {
+		return nil, cli.UsageError(cmd, "--mode %q is not one of strict, lenient", s.mode)
+	}
+	priority := api.Priority(s.priority)
+	if priority != "" && !slices.Contains(api.Priorities, priority) {
+		return nil, cli.UsageError(cmd, "--priority %q is not one of urgent, high, normal, low", s.priority)
+	}
+	variables, err := parseVariables(s.variables)
+	if err != nil {
+		return nil, cli.UsageError(cmd, "%v", err)
+	}
+	if err := s.checkNames(cmd); err != nil {
+		return nil, err
+	}
+	return &start{
+		kind: kind, workflow: workflow, name: name, queue: s.queue,
+		id: cmp.Or(s.id, name+"-"+cli.RandomHex(4)),
+		input: api.RunInput{
+			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority, DryRun: s.dryRun,
+			Caller: api.Caller{Type: api.CallerDirect, ID: cmp.Or(s.caller, cli.CurrentUser())},
+		},
+	}, nil
+}
+
+// checkNames refuses names that cannot be sent or searched.
+func (s *startFlags) checkNames(cmd *cobra.Command) error {
+	for flag, value := range map[string]string{"--conversation": s.conversation, "--caller": s.caller, "--id": s.id} {
+		if len(value) > api.MaxAttribute {
+			return cli.UsageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), api.MaxAttribute)
+		}
+	}
+	if !api.Sendable(s.id) {
+		return cli.UsageError(cmd, "--id %q: a run's id has letters, digits and _ - . : / only", s.id)
+	}
+	if s.catalog.LanesFile != "" { // be it that no tool is looked up
+		if _, err := s.catalog.LaneSet(); err != nil {
+			return err
+		}
+	}
+	return s.catalog.Check(cmd)
+}
+
+// begin starts the run on the server and returns its execution's id.
+func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID string, err error) {
+	if err := s.checkSize(); err != nil {
+		return "", err
+	}
+	if err := checkReadable(ctx, a, c, s.queue); err != nil {
+		return "", err
+	}
+	attributes, err := searchAttributes(ctx, a, c, s)
+	if err != nil {
+		return "", err
+	}
+	if s.exclusive {
+		return beginInTurn(ctx, a, c, s, attributes)
+	}
+	runID, err = s.execute(ctx, c, attributes)
+	if _, taken := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); taken {
+		return "", s.taken(a.Connection.Invocation().Command("show", s.id))
+	}
+	return runID, err
+}
+
+// taken says that there is a run of that id, which the command show shows.
+func (s *start) taken(show string) error {
+	if s.input.FromDryRun != nil {
+		return cli.Errorf(cli.ExitUsage, "there is a run %q already, which ran this plan; a dry run's plan runs once, and nothing was started\nLook at that run: %s", s.id, show)
+	}
+	return cli.Errorf(cli.ExitUsage, "there is a run %q already; nothing was started\nGive another --id, or look at that one: %s", s.id, show)
+}
+
+// execute asks the server once to start the run.
+func (s *start) execute(ctx context.Context, c client.Client, attributes temporal.SearchAttributes) (runID string, err error) {
+	// An id names one run for good, so that its records stay findable; that of a conversation names one run at a time.
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	if s.exclusive {
+		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	}
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes, Priority: s.rank(),
+		WorkflowIDReusePolicy:                    reuse,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, s.workflow, s.inputs()...)
+	if err != nil {
+		return "", err
+	}
+	return run.GetRunID(), nil
+}
+
+// inputs are what the workflow takes: an agent's earlier messages stand beside the rest.
+func (s *start) inputs() []any {
+	if s.earlier == nil {
+		return []any{s.input}
+	}
+	return []any{s.input, s.earlier}
+}
+
+// rank is the workflow's priority. The server gives it to all that the run has no other for.
+func (s *start) rank() temporal.Priority {
+	p := temporal.Priority{FairnessKey: api.FairnessKey(s.input.Conversation)}
+	if s.input.Priority != "" {
+		p.PriorityKey = s.input.Priority.Level()
+	}
+	return p
+}
+
+// summary is the line that lists and the Web UI show for the run.
+func (s *start) summary() string {
+	what := string(s.kind)
+	if s.kind == api.CallerDirect {
+		what = "call"
+	}
+	return api.RunSummary(what, s.name, s.prompt)
+}
+
+func (s *start) checkSize() error {
+	data, err := json.Marshal(s.input)
+	if err != nil {
+		return cli.Errorf(cli.ExitUsage, "the run's input cannot be written as JSON: %w", err)
+	}
+	if len(data) > maxInput || len(s.earlier) > maxInput {
+		return cli.Errorf(cli.ExitUsage, "the run's input has %d bytes, its earlier messages %d (compressed); the server takes %d of each\nShorten the prompt, the messages, the variables or the file.", len(data), len(s.earlier), maxInput)
+	}
+	return nil
+}
+
+// searchAttributes returns the attributes of the run that the server knows, and tells how to register the others. The run is told
+// which it can keep itself.
+func searchAttributes(ctx context.Context, a *cli.App, c client.Client, s *start) (temporal.SearchAttributes, error) {
+	known, err := runlist.Registered(ctx, c, a.Connection.ResolvedNamespace)
+	if err != nil {
+		return temporal.SearchAttributes{}, err
+	}
+	values := map[string]string{
+		api.AttributeKind:         string(s.kind),
+		api.AttributeCaller:       s.input.Caller.ID,
+		api.AttributeConversation: cmp.Or(s.input.Conversation, s.id),
+	}
+	if s.ownConversation {
+		delete(values, api.AttributeConversation)
+	}
+	if s.kind == api.CallerAgent {
+		values[api.AttributeAgent] = s.name
+	}
+	s.input.Attributes = known.Kept()
+	var updates []temporal.SearchAttributeUpdate
+	missing := false
+	for name, value := range values {
+		if known[name] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
+			missing = true
+			continue
+		}
+		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
+	}
+	if missing {
+		fmt.Fprintln(a.Err, "starter: the server lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: "+a.Connection.Invocation().Command("setup"))
+	}
+	return temporal.NewSearchAttributes(updates...), nil
+}

@@ -1,0 +1,37 @@
+package runs
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"go.temporal.io/sdk/client"
+)
+
+func watchCommand(a *cli.App) *cobra.Command {
+	var ref cli.RunRef
+	cmd := &cobra.Command{
+		Use: "watch RUN", GroupID: cli.GroupRuns, Short: "Follow a run until it ends",
+		Long: `Follows a run from its first event to its last, whether it runs or has ended. On a terminal the open turn is drawn with
+its calls and what the model says; elsewhere every event is one line, and so is every line of an answer that is under way. The
+exit code is that of the run: 0 done, 1 failed, 3 cancelled.
+
+Ctrl-C ends the watching, not the run.`,
+		Example: `  starter watch demo-1a2b3c4d
+  starter watch demo-1a2b3c4d --output json | jq -c 'select(.type == "tool_failed")'`,
+		Args: cli.Arguments(0, "RUN"),
+		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+			summary, err := audit.Describe(ctx, c, run.WorkflowID, run.RunID)
+			if err != nil {
+				return a.LookupError(run.WorkflowID, run.RunID, err)
+			}
+			f := newFollower(a, c, run.WorkflowID, run.RunID, summary.TaskQueue)
+			f.view = terminal.NewView(a, a.Out)
+			return followToReport(ctx, a, f)
+		}),
+	}
+	ref.Add(cmd.Flags())
+	return cmd
+}

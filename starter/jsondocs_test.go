@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// TestJSONIsDocumented proves that docs/cli.md names every field of what commands print as JSON.
+// TestJSONIsDocumented checks that docs/cli-json.md names every field of what commands print as JSON.
 func TestJSONIsDocumented(t *testing.T) {
-	data, err := os.ReadFile("../docs/cli.md")
+	data, err := os.ReadFile("../docs/cli-json.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		api.PoliciesInForce{}, audit.Running{}} {
 		for _, name := range jsonNames(reflect.TypeOf(printed)) {
 			if !strings.Contains(string(data), "`"+name+"`") {
-				t.Errorf("docs/cli.md does not tell of %s of %T", name, printed)
+				t.Errorf("docs/cli-json.md does not name %s of %T", name, printed)
 			}
 		}
 	}

@@ -234,7 +234,7 @@ func TestPackages_HaveAComment(t *testing.T) {
 	}
 }
 
-var makeTarget = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z/]*)")
+var makeTarget = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z0-9/]*)")
 
 func TestDocumentation_NamesExistingMakeTargets(t *testing.T) {
 	makefile := readText(t, "Makefile")

@@ -66,15 +66,16 @@ func exampleFolder(t *testing.T) string {
 	return dir
 }
 
-// commandIn returns the command that a README shows: its last line.
+// commandIn returns the last line of the code block that ends a README.
 func commandIn(t *testing.T, readme string) string {
 	t.Helper()
 	data, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return strings.Trim(lines[len(lines)-1], "`")
+	text := strings.TrimSuffix(strings.TrimSpace(string(data)), "```")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
 }
 
 // replyCommand matches the command that answers a question, as a run prints it.

@@ -114,18 +114,18 @@ func Fits(t *testing.T, content string, width, height int) {
 	}
 }
 
-// CheckDocumented fails the test where docs/cli.md does not name a field of what commands print as JSON. root is the path
+// CheckDocumented fails the test where docs/cli-json.md does not name a field of what commands print as JSON. root is the path
 // of the repository.
 func CheckDocumented(t *testing.T, root string, printed ...any) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "docs", "cli.md"))
+	data, err := os.ReadFile(filepath.Join(root, "docs", "cli-json.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, value := range printed {
 		for _, name := range jsonNames(reflect.TypeOf(value)) {
 			if !strings.Contains(string(data), "`"+name+"`") {
-				t.Errorf("docs/cli.md does not describe %s of %T", name, value)
+				t.Errorf("docs/cli-json.md does not describe %s of %T", name, value)
 			}
 		}
 	}

@@ -15,7 +15,10 @@ import (
 
 // TestDocs proves that every YAML block of the documentation is what it says it is: it decodes without a fault.
 func TestDocs(t *testing.T) {
-	for _, page := range []string{"toolspecs.md", "runs.md", "importing.md", "lanes.md", "hooks.md", "approvals.md", "policies.md"} {
+	for _, page := range []string{
+		"toolspecs.md", "tool-kinds.md", "stateful-tools.md", "rest-tools.md", "mcp-tools.md", "call-options.md",
+		"runs.md", "importing.md", "lanes.md", "hooks.md", "approvals.md", "policies.md",
+	} {
 		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
 			if err := decodeBlock(t, block); err != nil {
 				t.Errorf("%s, block %d:\n%v", page, i+1, err)

@@ -17,7 +17,7 @@ import (
 func TestDocs(t *testing.T) {
 	for _, page := range []string{
 		"toolspecs.md", "tool-kinds.md", "stateful-tools.md", "rest-tools.md", "mcp-tools.md", "call-options.md",
-		"runs.md", "importing.md", "lanes.md", "hooks.md", "approvals.md", "policies.md",
+		"runs.md", "importing.md", "lanes.md", "lanes-file.md", "hooks.md", "approvals.md", "policies.md",
 	} {
 		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
 			if err := decodeBlock(t, block); err != nil {

@@ -16,8 +16,9 @@ import (
 // TestDocs proves that every YAML block of the documentation is what it says it is: it decodes without a fault.
 func TestDocs(t *testing.T) {
 	for _, page := range []string{
-		"toolspecs.md", "developing-tools.md",
-		"runs.md", "plans.md", "importing.md", "lanes.md", "hooks.md", "approvals.md", "policies.md",
+		"toolspecs.md", "tool-kinds.md", "stateful-tools.md", "rest-tools.md", "mcp-tools.md", "call-options.md",
+		"developing-tools.md", "runs.md", "plans.md", "importing.md", "lanes.md", "lanes-file.md", "hooks.md",
+		"approvals.md", "policies.md",
 	} {
 		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
 			if err := decodeBlock(t, block); err != nil {

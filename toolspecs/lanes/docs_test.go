@@ -25,17 +25,17 @@ func words(cell string) []string {
 	return list
 }
 
-// fieldTable reads the table of fields of the page on lanes.
+// fieldTable reads the table of fields of docs/lanes-file.md.
 func fieldTable(t *testing.T) (page string, rows map[string]fieldRow) {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/lanes.md")
+	data, err := os.ReadFile("../../docs/lanes-file.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page = string(data)
 	_, table, ok := strings.Cut(page, "| field | what it says | values | default |\n| --- | --- | --- | --- |\n")
 	if !ok {
-		t.Fatal("docs/lanes.md has no table of fields")
+		t.Fatal("docs/lanes-file.md has no table of fields")
 	}
 	rows = map[string]fieldRow{}
 	for line := range strings.SplitSeq(table, "\n") {

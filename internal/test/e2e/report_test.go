@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 	for _, run := range runs {
 		_ = run.Get(l.ctx, nil) // many of them fail
 	}
-	l.say("evaluation", "mixed-1", "solved", "--by", "ada") // broken; its end says otherwise
+	l.say("evaluate", "mixed-1", "solved", "--by", "ada") // broken; its end says otherwise
 	var got stats.Report
 	l.await("for all runs and the verdict to be listed", func() bool {
 		got = stats.Report{}

@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/plans"
 
 	"github.com/spf13/cobra"
+
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -134,7 +135,7 @@ func (l *linter) path(path string) error {
 		return errors.New("this is a folder; name files of " + l.kind)
 	}
 	if folder {
-		folder, err := toolspecs.Load(path, l.options)
+		folder, err := folder.Load(path, l.options)
 		if err != nil {
 			return err
 		}

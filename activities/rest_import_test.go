@@ -18,6 +18,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
@@ -78,7 +79,7 @@ func importedTools(t *testing.T, file string, data []byte, o imports.Options) []
 			t.Fatal(err)
 		}
 	}
-	catalog, err := toolspecs.Load(dir, toolspecs.Options{})
+	catalog, err := folder.Load(dir, toolspecs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

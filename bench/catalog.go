@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
@@ -77,7 +77,7 @@ func measureReload(ctx context.Context, _ *lab) (map[string]float64, error) {
 			return nil, err
 		}
 	}
-	w, err := toolspecs.Watch(toolspecs.WatchConfig{Dir: dir})
+	w, err := folder.Watch(folder.WatchConfig{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +87,10 @@ func measureReload(ctx context.Context, _ *lab) (map[string]float64, error) {
 }
 
 // edit changes a toolspec of a watched folder and tells how long it takes to have effect.
-func edit(ctx context.Context, w *toolspecs.Watcher, dir string) (time.Duration, error) {
+func edit(ctx context.Context, w *folder.Watcher, dir string) (time.Duration, error) {
 	updated := make(chan struct{}, 1)
-	defer w.Subscribe(func(e toolspecs.CatalogEvent) {
-		if e.Type == toolspecs.ToolUpdated {
+	defer w.Subscribe(func(e folder.CatalogEvent) {
+		if e.Type == folder.ToolUpdated {
 			updated <- struct{}{}
 		}
 	})()

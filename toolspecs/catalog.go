@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/spelling"
@@ -17,6 +17,13 @@ import (
 // Catalog is a set of compiled tools with different names. It does not change.
 type Catalog struct {
 	tools []*Compiled
+}
+
+// CatalogOf returns the catalog of tools whose names differ.
+func CatalogOf(tools []*Compiled) *Catalog {
+	c := &Catalog{tools: slices.Clone(tools)}
+	c.sort()
+	return c
 }
 
 // NewCatalog compiles specs. The error is Faults: every spec that does not compile and every name that is taken.
@@ -44,49 +51,15 @@ func NewCatalog(specs []Spec) (*Catalog, error) {
 	return c, nil
 }
 
-const hintTaken = "rename or remove one of them"
+// HintTaken is the hint of faults that are about a name that two tools have.
+const HintTaken = "rename or remove one of them"
 
 func taken(name string) Fault {
-	return Fault{File: fmt.Sprintf("toolspec %q", name), Message: "there is another tool of this name", Hint: hintTaken}
+	return Fault{File: fmt.Sprintf("toolspec %q", name), Message: "there is another tool of this name", Hint: HintTaken}
 }
 
 func (c *Catalog) sort() {
 	slices.SortFunc(c.tools, func(a, b *Compiled) int { return cmp.Compare(a.Spec.Name, b.Spec.Name) })
-}
-
-// Load reads every *.yaml and *.yml file below dir, other than hidden ones. Links to folders are not followed, and one
-// that leads out of dir is a fault. The error is Faults with everything that is wrong in the folder, or says that the folder cannot be read.
-func Load(dir string, o Options) (*Catalog, error) {
-	f := &folder{dir: dir, options: o, base: &Catalog{}, given: &Catalog{}}
-	if err := f.load(time.Now()); err != nil {
-		return nil, err
-	}
-	return f.catalog(), nil
-}
-
-// LoadPartly is Load as far as nothing is wrong: the catalog has base, and the tools of every file of the folder without faults; of two
-// files that claim a name it is the first. The error, which comes beside it, is Faults with all the others. A folder that cannot be read
-// at all gives base and an error that is none.
-func LoadSkippingInvalid(dir string, o Options, base *Catalog) (*Catalog, error) {
-	f := &folder{dir: dir, options: o, base: base, given: base}
-	err := f.load(time.Now())
-	if err != nil {
-		f.keepSound()
-	}
-	return f.catalog(), err
-}
-
-// repeatedAcross reports names that are taken by a tool of an earlier file; within a file decoding has reported them.
-func repeatedAcross(all []located) Faults {
-	firsts := slices.Clone(all)
-	seen := map[[2]string]bool{}
-	firsts = slices.DeleteFunc(firsts, func(l located) bool {
-		key := [2]string{l.file, l.spec.Name}
-		again := seen[key]
-		seen[key] = true
-		return again
-	})
-	return repeated(firsts)
 }
 
 // Get returns the tool of that name.
@@ -137,7 +110,8 @@ func (q Query) fits(s Spec) bool {
 		strings.Contains(strings.ToLower(s.Name), strings.ToLower(q.NamePart))
 }
 
-func (c *Catalog) names() []string {
+// Names returns the names of all tools, sorted.
+func (c *Catalog) Names() []string {
 	names := make([]string, len(c.tools))
 	for i, t := range c.tools {
 		names[i] = t.Spec.Name
@@ -148,8 +122,8 @@ func (c *Catalog) names() []string {
 // maxNear is how many names are offered for one that does not exist.
 const maxNear = 3
 
-// specs returns those of all tools.
-func (c *Catalog) specs() []Spec {
+// Specs returns the specs of all tools, sorted by name.
+func (c *Catalog) Specs() []Spec {
 	specs := make([]Spec, len(c.tools))
 	for i, t := range c.tools {
 		specs[i] = t.Spec
@@ -158,7 +132,7 @@ func (c *Catalog) specs() []Spec {
 }
 
 // Near returns up to three names like the given one, the nearest first.
-func (c *Catalog) Near(name string) []string { return spelling.Near(name, c.names(), maxNear) }
+func (c *Catalog) Near(name string) []string { return spelling.Near(name, c.Names(), maxNear) }
 
 // Active returns the names of the tools that may be called, sorted.
 func (c *Catalog) Active() []string {
@@ -226,7 +200,11 @@ var shipped embed.FS
 // the worker like any application's.
 func Shipped() []Spec {
 	var specs []Spec
-	for _, name := range snapshotOf(shipped).names() {
+	names, err := fs.Glob(shipped, "shipped/*.yaml")
+	if err != nil {
+		panic("embedded toolspecs: " + err.Error())
+	}
+	for _, name := range names {
 		data, err := shipped.ReadFile(name)
 		if err != nil {
 			panic("embedded toolspecs: " + err.Error())

@@ -227,7 +227,7 @@ func TestShipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := c.Get("echo"); !ok {
-		t.Errorf("echo is not among %v", c.names())
+		t.Errorf("echo is not among %v", c.Names())
 	}
 }
 

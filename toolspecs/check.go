@@ -104,6 +104,6 @@ func (c *checker) requires(r Requires) {
 
 // surroundings checks what depends on more than the spec: the lanes and handlers there are.
 func (c *checker) surroundings(s Spec, o Options) {
-	c.lane(s, o.lanes())
+	c.lane(s, o.KnownLanes())
 	c.handler(s.Entry, o)
 }

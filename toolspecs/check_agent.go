@@ -96,7 +96,7 @@ func (e *Entry) readAgent(doc *strictyaml.Document, file string, read agents.Rea
 		return nil
 	}
 	e.AgentFile = strictyaml.Beside(file, e.AgentFile)
-	data, err := read(e.AgentFile, maxSpecBytes)
+	data, err := read(e.AgentFile, MaxFileBytes)
 	if err != nil {
 		doc.Report("$.entry.agent", err.Error(), "paths are relative to the toolspec's file")
 		return nil

@@ -14,8 +14,8 @@ type Fault = strictyaml.Fault
 // Faults are all things wrong in a file or folder. It is an error; errors.As finds it.
 type Faults = strictyaml.Faults
 
-// maxSpecBytes bounds a toolspec file.
-const maxSpecBytes = 1 << 20
+// MaxFileBytes bounds a toolspec file, in bytes.
+const MaxFileBytes = 1 << 20
 
 // Options say what surrounds the toolspecs that are read.
 type Options struct {
@@ -28,11 +28,19 @@ type Options struct {
 	// Mode is how strictly arguments are read where a spec does not say; empty leaves it to the run.
 	Mode api.Mode
 
-	// others gets the files that toolspecs depend on, where somebody wants to know them.
-	others map[string]otherFile
+	// ReadFile reads the files that toolspecs name, up to a limit in bytes; default strictyaml.ReadFile.
+	ReadFile func(path string, limit int) ([]byte, error)
 }
 
-func (o Options) lanes() *lanes.Set {
+func (o Options) read(path string, limit int) ([]byte, error) {
+	if o.ReadFile == nil {
+		return strictyaml.ReadFile(path, limit)
+	}
+	return o.ReadFile(path, limit)
+}
+
+// KnownLanes returns the lanes of the options, or those that always exist.
+func (o Options) KnownLanes() *lanes.Set {
 	if o.Lanes == nil {
 		return lanes.Of()
 	}
@@ -63,55 +71,56 @@ type retryFile struct {
 // Decode reads a toolspec file: one YAML document per tool, several are allowed. The specs come with all defaults
 // filled in. The error is Faults and lists everything that is wrong in the file.
 func Decode(file string, data []byte, o Options) ([]Spec, error) {
-	located, faults := decodeFile(file, data, o)
+	located, faults := DecodeLocated(file, data, o)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
 	specs := make([]Spec, len(located))
 	for i, l := range located {
-		specs[i] = l.spec
+		specs[i] = l.Spec
 	}
 	return specs, nil
 }
 
-// located is a spec and the place of its name.
-type located struct {
-	spec         Spec
-	file         string
-	line, column int
+// Located is a spec and the place of its name.
+type Located struct {
+	Spec         Spec
+	File         string
+	Line, Column int
 }
 
-// fault is a fault at the place of the spec's name.
-func (l located) fault(message, hint string) Fault {
-	return Fault{File: l.file, Line: l.line, Column: l.column, Message: message, Hint: hint}
+// Fault returns a fault at the place of the spec's name.
+func (l Located) Fault(message, hint string) Fault {
+	return Fault{File: l.File, Line: l.Line, Column: l.Column, Message: message, Hint: hint}
 }
 
-// twice is the fault of a spec that has the name of another.
-func (l located) twice(other located) Fault {
-	return l.fault(fmt.Sprintf("there is another tool %q, at %s:%d:%d", l.spec.Name, other.file, other.line, other.column), hintTaken)
+// Taken returns the fault of a spec that has the name of another.
+func (l Located) Taken(other Located) Fault {
+	return l.Fault(fmt.Sprintf("there is another tool %q, at %s:%d:%d", l.Spec.Name, other.File, other.Line, other.Column), HintTaken)
 }
 
-func decodeFile(file string, data []byte, o Options) ([]located, Faults) {
-	docs, faults := strictyaml.Parse(file, data, maxSpecBytes)
-	var specs []located
+// DecodeLocated is Decode with the place of each spec's name. It returns the specs beside the faults.
+func DecodeLocated(file string, data []byte, o Options) ([]Located, Faults) {
+	docs, faults := strictyaml.Parse(file, data, MaxFileBytes)
+	var specs []Located
 	for _, doc := range docs {
 		spec, agentFaults := decodeSpec(doc, file, o)
-		l := located{spec: spec, file: file}
-		l.line, l.column = doc.Position("$.name")
+		l := Located{Spec: spec, File: file}
+		l.Line, l.Column = doc.Position("$.name")
 		faults = append(append(faults, doc.Faults()...), agentFaults...)
 		specs = append(specs, l)
 	}
-	return specs, append(faults, repeated(specs)...)
+	return specs, append(faults, Repeated(specs)...)
 }
 
-// repeated reports tools that have the name of an earlier one.
-func repeated(specs []located) Faults {
+// Repeated returns the faults of tools that have the name of an earlier one.
+func Repeated(specs []Located) Faults {
 	var faults Faults
-	first := map[string]located{}
+	first := map[string]Located{}
 	for _, l := range specs {
-		name := l.spec.Name
+		name := l.Spec.Name
 		if other, ok := first[name]; ok && name != "" {
-			faults = append(faults, l.twice(other))
+			faults = append(faults, l.Taken(other))
 			continue
 		}
 		first[name] = l
@@ -134,7 +143,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	if s.Execution.Arguments == "" {
 		s.Execution.Arguments = o.Mode
 	}
-	s = s.withDefaults().onLane(o.lanes())
+	s = s.withDefaults().onLane(o.KnownLanes())
 	s.placeCalls(doc, file)
 	c := checker{}
 	c.spec(s)

@@ -3,7 +3,6 @@ package toolspecs
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,52 +142,6 @@ func TestStatefulDefaults(t *testing.T) {
 	told, err := Decode("a.yaml", []byte(spec+"execution: {access: shared, lane: serial, heartbeat: 3s, effect: idempotent}\n"), Options{})
 	if err != nil || told[0].Execution.Access != api.AccessShared || told[0].Execution.Lane != api.LaneSerial || told[0].Execution.Heartbeat != 3*api.Duration(time.Second) {
 		t.Errorf("what the spec says became %+v, %v", told, err)
-	}
-}
-
-// Loading a folder reports the faults of all its files in one go, finds names that two files share, and reads neither
-// hidden files nor what a link leads to outside.
-func TestLoadFolder(t *testing.T) {
-	outside := t.TempDir()
-	good := "version: 1.0.0\ndescription: A tool.\nentry: {type: function}\n"
-	write(t, filepath.Join(outside, "secret.yaml"), "name: outside\n"+good)
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a.yaml"), "name: a\n"+good)
-	write(t, filepath.Join(dir, "sub", "b.yml"), "name: b\n"+good+"---\nname: b2\n"+good)
-	write(t, filepath.Join(dir, "notes.txt"), "not: [a toolspec")
-	write(t, filepath.Join(dir, ".hidden.yaml"), "not: a toolspec")
-	write(t, filepath.Join(dir, ".git", "c.yaml"), "not: a toolspec")
-	c, err := Load(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := c.names(); !slices.Equal(got, []string{"a", "b", "b2"}) {
-		t.Errorf("got %v", got)
-	}
-
-	write(t, filepath.Join(dir, "z.yaml"), "name: a\n"+good)
-	write(t, filepath.Join(dir, "y.yaml"), "name: y\nvrsion: 1.0.0\ndescription: x\nentry: {type: function}\n")
-	write(t, filepath.Join(dir, "x.yaml"), "text")
-	if err := os.Symlink(filepath.Join(outside, "secret.yaml"), filepath.Join(dir, "link.yaml")); err != nil {
-		t.Skip("no symbolic links here: ", err)
-	}
-	write(t, filepath.Join(dir, "large.yaml"), "# "+strings.Repeat("x", maxSpecBytes))
-	_, err = Load(dir, Options{})
-	if err == nil {
-		t.Fatal("no faults")
-	}
-	got := strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
-	want := `large.yaml:1:1: the file has more than 1 MiB, the most that is allowed (split it into smaller files)
-link.yaml: cannot be read: path escapes from parent
-x.yaml:1:1: this must be a mapping, not the text "text"
-y.yaml:1:1: version is missing
-y.yaml:2:1: unknown field "vrsion" (did you mean "version"?)
-z.yaml:1:7: there is another tool "a", at a.yaml:1:7 (rename or remove one of them)`
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if _, err := Load(filepath.Join(dir, "none"), Options{}); err == nil {
-		t.Error("a folder that does not exist was loaded")
 	}
 }
 

@@ -30,10 +30,7 @@ func TestCheckCalls(t *testing.T) {
 		"name: ask\nversion: 1.0.0\ndescription: Asks.\nentry: {type: human}\n---\n"+
 		"name: cancel\n"+head+"parameters: [{name: id, type: string, required: true}, {name: why, type: string}, {name: card, type: string, sensitive: true}]\n---\n"+
 		"name: schema\n"+head+"input_schema: {type: object, properties: {id: {}}, required: [id], additionalProperties: true}\n")
-	catalog, err := Load(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	specs, known := decodeFileOf(t, file)
 	var want strings.Builder
 	for n, line := range []string{
 		`5:14: there is no tool "cancl" (did you mean "cancel"?)`,
@@ -52,7 +49,7 @@ func TestCheckCalls(t *testing.T) {
 		}
 		want.WriteString(file + ":" + line)
 	}
-	if err := CheckCalls(catalog.specs(), catalog.names()); err == nil || err.Error() != want.String() {
+	if err := CheckCalls(specs, known); err == nil || err.Error() != want.String() {
 		t.Errorf("got\n%v\nwant\n%s", err, want.String())
 	}
 	spec := Spec{Name: "a", Undo: &api.Undo{Tool: "cancel"}}
@@ -61,9 +58,6 @@ func TestCheckCalls(t *testing.T) {
 	}
 	if err := CheckCalls([]Spec{spec}, nil); err == nil || err.Error() != `toolspec "a": $.undo.tool: there is no tool "cancel"` {
 		t.Errorf("a spec that is in no file: %v", err)
-	}
-	if _, err := Watch(WatchConfig{Dir: dir}); err == nil || err.Error() != want.String() {
-		t.Errorf("a worker begins with such a folder: %v", err)
 	}
 }
 

@@ -41,8 +41,9 @@ type approval struct {
 	fault *api.Error
 	// grant is what a run at a limit was granted.
 	grant *api.Grant
-	// next goes on with the call; it is set when the call's turn has come.
-	next func()
+	// closed is ready when the approval is over.
+	closed workflow.Future
+	close  workflow.Settable
 }
 
 // newApprovals makes the run answer the query and take decisions. It comes before anything that waits.
@@ -61,13 +62,14 @@ func (a *approvals) list() ([]api.Approval, error) {
 }
 
 // ask asks for the approval of an admitted call, if its verdict says so and that has not been done.
-func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecision) {
+func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecision) *approval {
 	if v.Approval == nil || a.known[c.ID] != nil {
-		return
+		return a.known[c.ID]
 	}
 	now := workflow.Now(ctx)
 	o := &approval{call: c, decision: v, Approval: api.Approval{ApprovalNeed: *v.Approval, Call: c.ID, Tool: c.Tool,
 		Asked: now, Until: now.Add(v.Approval.Within.Std())}}
+	o.closed, o.close = workflow.NewFuture(ctx)
 	a.known[c.ID] = o
 	a.open = append(a.open, o)
 	if len(a.open) == 1 {
@@ -75,6 +77,7 @@ func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecisio
 	}
 	a.tell(ctx, o, api.NoticeWaiting, nil)
 	workflow.Go(ctx, func(ctx workflow.Context) { a.watch(ctx, o) })
+	return o
 }
 
 // mark tells by a memo, where runs are listed, since when calls wait for approval; nil says that none does.
@@ -124,17 +127,7 @@ func (a *approvals) close(ctx workflow.Context, o *approval, how string, decided
 	if len(a.open) == 0 {
 		mark(ctx, nil)
 	}
-	if o.next != nil {
-		o.next()
-	}
-}
-
-// asDecided returns a call's verdict as its approval left it.
-func (a *approvals) asDecided(v api.AdmissionDecision) api.AdmissionDecision {
-	if o := a.known[v.ID]; o != nil && v.Approval != nil {
-		return o.decision
-	}
-	return v
+	o.close.SetValue(nil)
 }
 
 // mayDecide refuses, without a trace in history, what no decision is, and what is about no call that waits or waited. What
@@ -170,7 +163,7 @@ func (a *approvals) unknown(callID string) api.ReplyError {
 func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 	switch {
 	case o.over:
-		return o.closed(o.how)
+		return o.refusal(o.how)
 	case !d.Named():
 		return &api.ReplyError{Type: api.DecisionUnnamed, Message: "the decision does not say whose it is"}
 	case d.Digest != o.Digest:
@@ -180,8 +173,8 @@ func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 	return o.unfit(d)
 }
 
-// closed refuses a decision on an approval that is over; how says why.
-func (o *approval) closed(how string) *api.ReplyError {
+// refusal refuses a decision on an approval that is over; how says why.
+func (o *approval) refusal(how string) *api.ReplyError {
 	return &api.ReplyError{Type: api.DecisionClosed, Message: fmt.Sprintf("nothing is left to decide about call %q: %s", o.Call, how)}
 }
 
@@ -200,7 +193,7 @@ func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
 	o := a.known[d.Call]
 	e := a.fault(o, d)
 	if e == nil && o.late(ctx) {
-		e = o.closed(undecided)
+		e = o.refusal(undecided)
 	}
 	if e == nil && d.Kind == api.DecisionEdit {
 		var err error
@@ -256,35 +249,4 @@ func (p *pipeline) editCall(ctx workflow.Context, o *approval, d api.Decision) (
 		p.inline.add(ctx, decisionsSize([]api.AdmissionDecision{v}))
 	}
 	return v, err
-}
-
-// whenApproved starts a call as soon as a person has approved it, or ends it as the decision says. A call that does not run has
-// its end recorded.
-func (p *pipeline) whenApproved(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
-	a := p.control.approvals
-	a.ask(ctx, c, v)
-	o := a.known[c.ID]
-	future, end := workflow.NewFuture(ctx)
-	o.next = func() {
-		workflow.Go(ctx, func(ctx workflow.Context) { p.goOnWith(ctx, o, end) })
-	}
-	if o.over {
-		o.next()
-	}
-	return future
-}
-
-// goOnWith goes on with a call of which the approval is over.
-func (p *pipeline) goOnWith(ctx workflow.Context, o *approval, end workflow.Settable) {
-	err := p.control.goOn(ctx)
-	switch {
-	case err != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
-		end.SetError(api.NotStartedError())
-	case o.fault != nil:
-		end.Set(p.finalizeResult(ctx, api.FinalizeResultRequest{Call: o.Call, Tool: p.tools[o.Tool], Origin: p.origin, Notes: o.decision.Notes, Error: o.fault}))
-	case o.decision.Result != nil:
-		end.SetValue(*o.decision.Result)
-	default:
-		end.Chain(p.begin(ctx, o.call, o.decision))
-	}
 }

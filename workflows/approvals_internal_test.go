@@ -33,6 +33,7 @@ func TestApprovalLate(t *testing.T) {
 			o.Digest = o.Call
 			a.known[o.Call], a.open = o, append(a.open, o)
 			for _, kind := range []api.DecisionKind{api.DecisionEdit, api.DecisionApprove} {
+				o.closed, o.close = workflow.NewFuture(ctx)
 				if err := a.decide(ctx, api.Decision{Call: o.Call, Digest: o.Digest, Kind: kind, By: "ada"}); err != nil {
 					refusals[o.Call+" "+string(kind)] = err.Error()
 				}

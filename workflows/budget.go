@@ -11,8 +11,6 @@ import (
 type budget struct {
 	limits  api.Limits
 	started time.Time
-	// share is what each sub-agent of the turn may use.
-	share api.Limits
 }
 
 // spent names the limit of which nothing is left for sub-agents; "" where there is something.
@@ -26,9 +24,9 @@ func (b *budget) spent(used api.Usage) string {
 	return ""
 }
 
-// divide gives each sub-agent of a turn an equal share of what is left when every admitted call of the turn is made.
+// divide returns what each sub-agent of a turn an equal share of what is left when every admitted call of the turn is made.
 // Each of them may run while the others do, so that together they use no more than there is.
-func (b *budget) divide(used api.Usage, decisions []api.AdmissionDecision) {
+func (b *budget) divide(used api.Usage, decisions []api.AdmissionDecision) (share api.Limits) {
 	admitted, agents, claims := 0, 0, 0
 	for _, v := range decisions {
 		if v.Error != nil {
@@ -40,32 +38,32 @@ func (b *budget) divide(used api.Usage, decisions []api.AdmissionDecision) {
 			agents++
 		}
 	}
-	b.share = api.Limits{}
 	if agents == 0 {
-		return
+		return share
 	}
 	if l := b.limits.Calls; l > 0 {
-		b.share.Calls = max((l-used.Calls-admitted)/max(claims, 1), 1)
+		share.Calls = max((l-used.Calls-admitted)/max(claims, 1), 1)
 	}
 	if l := b.limits.Tokens; l > 0 {
-		b.share.Tokens = max((l-used.InputTokens-used.OutputTokens)/agents, 1)
+		share.Tokens = max((l-used.InputTokens-used.OutputTokens)/agents, 1)
 	}
 	if l := b.limits.Cost; l > 0 {
-		b.share.Cost = (l - used.Cost) / float64(agents)
+		share.Cost = (l - used.Cost) / float64(agents)
 	}
+	return share
 }
 
 // lend returns the limits of a sub-agent that has its own: the lower ones of those and its share. Turns are its own
 // affair.
-func (b *budget) lend(ctx workflow.Context, own api.Limits) api.Limits {
+func (b *budget) lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 	return api.Limits{
 		Turns:      own.Turns,
 		Repeats:    own.Repeats,
 		OnReached:  own.OnReached,
 		AskTimeout: own.AskTimeout,
-		Calls:      api.LowerLimit(own.Calls, b.share.Calls),
-		Tokens:     api.LowerLimit(own.Tokens, b.share.Tokens),
-		Cost:       api.LowerLimit(own.Cost, b.share.Cost),
+		Calls:      api.LowerLimit(own.Calls, share.Calls),
+		Tokens:     api.LowerLimit(own.Tokens, share.Tokens),
+		Cost:       api.LowerLimit(own.Cost, share.Cost),
 		WallTime:   api.LowerLimit(own.WallTime, b.wallTimeLeft(ctx)),
 	}
 }

@@ -30,24 +30,14 @@ func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker, answer 
 	return api.CallOutcome{Tool: checker.Tool, Error: api.Errorf(api.ErrExecution, "%s", cutText(err.Error()))}
 }
 
-// makeOne admits and makes a call, and waits for its outcome. The error says that it could not be admitted.
-func (p *pipeline) makeOne(ctx workflow.Context, c api.Call) (api.CallOutcome, error) {
-	decisions, err := p.admitBatch(ctx, []api.Call{c}, 0)
+// makeOne admits a call that the run itself makes, executes it and returns its outcome. The error
+// says why it could not be admitted.
+func (p *pipeline) makeOne(ctx workflow.Context, call api.Call) (api.CallOutcome, error) {
+	decisions, err := p.admitBatch(ctx, []api.Call{call}, 0)
 	if err != nil {
 		return api.CallOutcome{}, err
 	}
-	v := decisions[0]
-	switch {
-	case v.Error != nil:
-		return p.refused(c, v), nil
-	case v.Result != nil:
-		return p.overridden(c, v), nil
-	}
-	p.divide(p.usage, decisions)
-	p.control.approvals.ask(ctx, c, v)
-	out, again := p.outcome(ctx, c, v, p.execute(ctx, c, v))
-	for again != nil {
-		out, again = p.outcome(ctx, c, v, again)
-	}
-	return out, nil
+	c := p.newCall(call, decisions[0])
+	c.share = p.divide(p.usage, decisions)
+	return c.run(ctx), nil
 }

@@ -33,14 +33,6 @@ func (p *pipeline) withHooks(request *api.AdmissionRequest) {
 	}
 }
 
-// overridden returns the outcome of a call that was answered in the tool's place, and counts it.
-func (p *pipeline) overridden(c api.Call, v api.AdmissionDecision) api.CallOutcome {
-	p.usage.Calls++
-	out := api.CallOutcome{ID: c.ID, Tool: c.Tool, Result: v.Result}
-	p.runFacts.ended(out, p.tools[c.Tool])
-	return out
-}
-
 // beginHooks runs the hooks before the run, then those that remember something for it. The error is one of a run that must
 // not begin.
 func (r *agentRun) beginHooks(ctx workflow.Context) error {

@@ -115,16 +115,15 @@ func decisionsSize(decisions []api.AdmissionDecision) (size int) {
 	return size
 }
 
-// inlineCall starts the phase execution of an admitted call within the workflow task. The future gives a switchyard.Result;
-// its error is a *switchyard.Error, or Temporal's of a failed activity.
-func (p *pipeline) inlineCall(ctx workflow.Context, c api.Call, v api.AdmissionDecision, t api.Tool) workflow.Future {
-	if fault := t.InlineFault(); fault != nil {
-		refused, end := workflow.NewFuture(ctx)
-		end.SetError(fault)
-		return refused
+// inline executes the call within the workflow task, as soon as its result fits into what the task
+// records. The future has an api.Result.
+func (c *callRun) inline(ctx workflow.Context) workflow.Future {
+	if fault := c.tool.InlineFault(); fault != nil {
+		return failed(ctx, fault)
 	}
+	p := c.pipeline
 	if p.inline.fits(ctx, api.MaxInlineRecord) {
-		return p.callInline(ctx, c, v, t)
+		return c.executeInline(ctx)
 	}
 	waiting, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -132,21 +131,20 @@ func (p *pipeline) inlineCall(ctx workflow.Context, c api.Call, v api.AdmissionD
 			end.SetError(err)
 			return
 		}
-		var result api.Result
-		err := p.callInline(ctx, c, v, t).Get(ctx, &result)
-		end.Set(result, err)
+		end.Chain(c.executeInline(ctx))
 	})
 	return waiting
 }
 
-// callInline starts a call for which there is room.
-func (p *pipeline) callInline(ctx workflow.Context, c api.Call, v api.AdmissionDecision, t api.Tool) workflow.Future {
-	p.inline.enter(c.ID, api.MaxInlineRecord)
-	call := &api.InlineCall{ID: c.ID, Tool: t, Left: p.wallTimeLeft(ctx), Apart: p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
-		Execution: api.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call,
-			Hooks: api.HooksFor(p.hooks.AfterCall, t.Name), Timeout: v.Plan.ShortestTimeout()}}
-	options := inlineOptions(t, call.Hooks, api.InlineSummary(c.ID, t.Summary(call.Arguments)))
-	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), c.Tool, call)
+// executeInline starts the local activity of a call whose result fits.
+func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
+	p := c.pipeline
+	p.inline.enter(c.call.ID, api.MaxInlineRecord)
+	call := &api.InlineCall{ID: c.call.ID, Tool: c.tool, Left: p.wallTimeLeft(ctx),
+		Apart:     p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
+		Execution: c.execution()}
+	options := inlineOptions(c.tool, call.Hooks, api.InlineSummary(c.call.ID, c.tool.Summary(call.Arguments)))
+	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), c.call.Tool, call)
 }
 
 func inlineOptions(t api.Tool, hooks []api.Hook, summary string) workflow.LocalActivityOptions {

@@ -28,14 +28,9 @@ type pipeline struct {
 	override api.Mode
 	// rank is where the run's calls and steps stand among those of others.
 	priority priority
-	// openUntil is, of admitted calls on keyed lanes by id, until when their keys' queues are served for certain; handedBack
-	// counts how often workers handed a call back.
-	// verified how often it was asked what had become of a call.
-	openUntil map[string]time.Time
-	requeued  map[string]int
-	verified  map[string]int
-	// parts are, of calls that are made together as one, all of them, by the id of the first.
-	parts         map[string][]part
+	// openUntil maps the ID of an admitted call on a keyed lane to the time until which its key's queue
+	// is certainly served.
+	openUntil     map[string]time.Time
 	control       *control
 	questions     *questions
 	instances     *instances
@@ -62,7 +57,7 @@ func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catal
 	c.questions.origin = origin
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, priority: priorityOf(ctx, in, origin), control: c, questions: c.questions,
 		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: newRunFacts(in), tools: make(map[string]api.Tool, len(catalog.Tools)),
-		openUntil: map[string]time.Time{}, requeued: map[string]int{}, verified: map[string]int{}, parts: map[string][]part{}}
+		openUntil: map[string]time.Time{}}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
 		p.inline.on = p.inline.on || t.Lane == api.LaneInline
@@ -192,22 +187,12 @@ func (p *pipeline) admitBatch(ctx workflow.Context, calls []api.Call, used int) 
 	return decisions, err
 }
 
-// toolFor returns the tool of an admitted call, with the bounds that the call's execution plan sets.
-func (p *pipeline) toolFor(c api.Call, v api.AdmissionDecision) api.Tool {
-	return p.tools[c.Tool].Under(v.Plan)
-}
-
-// refused returns the outcome of a call that its verdict stops, and counts it.
-func (p *pipeline) refused(c api.Call, v api.AdmissionDecision) api.CallOutcome {
+// refused counts a call that is not executed because of that error, and returns its outcome.
+func (p *pipeline) refused(c api.Call, e *api.Error) api.CallOutcome {
 	p.usage.Calls++
 	p.usage.Failed++
 	p.runFacts.refused(c)
-	return api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: v.Error}
-}
-
-// notStarted returns the outcome of a call that waited for others when the run was cancelled, and counts it.
-func (p *pipeline) notStarted(c api.Call) api.CallOutcome {
-	return p.refused(c, api.AdmissionDecision{Error: api.NotStartedError()})
+	return api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}
 }
 
 // unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or its wall time was over, and counts
@@ -218,133 +203,65 @@ func (p *pipeline) unadmitted(ctx workflow.Context, calls []api.Call) []api.Call
 	}
 	outcomes := make([]api.CallOutcome, len(calls))
 	for i, c := range calls {
-		outcomes[i] = p.notStarted(c)
+		outcomes[i] = p.refused(c, api.NotStartedError())
 	}
 	return outcomes
 }
 
-// execute starts an admitted call, at once or when a person has approved it.
-func (p *pipeline) execute(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
-	p.usage.Calls++
-	if v.Approval != nil {
-		return p.whenApproved(ctx, c, v)
-	}
-	return p.begin(ctx, c, v)
-}
-
-// begin starts the phase execution of a call: one activity on its lane, whose type is the tool's name.
-func (p *pipeline) begin(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
-	t := p.toolFor(c, v)
-	p.historyBudget.enter(c.ID, p.historyBudget.need(t, c, v))
-	p.runFacts.begin(c.ID, p.parts[c.ID])
-	if t.Lane == api.LaneInline {
-		return p.inlineCall(ctx, c, v, t)
-	}
-	if t.Kind == api.KindAgent {
-		return p.subAgent(ctx, c, v)
-	}
-	p.questions.begin(ctx, c, v, t)
-	return p.schedule(ctx, c, v)
-}
-
-// outcome waits for an executed call. What the phase post_execution found came back with the result; a failure goes
-// through error_handling here. again is not nil where the call is made once more, because a worker handed it back: then
-// there is no outcome yet.
-func (p *pipeline) outcome(ctx workflow.Context, c api.Call, v api.AdmissionDecision, f workflow.Future) (out api.CallOutcome, again workflow.Future) {
-	out = api.CallOutcome{ID: c.ID, Tool: c.Tool}
-	v = p.control.approvals.asDecided(v)
-	var r api.Result
-	err := f.Get(ctx, &r)
-	if err != nil {
-		again, out.Error = p.again(ctx, c, v, callError(err, p.toolFor(c, v), v.Route))
-		if again == nil {
-			again = p.verify(ctx, c, v, out.Error)
-		}
-		if again != nil {
-			return out, again
-		}
-		p.usage.Failed++
-	} else {
-		out.Result = &r
-	}
-	p.historyBudget.leave(c.ID)
-	p.inline.leave(ctx, c.ID, len(r.Output))
-	delete(p.openUntil, c.ID)
-	delete(p.requeued, c.ID)
-	delete(p.verified, c.ID)
-	p.questions.end(out)
-	p.runFacts.ended(out, p.tools[c.Tool])
-	if v.Result == nil { // else an edit was answered in the tool's place, and there is nothing to undo
-		p.noteAll(c, v, out, err)
-	}
-	return out, nil
-}
-
-// runTurn admits the calls of one turn and runs them as their access allows. Outcomes are in the order of the calls.
+// runTurn admits the calls of one turn and runs them as their access allows. Outcomes are in the
+// order of the calls.
 func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Order) ([]api.CallOutcome, error) {
 	decisions, err := p.admit(ctx, calls)
 	if err != nil {
 		return p.unadmitted(ctx, calls), err
 	}
-	p.divide(p.usage, decisions)
-	t := p.batching(calls, decisions)
-	calls, decisions = t.calls, t.decisions
-	outcomes := make([]api.CallOutcome, len(calls))
-	var admitted []int
+	all := p.newCalls(calls, decisions)
+	outcomes := make([]api.CallOutcome, len(all))
+	t := turnCalls{pipeline: p, outcomes: outcomes}
 	var slots []slot
-	for i, v := range decisions {
-		if v.Error != nil {
-			outcomes[i] = p.refused(calls[i], v)
+	for i, c := range all {
+		outcome, decided := c.decided()
+		if outcomes[i] = outcome; decided {
 			continue
 		}
-		if v.Result != nil {
-			outcomes[i] = p.overridden(calls[i], v)
-			continue
-		}
-		p.control.approvals.ask(ctx, calls[i], v)
-		admitted = append(admitted, i)
-		slots = append(slots, slotOf(p.tools[calls[i].Tool], v.Route.Key))
+		p.control.approvals.ask(ctx, c.call, c.decision)
+		t.calls, t.places = append(t.calls, c), append(t.places, i)
+		slots = append(slots, slotOf(c.tool, c.decision.Route.Key))
 	}
-	b := dispatcher{
-		waits: waits(slots, order),
-		launch: func(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
-			futures := make([]workflow.Future, len(ready))
-			for n, i := range ready {
-				futures[n] = p.execute(ctx, calls[admitted[i]], decisions[admitted[i]])
-			}
-			return futures, nil
-		},
-		fits: func(ctx workflow.Context, ready []int) int {
-			return p.fitting(ctx, len(ready), func(n int) int {
-				c := admitted[ready[n]]
-				return p.historyBudget.need(p.toolFor(calls[c], decisions[c]), calls[c], decisions[c])
-			})
-		},
-		refuse: func(ctx workflow.Context, ready []int) error {
-			refused := make([]api.Call, len(ready))
-			for n, i := range ready {
-				refused[n] = calls[admitted[i]]
-			}
-			full, err := p.noHistoryLeft(ctx, refused)
-			for n, v := range full {
-				outcomes[admitted[ready[n]]] = p.refused(refused[n], v)
-			}
-			return err
-		},
-		skip: func(i int) { outcomes[admitted[i]] = p.notStarted(calls[admitted[i]]) },
-		finish: func(ctx workflow.Context, i int, f workflow.Future) (again workflow.Future) {
-			c := admitted[i]
-			outcomes[c], again = p.outcome(ctx, calls[c], decisions[c], f)
-			return again
-		},
-	}
-	err = p.run(ctx, b)
-	return p.apart(t, outcomes), err
+	err = p.dispatch(ctx, waits(slots, order), &t)
+	return p.unbatch(len(calls), all, outcomes), err
 }
 
-// run runs calls that wait for each other. When it returns, nothing is asked or replied on their behalf any more.
-func (p *pipeline) run(ctx workflow.Context, b dispatcher) error {
-	b.control = p.control
-	failure := b.run(ctx)
+// turnCalls are the calls of a turn that are executed.
+type turnCalls struct {
+	pipeline *pipeline
+	calls    []*callRun
+	// places are the indices of their outcomes.
+	places   []int
+	outcomes []api.CallOutcome
+}
+
+func (t *turnCalls) at(indices []int) []*callRun { return at(t.calls, indices) }
+
+func (t *turnCalls) prepare(_ workflow.Context, ready []int) ([]*callRun, error) {
+	return t.at(ready), nil
+}
+
+func (t *turnCalls) end(i int, out api.CallOutcome) { t.outcomes[t.places[i]] = out }
+
+// at returns the elements of all with those indices.
+func at[T any](all []T, indices []int) []T {
+	some := make([]T, len(indices))
+	for n, i := range indices {
+		some[n] = all[i]
+	}
+	return some
+}
+
+// dispatch runs calls that wait for each other. When it returns, no question or approval of theirs is
+// open.
+func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatched) error {
+	d := dispatcher{pipeline: p, waits: waits, calls: calls}
+	failure := d.run(ctx)
 	return cmp.Or(failure, p.questions.finish(ctx))
 }

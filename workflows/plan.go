@@ -49,11 +49,10 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 	run.pipeline.need(pinned.DescendantTools)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
-		run.pipeline.unadmitted(ctx, run.requests)
+		run.pipeline.unadmitted(ctx, run.requests())
 		return run.pipeline, api.RunResult{}, err
 	}
-	b := dispatcher{waits: run.waits(), launch: run.launch, fits: run.fits, refuse: run.refuse, skip: run.skip, finish: run.finish}
-	err = run.pipeline.run(ctx, b)
+	err = run.pipeline.dispatch(ctx, run.waits(), run)
 	run.pipeline.instances.close(ctx)
 	var result api.RunResult
 	if err = stopped(ctx, err); err == nil {
@@ -81,26 +80,27 @@ type planRun struct {
 	plan     api.Plan
 	pipeline *pipeline
 	// calls are the plan's, sorted by what they need; the other slices go with them.
-	calls     []api.PlanCall
-	requests  []api.Call
-	decisions []*api.AdmissionDecision
-	outcomes  []api.CallOutcome
-	needs     [][]string
-	index     map[string]int
+	calls    []api.PlanCall
+	runs     []*callRun
+	admitted []bool
+	outcomes []api.CallOutcome
+	needs    [][]string
+	index    map[string]int
 	// values are the results that were referred to, decoded.
 	values map[string]any
 }
 
 func newPlanRun(plan api.Plan, p *pipeline) *planRun {
 	r := &planRun{plan: plan, pipeline: p, calls: plan.Sorted(), index: map[string]int{}, values: map[string]any{}}
-	r.requests = make([]api.Call, len(r.calls))
-	r.decisions = make([]*api.AdmissionDecision, len(r.calls))
+	r.runs = make([]*callRun, len(r.calls))
+	r.admitted = make([]bool, len(r.calls))
 	r.outcomes = make([]api.CallOutcome, len(r.calls))
 	r.needs = make([][]string, len(r.calls))
 	for i, c := range r.calls {
 		r.needs[i] = c.Needs()
 		r.index[c.ID] = i
-		r.requests[i] = api.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c), Priority: c.Priority, Ask: c.Ask}
+		r.runs[i] = p.newCall(api.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c), Priority: c.Priority,
+			Ask: c.Ask}, api.AdmissionDecision{})
 	}
 	return r
 }
@@ -135,7 +135,7 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 	}
 	var problems []api.Problem
 	for _, i := range fixed {
-		if e := r.decisions[i].Error; e != nil {
+		if e := r.runs[i].decision.Error; e != nil {
 			problems = append(problems, api.Problem{Path: "$.calls." + r.calls[i].ID, Rule: string(e.Type), Message: e.Error()})
 		}
 	}
@@ -148,10 +148,8 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 
 // askApprovals asks at once for all approvals that calls with fixed arguments need: people see the whole of them.
 func (r *planRun) askApprovals(ctx workflow.Context) {
-	for i, v := range r.decisions {
-		if v != nil {
-			r.pipeline.control.approvals.ask(ctx, r.requests[i], *v)
-		}
+	for _, c := range r.runs {
+		r.pipeline.control.approvals.ask(ctx, c.call, c.decision)
 	}
 }
 
@@ -161,14 +159,14 @@ func (r *planRun) admit(ctx workflow.Context, calls []int) error {
 	}
 	requests := make([]api.Call, len(calls))
 	for n, i := range calls {
-		requests[n] = r.requests[i]
+		requests[n] = r.runs[i].call
 	}
 	decisions, err := r.pipeline.admit(ctx, requests)
 	if err != nil {
 		return err
 	}
 	for n, i := range calls {
-		r.decisions[i] = &decisions[n]
+		r.runs[i], r.admitted[i] = r.pipeline.newCall(requests[n], decisions[n]), true
 	}
 	return nil
 }
@@ -179,12 +177,12 @@ func (r *planRun) waits() [][]int {
 	slots := make([]slot, len(r.calls))
 	unknown := map[string]bool{} // lanes with a call whose key depends on results that there are not yet
 	for i, c := range r.calls {
-		unknown[r.pipeline.tools[c.Tool].Lane] = unknown[r.pipeline.tools[c.Tool].Lane] || r.decisions[i] == nil
+		unknown[r.pipeline.tools[c.Tool].Lane] = unknown[r.pipeline.tools[c.Tool].Lane] || !r.admitted[i]
 	}
 	for i, c := range r.calls {
 		tool, key := r.pipeline.tools[c.Tool], ""
 		if !unknown[tool.Lane] {
-			key = r.decisions[i].Route.Key
+			key = r.runs[i].decision.Route.Key
 		}
 		slots[i] = slotOf(tool, key)
 	}
@@ -207,57 +205,52 @@ func (r *planRun) waits() [][]int {
 	return all
 }
 
-// launch resolves the references of calls that are ready, admits them together and starts them.
-func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
+// requests returns the calls of the plan.
+func (r *planRun) requests() []api.Call {
+	requests := make([]api.Call, len(r.runs))
+	for i, c := range r.runs {
+		requests[i] = c.call
+	}
+	return requests
+}
+
+// prepare resolves the references of calls that are ready and admits them together. A call that
+// cannot be made has the reason as the error of its decision.
+func (r *planRun) prepare(ctx workflow.Context, ready []int) ([]*callRun, error) {
 	var late []int
 	for _, i := range ready {
-		if r.outcomes[i].Error = r.prepare(i); r.outcomes[i].Error == nil && r.decisions[i] == nil {
+		c := r.runs[i]
+		if fault := r.ready(i); fault != nil {
+			r.pipeline.control.approvals.withdraw(ctx, c.call.ID, fault.Message)
+			c.decision = api.AdmissionDecision{Error: fault}
+		} else if !r.admitted[i] {
 			late = append(late, i)
 		}
 	}
 	if err := r.admit(ctx, late); err != nil {
 		return nil, err
 	}
-	futures := make([]workflow.Future, len(ready))
-	for n, i := range ready {
-		switch v := r.decisions[i]; {
-		case r.outcomes[i].Error != nil:
-			r.pipeline.control.approvals.withdraw(ctx, r.calls[i].ID, r.outcomes[i].Error.Message)
-			r.outcomes[i] = r.pipeline.refused(r.requests[i], api.AdmissionDecision{Error: r.outcomes[i].Error})
-		case v.Error != nil:
-			r.outcomes[i] = r.pipeline.refused(r.requests[i], *v)
-		case v.Result != nil:
-			r.outcomes[i] = r.pipeline.overridden(r.requests[i], *v)
-		default:
-			futures[n] = r.pipeline.execute(ctx, r.requests[i], *v)
-		}
-	}
-	return futures, nil
+	return at(r.runs, ready), nil
 }
 
-// prepare checks that what call i needs has succeeded, and makes its arguments.
-func (r *planRun) prepare(i int) *api.Error {
+// ready checks that the calls that call i needs have succeeded, and resolves its arguments.
+func (r *planRun) ready(i int) *api.Error {
 	for _, need := range r.needs[i] {
 		if r.outcomes[r.index[need]].Error != nil {
 			return notRun("it needs call %q, which did not succeed", need)
 		}
 	}
-	if r.decisions[i] != nil {
+	if r.admitted[i] {
 		return nil
 	}
 	return r.resolve(i)
-}
-
-// withheld reports whether a call was a dry run, as it was planned or as a person edited it.
-func (r *planRun) withheld(v api.AdmissionDecision) bool {
-	return v.DryRun || r.pipeline.control.approvals.asDecided(v).DryRun
 }
 
 // resolve puts the results that call i refers to into its arguments.
 func (r *planRun) resolve(i int) *api.Error {
 	c := r.calls[i]
 	for _, ref := range c.References() {
-		if r.withheld(*r.decisions[r.index[ref.ID]]) {
+		if r.runs[r.index[ref.ID]].decision.DryRun {
 			return notRun("it refers to the result of call %q, which was a dry run", ref.ID)
 		}
 		if result := r.outcomes[r.index[ref.ID]].Result; result != nil && result.Cut > 0 {
@@ -276,7 +269,7 @@ func (r *planRun) resolve(i int) *api.Error {
 	if err != nil {
 		return notRun("its arguments cannot be written as JSON: %v", err)
 	}
-	r.requests[i].Arguments = string(arguments)
+	r.runs[i].call.Arguments = string(arguments)
 	return nil
 }
 
@@ -304,42 +297,26 @@ func (r *planRun) lookup(id string) (any, bool) {
 	return value, true
 }
 
-// fits reckons calls whose arguments are not known yet with the results that they refer to.
-func (r *planRun) fits(ctx workflow.Context, ready []int) int {
-	return r.pipeline.fitting(ctx, len(ready), func(n int) int {
-		i := ready[n]
-		tool := r.pipeline.tools[r.calls[i].Tool]
-		if v := r.decisions[i]; v != nil {
-			return r.pipeline.historyBudget.need(tool, r.requests[i], *v)
+// at returns calls with those indices. The arguments of a call that is not admitted will have the
+// results that it refers to.
+func (r *planRun) at(indices []int) []*callRun {
+	calls := at(r.runs, indices)
+	for n, i := range indices {
+		if r.admitted[i] {
+			continue
 		}
-		need := r.pipeline.historyBudget.need(tool, r.requests[i], api.AdmissionDecision{})
+		calls[n].referenced = 0
 		for _, ref := range r.calls[i].References() {
 			if result := r.outcomes[r.index[ref.ID]].Result; result != nil {
-				need += len(result.Output)
+				calls[n].referenced += len(result.Output)
 			}
 		}
-		return need
-	})
-}
-
-func (r *planRun) refuse(ctx workflow.Context, ready []int) error {
-	refused := make([]api.Call, len(ready))
-	for n, i := range ready {
-		refused[n] = r.requests[i]
 	}
-	full, err := r.pipeline.noHistoryLeft(ctx, refused)
-	for n, v := range full {
-		r.outcomes[ready[n]], r.decisions[ready[n]] = r.pipeline.refused(refused[n], v), &v
-	}
-	return err
+	return calls
 }
 
-func (r *planRun) skip(i int) { r.outcomes[i] = r.pipeline.notStarted(r.requests[i]) }
-
-func (r *planRun) finish(ctx workflow.Context, i int, f workflow.Future) (again workflow.Future) {
-	r.outcomes[i], again = r.pipeline.outcome(ctx, r.requests[i], *r.decisions[i], f)
-	return again
-}
+// end takes the outcome of call i.
+func (r *planRun) end(i int, out api.CallOutcome) { r.outcomes[i] = out }
 
 // output is what the plan declares, or the results of the calls that no other call needs.
 func (r *planRun) output() ([]byte, error) {

@@ -95,7 +95,8 @@ func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 }
 
 // begin notes a call that has been scheduled. A call of a human tool is a question.
-func (q *questions) begin(ctx workflow.Context, c api.Call, v api.AdmissionDecision, t api.Tool) {
+func (q *questions) begin(ctx workflow.Context, call *callRun) {
+	c, v, t := call.call, call.decision, call.tool
 	if t.AnswerWithin <= 0 {
 		return
 	}
@@ -104,7 +105,7 @@ func (q *questions) begin(ctx workflow.Context, c api.Call, v api.AdmissionDecis
 		return
 	}
 	now := workflow.Now(ctx)
-	q.open = append(q.open, &question{tool: &t, notes: v.Notes, hooks: api.HooksFor(q.hooks, t.Name), arguments: validated(c, v), Question: api.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
+	q.open = append(q.open, &question{tool: &t, notes: v.Notes, hooks: api.HooksFor(q.hooks, t.Name), arguments: call.arguments(), Question: api.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
 		Text: v.Question, Schema: t.OutputSchema, Asked: now, Until: now.Add(t.AnswerWithin.Std())}})
 }
 

@@ -91,58 +91,57 @@ func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 	return events, bytes
 }
 
-// fitting returns how many of n calls, from the first on, may begin beside those that run, without the server ending the run for
-// the length of its history. need is what each of them may add, in bytes.
-func (p *pipeline) fitting(ctx workflow.Context, n int, need func(int) int) int {
+// fitting returns how many of the calls, from the first on, may begin beside those that run, so that
+// the history does not reach the size at which the server ends the run.
+func (p *pipeline) fitting(ctx workflow.Context, calls []*callRun) int {
 	events, bytes := p.written(ctx)
 	mostEvents, mostBytes := maxEvents, maxBytes
 	if p.historyBudget.undoing {
 		mostEvents, mostBytes = maxEvents+moreToUndo, maxBytes+moreToUndoMiB
 	}
 	events, bytes = events+len(p.historyBudget.hosted)*eventsOfCall, bytes+p.historyBudget.bytes
-	fit := 0
-	for ; fit < n; fit++ {
-		events, bytes = events+eventsOfCall, bytes+need(fit)
+	for fit, c := range calls {
+		events, bytes = events+eventsOfCall, bytes+c.historyNeed()
 		if events > mostEvents || bytes > mostBytes {
-			break
+			return fit
 		}
 	}
-	return fit
+	return len(calls)
 }
 
-// noRoom has calls refused and recorded so: the run's history is too long for them. Each of those that were put together has a
-// verdict of its own in history; those of the calls that are given are returned. What waits for approval of them waits no more.
-func (p *pipeline) noHistoryLeft(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
+// noHistoryLeft has admission refuse calls because the run's history is too long for them, and gives
+// them those decisions. Each part of a batched call has a decision of its own in history. Approvals
+// of the calls are withdrawn.
+func (p *pipeline) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
 	why := p.fullness(ctx)
 	byCall := map[string]api.AdmissionDecision{}
-	for rest := p.withParts(calls); len(rest) > 0; {
+	for rest := unbatched(calls); len(rest) > 0; {
 		n := portion(rest)
 		request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n], Full: why}
 		var part []api.AdmissionDecision
-		if err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil), "no room for "+named(request.Calls)), api.AdmitActivity, request).Get(ctx, &part); err != nil {
-			return nil, err
+		options := saying(withAdmitOptions(ctx, nil), "no history left for "+named(request.Calls))
+		if err := workflow.ExecuteLocalActivity(options, api.AdmitActivity, request).Get(ctx, &part); err != nil {
+			return err
 		}
 		for _, v := range part {
 			byCall[v.ID] = v
 		}
 		rest = rest[n:]
 	}
-	decisions := make([]api.AdmissionDecision, len(calls))
-	for i, c := range calls {
-		decisions[i] = byCall[c.ID]
-		p.control.approvals.withdraw(ctx, c.ID, "the run's history has no room for the call")
+	for _, c := range calls {
+		c.decision = byCall[c.call.ID]
+		p.control.approvals.withdraw(ctx, c.call.ID, "the run's history has no room for the call")
 	}
-	return decisions, nil
+	return nil
 }
 
-// withParts returns calls as their caller made them: those that were put together one by one.
-func (p *pipeline) withParts(calls []api.Call) (all []api.Call) {
+// unbatched returns calls as their caller made them: the parts of batched ones.
+func unbatched(calls []*callRun) (all []api.Call) {
 	for _, c := range calls {
-		parts := p.parts[c.ID]
-		if len(parts) == 0 {
-			all = append(all, c)
+		if len(c.parts) == 0 {
+			all = append(all, c.call)
 		}
-		for _, part := range parts {
+		for _, part := range c.parts {
 			all = append(all, part.call)
 		}
 	}

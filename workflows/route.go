@@ -1,79 +1,92 @@
 package workflows
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
-// schedule schedules the activity of an admitted call on its route. On a keyed lane, a call that comes long after its
-// admission first has its key opened again.
-func (p *pipeline) schedule(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
-	if v.Route.OpenFor == 0 || workflow.Now(ctx).Before(p.openUntil[c.ID]) {
-		return p.scheduleNow(ctx, c, v)
+// schedule schedules the activity of the call on its route. On a keyed lane, a call that comes long
+// after its admission first has its key opened again.
+func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
+	route := c.decision.Route
+	if route.OpenFor == 0 || workflow.Now(ctx).Before(c.pipeline.openUntil[c.call.ID]) {
+		return c.scheduleActivity(ctx)
 	}
 	future, end := workflow.NewFuture(ctx)
-	workflow.Go(ctx, func(ctx workflow.Context) { end.Set(p.openAndRun(ctx, c, v)) })
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if err := c.openKey(ctx); err != nil {
+			end.SetError(err)
+			return
+		}
+		end.Chain(c.scheduleActivity(ctx))
+	})
 	return future
 }
 
-// openAndRun opens the key of a call, schedules the call, and waits for it.
-func (p *pipeline) openAndRun(ctx workflow.Context, c api.Call, v api.AdmissionDecision) (r api.Result, err error) {
-	p.admittedAt(v, workflow.Now(ctx))
-	request := api.OpenRequest{Base: p.queue, Lane: p.tools[c.Tool].Lane, Key: v.Route.Key}
-	err = workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenKeyActivity, request).Get(ctx, nil)
+// openKey opens the key of the call's lane.
+func (c *callRun) openKey(ctx workflow.Context) error {
+	p, route := c.pipeline, c.decision.Route
+	p.admittedAt(c.decision, workflow.Now(ctx))
+	request := api.OpenRequest{Base: p.queue, Lane: c.tool.Lane, Key: route.Key}
+	err := workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenKeyActivity, request).Get(ctx, nil)
 	if ctx.Err() != nil {
-		return r, api.NotStartedError()
+		return api.NotStartedError()
 	}
-	if err == nil {
-		err = p.scheduleNow(ctx, c, v).Get(ctx, &r)
-	}
-	return r, err
+	return err
 }
 
-// admittedAt notes until when the queue of a call's key is served for certain, where it was opened no earlier than at.
+// admittedAt notes until when the queue of a call's key is certainly served, if it was opened at
+// that time or later.
 func (p *pipeline) admittedAt(v api.AdmissionDecision, at time.Time) {
 	if v.Route.OpenFor > 0 {
 		p.openUntil[v.ID] = at.Add(v.Route.OpenFor.Std())
 	}
 }
 
-func (p *pipeline) scheduleNow(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
-	t := p.toolFor(c, v)
-	arguments := validated(c, v)
-	summary, parent := t.Summary(arguments), p.parent.Call
-	switch c.Purpose {
-	case api.PurposeUndo, api.PurposeVerify:
-		summary = string(c.Purpose) + " " + c.TargetCallID + ": " + summary
-		parent = api.CallPath(parent, c.TargetCallID)
-	case api.PurposeCheck:
-		summary = "check of the run: " + summary
+func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
+	p, t, route := c.pipeline, c.tool, c.decision.Route
+	summary, parent := c.describe()
+	options := callOptions(p.queue, c.call.ID, t, route, summary)
+	options.Priority = p.priority.call(c.call, t, route)
+	execution := c.execution()
+	execution.Parent = parent
+	for _, part := range c.parts {
+		execution.Parts = append(execution.Parts, part.Part)
 	}
-	options := callOptions(p.queue, c.ID, t, v.Route, summary)
-	options.Priority = p.priority.call(c, t, v.Route)
-	execution := api.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: parent,
-		Hooks: api.HooksFor(p.hooks.AfterCall, t.Name), Timeout: v.Plan.ShortestTimeout(), Parts: p.partsOf(c.ID)}
 	options.StartToCloseTimeout += api.HooksWithin(execution.Hooks)
-	if v.Route.Holds {
-		execution.QueueTimeout = t.On(v.Route).QueueTimeout
+	if route.Holds {
+		execution.QueueTimeout = t.On(route).QueueTimeout
 	}
 	if t.Kind == api.KindStateful {
 		return p.instances.call(ctx, t, options, execution)
 	}
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.Tool, execution)
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.call.Tool, execution)
 }
 
-// validated returns the arguments of an admitted call.
-func validated(c api.Call, v api.AdmissionDecision) json.RawMessage {
-	if len(v.Arguments) > 0 {
-		return v.Arguments
+// execution returns the input of the call's activity, without what depends on the lane.
+func (c *callRun) execution() api.Execution {
+	p := c.pipeline
+	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: p.origin,
+		Notes: c.decision.Notes, Parent: p.parent.Call,
+		Hooks: api.HooksFor(p.hooks.AfterCall, c.tool.Name), Timeout: c.decision.Plan.ShortestTimeout()}
+}
+
+// describe returns the summary of the call's activity, and the path of the call that it works for.
+func (c *callRun) describe() (summary, parent string) {
+	summary, parent = c.tool.Summary(c.arguments()), c.pipeline.parent.Call
+	switch target := c.call.TargetCallID; c.call.Purpose {
+	case api.PurposeUndo, api.PurposeVerify:
+		return string(c.call.Purpose) + " " + target + ": " + summary, api.CallPath(parent, target)
+	case api.PurposeCheck:
+		return "check of the run: " + summary, parent
 	}
-	return json.RawMessage(c.Arguments)
+	return summary, parent
 }
 
-// withOpenOptions has a key opened however long the server does not take it: a call must not fail for what passes.
+// withOpenOptions allows any number of attempts to open a key: a call must not fail because the
+// server is unavailable for a while.
 func withOpenOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout, signalRetry(0), ""))
 }

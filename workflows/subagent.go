@@ -12,53 +12,62 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// subAgent starts the phase execution of a call of an agent tool: an agent run of its own as a child workflow, with what
-// the call may use of this run's budget. The future is ready when that run is over and its answer has been through the
-// phase post_execution; it gives a switchyard.Result, or a *switchyard.Error.
-func (p *pipeline) subAgent(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
+// subAgent executes the call of an agent tool: an agent run as a child workflow, with the call's
+// share of this run's limits. The future is ready when that run is over and its answer has been
+// through the phase post_execution; it has an api.Result.
+func (c *callRun) subAgent(ctx workflow.Context) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
-	request := api.FinalizeResultRequest{Call: c.ID, Tool: p.toolFor(c, v), Origin: p.origin, Notes: v.Notes,
-		Hooks: api.HooksFor(p.hooks.AfterCall, c.Tool), Arguments: validated(c, v), Parent: p.parent.Call}
+	request := c.finalizeRequest()
 	began := workflow.Now(ctx)
 	child, stop := workflow.WithCancel(ctx)
-	run, err := p.startAgent(child, c, v)
+	run, err := c.startAgent(child)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		defer stop()
 		if err != nil {
 			request.Error = err
 		} else {
-			p.awaitAgent(ctx, run, stop, &request)
+			c.awaitAgent(ctx, run, stop, &request)
 		}
 		request.Took = api.Duration(workflow.Now(ctx).Sub(began))
-		end.Set(p.finalizeResult(ctx, request))
+		result, err := c.finalize(ctx, request)
+		if err != nil {
+			end.SetError(err)
+			return
+		}
+		end.SetValue(*result)
 	})
 	return future
 }
 
-// startAgent starts the sub-agent's run, or says why it cannot be started.
-func (p *pipeline) startAgent(ctx workflow.Context, c api.Call, v api.AdmissionDecision) (workflow.ChildWorkflowFuture, *api.Error) {
-	agent, err := agentOf(p.tools[c.Tool])
+// startAgent starts the run of the sub-agent, or returns why it cannot be started.
+func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture, *api.Error) {
+	p, v, tool := c.pipeline, c.decision, c.pipeline.tools[c.call.Tool]
+	agent, err := agentOf(tool)
 	if err != nil {
-		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v", c.Tool, err)
+		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v", c.call.Tool, err)
 	}
-	agent.Limits = v.Plan.Bound(p.lend(ctx, agent.Limits))
+	agent.Limits = v.Plan.Bound(p.lend(ctx, agent.Limits, c.share))
 	info := workflow.GetInfo(ctx).WorkflowExecution
-	id := api.ChildWorkflowID(info.ID, c.ID)
+	id := api.ChildWorkflowID(info.ID, c.call.ID)
 	input := api.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
-		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override, Priority: cmp.Or(c.Priority, p.priority.run, p.tools[c.Tool].Priority),
+		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override,
+		Priority: cmp.Or(c.call.Priority, p.priority.run, tool.Priority),
 		Policies: p.policies, Labels: p.runFacts.labels, Attributes: p.attributes.known,
-		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: api.CallPath(p.parent.Call, c.ID),
+		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: api.CallPath(p.parent.Call, c.call.ID),
 			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.priority.conversation}}
 	data, err := json.Marshal(input)
 	if err != nil || len(data) > api.MaxPayload {
-		return nil, notStartable(api.ErrPreconditionFailed, "agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), api.MaxPayload)
+		return nil, notStartable(api.ErrPreconditionFailed,
+			"agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), api.MaxPayload)
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true, Priority: p.priority.call(c, p.tools[c.Tool], api.Route{}),
-		// A run that ends without waiting for its sub-agents was ended by the server; they are to end like cancelled ones.
+		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
+		Priority: p.priority.call(c.call, tool, api.Route{}),
+		// A run that ends without waiting for its sub-agents was ended by the server: they are
+		// cancelled.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		StaticSummary:         api.RunSummary(string(api.CallerAgent), agent.Name, v.Prompt),
-		TypedSearchAttributes: p.childAttributes(ctx, id, agent.Name),
+		TypedSearchAttributes: childAttributes(ctx, p.origin.Caller.ID, id, agent.Name),
 	})
 	return workflow.ExecuteChildWorkflow(ctx, api.AgentWorkflow, input), nil
 }
@@ -86,7 +95,7 @@ func agentOf(t api.Tool) (*api.Agent, error) {
 // childAttributes are the search attributes of a sub-agent's run: those that the server has, which shows in this run's.
 // Only an agent's run has AttributeAgent; a server that has all the others has it too, because they are registered
 // together.
-func (p *pipeline) childAttributes(ctx workflow.Context, id, agent string) temporal.SearchAttributes {
+func childAttributes(ctx workflow.Context, caller, id, agent string) temporal.SearchAttributes {
 	known := workflow.GetTypedSearchAttributes(ctx)
 	all := true
 	var updates []temporal.SearchAttributeUpdate
@@ -101,7 +110,7 @@ func (p *pipeline) childAttributes(ctx workflow.Context, id, agent string) tempo
 		}
 	}
 	add(api.AttributeKind, string(api.CallerAgent))
-	add(api.AttributeCaller, p.origin.Caller.ID)
+	add(api.AttributeCaller, caller)
 	add(api.AttributeConversation, id)
 	add(api.AttributeAgent, agent)
 	return temporal.NewSearchAttributes(updates...)
@@ -109,7 +118,8 @@ func (p *pipeline) childAttributes(ctx workflow.Context, id, agent string) tempo
 
 // awaitAgent waits for the end of a sub-agent's run and notes in the request what became of it. A run that takes longer
 // than the tool's timeout is cancelled, and waited for until it has ended what it started.
-func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *api.FinalizeResultRequest) {
+func (c *callRun) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *api.FinalizeResultRequest) {
+	p := c.pipeline
 	clock, forget := workflow.WithCancel(ctx)
 	late := false
 	s := workflow.NewSelector(ctx)
@@ -142,7 +152,7 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 		return
 	}
 	request.Answer, request.Usage = result.Answer, result.Usage
-	p.adopt(request.Call, result.Undo)
+	p.undo.adopt(request.Call, result.Undo)
 	p.runFacts.adopt(result.CallStats)
 	p.runFacts.label(result.Labels)
 	if result.Limit != "" {
@@ -195,20 +205,4 @@ func usageIn(details func(...any) error) api.Usage {
 		return api.Usage{}
 	}
 	return usage
-}
-
-// settle takes what became of a call through the phase post_execution and records its end, also in a cancelled run.
-func (p *pipeline) finalizeResult(ctx workflow.Context, r api.FinalizeResultRequest) (any, error) {
-	ctx, cancel := workflow.NewDisconnectedContext(ctx)
-	defer cancel()
-	p.usage.Add(r.Usage)
-	var finalized api.FinalizedResult
-	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call), api.FinalizeResultActivity, r).Get(ctx, &finalized)
-	switch {
-	case err != nil:
-		return nil, err
-	case finalized.Error != nil:
-		return nil, finalized.Error
-	}
-	return *finalized.Result, nil
 }

@@ -49,20 +49,34 @@ func (u *undo) continueState() *api.Packed[[]api.Call] {
 	return &packed
 }
 
-// note keeps the call that undoes one that has ended, if there is something to undo; err is what its future gave.
-func (p *pipeline) note(c api.Call, v api.AdmissionDecision, out api.CallOutcome, err error) {
-	t := p.tools[c.Tool]
-	if !p.undo.on || t.Undo == nil || c.Purpose == api.PurposeUndo || !mayHaveActed(t, out, err) {
+// noteUndo keeps the calls that undo this one and its parts, if its tool declares how to undo it and
+// it may have taken effect. err is that of its last attempt.
+func (c *callRun) noteUndo(out api.CallOutcome, err error) {
+	p, t := c.pipeline, c.pipeline.tools[c.call.Tool]
+	if !p.undo.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo {
 		return
 	}
+	if len(c.parts) == 0 && mayHaveActed(t, out, err) {
+		p.undo.note(t, p.origin.Run, c.call, c.decision, out)
+	}
+	for _, part := range c.parts {
+		if out := out.PartOf(part.ID); mayHaveActed(t, out, err) {
+			p.undo.note(t, p.origin.Run, part.call, part.decision, out)
+		}
+	}
+}
+
+// note keeps the call that undoes one with that outcome.
+func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision, out api.CallOutcome) {
 	undo := api.Call{ID: api.UndoCallID(c.ID), Tool: t.Undo.Tool, CallPurpose: api.CallPurpose{
 		Purpose: api.PurposeUndo, TargetCallID: c.ID, TargetTool: c.Tool}}
-	arguments, fault := t.Undo.For(api.UndoSource{Arguments: validated(c, v), Result: out.Result, Key: api.IdempotencyKey(p.origin.Run, c.ID)})
+	arguments, fault := t.Undo.For(api.UndoSource{Arguments: validated(c, v), Result: out.Result,
+		Key: api.IdempotencyKey(run, c.ID)})
 	if fault != nil {
 		undo.Problem = cutText(fault.Error())
 	}
 	undo.Arguments = string(arguments)
-	p.undo.add(undo)
+	u.add(undo)
 }
 
 // mayHaveActed reports whether there may be something to undo of a call. A sub-agent that gave no result has undone its
@@ -77,14 +91,14 @@ func mayHaveActed(t api.Tool, out api.CallOutcome, err error) bool {
 }
 
 // adopt keeps what undoes the calls that the sub-agent's run of a call has made.
-func (p *pipeline) adopt(callID string, calls *api.Packed[[]api.Call]) {
-	if !p.undo.on || calls == nil {
+func (u *undo) adopt(callID string, calls *api.Packed[[]api.Call]) {
+	if !u.on || calls == nil {
 		return
 	}
 	for _, c := range calls.Value {
 		c.TargetCallID = api.CallPath(callID, c.TargetCallID)
 		c.ID = api.UndoCallID(c.TargetCallID)
-		p.undo.add(c)
+		u.add(c)
 	}
 }
 
@@ -128,7 +142,7 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 
 func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
 	undone := api.Undone{CallID: c.ID, Tool: c.Tool, TargetCallID: c.TargetCallID, TargetTool: c.TargetTool}
-	if p.fitting(ctx, 1, func(int) int { return p.historyBudget.need(p.tools[c.Tool], c, api.AdmissionDecision{}) }) == 0 {
+	if p.fitting(ctx, []*callRun{p.newCall(c, api.AdmissionDecision{})}) == 0 {
 		undone.Error = api.Errorf(api.ErrBudgetExceeded, "%s", p.fullness(ctx))
 		return undone
 	}

@@ -71,7 +71,7 @@ func TestParquet(t *testing.T) {
 	if len(rows) != 2 || file.NumRows() != 2 {
 		t.Fatalf("%d rows", len(rows))
 	}
-	for name, want := range map[string]any{"workflow_id": "run-1", "tool": "send", "turn": int32(1), "status": "failed", "batched": true, "error": "execution_error", "attempts": int32(2),
+	for name, want := range map[string]any{"workflow_id": "run-1", "tool": "send", "turn": int64(1), "status": "failed", "batched": true, "error": "execution_error", "attempts": int64(2),
 		"scheduled": at.UnixMicro(), "queue_wait_ms": 1000.0, "duration_ms": 1.5, "argument_tokens": int64(12), "result_tokens": int64(34), "caller_type": "agent", "caller": "clerk",
 		"conversation": "=SUM(A1)", "arguments": `{"text":"ä\u0000"}`, "evaluation": "solved", "evaluated_by": "checker"} {
 		if got := plain(rows[0][name]); got != want {

@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
 const greetSpec = "name: greet\nversion: 2.0.0\ndescription: Greets.\nentry: {type: command, argv: [echo]}\n"
@@ -49,7 +50,7 @@ func TestHeldTools(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "greet.yaml"), []byte(greetSpec), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := toolspecs.Load(dir, toolspecs.Options{})
+	folder, err := folder.Load(dir, toolspecs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
@@ -237,7 +238,7 @@ func checkImported(a *cli.App, report *importReport, flags *importFlags, catalog
 	if err != nil {
 		return err
 	}
-	_, err = toolspecs.Load(flags.out, o)
+	_, err = folder.Load(flags.out, o)
 	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && !a.Format.JSON() {
 		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, api.Plural(len(faults), "fault"))
 	}

@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/toolspecs/agents"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/plans"
 
 	"github.com/spf13/cobra"
+
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -129,17 +131,17 @@ func printFault(a *cli.App, f toolspecs.Fault) error {
 
 func (l *linter) path(path string) error {
 	info, err := os.Stat(path)
-	folder := err == nil && info.IsDir()
-	if folder && l.kind != specfiles.KindAuto && l.kind != specfiles.KindTool {
+	isFolder := err == nil && info.IsDir()
+	if isFolder && l.kind != specfiles.KindAuto && l.kind != specfiles.KindTool {
 		return errors.New("this is a folder; name files of " + l.kind)
 	}
-	if folder {
-		folder, err := toolspecs.Load(path, l.options)
+	if isFolder {
+		loaded, err := folder.Load(path, l.options)
 		if err != nil {
 			return err
 		}
 		var specs []toolspecs.Spec
-		for _, tool := range folder.All() {
+		for _, tool := range loaded.All() {
 			specs = append(specs, tool.Spec)
 		}
 		return checkNamed(specs, nil)

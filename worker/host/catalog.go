@@ -9,11 +9,12 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
 // watchCatalog reads the toolspecs, checks them against the functions and factories, and keeps reading those of the folder: a worker
 // that could not execute one of its tools does not start, and one that could not execute an edited tool keeps what it has.
-func (c Config) watchCatalog(r registered) (*toolspecs.Watcher, error) {
+func (c Config) watchCatalog(r registered) (*folder.Watcher, error) {
 	specs := slices.Clone(c.Specs)
 	for i := range specs {
 		specs[i].Execution.Arguments = cmp.Or(specs[i].Execution.Arguments, c.Mode)
@@ -25,7 +26,7 @@ func (c Config) watchCatalog(r registered) (*toolspecs.Watcher, error) {
 	if err := checkAll(own, r); err != nil {
 		return nil, err
 	}
-	return toolspecs.Watch(toolspecs.WatchConfig{
+	return folder.Watch(folder.WatchConfig{
 		Dir:         c.Tools,
 		Options:     toolspecs.Options{Lanes: r.lanes.current(), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
 		Base:        own,

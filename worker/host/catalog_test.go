@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
 // probeFile writes a toolspec for the function probe, with one parameter, as a whole: who watches the folder never sees half of it.
@@ -45,7 +47,7 @@ func awaitLog(t *testing.T, log *output, text string) {
 }
 
 // awaitEvent returns the next catalog event of a type; those before it are dropped.
-func awaitEvent(t *testing.T, events <-chan toolspecs.CatalogEvent, kind toolspecs.CatalogEventType) toolspecs.CatalogEvent {
+func awaitEvent(t *testing.T, events <-chan folder.CatalogEvent, kind folder.CatalogEventType) folder.CatalogEvent {
 	t.Helper()
 	for {
 		select {
@@ -64,10 +66,10 @@ func awaitEvent(t *testing.T, events <-chan toolspecs.CatalogEvent, kind toolspe
 func TestCatalogReloads(t *testing.T) {
 	dir := t.TempDir()
 	probeFile(t, dir, "1.0.0", "path")
-	events := make(chan toolspecs.CatalogEvent, 1000)
+	events := make(chan folder.CatalogEvent, 1000)
 	var logs output
 	c := Config{Tools: dir, Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}, ReloadInterval: 50 * time.Millisecond,
-		OnCatalogEvent: func(e toolspecs.CatalogEvent) { events <- e }, Specs: []toolspecs.Spec{lister()},
+		OnCatalogEvent: func(e folder.CatalogEvent) { events <- e }, Specs: []toolspecs.Spec{lister()},
 		Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}.withDefaults()
 	_, tools, err := c.prepare()
 	if err != nil {
@@ -76,18 +78,18 @@ func TestCatalogReloads(t *testing.T) {
 	defer tools.Close()
 	registry := prometheus.NewRegistry()
 	c.observeCatalog(tools, registry)
-	if e := awaitEvent(t, events, toolspecs.ToolLoaded); e.Tool != "lister" {
+	if e := awaitEvent(t, events, folder.ToolLoaded); e.Tool != "lister" {
 		t.Errorf("got %+v", e)
 	}
 	probeFile(t, dir, "2.0.0", "path")
-	if e := awaitEvent(t, events, toolspecs.ToolUpdated); e.Tool != "probe" || e.Version != "2.0.0" || e.OldVersion != "1.0.0" {
+	if e := awaitEvent(t, events, folder.ToolUpdated); e.Tool != "probe" || e.Version != "2.0.0" || e.OldVersion != "1.0.0" {
 		t.Errorf("got %+v", e)
 	}
 	probeFile(t, dir, "3.0.0", "file")
-	if e := awaitEvent(t, events, toolspecs.LoadError); !contains(e.Error.Error(), filepath.Join(dir, "probe.yaml")+":1:7", "file") {
+	if e := awaitEvent(t, events, folder.LoadError); !contains(e.Error.Error(), filepath.Join(dir, "probe.yaml")+":1:7", "file") {
 		t.Errorf("got %v", e.Error)
 	}
-	awaitEvent(t, events, toolspecs.ReloadCompleted)
+	awaitEvent(t, events, folder.ReloadCompleted)
 	hosted, ok := tools.Catalog().Get("probe")
 	if !ok || hosted.Spec.Version != "2.0.0" {
 		t.Errorf("the worker holds %+v", hosted)

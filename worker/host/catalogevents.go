@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/toolspecs"
+
+	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
 // catalogObserver logs and counts what happens to the tools.
@@ -18,7 +19,7 @@ type catalogObserver struct {
 }
 
 // observeCatalog logs, counts and hands on what happens to the tools, for as long as they are watched.
-func (c Config) observeCatalog(tools *toolspecs.Watcher, registry prometheus.Registerer) {
+func (c Config) observeCatalog(tools *folder.Watcher, registry prometheus.Registerer) {
 	o := &catalogObserver{
 		logger: c.Logger,
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_catalog_events_total",
@@ -26,7 +27,7 @@ func (c Config) observeCatalog(tools *toolspecs.Watcher, registry prometheus.Reg
 		healthy: prometheus.NewGauge(prometheus.GaugeOpts{Name: "switchyard_catalog_last_success_timestamp_seconds",
 			Help: "When toolspecs last came into effect with nothing wrong in the folder."}),
 	}
-	for _, kind := range toolspecs.CatalogEventTypes {
+	for _, kind := range folder.CatalogEventTypes {
 		o.events.WithLabelValues(string(kind))
 	}
 	o.healthy.Set(float64(tools.Status().Loaded.Unix()))
@@ -42,9 +43,9 @@ func (c Config) observeCatalog(tools *toolspecs.Watcher, registry prometheus.Reg
 	}
 }
 
-func (o *catalogObserver) handle(e toolspecs.CatalogEvent) {
+func (o *catalogObserver) handle(e folder.CatalogEvent) {
 	o.events.WithLabelValues(string(e.Type)).Inc()
-	if e.Type == toolspecs.ReloadCompleted && e.Faulty == 0 {
+	if e.Type == folder.ReloadCompleted && e.Faulty == 0 {
 		o.healthy.Set(float64(e.Time.Unix()))
 	}
 	if e.Missed > 0 {
@@ -55,18 +56,18 @@ func (o *catalogObserver) handle(e toolspecs.CatalogEvent) {
 }
 
 // logged returns what the log says of an event.
-func logged(e toolspecs.CatalogEvent) (slog.Level, []slog.Attr) {
+func logged(e folder.CatalogEvent) (slog.Level, []slog.Attr) {
 	tool := []slog.Attr{slog.String("tool", e.Tool), slog.String("version", e.Version), slog.String("digest", e.Digest), slog.String("file", e.File)}
 	switch e.Type {
-	case toolspecs.ReloadStarted:
+	case folder.ReloadStarted:
 		return slog.LevelDebug, nil
-	case toolspecs.ReloadCompleted:
+	case folder.ReloadCompleted:
 		return slog.LevelInfo, []slog.Attr{slog.Int("tools", e.Tools), slog.Int("faulty", e.Faulty), slog.Duration("took", e.Took)}
-	case toolspecs.LoadError:
+	case folder.LoadError:
 		return slog.LevelError, []slog.Attr{slog.String("file", e.File), slog.Any("error", e.Error)}
-	case toolspecs.ToolUpdated:
+	case folder.ToolUpdated:
 		return slog.LevelInfo, append(tool, slog.String("old_version", e.OldVersion), slog.String("old_digest", e.OldDigest))
-	case toolspecs.ToolLoaded:
+	case folder.ToolLoaded:
 		return slog.LevelDebug, tool
 	default:
 		return slog.LevelInfo, tool

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
 // maxReported bounds what a worker tells of what is wrong in its folder; its log has it all.
@@ -17,7 +18,7 @@ const maxReported = 1000
 
 // answerFor adds a worker to the fleet that polls this process's own queue and answers there what tools it holds
 // and what happened on its lanes.
-func (f *fleet) answerFor(c Config, conn client.Client, tools *toolspecs.Watcher, rules *policySource) {
+func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher, rules *policySource) {
 	w := worker.New(conn, api.WorkerQueue(c.TaskQueue, c.Connection.Identity), worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: 2,
@@ -36,7 +37,7 @@ func (f *fleet) answerFor(c Config, conn client.Client, tools *toolspecs.Watcher
 }
 
 // catalogAnswer tells what tools this process holds.
-func (c Config) catalogAnswer(s toolspecs.Status, lanes []string) (api.CatalogAnswer, error) {
+func (c Config) catalogAnswer(s folder.Status, lanes []string) (api.CatalogAnswer, error) {
 	var hosted []api.ToolVersion
 	for _, t := range s.Catalog.All() {
 		hosted = append(hosted, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})

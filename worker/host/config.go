@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"go.temporal.io/sdk/client"
+
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
@@ -18,7 +20,7 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
-	"go.temporal.io/sdk/client"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
 // Config says what a worker serves. The zero value of a field means its default.
@@ -52,8 +54,8 @@ type Config struct {
 	// ReloadInterval is how often folder, lanes file and policies file are looked at for changes that the file system did not tell of; default 5s.
 	ReloadInterval time.Duration
 	// OnCatalogEvent is called with everything that happens to the tools, beginning with a tool_loaded for each; see
-	// toolspecs.Watcher.Subscribe. It may take its time.
-	OnCatalogEvent func(toolspecs.CatalogEvent)
+	// folder.Watcher.Subscribe. It may take its time.
+	OnCatalogEvent func(folder.CatalogEvent)
 	// Specs are toolspecs besides those of the folder.
 	Specs []toolspecs.Spec
 	// Functions are what toolspecs of the kind function refer to.
@@ -123,7 +125,7 @@ func (c Config) withDefaults() Config {
 	c.TaskQueue = cmp.Or(c.TaskQueue, api.DefaultTaskQueue)
 	c.Concurrency = cmp.Or(c.Concurrency, 100)
 	c.Instances = cmp.Or(c.Instances, 100)
-	c.ReloadInterval = cmp.Or(c.ReloadInterval, toolspecs.DefaultReloadInterval)
+	c.ReloadInterval = cmp.Or(c.ReloadInterval, folder.DefaultReloadInterval)
 	c.StopTimeout = cmp.Or(c.StopTimeout, 30*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -12,18 +12,20 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/switchyard/switchyard/activities"
-	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/payloads"
-	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/lanes"
-	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	tlog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/payloads"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/workflows"
 )
 
 // Run serves what c says until ctx ends, and then stops gracefully: no new work, running calls finish or are handed
@@ -96,7 +98,7 @@ func (c Config) observeRuns(ctx context.Context, conn client.Client, registry pr
 }
 
 // prepare checks everything that can be checked before the server is asked.
-func (c Config) prepare() (registered, *toolspecs.Watcher, error) {
+func (c Config) prepare() (registered, *folder.Watcher, error) {
 	if err := c.validate(); err != nil {
 		return registered{}, nil, err
 	}
@@ -166,7 +168,7 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics st
 	}
 }
 
-func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *queueServer, keep wholeKeeper) (*activities.Activities, error) {
+func (c Config) activities(tools *folder.Watcher, own registered, queues *queueServer, keep wholeKeeper) (*activities.Activities, error) {
 	providers := map[api.Provider]activities.Model{
 		api.ProviderOpenAI:    activities.NewOpenAI(),
 		api.ProviderAnthropic: activities.NewAnthropic(),

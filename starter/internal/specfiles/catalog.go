@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -170,7 +172,7 @@ func (c *Flags) LoadOn(set *lanes.Set) (*toolspecs.Catalog, error) {
 	if err := c.checkDir(); err != nil {
 		return nil, err
 	}
-	return toolspecs.LoadSkippingInvalid(c.Dir, toolspecs.Options{Lanes: set}, shipped)
+	return folder.LoadSkippingInvalid(c.Dir, toolspecs.Options{Lanes: set}, shipped)
 }
 
 // allFaults returns the faults of several files as one error; another error stands for all.
@@ -206,7 +208,7 @@ func (c *Flags) LoadFolder(mode api.Mode) (*toolspecs.Catalog, error) {
 		return nil, err
 	}
 	o.Mode = mode
-	return toolspecs.Load(c.Dir, o)
+	return folder.Load(c.Dir, o)
 }
 
 // known returns the names of the tools of the folder, named or default, and of those that ship. Without a folder they

@@ -1,29 +1,31 @@
-package toolspecs
+package folder
 
 import (
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // folder is a folder of toolspecs: what its files say, and which version of each is in effect. It reads and compiles only
 // what has changed since it read last.
 type folder struct {
 	dir     string
-	options Options
+	options toolspecs.Options
 	// base are tools that there are anyway, brought on their lanes from given. A tool of the folder that has the name of
 	// another is a fault.
-	base, given *Catalog
+	base, given *toolspecs.Catalog
 	// unplaced are tools of base that do not fit their lanes, and stay where they were.
-	unplaced Faults
+	unplaced toolspecs.Faults
 	// check returns what else is wrong with a tool; nil for nothing.
-	check func(*Compiled) []string
+	check func(*toolspecs.Compiled) []string
 	files map[string]*specFileState
 	// seen is how the folder stood when it was looked at last.
 	seen snapshot
@@ -40,7 +42,7 @@ type specFileState struct {
 	// latest is what the file says; good is the version in effect, nil for none.
 	latest, good *reading
 	// wrong is why latest is not in effect.
-	wrong Faults
+	wrong toolspecs.Faults
 }
 
 // reading is what a file said at one moment.
@@ -52,25 +54,16 @@ type reading struct {
 	failed bool
 	// others are the further files that its specs name, by path.
 	others map[string]otherFile
-	specs  []located
+	specs  []toolspecs.Located
 	// tools are the specs compiled, in the same order; only complete without faults.
-	tools  []*Compiled
-	faults Faults
+	tools  []*toolspecs.Compiled
+	faults toolspecs.Faults
 }
 
 // otherFile is a file that a toolspec names and that belongs to what the tool is: an agent, a script.
 type otherFile struct {
 	limit  int
 	digest string
-}
-
-// read is strictyaml.ReadFile that notes the file as one that the toolspec being decoded depends on.
-func (o Options) read(path string, limit int) ([]byte, error) {
-	data, err := strictyaml.ReadFile(path, limit)
-	if o.others != nil {
-		o.others[path] = otherFile{limit: limit, digest: digestOf(data, err)}
-	}
-	return data, err
 }
 
 // digestOf identifies what reading a file gave, be it an error.
@@ -86,10 +79,10 @@ func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath
 
 // fetch reads a file without decoding it: enough to tell whether it has changed.
 func (f *folder) fetch(root *os.Root, name string) (*reading, []byte) {
-	data, err := filewatch.ReadLimited(root.FS(), name, maxSpecBytes)
+	data, err := filewatch.ReadLimited(root.FS(), name, toolspecs.MaxFileBytes)
 	if err != nil {
-		fault := Fault{File: f.path(name), Message: "cannot be read: " + filewatch.Reason(err)}
-		return &reading{file: fault.File, failed: true, digest: filewatch.Reason(err), faults: Faults{fault}}, nil
+		fault := toolspecs.Fault{File: f.path(name), Message: "cannot be read: " + filewatch.Reason(err)}
+		return &reading{file: fault.File, failed: true, digest: filewatch.Reason(err), faults: toolspecs.Faults{fault}}, nil
 	}
 	return &reading{file: f.path(name), digest: api.Digest(data)}, data
 }
@@ -114,16 +107,20 @@ func (f *folder) decode(r *reading, data []byte) {
 	}
 	r.data = data
 	o := f.options
-	o.others = map[string]otherFile{}
-	r.specs, r.faults = decodeFile(r.file, data, o)
-	r.others = o.others
+	r.others = map[string]otherFile{}
+	o.ReadFile = func(path string, limit int) ([]byte, error) {
+		data, err := strictyaml.ReadFile(path, limit)
+		r.others[path] = otherFile{limit: limit, digest: digestOf(data, err)}
+		return data, err
+	}
+	r.specs, r.faults = toolspecs.DecodeLocated(r.file, data, o)
 	if len(r.faults) > 0 {
 		return
 	}
 	for _, l := range r.specs {
-		compiled, err := l.spec.Compile()
+		compiled, err := l.Spec.Compile()
 		if err != nil {
-			r.faults = append(r.faults, strictyaml.AsFaults(fmt.Sprintf("toolspec %q", l.spec.Name), err)...)
+			r.faults = append(r.faults, strictyaml.AsFaults(fmt.Sprintf("toolspec %q", l.Spec.Name), err)...)
 			continue
 		}
 		r.tools = append(r.tools, compiled)
@@ -132,20 +129,20 @@ func (f *folder) decode(r *reading, data []byte) {
 }
 
 // surroundings returns what is wrong with a tool beside the others that there are anyway, and by check.
-func (f *folder) surroundings(l located, c *Compiled) Faults {
-	var faults Faults
+func (f *folder) surroundings(l toolspecs.Located, c *toolspecs.Compiled) toolspecs.Faults {
+	var faults toolspecs.Faults
 	if other, both := f.base.Get(c.Spec.Name); both && other.Digest != c.Digest {
-		faults = append(faults, l.fault(fmt.Sprintf("there is another tool %q, which the worker brings itself", c.Spec.Name), hintTaken))
+		faults = append(faults, l.Fault(fmt.Sprintf("there is another tool %q, which the worker brings itself", c.Spec.Name), toolspecs.HintTaken))
 	}
 	if f.check != nil {
 		for _, message := range f.check(c) {
-			faults = append(faults, l.fault(message, ""))
+			faults = append(faults, l.Fault(message, ""))
 		}
 	}
 	return faults
 }
 
-// load reads the whole folder for the first time. The error is Faults with everything that is wrong in it, or says that
+// load reads the whole folder for the first time. The error is toolspecs.Faults with everything that is wrong in it, or says that
 // the folder cannot be read.
 func (f *folder) load(now time.Time) error {
 	root, seen := f.look()
@@ -155,7 +152,7 @@ func (f *folder) load(now time.Time) error {
 	defer root.Close()
 	f.files, f.seen = map[string]*specFileState{}, seen
 	faults := f.closed(seen.closed)
-	var all []located
+	var all []toolspecs.Located
 	for _, name := range seen.names() {
 		r, data := f.fetch(root, name)
 		f.decode(r, data)
@@ -219,10 +216,10 @@ func (f *folder) look() (*os.Root, snapshot) {
 }
 
 // closed returns folders in the folder that cannot be read, as faults.
-func (f *folder) closed(dirs map[string]error) Faults {
-	var faults Faults
+func (f *folder) closed(dirs map[string]error) toolspecs.Faults {
+	var faults toolspecs.Faults
 	for name, err := range dirs {
-		faults = append(faults, Fault{File: f.path(name), Message: "cannot be read: " + filewatch.Reason(err)})
+		faults = append(faults, toolspecs.Fault{File: f.path(name), Message: "cannot be read: " + filewatch.Reason(err)})
 	}
 	return faults
 }
@@ -234,10 +231,10 @@ func (f *folder) faults() map[string]error {
 		faults[f.dir] = f.lost
 	}
 	for _, fault := range f.closed(f.shut) {
-		faults[fault.File] = Faults{fault}
+		faults[fault.File] = toolspecs.Faults{fault}
 	}
 	for _, fault := range f.unplaced {
-		ofTool, _ := faults[fault.File].(Faults)
+		ofTool, _ := faults[fault.File].(toolspecs.Faults)
 		faults[fault.File] = append(ofTool, fault)
 	}
 	for name, file := range f.files {
@@ -249,20 +246,19 @@ func (f *folder) faults() map[string]error {
 }
 
 // catalog returns the base and the tools of the folder that are in effect.
-func (f *folder) catalog() *Catalog {
-	c := &Catalog{tools: f.base.All()}
+func (f *folder) catalog() *toolspecs.Catalog {
+	tools := f.base.All()
 	for _, file := range f.files {
 		if file.good == nil {
 			continue
 		}
 		for _, t := range file.good.tools {
 			if _, both := f.base.Get(t.Spec.Name); !both {
-				c.tools = append(c.tools, t)
+				tools = append(tools, t)
 			}
 		}
 	}
-	c.sort()
-	return c
+	return toolspecs.CatalogOf(tools)
 }
 
 // watched returns the folders that hold what the catalog is made of: those of the toolspecs, and those of the files that
@@ -279,4 +275,39 @@ func (f *folder) watched() map[string]fs.FileInfo {
 		}
 	}
 	return dirs
+}
+
+// Load reads every *.yaml and *.yml file below dir, other than hidden ones. Links to folders are not followed, and one
+// that leads out of dir is a fault. The error is toolspecs.Faults with everything that is wrong in the folder, or says that the folder cannot be read.
+func Load(dir string, o toolspecs.Options) (*toolspecs.Catalog, error) {
+	f := &folder{dir: dir, options: o, base: &toolspecs.Catalog{}, given: &toolspecs.Catalog{}}
+	if err := f.load(time.Now()); err != nil {
+		return nil, err
+	}
+	return f.catalog(), nil
+}
+
+// LoadPartly is Load as far as nothing is wrong: the catalog has base, and the tools of every file of the folder without faults; of two
+// files that claim a name it is the first. The error, which comes beside it, is toolspecs.Faults with all the others. A folder that cannot be read
+// at all gives base and an error that is none.
+func LoadSkippingInvalid(dir string, o toolspecs.Options, base *toolspecs.Catalog) (*toolspecs.Catalog, error) {
+	f := &folder{dir: dir, options: o, base: base, given: base}
+	err := f.load(time.Now())
+	if err != nil {
+		f.keepSound()
+	}
+	return f.catalog(), err
+}
+
+// repeatedAcross reports names that are taken by a tool of an earlier file; within a file decoding has reported them.
+func repeatedAcross(all []toolspecs.Located) toolspecs.Faults {
+	firsts := slices.Clone(all)
+	seen := map[[2]string]bool{}
+	firsts = slices.DeleteFunc(firsts, func(l toolspecs.Located) bool {
+		key := [2]string{l.File, l.Spec.Name}
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+	return toolspecs.Repeated(firsts)
 }

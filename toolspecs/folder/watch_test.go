@@ -1,4 +1,4 @@
-package toolspecs
+package folder
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // watchLab is a watched folder whose looks the test makes itself.
@@ -146,7 +148,7 @@ func TestReload(t *testing.T) {
 			[]string{"error d.yaml: d.yaml:1:1: version is missing\nd.yaml:1:1: description is missing\nd.yaml:1:1: entry is missing"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"emptied", func(l *watchLab) { l.write("a.yaml", "") }, []string{"error a.yaml: a.yaml:1:1: the file is empty"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"alias bomb", func(l *watchLab) { l.write("a.yaml", bomb) }, []string{"error a.yaml: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"too large", func(l *watchLab) { l.write("a.yaml", "# "+strings.Repeat("x", maxSpecBytes)) }, []string{"error a.yaml: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"too large", func(l *watchLab) { l.write("a.yaml", "# "+strings.Repeat("x", toolspecs.MaxFileBytes)) }, []string{"error a.yaml: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"taken by a new file", func(l *watchLab) { l.write("0.yaml", specOf("a@2.0.0")) },
 			[]string{`error 0.yaml: 0.yaml:1:7: there is another tool "a", at a.yaml:1:7 (rename or remove one of them)`}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"taken by two edits", func(l *watchLab) { l.write("0.yaml", specOf("a@2.0.0")); l.write("a.yaml", specOf("a@3.0.0")) },
@@ -189,11 +191,11 @@ func TestReload(t *testing.T) {
 		},
 			nil, -1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 	}
-	base, err := NewCatalog([]Spec{complete(Spec{Name: "own"})})
+	base, err := toolspecs.NewCatalog([]toolspecs.Spec{own})
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := WatchConfig{Base: base, Check: func(c *Compiled) []string {
+	config := WatchConfig{Base: base, Check: func(c *toolspecs.Compiled) []string {
 		if c.Spec.Name == "unfit" {
 			return []string{"it does not fit"}
 		}
@@ -312,12 +314,12 @@ func TestWatchStart(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.yaml"), specOf("own@2.0.0"))
 	write(t, filepath.Join(dir, "b.yaml"), "name: b\n")
-	base, err := NewCatalog([]Spec{complete(Spec{Name: "own"})})
+	base, err := toolspecs.NewCatalog([]toolspecs.Spec{own})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = Watch(WatchConfig{Dir: dir, Base: base})
-	if faults, ok := errors.AsType[Faults](err); !ok || len(faults) != 4 || !strings.Contains(err.Error(), `another tool "own"`) {
+	if faults, ok := errors.AsType[toolspecs.Faults](err); !ok || len(faults) != 4 || !strings.Contains(err.Error(), `another tool "own"`) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Watch(WatchConfig{Dir: filepath.Join(dir, "none")}); err == nil {
@@ -334,7 +336,7 @@ func TestWatchStart(t *testing.T) {
 	}
 	w.Close()
 	w.Close()
-	if got := w.Catalog().names(); !slices.Equal(got, []string{"own"}) {
+	if got := w.Catalog().Names(); !slices.Equal(got, []string{"own"}) {
 		t.Errorf("after the end: %v", got)
 	}
 }
@@ -356,7 +358,7 @@ func TestWatchPartly(t *testing.T) {
 	l := newWatchLab(t, WatchConfig{SkipInvalid: true}, files)
 	s := l.w.Status()
 	one, _ := s.Catalog.Get("one")
-	if names := s.Catalog.names(); !slices.Equal(names, []string{"one", "two"}) || one.Spec.Version != "1.0.0" {
+	if names := s.Catalog.Names(); !slices.Equal(names, []string{"one", "two"}) || one.Spec.Version != "1.0.0" {
 		t.Errorf("in effect are %v", names)
 	}
 	if s.Failed.IsZero() || len(s.Faults) != 2 || s.Faults[l.path("b.yaml")] == nil || s.Faults[l.path("c.yaml")] == nil {
@@ -366,8 +368,8 @@ func TestWatchPartly(t *testing.T) {
 	for range 3 {
 		l.w.reload(time.Now())
 	}
-	if s := l.w.Status(); len(s.Faults) != 1 || !slices.Equal(s.Catalog.names(), []string{"broken", "one", "two"}) {
-		t.Errorf("mended, in effect are %v, and wrong is %v", s.Catalog.names(), s.Faults)
+	if s := l.w.Status(); len(s.Faults) != 1 || !slices.Equal(s.Catalog.Names(), []string{"broken", "one", "two"}) {
+		t.Errorf("mended, in effect are %v, and wrong is %v", s.Catalog.Names(), s.Faults)
 	}
 }
 
@@ -377,14 +379,14 @@ func TestLoadPartly(t *testing.T) {
 	for name, text := range map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0", "three"), "c.yaml": "name: broken\n", "d.yaml": specOf("echo@9.0.0")} {
 		write(t, filepath.Join(dir, name), text)
 	}
-	base, err := NewCatalog([]Spec{shippedSpec(t, "echo")})
+	base, err := toolspecs.NewCatalog([]toolspecs.Spec{shippedSpec(t, "echo")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog, err := LoadSkippingInvalid(dir, Options{}, base)
-	faults, ok := errors.AsType[Faults](err)
-	if !slices.Equal(catalog.names(), []string{"echo", "one"}) || !ok {
-		t.Errorf("got %v, %v", catalog.names(), err)
+	catalog, err := LoadSkippingInvalid(dir, toolspecs.Options{}, base)
+	faults, ok := errors.AsType[toolspecs.Faults](err)
+	if !slices.Equal(catalog.Names(), []string{"echo", "one"}) || !ok {
+		t.Errorf("got %v, %v", catalog.Names(), err)
 	}
 	wrong := map[string]bool{}
 	for _, f := range faults {
@@ -393,16 +395,16 @@ func TestLoadPartly(t *testing.T) {
 	if len(wrong) != 3 || wrong["a.yaml"] {
 		t.Errorf("the faults are %v", faults)
 	}
-	catalog, err = LoadSkippingInvalid(filepath.Join(dir, "none"), Options{}, base)
-	if _, ok := errors.AsType[Faults](err); err == nil || ok || !slices.Equal(catalog.names(), []string{"echo"}) {
-		t.Errorf("of no folder: %v, %v", catalog.names(), err)
+	catalog, err = LoadSkippingInvalid(filepath.Join(dir, "none"), toolspecs.Options{}, base)
+	if _, ok := errors.AsType[toolspecs.Faults](err); err == nil || ok || !slices.Equal(catalog.Names(), []string{"echo"}) {
+		t.Errorf("of no folder: %v, %v", catalog.Names(), err)
 	}
 }
 
-func shippedSpec(t *testing.T, name string) Spec {
+func shippedSpec(t *testing.T, name string) toolspecs.Spec {
 	t.Helper()
-	specs := Shipped()
-	i := slices.IndexFunc(specs, func(s Spec) bool { return s.Name == name })
+	specs := toolspecs.Shipped()
+	i := slices.IndexFunc(specs, func(s toolspecs.Spec) bool { return s.Name == name })
 	if i < 0 {
 		t.Fatalf("no shipped tool %s", name)
 	}

@@ -1,4 +1,4 @@
-package toolspecs
+package folder
 
 import (
 	"io/fs"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -169,7 +170,7 @@ func (f *folder) again(r *reading) *reading {
 
 // placeBase puts the tools that there are anyway on their lanes. Where one does not fit, all stay where they were.
 func (f *folder) placeBase() error {
-	base, err := f.given.OnLanes(f.options.lanes())
+	base, err := f.given.OnLanes(f.options.KnownLanes())
 	if err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ type choice struct {
 }
 
 // fallBack has a file keep what was in effect, and says why.
-func (c *choice) fallBack(name string, wrong Faults) {
+func (c *choice) fallBack(name string, wrong toolspecs.Faults) {
 	file := c.files[name]
 	file.wrong = append(slices.Clip(file.wrong), wrong...)
 	c.chosen[name] = file.good
@@ -224,7 +225,7 @@ func (c *choice) fallBack(name string, wrong Faults) {
 
 // settleNames has the files fall back that claim a name of another, and reports whether there were any.
 func (c *choice) settleNames() (fallen bool) {
-	owners := map[string]located{}
+	owners := map[string]toolspecs.Located{}
 	for _, had := range []bool{true, false} {
 		for _, name := range c.names {
 			c.own(owners, name, had)
@@ -240,14 +241,14 @@ func (c *choice) settleNames() (fallen bool) {
 }
 
 // own makes a file the owner of its tools' names, of those that it had already or of all that are free.
-func (c *choice) own(owners map[string]located, name string, had bool) {
+func (c *choice) own(owners map[string]toolspecs.Located, name string, had bool) {
 	r := c.chosen[name]
 	if r == nil {
 		return
 	}
 	for _, l := range r.specs {
-		if _, owned := owners[l.spec.Name]; !owned && (!had || c.files[name].good.declares(l.spec.Name)) {
-			owners[l.spec.Name] = l
+		if _, owned := owners[l.Spec.Name]; !owned && (!had || c.files[name].good.declares(l.Spec.Name)) {
+			owners[l.Spec.Name] = l
 		}
 	}
 }
@@ -269,14 +270,14 @@ func (c *choice) settleAgents() (fallen bool) {
 
 // known returns the names of all tools that there would be, sorted.
 func (c *choice) known() []string {
-	known := c.base.names()
+	known := c.base.Names()
 	for _, name := range c.names {
 		r := c.chosen[name]
 		if r == nil {
 			continue
 		}
 		for _, l := range r.specs {
-			known = append(known, l.spec.Name)
+			known = append(known, l.Spec.Name)
 		}
 	}
 	slices.Sort(known)
@@ -284,28 +285,29 @@ func (c *choice) known() []string {
 }
 
 // lacking returns the tools that a file's agents name and that there are not, as faults.
-func lacking(r *reading, known []string) Faults {
+func lacking(r *reading, known []string) toolspecs.Faults {
 	if r == nil {
 		return nil
 	}
-	var faults Faults
+	var specs []toolspecs.Spec
 	for _, l := range r.specs {
-		if l.spec.Entry.Agent != nil {
-			faults = append(faults, missingTools(l.spec, known)...)
-		}
+		specs = append(specs, l.Spec)
 	}
-	return faults
+	if err := toolspecs.CheckAgents(specs, known); err != nil {
+		return strictyaml.AsFaults(r.file, err)
+	}
+	return nil
 }
 
 // robbed returns the tools of a file whose names other files own, as faults.
-func robbed(r *reading, owners map[string]located) Faults {
+func robbed(r *reading, owners map[string]toolspecs.Located) toolspecs.Faults {
 	if r == nil {
 		return nil
 	}
-	var faults Faults
+	var faults toolspecs.Faults
 	for _, l := range r.specs {
-		if owner := owners[l.spec.Name]; owner.file != l.file {
-			faults = append(faults, l.twice(owner))
+		if owner := owners[l.Spec.Name]; owner.File != l.File {
+			faults = append(faults, l.Taken(owner))
 		}
 	}
 	return faults
@@ -313,5 +315,5 @@ func robbed(r *reading, owners map[string]located) Faults {
 
 // declares reports whether one of the file's tools has the name.
 func (r *reading) declares(name string) bool {
-	return r != nil && slices.ContainsFunc(r.specs, func(l located) bool { return l.spec.Name == name })
+	return r != nil && slices.ContainsFunc(r.specs, func(l toolspecs.Located) bool { return l.Spec.Name == name })
 }

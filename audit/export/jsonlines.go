@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -24,12 +22,7 @@ type link struct {
 	Previous string `json:"previous"`
 }
 
-// exportedRecord is one call's line, exportEnd the last line: how many calls there are before it.
-type exportedRecord struct {
-	link
-	Record api.Record `json:"record"`
-}
-
+// exportEnd is the last line: the number of records before it.
 type exportEnd struct {
 	link
 	Records *int `json:"records"`
@@ -53,18 +46,46 @@ type jsonExport struct {
 }
 
 func (x *jsonExport) Write(r api.Record) error {
-	return x.line(exportedRecord{link: x.next(), Record: r})
+	head := x.next()
+	line := fmt.Appendf(nil, `{"line":%d,"previous":%q,"record":{`, head.Line, head.Previous)
+	for i, c := range columns {
+		v, err := c.valueOf(&r)
+		if err != nil {
+			return fmt.Errorf("column %s of call %s: %w", c.name, r.CallID, err)
+		}
+		if i > 0 {
+			line = append(line, ',')
+		}
+		line = append(strconv.AppendQuote(line, c.name), ':')
+		if line, err = appendJSON(line, v); err != nil {
+			return fmt.Errorf("column %s of call %s: %w", c.name, r.CallID, err)
+		}
+	}
+	return x.write(append(line, "}}"...))
+}
+
+// appendJSON appends a value of a column as JSON.
+func appendJSON(line []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return append(line, "null"...), nil
+	case int:
+		return strconv.AppendInt(line, int64(v), 10), nil
+	case bool:
+		return strconv.AppendBool(line, v), nil
+	case json.RawMessage:
+		return append(line, v...), nil
+	}
+	data, err := api.EncodeJSON(v)
+	return append(line, data...), err
 }
 
 func (x *jsonExport) next() link { return link{Line: x.last.Line + 1, Previous: x.last.Previous} }
 
-func (x *jsonExport) line(value any) error {
-	data, err := api.EncodeJSON(value)
-	if err != nil {
-		return err
-	}
-	x.last = link{Line: x.last.Line + 1, Previous: digestOf(data)}
-	_, err = x.w.Write(append(data, '\n'))
+// write writes a line and keeps its digest for the next one.
+func (x *jsonExport) write(line []byte) error {
+	x.last = link{Line: x.last.Line + 1, Previous: digestOf(line)}
+	_, err := x.w.Write(append(line, '\n'))
 	return err
 }
 
@@ -75,7 +96,11 @@ func digestOf(line []byte) string {
 
 func (x *jsonExport) Close() (string, error) {
 	records := x.last.Line
-	if err := x.line(exportEnd{link: x.next(), Records: &records}); err != nil {
+	line, err := api.EncodeJSON(exportEnd{link: x.next(), Records: &records})
+	if err != nil {
+		return "", err
+	}
+	if err := x.write(line); err != nil {
 		return "", err
 	}
 	return x.last.Previous, nil
@@ -147,67 +172,4 @@ func unchained(before int, next link) error {
 
 func broken(line int, format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %s", ErrChain, line, fmt.Sprintf(format, args...))
-}
-
-// csvColumns are the columns of an export as CSV.
-var csvColumns = []string{"workflow_id", "run", "path", "call_id", "turn", "tool", "version", "status", "dry_run", "batched", "error", "lane", "priority", "attempts", "worker",
-	"scheduled", "started", "closed", "queue_wait_ms", "duration_ms", "argument_tokens", "result_tokens", "caller_type", "caller", "conversation", "arguments", "evaluation", "evaluated_by"}
-
-// NewCSVExport writes records as CSV (RFC 4180) with a header. Times are in RFC 3339 and UTC, durations in milliseconds.
-// Values that a spreadsheet would take for a formula begin with an apostrophe.
-func NewCSV(w io.Writer) Exporter { return &csvExport{w: csv.NewWriter(w)} }
-
-type csvExport struct {
-	w     *csv.Writer
-	begun bool
-}
-
-func (x *csvExport) begin() error {
-	if x.begun {
-		return nil
-	}
-	x.begun = true
-	return x.w.Write(csvColumns)
-}
-
-func (x *csvExport) Write(r api.Record) error {
-	if err := x.begin(); err != nil {
-		return err
-	}
-	failed, decision := "", api.EvaluatedResult{}
-	if r.Error != nil {
-		failed = string(r.Error.Type)
-	}
-	if r.Evaluation != nil {
-		decision = *r.Evaluation
-	}
-	row := []string{r.WorkflowID, r.Run, r.Path, r.CallID, strconv.Itoa(r.Turn), r.Tool, r.Version, string(r.Status), strconv.FormatBool(r.DryRun), strconv.FormatBool(r.Batched), failed, r.Lane, string(r.Priority),
-		strconv.Itoa(r.Attempts), r.Worker, csvTime(r.Scheduled), csvTime(r.Started), csvTime(r.Closed), milliseconds(r.QueueWait), milliseconds(r.Duration),
-		strconv.Itoa(r.ArgumentTokens()), strconv.Itoa(r.ResultTokens), string(r.Caller.Type), r.Caller.ID, r.Conversation, string(r.Arguments),
-		decision.Evaluation, decision.EvaluatedBy}
-	for i, cell := range row {
-		if cell != "" && bytes.IndexByte([]byte("=+-@\t\r"), cell[0]) >= 0 {
-			row[i] = "'" + cell
-		}
-	}
-	return x.w.Write(row)
-}
-
-func (x *csvExport) Close() (string, error) {
-	if err := x.begin(); err != nil {
-		return "", err
-	}
-	x.w.Flush()
-	return "", x.w.Error()
-}
-
-func csvTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
-}
-
-func milliseconds(d api.Duration) string {
-	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64)
 }

@@ -2,7 +2,6 @@ package export
 
 import (
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"slices"
 	"strings"
@@ -37,8 +36,7 @@ func exported(t *testing.T, n int) (lines []string, seal string) {
 	return slices.Collect(strings.SplitAfterSeq(strings.TrimSuffix(b.String(), "\n"), "\n")), seal
 }
 
-// An export that is as it was written verifies with the seal that it was given, also one of nothing.
-func TestVerify(t *testing.T) {
+func TestVerify_ReturnsSealOfIntactExport(t *testing.T) {
 	for _, n := range []int{0, 1, 50} {
 		lines, seal := exported(t, n)
 		records, got, err := Verify(strings.NewReader(strings.Join(lines, "") + "\n"))
@@ -48,8 +46,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Whatever is done to an export between its first and last line, Verify says at which line it shows.
-func TestVerifyFindsTampering(t *testing.T) {
+func TestVerify_NamesTheLineOfAChange(t *testing.T) {
 	lines, _ := exported(t, 10)
 	cases := map[string]struct {
 		change func(l []string) []string
@@ -75,30 +72,6 @@ func TestVerifyFindsTampering(t *testing.T) {
 		_, _, err := Verify(strings.NewReader(text))
 		if !errors.Is(err, ErrChain) || !strings.Contains(err.Error(), c.line) {
 			t.Errorf("%s: got %v, want one of %s", name, err, c.line)
-		}
-	}
-}
-
-// CSV reads back as what was written, and holds nothing that a spreadsheet would compute.
-func TestCSVExport(t *testing.T) {
-	var b bytes.Buffer
-	x := NewCSV(&b)
-	r := api.Record{CallID: "1.1", Tool: "=cmd()", Status: api.CallCompleted, Arguments: []byte("{\"text\":\"a \\\"b\\\", c\"}"), Timing: api.Timing{Duration: 1500000},
-		Evaluation: &api.EvaluatedResult{WorkflowID: "demo", Evaluation: "failed", EvaluatedBy: "person", By: "ada"}}
-	if err := x.Write(r); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(&b).ReadAll()
-	if err != nil || len(rows) != 2 || len(rows[1]) != len(csvColumns) {
-		t.Fatalf("%q, %v", rows, err)
-	}
-	cell := func(column string) string { return rows[1][slices.Index(csvColumns, column)] }
-	for column, want := range map[string]string{"call_id": "1.1", "tool": "'=cmd()", "status": "completed", "arguments": `{"text":"a \"b\", c"}`, "duration_ms": "1.5", "started": "", "evaluation": "failed", "evaluated_by": "person"} {
-		if got := cell(column); got != want {
-			t.Errorf("%s is %q, want %q", column, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package toolspecs
+package folder
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package toolspecs
+package folder
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // An edit that changes neither size nor time, as on a file system that counts whole seconds, is found all the same.
@@ -107,7 +109,7 @@ func TestReloadIsLoad(t *testing.T) {
 			"settle": func(rt *rapid.T) {
 				for l.w.reload(time.Now()) {
 				}
-				fresh, err := Load(l.dir, Options{})
+				fresh, err := Load(l.dir, toolspecs.Options{})
 				if (err == nil) != (l.w.Status().Err() == nil) || err == nil && fresh.Digest() != l.w.Catalog().Digest() {
 					rt.Fatalf("in effect is %s, wrong is %v; just loaded it is %v, wrong is %v", l.tools(), l.w.Status().Err(), fresh, err)
 				}

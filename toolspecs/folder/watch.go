@@ -1,4 +1,4 @@
-package toolspecs
+package folder
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -21,15 +22,15 @@ type WatchConfig struct {
 	// Dir is the folder of toolspecs; empty for none.
 	Dir string
 	// Options say what surrounds the toolspecs.
-	Options Options
+	Options toolspecs.Options
 	// Base are tools that there are besides, and that stay; default none. Those that name no lane go to that of their
 	// category. A tool of the folder that has the name of one
 	// of them and is another tool is a fault.
-	Base *Catalog
+	Base *toolspecs.Catalog
 	// Partly has the watching begin although something is wrong in the folder, with what is not; default is an error.
 	SkipInvalid bool
 	// Check returns what else is wrong with a tool of the folder; default nothing.
-	Check func(*Compiled) []string
+	Check func(*toolspecs.Compiled) []string
 	// Interval is how often the folder is looked at for changes that the file system did not tell of; default 5s.
 	Interval time.Duration
 	// OnPolling is called when the file system cannot tell of changes, and looking every Interval is all there is. The
@@ -58,7 +59,7 @@ type Watcher struct {
 
 // Status is how a watched catalog stands.
 type Status struct {
-	Catalog *Catalog
+	Catalog *toolspecs.Catalog
 	// Loaded is when the catalog became what it is.
 	Loaded time.Time
 	// Faults are what is wrong in the folder, and therefore not in effect, by file or folder; empty when all is well.
@@ -76,7 +77,7 @@ func (s Status) Err() error {
 	return errors.Join(all...)
 }
 
-// Watch loads a folder of toolspecs and keeps watching it until Close. The error is Faults with everything that is wrong
+// Watch loads a folder of toolspecs and keeps watching it until Close. The error is toolspecs.Faults with everything that is wrong
 // in the folder, or says that it cannot be read.
 func Watch(c WatchConfig) (*Watcher, error) {
 	w, err := newWatcher(c)
@@ -92,7 +93,7 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 	w.close = sync.OnceFunc(func() { close(w.stop) })
 	w.folder = &folder{dir: c.Dir, options: c.Options, given: c.Base, check: c.Check}
 	if c.Base == nil {
-		w.folder.given = &Catalog{}
+		w.folder.given = &toolspecs.Catalog{}
 	}
 	if err := w.folder.placeBase(); err != nil {
 		return nil, err
@@ -105,11 +106,11 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 	if len(w.status.Faults) > 0 {
 		w.status.Failed = now
 	}
-	specs, names := w.status.Catalog.specs(), w.status.Catalog.names()
-	if err := CheckAgents(specs, names); err != nil {
+	specs, names := w.status.Catalog.Specs(), w.status.Catalog.Names()
+	if err := toolspecs.CheckAgents(specs, names); err != nil {
 		return nil, err
 	}
-	if err := CheckCalls(specs, names); err != nil && len(w.status.Faults) == 0 { // else what they name may be among what is wrong
+	if err := toolspecs.CheckCalls(specs, names); err != nil && len(w.status.Faults) == 0 { // else what they name may be among what is wrong
 		return nil, err
 	}
 	w.files = w.folder.declared()
@@ -117,7 +118,7 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 }
 
 // Catalog returns the tools that are in effect.
-func (w *Watcher) Catalog() *Catalog { return w.Status().Catalog }
+func (w *Watcher) Catalog() *toolspecs.Catalog { return w.Status().Catalog }
 
 // Status tells how the catalog stands.
 func (w *Watcher) Status() Status {
@@ -134,7 +135,7 @@ func (w *Watcher) Subscribe(handle func(CatalogEvent)) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var first []CatalogEvent
-	for _, t := range w.status.Catalog.tools {
+	for _, t := range w.status.Catalog.All() {
 		first = append(first, w.toolEvent(ToolLoaded, w.status.Loaded, t, w.files))
 	}
 	for _, file := range slices.Sorted(maps.Keys(w.status.Faults)) {
@@ -150,7 +151,7 @@ func (w *Watcher) Subscribe(handle func(CatalogEvent)) (stop func()) {
 	}
 }
 
-func (w *Watcher) toolEvent(kind CatalogEventType, at time.Time, t *Compiled, files map[string]string) CatalogEvent {
+func (w *Watcher) toolEvent(kind CatalogEventType, at time.Time, t *toolspecs.Compiled, files map[string]string) CatalogEvent {
 	return CatalogEvent{Type: kind, Time: at, Tool: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest, File: files[t.Spec.Name]}
 }
 
@@ -189,7 +190,7 @@ func (w *Watcher) reload(now time.Time) (unsettled bool) {
 	began := time.Now()
 	w.publish(CatalogEvent{Type: ReloadStarted, Time: now})
 	w.folder.take(d, now)
-	w.finalizeResult(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
+	w.publishReload(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
 	return d.unsettled
 }
 
@@ -205,13 +206,13 @@ func (w *Watcher) SetLanes(known *lanes.Set) {
 		return
 	default:
 	}
-	if reflect.DeepEqual(known, w.folder.options.lanes()) {
+	if reflect.DeepEqual(known, w.folder.options.KnownLanes()) {
 		return
 	}
 	began := time.Now()
 	w.publish(CatalogEvent{Type: ReloadStarted, Time: began})
 	w.folder.takeLanes(known)
-	w.finalizeResult(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
+	w.publishReload(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
 }
 
 func (w *Watcher) publish(events ...CatalogEvent) {
@@ -228,8 +229,8 @@ func (w *Watcher) send(events ...CatalogEvent) {
 	}
 }
 
-// settle makes a catalog the one in effect and tells what is different.
-func (w *Watcher) finalizeResult(catalog *Catalog, files map[string]string, faults map[string]error, began time.Time) {
+// publishReload puts a catalog into effect and publishes the differences as events.
+func (w *Watcher) publishReload(catalog *toolspecs.Catalog, files map[string]string, faults map[string]error, began time.Time) {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -242,7 +243,7 @@ func (w *Watcher) finalizeResult(catalog *Catalog, files map[string]string, faul
 		w.status.Loaded = now
 	}
 	w.status.Catalog, w.status.Faults, w.files = catalog, faults, files
-	w.send(append(events, CatalogEvent{Type: ReloadCompleted, Time: now, Tools: len(catalog.tools), Faulty: len(faults), Took: now.Sub(began)})...)
+	w.send(append(events, CatalogEvent{Type: ReloadCompleted, Time: now, Tools: len(catalog.All()), Faulty: len(faults), Took: now.Sub(began)})...)
 }
 
 // newFaults are the files and folders that are wrong, other than before.
@@ -257,15 +258,15 @@ func (w *Watcher) newFaults(faults map[string]error, now time.Time) []CatalogEve
 }
 
 // differences are the tools that were removed, added and updated.
-func (w *Watcher) differences(catalog *Catalog, files map[string]string, now time.Time) []CatalogEvent {
+func (w *Watcher) differences(catalog *toolspecs.Catalog, files map[string]string, now time.Time) []CatalogEvent {
 	var events []CatalogEvent
 	before := w.status.Catalog
-	for _, t := range before.tools {
+	for _, t := range before.All() {
 		if _, stays := catalog.Get(t.Spec.Name); !stays {
 			events = append(events, w.toolEvent(ToolRemoved, now, t, w.files))
 		}
 	}
-	for _, t := range catalog.tools {
+	for _, t := range catalog.All() {
 		old, known := before.Get(t.Spec.Name)
 		switch {
 		case !known:
@@ -296,7 +297,7 @@ func (f *folder) declared() map[string]string {
 			continue
 		}
 		for _, l := range file.good.specs {
-			files[l.spec.Name] = l.file
+			files[l.Spec.Name] = l.File
 		}
 	}
 	return files

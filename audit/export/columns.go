@@ -1,0 +1,138 @@
+package export
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// columnType is how the values of a column are written.
+type columnType int
+
+const (
+	// text is null where it is empty.
+	text columnType = iota
+	// keyword is text with few different values.
+	keyword
+	integer
+	number
+	boolean
+	// timestamp is null for the zero time.
+	timestamp
+	// document is JSON; null where the record has no such part.
+	document
+)
+
+// column is one column of an export.
+type column struct {
+	name string
+	of   columnType
+	// value returns a string, int, float64, bool or time.Time as the type says, and any value that
+	// has JSON for a document.
+	value func(*api.Record) any
+}
+
+// columns are the columns of every export, in order. A new column of a record is one entry here.
+var columns = []column{
+	{"workflow_id", keyword, func(r *api.Record) any { return r.WorkflowID }},
+	{"run_id", keyword, func(r *api.Record) any { return r.Run }},
+	{"path", text, func(r *api.Record) any { return r.Path }},
+	{"call_id", text, func(r *api.Record) any { return r.CallID }},
+	{"turn", integer, func(r *api.Record) any { return r.Turn }},
+	{"tool", keyword, func(r *api.Record) any { return r.Tool }},
+	{"version", keyword, func(r *api.Record) any { return r.Version }},
+	{"digest", keyword, func(r *api.Record) any { return r.Digest }},
+	{"status", keyword, func(r *api.Record) any { return string(r.Status) }},
+	{"phase", keyword, func(r *api.Record) any { return string(r.Phase) }},
+	{"dry_run", boolean, func(r *api.Record) any { return r.DryRun }},
+	{"batched", boolean, func(r *api.Record) any { return r.Batched }},
+	{"activity", text, func(r *api.Record) any { return r.Activity }},
+	{"purpose", keyword, func(r *api.Record) any { return string(r.Purpose) }},
+	{"target_call_id", text, func(r *api.Record) any { return r.TargetCallID }},
+	{"parent", text, func(r *api.Record) any { return r.Parent }},
+	{"error", keyword, func(r *api.Record) any { return errorOf(r, func(e *api.Error) string { return string(e.Type) }) }},
+	{"error_message", text, func(r *api.Record) any { return errorOf(r, func(e *api.Error) string { return e.Message }) }},
+	{"error_detail", document, func(r *api.Record) any { return r.Error }},
+	{"last_failure", text, func(r *api.Record) any { return r.LastFailure }},
+	{"lane", keyword, func(r *api.Record) any { return r.Lane }},
+	{"priority", keyword, func(r *api.Record) any { return string(r.Priority) }},
+	{"attempts", integer, func(r *api.Record) any { return r.Attempts }},
+	{"worker", keyword, func(r *api.Record) any { return r.Worker }},
+	{"scheduled", timestamp, func(r *api.Record) any { return r.Scheduled }},
+	{"started", timestamp, func(r *api.Record) any { return r.Started }},
+	{"closed", timestamp, func(r *api.Record) any { return r.Closed }},
+	{"queue_wait_ms", number, func(r *api.Record) any { return milliseconds(r.QueueWait) }},
+	{"duration_ms", number, func(r *api.Record) any { return milliseconds(r.Duration) }},
+	{"phases", document, func(r *api.Record) any { return r.Phases }},
+	{"argument_tokens", integer, func(r *api.Record) any { return r.ArgumentTokens() }},
+	{"expected_tokens", integer, func(r *api.Record) any { return r.ExpectedTokens }},
+	{"result_tokens", integer, func(r *api.Record) any { return r.ResultTokens }},
+	{"actual_tokens", integer, func(r *api.Record) any { return r.ActualTokens }},
+	{"caller_type", keyword, func(r *api.Record) any { return string(r.Caller.Type) }},
+	{"caller", keyword, func(r *api.Record) any { return r.Caller.ID }},
+	{"conversation", keyword, func(r *api.Record) any { return r.Conversation }},
+	{"arguments", document, func(r *api.Record) any { return r.Arguments }},
+	{"result", document, func(r *api.Record) any { return r.Result }},
+	{"notes", document, func(r *api.Record) any { return r.Notes }},
+	{"hooks", document, func(r *api.Record) any { return r.Hooks }},
+	{"policies", document, func(r *api.Record) any { return r.Policies }},
+	{"labels", document, func(r *api.Record) any { return r.Labels }},
+	{"plan", document, func(r *api.Record) any { return r.Plan }},
+	{"approval", document, func(r *api.Record) any { return r.Approval }},
+	{"child", document, func(r *api.Record) any { return r.Child }},
+	{"usage", document, func(r *api.Record) any {
+		if r.Usage == (api.Usage{}) {
+			return nil
+		}
+		return r.Usage
+	}},
+	{"evaluation", keyword, func(r *api.Record) any {
+		return evaluationOf(r, func(e *api.EvaluatedResult) string { return e.Evaluation })
+	}},
+	{"evaluated_by", keyword, func(r *api.Record) any {
+		return evaluationOf(r, func(e *api.EvaluatedResult) string { return e.EvaluatedBy })
+	}},
+	{"evaluation_detail", document, func(r *api.Record) any { return r.Evaluation }},
+}
+
+func errorOf(r *api.Record, part func(*api.Error) string) string {
+	if r.Error == nil {
+		return ""
+	}
+	return part(r.Error)
+}
+
+func evaluationOf(r *api.Record, part func(*api.EvaluatedResult) string) string {
+	if r.Evaluation == nil {
+		return ""
+	}
+	return part(r.Evaluation)
+}
+
+func milliseconds(d api.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// valueOf returns the value of a column: a string, int, float64, bool, time.Time in UTC or, for a
+// document, json.RawMessage. It is nil where the record has none.
+func (c column) valueOf(r *api.Record) (any, error) {
+	v := c.value(r)
+	switch c.of {
+	case text, keyword:
+		if v == "" {
+			return nil, nil
+		}
+	case timestamp:
+		t, _ := v.(time.Time)
+		if t.IsZero() {
+			return nil, nil
+		}
+		return t.UTC(), nil
+	case document:
+		data, err := api.EncodeJSON(v)
+		if err != nil || string(data) == "null" {
+			return nil, err
+		}
+		return json.RawMessage(data), nil
+	}
+	return v, nil
+}

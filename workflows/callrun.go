@@ -1,0 +1,307 @@
+package workflows
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/workflow"
+)
+
+// callRun takes one call of a run from its admission decision to its outcome: run reads in that
+// order, and every reason to attempt a call again leads through attemptAgain.
+type callRun struct {
+	pipeline *pipeline
+	call     api.Call
+	// decision is that of admission, or that of the approval that changed the call.
+	decision api.AdmissionDecision
+	// tool has the bounds that the call's execution plan sets.
+	tool api.Tool
+	// share limits the run of a sub-agent.
+	share api.Limits
+	// parts are the calls that a batched call replaces; place is the index of a call in its turn.
+	parts []part
+	place int
+	// referenced is how many bytes the results have that the arguments of a plan's call refer to, until
+	// it is admitted.
+	referenced int
+	// requeues counts how often workers returned the call without starting it, verifications how
+	// often its outcome was verified.
+	requeues, verifications int
+}
+
+func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *callRun {
+	return &callRun{pipeline: p, call: c, decision: v, tool: p.tools[c.Tool].Under(v.Plan)}
+}
+
+// run takes the call from its admission decision to its outcome.
+func (c *callRun) run(ctx workflow.Context) api.CallOutcome {
+	if outcome, decided := c.decided(); decided {
+		return outcome
+	}
+	c.pipeline.usage.Calls++
+	return c.proceed(ctx)
+}
+
+// proceed takes a call that is to be executed to its outcome.
+func (c *callRun) proceed(ctx workflow.Context) api.CallOutcome {
+	if outcome, denied := c.awaitApproval(ctx); denied {
+		return outcome
+	}
+	return c.follow(ctx, c.execute(ctx))
+}
+
+// follow takes the call from an attempt to its outcome.
+func (c *callRun) follow(ctx workflow.Context, attempt workflow.Future) api.CallOutcome {
+	for {
+		result, failure, err := c.await(ctx, attempt)
+		switch c.next(ctx, failure) {
+		case stepRequeue:
+			c.requeues++
+			attempt = c.attemptAgain(ctx, requeuePause(c.requeues), "requeued")
+		case stepVerify:
+			c.verifications++
+			verified, effective, err := c.verify(ctx, failure)
+			if effective {
+				return c.finish(ctx, verified, err)
+			}
+			attempt = c.attemptAgain(ctx, time.Millisecond, "had no effect")
+		default:
+			return c.finish(ctx, result, err)
+		}
+	}
+}
+
+// start begins the call and passes its outcome to done, which is called by the selector. It does
+// the same as run. A call that ends with its first attempt and waits for no approval needs no
+// coroutine, which keeps calls that run inline cheap.
+func (c *callRun) start(ctx workflow.Context, s workflow.Selector, done func(api.CallOutcome)) {
+	if outcome, decided := c.decided(); decided {
+		done(outcome)
+		return
+	}
+	c.pipeline.usage.Calls++
+	if c.decision.Approval != nil {
+		c.inCoroutine(ctx, s, done, c.proceed)
+		return
+	}
+	s.AddFuture(c.execute(ctx), func(attempt workflow.Future) {
+		result, failure, err := c.await(ctx, attempt)
+		if c.next(ctx, failure) == stepFinish {
+			done(c.finish(ctx, result, err))
+			return
+		}
+		c.inCoroutine(ctx, s, done, func(ctx workflow.Context) api.CallOutcome {
+			return c.follow(ctx, attempt)
+		})
+	})
+}
+
+func (c *callRun) inCoroutine(ctx workflow.Context, s workflow.Selector, done func(api.CallOutcome),
+	run func(workflow.Context) api.CallOutcome) {
+	ended, end := workflow.NewFuture(ctx)
+	var outcome api.CallOutcome
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		outcome = run(ctx)
+		end.SetValue(nil)
+	})
+	s.AddFuture(ended, func(workflow.Future) { done(outcome) })
+}
+
+// decided returns the outcome of a call that is not executed: admission rejected it, or a hook or a
+// dry run provided its result.
+func (c *callRun) decided() (out api.CallOutcome, decided bool) {
+	p, v := c.pipeline, c.decision
+	switch {
+	case v.Error != nil:
+		return p.refused(c.call, v.Error), true
+	case v.Result != nil:
+		p.usage.Calls++
+		out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Result: v.Result}
+		p.runFacts.ended(out, p.tools[c.call.Tool])
+		return out, true
+	}
+	return api.CallOutcome{}, false
+}
+
+// awaitApproval waits for the decision of a person, if the call needs one. It returns the outcome
+// of a call that is not executed after that. An edit replaces the call's decision.
+func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, denied bool) {
+	if c.decision.Approval == nil {
+		return out, false
+	}
+	p := c.pipeline
+	o := p.control.approvals.ask(ctx, c.call, c.decision)
+	_ = o.closed.Get(ctx, nil) // has no error
+	paused := p.control.goOn(ctx)
+	c.decision = o.decision
+	c.tool = p.tools[c.call.Tool].Under(c.decision.Plan)
+	switch {
+	case paused != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
+		return c.finish(ctx, nil, api.NotStartedError()), true
+	case o.fault != nil:
+		result, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID,
+			Tool: p.tools[c.call.Tool], Origin: p.origin, Notes: c.decision.Notes, Error: o.fault})
+		return c.finish(ctx, result, err), true
+	case c.decision.Result != nil:
+		return c.finish(ctx, c.decision.Result, nil), true
+	}
+	return out, false
+}
+
+// execute starts the first attempt of the call.
+func (c *callRun) execute(ctx workflow.Context) workflow.Future {
+	p := c.pipeline
+	p.historyBudget.enter(c.call.ID, c.historyNeed())
+	p.runFacts.begin(c.call.ID, c.parts)
+	p.questions.begin(ctx, c)
+	return c.attempt(ctx)
+}
+
+// historyNeed returns how many bytes the call may add to the history.
+func (c *callRun) historyNeed() int {
+	return c.pipeline.historyBudget.need(c.tool, c.call, c.decision) + c.referenced
+}
+
+// attempt executes the call: within the workflow task, as the run of a sub-agent, or as an activity.
+// The future has an api.Result.
+func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
+	switch {
+	case c.tool.Lane == api.LaneInline:
+		return c.inline(ctx)
+	case c.tool.Kind == api.KindAgent:
+		return c.subAgent(ctx)
+	}
+	return c.schedule(ctx)
+}
+
+// attemptAgain executes the call again, with the same ID and options, after a pause and when the run
+// is not paused. The pause is never zero, because the SDK accepts the ID of an activity again only
+// with the next workflow task.
+func (c *callRun) attemptAgain(ctx workflow.Context, pause time.Duration, why string) workflow.Future {
+	options := workflow.TimerOptions{Summary: "call " + c.call.ID + " " + why}
+	timer := workflow.NewTimerWithOptions(ctx, pause, options)
+	if timer.Get(ctx, nil) != nil || c.pipeline.control.goOn(ctx) != nil {
+		return failed(ctx, api.NotStartedError())
+	}
+	return c.attempt(ctx)
+}
+
+// failed returns a future with an error.
+func failed(ctx workflow.Context, err error) workflow.Future {
+	future, end := workflow.NewFuture(ctx)
+	end.SetError(err)
+	return future
+}
+
+// await returns the result of an attempt, or why it failed: as an error of a call, and as Temporal
+// reports it.
+func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Result, *api.Error, error) {
+	var result api.Result
+	err := attempt.Get(ctx, &result)
+	if err == nil {
+		return &result, nil, nil
+	}
+	return nil, callError(err, c.tool, c.decision.Route), err
+}
+
+// callStep is what follows an attempt.
+type callStep int
+
+const (
+	stepFinish callStep = iota
+	// stepRequeue: no worker started the call.
+	stepRequeue
+	// stepVerify: the call may have taken effect, and its tool declares how to verify that.
+	stepVerify
+)
+
+// maxVerifications bounds how often the outcome of a call is verified: once after each attempt, of
+// which there are two if the first had no effect.
+const maxVerifications = 2
+
+// next decides what follows an attempt with that failure; nil is a success.
+func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
+	switch {
+	case failure == nil || ctx.Err() != nil:
+		return stepFinish
+	case failure.NotStarted && c.requeues < api.MaxRequeues:
+		return stepRequeue
+	case c.tool.Verifiable(failure) && c.verifications < maxVerifications:
+		return stepVerify
+	}
+	return stepFinish
+}
+
+// The pauses before requeued calls.
+const (
+	requeueStep     = time.Second
+	maxRequeuePause = 10 * time.Second
+)
+
+// requeuePause returns the pause before a call is requeued for the nth time.
+func requeuePause(n int) time.Duration {
+	return min(max(time.Duration(n-1)*requeueStep, time.Millisecond), maxRequeuePause)
+}
+
+// finish returns the outcome of the call and releases what it reserved.
+func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) api.CallOutcome {
+	p, id := c.pipeline, c.call.ID
+	out := api.CallOutcome{ID: id, Tool: c.call.Tool, Result: result}
+	size := 0
+	if err != nil {
+		out.Result, out.Error = nil, callError(err, c.tool, c.decision.Route)
+		if out.Error.NotStarted && ctx.Err() != nil && c.requeues < api.MaxRequeues {
+			out.Error = api.NotStartedError()
+		}
+		p.usage.Failed++
+	} else {
+		size = len(result.Output)
+	}
+	p.historyBudget.leave(id)
+	p.inline.leave(ctx, id, size)
+	delete(p.openUntil, id)
+	p.questions.end(out)
+	p.runFacts.ended(out, p.tools[c.call.Tool])
+	if c.decision.Result == nil { // else there is nothing to undo
+		c.noteUndo(out, err)
+	}
+	return out
+}
+
+// finalize takes the end of a call that no activity of its own executed through the phase
+// post_execution, and records it, also if the run is cancelled.
+func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*api.Result, error) {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	c.pipeline.usage.Add(r.Usage)
+	var finalized api.FinalizedResult
+	options := saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call)
+	err := workflow.ExecuteLocalActivity(options, api.FinalizeResultActivity, r).Get(ctx, &finalized)
+	switch {
+	case err != nil:
+		return nil, err
+	case finalized.Error != nil:
+		return nil, finalized.Error
+	}
+	return finalized.Result, nil
+}
+
+// finalizeRequest returns the request to finalize the call, without its result.
+func (c *callRun) finalizeRequest() api.FinalizeResultRequest {
+	p := c.pipeline
+	return api.FinalizeResultRequest{Call: c.call.ID, Tool: c.tool, Origin: p.origin,
+		Notes: c.decision.Notes, Hooks: api.HooksFor(p.hooks.AfterCall, c.call.Tool),
+		Arguments: c.arguments(), Parent: p.parent.Call}
+}
+
+// arguments returns the validated arguments of the call.
+func (c *callRun) arguments() json.RawMessage { return validated(c.call, c.decision) }
+
+// validated returns the arguments of an admitted call.
+func validated(c api.Call, v api.AdmissionDecision) json.RawMessage {
+	if len(v.Arguments) > 0 {
+		return v.Arguments
+	}
+	return json.RawMessage(c.Arguments)
+}

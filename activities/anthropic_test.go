@@ -23,16 +23,6 @@ func serveMessages(t testing.TB, handle http.HandlerFunc) (*chatServer, *Anthrop
 	return s, NewAnthropic()
 }
 
-// message answers with content, a JSON list.
-func message(content, stop string) http.HandlerFunc {
-	return jsonAnswer(fmt.Sprintf(`{"id":"m1","type":"message","role":"assistant","model":"served-model","content":%s,"stop_reason":%q,"stop_sequence":null,
-		"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":7}}`, content, stop))
-}
-
-func jsonAnswer(body string) http.HandlerFunc {
-	return status(http.StatusOK, body, "Content-Type", "application/json")
-}
-
 // events answers with server-sent events, each given as JSON with its type.
 func events(list ...string) http.HandlerFunc {
 	var b strings.Builder
@@ -128,63 +118,6 @@ func TestAnthropicOddConversations(t *testing.T) {
 		if !reflect.DeepEqual(server.body["messages"], decoded(t, c.want)) || server.body["system"] != nil {
 			t.Errorf("%s: %v", c.name, server.body)
 		}
-	}
-}
-
-// choicePrompts are prompts with what is to be asked of both protocols: a choice is forced until it was made since the
-// last message of a user.
-var choicePrompts = []struct {
-	name              string
-	choice            string
-	single            bool
-	made              bool
-	openai, anthropic string
-}{
-	{"nothing said", "", false, false, `null`, `null`},
-	{"auto, one at a time", "auto", true, false, `null`, `{"type":"auto","disable_parallel_tool_use":true}`},
-	{"none", "none", true, true, `"none"`, `{"type":"none"}`},
-	{"required", "required", false, false, `"required"`, `{"type":"any"}`},
-	{"required, one at a time", "required", true, false, `"required"`, `{"type":"any","disable_parallel_tool_use":true}`},
-	{"required and done", "required", false, true, `null`, `null`},
-	{"a tool", "count", false, false, `{"type":"function","function":{"name":"count"}}`, `{"type":"tool","name":"count"}`},
-	{"a tool and done", "count", false, true, `null`, `null`},
-	{"another tool", "other", true, true, `{"type":"function","function":{"name":"other"}}`, `{"type":"tool","name":"other","disable_parallel_tool_use":true}`},
-	{"a tool that is disabled", "gone", false, false, `null`, `null`},
-}
-
-// TestToolChoice proves that both providers ask for what the agent file says of calls, and stop to when it was done.
-func TestToolChoice(t *testing.T) {
-	for _, c := range choicePrompts {
-		t.Run(c.name, func(t *testing.T) {
-			earlier := []api.Message{{Role: api.RoleUser, Text: "x"}, {Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "count"}}},
-				{Role: api.RoleTool, CallID: "1.1", Text: "5"}}
-			if !c.made {
-				earlier = append(earlier, api.Message{Role: api.RoleUser, Text: "again"})
-			}
-			p := promptOf(earlier...)
-			p.Tools = []Offer{{Name: "count", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "other", Schema: json.RawMessage(`{"type":"object"}`)}}
-			parallel := !c.single
-			p.Agent.Model.ToolChoice, p.Agent.Model.ParallelCalls = c.choice, &parallel
-			server, chat := serveChat(t, completion(`{"role":"assistant","content":"hi"}`, "stop"))
-			if _, err := chat.Answer(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(server.body["tool_choice"], decoded(t, c.openai)) || (server.body["parallel_tool_calls"] == false) != c.single {
-				t.Errorf("openai was asked %v, parallel %v", server.body["tool_choice"], server.body["parallel_tool_calls"])
-			}
-			server, messages := serveMessages(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
-			if _, err := messages.Answer(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(server.body["tool_choice"], decoded(t, c.anthropic)) {
-				t.Errorf("anthropic was asked %v", server.body["tool_choice"])
-			}
-			// Without tools there is nothing to choose.
-			p.Tools, p.Messages = nil, p.Messages[:1]
-			if _, err := messages.Answer(t.Context(), p); err != nil || server.body["tool_choice"] != nil || server.body["tools"] != nil {
-				t.Errorf("without tools: %v, %v", server.body, err)
-			}
-		})
 	}
 }
 
@@ -356,22 +289,6 @@ func TestAnthropicFailures(t *testing.T) {
 			}
 		})
 	}
-}
-
-// checkFailure checks what holds for every failure of both protocols, and returns it.
-func checkFailure(t *testing.T, server *chatServer, err error, want ...string) *ModelError {
-	t.Helper()
-	e, ok := errors.AsType[*ModelError](err)
-	if !ok {
-		t.Fatalf("got %v", err)
-	}
-	if !contains(e.Message, want...) || strings.Contains(e.Message, testKey[:10]) || len(e.Message) > 1500 {
-		t.Errorf("the message is %q", e.Message)
-	}
-	if server.requests.Load() != 1 {
-		t.Errorf("%d requests; want one, because Temporal retries", server.requests.Load())
-	}
-	return e
 }
 
 // A stream that is cut, that fails in the middle or that is none is a failure, never half an answer.

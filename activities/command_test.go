@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/cases"
@@ -35,21 +34,6 @@ func runCommand(t *testing.T, entry toolspecs.Entry, args string) (string, error
 	t.Helper()
 	answer, err := Commands{}.Execute(t.Context(), commandSpec(entry), json.RawMessage(args))
 	return api.PlainText(answer.Output), err
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("timed out waiting: %s", what)
-		}
-	}
 }
 
 // readPIDs returns the process ids in a file, one per line.

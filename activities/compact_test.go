@@ -112,30 +112,3 @@ func TestCompactStepFails(t *testing.T) {
 		})
 	}
 }
-
-// The scripted model overflows beyond its window, sums up what later steps can refer to, and reads it there, also from the
-// summary of a summary.
-func TestScriptedCompacts(t *testing.T) {
-	script := api.Script{Window: 100, Steps: []api.ScriptStep{
-		{Calls: []api.ScriptCall{{ID: "fact", Tool: "x"}, {Tool: "y"}, {ID: "text", Tool: "x"}, {ID: "failed", Tool: "x"}, {ID: "unmade", Tool: "x"}}}, {Answer: "${fact.code} ${text} ${failed}"}}}
-	talk := []api.Message{{Role: api.RoleUser, Text: "go"}, resultOf("1.1", `{"code":4711}`, false), resultOf("1.2", strings.Repeat("y", 500), false),
-		resultOf("1.3", "two\nlines", false), resultOf("1.4", "ERROR boom", true)}
-	_, err := scripted(script, 2, "", talk...)
-	var failure *ModelError
-	if !errors.As(err, &failure) || !failure.Overflow || !contains(err.Error(), "scripted model's window 100") {
-		t.Fatalf("got %v", err)
-	}
-	older := talk[1:]
-	for range 2 {
-		agent := &api.Agent{Model: api.Model{Script: new(api.Pack(script))}}
-		response, err := Scripted{}.Answer(t.Context(), Prompt{Agent: agent, Turn: 2, Older: older, Messages: talk[:1]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		older = []api.Message{api.SummaryMessage(response.Message.Text, api.Compacted{Messages: 4})}
-	}
-	r, err := scripted(script, 2, "", talk[0], older[0])
-	if err != nil || r.Message.Text != "4711 two\nlines ERROR boom" {
-		t.Errorf("got %q, %v", r.Message.Text, err)
-	}
-}

@@ -3,33 +3,16 @@ package activities
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"reflect"
-	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
-
-// guarded runs a part of a tool. A panic becomes an execution_error; its stack is logged and not told to the model.
-func guarded[T any](ctx context.Context, handler string, f func() (T, error)) (out T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			said := hidingOf(ctx).text(fmt.Sprint(p))
-			slog.ErrorContext(ctx, "tool panicked", "handler", handler, "panic", said, "stack", string(debug.Stack()))
-			var nothing T
-			out, err = nothing, api.Errorf(api.ErrExecution, "the tool's function panicked: %s", said)
-		}
-	}()
-	return f()
-}
 
 // checkNames rejects arguments that the Go type takes does not have under exactly that name.
 // encoding/json matches names without case: what was validated as "PATH" must not arrive as "path".
@@ -76,13 +59,6 @@ func unknownKeys(takes *jsonschema.Schema, value any, path string) []api.Problem
 		}
 	}
 	return problems
-}
-
-func nameList(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }
 
 func encodeAnswer(out any) (Answer, error) {
@@ -133,27 +109,6 @@ func takesOf(t reflect.Type, err error) (*jsonschema.Schema, error) {
 	return schemaOf(t)
 }
 
-// named returns what is registered by its name. The error names everything that has a fault, an illegal name or another's.
-func named[T any](what string, all []T, of func(*T) (name string, fault error)) (map[string]T, error) {
-	byName := make(map[string]T, len(all))
-	var faults []error
-	for i := range all {
-		name, fault := of(&all[i])
-		if fault == nil {
-			fault = api.CheckToolName(name)
-		}
-		if _, taken := byName[name]; taken && fault == nil {
-			fault = errors.New("another " + what + " has this name too")
-		}
-		if fault != nil {
-			faults = append(faults, fmt.Errorf("%s %q: %w", what, name, fault))
-			continue
-		}
-		byName[name] = all[i]
-	}
-	return byName, errors.Join(faults...)
-}
-
 // Names returns the names of the registered functions, sorted.
 func (r *Functions) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
 
@@ -161,13 +116,6 @@ func (r *Functions) Names() []string { return slices.Sorted(maps.Keys(r.byName))
 func (r *Functions) Find(spec *toolspecs.Spec) (Function, bool) {
 	f, ok := r.byName[handlerOf(spec)]
 	return f, ok
-}
-
-func handlerOf(spec *toolspecs.Spec) string {
-	if spec.Entry.Handler != "" {
-		return spec.Entry.Handler
-	}
-	return spec.Name
 }
 
 // Execute implements Executor. A tool whose handler is not registered gives executor_not_found.

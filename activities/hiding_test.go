@@ -48,7 +48,7 @@ func TestCommandSecrets(t *testing.T) {
 	path, key := keyFile(t)
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Parameters: []toolspecs.Parameter{{Name: "card", Type: "string", Sensitive: true}},
-		Entry: toolspecs.Entry{Type: api.KindCommand, Argv: shell(`printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`, "{{args.card}}", "0"),
+		Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"sh", "-c", `printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`, "sh", "{{args.card}}", "0"},
 			Env: []string{"API_TOKEN"}, Secrets: map[string]string{"PGPASSWORD": "env:BASE_PASSWORD", "KEY": "file:" + path}}}
 	const args = `{"card":"4111-1111-1111"}`
 	answer, failure := hidingCall(t, spec, args, Commands{}.Execute)

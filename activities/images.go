@@ -3,28 +3,17 @@ package activities
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"image"
 	_ "image/gif" // the formats that models see
 	_ "image/jpeg"
 	_ "image/png"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/switchyard/switchyard/api"
 )
-
-// Image is an image in the result of a call, as a model is shown it.
-type Image struct {
-	MIMEType string
-	Data     []byte
-}
 
 // Bounds of the images in one prompt: the newest are shown. They are the smaller ones of the two protocols.
 const (
@@ -137,24 +126,4 @@ func isPicture(data []byte, mimeType string) bool {
 	}
 	_, _, err = image.Decode(bytes.NewReader(data))
 	return err == nil
-}
-
-// Stored returns the bytes that an answer left in a file on this worker, by their SHA-256 in hexadecimal and their type. It
-// returns an error where there is no such file, or another one in its place.
-func (m *MCP) Stored(digest, mimeType string) ([]byte, error) {
-	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
-		return nil, errors.New("the digest of the stored bytes is none")
-	}
-	f, err := os.Open(filepath.Join(m.options.Files, digest[:2], digest+extensions[mimeType]))
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxImage+1))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != digest {
-		return nil, errors.New("the stored bytes are not those that were stored")
-	}
-	return data, nil
 }

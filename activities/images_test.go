@@ -8,14 +8,15 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/models"
+	modeltable "github.com/switchyard/switchyard/toolspecs/models"
 )
 
 // picture is a PNG of that size; noise makes it as large in bytes as it looks.
@@ -43,7 +44,7 @@ func seeing(t *testing.T, images bool) (*bench, *api.Setup, *MCP) {
 	b := setUp(t, catalogOf(t), func(c *Config) {
 		c.Stored = files.Stored
 		var err error
-		if c.ModelTable, err = models.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  sees: {input: 1, output: 1, images: true}\n  blind: {input: 1, output: 1}\n")); err != nil {
+		if c.ModelTable, err = modeltable.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  sees: {input: 1, output: 1, images: true}\n  blind: {input: 1, output: 1}\n")); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -55,7 +56,7 @@ func seeing(t *testing.T, images bool) (*bench, *api.Setup, *MCP) {
 }
 
 // answeredWith is the message about a call whose MCP server answered with content.
-func answeredWith(t testing.TB, m *MCP, id string, content ...mcp.Content) api.Message {
+func answeredWith(t testing.TB, m *MCP, id string, content ...sdk.Content) api.Message {
 	t.Helper()
 	output, err := m.encodeParts(content, 0)
 	if err != nil {
@@ -75,25 +76,25 @@ func TestImagesOfResults(t *testing.T) {
 	}
 	cases := []struct {
 		name    string
-		content mcp.Content
+		content sdk.Content
 		want    []Image
 	}{
-		{"in the result", &mcp.ImageContent{MIMEType: "image/png", Data: small}, []Image{{"image/png", small}}},
-		{"in a file", &mcp.ImageContent{MIMEType: "image/png", Data: large}, []Image{{"image/png", large}}},
-		{"jpeg", &mcp.ImageContent{MIMEType: "image/jpeg", Data: photo.Bytes()}, []Image{{"image/jpeg", photo.Bytes()}}},
-		{"of another type than it says", &mcp.ImageContent{MIMEType: "image/jpeg", Data: small}, nil},
-		{"cut", &mcp.ImageContent{MIMEType: "image/png", Data: large[:len(large)/2]}, nil},
-		{"no image", &mcp.ImageContent{MIMEType: "image/png", Data: []byte("no image")}, nil},
-		{"empty", &mcp.ImageContent{MIMEType: "image/png"}, nil},
-		{"too wide", &mcp.ImageContent{MIMEType: "image/png", Data: picture(t, maxImageSide+1, false)}, nil},
-		{"too many bytes", &mcp.ImageContent{MIMEType: "image/png", Data: append(bytes.Clone(large), make([]byte, maxImage)...)}, nil},
-		{"drawing", &mcp.ImageContent{MIMEType: "image/svg+xml", Data: []byte("<svg/>")}, nil},
-		{"sound", &mcp.AudioContent{MIMEType: "audio/wav", Data: small}, nil},
+		{"in the result", &sdk.ImageContent{MIMEType: "image/png", Data: small}, []Image{{"image/png", small}}},
+		{"in a file", &sdk.ImageContent{MIMEType: "image/png", Data: large}, []Image{{"image/png", large}}},
+		{"jpeg", &sdk.ImageContent{MIMEType: "image/jpeg", Data: photo.Bytes()}, []Image{{"image/jpeg", photo.Bytes()}}},
+		{"of another type than it says", &sdk.ImageContent{MIMEType: "image/jpeg", Data: small}, nil},
+		{"cut", &sdk.ImageContent{MIMEType: "image/png", Data: large[:len(large)/2]}, nil},
+		{"no image", &sdk.ImageContent{MIMEType: "image/png", Data: []byte("no image")}, nil},
+		{"empty", &sdk.ImageContent{MIMEType: "image/png"}, nil},
+		{"too wide", &sdk.ImageContent{MIMEType: "image/png", Data: picture(t, maxImageSide+1, false)}, nil},
+		{"too many bytes", &sdk.ImageContent{MIMEType: "image/png", Data: append(bytes.Clone(large), make([]byte, maxImage)...)}, nil},
+		{"drawing", &sdk.ImageContent{MIMEType: "image/svg+xml", Data: []byte("<svg/>")}, nil},
+		{"sound", &sdk.AudioContent{MIMEType: "audio/wav", Data: small}, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			b, setup, files := seeing(t, true)
-			message := answeredWith(t, files, "1.1", &mcp.TextContent{Text: "see:"}, c.content)
+			message := answeredWith(t, files, "1.1", &sdk.TextContent{Text: "see:"}, c.content)
 			for range 2 { // the second time it is known already
 				if got := b.images(setup, []api.Message{message})["1.1"]; !reflect.DeepEqual(got, c.want) {
 					t.Errorf("%d images are shown, want %d", len(got), len(c.want))
@@ -111,7 +112,7 @@ func TestImagesOfResults(t *testing.T) {
 // shown none, and that a file that is not here, or not what it was, is not shown.
 func TestImagesAreBounded(t *testing.T) {
 	b, setup, files := seeing(t, true)
-	one := &mcp.ImageContent{MIMEType: "image/png", Data: picture(t, 200, true)}
+	one := &sdk.ImageContent{MIMEType: "image/png", Data: picture(t, 200, true)}
 	var messages []api.Message
 	for i := range maxImages + 2 {
 		messages = append(messages, answeredWith(t, files, api.TurnCallID(i+1, 1), one))
@@ -167,7 +168,7 @@ func TestImagesOnTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, chat := serveChat(t, completion(`{"role":"assistant","content":"hi"}`, "stop"))
+	server, chat := openAIModel(t, completion(`{"role":"assistant","content":"hi"}`, "stop"))
 	if _, err := chat.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestImagesOnTheWire(t *testing.T) {
 	if want := decoded(t, `{"role":"user","content":[{"type":"text","text":"An image in the result of call 1.1:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+string(encoded[1:])+`}}]}`); len(messages) != 5 || !reflect.DeepEqual(messages[4], want) {
 		t.Errorf("openai was sent %v", messages)
 	}
-	server, claude := serveMessages(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+	server, claude := anthropicModel(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
 	if _, err := claude.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -186,4 +187,22 @@ func TestImagesOnTheWire(t *testing.T) {
 	if len(messages) != 3 || !reflect.DeepEqual(messages[2], want) {
 		t.Errorf("anthropic was sent %v", messages)
 	}
+}
+
+// openAIModel returns a model of the provider OpenAI that reaches handle.
+func openAIModel(t testing.TB, handle http.HandlerFunc) (*chatServer, *OpenAI) {
+	t.Helper()
+	s := newModelServer(t, handle)
+	t.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
+	t.Setenv("OPENAI_API_KEY", testKey)
+	return s, NewOpenAI()
+}
+
+// anthropicModel returns a model of the provider Anthropic that reaches handle.
+func anthropicModel(t testing.TB, handle http.HandlerFunc) (*chatServer, *Anthropic) {
+	t.Helper()
+	s := newModelServer(t, handle)
+	t.Setenv("ANTHROPIC_BASE_URL", s.URL)
+	t.Setenv("ANTHROPIC_API_KEY", testKey)
+	return s, NewAnthropic()
 }

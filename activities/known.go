@@ -5,14 +5,14 @@ import (
 	"errors"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/models"
+	modeltable "github.com/switchyard/switchyard/toolspecs/models"
 )
 
 // known returns what is known of a run's model: by what its agent says, by its name, and by the name that the provider gave
 // with an answer, served. A script that stands in costs nothing unless the agent says so.
-func (a *Activities) known(setup *api.Setup, served string) models.Model {
+func (a *Activities) known(setup *api.Setup, served string) modeltable.Model {
 	m := setup.Agent.Model
-	known := models.Model{Price: m.Price, Window: m.Window}
+	known := modeltable.Model{Price: m.Price, Window: m.Window}
 	if setup.Pinned.Value.Provider == api.ProviderScripted {
 		return known
 	}

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/models"
+	modeltable "github.com/switchyard/switchyard/toolspecs/models"
 	"go.temporal.io/sdk/temporal"
 )
 
 // knownBench is a process that knows some models by a table, and one run of the agent.
 func knownBench(t *testing.T, agent api.Agent, answer func(context.Context, Prompt) (api.ModelResponse, error)) *bench {
 	t.Helper()
-	table, err := models.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  listed: {input: 2, cached_input: 1, output: 8, window: 1000}\n  unbounded: {input: 1, output: 1}\n"))
+	table, err := modeltable.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  listed: {input: 2, cached_input: 1, output: 8, window: 1000}\n  unbounded: {input: 1, output: 1}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestCostOfStep(t *testing.T) {
 	// A script that stands in for a listed model is free.
 	b := knownBench(t, api.Agent{}, nil)
 	setup := &api.Setup{Agent: &api.Agent{Model: api.Model{Name: "listed"}}, Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})}
-	if known := b.known(setup, "listed"); known != (models.Model{}) {
+	if known := b.known(setup, "listed"); known != (modeltable.Model{}) {
 		t.Errorf("a script is known as %+v", known)
 	}
 }
@@ -70,8 +70,8 @@ func TestOverflowByCount(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, chat := serveChat(t, refuse)
-			_, messages := serveMessages(t, refuse)
+			_, chat := openAIModel(t, refuse)
+			_, messages := anthropicModel(t, refuse)
 			for _, model := range []Model{chat, messages} {
 				b := knownBench(t, api.Agent{Model: api.Model{Name: c.model}}, model.Answer)
 				first := api.Message{Role: api.RoleUser, Text: c.text}

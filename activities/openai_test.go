@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,23 +13,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
-
-const testKey = "sk-test-3f9a8b7c6d"
-
-// chatServer stands in for a model's server: it keeps the last request and answers by handle.
-type chatServer struct {
-	*httptest.Server
-	requests atomic.Int64
-	header   http.Header
-	path     string
-	body     map[string]any
-}
 
 func serveChat(t testing.TB, handle http.HandlerFunc) (*chatServer, *OpenAI) {
 	t.Helper()
@@ -38,52 +25,6 @@ func serveChat(t testing.TB, handle http.HandlerFunc) (*chatServer, *OpenAI) {
 	t.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
 	t.Setenv("OPENAI_API_KEY", testKey)
 	return s, NewOpenAI()
-}
-
-func newModelServer(t testing.TB, handle http.HandlerFunc) *chatServer {
-	t.Helper()
-	s := &chatServer{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.requests.Add(1)
-		s.header, s.path, s.body = r.Header, r.URL.Path, nil
-		if err := json.NewDecoder(r.Body).Decode(&s.body); err != nil {
-			t.Error(err)
-		}
-		handle(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-// completion answers with one choice.
-func completion(message, finish string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"id":"c1","object":"chat.completion","created":1,"model":"served-model","choices":[{"index":0,"message":%s,"finish_reason":%q}],
-			"usage":{"prompt_tokens":11,"completion_tokens":7,"total_tokens":18}}`, message, finish)
-	}
-}
-
-func status(code int, body string, header ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for i := 0; i < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.WriteHeader(code)
-		_, _ = io.WriteString(w, body)
-	}
-}
-
-func promptOf(messages ...api.Message) Prompt {
-	return Prompt{Agent: &api.Agent{Model: api.Model{Name: "gpt-x"}}, Turn: 1, Messages: messages}
-}
-
-func decoded(t testing.TB, text string) (value any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
-	return value
 }
 
 // The request is what chat completions take: every role, calls and their results tied by our ids, tools with their JSON

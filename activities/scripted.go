@@ -29,11 +29,11 @@ func (Scripted) Answer(ctx context.Context, p Prompt) (api.ModelResponse, error)
 	if err != nil {
 		return api.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
 	}
-	tokens := 0
+	count := 0
 	for _, m := range p.Messages {
-		tokens += (m.Size() + 3) / 4
+		count += (m.Size() + 3) / 4
 	}
-	if overflow := beyond(tokens, p.Agent.Model.Window, script.Window); overflow != nil {
+	if overflow := beyond(count, p.Agent.Model.Window, script.Window); overflow != nil {
 		return api.ModelResponse{}, overflow
 	}
 	if err := speak(ctx, message.Text, play.delay(p), p.Live); err != nil {
@@ -43,7 +43,7 @@ func (Scripted) Answer(ctx context.Context, p Prompt) (api.ModelResponse, error)
 	if len(message.Calls) > 0 {
 		response.Stop = api.StopCalls
 	}
-	response.Usage.InputTokens = tokens
+	response.Usage.InputTokens = count
 	response.Usage.OutputTokens = countTokens(message.Text)
 	for _, c := range message.Calls {
 		response.Usage.OutputTokens += countTokens(c.Arguments)

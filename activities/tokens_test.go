@@ -1,45 +1,13 @@
 package activities
 
 import (
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/cases"
 )
-
-// realTexts returns source code and prose of the Go installation.
-func realTexts(t testing.TB) []string {
-	t.Helper()
-	var texts []string
-	root := cases.GoRoot(t)
-	for _, folder := range []string{"src/net/http", "src/strings", "src/unicode/utf8", "doc", "."} {
-		entries, _ := fs.ReadDir(os.DirFS(filepath.Join(root, folder)), ".")
-		for _, e := range entries {
-			if data, err := os.ReadFile(filepath.Join(root, folder, e.Name())); err == nil && len(data) > 100 {
-				texts = append(texts, string(data))
-			}
-		}
-	}
-	if len(texts) < 20 {
-		t.Skip("the Go installation has no sources to read")
-	}
-	return texts
-}
-
-// realText is some KB of this package's own source.
-func realText(t testing.TB) string {
-	t.Helper()
-	data, err := os.ReadFile("tools.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
 
 // Counts are those that the vocabulary's publisher gives, whatever the text is made of.
 func TestCountTokensKnown(t *testing.T) {

@@ -81,7 +81,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		return api.Result{}, e
 	}
 	spec := t.bounded(&compiled.Spec)
-	executor, ok := a.config.Executors[spec.Entry.Type]
+	kind, ok := a.config.Executors[spec.Entry.Type]
 	if !ok {
 		e := api.Errorf(api.ErrExecutorNotFound, "this worker does not execute tools of the kind %q", spec.Entry.Type)
 		e.Phase = api.PhaseExecution
@@ -98,7 +98,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		return api.Result{}, hidden.error(e)
 	}
 	began := time.Now()
-	answer, err := executor.Execute(timeout, spec, t.Arguments)
+	answer, err := kind.Execute(timeout, spec, t.Arguments)
 	took := time.Since(began)
 	if errors.Is(err, activity.ErrResultPending) {
 		return api.Result{}, waiting
@@ -179,47 +179,6 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout, Key: api.IdempotencyKey(t.Origin.Run, t.id),
 		Lane: hosted.lane, Fence: hosted.fence,
 	})
-}
-
-var errToolTimeout = errors.New("the tool's timeout has passed")
-
-// executionError tells why an execution failed: the tool's own error, its timeout, a cancelled run, a worker that is
-// being stopped, or an operator who paused or reset the activity.
-func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error {
-	cause := context.Cause(ctx)
-	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
-		return ownError(err, spec)
-	}
-	repeatable := spec.Execution.Effect != api.EffectOnce
-	e := &api.Error{Phase: api.PhaseExecution}
-	switch {
-	case errors.Is(cause, errToolTimeout), errors.Is(cause, context.DeadlineExceeded):
-		e.Type, e.Retryable = api.ErrTimeout, repeatable
-		e.Message = fmt.Sprintf("%s did not answer within %s", spec.Name, spec.Execution.Timeout)
-	case temporal.IsCanceledError(cause):
-		e.Type, e.Message = api.ErrCancelled, "the call was cancelled while it ran"
-	case repeatable:
-		e.Type, e.Retryable = api.ErrWorkerLost, true
-		e.Message = "the call was interrupted while the tool ran: " + cause.Error()
-	default:
-		e.Type = api.ErrOutcomeUnknown
-		e.Message = "the call was interrupted while the tool ran: " + cause.Error()
-	}
-	return e
-}
-
-// ownError returns a tool's own error, its message bounded as a result is. It is a copy: the tool may return the same
-// value to many calls.
-func ownError(err error, spec *toolspecs.Spec) *api.Error {
-	e := *api.AsError(err)
-	e.NotStarted = false // it has: only who did not begin a call may hand it back
-	if e.Phase == "" {
-		e.Phase = api.PhaseExecution
-	}
-	if limit := spec.Execution.MaxResult; limit > 0 && len(e.Message) > limit {
-		e.Message = fmt.Sprintf("%s… (cut to %d of %d bytes)", e.Message[:fitting(e.Message, limit)], limit, len(e.Message))
-	}
-	return &e
 }
 
 // hooked returns the attempt's call as the hooks after it see it.

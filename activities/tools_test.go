@@ -18,15 +18,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-func contains(text string, parts ...string) bool {
-	for _, p := range parts {
-		if !strings.Contains(text, p) {
-			return false
-		}
-	}
-	return true
-}
-
 // toolBench is a process with the one tool "probe", which f executes.
 func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench, *toolspecs.Compiled) {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -61,7 +62,7 @@ func TestNotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	var requests []api.Notice
-	url := serving(t, func(w http.ResponseWriter, r *http.Request) {
+	url := serveWebhook(t, func(w http.ResponseWriter, r *http.Request) {
 		requests = append(requests, received(t, r))
 		if len(requests) < 3 {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -100,8 +101,8 @@ func TestNotify(t *testing.T) {
 // followed.
 func TestNotifyFails(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", planted)
-	elsewhere := serving(t, func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") })
-	moved := serving(t, func(w http.ResponseWriter, r *http.Request) {
+	elsewhere := serveWebhook(t, func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") })
+	moved := serveWebhook(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
 	})
 	const secret = "env:SWITCHYARD_TEST_SECRET"
@@ -159,4 +160,12 @@ func TestVerdictNotifies(t *testing.T) {
 			t.Errorf("with %+v: %+v, %+v, %v", w, decisions[0], limit, err)
 		}
 	}
+}
+
+// serveWebhook serves handle on loopback.
+func serveWebhook(t *testing.T, handle http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(handle)
+	t.Cleanup(s.Close)
+	return s.URL
 }

@@ -16,10 +16,10 @@ import (
 )
 
 // execute runs a tool as a worker does.
-func execute(ctx context.Context, t *testing.T, functions []switchyard.Function, handler string,
+func execute(ctx context.Context, t *testing.T, all []switchyard.Function, handler string,
 	args any) (activities.Answer, error) {
 	t.Helper()
-	r, err := activities.NewFunctions(functions...)
+	r, err := activities.NewFunctions(all...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
-	"github.com/switchyard/switchyard/toolspecs/models"
+	modeltable "github.com/switchyard/switchyard/toolspecs/models"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -35,8 +35,8 @@ type Config struct {
 	Executors map[string]Executor
 	// Models answer model steps, by provider.
 	Models map[api.Provider]Model
-	// ModelTable is what is known of models by their names; default models.Shipped().
-	ModelTable *models.Table
+	// ModelTable is what is known of models by their names; default modeltable.Shipped().
+	ModelTable *modeltable.Table
 	// Stored reads bytes that results left in files here, as MCP.Stored does; nil where there are none.
 	Stored func(digest, mimeType string) ([]byte, error)
 	// Keep keeps a whole result of which a run holds a part, and returns a reference to it; nil where it is not kept.
@@ -99,7 +99,7 @@ func New(c Config) (*Activities, error) {
 		c.Policies = func() *policies.Set { return nil }
 	}
 	if c.ModelTable == nil {
-		c.ModelTable = models.Shipped()
+		c.ModelTable = modeltable.Shipped()
 	}
 	if c.Exit == nil {
 		c.Exit = func() { os.Exit(1) }

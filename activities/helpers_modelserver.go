@@ -1,0 +1,98 @@
+package activities
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+const testKey = "sk-test-3f9a8b7c6d"
+
+// chatServer stands in for a model's server: it keeps the last request and answers by handle.
+type chatServer struct {
+	*httptest.Server
+	requests atomic.Int64
+	header   http.Header
+	path     string
+	body     map[string]any
+}
+
+func newModelServer(t testing.TB, handle http.HandlerFunc) *chatServer {
+	t.Helper()
+	s := &chatServer{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		s.header, s.path, s.body = r.Header, r.URL.Path, nil
+		if err := json.NewDecoder(r.Body).Decode(&s.body); err != nil {
+			t.Error(err)
+		}
+		handle(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// completion answers with one choice.
+func completion(message, finish string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"c1","object":"chat.completion","created":1,"model":"served-model","choices":[{"index":0,"message":%s,"finish_reason":%q}],
+			"usage":{"prompt_tokens":11,"completion_tokens":7,"total_tokens":18}}`, message, finish)
+	}
+}
+
+func status(code int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func promptOf(messages ...api.Message) Prompt {
+	return Prompt{Agent: &api.Agent{Model: api.Model{Name: "gpt-x"}}, Turn: 1, Messages: messages}
+}
+
+func decoded(t testing.TB, text string) (value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// message answers with content, a JSON list.
+func message(content, stop string) http.HandlerFunc {
+	return jsonAnswer(fmt.Sprintf(`{"id":"m1","type":"message","role":"assistant","model":"served-model","content":%s,"stop_reason":%q,"stop_sequence":null,
+		"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":7}}`, content, stop))
+}
+
+func jsonAnswer(body string) http.HandlerFunc {
+	return status(http.StatusOK, body, "Content-Type", "application/json")
+}
+
+// checkFailure checks what holds for every failure of both protocols, and returns it.
+func checkFailure(t *testing.T, server *chatServer, err error, want ...string) *ModelError {
+	t.Helper()
+	e, ok := errors.AsType[*ModelError](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	if !contains(e.Message, want...) || strings.Contains(e.Message, testKey[:10]) || len(e.Message) > 1500 {
+		t.Errorf("the message is %q", e.Message)
+	}
+	if server.requests.Load() != 1 {
+		t.Errorf("%d requests; want one, because Temporal retries", server.requests.Load())
+	}
+	return e
+}

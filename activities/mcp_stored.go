@@ -1,0 +1,33 @@
+package activities
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	_ "image/gif" // the formats that models see
+	_ "image/jpeg"
+	_ "image/png"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Stored returns the bytes that an answer left in a file on this worker, by their SHA-256 in hexadecimal and their type. It
+// returns an error where there is no such file, or another one in its place.
+func (m *MCP) Stored(digest, mimeType string) ([]byte, error) {
+	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
+		return nil, errors.New("the digest of the stored bytes is none")
+	}
+	f, err := os.Open(filepath.Join(m.options.Files, digest[:2], digest+extensions[mimeType]))
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxImage+1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != digest {
+		return nil, errors.New("the stored bytes are not those that were stored")
+	}
+	return data, nil
+}

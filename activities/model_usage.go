@@ -1,0 +1,36 @@
+package activities
+
+import (
+	"github.com/switchyard/switchyard/api"
+)
+
+// countUsage returns about what a model step used, where its provider does not say.
+func countUsage(p Prompt, answer api.Message) api.Usage {
+	u := api.Usage{OutputTokens: messageTokens(answer)}
+	for _, m := range p.Messages {
+		u.InputTokens += messageTokens(m)
+	}
+	for _, t := range p.Tools {
+		u.InputTokens += countTokens(t.Name) + countTokens(t.Description) + countTokens(string(t.Schema))
+	}
+	return u
+}
+
+// settleUsage has a step's response say what our own count comes to, in place of the provider's where that says nothing.
+func finalizeUsage(p Prompt, response *api.ModelResponse) {
+	own := countUsage(p, response.Message)
+	switch {
+	case response.Usage.InputTokens+response.Usage.OutputTokens == 0:
+		response.Usage = own
+	case len(p.Images) == 0:
+		response.Estimated = own.InputTokens + own.OutputTokens
+	}
+}
+
+func messageTokens(m api.Message) int {
+	n := countTokens(m.Text)
+	for _, c := range m.Calls {
+		n += countTokens(c.Tool) + countTokens(c.Arguments)
+	}
+	return n
+}

@@ -14,6 +14,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -32,9 +34,9 @@ type Config struct {
 	// Client asks runs, by query, for what this process does not hold, and has keys of lanes opened.
 	Client client.Client
 	// Executors execute calls, by kind of tool (switchyard.KindFunction …).
-	Executors map[string]Executor
+	Executors map[string]executor.Executor
 	// Models answer model steps, by provider.
-	Models map[api.Provider]Model
+	Models map[api.Provider]models.Model
 	// ModelTable is what is known of models by their names; default modeltable.Shipped().
 	ModelTable *modeltable.Table
 	// Stored reads bytes that results left in files here, as MCP.Stored does; nil where there are none.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -158,7 +159,7 @@ func (a *Activities) preValidate(r api.AdmissionRequest, c api.Call) api.Admissi
 	if tool.Status == api.StatusDeprecated {
 		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
 	}
-	v.Tokens, v.ExpectedTokens = countTokens(string(arguments)), compiled.Spec.Execution.ExpectedTokens
+	v.Tokens, v.ExpectedTokens = tokens.Count(string(arguments)), compiled.Spec.Execution.ExpectedTokens
 	preValidateKind(r, compiled, arguments, &v)
 	if v.Error == nil {
 		v.Route, v.Error = a.route(r, tool, arguments)

@@ -3,6 +3,7 @@ package activities
 import (
 	"encoding/json"
 
+	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -40,7 +41,7 @@ func withheld(tool api.Tool, c api.Call, v api.AdmissionDecision) api.AdmissionD
 		return stopped(v)
 	}
 	result := api.Result{Output: output, Notes: append(v.Notes[:len(v.Notes):len(v.Notes)], "dry run: nothing was done")}
-	result.Tokens = countTokens(result.ForModel())
+	result.Tokens = tokens.Count(result.ForModel())
 	v.Result = &result
 	v = stopped(v)
 	v.DryRun = true

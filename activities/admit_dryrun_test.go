@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -32,7 +33,7 @@ func TestWithhold(t *testing.T) {
 		t.Errorf("a call that reads: %+v", v)
 	}
 	if v := decisions[1]; !v.DryRun || v.Result == nil || string(v.Result.Output) != withheld || !strings.Contains(string(v.Arguments), "4711") ||
-		!contains(v.Result.ForModel(), "nothing was done") || v.Result.Tokens == 0 {
+		!expect.Contains(v.Result.ForModel(), "nothing was done") || v.Result.Tokens == 0 {
 		t.Errorf("a call that changes something: %+v, result %+v", v, v.Result)
 	}
 	if v := decisions[2]; v.Error == nil || v.Error.Type != api.ErrValidation || v.DryRun {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -39,7 +40,7 @@ func TestAdmitPlan(t *testing.T) {
 		switch {
 		case test.refused == "" && v.Error != nil, test.refused != "" && (v.Error == nil || v.Error.Type != test.refused):
 			t.Errorf("%s: %v", test.call.Arguments, v.Error)
-		case test.refused != "" && (!contains(v.Error.Error(), test.told...) || v.Error.ForModel() == ""):
+		case test.refused != "" && (!expect.Contains(v.Error.Error(), test.told...) || v.Error.ForModel() == ""):
 			t.Errorf("%s: told %v", test.call.Arguments, v.Error)
 		}
 		if string(v.Arguments) != test.arguments || (v.Plan != nil) != (test.intent != "") || v.Plan != nil && v.Plan.Intent != test.intent {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/cases"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -72,7 +73,7 @@ func TestAdmitRefuses(t *testing.T) {
 	decisions := b.admit(t, r)
 	for i, c := range cases {
 		e := decisions[2*i].Error
-		if e == nil || e.Type != c.want || !contains(e.Error(), c.message...) || !slices.Equal(e.Near, c.near) || len(e.Message) > 1000 {
+		if e == nil || e.Type != c.want || !expect.Contains(e.Error(), c.message...) || !slices.Equal(e.Near, c.near) || len(e.Message) > 1000 {
 			t.Errorf("%s: got %.300v, near %q", c.name, e, e.Near)
 		}
 		if good := decisions[2*i+1]; good.Error != nil {
@@ -161,7 +162,7 @@ func TestAdmitUnusablePinnedSpec(t *testing.T) {
 	b, r := admitBench(t)
 	r.Tools = []api.Tool{{Name: "broken", Digest: "x", Spec: json.RawMessage(`{"name":"broken","of":"the future"}`)}}
 	r.Calls = []api.Call{{ID: "1", Tool: "broken", Arguments: "{}"}}
-	if e := b.admit(t, r)[0].Error; e == nil || e.Type != api.ErrExecutorNotFound || !contains(e.Message, "broken") {
+	if e := b.admit(t, r)[0].Error; e == nil || e.Type != api.ErrExecutorNotFound || !expect.Contains(e.Message, "broken") {
 		t.Errorf("got %v", e)
 	}
 }
@@ -183,7 +184,7 @@ func TestAdmitNaughtyStrings(t *testing.T) {
 func BenchmarkAdmit(b *testing.B) {
 	bench, r := admitBench(b)
 	for name, size := range map[string]int{"100B": 100, "1KB": 1024} {
-		text, _ := json.Marshal(map[string]string{"text": realText(b)[:size]})
+		text, _ := json.Marshal(map[string]string{"text": expect.GoSource(b)[:size]})
 		r.Calls = []api.Call{{ID: "1.1", Tool: "read_file", Arguments: string(text)}}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

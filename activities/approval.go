@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -46,7 +47,7 @@ func (a *Activities) approvals(r api.AdmissionRequest, decisions []api.Admission
 			continue
 		}
 		if reason, needs := asked(r, r.Calls[i], v, tool, compiled); needs {
-			decisions[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled, validText(reason), "")
+			decisions[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled, executor.ValidText(reason), "")
 		}
 	}
 	return decisions

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
@@ -32,7 +33,7 @@ type asker struct {
 	workflowID, runID     string
 	callID, tool          string
 	within                time.Duration
-	clock                 *toolClock
+	clock                 *executor.Clock
 	mu                    sync.Mutex
 	asked                 map[string]int
 	notes                 []string
@@ -43,9 +44,9 @@ type asker struct {
 func (a *Activities) withTimeout(ctx context.Context, t attempt, spec *toolspecs.Spec) (context.Context, context.CancelFunc) {
 	within := spec.Entry.AnswerWithin.Std()
 	if within <= 0 || t.inline != nil {
-		return context.WithTimeoutCause(ctx, spec.Execution.Timeout.Std(), errToolTimeout)
+		return context.WithTimeoutCause(ctx, spec.Execution.Timeout.Std(), executor.ErrTimeout)
 	}
-	ctx, clock, cancel := withToolClock(ctx, spec.Execution.Timeout.Std())
+	ctx, clock, cancel := executor.WithClock(ctx, spec.Execution.Timeout.Std())
 	asks := &asker{client: a.config.Client, workflowID: t.info.WorkflowExecution.ID,
 		runID: t.info.WorkflowExecution.RunID, callID: t.id, tool: spec.Name, within: within, clock: clock,
 		asked: map[string]int{}, askAgain: firstAskAgain, maxRequeues: lastAskAgain}
@@ -64,10 +65,10 @@ func repliesOf(ctx context.Context) []string {
 }
 
 func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (api.Reply, error) {
-	a.clock.pause()
-	defer a.clock.resume()
-	q := api.Question{Call: a.callID, Tool: a.tool, Text: hidingOf(ctx).text(validText(text)), Schema: schema,
-		Until: time.Now().Add(a.within - a.clock.asked())}
+	a.clock.Pause()
+	defer a.clock.Resume()
+	q := api.Question{Call: a.callID, Tool: a.tool, Text: executor.RedactorOf(ctx).Text(executor.ValidText(text)), Schema: schema,
+		Until: time.Now().Add(a.within - a.clock.Asked())}
 	if e := checkQuestion(q); e != nil {
 		return api.Reply{}, e
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/human"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -96,7 +98,7 @@ func refusal(kind api.ReplyErrorType) error {
 }
 
 // askingBench is a process with the tool probe, which asks as ask does; change may alter its spec.
-func askingBench(t *testing.T, ask func(context.Context) (Answer, error), change func(*toolspecs.Spec)) (*bench, *askedRun, *toolspecs.Compiled) {
+func askingBench(t *testing.T, ask func(context.Context) (executor.Answer, error), change func(*toolspecs.Spec)) (*bench, *askedRun, *toolspecs.Compiled) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
 		s.Entry.AnswerWithin, s.Execution.Timeout = api.Duration(time.Minute), api.Duration(time.Second)
@@ -107,7 +109,7 @@ func askingBench(t *testing.T, ask func(context.Context) (Answer, error), change
 	run := &askedRun{}
 	b := setUp(t, catalog, func(c *Config) {
 		c.Client = run
-		c.Executors = map[string]Executor{api.KindHuman: People{}, api.KindFunction: answerFunc(func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+		c.Executors = map[string]executor.Executor{api.KindHuman: human.Executor{}, api.KindFunction: answerFunc(func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
 			return ask(ctx)
 		})}
 	})
@@ -116,10 +118,10 @@ func askingBench(t *testing.T, ask func(context.Context) (Answer, error), change
 }
 
 // asks is a tool that asks once and answers with the reply's value.
-func asks(text, schema string) func(context.Context) (Answer, error) {
-	return func(ctx context.Context) (Answer, error) {
+func asks(text, schema string) func(context.Context) (executor.Answer, error) {
+	return func(ctx context.Context) (executor.Answer, error) {
 		reply, err := switchyard.Ask(ctx, text, json.RawMessage(schema))
-		return Answer{Output: reply.Value, Notes: []string{"own"}}, err
+		return executor.Answer{Output: reply.Value, Notes: []string{"own"}}, err
 	}
 }
 
@@ -149,13 +151,13 @@ func TestAsk(t *testing.T) {
 // TestAskTwice proves that each question of a call has its own id, the same in every attempt, whatever the order.
 func TestAskTwice(t *testing.T) {
 	attempt := func(texts ...string) map[string]string {
-		b, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
+		b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
 			for _, text := range texts {
 				if _, err := switchyard.Ask(ctx, text, nil); err != nil {
-					return Answer{}, err
+					return executor.Answer{}, err
 				}
 			}
-			return Answer{Output: json.RawMessage(`1`)}, nil
+			return executor.Answer{Output: json.RawMessage(`1`)}, nil
 		}, nil)
 		run.replies = []func(api.Question) (api.Reply, error){says(`1`)}
 		if _, err := b.execute(t, executionOf(compiled), nil); err != nil {
@@ -232,32 +234,32 @@ func TestAskStopped(t *testing.T) {
 // before and after.
 func TestToolClock(t *testing.T) {
 	const timeout = 400 * time.Millisecond
-	ctx, clock, cancel := withToolClock(context.Background(), timeout)
+	ctx, clock, cancel := executor.WithClock(context.Background(), timeout)
 	defer cancel()
-	clock.pause()
-	clock.pause()
-	clock.resume()
+	clock.Pause()
+	clock.Pause()
+	clock.Resume()
 	paused := time.NewTimer(2 * timeout)
 	select {
 	case <-ctx.Done():
 		t.Fatal("the timeout passed in a pause")
 	case <-paused.C:
 	}
-	if asked := clock.asked(); asked < 2*timeout {
+	if asked := clock.Asked(); asked < 2*timeout {
 		t.Errorf("asked for %s", asked)
 	}
-	clock.resume()
-	asked := clock.asked()
+	clock.Resume()
+	asked := clock.Asked()
 	<-ctx.Done()
-	if !errors.Is(context.Cause(ctx), errToolTimeout) {
+	if !errors.Is(context.Cause(ctx), executor.ErrTimeout) {
 		t.Errorf("ended by %v", context.Cause(ctx))
 	}
-	if clock.asked() != asked {
-		t.Errorf("asked for %s, later for %s", asked, clock.asked())
+	if clock.Asked() != asked {
+		t.Errorf("asked for %s, later for %s", asked, clock.Asked())
 	}
-	_, ended, cancel := withToolClock(context.Background(), time.Hour)
+	_, ended, cancel := executor.WithClock(context.Background(), time.Hour)
 	cancel()
-	ended.resume() // after the end: nothing goes on
+	ended.Resume() // after the end: nothing goes on
 	if _, hasDeadline := ctx.Deadline(); hasDeadline {
 		t.Error("the context says when it ends, which nobody knows")
 	}

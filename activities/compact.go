@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -24,14 +26,14 @@ const whyCut = "too long to be summed up whole"
 
 // prompt makes what the model is asked; compacted is what a step does that sums up. Such a step's text is not told as it is
 // produced: it is nothing for the user.
-func (a *Activities) prompt(setup *api.Setup, messages []api.Message, r api.ModelRequest, say func(string)) (p Prompt, compacted api.Compacted, err error) {
+func (a *Activities) prompt(setup *api.Setup, messages []api.Message, r api.ModelRequest, say func(string)) (p models.Prompt, compacted api.Compacted, err error) {
 	if r.Compact != nil {
 		return compactionPrompt(setup.Agent, r.Turn, messages, *r.Compact)
 	}
-	p = Prompt{Agent: setup.Agent, Turn: r.Turn, Before: r.Before, Messages: messages, Limit: r.Limit, Live: say}
+	p = models.Prompt{Agent: setup.Agent, Turn: r.Turn, Before: r.Before, Messages: messages, Limit: r.Limit, Live: say}
 	if r.Limit == "" {
 		if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
-			return p, compacted, &ModelError{Message: err.Error(), Permanent: true}
+			return p, compacted, &models.Error{Message: err.Error(), Permanent: true}
 		}
 	}
 	return p, compacted, nil
@@ -46,9 +48,9 @@ func finalizeStep(response *api.ModelResponse, r api.ModelRequest, compacted api
 }
 
 // compactionPrompt makes the prompt of a model step that sums up a part of a conversation.
-func compactionPrompt(agent *api.Agent, turn int, messages []api.Message, c api.Compaction) (Prompt, api.Compacted, error) {
+func compactionPrompt(agent *api.Agent, turn int, messages []api.Message, c api.Compaction) (models.Prompt, api.Compacted, error) {
 	if c.From < 0 || c.From >= c.To || c.To > len(messages) || c.Task >= len(messages) {
-		return Prompt{}, api.Compacted{}, &ModelError{Permanent: true,
+		return models.Prompt{}, api.Compacted{}, &models.Error{Permanent: true,
 			Message: fmt.Sprintf("the conversation has %d messages, and those from %d to %d of it are to be summed up", len(messages), c.From+1, c.To)}
 	}
 	var task string
@@ -62,7 +64,7 @@ func compactionPrompt(agent *api.Agent, turn int, messages []api.Message, c api.
 		}
 	}
 	transcript, cut := transcribe(older, max(c.MaxTranscript-len(task), 0))
-	p := Prompt{Agent: agent, Turn: turn, Older: older, Messages: []api.Message{
+	p := models.Prompt{Agent: agent, Turn: turn, Older: older, Messages: []api.Message{
 		{Role: api.RoleSystem, Text: fmt.Sprintf(compactPrompt, max(c.MaxSummary/bytesPerWord, 1))},
 		{Role: api.RoleUser, Text: task + "The messages:\n" + transcript},
 	}}
@@ -71,12 +73,12 @@ func compactionPrompt(agent *api.Agent, turn int, messages []api.Message, c api.
 
 // settleSummary makes the answer of a model that summed up the message that stands for the messages.
 func finalizeSummary(response *api.ModelResponse, c api.Compaction, done api.Compacted) error {
-	text := strings.TrimSpace(validText(response.Message.Text))
+	text := strings.TrimSpace(executor.ValidText(response.Message.Text))
 	switch {
 	case response.Stop == api.StopRefusal:
-		return &ModelError{Message: "the model declined to sum up the conversation: " + text, Permanent: true}
+		return &models.Error{Message: "the model declined to sum up the conversation: " + text, Permanent: true}
 	case text == "":
-		return &ModelError{Message: "the model was asked to sum up the conversation and answered with nothing"}
+		return &models.Error{Message: "the model was asked to sum up the conversation and answered with nothing"}
 	case len(text) > c.MaxSummary:
 		text = api.CutText(text, c.MaxSummary, "the summary was to be shorter")
 	}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -47,8 +49,8 @@ func TestCompactStep(t *testing.T) {
 		"broken text": {1, 30, 10_000, "a\xffb", 0, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var prompt Prompt
-			b := modelBench(t, api.Agent{Name: "a", Model: api.Model{Window: 5000}}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
+			var prompt models.Prompt
+			b := modelBench(t, api.Agent{Name: "a", Model: api.Model{Window: 5000}}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
 				prompt = p
 				return api.ModelResponse{Message: api.Message{Text: c.answer, Calls: []api.Call{{Tool: "probe"}}}, Usage: api.Usage{InputTokens: 9}}, nil
 			})
@@ -61,7 +63,7 @@ func TestCompactStep(t *testing.T) {
 				t.Errorf("the model was asked %d messages with %d tools about %d", len(prompt.Messages), len(prompt.Tools), len(prompt.Older))
 			}
 			text := prompt.Messages[1].Text
-			if !contains(text, c.shown...) || len(text) > c.transcript+400 {
+			if !expect.Contains(text, c.shown...) || len(text) > c.transcript+400 {
 				t.Errorf("the model was told %d bytes: %.2000s", len(text), text)
 			}
 			for _, not := range c.not {
@@ -73,7 +75,7 @@ func TestCompactStep(t *testing.T) {
 			if done == nil || done.Messages != 2*c.turns || done.Cut != c.cut && (c.cut < 100 || done.Cut < c.cut) {
 				t.Errorf("compacted %+v, want %d cut", done, c.cut)
 			}
-			if !m.IsSummary() || len(m.Calls) > 0 || len(m.Text) > 900 || response.Window != 5000 || !contains(m.Text, c.answer[:1], "earlier messages") {
+			if !m.IsSummary() || len(m.Calls) > 0 || len(m.Text) > 900 || response.Window != 5000 || !expect.Contains(m.Text, c.answer[:1], "earlier messages") {
 				t.Errorf("the answer is %+v", response)
 			}
 			if strings.Contains(m.Text, "too long to be read whole") != (done.Cut > 0) || strings.Contains(m.Text, "\xff") {
@@ -100,13 +102,13 @@ func TestCompactStepFails(t *testing.T) {
 		"backwards": {api.ModelResponse{}, 1, true, "has 6 messages"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := modelBench(t, api.Agent{Name: "a"}, func(context.Context, Prompt) (api.ModelResponse, error) { return c.response, nil })
+			b := modelBench(t, api.Agent{Name: "a"}, func(context.Context, models.Prompt) (api.ModelResponse, error) { return c.response, nil })
 			b.run.messages = talk
 			r := compactRequest(talk, 1000)
 			r.Compact.To = c.to
 			_, err := b.step(t, r, nil)
 			app, ok := errors.AsType[*temporal.ApplicationError](err)
-			if !ok || app.NonRetryable() != c.permanent || !contains(app.Message(), c.want) {
+			if !ok || app.NonRetryable() != c.permanent || !expect.Contains(app.Message(), c.want) {
 				t.Errorf("got %v", err)
 			}
 		})

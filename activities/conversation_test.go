@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"go.temporal.io/sdk/converter"
 	"pgregory.net/rapid"
 )
@@ -183,13 +184,13 @@ func TestConversationIsNotTheRuns(t *testing.T) {
 	b := talkBench(t, s, 2)
 	request := s.request("r")
 	request.New = append(slices.Clone(request.New), "more")
-	if _, err := b.conversation(ctx, request); err == nil || !contains(err.Error(), "has 4 messages", "about 5") {
+	if _, err := b.conversation(ctx, request); err == nil || !expect.Contains(err.Error(), "has 4 messages", "about 5") {
 		t.Errorf("got %v", err)
 	}
 	request = s.request("r")
 	request.New = append(slices.Clone(request.New[:3]), "other")
 	for range 2 {
-		if _, err := b.conversation(ctx, request); err == nil || !contains(err.Error(), "not the one") {
+		if _, err := b.conversation(ctx, request); err == nil || !expect.Contains(err.Error(), "not the one") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -197,7 +198,7 @@ func TestConversationIsNotTheRuns(t *testing.T) {
 		t.Errorf("after it: %d messages, %v", len(got), err)
 	}
 	b.run.failure = errors.New("no such run")
-	if _, err := b.conversation(ctx, s.request("r2")); err == nil || !contains(err.Error(), api.ConversationQuery, "no such run") {
+	if _, err := b.conversation(ctx, s.request("r2")); err == nil || !expect.Contains(err.Error(), api.ConversationQuery, "no such run") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -306,7 +307,7 @@ func TestConversationsAtOnce(t *testing.T) {
 // BenchmarkConversation takes the 1,000th turn of a run: two new messages of 1 KB after 1,000; and fetches all of them.
 func BenchmarkConversation(b *testing.B) {
 	ctx, s := activityContext(b), &story{}
-	text := realText(b)[:1024]
+	text := expect.GoSource(b)[:1024]
 	message := func(n int) api.Message {
 		return api.Message{Role: api.RoleTool, CallID: fmt.Sprint(n), Text: text}
 	}

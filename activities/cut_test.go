@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -37,7 +40,7 @@ func TestToolCutsResults(t *testing.T) {
 			if got := api.PlainText(result.Output); got != c.want || result.Cut != c.cut || (result.Cut > 0) != (len(result.Notes) == 1) {
 				t.Errorf("got %q, cut %d, notes %q; want %q, %d", got, result.Cut, result.Notes, c.want, c.cut)
 			}
-			if c.cut > 0 && !contains(result.Notes[0], "the limit of probe", fmt.Sprintf("cut to %d of", len(c.want))) {
+			if c.cut > 0 && !expect.Contains(result.Notes[0], "the limit of probe", fmt.Sprintf("cut to %d of", len(c.want))) {
 				t.Errorf("the note is %q", result.Notes[0])
 			}
 		})
@@ -53,7 +56,7 @@ func TestToolResultsFitHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range []json.RawMessage{output, json.RawMessage(`[` + string(output) + `]`)} {
-			cut, left := cutOutput(o, 1<<20)
+			cut, left := executor.Truncate(o, 1<<20)
 			data, err := json.Marshal(api.Result{Output: cut})
 			if err != nil || len(data) > 2<<20-1024 || left == 0 && len(cut) != len(o) {
 				t.Errorf("%q: %d bytes in history, %d left out, %v", unit, len(data), left, err)
@@ -88,7 +91,7 @@ func TestWholeResults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if result.Whole != c.whole || !strings.Contains(strings.Join(result.Notes, ""), c.want) || result.Tokens != countTokens(result.ForModel()) {
+		if result.Whole != c.whole || !strings.Contains(strings.Join(result.Notes, ""), c.want) || result.Tokens != tokens.Count(result.ForModel()) {
 			t.Errorf("%s: got %+v", c.name, result)
 		}
 	}

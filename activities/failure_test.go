@@ -4,7 +4,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
 )
@@ -15,13 +17,13 @@ func TestFailureIsLegalText(t *testing.T) {
 	own := &api.Error{Type: api.ErrExecution, Message: "caf\xe9",
 		Problems: []api.Problem{{Path: "$.\xff", Rule: "r", Message: "m\xff"}}, Near: []string{"n\xff"}}
 	converter := temporal.GetDefaultFailureConverter()
-	failure := converter.ErrorToFailure(Failure(own))
+	failure := converter.ErrorToFailure(executor.Failure(own))
 	if _, err := proto.Marshal(failure); err != nil {
 		t.Fatalf("the server could not be told: %v", err)
 	}
 	e, app := callError(t, converter.FailureToError(failure))
 	for _, text := range []string{app.Message(), e.Message, e.Problems[0].Path, e.Problems[0].Message, e.Near[0]} {
-		if !utf8.ValidString(text) || !contains(text, "\uFFFD") {
+		if !utf8.ValidString(text) || !expect.Contains(text, "\uFFFD") {
 			t.Errorf("%q is not what the server takes", text)
 		}
 	}

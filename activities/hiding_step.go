@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -71,7 +72,7 @@ func hiddenFailure(hider *api.Hider, err error) error {
 	if text == err.Error() {
 		return err
 	}
-	e, ok := errors.AsType[*ModelError](err)
+	e, ok := errors.AsType[*models.Error](err)
 	if !ok {
 		return fmt.Errorf("%s", text)
 	}

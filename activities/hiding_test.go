@@ -10,24 +10,28 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/command"
+	"github.com/switchyard/switchyard/activities/executor/function"
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // hidingCall executes a call as the activity does between the spec and the result, without a server.
-func hidingCall(t *testing.T, spec toolspecs.Spec, args string, execute func(context.Context, *toolspecs.Spec, json.RawMessage) (Answer, error)) (Answer, *api.Error) {
+func hidingCall(t *testing.T, spec toolspecs.Spec, args string, execute func(context.Context, *toolspecs.Spec, json.RawMessage) (executor.Answer, error)) (executor.Answer, *api.Error) {
 	t.Helper()
 	compiled, err := spec.Compile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHiding(compiled, json.RawMessage(args))
-	ctx := withHiding(t.Context(), h)
+	h := executor.NewRedactor(compiled, json.RawMessage(args))
+	ctx := executor.WithRedactor(t.Context(), h)
 	answer, err := execute(ctx, &compiled.Spec, json.RawMessage(args))
 	if err != nil {
-		return Answer{}, h.error(executionError(ctx, err, &compiled.Spec))
+		return executor.Answer{}, h.Error(executor.CallError(ctx, err, &compiled.Spec))
 	}
-	return h.answer(answer), nil
+	return h.Answer(answer), nil
 }
 
 func keyFile(t *testing.T) (path, value string) {
@@ -51,12 +55,12 @@ func TestCommandSecrets(t *testing.T) {
 		Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"sh", "-c", `printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`, "sh", "{{args.card}}", "0"},
 			Env: []string{"API_TOKEN"}, Secrets: map[string]string{"PGPASSWORD": "env:BASE_PASSWORD", "KEY": "file:" + path}}}
 	const args = `{"card":"4111-1111-1111"}`
-	answer, failure := hidingCall(t, spec, args, Commands{}.Execute)
-	if failure != nil || api.PlainText(answer.Output) != "[secret]|[secret]|[secret]|4111-1111-1111" || len(answer.Notes) != 1 || answer.Notes[0] != noteHidden {
+	answer, failure := hidingCall(t, spec, args, command.Executor{}.Execute)
+	if failure != nil || api.PlainText(answer.Output) != "[secret]|[secret]|[secret]|4111-1111-1111" || len(answer.Notes) != 1 || answer.Notes[0] != executor.NoteHidden {
 		t.Errorf("got %s, %q, %v", answer.Output, answer.Notes, failure)
 	}
 	spec.Entry.Argv[len(spec.Entry.Argv)-1] = "3"
-	_, failure = hidingCall(t, spec, args, Commands{}.Execute)
+	_, failure = hidingCall(t, spec, args, command.Executor{}.Execute)
 	if failure == nil || !strings.Contains(failure.Message, "[secret]|[secret]|") || !strings.HasSuffix(failure.Message, "|***") || strings.Contains(failure.Message, "MIIB") {
 		t.Errorf("got %v", failure)
 	}
@@ -64,7 +68,7 @@ func TestCommandSecrets(t *testing.T) {
 		t.Errorf("a line of the key is in %v", failure)
 	}
 	spec.Entry.Secrets["PGPASSWORD"] = "env:NOT_SET_ANYWHERE"
-	if _, failure = hidingCall(t, spec, args, Commands{}.Execute); failure == nil || failure.Type != api.ErrPreconditionFailed || !strings.Contains(failure.Message, "env:NOT_SET_ANYWHERE is not set") {
+	if _, failure = hidingCall(t, spec, args, command.Executor{}.Execute); failure == nil || failure.Type != api.ErrPreconditionFailed || !strings.Contains(failure.Message, "env:NOT_SET_ANYWHERE is not set") {
 		t.Errorf("got %v", failure)
 	}
 }
@@ -94,13 +98,13 @@ func TestFunctionSecrets(t *testing.T) {
 		}
 		return map[string]string{"said": said}, err
 	})
-	functions, err := NewFunctions(f)
+	functions, err := function.New(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	execute := func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
+	execute := func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
 		ctx = api.WithProgress(ctx, func(p api.Progress) { told = append(told, p.Message) })
-		return functions.Execute(hidingOf(ctx).reporting(ctx), spec, args)
+		return functions.Execute(executor.RedactorOf(ctx).Reporting(ctx), spec, args)
 	}
 	for how, want := range map[string]string{
 		"answers":          `{"said":"[secret] 4111-1111-1111"}`,
@@ -125,8 +129,8 @@ func TestFunctionSecrets(t *testing.T) {
 	if _, err := switchyard.Secret(t.Context(), "password"); err == nil {
 		t.Error("a secret was told outside of a call")
 	}
-	var none *hiding
-	if none.used("x"); none.text("x") != "x" || none.plain(nil) != nil || none.answer(Answer{Notes: []string{"x"}}).Notes[0] != "x" {
+	var none *executor.Redactor
+	if none.Hide("x"); none.Text("x") != "x" || none.Plain(nil) != nil || none.Answer(executor.Answer{Notes: []string{"x"}}).Notes[0] != "x" {
 		t.Error("hiding nothing changed something")
 	}
 }
@@ -151,8 +155,8 @@ func TestStepHides(t *testing.T) {
 	if told != "With *** I got ***: ***. " {
 		t.Errorf("told %q", told)
 	}
-	err := hiddenFailure(hider, &ModelError{Message: "refused: hunter22", Overflow: true})
-	if e, ok := errors.AsType[*ModelError](err); !ok || e.Message != "refused: ***" || !e.Overflow {
+	err := hiddenFailure(hider, &models.Error{Message: "refused: hunter22", Overflow: true})
+	if e, ok := errors.AsType[*models.Error](err); !ok || e.Message != "refused: ***" || !e.Overflow {
 		t.Errorf("got %#v", err)
 	}
 	if err := hiddenFailure(hider, errors.New("hunter22")); err.Error() != "***" {

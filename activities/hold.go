@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/command"
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -43,9 +46,9 @@ func (a *Activities) HostInstance(ctx context.Context, r api.HostInstanceRequest
 	if e := h.prepare(ctx); e != nil {
 		return api.InstanceProgress{}, hostFailure(e, r.Last)
 	}
-	h.lease = newLease(a.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std()), func() any { return h.state() })
-	switch err := h.lease.beat(ctx); {
-	case errors.Is(err, errHostCancelled):
+	h.lease = lease.New(a.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std()), func() any { return h.state() })
+	switch err := h.lease.Beat(ctx); {
+	case errors.Is(err, lease.ErrHostCancelled):
 		return api.InstanceProgress{}, nil
 	case err != nil:
 		return h.last, hostFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()), h.last)
@@ -63,7 +66,7 @@ type holder struct {
 	spec     *toolspecs.Spec
 	stateful Stateful
 	log      logger
-	lease    *lease
+	lease    *lease.Lease
 	// last is what is known of the run's instances so far, gone why the state of the last one may be gone.
 	last api.InstanceProgress
 	gone string
@@ -111,7 +114,7 @@ func (h *holder) prepare(ctx context.Context) *api.Error {
 	var ok bool
 	if h.stateful, ok = h.config.Stateful.Find(h.spec); !ok {
 		return api.Errorf(api.ErrExecutorNotFound, "the worker has no factory %q for the tool %s; it has %s",
-			handlerOf(h.spec), h.spec.Name, nameList(h.config.Stateful.Names()))
+			executor.Handler(h.spec), h.spec.Name, executor.NameList(h.config.Stateful.Names()))
 	}
 	if h.request.Adopt {
 		return h.lostError("the instance that was to be adopted is not here")
@@ -161,25 +164,25 @@ func (h *holder) create(ctx context.Context) creation {
 func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ctx, end := context.WithTimeoutCause(ctx, h.spec.Execution.Timeout.Std(), errToolTimeout)
+	ctx, end := context.WithTimeoutCause(ctx, h.spec.Execution.Timeout.Std(), executor.ErrTimeout)
 	defer end()
-	hidden := &hiding{references: h.spec.Entry.Secrets}
-	ctx = withHiding(ctx, hidden)
-	timeout := leased{ctx, h.lease, cancel}
-	if e := ensureDependencies(timeout, h.spec); e != nil {
+	hidden := &executor.Redactor{References: h.spec.Entry.Secrets}
+	ctx = executor.WithRedactor(ctx, hidden)
+	timeout := h.lease.Bind(ctx, cancel)
+	if e := command.EnsureDependencies(timeout, h.spec); e != nil {
 		return nil, e
 	}
 	origin := h.request.Origin
 	origin.Conversation = cmp.Or(origin.Conversation, h.info.WorkflowExecution.ID)
 	info := switchyard.StartInfo{Tool: h.spec.Name, Origin: origin, WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
 		Generation: h.last.Generation}
-	m, err := guarded(timeout, h.stateful.Name(), func() (made, error) { return h.stateful.start(timeout, info) })
+	m, err := executor.Guard(timeout, h.stateful.Name(), func() (made, error) { return h.stateful.start(timeout, info) })
 	if err != nil {
 		return nil, h.creationError(timeout, err)
 	}
 	i := newInstance(h.spec, m, h.lease, h.last, h.gone)
 	i.hidden = hidden
-	_, err = guarded(timeout, h.stateful.Name(), func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
+	_, err = executor.Guard(timeout, h.stateful.Name(), func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
 	if err != nil {
 		return nil, errors.Join(h.creationError(timeout, err), i.close())
 	}
@@ -187,10 +190,10 @@ func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 }
 
 func (h *holder) creationError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errToolTimeout) && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
+	if cause := context.Cause(ctx); errors.Is(cause, executor.ErrTimeout) && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
 		return api.Errorf(api.ErrTimeout, "the instance of %s was not made within %s", h.spec.Name, h.spec.Execution.Timeout)
 	}
-	e := hidingOf(ctx).error(ownError(err, h.spec))
+	e := executor.RedactorOf(ctx).Error(executor.ToolError(err, h.spec))
 	e.Message = fmt.Sprintf("the instance of %s could not be made: %s", h.spec.Name, e.Message)
 	return e
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
@@ -16,9 +18,9 @@ const closeWithin = 10 * time.Second
 // finish ends the instance and reports that.
 func (h *holder) finish(end ending) (api.InstanceProgress, error) {
 	close(h.over)
-	h.endCreation(errLeaseOver)
+	h.endCreation(lease.ErrOver)
 	if end.kind != endIdle && end.kind != endStopped {
-		h.lease.giveUp(errLeaseOver) // nothing may go on with it
+		h.lease.GiveUp(lease.ErrOver) // nothing may go on with it
 	}
 	closed := make(chan struct{})
 	go func() {
@@ -26,7 +28,7 @@ func (h *holder) finish(end ending) (api.InstanceProgress, error) {
 		h.close(end)
 	}()
 	h.waitClosed(closed, end)
-	h.lease.giveUp(errLeaseOver)
+	h.lease.GiveUp(lease.ErrOver)
 	return h.report(end)
 }
 
@@ -70,7 +72,7 @@ func (h *holder) tell(end ending, failure error) {
 
 // waitClosed waits for the instance's end and keeps the hold alive meanwhile, so that no other instance is made before.
 func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
-	tick := time.NewTicker(h.lease.interval())
+	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
 	var late <-chan time.Time
 	if end.kind != endStopped { // else the worker's own stop timeout bounds it
@@ -86,7 +88,7 @@ func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
 			return
 		case <-tick.C:
 			if !h.unknown {
-				_ = h.lease.beat(context.Background()) // what it says changes nothing any more
+				_ = h.lease.Beat(context.Background()) // what it says changes nothing any more
 			}
 		}
 	}
@@ -125,5 +127,5 @@ func (h *holder) report(end ending) (state api.InstanceProgress, err error) {
 func hostFailure(e *api.Error, state api.InstanceProgress) error {
 	again := *e
 	again.Retryable = e.Type == api.ErrWorkerLost
-	return Failure(&again, state)
+	return executor.Failure(&again, state)
 }

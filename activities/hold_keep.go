@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -44,7 +45,7 @@ const askPause = time.Second
 
 // keep makes the instance and holds it until there is a reason not to.
 func (h *holder) keep(asked context.Context) ending {
-	tick := time.NewTicker(h.lease.interval())
+	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
 	h.cancellation = asked.Done()
 	for {
@@ -64,7 +65,7 @@ func (h *holder) next(asked context.Context, tick <-chan time.Time) *ending {
 		return h.cancelled(ctx, context.Cause(asked))
 	case <-activity.GetWorkerStopChannel(ctx):
 		return &ending{endStopped, h.lostError("its worker stops")}
-	case <-h.lease.lost:
+	case <-h.lease.Lost:
 		return h.lost("it could not reach the server for too long")
 	case err := <-h.failed:
 		return h.unserved(err)
@@ -99,7 +100,7 @@ func (h *holder) cancelled(ctx context.Context, cause error) *ending {
 func (h *holder) begin(c creation) *ending {
 	switch {
 	case c.err == nil:
-	case h.lease.isLost():
+	case h.lease.IsLost():
 		return h.lost("it could not reach the server for too long")
 	default:
 		return &ending{endUnmade, c.err}
@@ -141,7 +142,7 @@ func (h *holder) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.Inst
 
 // goOn goes on with the instance for the hold that has adopted it.
 func (h *holder) goOn(ctx context.Context) *ending {
-	h.lease.adopt(h.info.TaskToken)
+	h.lease.Adopt(h.info.TaskToken)
 	h.adopted, h.parked = true, time.Time{}
 	return h.look(ctx)
 }
@@ -151,10 +152,10 @@ func (h *holder) look(ctx context.Context) *ending {
 	if !h.parked.IsZero() {
 		return h.awaitAdoption(ctx)
 	}
-	switch err := h.lease.beat(ctx); {
-	case errors.Is(err, errHostCancelled):
+	switch err := h.lease.Beat(ctx); {
+	case errors.Is(err, lease.ErrHostCancelled):
 		return &ending{kind: endOver}
-	case errors.Is(err, errHostGone):
+	case errors.Is(err, lease.ErrHostGone):
 		return h.forgotten(ctx, h.lost("its heartbeats came too late"))
 	}
 	if i := h.instance.Load(); i != nil && i.idle() >= h.spec.Entry.IdleTimeout.Std() {
@@ -177,7 +178,7 @@ func (h *holder) forgotten(ctx context.Context, open *ending) *ending {
 		h.unknown = open.kind == endLost
 		return open
 	case enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
-		h.lease.park()
+		h.lease.Park()
 		h.parked = time.Now()
 		return nil
 	}
@@ -206,7 +207,7 @@ func (h *holder) awaitAdoption(ctx context.Context) *ending {
 }
 
 func (h *holder) describe(ctx context.Context, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, h.lease.patience())
+	ctx, cancel := context.WithTimeout(ctx, h.lease.Patience())
 	defer cancel()
 	return h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, runID)
 }

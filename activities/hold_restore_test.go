@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -123,7 +124,7 @@ func TestHoldWithoutSnapshot(t *testing.T) {
 		h := newHolds(t, recreate, snapshotBy(func(c *loudSnapshot) { c.size = size }))
 		running := h.start(h.request())
 		s := soon(t, "the instance", h.served)
-		if notes := h.add(s, 1).Notes; len(notes) != 1 || !contains(notes[0], "not kept", says, "cannot be rebuilt") {
+		if notes := h.add(s, 1).Notes; len(notes) != 1 || !expect.Contains(notes[0], "not kept", says, "cannot be rebuilt") {
 			t.Errorf("notes %q", notes)
 		}
 		if told := h.server.last(); told.State != nil || !told.Used {

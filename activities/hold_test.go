@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -116,7 +118,7 @@ func TestHoldIsLost(t *testing.T) {
 			began := time.Now()
 			c.cut(h)
 			e, _ := callError(t, soon(t, "the call's end", called))
-			if e.Type != c.want || e.Retryable != (c.effect != api.EffectOnce) || !contains(e.Message, "interrupted", errLeaseOver.Error()) {
+			if e.Type != c.want || e.Retryable != (c.effect != api.EffectOnce) || !expect.Contains(e.Message, "interrupted", lease.ErrOver.Error()) {
 				t.Errorf("the call ended with %+v", e)
 			}
 			err := soon(t, "the end", running.done)

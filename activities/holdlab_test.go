@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -115,7 +116,7 @@ func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*hosts) s
 	}
 	b := setUp(t, catalog, func(c *Config) {
 		c.Client, c.Stateful = h.server, factories
-		c.Executors = map[string]Executor{api.KindStateful: factories}
+		c.Executors = map[string]executor.Executor{api.KindStateful: factories}
 		c.Serve = func(s Served) (func(), error) {
 			if h.refuse != nil {
 				return nil, h.refuse

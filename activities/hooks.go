@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/spelling"
 )
@@ -20,7 +21,7 @@ type Hooks struct{ byName map[string]switchyard.Hook }
 
 // NewHooks registers hooks. The error names every one that is nil or has an illegal name or another's, at whichever point.
 func NewHooks(hooks ...switchyard.Hook) (*Hooks, error) {
-	byName, err := named("hook", hooks, func(h *switchyard.Hook) (string, error) { return h.Name(), h.Err() })
+	byName, err := executor.Register("hook", hooks, func(h *switchyard.Hook) (string, error) { return h.Name(), h.Err() })
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (r *Hooks) find(point api.HookPoint, name string) (switchyard.Hook, error) 
 	if near := spelling.Near(name, known, nearNames); len(near) > 0 {
 		return switchyard.Hook{}, fmt.Errorf("the worker has no hook %q for %s; did you mean %s?", name, point, strings.Join(near, ", "))
 	}
-	return switchyard.Hook{}, fmt.Errorf("the worker has no hook %q for %s; it has %s", name, point, nameList(known))
+	return switchyard.Hook{}, fmt.Errorf("the worker has no hook %q for %s; it has %s", name, point, executor.NameList(known))
 }
 
 // missingHooks reports the hooks of an agent that this worker does not have.
@@ -66,8 +67,8 @@ const maxHookText = 2000
 
 // hookText makes a hook's text fit for history.
 func hookText(text string) string {
-	text = validText(text)
-	return text[:fitting(text, maxHookText)]
+	text = executor.ValidText(text)
+	return text[:executor.FittingPrefix(text, maxHookText)]
 }
 
 // errHookTimeout is the cause of the end of a hook's context when its time is over.
@@ -86,7 +87,7 @@ func inTime[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, 
 		var e ended
 		defer func() {
 			if p := recover(); p != nil {
-				said := hidingOf(ctx).text(fmt.Sprint(p))
+				said := executor.RedactorOf(ctx).Text(fmt.Sprint(p))
 				slog.ErrorContext(ctx, "hook panicked", "hook", h.Name, "panic", said, "stack", string(debug.Stack()))
 				e.err = fmt.Errorf("it panicked: %s", said)
 			}
@@ -103,5 +104,5 @@ func inTime[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, 
 	if e.err != nil && errors.Is(context.Cause(ctx), errHookTimeout) {
 		e.err = fmt.Errorf("it did not end within %s", h.Within())
 	}
-	return e.out, hidingOf(ctx).plain(e.err)
+	return e.out, executor.RedactorOf(ctx).Plain(e.err)
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -73,7 +74,7 @@ func (a *Activities) beforeCall(ctx context.Context, r api.AdmissionRequest, c a
 		c.Arguments = string(v.Arguments)
 	}
 	if compiled, err := a.specs.of(tool); err == nil { // the call was admitted by it
-		ctx = withHiding(ctx, newHiding(compiled, json.RawMessage(c.Arguments)))
+		ctx = executor.WithRedactor(ctx, executor.NewRedactor(compiled, json.RawMessage(c.Arguments)))
 	}
 	for _, h := range hooks {
 		next, err := a.decide(ctx, r, c, v, h)
@@ -120,7 +121,7 @@ func (a *Activities) decide(ctx context.Context, r api.AdmissionRequest, c api.C
 	case several(decided):
 		return v, errors.New("it decided several things at once; a verdict has one of Block, Arguments and Override")
 	case decided.Block != "":
-		reason := hookText(hidingOf(ctx).text(decided.Block))
+		reason := hookText(executor.RedactorOf(ctx).Text(decided.Block))
 		v.Hooks = append(v.Hooks, acted(h, api.HookBeforeCall, api.HookBlocked, reason))
 		v.Error = blocked("the hook %q says: %s", h.Name, reason)
 	case decided.Override != nil:
@@ -168,15 +169,15 @@ func (a *Activities) override(ctx context.Context, tool api.Tool, v api.Admissio
 }
 
 // hookOutput returns a hook's output, if it is JSON of the form that the tool declares.
-func hookOutput(compiled *toolspecs.Compiled, output json.RawMessage) (Answer, error) {
+func hookOutput(compiled *toolspecs.Compiled, output json.RawMessage) (executor.Answer, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, bytes.ToValidUTF8(output, []byte("\uFFFD"))); err != nil {
-		return Answer{}, fmt.Errorf("its answer is no JSON value: %w", err)
+		return executor.Answer{}, fmt.Errorf("its answer is no JSON value: %w", err)
 	}
 	if problems := compiled.CheckOutput(b.Bytes()); len(problems) > 0 {
-		return Answer{}, fmt.Errorf("its answer does not have the form that %s declares: %s", compiled.Spec.Name, listed(problems))
+		return executor.Answer{}, fmt.Errorf("its answer does not have the form that %s declares: %s", compiled.Spec.Name, listed(problems))
 	}
-	return Answer{Output: b.Bytes()}, nil
+	return executor.Answer{Output: b.Bytes()}, nil
 }
 
 // listed names some problems in a line.
@@ -246,7 +247,7 @@ type hooked struct {
 
 // postExecute is the phase post_execution: the output's check, the hooks after the call, the output's cut to size, its count
 // of tokens. What hooks make of the output is checked like the tool's own.
-func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, h hooked) (api.Result, *api.Error) {
+func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compiled, answer executor.Answer, h hooked) (api.Result, *api.Error) {
 	answer, failure := checked(compiled, answer)
 	if failure != nil {
 		return api.Result{}, failure

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
@@ -41,9 +42,9 @@ func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAn
 		logHook(inner, r.Hook, r.Point, err)
 		return api.HookAnswer{}, hookFailure(err)
 	}
-	answer.Refused, answer.Text = hookText(answer.Refused), validText(answer.Text)
+	answer.Refused, answer.Text = hookText(answer.Refused), executor.ValidText(answer.Text)
 	if n := len(answer.Text); n > maxMemory {
-		answer.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]", answer.Text[:fitting(answer.Text, maxMemory)], maxMemory, n)
+		answer.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]", answer.Text[:executor.FittingPrefix(answer.Text, maxMemory)], maxMemory, n)
 	}
 	return answer, nil
 }

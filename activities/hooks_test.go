@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -32,12 +34,12 @@ func TestNewHooks(t *testing.T) {
 	good := switchyard.NewAfterRun("good", func(context.Context, switchyard.HookEnd) error { return nil })
 	_, err := NewHooks(good, good, switchyard.Hook{}, switchyard.NewBeforeCall("nil", nil), switchyard.NewBeforeRun("nil_too", nil), switchyard.NewMemoryRetrieve("and_this", nil),
 		switchyard.NewAfterCall("after", nil), switchyard.NewMemoryWrite("write", nil), switchyard.NewAfterRun("two words", func(context.Context, switchyard.HookEnd) error { return nil }))
-	if err == nil || !contains(err.Error(), `hook "good": another hook`, `hook "": it is the zero Hook`, `hook "nil": the function is nil`,
+	if err == nil || !expect.Contains(err.Error(), `hook "good": another hook`, `hook "": it is the zero Hook`, `hook "nil": the function is nil`,
 		`hook "nil_too": the function`, `hook "and_this"`, `hook "after"`, `hook "write"`, `hook "two words"`) {
 		t.Errorf("got %v", err)
 	}
 	var none *Hooks
-	if _, err := none.find(api.HookAfterRun, "good"); err == nil || !contains(err.Error(), `"good"`, "it has none") {
+	if _, err := none.find(api.HookAfterRun, "good"); err == nil || !expect.Contains(err.Error(), `"good"`, "it has none") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -115,7 +117,7 @@ func TestBeforeCall(t *testing.T) {
 				ignored := test.did == api.HookFailed && on == api.HookIgnored
 				switch {
 				case test.error != nil && !ignored:
-					if v.Error == nil || v.Error.Type != api.ErrBlockedByHook || v.Error.Phase != api.PhasePreExecution || !contains(v.Error.Message, test.error...) {
+					if v.Error == nil || v.Error.Type != api.ErrBlockedByHook || v.Error.Phase != api.PhasePreExecution || !expect.Contains(v.Error.Message, test.error...) {
 						t.Errorf("got %v", v.Error)
 					}
 				case v.Error != nil:
@@ -214,7 +216,7 @@ func TestAfterCall(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) { s.OutputSchema = json.RawMessage(`{"type":"string"}`) }))
 			b := setUp(t, catalog, func(c *Config) {
-				c.Executors = map[string]Executor{api.KindFunction: answers(`"secret"`)}
+				c.Executors = map[string]executor.Executor{api.KindFunction: answers(`"secret"`)}
 				if test.hook.Point() != "" {
 					c.Hooks = hooksOf(t, test.hook)
 				}
@@ -225,7 +227,7 @@ func TestAfterCall(t *testing.T) {
 			result, err := b.execute(t, x, nil)
 			if test.failure != "" {
 				e, _ := callError(t, err)
-				if e.Type != api.ErrExecution || e.Phase != api.PhasePostExecution || !contains(e.Message, test.failure) || contains(e.Message, "secret") {
+				if e.Type != api.ErrExecution || e.Phase != api.PhasePostExecution || !expect.Contains(e.Message, test.failure) || expect.Contains(e.Message, "secret") {
 					t.Errorf("got %+v", e)
 				}
 				return
@@ -275,11 +277,11 @@ func TestRunHook(t *testing.T) {
 		again bool
 	}{{errors.New("down"), false}, {api.Transient(errors.New("down"), 0), true}} {
 		_, err := run(end(test.err), ended)
-		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != hookFailed || app.NonRetryable() == test.again || !contains(app.Message(), "down") {
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != hookFailed || app.NonRetryable() == test.again || !expect.Contains(app.Message(), "down") {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := run(end(nil), api.HookRequest{Point: api.HookMemoryWrite}); err == nil || !contains(err.Error(), "is one for after_run, not for memory_write") {
+	if _, err := run(end(nil), api.HookRequest{Point: api.HookMemoryWrite}); err == nil || !expect.Contains(err.Error(), "is one for after_run, not for memory_write") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -35,7 +36,7 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 		if err := json.Compact(&value, r.Reply.Value); err != nil {
 			return api.ReplyDecision{}, err
 		}
-		result, failure := a.postExecute(ctx, compiled, Answer{Output: value.Bytes(), Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
+		result, failure := a.postExecute(ctx, compiled, executor.Answer{Output: value.Bytes(), Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
 			unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments, r.Hooks))
 		outcome.Result, outcome.Error = &result, failure
 	}
@@ -84,5 +85,5 @@ func (a *Activities) complete(ctx context.Context, o api.CallOutcome) (early boo
 	if state := pending[i].GetState(); state != enumspb.PENDING_ACTIVITY_STATE_STARTED && state != enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED {
 		return true, nil
 	}
-	return false, a.config.Client.CompleteActivityByID(ctx, info.Namespace, run.ID, run.RunID, o.ID, nil, Failure(o.Error))
+	return false, a.config.Client.CompleteActivityByID(ctx, info.Namespace, run.ID, run.RunID, o.ID, nil, executor.Failure(o.Error))
 }

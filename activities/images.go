@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -26,11 +27,11 @@ const (
 // images returns the images in the results of calls, by the calls' ids, for a model that sees them; none for another one. An
 // image that is too large, that is no image or whose file is on another worker is not among them: the result's text says
 // where its file is.
-func (a *Activities) images(setup *api.Setup, messages []api.Message) map[string][]Image {
+func (a *Activities) images(setup *api.Setup, messages []api.Message) map[string][]models.Image {
 	if !a.known(setup, "").Images {
 		return nil
 	}
-	found := map[string][]Image{}
+	found := map[string][]models.Image{}
 	n, size := 0, 0
 	for _, m := range slices.Backward(messages) {
 		if m.Role != api.RoleTool || m.Failed {
@@ -42,7 +43,7 @@ func (a *Activities) images(setup *api.Setup, messages []api.Message) map[string
 				continue
 			}
 			n, size = n+1, size+len(data)
-			found[m.CallID] = append(found[m.CallID], Image{MIMEType: part.MIMEType, Data: data})
+			found[m.CallID] = append(found[m.CallID], models.Image{MIMEType: part.MIMEType, Data: data})
 		}
 	}
 	return found

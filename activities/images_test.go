@@ -15,7 +15,12 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/activities/executor/mcp"
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/models/anthropic"
+	"github.com/switchyard/switchyard/activities/models/openai"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/modelserver"
 	modeltable "github.com/switchyard/switchyard/toolspecs/models"
 )
 
@@ -37,9 +42,9 @@ func picture(t testing.TB, side int, noise bool) []byte {
 }
 
 // seeing is a process whose model sees images, and the run's setup.
-func seeing(t *testing.T, images bool) (*bench, *api.Setup, *MCP) {
+func seeing(t *testing.T, images bool) (*bench, *api.Setup, *mcp.Executor) {
 	t.Helper()
-	files := NewMCP(MCPOptions{Files: filepath.Join(t.TempDir(), "files")})
+	files := mcp.New(mcp.Options{Files: filepath.Join(t.TempDir(), "files")})
 	t.Cleanup(files.Close)
 	b := setUp(t, catalogOf(t), func(c *Config) {
 		c.Stored = files.Stored
@@ -56,9 +61,9 @@ func seeing(t *testing.T, images bool) (*bench, *api.Setup, *MCP) {
 }
 
 // answeredWith is the message about a call whose MCP server answered with content.
-func answeredWith(t testing.TB, m *MCP, id string, content ...sdk.Content) api.Message {
+func answeredWith(t testing.TB, m *mcp.Executor, id string, content ...sdk.Content) api.Message {
 	t.Helper()
-	output, err := m.encodeParts(content, 0)
+	output, err := m.EncodeParts(content, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +82,11 @@ func TestImagesOfResults(t *testing.T) {
 	cases := []struct {
 		name    string
 		content sdk.Content
-		want    []Image
+		want    []models.Image
 	}{
-		{"in the result", &sdk.ImageContent{MIMEType: "image/png", Data: small}, []Image{{"image/png", small}}},
-		{"in a file", &sdk.ImageContent{MIMEType: "image/png", Data: large}, []Image{{"image/png", large}}},
-		{"jpeg", &sdk.ImageContent{MIMEType: "image/jpeg", Data: photo.Bytes()}, []Image{{"image/jpeg", photo.Bytes()}}},
+		{"in the result", &sdk.ImageContent{MIMEType: "image/png", Data: small}, []models.Image{{MIMEType: "image/png", Data: small}}},
+		{"in a file", &sdk.ImageContent{MIMEType: "image/png", Data: large}, []models.Image{{MIMEType: "image/png", Data: large}}},
+		{"jpeg", &sdk.ImageContent{MIMEType: "image/jpeg", Data: photo.Bytes()}, []models.Image{{MIMEType: "image/jpeg", Data: photo.Bytes()}}},
 		{"of another type than it says", &sdk.ImageContent{MIMEType: "image/jpeg", Data: small}, nil},
 		{"cut", &sdk.ImageContent{MIMEType: "image/png", Data: large[:len(large)/2]}, nil},
 		{"no image", &sdk.ImageContent{MIMEType: "image/png", Data: []byte("no image")}, nil},
@@ -124,7 +129,7 @@ func TestImagesAreBounded(t *testing.T) {
 	if blind, other, _ := seeing(t, false); len(blind.images(other, messages)) > 0 {
 		t.Error("a model that sees no images is shown some")
 	}
-	snapshot, err := filepath.Glob(filepath.Join(files.options.Files, "*", "*.png"))
+	snapshot, err := filepath.Glob(filepath.Join(files.Options.Files, "*", "*.png"))
 	if err != nil || len(snapshot) != 1 {
 		t.Fatalf("%v, %v", snapshot, err)
 	}
@@ -157,31 +162,31 @@ func TestImagesAreBounded(t *testing.T) {
 // message of the user after all results of the turn.
 func TestImagesOnTheWire(t *testing.T) {
 	data := picture(t, 4, false)
-	p := promptOf(
+	p := modelserver.PromptOf(
 		api.Message{Role: api.RoleUser, Text: "look"},
 		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "see"}, {ID: "1.2", Tool: "see"}}},
 		api.Message{Role: api.RoleTool, CallID: "1.1", Text: "one"},
 		api.Message{Role: api.RoleTool, CallID: "1.2", Text: "two"},
 	)
-	p.Images = map[string][]Image{"1.1": {{"image/png", data}}}
+	p.Images = map[string][]models.Image{"1.1": {{MIMEType: "image/png", Data: data}}}
 	encoded, err := json.Marshal(base64.StdEncoding.EncodeToString(data))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, chat := openAIModel(t, completion(`{"role":"assistant","content":"hi"}`, "stop"))
+	server, chat := openAIModel(t, modelserver.Completion(`{"role":"assistant","content":"hi"}`, "stop"))
 	if _, err := chat.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	messages := server.body["messages"].([]any)
-	if want := decoded(t, `{"role":"user","content":[{"type":"text","text":"An image in the result of call 1.1:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+string(encoded[1:])+`}}]}`); len(messages) != 5 || !reflect.DeepEqual(messages[4], want) {
+	messages := server.Body["messages"].([]any)
+	if want := modelserver.Decoded(t, `{"role":"user","content":[{"type":"text","text":"An image in the result of call 1.1:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+string(encoded[1:])+`}}]}`); len(messages) != 5 || !reflect.DeepEqual(messages[4], want) {
 		t.Errorf("openai was sent %v", messages)
 	}
-	server, claude := anthropicModel(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+	server, claude := anthropicModel(t, modelserver.Message(`[{"type":"text","text":"hi"}]`, "end_turn"))
 	if _, err := claude.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	messages = server.body["messages"].([]any)
-	want := decoded(t, `{"role":"user","content":[
+	messages = server.Body["messages"].([]any)
+	want := modelserver.Decoded(t, `{"role":"user","content":[
 		{"type":"tool_result","tool_use_id":"1_1","content":[{"type":"text","text":"one"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":`+string(encoded)+`}}]},
 		{"type":"tool_result","tool_use_id":"1_2","content":[{"type":"text","text":"two"}],"cache_control":{"type":"ephemeral"}}]}`)
 	if len(messages) != 3 || !reflect.DeepEqual(messages[2], want) {
@@ -190,19 +195,19 @@ func TestImagesOnTheWire(t *testing.T) {
 }
 
 // openAIModel returns a model of the provider OpenAI that reaches handle.
-func openAIModel(t testing.TB, handle http.HandlerFunc) (*chatServer, *OpenAI) {
+func openAIModel(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, *openai.Provider) {
 	t.Helper()
-	s := newModelServer(t, handle)
+	s := modelserver.New(t, handle)
 	t.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
-	t.Setenv("OPENAI_API_KEY", testKey)
-	return s, NewOpenAI()
+	t.Setenv("OPENAI_API_KEY", modelserver.Key)
+	return s, openai.New()
 }
 
 // anthropicModel returns a model of the provider Anthropic that reaches handle.
-func anthropicModel(t testing.TB, handle http.HandlerFunc) (*chatServer, *Anthropic) {
+func anthropicModel(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, *anthropic.Provider) {
 	t.Helper()
-	s := newModelServer(t, handle)
+	s := modelserver.New(t, handle)
 	t.Setenv("ANTHROPIC_BASE_URL", s.URL)
-	t.Setenv("ANTHROPIC_API_KEY", testKey)
-	return s, NewAnthropic()
+	t.Setenv("ANTHROPIC_API_KEY", modelserver.Key)
+	return s, anthropic.New()
 }

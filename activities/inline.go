@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -69,10 +71,10 @@ func fitInline(r api.Result) api.Result {
 	if data, err := json.Marshal(r.Output); err == nil && len(data) <= api.MaxInlineRecord {
 		return r
 	}
-	output, cut := cutOutput(r.Output, longest)
+	output, cut := executor.Truncate(r.Output, longest)
 	r.Output, r.Cut = output, r.Cut+cut
 	r.Notes = append(r.Notes, fmt.Sprintf("cut by %d bytes: what runs inline may take %d bytes in history", cut, api.MaxInlineRecord))
-	r.Tokens = countTokens(r.ForModel())
+	r.Tokens = tokens.Count(r.ForModel())
 	return r
 }
 

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -73,20 +75,20 @@ func TestInlineBringsItsSpec(t *testing.T) {
 func TestInlineAsksNothing(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
 	_, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Catalog: "other", New: []string{"unknown"}})
-	if err == nil || !contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
+	if err == nil || !expect.Contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
 		t.Errorf("a step without its run's setup: %v, %d queries", err, b.run.queries.Load())
 	}
 	_, err = inline(t, func(ctx context.Context, r api.ModelRequest) (int, error) {
 		_, err := b.conversation(ctx, r)
 		return 0, err
 	}, api.ModelRequest{Run: "run-1", New: []string{"unknown"}})
-	if err == nil || !contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
+	if err == nil || !expect.Contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
 		t.Errorf("a step without its conversation: %v, %d queries", err, b.run.queries.Load())
 	}
 	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(time.Hour) },
-		func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+		func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
 			_, err := switchyard.Ask(ctx, "May I?", nil)
-			return Answer{}, err
+			return executor.Answer{}, err
 		})
 	_, err = b.inline(t, inlineOf(compiled), nil)
 	if e, _ := callError(t, err); e.Type != api.ErrPreconditionFailed {
@@ -136,7 +138,7 @@ func TestInlineResultIsSmall(t *testing.T) {
 		"plain, too long":             {strings.Repeat("x", 2*api.MaxInlineResult), false, api.MaxInlineResult + 2, 1 << 20},
 		"its tool's own bound":        {strings.Repeat("x", 2000), false, 1002, 1000},
 		"written with six bytes each": {strings.Repeat("<", api.MaxInlineResult-2), false, api.MaxInlineRecord, 1 << 20},
-		"real text":                   {realText(t), true, api.MaxInlineResult, 1 << 20},
+		"real text":                   {expect.GoSource(t), true, api.MaxInlineResult, 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			output, err := json.Marshal(test.text)
@@ -205,7 +207,7 @@ func TestInlineRefusals(t *testing.T) {
 	call := inlineOf(compiled)
 	call.Tool.Spec, call.Tool.Digest = []byte(`{"name":1}`), "none"
 	_, err := b.inline(t, call, nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !contains(e.Message, "probe") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !expect.Contains(e.Message, "probe") {
 		t.Errorf("got %v", e)
 	}
 	tool := compiled.Tool()

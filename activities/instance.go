@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -21,9 +23,9 @@ type instanceKey struct{}
 type instance struct {
 	handler string
 	made    made
-	lease   *lease
+	lease   *lease.Lease
 	// hidden are the secrets that its factory asked for.
-	hidden *hiding
+	hidden *executor.Redactor
 	// snapshots is nil where the instance takes none.
 	snapshots switchyard.Snapshotter
 	// everyCall says that what a call did is kept before the call reports: the instance is made anew where it is lost.
@@ -45,8 +47,8 @@ type instance struct {
 
 // newInstance returns an instance that no call has used yet. last is what is known of the run's one before; the answer to
 // the first call tells where its state is gone.
-func newInstance(spec *toolspecs.Spec, m made, l *lease, last api.InstanceProgress, gone string) *instance {
-	i := &instance{handler: handlerOf(spec), made: m, lease: l, hostInstance: last, lastUsed: time.Now(), drained: make(chan struct{})}
+func newInstance(spec *toolspecs.Spec, m made, l *lease.Lease, last api.InstanceProgress, gone string) *instance {
+	i := &instance{handler: executor.Handler(spec), made: m, lease: l, hostInstance: last, lastUsed: time.Now(), drained: make(chan struct{})}
 	close(i.drained)
 	i.snapshots, _ = m.value.(switchyard.Snapshotter)
 	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
@@ -86,12 +88,12 @@ func (i *instance) state() api.InstanceProgress {
 }
 
 // execute executes a call, for as long as this process can prove that it holds the instance.
-func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
+func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
 	i.begin()
 	defer i.end()
 	period, err := i.enter(ctx)
 	if err != nil {
-		return Answer{}, notStarted(err, spec)
+		return executor.Answer{}, notStarted(err, spec)
 	}
 	defer i.leave()
 	call, _ := api.ContextOf(ctx)
@@ -99,22 +101,22 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.
 		return c.answer()
 	}
 	call.Generation = i.state().Generation
-	hidden := hidingOf(ctx)
-	hidden.join(i.hidden)
+	hidden := executor.RedactorOf(ctx)
+	hidden.Join(i.hidden)
 	inner, cancel := context.WithCancelCause(api.WithCallContext(ctx, call))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
-	answer, err := i.made.call(leased{inner, i.lease, cancel}, args)
+	answer, err := i.made.call(i.lease.Bind(inner, cancel), args)
 	if cause := context.Cause(inner); ctx.Err() == nil && cause != nil {
-		return Answer{}, interrupted(cause, spec)
+		return executor.Answer{}, interrupted(cause, spec)
 	}
-	answer = hidden.answer(answer)
+	answer = hidden.Answer(answer)
 	ended := snapshotCall{ID: call.CallID, Output: answer.Output, Notes: answer.Notes}
 	if err != nil {
-		ended.Error = hidden.error(executionError(ctx, err, spec))
+		ended.Error = hidden.Error(executor.CallError(ctx, err, spec))
 	}
 	if lost := i.keep(ended); lost != nil {
-		return Answer{}, interrupted(lost, spec)
+		return executor.Answer{}, interrupted(lost, spec)
 	}
 	answer.Notes = append(answer.Notes, i.notes(err == nil)...)
 	return answer, err
@@ -160,7 +162,7 @@ func (i *instance) enter(ctx context.Context) (context.Context, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	period, err := i.lease.acquire(ctx)
+	period, err := i.lease.Acquire(ctx)
 	if err != nil {
 		i.leave()
 	}
@@ -175,7 +177,7 @@ func (i *instance) leave() {
 
 // notBegun is the error of a call that waited for the instance in vain: nothing ran, so that another attempt may come.
 func notStarted(err error, spec *toolspecs.Spec) error {
-	if !errors.Is(err, errLeaseOver) {
+	if !errors.Is(err, lease.ErrOver) {
 		return err
 	}
 	e := api.Errorf(api.ErrWorkerLost, "the instance of %s was lost before the call began; nothing ran", spec.Name)
@@ -196,7 +198,7 @@ func (i *instance) keep(c snapshotCall) error {
 		i.saveSnapshot(&c)
 	}
 	if i.everyCall && final || first {
-		return i.lease.commit()
+		return i.lease.Commit()
 	}
 	return nil
 }
@@ -204,7 +206,7 @@ func (i *instance) keep(c snapshotCall) error {
 // snapshot makes the state as it is now the one that is kept, with how a call ended, if one did.
 func (i *instance) saveSnapshot(c *snapshotCall) {
 	ctx := context.Background() // what ends the call must not keep its effect from being kept
-	state, err := guarded(ctx, i.handler, func() ([]byte, error) { return i.snapshots.Snapshot(ctx) })
+	state, err := executor.Guard(ctx, i.handler, func() ([]byte, error) { return i.snapshots.Snapshot(ctx) })
 	i.snapshot.state = state
 	if c != nil {
 		i.snapshot = i.snapshot.with(*c)
@@ -253,9 +255,9 @@ func (i *instance) close() error {
 	if !ok {
 		return nil
 	}
-	_, err := guarded(withHiding(context.Background(), i.hidden), i.handler, func() (struct{}, error) { return struct{}{}, closer.Close() })
+	_, err := executor.Guard(executor.WithRedactor(context.Background(), i.hidden), i.handler, func() (struct{}, error) { return struct{}{}, closer.Close() })
 	if err != nil {
-		err = i.hidden.error(api.AsError(err))
+		err = i.hidden.Error(api.AsError(err))
 	}
 	return err
 }

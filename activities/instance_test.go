@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -19,7 +21,7 @@ type scriptedInstance struct {
 	inside, proceed chan struct{}
 }
 
-func (s *scriptedInstance) call(ctx context.Context, args json.RawMessage) (Answer, error) {
+func (s *scriptedInstance) call(ctx context.Context, args json.RawMessage) (executor.Answer, error) {
 	s.n++
 	output := json.RawMessage(fmt.Sprint(s.n))
 	switch string(args) {
@@ -27,14 +29,14 @@ func (s *scriptedInstance) call(ctx context.Context, args json.RawMessage) (Answ
 		s.inside <- struct{}{}
 		<-s.proceed
 	case `"fail"`:
-		return Answer{}, errors.New("no such row")
+		return executor.Answer{}, errors.New("no such row")
 	case `"busy"`:
-		return Answer{}, api.Transient(errors.New("busy"), 0)
+		return executor.Answer{}, api.Transient(errors.New("busy"), 0)
 	case `"hang"`:
 		<-ctx.Done()
-		return Answer{}, context.Cause(ctx)
+		return executor.Answer{}, context.Cause(ctx)
 	}
-	return Answer{Output: output}, nil
+	return executor.Answer{Output: output}, nil
 }
 
 func (s *scriptedInstance) Snapshot(context.Context) ([]byte, error) {
@@ -71,20 +73,20 @@ func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveIns
 		t.Fatal(err)
 	}
 	i := &liveInstance{t: t, server: &hostedServer{}, spec: compiled.Spec, scripted: &scriptedInstance{inside: make(chan struct{}, 10), proceed: make(chan struct{})}}
-	l := newLease(i.server, []byte("token"), time.Minute, func() any { return i.state() })
-	t.Cleanup(func() { l.giveUp(errLeaseOver) })
+	l := lease.New(i.server, []byte("token"), time.Minute, func() any { return i.state() })
+	t.Cleanup(func() { l.GiveUp(lease.ErrOver) })
 	m := made{value: any(plainInstance{i.scripted}), call: i.scripted.call}
 	if snapshot {
 		m.value = i.scripted
 	}
 	i.instance = newInstance(&i.spec, m, l, api.InstanceProgress{Generation: 1}, "")
-	if err := l.beat(t.Context()); err != nil {
+	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return i
 }
 
-func (i *liveInstance) do(ctx context.Context, id, args string) (Answer, error) {
+func (i *liveInstance) do(ctx context.Context, id, args string) (executor.Answer, error) {
 	return i.execute(api.WithCallContext(ctx, api.CallContext{CallID: id}), &i.spec, json.RawMessage(args))
 }
 
@@ -110,7 +112,7 @@ func (i *liveInstance) told() (state string, calls []string) {
 // good is never executed again.
 func TestInstanceKeepsWhatIsFinal(t *testing.T) {
 	i := newLive(t, true, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectIdempotent })
-	stopped, stop := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errToolTimeout)
+	stopped, stop := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, executor.ErrTimeout)
 	defer stop()
 	for _, c := range []struct {
 		ctx      context.Context
@@ -173,14 +175,14 @@ func TestInstanceTurns(t *testing.T) {
 				first <- err
 			}()
 			soon(t, "the first call", i.scripted.inside)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errToolTimeout)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, executor.ErrTimeout)
 			defer cancel()
 			second := make(chan error, 1)
 			go func() {
 				_, err := i.do(ctx, "2", `"hang"`)
 				second <- err
 			}()
-			if err := soon(t, "the second call", second); !errors.Is(err, errToolTimeout) {
+			if err := soon(t, "the second call", second); !errors.Is(err, executor.ErrTimeout) {
 				t.Errorf("the second call ended with %v", err)
 			}
 			close(i.scripted.proceed)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 )
@@ -87,8 +88,8 @@ func (p *pulse) report(progress api.Progress) {
 	if unreal(progress.Done) || unreal(progress.Total) {
 		return
 	}
-	progress.Message = validText(progress.Message)
-	progress.Message = progress.Message[:fitting(progress.Message, maxProgressMessage)]
+	progress.Message = executor.ValidText(progress.Message)
+	progress.Message = progress.Message[:executor.FittingPrefix(progress.Message, maxProgressMessage)]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.details = []any{progress}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -21,10 +22,10 @@ import (
 // A call is kept alive without its author's doing, also while a cancelled one takes its time to end.
 func TestToolIsKeptAlive(t *testing.T) {
 	beats := make(chan struct{}, 100)
-	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
 		<-beats
 		<-beats
-		return Answer{Output: json.RawMessage("1")}, nil
+		return executor.Answer{Output: json.RawMessage("1")}, nil
 	})
 	for _, cancelled := range []bool{false, true} {
 		suite := testsuite.WorkflowTestSuite{}
@@ -53,16 +54,16 @@ func TestToolIsKeptAlive(t *testing.T) {
 // cannot hold is dropped.
 func TestProgressIsInHeartbeats(t *testing.T) {
 	beats := make(chan api.Progress, 100)
-	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
 		api.ReportProgress(ctx, api.Progress{Done: 1})
 		api.ReportProgress(ctx, api.Progress{Done: 37, Total: 100, Message: "pages\xff" + strings.Repeat("é", maxProgressMessage)})
 		api.ReportProgress(ctx, api.Progress{Done: math.NaN()})
 		for range 2 {
 			if p := <-beats; p.Done != 37 || p.Total != 100 || !strings.HasPrefix(p.Message, "pages\uFFFDé") || len(p.Message) > maxProgressMessage {
-				return Answer{}, fmt.Errorf("a beat carries %+v", p)
+				return executor.Answer{}, fmt.Errorf("a beat carries %+v", p)
 			}
 		}
-		return Answer{Output: json.RawMessage("1")}, nil
+		return executor.Answer{Output: json.RawMessage("1")}, nil
 	})
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestWorkflowEnvironment()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -49,15 +50,15 @@ func (k snapshot) find(id string) (snapshotCall, bool) {
 }
 
 // answer is what the call is answered with when it comes again.
-func (c snapshotCall) answer() (Answer, error) {
+func (c snapshotCall) answer() (executor.Answer, error) {
 	switch {
 	case c.Error != nil:
-		return Answer{}, c.Error
+		return executor.Answer{}, c.Error
 	case c.Left:
-		return Answer{}, api.Errorf(api.ErrOutcomeUnknown,
+		return executor.Answer{}, api.Errorf(api.ErrOutcomeUnknown,
 			"the call took effect, but its result, which was too large to be kept, was lost with its worker")
 	}
-	return Answer{Output: c.Output, Notes: c.Notes}, nil
+	return executor.Answer{Output: c.Output, Notes: c.Notes}, nil
 }
 
 // with returns k after one more call.

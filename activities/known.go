@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	modeltable "github.com/switchyard/switchyard/toolspecs/models"
 )
@@ -31,13 +32,13 @@ const surelyTooLong = 0.75
 
 // overflown marks the failure of a model step as an overflow where its server took the request for a wrong one without a
 // code that says why, and the prompt is about as long as the window: their words for it differ from server to server.
-func (a *Activities) overflown(err error, setup *api.Setup, p Prompt) error {
-	e, ok := errors.AsType[*ModelError](err)
-	if !ok || !e.unread || e.Overflow {
+func (a *Activities) overflown(err error, setup *api.Setup, p models.Prompt) error {
+	e, ok := errors.AsType[*models.Error](err)
+	if !ok || !e.Unread || e.Overflow {
 		return err
 	}
 	window := a.known(setup, "").Window
-	if n := countUsage(p, api.Message{}).InputTokens; window > 0 && float64(n) > surelyTooLong*float64(window) {
+	if n := models.CountUsage(p, api.Message{}).InputTokens; window > 0 && float64(n) > surelyTooLong*float64(window) {
 		marked := *e
 		marked.Overflow = true
 		return &marked

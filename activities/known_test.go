@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/modelserver"
 	modeltable "github.com/switchyard/switchyard/toolspecs/models"
 	"go.temporal.io/sdk/temporal"
 )
 
 // knownBench is a process that knows some models by a table, and one run of the agent.
-func knownBench(t *testing.T, agent api.Agent, answer func(context.Context, Prompt) (api.ModelResponse, error)) *bench {
+func knownBench(t *testing.T, agent api.Agent, answer func(context.Context, models.Prompt) (api.ModelResponse, error)) *bench {
 	t.Helper()
 	table, err := modeltable.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  listed: {input: 2, cached_input: 1, output: 8, window: 1000}\n  unbounded: {input: 1, output: 1}\n"))
 	if err != nil {
@@ -39,7 +41,7 @@ func TestCostOfStep(t *testing.T) {
 		{"unknown", "other", "other", api.Price{}, 0},
 	}
 	for _, c := range cases {
-		b := knownBench(t, api.Agent{Model: api.Model{Name: c.model, Price: c.price}}, func(context.Context, Prompt) (api.ModelResponse, error) {
+		b := knownBench(t, api.Agent{Model: api.Model{Name: c.model, Price: c.price}}, func(context.Context, models.Prompt) (api.ModelResponse, error) {
 			return api.ModelResponse{Message: api.Message{Text: "hi"}, Model: c.served, Usage: api.Usage{InputTokens: 1000, CachedTokens: 400, OutputTokens: 250}}, nil
 		})
 		if r, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || math.Abs(r.Usage.Cost-c.want) > 1e-12 {
@@ -58,7 +60,7 @@ func TestCostOfStep(t *testing.T) {
 // is about as long as the model's window, and as wrong where it is not or the window is not known.
 func TestOverflowByCount(t *testing.T) {
 	long := strings.Repeat("word ", 900)
-	refuse := status(400, `{"error":{"message":"prompt is too long","type":"invalid_request_error"}}`)
+	refuse := modelserver.Status(400, `{"error":{"message":"prompt is too long","type":"invalid_request_error"}}`)
 	cases := []struct {
 		name, model, text string
 		kind              string
@@ -72,7 +74,7 @@ func TestOverflowByCount(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, chat := openAIModel(t, refuse)
 			_, messages := anthropicModel(t, refuse)
-			for _, model := range []Model{chat, messages} {
+			for _, model := range []models.Model{chat, messages} {
 				b := knownBench(t, api.Agent{Model: api.Model{Name: c.model}}, model.Answer)
 				first := api.Message{Role: api.RoleUser, Text: c.text}
 				b.run.messages = []api.Message{first}

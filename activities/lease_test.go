@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -111,8 +112,8 @@ func (s *hostedServer) last() api.InstanceProgress {
 	return s.beats[len(s.beats)-1]
 }
 
-func leaseOf(server *hostedServer, timeout time.Duration) *lease {
-	return newLease(server, []byte("token"), timeout, func() any { return api.InstanceProgress{Generation: 7} })
+func leaseOf(server *hostedServer, timeout time.Duration) *lease.Lease {
+	return lease.New(server, []byte("token"), timeout, func() any { return api.InstanceProgress{Generation: 7} })
 }
 
 // soon fails the test where something does not happen.
@@ -130,14 +131,14 @@ func soon[T any](t testing.TB, what string, c <-chan T) (got T) {
 // uses it is stopped then, and the instance is lost.
 func TestLeaseEnds(t *testing.T) {
 	l := leaseOf(&hostedServer{}, 500*time.Millisecond)
-	if l.valid() {
+	if l.Valid() {
 		t.Error("a lease that nothing has proved is held")
 	}
 	before := time.Now()
-	if err := l.beat(t.Context()); err != nil || !l.valid() {
-		t.Fatalf("%v, held %v", err, l.valid())
+	if err := l.Beat(t.Context()); err != nil || !l.Valid() {
+		t.Fatalf("%v, held %v", err, l.Valid())
 	}
-	period, err := l.acquire(t.Context())
+	period, err := l.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +146,11 @@ func TestLeaseEnds(t *testing.T) {
 	if took := time.Since(before); took < 300*time.Millisecond {
 		t.Errorf("the lease ended after %s", took)
 	}
-	soon(t, "the loss", l.lost)
-	if _, err := l.acquire(t.Context()); !errors.Is(err, errLeaseOver) || !errors.Is(context.Cause(period), errLeaseOver) || l.valid() {
-		t.Errorf("%v, %v, held %v", err, context.Cause(period), l.valid())
+	soon(t, "the loss", l.Lost)
+	if _, err := l.Acquire(t.Context()); !errors.Is(err, lease.ErrOver) || !errors.Is(context.Cause(period), lease.ErrOver) || l.Valid() {
+		t.Errorf("%v, %v, held %v", err, context.Cause(period), l.Valid())
 	}
-	if l.beat(t.Context()); l.valid() {
+	if l.Beat(t.Context()); l.Valid() {
 		t.Error("a lost lease is held again")
 	}
 }
@@ -163,28 +164,28 @@ func TestLeaseBeat(t *testing.T) {
 		hosted       bool
 	}{
 		{nil, nil, true},
-		{temporal.NewCanceledError(), errHostCancelled, true},
+		{temporal.NewCanceledError(), lease.ErrHostCancelled, true},
 		{activity.ErrActivityPaused, nil, true},
 		{activity.ErrActivityReset, nil, true},
-		{serviceerror.NewNotFound("no such activity"), errHostGone, false},
+		{serviceerror.NewNotFound("no such activity"), lease.ErrHostGone, false},
 		{broken, broken, false},
 	} {
 		l := leaseOf(&hostedServer{answer: c.answer}, time.Minute)
-		if err := l.beat(t.Context()); !errors.Is(err, c.want) || l.valid() != c.hosted {
-			t.Errorf("%v gives %v, held %v", c.answer, err, l.valid())
+		if err := l.Beat(t.Context()); !errors.Is(err, c.want) || l.Valid() != c.hosted {
+			t.Errorf("%v gives %v, held %v", c.answer, err, l.Valid())
 		}
-		l.giveUp(errLeaseOver)
+		l.GiveUp(lease.ErrOver)
 	}
 	hung := leaseOf(&hostedServer{hang: true}, 60*time.Millisecond)
-	if err := hung.beat(t.Context()); !errors.Is(err, context.DeadlineExceeded) || hung.valid() {
-		t.Errorf("a heartbeat without an answer gives %v, held %v", err, hung.valid())
+	if err := hung.Beat(t.Context()); !errors.Is(err, context.DeadlineExceeded) || hung.Valid() {
+		t.Errorf("a heartbeat without an answer gives %v, held %v", err, hung.Valid())
 	}
 }
 
 // The time between heartbeats is short enough that one may fail, and never long.
 func TestLeaseInterval(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{time.Second: 250 * time.Millisecond, 2 * time.Second: 500 * time.Millisecond, time.Hour: 500 * time.Millisecond} {
-		if got := leaseOf(&hostedServer{}, timeout).interval(); got != want {
+		if got := leaseOf(&hostedServer{}, timeout).Interval(); got != want {
 			t.Errorf("of %s: %s, want %s", timeout, got, want)
 		}
 	}
@@ -195,13 +196,13 @@ func TestLeaseInterval(t *testing.T) {
 func TestLeaseCommit(t *testing.T) {
 	server := &hostedServer{}
 	l := leaseOf(server, time.Minute)
-	if err := l.beat(t.Context()); err != nil {
+	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	server.say(errors.New("broken pipe"))
 	beaten := server.watch()
 	done := make(chan error, 1)
-	go func() { done <- l.commit() }()
+	go func() { done <- l.Commit() }()
 	soon(t, "an attempt", beaten)
 	soon(t, "another", beaten)
 	server.say(temporal.NewCanceledError())
@@ -209,9 +210,9 @@ func TestLeaseCommit(t *testing.T) {
 		t.Errorf("%v, %+v", err, server.last())
 	}
 	server.say(errors.New("broken pipe"))
-	go func() { done <- l.commit() }()
-	l.giveUp(errLeaseOver)
-	if err := soon(t, "the commit", done); !errors.Is(err, errLeaseOver) {
+	go func() { done <- l.Commit() }()
+	l.GiveUp(lease.ErrOver)
+	if err := soon(t, "the commit", done); !errors.Is(err, lease.ErrOver) {
 		t.Errorf("after the loss: %v", err)
 	}
 }
@@ -221,25 +222,25 @@ func TestLeaseCommit(t *testing.T) {
 func TestLeaseIsAdopted(t *testing.T) {
 	server := &hostedServer{}
 	l := leaseOf(server, 400*time.Millisecond)
-	if err := l.beat(t.Context()); err != nil {
+	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	running, err := l.acquire(t.Context())
+	running, err := l.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.park()
+	l.Park()
 	acquired := make(chan error, 1)
 	go func() {
-		_, err := l.acquire(t.Context())
+		_, err := l.Acquire(t.Context())
 		acquired <- err
 	}()
 	soon(t, "the old lease to end", running.Done())
-	if l.isLost() || len(acquired) > 0 {
-		t.Errorf("lost %v, a call has begun %v", l.isLost(), len(acquired) > 0)
+	if l.IsLost() || len(acquired) > 0 {
+		t.Errorf("lost %v, a call has begun %v", l.IsLost(), len(acquired) > 0)
 	}
-	l.adopt([]byte("other"))
-	if err := l.beat(t.Context()); err != nil {
+	l.Adopt([]byte("other"))
+	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := soon(t, "the call", acquired); err != nil {
@@ -249,34 +250,34 @@ func TestLeaseIsAdopted(t *testing.T) {
 		t.Errorf("tokens %v", server.tokens)
 	}
 	// An adoption that no heartbeat proves is a loss.
-	l.park()
-	l.adopt([]byte("third"))
-	soon(t, "the loss", l.lost)
+	l.Park()
+	l.Adopt([]byte("third"))
+	soon(t, "the loss", l.Lost)
 }
 
 // A call's context tells that the lease is over by the clock, before any timer does; waiting for it ends with the call.
 func TestLeasedContext(t *testing.T) {
 	l := leaseOf(&hostedServer{}, time.Minute)
-	if err := l.beat(t.Context()); err != nil {
+	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	inner, end := context.WithCancelCause(t.Context())
 	defer end(nil)
-	ctx := leased{inner, l, end}
+	ctx := l.Bind(inner, end)
 	child, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	if ctx.Err() != nil || child.Err() != nil {
 		t.Fatalf("%v, %v", ctx.Err(), child.Err())
 	}
-	l.mu.Lock()
-	l.until = time.Now() // as after a suspension: the timer has not fired
-	l.mu.Unlock()
-	if ctx.Err() == nil || child.Err() == nil || !errors.Is(context.Cause(ctx), errLeaseOver) {
+	l.Mu.Lock()
+	l.Until = time.Now() // as after a suspension: the timer has not fired
+	l.Mu.Unlock()
+	if ctx.Err() == nil || child.Err() == nil || !errors.Is(context.Cause(ctx), lease.ErrOver) {
 		t.Errorf("%v, %v, cause %v", ctx.Err(), child.Err(), context.Cause(ctx))
 	}
 	waiting, stop := context.WithCancelCause(t.Context())
 	stop(temporal.NewCanceledError())
-	if _, err := l.acquire(waiting); !temporal.IsCanceledError(err) {
+	if _, err := l.Acquire(waiting); !temporal.IsCanceledError(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 )
@@ -70,7 +71,7 @@ type speech struct {
 }
 
 func (s *speech) add(piece string) {
-	piece = validText(piece)
+	piece = executor.ValidText(piece)
 	s.said += len(piece)
 	s.tail = append(s.tail, piece[max(0, len(piece)-maxLive):]...)
 	if len(s.tail) > 2*maxLive {

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -50,7 +52,7 @@ func TestLiveTextIsInHeartbeats(t *testing.T) {
 	heard := make(chan struct{}, 100)
 	var said strings.Builder
 	began := time.Now()
-	b := modelBench(t, api.Agent{}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
 		for len(heard) < 3 {
 			piece := fmt.Sprintf("piece %d: é\n", strings.Count(said.String(), "\n"))
 			said.WriteString(piece)
@@ -89,7 +91,7 @@ func TestLiveTextIsInHeartbeats(t *testing.T) {
 // A step that nobody could hear is not asked to speak, and what is said after a step's end goes nowhere.
 func TestLiveTextGoesNowhere(t *testing.T) {
 	var live []func(string)
-	b := modelBench(t, api.Agent{}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
 		live = append(live, p.Live)
 		return api.ModelResponse{Message: api.Message{Text: "done"}}, nil
 	})
@@ -123,7 +125,7 @@ func TestSpeech(t *testing.T) {
 		var whole strings.Builder
 		for _, piece := range c.pretokenize {
 			s.add(piece)
-			whole.WriteString(validText(piece))
+			whole.WriteString(executor.ValidText(piece))
 		}
 		l := s.live()
 		if l.Attempt != 2 || l.Text != whole.String()[l.From:] || !utf8.ValidString(l.Text) || len(l.Text) > maxLive || len(l.Text) < min(whole.Len(), maxLive-3) {
@@ -150,9 +152,9 @@ func TestManySpeak(t *testing.T) {
 
 // A step that fails in the middle of its text keeps nothing of it: the failure is what history gets.
 func TestLiveTextOfAFailure(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
 		p.Live("half an answer")
-		return api.ModelResponse{}, &ModelError{Message: "cut", Permanent: true}
+		return api.ModelResponse{}, &models.Error{Message: "cut", Permanent: true}
 	})
 	err := b.liveStep(t, 1, func(api.Live) {})
 	if err == nil || strings.Contains(err.Error(), "half") || errors.Unwrap(err) == nil {

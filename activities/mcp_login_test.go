@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/mcp"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/outbound"
@@ -16,7 +18,7 @@ import (
 )
 
 // guardedBench is an executor and the toolspec of a tool behind a login, of a person who has logged in for the import.
-func guardedBench(t *testing.T) (*mcpserver.Guarded, *MCP, *toolspecs.Spec) {
+func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.Spec) {
 	t.Helper()
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	t.Cleanup(g.Close)
@@ -33,7 +35,7 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *MCP, *toolspecs.Spec) {
 		t.Fatal(err)
 	}
 	entry.Pin = remote.Digest()
-	m := NewMCP(MCPOptions{Files: t.TempDir(), Logins: filepath.Join(t.TempDir(), "logins")})
+	m := mcp.New(mcp.Options{Files: t.TempDir(), Logins: filepath.Join(t.TempDir(), "logins")})
 	t.Cleanup(m.Close)
 	return g, m, &toolspecs.Spec{Name: "echo", Version: "1.0.0", Entry: entry, Execution: toolspecs.ExecutionSpec{Effect: api.EffectOnce, MaxResult: 1000}}
 }
@@ -58,7 +60,7 @@ func logsIn(t *testing.T) func(api.Question) (api.Reply, error) {
 // call before anything was called; and that no token is in what the run is told.
 func TestMCPLogin(t *testing.T) {
 	g, m, spec := guardedBench(t)
-	b, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
+	b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
 		return m.Execute(ctx, spec, json.RawMessage(`{"text":"in"}`))
 	}, unhurried)
 	declines := func(api.Question) (api.Reply, error) {
@@ -112,7 +114,7 @@ func TestMCPLoginAbandoned(t *testing.T) {
 	first, abandon := context.WithCancel(api.WithCallContext(t.Context(), api.CallContext{Origin: api.Origin{Run: "r"}}))
 	go func() {
 		defer close(left)
-		bench, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
+		bench, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
 			within, cancel := context.WithCancel(api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "r"}}))
 			defer cancel()
 			defer context.AfterFunc(first, cancel)()
@@ -128,7 +130,7 @@ func TestMCPLoginAbandoned(t *testing.T) {
 		}
 	}()
 	<-asked
-	b, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
+	b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
 		ctx = api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "r"}})
 		abandon()
 		return m.Execute(ctx, spec, json.RawMessage(`{"text":"second"}`))

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -71,7 +73,7 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest, say func(st
 	}
 	model, ok := a.config.Models[setup.Pinned.Value.Provider]
 	if !ok {
-		return api.ModelResponse{}, &ModelError{Message: "this worker has no models of the provider " + string(setup.Pinned.Value.Provider)}
+		return api.ModelResponse{}, &models.Error{Message: "this worker has no models of the provider " + string(setup.Pinned.Value.Provider)}
 	}
 	p, compacted, err := a.prompt(setup, messages, r, say)
 	if err != nil {
@@ -101,7 +103,7 @@ func finalizeResult(m *api.Message, last bool) error {
 		m.Text = cmp.Or(m.Text, "The model gave no summary.")
 	}
 	if m.Text == "" && len(m.Calls) == 0 {
-		return &ModelError{Message: "the model answered with nothing: neither text nor calls"}
+		return &models.Error{Message: "the model answered with nothing: neither text nor calls"}
 	}
 	bound(m)
 	return nil
@@ -113,12 +115,12 @@ const maxAnswer = 128 << 10
 // bound makes an answer fit into history: its text is cut, and its longest arguments are replaced by text that admission
 // refuses and the model sees.
 func bound(m *api.Message) {
-	m.Text = validText(m.Text)
+	m.Text = executor.ValidText(m.Text)
 	if len(m.Text) > maxAnswer {
-		m.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]", m.Text[:fitting(m.Text, maxAnswer)], maxAnswer, len(m.Text))
+		m.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]", m.Text[:executor.FittingPrefix(m.Text, maxAnswer)], maxAnswer, len(m.Text))
 	}
 	for i := range m.Calls {
-		m.Calls[i].Tool, m.Calls[i].Arguments = validText(m.Calls[i].Tool), validText(m.Calls[i].Arguments)
+		m.Calls[i].Tool, m.Calls[i].Arguments = executor.ValidText(m.Calls[i].Tool), executor.ValidText(m.Calls[i].Arguments)
 	}
 	for len(m.Calls) > 0 && !answerFits(m) {
 		longest := &m.Calls[0]
@@ -152,7 +154,7 @@ func modelFailure(ctx context.Context, err error) error {
 	}
 	options := temporal.ApplicationErrorOptions{Cause: err}
 	kind := modelUnavailable
-	if e, ok := errors.AsType[*ModelError](err); ok {
+	if e, ok := errors.AsType[*models.Error](err); ok {
 		options.Cause = nil
 		options.NextRetryDelay = e.RetryAfter
 		if options.NonRetryable = e.Permanent || e.Overflow; options.NonRetryable {
@@ -165,27 +167,27 @@ func modelFailure(ctx context.Context, err error) error {
 	if activity.IsActivity(ctx) {
 		activity.GetLogger(ctx).Warn("model step failed", "error", err, "permanent", options.NonRetryable)
 	}
-	return temporal.NewApplicationErrorWithOptions(validText(err.Error()), kind, options)
+	return temporal.NewApplicationErrorWithOptions(executor.ValidText(err.Error()), kind, options)
 }
 
 // offers remembers, by catalog, what models are shown of its tools.
 type offers struct {
 	mu        sync.Mutex
-	byCatalog map[string][]Offer
+	byCatalog map[string][]models.Offer
 }
 
 // maxOffers bounds how many catalogs are remembered.
 const maxOffers = 256
 
-func newOffers() *offers { return &offers{byCatalog: map[string][]Offer{}} }
+func newOffers() *offers { return &offers{byCatalog: map[string][]models.Offer{}} }
 
-func (o *offers) of(s *specs, catalog api.Catalog) ([]Offer, error) {
+func (o *offers) of(s *specs, catalog api.Catalog) ([]models.Offer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if known, ok := o.byCatalog[catalog.Digest]; ok {
 		return known, nil
 	}
-	var made []Offer
+	var made []models.Offer
 	for _, tool := range catalog.Tools {
 		if tool.Status == api.StatusDisabled {
 			continue
@@ -194,7 +196,7 @@ func (o *offers) of(s *specs, catalog api.Catalog) ([]Offer, error) {
 		if err != nil {
 			return nil, err
 		}
-		made = append(made, Offer{Name: tool.Name, Description: compiled.Spec.Description, Schema: compiled.ModelSchema()})
+		made = append(made, models.Offer{Name: tool.Name, Description: compiled.Spec.Description, Schema: compiled.ModelSchema()})
 	}
 	if len(o.byCatalog) >= maxOffers {
 		clear(o.byCatalog)

@@ -5,7 +5,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/modelserver"
 )
 
 // TestToolChoice proves that both providers ask for what the agent file says of calls, and stop to when it was done.
@@ -17,28 +19,28 @@ func TestToolChoice(t *testing.T) {
 			if !c.made {
 				earlier = append(earlier, api.Message{Role: api.RoleUser, Text: "again"})
 			}
-			p := promptOf(earlier...)
-			p.Tools = []Offer{{Name: "count", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "other", Schema: json.RawMessage(`{"type":"object"}`)}}
+			p := modelserver.PromptOf(earlier...)
+			p.Tools = []models.Offer{{Name: "count", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "other", Schema: json.RawMessage(`{"type":"object"}`)}}
 			parallel := !c.single
 			p.Agent.Model.ToolChoice, p.Agent.Model.ParallelCalls = c.choice, &parallel
-			server, chat := openAIModel(t, completion(`{"role":"assistant","content":"hi"}`, "stop"))
+			server, chat := openAIModel(t, modelserver.Completion(`{"role":"assistant","content":"hi"}`, "stop"))
 			if _, err := chat.Answer(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(server.body["tool_choice"], decoded(t, c.openai)) || (server.body["parallel_tool_calls"] == false) != c.single {
-				t.Errorf("openai was asked %v, parallel %v", server.body["tool_choice"], server.body["parallel_tool_calls"])
+			if !reflect.DeepEqual(server.Body["tool_choice"], modelserver.Decoded(t, c.openai)) || (server.Body["parallel_tool_calls"] == false) != c.single {
+				t.Errorf("openai was asked %v, parallel %v", server.Body["tool_choice"], server.Body["parallel_tool_calls"])
 			}
-			server, messages := anthropicModel(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+			server, messages := anthropicModel(t, modelserver.Message(`[{"type":"text","text":"hi"}]`, "end_turn"))
 			if _, err := messages.Answer(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(server.body["tool_choice"], decoded(t, c.anthropic)) {
-				t.Errorf("anthropic was asked %v", server.body["tool_choice"])
+			if !reflect.DeepEqual(server.Body["tool_choice"], modelserver.Decoded(t, c.anthropic)) {
+				t.Errorf("anthropic was asked %v", server.Body["tool_choice"])
 			}
 			// Without tools there is nothing to choose.
 			p.Tools, p.Messages = nil, p.Messages[:1]
-			if _, err := messages.Answer(t.Context(), p); err != nil || server.body["tool_choice"] != nil || server.body["tools"] != nil {
-				t.Errorf("without tools: %v, %v", server.body, err)
+			if _, err := messages.Answer(t.Context(), p); err != nil || server.Body["tool_choice"] != nil || server.Body["tools"] != nil {
+				t.Errorf("without tools: %v, %v", server.Body, err)
 			}
 		})
 	}

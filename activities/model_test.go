@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -36,7 +38,7 @@ func (b *bench) step(t testing.TB, r api.ModelRequest, cause error) (response ap
 	return response, err
 }
 
-func modelBench(t testing.TB, agent api.Agent, answer func(context.Context, Prompt) (api.ModelResponse, error)) *bench {
+func modelBench(t testing.TB, agent api.Agent, answer func(context.Context, models.Prompt) (api.ModelResponse, error)) *bench {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", nil), spec("off", func(s *toolspecs.Spec) { s.Status = api.StatusDisabled }))
 	b := setUp(t, catalog, func(c *Config) { c.Models["stub"] = modelStub{answer: answer} })
@@ -48,9 +50,9 @@ func modelBench(t testing.TB, agent api.Agent, answer func(context.Context, Prom
 // The model is shown the conversation and the tools that may be called; its calls get the turn's ids, its tokens their
 // price, and its message is remembered as the workflow will have it.
 func TestModelStep(t *testing.T) {
-	var prompt Prompt
+	var prompt models.Prompt
 	agent := api.Agent{Name: "a", Model: api.Model{Price: api.Price{Input: 2, Output: 8}}}
-	b := modelBench(t, agent, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, agent, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
 		prompt = p
 		return api.ModelResponse{Message: api.Message{Calls: []api.Call{{ID: "call_x", Tool: "probe"}, {Tool: "probe"}}},
 			Usage: api.Usage{InputTokens: 1000, OutputTokens: 250}}, nil
@@ -79,7 +81,7 @@ func TestModelStep(t *testing.T) {
 
 // A worker that did not pin the run asks it once for its setup.
 func TestModelStepAsksForSetup(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(context.Context, Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse, error) {
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
 	b.run.setup = *b.runs.setup("r")
@@ -94,7 +96,7 @@ func TestModelStepAsksForSetup(t *testing.T) {
 // A process that remembers what the run was pinned to before it was reset asks again, and answers with what it is now.
 func TestModelStepAfterReset(t *testing.T) {
 	offered := 0
-	b := modelBench(t, api.Agent{}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
 		offered = len(p.Tools)
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
@@ -107,7 +109,7 @@ func TestModelStepAfterReset(t *testing.T) {
 
 // An answer that would not fit into history is cut, and the model learns it: its arguments are refused by admission.
 func TestModelStepIsBounded(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(context.Context, Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse, error) {
 		return api.ModelResponse{Message: api.Message{Text: strings.Repeat("é", 1<<20) + "\xff",
 			Calls: []api.Call{{Tool: "probe", Arguments: `{"text":"a"}`}, {Tool: "probe", Arguments: strings.Repeat("<", 500<<10)}}}}, nil
 	})
@@ -125,7 +127,7 @@ func TestModelStepIsBounded(t *testing.T) {
 
 // A step without tools gives an answer, whatever the model asks for.
 func TestModelStepAtLimit(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(context.Context, Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse, error) {
 		return api.ModelResponse{Message: api.Message{Calls: []api.Call{{Tool: "probe"}}}}, nil
 	})
 	response, err := b.step(t, api.ModelRequest{Turn: 1, Limit: "turns"}, nil)
@@ -145,14 +147,14 @@ func TestModelStepFails(t *testing.T) {
 		after     time.Duration
 		message   string
 	}{
-		{name: "permanent", err: &ModelError{Message: "no such model", Permanent: true}, kind: modelFailed, permanent: true, message: "no such model"},
-		{name: "wrapped", err: errors.Join(&ModelError{Message: "no such model", Permanent: true}), kind: modelFailed, permanent: true, message: "no such model"},
-		{name: "transient", err: &ModelError{Message: "busy", RetryAfter: 3 * time.Second}, kind: modelUnavailable, after: 3 * time.Second, message: "busy"},
+		{name: "permanent", err: &models.Error{Message: "no such model", Permanent: true}, kind: modelFailed, permanent: true, message: "no such model"},
+		{name: "wrapped", err: errors.Join(&models.Error{Message: "no such model", Permanent: true}), kind: modelFailed, permanent: true, message: "no such model"},
+		{name: "transient", err: &models.Error{Message: "busy", RetryAfter: 3 * time.Second}, kind: modelUnavailable, after: 3 * time.Second, message: "busy"},
 		{name: "any other", err: errors.New("broken pipe"), kind: modelUnavailable, message: "broken pipe"},
 		{name: "nothing", kind: modelUnavailable, message: "neither text nor calls"},
 	}
 	for _, c := range cases {
-		b := modelBench(t, api.Agent{}, func(context.Context, Prompt) (api.ModelResponse, error) { return c.answer, c.err })
+		b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse, error) { return c.answer, c.err })
 		_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
 		app, ok := errors.AsType[*temporal.ApplicationError](err)
 		if !ok || app.Type() != c.kind || app.NonRetryable() != c.permanent || app.NextRetryDelay() != c.after || !strings.Contains(app.Message(), c.message) {
@@ -164,7 +166,7 @@ func TestModelStepFails(t *testing.T) {
 // A model that does not answer within the agent's timeout is given up for this attempt.
 func TestModelStepTimeout(t *testing.T) {
 	agent := api.Agent{Model: api.Model{Timeout: api.Duration(20 * time.Millisecond)}}
-	b := modelBench(t, agent, func(ctx context.Context, _ Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, agent, func(ctx context.Context, _ models.Prompt) (api.ModelResponse, error) {
 		<-ctx.Done()
 		return api.ModelResponse{}, ctx.Err()
 	})
@@ -177,8 +179,8 @@ func TestModelStepTimeout(t *testing.T) {
 
 // A step that its run cancels ends as cancelled; one whose worker stops is tried again.
 func TestModelStepCancelled(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(ctx context.Context, _ Prompt) (api.ModelResponse, error) {
-		return api.ModelResponse{}, &ModelError{Message: "stopped: " + ctx.Err().Error(), Permanent: false}
+	b := modelBench(t, api.Agent{}, func(ctx context.Context, _ models.Prompt) (api.ModelResponse, error) {
+		return api.ModelResponse{}, &models.Error{Message: "stopped: " + ctx.Err().Error(), Permanent: false}
 	})
 	if _, err := b.step(t, api.ModelRequest{Turn: 1}, temporal.NewCanceledError()); !temporal.IsCanceledError(err) {
 		t.Errorf("got %v", err)
@@ -195,14 +197,14 @@ func TestModelStepCannotAsk(t *testing.T) {
 	setup := *b.runs.setup("r")
 	delete(b.config.Models, "stub")
 	_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() || !contains(app.Message(), "stub") {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() || !expect.Contains(app.Message(), "stub") {
 		t.Errorf("got %v", err)
 	}
 	b = modelBench(t, api.Agent{}, nil)
 	setup.Pinned.Value.Catalog = api.Catalog{Digest: "other", Tools: []api.Tool{{Name: "broken", Digest: "d", Spec: json.RawMessage(`{}`)}}}
 	b.runs.keepSetup("r", &setup)
 	_, err = b.step(t, api.ModelRequest{Turn: 1}, nil)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() || !contains(app.Message(), "broken") {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() || !expect.Contains(app.Message(), "broken") {
 		t.Errorf("got %v", err)
 	}
 	_, err = b.step(t, api.ModelRequest{Turn: 1, Seen: 1, Chain: "x"}, nil)

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -15,12 +17,12 @@ import (
 // modelStub is a provider that is ready or not, and answers what it is told.
 type modelStub struct {
 	ready  error
-	answer func(context.Context, Prompt) (api.ModelResponse, error)
+	answer func(context.Context, models.Prompt) (api.ModelResponse, error)
 }
 
 func (m modelStub) Ready() error { return m.ready }
 
-func (m modelStub) Answer(ctx context.Context, p Prompt) (api.ModelResponse, error) {
+func (m modelStub) Answer(ctx context.Context, p models.Prompt) (api.ModelResponse, error) {
 	return m.answer(ctx, p)
 }
 
@@ -86,8 +88,8 @@ func TestPinUnknownTools(t *testing.T) {
 			continue
 		}
 		for i, p := range pinned.Problems {
-			hint := contains(p.Message, "did you mean read_file?")
-			if p.Path != c.want[i] || p.Rule != api.RuleTool || hint == contains(p.Message, "zzz") {
+			hint := expect.Contains(p.Message, "did you mean read_file?")
+			if p.Path != c.want[i] || p.Rule != api.RuleTool || hint == expect.Contains(p.Message, "zzz") {
 				t.Errorf("%s: got %v", c.name, p)
 			}
 		}
@@ -121,7 +123,7 @@ func TestPinProvider(t *testing.T) {
 			t.Errorf("%s: got %s, %v", c.name, pinned.Provider, pinned.Problems)
 			continue
 		}
-		if c.problem != "" && (!contains(pinned.Problems[0].Message, c.problem) || !contains(pinned.Problems[0].Path, "$.model")) {
+		if c.problem != "" && (!expect.Contains(pinned.Problems[0].Message, c.problem) || !expect.Contains(pinned.Problems[0].Path, "$.model")) {
 			t.Errorf("%s: got %v", c.name, pinned.Problems[0])
 		}
 	}

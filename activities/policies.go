@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
@@ -161,7 +162,7 @@ func recordedPolicies(met []api.PolicyAction, sensitive bool) []api.PolicyAction
 		if met[i].Failure != "" && sensitive {
 			met[i].Failure = "the reason may quote sensitive arguments and is left out"
 		}
-		met[i].Failure = validText(met[i].Failure)
+		met[i].Failure = executor.ValidText(met[i].Failure)
 	}
 	return met
 }

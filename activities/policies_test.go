@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
@@ -44,7 +45,7 @@ func TestPoliciesDecide(t *testing.T) {
 	decisions := b.admit(t, r)
 	e := decisions[0].Error
 	if e == nil || e.Type != api.ErrPolicyViolation || e.Phase != api.PhasePreExecution ||
-		!contains(e.Message, `the policy "leak" says: because leak`, `"tell" warns: because tell`, `"own" warns: because own`) {
+		!expect.Contains(e.Message, `the policy "leak" says: because leak`, `"tell" warns: because tell`, `"own" warns: because own`) {
 		t.Errorf("got %v", e)
 	}
 	var rules []string
@@ -54,7 +55,7 @@ func TestPoliciesDecide(t *testing.T) {
 	if !slices.Equal(rules, []string{"deny leak", "warn tell", "warn own"}) || !slices.Equal(decisions[0].Labels, []string{"untrusted"}) || decisions[0].Route != (api.Route{}) {
 		t.Errorf("got %+v", decisions[0])
 	}
-	if v := decisions[1]; v.Error != nil || len(v.Notes) != 1 || !contains(v.Notes[0], `"tell" warns: because tell`) || len(v.Policies) != 1 {
+	if v := decisions[1]; v.Error != nil || len(v.Notes) != 1 || !expect.Contains(v.Notes[0], `"tell" warns: because tell`) || len(v.Policies) != 1 {
 		t.Errorf("got %+v", v)
 	}
 	if v := decisions[2]; v.Error != nil || v.Policies != nil || v.Labels != nil || v.Notes != nil {
@@ -87,7 +88,7 @@ func TestPoliciesFailClosed(t *testing.T) {
 			t.Errorf("call %d got %+v", i, v)
 		}
 	}
-	if text := fmt.Sprint(decisions[0].Error, decisions[0].Policies); !contains(text, "cannot be evaluated", "does not compile", "undeclared reference") {
+	if text := fmt.Sprint(decisions[0].Error, decisions[0].Policies); !expect.Contains(text, "cannot be evaluated", "does not compile", "undeclared reference") {
 		t.Errorf("got %s", text)
 	}
 	if text := fmt.Sprint(decisions[1].Error, decisions[1].Policies); strings.Contains(text, "hunter2") {
@@ -152,7 +153,7 @@ func TestPoliciesCountTheTurn(t *testing.T) {
 func TestPolicyInForce(t *testing.T) {
 	b, r := governed(t)
 	r.Calls = []api.Call{textCall("bound", "a")}
-	if e := b.admit(t, r)[0].Error; e == nil || e.Type != api.ErrPreconditionFailed || !contains(e.Message, `"seal"`, "--policies-file") {
+	if e := b.admit(t, r)[0].Error; e == nil || e.Type != api.ErrPreconditionFailed || !expect.Contains(e.Message, `"seal"`, "--policies-file") {
 		t.Errorf("got %v", e)
 	}
 	r.Policies = []api.PolicyRule{rule("seal", "false", api.PolicyDeny)}

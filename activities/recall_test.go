@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -139,13 +140,13 @@ func TestRecallTakesTheLastRun(t *testing.T) {
 			r, texts, err := l.loadConversation(t)
 			switch {
 			case c.fails != "":
-				if err == nil || !contains(err.Error(), c.fails) {
+				if err == nil || !expect.Contains(err.Error(), c.fails) {
 					t.Errorf("got %v", err)
 				}
 			case err != nil:
 				t.Fatal(err)
 			case c.problem != "":
-				if len(r.Problems) != 1 || !contains(r.Problems[0].Message, c.problem) {
+				if len(r.Problems) != 1 || !expect.Contains(r.Problems[0].Message, c.problem) {
 					t.Errorf("got %+v", r)
 				}
 			case strings.Join(texts, "|") != c.want:

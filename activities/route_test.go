@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -95,7 +96,7 @@ func TestRouteNeedsKey(t *testing.T) {
 	b, opened, r := laneBench(t)
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{}`}}
 	v := b.admit(t, r)[0]
-	if v.Error == nil || v.Error.Type != api.ErrValidation || !contains(v.Error.Error(), "android", "$.device") || v.Route != (api.Route{}) {
+	if v.Error == nil || v.Error.Type != api.ErrValidation || !expect.Contains(v.Error.Error(), "android", "$.device") || v.Route != (api.Route{}) {
 		t.Errorf("the verdict is %+v", v)
 	}
 	if keys := opened.all(); len(keys) > 0 {

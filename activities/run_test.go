@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -78,7 +82,7 @@ func catalogOf(t testing.TB, specs ...toolspecs.Spec) *toolspecs.Catalog {
 func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *bench {
 	t.Helper()
 	run := &queriedRun{}
-	c := Config{Catalog: func() *toolspecs.Catalog { return catalog }, Client: run, Models: map[api.Provider]Model{api.ProviderScripted: Scripted{}}}
+	c := Config{Catalog: func() *toolspecs.Catalog { return catalog }, Client: run, Models: map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{}}}
 	if change != nil {
 		change(&c)
 	}
@@ -108,9 +112,9 @@ func toolsOf(c *toolspecs.Catalog) []api.Tool {
 }
 
 // answerFunc is an executor made of a function.
-type answerFunc func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error)
+type answerFunc func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error)
 
-func (f answerFunc) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
+func (f answerFunc) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
 	return f(ctx, spec, args)
 }
 
@@ -118,7 +122,7 @@ func (f answerFunc) Execute(ctx context.Context, spec *toolspecs.Spec, args json
 func TestNewRefusesHalfAConfiguration(t *testing.T) {
 	catalog := func() *toolspecs.Catalog { return nil }
 	for want, c := range map[string]Config{"Config.Catalog": {Client: &queriedRun{}}, "Config.Client": {Catalog: catalog}} {
-		if _, err := New(c); err == nil || !contains(err.Error(), want) {
+		if _, err := New(c); err == nil || !expect.Contains(err.Error(), want) {
 			t.Errorf("got %v; want an error that names %s", err, want)
 		}
 	}
@@ -131,7 +135,7 @@ func TestSetupCannotBeAsked(t *testing.T) {
 	_, err := within(t, api.ModelActivity, nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
 		return b.ModelStep(ctx, api.ModelRequest{Run: "r", Turn: 1})
 	})
-	if err == nil || !contains(err.Error(), api.SetupQuery, "gone") {
+	if err == nil || !expect.Contains(err.Error(), api.SetupQuery, "gone") {
 		t.Fatalf("got %v", err)
 	}
 }

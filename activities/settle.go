@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -20,7 +21,7 @@ func (a *Activities) FinalizeResult(ctx context.Context, r api.FinalizeResultReq
 		finalized.Result, finalized.Error = a.finalized(ctx, r)
 	}
 	if finalized.Error != nil {
-		e := validError(finalized.Error)
+		e := executor.ValidError(finalized.Error)
 		finalized.Error = &e
 	}
 	a.remember(r.Origin, finalized.CallOutcome)
@@ -40,7 +41,7 @@ func (a *Activities) finalized(ctx context.Context, r api.FinalizeResultRequest)
 	if len(output) == 0 {
 		output = outputOf(compiled, r.Answer)
 	}
-	result, failure := a.postExecute(ctx, compiled, Answer{Output: output, Notes: slices.Clone(r.Notes)},
+	result, failure := a.postExecute(ctx, compiled, executor.Answer{Output: output, Notes: slices.Clone(r.Notes)},
 		unexecuted(ctx, r.Origin, r.Parent, r.Call, r.Tool, r.Arguments, r.Hooks))
 	if failure != nil {
 		return nil, failure

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
@@ -62,9 +63,9 @@ func (a *Activities) Slots(ctx context.Context, r api.SlotsRequest) (api.SlotsSt
 	}
 	h.loadConversation(ctx, int64(info.Attempt))
 	h.configure()
-	h.lease = newLease(a.config.Client, info.TaskToken, info.HeartbeatTimeout, func() any { return h.state() })
-	if err := h.lease.beat(ctx); err != nil {
-		if errors.Is(err, errHostCancelled) {
+	h.lease = lease.New(a.config.Client, info.TaskToken, info.HeartbeatTimeout, func() any { return h.state() })
+	if err := h.lease.Beat(ctx); err != nil {
+		if errors.Is(err, lease.ErrHostCancelled) {
 			return h.state(), nil
 		}
 		return api.SlotsState{}, fmt.Errorf("the first heartbeat did not arrive: %w", err)
@@ -81,7 +82,7 @@ type slots struct {
 	*Activities
 	request api.SlotsRequest
 	log     logger
-	lease   *lease
+	lease   *lease.Lease
 	since   time.Time
 	fence   int64
 	failed  chan error
@@ -193,7 +194,7 @@ const (
 // keep serves the lane until there is a reason not to.
 func (h *slots) keep(ctx context.Context) release {
 	h.serve(ctx)
-	tick := time.NewTicker(h.lease.interval())
+	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
 	for {
 		select {
@@ -204,7 +205,7 @@ func (h *slots) keep(ctx context.Context) release {
 			return releaseStopped
 		case <-activity.GetWorkerStopChannel(ctx):
 			return releaseStopped
-		case <-h.lease.lost:
+		case <-h.lease.Lost:
 			return releaseLost
 		case err := <-h.failed:
 			h.log.Warn("the lane's task queue cannot be served", append(h.fields(), "error", err)...)
@@ -237,9 +238,9 @@ func (h *slots) serve(ctx context.Context) {
 // look sends a heartbeat and does what is to be done every so often.
 func (h *slots) look(ctx context.Context) release {
 	switch err := h.beat(ctx); {
-	case errors.Is(err, errHostCancelled):
+	case errors.Is(err, lease.ErrHostCancelled):
 		return releaseUnneeded
-	case errors.Is(err, errHostGone):
+	case errors.Is(err, lease.ErrHostGone):
 		return releaseLost
 	}
 	h.configure()
@@ -250,7 +251,7 @@ func (h *slots) look(ctx context.Context) release {
 	return ""
 }
 
-func (h *slots) beat(ctx context.Context) error { return h.lease.beat(context.WithoutCancel(ctx)) }
+func (h *slots) beat(ctx context.Context) error { return h.lease.Beat(context.WithoutCancel(ctx)) }
 
 // finish stops serving the lane, and reports when no call runs any more that another holder's could overlap.
 func (h *slots) finish(ctx context.Context, why release) (api.SlotsState, error) {
@@ -258,12 +259,12 @@ func (h *slots) finish(ctx context.Context, why release) (api.SlotsState, error)
 		h.following()
 	}
 	if why == releaseLost {
-		h.lease.giveUp(errLeaseOver)
+		h.lease.GiveUp(lease.ErrOver)
 	}
 	h.wait(ctx, h.stopAll(why))
 	_ = h.beat(ctx) // the next holder goes on counting from here
 	state := h.state()
-	h.lease.giveUp(errLeaseOver)
+	h.lease.GiveUp(lease.ErrOver)
 	h.log.Info("slots given up", append(h.fields(), "why", string(why))...)
 	if why == releaseUnneeded {
 		return state, nil
@@ -283,16 +284,16 @@ func released(why release, after time.Duration) error {
 // wait keeps the lease while calls run to their end, and returns when none does any more, or when the lease is over for the
 // server too: whoever waits for less would hand over what calls still use.
 func (h *slots) wait(ctx context.Context, stopped <-chan struct{}) {
-	tick := time.NewTicker(h.lease.interval())
+	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
 	for {
 		select {
 		case <-stopped:
 			return
-		case <-h.lease.lost:
+		case <-h.lease.Lost:
 			select {
 			case <-stopped:
-			case <-time.After(h.lease.margin()):
+			case <-time.After(h.lease.Margin()):
 			}
 			return
 		case <-tick.C:
@@ -324,8 +325,8 @@ func (h *slots) stopAll(why release) <-chan struct{} {
 
 // guard sees to it that no call goes on when the lease is over, whatever else keeps this holder busy.
 func (h *slots) guard() {
-	<-h.lease.lost
-	time.AfterFunc(h.lease.margin()*3/4, h.exitIfBusy)
+	<-h.lease.Lost
+	time.AfterFunc(h.lease.Margin()*3/4, h.exitIfBusy)
 }
 
 // exitIfBusy ends the process where calls go on although the lease is over: when it ends for the server too, the next

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -27,13 +28,13 @@ func (a *Activities) Behind(workerSlots *WorkerSlots, lane string) (tool func(co
 	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
 	tool = func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {
 		if workerSlots.isClosed() {
-			return r, Failure(requeued(lane, in))
+			return r, executor.Failure(requeued(lane, in))
 		}
 		return a.Tool(ctx, in)
 	}
 	model = func(ctx context.Context, in api.ModelRequest) (r api.ModelResponse, err error) {
 		if workerSlots.isClosed() {
-			return r, Failure(requeued(lane, nil))
+			return r, executor.Failure(requeued(lane, nil))
 		}
 		return a.ModelStep(ctx, in)
 	}
@@ -61,7 +62,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 		return result, err
 	}
 	defer q.semaphore.line.leave()
-	period, err := q.holder.lease.acquire(ctx)
+	period, err := q.holder.lease.Acquire(ctx)
 	if err != nil {
 		q.end(nil, time.Time{})
 		return result, q.refusal(err, in, 0)
@@ -76,7 +77,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
 	defer func() { q.ran(info, began, err) }() // also of one that panics: the group is given up when all have ended
-	return do(leased{inner, q.holder.lease, cancel})
+	return do(q.holder.lease.Bind(inner, cancel))
 }
 
 // tellHeld says in a call's result, or in its error, how long it waited with its lane's holder.
@@ -145,14 +146,14 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 	q.mu.Unlock()
 	switch {
 	case shut || !hosts && !q.semaphore.line.begin():
-		return false, Failure(requeued(q.lane, in))
+		return false, executor.Failure(requeued(q.lane, in))
 	case !hosts:
 		return false, nil
 	}
 	var x api.Execution
 	if in != nil {
 		if err := in.Get(&x); err != nil {
-			return false, Failure(unread(err))
+			return false, executor.Failure(unread(err))
 		}
 	}
 	if err := q.stand(ctx, info, x.QueueTimeout); err != nil {
@@ -198,15 +199,15 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.D
 	case errors.Is(err, errLineFull):
 		e := api.Errorf(api.ErrQueueFull, "the lane %s has no free slot, and as many calls wait for one as may", q.lane)
 		e.Phase = api.PhasePreExecution
-		return Failure(e)
+		return executor.Failure(e)
 	case errors.Is(err, errLineTooLong):
 		e := api.Errorf(api.ErrQueueTimeout, "the lane %s had no free slot for the call within %s", q.lane, timeout)
 		e.Phase = api.PhasePreExecution
-		return Failure(e)
+		return executor.Failure(e)
 	case temporal.IsCanceledError(err):
 		return temporal.NewCanceledError("the call was cancelled while it waited for a slot of its lane")
 	}
-	return Failure(requeued(q.lane, in))
+	return executor.Failure(requeued(q.lane, in))
 }
 
 // handedBack is the error of a call that came to a worker which may not begin it any more. The run makes the call again,
@@ -263,7 +264,7 @@ func (w *waiter) beats(ctx context.Context) {
 }
 
 func (w *waiter) beat(details ...any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), w.queue.holder.lease.patience())
+	ctx, cancel := context.WithTimeout(context.Background(), w.queue.holder.lease.Patience())
 	defer cancel()
 	err := w.queue.holder.config.Client.RecordActivityHeartbeat(ctx, w.token, details...)
 	if errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset) {

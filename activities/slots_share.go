@@ -37,7 +37,7 @@ func (h *slots) shareOut(ctx context.Context, now time.Time) bool {
 
 // slotWorkers returns the other workers that have asked for the lane's slots since this holder took over.
 func (h *slots) slotWorkers(ctx context.Context) (workers []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, h.lease.patience())
+	ctx, cancel := context.WithTimeout(ctx, h.lease.Patience())
 	defer cancel()
 	answer, err := h.config.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: h.namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -58,8 +59,8 @@ func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Du
 	h := &slots{Activities: p.Activities, request: api.SlotsRequest{Lane: lane, Base: "q"}, log: quietLog{}, since: time.Now(),
 		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error, 1)}
 	h.configure()
-	h.lease = newLease(p.config.Client, nil, timeout, func() any { return h.state() })
-	if err := h.lease.beat(t.Context()); err != nil {
+	h.lease = lease.New(p.config.Client, nil, timeout, func() any { return h.state() })
+	if err := h.lease.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p.hosted.add(h)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -22,7 +24,7 @@ type Stateful struct {
 // made is a started instance and what executes its calls.
 type made struct {
 	value any
-	call  func(context.Context, json.RawMessage) (Answer, error)
+	call  func(context.Context, json.RawMessage) (executor.Answer, error)
 }
 
 // start starts an instance.
@@ -31,14 +33,14 @@ func (s Stateful) start(ctx context.Context, info switchyard.StartInfo) (made, e
 	if err != nil {
 		return made{}, err
 	}
-	return made{value, func(ctx context.Context, args json.RawMessage) (Answer, error) {
-		return callFunction(ctx, s.Name(), s.takes, f, args)
+	return made{value, func(ctx context.Context, args json.RawMessage) (executor.Answer, error) {
+		return function.Call(ctx, s.Name(), s.takes, f, args)
 	}}, nil
 }
 
 // Check compares the Go type that calls take with a tool's input schema, as Function.Check does.
 func (s Stateful) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
-	return checkType(s.Name(), s.takes, spec, inputSchema)
+	return function.CheckType(s.Name(), s.takes, spec, inputSchema)
 }
 
 // Factories executes tools of the kind stateful: it knows the factories, and counts the instances that live here.
@@ -56,8 +58,8 @@ func NewFactories(stateful ...switchyard.Stateful) (*Factories, error) {
 	for i, s := range stateful {
 		all[i].Stateful = s
 	}
-	byName, err := named("stateful tool", all, func(s *Stateful) (name string, err error) {
-		s.takes, err = takesOf(s.Input(), s.Err())
+	byName, err := executor.Register("stateful tool", all, func(s *Stateful) (name string, err error) {
+		s.takes, err = function.TakesOf(s.Input(), s.Err())
 		return s.Name(), err
 	})
 	if err != nil {
@@ -71,7 +73,7 @@ func (f *Factories) Names() []string { return slices.Sorted(maps.Keys(f.byName))
 
 // Find returns what makes the instances of a tool, and whether there is one.
 func (f *Factories) Find(spec *toolspecs.Spec) (Stateful, bool) {
-	s, ok := f.byName[handlerOf(spec)]
+	s, ok := f.byName[executor.Handler(spec)]
 	return s, ok
 }
 
@@ -89,10 +91,10 @@ func (f *Factories) count(tool string, change int) {
 }
 
 // Execute implements Executor: it executes the call on the instance that ctx leads to.
-func (f *Factories) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
+func (f *Factories) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
 	i, ok := ctx.Value(instanceKey{}).(*instance)
 	if !ok {
-		return Answer{}, api.Errorf(api.ErrExecutorNotFound, "the call of %s came to a worker that holds no instance for it", spec.Name)
+		return executor.Answer{}, api.Errorf(api.ErrExecutorNotFound, "the call of %s came to a worker that holds no instance for it", spec.Name)
 	}
 	return i.execute(ctx, spec, args)
 }

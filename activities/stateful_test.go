@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -66,7 +67,7 @@ func TestFactoriesFaults(t *testing.T) {
 		"name":        {switchyard.NewStateful("a b", makes(&tally{}), (*tally).Add), "contains"},
 		"twice":       {switchyard.NewStateful("good", makes(&tally{}), (*tally).Add), "has this name too"},
 	} {
-		if _, err := NewFactories(good, c.stateful); err == nil || !contains(err.Error(), c.says, c.stateful.Name()) {
+		if _, err := NewFactories(good, c.stateful); err == nil || !expect.Contains(err.Error(), c.says, c.stateful.Name()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -97,7 +98,7 @@ func TestStatefulCheck(t *testing.T) {
 	if faults := fits(typed, "by"); len(faults) > 0 {
 		t.Errorf("got %q", faults)
 	}
-	if faults := fits(typed, "times"); len(faults) != 2 || !contains(faults[0], "times", "counter") {
+	if faults := fits(typed, "times"); len(faults) != 2 || !expect.Contains(faults[0], "times", "counter") {
 		t.Errorf("got %q", faults)
 	}
 	if faults := fits(switchyard.RawStateful("counter", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) { return nil, nil }), "times"); len(faults) > 0 {
@@ -128,7 +129,7 @@ func TestStatefulMakes(t *testing.T) {
 		"typed nothing": switchyard.NewStateful("a", makes[tally](nil), (*tally).Add),
 		"raw nothing":   switchyard.RawStateful("a", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) { return nil, nil }),
 	} {
-		if _, err := (Stateful{Stateful: s}).start(t.Context(), switchyard.StartInfo{}); err == nil || !contains(err.Error(), "no instance was started") {
+		if _, err := (Stateful{Stateful: s}).start(t.Context(), switchyard.StartInfo{}); err == nil || !expect.Contains(err.Error(), "no instance was started") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -25,7 +27,7 @@ func agentSpec(name, tools string, change func(*toolspecs.Spec)) toolspecs.Spec 
 }
 
 func scriptedModels(c *Config) {
-	c.Models = map[api.Provider]Model{api.ProviderScripted: Scripted{}}
+	c.Models = map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{}}
 }
 
 // TestPinBelow proves that a run is pinned to the tools of all agents below it, each once, and that a sub-agent's run gets

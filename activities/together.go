@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -100,7 +101,7 @@ func (b *batchOf) pass(tool api.Tool, key string) {
 
 // apart takes the answer to calls that were made together through the phase post_execution, each part of it as the answer to its
 // call. The error is that of all of them: the answer is no list with one element for each.
-func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, t attempt, took time.Duration) (api.Result, *api.Error) {
+func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled, answer executor.Answer, t attempt, took time.Duration) (api.Result, *api.Error) {
 	var answers []json.RawMessage
 	want := 0
 	for _, p := range t.Parts {
@@ -124,17 +125,17 @@ func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled, an
 		}
 		output, _ := api.EncodeJSON(answers[at : at+p.Elements]) // they were decoded from JSON
 		at += p.Elements
-		whole.Parts = append(whole.Parts, a.partOf(ctx, &smaller, Answer{Output: output, Notes: answer.Notes}, mine, took))
+		whole.Parts = append(whole.Parts, a.partOf(ctx, &smaller, executor.Answer{Output: output, Notes: answer.Notes}, mine, took))
 	}
 	return whole, nil
 }
 
 // partOf makes the result of one of the calls.
-func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, t attempt, took time.Duration) api.CallOutcome {
+func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled, answer executor.Answer, t attempt, took time.Duration) api.CallOutcome {
 	began := time.Now()
 	part := api.CallOutcome{ID: t.id, Tool: t.tool}
 	result, failure := a.postExecute(ctx, compiled, answer, t.hooked(ctx, &compiled.Spec))
-	if part.Error = hidingOf(ctx).error(failure); failure == nil {
+	if part.Error = executor.RedactorOf(ctx).Error(failure); failure == nil {
 		result.Slow = took > compiled.Spec.Execution.SlowAfter.Std()
 		result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
 		part.Result = &result

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -98,7 +99,7 @@ func TestApart(t *testing.T) {
 	x.Parts = []api.Part{{ID: "1", Elements: 1}, {ID: "2", Elements: 2}, {ID: "3"}}
 	x.Hooks = []api.Hook{{Name: "h", OnError: api.HookBlocks}}
 	x.Origin.Caller.Type = api.CallerAgent
-	answer := Answer{Output: json.RawMessage(`["` + long + `","bbbbbb","cc"]`), Notes: []string{"noted"}}
+	answer := executor.Answer{Output: json.RawMessage(`["` + long + `","bbbbbb","cc"]`), Notes: []string{"noted"}}
 	x.Parts = x.Parts[:2]
 	result, failure := b.apart(t.Context(), compiled, answer, x, time.Second)
 	if failure != nil {
@@ -115,7 +116,7 @@ func TestApart(t *testing.T) {
 		t.Errorf("the hook saw %q", seen)
 	}
 	for _, output := range []string{`["a"]`, `{}`, `"abc"`} {
-		if _, failure := b.apart(t.Context(), compiled, Answer{Output: json.RawMessage(output)}, x, 0); failure == nil || failure.Type != api.ErrInvalidOutput {
+		if _, failure := b.apart(t.Context(), compiled, executor.Answer{Output: json.RawMessage(output)}, x, 0); failure == nil || failure.Type != api.ErrInvalidOutput {
 			t.Errorf("%s is split: %v", output, failure)
 		}
 	}

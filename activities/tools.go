@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/command"
+	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -23,7 +26,7 @@ import (
 func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (api.Result, error) {
 	t, err := attemptOf(ctx, input)
 	if err != nil {
-		return api.Result{}, Failure(unread(err))
+		return api.Result{}, executor.Failure(unread(err))
 	}
 	ctx, rest := keepAlive(ctx)
 	defer rest()
@@ -47,7 +50,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	if !failure.Retryable {
 		a.ended(t, api.CallOutcome{ID: t.id, Error: failure})
 	}
-	return api.Result{}, Failure(failure, t.spent()...)
+	return api.Result{}, executor.Failure(failure, t.spent()...)
 }
 
 // unread is the error of a call whose input this worker cannot read, for want of a key or of the payload store. It hands the
@@ -87,15 +90,15 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		e.Phase = api.PhaseExecution
 		return api.Result{}, e
 	}
-	hidden := newHiding(compiled, t.Arguments)
-	timeout, cancel := a.withTimeout(hidden.reporting(withHiding(t.withContext(ctx, spec), hidden)), t, spec)
+	hidden := executor.NewRedactor(compiled, t.Arguments)
+	timeout, cancel := a.withTimeout(hidden.Reporting(executor.WithRedactor(t.withContext(ctx, spec), hidden)), t, spec)
 	defer cancel()
-	if e := ensureDependencies(timeout, spec); e != nil {
+	if e := command.EnsureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {
-			e = executionError(timeout, context.Cause(timeout), spec)
+			e = executor.CallError(timeout, context.Cause(timeout), spec)
 		}
 		e.Phase = api.PhasePreValidation
-		return api.Result{}, hidden.error(e)
+		return api.Result{}, hidden.Error(e)
 	}
 	began := time.Now()
 	answer, err := kind.Execute(timeout, spec, t.Arguments)
@@ -104,22 +107,22 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		return api.Result{}, waiting
 	}
 	if err != nil {
-		return api.Result{}, hidden.error(executionError(timeout, err, spec))
+		return api.Result{}, hidden.Error(executor.CallError(timeout, err, spec))
 	}
 	began = time.Now()
 	answer.Notes = slices.Concat(t.Notes, repliesOf(timeout), answer.Notes)
-	answer = hidden.answer(answer)
+	answer = hidden.Answer(answer)
 	if len(t.Parts) > 0 {
-		result, failure := a.apart(withHiding(ctx, hidden), compiled, answer, t, took)
-		return result, hidden.error(failure)
+		result, failure := a.apart(executor.WithRedactor(ctx, hidden), compiled, answer, t, took)
+		return result, hidden.Error(failure)
 	}
-	result, failure := a.postExecute(ctx, compiled, answer, t.hooked(withHiding(ctx, hidden), spec))
+	result, failure := a.postExecute(ctx, compiled, answer, t.hooked(executor.WithRedactor(ctx, hidden), spec))
 	if t.inline != nil {
 		result = fitInline(result)
 	}
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
-	return result, hidden.error(failure)
+	return result, hidden.Error(failure)
 }
 
 // bounded returns the spec as the call's execution plan bounds it.
@@ -190,7 +193,7 @@ func (t attempt) hooked(ctx context.Context, spec *toolspecs.Spec) hooked {
 }
 
 // checked returns an answer that has the form which the tool declares, or a note that it does not where that is enough.
-func checked(compiled *toolspecs.Compiled, answer Answer) (Answer, *api.Error) {
+func checked(compiled *toolspecs.Compiled, answer executor.Answer) (executor.Answer, *api.Error) {
 	problems := compiled.CheckOutput(answer.Output)
 	if len(problems) == 0 {
 		return answer, nil
@@ -198,24 +201,24 @@ func checked(compiled *toolspecs.Compiled, answer Answer) (Answer, *api.Error) {
 	if compiled.Spec.Execution.OnInvalidOutput != "warn" {
 		e := api.Errorf(api.ErrInvalidOutput, "the answer of %s does not have the declared form", compiled.Spec.Name)
 		e.Problems, e.Phase = problems, api.PhasePostExecution
-		return Answer{}, e
+		return executor.Answer{}, e
 	}
 	answer.Notes = append(answer.Notes, "invalid output: "+problems[0].String())
 	return answer, nil
 }
 
 // sized makes an answer a result: cut to size, the whole of it kept where there is a place, and its tokens counted.
-func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled, answer Answer) api.Result {
+func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled, answer executor.Answer) api.Result {
 	spec := compiled.Spec
 	result := api.Result{Output: answer.Output, Notes: answer.Notes}
-	result.Output, result.Cut = cutOutput(answer.Output, spec.Execution.MaxResult)
+	result.Output, result.Cut = executor.Truncate(answer.Output, spec.Execution.MaxResult)
 	if result.Cut > 0 {
 		whole := len(api.PlainText(answer.Output))
 		note := fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time", whole-result.Cut, whole, spec.Name)
 		result.Whole, note = a.keepWhole(ctx, answer.Output, note)
 		result.Notes = append(result.Notes, note)
 	}
-	result.Tokens = countTokens(result.ForModel())
+	result.Tokens = tokens.Count(result.ForModel())
 	return result
 }
 

@@ -11,7 +11,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -22,7 +25,7 @@ import (
 func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench, *toolspecs.Compiled) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", change))
-	b := setUp(t, catalog, func(c *Config) { c.Executors = map[string]Executor{api.KindFunction: f} })
+	b := setUp(t, catalog, func(c *Config) { c.Executors = map[string]executor.Executor{api.KindFunction: f} })
 	compiled, _ := catalog.Get("probe")
 	return b, compiled
 }
@@ -64,21 +67,23 @@ func callError(t testing.TB, err error) (*api.Error, *temporal.ApplicationError)
 }
 
 func answers(output string, notes ...string) answerFunc {
-	return func(context.Context, *toolspecs.Spec, json.RawMessage) (Answer, error) {
-		return Answer{Output: json.RawMessage(output), Notes: notes}, nil
+	return func(context.Context, *toolspecs.Spec, json.RawMessage) (executor.Answer, error) {
+		return executor.Answer{Output: json.RawMessage(output), Notes: notes}, nil
 	}
 }
 
 func fails(err error) answerFunc {
-	return func(context.Context, *toolspecs.Spec, json.RawMessage) (Answer, error) { return Answer{}, err }
+	return func(context.Context, *toolspecs.Spec, json.RawMessage) (executor.Answer, error) {
+		return executor.Answer{}, err
+	}
 }
 
 // untilStopped is a tool that runs until it is stopped, and says what stopped it. It tells when it runs.
 func untilStopped(running chan<- struct{}) answerFunc {
-	return func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+	return func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
 		close(running)
 		<-ctx.Done()
-		return Answer{}, fmt.Errorf("the tool was stopped: %w", context.Cause(ctx))
+		return executor.Answer{}, fmt.Errorf("the tool was stopped: %w", context.Cause(ctx))
 	}
 }
 
@@ -112,7 +117,7 @@ func TestToolSucceeds(t *testing.T) {
 func TestToolSeesItsCall(t *testing.T) {
 	var seen api.CallContext
 	var args string
-	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Timeout = 3 * second }, func(ctx context.Context, s *toolspecs.Spec, a json.RawMessage) (Answer, error) {
+	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Timeout = 3 * second }, func(ctx context.Context, s *toolspecs.Spec, a json.RawMessage) (executor.Answer, error) {
 		seen, _ = api.ContextOf(ctx)
 		args = string(a)
 		info := activity.GetInfo(ctx)
@@ -122,7 +127,7 @@ func TestToolSeesItsCall(t *testing.T) {
 		if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 3*time.Second {
 			t.Errorf("the deadline is %v, %v", deadline, ok)
 		}
-		return Answer{Output: json.RawMessage("1")}, nil
+		return executor.Answer{Output: json.RawMessage("1")}, nil
 	})
 	x := executionOf(compiled)
 	x.Parent = "1.1"
@@ -233,7 +238,7 @@ func TestToolCancelled(t *testing.T) {
 
 // A function that panics is an error of its call, without its stack.
 func TestToolPanics(t *testing.T) {
-	functions, err := NewFunctions(switchyard.NewFunction("probe", func(context.Context, struct {
+	functions, err := function.New(switchyard.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
 		panic("kaboom")
@@ -250,7 +255,7 @@ func TestToolPanics(t *testing.T) {
 
 // A tool cannot say of its own call that it had not begun: the run would make it again, whatever its effect.
 func TestToolCannotHandBack(t *testing.T) {
-	functions, err := NewFunctions(switchyard.NewFunction("probe", func(context.Context, struct {
+	functions, err := function.New(switchyard.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
 		return "", &api.Error{Type: api.ErrWorkerLost, Message: "m", NotStarted: true}
@@ -280,7 +285,7 @@ func TestToolInvalidOutput(t *testing.T) {
 	}
 	b, compiled = toolBench(t, declare("warn"), answers(`{"n":"x"}`))
 	result, err := b.execute(t, executionOf(compiled), nil)
-	if err != nil || string(result.Output) != `{"n":"x"}` || len(result.Notes) != 1 || !contains(result.Notes[0], "invalid output", "$.n") {
+	if err != nil || string(result.Output) != `{"n":"x"}` || len(result.Notes) != 1 || !expect.Contains(result.Notes[0], "invalid output", "$.n") {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	b, compiled = toolBench(t, declare(""), answers(`{"n":5}`))
@@ -291,8 +296,8 @@ func TestToolInvalidOutput(t *testing.T) {
 
 // The exact spec that the run pinned is executed, wherever it comes from; another one never is.
 func TestToolFindsPinnedSpec(t *testing.T) {
-	reply := func(_ context.Context, s *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
-		return Answer{Output: json.RawMessage(`"` + s.Version + `"`)}, nil
+	reply := func(_ context.Context, s *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
+		return executor.Answer{Output: json.RawMessage(`"` + s.Version + `"`)}, nil
 	}
 	old := catalogOf(t, spec("probe", func(s *toolspecs.Spec) { s.Version = "0.9.0" }))
 	pinned, _ := old.Get("probe")
@@ -314,19 +319,19 @@ func TestToolFindsPinnedSpec(t *testing.T) {
 	// A digest that nobody has is refused, and so is a spec that was altered.
 	forged := api.Execution{Digest: "nobody-has-this", Origin: api.Origin{Run: "run-1"}}
 	_, err := b.execute(t, forged, nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable || !contains(e.Message, "probe", "nobody-has-this") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable || !expect.Contains(e.Message, "probe", "nobody-has-this") {
 		t.Errorf("got %v", e)
 	}
 	altered := pinned.Tool()
 	altered.Digest = "nobody-has-this"
 	b.runs.keepSetup("run-1", &api.Setup{Pinned: api.Pack(api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{altered}}})})
 	_, err = b.execute(t, forged, nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !contains(e.Message, "digest") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !expect.Contains(e.Message, "digest") {
 		t.Errorf("got %v", e)
 	}
 	b.run.failure = errors.New("gone")
 	_, err = b.execute(t, api.Execution{Digest: "other", Origin: api.Origin{Run: "run-2"}}, nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable || !contains(e.Message, "gone") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable || !expect.Contains(e.Message, "gone") {
 		t.Errorf("got %v", e)
 	}
 }
@@ -348,25 +353,25 @@ func TestToolCannotRun(t *testing.T) {
 	b, compiled := toolBench(t, nil, answers("1"))
 	delete(b.config.Executors, api.KindFunction)
 	_, err := b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || e.Retryable || !contains(e.Message, `"function"`) {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || e.Retryable || !expect.Contains(e.Message, `"function"`) {
 		t.Errorf("got %v", e)
 	}
 	b, compiled = toolBench(t, func(s *toolspecs.Spec) {
 		s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db", Check: []string{"no-such-program-here"}}}
 	}, answers("1"))
 	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrPreconditionFailed || !contains(e.Message, "db") {
+	if e, _ := callError(t, err); e.Type != api.ErrPreconditionFailed || !expect.Contains(e.Message, "db") {
 		t.Errorf("got %v", e)
 	}
 	_, err = within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
-	if e, _ := callError(t, err); e.Type != api.ErrExecution || !contains(e.Message, "input") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecution || !expect.Contains(e.Message, "input") {
 		t.Errorf("got %v", e)
 	}
 }
 
 // BenchmarkTool is one call's own cost: context, execution, checks, count of 1 KB of result, memory of its message.
 func BenchmarkTool(b *testing.B) {
-	output, _ := json.Marshal(realText(b)[:1024])
+	output, _ := json.Marshal(expect.GoSource(b)[:1024])
 	bench, compiled := toolBench(b, nil, answers(string(output)))
 	x := executionOf(compiled)
 	_, err := within(b, "probe", x, func(ctx context.Context, in converter.EncodedValues) (any, error) {
@@ -395,7 +400,7 @@ func TestUnreadableInput(t *testing.T) {
 	_, err := within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	var e api.Error
-	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotStarted || e.Type != api.ErrExecution || !contains(e.Message, "this worker cannot read the call's input") {
+	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotStarted || e.Type != api.ErrExecution || !expect.Contains(e.Message, "this worker cannot read the call's input") {
 		t.Errorf("got %v, %+v", err, e)
 	}
 }

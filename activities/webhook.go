@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 )
@@ -147,7 +148,7 @@ func send(request *http.Request) error {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // without the URL
 		}
-		return fmt.Errorf("the webhook cannot be reached: %s", validText(err.Error()))
+		return fmt.Errorf("the webhook cannot be reached: %s", executor.ValidText(err.Error()))
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxIgnored))

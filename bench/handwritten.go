@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/function"
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -28,13 +32,13 @@ type hand struct {
 }
 
 func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Catalog) error {
-	functions, err := activities.NewFunctions(functions()...)
+	functions, err := function.New(functions()...)
 	if err != nil {
 		return err
 	}
 	actions, err := activities.New(activities.Config{
 		Catalog: func() *toolspecs.Catalog { return catalog }, Client: c,
-		Executors: map[string]activities.Executor{api.KindFunction: functions},
+		Executors: map[string]executor.Executor{api.KindFunction: functions},
 	})
 	if err != nil {
 		return err
@@ -121,7 +125,7 @@ func (h hand) call(ctx workflow.Context, tool, arguments string) handCall {
 
 // model plays the same script as the agent's model, without a conversation.
 func (h hand) model(ctx context.Context, turn int) (string, error) {
-	response, err := activities.Scripted{}.Answer(ctx, activities.Prompt{Agent: h.agent, Turn: turn})
+	response, err := scripted.Provider{}.Answer(ctx, models.Prompt{Agent: h.agent, Turn: turn})
 	if err != nil || len(response.Message.Calls) == 0 {
 		return "", err
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -81,10 +81,10 @@ func TestAgentRefusal(t *testing.T) {
 // once, that a lasting one does after the attempts, each with what the model's side said.
 func TestAgentModelFails(t *testing.T) {
 	busy := func() (api.ModelResponse, error) {
-		return api.ModelResponse{}, &activities.ModelError{Message: "busy", RetryAfter: time.Hour}
+		return api.ModelResponse{}, &models.Error{Message: "busy", RetryAfter: time.Hour}
 	}
 	broken := func() (api.ModelResponse, error) {
-		return api.ModelResponse{}, &activities.ModelError{Message: "wrong key", Permanent: true}
+		return api.ModelResponse{}, &models.Error{Message: "wrong key", Permanent: true}
 	}
 	t.Run("passing", func(t *testing.T) {
 		l := newLab(t)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -20,7 +20,7 @@ func (l *lab) says(tokens int, m api.Message) {
 // overflows makes the model fail once because the conversation is too long.
 func (l *lab) overflows() {
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
-		return api.ModelResponse{}, &activities.ModelError{Message: "too long", Overflow: true}
+		return api.ModelResponse{}, &models.Error{Message: "too long", Overflow: true}
 	})
 }
 
@@ -37,7 +37,7 @@ func windowed() *api.Agent {
 }
 
 // shown describes the messages of a prompt: roles, and the calls that results answer.
-func shown(p activities.Prompt) string {
+func shown(p models.Prompt) string {
 	var parts []string
 	for _, m := range p.Messages {
 		switch {

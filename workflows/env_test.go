@@ -12,6 +12,11 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/function"
+	"github.com/switchyard/switchyard/activities/executor/human"
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -63,7 +68,7 @@ type lab struct {
 	// hooks are what the registered hooks do.
 	hooks hookFuncs
 	// prompts are what the model named "told" was asked; answers are its answers, in order.
-	prompts []activities.Prompt
+	prompts []models.Prompt
 	answers []func() (api.ModelResponse, error)
 }
 
@@ -104,8 +109,8 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 			Hooks:     hooks,
 			Policies:  func() *policies.Set { return policies.Of(l.rules...) },
 			Client:    queryClient{lab: l},
-			Executors: map[string]activities.Executor{api.KindFunction: l.functions(), api.KindHuman: activities.People{}},
-			Models:    map[api.Provider]activities.Model{api.ProviderScripted: activities.Scripted{}, told: l},
+			Executors: map[string]executor.Executor{api.KindFunction: l.functions(), api.KindHuman: human.Executor{}},
+			Models:    map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{}, told: l},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -202,12 +207,12 @@ func (l *lab) started(info *activity.Info, _ context.Context, args converter.Enc
 }
 
 // functions are the tools' handlers.
-func (l *lab) functions() *activities.Functions {
+func (l *lab) functions() *function.Executor {
 	type text struct {
 		Text string `json:"text"`
 	}
 	type nothing struct{}
-	functions, err := activities.NewFunctions(
+	functions, err := function.New(
 		switchyard.RawFunction("echo", func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 			l.count(ctx)
 			var in struct{ Value json.RawMessage }
@@ -288,13 +293,13 @@ func (l *lab) count(ctx context.Context) {
 // Ready and Answer make the lab the model of the provider told.
 func (l *lab) Ready() error { return nil }
 
-func (l *lab) Answer(_ context.Context, p activities.Prompt) (api.ModelResponse, error) {
+func (l *lab) Answer(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.Messages = slices.Clone(p.Messages)
 	l.prompts = append(l.prompts, p)
 	if len(l.answers) == 0 {
-		return api.ModelResponse{}, &activities.ModelError{Message: "the test has no answer left", Permanent: true}
+		return api.ModelResponse{}, &models.Error{Message: "the test has no answer left", Permanent: true}
 	}
 	answer := l.answers[0]
 	l.answers = l.answers[1:]

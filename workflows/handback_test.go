@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
@@ -16,7 +16,7 @@ import (
 
 // notBegun is how a worker hands a call back.
 func notStarted() error {
-	return activities.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotStarted: true})
+	return executor.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotStarted: true})
 }
 
 // handBacks has the first n attempts of every call handed back; the workflow's times of all attempts are noted.

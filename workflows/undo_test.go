@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -95,7 +95,7 @@ func book(text string) api.ScriptCall { return call("book", fmt.Sprintf(`{"text"
 func (l *lab) undoingFails(ids ...string) {
 	l.handsBack = func(info activity.Info) error {
 		if slices.Contains(ids, info.ActivityID) {
-			return activities.Failure(api.Errorf(api.ErrExecution, "the desk is closed"))
+			return executor.Failure(api.Errorf(api.ErrExecution, "the desk is closed"))
 		}
 		return nil
 	}

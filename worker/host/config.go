@@ -15,6 +15,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/traces"
 	"github.com/switchyard/switchyard/internal/outbound"
@@ -65,7 +66,7 @@ type Config struct {
 	// Hooks are what agents may name under hooks.
 	Hooks []switchyard.Hook
 	// Models are added to openai, anthropic and scripted, or replace them.
-	Models map[api.Provider]activities.Model
+	Models map[api.Provider]models.Model
 	// ModelsFile is the file with what models cost and how much they read; empty for the table that comes with the program.
 	ModelsFile string
 	// Dir is where relative working folders of commands and MCP servers start; default the process's.

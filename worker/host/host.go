@@ -19,6 +19,14 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/command"
+	"github.com/switchyard/switchyard/activities/executor/human"
+	"github.com/switchyard/switchyard/activities/executor/rest"
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/models/anthropic"
+	"github.com/switchyard/switchyard/activities/models/openai"
+	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/payloads"
@@ -169,23 +177,23 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics st
 }
 
 func (c Config) activities(tools *folder.Watcher, own registered, queues *queueServer, keep wholeKeeper) (*activities.Activities, error) {
-	providers := map[api.Provider]activities.Model{
-		api.ProviderOpenAI:    activities.NewOpenAI(),
-		api.ProviderAnthropic: activities.NewAnthropic(),
-		api.ProviderScripted:  activities.Scripted{},
+	providers := map[api.Provider]models.Model{
+		api.ProviderOpenAI:    openai.New(),
+		api.ProviderAnthropic: anthropic.New(),
+		api.ProviderScripted:  scripted.Provider{},
 	}
 	maps.Copy(providers, c.Models)
 	return activities.New(activities.Config{
 		Catalog:  tools.Catalog,
 		Identity: c.Connection.Identity,
 		Client:   queues.conn,
-		Executors: map[string]activities.Executor{
+		Executors: map[string]executor.Executor{
 			api.KindFunction: own.functions,
 			api.KindStateful: own.factories,
-			api.KindCommand:  &activities.Commands{Dir: c.Dir},
-			api.KindREST:     activities.REST{Inside: c.Inside, Connections: new(outbound.Connections)},
+			api.KindCommand:  &command.Executor{Dir: c.Dir},
+			api.KindREST:     rest.Executor{Inside: c.Inside, Connections: new(outbound.Connections)},
 			api.KindMCP:      own.servers,
-			api.KindHuman:    activities.People{},
+			api.KindHuman:    human.Executor{},
 		},
 		Models:     providers,
 		ModelTable: own.models,

@@ -3,6 +3,8 @@ package host
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/executor/function"
+	"github.com/switchyard/switchyard/activities/executor/mcp"
 	"github.com/switchyard/switchyard/toolspecs/models"
 )
 
@@ -29,10 +31,10 @@ func (l *liveInstances) Collect(metrics chan<- prometheus.Metric) {
 
 // registered is what toolspecs refer to: what an application brings, the connections to MCP servers, and the lanes.
 type registered struct {
-	functions *activities.Functions
+	functions *function.Executor
 	factories *activities.Factories
 	hooks     *activities.Hooks
-	servers   *activities.MCP
+	servers   *mcp.Executor
 	lanes     *laneSource
 	rules     *policySource
 	models    *models.Table
@@ -50,13 +52,13 @@ func (c Config) register() (r registered, err error) {
 			return r, err
 		}
 	}
-	if r.functions, err = activities.NewFunctions(c.Functions...); err != nil {
+	if r.functions, err = function.New(c.Functions...); err != nil {
 		return r, err
 	}
 	if r.hooks, err = activities.NewHooks(c.Hooks...); err != nil {
 		return r, err
 	}
-	r.servers = activities.NewMCP(activities.MCPOptions{Dir: c.Dir, Files: c.Files, Logins: c.Logins, Inside: c.Inside, Log: c.Logger})
+	r.servers = mcp.New(mcp.Options{Dir: c.Dir, Files: c.Files, Logins: c.Logins, Inside: c.Inside, Log: c.Logger})
 	r.factories, err = activities.NewFactories(c.Stateful...)
 	return r, err
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
@@ -182,7 +182,7 @@ func TestObserver(t *testing.T) {
 	var logs output
 	general := newObserver(registry, slog.New(slog.NewTextHandler(&logs, nil)))
 	o := general.forLane("gpu")
-	failure := func(e *api.Error) error { return activities.Failure(e) }
+	failure := func(e *api.Error) error { return executor.Failure(e) }
 	observe(t, o, "probe", ended{result: api.Result{Tokens: 40}})
 	observe(t, o, "probe", ended{result: api.Result{Tokens: 2}})
 	observe(t, o, "probe", ended{err: failure(api.Errorf(api.ErrTimeout, "late"))})

@@ -14,12 +14,12 @@ import (
 const maxRounding = 100
 
 // function is a function of the calculator with its minimum and maximum number of arguments.
-type function struct {
+type mathFunction struct {
 	least, most int
 	compute     func([]number) (number, error)
 }
 
-func (f function) arity() string {
+func (f mathFunction) arity() string {
 	switch {
 	case f.most == maxArguments:
 		return fmt.Sprintf("%d arguments or more", f.least)
@@ -32,7 +32,7 @@ func (f function) arity() string {
 	}
 }
 
-var functions = map[string]function{
+var functions = map[string]mathFunction{
 	"sqrt": {1, 1, squareRoot},
 	"abs":  {1, 1, absolute},
 	"min": {1, maxArguments, func(n []number) (number, error) {
@@ -66,12 +66,12 @@ var functions = map[string]function{
 func functionNames() string { return strings.Join(slices.Sorted(maps.Keys(functions)), ", ") }
 
 // double returns the calculator's form of a function on doubles.
-func double(f func(float64) float64) function {
-	return function{1, 1, func(n []number) (number, error) { return approximate(f(n[0].double())) }}
+func double(f func(float64) float64) mathFunction {
+	return mathFunction{1, 1, func(n []number) (number, error) { return approximate(f(n[0].double())) }}
 }
 
-func logarithm(f func(float64) float64) function {
-	return function{1, 1, func(n []number) (number, error) {
+func logarithm(f func(float64) float64) mathFunction {
+	return mathFunction{1, 1, func(n []number) (number, error) {
 		if n[0].rat().Sign() <= 0 {
 			return number{}, errors.New("only numbers above zero have a logarithm")
 		}

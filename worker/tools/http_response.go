@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // errorBody is the number of bytes of a failed response's body that its error quotes.
@@ -37,7 +37,7 @@ func answer(resp *http.Response, body []byte, limit int) (httpResponse, error) {
 			"\uFFFD"))
 		err := fmt.Errorf("the server answered %s: %s", resp.Status, text)
 		return httpResponse{},
-			api.Transient(err, api.Duration(activities.RetryAfter(resp.Header, time.Now())))
+			api.Transient(err, api.Duration(outbound.RetryAfter(resp.Header, time.Now())))
 	}
 	out := httpResponse{Status: resp.StatusCode, URL: resp.Request.URL.String(),
 		Headers: map[string]string{}}

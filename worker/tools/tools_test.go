@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -17,9 +18,9 @@ import (
 
 // execute runs a tool as a worker does.
 func execute(ctx context.Context, t *testing.T, all []switchyard.Function, handler string,
-	args any) (activities.Answer, error) {
+	args any) (executor.Answer, error) {
 	t.Helper()
-	r, err := activities.NewFunctions(all...)
+	r, err := function.New(all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func outputOf[T any](t *testing.T, c Config, handler string, args map[string]any
 }
 
 func TestShippedSpecs_MatchTheFunctions(t *testing.T) {
-	r, err := activities.NewFunctions(All(Config{})...)
+	r, err := function.New(All(Config{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestShippedSpecs_DeclareTheOutputs(t *testing.T) {
 		"datetime":   `{"operation":"difference","other":"2030-01-01"}`,
 		"string":     `{"operation":"count","text":"x"}`,
 	}
-	r, err := activities.NewFunctions(All(Config{})...)
+	r, err := function.New(All(Config{})...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -28,7 +28,7 @@ func (l *lab) requeues(n int64) {
 	w := worker.New(l.Client, api.Queue(api.DefaultTaskQueue, "elsewhere"), worker.Options{DisableWorkflowWorker: true})
 	w.RegisterDynamicActivity(func(_ context.Context, input converter.EncodedValues) (api.Result, error) {
 		if calls.Add(1) <= n {
-			return api.Result{}, activities.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution,
+			return api.Result{}, executor.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution,
 				Message: "gave up the lane; nothing ran", NotStarted: true})
 		}
 		return api.Result{Output: []byte(`"given"`), Tokens: 1}, nil

@@ -1,0 +1,141 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/process"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// defaultMaxOutput is a command's limit of output in bytes where its entry names none.
+const defaultMaxOutput = 1 << 20
+
+// outputHead is how much of a program's output an error quotes, in bytes.
+const outputHead = 200
+
+// Commands executes tools of the kind command: a program with arguments, never a shell.
+//
+// The program is looked up in the worker's PATH; a name with a slash is relative to the working folder. It sees PATH,
+// HOME, LANG, TMPDIR, the variables that entry.env lists, the secrets of entry.secrets under their names, and of the call SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID (the
+// same over continue-as-new), SWITCHYARD_ATTEMPT, SWITCHYARD_IDEMPOTENCY_KEY, SWITCHYARD_LANE and, on a lane with a limit, SWITCHYARD_FENCE. It gets the arguments as JSON on
+// standard input and inside its argv. An argument that begins with - reaches the program as one that does: write "--"
+// before placeholders of a program that takes options.
+//
+// On Unix the program is the leader of a process group. When its time is up or the call is cancelled the group gets
+// SIGTERM and, half a second later, SIGKILL; what is left of the group when the program ends is killed. Elsewhere only
+// the program itself is ended. entry.max_memory is enforced on Linux alone, and from just after the program's start: what
+// it maps before that is not refused.
+//
+// Standard output becomes the answer: with stdout text a JSON string with every byte of it, with stdout json the value
+// itself. Bytes that are not UTF-8 become U+FFFD, which is noted.
+type Executor struct {
+	// Dir is the folder that entry.dir is relative to; empty means the worker's working folder.
+	Dir string
+}
+
+// Execute implements Executor. It fails with executor_not_found where the program is missing, validation_error where
+// arguments cannot be passed on, precondition_failed where the working folder is missing, invalid_output where the
+// promised JSON is none, and execution_error with exit code and the end of standard error where the program fails.
+func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+	p, err := c.program(ctx, &spec.Entry, args)
+	if err != nil {
+		return executor.Answer{}, err
+	}
+	result, err := p.run(ctx)
+	if err != nil {
+		return executor.Answer{}, err
+	}
+	if err := checkExit(&spec.Entry, result); err != nil {
+		return executor.Answer{}, err
+	}
+	answer, err := commandAnswer(&spec.Entry, result.stdout)
+	if err == nil && result.hostedOpen {
+		answer.Notes = append(answer.Notes, "the program left something running that kept its output open; it was not waited for")
+	}
+	return answer, err
+}
+
+func (c Executor) program(ctx context.Context, entry *toolspecs.Entry, args json.RawMessage) (*program, error) {
+	argv, err := expandArgv(entry.Argv, args)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := process.Folder(c.Dir, entry.Dir)
+	if err != nil {
+		return nil, err
+	}
+	env, secrets, err := process.Environment(entry.Env, entry.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	executor.RedactorOf(ctx).Hide(secrets...)
+	p := &program{argv: argv, dir: dir, env: append(env, callEnv(ctx)...),
+		maxOutput: entry.MaxOutput, maxMemory: entry.MaxMemory}
+	if p.maxOutput <= 0 {
+		p.maxOutput = defaultMaxOutput
+	}
+	if entry.Stdin != "none" {
+		p.stdin = args
+	}
+	return p, nil
+}
+
+func callEnv(ctx context.Context) []string {
+	call, ok := api.ContextOf(ctx)
+	if !ok {
+		return nil
+	}
+	env := []string{
+		"SWITCHYARD_CALL_ID=" + call.CallID,
+		"SWITCHYARD_RUN_ID=" + call.Run,
+		"SWITCHYARD_ATTEMPT=" + strconv.Itoa(call.Attempt),
+		"SWITCHYARD_IDEMPOTENCY_KEY=" + call.Key,
+		"SWITCHYARD_LANE=" + call.Lane,
+	}
+	if call.Fence > 0 {
+		env = append(env, "SWITCHYARD_FENCE="+strconv.FormatInt(call.Fence, 10))
+	}
+	return env
+}
+
+func checkExit(entry *toolspecs.Entry, result programResult) error {
+	ok := entry.OKExitCodes
+	if len(ok) == 0 {
+		ok = []int{0}
+	}
+	if slices.Contains(ok, result.exitCode) {
+		return nil
+	}
+	err := fmt.Errorf("the program %s%s", result.ending, process.Quoted(": ", result.stderr))
+	if slices.Contains(entry.TransientExitCodes, result.exitCode) {
+		return api.Transient(err, 0)
+	}
+	return err
+}
+
+func commandAnswer(entry *toolspecs.Entry, stdout []byte) (executor.Answer, error) {
+	var answer executor.Answer
+	if !utf8.Valid(stdout) {
+		stdout = bytes.ToValidUTF8(stdout, []byte("\uFFFD"))
+		answer.Notes = append(answer.Notes, "the output was not valid UTF-8; the wrong bytes were replaced by U+FFFD")
+	}
+	if entry.Stdout != "json" {
+		output, err := api.EncodeJSON(string(stdout))
+		answer.Output = output
+		return answer, err
+	}
+	if _, err := api.DecodeJSON(stdout); err != nil {
+		return executor.Answer{}, api.Errorf(api.ErrInvalidOutput,
+			"the program was to write one JSON value to standard output, but: %v%s", err, process.Quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
+	}
+	answer.Output = bytes.TrimSpace(stdout)
+	return answer, nil
+}

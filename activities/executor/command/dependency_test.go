@@ -1,0 +1,101 @@
+//go:build unix
+
+package command
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+	"golang.org/x/sys/unix"
+)
+
+func specNeeding(d ...toolspecs.Dependency) *toolspecs.Spec {
+	return &toolspecs.Spec{Name: "probe", Requires: toolspecs.Requires{Dependencies: d}}
+}
+
+func startsServer(file string) toolspecs.Dependency {
+	return toolspecs.Dependency{Name: "server", Check: []string{"test", "-s", file}, Start: shell(`echo $$ >>"$1"; exec sleep 1000`, file)}
+}
+
+// What is down and can be started is started once, however many calls need it, and outlives the call.
+func TestDependencyIsStartedOnceAndStays(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pids")
+	t.Cleanup(func() {
+		for _, pid := range readPIDs(file) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	for range 5 {
+		calls.Go(func() {
+			if e := EnsureDependencies(ctx, specNeeding(startsServer(file))); e != nil {
+				t.Error(e)
+			}
+		})
+	}
+	calls.Wait()
+	cancel()
+	pids := readPIDs(file)
+	if len(pids) != 1 {
+		t.Fatalf("it was started %d times", len(pids))
+	}
+	if session, err := unix.Getsid(pids[0]); gone(pids[0]) || err != nil || session != pids[0] {
+		t.Fatalf("process %d: session %d, %v; want one of its own, alive", pids[0], session, err)
+	}
+}
+
+// A dependency that is not up refuses the call and says which, why, and what to do.
+func TestDependencyDown(t *testing.T) {
+	up := toolspecs.Dependency{Name: "up", Check: []string{"true"}}
+	cases := []struct {
+		name       string
+		dependency toolspecs.Dependency
+		want       []string
+	}{
+		{"nothing starts it", toolspecs.Dependency{Name: "db", Check: shell(`echo refused >&2; exit 2`)}, []string{"db", "exit code 2: refused", "start it"}},
+		{"its check is missing", toolspecs.Dependency{Name: "db", Check: []string{"no-such-program"}}, []string{"no-such-program is not on this worker"}},
+		{"no check", toolspecs.Dependency{Name: "db"}, []string{"names no program"}},
+		{"its start is missing", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: []string{"no-such-program"}}, []string{"no-such-program is not on"}},
+		{"its start fails", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: shell("exit 7"), Within: api.Duration(300 * time.Millisecond)},
+			[]string{"ended with exit code 7", "by hand"}},
+		{"it is slow", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: []string{"sleep", "1"}, Within: api.Duration(300 * time.Millisecond)},
+			[]string{"still runs", "its check"}}, // which ended, or was under way when the time was over
+		{"its check hangs", toolspecs.Dependency{Name: "db", Check: []string{"sleep", "1000"}, Within: api.Duration(100 * time.Millisecond)}, []string{"its time of 100ms is over"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := EnsureDependencies(t.Context(), specNeeding(up, c.dependency))
+			if e == nil || e.Type != api.ErrPreconditionFailed {
+				t.Fatalf("got %v; want precondition_failed", e)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(e.Message, want) {
+					t.Errorf("%q is missing in %q", want, e.Message)
+				}
+			}
+		})
+	}
+}
+
+// A call that waits for another's start gives up when it is cancelled.
+func TestDependencyCancelledWhileWaiting(t *testing.T) {
+	d := toolspecs.Dependency{Name: "server", Check: []string{"false"}, Start: []string{"sleep", t.Name()}}
+	release, err := acquire(t.Context(), strings.Join(d.Start, "\x00"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if e := EnsureDependencies(ctx, specNeeding(d)); e == nil {
+		t.Fatal("the call went on without the token")
+	}
+}

@@ -1,0 +1,112 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard/internal/process"
+)
+
+// drainTime is how long the output of a program that has ended is waited for, if something else still holds it open.
+const drainTime = 500 * time.Millisecond
+
+// program is one execution of one program.
+type program struct {
+	argv []string
+	dir  string
+	env  []string
+	// stdin is what the program reads; nil gives it nothing to read.
+	stdin     []byte
+	maxOutput int
+	maxMemory int
+}
+
+type programResult struct {
+	stdout, stderr []byte
+	exitCode       int
+	// ending says how the program ended: "ended with exit code 3".
+	ending string
+	// heldOpen says that the output was still open, in other hands, after the program ended.
+	hostedOpen bool
+}
+
+// run starts the program and waits for its end, or ends it with all its children when ctx ends or it writes too much.
+func (p *program) run(ctx context.Context) (programResult, error) {
+	if err := context.Cause(ctx); err != nil {
+		return programResult{}, err
+	}
+	tooMuch := make(chan struct{})
+	var once sync.Once
+	over := func() { once.Do(func() { close(tooMuch) }) }
+	stdout := &cappedBuffer{limit: p.maxOutput, over: over}
+	stderr := &cappedBuffer{limit: p.maxOutput, over: over}
+	cmd, err := process.Command(p.argv, p.dir, p.env)
+	if err != nil {
+		return programResult{}, process.StartError(p.argv[0], err)
+	}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, drainTime
+	if p.stdin != nil {
+		cmd.Stdin = bytes.NewReader(p.stdin)
+	}
+	process.OwnGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return programResult{}, process.StartError(p.argv[0], err)
+	}
+	if p.maxMemory > 0 {
+		process.LimitMemory(cmd.Process.Pid, p.maxMemory)
+	}
+	stopped, waitErr := wait(ctx, cmd, tooMuch)
+	if stdout.exceeded || stderr.exceeded {
+		return programResult{}, fmt.Errorf("the program wrote more than %d bytes to standard output or standard error and was ended; ask for less, or raise entry.max_output", p.maxOutput)
+	}
+	if stopped {
+		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx), process.Quoted("; standard error: ", stderr.snapshot.Bytes()))
+	}
+	return programResult{
+		stdout: stdout.snapshot.Bytes(), stderr: stderr.snapshot.Bytes(),
+		exitCode: cmd.ProcessState.ExitCode(), ending: process.Ending(cmd),
+		hostedOpen: errors.Is(waitErr, exec.ErrWaitDelay),
+	}, nil
+}
+
+// wait returns after the program has ended and nothing of its group is left. stopped says that it did not end by
+// itself.
+func wait(ctx context.Context, cmd *exec.Cmd, tooMuch <-chan struct{}) (stopped bool, err error) {
+	ended := make(chan struct{})
+	waited := make(chan error, 1)
+	go func() { waited <- process.Reap(cmd, ended) }()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		process.End(cmd, ended)
+		stopped = true
+	case <-tooMuch:
+		process.End(cmd, ended)
+		stopped = true
+	}
+	return stopped, <-waited
+}
+
+// cappedBuffer keeps the first limit bytes, and calls over when there are more. The buffer is not embedded, because its
+// ReadFrom would go past the limit.
+type cappedBuffer struct {
+	snapshot bytes.Buffer
+	limit    int
+	over     func()
+	exceeded bool
+}
+
+func (b *cappedBuffer) Write(data []byte) (int, error) {
+	room := b.limit - b.snapshot.Len()
+	if len(data) > room {
+		b.exceeded = true
+		b.over()
+	}
+	b.snapshot.Write(data[:min(len(data), room)])
+	return len(data), nil
+}

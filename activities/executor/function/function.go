@@ -1,0 +1,144 @@
+package function
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// checkNames rejects arguments that the Go type takes does not have under exactly that name.
+// encoding/json matches names without case: what was validated as "PATH" must not arrive as "path".
+func checkNames(args json.RawMessage, takes *jsonschema.Schema) error {
+	if takes == nil || len(args) == 0 {
+		return nil
+	}
+	value, err := api.DecodeJSON(args)
+	if err != nil {
+		return argumentError("$", api.RuleType, err.Error())
+	}
+	if problems := unknownKeys(takes, value, "$"); len(problems) > 0 {
+		e := api.Errorf(api.ErrValidation, "the tool's function does not know all of the arguments")
+		e.Problems = problems
+		return e
+	}
+	return nil
+}
+
+func argumentError(path, rule, message string) error {
+	e := api.Errorf(api.ErrValidation, "the tool's function cannot take these arguments")
+	e.Problems = []api.Problem{{Path: path, Rule: rule, Message: message}}
+	return e
+}
+
+func unknownKeys(takes *jsonschema.Schema, value any, path string) []api.Problem {
+	if takes == nil {
+		return nil
+	}
+	var problems []api.Problem
+	switch v := value.(type) {
+	case []any:
+		for i, e := range v {
+			problems = append(problems, unknownKeys(takes.Items, e, fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			field, ok := fieldOf(takes, key)
+			if !ok {
+				problems = append(problems, api.Problem{Path: path + "." + key, Rule: "additionalProperties",
+					Message: fmt.Sprintf("the function takes no argument %q; it takes %s", key, executor.NameList(takes.PropertyOrder))})
+			}
+			problems = append(problems, unknownKeys(field, v[key], path+"."+key)...)
+		}
+	}
+	return problems
+}
+
+func encodeAnswer(out any) (executor.Answer, error) {
+	data, err := api.EncodeJSON(out)
+	if err != nil {
+		return executor.Answer{}, api.Errorf(api.ErrInvalidOutput, "the answer of the tool's function is no JSON: %v", err)
+	}
+	answer := executor.Answer{Output: data}
+	if n, ok := out.(switchyard.Noted); ok {
+		answer.Notes = n.Notes()
+	}
+	return answer, nil
+}
+
+// Functions executes tools of the kind function.
+type Executor struct{ byName map[string]Function }
+
+// Function is a registered function with the schema of its input.
+type Function struct {
+	switchyard.Function
+	// takes is the schema of the Go type that arguments are decoded into; nil for a raw function.
+	takes *jsonschema.Schema
+}
+
+// NewFunctions registers functions. The error names every function that is nil, takes what JSON
+// cannot fill, or has an illegal name or that of another function.
+func New(functions ...switchyard.Function) (*Executor, error) {
+	all := make([]Function, len(functions))
+	for i, f := range functions {
+		all[i].Function = f
+	}
+	byName, err := executor.Register("function", all, func(f *Function) (name string, err error) {
+		f.takes, err = TakesOf(f.Input(), f.Err())
+		return f.Name(), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Executor{byName: byName}, nil
+}
+
+// takesOf returns the schema of a Go type of arguments; nil where there is none. err is what is known
+// to be wrong already.
+func TakesOf(t reflect.Type, err error) (*jsonschema.Schema, error) {
+	if t == nil || err != nil {
+		return nil, err
+	}
+	return schemaOf(t)
+}
+
+// Names returns the names of the registered functions, sorted.
+func (r *Executor) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
+
+// Find returns the function that executes the calls of a tool, and whether there is one.
+func (r *Executor) Find(spec *toolspecs.Spec) (Function, bool) {
+	f, ok := r.byName[executor.Handler(spec)]
+	return f, ok
+}
+
+// Execute implements Executor. A tool whose handler is not registered gives executor_not_found.
+func (r *Executor) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+	f, ok := r.Find(spec)
+	if !ok {
+		return executor.Answer{}, api.Errorf(api.ErrExecutorNotFound,
+			"the worker has no function %q for the tool %s; it has %s", executor.Handler(spec), spec.Name, executor.NameList(r.Names()))
+	}
+	return Call(ctx, f.Name(), f.takes, f.Call, args)
+}
+
+// callFunction executes a call by a Go function.
+func Call(ctx context.Context, handler string, takes *jsonschema.Schema, f switchyard.CallFunc, args json.RawMessage) (executor.Answer, error) {
+	if err := checkNames(args, takes); err != nil {
+		return executor.Answer{}, err
+	}
+	return executor.Guard(ctx, handler, func() (executor.Answer, error) {
+		output, err := f(ctx, args)
+		if err != nil {
+			return executor.Answer{}, err
+		}
+		return encodeAnswer(output)
+	})
+}

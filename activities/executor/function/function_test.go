@@ -1,0 +1,211 @@
+package function
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+type probePoint struct {
+	X json.Number `json:"x"`
+}
+
+type probeInput struct {
+	Path   string            `json:"path"`
+	Count  int64             `json:"count,omitzero"`
+	Wait   api.Duration      `json:"wait,omitzero"`
+	Points []probePoint      `json:"points,omitempty"`
+	Any    any               `json:"any,omitempty"`
+	Raw    json.RawMessage   `json:"raw,omitempty"`
+	Level  *float64          `json:"level"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+func identity[T any](_ context.Context, in T) (T, error) { return in, nil }
+
+func functionSpec(handler string) *toolspecs.Spec {
+	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: handler}}
+}
+
+func register(t *testing.T, functions ...switchyard.Function) *Executor {
+	t.Helper()
+	r, err := New(functions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Arguments arrive in the function as they were validated, with every digit, and the answer is its JSON.
+func TestFunctionRoundTrip(t *testing.T) {
+	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
+	args := `{"path":"<a&b>","count":9007199254740993,"wait":"1s","points":[{"x":123456789012345678901234567890}],"any":12345678901234567890,"raw":{"k":[1]},"level":0.5,"labels":{"A":"b"}}`
+	answer, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage(args))
+	if err != nil || string(answer.Output) != args {
+		t.Fatalf("got %s, %v", answer.Output, err)
+	}
+}
+
+// What the function's type cannot hold, or would take under another name, is a validation_error with its path.
+func TestFunctionRefusesArguments(t *testing.T) {
+	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
+	for args, path := range map[string]string{
+		`{"path":"ok","PATH":"/etc/passwd"}`:       "$.PATH",
+		`{"path":"ok","other":1}`:                  "$.other",
+		`{"path":"ok","points":[{"x":1},{"X":1}]}`: "$.points[1].X",
+		`{"path":1}`:                  "$.path",
+		`{"path":"ok","count":1e30}`:  "$.count",
+		`{"path":"ok","wait":"soon"}`: "$",
+		`{"path":`:                    "$",
+		`[]`:                          "$",
+	} {
+		_, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage(args))
+		e, ok := errors.AsType[*api.Error](err)
+		if !ok || e.Type != api.ErrValidation || len(e.Problems) != 1 || e.Problems[0].Path != path {
+			t.Errorf("%s: got %v; want a validation_error at %s", args, err, path)
+		}
+	}
+}
+
+type notedOutput struct{}
+
+func (notedOutput) Notes() []string { return []string{"cut"} }
+
+// Answers, notes and errors of functions come back as they are; what is no JSON is an invalid_output.
+func TestFunctionOutcomes(t *testing.T) {
+	own := api.Errorf(api.ErrPolicyViolation, "no")
+	r := register(t,
+		switchyard.NewFunction("none", func(_ context.Context, _ struct{}) (any, error) { return nil, nil }),
+		switchyard.NewFunction("noted", func(_ context.Context, _ struct{}) (notedOutput, error) { return notedOutput{}, nil }),
+		switchyard.NewFunction("map", identity[map[string]any]),
+		switchyard.NewFunction("fails", func(_ context.Context, _ struct{}) (int, error) { return 0, own }),
+		switchyard.NewFunction("nan", func(_ context.Context, _ struct{}) (float64, error) { return math.NaN(), nil }),
+		switchyard.RawFunction("raw", identity[json.RawMessage]),
+		switchyard.RawFunction("rawfails", func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, own }),
+		switchyard.RawFunction("rawbad", func(context.Context, json.RawMessage) (json.RawMessage, error) { return json.RawMessage("{"), nil }),
+	)
+	cases := []struct {
+		handler, args, want string
+		notes               int
+		failure             api.ErrorType
+	}{
+		{handler: "none", want: "null"},
+		{handler: "noted", args: "{}", want: "{}", notes: 1},
+		{handler: "map", args: `{"b":1e400,"A":2}`, want: `{"A":2,"b":1e400}`},
+		{handler: "fails", args: "{}", failure: api.ErrPolicyViolation},
+		{handler: "nan", args: "{}", failure: api.ErrInvalidOutput},
+		{handler: "raw", args: `{"b":1,"b":2}`, want: `{"b":1,"b":2}`},
+		{handler: "rawfails", args: "{}", failure: api.ErrPolicyViolation},
+		{handler: "rawbad", args: "{}", failure: api.ErrInvalidOutput},
+		{handler: "missing", args: "{}", failure: api.ErrExecutorNotFound},
+	}
+	for _, c := range cases {
+		t.Run(c.handler, func(t *testing.T) {
+			answer, err := r.Execute(t.Context(), functionSpec(c.handler), json.RawMessage(c.args))
+			if c.failure != "" {
+				if e := api.AsError(err); e == nil || e.Type != c.failure {
+					t.Fatalf("got %s, %v; want %s", answer.Output, err, c.failure)
+				}
+				return
+			}
+			if err != nil || string(answer.Output) != c.want || len(answer.Notes) != c.notes {
+				t.Fatalf("got %s, %q, %v; want %s", answer.Output, answer.Notes, err, c.want)
+			}
+		})
+	}
+}
+
+// A panic is the call's error; its stack goes to the log and not to the model.
+func TestFunctionPanic(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	r := register(t, switchyard.NewFunction("probe", func(context.Context, struct{}) (int, error) { panic("out of cheese") }))
+	_, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage("{}"))
+	e := api.AsError(err)
+	if e == nil || e.Type != api.ErrExecution || !strings.Contains(e.Message, "out of cheese") || strings.Contains(e.Message, "goroutine") {
+		t.Fatalf("got %v", err)
+	}
+	if !strings.Contains(log.String(), "TestFunctionPanic") || !strings.Contains(log.String(), "handler=probe") {
+		t.Fatalf("the log lacks handler or stack: %s", log.String())
+	}
+}
+
+// Registration names everything that is wrong, and gives nothing.
+func TestNewFunctionsRefuses(t *testing.T) {
+	type cyclic struct {
+		Next []cyclic `json:"next,omitempty"`
+	}
+	_, err := New(
+		switchyard.NewFunction("twice", identity[struct{}]),
+		switchyard.NewFunction("twice", identity[struct{}]),
+		switchyard.NewFunction[struct{}, int]("nil", nil),
+		switchyard.RawFunction("rawnil", nil),
+		switchyard.Function{},
+		switchyard.NewFunction("dotted.name", identity[struct{}]),
+		switchyard.NewFunction("text", identity[string]),
+		switchyard.NewFunction("channel", identity[struct{ C chan int }]),
+		switchyard.NewFunction("cyclic", identity[cyclic]),
+	)
+	if err == nil {
+		t.Fatal("nothing was refused")
+	}
+	for _, want := range []string{`"twice": another function`, `"nil": the function is nil`, `"rawnil": the function is nil`, `"": the function is nil`,
+		`"dotted.name": name`, `"text": its argument type string is not an object`, `"channel": its argument type`, `"cyclic": its argument type`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
+	}
+	r := register(t, switchyard.NewFunction("b", identity[struct{}]), switchyard.NewFunction("a", identity[struct{}]))
+	if names := strings.Join(r.Names(), " "); names != "a b" {
+		t.Errorf("names: %s", names)
+	}
+	if f, ok := r.Find(functionSpec("a")); !ok || f.Name() != "a" {
+		t.Errorf("found %q, %v", f.Name(), ok)
+	}
+}
+
+// A schema that the Go type does not fit is reported with the parameter and both types; one that fits gives nothing.
+func TestFunctionCheck(t *testing.T) {
+	f, _ := register(t, switchyard.NewFunction("probe", identity[probeInput])).Find(functionSpec(""))
+	good := `"path":{"type":"string"},"count":{"type":"integer"},"wait":{"type":"string"},"points":{"type":"array","items":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"any":{"type":["string","null"]},"raw":{},"level":{"type":["number","null"]},"labels":{"type":"object","properties":{"A":{"type":"string"}}}`
+	cases := []struct{ name, schema, want string }{
+		{"fits", `{"type":"object","required":["path"],"properties":{` + good + `}}`, ""},
+		{"defaulted", `{"properties":{"path":{"type":"string","default":"."}}}`, ""},
+		{"by reference", `{"required":["path"],"$defs":{"p":{"type":"integer"}},"properties":{"path":{"$ref":"#/$defs/p"},"count":{"enum":[1,2]}}}`, ""},
+		{"other type", `{"required":["path"],"properties":{"path":{"type":"integer"}}}`, `parameter "path" is declared as integer, but function "probe" takes string`},
+		{"wider type", `{"required":["path"],"properties":{"path":{"type":"string"},"count":{"type":"number"}}}`, `parameter "count" is declared as number, but function "probe" takes integer`},
+		{"null", `{"required":["path"],"properties":{"path":{"type":["string","null"]}}}`, `parameter "path" is declared as string`},
+		{"any value", `{"required":["path"],"properties":{"path":{}}}`, `parameter "path" is declared as any value`},
+		{"no field", `{"required":["path"],"properties":{"path":{"type":"string"},"Path":{"type":"string"}}}`, `parameter "Path" is declared as string, but function "probe" takes no argument of that name; it takes path, count`},
+		{"not declared", `{"properties":{}}`, `function "probe" takes "path" (string), but no parameter of that name is declared`},
+		{"may be absent", `{"properties":{"path":{"type":"string"}}}`, `parameter "path" (string) may be absent`},
+		{"inside an array", `{"required":["path"],"properties":{"path":{"type":"string"},"points":{"type":"array","items":{"type":"object","required":["x"],"properties":{"x":{"type":"string"}}}}}}`, `parameter "points[].x" is declared as string, but function "probe" takes number`},
+		{"inside a map", `{"required":["path"],"properties":{"path":{"type":"string"},"labels":{"type":"object","properties":{"A":{"type":"integer"}}}}}`, `parameter "labels.A" is declared as integer`},
+		{"unreadable", `{"type":7}`, `tool probe: the input schema is not readable`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := strings.Join(f.Check(functionSpec(""), json.RawMessage(c.schema)), "\n")
+			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q; want %q", got, c.want)
+			}
+		})
+	}
+	for _, function := range []switchyard.Function{switchyard.RawFunction("probe", identity[json.RawMessage]), switchyard.NewFunction("probe", identity[map[string]any]), switchyard.NewFunction("probe", identity[any])} {
+		open, _ := register(t, function).Find(functionSpec(""))
+		if got := open.Check(functionSpec(""), json.RawMessage(`{"properties":{"x":{"type":"integer"}}}`)); got != nil {
+			t.Errorf("%s: %q", open.Name(), got)
+		}
+	}
+}

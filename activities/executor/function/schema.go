@@ -1,0 +1,174 @@
+package function
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// goTypes are Go types whose JSON form is not the one of their kind.
+var goTypes = map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[json.Number]():     {Type: "number"},
+	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[[]byte]():          {Type: "string"},
+	reflect.TypeFor[api.Duration]():    {Type: "string"},
+}
+
+func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: goTypes})
+	if err != nil {
+		return nil, fmt.Errorf("its argument type %s has no JSON form: %w", t, err)
+	}
+	if kinds := typesOf(s); len(kinds) > 0 && !slices.Contains(kinds, "object") {
+		return nil, fmt.Errorf("its argument type %s is not an object in JSON; use a struct or a map with string keys", t)
+	}
+	return s, nil
+}
+
+// Check compares the Go type that the function takes with a tool's input schema, which is JSON Schema. It returns what
+// does not fit, a sentence each: a declared parameter that the type has no field for, or one of another type; a field
+// that is not declared, or that is declared but may be absent. A field may be absent if it is a pointer or has
+// omitempty or omitzero. A raw function fits everything.
+func (f Function) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
+	return CheckType(f.Name(), f.takes, spec, inputSchema)
+}
+
+func CheckType(handler string, takes *jsonschema.Schema, spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
+	if takes == nil {
+		return nil
+	}
+	var declared jsonschema.Schema
+	if err := json.Unmarshal(inputSchema, &declared); err != nil {
+		return []string{fmt.Sprintf("tool %s: the input schema is not readable: %v", spec.Name, err)}
+	}
+	c := comparison{handler: handler}
+	c.objects("", &declared, takes)
+	return c.mismatches
+}
+
+// comparison collects what does not fit between a declared schema and the schema of a Go type.
+type comparison struct {
+	handler    string
+	mismatches []string
+}
+
+func (c *comparison) report(format string, args ...any) {
+	c.mismatches = append(c.mismatches, fmt.Sprintf(format, args...))
+}
+
+func (c *comparison) values(path string, declared, takes *jsonschema.Schema) {
+	if declared == nil || takes == nil || unrestricted(takes) || opaque(declared) {
+		return
+	}
+	if !accepts(takes, declared) {
+		c.report("parameter %q is declared as %s, but function %q takes %s", path, typeText(declared), c.handler, typeText(takes))
+		return
+	}
+	c.values(path+"[]", declared.Items, takes.Items)
+	if takes.Properties != nil || takes.AdditionalProperties != nil {
+		c.objects(path+".", declared, takes)
+	}
+}
+
+func (c *comparison) objects(prefix string, declared, takes *jsonschema.Schema) {
+	if unrestricted(takes) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(declared.Properties)) {
+		field, ok := fieldOf(takes, name)
+		if !ok {
+			c.report("parameter %q is declared as %s, but function %q takes no argument of that name; it takes %s",
+				prefix+name, typeText(declared.Properties[name]), c.handler, executor.NameList(takes.PropertyOrder))
+			continue
+		}
+		c.values(prefix+name, declared.Properties[name], field)
+	}
+	for _, name := range takes.Required {
+		c.needed(prefix+name, name, declared, takes.Properties[name])
+	}
+}
+
+// needed reports a field that the function cannot do without and that a valid call may leave out.
+func (c *comparison) needed(path, name string, declared, field *jsonschema.Schema) {
+	if optional(field) || opaque(declared) {
+		return
+	}
+	parameter, ok := declared.Properties[name]
+	switch {
+	case !ok:
+		c.report("function %q takes %q (%s), but no parameter of that name is declared; declare it, or make the field a pointer or omitzero",
+			c.handler, path, typeText(field))
+	case !slices.Contains(declared.Required, name) && parameter.Default == nil:
+		c.report("parameter %q (%s) may be absent, but function %q needs it (%s); make it required, give it a default, or make the field a pointer or omitzero",
+			path, typeText(parameter), c.handler, typeText(field))
+	}
+}
+
+// fieldOf returns the schema of an object's property, and whether the object may have it.
+func fieldOf(object *jsonschema.Schema, name string) (*jsonschema.Schema, bool) {
+	if field, ok := object.Properties[name]; ok {
+		return field, true
+	}
+	rest := object.AdditionalProperties
+	return rest, rest == nil || rest.Not == nil
+}
+
+// optional reports whether the field is a pointer. A slice takes null too, but its absence is not meant.
+func optional(field *jsonschema.Schema) bool {
+	types := typesOf(field)
+	return unrestricted(field) || slices.Contains(types, "null") && !slices.Contains(types, "array")
+}
+
+func typesOf(s *jsonschema.Schema) []string {
+	if s.Type != "" {
+		return []string{s.Type}
+	}
+	return s.Types
+}
+
+func unrestricted(s *jsonschema.Schema) bool {
+	return len(typesOf(s)) == 0 && s.Properties == nil
+}
+
+// opaque reports whether the types that a schema allows are said by other means than its type.
+func opaque(s *jsonschema.Schema) bool {
+	return len(typesOf(s)) == 0 && s.Properties == nil &&
+		(s.Ref != "" || s.DynamicRef != "" || s.AnyOf != nil || s.OneOf != nil || s.AllOf != nil || s.Enum != nil || s.Const != nil)
+}
+
+// accepts reports whether every JSON type that declared allows is one that takes allows.
+func accepts(takes, declared *jsonschema.Schema) bool {
+	allowed := typesOf(takes)
+	if slices.Contains(allowed, "number") {
+		allowed = append(slices.Clone(allowed), "integer")
+	}
+	types := typesOf(declared)
+	if len(types) == 0 {
+		return declared.Properties != nil && slices.Contains(allowed, "object")
+	}
+	for _, t := range types {
+		if !slices.Contains(allowed, t) {
+			return false
+		}
+	}
+	return true
+}
+
+func typeText(s *jsonschema.Schema) string {
+	types := typesOf(s)
+	if len(types) > 1 {
+		types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "null" })
+	}
+	if len(types) == 0 {
+		return "any value"
+	}
+	return strings.Join(types, " or ")
+}

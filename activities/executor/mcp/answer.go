@@ -1,0 +1,135 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// maxInline is how many bytes of an image or another binary part stand in the answer itself; more are in a file.
+const maxInline = 4 << 10
+
+// mcpPart is one part of an answer that is not text alone. Its fields are those of MCP's content, and for bytes that are
+// kept in a file where they are.
+type mcpPart struct {
+	Type        string `json:"type"`
+	Text        string `json:"text,omitempty"`
+	URI         string `json:"uri,omitempty"`
+	Name        string `json:"name,omitempty"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	MIMEType    string `json:"mimeType,omitempty"`
+	Size        *int64 `json:"size,omitempty"`
+	// Data are the bytes, in base64.
+	Data []byte `json:"data,omitempty"`
+	*storedFile
+}
+
+// answerOf turns a tool's answer into one JSON value. A tool that says that it failed gives a plain error.
+func (m *Executor) answerOf(got mcpclient.Answer, spec *toolspecs.Spec) (executor.Answer, error) {
+	text, isText := joinedText(got.Content)
+	if got.IsError {
+		return executor.Answer{}, toolFailure(got, text)
+	}
+	var answer executor.Answer
+	var err error
+	switch {
+	case got.Structured != nil:
+		answer.Output = json.RawMessage(strings.ToValidUTF8(string(got.Structured), "\uFFFD"))
+		answer.Notes = m.noteBytes(got.Content)
+	case isText:
+		answer.Output, err = api.EncodeJSON(strings.ToValidUTF8(text, "\uFFFD"))
+	default:
+		answer.Output, err = m.EncodeParts(got.Content, spec.Execution.MaxResult)
+	}
+	return answer, err
+}
+
+// joinedText returns the text parts, each on lines of its own, and whether there are no others.
+func joinedText(content []mcp.Content) (text string, all bool) {
+	var texts []string
+	for _, part := range content {
+		if t, ok := part.(*mcp.TextContent); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n"), len(texts) == len(content)
+}
+
+// toolFailure is what the tool says of its failure, in its own words.
+func toolFailure(got mcpclient.Answer, text string) error {
+	if text == "" {
+		text = string(got.Structured)
+	}
+	if text == "" {
+		text = "the tool says that it failed, and not why"
+	}
+	return errors.New(text)
+}
+
+// encodeParts encodes an answer's parts; what is too large for the result goes into files.
+func (m *Executor) EncodeParts(content []mcp.Content, limit int) (json.RawMessage, error) {
+	for _, inline := range []int{maxInline, 0} {
+		parts := make([]mcpPart, len(content))
+		for i, c := range content {
+			parts[i] = m.partOf(c, inline)
+		}
+		output, err := api.EncodeJSON(parts)
+		if err != nil || inline == 0 || limit <= 0 || len(output) <= limit {
+			return output, err
+		}
+	}
+	return nil, nil
+}
+
+func (m *Executor) partOf(content mcp.Content, inline int) mcpPart {
+	switch c := content.(type) {
+	case *mcp.TextContent:
+		return mcpPart{Type: "text", Text: c.Text}
+	case *mcp.ImageContent:
+		return m.bytesPart(mcpPart{Type: "image", MIMEType: c.MIMEType}, c.Data, inline)
+	case *mcp.AudioContent:
+		return m.bytesPart(mcpPart{Type: "audio", MIMEType: c.MIMEType}, c.Data, inline)
+	case *mcp.ResourceLink:
+		return mcpPart{Type: "resource_link", URI: c.URI, Name: c.Name, Title: c.Title, Description: c.Description, MIMEType: c.MIMEType, Size: c.Size}
+	case *mcp.EmbeddedResource:
+		if c.Resource == nil {
+			return mcpPart{Type: "resource"}
+		}
+		part := mcpPart{Type: "resource", URI: c.Resource.URI, MIMEType: c.Resource.MIMEType, Text: c.Resource.Text}
+		return m.bytesPart(part, c.Resource.Blob, inline)
+	default:
+		return mcpPart{Type: "unknown", Text: fmt.Sprintf("a part of the kind %T that this version does not know", content)}
+	}
+}
+
+// bytesPart puts bytes into a part: themselves where they are few, else where they are kept.
+func (m *Executor) bytesPart(part mcpPart, data []byte, inline int) mcpPart {
+	switch {
+	case len(data) == 0:
+	case len(data) <= inline:
+		part.Data = data
+	default:
+		stored := m.store(data, part.MIMEType)
+		part.storedFile = &stored
+	}
+	return part
+}
+
+// noteBytes keeps the binary parts beside structured content, and tells where they are.
+func (m *Executor) noteBytes(content []mcp.Content) []string {
+	var notes []string
+	for _, c := range content {
+		if part := m.partOf(c, 0); part.storedFile != nil {
+			notes = append(notes, fmt.Sprintf("the answer also has %s (%s): %s", part.Type, part.MIMEType, part.storedFile))
+		}
+	}
+	return notes
+}

@@ -1,0 +1,87 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// storedFile says where bytes are that are too large for a result.
+type storedFile struct {
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	// Path is the file on the worker that executed the call.
+	Path string `json:"path,omitempty"`
+	// Problem says why there is no file.
+	Problem string `json:"problem,omitempty"`
+}
+
+func (f *storedFile) String() string {
+	place := f.Path
+	if f.Problem != "" {
+		place = f.Problem
+	}
+	return fmt.Sprintf("%d bytes, SHA-256 %s, %s", f.Bytes, f.SHA256, place)
+}
+
+// defaultFiles is the user's own folder among the system's temporary files.
+func defaultFiles() string {
+	return filepath.Join(os.TempDir(), "switchyard-"+strconv.Itoa(os.Getuid()), "files")
+}
+
+// extensions are those that files of the usual types get.
+var extensions = map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/svg+xml": ".svg",
+	"audio/wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "application/pdf": ".pdf", "application/json": ".json", "text/plain": ".txt"}
+
+// store keeps bytes in a file whose name is their digest. That it cannot is said in the answer: the tool has run already.
+func (m *Executor) store(data []byte, mimeType string) storedFile {
+	sum := sha256.Sum256(data)
+	digest := hex.EncodeToString(sum[:])
+	f := storedFile{Bytes: len(data), SHA256: digest}
+	dir := filepath.Join(m.Options.Files, digest[:2])
+	path := filepath.Join(dir, digest+extensions[mimeType])
+	if err := writeOnce(dir, path, data); err != nil {
+		f.Problem = "they could not be kept: " + err.Error()
+		return f
+	}
+	f.Path = path
+	return f
+}
+
+// writeOnce writes a file that only this user can read, whole or not at all, unless it is there. The folder must be this
+// user's own: in a folder for everybody's temporary files somebody else could have made it.
+func writeOnce(dir, path string, data []byte) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := ownFolder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if there, err := hasFile(path, len(data)); there || err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// hasFile reports whether there is a file of that size. A name that is a digest says what is in it.
+func hasFile(path string, size int) (bool, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Mode().IsRegular() && info.Size() == int64(size), err
+}

@@ -1,0 +1,255 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// How long a connection that no call uses is kept.
+const (
+	defaultMCPIdle    = 10 * time.Minute
+	defaultMCPRunIdle = 5 * time.Minute
+)
+
+// mcpKey names a connection: the server and how it is reached, the run whose own it is, and, where calls do not share
+// one, which.
+type mcpKey struct {
+	server, run string
+	n           int
+}
+
+// mcpPool has the connections to MCP servers of one process.
+type mcpPool struct {
+	options  mcpclient.Options
+	idle     time.Duration
+	runIdle  time.Duration
+	closeAll sync.WaitGroup
+	// ctx ends when the pool is closed: no connection is waited for then.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[mcpKey]*mcpConn
+}
+
+// mcpConn is a connection that is made, or being made.
+type mcpConn struct {
+	// ready is closed when conn or err is set.
+	ready chan struct{}
+	conn  *mcpclient.Connection
+	err   error
+	// turn has one place where calls must follow one another; else it is nil.
+	turn chan struct{}
+	// users counts the calls that use it or wait for it, and uses those that ever did.
+	users, uses int
+	// expiry closes it when it has been idle for too long.
+	expiry *time.Timer
+}
+
+func newMCPPool(o Options) *mcpPool {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &mcpPool{
+		ctx: ctx, cancel: cancel,
+		options: mcpclient.Options{Dir: o.Dir, Log: o.Log, Inside: o.Inside, ConnectTimeout: o.ConnectTimeout, MaxMessage: o.MaxMessage,
+			Logins: mcpclient.NewLogins(o.Logins)},
+		idle: cmp.Or(o.IdleTimeout, defaultMCPIdle), runIdle: cmp.Or(o.IdleTimeout, defaultMCPRunIdle),
+		conns: map[mcpKey]*mcpConn{},
+	}
+}
+
+// acquire returns a connection for one call of the spec; release must be called when the call is over.
+func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpclient.Connection, release func(), err error) {
+	key, err := mcpKeyOf(ctx, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, key, err := p.join(ctx, key, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.await(ctx); err != nil {
+		p.leave(key, c)
+		if errors.Is(err, errAbandoned) && ctx.Err() == nil {
+			return p.acquire(ctx, spec)
+		}
+		return nil, nil, err
+	}
+	return c.conn, func() {
+		if c.turn != nil {
+			<-c.turn
+		}
+		p.leave(key, c)
+	}, nil
+}
+
+func mcpKeyOf(ctx context.Context, spec *toolspecs.Spec) (mcpKey, error) {
+	e := spec.Entry
+	server, err := json.Marshal(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth, Allow: e.Allow,
+		AnswerWithin: min(e.AnswerWithin, 1)})
+	if err != nil {
+		return mcpKey{}, err
+	}
+	key := mcpKey{server: string(server)}
+	if call, ok := api.ContextOf(ctx); ok && e.Session == toolspecs.SessionRun {
+		key.run = call.Run
+	}
+	return key, nil
+}
+
+// join enters a call into the connection that it is to use, making one where there is none that lasts.
+func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey, error) {
+	asks := spec.Entry.AnswerWithin > 0
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		e := api.Errorf(api.ErrPreconditionFailed, "the worker is being stopped; nothing was called")
+		e.Retryable = true
+		return nil, key, e
+	}
+	for ; ; key.n++ {
+		c := p.conns[key]
+		if c != nil && c.ended() {
+			delete(p.conns, key)
+			c = nil
+		}
+		if c == nil {
+			c = p.open(ctx, key, spec, asks)
+		}
+		if asks && key.run == "" && c.users > 0 {
+			continue
+		}
+		c.users++
+		c.uses++
+		return c, key, nil
+	}
+}
+
+// open begins to make a connection. It is not ctx's of one call, because others may wait for it as well, unless that call
+// may have to ask a person to log in.
+func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, asks bool) *mcpConn {
+	c := &mcpConn{ready: make(chan struct{})}
+	if asks {
+		c.turn = make(chan struct{}, 1)
+	}
+	options, entry := p.options, spec.Entry
+	options.Asks = asks
+	within, done := p.ctx, func() {}
+	if asks && entry.Auth.OAuth() {
+		options.Login = askLogin
+		call, cancel := context.WithCancel(ctx)
+		stop := context.AfterFunc(p.ctx, cancel)
+		within, done = call, func() {
+			stop()
+			cancel()
+		}
+	}
+	p.conns[key] = c
+	p.closeAll.Go(func() {
+		defer close(c.ready)
+		defer done()
+		c.conn, c.err = mcpclient.Connect(within, entry.MCPServer(), options)
+		if c.err != nil && within != p.ctx && ctx.Err() != nil {
+			c.err = fmt.Errorf("%w: %w", errAbandoned, c.err)
+		}
+	})
+	return c
+}
+
+// errAbandoned is why there is no connection where the call ended for which it was being made.
+var errAbandoned = errors.New("the call that was connecting has ended")
+
+// ended reports whether a connection is of no more use. The caller has the pool's lock.
+func (c *mcpConn) ended() bool {
+	select {
+	case <-c.ready:
+		return c.err != nil || c.conn.Err() != nil
+	default:
+		return false
+	}
+}
+
+// await waits until the connection is made and, where calls follow one another, free.
+func (c *mcpConn) await(ctx context.Context) error {
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if c.err != nil || c.turn == nil {
+		return c.err
+	}
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// leave ends a call's use. The last one starts the time after which the connection is closed.
+func (p *mcpPool) leave(key mcpKey, c *mcpConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.users--
+	if c.users > 0 {
+		return
+	}
+	idle := p.idle
+	if key.run != "" {
+		idle = p.runIdle
+	}
+	uses := c.uses
+	if c.expiry != nil {
+		c.expiry.Stop()
+	}
+	c.expiry = time.AfterFunc(idle, func() { p.expire(key, c, uses) })
+}
+
+// expire closes a connection that nobody has used since it had so many uses.
+func (p *mcpPool) expire(key mcpKey, c *mcpConn, uses int) {
+	p.mu.Lock()
+	if p.closed || c.users > 0 || c.uses != uses {
+		p.mu.Unlock()
+		return
+	}
+	if p.conns[key] == c {
+		delete(p.conns, key)
+	}
+	p.closeAll.Add(1)
+	p.mu.Unlock()
+	defer p.closeAll.Done()
+	c.close()
+}
+
+// close ends the connection, or waits until it is clear that there is none.
+func (c *mcpConn) close() {
+	<-c.ready
+	if c.err == nil {
+		c.conn.Close()
+	}
+}
+
+func (p *mcpPool) close() {
+	p.cancel()
+	p.mu.Lock()
+	p.closed = true
+	for _, c := range p.conns {
+		if c.expiry != nil {
+			c.expiry.Stop()
+		}
+		p.closeAll.Go(c.close)
+	}
+	clear(p.conns)
+	p.mu.Unlock()
+	p.closeAll.Wait()
+}

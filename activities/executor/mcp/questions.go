@@ -1,0 +1,46 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+)
+
+// mcpQuestions are what a server asks people in the middle of one call.
+type mcpQuestions struct {
+	mu    sync.Mutex
+	notes []string
+}
+
+// ask turns a server's question into one that stands in the run.
+func (q *mcpQuestions) ask(ctx context.Context, text string, schema json.RawMessage) (mcpclient.Reply, error) {
+	reply, err := switchyard.Ask(ctx, text, schema)
+	if err != nil {
+		return mcpclient.Reply{}, err
+	}
+	if reply.Decline {
+		return mcpclient.Reply{Declined: true}, nil
+	}
+	var content map[string]any
+	if err := json.Unmarshal(reply.Value, &content); err != nil {
+		q.note("the reply is no form, which is all that MCP servers take, so the question counts as declined")
+		return mcpclient.Reply{Declined: true}, nil
+	}
+	return mcpclient.Reply{Content: content}, nil
+}
+
+func (q *mcpQuestions) note(text string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.notes = append(q.notes, text)
+}
+
+func (q *mcpQuestions) noted() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.notes)
+}

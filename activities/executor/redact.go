@@ -1,0 +1,153 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// secret resolves a secret that the toolspec names, and hides it from then on.
+func (h *Redactor) secret(name string) (string, error) {
+	reference, ok := h.References[name]
+	if !ok {
+		return "", api.Errorf(api.ErrPreconditionFailed,
+			"secret %q is not named by the toolspec; add entry.secrets: {%s: env:NAME} or file:/path", name, name)
+	}
+	value, err := outbound.SecretText(reference)
+	if err != nil {
+		return "", err
+	}
+	h.Hide(value)
+	return value, nil
+}
+
+type hidingKey struct{}
+
+// hiding is what one call, or one instance, must not tell: the secrets that it used, in nothing at all, and its sensitive
+// arguments, in nothing that is for people. nil hides nothing.
+type Redactor struct {
+	// references are what the tool may ask for, by name.
+	References map[string]string
+	// named says that the spec names secrets, whoever resolves them.
+	named bool
+
+	mu sync.Mutex
+	// values are the secrets that were used.
+	values       []string
+	secrets, all *api.Hider
+}
+
+func NewRedactor(compiled *toolspecs.Compiled, args json.RawMessage) *Redactor {
+	var none *api.Hider
+	entry := &compiled.Spec.Entry
+	return &Redactor{References: entry.Secrets, named: entry.Auth != nil || len(entry.Secrets) > 0,
+		all: none.With(api.Redacted, compiled.Mask().Values(args)...)}
+}
+
+func WithRedactor(ctx context.Context, h *Redactor) context.Context {
+	if h != nil && len(h.References) > 0 {
+		ctx = switchyard.WithSecrets(ctx, h.secret)
+	}
+	return context.WithValue(ctx, hidingKey{}, h)
+}
+
+func RedactorOf(ctx context.Context) *Redactor {
+	h, _ := ctx.Value(hidingKey{}).(*Redactor)
+	return h
+}
+
+// used notes secrets that the call has got hold of.
+func (h *Redactor) Hide(secrets ...string) {
+	if h == nil || len(secrets) == 0 {
+		return
+	}
+	secrets = slices.Concat(secrets, outbound.LinesOf(secrets))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.named = true
+	for _, s := range secrets {
+		if !slices.Contains(h.values, s) {
+			h.values = append(h.values, s)
+		}
+	}
+	h.secrets, h.all = h.secrets.With(api.HiddenSecret, secrets...), h.all.With(api.HiddenSecret, secrets...)
+}
+
+// join has a call hide what its instance has to.
+func (h *Redactor) Join(other *Redactor) {
+	if h == nil || other == nil {
+		return
+	}
+	other.mu.Lock()
+	secrets := slices.Clone(other.values)
+	other.mu.Unlock()
+	if len(secrets) > 0 {
+		h.Hide(secrets...)
+	}
+}
+
+// hiders returns what takes out the secrets alone, and all that must not be told.
+func (h *Redactor) hiders() (secrets, all *api.Hider) {
+	if h == nil {
+		return nil, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.secrets, h.all
+}
+
+// text returns a text for people.
+func (h *Redactor) Text(text string) string {
+	_, all := h.hiders()
+	return all.Text(text)
+}
+
+// plain returns an error as it may be told. One that has to be changed is nothing but its text.
+func (h *Redactor) Plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := h.Text(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
+}
+
+// error returns a call's error as it may be told.
+func (h *Redactor) Error(e *api.Error) *api.Error {
+	_, all := h.hiders()
+	return all.Error(e)
+}
+
+// noteHidden tells of an answer that had a secret in it.
+const NoteHidden = "a secret that was in the answer was replaced by " + api.HiddenSecret
+
+// answer returns an answer without the secrets of the call, its notes without the sensitive arguments either.
+func (h *Redactor) Answer(a Answer) Answer {
+	if h == nil {
+		return a
+	}
+	secrets, all := h.hiders()
+	a.Output, _ = secrets.JSON(a.Output)
+	a.Notes = all.Texts(a.Notes)
+	if h.named && strings.Contains(string(a.Output), api.HiddenSecret) && !slices.Contains(a.Notes, NoteHidden) {
+		a.Notes = append(slices.Clip(a.Notes), NoteHidden)
+	}
+	return a
+}
+
+// reporting returns a context whose progress is told without what must not be.
+func (h *Redactor) Reporting(ctx context.Context) context.Context {
+	return api.WithProgress(ctx, func(p api.Progress) {
+		p.Message = h.Text(p.Message)
+		api.ReportProgress(ctx, p)
+	})
+}

@@ -1,0 +1,271 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/extract"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+const (
+	// bodyHead is how much of a response's body an error quotes, in bytes.
+	bodyHead = 2 << 10
+	// maxMisfit is how much is told of why an expression does not fit, in characters: the library's reason holds the whole value.
+	maxMisfit = 200
+	noteUTF8  = "the response was not valid UTF-8; the wrong bytes were replaced by U+FFFD"
+)
+
+// restResponse is one response and what it takes to make an answer of it.
+type restResponse struct {
+	spec   *toolspecs.Spec
+	status int
+	header http.Header
+	// length is the body's as the server tells it; negative where it does not.
+	length int64
+	// body is as much of the body as the entry lets be read; cut says that there was more.
+	body       []byte
+	cut        bool
+	credential *outbound.Credential
+	notes      []string
+}
+
+func (x *restResponse) note(format string, args ...any) {
+	x.notes = append(x.notes, fmt.Sprintf(format, args...))
+}
+
+func (x *restResponse) answer() (executor.Answer, error) {
+	rule := x.rule()
+	switch rule.Means {
+	case toolspecs.MeansRetry:
+		return executor.Answer{}, api.Transient(x.failure(rule.Message), api.Duration(outbound.RetryAfter(x.header, time.Now())))
+	case toolspecs.MeansFail:
+		return executor.Answer{}, x.failure(rule.Message)
+	}
+	if rule.Message != "" {
+		x.note("%s", rule.Message)
+	}
+	if !x.succeeded() {
+		x.note("the server answered %s", statusText(x.status))
+	}
+	output, err := x.output()
+	if err != nil {
+		return executor.Answer{}, err
+	}
+	if names := x.spec.PagingArguments(); len(names) > 0 && len(output) > x.spec.Execution.MaxResult {
+		x.note("ask for a part of it by %s", strings.Join(names, ", "))
+	}
+	return executor.Answer{Output: output, Notes: x.notes}, nil
+}
+
+func (x *restResponse) succeeded() bool { return x.status/100 == http.StatusOK/100 }
+
+// rule returns what the status means: by the spec's rule for the number, else by that for its class, else as usual.
+func (x *restResponse) rule() toolspecs.StatusRule {
+	number := strconv.Itoa(x.status)
+	for _, status := range []string{number, number[:1] + "xx"} {
+		for _, r := range x.spec.Entry.Statuses {
+			if r.Status == status {
+				return r
+			}
+		}
+	}
+	switch {
+	case x.succeeded():
+		return toolspecs.StatusRule{Means: toolspecs.MeansAnswer}
+	case x.status == http.StatusTooManyRequests || x.status >= http.StatusInternalServerError:
+		return toolspecs.StatusRule{Means: toolspecs.MeansRetry}
+	}
+	return toolspecs.StatusRule{Means: toolspecs.MeansFail}
+}
+
+func statusText(status int) string {
+	return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
+}
+
+// failure is the error of a status that is no answer, with the beginning of the body.
+func (x *restResponse) failure(message string) error {
+	text := "the server answered " + statusText(x.status) + x.quoted()
+	if message != "" {
+		text = message + ": " + text
+	}
+	return errors.New(text)
+}
+
+// quoted returns the beginning of the body as readable text after a colon, or nothing.
+func (x *restResponse) quoted() string {
+	text := strings.ToValidUTF8(x.hidden(x.body), "\uFFFD")
+	text = strings.TrimSpace(text)
+	if len(text) > bodyHead {
+		text = strings.ToValidUTF8(text[:bodyHead], "") + "…"
+	}
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// hidden returns the body, or what is left of it, without the secret.
+func (x *restResponse) hidden(body []byte) string {
+	if x.cut {
+		return x.credential.Hider().Part(string(body))
+	}
+	return x.credential.Hide(string(body))
+}
+
+// output returns the answer of a response whose status is one.
+func (x *restResponse) output() (json.RawMessage, error) {
+	body := bytes.TrimPrefix(x.body, []byte("\ufeff"))
+	switch {
+	case x.spec.Entry.Method == http.MethodHead:
+		return x.headOutput()
+	case len(bytes.TrimSpace(body)) == 0:
+		return json.RawMessage("null"), nil
+	case x.cut:
+		return x.tooLong(body)
+	}
+	if output, err := x.value(body); err == nil || x.promisesJSON() {
+		return output, err
+	}
+	return x.text(body)
+}
+
+// promisesJSON reports whether a body that is no JSON is a fault. A failure's may be anything.
+func (x *restResponse) promisesJSON() bool {
+	return x.succeeded() && (x.extracts() || x.declaresJSON())
+}
+
+func (x *restResponse) contentType() string {
+	kind, _, _ := mime.ParseMediaType(x.header.Get("Content-Type"))
+	return kind
+}
+
+func (x *restResponse) declaresJSON() bool {
+	kind := x.contentType()
+	return kind == "application/json" || strings.HasSuffix(kind, "+json")
+}
+
+func (x *restResponse) extracts() bool { return x.spec.Entry.Extract != "" && x.succeeded() }
+
+// headOutput is the answer to HEAD. What sets cookies is left out: it may be a login.
+func (x *restResponse) headOutput() (json.RawMessage, error) {
+	headers := map[string]string{}
+	for name, values := range x.header {
+		if name != "Set-Cookie" {
+			headers[name] = x.credential.Hide(strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD"))
+		}
+	}
+	return api.EncodeJSON(map[string]any{"status": x.status, "headers": headers})
+}
+
+// errNotJSON says that a body is not meant to be JSON.
+var errNotJSON = errors.New("the response is something else than JSON")
+
+// value returns a JSON body as it came, or the extracted part of it.
+func (x *restResponse) value(body []byte) (json.RawMessage, error) {
+	if !x.extracts() && !x.declaresJSON() && x.contentType() != "" {
+		return nil, errNotJSON
+	}
+	value, err := api.DecodeJSON(body)
+	if err != nil {
+		return nil, api.Errorf(api.ErrInvalidOutput, "the response was to be JSON, but: %v%s", err, x.quoted())
+	}
+	value, changed := x.credential.Hider().Value(value)
+	if !utf8.Valid(body) {
+		x.note(noteUTF8)
+		changed = true
+	}
+	if x.extracts() {
+		return x.extracted(value)
+	}
+	if changed {
+		return api.EncodeJSON(value)
+	}
+	var b bytes.Buffer
+	err = json.Compact(&b, body)
+	return b.Bytes(), err
+}
+
+func (x *restResponse) extracted(value any) (json.RawMessage, error) {
+	text := x.spec.Entry.Extract
+	expression, err := extract.Compile(text)
+	if err != nil {
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.extract cannot be used: %v", err)
+	}
+	part, found, exact, err := expression.From(value)
+	if err != nil {
+		return nil, api.Errorf(api.ErrInvalidOutput, "entry.extract does not fit the response: %s%s",
+			api.Shorten(err.Error(), maxMisfit), x.quoted())
+	}
+	if !found {
+		x.note("the response has nothing at %s", text)
+	}
+	if !exact {
+		x.note("numbers of the response with more digits than a floating-point number holds were not compared")
+	}
+	return api.EncodeJSON(part)
+}
+
+// tooLong returns the beginning of a body that is longer than the limit.
+func (x *restResponse) tooLong(body []byte) (json.RawMessage, error) {
+	if x.extracts() {
+		return nil, api.Errorf(api.ErrInvalidOutput,
+			"the response has more than %d bytes, so that nothing can be extracted from it; %s, or raise entry.max_response", len(x.body), x.askForLess())
+	}
+	whole, form := "", ""
+	if x.length > 0 {
+		whole = fmt.Sprintf(" of %d", x.length)
+	}
+	if x.declaresJSON() {
+		form = ", and half of a JSON value is text"
+	}
+	x.note("the response was cut at %d bytes%s%s; %s", len(x.body), whole, form, x.askForLess())
+	return x.text(wholeCharacters(body))
+}
+
+func (x *restResponse) askForLess() string {
+	if names := x.spec.PagingArguments(); len(names) > 0 {
+		return "ask for less at a time by " + strings.Join(names, ", ")
+	}
+	return "ask for less at a time"
+}
+
+// wholeCharacters returns a text without a part of a character at its end.
+func wholeCharacters(text []byte) []byte {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if end := text[len(text)-back:]; utf8.RuneStart(end[0]) {
+			if !utf8.FullRune(end) {
+				return text[:len(text)-back]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// text returns a body that is no JSON: text as a string, what is no text as base64.
+func (x *restResponse) text(body []byte) (json.RawMessage, error) {
+	body = []byte(x.hidden(body))
+	switch kind := x.contentType(); {
+	case utf8.Valid(body):
+	case strings.HasPrefix(kind, "text/") || x.declaresJSON():
+		x.note(noteUTF8)
+		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	default:
+		x.note("the response is no text")
+		return api.EncodeJSON(map[string]string{"content_type": kind, "body_base64": base64.StdEncoding.EncodeToString(body)})
+	}
+	return api.EncodeJSON(string(body))
+}

@@ -1,0 +1,367 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/internal/test/modelserver"
+)
+
+func serveMessages(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, *Provider) {
+	t.Helper()
+	s := modelserver.New(t, handle)
+	t.Setenv("ANTHROPIC_BASE_URL", s.URL)
+	t.Setenv("ANTHROPIC_API_KEY", modelserver.Key)
+	return s, New()
+}
+
+// events answers with server-sent events, each given as JSON with its type.
+func events(list ...string) http.HandlerFunc {
+	var b strings.Builder
+	for _, e := range list {
+		var typed struct{ Type string }
+		_ = json.Unmarshal([]byte(e), &typed)
+		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", typed.Type, strings.ReplaceAll(e, "\n", " "))
+	}
+	return modelserver.Status(http.StatusOK, b.String(), "Content-Type", "text/event-stream")
+}
+
+// The request is what messages take: instructions apart, all results of a turn in one message of the user, failures
+// marked, ids, names and arguments as the protocol allows them, and what the next request repeats marked for the cache.
+func TestAnthropicRequest(t *testing.T) {
+	server, model := serveMessages(t, modelserver.Message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+	p := modelserver.PromptOf(
+		api.Message{Role: api.RoleSystem, Text: "be brief"},
+		api.Message{Role: api.RoleUser, Text: "count"},
+		api.Message{Role: api.RoleUser, Text: "now"},
+		api.Message{Role: api.RoleAssistant, Text: "calling", Calls: []api.Call{
+			{ID: "1.1", Tool: "count", Arguments: `{"n":12345678901234567890}`},
+			{ID: "1.2", Tool: "fs.read", Arguments: `{"n": 1`},
+			{ID: "1.3", Tool: "count", Arguments: `[1]`},
+		}},
+		api.Message{Role: api.RoleTool, CallID: "1.2", Text: "no such tool", Failed: true},
+		api.Message{Role: api.RoleTool, CallID: "1.1", Text: "5"},
+		api.Message{Role: api.RoleTool, CallID: "9.9", Text: "of nothing"},
+		api.Message{Role: api.RoleSystem, Text: "hurry"},
+		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "2.1", Tool: "count", Arguments: ""}}},
+		api.Message{Role: api.RoleTool, CallID: "2.1", Text: " "},
+	)
+	temperature := 0.5
+	p.Agent.Model.Temperature, p.Agent.Model.MaxTokens = &temperature, 99
+	p.Tools = []models.Offer{{Name: "count", Description: "Counts.", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false,"anyOf":[{"required":["n"]}]}`)}}
+	if _, err := model.Answer(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	want := modelserver.Decoded(t, `{"model":"gpt-x","temperature":0.5,"max_tokens":99,
+		"system":[{"type":"text","text":"be brief","cache_control":{"type":"ephemeral"}}],
+		"messages":[
+			{"role":"user","content":[{"type":"text","text":"count"},{"type":"text","text":"now"}]},
+			{"role":"assistant","content":[{"type":"text","text":"calling"},
+				{"type":"tool_use","id":"1_1","name":"count","input":{"n":12345678901234567890}},
+				{"type":"tool_use","id":"1_2","name":"fs_read","input":{"not_json":"{\"n\": 1"}},
+				{"type":"tool_use","id":"1_3","name":"count","input":{"not_an_object":[1]}}]},
+			{"role":"user","content":[
+				{"type":"tool_result","tool_use_id":"1_1","content":[{"type":"text","text":"5"}]},
+				{"type":"tool_result","tool_use_id":"1_2","is_error":true,"content":[{"type":"text","text":"no such tool"}]},
+				{"type":"tool_result","tool_use_id":"1_3","is_error":true,"content":[{"type":"text","text":"This call has no result."}]},
+				{"type":"text","text":"The result of call 9.9: of nothing"},{"type":"text","text":"hurry"}]},
+			{"role":"assistant","content":[{"type":"tool_use","id":"2_1","name":"count","input":{}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"2_1","cache_control":{"type":"ephemeral"}}]}],
+		"tools":[{"name":"count","description":"Counts.\nThe arguments must also fit this JSON Schema: {\"anyOf\":[{\"required\":[\"n\"]}]}",
+			"input_schema":{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}}]}`)
+	if !reflect.DeepEqual(any(server.Body), want) {
+		got, _ := json.MarshalIndent(server.Body, "", " ")
+		t.Errorf("got %s", got)
+	}
+	if server.Path != "/v1/messages" || server.Header.Get("X-Api-Key") != modelserver.Key || server.Header.Get("Anthropic-Version") == "" {
+		t.Errorf("%s with %v", server.Path, server.Header)
+	}
+	// At a limit no tool may be called, though the conversation's have to be named, and the model is told why.
+	p.Tools, p.Limit, p.Agent.Model = nil, "turns", api.Model{Name: "gpt-x"}
+	if _, err := model.Answer(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	tools, _ := server.Body["tools"].([]any)
+	if text := fmt.Sprint(server.Body["messages"]); len(tools) != 2 || !expect.Contains(fmt.Sprint(server.Body["tool_choice"]), "none") ||
+		!expect.Contains(text, "limit of this run", "turns") || server.Body["max_tokens"] != 8192.0 {
+		t.Errorf("got %v", server.Body)
+	}
+}
+
+// The protocol's demands hold for conversations that begin or end otherwise than it wants.
+func TestAnthropicOddConversations(t *testing.T) {
+	cases := []struct {
+		name     string
+		messages []api.Message
+		want     string
+	}{
+		{"nothing", nil, `[{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
+		{"blank", []api.Message{{Role: api.RoleSystem, Text: " "}, {Role: api.RoleUser, Text: "\n"}},
+			`[{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
+		{"the assistant first and last", []api.Message{{Role: api.RoleAssistant, Text: "a"}, {Role: api.RoleAssistant, Text: "b"}},
+			`[{"role":"user","content":[{"type":"text","text":"Begin."}]},{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+			{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
+	}
+	for _, c := range cases {
+		server, model := serveMessages(t, modelserver.Message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+		if _, err := model.Answer(t.Context(), modelserver.PromptOf(c.messages...)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(server.Body["messages"], modelserver.Decoded(t, c.want)) || server.Body["system"] != nil {
+			t.Errorf("%s: %v", c.name, server.Body)
+		}
+	}
+}
+
+// answers are messages as a server sends them whole and as events, with what they mean.
+var anthropicAnswers = []struct {
+	name, whole, stop string
+	// stream are the content's events; empty where there is no such answer.
+	stream []string
+	want   api.Message
+	means  api.Stop
+}{
+	{"text", `[{"type":"text","text":"do"},{"type":"text","text":"ne"}]`, "end_turn",
+		[]string{textStart(), textDelta("do"), textDelta("ne"), blockStop(0)}, api.Message{Text: "done"}, api.StopAnswer},
+	{"parallel calls", `[{"type":"text","text":"I call"},{"type":"tool_use","id":"a","name":"one","input":{"x":1}},{"type":"tool_use","id":"b","name":"two","input":{}}]`, "tool_use",
+		[]string{textStart(), textDelta("I call"), blockStop(0), callStart(1, "one"), argumentDelta(1, `{"x"`), argumentDelta(1, `:1}`), blockStop(1), callStart(2, "two"), argumentDelta(2, "{}"), blockStop(2)},
+		api.Message{Text: "I call", Calls: []api.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{}`}}}, api.StopCalls},
+	{"cut at max_tokens in the middle of a call", "", "max_tokens", []string{callStart(0, "one"), argumentDelta(0, `{"x": "aaaa`), blockStop(0)},
+		api.Message{Calls: []api.Call{{Tool: "one", Arguments: `{"x": "aaaa`}}}, api.StopCalls},
+	{"length", `[{"type":"text","text":"and so on and"}]`, "max_tokens", []string{textStart(), textDelta("and so on and"), blockStop(0)}, api.Message{Text: "and so on and"}, api.StopLength},
+	{"stop sequence", `[{"type":"text","text":"x"}]`, "stop_sequence", []string{textStart(), textDelta("x"), blockStop(0)}, api.Message{Text: "x"}, api.StopAnswer},
+	{"refusal", `[]`, "refusal", []string{}, api.Message{Text: "the provider withheld the answer"}, api.StopRefusal},
+	{"refusal in the middle", `[{"type":"text","text":"half"},{"type":"tool_use","id":"a","name":"one","input":{}}]`, "refusal",
+		[]string{textStart(), textDelta("half"), blockStop(0), callStart(1, "one")}, api.Message{Text: "half"}, api.StopRefusal},
+	{"thinking", `[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"x"}]`, "end_turn", nil, api.Message{Text: "x"}, api.StopAnswer},
+}
+
+func textStart() string {
+	return `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`
+}
+
+func textDelta(text string) string {
+	return fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, text)
+}
+
+func callStart(i int, name string) string {
+	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%d","name":%q,"input":{}}}`, i, i, name)
+}
+
+func argumentDelta(i int, text string) string {
+	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%q}}`, i, text)
+}
+
+func blockStop(i int) string { return fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i) }
+
+const streamStart = `{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","model":"served-model","content":[],"stop_reason":null,"stop_sequence":null,
+	"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":1}}}`
+
+// stream answers with the events of a whole message.
+func stream(stop string, content ...string) http.HandlerFunc {
+	list := append([]string{streamStart, `{"type":"ping"}`}, content...)
+	return events(append(list, fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":7}}`, stop), `{"type":"message_stop"}`)...)
+}
+
+// An answer comes back as it is, whole or streamed: several calls at once, arguments that are no JSON, why the model
+// stopped, and tokens with what the cache had of them. Who follows is told the text in its pieces.
+func TestAnthropicAnswers(t *testing.T) {
+	for _, c := range anthropicAnswers {
+		check := func(t *testing.T, model *Provider, live func(string)) {
+			t.Helper()
+			p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
+			p.Live = live
+			r, err := model.Answer(t.Context(), p)
+			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.means || r.Model != "served-model" {
+				t.Errorf("got %+v, %v", r, err)
+			}
+			if want := (api.Usage{InputTokens: 116, OutputTokens: 7, CachedTokens: 100, WrittenTokens: 5}); r.Usage != want {
+				t.Errorf("usage %+v", r.Usage)
+			}
+		}
+		if c.whole != "" {
+			t.Run(c.name, func(t *testing.T) {
+				_, model := serveMessages(t, modelserver.Message(c.whole, c.stop))
+				check(t, model, nil)
+			})
+		}
+		if c.stream != nil {
+			t.Run(c.name+", streamed", func(t *testing.T) {
+				server, model := serveMessages(t, stream(c.stop, c.stream...))
+				var pretokenize []string
+				check(t, model, func(piece string) { pretokenize = append(pretokenize, piece) })
+				if server.Body["stream"] != true || c.means != api.StopRefusal && strings.Join(pretokenize, "") != c.want.Text {
+					t.Errorf("stream: %v, followed as %q", server.Body["stream"], pretokenize)
+				}
+			})
+		}
+	}
+}
+
+// An answer that may be long is streamed also where nobody follows it, so that no connection is silent for minutes.
+func TestAnthropicStreamsLongAnswers(t *testing.T) {
+	server, model := serveMessages(t, stream("end_turn", textStart(), textDelta("long")))
+	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
+	p.Agent.Model.MaxTokens = 64000
+	if r, err := model.Answer(t.Context(), p); err != nil || r.Message.Text != "long" || server.Body["stream"] != true {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// A server that does not stream, or does not count tokens, is as good.
+func TestAnthropicPlainServers(t *testing.T) {
+	_, model := serveMessages(t, modelserver.JsonAnswer(`{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"four words of text"}],"stop_reason":"end_turn"}`))
+	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go on"})
+	p.Live = func(string) {}
+	r, err := model.Answer(t.Context(), p)
+	if err != nil || r.Message.Text != "four words of text" || r.Usage.OutputTokens != 4 || r.Usage.InputTokens < 2 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// A model that pauses is asked to go on, a bounded number of times, and its tokens are all counted.
+func TestAnthropicPauses(t *testing.T) {
+	n := 0
+	server, model := serveMessages(t, func(w http.ResponseWriter, r *http.Request) {
+		if n++; n < 3 {
+			modelserver.Message(fmt.Sprintf(`[{"type":"text","text":"part %d, "}]`, n), "pause_turn")(w, r)
+			return
+		}
+		modelserver.Message(`[{"type":"text","text":"end"}]`, "end_turn")(w, r)
+	})
+	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
+	r, err := model.Answer(t.Context(), p)
+	if err != nil || r.Message.Text != "part 1, part 2, end" || r.Stop != api.StopAnswer || r.Usage.InputTokens != 3*116 || r.Usage.OutputTokens != 21 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if last := server.Body["messages"].([]any); len(last) != 2 || !expect.Contains(fmt.Sprint(last[1]), "assistant", "part 1, part 2,") {
+		t.Errorf("the last request has %v", last)
+	}
+	server, model = serveMessages(t, modelserver.Message(`[{"type":"text","text":"on "}]`, "pause_turn"))
+	if r, err := model.Answer(t.Context(), p); err != nil || r.Stop != api.StopLength || server.Requests.Load() != maxPauses {
+		t.Errorf("got %+v, %v after %d requests", r, err, server.Requests.Load())
+	}
+}
+
+// Every failure is one request, says what the server said without ever showing the key, and whether and when another
+// attempt may do better, or a shorter conversation.
+func TestAnthropicFailures(t *testing.T) {
+	apiError := func(message, kind string) string {
+		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"r"}`, kind, message)
+	}
+	cases := []struct {
+		name                string
+		handle              http.HandlerFunc
+		permanent, overflow bool
+		after               time.Duration
+		want                []string
+	}{
+		{"429 with seconds", modelserver.Status(429, apiError("slow down", "rate_limit_error"), "Retry-After", "7"), false, false, 7 * time.Second, []string{"429", "slow down"}},
+		{"529", modelserver.Status(529, apiError("Overloaded", "overloaded_error"), "Retry-After", "3"), false, false, 3 * time.Second, []string{"529", "Overloaded"}},
+		{"500", modelserver.Status(500, apiError("oops", "api_error")), false, false, 0, []string{"500", "oops"}},
+		{"502 in HTML", modelserver.Status(502, "<html>upstream is down</html>", "Content-Type", "text/html"), false, false, 0, []string{"502", "upstream is down"}},
+		{"401", modelserver.Status(401, apiError("invalid x-api-key "+modelserver.Key, "authentication_error")), true, false, 0, []string{"401", "ANTHROPIC_API_KEY"}},
+		{"403", modelserver.Status(403, apiError("not for you", "permission_error")), true, false, 0, []string{"403", "ANTHROPIC_API_KEY"}},
+		{"402", modelserver.Status(402, apiError("no credit", "billing_error")), true, false, 0, []string{"no credit"}},
+		{"404", modelserver.Status(404, apiError("model: nosuch", "not_found_error")), true, false, 0, []string{"404", "nosuch"}},
+		{"400", modelserver.Status(400, apiError("temperature: too high", "invalid_request_error")), true, false, 0, []string{"400", "temperature"}},
+		{"413", modelserver.Status(413, apiError("Request exceeds the maximum size", "request_too_large")), true, true, 0, []string{"window"}},
+		{"window", modelserver.Message(`[{"type":"text","text":"half"}]`, "model_context_window_exceeded"), false, true, 0, []string{"window"}},
+		{"not JSON", modelserver.Status(200, "<html>hello</html>", "Content-Type", "text/html"), false, false, 0, nil},
+		{"broken JSON", modelserver.JsonAnswer(`{"content":[`), false, false, 0, nil},
+		{"another protocol", modelserver.JsonAnswer(`{"choices":[]}`), false, false, 0, []string{"does not say why it stopped"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server, model := serveMessages(t, c.handle)
+			_, err := model.Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"}))
+			e := modelserver.CheckFailure(t, server, err, c.want...)
+			if e.Permanent != c.permanent || e.Overflow != c.overflow || (e.RetryAfter-c.after).Abs() > 2*time.Second {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+// A stream that is cut, that fails in the middle or that is none is a failure, never half an answer.
+func TestAnthropicCutStreams(t *testing.T) {
+	cut := func(list ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			events(list...)(w, r)
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+			panic(http.ErrAbortHandler)
+		}
+	}
+	begun := []string{streamStart, textStart(), textDelta("half an ans")}
+	cases := []struct {
+		name      string
+		handle    http.HandlerFunc
+		permanent bool
+		want      []string
+	}{
+		{"cut", cut(begun...), false, []string{"in the middle"}},
+		{"ended early", events(begun...), false, []string{"in the middle"}},
+		{"overloaded", events(append(begun, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)...), false, []string{"Overloaded"}},
+		{"refused", events(append(begun, `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)...), true, []string{"no"}},
+		{"not streamed, broken", modelserver.JsonAnswer(`{"content":[`), false, nil},
+		{"not streamed, cut", modelserver.JsonAnswer(`{"content":[{"type":"text","text":"hi"}]}`), false, []string{"in the middle"}},
+		{"429", modelserver.Status(429, `{"error":{"type":"rate_limit_error","message":"slow down"}}`), false, []string{"slow down"}},
+		{"broken event", modelserver.Status(200, "event: message_start\ndata: {\"type\":\n\n", "Content-Type", "text/event-stream"), false, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server, model := serveMessages(t, c.handle)
+			p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
+			p.Live = func(string) {}
+			_, err := model.Answer(t.Context(), p)
+			if e := modelserver.CheckFailure(t, server, err, c.want...); e.Permanent != c.permanent {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+// Without a key nothing is sent, whatever other credentials the environment has.
+func TestAnthropicWithoutKey(t *testing.T) {
+	server, _ := serveMessages(t, modelserver.Status(200, ""))
+	t.Setenv("ANTHROPIC_API_KEY", "")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", modelserver.Key)
+	model := New()
+	_, err := model.Answer(t.Context(), modelserver.PromptOf())
+	if model.Ready() == nil || err == nil || !expect.Contains(err.Error(), "ANTHROPIC_API_KEY") || server.Requests.Load() != 0 {
+		t.Errorf("got %v after %d requests", err, server.Requests.Load())
+	}
+}
+
+// What a server answers is read up to a bound.
+func TestAnswerIsBounded(t *testing.T) {
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"content":"`)
+		for piece := strings.Repeat("x", 1<<20); ; {
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(endless.Close)
+	t.Setenv("ANTHROPIC_BASE_URL", endless.URL)
+	t.Setenv("ANTHROPIC_API_KEY", modelserver.Key)
+	_, err := New().Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"}))
+	if e, ok := errors.AsType[*models.Error](err); !ok || !expect.Contains(e.Message, "too large") {
+		t.Errorf("got %v", err)
+	}
+}

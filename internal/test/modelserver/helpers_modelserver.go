@@ -1,0 +1,100 @@
+package modelserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
+)
+
+const Key = "sk-test-3f9a8b7c6d"
+
+// chatServer stands in for a model's server: it keeps the last request and answers by handle.
+type Server struct {
+	*httptest.Server
+	Requests atomic.Int64
+	Header   http.Header
+	Path     string
+	Body     map[string]any
+}
+
+func New(t testing.TB, handle http.HandlerFunc) *Server {
+	t.Helper()
+	s := &Server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.Requests.Add(1)
+		s.Header, s.Path, s.Body = r.Header, r.URL.Path, nil
+		if err := json.NewDecoder(r.Body).Decode(&s.Body); err != nil {
+			t.Error(err)
+		}
+		handle(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// completion answers with one choice.
+func Completion(message, finish string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"c1","object":"chat.completion","created":1,"model":"served-model","choices":[{"index":0,"message":%s,"finish_reason":%q}],
+			"usage":{"prompt_tokens":11,"completion_tokens":7,"total_tokens":18}}`, message, finish)
+	}
+}
+
+func Status(code int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func PromptOf(messages ...api.Message) models.Prompt {
+	return models.Prompt{Agent: &api.Agent{Model: api.Model{Name: "gpt-x"}}, Turn: 1, Messages: messages}
+}
+
+func Decoded(t testing.TB, text string) (value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// message answers with content, a JSON list.
+func Message(content, stop string) http.HandlerFunc {
+	return JsonAnswer(fmt.Sprintf(`{"id":"m1","type":"message","role":"assistant","model":"served-model","content":%s,"stop_reason":%q,"stop_sequence":null,
+		"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":7}}`, content, stop))
+}
+
+func JsonAnswer(body string) http.HandlerFunc {
+	return Status(http.StatusOK, body, "Content-Type", "application/json")
+}
+
+// checkFailure checks what holds for every failure of both protocols, and returns it.
+func CheckFailure(t *testing.T, server *Server, err error, want ...string) *models.Error {
+	t.Helper()
+	e, ok := errors.AsType[*models.Error](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	if !expect.Contains(e.Message, want...) || strings.Contains(e.Message, Key[:10]) || len(e.Message) > 1500 {
+		t.Errorf("the message is %q", e.Message)
+	}
+	if server.Requests.Load() != 1 {
+		t.Errorf("%d requests; want one, because Temporal retries", server.Requests.Load())
+	}
+	return e
+}

@@ -12,8 +12,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
-// watchCatalog reads the toolspecs, checks them against the functions and factories, and keeps reading those of the folder: a worker
-// that could not execute one of its tools does not start, and one that could not execute an edited tool keeps what it has.
+// watchCatalog reads the toolspecs, checks them against the registered functions and factories, and
+// watches the folder. A worker that cannot execute one of its tools does not start. An edited tool
+// that it cannot execute stays at its previous version.
 func (c Config) watchCatalog(r registered) (*folder.Watcher, error) {
 	specs := slices.Clone(c.Specs)
 	for i := range specs {
@@ -27,14 +28,16 @@ func (c Config) watchCatalog(r registered) (*folder.Watcher, error) {
 		return nil, err
 	}
 	return folder.Watch(folder.WatchConfig{
-		Dir:         c.Tools,
-		Options:     toolspecs.Options{Lanes: r.lanes.current(), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
+		Dir: c.Tools,
+		Options: toolspecs.Options{Lanes: r.lanes.current(), Handlers: r.functions.Names(),
+			Factories: r.factories.Names(), Mode: c.Mode},
 		Base:        own,
 		Check:       func(compiled *toolspecs.Compiled) []string { return unfit(compiled, r) },
 		SkipInvalid: c.SkipInvalid,
 		Interval:    c.ReloadInterval,
 		OnPolling: func(err error) {
-			c.Logger.Warn("the system does not tell of changed toolspecs; the folder is looked at every so often", "every", c.ReloadInterval, "error", err)
+			c.Logger.Warn("file change notifications are unavailable; polling the folder of "+
+				"toolspecs", "every", c.ReloadInterval, "error", err)
 		},
 	})
 }
@@ -49,7 +52,7 @@ func checkAll(catalog *toolspecs.Catalog, r registered) error {
 	return errors.Join(faults...)
 }
 
-// unfit returns why this worker could not execute a tool.
+// unfit returns the reasons why this worker cannot execute a tool.
 func unfit(compiled *toolspecs.Compiled, r registered) []string {
 	spec := &compiled.Spec
 	var handler interface {
@@ -67,7 +70,8 @@ func unfit(compiled *toolspecs.Compiled, r registered) []string {
 		return nil
 	}
 	if !ok {
-		return []string{fmt.Sprintf("no %s %q is registered; register one with switchyard.%s", what, cmp.Or(spec.Entry.Handler, spec.Name), with)}
+		return []string{fmt.Sprintf("no %s %q is registered; register one with switchyard.%s", what,
+			cmp.Or(spec.Entry.Handler, spec.Name), with)}
 	}
 	return handler.Check(spec, compiled.InputSchema())
 }

@@ -18,18 +18,22 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
-// probeFile writes a toolspec for the function probe, with one parameter, as a whole: who watches the folder never sees half of it.
+// probeFile writes a toolspec for the function probe, with one parameter, as a whole: who watches
+// the folder never sees half of it.
 func probeFile(t *testing.T, dir, version, parameter string) {
 	t.Helper()
 	path := filepath.Join(dir, "probe.yaml")
-	text := fmt.Sprintf("name: probe\nversion: %s\ndescription: Probes.\nparameters: [{name: %s, type: string, required: true}]\nentry: {type: function}\n", version, parameter)
-	if err := errors.Join(os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new", path)); err != nil {
+	text := fmt.Sprintf("name: probe\nversion: %s\ndescription: Probes.\nparameters: [{name: %s, "+
+		"type: string, required: true}]\nentry: {type: function}\n", version, parameter)
+	if err := errors.Join(os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new",
+		path)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func lister() toolspecs.Spec {
-	return toolspecs.Spec{Name: "lister", Version: "1.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"ls"}}}
+	return toolspecs.Spec{Name: "lister", Version: "1.0.0", Description: "Lists.",
+		Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"ls"}}}
 }
 
 // awaitLog waits until the log says something.
@@ -47,7 +51,8 @@ func awaitLog(t *testing.T, log *output, text string) {
 }
 
 // awaitEvent returns the next catalog event of a type; those before it are dropped.
-func awaitEvent(t *testing.T, events <-chan folder.CatalogEvent, kind folder.CatalogEventType) folder.CatalogEvent {
+func awaitEvent(t *testing.T, events <-chan folder.CatalogEvent,
+	kind folder.CatalogEventType) folder.CatalogEvent {
 	t.Helper()
 	for {
 		select {
@@ -61,16 +66,18 @@ func awaitEvent(t *testing.T, events <-chan folder.CatalogEvent, kind folder.Cat
 	}
 }
 
-// An edited toolspec is in effect, an edit that breaks it or that does not fit its function is not; the application
-// hears of each, the log and the metrics tell it, and whoever asks the worker which tools it holds.
-func TestCatalogReloads(t *testing.T) {
+func TestCatalog_ReloadsValidEditsAndRejectsInvalidOnes(t *testing.T) {
 	dir := t.TempDir()
 	probeFile(t, dir, "1.0.0", "path")
 	events := make(chan folder.CatalogEvent, 1000)
 	var logs output
-	c := Config{Tools: dir, Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}, ReloadInterval: 50 * time.Millisecond,
-		OnCatalogEvent: func(e folder.CatalogEvent) { events <- e }, Specs: []toolspecs.Spec{lister()},
-		Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}.withDefaults()
+	c := Config{Tools: dir, Functions: []switchyard.Function{switchyard.NewFunction("probe",
+		probe)}, ReloadInterval: 50 * time.Millisecond,
+		OnCatalogEvent: func(e folder.CatalogEvent) {
+			events <- e
+		}, Specs: []toolspecs.Spec{lister()},
+		Logger: slog.New(slog.NewTextHandler(&logs,
+			&slog.HandlerOptions{Level: slog.LevelDebug}))}.withDefaults()
 	_, tools, err := c.prepare()
 	if err != nil {
 		t.Fatal(err)
@@ -82,11 +89,13 @@ func TestCatalogReloads(t *testing.T) {
 		t.Errorf("got %+v", e)
 	}
 	probeFile(t, dir, "2.0.0", "path")
-	if e := awaitEvent(t, events, folder.ToolUpdated); e.Tool != "probe" || e.Version != "2.0.0" || e.OldVersion != "1.0.0" {
+	if e := awaitEvent(t, events, folder.ToolUpdated); e.Tool != "probe" ||
+		e.Version != "2.0.0" || e.OldVersion != "1.0.0" {
 		t.Errorf("got %+v", e)
 	}
 	probeFile(t, dir, "3.0.0", "file")
-	if e := awaitEvent(t, events, folder.LoadError); !contains(e.Error.Error(), filepath.Join(dir, "probe.yaml")+":1:7", "file") {
+	if e := awaitEvent(t, events, folder.LoadError); !contains(e.Error.Error(),
+		filepath.Join(dir, "probe.yaml")+":1:7", "file") {
 		t.Errorf("got %v", e.Error)
 	}
 	awaitEvent(t, events, folder.ReloadCompleted)
@@ -95,8 +104,10 @@ func TestCatalogReloads(t *testing.T) {
 		t.Errorf("the worker holds %+v", hosted)
 	}
 	a, err := c.catalogAnswer(tools.Status(), []string{"general"})
-	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() || a.WorkerCatalog.Tools != 2 || a.Loaded.IsZero() ||
-		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.ToolVersions), `{"name":"probe","version":"2.0.0","digest":"`+hosted.Digest) {
+	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() ||
+		a.WorkerCatalog.Tools != 2 || a.Loaded.IsZero() ||
+		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.ToolVersions),
+		`{"name":"probe","version":"2.0.0","digest":"`+hosted.Digest) {
 		t.Errorf("it answers %+v, %v", a, err)
 	}
 	awaitLog(t, &logs, "faulty=1") // of the last event, which is counted by then
@@ -108,16 +119,18 @@ func TestCatalogReloads(t *testing.T) {
 		`switchyard_catalog_tools 2`,
 		`switchyard_catalog_faulty_files 1`,
 	)
-	if !contains(logs.String(), `msg="tool updated" tool=probe version=2.0.0`, "old_version=1.0.0", `level=ERROR msg="load error"`, "level=DEBUG msg=\"tool loaded\" tool=lister") {
+	if !contains(logs.String(), `msg="tool updated" tool=probe version=2.0.0`, "old_version=1.0.0",
+		`level=ERROR msg="load error"`, "level=DEBUG msg=\"tool loaded\" tool=lister") {
 		t.Errorf("the log is %s", logs.String())
 	}
 }
 
-// A worker that does not start says all that is wrong in all of its files; one that may start with a part of the tools does.
-func TestAllFaultsAtOnce(t *testing.T) {
+func TestRun_ReportsTheFaultsOfAllFiles(t *testing.T) {
 	dir := t.TempDir()
-	files := map[string]string{"lanes.yaml": "lanes:\n  gpu: {limit: 0}\n", "rules.yaml": "policies: [{name: a, when: tol, then: deny, message: No.}]\n",
-		"tools/a.yaml": "name: a\n", "tools/b.yaml": "name: b\nversion: 1.0.0\ndescription: B.\nentry: {type: command, argv: [ls]}\nexecution: {lane: gpu}\n"}
+	files := map[string]string{"lanes.yaml": "lanes:\n  gpu: {limit: 0}\n",
+		"rules.yaml":   "policies: [{name: a, when: tol, then: deny, message: No.}]\n",
+		"tools/a.yaml": "name: a\n", "tools/b.yaml": "name: b\nversion: 1.0.0\ndescription: " +
+			"B.\nentry: {type: command, argv: [ls]}\nexecution: {lane: gpu}\n"}
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -127,10 +140,12 @@ func TestAllFaultsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := Config{Tools: filepath.Join(dir, "tools"), LanesFile: filepath.Join(dir, "lanes.yaml"), PoliciesFile: filepath.Join(dir, "rules.yaml"),
-		Logger: slog.New(slog.DiscardHandler)}.withDefaults()
+	c := Config{Tools: filepath.Join(dir, "tools"), LanesFile: filepath.Join(dir, "lanes.yaml"),
+		PoliciesFile: filepath.Join(dir, "rules.yaml"),
+		Logger:       slog.New(slog.DiscardHandler)}.withDefaults()
 	_, _, err := c.prepare()
-	if err == nil || !contains(err.Error(), "lanes.yaml:2:", "rules.yaml:1:", "a.yaml:1:1: version is missing") || strings.Contains(err.Error(), "b.yaml") {
+	if err == nil || !contains(err.Error(), "lanes.yaml:2:", "rules.yaml:1:",
+		"a.yaml:1:1: version is missing") || strings.Contains(err.Error(), "b.yaml") {
 		t.Errorf("it says %v", err)
 	}
 	c.SkipInvalid, c.LanesFile, c.PoliciesFile, c.Lanes = true, "", "", []string{"gpu"}

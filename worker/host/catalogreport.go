@@ -13,17 +13,20 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
-// maxReported bounds what a worker tells of what is wrong in its folder; its log has it all.
+// maxReported bounds the faults in an answer, in characters. The log has all of them.
 const maxReported = 1000
 
-// answerFor adds a worker to the fleet that polls this process's own queue and answers there what tools it holds
-// and what happened on its lanes.
-func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher, rules *policySource) {
+// answerFor adds a worker that polls the queue of this process. It answers which tools the process
+// serves and what happened on its lanes.
+func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher,
+	rules *policySource) {
 	w := worker.New(conn, api.WorkerQueue(c.TaskQueue, c.Connection.Identity), worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: 2,
 		MaxConcurrentActivityTaskPollers:   1,
-		OnFatalError:                       func(err error) { f.fail(fmt.Errorf("the worker that answers for this process failed: %w", err)) },
+		OnFatalError: func(err error) {
+			f.fail(fmt.Errorf("the worker that answers questions about this process: %w", err))
+		},
 	})
 	w.RegisterActivityWithOptions(func(context.Context) (api.CatalogAnswer, error) {
 		answer, err := c.catalogAnswer(tools.Status(), f.lanes.names())
@@ -36,11 +39,12 @@ func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher, r
 	f.workers = append(f.workers, w)
 }
 
-// catalogAnswer tells what tools this process holds.
+// catalogAnswer describes the tools of this process.
 func (c Config) catalogAnswer(s folder.Status, lanes []string) (api.CatalogAnswer, error) {
 	var hosted []api.ToolVersion
 	for _, t := range s.Catalog.All() {
-		hosted = append(hosted, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
+		hosted = append(hosted, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version,
+			Digest: t.Digest})
 	}
 	data, err := json.Marshal(api.Pack(hosted))
 	if err != nil {

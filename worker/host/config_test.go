@@ -16,12 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 )
 
 func contains(text string, parts ...string) bool {
@@ -89,44 +90,58 @@ func runMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// An empty configuration is a worker of both lanes on the local server; what is set stays.
-func TestConfigDefaults(t *testing.T) {
+func TestConfig_FillsInDefaults(t *testing.T) {
 	c := Config{}.withDefaults()
-	if c.Connection.HostPort != client.DefaultHostPort || c.Connection.Namespace != client.DefaultNamespace || c.TaskQueue != api.DefaultTaskQueue ||
-		c.Concurrency != 100 || c.StopTimeout != 30*time.Second || c.ReloadInterval != 5*time.Second ||
+	if c.Connection.HostPort != client.DefaultHostPort ||
+		c.Connection.Namespace != client.DefaultNamespace || c.TaskQueue != api.DefaultTaskQueue ||
+		c.Concurrency != 100 || c.StopTimeout != 30*time.Second ||
+		c.ReloadInterval != 5*time.Second ||
 		c.Connection.Identity == "" || c.Logger == nil {
 		t.Errorf("got %+v", c)
 	}
 	if err := c.validate(); err != nil {
 		t.Error(err)
 	}
-	set := Config{Connection: client.Options{HostPort: "h:1", Namespace: "n"}, TaskQueue: "q", Lanes: []string{"gpu"}, Concurrency: 3, StopTimeout: time.Second}
+	set := Config{Connection: client.Options{HostPort: "h:1", Namespace: "n"}, TaskQueue: "q",
+		Lanes: []string{"gpu"}, Concurrency: 3, StopTimeout: time.Second}
 	got := set.withDefaults()
-	if got.Connection.HostPort != "h:1" || got.Connection.Namespace != "n" || got.TaskQueue != "q" || got.Lanes[0] != "gpu" || got.Concurrency != 3 || got.StopTimeout != time.Second {
+	if got.Connection.HostPort != "h:1" || got.Connection.Namespace != "n" ||
+		got.TaskQueue != "q" || got.Lanes[0] != "gpu" || got.Concurrency != 3 ||
+		got.StopTimeout != time.Second {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// A wrong configuration is refused with the field, its value and the bound, all faults at once.
-func TestConfigValidate(t *testing.T) {
+func TestConfig_ReportsEveryFaultWithFieldAndBound(t *testing.T) {
 	cases := []struct {
 		name string
 		c    Config
 		want []string
 	}{
-		{"concurrency", Config{Concurrency: -2}, []string{"Config.Concurrency is -2", "at least 1"}},
-		{"stop timeout", Config{StopTimeout: -time.Second}, []string{"Config.StopTimeout is -1s", "negative"}},
-		{"reload interval", Config{ReloadInterval: time.Millisecond}, []string{"Config.ReloadInterval is 1ms", "at least 10ms"}},
+		{"concurrency", Config{Concurrency: -2}, []string{"Config.Concurrency is -2",
+			"at least 1"}},
+		{"stop timeout", Config{StopTimeout: -time.Second}, []string{"Config.StopTimeout is -1s",
+			"negative"}},
+		{"reload interval", Config{ReloadInterval: time.Millisecond},
+			[]string{"Config.ReloadInterval is 1ms", "at least 10ms"}},
 		{"mode", Config{Mode: "loose"}, []string{`Config.Mode is "loose"`, "strict or lenient"}},
-		{"webhook", Config{ApprovalWebhook: "ftp://x", ApprovalWebhookSecret: "planted"}, []string{"--approval-webhook: ", "http://", "--approval-webhook-secret: ", "env:NAME"}},
-		{"webhook without a secret", Config{ApprovalWebhook: "https://x"}, []string{"--approval-webhook-secret is missing", "env:NAME"}},
-		{"webhook's secret is not there", Config{ApprovalWebhook: "env:NOT_SET_URL", ApprovalWebhookSecret: "env:NOT_SET_SECRET"},
-			[]string{"--approval-webhook: the secret env:NOT_SET_URL is not set", "--approval-webhook-secret: the secret env:NOT_SET_SECRET is not set"}},
-		{"secret without a webhook", Config{ApprovalWebhookSecret: "env:X"}, []string{"--approval-webhook is not", "name the URL"}},
+		{"webhook", Config{ApprovalWebhook: "ftp://x", ApprovalWebhookSecret: "planted"},
+			[]string{"--approval-webhook: ", "http://", "--approval-webhook-secret: ", "env:NAME"}},
+		{"webhook without a secret", Config{ApprovalWebhook: "https://x"},
+			[]string{"--approval-webhook-secret is missing", "env:NAME"}},
+		{"webhook's secret is not there", Config{ApprovalWebhook: "env:NOT_SET_URL",
+			ApprovalWebhookSecret: "env:NOT_SET_SECRET"},
+			[]string{"--approval-webhook: the secret env:NOT_SET_URL is not set",
+				"--approval-webhook-secret: the secret env:NOT_SET_SECRET is not set"}},
+		{"secret without a webhook", Config{ApprovalWebhookSecret: "env:X"},
+			[]string{"--approval-webhook is not", "name the URL"}},
 		{"lane", Config{Lanes: []string{"general", "a/b"}}, []string{"Config.Lanes[1]", `"a/b"`}},
-		{"empty lane", Config{Lanes: []string{""}}, []string{"Config.Lanes[0]", "cannot name a lane"}},
-		{"lane twice", Config{Lanes: []string{"a", "b", "a"}}, []string{`Config.Lanes[2]: lane "a" is named twice`}},
-		{"several", Config{Concurrency: -1, Mode: "x"}, []string{"Config.Concurrency", "Config.Mode"}},
+		{"empty lane", Config{Lanes: []string{""}}, []string{"Config.Lanes[0]",
+			"cannot name a lane"}},
+		{"lane twice", Config{Lanes: []string{"a", "b", "a"}},
+			[]string{`Config.Lanes[2]: lane "a" is named twice`}},
+		{"several", Config{Concurrency: -1, Mode: "x"}, []string{"Config.Concurrency",
+			"Config.Mode"}},
 	}
 	for _, c := range cases {
 		if err := c.c.withDefaults().validate(); err == nil || !contains(err.Error(), c.want...) {
@@ -138,12 +153,11 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// Wrong flags, configurations and toolspecs end a worker at once with code 2 and say what to do; nothing is printed to
-// stdout, which is for programs.
-func TestMainUsage(t *testing.T) {
+func TestMain_ExitsWith2OnInvalidUsage(t *testing.T) {
 	quietEnvironment(t)
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "bad.yaml"), []byte("name: probe\nversion: 1.0.0\ndescribes: x\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "bad.yaml"),
+		[]byte("name: probe\nversion: 1.0.0\ndescribes: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cases := []struct {
@@ -151,49 +165,58 @@ func TestMainUsage(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"unknown flag", []string{"--nope"}, []string{"there is no flag --nope", "--help"}},
+		{"unknown flag", []string{"--nope"}, []string{"unknown flag --nope", "--help"}},
 		{"no number", []string{"--concurrency", "many"}, []string{"concurrency", "many"}},
 		{"argument", []string{"serve"}, []string{`"serve"`, "--help"}},
-		{"log level", []string{"--log-level", "loud"}, []string{`--log-level "loud"`, "debug, info, warn or error"}},
+		{"log level", []string{"--log-level", "loud"}, []string{`--log-level "loud"`,
+			"debug, info, warn or error"}},
 		{"lane", []string{"--lanes", "general,a b"}, []string{`"a b"`}},
 		{"lane twice", []string{"--lanes", "serial, serial"}, []string{"named twice"}},
 		{"concurrency", []string{"--concurrency", "-1"}, []string{"Concurrency is -1"}},
 		{"stop timeout", []string{"--stop-timeout", "-1s"}, []string{"StopTimeout is -1s"}},
-		{"reload interval", []string{"--reload-interval", "-1s"}, []string{"ReloadInterval is -1s"}},
-		{"no folder", []string{"--tools", filepath.Join(folder, "none")}, []string{"none", "no such file"}},
-		{"bad toolspec", []string{"--tools", folder}, []string{"bad.yaml:3", "describes", "description"}},
-		{"no table of models", []string{"--models-file", filepath.Join(folder, "none.yaml")}, []string{"none.yaml", "no such file"}},
-		{"bad table of models", []string{"--models-file", filepath.Join(folder, "bad.yaml")}, []string{"bad.yaml:1:1", `unknown field "name"`, "as_of is missing"}},
-		{"payload store", []string{"--payload-store", "s4://bucket"}, []string{"--payload-store", "s3://bucket"}},
-		{"payload keys", []string{"--payload-keys", filepath.Join(folder, "bad.yaml")}, []string{"bad.yaml:1:1", `unknown field "name"`, "active is missing"}},
-		{"profile", []string{"--profile", "nobodys"}, []string{"Temporal configuration", "nobodys"}},
+		{"reload interval", []string{"--reload-interval", "-1s"},
+			[]string{"ReloadInterval is -1s"}},
+		{"no folder", []string{"--tools", filepath.Join(folder, "none")},
+			[]string{"none", "no such file"}},
+		{"bad toolspec", []string{"--tools", folder}, []string{"bad.yaml:3", "describes",
+			"description"}},
+		{"no table of models", []string{"--models-file", filepath.Join(folder, "none.yaml")},
+			[]string{"none.yaml", "no such file"}},
+		{"bad table of models", []string{"--models-file", filepath.Join(folder, "bad.yaml")},
+			[]string{"bad.yaml:1:1", `unknown field "name"`, "as_of is missing"}},
+		{"payload store", []string{"--payload-store", "s4://bucket"}, []string{"--payload-store",
+			"s3://bucket"}},
+		{"payload keys", []string{"--payload-keys", filepath.Join(folder, "bad.yaml")},
+			[]string{"bad.yaml:1:1", `unknown field "name"`, "active is missing"}},
+		{"profile", []string{"--profile", "nobodys"}, []string{"Temporal configuration",
+			"nobodys"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if code, stdout, stderr := runMain(t, c.args...); code != exitUsage || !contains(stderr, c.want...) || stdout != "" {
+			if code, stdout, stderr := runMain(t, c.args...); code != exitUsage || !contains(stderr,
+				c.want...) || stdout != "" {
 				t.Errorf("exit %d, stdout %q, stderr:\n%s", code, stdout, stderr)
 			}
 		})
 	}
-	if code, _, stderr := runMain(t, "--help"); code != exitOK || !contains(stderr, "Usage", "--tools", "(default info)", "Examples") {
+	if code, _, stderr := runMain(t, "--help"); code != exitOK || !contains(stderr, "Usage",
+		"--tools", "(default info)", "Examples") {
 		t.Errorf("--help: exit %d:\n%s", code, stderr)
 	}
 }
 
-// Without a server a worker gives up within seconds, with code 4 and the address.
-func TestMainWithoutServer(t *testing.T) {
+func TestMain_ExitsWith4WithoutServer(t *testing.T) {
 	quietEnvironment(t)
 	address := closedPort(t)
 	began := time.Now()
 	code, stdout, stderr := runMain(t, "--address", address, "--metrics-address", "127.0.0.1:0")
-	if code != exitConnect || !contains(stderr, address) || stdout != "" || time.Since(began) > 15*time.Second {
+	if code != exitConnect || !contains(stderr, address) || stdout != "" ||
+		time.Since(began) > 15*time.Second {
 		t.Errorf("exit %d after %v: %s", code, time.Since(began), stderr)
 	}
 }
 
-// A worker that is told to stop before it found its server has nothing to complain about; one whose parent is gone, or
-// never was, ends too.
-func TestMainStopsWhileConnecting(t *testing.T) {
+func TestMain_StopsQuietlyWhileConnecting(t *testing.T) {
 	quietEnvironment(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
 	if err != nil {
@@ -203,17 +226,18 @@ func TestMainStopsWhileConnecting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out output
-	if code := main(ctx, Config{}, []string{"--address", listener.Addr().String()}, &out, &out); code != exitOK {
+	if code := main(ctx, Config{}, []string{"--address", listener.Addr().String()}, &out,
+		&out); code != exitOK {
 		t.Errorf("exit %d: %s", code, out.String())
 	}
 	began := time.Now()
-	if code, _, stderr := runMain(t, "--address", listener.Addr().String(), "--parent-pid", "1073741823"); code != exitOK || time.Since(began) > 4*time.Second {
+	if code, _, stderr := runMain(t, "--address", listener.Addr().String(), "--parent-pid",
+		"1073741823"); code != exitOK || time.Since(began) > 4*time.Second {
 		t.Errorf("exit %d after %v: %s", code, time.Since(began), stderr)
 	}
 }
 
-// A worker goes on while its parent lives and ends with it or with its context.
-func TestEndWithParent(t *testing.T) {
+func TestEndWithParent_EndsWhenTheParentExits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended, returned := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -231,15 +255,15 @@ func TestEndWithParent(t *testing.T) {
 	<-ended
 }
 
-// A metrics address that is taken stops the start and names the flag.
-func TestMainMetricsAddressTaken(t *testing.T) {
+func TestMain_FailsIfTheMetricsAddressIsTaken(t *testing.T) {
 	quietEnvironment(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	code, _, stderr := runMain(t, "--address", closedPort(t), "--metrics-address", listener.Addr().String())
+	code, _, stderr := runMain(t, "--address", closedPort(t), "--metrics-address",
+		listener.Addr().String())
 	if code == exitOK || !contains(stderr, listener.Addr().String(), "--metrics-address") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
@@ -247,14 +271,16 @@ func TestMainMetricsAddressTaken(t *testing.T) {
 
 type namedConverter struct{ converter.DataConverter }
 
-// Flags go over the environment, the environment over the application's configuration, and what neither names stays.
-func TestFlagsGoOverConfig(t *testing.T) {
+func TestFlags_OverrideEnvironmentAndConfig(t *testing.T) {
 	quietEnvironment(t)
 	t.Setenv("TEMPORAL_ADDRESS", "env:1")
 	t.Setenv("TEMPORAL_NAMESPACE", "env-namespace")
 	t.Setenv("SWITCHYARD_PAYLOAD_STORE", "file:///env")
-	own := Config{TaskQueue: "own-queue", Tools: "own-tools", Lanes: []string{"own"}, Concurrency: 7, Mode: api.ModeStrict,
-		Payloads: payloads.Config{Store: "file:///own", Keys: "own.yaml"}, Connection: client.Options{HostPort: "own:1", Identity: "me", DataConverter: namedConverter{}}, Logger: slog.New(slog.DiscardHandler)}
+	own := Config{TaskQueue: "own-queue", Tools: "own-tools", Lanes: []string{"own"},
+		Concurrency: 7, Mode: api.ModeStrict,
+		Payloads: payloads.Config{Store: "file:///own",
+			Keys: "own.yaml"}, Connection: client.Options{HostPort: "own:1", Identity: "me",
+			DataConverter: namedConverter{}}, Logger: slog.New(slog.DiscardHandler)}
 	apply := func(args ...string) Config {
 		t.Helper()
 		var f flags
@@ -268,22 +294,29 @@ func TestFlagsGoOverConfig(t *testing.T) {
 		return c
 	}
 	c := apply()
-	if c.TaskQueue != "own-queue" || c.Tools != "own-tools" || c.Lanes[0] != "own" || c.Concurrency != 7 || c.Connection.Identity != "me" || c.Logger != own.Logger ||
-		c.Connection.DataConverter != own.Connection.DataConverter || c.Connection.HostPort != "env:1" || c.Connection.Namespace != "env-namespace" {
+	if c.TaskQueue != "own-queue" || c.Tools != "own-tools" || c.Lanes[0] != "own" ||
+		c.Concurrency != 7 || c.Connection.Identity != "me" || c.Logger != own.Logger ||
+		c.Connection.DataConverter != own.Connection.DataConverter ||
+		c.Connection.HostPort != "env:1" || c.Connection.Namespace != "env-namespace" {
 		t.Errorf("got %+v", c)
 	}
-	if want := (payloads.Config{Store: "file:///env", Keys: "own.yaml", Compression: "none"}); apply("--payload-compression", "none").Payloads != want {
+	if want := (payloads.Config{Store: "file:///env", Keys: "own.yaml",
+		Compression: "none"}); apply("--payload-compression", "none").Payloads != want {
 		t.Errorf("payloads are stored as %+v", apply("--payload-compression", "none").Payloads)
 	}
-	c = apply("--address", "flag:1", "--namespace", "fn", "--task-queue", "fq", "--lanes", "a, b", "--tools", "ft", "--dir", "fd", "--concurrency", "9",
+	c = apply("--address", "flag:1", "--namespace", "fn", "--task-queue", "fq", "--lanes", "a, b",
+		"--tools", "ft", "--dir", "fd", "--concurrency", "9",
 		"--lenient", "--stop-timeout", "3s", "--metrics-address", ":0", "--approval-webhook", "https://x", "--approval-webhook-secret", "env:X")
-	if c.Connection.HostPort != "flag:1" || c.Connection.Namespace != "fn" || c.TaskQueue != "fq" || strings.Join(c.Lanes, "|") != "a|b" || c.Tools != "ft" ||
-		c.Dir != "fd" || c.Concurrency != 9 || c.Mode != api.ModeLenient || c.StopTimeout != 3*time.Second || c.MetricsAddress != ":0" ||
+	if c.Connection.HostPort != "flag:1" || c.Connection.Namespace != "fn" || c.TaskQueue != "fq" ||
+		strings.Join(c.Lanes, "|") != "a|b" || c.Tools != "ft" ||
+		c.Dir != "fd" || c.Concurrency != 9 || c.Mode != api.ModeLenient ||
+		c.StopTimeout != 3*time.Second || c.MetricsAddress != ":0" ||
 		c.ApprovalWebhook != "https://x" || c.ApprovalWebhookSecret != "env:X" {
 		t.Errorf("got %+v", c)
 	}
 	own.Logger = nil
-	if c = apply("--log-level", "error"); c.Logger.Enabled(t.Context(), slog.LevelWarn) || !c.Logger.Enabled(t.Context(), slog.LevelError) {
+	if c = apply("--log-level", "error"); c.Logger.Enabled(t.Context(), slog.LevelWarn) ||
+		!c.Logger.Enabled(t.Context(), slog.LevelError) {
 		t.Error("--log-level error logs warnings, or no errors")
 	}
 	if err := new(flags).parse([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
@@ -291,28 +324,30 @@ func TestFlagsGoOverConfig(t *testing.T) {
 	}
 }
 
-// TestWrongFlags proves that a wrong command line of a worker is told in one line that says which flag, and what it takes.
-func TestWrongFlags(t *testing.T) {
+func TestFlags_ExplainInvalidCommandLines(t *testing.T) {
 	for args, want := range map[string]string{
-		"--tools x --bogus":      "there is no flag --bogus",
-		"-bogus=1":               "there is no flag --bogus",
-		"--lenient --bogus":      "there is no flag --bogus",
-		"--concurrency many":     `--concurrency "many": write a whole number`,
-		"--lenient=perhaps":      `--lenient "perhaps": write true or false`,
-		"--stop-timeout=3":       `--stop-timeout "3": write a number and a unit`,
-		"--lanes serial --tools": "--tools is given without its value",
+		"--tools x --bogus":      "unknown flag --bogus",
+		"-bogus=1":               "unknown flag --bogus",
+		"--lenient --bogus":      "unknown flag --bogus",
+		"--concurrency many":     `--concurrency "many": use a whole number`,
+		"--lenient=perhaps":      `--lenient "perhaps": use true or false`,
+		"--stop-timeout=3":       `--stop-timeout "3": use a number and a unit`,
+		"--lanes serial --tools": "--tools needs a value",
 		"extra":                  `unexpected argument "extra"`,
 	} {
 		var stderr strings.Builder
 		err := new(flags).parse(strings.Fields(args), &stderr)
-		if got := stderr.String(); !errors.Is(err, errUsage) || !strings.HasPrefix(got, "worker: "+want) || !strings.HasSuffix(got, " --help\n") || strings.Count(got, "\n") != 1 {
+		if got := stderr.String(); !errors.Is(err, errUsage) || !strings.HasPrefix(got,
+			"worker: "+want) || !strings.HasSuffix(got, " --help\n") || strings.Count(got,
+			"\n") != 1 {
 			t.Errorf("%s: %v, %s", args, err, got)
 		}
 	}
 }
 
 func probeSpec(parameter, handler string) toolspecs.Spec {
-	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: handler},
+	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
+		Entry:      toolspecs.Entry{Type: api.KindFunction, Handler: handler},
 		Parameters: []toolspecs.Parameter{{Name: parameter, Type: "string", Required: true}}}
 }
 
@@ -322,36 +357,42 @@ type probeInput struct {
 
 func probe(context.Context, probeInput) (string, error) { return "", nil }
 
-// A worker whose tools and functions do not fit does not start, and says which tool, function and parameter.
-func TestCatalogDoesNotFitFunctions(t *testing.T) {
+func TestCatalog_RejectsToolsThatDoNotMatchTheirFunction(t *testing.T) {
 	fits := switchyard.NewFunction("probe", probe)
 	cases := []struct {
 		name string
 		c    Config
 		want []string
 	}{
-		{"no function", Config{Specs: []toolspecs.Spec{probeSpec("path", "")}}, []string{"tool probe", `no function "probe"`, "switchyard.NewFunction"}},
-		{"no function of that name", Config{Specs: []toolspecs.Spec{probeSpec("path", "reader")}, Functions: []switchyard.Function{fits}}, []string{"tool probe", `no function "reader"`}},
-		{"another parameter", Config{Specs: []toolspecs.Spec{probeSpec("file", "")}, Functions: []switchyard.Function{fits}}, []string{"tool probe", "file"}},
-		{"functions of one name", Config{Functions: []switchyard.Function{fits, fits}}, []string{`"probe"`}},
-		{"specs of one name", Config{Specs: []toolspecs.Spec{probeSpec("path", ""), probeSpec("file", "")}, Functions: []switchyard.Function{fits}}, []string{"probe"}},
+		{"no function", Config{Specs: []toolspecs.Spec{probeSpec("path", "")}},
+			[]string{"tool probe", `no function "probe"`, "switchyard.NewFunction"}},
+		{"no function of that name", Config{Specs: []toolspecs.Spec{probeSpec("path", "reader")},
+			Functions: []switchyard.Function{fits}}, []string{"tool probe",
+			`no function "reader"`}},
+		{"another parameter", Config{Specs: []toolspecs.Spec{probeSpec("file", "")},
+			Functions: []switchyard.Function{fits}}, []string{"tool probe", "file"}},
+		{"functions of one name", Config{Functions: []switchyard.Function{fits, fits}},
+			[]string{`"probe"`}},
+		{"specs of one name", Config{Specs: []toolspecs.Spec{probeSpec("path", ""),
+			probeSpec("file", "")}, Functions: []switchyard.Function{fits}}, []string{"probe"}},
 	}
 	for _, c := range cases {
-		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) || exitCode(err) != exitUsage {
+		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) ||
+			exitCode(err) != exitUsage {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}
 }
 
-// The catalog is that of the application and of the folder together; what neither run nor tool says of arguments is the
-// worker's.
-func TestCatalogMerges(t *testing.T) {
+func TestCatalog_MergesConfigAndFolder(t *testing.T) {
 	folder := t.TempDir()
-	yaml := "name: lister\nversion: 1.0.0\ndescription: Lists.\nentry:\n  type: command\n  argv: [ls]\nexecution:\n  lane: gpu\n"
+	yaml := "name: lister\nversion: 1.0.0\ndescription: Lists.\nentry:\n  type: command\n  argv: " +
+		"[ls]\nexecution:\n  lane: gpu\n"
 	if err := os.WriteFile(filepath.Join(folder, "lister.yaml"), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}, Tools: folder,
+	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")},
+		Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}, Tools: folder,
 		Lanes: []string{"gpu"}, Mode: api.ModeLenient}
 	_, watcher, err := c.withDefaults().prepare()
 	if err != nil {
@@ -370,15 +411,16 @@ func TestCatalogMerges(t *testing.T) {
 	if c.Specs[0].Execution.Arguments != "" {
 		t.Error("the application's spec was changed")
 	}
-	c.Specs = append(c.Specs, toolspecs.Spec{Name: "lister", Version: "2.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"ls"}}})
+	c.Specs = append(c.Specs, toolspecs.Spec{Name: "lister", Version: "2.0.0",
+		Description: "Lists.", Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"ls"}}})
 	if _, _, err := c.withDefaults().prepare(); err == nil || !contains(err.Error(), "lister") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// What a ready worker prints is one line of JSON.
-func TestInfoIsOneLine(t *testing.T) {
-	data, err := json.Marshal(Info{Namespace: "default", TaskQueue: "switchyard", Lanes: []string{"general"}, Tools: []string{"echo"}})
+func TestInfo_IsOneLineOfJSON(t *testing.T) {
+	data, err := json.Marshal(Info{Namespace: "default", TaskQueue: "switchyard",
+		Lanes: []string{"general"}, Tools: []string{"echo"}})
 	if want := `{"namespace":"default","task_queue":"switchyard","lanes":["general"],"tools":["echo"]}`; err != nil || string(data) != want {
 		t.Errorf("got %s, %v", data, err)
 	}

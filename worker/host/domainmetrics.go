@@ -4,12 +4,14 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
+
+	"github.com/switchyard/switchyard/api"
 )
 
-// domainMetrics are Switchyard's own, as far as this process sees what happens; docs/metrics.md lists them. Label values are
-// bounded: tools of pinned catalogs, lanes, the closed set of errors, the first models, agents, rules and hooks that there were.
+// domainMetrics are Switchyard's own metrics of this process; docs/metrics.md lists them. Label
+// values are bounded: tools of pinned catalogs, lanes, error types, and the first maxLabels models,
+// agents, rules and hooks.
 type domainMetrics struct {
 	calls, retries, refusals   *prometheus.CounterVec
 	durations, queueWaits      *prometheus.HistogramVec
@@ -23,7 +25,8 @@ type domainMetrics struct {
 	batched                    *prometheus.CounterVec
 }
 
-// callBuckets reach from a local function to a call that takes an hour, runBuckets to a run that takes a day.
+// callBuckets range from a local function to a call of an hour, runBuckets to a run of a day.
+// Seconds.
 var (
 	callBuckets = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600}
 	runBuckets  = []float64{.05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600, 14400, 86400}
@@ -31,54 +34,83 @@ var (
 
 func newDomainMetrics(r prometheus.Registerer) *domainMetrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_" + name, Help: help}, labels)
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_" + name,
+			Help: help}, labels)
 		r.MustRegister(c)
 		return c
 	}
-	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_" + name, Help: help, Buckets: buckets}, labels)
+	histogram := func(name, help string, buckets []float64,
+		labels ...string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_" + name,
+			Help: help, Buckets: buckets}, labels)
 		r.MustRegister(h)
 		return h
 	}
 	m := &domainMetrics{
-		started:  counter("runs_started_total", "Runs that began, by kind and agent.", "kind", "agent"),
-		ended:    counter("runs_ended_total", "Runs that ended, by kind, agent and outcome.", "kind", "agent", "outcome"),
-		failures: counter("run_failures_total", "Runs that failed, by kind and the type of the failure.", "kind", "type"),
-		limits:   counter("limits_reached_total", "Limits that runs reached, and what came then: the run ended, or a person was asked for more.", "limit", "action"),
-		runTimes: histogram("run_duration_seconds", "How long runs took, what they waited for people among it.", runBuckets, "kind"),
+		started: counter("runs_started_total", "Started runs, by kind and agent.", "kind",
+			"agent"),
+		ended: counter("runs_ended_total", "Finished runs, by kind, agent and outcome.", "kind",
+			"agent", "outcome"),
+		failures: counter("run_failures_total", "Failed runs, by kind and type of failure.", "kind",
+			"type"),
+		limits: counter("limits_reached_total", "Limits that runs reached, by what followed: "+
+			"the run ended, or a person was asked to raise the limit.", "limit", "action"),
+		runTimes: histogram("run_duration_seconds", "Duration of runs, including the time they "+
+			"waited for people.", runBuckets, "kind"),
 
-		calls: counter("calls_total", "Attempts at tool calls that ended on this worker, and calls it refused, by outcome: completed or an error type.",
+		calls: counter("calls_total", "Finished attempts at tool calls on this worker and calls "+
+			"it rejected, by outcome: completed or an error type.",
 			"tool", "lane", "outcome"),
-		retries:    counter("call_retries_total", "Attempts at tool calls after the first one that ended on this worker.", "tool", "lane"),
-		refusals:   counter("call_refusals_total", "Calls that were refused before they ran, by the type of the error.", "tool", "type"),
-		batched:    counter("calls_batched_total", "Calls that were made together with others of their turn.", "tool"),
-		durations:  histogram("call_duration_seconds", "How long attempts at tool calls ran.", callBuckets, "tool", "lane"),
-		queueWaits: histogram("call_queue_seconds", "How long tool calls waited for a worker of their lane, and with the holder of its slots, before the first attempt.", callBuckets, "lane"),
+		retries: counter("call_retries_total",
+			"Finished attempts at tool calls on this worker after the first.", "tool", "lane"),
+		refusals: counter("call_refusals_total", "Calls rejected before execution, by error "+
+			"type.", "tool", "type"),
+		batched: counter("calls_batched_total", "Calls batched with others of their turn.",
+			"tool"),
+		durations: histogram("call_duration_seconds", "Duration of attempts at tool calls.",
+			callBuckets, "tool", "lane"),
+		queueWaits: histogram("call_queue_seconds",
+			"Time from scheduling a tool call to the start of its first attempt: waiting for a "+
+				"worker of the lane and for a slot.", callBuckets, "lane"),
 
-		steps:     counter("model_steps_total", "Attempts at model steps, by model and outcome; of a failed one the model is not known.", "model", "outcome"),
-		stepTimes: histogram("model_step_duration_seconds", "How long attempts at model steps ran.", callBuckets, "model"),
-		tokens:    counter("tokens_total", "Tokens by kind: input and output as the model's provider counts them, cached and written as parts of the input, result as tools returned them.", "kind", "model"),
-		cost:      counter("cost_dollars_total", "What model steps cost, in US dollars.", "model"),
+		steps: counter("model_steps_total", "Attempts at model steps, by model and outcome. "+
+			"Failed attempts have no model.", "model", "outcome"),
+		stepTimes: histogram("model_step_duration_seconds", "Duration of attempts at model steps.",
+			callBuckets, "model"),
+		tokens: counter("tokens_total", "Tokens by kind: input and output as counted by the "+
+			"provider, cached and written as parts of the input, result as returned by "+
+			"tools.", "kind", "model"),
+		cost: counter("cost_dollars_total", "Cost of model steps in US dollars.", "model"),
 
-		requested: counter("approvals_requested_total", "Calls that had to wait for a person's approval.", "tool"),
-		decided:   counter("approvals_decided_total", "Decisions on approvals: approve, deny, edit; refused ones did not count, timeout is nobody's.", "decision"),
-		answered:  counter("questions_answered_total", "Replies to questions: answered, declined, or refused because they did not fit.", "outcome"),
-		hooks:     counter("hooks_total", "Hooks of runs that ran, by how they ended. Those of calls are part of the call.", "hook", "outcome"),
-		decisions: counter("policy_verdicts_total", "Policy rules that calls met, by what the rule did.", "rule", "effect"),
+		requested: counter("approvals_requested_total", "Calls that needed a person's approval.",
+			"tool"),
+		decided: counter("approvals_decided_total",
+			"Decisions on approvals: approve, deny, edit, timeout, and refused for invalid "+
+				"ones.", "decision"),
+		answered: counter("questions_answered_total",
+			"Replies to questions: answered, declined, or refused for invalid ones.", "outcome"),
+		hooks: counter("hooks_total", "Hooks of runs, by outcome. Hooks of calls are part of "+
+			"the call.", "hook", "outcome"),
+		decisions: counter("policy_decisions_total", "Policy rules that calls matched, by effect.",
+			"rule", "effect"),
 	}
-	m.asked = prometheus.NewCounter(prometheus.CounterOpts{Name: "switchyard_questions_asked_total", Help: "Questions that calls asked people."})
+	m.asked = prometheus.NewCounter(prometheus.CounterOpts{Name: "switchyard_questions_asked_total",
+		Help: "Questions that calls asked."})
 	r.MustRegister(m.asked)
 	m.begin()
 	return m
 }
 
-// begin has the counters whose labels are known begin at zero: what counts from nothing to one has not increased, for Prometheus.
+// begin initializes counters with known labels to zero: Prometheus does not see an increase from
+// absent to one.
 func (m *domainMetrics) begin() {
-	for _, limit := range []string{"turns", "calls", "tokens", "cost", "wall_time", "conversation", "repeats"} {
+	for _, limit := range []string{"turns", "calls", "tokens", "cost", "wall_time", "conversation",
+		"repeats"} {
 		m.limits.WithLabelValues(limit, "ended")
 		m.limits.WithLabelValues(limit, "asked")
 	}
-	for _, decision := range []api.DecisionKind{api.DecisionApprove, api.DecisionDeny, api.DecisionEdit, api.DecisionTimeout, "refused"} {
+	for _, decision := range []api.DecisionKind{api.DecisionApprove, api.DecisionDeny,
+		api.DecisionEdit, api.DecisionTimeout, "refused"} {
 		m.decided.WithLabelValues(string(decision))
 	}
 	for _, outcome := range []string{"answered", "declined", "refused"} {
@@ -86,7 +118,7 @@ func (m *domainMetrics) begin() {
 	}
 }
 
-// judged counts a verdict on a call.
+// evaluated counts the admission decision on a call.
 func (o *observer) evaluated(tool, lane string, v api.AdmissionDecision) {
 	for _, p := range v.Policies {
 		o.metrics.decisions.WithLabelValues(o.rules.of(p.Rule), string(p.Effect)).Inc()
@@ -103,7 +135,7 @@ func (o *observer) evaluated(tool, lane string, v api.AdmissionDecision) {
 	}
 }
 
-// settled counts a call that no activity executed: one of a sub-agent, or one that nobody approved.
+// finalized counts a call that no activity executed: a sub-agent's, or one without approval.
 func (a *observedActivity) finalized(e activityEnd) {
 	end, ok := e.result.(api.FinalizedResult)
 	if !ok || len(e.args) != 1 {
@@ -122,11 +154,12 @@ func (a *observedActivity) finalized(e activityEnd) {
 	}
 	a.metrics.calls.WithLabelValues(request.Tool.Name, request.Tool.Lane, outcome).Inc()
 	if request.Tool.Kind == api.KindAgent {
-		a.metrics.durations.WithLabelValues(request.Tool.Name, request.Tool.Lane).Observe(request.Took.Std().Seconds())
+		a.metrics.durations.WithLabelValues(request.Tool.Name,
+			request.Tool.Lane).Observe(request.Took.Std().Seconds())
 	}
 }
 
-// askedMore counts a run that asks a person for more of a limit.
+// askedMore counts a run that asks a person to raise a limit.
 func (a *observedActivity) askedMore(e activityEnd) {
 	if len(e.args) != 1 || e.err != nil {
 		return
@@ -136,7 +169,8 @@ func (a *observedActivity) askedMore(e activityEnd) {
 	}
 }
 
-// stepOutcome names how an attempt at a model step ended. rate_limited is one after which the provider asked to wait.
+// stepOutcome names the outcome of an attempt at a model step. rate_limited means that the provider
+// asked to wait.
 func stepOutcome(err error) string {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {

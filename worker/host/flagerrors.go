@@ -9,23 +9,24 @@ import (
 	"time"
 )
 
-// misread says in our words why a command line could not be read: it goes through the arguments as package flag does, whose errors are
-// mere texts.
+// misread explains why a command line is invalid. It walks the arguments as package flag does,
+// whose errors are plain texts.
 func misread(set *flag.FlagSet, args []string) string {
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
-		name, value, given := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+		name, value, given := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"),
+			"=")
 		f := set.Lookup(name)
 		if f == nil {
-			return "there is no flag --" + name
+			return "unknown flag --" + name
 		}
 		switch boolean, ok := f.Value.(interface{ IsBoolFlag() bool }); {
 		case given:
 		case ok && boolean.IsBoolFlag():
 			continue
 		case len(args) == 0:
-			return "--" + name + " is given without its value"
+			return "--" + name + " needs a value"
 		default:
 			value, args = args[0], args[1:]
 		}
@@ -33,30 +34,31 @@ func misread(set *flag.FlagSet, args []string) string {
 			return fmt.Sprintf("--%s %q: %s", name, value, expected(f.Value))
 		}
 	}
-	return "the arguments cannot be read"
+	return "invalid arguments"
 }
 
-// expected says what a flag of that kind takes.
+// expected describes the values of a flag.
 func expected(value flag.Value) string {
 	if getter, ok := value.(flag.Getter); ok {
 		switch getter.Get().(type) {
 		case int:
-			return "write a whole number"
+			return "use a whole number"
 		case bool:
-			return "write true or false"
+			return "use true or false"
 		case time.Duration:
-			return "write a number and a unit, such as 500ms, 30s or 2h"
+			return "use a number and a unit like 500ms, 30s or 2h"
 		}
 	}
-	return "this is no value of the flag"
+	return "invalid value"
 }
 
-// printFlags prints the flags as starter does, with what each takes.
+// printFlags prints the flags with the values they take, in the same form as starter.
 func printFlags(w io.Writer, set *flag.FlagSet) {
 	var names, usages []string
 	set.VisitAll(func(f *flag.Flag) {
 		takes, usage := flag.UnquoteUsage(f)
-		names, usages = append(names, strings.TrimSpace("      --"+f.Name+" "+takes)), append(usages, usage)
+		names, usages = append(names, strings.TrimSpace("      --"+f.Name+" "+takes)),
+			append(usages, usage)
 	})
 	width := len(slices.MaxFunc(names, func(a, b string) int { return len(a) - len(b) }))
 	for i, name := range names {

@@ -7,29 +7,34 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/client"
+
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
-	"go.temporal.io/sdk/client"
 )
 
-// Every lane has its own worker; where the server cannot be reached the start fails as a whole, and says why.
-func TestFleetWithoutServer(t *testing.T) {
+func TestFleet_StartFailsAsAWholeWithoutServer(t *testing.T) {
 	quietEnvironment(t)
-	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)},
-		Lanes: []string{"general", "serial", "gpu"}, Logger: slog.New(slog.DiscardHandler), StopTimeout: time.Millisecond}.withDefaults()
+	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")},
+		Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)},
+		Lanes: []string{"general", "serial",
+			"gpu"}, Logger: slog.New(
+			slog.DiscardHandler), StopTimeout: time.Millisecond}.withDefaults()
 	own, tools, err := c.prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tools.Close()
-	conn, err := client.NewLazyClient(client.Options{HostPort: closedPort(t), Logger: slog.New(slog.DiscardHandler),
+	conn, err := client.NewLazyClient(client.Options{HostPort: closedPort(t),
+		Logger:            slog.New(slog.DiscardHandler),
 		ConnectionOptions: client.ConnectionOptions{GetSystemInfoTimeout: 100 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
+	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(),
+		observer: newObserver(prometheus.NewRegistry(), c.Logger)}
 	actions, err := c.activities(tools, own, queues, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +50,7 @@ func TestFleetWithoutServer(t *testing.T) {
 	}
 }
 
-// A ready worker tells whoever asked what it serves.
-func TestTellReady(t *testing.T) {
+func TestRun_ReportsWhatIsServed(t *testing.T) {
 	c := Config{Logger: slog.New(slog.DiscardHandler)}.withDefaults()
 	catalog, err := toolspecs.NewCatalog([]toolspecs.Spec{probeSpec("path", "")})
 	if err != nil {
@@ -56,13 +60,13 @@ func TestTellReady(t *testing.T) {
 	var got Info
 	c.Ready = func(i Info) { got = i }
 	c.tellReady(catalog, []string{"general", "serial"}, "127.0.0.1:9")
-	if got.Namespace != "default" || got.TaskQueue != api.DefaultTaskQueue || len(got.Lanes) != 2 || len(got.Tools) != 1 || got.Metrics != "127.0.0.1:9" {
+	if got.Namespace != "default" || got.TaskQueue != api.DefaultTaskQueue || len(got.Lanes) != 2 ||
+		len(got.Tools) != 1 || got.Metrics != "127.0.0.1:9" {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// The exit code follows from what the error is, not from its words.
-func TestExitCode(t *testing.T) {
+func TestExitCode_FollowsTheErrorsType(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want int
@@ -75,7 +79,8 @@ func TestExitCode(t *testing.T) {
 			t.Errorf("%v: got %d; want %d", c.err, got, c.want)
 		}
 	}
-	if _, ok := errors.AsType[toolspecs.Faults](invalidError{toolspecs.Faults{{Message: "x"}}}); !ok {
+	if _, ok := errors.AsType[toolspecs.Faults](
+		invalidError{toolspecs.Faults{{Message: "x"}}}); !ok {
 		t.Error("faults cannot be found in the error of Run")
 	}
 }

@@ -36,9 +36,10 @@ import (
 	"github.com/switchyard/switchyard/workflows"
 )
 
-// Run serves what c says until ctx ends, and then stops gracefully: no new work, running calls finish or are handed
-// back. It returns an error where the configuration or a toolspec is wrong (toolspecs.Faults among them), the server
-// cannot be reached, or a lane's worker fails; ctx's error where that ends before the server is reached.
+// Run serves what c configures until ctx ends. It then stops gracefully: it takes no new work, and
+// running calls finish or are requeued. It returns an error if the configuration or a toolspec is
+// invalid (toolspecs.Faults among them), the server is unreachable, or a lane's worker fails. It
+// returns ctx's error if ctx ends before the server is reached.
 func Run(ctx context.Context, c Config) error {
 	c = c.withDefaults()
 	own, tools, err := c.prepare()
@@ -49,7 +50,8 @@ func Run(ctx context.Context, c Config) error {
 	defer own.close()
 	defer own.servers.Close()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	c.observeCatalog(tools, registry)
 	observeInstances(own.factories, registry)
 	health, err := serveHealth(c.MetricsAddress, registry, c.Logger)
@@ -66,7 +68,8 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer conn.Close()
-	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(registry, c.Logger)}
+	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(),
+		observer: newObserver(registry, c.Logger)}
 	actions, err := c.activities(tools, own, queues, keep)
 	if err != nil {
 		return err
@@ -79,7 +82,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer fleet.stop()
-	observeLanes(laneSamples(actions.SlotStates, func(name string) (api.Lane, bool) { return own.lanes.current().Lane(name) }), registry)
+	observeLanes(laneSamples(actions.SlotStates, func(name string) (api.Lane, bool) {
+		return own.lanes.current().Lane(name)
+	}), registry)
 	observeReadiness(health.ready.Load, fleet.lanes.names, registry)
 	c.observeRuns(ctx, conn, registry)
 	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
@@ -88,15 +93,17 @@ func Run(ctx context.Context, c Config) error {
 	c.tellReady(tools.Catalog(), fleet.lanes.names(), health.address)
 	select {
 	case <-ctx.Done():
-		c.Logger.Info("worker stops: no new work; running calls may finish", "within", c.StopTimeout)
+		c.Logger.Info("worker stopping: running calls may finish", "within", c.StopTimeout)
 		return nil
 	case err := <-fleet.failed:
 		return err
 	}
 }
 
-// observeRuns exports what runs and waits on the server, where the process decides runs and somebody can read it.
-func (c Config) observeRuns(ctx context.Context, conn client.Client, registry prometheus.Registerer) {
+// observeRuns exports the running and waiting runs of the namespace if this process executes
+// workflows and serves metrics.
+func (c Config) observeRuns(ctx context.Context, conn client.Client,
+	registry prometheus.Registerer) {
 	if c.MetricsAddress == "" || !c.decidesRuns() {
 		return
 	}
@@ -105,7 +112,7 @@ func (c Config) observeRuns(ctx context.Context, conn client.Client, registry pr
 	go open.follow(ctx)
 }
 
-// prepare checks everything that can be checked before the server is asked.
+// prepare checks everything that can be checked without the server.
 func (c Config) prepare() (registered, *folder.Watcher, error) {
 	if err := c.validate(); err != nil {
 		return registered{}, nil, err
@@ -114,7 +121,7 @@ func (c Config) prepare() (registered, *folder.Watcher, error) {
 	if err != nil {
 		return own, nil, err
 	}
-	// All that is wrong is told at once: the lanes as far as they have names are enough to look at the tools.
+	// All faults are reported at once. To check the tools, the names of the lanes are enough.
 	var lanesWrong, rulesWrong error
 	if own.lanes, lanesWrong = c.readLanes(); lanesWrong != nil {
 		own.lanes = c.namedLanes()
@@ -133,8 +140,8 @@ func (c Config) prepare() (registered, *folder.Watcher, error) {
 	return own, tools, nil
 }
 
-// openPayloads readies the connection's options for payloads as they are stored, and makes sure that the store can be used.
-// It returns what keeps whole results of which runs hold a part; nil where there is no store.
+// openPayloads adds the payload options to the connection and checks that the store is usable. It
+// returns the function that stores whole results, or nil without a store.
 func (c *Config) openPayloads(ctx context.Context) (keep wholeKeeper, err error) {
 	storage, err := payloads.Open(c.Payloads)
 	if err == nil {
@@ -143,40 +150,49 @@ func (c *Config) openPayloads(ctx context.Context) (keep wholeKeeper, err error)
 	if err != nil {
 		return nil, invalidError{err}
 	}
-	storage.OnUnreadable = func(run string, err error) { c.Logger.Warn("a workflow task is given back", "run", run, "error", err) }
+	storage.OnUnreadable = func(run string, err error) {
+		c.Logger.Warn("workflow task returned to the server: its payloads are unreadable",
+			"run", run, "error", err)
+	}
 	if storage.Stores() {
 		keep = storage.Keep
 	}
 	return keep, storage.Check(ctx)
 }
 
-// wholeKeeper is activities.Config.Keep.
+// wholeKeeper is the type of activities.Config.Keep.
 type wholeKeeper func(context.Context, json.RawMessage) (string, error)
 
-func (c Config) connect(ctx context.Context, registry *prometheus.Registry, source *laneSource) (client.Client, error) {
+func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
+	source *laneSource) (client.Client, error) {
 	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
-	if c.MetricsAddress != "" { // nobody could read them otherwise
-		c.Connection.MetricsHandler = newMetricsHandler(registry, (&queueLabels{base: c.TaskQueue, current: source.current}).of)
+	if c.MetricsAddress != "" { // else they are not served
+		c.Connection.MetricsHandler = newMetricsHandler(registry,
+			(&queueLabels{base: c.TaskQueue, current: source.current}).of)
 	}
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, fmt.Errorf("connect to the Temporal server at %s: %w", c.Connection.HostPort, err)
+		return nil, fmt.Errorf("connect to the Temporal server at %s: %w", c.Connection.HostPort,
+			err)
 	}
 	return conn, nil
 }
 
 func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics string) {
-	info := Info{Namespace: c.Connection.Namespace, TaskQueue: c.TaskQueue, Lanes: lanes, Tools: namesOf(catalog), Metrics: metrics}
-	c.Logger.Info("worker ready", "namespace", info.Namespace, "task_queue", info.TaskQueue, "lanes", info.Lanes, "tools", len(info.Tools))
+	info := Info{Namespace: c.Connection.Namespace, TaskQueue: c.TaskQueue, Lanes: lanes,
+		Tools: namesOf(catalog), Metrics: metrics}
+	c.Logger.Info("worker ready", "namespace", info.Namespace, "task_queue", info.TaskQueue,
+		"lanes", info.Lanes, "tools", len(info.Tools))
 	if c.Ready != nil {
 		c.Ready(info)
 	}
 }
 
-func (c Config) activities(tools *folder.Watcher, own registered, queues *queueServer, keep wholeKeeper) (*activities.Activities, error) {
+func (c Config) activities(tools *folder.Watcher, own registered, queues *queueServer,
+	keep wholeKeeper) (*activities.Activities, error) {
 	providers := map[api.Provider]models.Model{
 		api.ProviderOpenAI:    openai.New(),
 		api.ProviderAnthropic: anthropic.New(),
@@ -191,9 +207,10 @@ func (c Config) activities(tools *folder.Watcher, own registered, queues *queueS
 			api.KindFunction: own.functions,
 			api.KindStateful: own.factories,
 			api.KindCommand:  &command.Executor{Dir: c.Dir},
-			api.KindREST:     rest.Executor{Inside: c.Inside, Connections: new(outbound.Connections)},
-			api.KindMCP:      own.servers,
-			api.KindHuman:    human.Executor{},
+			api.KindREST: rest.Executor{Inside: c.Inside,
+				Connections: new(outbound.Connections)},
+			api.KindMCP:   own.servers,
+			api.KindHuman: human.Executor{},
 		},
 		Models:     providers,
 		ModelTable: own.models,
@@ -218,20 +235,22 @@ func namesOf(catalog *toolspecs.Catalog) []string {
 	return names
 }
 
-// heartbeatThrottle is the least time between two heartbeats of an activity that reach the server, and so how late what a
-// model says is seen. The activities themselves beat no faster, and far less often where they have nothing to tell.
+// heartbeatThrottle is the minimum time between two heartbeats that reach the server. It bounds the
+// delay of streamed model output. Activities send heartbeats at most this often, and far less often
+// if nothing changed.
 const heartbeatThrottle = 200 * time.Millisecond
 
-// stickyTimeout is how long a run waits for the worker that has it in memory before any other may replay it. The SDK's five
-// seconds are most of what a run would lose with a worker.
+// stickyTimeout is the time that a workflow task waits for the worker with the cached run before
+// another worker may replay it. The SDK's default of five seconds dominates the delay after a
+// worker is lost.
 const stickyTimeout = time.Second
 
-// taskPatience is how long a workflow's code may compute in one go. A conversation of many megabytes takes longer to write than the
-// SDK's one second where the machine is busy; the task would be tried again, with no better luck.
+// taskPatience bounds the computation of one workflow task. A conversation of many megabytes takes
+// longer than the SDK's default of one second on a busy machine, and would on every retry.
 const taskPatience = 5 * time.Second
 
-// fleet is the SDK workers of this process: the one that has the workflows and the general lane, one that answers for the
-// process, and those of the other lanes.
+// fleet is the SDK workers of this process: one for workflows and the general lane, one that
+// answers questions about the process, and those of the other lanes.
 type fleet struct {
 	workers     []worker.Worker
 	lanes       *laneFleet
@@ -241,19 +260,22 @@ type fleet struct {
 }
 
 func newFleet(c Config, actions *activities.Activities, queues *queueServer) *fleet {
-	f := &fleet{failed: make(chan error, 1), canceller: queues.canceller, stopTimeout: c.StopTimeout}
+	f := &fleet{failed: make(chan error, 1), canceller: queues.canceller,
+		stopTimeout: c.StopTimeout}
 	f.lanes = newLaneFleet(queues, actions, f.fail)
 	if !c.decidesRuns() {
 		return f
 	}
 	o := queues.options(api.LaneGeneral, f.lanes.failedLane(api.Lane{Name: api.LaneGeneral}))
 	o.DisableWorkflowWorker, o.DisableEagerActivities = false, false
-	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency, stickyTimeout
+	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency,
+		stickyTimeout
 	o.DeadlockDetectionTimeout = taskPatience
 	if queues.tracing != nil {
 		o.Interceptors = append(o.Interceptors, queues.tracing)
 	}
-	// The SDK's two leave a worker idle where many runs wait and each workflow task is short, as with inline calls.
+	// With the SDK's default of two, a worker idles while many runs wait with short workflow tasks,
+	// as they do with inline calls.
 	o.MaxConcurrentWorkflowTaskPollers = 8
 	w := worker.New(queues.conn, c.TaskQueue, o)
 	register(w, actions)
@@ -261,12 +283,12 @@ func newFleet(c Config, actions *activities.Activities, queues *queueServer) *fl
 	return f
 }
 
-// decidesRuns reports whether the process has the workflows: it has the general lane.
+// decidesRuns reports whether this process executes workflows, which come with the general lane.
 func (c Config) decidesRuns() bool {
 	return len(c.Lanes) == 0 || slices.Contains(c.Lanes, api.LaneGeneral)
 }
 
-// fail ends the process; one reason is enough.
+// fail ends the process with the first error.
 func (f *fleet) fail(err error) {
 	select {
 	case f.failed <- err:
@@ -274,26 +296,33 @@ func (f *fleet) fail(err error) {
 	}
 }
 
-// register has the worker execute workflows and all that runs beside them.
+// register registers the workflows and the activities that accompany them.
 func register(w worker.Worker, actions *activities.Activities) {
 	for name, run := range workflows.All() {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
 	w.RegisterActivityWithOptions(actions.Pin, activity.RegisterOptions{Name: api.PinActivity})
-	w.RegisterActivityWithOptions(actions.LoadConversation, activity.RegisterOptions{Name: api.LoadConversationActivity})
+	w.RegisterActivityWithOptions(actions.LoadConversation,
+		activity.RegisterOptions{Name: api.LoadConversationActivity})
 	w.RegisterActivityWithOptions(actions.Admit, activity.RegisterOptions{Name: api.AdmitActivity})
-	w.RegisterActivityWithOptions(actions.Edit, activity.RegisterOptions{Name: api.AdmitEditActivity})
-	w.RegisterActivityWithOptions(actions.Limit, activity.RegisterOptions{Name: api.DescribeLimitActivity})
-	w.RegisterActivityWithOptions(actions.Notify, activity.RegisterOptions{Name: api.NotifyApprovalActivity})
+	w.RegisterActivityWithOptions(actions.Edit,
+		activity.RegisterOptions{Name: api.AdmitEditActivity})
+	w.RegisterActivityWithOptions(actions.Limit,
+		activity.RegisterOptions{Name: api.DescribeLimitActivity})
+	w.RegisterActivityWithOptions(actions.Notify,
+		activity.RegisterOptions{Name: api.NotifyApprovalActivity})
 	w.RegisterActivityWithOptions(actions.Open, activity.RegisterOptions{Name: api.OpenKeyActivity})
-	w.RegisterActivityWithOptions(actions.Reply, activity.RegisterOptions{Name: api.CheckReplyActivity})
-	w.RegisterActivityWithOptions(actions.FinalizeResult, activity.RegisterOptions{Name: api.FinalizeResultActivity})
+	w.RegisterActivityWithOptions(actions.Reply,
+		activity.RegisterOptions{Name: api.CheckReplyActivity})
+	w.RegisterActivityWithOptions(actions.FinalizeResult,
+		activity.RegisterOptions{Name: api.FinalizeResultActivity})
 	w.RegisterActivityWithOptions(actions.RunHook, activity.RegisterOptions{Name: api.HookActivity})
-	w.RegisterActivityWithOptions(actions.ModelStep, activity.RegisterOptions{Name: api.ModelActivity})
+	w.RegisterActivityWithOptions(actions.ModelStep,
+		activity.RegisterOptions{Name: api.ModelActivity})
 	w.RegisterDynamicActivity(actions.Tool, activity.DynamicRegisterOptions{})
 }
 
-// start begins to serve everything. Where that fails nothing is served.
+// start starts all workers. If one fails, none is left running.
 func (f *fleet) start(set *lanes.Set) error {
 	for i, w := range f.workers {
 		if err := w.Start(); err != nil {
@@ -310,7 +339,8 @@ func (f *fleet) start(set *lanes.Set) error {
 	return nil
 }
 
-// stop stops everything at once. Running calls may take the stop timeout; then they are cancelled, and report that.
+// stop stops all workers at once. Calls that run longer than the stop timeout are cancelled and
+// report that.
 func (f *fleet) stop() {
 	defer time.AfterFunc(f.stopTimeout, f.canceller.cancel).Stop()
 	var all sync.WaitGroup

@@ -2,34 +2,40 @@ package host
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/activities/executor/mcp"
 	"github.com/switchyard/switchyard/toolspecs/models"
 )
 
-// liveInstances collects how many instances live in this process.
+// liveInstances collects the number of live instances in this process.
 type liveInstances struct {
 	factories   *activities.Factories
 	description *prometheus.Desc
 }
 
 func observeInstances(factories *activities.Factories, registry prometheus.Registerer) {
-	registry.MustRegister(&liveInstances{factories: factories, description: prometheus.NewDesc("switchyard_instances",
-		"Instances of stateful tools that live in this process.", []string{"tool"}, nil)})
+	registry.MustRegister(&liveInstances{factories: factories,
+		description: prometheus.NewDesc("switchyard_instances",
+			"Live instances of stateful tools in this process.", []string{"tool"}, nil)})
 }
 
 // Describe implements prometheus.Collector.
-func (l *liveInstances) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- l.description }
+func (l *liveInstances) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- l.description
+}
 
 // Collect implements prometheus.Collector.
 func (l *liveInstances) Collect(metrics chan<- prometheus.Metric) {
 	for tool, n := range l.factories.Live() {
-		metrics <- prometheus.MustNewConstMetric(l.description, prometheus.GaugeValue, float64(n), tool)
+		metrics <- prometheus.MustNewConstMetric(l.description, prometheus.GaugeValue, float64(n),
+			tool)
 	}
 }
 
-// registered is what toolspecs refer to: what an application brings, the connections to MCP servers, and the lanes.
+// registered is what toolspecs refer to: the application's handlers, connections to MCP servers,
+// lanes, policies and models.
 type registered struct {
 	functions *function.Executor
 	factories *activities.Factories
@@ -40,7 +46,7 @@ type registered struct {
 	models    *models.Table
 }
 
-// close ends the watching of files.
+// close stops the watching of files.
 func (r registered) close() {
 	r.lanes.close()
 	r.rules.close()
@@ -58,7 +64,8 @@ func (c Config) register() (r registered, err error) {
 	if r.hooks, err = activities.NewHooks(c.Hooks...); err != nil {
 		return r, err
 	}
-	r.servers = mcp.New(mcp.Options{Dir: c.Dir, Files: c.Files, Logins: c.Logins, Inside: c.Inside, Log: c.Logger})
+	r.servers = mcp.New(mcp.Options{Dir: c.Dir, Files: c.Files, Logins: c.Logins, Inside: c.Inside,
+		Log: c.Logger})
 	r.factories, err = activities.NewFactories(c.Stateful...)
 	return r, err
 }

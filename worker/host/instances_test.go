@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/client"
+
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
-	"go.temporal.io/sdk/client"
 )
 
 type probeInstance struct{}
@@ -20,7 +21,10 @@ type probeInstance struct{}
 func (*probeInstance) Probe(context.Context, probeInput) (string, error) { return "", nil }
 
 func probeFactory(name string) switchyard.Stateful {
-	return switchyard.NewStateful(name, func(context.Context, switchyard.StartInfo) (*probeInstance, error) { return &probeInstance{}, nil }, (*probeInstance).Probe)
+	return switchyard.NewStateful(name, func(context.Context, switchyard.StartInfo) (*probeInstance,
+		error) {
+		return &probeInstance{}, nil
+	}, (*probeInstance).Probe)
 }
 
 func statefulSpec(parameter, handler string) toolspecs.Spec {
@@ -29,23 +33,32 @@ func statefulSpec(parameter, handler string) toolspecs.Spec {
 	return s
 }
 
-// A worker whose stateful tools and factories do not fit does not start, and says which tool, factory and parameter.
-func TestCatalogDoesNotFitFactories(t *testing.T) {
+func TestCatalog_RejectsToolsThatDoNotMatchTheirFactory(t *testing.T) {
 	for name, c := range map[string]struct {
 		c    Config
 		want []string
 	}{
-		"no factory":        {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}}, []string{"tool probe", `no factory of a stateful tool "probe"`, "switchyard.NewStateful"}},
-		"a function":        {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}, Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}}, []string{"no factory"}},
-		"another parameter": {Config{Specs: []toolspecs.Spec{statefulSpec("file", "")}, Stateful: []switchyard.Stateful{probeFactory("probe")}}, []string{"tool probe", "file"}},
-		"of one name":       {Config{Stateful: []switchyard.Stateful{probeFactory("probe"), probeFactory("probe")}}, []string{`"probe"`}},
-		"too few":           {Config{Instances: -1}, []string{"Config.Instances is -1"}},
+		"no factory": {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}},
+			[]string{"tool probe", `no factory of a stateful tool "probe"`,
+				"switchyard.NewStateful"}},
+		"a function": {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")},
+			Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}}, []string{
+			"no factory"}},
+		"another parameter": {Config{Specs: []toolspecs.Spec{statefulSpec("file", "")},
+			Stateful: []switchyard.Stateful{probeFactory("probe")}}, []string{"tool probe",
+			"file"}},
+		"of one name": {Config{Stateful: []switchyard.Stateful{probeFactory("probe"),
+			probeFactory("probe")}}, []string{`"probe"`}},
+		"too few": {Config{Instances: -1}, []string{"Config.Instances is -1"}},
 	} {
-		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) || exitCode(err) != exitUsage {
+		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) ||
+			exitCode(err) != exitUsage {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	fits := Config{Specs: []toolspecs.Spec{statefulSpec("path", "prober")}, Stateful: []switchyard.Stateful{probeFactory("prober")}, Logger: slog.New(slog.DiscardHandler)}
+	fits := Config{Specs: []toolspecs.Spec{statefulSpec("path", "prober")},
+		Stateful: []switchyard.Stateful{probeFactory("prober")}, Logger: slog.New(
+			slog.DiscardHandler)}
 	own, tools, err := fits.withDefaults().prepare()
 	if err != nil {
 		t.Fatal(err)
@@ -56,29 +69,31 @@ func TestCatalogDoesNotFitFactories(t *testing.T) {
 	}
 }
 
-// Only a process with stateful tools asks for instances to hold, on a queue of its own for each lane; an instance whose
-// worker cannot start is refused.
-func TestHoldersOfFleet(t *testing.T) {
+func TestFleet_HostsInstancesOnAQueuePerLane(t *testing.T) {
 	quietEnvironment(t)
-	conn, err := client.NewLazyClient(client.Options{HostPort: closedPort(t), Logger: slog.New(slog.DiscardHandler),
+	conn, err := client.NewLazyClient(client.Options{HostPort: closedPort(t),
+		Logger:            slog.New(slog.DiscardHandler),
 		ConnectionOptions: client.ConnectionOptions{GetSystemInfoTimeout: 100 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	for _, stateful := range [][]switchyard.Stateful{nil, {probeFactory("probe")}} {
-		c := Config{Stateful: stateful, Lanes: []string{"general", "serial"}, Logger: slog.New(slog.DiscardHandler)}.withDefaults()
+		c := Config{Stateful: stateful, Lanes: []string{"general", "serial"},
+			Logger: slog.New(slog.DiscardHandler)}.withDefaults()
 		own, tools, err := c.prepare()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer tools.Close()
-		queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
+		queues := &queueServer{config: c, conn: conn, canceller: newCanceller(),
+			observer: newObserver(prometheus.NewRegistry(), c.Logger)}
 		actions, err := c.activities(tools, own, queues, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for lane, want := range map[string]int{"general": len(stateful), "serial": 1 + len(stateful), "gpu": 1 + len(stateful)} {
+		for lane, want := range map[string]int{"general": len(stateful), "serial": 1 +
+			len(stateful), "gpu": 1 + len(stateful)} {
 			lane, _ := own.lanes.current().Plain(lane).Lane(lane)
 			fleet := newFleet(c, actions, queues).lanes
 			duties := fleet.duties(lane, nil)
@@ -91,17 +106,19 @@ func TestHoldersOfFleet(t *testing.T) {
 				t.Errorf("%d workers of the lane %s, want %d", len(duties), lane.Name, want)
 			}
 		}
-		if _, err := queues.instance(activities.Served{Queue: "q/instance/run/probe", Tool: actions.Tool, HostInstance: actions.HostInstance}); err == nil || !contains(err.Error(), "start to poll") {
+		if _, err := queues.instance(activities.Served{Queue: "q/instance/run/probe",
+			Tool: actions.Tool, HostInstance: actions.HostInstance}); err == nil ||
+			!contains(err.Error(), "start to poll") {
 			t.Errorf("got %v", err)
 		}
 	}
 }
 
-// What a worker does for a lane changes only with what concerns it: calls that run elsewhere must not notice. Whoever bypassed a
-// lane may still come there.
-func TestDutiesOfLane(t *testing.T) {
-	f := &laneFleet{queueServer: &queueServer{config: Config{TaskQueue: "q", Stateful: []switchyard.Stateful{probeFactory("probe")}}}}
-	slots, calls, bypass, instances := duty{kind: dutySlots}, duty{kind: dutyCalls, queue: "q/gpu"}, duty{kind: dutyBypass, queue: "q/bypass/gpu"}, duty{kind: dutyInstances}
+func TestDuties_ChangeOnlyWithTheRulesThatConcernThem(t *testing.T) {
+	f := &laneFleet{queueServer: &queueServer{config: Config{TaskQueue: "q",
+		Stateful: []switchyard.Stateful{probeFactory("probe")}}}}
+	slots, calls, bypass, instances := duty{kind: dutySlots}, duty{kind: dutyCalls, queue: "q/gpu"},
+		duty{kind: dutyBypass, queue: "q/bypass/gpu"}, duty{kind: dutyInstances}
 	fast := calls
 	fast.rate = 5
 	bypassed := []*laneWorker{{duty: bypass}}
@@ -110,12 +127,14 @@ func TestDutiesOfLane(t *testing.T) {
 		before []*laneWorker
 		want   []duty
 	}{
-		"plain":             {api.Lane{}, nil, []duty{calls, instances}},
-		"rate":              {api.Lane{Rate: 5}, nil, []duty{fast, instances}},
-		"limit":             {api.Lane{Limit: 1}, nil, []duty{slots, instances}},
-		"higher":            {api.Lane{Limit: 2, Rate: 5}, nil, []duty{slots, instances}},
-		"queue":             {api.Lane{Limit: 1, Queue: "own"}, nil, []duty{{kind: dutySlots, queue: "own"}, instances}},
-		"bypass":            {api.Lane{Limit: 1, Bypass: []api.CallerType{"plan"}}, nil, []duty{slots, bypass, instances}},
+		"plain":  {api.Lane{}, nil, []duty{calls, instances}},
+		"rate":   {api.Lane{Rate: 5}, nil, []duty{fast, instances}},
+		"limit":  {api.Lane{Limit: 1}, nil, []duty{slots, instances}},
+		"higher": {api.Lane{Limit: 2, Rate: 5}, nil, []duty{slots, instances}},
+		"queue": {api.Lane{Limit: 1, Queue: "own"}, nil,
+			[]duty{{kind: dutySlots, queue: "own"}, instances}},
+		"bypass": {api.Lane{Limit: 1, Bypass: []api.CallerType{"plan"}}, nil,
+			[]duty{slots, bypass, instances}},
 		"no more bypass":    {api.Lane{Limit: 1}, bypassed, []duty{slots, bypass, instances}},
 		"bypassed no limit": {api.Lane{}, bypassed, []duty{calls, bypass, instances}},
 	} {

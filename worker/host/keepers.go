@@ -8,25 +8,27 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 const (
-	// keeperCheck is how often this process looks whether the keepers of its lanes run, keeperRetry how soon again where it
-	// could not.
+	// keeperCheck is the interval between checks of the lane workflows, keeperRetry the wait after
+	// a failed one.
 	keeperCheck = 30 * time.Second
 	keeperRetry = time.Second
-	// keeperPatience bounds one look.
+	// keeperPatience bounds one check.
 	keeperPatience = 10 * time.Second
 )
 
-// keepers makes sure that every lane with a limit has a LaneWorkflow that keeps its slots with workers, and tells it how
-// the lane is configured: once, when this process learns of it, because another worker's file may be newer.
+// keepers starts the LaneWorkflow of every lane with a limit, which assigns the lane's slots to
+// workers, and sends it the lane's configuration. The configuration is sent once, when this process
+// reads it: the file of another worker may be newer.
 type keepers struct {
 	config Config
 	conn   client.Client
@@ -36,19 +38,20 @@ type keepers struct {
 
 	mu    sync.Mutex
 	lanes map[string]api.Lane
-	// news are the lanes whose keepers do not know yet what this process does.
+	// news are the lanes whose configuration has not been sent yet.
 	news map[string]bool
 }
 
 func newKeepers(conn client.Client, c Config) *keepers {
 	ctx, end := context.WithCancel(context.Background())
-	k := &keepers{config: c, conn: conn, wake: make(chan struct{}, 1), end: end, ended: make(chan struct{}),
+	k := &keepers{config: c, conn: conn, wake: make(chan struct{}, 1), end: end,
+		ended: make(chan struct{}),
 		lanes: map[string]api.Lane{}, news: map[string]bool{}}
 	go k.run(ctx)
 	return k
 }
 
-// keep makes sure of a lane from now on.
+// keep adds a lane to the checks.
 func (k *keepers) keep(lane api.Lane) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -60,7 +63,7 @@ func (k *keepers) keep(lane api.Lane) {
 	k.lanes[lane.Name], k.news[lane.Name] = lane, true
 	select {
 	case k.wake <- struct{}{}:
-	default: // it is about to look anyway
+	default: // a check is due already
 	}
 }
 
@@ -85,7 +88,7 @@ func (k *keepers) run(ctx context.Context) {
 	}
 }
 
-// lookAtAll reports whether all is well.
+// lookAtAll checks all lanes and reports whether every check succeeded.
 func (k *keepers) lookAtAll(ctx context.Context) bool {
 	k.mu.Lock()
 	all := slices.Collect(maps.Values(k.lanes))
@@ -101,7 +104,8 @@ func (k *keepers) lookAtAll(ctx context.Context) bool {
 		if err := k.look(ctx, lane, news); err != nil {
 			well = false
 			if ctx.Err() == nil {
-				k.config.Logger.Warn("the keeper of a lane cannot be looked at; it is tried again", "lane", lane.Name, "error", err)
+				k.config.Logger.Warn("check of the lane's workflow failed; retrying", "lane",
+					lane.Name, "error", err)
 			}
 			continue
 		}
@@ -114,8 +118,8 @@ func (k *keepers) lookAtAll(ctx context.Context) bool {
 	return well
 }
 
-// look starts a lane's keeper if there is none, and tells it with news of how the lane is configured, if it goes by something
-// else.
+// look starts a lane's workflow if it is not running. With news it sends the configuration if the
+// workflow uses another one.
 func (k *keepers) look(ctx context.Context, lane api.Lane, news bool) error {
 	ctx, cancel := context.WithTimeout(ctx, keeperPatience)
 	defer cancel()
@@ -134,9 +138,10 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, news bool) error {
 	case !lane.Limited():
 		return nil
 	}
-	_, err = k.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: k.config.TaskQueue,
+	_, err = k.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id,
+		TaskQueue:                k.config.TaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		StaticSummary:            "keeps the slots of the lane " + lane.Name + " with workers",
+		StaticSummary:            "assigns the slots of the lane " + lane.Name + " with workers",
 	}, api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
 	return err
 }
@@ -152,7 +157,7 @@ func (k *keepers) goesBy(info *workflowpb.WorkflowExecutionInfo) (groups string)
 		from = converter.GetDefaultDataConverter()
 	}
 	if err := from.FromPayload(payload, &groups); err != nil {
-		return "" // it is told again, which changes nothing
+		return "" // sending it again changes nothing
 	}
 	return groups
 }

@@ -4,12 +4,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
+
+	"github.com/switchyard/switchyard/api"
 )
 
-// laneCounts counts the attempts at tool calls of this process by lane. Of lanes with a limit the holders of their slots
-// count too, over all workers and for longer than one of them lives.
+// laneCounts counts attempts at tool calls of this process by lane. For lanes with a limit the
+// holders of slots also count, across workers and beyond the life of each.
 type laneCounts struct {
 	since time.Time
 
@@ -21,8 +22,8 @@ func newLaneCounts() *laneCounts {
 	return &laneCounts{since: time.Now(), lanes: map[string]*api.LaneCounts{}}
 }
 
-// count counts an activity, if it is a call, and returns what is to be called when it has ended. The wait of a later attempt
-// is not known.
+// count counts the start of a call and returns a function that counts its end. Other activities are
+// ignored. The wait of a later attempt is unknown.
 func (c *laneCounts) count(lane string, info activity.Info) (ended func()) {
 	if api.CheckToolName(info.ActivityType.Name) != nil {
 		return func() {}
@@ -58,7 +59,7 @@ func (c *laneCounts) change(lane string, change func(*api.LaneCounts)) {
 	change(c.lanes[lane])
 }
 
-// answer is the result of LanesActivity.
+// answer returns the result of ReportLanesActivity.
 func (c *laneCounts) answer(worker string) api.WorkerLanes {
 	a := api.WorkerLanes{Worker: worker, Since: c.since.UTC(), Lanes: map[string]api.LaneCounts{}}
 	c.mu.Lock()

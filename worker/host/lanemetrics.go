@@ -2,44 +2,53 @@ package host
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/switchyard/switchyard/api"
 )
 
-// laneSample is what this process holds of a lane with a limit. A group of slots brings along the counts of those who held it
-// before, so that they add up over all workers.
+// laneSample is the share of this process in a lane with a limit. A group of slots carries the
+// counts of its earlier holders, so that the sum over all workers is complete.
 type laneSample struct {
-	// Limit is the lane's limit, of a keyed lane that of each key. Slots is how many calls may run here at a time.
+	// Limit is the lane's limit; for a keyed lane the limit per key. Slots is the number of calls
+	// that may run on this process.
 	Limit, Slots int
 	api.LaneCounts
 }
 
-// laneMetrics collects what this process holds of lanes with a limit. The only label is the lane's name, without keys.
+// laneMetrics collects the samples. The only label is the lane's name, without keys.
 type laneMetrics struct {
 	sample                               func() map[string]laneSample
 	limit, slots, running, waiting, keys *prometheus.Desc
 	acquired, rejected, timedOut         *prometheus.Desc
 }
 
-// observeLanes exports what sample returns, by the names of lanes; a lane of which nothing is held is not among them.
+// observeLanes exports the result of sample, by lane. Lanes without slots in this process are
+// absent.
 func observeLanes(sample func() map[string]laneSample, registry prometheus.Registerer) {
 	describe := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("switchyard_lane_"+name, help, []string{"lane"}, nil)
 	}
 	registry.MustRegister(&laneMetrics{sample: sample,
-		limit:    describe("limit", "How many calls of the lane run at a time, over all workers; of a keyed lane, of each key. Of lanes with slots held here."),
-		slots:    describe("slots", "How many calls of the lane may run here at a time."),
-		running:  describe("running", "Calls of the lane that run here and have a slot."),
-		waiting:  describe("waiting", "Calls of the lane that wait here; those that wait at the server are not among them."),
-		keys:     describe("keys", "Keys of the lane that are served here."),
-		acquired: describe("acquired_total", "Attempts at calls that got one of the slots held here, under earlier holders too."),
-		rejected: describe("rejected_total", "Calls turned away because no more may wait, under earlier holders of the slots too."),
-		timedOut: describe("timed_out_total", "Calls that waited too long with the holder, under earlier holders of the slots too."),
+		limit: describe("limit", "Limit of concurrent calls of the lane over all workers; per "+
+			"key for a keyed lane. Lanes without slots on this worker are absent."),
+		slots:   describe("slots", "Concurrent calls of the lane that this worker may run."),
+		running: describe("running", "Running calls of the lane on this worker."),
+		waiting: describe("waiting", "Calls of the lane that wait on this worker, without those "+
+			"on the server."),
+		keys: describe("keys", "Keys of the lane that this worker serves."),
+		acquired: describe("acquired_total", "Attempts at calls that got a slot of this "+
+			"worker's, including those under earlier holders."),
+		rejected: describe("rejected_total", "Calls rejected because the wait queue was full, "+
+			"including those under earlier holders."),
+		timedOut: describe("timed_out_total", "Calls that waited too long for a slot, including "+
+			"those under earlier holders."),
 	})
 }
 
 // Describe implements prometheus.Collector.
 func (m *laneMetrics) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.limit, m.slots, m.running, m.waiting, m.keys, m.acquired, m.rejected, m.timedOut} {
+	for _, d := range []*prometheus.Desc{m.limit, m.slots, m.running, m.waiting, m.keys, m.acquired,
+		m.rejected, m.timedOut} {
 		descriptions <- d
 	}
 }
@@ -61,12 +70,13 @@ func (m *laneMetrics) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// laneSamples returns what the holders of this process tell, for observeLanes. lane says how a lane is configured.
-func laneSamples(states func() map[string][]api.SlotsState, lane func(string) (api.Lane, bool)) func() map[string]laneSample {
+// laneSamples returns the sample function of observeLanes. lane looks up a lane's configuration.
+func laneSamples(states func() map[string][]api.SlotsState, lane func(string) (api.Lane,
+	bool)) func() map[string]laneSample {
 	return func() map[string]laneSample {
 		samples := map[string]laneSample{}
 		for name, hosted := range states() {
-			configured, _ := lane(name) // a lane that is configured no more has no limit
+			configured, _ := lane(name) // a removed lane has no limit
 			s := laneSample{Limit: configured.Limit}
 			for _, state := range hosted {
 				if configured.Keyed() {

@@ -6,23 +6,26 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/switchyard/switchyard/api"
 )
 
-// What this process holds of a lane is exported under the lane's name alone; of a keyed lane, every key that is served has its
-// slots. A lane that is configured no more keeps its counts for as long as it is held.
-func TestLaneMetrics(t *testing.T) {
+func TestLaneMetrics_SumOverKeysAndSurviveRemoval(t *testing.T) {
 	states := map[string][]api.SlotsState{
 		"http": {
-			{Slots: 3, LaneCounts: api.LaneCounts{Running: 2, Waiting: 4, Acquired: 10, Rejected: 1, TimedOut: 6}},
+			{Slots: 3, LaneCounts: api.LaneCounts{Running: 2, Waiting: 4, Acquired: 10, Rejected: 1,
+				TimedOut: 6}},
 			{Slots: 2, LaneCounts: api.LaneCounts{Running: 1, Acquired: 5}},
 		},
 		"android": {{Slots: 2, LaneCounts: api.LaneCounts{Keys: 3, Running: 5}}},
 		"gone":    {{Slots: 1, LaneCounts: api.LaneCounts{Acquired: 7}}},
 	}
-	lanes := map[string]api.Lane{"http": {Name: "http", Limit: 5}, "android": {Name: "android", Limit: 2, Key: "{{args.device}}"}}
+	lanes := map[string]api.Lane{"http": {Name: "http", Limit: 5}, "android": {Name: "android",
+		Limit: 2, Key: "{{args.device}}"}}
 	registry := prometheus.NewRegistry()
-	observeLanes(laneSamples(func() map[string][]api.SlotsState { return states }, func(name string) (api.Lane, bool) {
+	observeLanes(laneSamples(func() map[string][]api.SlotsState {
+		return states
+	}, func(name string) (api.Lane, bool) {
 		lane, known := lanes[name]
 		return lane, known
 	}), registry)
@@ -43,9 +46,7 @@ func TestLaneMetrics(t *testing.T) {
 	)
 }
 
-// A worker counts the attempts at calls by lane for whoever asks it; what is no call of a tool, the holding of slots among it,
-// is not counted.
-func TestLaneCounts(t *testing.T) {
+func TestLaneCounts_CountToolCallsOnly(t *testing.T) {
 	o := newObserver(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	observe(t, o.forLane("http"), "probe", ended{})
 	observe(t, o.forLane("http"), "probe", ended{err: errors.New("x")})
@@ -53,7 +54,8 @@ func TestLaneCounts(t *testing.T) {
 	observe(t, o.forLane("serial"), api.ServeSlotsActivity, ended{})
 	answer := o.counts.answer("me")
 	got := answer.Lanes["http"]
-	if answer.Worker != "me" || answer.Since.IsZero() || len(answer.Lanes) != 1 || got.Acquired != 2 || got.Ended != 2 || got.Running != 0 || got.ExecutionMicros <= 0 {
+	if answer.Worker != "me" || answer.Since.IsZero() || len(answer.Lanes) != 1 ||
+		got.Acquired != 2 || got.Ended != 2 || got.Running != 0 || got.ExecutionMicros <= 0 {
 		t.Errorf("got %+v", answer)
 	}
 }

@@ -9,15 +9,16 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/worker"
 )
 
-// laneFleet serves lanes as they are configured, and goes on to serve them as they are configured anew. The general lane is
-// not among them: it is the workflows'.
+// laneFleet serves the configured lanes and applies changes of the configuration. The general lane
+// belongs to the worker of workflows.
 type laneFleet struct {
 	*queueServer
 	actions *activities.Activities
@@ -27,16 +28,16 @@ type laneFleet struct {
 	mu      sync.Mutex
 	stopped bool
 	served  map[string]*servedLane
-	// retiring are workers that poll no more and whose calls go on to their end.
+	// retiring are workers that no longer poll and finish their calls.
 	retiring map[*laneWorker]bool
 }
 
-// servedLane is how a lane is served now.
+// servedLane is the current set of workers of a lane.
 type servedLane struct {
 	workers []*laneWorker
 }
 
-// laneWorker is one SDK worker. slots is nil where its tasks are ended when it is stopped, whatever they do.
+// laneWorker is one SDK worker. slots is nil if the worker stops without waiting for its tasks.
 type laneWorker struct {
 	worker.Worker
 	lane        string
@@ -46,20 +47,23 @@ type laneWorker struct {
 }
 
 func newLaneFleet(s *queueServer, actions *activities.Activities, failed func(error)) *laneFleet {
-	return &laneFleet{queueServer: s, actions: actions, failed: failed, served: map[string]*servedLane{}, retiring: map[*laneWorker]bool{},
+	return &laneFleet{queueServer: s, actions: actions, failed: failed,
+		served: map[string]*servedLane{}, retiring: map[*laneWorker]bool{},
 		keeper: newKeepers(s.conn, s.config)}
 }
 
-// serves returns the names of the lanes of a set that this worker serves, but for those without a task queue.
+// serves returns the lanes of a set that this worker serves, except those without a task queue.
 func (c Config) serves(set *lanes.Set) []string {
 	names := c.Lanes
 	if len(names) == 0 {
 		names = set.Names()
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == api.LaneInline })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return name == api.LaneInline
+	})
 }
 
-// apply serves the lanes of a set, each by its rules.
+// apply serves the lanes of a set by their rules.
 func (f *laneFleet) apply(set *lanes.Set) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,14 +81,14 @@ func (f *laneFleet) apply(set *lanes.Set) error {
 	return errors.Join(faults...)
 }
 
-// names returns the names of the lanes that are served, sorted.
+// names returns the served lanes, sorted.
 func (f *laneFleet) names() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.served))
 }
 
-// applyLane serves a lane by its rules. Workers that do what they did so far are kept, with all that runs there.
+// applyLane serves a lane by its rules. Workers whose duty is unchanged keep running.
 func (f *laneFleet) applyLane(lane api.Lane) error {
 	var before, fresh, now []*laneWorker
 	if s := f.served[lane.Name]; s != nil {
@@ -98,7 +102,7 @@ func (f *laneFleet) applyLane(lane api.Lane) error {
 		}
 		w, err := f.workerOf(lane, d)
 		if err != nil {
-			return err // what served the lane so far goes on
+			return err // the previous workers stay
 		}
 		now, fresh = append(now, w), append(fresh, w)
 	}
@@ -106,7 +110,9 @@ func (f *laneFleet) applyLane(lane api.Lane) error {
 		return err
 	}
 	f.served[lane.Name] = &servedLane{workers: now}
-	f.retire(slices.DeleteFunc(slices.Clone(before), func(w *laneWorker) bool { return slices.Contains(now, w) }))
+	f.retire(slices.DeleteFunc(slices.Clone(before), func(w *laneWorker) bool {
+		return slices.Contains(now, w)
+	}))
 	f.keeper.keep(lane)
 	return nil
 }
@@ -123,7 +129,7 @@ func startAll(workers []*laneWorker) error {
 	return nil
 }
 
-// duty is what a worker does for a lane.
+// duty is the task of one worker of a lane.
 type duty struct {
 	kind  dutyKind
 	queue string
@@ -133,27 +139,32 @@ type duty struct {
 type dutyKind int
 
 const (
-	// dutySlots takes slots of a lane with a limit. Holders go by the lane's rules themselves, but for its queue.
+	// dutySlots takes slots of a lane with a limit. Their holders apply the lane's rules, except
+	// for its queue.
 	dutySlots dutyKind = iota
-	// dutyCalls executes the calls of a lane without one.
+	// dutyCalls executes the calls of a lane without a limit.
 	dutyCalls
-	// dutyBypass executes calls that the rules do not apply to.
+	// dutyBypass executes calls that bypass the rules.
 	dutyBypass
-	// dutyHolds holds instances of stateful tools.
+	// dutyInstances hosts instances of stateful tools.
 	dutyInstances
 )
 
-// duties returns what is to be done for a lane that is served by the workers before.
+// duties returns the duties of a lane that is served by the workers before.
 func (f *laneFleet) duties(lane api.Lane, before []*laneWorker) (all []duty) {
 	switch {
 	case lane.Limited():
 		all = append(all, duty{kind: dutySlots, queue: lane.Queue})
 	case lane.Name != api.LaneGeneral:
-		all = append(all, duty{kind: dutyCalls, queue: lane.TaskQueue(f.config.TaskQueue, ""), rate: lane.Rate})
+		all = append(all, duty{kind: dutyCalls, queue: lane.TaskQueue(f.config.TaskQueue, ""),
+			rate: lane.Rate})
 	}
-	// Where nobody bypasses the lane any more, calls that did may still be made again.
-	if len(lane.Bypass) > 0 || slices.ContainsFunc(before, func(w *laneWorker) bool { return w.duty.kind == dutyBypass }) {
-		all = append(all, duty{kind: dutyBypass, queue: api.BypassQueue(f.config.TaskQueue, lane.Name)})
+	// After the last bypass rule is removed, calls that bypassed the lane may still be retried.
+	if len(lane.Bypass) > 0 || slices.ContainsFunc(before, func(w *laneWorker) bool {
+		return w.duty.kind == dutyBypass
+	}) {
+		all = append(all, duty{kind: dutyBypass, queue: api.BypassQueue(f.config.TaskQueue,
+			lane.Name)})
 	}
 	if len(f.config.Stateful) > 0 {
 		all = append(all, duty{kind: dutyInstances})
@@ -170,34 +181,42 @@ func (f *laneFleet) workerOf(lane api.Lane, d duty) (*laneWorker, error) {
 	}
 	workerSlots := activities.NewWorkerSlots(f.config.Concurrency)
 	tool, model := f.actions.Behind(workerSlots, lane.Name)
-	w, slots, err := f.workerSlots(activities.ServedQueue{Queue: d.queue, Rate: d.rate, Lane: lane.Name, WorkerSlots: workerSlots, Tool: tool, Model: model, Failed: f.failedLane(lane)})
-	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: slots, workerSlots: workerSlots}, err
+	w, slots, err := f.workerSlots(activities.ServedQueue{Queue: d.queue, Rate: d.rate,
+		Lane: lane.Name, WorkerSlots: workerSlots, Tool: tool, Model: model, Failed: f.failedLane(
+			lane)})
+	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: slots, workerSlots: workerSlots},
+		err
 }
 
 func (f *laneFleet) failedLane(lane api.Lane) func(error) {
-	return func(err error) { f.failed(fmt.Errorf("a worker of lane %s failed: %w", lane.Name, err)) }
+	return func(err error) {
+		f.failed(fmt.Errorf("a worker of lane %s failed: %w", lane.Name, err))
+	}
 }
 
-// slotsWorker takes groups of a lane's slots. Holding them costs next to nothing, so that it takes all it can get.
+// slotsWorker takes groups of a lane's slots. Holding slots is cheap, so it takes all it can get.
 func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityTaskPollers = 1
 	w := worker.New(f.conn, api.SlotsQueue(f.config.TaskQueue, lane.Name), o)
-	w.RegisterActivityWithOptions(f.actions.Slots, activity.RegisterOptions{Name: api.ServeSlotsActivity})
+	w.RegisterActivityWithOptions(f.actions.Slots,
+		activity.RegisterOptions{Name: api.ServeSlotsActivity})
 	return w
 }
 
-// holdsWorker holds instances of the lane's stateful tools. They take no slots of the lane's calls: an instance lives as
-// long as its run, and others' calls must not wait for that.
+// instancesWorker hosts instances of the lane's stateful tools. They take no slots of the lane's
+// calls: an instance lives as long as its run and must not block the calls of others.
 func (f *laneFleet) instancesWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityExecutionSize = f.config.Instances
 	w := worker.New(f.conn, api.InstanceHostQueue(f.config.TaskQueue, lane.Name), o)
-	w.RegisterActivityWithOptions(f.actions.HostInstance, activity.RegisterOptions{Name: api.HostInstanceActivity})
+	w.RegisterActivityWithOptions(f.actions.HostInstance,
+		activity.RegisterOptions{Name: api.HostInstanceActivity})
 	return w
 }
 
-// retire has workers poll no more, and stops them when their calls have ended. The caller holds mu.
+// retire stops the polling of workers, and stops them after their calls have ended. The caller
+// holds mu.
 func (f *laneFleet) retire(workers []*laneWorker) {
 	for _, w := range workers {
 		f.retiring[w] = true
@@ -219,7 +238,7 @@ func (f *laneFleet) retire(workers []*laneWorker) {
 	}
 }
 
-// stop stops all lanes at once, and returns when they have.
+// stop stops all lanes at once and returns after they have stopped.
 func (f *laneFleet) stop() {
 	patience, cancel := context.WithTimeout(context.Background(), f.config.StopTimeout+requeue)
 	defer cancel()
@@ -237,14 +256,14 @@ func (f *laneFleet) stop() {
 	f.mu.Unlock()
 	f.keeper.stop()
 	all.Wait()
-	f.actions.AwaitSlots(patience) // calls of a lane that was left before may still run
+	f.actions.AwaitSlots(patience) // calls of retired lanes may still run
 }
 
-// reapply is the wait before lanes are tried again that could not be served as they are configured.
+// reapply is the wait before the configuration is applied again after a failure.
 const reapply = 5 * time.Second
 
-// follow applies every new set of lanes until ctx ends, again where the server could not be asked. told is called with each
-// when it is served.
+// follow applies every new set of lanes until ctx ends, and retries after failures. told is called
+// with each applied set.
 func (f *laneFleet) follow(ctx context.Context, changed <-chan *lanes.Set, told func(*lanes.Set)) {
 	var again <-chan time.Time
 	var set *lanes.Set
@@ -257,7 +276,7 @@ func (f *laneFleet) follow(ctx context.Context, changed <-chan *lanes.Set, told 
 		}
 		again = nil
 		if err := f.apply(set); err != nil {
-			f.config.Logger.Warn("lanes are not served yet as they are configured", "error", err)
+			f.config.Logger.Warn("lane configuration not applied; retrying", "error", err)
 			again = time.After(reapply)
 		}
 		told(set)

@@ -7,16 +7,16 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// laneSource has the lanes as they are configured now.
+// laneSource holds the current configuration of lanes.
 type laneSource struct {
 	set atomic.Pointer[lanes.Set]
-	// changed has the newest set that nobody has taken yet.
+	// changed holds the newest set that has not been applied yet.
 	changed chan *lanes.Set
 	close   func()
 }
 
-// readLanes reads the lanes file and goes on to read it; without one the lanes are those that always exist, and those that
-// the worker is told to serve.
+// readLanes reads and watches the lanes file. Without a file the lanes are the predefined ones and
+// those of Config.Lanes.
 func (c Config) readLanes() (*laneSource, error) {
 	s := &laneSource{changed: make(chan *lanes.Set, 1), close: func() {}}
 	set := lanes.Of()
@@ -25,33 +25,37 @@ func (c Config) readLanes() (*laneSource, error) {
 			c.Logger.Info("lanes reloaded", "file", c.LanesFile, "lanes", set.Names())
 			s.take(set.Plain(c.Lanes...), c.Logger)
 		}, func(err error) {
-			c.Logger.Warn("the lanes file is wrong; what was in effect stays", "file", c.LanesFile, "error", err)
+			c.Logger.Warn("invalid lanes file; the previous configuration stays in effect", "file",
+				c.LanesFile, "error", err)
 		})
 		if err != nil {
 			return nil, err
 		}
 		s.close, set = w.Close, w.Set()
 	}
-	s.set.CompareAndSwap(nil, set.Plain(c.Lanes...)) // unless it has changed already
+	s.set.CompareAndSwap(nil, set.Plain(c.Lanes...)) // unless a reload was faster
 	return s, nil
 }
 
-// namedLanes are the lanes that a wrong lanes file names, without rules: enough to check what else is wrong.
+// namedLanes returns the lanes that an invalid lanes file names, without rules. They suffice to
+// find the faults of toolspecs.
 func (c Config) namedLanes() *laneSource {
 	s := &laneSource{close: func() {}}
 	s.set.Store(lanes.Of().Plain(append(lanes.Named(c.LanesFile), c.Lanes...)...))
 	return s
 }
 
-// current returns the lanes as they are configured now.
+// current returns the current configuration.
 func (s *laneSource) current() *lanes.Set { return s.set.Load() }
 
-// take makes a set the current one. Lanes that it lacks stay as they were, because calls may wait there.
+// take makes a set the current one. Removed lanes keep their configuration, because calls may wait
+// on them.
 func (s *laneSource) take(set *lanes.Set, log *slog.Logger) {
 	if before := s.set.Load(); before != nil {
 		var kept []string
 		if set, kept = set.Keeping(before); len(kept) > 0 {
-			log.Warn("lanes are not in the lanes file any more; they are served until this worker stops, for calls that wait there", "lanes", kept)
+			log.Warn("removed lanes are served until this worker stops: calls may wait on them",
+				"lanes", kept)
 		}
 	}
 	s.set.Store(set)
@@ -59,7 +63,7 @@ func (s *laneSource) take(set *lanes.Set, log *slog.Logger) {
 		select {
 		case s.changed <- set:
 			return
-		case <-s.changed: // an older one that nobody needs any more
+		case <-s.changed: // an outdated set
 		}
 	}
 }

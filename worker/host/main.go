@@ -14,12 +14,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/payloads"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/worker"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/payloads"
 )
 
 // The exit codes of a worker.
@@ -30,12 +31,12 @@ const (
 	exitConnect = 4
 )
 
-// Main is the main function of a worker program: it reads flags and environment over c, runs until SIGINT or SIGTERM,
-// and returns the exit code: 0 stopped, 1 failed, 2 wrong flags, configuration or toolspecs, 4 no server. The server is
-// found as the Temporal CLI finds it: TEMPORAL_* variables and the profiles of its configuration file. Without a Logger
-// in c, --log-level says what is logged to stderr.
+// Main is the main function of a worker program. It applies flags and environment to c, runs until
+// SIGINT or SIGTERM, and returns the exit code: 0 stopped, 1 failed, 2 invalid flags, configuration
+// or toolspecs, 4 no server. It finds the server as the Temporal CLI does: by TEMPORAL_* variables
+// and the profiles of its configuration file. If c has no Logger, it logs to stderr at --log-level.
 //
-// When every lane is polled it prints one line of JSON, an Info, to stdout; logs go to stderr.
+// When every lane is polled, Main prints an Info as one line of JSON to stdout.
 func Main(c Config) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -62,7 +63,7 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 			own(info)
 		}
 		if err := json.NewEncoder(stdout).Encode(info); err != nil {
-			c.Logger.Warn("could not print that the worker is ready", "error", err)
+			c.Logger.Warn("ready line not printed", "error", err)
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -110,33 +111,61 @@ type flags struct {
 
 func (f *flags) parse(args []string, stderr io.Writer) error {
 	set := flag.NewFlagSet("worker", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // what it says of errors is said better
-	set.StringVar(&f.address, "address", "", "host:port of the Temporal server (TEMPORAL_ADDRESS; default localhost:7233)")
-	set.StringVar(&f.namespace, "namespace", "", "namespace (TEMPORAL_NAMESPACE; default \"default\")")
-	set.StringVar(&f.profile, "profile", "", "profile of the Temporal CLI's configuration file (TEMPORAL_PROFILE)")
-	set.StringVar(&f.taskQueue, "task-queue", "", "task queue of workflows and of the lane general; other lanes are task-queue/lane (default "+api.DefaultTaskQueue+")")
-	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all there are)")
-	set.StringVar(&f.lanesFile, "lanes-file", "", "file with the lanes and their rules; edits of it take effect at once (default none: the lanes general, serial and inline)")
-	set.StringVar(&f.tools, "tools", "", "folder of toolspecs; edits of it are for the runs that start after them")
-	set.BoolVar(&f.skipInvalid, "skip-invalid", false, "start although some toolspecs are wrong, with the others; they are taken when they are mended (default: do not start)")
-	set.StringVar(&f.policiesFile, "policies-file", "", "file with the rules that all calls are checked against; edits of it take effect at once (default none)")
-	set.StringVar(&f.webhook, "approval-webhook", "", "URL, or env:NAME, that is told of calls that wait for approval (default none)")
-	set.StringVar(&f.webhookSecret, "approval-webhook-secret", "", "env:NAME or file:/path of the secret that signs what the webhook is told")
-	set.StringVar(&f.modelsFile, "models-file", "", "file with what models cost and how much they read (default a table that comes with the worker)")
-	set.DurationVar(&f.reloadInterval, "reload-interval", 0, "how often toolspecs, lanes and policies are looked at for edits that the system did not tell of (default 5s)")
-	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools and MCP servers start (default the current one)")
-	set.StringVar(&f.files, "files", "", "folder for images and other large bytes of MCP tools' answers (default one of this user's among the temporary files)")
-	set.StringVar(&f.logins, "logins", "", "folder for the tokens of logins at MCP servers (default switchyard/logins in the user's folder for configuration)")
+	set.SetOutput(io.Discard) // misread explains errors
+	set.StringVar(&f.address, "address", "",
+		"host:port of the Temporal server (TEMPORAL_ADDRESS; default localhost:7233)")
+	set.StringVar(&f.namespace, "namespace", "",
+		"namespace (TEMPORAL_NAMESPACE; default \"default\")")
+	set.StringVar(&f.profile, "profile", "", "profile of the Temporal CLI's configuration file "+
+		"(TEMPORAL_PROFILE)")
+	set.StringVar(&f.taskQueue, "task-queue", "",
+		"task queue of workflows and of the lane general; other lanes use task-queue/lane "+
+			"(default "+api.DefaultTaskQueue+")")
+	set.StringVar(&f.lanes, "lanes", "", "comma-separated lanes to serve (default all)")
+	set.StringVar(&f.lanesFile, "lanes-file", "",
+		"`file` with the lanes and their rules, reloaded on change (default none: lanes general, "+
+			"serial and inline)")
+	set.StringVar(&f.tools, "tools", "", "`folder` of toolspecs; edits apply to runs that start "+
+		"after them")
+	set.BoolVar(&f.skipInvalid, "skip-invalid", false,
+		"start without the invalid toolspecs and load them once they are fixed (default: do not "+
+			"start)")
+	set.StringVar(&f.policiesFile, "policies-file", "",
+		"`file` with the policies for all calls, reloaded on change (default none)")
+	set.StringVar(&f.webhook, "approval-webhook", "",
+		"`URL`, or env:NAME, notified of calls waiting for approval (default none)")
+	set.StringVar(&f.webhookSecret, "approval-webhook-secret", "",
+		"`env:NAME` or file:/path of the secret that signs webhook requests")
+	set.StringVar(&f.modelsFile, "models-file", "", "`file` with the prices and context windows "+
+		"of models (default built in)")
+	set.DurationVar(&f.reloadInterval, "reload-interval", 0,
+		"polling interval for edits of toolspecs, lanes and policies that the file system did "+
+			"not report (default 5s)")
+	set.StringVar(&f.dir, "dir", "", "base `folder` of relative working folders of command tools "+
+		"and MCP servers (default the current one)")
+	set.StringVar(&f.files, "files", "", "`folder` for images and other large bytes of MCP "+
+		"results (default in this user's temporary files)")
+	set.StringVar(&f.logins, "logins", "", "`folder` for the tokens of MCP logins (default "+
+		"switchyard/logins in the user's configuration folder)")
 	f.payloads.Flags(set.StringVar)
-	set.IntVar(&f.concurrency, "concurrency", 0, "calls of a lane without a limit that run at a time here (default 100)")
-	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
-	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
-	set.IntVar(&f.stickyCache, "sticky-cache", -1, "runs kept in memory between their steps; 0 replays every step from history, -1 means 10000")
-	set.StringVar(&f.metricsAddress, "metrics-address", "", "host:port that serves /metrics, /healthz and /readyz (default none)")
-	set.StringVar(&f.otlpEndpoint, "otlp-endpoint", "", "URL of an OTLP collector that gets the traces of runs (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS; default none)")
-	set.BoolVar(&f.otlpContent, "otlp-content", false, "have traces tell arguments, results and texts, redacted")
+	set.IntVar(&f.concurrency, "concurrency", 0, "concurrent calls per lane without a limit on "+
+		"this worker (default 100)")
+	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently unless run or tool "+
+		"choose a mode")
+	set.DurationVar(&f.stopTimeout, "stop-timeout", 0,
+		"time for running calls to finish when the worker stops (default 30s)")
+	set.IntVar(&f.stickyCache, "sticky-cache", -1,
+		"runs cached in memory; 0 replays every workflow task, -1 means 10000")
+	set.StringVar(&f.metricsAddress, "metrics-address", "",
+		"`host:port` that serves /metrics, /healthz and /readyz (default none)")
+	set.StringVar(&f.otlpEndpoint, "otlp-endpoint", "",
+		"`URL` of an OTLP collector for the traces of runs (OTEL_EXPORTER_OTLP_ENDPOINT, "+
+			"OTEL_EXPORTER_OTLP_HEADERS; default none)")
+	set.BoolVar(&f.otlpContent, "otlp-content", false,
+		"include redacted arguments, results and texts in traces")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error (default info)")
-	set.IntVar(&f.parentPID, "parent-pid", 0, "end when this process, which must be the parent, is gone")
+	set.IntVar(&f.parentPID, "parent-pid", 0, "exit when the parent process, which must have "+
+		"this `PID`, exits")
 	set.Usage = func() {}
 	switch err := set.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -150,20 +179,22 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	return nil
 }
 
-// printUsage tells how a worker is started.
+// printUsage prints the help text.
 func printUsage(stderr io.Writer, set *flag.FlagSet) {
-	fmt.Fprintln(stderr, "A Switchyard worker executes runs and their tool calls. Start as many as you like, anywhere.\n\nUsage:\n  worker [flags]\n\nFlags:")
+	fmt.Fprintln(stderr, "A Switchyard worker executes runs and their tool calls. Start any "+
+		"number of them.\n\nUsage:\n  worker [flags]\n\nFlags:")
 	printFlags(stderr, set)
-	fmt.Fprintln(stderr, "\nExamples:\n  worker --tools ./tools --metrics-address :9090\n  worker --tools ./tools --lanes-file lanes.yaml\n  worker --tools ./tools --lanes serial")
+	fmt.Fprintln(stderr, "\nExamples:\n  worker --tools ./tools --metrics-address :9090\n  "+
+		"worker --tools ./tools --lanes-file lanes.yaml\n  worker --tools ./tools --lanes serial")
 }
 
-// wrongUsage says what is wrong with a command line, and where to read on.
+// wrongUsage prints a fault of the command line.
 func wrongUsage(stderr io.Writer, text string) error {
 	fmt.Fprintf(stderr, "worker: %s; see %s --help\n", text, api.ShellWord(os.Args[0]))
 	return errUsage
 }
 
-// apply puts what the flags say over c.
+// apply applies the flags and the environment to c.
 func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
@@ -172,7 +203,8 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	}
-	connection, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: f.profile})
+	connection, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{
+		ConfigFileProfile: f.profile})
 	if err != nil {
 		return c, fmt.Errorf("read the Temporal configuration: %w", err)
 	}
@@ -212,8 +244,8 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	return c, nil
 }
 
-// overrideConnection puts what the environment says of the server over what the application does; data converters,
-// interceptors and the like are the application's.
+// overrideConnection applies the environment's connection settings to those of the application.
+// Data converters, interceptors and other options stay the application's.
 func overrideConnection(c *client.Options, environment client.Options) {
 	override(&c.HostPort, environment.HostPort)
 	override(&c.Namespace, environment.Namespace)
@@ -224,7 +256,7 @@ func overrideConnection(c *client.Options, environment client.Options) {
 	override(&c.ConnectionOptions.Authority, environment.ConnectionOptions.Authority)
 }
 
-// override sets a field to a flag's value unless that is the zero value.
+// override sets a field unless value is the zero value.
 func override[T comparable](field *T, value T) {
 	var zero T
 	if value != zero {
@@ -232,7 +264,8 @@ func override[T comparable](field *T, value T) {
 	}
 }
 
-// endWithParent calls end when the parent process is gone: a worker that another program started does not outlive it.
+// endWithParent calls end when the parent process has exited, so that a worker does not outlive the
+// program that started it.
 func endWithParent(ctx context.Context, pid int, end func()) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()

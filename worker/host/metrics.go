@@ -11,17 +11,18 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// sdkBuckets are the upper bounds, in seconds, of the histograms of the SDK's timers.
+// sdkBuckets are the histogram buckets of the SDK's timers, in seconds.
 var sdkBuckets = prometheus.ExponentialBucketsRange(0.001, 120, 14)
 
-// metricsHandler gives the SDK's metrics to Prometheus: counters end in _total, timers are histograms in seconds. A
-// family's labels are those of its first use: later ones that it lacks are dropped, missing ones are empty. Tools write
-// metrics too: one with an illegal name, label or value, or another kind's name, is dropped.
+// metricsHandler exports the SDK's metrics to Prometheus: counters end in _total, timers are
+// histograms in seconds. The first use of a metric determines its labels: labels that come later
+// are dropped, missing ones are empty. Tools write metrics too. A metric with an illegal name,
+// label or value, or with the name of another kind of metric, is dropped.
 type metricsHandler struct {
 	registry prometheus.Registerer
 	families *families
 	tags     map[string]string
-	// queue returns what stands for a task queue in labels.
+	// queue returns the label of a task queue.
 	queue func(string) string
 }
 
@@ -30,10 +31,10 @@ type families struct {
 	byName map[string]*family
 }
 
-// queueTag is the tag in which the SDK names a task queue.
+// queueTag is the SDK's tag for the task queue.
 const queueTag = "task_queue"
 
-// family is one metric of one of three kinds; the other two are nil, all three of one that was refused.
+// family is one metric. One of counter, gauge and histogram is set, none for a rejected metric.
 type family struct {
 	labels    []string
 	counter   *prometheus.CounterVec
@@ -42,10 +43,11 @@ type family struct {
 }
 
 func newMetricsHandler(r prometheus.Registerer, queue func(string) string) client.MetricsHandler {
-	return &metricsHandler{registry: r, families: &families{byName: map[string]*family{}}, queue: queue}
+	return &metricsHandler{registry: r, families: &families{byName: map[string]*family{}},
+		queue: queue}
 }
 
-// WithTags returns a handler whose metrics have these labels too.
+// WithTags returns a handler that adds labels.
 func (h *metricsHandler) WithTags(tags map[string]string) client.MetricsHandler {
 	all := maps.Clone(h.tags)
 	if all == nil {
@@ -60,10 +62,13 @@ func (h *metricsHandler) WithTags(tags map[string]string) client.MetricsHandler 
 
 // Counter returns a counter.
 func (h *metricsHandler) Counter(name string) client.MetricsCounter {
-	f := h.family(strings.TrimSuffix(name, "_total")+"_total", func(f *family, name string) prometheus.Collector {
-		f.counter = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help(name)}, f.labels)
-		return f.counter
-	})
+	f := h.family(strings.TrimSuffix(name, "_total")+"_total",
+		func(f *family, name string) prometheus.Collector {
+			f.counter = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name,
+				Help: help(name)},
+				f.labels)
+			return f.counter
+		})
 	if f.counter != nil {
 		if c, err := f.counter.GetMetricWithLabelValues(h.values(f)...); err == nil {
 			return counter{c}
@@ -75,7 +80,8 @@ func (h *metricsHandler) Counter(name string) client.MetricsCounter {
 // Gauge returns a gauge.
 func (h *metricsHandler) Gauge(name string) client.MetricsGauge {
 	f := h.family(name, func(f *family, name string) prometheus.Collector {
-		f.gauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help(name)}, f.labels)
+		f.gauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help(name)},
+			f.labels)
 		return f.gauge
 	})
 	if f.gauge != nil {
@@ -89,7 +95,8 @@ func (h *metricsHandler) Gauge(name string) client.MetricsGauge {
 // Timer returns a histogram of seconds.
 func (h *metricsHandler) Timer(name string) client.MetricsTimer {
 	f := h.family(name+"_seconds", func(f *family, name string) prometheus.Collector {
-		f.histogram = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help(name), Buckets: sdkBuckets}, f.labels)
+		f.histogram = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name,
+			Help: help(name), Buckets: sdkBuckets}, f.labels)
 		return f.histogram
 	})
 	if f.histogram != nil {
@@ -101,10 +108,12 @@ func (h *metricsHandler) Timer(name string) client.MetricsTimer {
 }
 
 func help(name string) string {
-	return "Temporal SDK: " + strings.ReplaceAll(strings.TrimPrefix(name, "temporal_"), "_", " ") + "."
+	return "Temporal SDK: " + strings.ReplaceAll(strings.TrimPrefix(name, "temporal_"), "_", " ") +
+		"."
 }
 
-func (h *metricsHandler) family(name string, build func(*family, string) prometheus.Collector) *family {
+func (h *metricsHandler) family(name string,
+	build func(*family, string) prometheus.Collector) *family {
 	h.families.mu.RLock()
 	f, ok := h.families.byName[name]
 	h.families.mu.RUnlock()

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/activities/executor"
-	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
 )
 
 // serve starts the endpoints of a registry on a free port.
@@ -63,15 +64,15 @@ func (h *health) has(t *testing.T, lines ...string) {
 	}
 }
 
-// The process is healthy as long as it answers, ready only while it says so, and other paths and methods are not there.
-func TestHealth(t *testing.T) {
+func TestHealth_SeparatesLivenessFromReadiness(t *testing.T) {
 	h := serve(t, prometheus.NewRegistry())
 	if code, body := h.get(t, "/healthz"); code != http.StatusOK || body != "ok\n" {
 		t.Errorf("/healthz: %d %q", code, body)
 	}
 	for _, ready := range []bool{false, true, false} {
 		h.setReady(ready)
-		if code, _ := h.get(t, "/readyz"); (code == http.StatusOK) != ready || !ready && code != http.StatusServiceUnavailable {
+		if code, _ := h.get(t, "/readyz"); (code == http.StatusOK) != ready || !ready &&
+			code != http.StatusServiceUnavailable {
 			t.Errorf("/readyz: %d; ready is %v", code, ready)
 		}
 	}
@@ -97,8 +98,7 @@ func TestHealth(t *testing.T) {
 // asNamed has every task queue stand for itself.
 func asNamed(queue string) string { return queue }
 
-// The SDK's counters, gauges and timers appear under Prometheus's names, with the labels of their first use.
-func TestMetricsHandler(t *testing.T) {
+func TestMetricsHandler_ExportsTheSDKsMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := newMetricsHandler(registry, asNamed)
 	tagged := h.WithTags(map[string]string{"namespace": "n", "queue": "q"})
@@ -107,7 +107,8 @@ func TestMetricsHandler(t *testing.T) {
 		both.Go(func() {
 			for range 100 {
 				tagged.Counter("temporal_requests").Inc(2)
-				tagged.WithTags(map[string]string{"queue": "other"}).Counter("temporal_requests").Inc(1)
+				tagged.WithTags(map[string]string{"queue": "other"}).Counter(
+					"temporal_requests").Inc(1)
 				tagged.Timer("temporal_latency").Record(20 * time.Millisecond)
 			}
 		})
@@ -129,8 +130,7 @@ func TestMetricsHandler(t *testing.T) {
 	)
 }
 
-// A metric that Prometheus refuses is dropped; the tool that writes it goes on.
-func TestMetricsHandlerDropsWhatIsIllegal(t *testing.T) {
+func TestMetricsHandler_DropsIllegalMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := newMetricsHandler(registry, asNamed)
 	h.Counter("fine").Inc(1)
@@ -164,7 +164,8 @@ func observe(t *testing.T, o *observer, name string, e ended, args ...any) {
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivityWithOptions(func(ctx context.Context) error {
-		result, err := o.InterceptActivity(ctx, &e).ExecuteActivity(ctx, &interceptor.ExecuteActivityInput{Args: args})
+		result, err := o.InterceptActivity(ctx, &e).ExecuteActivity(ctx,
+			&interceptor.ExecuteActivityInput{Args: args})
 		if fmt.Sprint(result) != fmt.Sprint(e.result) || !errors.Is(err, e.err) {
 			t.Errorf("the observer changed %v, %v to %v, %v", e.result, e.err, result, err)
 		}
@@ -175,9 +176,7 @@ func observe(t *testing.T, o *observer, name string, e ended, args ...any) {
 	}
 }
 
-// Calls are counted by tool, lane and outcome, refused ones too; a name that no run knows gets no label of its own.
-// Tokens add up by kind, and every end is logged with its run and call.
-func TestObserver(t *testing.T) {
+func TestObserver_CountsCallsAndLogsTheirOutcome(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var logs output
 	general := newObserver(registry, slog.New(slog.NewTextHandler(&logs, nil)))
@@ -189,16 +188,21 @@ func TestObserver(t *testing.T) {
 	observe(t, o, "probe", ended{err: temporal.NewCanceledError()})
 	observe(t, o, "probe", ended{err: errors.New("of nobody")})
 	observe(t, o, "probe", ended{err: temporal.NewApplicationError("x", "no_such_type")})
-	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m", Usage: api.Usage{InputTokens: 100, OutputTokens: 7}}})
+	observe(t, o, api.ModelActivity,
+		ended{result: api.ModelResponse{Model: "m", Usage: api.Usage{InputTokens: 100,
+			OutputTokens: 7}}})
 	observe(t, o, api.ModelActivity, ended{err: errors.New("down")})
 	observe(t, o, api.PinActivity, ended{})
 	// What runs inline is seen on no lane's worker, and under the id that it brings along.
 	observe(t, o, "probe", ended{result: api.Result{}}, &api.InlineCall{ID: "7.1"})
-	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m"}}, api.ModelRequest{Inline: &api.InlineStep{ID: "turn-7"}})
-	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m"}}, api.ModelRequest{})
+	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m"}},
+		api.ModelRequest{Inline: &api.InlineStep{ID: "turn-7"}})
+	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m"}},
+		api.ModelRequest{})
 	request := api.AdmissionRequest{Tools: []api.Tool{{Name: "probe", Lane: "gpu"}},
 		Calls: []api.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "made\nup"}}}
-	decisions := []api.AdmissionDecision{{}, {Error: api.Errorf(api.ErrValidation, "x")}, {Error: api.Errorf(api.ErrToolNotFound, "x")}}
+	decisions := []api.AdmissionDecision{{}, {Error: api.Errorf(api.ErrValidation, "x")},
+		{Error: api.Errorf(api.ErrToolNotFound, "x")}}
 	observe(t, general.forLane("general"), api.AdmitActivity, ended{result: decisions}, request)
 	// An admission that failed, or has another form, counts nothing.
 	observe(t, o, api.AdmitActivity, ended{err: errors.New("x")}, request)
@@ -222,11 +226,13 @@ func TestObserver(t *testing.T) {
 		`switchyard_tokens_total{kind="input",model="m"} 100`,
 		`switchyard_tokens_total{kind="output",model="m"} 7`,
 	)
-	if !contains(logs.String(), `msg="call ended"`, "tool=probe", "call_id=", "workflow_id=", "run_id=", "attempt=1", "outcome=timeout", "level=WARN", `msg="model step ended"`,
+	if !contains(logs.String(), `msg="call ended"`, "tool=probe", "call_id=", "workflow_id=",
+		"run_id=", "attempt=1", "outcome=timeout", "level=WARN", `msg="model step ended"`,
 		"call_id=7.1 lane=inline", "step=turn-7 model=m lane=inline") {
 		t.Errorf("the log is %s", logs.String())
 	}
-	// What a call waited with the holder of its lane's slots is no part of its duration, and one that was turned away has none.
+	// What a call waited with the holder of its lane's slots is no part of its duration, and one
+	// that was turned away has none.
 	hosted := general.forLane("held")
 	observe(t, hosted, "probe", ended{result: api.Result{WaitedMicros: 20_000_000}})
 	observe(t, hosted, "probe", ended{err: failure(api.Errorf(api.ErrQueueFull, "x"))})
@@ -240,7 +246,8 @@ func TestObserver(t *testing.T) {
 		`switchyard_call_queue_seconds_count{lane="held"} 3`,
 		`switchyard_calls_total{lane="held",outcome="queue_full",tool="probe"} 1`,
 	)
-	quiet := newObserver(prometheus.NewRegistry(), slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelError})))
+	quiet := newObserver(prometheus.NewRegistry(),
+		slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelError})))
 	before := logs.String()
 	observe(t, quiet, "probe", ended{})
 	if logs.String() != before {
@@ -250,7 +257,9 @@ func TestObserver(t *testing.T) {
 
 // BenchmarkMetrics is what the SDK does for every metric it writes.
 func BenchmarkMetrics(b *testing.B) {
-	h := newMetricsHandler(prometheus.NewRegistry(), asNamed).WithTags(map[string]string{"namespace": "default", "client_name": "temporal-go", "task_queue": "switchyard"})
+	h := newMetricsHandler(prometheus.NewRegistry(),
+		asNamed).WithTags(map[string]string{"namespace": "default", "client_name": "temporal-go",
+		"task_queue": "switchyard"})
 	tags := map[string]string{"activity_type": "probe", "workflow_type": "AgentRun"}
 	b.Run("tags", func(b *testing.B) {
 		for b.Loop() {

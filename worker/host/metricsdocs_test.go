@@ -40,7 +40,8 @@ func (r *recorder) MustRegister(all ...prometheus.Collector) {
 	}
 }
 
-// ownMetrics are all that a worker registers of its own, by name, with their help; those of one that sends traces among them.
+// ownMetrics are all that a worker registers of its own, by name, with their help; those of one
+// that sends traces among them.
 func ownMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	r := &recorder{help: map[string]string{}}
@@ -69,8 +70,7 @@ var (
 	ofSeries   = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// TestMetricsAreDocumented proves that docs/metrics.md lists every metric of a worker, no other, and once.
-func TestMetricsAreDocumented(t *testing.T) {
+func TestMetricsPage_ListsEveryMetricOnce(t *testing.T) {
 	data, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
@@ -81,12 +81,12 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	slices.Sort(listed)
 	if own := slices.Sorted(maps.Keys(ownMetrics(t))); !slices.Equal(listed, own) {
-		t.Errorf("docs/metrics.md lists\n%s\nand workers have\n%s", strings.Join(listed, "\n"), strings.Join(own, "\n"))
+		t.Errorf("docs/metrics.md lists\n%s\nand workers have\n%s", strings.Join(listed, "\n"),
+			strings.Join(own, "\n"))
 	}
 }
 
-// TestMetricNames proves that every metric says in a sentence what it is.
-func TestMetricNames(t *testing.T) {
+func TestMetrics_HaveHelp(t *testing.T) {
 	for name, help := range ownMetrics(t) {
 		if !strings.HasSuffix(help, ".") || len(help) < 20 {
 			t.Errorf("%s: the help is %q", name, help)
@@ -94,8 +94,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// TestDeployedNames proves that the dashboard, the rules and their tests name no metric of Switchyard's that workers do not have.
-func TestDeployedNames(t *testing.T) {
+func TestDeployments_UseExistingMetrics(t *testing.T) {
 	own := ownMetrics(t)
 	files, err := filepath.Glob("../../deploy/*/*.*")
 	if err != nil || len(files) < 4 {
@@ -108,7 +107,8 @@ func TestDeployedNames(t *testing.T) {
 		}
 		for _, at := range metricName.FindAllStringIndex(string(data), -1) {
 			name := string(data[at[0]:at[1]])
-			if rest := string(data[at[1]:]); strings.HasPrefix(rest, ":") || at[0] > 0 && data[at[0]-1] == ':' {
+			if rest := string(data[at[1]:]); strings.HasPrefix(rest, ":") || at[0] > 0 &&
+				data[at[0]-1] == ':' {
 				continue // a recorded series; promtool knows those
 			}
 			if _, known := own[ofSeries.ReplaceAllString(name, "")]; !known {
@@ -120,14 +120,13 @@ func TestDeployedNames(t *testing.T) {
 	}
 }
 
-// TestRules proves, by Prometheus' own checks, that the rules are valid, that every alert is raised where it has to be, and that the example
-// of a configuration is one.
-func TestRules(t *testing.T) {
+func TestPrometheusRules_PassPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is missing: install Prometheus")
 	}
-	for _, arguments := range [][]string{{"check", "config", "prometheus.yaml"}, {"test", "rules", "switchyard.rules.test.yaml"}} {
+	for _, arguments := range [][]string{{"check", "config", "prometheus.yaml"},
+		{"test", "rules", "switchyard.rules.test.yaml"}} {
 		cmd := exec.CommandContext(t.Context(), promtool, arguments...)
 		cmd.Dir = "../../deploy/prometheus"
 		if out, err := cmd.CombinedOutput(); err != nil {

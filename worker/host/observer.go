@@ -9,35 +9,38 @@ import (
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
+
+	"github.com/switchyard/switchyard/api"
 )
 
-// observer counts and logs what the activities did. It stands downstream of them: taking it away changes no run.
+// observer counts and logs the results of activities. It has no influence on runs.
 type observer struct {
 	interceptor.WorkerInterceptorBase
 	metrics *domainMetrics
 	counts  *laneCounts
-	// These bound the labels that hold names of models, agents, rules and hooks, and types of runs' failures.
+	// The labels with names of models, agents, rules and hooks, and with failure types, are
+	// bounded.
 	models, agents, rules, hooks, failed *boundedLabels
 	logger                               *slog.Logger
 	lane                                 string
 }
 
 func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
-	return &observer{metrics: newDomainMetrics(r), counts: newLaneCounts(), models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(), hooks: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
+	return &observer{metrics: newDomainMetrics(r), counts: newLaneCounts(),
+		models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(), hooks: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
 }
 
-// boundedLabels lets the first values through and calls all later ones "other": providers name their models, and could
-// name a new one in every answer.
+// boundedLabels returns the first maxLabels values unchanged and "other" for later ones. Providers
+// choose the names of models and could return a new one with every answer.
 type boundedLabels struct {
 	mu    sync.Mutex
 	known map[string]bool
 }
 
-// maxLabels is how many values of one label there may be.
+// maxLabels bounds the values of one label.
 const maxLabels = 50
 
 func newBoundedLabels() *boundedLabels { return &boundedLabels{known: map[string]bool{}} }
@@ -52,16 +55,20 @@ func (b *boundedLabels) of(value string) string {
 	return value
 }
 
-// forLane returns an observer of the activities of a lane, by its name alone: a key would be a label without bounds.
+// forLane returns an observer for the activities of a lane. The label has no key, because keys are
+// unbounded.
 func (o *observer) forLane(lane string) *observer {
 	of := *o
 	of.lane = lane
 	return &of
 }
 
-// InterceptActivity stands around every activity of the lane.
-func (o *observer) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	return &observedActivity{ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{Next: next}, observer: o}
+// InterceptActivity observes every activity of the lane.
+func (o *observer) InterceptActivity(_ context.Context,
+	next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &observedActivity{
+		ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{
+			Next: next}, observer: o}
 }
 
 type observedActivity struct {
@@ -69,7 +76,8 @@ type observedActivity struct {
 	*observer
 }
 
-func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+func (a *observedActivity) ExecuteActivity(ctx context.Context,
+	in *interceptor.ExecuteActivityInput) (any, error) {
 	began := time.Now()
 	a, info := a.placed(activity.GetInfo(ctx), in.Args)
 	ended := a.counts.count(a.lane, info)
@@ -77,14 +85,15 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	ended()
 	took := time.Since(began)
 	if see, own := ofRun[info.ActivityType.Name]; own {
-		see(a, activityEnd{ctx: ctx, info: info, args: in.Args, result: result, err: err, took: took})
+		see(a, activityEnd{ctx: ctx, info: info, args: in.Args, result: result, err: err,
+			took: took})
 	} else {
 		a.called(ctx, info, result, err, took)
 	}
 	return result, err
 }
 
-// activityEnd is an activity that has ended.
+// activityEnd is a finished activity.
 type activityEnd struct {
 	ctx    context.Context
 	info   activity.Info
@@ -94,15 +103,19 @@ type activityEnd struct {
 	took   time.Duration
 }
 
-// ofRun are the activities that are no calls of tools, and what is counted and logged of them.
+// ofRun maps activities that are not tool calls to what is counted and logged of them.
 var ofRun = map[string]func(*observedActivity, activityEnd){
 	api.AdmitActivity: func(a *observedActivity, e activityEnd) { a.admitted(e.args, e.result) },
 	api.ModelActivity: func(a *observedActivity, e activityEnd) {
 		a.stepped(e.ctx, e.info, e.result, e.err, e.took)
 		a.admittedStep(e.args, e.result)
 	},
-	api.HookActivity:             func(a *observedActivity, e activityEnd) { a.hooked(e.ctx, e.info, e.args, e.err, e.took) },
-	api.CheckReplyActivity:       func(a *observedActivity, e activityEnd) { a.replied(e.ctx, e.info, e.args, e.result, e.err) },
+	api.HookActivity: func(a *observedActivity, e activityEnd) {
+		a.hooked(e.ctx, e.info, e.args, e.err, e.took)
+	},
+	api.CheckReplyActivity: func(a *observedActivity, e activityEnd) {
+		a.replied(e.ctx, e.info, e.args, e.result, e.err)
+	},
 	api.FinalizeResultActivity:   (*observedActivity).finalized,
 	api.DescribeLimitActivity:    (*observedActivity).askedMore,
 	api.PinActivity:              uncounted,
@@ -118,9 +131,11 @@ var ofRun = map[string]func(*observedActivity, activityEnd){
 
 func uncounted(*observedActivity, activityEnd) {}
 
-// placed returns the observer of the lane on which an activity runs, and its info with the id of its call or model step. What
-// runs inline is on no lane's worker, and brings its id along: the SDK numbers it.
-func (a *observedActivity) placed(info activity.Info, args []any) (*observedActivity, activity.Info) {
+// placed returns the observer of an activity's lane, and its info with the ID of the call or model
+// step. Inline calls and steps carry their ID in their arguments, because the SDK numbers local
+// activities.
+func (a *observedActivity) placed(info activity.Info, args []any) (*observedActivity,
+	activity.Info) {
 	if len(args) != 1 {
 		return a, info
 	}
@@ -135,10 +150,12 @@ func (a *observedActivity) placed(info activity.Info, args []any) (*observedActi
 	default:
 		return a, info
 	}
-	return &observedActivity{ActivityInboundInterceptorBase: a.ActivityInboundInterceptorBase, observer: a.forLane(api.LaneInline)}, info
+	return &observedActivity{ActivityInboundInterceptorBase: a.ActivityInboundInterceptorBase,
+		observer: a.forLane(api.LaneInline)}, info
 }
 
-// admitted counts verdicts. A name that the run does not know could be anything and gets no label.
+// admitted counts admission decisions. A tool that the run does not know is counted as "unknown",
+// because its name is unbounded.
 func (a *observedActivity) admitted(args []any, result any) {
 	decisions, ok := result.([]api.AdmissionDecision)
 	if !ok || len(args) != 1 {
@@ -162,21 +179,23 @@ func (a *observedActivity) admitted(args []any, result any) {
 	}
 }
 
-// admittedStep counts the calls that an inline model step refused.
+// admittedStep counts the calls that an inline model step rejected.
 func (a *observedActivity) admittedStep(args []any, result any) {
 	response, ok := result.(api.ModelResponse)
 	if !ok || len(args) != 1 || len(response.Decisions) == 0 {
 		return
 	}
-	if step, ok := args[0].(api.ModelRequest); ok && step.Inline != nil && step.Inline.Admit != nil {
+	if step, ok := args[0].(api.ModelRequest); ok && step.Inline != nil &&
+		step.Inline.Admit != nil {
 		request := *step.Inline.Admit
 		request.Calls = response.Message.Calls[:len(response.Decisions)]
 		a.admitted([]any{request}, response.Decisions)
 	}
 }
 
-// replied counts a human tool's call that a person's reply ended; its execution only asked.
-func (a *observedActivity) replied(ctx context.Context, info activity.Info, args []any, result any, err error) {
+// replied counts a human tool's call that a reply completed. Its execution only asked the question.
+func (a *observedActivity) replied(ctx context.Context, info activity.Info, args []any, result any,
+	err error) {
 	decision, ok := result.(api.ReplyDecision)
 	if err != nil || !ok || len(args) != 1 || decision.Early {
 		return
@@ -190,12 +209,14 @@ func (a *observedActivity) replied(ctx context.Context, info activity.Info, args
 		outcome = string(api.ErrApprovalDenied)
 	}
 	a.metrics.calls.WithLabelValues(request.Tool.Name, request.Tool.Lane, outcome).Inc()
-	a.log(ctx, "a person replied", info, outcome, time.Since(request.Question.Asked), nil, "tool", request.Tool.Name, "call_id", request.Question.Call,
+	a.log(ctx, "a person replied", info, outcome, time.Since(request.Question.Asked), nil, "tool",
+		request.Tool.Name, "call_id", request.Question.Call,
 		"lane", request.Tool.Lane)
 }
 
-// hooked logs a hook of a run; it is no call.
-func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args []any, err error, took time.Duration) {
+// hooked counts and logs a hook of a run. Hooks are not calls.
+func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args []any, err error,
+	took time.Duration) {
 	outcome := "completed"
 	if err != nil {
 		outcome = "failed"
@@ -205,13 +226,16 @@ func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args 
 		request, _ = args[0].(api.HookRequest)
 	}
 	a.metrics.hooks.WithLabelValues(a.hooks.of(request.Hook.Name), outcome).Inc()
-	a.log(ctx, "hook ended", info, outcome, took, err, "hook", request.Hook.Name, "point", request.Point)
+	a.log(ctx, "hook ended", info, outcome, took, err, "hook", request.Hook.Name, "point",
+		request.Point)
 }
 
-func (a *observedActivity) called(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {
+func (a *observedActivity) called(ctx context.Context, info activity.Info, result any, err error,
+	took time.Duration) {
 	if errors.Is(err, activity.ErrResultPending) {
 		a.metrics.asked.Inc()
-		a.log(ctx, "a person is asked", info, "pending", took, nil, "tool", info.ActivityType.Name, "call_id", info.ActivityID, "lane", a.lane)
+		a.log(ctx, "a person is asked", info, "pending", took, nil, "tool", info.ActivityType.Name,
+			"call_id", info.ActivityID, "lane", a.lane)
 		return
 	}
 	tool, outcome := info.ActivityType.Name, outcomeOf(err)
@@ -225,40 +249,47 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 		a.metrics.retries.WithLabelValues(tool, a.lane).Inc()
 	}
 	a.metrics.calls.WithLabelValues(tool, a.lane, outcome).Inc()
-	if outcome != string(api.ErrQueueFull) && outcome != string(api.ErrQueueTimeout) { // these never ran
+	// these never ran
+	if outcome != string(api.ErrQueueFull) && outcome != string(api.ErrQueueTimeout) {
 		a.metrics.durations.WithLabelValues(tool, a.lane).Observe(took.Seconds())
 	}
 	if info.Attempt == 1 && wait >= 0 {
 		a.metrics.queueWaits.WithLabelValues(a.lane).Observe(wait.Seconds())
 	}
-	a.log(ctx, "call ended", info, outcome, took, err, "tool", tool, "call_id", info.ActivityID, "lane", a.lane)
+	a.log(ctx, "call ended", info, outcome, took, err, "tool", tool, "call_id", info.ActivityID,
+		"lane", a.lane)
 }
 
-// heldOf returns how long a call waited with the holder of its lane's slots.
+// hostedOf returns the time that a call waited with the holder of its lane's slots.
 func hostedOf(result any, err error) time.Duration {
 	var failed api.Error
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() && app.Details(&failed) == nil {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() &&
+		app.Details(&failed) == nil {
 		return time.Duration(failed.WaitedMicros) * time.Microsecond
 	}
 	r, _ := result.(api.Result)
 	return time.Duration(r.WaitedMicros) * time.Microsecond
 }
 
-func (a *observedActivity) stepped(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {
+func (a *observedActivity) stepped(ctx context.Context, info activity.Info, result any, err error,
+	took time.Duration) {
 	model, outcome := "", stepOutcome(err)
 	if r, ok := result.(api.ModelResponse); ok {
 		model = a.models.of(r.Model)
-		for kind, n := range map[string]int{"input": r.Usage.InputTokens, "output": r.Usage.OutputTokens, "cached": r.Usage.CachedTokens, "written": r.Usage.WrittenTokens} {
+		for kind, n := range map[string]int{"input": r.Usage.InputTokens,
+			"output": r.Usage.OutputTokens, "cached": r.Usage.CachedTokens, "written": r.Usage.WrittenTokens} {
 			a.metrics.tokens.WithLabelValues(kind, model).Add(float64(n))
 		}
 		a.metrics.cost.WithLabelValues(model).Add(r.Usage.Cost)
 	}
 	a.metrics.steps.WithLabelValues(model, outcome).Inc()
 	a.metrics.stepTimes.WithLabelValues(model).Observe(took.Seconds())
-	a.log(ctx, "model step ended", info, outcome, took, err, "step", info.ActivityID, "model", model, "lane", a.lane)
+	a.log(ctx, "model step ended", info, outcome, took, err, "step", info.ActivityID, "model",
+		model, "lane", a.lane)
 }
 
-func (o *observer) log(ctx context.Context, message string, info activity.Info, outcome string, took time.Duration, err error, more ...any) {
+func (o *observer) log(ctx context.Context, message string, info activity.Info, outcome string,
+	took time.Duration, err error, more ...any) {
 	level := slog.LevelInfo
 	if err != nil {
 		level = slog.LevelWarn
@@ -267,11 +298,12 @@ func (o *observer) log(ctx context.Context, message string, info activity.Info, 
 	if !o.logger.Enabled(ctx, level) {
 		return
 	}
-	o.logger.Log(ctx, level, message, append(more, "workflow_id", info.WorkflowExecution.ID, "run_id", info.WorkflowExecution.RunID,
+	o.logger.Log(ctx, level, message, append(more, "workflow_id", info.WorkflowExecution.ID,
+		"run_id", info.WorkflowExecution.RunID,
 		"attempt", info.Attempt, "outcome", outcome, "took", took.Round(time.Microsecond))...)
 }
 
-// outcomeOf names how a call's attempt ended: completed, or a type of the closed set.
+// outcomeOf returns the outcome of an attempt at a call: completed, or an error type.
 func outcomeOf(err error) string {
 	if err == nil {
 		return "completed"
@@ -279,7 +311,8 @@ func outcomeOf(err error) string {
 	if temporal.IsCanceledError(err) {
 		return string(api.ErrCancelled)
 	}
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && api.ErrorType(app.Type()).Known() {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok &&
+		api.ErrorType(app.Type()).Known() {
 		return app.Type()
 	}
 	return string(api.ErrExecution)

@@ -7,13 +7,12 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
+
+	"github.com/switchyard/switchyard/api"
 )
 
-// TestObserverOfPeople proves that a call that waits for a person is counted once, when the reply ends it, by what the
-// reply was, and that waiting is no failure.
-func TestObserverOfPeople(t *testing.T) {
+func TestObserver_CountsAHumanCallOnceWhenTheReplyEndsIt(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var logs output
 	o := newObserver(registry, slog.New(slog.NewTextHandler(&logs, nil))).forLane("general")
@@ -35,7 +34,8 @@ func TestObserverOfPeople(t *testing.T) {
 		`switchyard_calls_total{lane="desk",outcome="completed",tool="ask"} 2`,
 		`switchyard_calls_total{lane="desk",outcome="approval_denied",tool="ask"} 1`,
 	)
-	if text := logs.String(); !contains(text, `msg="a person is asked"`, "outcome=pending", `msg="a person replied"`) || strings.Contains(text, "level=WARN") {
+	if text := logs.String(); !contains(text, `msg="a person is asked"`, "outcome=pending",
+		`msg="a person replied"`) || strings.Contains(text, "level=WARN") {
 		t.Errorf("the log is %s", text)
 	}
 }

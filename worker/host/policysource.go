@@ -7,29 +7,30 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// policySource has the rules as they are configured now.
+// policySource holds the current policies.
 type policySource struct {
 	current func() *policies.Set
 	close   func()
 	file    string
-	// fault is what is wrong in the file now; empty for nothing.
+	// fault is the current fault of the file; empty if it is valid.
 	fault atomic.Value
 }
 
-// inForce tells the rules to who asks the worker; nil where there is no file.
+// inForce describes the policies in force; nil without a file.
 func (p *policySource) inForce() *api.PoliciesInForce {
 	if p == nil || p.file == "" {
 		return nil
 	}
 	fault, _ := p.fault.Load().(string)
-	return &api.PoliciesInForce{File: p.file, Rules: p.current().Len(), Error: api.ShortenLines(fault, maxReported)}
+	return &api.PoliciesInForce{File: p.file, Rules: p.current().Len(),
+		Error: api.ShortenLines(fault, maxReported)}
 }
 
 func noPolicies() *policySource {
 	return &policySource{current: func() *policies.Set { return nil }, close: func() {}}
 }
 
-// readPolicies reads the policies file and goes on to read it; without one there are no rules for all.
+// readPolicies reads and watches the policies file.
 func (c Config) readPolicies() (*policySource, error) {
 	if c.PoliciesFile == "" {
 		return noPolicies(), nil
@@ -40,7 +41,8 @@ func (c Config) readPolicies() (*policySource, error) {
 		c.Logger.Info("policies reloaded", "file", c.PoliciesFile, "rules", set.Len())
 	}, func(err error) {
 		source.fault.Store(err.Error())
-		c.Logger.Warn("the policies file is wrong; what was in effect stays", "file", c.PoliciesFile, "error", err)
+		c.Logger.Warn("invalid policies file; the previous rules stay in effect", "file",
+			c.PoliciesFile, "error", err)
 	})
 	if err != nil {
 		return nil, err

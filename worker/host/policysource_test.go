@@ -8,9 +8,7 @@ import (
 	"time"
 )
 
-// TestPoliciesInForce proves what a worker tells of its policies file: its rules, what is wrong in it while the rules before stay, and
-// that it is right again.
-func TestPoliciesInForce(t *testing.T) {
+func TestPoliciesInForce_ReportTheFaultOfAnInvalidEdit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -18,10 +16,12 @@ func TestPoliciesInForce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const rules = "policies:\n  - {name: none, when: tool.name == 'echo', then: deny, message: not today}\n"
+	const rules = "policies:\n  - {name: none, when: tool.name == 'echo', then: deny, message: " +
+		"not today}\n"
 	write(rules)
 	var logs output
-	c := Config{PoliciesFile: path, ReloadInterval: 20 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&logs, nil))}
+	c := Config{PoliciesFile: path, ReloadInterval: 20 * time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(&logs, nil))}
 	source, err := c.readPolicies()
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestPoliciesInForce(t *testing.T) {
 		t.Errorf("it tells %+v", p)
 	}
 	write("policies: nonsense\n")
-	awaitLog(t, &logs, "the policies file is wrong")
+	awaitLog(t, &logs, "invalid policies file")
 	if p := source.inForce(); p.Rules != 1 || !contains(p.Error, "rules.yaml:1:") {
 		t.Errorf("of a faulty file it tells %+v", p)
 	}

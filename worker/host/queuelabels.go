@@ -9,15 +9,16 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// queueLabels says what stands for a task queue in the labels of metrics: its name, but one label for the queues of all
-// instances, and one for those of all keys of a lane, because there is no bound on how many come and go.
+// queueLabels maps task queues to labels of metrics: a queue to its name, the queues of all
+// instances to one label, and the queues of all keys of a lane to one label. Instances and keys are
+// unbounded.
 type queueLabels struct {
 	base    string
 	current func() *lanes.Set
 
 	mu sync.Mutex
-	// seen is the set that keyed was last extended by; keyed has what the queues of keys begin with, of lanes that were
-	// configured before too: their last calls may still run.
+	// seen is the last set that extended keyed. keyed has the prefixes of the queues of keys,
+	// including those of removed lanes, whose last calls may still run.
 	seen  *lanes.Set
 	keyed []string
 }
@@ -43,7 +44,8 @@ func (l *queueLabels) prefixes() []string {
 	}
 	l.seen = set
 	for _, lane := range set.All() {
-		if prefix := lane.QueueOfPart(l.base, ""); lane.Keyed() && !slices.Contains(l.keyed, prefix) {
+		if prefix := lane.QueueOfPart(l.base, ""); lane.Keyed() && !slices.Contains(l.keyed,
+			prefix) {
 			l.keyed = append(slices.Clip(l.keyed), prefix)
 		}
 	}

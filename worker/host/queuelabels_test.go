@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// The queues of instances share a label, and so do those of a lane's keys, also after the lane has lost them: however many
-// come and go, the metrics do not grow. All others have their own.
-func TestQueueLabels(t *testing.T) {
+func TestQueueLabels_AreBounded(t *testing.T) {
 	android := api.Lane{Name: "android", Key: "{{args.device}}"}
 	named := api.Lane{Name: "screens", Key: "{{args.screen}}", Queue: "lab.screens"}
 	set := lanes.Of(android, named, api.Lane{Name: "http", Limit: 5})
@@ -29,7 +28,8 @@ func TestQueueLabels(t *testing.T) {
 		poll(named.TaskQueue("yard", fmt.Sprint(i)))
 	}
 	set = lanes.Of(api.Lane{Name: "tablets", Key: "{{args.device}}"})
-	for _, queue := range []string{"yard", "yard/http", "yard/androids", "yard/slots/android", "yard/bypass/android", "yard/android/7", "yard/tablets/7"} {
+	for _, queue := range []string{"yard", "yard/http", "yard/androids", "yard/slots/android",
+		"yard/bypass/android", "yard/android/7", "yard/tablets/7"} {
 		poll(queue)
 	}
 	server := serve(t, registry)

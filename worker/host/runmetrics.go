@@ -4,29 +4,34 @@ import (
 	"errors"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/switchyard/switchyard/api"
 )
 
-// observedRun counts what runs and people do. It looks at what passes and changes nothing, and what is only replayed does not
-// count. A workflow task that is lost when it is complete is done again, and counts twice.
+// observedRun counts the events of a run and the decisions of people. It ignores replays. A
+// completed workflow task that is lost is executed again and counts twice.
 type observedRun struct {
 	interceptor.WorkflowInboundInterceptorBase
 	*observer
 }
 
-// InterceptWorkflow stands around every run that is decided here.
-func (o *observer) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	return &observedRun{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}, observer: o}
+// InterceptWorkflow observes every run that this process executes.
+func (o *observer) InterceptWorkflow(_ workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &observedRun{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{
+		Next: next}, observer: o}
 }
 
-// runKinds are the kinds of runs by their workflows.
-var runKinds = map[string]string{api.AgentWorkflow: "agent", api.PlanWorkflow: "plan", api.CallWorkflow: "call"}
+// runKinds maps workflows to kinds of runs.
+var runKinds = map[string]string{api.AgentWorkflow: "agent", api.PlanWorkflow: "plan",
+	api.CallWorkflow: "call"}
 
-// ExecuteWorkflow counts a run's start and its end.
-func (r *observedRun) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+// ExecuteWorkflow counts the start and the end of a run.
+func (r *observedRun) ExecuteWorkflow(ctx workflow.Context,
+	in *interceptor.ExecuteWorkflowInput) (any, error) {
 	info := workflow.GetInfo(ctx)
 	kind, known := runKinds[info.WorkflowType.Name]
 	if !known || len(in.Args) == 0 {
@@ -71,8 +76,9 @@ func (r *observedRun) ended(kind, agent string, result any, err error, took time
 	r.metrics.runTimes.WithLabelValues(kind).Observe(max(took, 0).Seconds())
 }
 
-// ExecuteUpdate counts what people decide and reply, and what calls ask them.
-func (r *observedRun) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
+// ExecuteUpdate counts questions, decisions and replies.
+func (r *observedRun) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any,
+	error) {
 	if in.Name == api.AskQuestionUpdate && !workflow.IsReplaying(ctx) {
 		r.metrics.asked.Inc()
 	}
@@ -92,7 +98,7 @@ func (r *observedRun) ExecuteUpdate(ctx workflow.Context, in *interceptor.Update
 	return result, err
 }
 
-// counted is how what a person said is counted.
+// counted returns the label of a decision or reply.
 func counted(err error, how string) string {
 	if err != nil {
 		return "refused"

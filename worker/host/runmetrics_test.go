@@ -8,21 +8,24 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 // runAs runs a workflow of that name that ends so, with the observer beside it.
-func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.RunResult, failure error) {
+func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.RunResult,
+	failure error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{o}})
-	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ api.RunInput) (api.RunResult, error) {
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ api.RunInput) (api.RunResult,
+		error) {
 		decided := func(_ workflow.Context, d api.Decision) error {
 			if d.By == "" {
 				return errors.New("of nobody")
@@ -31,7 +34,8 @@ func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.R
 		}
 		replied := func(workflow.Context, api.Reply) error { return nil }
 		asked := func(workflow.Context, api.Question) error { return nil }
-		for update, handler := range map[string]any{api.DecideApprovalUpdate: decided, api.AnswerQuestionUpdate: replied, api.AskQuestionUpdate: asked} {
+		for update, handler := range map[string]any{api.DecideApprovalUpdate: decided,
+			api.AnswerQuestionUpdate: replied, api.AskQuestionUpdate: asked} {
 			if err := workflow.SetUpdateHandler(ctx, update, handler); err != nil {
 				return result, err
 			}
@@ -43,31 +47,36 @@ func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.R
 	}, workflow.RegisterOptions{Name: name})
 	if in.Call != nil {
 		env.RegisterDelayedCallback(func() {
-			for _, d := range []api.Decision{{Kind: api.DecisionDeny, By: "ada"}, {Kind: api.DecisionApprove}} {
+			for _, d := range []api.Decision{{Kind: api.DecisionDeny, By: "ada"},
+				{Kind: api.DecisionApprove}} {
 				env.UpdateWorkflowNoRejection(api.DecideApprovalUpdate, string(d.Kind), t, d)
 			}
 			env.UpdateWorkflowNoRejection(api.AskQuestionUpdate, "q", t, api.Question{})
-			env.UpdateWorkflowNoRejection(api.AnswerQuestionUpdate, "r", t, api.Reply{Decline: true})
+			env.UpdateWorkflowNoRejection(api.AnswerQuestionUpdate, "r", t,
+				api.Reply{Decline: true})
 			env.UpdateWorkflowNoRejection(api.AnswerQuestionUpdate, "s", t, api.Reply{})
 		}, time.Second)
 	}
 	env.ExecuteWorkflow(name, in)
 }
 
-// TestRunMetrics proves that runs are counted when they begin and end, by kind, agent and outcome, with the limits that they reached and
-// the types of their failures, and so is what people say to them; a run that goes on in another history is no other run.
-func TestRunMetrics(t *testing.T) {
+func TestRunMetrics_CountStartsEndsLimitsAndDecisions(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	o := newObserver(registry, slog.New(slog.DiscardHandler))
 	agent := &api.Agent{Name: "clerk"}
-	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent}, api.RunResult{Outcome: api.OutcomeAnswered}, nil)
-	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent}, api.RunResult{Outcome: api.OutcomeLimit, Limit: "turns"}, nil)
-	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent, Parent: &api.Parent{}}, api.RunResult{},
+	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent},
+		api.RunResult{Outcome: api.OutcomeAnswered}, nil)
+	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent},
+		api.RunResult{Outcome: api.OutcomeLimit, Limit: "turns"}, nil)
+	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent, Parent: &api.Parent{}},
+		api.RunResult{},
 		temporal.NewNonRetryableApplicationError("x", string(api.RunModelFailed), nil))
-	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent, State: &api.ContinueState{Started: time.Now().Add(-time.Hour)}},
+	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent,
+		State: &api.ContinueState{Started: time.Now().Add(-time.Hour)}},
 		api.RunResult{Outcome: api.OutcomeAnswered}, nil)
 	runAs(t, o, api.PlanWorkflow, api.RunInput{}, api.RunResult{}, temporal.NewCanceledError())
-	runAs(t, o, api.CallWorkflow, api.RunInput{Call: &api.Call{}}, api.RunResult{Outcome: api.OutcomeCompleted}, nil)
+	runAs(t, o, api.CallWorkflow, api.RunInput{Call: &api.Call{}},
+		api.RunResult{Outcome: api.OutcomeCompleted}, nil)
 	runAs(t, o, api.LaneSlotsWorkflow, api.RunInput{}, api.RunResult{}, nil)
 	serve(t, registry).has(t,
 		`switchyard_runs_started_total{agent="clerk",kind="agent"} 2`,
@@ -88,39 +97,48 @@ func TestRunMetrics(t *testing.T) {
 	)
 }
 
-// TestVerdictMetrics proves that what admission says of calls is counted: the rules they met, approvals, batches and refusals; and
-// so is how calls end that no activity executes, how model steps fail, and that a call was tried again.
-func TestVerdictMetrics(t *testing.T) {
+func TestAdmissionMetrics_CountPoliciesApprovalsBatchesAndRejections(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	o := newObserver(registry, slog.New(slog.DiscardHandler)).forLane("general")
 	tool := api.Tool{Name: "probe", Lane: "gpu"}
-	request := api.AdmissionRequest{Tools: []api.Tool{tool}, Calls: []api.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "probe"}}}
+	request := api.AdmissionRequest{Tools: []api.Tool{tool}, Calls: []api.Call{{Tool: "probe"},
+		{Tool: "probe"}, {Tool: "probe"}}}
 	observe(t, o, api.AdmitActivity, ended{result: []api.AdmissionDecision{
-		{Policies: []api.PolicyAction{{Rule: "r", Effect: api.PolicyAsk}}, Approval: &api.ApprovalNeed{}},
+		{Policies: []api.PolicyAction{{Rule: "r", Effect: api.PolicyAsk}},
+			Approval: &api.ApprovalNeed{}},
 		{Batch: "1.1"},
-		{Error: api.Errorf(api.ErrPolicyViolation, "x"), Policies: []api.PolicyAction{{Rule: "r", Effect: api.PolicyDeny}}},
+		{Error: api.Errorf(api.ErrPolicyViolation, "x"),
+			Policies: []api.PolicyAction{{Rule: "r", Effect: api.PolicyDeny}}},
 	}}, request)
-	late := api.FinalizedResult{CallOutcome: api.CallOutcome{Error: api.Errorf(api.ErrApprovalTimeout, "x")}}
-	observe(t, o, api.FinalizeResultActivity, ended{result: late}, api.FinalizeResultRequest{Tool: tool})
+	late := api.FinalizedResult{CallOutcome: api.CallOutcome{
+		Error: api.Errorf(api.ErrApprovalTimeout, "x")}}
+	observe(t, o, api.FinalizeResultActivity, ended{result: late},
+		api.FinalizeResultRequest{Tool: tool})
 	helper := api.Tool{Name: "helper", Kind: api.KindAgent}
-	observe(t, o, api.FinalizeResultActivity, ended{result: api.FinalizedResult{}}, api.FinalizeResultRequest{Tool: helper, Took: api.Duration(time.Second)})
+	observe(t, o, api.FinalizeResultActivity, ended{result: api.FinalizedResult{}},
+		api.FinalizeResultRequest{Tool: helper, Took: api.Duration(time.Second)})
 	observe(t, o, api.FinalizeResultActivity, ended{result: "another"}, api.FinalizeResultRequest{})
 	observe(t, o, api.FinalizeResultActivity, ended{result: late}, "another")
 	observe(t, o, api.DescribeLimitActivity, ended{}, api.LimitRequest{Limit: "cost"})
-	observe(t, o, api.DescribeLimitActivity, ended{err: errors.New("x")}, api.LimitRequest{Limit: "cost"})
+	observe(t, o, api.DescribeLimitActivity, ended{err: errors.New("x")},
+		api.LimitRequest{Limit: "cost"})
 	observe(t, o, api.HookActivity, ended{}, api.HookRequest{Hook: api.Hook{Name: "audit"}})
 	for i := range maxLabels { // the last one has no label of its own
-		observe(t, o, api.HookActivity, ended{err: errors.New("no such hook")}, api.HookRequest{Hook: api.Hook{Name: fmt.Sprint("hook ", i)}})
+		observe(t, o, api.HookActivity, ended{err: errors.New("no such hook")},
+			api.HookRequest{Hook: api.Hook{Name: fmt.Sprint("hook ", i)}})
 	}
 	observe(t, o, api.LoadConversationActivity, ended{})
-	wait := temporal.NewApplicationErrorWithOptions("x", "", temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
-	for _, err := range []error{wait, temporal.NewCanceledError(), temporal.NewApplicationError("x", api.ModelOverflow)} {
+	wait := temporal.NewApplicationErrorWithOptions("x", "",
+		temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
+	for _, err := range []error{wait, temporal.NewCanceledError(), temporal.NewApplicationError("x",
+		api.ModelOverflow)} {
 		observe(t, o, api.ModelActivity, ended{err: err})
 	}
-	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m", Usage: api.Usage{CachedTokens: 3, Cost: .5}}})
+	observe(t, o, api.ModelActivity,
+		ended{result: api.ModelResponse{Model: "m", Usage: api.Usage{CachedTokens: 3, Cost: .5}}})
 	serve(t, registry).has(t,
-		`switchyard_policy_verdicts_total{effect="ask",rule="r"} 1`,
-		`switchyard_policy_verdicts_total{effect="deny",rule="r"} 1`,
+		`switchyard_policy_decisions_total{effect="ask",rule="r"} 1`,
+		`switchyard_policy_decisions_total{effect="deny",rule="r"} 1`,
 		`switchyard_approvals_requested_total{tool="probe"} 1`,
 		`switchyard_calls_batched_total{tool="probe"} 1`,
 		`switchyard_call_refusals_total{tool="probe",type="policy_violation"} 1`,

@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/switchyard/switchyard/activities"
-	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
+
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
-// maxPollers is how many polls for one task queue are on their way at a time.
+// maxPollers bounds the concurrent polls of one task queue.
 const maxPollers = 5
 
-// doorSupplier is the worker.SlotSupplier of a door: the SDK asks it for a permit before it polls. It never grants one to
-// an eager call, which would go past the queue, and with it past order and rate.
+// slotsSupplier is the worker.SlotSupplier of WorkerSlots: the SDK asks it for a permit before it
+// polls. It grants no permits to eager calls, which would bypass the queue and its order and rate.
 type slotsSupplier struct {
 	workerSlots *activities.WorkerSlots
 
@@ -33,7 +34,8 @@ func newSlotsSupplier(workerSlots *activities.WorkerSlots) *slotsSupplier {
 }
 
 // ReserveSlot implements worker.SlotSupplier.
-func (s *slotsSupplier) ReserveSlot(ctx context.Context, _ worker.SlotReservationInfo) (*worker.SlotPermit, error) {
+func (s *slotsSupplier) ReserveSlot(ctx context.Context,
+	_ worker.SlotReservationInfo) (*worker.SlotPermit, error) {
 	if err := s.workerSlots.Reserve(ctx); err != nil {
 		return nil, err
 	}
@@ -75,47 +77,50 @@ func (s *slotsSupplier) count(change int) {
 	}
 }
 
-// drained is closed when nothing runs.
+// drained returns a channel that is closed while nothing runs.
 func (s *slotsSupplier) drained() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.quiet
 }
 
-// queueServer starts the workers of single task queues: one for each instance of a stateful tool, and one for each queue of
-// a lane, or of one of its keys.
+// queueServer creates the workers of single task queues: one for each stateful instance, and one
+// for each queue of a lane or of a key.
 type queueServer struct {
 	config    Config
 	conn      client.Client
 	canceller *canceller
 	observer  *observer
-	// tracing is told of the runs that this process executes.
+	// tracing follows the runs that this process executes.
 	tracing *tracing
 }
 
-// options are those that the workers of all queues but the workflows' have in common.
+// options returns the options that all workers except the one of workflows share.
 func (s *queueServer) options(lane string, failed func(error)) worker.Options {
 	return worker.Options{
 		DisableWorkflowWorker:        true,
 		DisableEagerActivities:       true,
 		MaxHeartbeatThrottleInterval: heartbeatThrottle,
 		WorkerStopTimeout:            s.config.StopTimeout + requeue,
-		Interceptors:                 []interceptor.WorkerInterceptor{s.canceller, s.observer.forLane(lane)},
-		OnFatalError:                 failed,
+		Interceptors: []interceptor.WorkerInterceptor{s.canceller,
+			s.observer.forLane(lane)},
+		OnFatalError: failed,
 	}
 }
 
-// instance is the activities.Serve of this process.
+// instance implements activities.Config.Serve.
 func (s *queueServer) instance(i activities.Served) (stop func(), err error) {
 	o := s.options(i.Lane, i.Failed)
-	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = s.config.Concurrency, 1
+	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = s.config.Concurrency,
+		1
 	w := worker.New(s.conn, i.Queue, o)
-	w.RegisterActivityWithOptions(i.HostInstance, activity.RegisterOptions{Name: api.HostInstanceActivity})
+	w.RegisterActivityWithOptions(i.HostInstance,
+		activity.RegisterOptions{Name: api.HostInstanceActivity})
 	w.RegisterDynamicActivity(i.Tool, activity.DynamicRegisterOptions{})
 	return started(w)
 }
 
-// lane is the activities.ServeQueue of this process.
+// lane implements activities.Config.ServeQueue.
 func (s *queueServer) lane(q activities.ServedQueue) (stop func(), err error) {
 	w, _, err := s.workerSlots(q)
 	if err != nil {
@@ -124,7 +129,7 @@ func (s *queueServer) lane(q activities.ServedQueue) (stop func(), err error) {
 	return started(w)
 }
 
-// door makes the worker of a queue that polls only with permits of a door.
+// workerSlots creates a worker that polls only with permits of WorkerSlots.
 func (s *queueServer) workerSlots(q activities.ServedQueue) (worker.Worker, *slotsSupplier, error) {
 	slots := newSlotsSupplier(q.WorkerSlots)
 	tuner, err := tunerOf(slots)
@@ -140,13 +145,15 @@ func (s *queueServer) workerSlots(q activities.ServedQueue) (worker.Worker, *slo
 	return w, slots, nil
 }
 
-// tunerOf returns a tuner whose activities go by slots. The other kinds of task do not come to such a worker.
+// tunerOf returns a tuner that uses slots for activities. Such a worker has no other kinds of
+// tasks.
 func tunerOf(slots worker.SlotSupplier) (worker.WorkerTuner, error) {
 	one, err := worker.NewFixedSizeSlotSupplier(1)
 	if err != nil {
 		return nil, err
 	}
-	return worker.NewCompositeTuner(worker.CompositeTunerOptions{WorkflowSlotSupplier: one, ActivitySlotSupplier: slots,
+	return worker.NewCompositeTuner(worker.CompositeTunerOptions{WorkflowSlotSupplier: one,
+		ActivitySlotSupplier:      slots,
 		LocalActivitySlotSupplier: one, NexusSlotSupplier: one, SessionActivitySlotSupplier: one})
 }
 

@@ -8,11 +8,11 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// handBack is how long calls that were cancelled at the end of the stop timeout have to report what became of them. The
-// SDK itself would close the connection at the moment it cancels them.
+// requeue is the time that cancelled calls have to report their outcome after the stop timeout. The
+// SDK would close the connection together with the cancellation.
 const requeue = 3 * time.Second
 
-// canceller cancels the activities of a worker that run when its stop timeout is over.
+// canceller cancels the running activities of a worker after its stop timeout.
 type canceller struct {
 	interceptor.WorkerInterceptorBase
 	over   context.Context
@@ -24,9 +24,11 @@ func newCanceller() *canceller {
 	return &canceller{over: over, cancel: cancel}
 }
 
-// InterceptActivity stands around every activity.
-func (c *canceller) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	return &cancellable{ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{Next: next}, canceller: c}
+// InterceptActivity wraps every activity.
+func (c *canceller) InterceptActivity(_ context.Context,
+	next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &cancellable{ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{
+		Next: next}, canceller: c}
 }
 
 type cancellable struct {
@@ -34,7 +36,8 @@ type cancellable struct {
 	*canceller
 }
 
-func (a *cancellable) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+func (a *cancellable) ExecuteActivity(ctx context.Context,
+	in *interceptor.ExecuteActivityInput) (any, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(a.over, func() { cancel(worker.ErrWorkerShutdown) })()

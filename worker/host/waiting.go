@@ -7,35 +7,39 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 const (
-	// lookEvery is how often the server is asked what waits, lookWithin how long one look may take.
+	// lookEvery is the interval of polling the server, lookWithin bounds one poll.
 	lookEvery  = 15 * time.Second
 	lookWithin = 10 * time.Second
-	// maxLooked bounds the runs among which the oldest approval is sought, lookPage is how many come at a time.
+	// maxLooked bounds the runs that are searched for the oldest approval, lookPage is the page
+	// size.
 	maxLooked = 2000
 	lookPage  = 200
 )
 
-// openRuns collects what runs and waits in the whole namespace, as the server's list of runs tells: no worker sees all of it. Every
-// worker that decides runs tells the same, so that no one of them has to be there.
+// openRuns collects the running and waiting runs of the whole namespace by polling visibility:
+// workers cannot see the backlog. Every worker that executes workflows exports the same values, so
+// that no single worker is required.
 type openRuns struct {
 	conn      client.Client
 	namespace string
 	converter converter.DataConverter
 	mu        sync.Mutex
-	// seen is what the last look saw; nil before there was one.
+	// seen is the result of the last poll; nil before the first.
 	seen                             *look
 	running, waiting, oldest, looked *prometheus.Desc
 }
 
-// look is what one look at the server's list saw. oldest is since when an approval is open; zero where none is.
+// look is the result of one poll. oldest is the time since which the oldest approval is open; zero
+// for none.
 type look struct {
 	at      time.Time
 	running map[string]int64
@@ -43,7 +47,7 @@ type look struct {
 	oldest  time.Time
 }
 
-// newOpenRuns returns what has seen nothing yet. data may be nil for the SDK's own.
+// newOpenRuns returns a collector that has not polled yet. data may be nil for the SDK's converter.
 func newOpenRuns(conn client.Client, namespace string, data converter.DataConverter) *openRuns {
 	if data == nil {
 		data = converter.GetDefaultDataConverter()
@@ -52,14 +56,18 @@ func newOpenRuns(conn client.Client, namespace string, data converter.DataConver
 		return prometheus.NewDesc("switchyard_"+name, help, labels, nil)
 	}
 	return &openRuns{conn: conn, namespace: namespace, converter: data,
-		running: describe("runs_running", "Runs of the namespace that have not ended, by kind; every worker that decides runs tells the same.", "kind"),
-		waiting: describe("runs_waiting", "Runs of the namespace that wait for a person's approval or answer; every worker that decides runs tells the same."),
-		oldest:  describe("approval_oldest_age_seconds", "How long the oldest open approval of the namespace has waited; 0 where none is open."),
-		looked:  describe("runs_last_look_timestamp_seconds", "When the server was last asked successfully what runs and waits."),
+		running: describe("runs_running", "Open runs of the namespace, by kind. Every worker "+
+			"that executes workflows exports the same value.", "kind"),
+		waiting: describe("runs_waiting", "Runs of the namespace that wait for an approval or an "+
+			"answer. Every worker that executes workflows exports the same value."),
+		oldest: describe("approval_oldest_age_seconds",
+			"Age of the namespace's oldest open approval; 0 without one."),
+		looked: describe("runs_last_look_timestamp_seconds",
+			"Time of the last successful poll of running and waiting runs."),
 	}
 }
 
-// follow asks the server until ctx ends.
+// follow polls the server until ctx ends.
 func (o *openRuns) follow(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -73,17 +81,20 @@ func (o *openRuns) follow(ctx context.Context) {
 	}
 }
 
-// look asks the server. Where it does not answer, or has not all search attributes, what was seen before stays.
+// look polls the server. If the server does not answer or lacks search attributes, the last result
+// stays.
 func (o *openRuns) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	l := &look{at: time.Now(), running: map[string]int64{}}
 	count := func(query string) (int64, error) {
-		r, err := o.conn.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: o.namespace, Query: query})
+		r, err := o.conn.CountWorkflow(ctx,
+			&workflowservice.CountWorkflowExecutionsRequest{Namespace: o.namespace, Query: query})
 		return r.GetCount(), err
 	}
 	for _, kind := range []string{"agent", "plan", "call"} {
-		n, err := count(fmt.Sprintf("ExecutionStatus = 'Running' AND %s = '%s'", api.AttributeKind, kind))
+		n, err := count(fmt.Sprintf("ExecutionStatus = 'Running' AND %s = '%s'", api.AttributeKind,
+			kind))
 		if err != nil {
 			return
 		}
@@ -103,19 +114,21 @@ func (o *openRuns) look(ctx context.Context) {
 	o.seen = l
 }
 
-// waitingRuns is the query of the runs that wait for people.
+// waitingRuns is the query for runs that wait for people.
 const waitingRuns = "ExecutionStatus = 'Running' AND " + api.AttributeWaiting + " = true"
 
-// oldestApproval returns since when the oldest open approval waits, as the runs' memos tell.
+// oldestApproval returns the time since which the oldest approval is open, from the memos of runs.
 func (o *openRuns) oldestApproval(ctx context.Context) (oldest time.Time, err error) {
-	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: o.namespace, Query: waitingRuns, PageSize: lookPage}
+	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: o.namespace,
+		Query: waitingRuns, PageSize: lookPage}
 	for looked := 0; looked < maxLooked; looked += lookPage {
 		page, err := o.conn.ListWorkflow(ctx, request)
 		if err != nil {
 			return oldest, err
 		}
 		for _, run := range page.GetExecutions() {
-			if since, ok := o.since(run.GetMemo()); ok && (oldest.IsZero() || since.Before(oldest)) {
+			if since, ok := o.since(run.GetMemo()); ok &&
+				(oldest.IsZero() || since.Before(oldest)) {
 				oldest = since
 			}
 		}
@@ -126,7 +139,8 @@ func (o *openRuns) oldestApproval(ctx context.Context) (oldest time.Time, err er
 	return oldest, nil
 }
 
-// since returns since when a run waits for an approval; a memo that cannot be read tells nothing.
+// since returns the time since which a run waits for an approval. An unreadable memo counts as
+// none.
 func (o *openRuns) since(memo *commonpb.Memo) (since time.Time, ok bool) {
 	payload := memo.GetFields()[api.ApprovalsMemo]
 	if payload == nil || o.converter.FromPayload(payload, &since) != nil {
@@ -164,15 +178,18 @@ func (o *openRuns) Collect(metrics chan<- prometheus.Metric) {
 	tell(o.looked, float64(o.seen.at.Unix()))
 }
 
-// observeReadiness exports whether the worker is ready, and the lanes that it serves.
+// observeReadiness exports whether the worker is ready and which lanes it serves.
 func observeReadiness(ready func() bool, lanes func() []string, registry prometheus.Registerer) {
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "switchyard_worker_ready",
-		Help: "1 while every lane of the worker is polled and it does not stop, else 0; what /readyz says."}, func() float64 {
-		if ready() {
-			return 1
-		}
-		return 0
-	}), &servedLanes{lanes: lanes, served: prometheus.NewDesc("switchyard_lane_served", "1 for each lane that the worker serves.", []string{"lane"}, nil)})
+	registry.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "switchyard_worker_ready",
+			Help: "1 while every lane of the worker is polled and it is not stopping, else 0, as " +
+				"/readyz."}, func() float64 {
+			if ready() {
+				return 1
+			}
+			return 0
+		}), &servedLanes{lanes: lanes, served: prometheus.NewDesc("switchyard_lane_served",
+		"1 for each lane that the worker serves.", []string{"lane"}, nil)})
 }
 
 // servedLanes collects the lanes that this process serves.

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 // listing is a server that knows runs, 3 of each kind that run and as many that wait as memos say.
@@ -23,7 +24,9 @@ type listing struct {
 	down  bool
 }
 
-func (l *listing) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowExecutionsRequest) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+func (l *listing) CountWorkflow(_ context.Context,
+	r *workflowservice.CountWorkflowExecutionsRequest) (
+	*workflowservice.CountWorkflowExecutionsResponse, error) {
 	if l.down {
 		return nil, errors.New("no such attribute")
 	}
@@ -33,18 +36,19 @@ func (l *listing) CountWorkflow(_ context.Context, r *workflowservice.CountWorkf
 	return &workflowservice.CountWorkflowExecutionsResponse{Count: 3}, nil
 }
 
-func (l *listing) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (l *listing) ListWorkflow(_ context.Context,
+	r *workflowservice.ListWorkflowExecutionsRequest) (
+	*workflowservice.ListWorkflowExecutionsResponse, error) {
 	at := len(r.GetNextPageToken())
-	page := &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{{Memo: l.memos[at]}}}
+	page := &workflowservice.ListWorkflowExecutionsResponse{
+		Executions: []*workflowpb.WorkflowExecutionInfo{{Memo: l.memos[at]}}}
 	if at+1 < len(l.memos) {
 		page.NextPageToken = make([]byte, at+1)
 	}
 	return page, nil
 }
 
-// TestOpenRuns proves that what runs and waits is told as the server counts it, with the age of the oldest approval over all pages of
-// its list; that nothing is told before the server has answered; and that what was seen stays while it does not.
-func TestOpenRuns(t *testing.T) {
+func TestOpenRuns_ExportTheServersCountsAndKeepTheLastResult(t *testing.T) {
 	memo := func(value any) *commonpb.Memo {
 		payload, err := converter.GetDefaultDataConverter().ToPayload(value)
 		if err != nil {
@@ -52,7 +56,8 @@ func TestOpenRuns(t *testing.T) {
 		}
 		return &commonpb.Memo{Fields: map[string]*commonpb.Payload{api.ApprovalsMemo: payload}}
 	}
-	server := &listing{down: true, memos: []*commonpb.Memo{memo(time.Now()), memo(time.Now().Add(-time.Hour)), {}, memo("no time")}}
+	server := &listing{down: true, memos: []*commonpb.Memo{memo(time.Now()),
+		memo(time.Now().Add(-time.Hour)), {}, memo("no time")}}
 	registry := prometheus.NewRegistry()
 	o := newOpenRuns(server, "default", nil)
 	registry.MustRegister(o)
@@ -65,10 +70,14 @@ func TestOpenRuns(t *testing.T) {
 	o.look(t.Context())
 	server.down = true
 	o.look(t.Context())
-	h.has(t, `switchyard_runs_running{kind="agent"} 3`, `switchyard_runs_running{kind="plan"} 3`, `switchyard_runs_waiting 4`)
-	if _, body := h.get(t, "/metrics"); !strings.Contains(body, "\nswitchyard_approval_oldest_age_seconds 36") {
+	h.has(t, `switchyard_runs_running{kind="agent"} 3`, `switchyard_runs_running{kind="plan"} 3`,
+		`switchyard_runs_waiting 4`)
+	if _, body := h.get(t, "/metrics"); !strings.Contains(body,
+		"\nswitchyard_approval_oldest_age_seconds 36") {
 		t.Errorf("the oldest approval: %s", body)
 	}
-	observeReadiness(func() bool { return false }, func() []string { return []string{"gpu"} }, registry)
+	observeReadiness(func() bool { return false }, func() []string {
+		return []string{"gpu"}
+	}, registry)
 	h.has(t, `switchyard_worker_ready 0`, `switchyard_lane_served{lane="gpu"} 1`)
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// How payloads of ours are encoded, as their metadata tells. These stand in histories and never change.
+// Encodings and metadata keys of payloads. They are part of histories and must not change.
 const (
 	encodingEncrypted  = "binary/encrypted"
 	encodingCompressed = "binary/zstd"
@@ -19,14 +19,14 @@ const (
 	cipherName         = "AES-256-GCM"
 )
 
-// maxPlain bounds what a compressed payload grows to; larger ones are not compressed.
+// maxPlain bounds the size of a decompressed payload. Larger payloads are not compressed.
 const maxPlain = 128 << 20
 
-// codec compresses payloads and then encrypts them. It reads what any codec of ours wrote whose keys it has, and leaves
-// all other payloads as they are.
+// codec compresses payloads and then encrypts them. It decodes the payloads of every codec whose
+// keys it has, and leaves all others unchanged.
 type codec struct {
 	ring *Keys
-	// least is the size from which on payloads are compressed; zero for never.
+	// least is the minimum size of compressed payloads, in bytes; zero for no compression.
 	least int
 }
 
@@ -37,12 +37,13 @@ func (c *codec) Encode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return each(list, c.encode)
 }
 
-// Decode implements converter.PayloadCodec. Its errors have ErrPayload in them.
+// Decode implements converter.PayloadCodec. Its errors wrap ErrPayload.
 func (c *codec) Decode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return each(list, c.decode)
 }
 
-func each(list []*commonpb.Payload, do func(*commonpb.Payload) (*commonpb.Payload, error)) ([]*commonpb.Payload, error) {
+func each(list []*commonpb.Payload, do func(*commonpb.Payload) (*commonpb.Payload,
+	error)) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(list))
 	for i, p := range list {
 		var err error
@@ -66,10 +67,11 @@ func (c *codec) encode(p *commonpb.Payload) (*commonpb.Payload, error) {
 		return nil, err
 	}
 	return &commonpb.Payload{Data: c.ring.seal(plain), Metadata: map[string][]byte{
-		converter.MetadataEncoding: []byte(encodingEncrypted), metadataCipher: []byte(cipherName), metadataKeyID: []byte(c.ring.active)}}, nil
+		converter.MetadataEncoding: []byte(encodingEncrypted), metadataCipher: []byte(
+			cipherName), metadataKeyID: []byte(c.ring.active)}}, nil
 }
 
-// compress returns a payload smaller by a tenth at least, or as it is.
+// compress returns the compressed payload if that saves a tenth, else p.
 func (c *codec) compress(p *commonpb.Payload) (*commonpb.Payload, error) {
 	if size := proto.Size(p); c.least == 0 || size < c.least || size > maxPlain {
 		return p, nil
@@ -82,13 +84,15 @@ func (c *codec) compress(p *commonpb.Payload) (*commonpb.Payload, error) {
 	if len(small) > len(plain)*9/10 {
 		return p, nil
 	}
-	return &commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(encodingCompressed)}, Data: small}, nil
+	return &commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(
+		encodingCompressed)}, Data: small}, nil
 }
 
 func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
 	if isEncoded(p, encodingEncrypted) {
 		if used := string(p.GetMetadata()[metadataCipher]); used != cipherName {
-			return nil, fmt.Errorf("%w: another program encrypted it, with the cipher %q", ErrPayload, used)
+			return nil, fmt.Errorf("%w: it was encrypted by another program with the cipher %q",
+				ErrPayload, used)
 		}
 		plain, err := c.ring.open(string(p.GetMetadata()[metadataKeyID]), p.GetData())
 		if err != nil {
@@ -108,7 +112,7 @@ func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
 	return p, nil
 }
 
-// KeyOf returns the id of the key that a payload is encrypted with; false where it is not encrypted.
+// KeyOf returns the ID of the key that a payload is encrypted with; false if it is not encrypted.
 func KeyOf(p *commonpb.Payload) (id string, encrypted bool) {
 	return string(p.GetMetadata()[metadataKeyID]), isEncoded(p, encodingEncrypted)
 }
@@ -125,7 +129,7 @@ func unmarshal(data []byte) (*commonpb.Payload, error) {
 	return p, nil
 }
 
-// encoder and decoder can be used by any number of goroutines at a time.
+// encoder and decoder are safe for concurrent use.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
 		e, err := zstd.NewWriter(nil)
@@ -135,7 +139,8 @@ var (
 		return e
 	})
 	decoder = sync.OnceValue(func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxPlain), zstd.WithDecoderConcurrency(0))
+		d, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxPlain),
+			zstd.WithDecoderConcurrency(0))
 		if err != nil {
 			panic(err) // the options are constants
 		}

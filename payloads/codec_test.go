@@ -21,9 +21,7 @@ func payload(t *testing.T, value any) *commonpb.Payload {
 	return p
 }
 
-// TestCodec proves for every combination that payloads come back as they were, which of them are changed on the way, and
-// that no text of an encrypted one can be seen.
-func TestCodec(t *testing.T) {
+func TestCodec_ReturnsWhatWasEncoded(t *testing.T) {
 	ring, err := LoadKeys(writeFile(t, "keys.yaml", keysText(t, "k", "k")))
 	if err != nil {
 		t.Fatal(err)
@@ -34,16 +32,22 @@ func TestCodec(t *testing.T) {
 		x = x*1664525 + 1013904223
 		noise[i] = byte(x >> 24)
 	}
-	for name, c := range map[string]*codec{"as it is": {}, "compressed": {least: 1000}, "encrypted": {ring: ring}, "both": {ring: ring, least: 1000}} {
-		for what, p := range map[string]*commonpb.Payload{"small": payload(t, "secret"), "long": payload(t, long), "noise": payload(t, noise), "nil": payload(t, nil), "empty": {}} {
+	for name, c := range map[string]*codec{"as it is": {}, "compressed": {least: 1000},
+		"encrypted": {ring: ring}, "both": {ring: ring, least: 1000}} {
+		for what, p := range map[string]*commonpb.Payload{"small": payload(t, "secret"),
+			"long": payload(t, long), "noise": payload(t, noise), "nil": payload(t,
+				nil), "empty": {}} {
 			encoded, err := c.Encode([]*commonpb.Payload{p})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if shrinks := len(encoded[0].GetData()) < len(p.GetData())/2; shrinks != (c.least > 0 && what == "long") {
-				t.Errorf("%s, %s: %d bytes became %d", name, what, len(p.GetData()), len(encoded[0].GetData()))
+			if shrinks := len(encoded[0].GetData()) < len(p.GetData())/2; shrinks != (c.least > 0 &&
+				what == "long") {
+				t.Errorf("%s, %s: %d bytes became %d", name, what, len(p.GetData()),
+					len(encoded[0].GetData()))
 			}
-			if c.ring != nil && (bytes.Contains(encoded[0].GetData(), []byte("secret")) || !isEncoded(encoded[0], encodingEncrypted)) {
+			if c.ring != nil && (bytes.Contains(encoded[0].GetData(), []byte("secret")) ||
+				!isEncoded(encoded[0], encodingEncrypted)) {
 				t.Errorf("%s, %s: it can be seen", name, what)
 			}
 			decoded, err := (&codec{ring: ring}).Decode(encoded)
@@ -54,8 +58,7 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// TestDamaged proves that a payload that was altered is an error, not something else than was written.
-func TestDamaged(t *testing.T) {
+func TestCodec_RejectsAlteredPayloads(t *testing.T) {
 	ring, err := LoadKeys(writeFile(t, "keys.yaml", keysText(t, "k", "k", "l")))
 	if err != nil {
 		t.Fatal(err)
@@ -74,12 +77,15 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	compressed := func(data []byte) *commonpb.Payload {
-		return &commonpb.Payload{Data: data, Metadata: map[string][]byte{converter.MetadataEncoding: []byte(encodingCompressed)}}
+		return &commonpb.Payload{Data: data,
+			Metadata: map[string][]byte{converter.MetadataEncoding: []byte(encodingCompressed)}}
 	}
 	for name, p := range map[string]*commonpb.Payload{
-		"altered":      sealed(func(p *commonpb.Payload) { p.Data[len(p.Data)/2] ^= 1 }),
-		"cut":          sealed(func(p *commonpb.Payload) { p.Data = p.Data[:5] }),
-		"another key":  sealed(func(p *commonpb.Payload) { p.Metadata[metadataKeyID] = []byte("l") }),
+		"altered": sealed(func(p *commonpb.Payload) { p.Data[len(p.Data)/2] ^= 1 }),
+		"cut":     sealed(func(p *commonpb.Payload) { p.Data = p.Data[:5] }),
+		"another key": sealed(func(p *commonpb.Payload) {
+			p.Metadata[metadataKeyID] = []byte("l")
+		}),
 		"no key":       sealed(func(p *commonpb.Payload) { delete(p.Metadata, metadataKeyID) }),
 		"no zstd":      compressed([]byte("text")),
 		"no payload":   compressed(bomb.EncodeAll([]byte("\xff\xff"), nil)),

@@ -10,34 +10,35 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// The values of Config.Compression.
+// Values of Config.Compression.
 const (
 	CompressionZstd = "zstd"
 	CompressionNone = "none"
 )
 
-// DefaultThreshold is the size in bytes from which on a payload goes to the store.
+// DefaultThreshold is the default minimum size of payloads in the store, in bytes.
 const DefaultThreshold = 256 << 10
 
-// leastThreshold keeps references from taking more room than what they stand for.
+// leastThreshold ensures that a reference is smaller than its payload.
 const leastThreshold = 1 << 10
 
-// Config says how payloads are stored. With the zero value they are in history, as they are. It is a program's command line
-// and environment, so its values are text.
+// Config configures how payloads are stored. With the zero value they stay in the history,
+// unchanged. Its values are text, because they come from a command line and the environment.
 type Config struct {
-	// Store is where payloads of Threshold bytes or more go, and whole results of which runs hold a part:
-	// file:///folder or s3://bucket/prefix?endpoint=URL&region=NAME; empty for history.
+	// Store is the store for payloads of Threshold bytes or more and for whole results that are
+	// truncated in runs: file:///folder or s3://bucket/prefix?endpoint=URL&region=NAME; empty for
+	// the history.
 	Store string
 	// Threshold is a number of bytes; default DefaultThreshold.
 	Threshold string
-	// Keys is the file with the keys that payloads are encrypted with; empty for none.
+	// Keys is the file of encryption keys; empty for no encryption.
 	Keys string
-	// Compression is CompressionZstd or CompressionNone; default zstd where there are Keys or a Store, since neither leaves
-	// payloads readable on the server, and none otherwise.
+	// Compression is CompressionZstd or CompressionNone. The default is zstd with Keys or a Store,
+	// which make payloads unreadable on the server anyway, else none.
 	Compression string
 }
 
-// The settings' names as flags; as variables of the environment they are written SWITCHYARD_PAYLOAD_STORE and so on.
+// Flags of the settings. The variables are SWITCHYARD_PAYLOAD_STORE and so on.
 const (
 	flagStore       = "payload-store"
 	flagThreshold   = "payload-threshold"
@@ -45,32 +46,35 @@ const (
 	flagCompression = "payload-compression"
 )
 
-// setting is one field of a Config with its names and what it is for.
+// setting is a field of Config with its flag, variable and help text.
 type setting struct {
 	flag, variable, usage string
 	of                    func(*Config) *string
 }
 
 var settings = []setting{
-	{flagStore, "SWITCHYARD_PAYLOAD_STORE", "where payloads too large for history go: file:///`FOLDER` or s3://bucket/prefix?endpoint=…&region=…",
+	{flagStore, "SWITCHYARD_PAYLOAD_STORE", "store for payloads too large for the history: " +
+		"file:///`FOLDER` or s3://bucket/prefix?endpoint=…&region=…",
 		func(c *Config) *string { return &c.Store }},
-	{flagThreshold, "SWITCHYARD_PAYLOAD_THRESHOLD", "size in `bytes` from which on they go there; default 262144",
+	{flagThreshold, "SWITCHYARD_PAYLOAD_THRESHOLD", "minimum size of stored payloads in `bytes`; " +
+		"default 262144",
 		func(c *Config) *string { return &c.Threshold }},
-	{flagKeys, "SWITCHYARD_PAYLOAD_KEYS", "`file` with the keys that payloads are encrypted with",
+	{flagKeys, "SWITCHYARD_PAYLOAD_KEYS", "`file` with the encryption keys of payloads",
 		func(c *Config) *string { return &c.Keys }},
-	{flagCompression, "SWITCHYARD_PAYLOAD_COMPRESSION", "`zstd|none`; default zstd with a store or keys, else none",
+	{flagCompression, "SWITCHYARD_PAYLOAD_COMPRESSION",
+		"`zstd|none`; default zstd with a store or keys, else none",
 		func(c *Config) *string { return &c.Compression }},
 }
 
-// Flags adds the settings to a command line; add is the method StringVar of a set of flags, of the standard library or
-// of pflag.
+// Flags adds the settings to a command line. add is the method StringVar of a flag set, of the
+// standard library or of pflag.
 func (c *Config) Flags(add func(p *string, name, value, usage string)) {
 	for _, s := range settings {
 		add(s.of(c), s.flag, "", s.usage+" ("+s.variable+")")
 	}
 }
 
-// Arguments are the settings as flags, for a program that this one starts.
+// Arguments returns the settings as flags for another program.
 func (c Config) Arguments() []string {
 	var args []string
 	for _, s := range settings {
@@ -81,7 +85,7 @@ func (c Config) Arguments() []string {
 	return args
 }
 
-// Or returns c with what it leaves open taken from other.
+// Or returns c with its empty fields taken from other.
 func (c Config) Or(other Config) Config {
 	for _, s := range settings {
 		*s.of(&c) = cmp.Or(*s.of(&c), *s.of(&other))
@@ -89,7 +93,7 @@ func (c Config) Or(other Config) Config {
 	return c
 }
 
-// FromEnvironment returns what the environment says; lookup is os.Getenv.
+// FromEnvironment returns the settings of the environment. lookup is os.Getenv.
 func FromEnvironment(lookup func(string) string) Config {
 	var c Config
 	for _, s := range settings {
@@ -98,8 +102,8 @@ func FromEnvironment(lookup func(string) string) Config {
 	return c
 }
 
-// Open checks a configuration, reads the keys, and returns what it comes to. Errors name the setting, and are
-// strictyaml.Faults where the file of keys is wrong.
+// Open validates a configuration, reads the keys and opens the store. Errors name the setting;
+// faults of the key file are strictyaml.Faults.
 func Open(c Config) (*Storage, error) {
 	var faults []error
 	s := &Storage{recent: newRecent(recentBytes)}
@@ -133,19 +137,21 @@ func threshold(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < leastThreshold {
-		return 0, fmt.Errorf("--%s %q is not a number of bytes; the least is %d", flagThreshold, text, leastThreshold)
+		return 0, fmt.Errorf("--%s %q is not a number of bytes; the least is %d", flagThreshold,
+			text, leastThreshold)
 	}
 	return n, nil
 }
 
 const (
-	// compressReadable is the size from which on payloads are compressed that a server could show otherwise.
+	// compressReadable is the minimum size of compressed payloads that the server could show
+	// otherwise.
 	compressReadable = 16 << 10
-	// compressSealed is the size from which on those are that nobody can read without the keys.
+	// compressSealed is the minimum size of compressed payloads that are encrypted as well.
 	compressSealed = 1 << 10
 )
 
-// compressFrom returns the size from which on payloads are compressed; zero for never.
+// compressFrom returns the minimum size of compressed payloads; zero for no compression.
 func (c Config) compressFrom() (int, error) {
 	compression := c.Compression
 	if compression == "" && (c.Store != "" || c.Keys != "") {
@@ -155,15 +161,16 @@ func (c Config) compressFrom() (int, error) {
 	case compression == "" || compression == CompressionNone:
 		return 0, nil
 	case compression != CompressionZstd:
-		return 0, fmt.Errorf("--%s %q: choose %s or %s", flagCompression, c.Compression, CompressionZstd, CompressionNone)
+		return 0, fmt.Errorf("--%s %q: choose %s or %s", flagCompression, c.Compression,
+			CompressionZstd, CompressionNone)
 	case c.Keys != "":
 		return compressSealed, nil
 	}
 	return compressReadable, nil
 }
 
-// Check stores something small and reads it again, where there is a store, so that a worker that could not use it does
-// not start.
+// Check writes to the store and reads back, so that a worker that cannot use its store does not
+// start. Without a store it does nothing.
 func (s *Storage) Check(ctx context.Context) error {
 	if s.store == nil {
 		return nil
@@ -173,7 +180,7 @@ func (s *Storage) Check(ctx context.Context) error {
 		_, err = s.store.Get(ctx, key)
 	}
 	if err != nil {
-		return fmt.Errorf("the payload store cannot be used: %w", err)
+		return fmt.Errorf("payload store not usable: %w", err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// keysText is a file of keys whose active key and others are made anew.
+// keysText returns a key file with new keys.
 func keysText(t *testing.T, active string, ids ...string) string {
 	t.Helper()
 	text := "active: " + active + "\nkeys:\n"
@@ -45,26 +45,28 @@ func open(t *testing.T, c Config) *Storage {
 	return s
 }
 
-// TestConfigFaults proves that every wrong setting is refused by its flag's name, all at once, with what to do.
-func TestConfigFaults(t *testing.T) {
+func TestOpen_ReportsEveryFaultWithItsFlag(t *testing.T) {
 	file := writeFile(t, "file", "x")
 	missing := filepath.Join(t.TempDir(), "none")
 	cases := []struct {
 		c    Config
 		want []string
 	}{
-		{Config{Store: "s4://bucket"}, []string{"--payload-store", "file:///folder", "s3://bucket"}},
+		{Config{Store: "s4://bucket"}, []string{"--payload-store", "file:///folder",
+			"s3://bucket"}},
 		{Config{Store: "folder"}, []string{"--payload-store", "file:///folder"}},
-		{Config{Store: "file://folder"}, []string{"--payload-store", "whole path"}},
-		{Config{Store: "file:///a?b=c"}, []string{"--payload-store", "whole path"}},
-		{Config{Store: "file://" + missing}, []string{"--payload-store", "there is no folder " + missing, "mkdir -p " + missing}},
+		{Config{Store: "file://folder"}, []string{"--payload-store", "absolute path"}},
+		{Config{Store: "file:///a?b=c"}, []string{"--payload-store", "absolute path"}},
+		{Config{Store: "file://" + missing}, []string{"--payload-store", "folder " +
+			missing + " does not exist", "mkdir -p " + missing}},
 		{Config{Store: "file://" + file}, []string{"--payload-store", file + " is not a folder"}},
-		{Config{Store: "%zz"}, []string{"--payload-store", "not a URL"}},
+		{Config{Store: "%zz"}, []string{"--payload-store", "invalid URL"}},
 		{Config{Threshold: "much"}, []string{`--payload-threshold "much"`, "the least is 1024"}},
 		{Config{Threshold: "1000"}, []string{`--payload-threshold "1000"`}},
 		{Config{Compression: "gzip"}, []string{`--payload-compression "gzip"`, "zstd or none"}},
 		{Config{Keys: missing}, []string{missing, "cannot be read"}},
-		{Config{Threshold: "0", Compression: "gzip"}, []string{"--payload-threshold", "--payload-compression"}},
+		{Config{Threshold: "0", Compression: "gzip"}, []string{"--payload-threshold",
+			"--payload-compression"}},
 	}
 	for _, c := range cases {
 		_, err := Open(c.c)
@@ -80,9 +82,9 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// TestSettings proves that flags go over the environment and come out again as the flags of another program.
-func TestSettings(t *testing.T) {
-	environment := map[string]string{"SWITCHYARD_PAYLOAD_STORE": "file:///env", "SWITCHYARD_PAYLOAD_KEYS": "env.yaml",
+func TestConfig_FlagsOverrideTheEnvironment(t *testing.T) {
+	environment := map[string]string{"SWITCHYARD_PAYLOAD_STORE": "file:///env",
+		"SWITCHYARD_PAYLOAD_KEYS":      "env.yaml",
 		"SWITCHYARD_PAYLOAD_THRESHOLD": "5000", "SWITCHYARD_PAYLOAD_COMPRESSION": "none"}
 	var c Config
 	set := flag.NewFlagSet("", flag.ContinueOnError)
@@ -95,45 +97,49 @@ func TestSettings(t *testing.T) {
 		t.Errorf("as flags: %q", got)
 	}
 	want := Config{Store: "file:///flag", Keys: "env.yaml", Threshold: "5000", Compression: "zstd"}
-	if got := c.Or(FromEnvironment(func(name string) string { return environment[name] })); got != want {
+	if got := c.Or(FromEnvironment(func(name string) string {
+		return environment[name]
+	})); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-// TestDefaults proves what is compressed without being asked for: what the server could not show anyway.
-func TestDefaults(t *testing.T) {
+func TestConfig_CompressesWhatTheServerCannotShow(t *testing.T) {
 	keys := writeFile(t, "keys.yaml", keysText(t, "a", "a"))
 	store := "file://" + t.TempDir()
 	for _, c := range []struct {
 		c    Config
 		want int
 	}{
-		{Config{}, 0}, {Config{Compression: "zstd"}, compressReadable}, {Config{Store: store}, compressReadable}, {Config{Keys: keys}, compressSealed},
+		{Config{}, 0}, {Config{Compression: "zstd"}, compressReadable}, {Config{Store: store},
+			compressReadable}, {Config{Keys: keys}, compressSealed},
 		{Config{Keys: keys, Store: store, Compression: "none"}, 0},
 	} {
 		if s := open(t, c.c); s.codec.least != c.want || s.threshold != DefaultThreshold {
-			t.Errorf("%+v: compresses from %d on, stores from %d on", c.c, s.codec.least, s.threshold)
+			t.Errorf("%+v: compresses from %d on, stores from %d on", c.c, s.codec.least,
+				s.threshold)
 		}
 	}
 }
 
 type ownConverter struct{ converter.DataConverter }
 
-// TestApply proves that a connection's own converters are kept, that two external storages are refused, and that without a
-// store there is none.
-func TestApply(t *testing.T) {
+func TestApply_KeepsConvertersAndRejectsASecondStorage(t *testing.T) {
 	s := open(t, Config{Store: "file://" + t.TempDir(), Threshold: "2048"})
 	own := ownConverter{converter.GetDefaultDataConverter()}
 	o := client.Options{DataConverter: own}
-	if err := s.Apply(&o); err != nil || o.ExternalStorage.PayloadSizeThreshold != 2048 || len(o.ExternalStorage.Drivers) != 1 ||
-		o.DataConverter == converter.DataConverter(own) || o.FailureConverter == nil || len(o.ConnectionOptions.DialOptions) != 1 {
+	if err := s.Apply(&o); err != nil || o.ExternalStorage.PayloadSizeThreshold != 2048 ||
+		len(o.ExternalStorage.Drivers) != 1 ||
+		o.DataConverter == converter.DataConverter(own) || o.FailureConverter == nil ||
+		len(o.ConnectionOptions.DialOptions) != 1 {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	if err := s.Apply(&o); err == nil || !strings.Contains(err.Error(), "--payload-store") {
 		t.Errorf("a second external storage: %v", err)
 	}
 	var plain client.Options
-	if err := open(t, Config{}).Apply(&plain); err != nil || len(plain.ExternalStorage.Drivers) != 0 {
+	if err := open(t, Config{}).Apply(&plain); err != nil ||
+		len(plain.ExternalStorage.Drivers) != 0 {
 		t.Errorf("got %+v, %v", plain, err)
 	}
 }

@@ -1,4 +1,5 @@
-// Package payloads says how what runs read and write is stored: large payloads outside of history, payloads compressed, and
-// payloads encrypted. Workflows and activities do not know of it: it is a setting of the connections of workers and
-// starters, which must be the same for all that share runs. docs/payloads.md is its page for users.
+// Package payloads stores what runs read and write: compressed, encrypted, and outside of the
+// history if it is large. It is a setting of the connections of workers and starters, which must
+// agree for all that share runs; workflows and activities are unaware of it. The user documentation
+// is docs/payloads.md.
 package payloads

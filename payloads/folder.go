@@ -13,19 +13,21 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
-// folder is a store in a folder, which workers on several machines may share: each blob is a file ab/abcd….
+// folder is a store in a folder, which workers on several machines may share. A blob is the file
+// ab/abcd….
 type folder struct{ dir string }
 
-// openFolder opens the store of a URL file:///folder. The folder must be there: one that is made by itself could stand where
-// a disk was not mounted.
+// openFolder opens the store of a URL file:///folder. The folder must exist: creating it would hide
+// a disk that is not mounted.
 func openFolder(u *url.URL) (store, error) {
 	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(u.Path) {
-		return nil, fmt.Errorf("%q: write file:/// and a folder's whole path", u.Redacted())
+		return nil, fmt.Errorf("%q: write file:/// and an absolute path", u.Redacted())
 	}
 	info, err := os.Stat(u.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no folder %s; make it: mkdir -p %s", u.Path, u.Path)
+		return nil, fmt.Errorf("folder %s does not exist; create it with mkdir -p %s", u.Path,
+			u.Path)
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
@@ -40,11 +42,11 @@ func (f folder) String() string { return "file://" + f.dir }
 
 func (f folder) path(key string) string { return filepath.Join(f.dir, key[:2], key) }
 
-// put writes a file of another name, and gives it its own when it is whole and on the disk: nobody ever reads a half.
+// Put writes a temporary file, flushes it and renames it, so that readers never see a partial file.
 func (f folder) Put(_ context.Context, key string, data []byte) error {
 	path := f.path(key)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return fmt.Errorf("the payload store %s: %w", f, err)
+		return fmt.Errorf("payload store %s: %w", f, err)
 	}
 	temporary := path + "." + rand.Text()[:8] + ".tmp"
 	err := writeSynced(temporary, data)
@@ -55,7 +57,7 @@ func (f folder) Put(_ context.Context, key string, data []byte) error {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("the payload store %s: %w", f, err), removeIfThere(temporary))
+		return errors.Join(fmt.Errorf("payload store %s: %w", f, err), removeIfThere(temporary))
 	}
 	return nil
 }
@@ -72,7 +74,7 @@ func writeSynced(path string, data []byte) (err error) {
 	return file.Sync()
 }
 
-// syncDir makes a new name in a folder outlast a loss of power.
+// syncDir flushes a folder, so that a new name survives a power failure.
 func syncDir(path string) (err error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -94,9 +96,10 @@ func (f folder) Get(_ context.Context, key string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the payload store %s has no file %s: it was removed, or another store is meant; restore it, or name the right store", f, path)
+		return nil, fmt.Errorf("payload store %s has no file %s: it was removed or is in another "+
+			"store; restore it or name that store", f, path)
 	case err != nil:
-		return nil, fmt.Errorf("the payload store %s: %s: %s", f, path, filewatch.Reason(err))
+		return nil, fmt.Errorf("payload store %s: %s: %s", f, path, filewatch.Reason(err))
 	}
 	return data, nil
 }

@@ -20,45 +20,46 @@ import (
 )
 
 const (
-	// maxKeysBytes bounds a file of keys.
+	// maxKeysBytes bounds the size of a key file.
 	maxKeysBytes = 64 << 10
 	// keyBytes is the length of a key: AES-256.
 	keyBytes = 32
-	// NoKey as the active key says that payloads are not encrypted any more, while those of before can be read.
+	// NoKey as the active key turns encryption off for new payloads. Encrypted ones stay readable.
 	NoKey = "none"
 )
 
-// Keys are the keys that payloads are encrypted with: one for what is written, any number for what is read. nil has none.
+// Keys are the encryption keys: one for writing, any number for reading. A nil Keys has none.
 type Keys struct {
 	file   string
 	active string
 	byID   map[string]cipher.AEAD
 }
 
-// keysFile is a file of keys as written.
+// keysFile is the content of a key file.
 type keysFile struct {
 	Active string            `yaml:"active" rule:"required"`
 	Keys   map[string]string `yaml:"keys" rule:"required"`
 }
 
-// keyID has no more letters than are easily told apart in a message.
+// keyID bounds IDs to what is readable in a message.
 var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// LoadKeys reads a file of keys:
+// LoadKeys reads a key file:
 //
 //	active: k2
 //	keys:
 //	  k1: env:SWITCHYARD_KEY_1
 //	  k2: file:/etc/switchyard/k2.key
 //
-// Each key is a reference to 32 bytes in base64. The error is strictyaml.Faults with everything that is wrong; no
-// message holds a key.
+// Each key is a reference to 32 bytes in base64. The error is strictyaml.Faults with every fault.
+// No message contains a key.
 func LoadKeys(path string) (*Keys, error) {
 	data, err := strictyaml.ReadFile(path, maxKeysBytes)
 	if err != nil {
 		if faults, ok := errors.AsType[strictyaml.Faults](err); ok {
 			for i := range faults {
-				faults[i].Hint = cmp.Or(faults[i].Hint, "--"+flagKeys+" or SWITCHYARD_PAYLOAD_KEYS names it")
+				faults[i].Hint = cmp.Or(faults[i].Hint,
+					"--"+flagKeys+" or SWITCHYARD_PAYLOAD_KEYS names it")
 			}
 		}
 		return nil, err
@@ -71,11 +72,10 @@ const (
 	hintKey     = "make a key: head -c 32 /dev/urandom | base64"
 )
 
-// longQuote finds quoted text that may be a key: ids are shorter as a rule.
+// longQuote matches quoted text that may be a key. IDs are usually shorter.
 var longQuote = regexp.MustCompile(`"[^"]{16,}"`)
 
-// withoutKeys takes out of faults what may be a key that was written into the file, or is the file, and says what belongs there
-// where they do not.
+// withoutKeys removes from faults text that may be a key, and adds a hint how to write the file.
 func withoutKeys(err error) error {
 	faults, ok := errors.AsType[strictyaml.Faults](err)
 	if !ok {
@@ -108,7 +108,8 @@ func parseKeys(file string, data []byte) (*Keys, error) {
 		k.add(doc, id, f.Keys[id])
 	}
 	if _, ok := k.byID[f.Active]; !ok && f.Active != "" && f.Active != NoKey {
-		hint := cmp.Or(spelling.Hint(f.Active, k.ids()), "name one of keys, or "+NoKey+" to encrypt nothing from now on")
+		hint := cmp.Or(spelling.Hint(f.Active, k.ids()),
+			"name one of keys, or "+NoKey+" to encrypt nothing from now on")
 		doc.Report("$.active", fmt.Sprintf("there is no key %q", f.Active), hint)
 	}
 	if err := doc.Faults().Err(); err != nil {
@@ -117,11 +118,12 @@ func parseKeys(file string, data []byte) (*Keys, error) {
 	return k, nil
 }
 
-// add reads a key of the file and reports what is wrong with it.
+// add reads a key and reports its faults.
 func (k *Keys) add(doc *strictyaml.Document, id, ref string) {
 	at := jsonpath.Key("$.keys", id)
 	if !keyID.MatchString(id) || id == NoKey {
-		doc.ReportKey(at, "this cannot name a key", "use up to 64 letters, digits, dots, dashes and underscores; not the word "+NoKey)
+		doc.ReportKey(at, "this cannot name a key", "use up to 64 letters, digits, dots, dashes "+
+			"and underscores; not the word "+NoKey)
 		return
 	}
 	aead, fault, hint := readKey(ref)
@@ -131,7 +133,7 @@ func (k *Keys) add(doc *strictyaml.Document, id, ref string) {
 	k.byID[id] = aead
 }
 
-// readKey returns the cipher of the key that a reference names, or what is wrong with it and what to do.
+// readKey returns the cipher of a referenced key, or a fault and a hint.
 func readKey(ref string) (aead cipher.AEAD, fault, hint string) {
 	if err := outbound.CheckSecret(ref); err != nil {
 		return nil, err.Error(), outbound.HintSecret
@@ -145,7 +147,8 @@ func readKey(ref string) (aead cipher.AEAD, fault, hint string) {
 		return nil, "what " + ref + " holds is not base64; a key is 32 bytes in base64", hintKey
 	}
 	if len(key) != keyBytes {
-		return nil, fmt.Sprintf("what %s holds is %d bytes in base64; a key is 32", ref, len(key)), hintKey
+		return nil, fmt.Sprintf("what %s holds is %d bytes in base64; a key is 32", ref, len(key)),
+			hintKey
 	}
 	if aead, err = newAEAD(key); err != nil {
 		return nil, err.Error(), ""
@@ -163,36 +166,40 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 
 func (k *Keys) ids() []string { return slices.Sorted(maps.Keys(k.byID)) }
 
-// encrypts reports whether what is written is encrypted.
+// encrypts reports whether new payloads are encrypted.
 func (k *Keys) encrypts() bool { return k != nil && k.active != NoKey }
 
-// seal encrypts with the active key, whose id is bound to what it returns.
+// seal encrypts with the active key and authenticates its ID.
 func (k *Keys) seal(plain []byte) []byte {
 	return k.byID[k.active].Seal(nil, nil, plain, []byte(k.active))
 }
 
-// open decrypts what was sealed with the key of that id.
+// open decrypts data that seal encrypted with the key id.
 func (k *Keys) open(id string, sealed []byte) ([]byte, error) {
 	if k == nil {
-		return nil, fmt.Errorf("%w: it is encrypted with the key %q and no keys are given; say --%s FILE or SWITCHYARD_PAYLOAD_KEYS", ErrPayload, id, flagKeys)
+		return nil, fmt.Errorf("%w: it is encrypted with the key %q and no keys are configured; "+
+			"set --%s FILE or SWITCHYARD_PAYLOAD_KEYS", ErrPayload, id, flagKeys)
 	}
 	aead, ok := k.byID[id]
 	if !ok {
-		return nil, fmt.Errorf("%w: it is encrypted with the key %q, which is not one of those in %s (%s); put it there again", ErrPayload, id, k.file, strings.Join(k.ids(), ", "))
+		return nil, fmt.Errorf("%w: it is encrypted with the key %q, which is not in %s (%s); "+
+			"add it again", ErrPayload, id, k.file, strings.Join(k.ids(), ", "))
 	}
 	plain, err := aead.Open(nil, nil, sealed, []byte(id))
 	if err != nil {
-		return nil, fmt.Errorf("%w: it cannot be decrypted with the key %q of %s: that is another key than it was encrypted with, or the payload was altered", ErrPayload, id, k.file)
+		return nil, fmt.Errorf("%w: decryption with the key %q of %s failed: the payload was "+
+			"encrypted with another key or altered", ErrPayload, id, k.file)
 	}
 	return plain, nil
 }
 
-// NewKey returns a new key as a file of keys refers to one.
+// NewKey returns a new key in the form that a key file refers to.
 func NewKey() string {
 	key := make([]byte, keyBytes)
 	rand.Read(key) // never fails
 	return base64.StdEncoding.EncodeToString(key)
 }
 
-// ErrPayload is in every error about a payload that cannot be read: its key or what it refers to is missing, or it was altered.
+// ErrPayload is wrapped by every error about an unreadable payload: its key or its blob is missing,
+// or it was altered.
 var ErrPayload = errors.New("a payload cannot be read")

@@ -6,26 +6,43 @@ import (
 	"testing"
 )
 
-// TestKeysFaults proves that everything wrong in a file of keys is told at its place, and that no fault holds a key.
-func TestKeysFaults(t *testing.T) {
+func TestLoadKeys_ReportsEveryFaultAndNoKey(t *testing.T) {
 	key := NewKey()
 	t.Setenv("GOOD", key)
 	t.Setenv("SHORT", base64.StdEncoding.EncodeToString([]byte("0123456789abcdef")))
 	t.Setenv("NO_BASE64", "hunter2 hunter2")
 	cases := []struct{ name, text, want string }{
-		{"empty", "{}", "k.yaml:1:1: active is missing (write active: ID and keys: {ID: file:/path or env:NAME}; make a key: head -c 32 /dev/urandom | base64)\nk.yaml:1:1: keys is missing"},
-		{"no such key", "active: k3\nkeys: {k1: env:GOOD, k2: env:GOOD}", `k.yaml:1:9: there is no key "k3"`},
-		{"the key itself", "active: k1\nkeys: {k1: " + key + "}", "k.yaml:2:12: this is not a reference to a secret (write env:NAME or file:/path"},
-		{"not set", "active: k1\nkeys: {k1: env:NOT_SET_ANYWHERE}", "k.yaml:2:12: the secret env:NOT_SET_ANYWHERE is not set"},
-		{"too short", "active: k1\nkeys: {k1: env:SHORT}", "k.yaml:2:12: what env:SHORT holds is 16 bytes in base64; a key is 32 (make a key: head -c 32"},
-		{"no base64", "active: k1\nkeys: {k1: env:NO_BASE64}", "k.yaml:2:12: what env:NO_BASE64 holds is not base64; a key is 32 bytes in base64 (make a key: "},
-		{"a file that is the key", key, "k.yaml:1:1: this must be a mapping, not the text \"…\" (write active: ID and keys: {"},
-		{"keys that are the key", "active: k1\nkeys: " + key, "k.yaml:1:9: there is no key \"k1\" (name one of keys, or none to encrypt nothing from now on)\nk.yaml:2:7: this must be a mapping, not the text \"…\" (write active: ID"},
-		{"an active that is the key", "active: " + key + "\nkeys: {k1: env:GOOD}", "k.yaml:1:9: there is no key \"…\" (known: k1)"},
-		{"no file", "active: k1\nkeys: {k1: file:/no/such/key}", "k.yaml:2:12: the secret file:/no/such/key cannot be read: no such file or directory (make a key: "},
+		{"empty", "{}", "k.yaml:1:1: active is missing (write active: ID and keys: {ID: " +
+			"file:/path or env:NAME}; make a key: head -c 32 /dev/urandom | base64)\nk.yaml:1:1: " +
+			"keys is missing"},
+		{"no such key", "active: k3\nkeys: {k1: env:GOOD, k2: env:GOOD}",
+			`k.yaml:1:9: there is no key "k3"`},
+		{"the key itself", "active: k1\nkeys: {k1: " + key + "}",
+			"k.yaml:2:12: this is not a reference to a secret (write env:NAME or file:/path"},
+		{"not set", "active: k1\nkeys: {k1: env:NOT_SET_ANYWHERE}",
+			"k.yaml:2:12: the secret env:NOT_SET_ANYWHERE is not set"},
+		{"too short", "active: k1\nkeys: {k1: env:SHORT}",
+			"k.yaml:2:12: what env:SHORT holds is 16 bytes in base64; a key is 32 (make a key: " +
+				"head -c 32"},
+		{"no base64", "active: k1\nkeys: {k1: env:NO_BASE64}",
+			"k.yaml:2:12: what env:NO_BASE64 holds is not base64; a key is 32 bytes in base64 " +
+				"(make a key: "},
+		{"a file that is the key", key, "k.yaml:1:1: this must be a mapping, not the text \"…\" " +
+			"(write active: ID and keys: {"},
+		{"keys that are the key", "active: k1\nkeys: " + key,
+			"k.yaml:1:9: there is no key \"k1\" (name one of keys, or none to encrypt nothing " +
+				"from now on)\nk.yaml:2:7: this must be a mapping, not the text \"…\" (write " +
+				"active: ID"},
+		{"an active that is the key", "active: " + key + "\nkeys: {k1: env:GOOD}",
+			"k.yaml:1:9: there is no key \"…\" (known: k1)"},
+		{"no file", "active: k1\nkeys: {k1: file:/no/such/key}",
+			"k.yaml:2:12: the secret file:/no/such/key cannot be read: no such file or directory " +
+				"(make a key: "},
 		{"none of them", "active: k1\nkeys: {}", "k.yaml:1:9: there is no key \"k1\""},
-		{"names", "active: a\nkeys: {a: env:GOOD, none: env:GOOD, 'b c': env:GOOD}", "k.yaml:2:21: this cannot name a key"},
-		{"unknown field", "active: a\nkeys: {a: env:GOOD}\nrotate: true", `k.yaml:3:1: unknown field "rotate"`},
+		{"names", "active: a\nkeys: {a: env:GOOD, none: env:GOOD, 'b c': env:GOOD}",
+			"k.yaml:2:21: this cannot name a key"},
+		{"unknown field", "active: a\nkeys: {a: env:GOOD}\nrotate: true",
+			`k.yaml:3:1: unknown field "rotate"`},
 		{"twice", "active: a\nkeys: {a: env:GOOD, a: env:GOOD}", "k.yaml:2:21: "},
 	}
 	for _, c := range cases {
@@ -42,9 +59,7 @@ func TestKeysFaults(t *testing.T) {
 	}
 }
 
-// TestRotation proves that what was written with an old key is read as long as that key is in the file, that nothing is
-// encrypted with "none", and that a key which is missing, or another one, is named.
-func TestRotation(t *testing.T) {
+func TestKeys_ReadOldPayloadsAfterRotation(t *testing.T) {
 	load := func(text string) *Keys {
 		k, err := LoadKeys(writeFile(t, "keys.yaml", text))
 		if err != nil {
@@ -55,7 +70,8 @@ func TestRotation(t *testing.T) {
 	sealed := load(keysText(t, "k1", "k1")).seal([]byte("text"))
 	for _, active := range []string{"k1", "k2", NoKey} {
 		k := load(keysText(t, active, "k1", "k2"))
-		if plain, err := k.open("k1", sealed); err != nil || string(plain) != "text" || k.encrypts() != (active != NoKey) {
+		if plain, err := k.open("k1", sealed); err != nil || string(plain) != "text" ||
+			k.encrypts() != (active != NoKey) {
 			t.Errorf("%s: got %q, %v", active, plain, err)
 		}
 	}
@@ -65,8 +81,10 @@ func TestRotation(t *testing.T) {
 		want []string
 	}{
 		{nil, "k1", []string{`the key "k1"`, "--payload-keys"}},
-		{load(keysText(t, "k2", "k2", "k4")), "k1", []string{`the key "k1"`, "(k2, k4)", "keys.yaml"}},
-		{load(keysText(t, "k2", "k1", "k2")), "k2", []string{`the key "k2"`, "another key", "altered"}},
+		{load(keysText(t, "k2", "k2", "k4")), "k1", []string{`the key "k1"`, "(k2, k4)",
+			"keys.yaml"}},
+		{load(keysText(t, "k2", "k1", "k2")), "k2", []string{`the key "k2"`, "another key",
+			"altered"}},
 	} {
 		_, err := c.keys.open(c.id, sealed)
 		for _, want := range c.want {

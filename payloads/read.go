@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// reading are the calls to the server whose answers the SDK hands on as they came. True says that an answer with
-// something that cannot be read is an error: a history without one of its parts would tell a wrong story. The others are
-// lists and states, of which the rest is still true.
+// reading are the server's methods whose responses the SDK passes on undecoded. True makes an
+// unreadable payload an error, because a history with a gap is misleading. The others return lists
+// and states, whose remainder is still valid.
 var reading = map[string]bool{
 	"GetWorkflowExecutionHistory":        true,
 	"GetWorkflowExecutionHistoryReverse": true,
@@ -28,9 +28,11 @@ var reading = map[string]bool{
 	"ListSchedules":                      false,
 }
 
-// intercept decodes what a connection reads, in one place, so that readers of histories and lists know of no codec. What the
-// SDK decodes by itself (activities, results, queries) it leaves to it, but for workflow tasks.
-func (s *Storage) intercept(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+// intercept decodes the responses of a connection in one place, so that readers of histories and
+// lists need no codec. It leaves to the SDK what the SDK decodes (activities, results, queries),
+// except workflow tasks.
+func (s *Storage) intercept(ctx context.Context, method string, request, response any,
+	conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if err := invoke(ctx, method, request, response, conn, options...); err != nil {
 		return err
 	}
@@ -49,25 +51,27 @@ func (s *Storage) intercept(ctx context.Context, method string, request, respons
 	return nil
 }
 
-// unreadable is an error for the SDK, which would try again for long what it does not know.
+// unreadable is an error that the SDK does not retry.
 type unreadable struct{ error }
 
 func (u unreadable) Unwrap() error { return u.error }
 
-// GRPCStatus is what the SDK goes by.
+// GRPCStatus implements the interface that the SDK's retries check.
 func (u unreadable) GRPCStatus() *status.Status {
 	return status.New(codes.FailedPrecondition, u.Error())
 }
 
-// Decode makes a message of Temporal's API readable: what was stored outside is brought back, decrypted and decompressed, the
-// texts of failures as well. A *historypb.History that was exported is one. Its errors have ErrPayload in them.
+// Decode makes a message of Temporal's API readable: it loads stored payloads, decrypts and
+// decompresses them and the texts of failures. An exported *historypb.History is such a message.
+// Its errors wrap ErrPayload.
 func (s *Storage) Decode(ctx context.Context, message proto.Message) error {
 	return s.decode(ctx, message, true)
 }
 
 func (s *Storage) decode(ctx context.Context, message proto.Message, strict bool) error {
 	err := proxy.VisitPayloads(ctx, message, proxy.VisitPayloadsOptions{SkipSearchAttributes: true,
-		Visitor: func(_ *proxy.VisitPayloadsContext, list []*commonpb.Payload) ([]*commonpb.Payload, error) {
+		Visitor: func(_ *proxy.VisitPayloadsContext, list []*commonpb.Payload) ([]*commonpb.Payload,
+			error) {
 			plain, err := s.resolve(ctx, list)
 			if err != nil && !strict {
 				return list, nil
@@ -84,21 +88,24 @@ func (s *Storage) decode(ctx context.Context, message proto.Message, strict bool
 		}})
 }
 
-// How the SDK writes a reference to what it put into an external storage.
+// The SDK's encoding of a reference to external storage.
 const (
 	metadataMessageType = "messageType"
 	encodingReference   = "json/protobuf"
 )
 
-var referenceType = string((&sdkpb.ExternalStorageReference{}).ProtoReflect().Descriptor().FullName())
+var referenceType = string(
+	(&sdkpb.ExternalStorageReference{}).ProtoReflect().Descriptor().FullName())
 
-// storedKey returns the key of a payload that stands in history for one in a store of ours.
+// storedKey returns the key of a payload that refers to a store of this package.
 func storedKey(p *commonpb.Payload) (string, bool) {
-	if !isEncoded(p, encodingReference) || string(p.GetMetadata()[metadataMessageType]) != referenceType {
+	if !isEncoded(p, encodingReference) ||
+		string(p.GetMetadata()[metadataMessageType]) != referenceType {
 		return "", false
 	}
 	ref := &sdkpb.ExternalStorageReference{}
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(p.GetData(), ref); err != nil || ref.GetDriverName() != driverName {
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(p.GetData(),
+		ref); err != nil || ref.GetDriverName() != driverName {
 		return "", false
 	}
 	return ref.GetClaimData()[claimKey], true

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// recentBytes bounds what a process remembers of its store: a payload that one activity wrote is read by the next workflow
-// task, and by every replay.
+// recentBytes bounds the cache of a process. The payload that one activity wrote is read by the
+// next workflow task and by every replay.
 const recentBytes = 64 << 20
 
-// recent holds the blobs that were used last.
+// recent is a cache of the most recently used blobs.
 type recent struct {
 	mu    sync.Mutex
 	limit int
@@ -27,7 +27,7 @@ func newRecent(limit int) *recent {
 	return &recent{limit: limit, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
-// get returns a blob, which nobody may change.
+// get returns a blob, which must not be modified.
 func (r *recent) get(key string) ([]byte, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *recent) get(key string) ([]byte, bool) {
 	return e.Value.(blob).data, true
 }
 
-// add remembers a blob unless it alone takes a quarter of all.
+// add caches a blob unless it alone takes a quarter of the cache.
 func (r *recent) add(key string, data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

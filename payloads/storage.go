@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Storage is an open configuration. One may be used for any number of connections at a time.
+// Storage is an open configuration. It is safe for concurrent use by any number of connections.
 type Storage struct {
 	codec     codec
 	store     store // nil for none
@@ -23,16 +23,18 @@ type Storage struct {
 	recent    *recent
 	converter converter.DataConverter
 
-	// OnUnreadable hears of workflow tasks that were given back because this process cannot read their payloads; nil for
-	// nobody. It is set before the first connection.
+	// OnUnreadable is called with workflow tasks that were returned to the server because this
+	// process cannot read their payloads; nil for no notification. Set it before the first
+	// connection.
 	OnUnreadable func(workflowID string, err error)
 }
 
-// Apply puts all that is needed into the options of a connection. A data converter that is there already is kept, below the
-// codec. It fails where there is another external storage.
+// Apply adds codec, store and interceptor to the options of a connection. An existing data
+// converter stays, below the codec. An existing external storage is an error if there is a store.
 func (s *Storage) Apply(o *client.Options) error {
 	if s.store != nil && len(o.ExternalStorage.Drivers) > 0 {
-		return errors.New("the connection has an external storage of its own: leave out either that or --" + flagStore)
+		return errors.New("the connection has an external storage of its own; remove it or --" +
+			flagStore)
 	}
 	base := o.DataConverter
 	if base == nil {
@@ -40,38 +42,41 @@ func (s *Storage) Apply(o *client.Options) error {
 	}
 	o.DataConverter = converter.NewCodecDataConverter(base, &s.codec)
 	if o.FailureConverter == nil {
-		o.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
-			DataConverter: o.DataConverter, EncodeCommonAttributes: s.codec.ring.encrypts()})
+		o.FailureConverter = temporal.NewDefaultFailureConverter(
+			temporal.DefaultFailureConverterOptions{
+				DataConverter: o.DataConverter, EncodeCommonAttributes: s.codec.ring.encrypts()})
 	}
 	if s.store != nil {
 		o.ExternalStorage = s.External()
 	}
-	o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(s.intercept))
+	o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions,
+		grpc.WithChainUnaryInterceptor(s.intercept))
 	return nil
 }
 
-// External is the store as the SDK uses one; the zero value without a store.
+// External returns the store in the SDK's form; the zero value without a store.
 func (s *Storage) External() converter.ExternalStorage {
 	if s.store == nil {
 		return converter.ExternalStorage{}
 	}
-	return converter.ExternalStorage{Drivers: []converter.StorageDriver{driver{s}}, PayloadSizeThreshold: s.threshold}
+	return converter.ExternalStorage{Drivers: []converter.StorageDriver{driver{s}},
+		PayloadSizeThreshold: s.threshold}
 }
 
-// Codecs are what payloads are encoded with before they go to the store.
+// Codecs returns the codecs that encode payloads before they are stored.
 func (s *Storage) Codecs() []converter.PayloadCodec { return []converter.PayloadCodec{&s.codec} }
 
 // Stores reports whether there is a store.
 func (s *Storage) Stores() bool { return s.store != nil }
 
-// referencePrefix begins references of Keep.
+// referencePrefix is the prefix of Keep's references.
 const referencePrefix = "sha256:"
 
-// Keep puts a JSON value into the store, compressed and encrypted as payloads are, and returns the reference that Get
-// finds it by.
+// Keep stores a JSON value, compressed and encrypted like a payload, and returns a reference for
+// Get.
 func (s *Storage) Keep(ctx context.Context, value json.RawMessage) (string, error) {
 	if s.store == nil {
-		return "", errors.New("there is no payload store")
+		return "", errors.New("no payload store is configured")
 	}
 	p, err := s.converter.ToPayload(value)
 	if err != nil {
@@ -85,7 +90,7 @@ func (s *Storage) Keep(ctx context.Context, value json.RawMessage) (string, erro
 	return referencePrefix + k, err
 }
 
-// Get returns what Keep put into the store. Its errors have ErrPayload in them.
+// Get returns the value that Keep stored. Its errors wrap ErrPayload.
 func (s *Storage) Get(ctx context.Context, reference string) (json.RawMessage, error) {
 	p, err := s.payload(ctx, strings.TrimPrefix(reference, referencePrefix))
 	if err != nil {
@@ -98,8 +103,9 @@ func (s *Storage) Get(ctx context.Context, reference string) (json.RawMessage, e
 	return value, nil
 }
 
-// resolve returns payloads as they were before they were encoded and stored.
-func (s *Storage) resolve(ctx context.Context, list []*commonpb.Payload) ([]*commonpb.Payload, error) {
+// resolve loads stored payloads and decodes all of them.
+func (s *Storage) resolve(ctx context.Context, list []*commonpb.Payload) ([]*commonpb.Payload,
+	error) {
 	return each(list, func(p *commonpb.Payload) (*commonpb.Payload, error) {
 		if k, ok := storedKey(p); ok {
 			var err error

@@ -16,22 +16,22 @@ import (
 	"github.com/switchyard/switchyard/payloads/s3"
 )
 
-// store keeps bytes by the SHA-256 of what they are. Every method may be called at any time by any number of goroutines.
+// store holds blobs by the SHA-256 of their content. Its methods are safe for concurrent use.
 type store interface {
-	// put keeps data; a key that is there already is written again, so that it counts as new for whoever removes old ones.
+	// Put stores data. An existing blob is written again, so that its age counts from now on.
 	Put(ctx context.Context, key string, data []byte) error
-	// get returns what put kept, or an error that says where it was looked for.
+	// Get returns the data of a key, or an error that names the location.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// kind is the type of the storage driver.
+	// Kind returns the type of the storage driver.
 	Kind() string
-	// String is the store as configured.
+	// String returns the configured URL.
 	String() string
 }
 
 func openStore(text string) (store, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("this is not a URL: %w", err)
+		return nil, fmt.Errorf("invalid URL: %w", err)
 	}
 	switch u.Scheme {
 	case "file":
@@ -42,14 +42,14 @@ func openStore(text string) (store, error) {
 	return nil, errors.New("write file:///folder or s3://bucket/prefix?endpoint=URL&region=NAME")
 }
 
-// driverName stands in histories with every reference to a store. It is the same for all stores, so that what is in one
-// can be moved to another.
+// driverName is part of every reference in histories. It is the same for all stores, so that blobs
+// can move between them.
 const driverName = "switchyard"
 
-// claimKey is what a reference calls the key.
+// claimKey is the name of the key in a reference.
 const claimKey = "sha256"
 
-// driver is a store as the SDK uses one.
+// driver is the SDK's interface to a store.
 type driver struct{ s *Storage }
 
 var _ converter.StorageDriver = driver{}
@@ -61,7 +61,8 @@ func (d driver) Name() string { return driverName }
 func (d driver) Type() string { return d.s.store.Kind() }
 
 // Store implements converter.StorageDriver.
-func (d driver) Store(ctx converter.StorageDriverStoreContext, list []*commonpb.Payload) ([]converter.StorageDriverClaim, error) {
+func (d driver) Store(ctx converter.StorageDriverStoreContext,
+	list []*commonpb.Payload) ([]converter.StorageDriverClaim, error) {
 	claims := make([]converter.StorageDriverClaim, len(list))
 	for i, p := range list {
 		err := ctx.GetLimiter().Permit(ctx.Context, p, func() error {
@@ -81,7 +82,8 @@ func (d driver) Store(ctx converter.StorageDriverStoreContext, list []*commonpb.
 }
 
 // Retrieve implements converter.StorageDriver.
-func (d driver) Retrieve(ctx converter.StorageDriverRetrieveContext, claims []converter.StorageDriverClaim) ([]*commonpb.Payload, error) {
+func (d driver) Retrieve(ctx converter.StorageDriverRetrieveContext,
+	claims []converter.StorageDriverClaim) ([]*commonpb.Payload, error) {
 	list := make([]*commonpb.Payload, len(claims))
 	for i, claim := range claims {
 		err := ctx.GetLimiter().Permit(ctx.Context, claim, func() (err error) {
@@ -95,7 +97,7 @@ func (d driver) Retrieve(ctx converter.StorageDriverRetrieveContext, claims []co
 	return list, nil
 }
 
-// key matches a SHA-256 as it is written.
+// key matches a SHA-256 in hex.
 var key = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func keyOf(data []byte) string {
@@ -103,7 +105,7 @@ func keyOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// put keeps data in the store and returns its key.
+// put stores data and returns its key.
 func (s *Storage) put(ctx context.Context, data []byte) (string, error) {
 	k := keyOf(data)
 	if err := s.store.Put(ctx, k, data); err != nil {
@@ -113,13 +115,15 @@ func (s *Storage) put(ctx context.Context, data []byte) (string, error) {
 	return k, nil
 }
 
-// get returns what has a key, from this process's memory or from the store. Its errors have ErrPayload in them.
+// get returns the blob of a key from the cache or the store. Its errors wrap ErrPayload.
 func (s *Storage) get(ctx context.Context, k string) ([]byte, error) {
 	if !key.MatchString(k) {
-		return nil, fmt.Errorf("%w: %q is not a reference to a payload; one is the 64 hex digits of a SHA-256", ErrPayload, k)
+		return nil, fmt.Errorf("%w: %q is not a reference to a payload; one is the 64 hex digits "+
+			"of a SHA-256", ErrPayload, k)
 	}
 	if s.store == nil {
-		return nil, fmt.Errorf("%w: it is in a payload store, as %s, and none is given; say --%s URL or SWITCHYARD_PAYLOAD_STORE", ErrPayload, k, flagStore)
+		return nil, fmt.Errorf("%w: it is in a payload store, as %s, and none is configured; set "+
+			"--%s URL or SWITCHYARD_PAYLOAD_STORE", ErrPayload, k, flagStore)
 	}
 	if data, ok := s.recent.get(k); ok {
 		return data, nil
@@ -129,13 +133,14 @@ func (s *Storage) get(ctx context.Context, k string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
 	}
 	if keyOf(data) != k {
-		return nil, fmt.Errorf("%w: %s in the payload store %s was altered or is damaged: its SHA-256 is %s; restore it from a backup", ErrPayload, k, s.store, keyOf(data))
+		return nil, fmt.Errorf("%w: %s in the payload store %s was altered or is damaged: its "+
+			"SHA-256 is %s; restore it from a backup", ErrPayload, k, s.store, keyOf(data))
 	}
 	s.recent.add(k, data)
 	return data, nil
 }
 
-// payload returns a payload of the store, still encoded as by the codec.
+// payload returns a stored payload, still encoded by the codec.
 func (s *Storage) payload(ctx context.Context, k string) (*commonpb.Payload, error) {
 	data, err := s.get(ctx, k)
 	if err != nil {

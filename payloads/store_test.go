@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// files are the paths of all files below a folder.
+// files returns the paths of all files below a folder.
 func files(t *testing.T, dir string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -32,17 +32,17 @@ func files(t *testing.T, dir string) (paths []string) {
 	return paths
 }
 
-// TestDriver proves that payloads come back from a folder for another process, that equal ones are one file, that writers
-// at the same time do each other no harm, and that no half-written file is left.
-func TestDriver(t *testing.T) {
+func TestDriver_StoresEqualPayloadsOnceAndWhole(t *testing.T) {
 	dir := t.TempDir()
 	writer := open(t, Config{Store: "file://" + dir})
-	list := []*commonpb.Payload{payload(t, strings.Repeat("a", 1000)), payload(t, []byte{0, 255}), payload(t, strings.Repeat("a", 1000)), payload(t, nil)}
+	list := []*commonpb.Payload{payload(t, strings.Repeat("a", 1000)), payload(t, []byte{0, 255}),
+		payload(t, strings.Repeat("a", 1000)), payload(t, nil)}
 	var all sync.WaitGroup
 	var claims []converter.StorageDriverClaim
 	for i := range 8 {
 		all.Go(func() {
-			stored, err := driver{writer}.Store(converter.StorageDriverStoreContext{Context: t.Context()}, list)
+			stored, err := driver{writer}.Store(converter.StorageDriverStoreContext{
+				Context: t.Context()}, list)
 			if err != nil {
 				t.Error(err)
 			}
@@ -56,7 +56,8 @@ func TestDriver(t *testing.T) {
 		t.Errorf("the store has %q", got)
 	}
 	reader := open(t, Config{Store: "file://" + dir})
-	got, err := driver{reader}.Retrieve(converter.StorageDriverRetrieveContext{Context: t.Context()}, claims)
+	got, err := driver{reader}.Retrieve(converter.StorageDriverRetrieveContext{
+		Context: t.Context()}, claims)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,9 +84,7 @@ func TestOpen_ChoosesTheStoreByScheme(t *testing.T) {
 	}
 }
 
-// TestMissing proves that a payload that is gone, altered or no reference is an error that says which file of which store,
-// and that without a store the setting is named.
-func TestMissing(t *testing.T) {
+func TestGet_NamesTheMissingOrAlteredBlob(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Config{Store: "file://" + dir})
 	ref, err := s.Keep(t.Context(), json.RawMessage(`{"a":1}`))
@@ -124,7 +123,8 @@ func TestMissing(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be used") || !strings.Contains(err.Error(), dir) {
+	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"not usable") || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a store that cannot be written: %v", err)
 	}
 	if err := open(t, Config{}).Check(t.Context()); err != nil {
@@ -132,9 +132,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestKeep proves that a value is kept as payloads are, encrypted, and found again by its reference after the keys were
-// rotated.
-func TestKeep(t *testing.T) {
+func TestKeep_EncryptsAndSurvivesRotation(t *testing.T) {
 	dir := t.TempDir()
 	c := Config{Store: "file://" + dir, Keys: writeFile(t, "keys.yaml", keysText(t, "a", "a"))}
 	value := json.RawMessage(`["` + strings.Repeat("secret ", 1000) + `"]`)
@@ -156,8 +154,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestRecent proves that what was used last is remembered, within the bound.
-func TestRecent(t *testing.T) {
+func TestRecent_KeepsWhatWasUsedLastWithinItsBound(t *testing.T) {
 	r := newRecent(100)
 	for i := range 10 {
 		r.add(fmt.Sprint(i), make([]byte, 20))
@@ -170,7 +167,8 @@ func TestRecent(t *testing.T) {
 			hosted = append(hosted, k)
 		}
 	}
-	if got := strings.Join(hosted, " "); got != "0 6 7 8 9" || r.size != 100 || len(r.byKey) != r.order.Len() {
+	if got := strings.Join(hosted, " "); got != "0 6 7 8 9" || r.size != 100 ||
+		len(r.byKey) != r.order.Len() {
 		t.Errorf("held: %s, %d bytes", got, r.size)
 	}
 }

@@ -21,11 +21,13 @@ type told struct {
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (c *told) Invoke(_ context.Context, method string, request, _ any, _ ...grpc.CallOption) error {
+func (c *told) Invoke(_ context.Context, method string, request, _ any,
+	_ ...grpc.CallOption) error {
 	said := path.Base(method)
 	switch r := request.(type) {
 	case *workflowservice.RespondWorkflowTaskFailedRequest:
-		said += " " + string(r.GetTaskToken()) + " " + r.GetNamespace() + " " + r.GetIdentity() + " " + r.GetFailure().GetMessage()
+		said += " " + string(r.GetTaskToken()) + " " + r.GetNamespace() + " " + r.GetIdentity() +
+			" " + r.GetFailure().GetMessage()
 	case *workflowservice.RespondQueryTaskCompletedRequest:
 		said += " " + string(r.GetTaskToken()) + " " + r.GetNamespace() + " " + r.GetErrorMessage()
 	}
@@ -33,9 +35,7 @@ func (c *told) Invoke(_ context.Context, method string, request, _ any, _ ...grp
 	return nil
 }
 
-// TestTasks proves that a workflow task reaches the SDK decoded, and that one which this worker cannot read does not: it is
-// given back with the reason, once, and a query that comes without a decision is answered with it.
-func TestTasks(t *testing.T) {
+func TestTake_ReturnsUnreadableTasksOnce(t *testing.T) {
 	keys := func(id string) *Storage {
 		return open(t, Config{Keys: writeFile(t, "keys.yaml", keysText(t, id, id))})
 	}
@@ -45,9 +45,11 @@ func TestTasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &workflowservice.PollWorkflowTaskQueueResponse{TaskToken: []byte("token"), Attempt: attempt, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "w"},
-			History: &historypb.History{Events: []*historypb.HistoryEvent{{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-				WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}}}}}}}
+		return &workflowservice.PollWorkflowTaskQueueResponse{TaskToken: []byte("token"),
+			Attempt: attempt, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "w"},
+			History: &historypb.History{Events: []*historypb.HistoryEvent{
+				{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+					WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}}}}}}}
 	}
 	query := task(theirs, 1)
 	query.Query = &querypb.WorkflowQuery{QueryType: "q"}
@@ -59,9 +61,11 @@ func TestTasks(t *testing.T) {
 		said  string
 	}{
 		{"readable", task(ours, 1), 0, ""},
-		{"unreadable", task(theirs, 1), 1, `RespondWorkflowTaskFailed token ns me a payload cannot be read: it is encrypted with the key "k2"`},
+		{"unreadable", task(theirs, 1), 1,
+			`RespondWorkflowTaskFailed token ns me a payload cannot be read: it is encrypted with the key "k2"`},
 		{"unreadable once more", task(theirs, 2), 1, ""},
-		{"a query", query, 1, `RespondQueryTaskCompleted token ns a payload cannot be read: it is encrypted with the key "k2"`},
+		{"a query", query, 1,
+			`RespondQueryTaskCompleted token ns a payload cannot be read: it is encrypted with the key "k2"`},
 		{"none", &workflowservice.PollWorkflowTaskQueueResponse{}, 0, ""},
 	} {
 		heard, server := 0, &told{}
@@ -72,15 +76,19 @@ func TestTasks(t *testing.T) {
 		}
 		ours.take(t.Context(), poll, c.task, server)
 		said := strings.Join(server.list, "; ")
-		if !strings.HasPrefix(said, c.said) || (said == "") != (c.said == "") || heard != c.heard || (len(c.task.GetTaskToken()) > 0) != (c.name == "readable") {
-			t.Errorf("%s: heard %d, the server is told %q, the SDK gets %v", c.name, heard, said, c.task)
+		if !strings.HasPrefix(said, c.said) || (said == "") != (c.said == "") || heard != c.heard ||
+			(len(c.task.GetTaskToken()) > 0) != (c.name == "readable") {
+			t.Errorf("%s: heard %d, the server is told %q, the SDK gets %v", c.name, heard, said,
+				c.task)
 		}
-		if c.name == "readable" && string(c.task.GetHistory().GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0].GetData()) != `"text"` {
+		if c.name == "readable" &&
+			string(c.task.GetHistory().GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0].GetData()) != `"text"` {
 			t.Errorf("the SDK gets %v", c.task)
 		}
 	}
 	response := &workflowservice.PollWorkflowTaskQueueResponse{}
-	if err := ours.intercept(t.Context(), service+pollTasks, poll, response, nil, answering(task(ours, 1))); err != nil || proto.Equal(response, task(ours, 1)) ||
+	if err := ours.intercept(t.Context(), service+pollTasks, poll, response, nil,
+		answering(task(ours, 1))); err != nil || proto.Equal(response, task(ours, 1)) ||
 		!strings.Contains(response.String(), `text`) {
 		t.Errorf("got %v, %v", response, err)
 	}

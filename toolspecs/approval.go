@@ -50,7 +50,7 @@ func (c *checker) approval(s Spec) {
 			if f, ok := errors.AsType[*policies.Fault](err); ok && f.Hint != "" {
 				message, hint = f.Where()+f.Message, f.Hint
 			}
-			c.add("$.approval.when", hint, "%s", message)
+			c.Add("$.approval.when", hint, "%s", message)
 		}
 	}
 	c.placeholders("$.approval.ask", a.Ask, s.argumentNames(), false)
@@ -84,7 +84,7 @@ func (c *Compiled) PolicyTool(pinned api.Tool) policies.Tool {
 
 // Takes returns which arguments the tool takes, for policies.
 func (c *Compiled) Takes() policies.Takes {
-	return policies.Takes{Names: c.inputShape.declared(), Any: c.inputShape == nil || !c.inputShape.closed}
+	return policies.Takes{Names: c.inputShape.declared(), Any: c.inputShape.takesOthers()}
 }
 
 // compileApproval compiles the condition under which calls wait; the spec has been checked.

@@ -1,31 +1,16 @@
 package toolspecs
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// finding is one thing wrong with a spec, before anyone knows in which file and line.
-type finding struct {
-	path, message, hint string
-	// atKey says that the key at path is wrong rather than its value.
-	atKey bool
-}
-
 // checker collects what is wrong with a spec beyond the types and bounds that its struct tags declare.
-type checker struct{ findings []finding }
-
-func (c *checker) add(path, hint, format string, args ...any) {
-	c.findings = append(c.findings, finding{path: path, hint: hint, message: fmt.Sprintf(format, args...)})
-}
-
-func (c *checker) addKey(path, hint, format string, args ...any) {
-	c.findings = append(c.findings, finding{path: path, hint: hint, message: fmt.Sprintf(format, args...), atKey: true})
-}
+type checker struct{ strictyaml.Findings }
 
 // semver is semantic versioning 2.0: three numbers without leading zeros, then optional pre-release and build parts.
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
@@ -35,15 +20,15 @@ var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 func (c *checker) spec(s Spec) {
 	if s.Name != "" {
 		if err := api.CheckToolName(s.Name); err != nil {
-			c.add("$.name", "", "%v", err)
+			c.Add("$.name", "", "%v", err)
 		}
 	}
 	if s.Version != "" && !semver.MatchString(s.Version) {
-		c.add("$.version", "write three numbers, such as 1.0.0", "version %q is not a semantic version", s.Version)
+		c.Add("$.version", "write three numbers, such as 1.0.0", "version %q is not a semantic version", s.Version)
 	}
 	for i, tag := range s.Tags {
 		if strings.TrimSpace(tag) == "" {
-			c.add(jsonpath.Index("$.tags", i), "remove it", "the tag is empty")
+			c.Add(jsonpath.Index("$.tags", i), "remove it", "the tag is empty")
 		}
 	}
 	c.approval(s)
@@ -65,17 +50,17 @@ func (c *checker) arguments(s Spec) {
 		return
 	}
 	if len(s.Parameters) > 0 {
-		c.addKey("$.input_schema", "keep one of them", "parameters and input_schema are two ways to say the same; a tool has one")
+		c.AddKey("$.input_schema", "keep one of them", "parameters and input_schema are two ways to say the same; a tool has one")
 	}
-	c.schema("$.input_schema", s.InputSchema, true)
+	CheckSchema(&c.Findings, "$.input_schema", s.InputSchema, true)
 }
 
 func (c *checker) output(s Spec) {
 	if s.Output != nil && s.OutputSchema != nil {
-		c.addKey("$.output_schema", "keep one of them", "output and output_schema are two ways to say the same; a tool has one")
+		c.AddKey("$.output_schema", "keep one of them", "output and output_schema are two ways to say the same; a tool has one")
 	}
 	if s.OutputSchema != nil {
-		c.schema("$.output_schema", s.OutputSchema, false)
+		CheckSchema(&c.Findings, "$.output_schema", s.OutputSchema, false)
 	}
 	if s.Output != nil {
 		c.unnamed("$.output", *s.Output)
@@ -84,11 +69,11 @@ func (c *checker) output(s Spec) {
 
 func (c *checker) execution(e ExecutionSpec) {
 	if e.Effect == api.EffectOnce && e.Retry.MaxAttempts > 1 {
-		c.add("$.execution.retry.max_attempts", "remove it, or say effect: idempotent or read where that is true",
+		c.Add("$.execution.retry.max_attempts", "remove it, or say effect: idempotent or read where that is true",
 			"a tool whose effect is once is never executed twice, so it has one attempt, not %d", e.Retry.MaxAttempts)
 	}
 	if e.Retry.MaxInterval < e.Retry.InitialInterval {
-		c.add("$.execution.retry.max_interval", "", "max_interval %s is less than initial_interval %s", e.Retry.MaxInterval, e.Retry.InitialInterval)
+		c.Add("$.execution.retry.max_interval", "", "max_interval %s is less than initial_interval %s", e.Retry.MaxInterval, e.Retry.InitialInterval)
 	}
 }
 
@@ -97,7 +82,7 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 func (c *checker) requires(r Requires) {
 	for i, v := range r.Variables {
 		if !variableName.MatchString(v) {
-			c.add(jsonpath.Index("$.requires.variables", i), "use letters, digits, _, - and .", "%q cannot name a run variable", v)
+			c.Add(jsonpath.Index("$.requires.variables", i), "use letters, digits, _, - and .", "%q cannot name a run variable", v)
 		}
 	}
 }

@@ -18,20 +18,20 @@ import (
 func (c *checker) agent(s Spec) {
 	a := s.Entry.Agent
 	if a == nil {
-		c.add("$.entry.agent", "write agent: and the path of an agent file", "an agent tool needs an agent")
+		c.Add("$.entry.agent", "write agent: and the path of an agent file", "an agent tool needs an agent")
 	} else if err := api.CheckToolName(a.Name); err != nil {
-		c.add("$.entry.agent", "", "the agent's %v", err)
+		c.Add("$.entry.agent", "", "the agent's %v", err)
 	}
 	c.placeholders("$.entry.prompt", s.Entry.Prompt, s.argumentNames(), false)
 	if s.Execution.Retry.MaxAttempts > 1 {
-		c.add("$.execution.retry.max_attempts", "remove it; its model steps and calls are tried again by their own policies",
+		c.Add("$.execution.retry.max_attempts", "remove it; its model steps and calls are tried again by their own policies",
 			"a sub-agent's run goes on where it was, so it has one attempt, not %d", s.Execution.Retry.MaxAttempts)
 	}
 	if s.Execution.QueueTimeout > 0 {
-		c.addKey("$.execution.queue_timeout", "write timeout, which bounds the whole of it", "a sub-agent's run waits in no queue")
+		c.AddKey("$.execution.queue_timeout", "write timeout, which bounds the whole of it", "a sub-agent's run waits in no queue")
 	}
 	if len(s.Requires.Dependencies) > 0 {
-		c.addKey("$.requires.dependencies", "give them to the tools that the agent calls", "nothing would check the dependencies of an agent tool")
+		c.AddKey("$.requires.dependencies", "give them to the tools that the agent calls", "nothing would check the dependencies of an agent tool")
 	}
 	c.shownToAgent(s)
 }
@@ -41,11 +41,11 @@ func (c *checker) shownToAgent(s Spec) {
 	const message, hint = "what an agent is asked cannot be kept secret: it is shown as its run's prompt", "give the secret to a tool of the agent"
 	for i, p := range s.Parameters {
 		if shapeOfParameter(p).hides() {
-			c.add(jsonpath.Index("$.parameters", i)+".sensitive", hint, message)
+			c.Add(jsonpath.Index("$.parameters", i)+".sensitive", hint, message)
 		}
 	}
 	if tree, err := jsontext.ParseOrdered(s.InputSchema); err == nil && shapeOfSchema(tree, "").hides() {
-		c.addKey("$.input_schema", hint, message)
+		c.AddKey("$.input_schema", hint, message)
 	}
 }
 

@@ -20,11 +20,11 @@ func (c *checker) batch(s Spec) {
 	}
 	c.batchedCalls(s)
 	if s.Batch.Max < 2 || s.Batch.Max > maxBatch {
-		c.add(batchPath+".max", "", "max %d is not between 2 and %d", s.Batch.Max, maxBatch)
+		c.Add(batchPath+".max", "", "max %d is not between 2 and %d", s.Batch.Max, maxBatch)
 	}
 	c.batchArgument(s)
 	if s.Output != nil && s.Output.Type != typeArray {
-		c.add(batchPath, "declare the output as an array with one element for each", "the output is declared as %s, and what is made together is answered with a list", s.Output.Type)
+		c.Add(batchPath, "declare the output as an array with one element for each", "the output is declared as %s, and what is made together is answered with a list", s.Output.Type)
 	}
 }
 
@@ -32,13 +32,13 @@ func (c *checker) batch(s Spec) {
 func (c *checker) batchedCalls(s Spec) {
 	switch {
 	case s.Entry.Type != "" && !slices.Contains(laneKinds, s.Entry.Type):
-		c.addKey(batchPath, "remove it", "calls of the kind %s are made one by one; batch is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
+		c.AddKey(batchPath, "remove it", "calls of the kind %s are made one by one; batch is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
 	case s.Execution.Lane == api.LaneInline:
-		c.addKey(batchPath, "remove it, or name another lane", "calls on the lane inline are made one by one")
+		c.AddKey(batchPath, "remove it, or name another lane", "calls on the lane inline are made one by one")
 	case s.Entry.AnswerWithin > 0:
-		c.addKey(batchPath, "remove it, or answer_within", "a question to a person is about one call")
+		c.AddKey(batchPath, "remove it, or answer_within", "a question to a person is about one call")
 	case s.Verify != nil:
-		c.addKey(batchPath, "remove it, or verify", "what became of a call that was made together with others cannot be found out by itself")
+		c.AddKey(batchPath, "remove it, or verify", "what became of a call that was made together with others cannot be found out by itself")
 	}
 }
 
@@ -51,10 +51,10 @@ func (c *checker) batchArgument(s Spec) {
 	name := s.Batch.Argument
 	switch argument := declared.property(name); {
 	case name == "":
-		c.add(batchPath, "write argument: and the name of the parameter that holds the list", "batch names no argument")
+		c.Add(batchPath, "write argument: and the name of the parameter that holds the list", "batch names no argument")
 	case !declared.has(name):
-		c.add(batchPath+".argument", spelling.Hint(name, declared.declared()), "the tool has no parameter %q", name)
+		c.Add(batchPath+".argument", spelling.Hint(name, declared.declared()), "the tool has no parameter %q", name)
 	case argument != nil && !argument.only(typeArray):
-		c.add(batchPath+".argument", "name a parameter of the type array", "%s is no list", name)
+		c.Add(batchPath+".argument", "name a parameter of the type array", "%s is no list", name)
 	}
 }

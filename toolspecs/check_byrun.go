@@ -72,7 +72,7 @@ func (s *Spec) placeCalls(doc *strictyaml.Document, file string) {
 // byRun checks the declarations of the calls that undo and verify a tool's calls, as far as one spec tells.
 func (c *checker) byRun(s Spec) {
 	if s.Undo != nil && s.Execution.Effect == api.EffectRead {
-		c.addKey(undoPath, hintReadsOnly, "the effect is read: such calls change nothing, so there is nothing to undo")
+		c.AddKey(undoPath, hintReadsOnly, "the effect is read: such calls change nothing, so there is nothing to undo")
 	}
 	c.verify(s)
 	for _, call := range s.callsByRun() {
@@ -87,26 +87,26 @@ func (c *checker) verify(s Spec) {
 		return
 	}
 	if s.Execution.Effect != api.EffectOnce {
-		c.addKey(verifyPath, "remove it, or write effect: once", "the effect is %s: a call whose outcome is unknown is simply made again", s.Execution.Effect)
+		c.AddKey(verifyPath, "remove it, or write effect: once", "the effect is %s: a call whose outcome is unknown is simply made again", s.Execution.Effect)
 	} else if s.Entry.Type != "" && !slices.Contains(laneKinds, s.Entry.Type) {
-		c.addKey(verifyPath, "remove it", "calls of the kind %s are not made again; verify is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
+		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not made again; verify is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
 	}
 	if v.Done == "" {
-		c.add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect", "verify does not say where the answer tells")
+		c.Add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect", "verify does not say where the answer tells")
 	}
 }
 
 func (c *checker) callByRun(s Spec, call callByRun) {
 	if call.Tool == "" {
-		c.add(call.path, "write tool: and the name of the tool", "%s names no tool", strings.TrimPrefix(call.path, "$."))
+		c.Add(call.path, "write tool: and the name of the tool", "%s names no tool", strings.TrimPrefix(call.path, "$."))
 	} else if err := api.CheckToolName(call.Tool); err != nil {
-		c.add(call.toolPath(), "", "%v", err)
+		c.Add(call.toolPath(), "", "%v", err)
 	}
 	if len(call.Arguments) == 0 {
 		return
 	}
 	if _, err := templates.Values(call.Arguments); err != nil {
-		c.add(call.argumentsPath(), "write a mapping of the arguments of "+call.Tool, "the arguments must be an object")
+		c.Add(call.argumentsPath(), "write a mapping of the arguments of "+call.Tool, "the arguments must be an object")
 		return
 	}
 	// What is an object has been read before.
@@ -121,13 +121,13 @@ func (c *checker) stringByRun(s Spec, call callByRun, path, text string) {
 	}
 	for _, p := range api.PlaceholdersIn(text) {
 		if !p.Legal() || p.Source == api.UndoResult && call.path == verifyPath {
-			c.add(path, hint, "%s is not a placeholder here", p.Text)
+			c.Add(path, hint, "%s is not a placeholder here", p.Text)
 			continue
 		}
 		c.placeholderByRun(s, path, p)
 	}
 	if api.Stray(text) {
-		c.add(path, hint, "%s has {{ without }}, or }} without {{", jsontext.Shorten(text))
+		c.Add(path, hint, "%s has {{ without }}, or }} without {{", jsontext.Shorten(text))
 	}
 }
 
@@ -138,7 +138,7 @@ func (c *checker) placeholderByRun(s Spec, path string, p api.UndoPlaceholder) {
 		c.inOutput(s, path, p.Text, p.Path)
 	case api.UndoArguments:
 		if declared := s.argumentNames(); !slices.Contains(declared, p.Path[0]) {
-			c.add(path, spelling.Hint(p.Path[0], declared), "%s names no parameter of this tool", p.Text)
+			c.Add(path, spelling.Hint(p.Path[0], declared), "%s names no parameter of this tool", p.Text)
 		}
 	}
 }
@@ -150,13 +150,13 @@ func (c *checker) inOutput(s Spec, path, text string, place []string) {
 	for i, key := range place {
 		names := result.declared()
 		switch {
-		case result == nil || len(names) == 0 && result.items == nil:
+		case result == nil || len(names) == 0 && result.item() == nil:
 			return
-		case result.items != nil:
-			result = result.items
+		case result.item() != nil:
+			result = result.item()
 			continue
-		case !slices.Contains(names, key) && result.closed:
-			c.add(path, spelling.Hint(key, names), "%s: the output of %s declares no %q", text, s.Name, strings.Join(place[:i+1], "."))
+		case !slices.Contains(names, key) && !result.takesOthers():
+			c.Add(path, spelling.Hint(key, names), "%s: the output of %s declares no %q", text, s.Name, strings.Join(place[:i+1], "."))
 			return
 		}
 		result = result.property(key)
@@ -199,9 +199,9 @@ func CheckCalls(specs []Spec, known []string) error {
 			if with, ok := byName[call.Tool]; ok {
 				c.callWith(s, with, call)
 			} else if !slices.Contains(known, call.Tool) {
-				c.add(call.toolPath(), spelling.Hint(call.Tool, known), "there is no tool %q", call.Tool)
+				c.Add(call.toolPath(), spelling.Hint(call.Tool, known), "there is no tool %q", call.Tool)
 			}
-			for _, f := range c.findings {
+			for _, f := range c.All {
 				faults = append(faults, s.placed(f))
 			}
 		}
@@ -209,12 +209,12 @@ func CheckCalls(specs []Spec, known []string) error {
 	return faults.Err()
 }
 
-func (s Spec) placed(f finding) Fault {
-	at, ok := s.places[f.path]
+func (s Spec) placed(f strictyaml.Finding) Fault {
+	at, ok := s.places[f.Path]
 	if !ok {
-		return s.fault(f.path, f.message, f.hint)
+		return s.fault(f.Path, f.Message, f.Hint)
 	}
-	return Fault{File: at.file, Line: at.line, Column: at.column, Message: f.message, Hint: f.hint}
+	return Fault{File: at.file, Line: at.line, Column: at.column, Message: f.Message, Hint: f.Hint}
 }
 
 // callWith checks that a tool can be what undoes or verifies the calls of s.
@@ -222,11 +222,11 @@ func (c *checker) callWith(s, with Spec, call callByRun) {
 	reads := with.Execution.Effect == api.EffectRead
 	switch {
 	case !slices.Contains(laneKinds, with.Entry.Type):
-		c.add(call.toolPath(), "name a tool of the kind "+strings.Join(laneKinds, ", "), "%s is of the kind %s, which runs cannot call by themselves", with.Name, with.Entry.Type)
+		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(laneKinds, ", "), "%s is of the kind %s, which runs cannot call by themselves", with.Name, with.Entry.Type)
 	case call.path == undoPath && reads:
-		c.add(call.toolPath(), "name a tool that changes something", "the effect of %s is read: it changes nothing, so it undoes nothing", with.Name)
+		c.Add(call.toolPath(), "name a tool that changes something", "the effect of %s is read: it changes nothing, so it undoes nothing", with.Name)
 	case call.path == verifyPath && !reads:
-		c.add(call.toolPath(), "name a tool that reads", "the effect of %s is %s: finding out what became of a call must not change anything", with.Name, with.Execution.Effect)
+		c.Add(call.toolPath(), "name a tool that reads", "the effect of %s is %s: finding out what became of a call must not change anything", with.Name, with.Execution.Effect)
 	}
 	if call.path == verifyPath && s.Verify.Done != "" {
 		c.inOutput(with, verifyPath+".done", s.Verify.Done, strings.Split(s.Verify.Done, "."))
@@ -243,17 +243,17 @@ func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
 	takes := with.inputShape()
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := api.KeyPath(call.argumentsPath(), name)
-		if !takes.has(name) && takes.closed {
-			c.add(path, spelling.Hint(name, takes.declared()), "%s has no parameter %q", with.Name, name)
+		if !takes.has(name) && !takes.takesOthers() {
+			c.Add(path, spelling.Hint(name, takes.declared()), "%s has no parameter %q", with.Name, name)
 			continue
 		}
 		if hidden := s.hiddenIn(given[name]); hidden != "" && !takes.property(name).hides() {
-			c.add(path, "mark that parameter as sensitive", "{{%s}} is sensitive, and the parameter %s of %s is not: its value would be shown", hidden, name, with.Name)
+			c.Add(path, "mark that parameter as sensitive", "{{%s}} is sensitive, and the parameter %s of %s is not: its value would be shown", hidden, name, with.Name)
 		}
 	}
 	for _, name := range with.requiredArguments() {
 		if _, ok := given[name]; !ok {
-			c.add(call.argumentsPath(), "give it", "%s needs the argument %q", with.Name, name)
+			c.Add(call.argumentsPath(), "give it", "%s needs the argument %q", with.Name, name)
 		}
 	}
 }

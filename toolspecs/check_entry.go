@@ -37,7 +37,7 @@ func (c *checker) entry(s Spec) {
 	switch kind := s.Entry.Type; {
 	case kind == "":
 	case !known:
-		c.add("$.entry.type", spelling.Hint(kind, kinds), "there is no kind %q", kind)
+		c.Add("$.entry.type", spelling.Hint(kind, kinds), "there is no kind %q", kind)
 	default:
 		c.onlyFor(s.Entry)
 		c.secrets(s.Entry)
@@ -56,20 +56,20 @@ func (c *checker) onlyFor(e Entry) {
 			continue
 		}
 		name := cmp.Or(strings.Trim(f.Tag.Get("yaml"), "-"), strings.Split(f.Tag.Get("json"), ",")[0])
-		c.addKey("$.entry."+name, "remove it, or change the type", "%s is for the kind %s, not for %s", name, strings.ReplaceAll(of, ",", " or "), e.Type)
+		c.AddKey("$.entry."+name, "remove it, or change the type", "%s is for the kind %s, not for %s", name, strings.ReplaceAll(of, ",", " or "), e.Type)
 	}
 }
 
 func (c *checker) command(s Spec) {
 	e := s.Entry
 	if len(e.Argv) == 0 {
-		c.add("$.entry.argv", "write argv: [program, argument, …]", "a command needs argv")
+		c.Add("$.entry.argv", "write argv: [program, argument, …]", "a command needs argv")
 	}
 	c.argv(s)
 	c.env(e.Env)
 	c.exitCodes(e)
 	if o := s.Output; o != nil && e.Stdout == stdoutText && o.Type != "" && o.Type != "string" && s.Execution.OnInvalidOutput == onInvalidFail {
-		c.add("$.output.type", "write stdout: json in entry, if the program prints JSON",
+		c.Add("$.output.type", "write stdout: json in entry, if the program prints JSON",
 			"the answer of a command with stdout: text is a string, so that no answer fits the type %s", o.Type)
 	}
 }
@@ -77,7 +77,7 @@ func (c *checker) command(s Spec) {
 func (c *checker) env(names []string) {
 	for i, name := range names {
 		if !envName.MatchString(name) {
-			c.add(jsonpath.Index("$.entry.env", i), "list names, not values; the values come from the worker's environment",
+			c.Add(jsonpath.Index("$.entry.env", i), "list names, not values; the values come from the worker's environment",
 				"%q cannot name an environment variable", name)
 		}
 	}
@@ -91,14 +91,14 @@ func (c *checker) secrets(e Entry) {
 		path := jsonpath.Key("$.entry.secrets", name)
 		switch {
 		case !envName.MatchString(name):
-			c.addKey(path, "use letters, digits and _", "%s cannot name an environment variable", jsontext.Shorten(name))
+			c.AddKey(path, "use letters, digits and _", "%s cannot name an environment variable", jsontext.Shorten(name))
 		case slices.Contains(ownVariables, name) || strings.HasPrefix(name, "SWITCHYARD_"):
-			c.addKey(path, "name another", "every program gets the variable %s from the worker", name)
+			c.AddKey(path, "name another", "every program gets the variable %s from the worker", name)
 		case slices.Contains(e.Env, name):
-			c.addKey(path, "keep one of them", "env and secrets both give %s", name)
+			c.AddKey(path, "keep one of them", "env and secrets both give %s", name)
 		}
 		if err := outbound.CheckSecret(e.Secrets[name]); err != nil {
-			c.add(path, outbound.HintSecret, "%v", err)
+			c.Add(path, outbound.HintSecret, "%v", err)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (c *checker) argv(s Spec) {
 	for i, element := range s.Entry.Argv {
 		path := jsonpath.Index("$.entry.argv", i)
 		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
-			c.add(path, "", "an element of argv holds no NUL, and the program is not empty")
+			c.Add(path, "", "an element of argv holds no NUL, and the program is not empty")
 		}
 		c.placeholders(path, element, declared, i == 0)
 	}
@@ -122,15 +122,15 @@ func (c *checker) placeholders(path, element string, declared []string, program 
 		name, ok := strings.CutPrefix(m[1], "args.")
 		switch {
 		case program:
-			c.add(path, "write the program itself", "the program cannot come from the arguments")
+			c.Add(path, "write the program itself", "the program cannot come from the arguments")
 		case !ok:
-			c.add(path, hintPlaceholder, "%s is not a placeholder", m[0])
+			c.Add(path, hintPlaceholder, "%s is not a placeholder", m[0])
 		case !slices.Contains(declared, name):
-			c.add(path, spelling.Hint(name, declared), "%s names no parameter of this tool", m[0])
+			c.Add(path, spelling.Hint(name, declared), "%s names no parameter of this tool", m[0])
 		}
 	}
 	if rest := placeholder.ReplaceAllString(element, "…"); strings.Contains(rest, "{{") {
-		c.add(path, hintPlaceholder, "%s has {{ without }}", jsontext.Shorten(element))
+		c.Add(path, hintPlaceholder, "%s has {{ without }}", jsontext.Shorten(element))
 	}
 }
 
@@ -160,13 +160,13 @@ func (c *checker) exitCodes(e Entry) {
 		path := jsonpath.Index("$.entry.transient_exit_codes", i)
 		c.exitCode(path, code)
 		if slices.Contains(e.OKExitCodes, code) {
-			c.add(path, "keep it in one of the lists", "exit code %d counts as success and as transient failure", code)
+			c.Add(path, "keep it in one of the lists", "exit code %d counts as success and as transient failure", code)
 		}
 	}
 }
 
 func (c *checker) exitCode(path string, code int) {
 	if code < 0 || code > maxExitCode {
-		c.add(path, "", "exit codes are 0 to %d, not %d", maxExitCode, code)
+		c.Add(path, "", "exit codes are 0 to %d, not %d", maxExitCode, code)
 	}
 }

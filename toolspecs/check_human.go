@@ -10,22 +10,22 @@ func (c *checker) human(s Spec) {
 	c.placeholders("$.entry.question", s.Entry.Question, s.argumentNames(), false)
 	e := s.Execution
 	if e.Effect != api.EffectRead {
-		c.add("$.execution.effect", "remove it", "asking a person changes nothing, so the effect of a human tool is read, not %s", e.Effect)
+		c.Add("$.execution.effect", "remove it", "asking a person changes nothing, so the effect of a human tool is read, not %s", e.Effect)
 	}
 	if e.Timeout != DefaultTimeout {
-		c.addKey("$.execution.timeout", "write entry.answer_within", "a person may take longer than a program: a human tool has no timeout")
+		c.AddKey("$.execution.timeout", "write entry.answer_within", "a person may take longer than a program: a human tool has no timeout")
 	}
 	if e.OnInvalidOutput != onInvalidFail {
-		c.add("$.execution.on_invalid_output", "remove it", "an answer that does not fit goes back to the person who gave it")
+		c.Add("$.execution.on_invalid_output", "remove it", "an answer that does not fit goes back to the person who gave it")
 	}
 	if len(s.Requires.Dependencies) > 0 {
-		c.addKey("$.requires.dependencies", "remove them", "a person needs no program on a worker")
+		c.AddKey("$.requires.dependencies", "remove them", "a person needs no program on a worker")
 	}
 	schema := s.OutputSchema
 	if s.Output != nil {
 		schema = encode(schemaOfParameter(*s.Output))
 	}
 	if len(schema) > api.MaxQuestionSchema {
-		c.addKey("$.output", "ask for less", "the schema of the answer has %d bytes; at most %d are shown to people", len(schema), api.MaxQuestionSchema)
+		c.AddKey("$.output", "ask for less", "the schema of the answer has %d bytes; at most %d are shown to people", len(schema), api.MaxQuestionSchema)
 	}
 }

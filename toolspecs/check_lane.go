@@ -45,7 +45,7 @@ func (c *checker) lane(s Spec, known *lanes.Set) {
 		if len(spelling.Near(name, names, 1)) == 0 {
 			hint += "; name it in lanes.yaml, or serve it with worker --lanes " + name + ", or correct the name"
 		}
-		c.add("$.execution.lane", hint, "there is no lane %q", name)
+		c.Add("$.execution.lane", hint, "there is no lane %q", name)
 	}
 	c.keyOf(s, lane)
 }
@@ -73,9 +73,9 @@ func (c *checker) laneKey(s Spec, argument string) {
 		if near := spelling.Near(argument, declared, 1); len(near) > 0 {
 			hint = "call " + near[0] + " so, or name another lane in execution.lane"
 		}
-		c.add("$.execution.lane", hint, "%s has a queue for each {{args.%s}}, and the tool has no such argument", of, argument)
+		c.Add("$.execution.lane", hint, "%s has a queue for each {{args.%s}}, and the tool has no such argument", of, argument)
 	case s.hides(argument):
-		c.add("$.execution.lane", "name another lane in execution.lane",
+		c.Add("$.execution.lane", "name another lane in execution.lane",
 			"%s has a queue for each {{args.%s}}, and the argument is sensitive: its values would stand in the names of task queues", of, argument)
 	}
 }
@@ -93,23 +93,23 @@ func (c *checker) inline(s Spec) {
 		return
 	}
 	if !slices.Contains(laneKinds, s.Entry.Type) {
-		c.add("$.execution.lane", "choose another lane", "calls on the lane inline are short and by themselves, which those of the kind %s are not: it takes %s",
+		c.Add("$.execution.lane", "choose another lane", "calls on the lane inline are short and by themselves, which those of the kind %s are not: it takes %s",
 			s.Entry.Type, strings.Join(laneKinds, ", "))
 		return
 	}
 	if e.Effect != api.EffectRead {
-		c.add("$.execution.effect", "write effect: read where that is true, "+another, "the effect is %s, and on the lane inline only read is possible: a crash repeats the calls", e.Effect)
+		c.Add("$.execution.effect", "write effect: read where that is true, "+another, "the effect is %s, and on the lane inline only read is possible: a crash repeats the calls", e.Effect)
 	}
 	if e.Access == api.AccessExclusive {
-		c.add("$.execution.access", "write access: shared where that is true, "+another, "calls on the lane inline keep no order, so that none can be exclusive")
+		c.Add("$.execution.access", "write access: shared where that is true, "+another, "calls on the lane inline keep no order, so that none can be exclusive")
 	}
 	if e.Timeout > MaxInlineTimeout {
-		c.add("$.execution.timeout", "shorten it, "+another, "timeout is %s; on the lane inline the most is %s, because a call holds up its run", e.Timeout, MaxInlineTimeout)
+		c.Add("$.execution.timeout", "shorten it, "+another, "timeout is %s; on the lane inline the most is %s, because a call holds up its run", e.Timeout, MaxInlineTimeout)
 	}
 	if s.Entry.AnswerWithin > 0 {
-		c.add("$.entry.answer_within", "remove it, "+another, "a call on the lane inline can ask nobody, because it holds up its run")
+		c.Add("$.entry.answer_within", "remove it, "+another, "a call on the lane inline can ask nobody, because it holds up its run")
 	}
 	if e.QueueTimeout > 0 {
-		c.add("$.execution.queue_timeout", "remove it, "+another, "a call on the lane inline waits in no queue, so there is no queue_timeout")
+		c.Add("$.execution.queue_timeout", "remove it, "+another, "a call on the lane inline waits in no queue, so there is no queue_timeout")
 	}
 }

@@ -29,9 +29,9 @@ func (c *checker) mcp(s Spec) {
 	e := s.Entry
 	switch {
 	case len(e.Argv) == 0 && e.URL == "":
-		c.add("$.entry", "write argv: [program, argument, …] or url: https://…", "an MCP tool needs its server: argv or url")
+		c.Add("$.entry", "write argv: [program, argument, …] or url: https://…", "an MCP tool needs its server: argv or url")
 	case len(e.Argv) > 0 && e.URL != "":
-		c.addKey("$.entry.url", "keep one of them", "argv and url are two ways to reach a server; a tool has one")
+		c.AddKey("$.entry.url", "keep one of them", "argv and url are two ways to reach a server; a tool has one")
 	case e.URL != "":
 		c.mcpOverHTTP(e)
 	default:
@@ -39,9 +39,9 @@ func (c *checker) mcp(s Spec) {
 	}
 	switch {
 	case e.Pin == "":
-		c.add("$.entry", hintPin, "the server's tool has not been accepted: there is no pin")
+		c.Add("$.entry", hintPin, "the server's tool has not been accepted: there is no pin")
 	case !IsPin(e.Pin):
-		c.add("$.entry.pin", hintPin, "this is no pin, which is sha256: and 64 hexadecimal digits")
+		c.Add("$.entry.pin", hintPin, "this is no pin, which is sha256: and 64 hexadecimal digits")
 	}
 }
 
@@ -49,7 +49,7 @@ func (c *checker) mcpProgram(e Entry) {
 	for i, element := range e.Argv {
 		path := jsonpath.Index("$.entry.argv", i)
 		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
-			c.add(path, "", "an element of argv holds no NUL, and the program is not empty")
+			c.Add(path, "", "an element of argv holds no NUL, and the program is not empty")
 		}
 		c.noPlaceholder(path, element)
 	}
@@ -75,7 +75,7 @@ func (c *checker) mcpHeaders(headers any) {
 	for _, name := range names.Names() {
 		key := http.CanonicalHeaderKey(name)
 		if strings.HasPrefix(key, "Mcp-") || key == "Accept" || key == "Content-Type" {
-			c.addKey(jsonpath.Key("$.entry.headers", name), "remove it", "the header %s is the protocol's own", key)
+			c.AddKey(jsonpath.Key("$.entry.headers", name), "remove it", "the header %s is the protocol's own", key)
 		}
 	}
 }
@@ -83,13 +83,13 @@ func (c *checker) mcpHeaders(headers any) {
 // notWith reports a field that is set and means something only beside the other one.
 func (c *checker) notWith(set bool, field, other, hint string) {
 	if set {
-		c.addKey("$.entry."+field, hint, "%s is for servers with %s", field, other)
+		c.AddKey("$.entry."+field, hint, "%s is for servers with %s", field, other)
 	}
 }
 
 func (c *checker) noPlaceholder(path, text string) {
 	if placeholder.MatchString(text) {
-		c.add(path, "remove it; arguments reach the tool through its call", "one server is there for many calls, so it holds no placeholder")
+		c.Add(path, "remove it; arguments reach the tool through its call", "one server is there for many calls, so it holds no placeholder")
 	}
 }
 

@@ -12,18 +12,18 @@ import (
 func (c *checker) oauth(e Entry) {
 	a := e.Auth
 	if e.Type != api.KindMCP {
-		c.add("$.entry.auth.type", "give a token that you have: type: bearer", "oauth is for MCP servers with url")
+		c.Add("$.entry.auth.type", "give a token that you have: type: bearer", "oauth is for MCP servers with url")
 		return
 	}
 	if a.Grant == outbound.GrantClientCredentials {
 		c.clientCredentials(a)
 	} else if a.Secret != "" && a.ClientID == "" {
-		c.add("$.entry.auth", "write client_id: and what the authorization server knows the client by", "the client's secret needs its client_id")
+		c.Add("$.entry.auth", "write client_id: and what the authorization server knows the client by", "the client's secret needs its client_id")
 	}
 	c.loginURLs(a)
 	for i, scope := range a.Scopes {
 		if !isScope(scope) {
-			c.add(jsonpath.Index("$.entry.auth.scopes", i), "list each by itself", "a scope is one word without quotation marks and backslashes")
+			c.Add(jsonpath.Index("$.entry.auth.scopes", i), "list each by itself", "a scope is one word without quotation marks and backslashes")
 		}
 	}
 }
@@ -47,18 +47,18 @@ func (c *checker) loginURLs(a *outbound.Auth) {
 	}
 	u := c.loginURL("$.entry.auth.client_metadata_url", a.ClientMetadataURL)
 	if u != nil && (u.Scheme != "https" || u.Path == "" || u.Path == "/") {
-		c.add("$.entry.auth.client_metadata_url", "write it as in https://example.com/client.json", "the client's document has an https address with a path")
+		c.Add("$.entry.auth.client_metadata_url", "write it as in https://example.com/client.json", "the client's document has an https address with a path")
 	}
 }
 
 func (c *checker) loginURL(path, text string) *url.URL {
 	u, err := url.Parse(text)
 	if err != nil {
-		c.add(path, "", "this cannot be read as a URL")
+		c.Add(path, "", "this cannot be read as a URL")
 		return nil
 	}
 	if err := outbound.CheckURL(u); err != nil {
-		c.add(path, "", "%v", err)
+		c.Add(path, "", "%v", err)
 		return nil
 	}
 	return u
@@ -66,14 +66,14 @@ func (c *checker) loginURL(path, text string) *url.URL {
 
 func (c *checker) clientCredentials(a *outbound.Auth) {
 	if a.ClientID == "" || a.Secret == "" {
-		c.add("$.entry.auth", "write client_id: and secret: env:NAME", "grant: client_credentials needs client_id and secret")
+		c.Add("$.entry.auth", "write client_id: and secret: env:NAME", "grant: client_credentials needs client_id and secret")
 	}
 	for _, f := range []struct {
 		name string
 		set  bool
 	}{{"client_metadata_url", a.ClientMetadataURL != ""}, {"redirect_url", a.RedirectURL != ""}, {"scopes", a.Scopes != nil}} {
 		if f.set {
-			c.addKey("$.entry.auth."+f.name, "remove it", "%s is for grant: authorization_code", f.name)
+			c.AddKey("$.entry.auth."+f.name, "remove it", "%s is for grant: authorization_code", f.name)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (c *checker) onlyOAuth(a *outbound.Auth) {
 	}{{"client_id", a.ClientID != ""}, {"client_metadata_url", a.ClientMetadataURL != ""}, {"redirect_url", a.RedirectURL != ""},
 		{"scopes", a.Scopes != nil}, {"grant", a.Grant != ""}} {
 		if f.set {
-			c.addKey("$.entry.auth."+f.name, "remove it, or say type: oauth", "%s is for the type oauth", f.name)
+			c.AddKey("$.entry.auth."+f.name, "remove it, or say type: oauth", "%s is for the type oauth", f.name)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (c *checker) outbound(e Entry, declared []string) {
 	c.headers(e, declared)
 	for i, entry := range e.Allow {
 		if err := outbound.CheckAllow(entry); err != nil {
-			c.add(jsonpath.Index("$.entry.allow", i), "", "%v", err)
+			c.Add(jsonpath.Index("$.entry.allow", i), "", "%v", err)
 		}
 	}
 }
@@ -44,10 +44,10 @@ func (c *checker) address(path, text string) {
 	u, err := url.Parse(text)
 	switch {
 	case placeholder.MatchString(text):
-		c.add(path, "", "no argument decides which server is asked: the address holds a placeholder")
+		c.Add(path, "", "no argument decides which server is asked: the address holds a placeholder")
 		return
 	case err != nil:
-		c.add(path, "write it as in https://api.example.com/v1", "this cannot be read as a URL")
+		c.Add(path, "write it as in https://api.example.com/v1", "this cannot be read as a URL")
 		return
 	}
 	if err := outbound.CheckURL(u); err != nil {
@@ -55,10 +55,10 @@ func (c *checker) address(path, text string) {
 		if u.User != nil {
 			hint = hintAuth
 		}
-		c.add(path, hint, "%v", err)
+		c.Add(path, hint, "%v", err)
 	}
 	if strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }) {
-		c.add(path, "write it in its xn-- form", "the host has characters that are not ASCII")
+		c.Add(path, "write it in its xn-- form", "the host has characters that are not ASCII")
 	}
 }
 
@@ -68,28 +68,28 @@ func (c *checker) auth(e Entry) {
 		return
 	}
 	if err := outbound.CheckSecret(a.Secret); err != nil && a.Secret != "" {
-		c.add("$.entry.auth.secret", outbound.HintSecret, "%v", err)
+		c.Add("$.entry.auth.secret", outbound.HintSecret, "%v", err)
 	}
 	if a.Type == outbound.Header || a.Type == outbound.Query {
 		c.authName(a)
 	} else if a.Name != "" {
-		c.addKey("$.entry.auth.name", "remove it", "name is for the types header and query")
+		c.AddKey("$.entry.auth.name", "remove it", "name is for the types header and query")
 	}
 	if a.Type == outbound.OAuth {
 		c.oauth(e)
 		return
 	}
 	if a.Secret == "" {
-		c.add("$.entry.auth", "write secret: env:NAME or secret: file:/path", "auth of the type %s needs a secret", a.Type)
+		c.Add("$.entry.auth", "write secret: env:NAME or secret: file:/path", "auth of the type %s needs a secret", a.Type)
 	}
 	c.onlyOAuth(a)
 }
 
 func (c *checker) authName(a *outbound.Auth) {
 	if a.Name == "" {
-		c.add("$.entry.auth", "write name: and the name of the header or query parameter", "auth of the type %s needs a name", a.Type)
+		c.Add("$.entry.auth", "write name: and the name of the header or query parameter", "auth of the type %s needs a name", a.Type)
 	} else if fault := headerFault(a.Name); fault != "" && a.Type == outbound.Header {
-		c.add("$.entry.auth.name", "name another", "%s", fault)
+		c.Add("$.entry.auth.name", "name another", "%s", fault)
 	}
 }
 
@@ -112,15 +112,15 @@ func (c *checker) headers(e Entry, declared []string) {
 		fault := headerFault(h.name)
 		switch {
 		case fault != "":
-			c.addKey(h.path, "remove it", "%s", fault)
+			c.AddKey(h.path, "remove it", "%s", fault)
 		case seen[key]:
-			c.addKey(h.path, "keep one of them", "the header %s is given twice", key)
+			c.AddKey(h.path, "keep one of them", "the header %s is given twice", key)
 		case authHeader(e.Auth) == key:
-			c.addKey(h.path, "remove it", "the header %s is what auth sets", key)
+			c.AddKey(h.path, "remove it", "the header %s is what auth sets", key)
 		case h.secret():
 			c.writtenSecret(h.path, "the header "+key)
 		case !outbound.FitsHeader(h.text):
-			c.add(h.path, "", "a header holds no line end and no other control character")
+			c.Add(h.path, "", "a header holds no line end and no other control character")
 		}
 		seen[key] = true
 	}
@@ -146,7 +146,7 @@ func (t template) secret() bool {
 }
 
 func (c *checker) writtenSecret(path, place string) {
-	c.add(path, hintAuth, "%s holds a secret, and secrets are never written into a toolspec", place)
+	c.Add(path, hintAuth, "%s holds a secret, and secrets are never written into a toolspec", place)
 }
 
 // templates checks a mapping from names to texts, numbers and booleans, in which texts may have placeholders, and
@@ -158,7 +158,7 @@ func (c *checker) templates(path string, raw json.RawMessage, declared []string)
 	tree, err := jsontext.ParseOrdered(raw)
 	members, ok := tree.(*jsontext.Object)
 	if err != nil || !ok {
-		c.add(path, "write name: value", "this must be a mapping")
+		c.Add(path, "write name: value", "this must be a mapping")
 		return nil
 	}
 	var list []template
@@ -170,7 +170,7 @@ func (c *checker) templates(path string, raw json.RawMessage, declared []string)
 		case json.Number, bool:
 			t.text = fmt.Sprint(v)
 		default:
-			c.add(t.path, "write text, a number or a boolean; {{args.name}} stands for an argument of any type", "this is neither text, nor a number, nor a boolean")
+			c.Add(t.path, "write text, a number or a boolean; {{args.name}} stands for an argument of any type", "this is neither text, nor a number, nor a boolean")
 			continue
 		}
 		if !t.secret() {

@@ -8,13 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 )
-
-const hintRegex = "patterns are Go's regular expressions (RE2): no look-around and no back-references"
 
 // parameterName is what all model providers accept as the name of a property.
 var parameterName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
@@ -27,17 +24,17 @@ func (c *checker) parameters(path string, list []Parameter) {
 		key := foldKey(p.Name)
 		switch other, taken := first[key]; {
 		case p.Name == "":
-			c.add(at, "write name: …", "the parameter has no name")
+			c.Add(at, "write name: …", "the parameter has no name")
 		case !parameterName.MatchString(p.Name):
-			c.add(at+".name", "", "%s cannot name a parameter; models accept 1 to 64 letters, digits, _, - and .", jsontext.Shorten(p.Name))
+			c.Add(at+".name", "", "%s cannot name a parameter; models accept 1 to 64 letters, digits, _, - and .", jsontext.Shorten(p.Name))
 		case taken && other == p.Name:
-			c.add(at+".name", "rename or remove one", "there is another parameter %q in this list", p.Name)
+			c.Add(at+".name", "rename or remove one", "there is another parameter %q in this list", p.Name)
 		case taken:
-			c.add(at+".name", "rename one", "%q and %q differ only by letter case", p.Name, other)
+			c.Add(at+".name", "rename one", "%q and %q differ only by letter case", p.Name, other)
 		}
 		first[key] = p.Name
 		if p.Required && p.Default != nil {
-			c.addKey(at+".default", "remove required or the default", "a required parameter is always given, so that its default is never used")
+			c.AddKey(at+".default", "remove required or the default", "a required parameter is always given, so that its default is never used")
 		}
 		c.parameter(at, p)
 	}
@@ -51,27 +48,25 @@ func (c *checker) unnamed(path string, p Parameter) {
 	}{{"name", p.Name != ""}, {"required", p.Required}, {"default", p.Default != nil}}
 	for _, g := range given {
 		if g.set {
-			c.addKey(path+"."+g.name, "remove it", "%s has no meaning here", g.name)
+			c.AddKey(path+"."+g.name, "remove it", "%s has no meaning here", g.name)
 		}
 	}
 	c.parameter(path, p)
 }
 
-var types = []string{typeString, typeNumber, typeInteger, typeBoolean, typeArray, typeObject}
-
 func (c *checker) parameter(path string, p Parameter) {
 	if p.Type == "" {
-		c.add(path, "write type: string, number, integer, boolean, array or object", "the type is missing")
+		c.Add(path, "write type: string, number, integer, boolean, array or object", "the type is missing")
 		return
 	}
 	if !slices.Contains(types, p.Type) {
 		return
 	}
-	before := len(c.findings)
+	before := len(c.All)
 	if p.Validation != nil {
 		c.validation(path+".validation", p.Type, *p.Validation)
 	}
-	if len(c.findings) == before {
+	if len(c.All) == before {
 		c.defaultAndEnum(path, p)
 	}
 }
@@ -106,15 +101,15 @@ func (v Validation) given() []string {
 func (c *checker) validation(path, typ string, v Validation) {
 	for _, name := range v.given() {
 		if fit := ruleTypes[name]; !slices.Contains(fit, typ) {
-			c.addKey(path+"."+name, fmt.Sprintf("%s is for %s", name, strings.Join(fit, " and ")), "the rule %s does not fit the type %s", name, typ)
+			c.AddKey(path+"."+name, fmt.Sprintf("%s is for %s", name, strings.Join(fit, " and ")), "the rule %s does not fit the type %s", name, typ)
 		}
 	}
 	if _, err := regexp.Compile(v.Pattern); err != nil {
-		c.add(path+".pattern", hintRegex, "the pattern is not a regular expression: %v", err)
+		c.Add(path+".pattern", hintRegex, "the pattern is not a regular expression: %v", err)
 	}
-	c.ordered(path, "min_length", "max_length", number(v.MinLength), number(v.MaxLength))
-	c.ordered(path, "min_items", "max_items", number(v.MinItems), number(v.MaxItems))
-	c.ordered(path, "min", "max", rational(v.Min), rational(v.Max))
+	ordered(&c.Findings, path, "min_length", "max_length", number(v.MinLength), number(v.MaxLength))
+	ordered(&c.Findings, path, "min_items", "max_items", number(v.MinItems), number(v.MaxItems))
+	ordered(&c.Findings, path, "min", "max", rational(v.Min), rational(v.Max))
 	if v.Items != nil {
 		c.unnamed(path+".items", *v.Items)
 	}
@@ -132,17 +127,10 @@ func (c *checker) requiredNames(path string, v Validation) {
 		at := jsonpath.Index(path+".required", i)
 		switch j := slices.Index(names, name); {
 		case j < 0 && len(names) > 0:
-			c.add(at, spelling.Hint(name, names), "there is no property %q", name)
+			c.Add(at, spelling.Hint(name, names), "there is no property %q", name)
 		case j >= 0 && v.Properties[j].Default != nil:
-			c.add(at, "remove it here, or the default", "%q is required, so that its default is never used", name)
+			c.Add(at, "remove it here, or the default", "%q is required, so that its default is never used", name)
 		}
-	}
-}
-
-// ordered reports a lower bound above its upper one.
-func (c *checker) ordered(path, low, high string, least, most *big.Rat) {
-	if least != nil && most != nil && least.Cmp(most) > 0 {
-		c.add(path+"."+low, "swap them", "%s %s is more than %s %s", low, ratText(least), high, ratText(most))
 	}
 }
 
@@ -153,17 +141,6 @@ func number(n *int) *big.Rat {
 	return new(big.Rat).SetInt64(int64(*n))
 }
 
-func rational(n *json.Number) *big.Rat {
-	if n == nil {
-		return nil
-	}
-	r, ok := new(big.Rat).SetString(string(*n))
-	if !ok {
-		return nil
-	}
-	return r
-}
-
 // defaultAndEnum checks the values that a parameter gives against its own rules, all of which are sound.
 func (c *checker) defaultAndEnum(path string, p Parameter) {
 	c.enum(path+".validation.enum", p)
@@ -171,7 +148,7 @@ func (c *checker) defaultAndEnum(path string, p Parameter) {
 		return
 	}
 	if p.Sensitive {
-		c.addKey(path+".default", "remove it; the tool can read the value on the worker",
+		c.AddKey(path+".default", "remove it; the tool can read the value on the worker",
 			"a sensitive parameter has no default, because toolspecs are not secret")
 		return
 	}
@@ -188,7 +165,7 @@ func (c *checker) enum(path string, p Parameter) {
 	seen := map[string]bool{}
 	for i, e := range values {
 		if seen[string(e)] {
-			c.add(jsonpath.Index(path, i), "remove it", "the value is in the list already")
+			c.Add(jsonpath.Index(path, i), "remove it", "the value is in the list already")
 		}
 		seen[string(e)] = true
 	}
@@ -199,28 +176,20 @@ func (c *checker) enum(path string, p Parameter) {
 
 // conform reports those values that break the rules of p, each at its place.
 func (c *checker) conform(place func(i int) string, hint, what string, p Parameter, values ...json.RawMessage) {
-	schema, err := compileSchema(encode(schemaOfParameter(p)))
+	form, _, err := compileForm(encode(schemaOfParameter(p)), shapeOfParameter(p))
 	if err != nil {
-		c.add(place(0), "", "the rules cannot be compiled: %v", err)
+		c.Add(place(0), "", "the rules cannot be compiled: %v", err)
 		return
 	}
 	for i, raw := range values {
 		at := place(i)
 		value, jsonErr := jsontext.Parse(string(raw))
 		if jsonErr != nil {
-			c.add(at, hint, "the value is not usable JSON: %v", jsonErr)
+			c.Add(at, hint, "the value is not usable JSON: %v", jsonErr)
 			continue
 		}
-		for _, problem := range checkValue(value, schema.root, shapeOfParameter(p)) {
-			c.add(at, hint, "%s: %s", what, inside(problem))
+		for _, problem := range form.Values(value) {
+			c.Add(at, hint, "%s: %s", what, inside(problem))
 		}
 	}
-}
-
-// inside returns a problem's message with its path where that is not the whole value.
-func inside(p api.Problem) string {
-	if p.Path == jsonpath.Root {
-		return p.Message
-	}
-	return p.String()
 }

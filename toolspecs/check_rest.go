@@ -60,7 +60,7 @@ func (c *checker) rest(s Spec) {
 	for _, q := range c.templates("$.entry.query", e.Query, declared) {
 		switch {
 		case e.Auth != nil && e.Auth.Type == outbound.Query && e.Auth.Name == q.name:
-			c.addKey(q.path, "remove it", "the query parameter %s is what auth sets", q.name)
+			c.AddKey(q.path, "remove it", "the query parameter %s is what auth sets", q.name)
 		case q.secret():
 			c.writtenSecret(q.path, "the query parameter "+q.name)
 		}
@@ -74,12 +74,12 @@ func (c *checker) rest(s Spec) {
 func (c *checker) baseURL(text string) {
 	const path = "$.entry.base_url"
 	if text == "" {
-		c.add(path, "write base_url: https://api.example.com", "a REST tool needs a base_url")
+		c.Add(path, "write base_url: https://api.example.com", "a REST tool needs a base_url")
 		return
 	}
 	c.address(path, text)
 	if strings.ContainsAny(text, "?#") {
-		c.add(path, "put parameters under query, and a secret under auth", "base_url holds a query or a fragment")
+		c.Add(path, "put parameters under query, and a secret under auth", "base_url holds a query or a fragment")
 	}
 }
 
@@ -95,19 +95,19 @@ func (c *checker) path(s Spec, declared []string) {
 		switch {
 		case !slices.Contains(declared, name):
 		case kind == "array" || kind == "object":
-			c.add(path, "put it into query or body", "%s is of the type %s, which no path can hold", name, kind)
+			c.Add(path, "put it into query or body", "%s is of the type %s, which no path can hold", name, kind)
 		case !always:
-			c.add(path, "give the parameter required: true or a default, or put it into query", "%s is a part of the path, so no call may be without it", name)
+			c.Add(path, "give the parameter required: true or a default, or put it into query", "%s is a part of the path, so no call may be without it", name)
 		}
 	}
 	written := placeholder.ReplaceAllString(text, "x")
 	switch {
 	case strings.ContainsAny(written, "?#"):
-		c.add(path, "put parameters under query", "path holds a query or a fragment")
+		c.Add(path, "put parameters under query", "path holds a query or a fragment")
 	case !pathText.MatchString(written):
-		c.add(path, "write it percent-encoded, such as %20 for a blank", "path has a character that no path can hold")
+		c.Add(path, "write it percent-encoded, such as %20 for a blank", "path has a character that no path can hold")
 	case slices.ContainsFunc(strings.Split(written, "/"), dotSegment):
-		c.add(path, "write the path without it", "path has a segment that is . or ..")
+		c.Add(path, "write the path without it", "path has a segment that is . or ..")
 	}
 }
 
@@ -136,16 +136,16 @@ func (c *checker) body(e Entry, declared []string) {
 	const path = "$.entry.body"
 	if e.Body == nil {
 		if e.Encoding != "" {
-			c.addKey("$.entry.encoding", "remove it, or write a body", "there is no body to encode")
+			c.AddKey("$.entry.encoding", "remove it, or write a body", "there is no body to encode")
 		}
 		return
 	}
 	if e.Method == http.MethodGet || e.Method == http.MethodHead {
-		c.addKey(path, "put the values into query, or choose another method", "a request of the method %s has no body", e.Method)
+		c.AddKey(path, "put the values into query, or choose another method", "a request of the method %s has no body", e.Method)
 	}
 	tree, err := jsontext.ParseOrdered(e.Body)
 	if err != nil {
-		c.add(path, "", "the body is no JSON value")
+		c.Add(path, "", "the body is no JSON value")
 		return
 	}
 	c.bodyForm(e.Encoding, tree)
@@ -158,9 +158,9 @@ func (c *checker) bodyForm(encoding string, tree any) {
 	_, isMapping := tree.(*jsontext.Object)
 	switch {
 	case encoding == EncodingText && !isText:
-		c.add("$.entry.body", "write text, with {{args.name}} where an argument goes", "with encoding: text the body must be text")
+		c.Add("$.entry.body", "write text, with {{args.name}} where an argument goes", "with encoding: text the body must be text")
 	case encoding == EncodingForm && !isMapping && !lone:
-		c.add("$.entry.body", "write name: value, or {{args.name}} of an object", "with encoding: form the body must be a mapping")
+		c.Add("$.entry.body", "write name: value, or {{args.name}} of an object", "with encoding: form the body must be a mapping")
 	}
 }
 
@@ -176,7 +176,7 @@ func (c *checker) bodyTemplates(path string, tree any, declared []string) {
 		for _, name := range tree.Keys {
 			at := jsonpath.Key(path, name)
 			if placeholder.MatchString(name) {
-				c.addKey(at, "", "a name holds no placeholder")
+				c.AddKey(at, "", "a name holds no placeholder")
 			}
 			if text, ok := tree.Members[name].(string); ok && (template{name: name, text: text}).secret() {
 				c.writtenSecret(at, "the field "+name)
@@ -191,10 +191,10 @@ func (c *checker) extract(e Entry) {
 		return
 	}
 	if e.Method == http.MethodHead {
-		c.addKey("$.entry.extract", "remove it, or choose GET", "a response to HEAD has nothing to extract")
+		c.AddKey("$.entry.extract", "remove it, or choose GET", "a response to HEAD has nothing to extract")
 	}
 	if _, err := extract.Compile(e.Extract); err != nil {
-		c.add("$.entry.extract", "write a JSON pointer such as /data/0/id, or a JMESPath expression such as data[0].id", "%v", err)
+		c.Add("$.entry.extract", "write a JSON pointer such as /data/0/id, or a JMESPath expression such as data[0].id", "%v", err)
 	}
 }
 
@@ -207,9 +207,9 @@ func (c *checker) statuses(rules []StatusRule) {
 		switch {
 		case r.Status == "":
 		case !statusRule.MatchString(r.Status):
-			c.add(path, "write a number such as 404 in quotes, or 4xx for all of its class", "%q is no status of a response", r.Status)
+			c.Add(path, "write a number such as 404 in quotes, or 4xx for all of its class", "%q is no status of a response", r.Status)
 		case seen[r.Status]:
-			c.add(path, "keep one of them", "there is another rule for %s", r.Status)
+			c.Add(path, "keep one of them", "there is another rule for %s", r.Status)
 		}
 		seen[r.Status] = true
 	}

@@ -7,28 +7,34 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// schema checks a JSON Schema that a spec gives in place of a list of parameters.
-func (c *checker) schema(path string, raw json.RawMessage, arguments bool) {
+// schemaChecker finds what is wrong with a JSON Schema.
+type schemaChecker struct{ *strictyaml.Findings }
+
+// CheckSchema adds what is wrong with a JSON Schema at path. The schema of arguments is that of an object.
+func CheckSchema(findings *strictyaml.Findings, path string, raw json.RawMessage, arguments bool) {
+	c := schemaChecker{findings}
 	tree, jsonErr := jsontext.ParseOrdered(raw)
 	if jsonErr != nil {
-		c.add(path, "", "the schema is not usable JSON: %v", jsonErr)
+		c.Add(path, "", "the schema is not usable JSON: %v", jsonErr)
 		return
 	}
 	o, ok := tree.(*jsontext.Object)
 	if !ok {
-		c.add(path, "write type: object and properties", "a JSON Schema is a mapping here")
+		c.Add(path, "write type: object and properties", "a JSON Schema is a mapping here")
 		return
 	}
 	if t := o.Members["type"]; arguments && t != typeObject {
-		c.add(jsonpath.Key(path, "type"), "", "arguments are an object, so the schema says type: object")
+		c.Add(jsonpath.Key(path, "type"), "", "arguments are an object, so the schema says type: object")
 	}
 	at := partOf(tree)
-	before := len(c.findings)
-	if c.keywords(path, o); len(c.findings) == before {
+	before := len(c.All)
+	if c.keywords(path, o); len(c.All) == before {
 		// Otherwise the compiler would find some of it again.
 		schema, err := compileSchema(raw)
 		if err != nil {
@@ -59,7 +65,7 @@ func partOf(tree any) subschemas {
 }
 
 // schemaError reports why a schema did not compile, each cause at its place.
-func (c *checker) schemaError(path string, raw json.RawMessage, err error) {
+func (c schemaChecker) schemaError(path string, raw json.RawMessage, err error) {
 	if invalid, ok := brokenRules(err); ok {
 		t := translator{root: decodedPlain(raw)}
 		t.error(invalid)
@@ -68,20 +74,20 @@ func (c *checker) schemaError(path string, raw json.RawMessage, err error) {
 			if p.Rule == "format" || p.Rule == "propertyNames" {
 				hint = hintRegex
 			}
-			c.add(path+strings.TrimPrefix(p.Path, jsonpath.Root), hint, "this is not a JSON Schema: %s", p.Message)
+			c.Add(path+strings.TrimPrefix(p.Path, jsonpath.Root), hint, "this is not a JSON Schema: %s", p.Message)
 		}
 		return
 	}
 	if _, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		c.add(path, "", "%v", errRemoteSchema)
+		c.Add(path, "", "%v", errRemoteSchema)
 		return
 	}
 	c.unusable(path, err)
 }
 
 // unusable reports the compiler's own words, without the address by which it knows the schema.
-func (c *checker) unusable(path string, err error) {
-	c.add(path, "", "this schema cannot be used: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
+func (c schemaChecker) unusable(path string, err error) {
+	c.Add(path, "", "this schema cannot be used: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
 }
 
 // brokenRules returns where a schema breaks the rules of its draft. The library's error does not unwrap to it.
@@ -94,7 +100,7 @@ func brokenRules(err error) (*jsonschema.ValidationError, bool) {
 }
 
 // schemaDefaults checks that each default obeys the schema it stands in.
-func (c *checker) schemaDefaults(path string, at subschemas, s *shape) {
+func (c schemaChecker) schemaDefaults(path string, at subschemas, s *shape) {
 	if s == nil {
 		return
 	}
@@ -107,7 +113,7 @@ func (c *checker) schemaDefaults(path string, at subschemas, s *shape) {
 	c.schemaDefaults(jsonpath.Key(path, "items"), at, s.items)
 }
 
-func (c *checker) schemaDefault(path string, at subschemas, s *shape) {
+func (c schemaChecker) schemaDefault(path string, at subschemas, s *shape) {
 	sub, err := at(s.pointer)
 	if sub == nil && err == nil {
 		return
@@ -116,8 +122,8 @@ func (c *checker) schemaDefault(path string, at subschemas, s *shape) {
 		c.unusable(path, err)
 		return
 	}
-	for _, p := range checkValue(decodedPlain(s.value), sub, s) {
-		c.add(jsonpath.Key(path, "default"), "correct or remove the default", "the default breaks its own rule: %s", inside(p))
+	for _, p := range checkShaped(decodedPlain(s.value), sub, s) {
+		c.Add(jsonpath.Key(path, "default"), "correct or remove the default", "the default breaks its own rule: %s", inside(p))
 	}
 }
 
@@ -128,4 +134,14 @@ func decodedPlain(raw json.RawMessage) any {
 		return nil
 	}
 	return v
+}
+
+const hintRegex = "patterns are Go's regular expressions (RE2): no look-around and no back-references"
+
+// inside returns a problem's message with its path where that is not the whole value.
+func inside(p api.Problem) string {
+	if p.Path == jsonpath.Root {
+		return p.Message
+	}
+	return p.String()
 }

@@ -52,7 +52,7 @@ func (c *checker) programs(argv []string) {
 			}
 			for _, at := range of.text(argv, i+1) {
 				if m := placeholder.FindString(argv[at]); m != "" {
-					c.add(jsonpath.Index("$.entry.argv", at), of.hint, "%s within a program that %s runs: an argument could be any program", m, jsontext.Shorten(name))
+					c.Add(jsonpath.Index("$.entry.argv", at), of.hint, "%s within a program that %s runs: an argument could be any program", m, jsontext.Shorten(name))
 				}
 			}
 			return

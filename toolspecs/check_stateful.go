@@ -18,6 +18,6 @@ func (c *checker) handler(e Entry, o Options) {
 		return
 	}
 	if known != nil && e.Handler != "" && !slices.Contains(known, e.Handler) {
-		c.add("$.entry.handler", spelling.Hint(e.Handler, known), "no %s is registered as %q", what, e.Handler)
+		c.Add("$.entry.handler", spelling.Hint(e.Handler, known), "no %s is registered as %q", what, e.Handler)
 	}
 }

@@ -18,5 +18,5 @@ func CheckValue(schema, value json.RawMessage) ([]api.Problem, error) {
 	if jsonErr != nil {
 		return []api.Problem{{Path: jsonErr.Path(), Rule: jsonErr.Rule, Message: jsonErr.Error()}}, nil
 	}
-	return checkValue(v, compiled.root, shapeOfSchema(decoded(schema), "")), nil
+	return checkShaped(v, compiled.root, shapeOfSchema(decoded(schema), "")), nil
 }

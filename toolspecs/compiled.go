@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
@@ -25,8 +23,8 @@ type Compiled struct {
 	inputJSON   json.RawMessage
 	outputJSON  json.RawMessage
 	modelJSON   json.RawMessage
-	input       *jsonschema.Schema
-	output      *jsonschema.Schema
+	input       *Form
+	output      *Form
 	inputShape  *shape
 	outputShape *shape
 	// sensitive are the parameters that are or contain what is never shown; mask and outputMask say which parts.
@@ -86,8 +84,8 @@ func (s Spec) fault(path, message, hint string) Fault {
 // faults returns what was found in a spec that is in no file.
 func (c *checker) faults(s Spec) Faults {
 	var faults Faults
-	for _, f := range c.findings {
-		faults = append(faults, s.fault(f.path, f.message, f.hint))
+	for _, f := range c.All {
+		faults = append(faults, s.fault(f.Path, f.Message, f.Hint))
 	}
 	return faults
 }
@@ -98,21 +96,14 @@ func (c *Compiled) compileInput() error {
 		raw = encode(schemaOfParameters(c.Spec.Parameters, nil))
 		c.inputShape = shapeOfParameters(c.Spec.Parameters)
 	}
-	tidy, err := jsontext.Compact(raw)
-	if err != nil {
+	var err error
+	if c.input, c.inputJSON, err = compileForm(raw, c.inputShape); err != nil {
 		return err
 	}
-	if c.inputShape == nil {
-		c.inputShape = shapeOfSchema(decoded(tidy), "")
-	}
-	compiled, err := compileSchema(tidy)
-	if err != nil {
-		return err
-	}
-	c.inputJSON, c.input = tidy, compiled.root
-	for _, p := range c.inputShape.properties {
-		if p.shape.hides() {
-			c.sensitive = append(c.sensitive, p.name)
+	c.inputShape = c.input.Shape()
+	for _, name := range c.inputShape.declared() {
+		if c.inputShape.property(name).hides() {
+			c.sensitive = append(c.sensitive, name)
 		}
 	}
 	c.mask = c.inputShape.mask()
@@ -128,19 +119,12 @@ func (c *Compiled) compileOutput() error {
 	if raw == nil {
 		return nil
 	}
-	tidy, err := jsontext.Compact(raw)
-	if err != nil {
+	var err error
+	if c.output, c.outputJSON, err = compileForm(raw, c.outputShape); err != nil {
 		return err
 	}
-	if c.outputShape == nil {
-		// Messages need it for what they must not show.
-		c.outputShape = shapeOfSchema(decoded(tidy), "")
-	}
-	compiled, err := compileSchema(tidy)
-	if err != nil {
-		return err
-	}
-	c.outputJSON, c.output, c.outputMask = tidy, compiled.root, c.outputShape.mask()
+	c.outputShape = c.output.Shape()
+	c.outputMask = c.outputShape.mask()
 	return nil
 }
 
@@ -221,7 +205,7 @@ func (c *Compiled) CheckOutput(value json.RawMessage) []api.Problem {
 	if c.output == nil {
 		return nil
 	}
-	return (&Form{schema: c.output, shape: c.outputShape}).Check(value)
+	return c.output.Check(value)
 }
 
 // canonicalSpec returns the JSON of a spec: fields in their declared order, keys within schemas and defaults as

@@ -231,7 +231,7 @@ func (c *checker) executionPlan(s Spec) {
 		taken = shapeOfSchema(decoded(s.InputSchema), "")
 	}
 	if taken.has(api.PlanArgument) {
-		c.add("$.execution_plan", "rename the parameter, or write execution_plan: none",
+		c.Add("$.execution_plan", "rename the parameter, or write execution_plan: none",
 			"the tool declares a parameter %s of its own, so that calls cannot carry an execution plan", api.PlanArgument)
 	}
 }

@@ -148,13 +148,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	c := checker{}
 	c.spec(s)
 	c.surroundings(s, o)
-	for _, f := range c.findings {
-		if f.atKey {
-			doc.ReportKey(f.path, f.message, f.hint)
-			continue
-		}
-		doc.Report(f.path, f.message, f.hint)
-	}
+	doc.ReportAll(c.All)
 	return s, agentFaults
 }
 

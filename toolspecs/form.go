@@ -3,10 +3,12 @@ package toolspecs
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
@@ -39,4 +41,53 @@ func (f *Form) Check(value json.RawMessage) []api.Problem {
 		return nil
 	}
 	return sorted(validate(v, f.schema, f.shape))
+}
+
+// Shape returns the outline of the values that fit; nil where nothing is known of it.
+func (f *Form) Shape() *shape { return f.shape }
+
+// compileForm compiles a JSON Schema, and returns it in compact form besides. A nil shape is read from the schema.
+func compileForm(schema json.RawMessage, s *shape) (*Form, json.RawMessage, error) {
+	tidy, err := jsontext.Compact(schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s == nil {
+		s = shapeOfSchema(decoded(tidy), "")
+	}
+	compiled, err := compileSchema(tidy)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Form{schema: compiled.root, shape: s}, tidy, nil
+}
+
+// Values returns what is wrong with a decoded value, undeclared properties included.
+func (f *Form) Values(value any) []api.Problem { return checkShaped(value, f.schema, f.shape) }
+
+// Arguments reads the text of a call's arguments and returns them validated, as toolspecs.Compiled.Arguments describes.
+func (f *Form) Arguments(text string, lenient bool) (args json.RawMessage, notes []string, problems []api.Problem) {
+	if strings.TrimSpace(text) == "" {
+		text = "{}"
+	}
+	value, jsonErr := jsontext.Parse(text)
+	if jsonErr != nil {
+		message := jsonErr.Error()
+		if jsonErr.Rule == jsontext.RuleSyntax {
+			message = "the arguments are not valid JSON: " + message
+			return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: jsontext.RuleSyntax, Message: message}}
+		}
+		return nil, nil, []api.Problem{{Path: jsonErr.Path(), Rule: jsonErr.Rule, Message: message}}
+	}
+	if _, ok := value.(map[string]any); !ok {
+		message := "the arguments must be an object, such as {}, not " + described(place{value: value, hidden: true})
+		return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: api.RuleType, Message: message}}
+	}
+	p := preparer{lenient: lenient}
+	p.value(value, f.shape)
+	problems = append(p.problems, validate(value, f.schema, f.shape)...)
+	if len(problems) > 0 {
+		return nil, p.notes, sorted(problems)
+	}
+	return render(value, f.shape), p.notes, nil
 }

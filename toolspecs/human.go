@@ -42,7 +42,7 @@ func (c *Compiled) shown(args json.RawMessage) map[string]any {
 // value passes for another argument.
 func (c *Compiled) ask(values map[string]any) string {
 	lines := []string{c.Spec.Description}
-	for _, name := range c.inputShape.order(values) {
+	for _, name := range c.inputShape.Order(values) {
 		lines = append(lines, name+": "+strings.ReplaceAll(api.TextOf(values[name]), "\n", "\n    "))
 	}
 	return strings.Join(lines, "\n")

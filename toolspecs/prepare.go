@@ -63,7 +63,7 @@ func (p *preparer) object(members map[string]any, s *shape) {
 			}
 		}
 	}
-	for _, k := range s.order(members) {
+	for _, k := range s.Order(members) {
 		p.steps = append(p.steps, jsonpath.Step{Key: k, Index: -1})
 		members[k] = p.value(members[k], s.property(k))
 		p.steps = p.steps[:len(p.steps)-1]

@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 const draft2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -70,16 +71,16 @@ const extension = "x-"
 
 // keywordChecker finds all that is wrong in a JSON Schema, where a compiler stops at the first.
 type keywordChecker struct {
-	*checker
+	*strictyaml.Findings
 	targets referenceTargets
 }
 
 // keywords checks a schema and everything in it. One of another draft has other keywords and is left to the compiler.
-func (c *checker) keywords(path string, schema *jsontext.Object) {
+func (c schemaChecker) keywords(path string, schema *jsontext.Object) {
 	if draft, given := schema.Members["$schema"]; given && draft != draft2020 {
 		return
 	}
-	k := keywordChecker{checker: c, targets: targetsOf(schema)}
+	k := keywordChecker{Findings: c.Findings, targets: targetsOf(schema)}
 	k.schema(path, schema)
 }
 
@@ -89,7 +90,7 @@ func (k keywordChecker) schema(path string, value any) {
 	}
 	schema, ok := value.(*jsontext.Object)
 	if !ok {
-		k.add(path, "write a mapping such as {type: string}", "a schema is a mapping, or true or false, not %s", described(place{value: value}))
+		k.Add(path, "write a mapping such as {type: string}", "a schema is a mapping, or true or false, not %s", described(place{value: value}))
 		return
 	}
 	for _, name := range schema.Keys {
@@ -104,7 +105,7 @@ func (k keywordChecker) schema(path string, value any) {
 	}
 	for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"},
 		{"minProperties", "maxProperties"}, {"minContains", "maxContains"}} {
-		k.ordered(path, pair[0], pair[1], numberIn(schema, pair[0]), numberIn(schema, pair[1]))
+		ordered(k.Findings, path, pair[0], pair[1], numberIn(schema, pair[0]), numberIn(schema, pair[1]))
 	}
 }
 
@@ -114,7 +115,7 @@ func (k keywordChecker) unknown(path, name string) {
 	if near := spelling.Near(name, slices.Collect(maps.Keys(forms)), 1); len(near) > 0 {
 		hint = spelling.Hint(name, near)
 	}
-	k.addKey(path, hint, "JSON Schema has no keyword %q", name)
+	k.AddKey(path, hint, "JSON Schema has no keyword %q", name)
 }
 
 // value checks what a keyword of that form says.
@@ -161,7 +162,7 @@ func (k keywordChecker) wrong(name, path, want string, value any) {
 	if _, isTruth := value.(bool); name == "required" && isTruth {
 		hint = "list the names of required properties beside properties"
 	}
-	k.add(path, hint, "%s must be %s, not %s", name, want, described(place{value: value}))
+	k.Add(path, hint, "%s must be %s, not %s", name, want, described(place{value: value}))
 }
 
 func (k keywordChecker) text(name, path string, value any) (string, bool) {
@@ -178,15 +179,15 @@ func (k keywordChecker) number(form, name, path string, value any) {
 	case n == nil:
 		k.wrong(name, path, "a number", value)
 	case form == formCount && (!n.IsInt() || n.Sign() < 0):
-		k.add(path, "", "%s is %s; it must be a whole number from 0 on", name, ratText(n))
+		k.Add(path, "", "%s is %s; it must be a whole number from 0 on", name, ratText(n))
 	case form == formPositive && n.Sign() <= 0:
-		k.add(path, "", "%s is %s; it must be more than 0", name, ratText(n))
+		k.Add(path, "", "%s is %s; it must be more than 0", name, ratText(n))
 	}
 }
 
 func (k keywordChecker) pattern(path string, value any) {
 	if s, ok := k.text("pattern", path, value); ok {
-		k.regex(path, s, k.add)
+		k.regex(path, s, k.Add)
 	}
 }
 
@@ -204,7 +205,7 @@ func (k keywordChecker) types(path string, value any) {
 	if !many {
 		list = []any{value}
 	} else if len(list) == 0 {
-		k.add(path, "remove it, or name a type", "type lists nothing, so no value would fit")
+		k.Add(path, "remove it, or name a type", "type lists nothing, so no value would fit")
 	}
 	for i, t := range list {
 		at := path
@@ -216,9 +217,9 @@ func (k keywordChecker) types(path string, value any) {
 		case !ok:
 			k.wrong("type", at, "the name of a type", t)
 		case !slices.Contains(schemaTypes, name):
-			k.add(at, spelling.Hint(name, schemaTypes), "there is no type %q", name)
+			k.Add(at, spelling.Hint(name, schemaTypes), "there is no type %q", name)
 		case slices.Contains(list[:i], t):
-			k.add(at, "remove it", "the type is in the list already")
+			k.Add(at, "remove it", "the type is in the list already")
 		}
 	}
 }
@@ -230,7 +231,7 @@ func (k keywordChecker) enum(name, path string, value any) {
 		return
 	}
 	if name == "enum" && len(list) == 0 {
-		k.add(path, "remove it, or list the values", "enum is empty, so no value would fit")
+		k.Add(path, "remove it, or list the values", "enum is empty, so no value would fit")
 	}
 }
 
@@ -243,7 +244,7 @@ func (k keywordChecker) names(name, path string, value any) {
 	for i, e := range list {
 		at := jsonpath.Index(path, i)
 		if _, ok := k.text("the name", at, e); ok && slices.Contains(list[:i], e) {
-			k.add(at, "remove it", "the name is in the list already")
+			k.Add(at, "remove it", "the name is in the list already")
 		}
 	}
 }
@@ -251,7 +252,7 @@ func (k keywordChecker) names(name, path string, value any) {
 func (k keywordChecker) list(name, path string, value any) {
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
-		k.add(path, "", "%s must be a list of schemas with at least one", name)
+		k.Add(path, "", "%s must be a list of schemas with at least one", name)
 		return
 	}
 	for i, e := range list {
@@ -273,10 +274,17 @@ func (k keywordChecker) named(form, name, path string, value any) {
 			continue
 		}
 		if form == formPatterns {
-			k.regex(at, key, k.addKey)
+			k.regex(at, key, k.AddKey)
 		}
 		k.schema(at, members.Members[key])
 	}
 }
 
 func numberIn(schema *jsontext.Object, name string) *big.Rat { return rationalOf(schema.Members[name]) }
+
+// ordered reports a lower bound above its upper one.
+func ordered(c *strictyaml.Findings, path, low, high string, least, most *big.Rat) {
+	if least != nil && most != nil && least.Cmp(most) > 0 {
+		c.Add(path+"."+low, "swap them", "%s %s is more than %s %s", low, ratText(least), high, ratText(most))
+	}
+}

@@ -53,7 +53,7 @@ func (k keywordChecker) reference(path string, value any) {
 	}
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
-		k.add(path, "copy what it refers to into $defs, and write #/$defs/name", "a schema refers only to itself, not to %s", jsontext.Shorten(ref))
+		k.Add(path, "copy what it refers to into $defs, and write #/$defs/name", "a schema refers only to itself, not to %s", jsontext.Shorten(ref))
 		return
 	}
 	if unescaped, err := url.PathUnescape(fragment); err == nil {
@@ -64,7 +64,7 @@ func (k keywordChecker) reference(path string, value any) {
 		if hint == "" {
 			hint = "add it under $defs"
 		}
-		k.add(path, hint, "there is nothing at %s in this schema", jsontext.Shorten(ref))
+		k.Add(path, hint, "there is nothing at %s in this schema", jsontext.Shorten(ref))
 	}
 }
 
@@ -98,4 +98,15 @@ func rationalOf(value any) *big.Rat {
 		return nil
 	}
 	return rational(&n)
+}
+
+func rational(n *json.Number) *big.Rat {
+	if n == nil {
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(string(*n))
+	if !ok {
+		return nil
+	}
+	return r
 }

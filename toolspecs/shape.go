@@ -18,6 +18,9 @@ const (
 	typeObject  = "object"
 )
 
+// types are the types that parameters have.
+var types = []string{typeString, typeNumber, typeInteger, typeBoolean, typeArray, typeObject}
+
 // shape is what a declaration says about the outline of a value: enough to find unknown arguments, fill in defaults,
 // turn strings into numbers, put keys in order and hide what is sensitive. Rules are left to the compiled schema. A
 // nil shape says nothing.
@@ -40,6 +43,18 @@ type property struct {
 	name  string
 	shape *shape
 }
+
+// newShape returns the shape of a value of a type. A closed object takes no other properties than those declared.
+func newShape(kind string, closed bool) *shape { return &shape{types: []string{kind}, closed: closed} }
+
+// setDefault says which value stands for one that is absent.
+func (s *shape) setDefault(value json.RawMessage) { s.value = value }
+
+// setItems says what the elements of an array are.
+func (s *shape) setItems(items *shape) { s.items = items }
+
+// takesOthers reports whether an object takes undeclared properties.
+func (s *shape) takesOthers() bool { return s == nil || !s.closed }
 
 func (s *shape) item() *shape {
 	if s == nil {
@@ -129,39 +144,6 @@ func (s *shape) mask() *api.Mask {
 	return m
 }
 
-// shapeOfParameters returns the shape of an object with these properties.
-func shapeOfParameters(parameters []Parameter) *shape {
-	s := &shape{types: []string{typeObject}, closed: true}
-	for _, p := range parameters {
-		s.add(p.Name, shapeOfParameter(p))
-	}
-	return s
-}
-
-func shapeOfParameter(p Parameter) *shape {
-	s := &shape{types: []string{p.Type}}
-	v := p.rules()
-	if p.Type == typeObject && len(v.Properties) > 0 {
-		s = shapeOfParameters(v.Properties)
-	}
-	s.value = p.Default
-	if v.Items != nil {
-		s.items = shapeOfParameter(*v.Items)
-	}
-	if p.Sensitive {
-		s.hide()
-	}
-	return s
-}
-
-// rules returns the parameter's validation, an empty one where there is none.
-func (p Parameter) rules() Validation {
-	if p.Validation == nil {
-		return Validation{}
-	}
-	return *p.Validation
-}
-
 // keywords that make a schema more than plain: what they allow cannot be seen from properties alone.
 var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
 	"patternProperties", "dependentSchemas", "dependencies", "propertyNames", "unevaluatedProperties"}
@@ -247,8 +229,8 @@ func typesOf(o *jsontext.Object) []string {
 	return nil
 }
 
-// order returns the keys of an object: declared ones first, as declared, then the others sorted.
-func (s *shape) order(members map[string]any) []string {
+// Order implements jsontext.Layout: declared keys first, as declared, then the others sorted.
+func (s *shape) Order(members map[string]any) []string {
 	keys := make([]string, 0, len(members))
 	if s != nil {
 		for _, p := range s.properties {
@@ -274,9 +256,6 @@ func (s *shape) others(members map[string]any) []string {
 	slices.Sort(keys)
 	return keys
 }
-
-// Order implements jsontext.Layout: declared keys first, as declared, then the others sorted.
-func (s *shape) Order(members map[string]any) []string { return s.order(members) }
 
 // Member implements jsontext.Layout.
 func (s *shape) Member(key string) jsontext.Layout {

@@ -29,8 +29,8 @@ const (
 // maxProblems bounds the problems of one value; what a model is told must fit into its window.
 const maxProblems = 100
 
-// checkValue returns what is wrong with a value, unknown properties included. It fills in nothing.
-func checkValue(value any, schema *jsonschema.Schema, s *shape) []api.Problem {
+// checkShaped returns what is wrong with a value, unknown properties included. It fills in nothing.
+func checkShaped(value any, schema *jsonschema.Schema, s *shape) []api.Problem {
 	p := preparer{bare: true}
 	value = p.value(value, s)
 	return sorted(append(p.problems, validate(value, schema, s)...))

@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -105,7 +106,7 @@ func checkQuestion(q api.Question) error {
 	case len(q.Schema) > api.MaxQuestionSchema:
 		return api.Errorf(api.ErrExecution, "%s asks a person with a schema of %d bytes; at most %d", q.Tool, len(q.Schema), api.MaxQuestionSchema)
 	}
-	if _, err := toolspecs.NewForm(q.Schema); err != nil {
+	if _, err := schemas.NewForm(q.Schema); err != nil {
 		return api.Errorf(api.ErrExecution, "%s asks a person with a schema that is none: %v", q.Tool, err)
 	}
 	return nil

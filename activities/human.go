@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
@@ -55,7 +56,7 @@ func checkReply(r api.ReplyRequest) ([]api.Problem, error) {
 	if r.Reply.Decline {
 		return nil, nil
 	}
-	form, err := toolspecs.NewForm(r.Question.Schema)
+	form, err := schemas.NewForm(r.Question.Schema)
 	if err != nil {
 		return nil, err
 	}

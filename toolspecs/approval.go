@@ -84,7 +84,7 @@ func (c *Compiled) PolicyTool(pinned api.Tool) policies.Tool {
 
 // Takes returns which arguments the tool takes, for policies.
 func (c *Compiled) Takes() policies.Takes {
-	return policies.Takes{Names: c.inputShape.declared(), Any: c.inputShape.takesOthers()}
+	return policies.Takes{Names: c.inputShape.Declared(), Any: c.inputShape.TakesOthers()}
 }
 
 // compileApproval compiles the condition under which calls wait; the spec has been checked.

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/plans"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // Both ways to declare arguments give models one JSON Schema, with properties in declared order and the same bytes
@@ -42,7 +43,7 @@ func TestSchemas(t *testing.T) {
 	if !bytes.Equal(again.InputSchema(), c.InputSchema()) {
 		t.Errorf("as input_schema it became %s", again.InputSchema())
 	}
-	open := compile(t, Spec{Parameters: []Parameter{{Name: "map", Type: typeObject, Validation: &Validation{Required: []string{"id"}}}}})
+	open := compile(t, Spec{Parameters: []Parameter{{Name: "map", Type: schemas.TypeObject, Validation: &Validation{Required: []string{"id"}}}}})
 	if got := string(open.InputSchema()); !strings.Contains(got, `"map":{"type":"object","required":["id"]}`) {
 		t.Errorf("an object without declared properties is open: %s", got)
 	}
@@ -110,7 +111,7 @@ func TestRetryDefaults(t *testing.T) {
 func TestCompileRefuses(t *testing.T) {
 	negative := -1
 	s := Spec{
-		Name: "bad", Version: "1", Category: "htpp", Parameters: []Parameter{{Name: "a", Type: "text"}, {Name: "b", Type: typeString,
+		Name: "bad", Version: "1", Category: "htpp", Parameters: []Parameter{{Name: "a", Type: "text"}, {Name: "b", Type: schemas.TypeString,
 			Validation: &Validation{MinLength: &negative}}},
 		Entry:     Entry{Type: api.KindFunction, Handler: "x"},
 		Execution: ExecutionSpec{Timeout: api.Duration(48 * time.Hour), Retry: api.Retry{MaxAttempts: -1}},
@@ -133,10 +134,10 @@ toolspec "bad": $.version: version "1" is not a semantic version (write three nu
 		t.Errorf("got\n%s\nwant\n%s", faults.Error(), want)
 	}
 	for name, broken := range map[string]Spec{
-		"default that is no JSON":      {Parameters: []Parameter{{Name: "a", Type: typeString, Default: json.RawMessage("{")}}},
-		"enum that is no JSON":         {Parameters: []Parameter{{Name: "a", Type: typeString, Validation: &Validation{Enum: []json.RawMessage{json.RawMessage("x")}}}}},
+		"default that is no JSON":      {Parameters: []Parameter{{Name: "a", Type: schemas.TypeString, Default: json.RawMessage("{")}}},
+		"enum that is no JSON":         {Parameters: []Parameter{{Name: "a", Type: schemas.TypeString, Validation: &Validation{Enum: []json.RawMessage{json.RawMessage("x")}}}}},
 		"input_schema that is no JSON": {InputSchema: json.RawMessage("{")},
-		"min that is no number":        {Parameters: []Parameter{{Name: "a", Type: typeNumber, Default: json.RawMessage("1"), Validation: &Validation{Min: new(json.Number)}}}},
+		"min that is no number":        {Parameters: []Parameter{{Name: "a", Type: schemas.TypeNumber, Default: json.RawMessage("1"), Validation: &Validation{Min: new(json.Number)}}}},
 	} {
 		if _, err := complete(broken).Compile(); err == nil {
 			t.Errorf("%s: compiled", name)

@@ -7,6 +7,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // checker collects what is wrong with a spec beyond the types and bounds that its struct tags declare.
@@ -52,7 +53,7 @@ func (c *checker) arguments(s Spec) {
 	if len(s.Parameters) > 0 {
 		c.AddKey("$.input_schema", "keep one of them", "parameters and input_schema are two ways to say the same; a tool has one")
 	}
-	CheckSchema(&c.Findings, "$.input_schema", s.InputSchema, true)
+	schemas.Check(&c.Findings, "$.input_schema", s.InputSchema, true)
 }
 
 func (c *checker) output(s Spec) {
@@ -60,7 +61,7 @@ func (c *checker) output(s Spec) {
 		c.AddKey("$.output_schema", "keep one of them", "output and output_schema are two ways to say the same; a tool has one")
 	}
 	if s.OutputSchema != nil {
-		CheckSchema(&c.Findings, "$.output_schema", s.OutputSchema, false)
+		schemas.Check(&c.Findings, "$.output_schema", s.OutputSchema, false)
 	}
 	if s.Output != nil {
 		c.unnamed("$.output", *s.Output)

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/agents"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // agent checks an agent tool. What no activity executes cannot be tried again by one, wait for one, or have its
@@ -40,11 +41,11 @@ func (c *checker) agent(s Spec) {
 func (c *checker) shownToAgent(s Spec) {
 	const message, hint = "what an agent is asked cannot be kept secret: it is shown as its run's prompt", "give the secret to a tool of the agent"
 	for i, p := range s.Parameters {
-		if shapeOfParameter(p).hides() {
+		if shapeOfParameter(p).Hides() {
 			c.Add(jsonpath.Index("$.parameters", i)+".sensitive", hint, message)
 		}
 	}
-	if tree, err := jsontext.ParseOrdered(s.InputSchema); err == nil && shapeOfSchema(tree, "").hides() {
+	if tree, err := jsontext.ParseOrdered(s.InputSchema); err == nil && schemas.ShapeOf(tree, "").Hides() {
 		c.AddKey("$.input_schema", hint, message)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 const (
@@ -23,7 +24,7 @@ func (c *checker) batch(s Spec) {
 		c.Add(batchPath+".max", "", "max %d is not between 2 and %d", s.Batch.Max, maxBatch)
 	}
 	c.batchArgument(s)
-	if s.Output != nil && s.Output.Type != typeArray {
+	if s.Output != nil && s.Output.Type != schemas.TypeArray {
 		c.Add(batchPath, "declare the output as an array with one element for each", "the output is declared as %s, and what is made together is answered with a list", s.Output.Type)
 	}
 }
@@ -46,15 +47,15 @@ func (c *checker) batchedCalls(s Spec) {
 func (c *checker) batchArgument(s Spec) {
 	declared := shapeOfParameters(s.Parameters)
 	if s.InputSchema != nil {
-		declared = shapeOfSchema(decoded(s.InputSchema), "")
+		declared = schemas.ShapeOf(schemas.Decoded(s.InputSchema), "")
 	}
 	name := s.Batch.Argument
-	switch argument := declared.property(name); {
+	switch argument := declared.Property(name); {
 	case name == "":
 		c.Add(batchPath, "write argument: and the name of the parameter that holds the list", "batch names no argument")
-	case !declared.has(name):
-		c.Add(batchPath+".argument", spelling.Hint(name, declared.declared()), "the tool has no parameter %q", name)
-	case argument != nil && !argument.only(typeArray):
+	case !declared.Has(name):
+		c.Add(batchPath+".argument", spelling.Hint(name, declared.Declared()), "the tool has no parameter %q", name)
+	case argument != nil && !argument.Only(schemas.TypeArray):
 		c.Add(batchPath+".argument", "name a parameter of the type array", "%s is no list", name)
 	}
 }

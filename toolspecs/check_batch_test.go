@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // TestCheckBatch proves that everything that keeps calls from being made together is told, and that the default of max holds.
 func TestCheckBatch(t *testing.T) {
 	spec := func(change func(*Spec)) error {
 		s := Spec{Name: "stat", Version: "1.0.0", Description: "Stats.", Entry: Entry{Type: api.KindFunction},
-			Parameters: []Parameter{{Name: "paths", Type: typeArray}, {Name: "unit", Type: typeString}}, Batch: &api.Batch{Argument: "paths"}}
+			Parameters: []Parameter{{Name: "paths", Type: schemas.TypeArray}, {Name: "unit", Type: schemas.TypeString}}, Batch: &api.Batch{Argument: "paths"}}
 		change(&s)
 		c, err := s.Compile()
 		if err == nil && (c.Tool().Batch.Max != api.DefaultBatch || s.Batch.Max != 0) {
@@ -21,12 +22,12 @@ func TestCheckBatch(t *testing.T) {
 		return err
 	}
 	for want, change := range map[string]func(*Spec){
-		"":                                   func(s *Spec) { s.Output = &Parameter{Type: typeArray} },
+		"":                                   func(s *Spec) { s.Output = &Parameter{Type: schemas.TypeArray} },
 		"names no argument":                  func(s *Spec) { s.Batch.Argument = "" },
 		`the tool has no parameter "path" (`: func(s *Spec) { s.Batch.Argument = "path" },
 		"unit is no list":                    func(s *Spec) { s.Batch.Argument = "unit" },
 		"is not between 2 and":               func(s *Spec) { s.Batch.Max = 1 },
-		"declare the output as an array":     func(s *Spec) { s.Output = &Parameter{Type: typeString} },
+		"declare the output as an array":     func(s *Spec) { s.Output = &Parameter{Type: schemas.TypeString} },
 		"calls of the kind stateful are made one by one": func(s *Spec) { s.Entry.Type = api.KindStateful },
 		"calls on the lane inline": func(s *Spec) {
 			s.Execution.Lane, s.Execution.Effect = api.LaneInline, api.EffectRead

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/internal/templates"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 const (
@@ -148,23 +149,23 @@ func (c *checker) placeholderByRun(s Spec, path string, p api.UndoPlaceholder) {
 func (c *checker) inOutput(s Spec, path, text string, place []string) {
 	result := s.outputShape()
 	for i, key := range place {
-		names := result.declared()
+		names := result.Declared()
 		switch {
-		case result == nil || len(names) == 0 && result.item() == nil:
+		case result == nil || len(names) == 0 && result.Item() == nil:
 			return
-		case result.item() != nil:
-			result = result.item()
+		case result.Item() != nil:
+			result = result.Item()
 			continue
-		case !slices.Contains(names, key) && !result.takesOthers():
+		case !slices.Contains(names, key) && !result.TakesOthers():
 			c.Add(path, spelling.Hint(key, names), "%s: the output of %s declares no %q", text, s.Name, strings.Join(place[:i+1], "."))
 			return
 		}
-		result = result.property(key)
+		result = result.Property(key)
 	}
 }
 
 // outputShape returns the shape of the declared output; nil where it is open.
-func (s Spec) outputShape() *shape {
+func (s Spec) outputShape() *schemas.Shape {
 	if s.Output != nil {
 		return shapeOfParameter(*s.Output)
 	}
@@ -172,16 +173,16 @@ func (s Spec) outputShape() *shape {
 	if s.OutputSchema == nil || err != nil {
 		return nil
 	}
-	return shapeOfSchema(tree, "")
+	return schemas.ShapeOf(tree, "")
 }
 
 // inputShape returns the shape of the arguments.
-func (s Spec) inputShape() *shape {
+func (s Spec) inputShape() *schemas.Shape {
 	tree, err := jsontext.ParseOrdered(s.InputSchema)
 	if s.InputSchema == nil || err != nil {
 		return shapeOfParameters(s.Parameters)
 	}
-	return shapeOfSchema(tree, "")
+	return schemas.ShapeOf(tree, "")
 }
 
 // CheckCalls returns what is wrong with the calls by which runs undo and verify the calls of specs: tools that there are not or
@@ -243,11 +244,11 @@ func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
 	takes := with.inputShape()
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := api.KeyPath(call.argumentsPath(), name)
-		if !takes.has(name) && !takes.takesOthers() {
-			c.Add(path, spelling.Hint(name, takes.declared()), "%s has no parameter %q", with.Name, name)
+		if !takes.Has(name) && !takes.TakesOthers() {
+			c.Add(path, spelling.Hint(name, takes.Declared()), "%s has no parameter %q", with.Name, name)
 			continue
 		}
-		if hidden := s.hiddenIn(given[name]); hidden != "" && !takes.property(name).hides() {
+		if hidden := s.hiddenIn(given[name]); hidden != "" && !takes.Property(name).Hides() {
 			c.Add(path, "mark that parameter as sensitive", "{{%s}} is sensitive, and the parameter %s of %s is not: its value would be shown", hidden, name, with.Name)
 		}
 	}
@@ -267,7 +268,7 @@ func (s Spec) hiddenIn(template any) (name string) {
 	}
 	_ = api.Undo{Arguments: data}.Strings("$", func(_, text string) {
 		for _, p := range api.PlaceholdersIn(text) {
-			if name == "" && p.Legal() && s.source(p).hides() {
+			if name == "" && p.Legal() && s.source(p).Hides() {
 				name = strings.Join(append([]string{p.Source}, p.Path...), ".")
 			}
 		}
@@ -276,20 +277,20 @@ func (s Spec) hiddenIn(template any) (name string) {
 }
 
 // source returns the shape of what a placeholder stands for; of an argument, of all of it.
-func (s Spec) source(p api.UndoPlaceholder) *shape {
+func (s Spec) source(p api.UndoPlaceholder) *schemas.Shape {
 	switch p.Source {
 	case api.UndoArguments:
-		return s.inputShape().property(p.Path[0])
+		return s.inputShape().Property(p.Path[0])
 	case api.UndoResult:
 		at := s.outputShape()
 		for _, key := range p.Path {
-			if at.hidesValue() {
+			if at.HidesValue() {
 				break
 			}
-			if _, err := strconv.Atoi(key); err == nil && at.item() != nil {
-				at = at.item()
+			if _, err := strconv.Atoi(key); err == nil && at.Item() != nil {
+				at = at.Item()
 			} else {
-				at = at.property(key)
+				at = at.Property(key)
 			}
 		}
 		return at

@@ -2,6 +2,7 @@ package toolspecs
 
 import (
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // human checks a human tool. Its call is at no worker while the person takes their time, so much of what other calls
@@ -23,7 +24,7 @@ func (c *checker) human(s Spec) {
 	}
 	schema := s.OutputSchema
 	if s.Output != nil {
-		schema = encode(schemaOfParameter(*s.Output))
+		schema = schemas.Encode(schemaOfParameter(*s.Output))
 	}
 	if len(schema) > api.MaxQuestionSchema {
 		c.AddKey("$.output", "ask for less", "the schema of the answer has %d bytes; at most %d are shown to people", len(schema), api.MaxQuestionSchema)

@@ -82,7 +82,7 @@ func (c *checker) laneKey(s Spec, argument string) {
 
 // hides reports whether an argument is or contains something sensitive.
 func (s Spec) hides(argument string) bool {
-	return s.inputShape().property(argument).hides()
+	return s.inputShape().Property(argument).Hides()
 }
 
 // inline checks a tool whose calls run inside the workflow task of their run.

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // parameterName is what all model providers accept as the name of a property.
@@ -21,7 +22,7 @@ func (c *checker) parameters(path string, list []Parameter) {
 	first := map[string]string{}
 	for i, p := range list {
 		at := jsonpath.Index(path, i)
-		key := foldKey(p.Name)
+		key := schemas.FoldKey(p.Name)
 		switch other, taken := first[key]; {
 		case p.Name == "":
 			c.Add(at, "write name: …", "the parameter has no name")
@@ -59,7 +60,7 @@ func (c *checker) parameter(path string, p Parameter) {
 		c.Add(path, "write type: string, number, integer, boolean, array or object", "the type is missing")
 		return
 	}
-	if !slices.Contains(types, p.Type) {
+	if !slices.Contains(schemas.Types, p.Type) {
 		return
 	}
 	before := len(c.All)
@@ -73,11 +74,11 @@ func (c *checker) parameter(path string, p Parameter) {
 
 // ruleTypes says which rules go with which types.
 var ruleTypes = map[string][]string{
-	"pattern": {typeString}, "min_length": {typeString}, "max_length": {typeString},
-	"enum": {typeString, typeNumber, typeInteger},
-	"min":  {typeNumber, typeInteger}, "max": {typeNumber, typeInteger},
-	"items": {typeArray}, "min_items": {typeArray}, "max_items": {typeArray},
-	"properties": {typeObject}, "required": {typeObject},
+	"pattern": {schemas.TypeString}, "min_length": {schemas.TypeString}, "max_length": {schemas.TypeString},
+	"enum": {schemas.TypeString, schemas.TypeNumber, schemas.TypeInteger},
+	"min":  {schemas.TypeNumber, schemas.TypeInteger}, "max": {schemas.TypeNumber, schemas.TypeInteger},
+	"items": {schemas.TypeArray}, "min_items": {schemas.TypeArray}, "max_items": {schemas.TypeArray},
+	"properties": {schemas.TypeObject}, "required": {schemas.TypeObject},
 }
 
 func (v Validation) given() []string {
@@ -105,11 +106,11 @@ func (c *checker) validation(path, typ string, v Validation) {
 		}
 	}
 	if _, err := regexp.Compile(v.Pattern); err != nil {
-		c.Add(path+".pattern", hintRegex, "the pattern is not a regular expression: %v", err)
+		c.Add(path+".pattern", schemas.HintRegex, "the pattern is not a regular expression: %v", err)
 	}
-	ordered(&c.Findings, path, "min_length", "max_length", number(v.MinLength), number(v.MaxLength))
-	ordered(&c.Findings, path, "min_items", "max_items", number(v.MinItems), number(v.MaxItems))
-	ordered(&c.Findings, path, "min", "max", rational(v.Min), rational(v.Max))
+	schemas.Ordered(&c.Findings, path, "min_length", "max_length", number(v.MinLength), number(v.MaxLength))
+	schemas.Ordered(&c.Findings, path, "min_items", "max_items", number(v.MinItems), number(v.MaxItems))
+	schemas.Ordered(&c.Findings, path, "min", "max", schemas.Rational(v.Min), schemas.Rational(v.Max))
 	if v.Items != nil {
 		c.unnamed(path+".items", *v.Items)
 	}
@@ -176,7 +177,7 @@ func (c *checker) enum(path string, p Parameter) {
 
 // conform reports those values that break the rules of p, each at its place.
 func (c *checker) conform(place func(i int) string, hint, what string, p Parameter, values ...json.RawMessage) {
-	form, _, err := compileForm(encode(schemaOfParameter(p)), shapeOfParameter(p))
+	form, _, err := schemas.Compile(schemas.Encode(schemaOfParameter(p)), shapeOfParameter(p))
 	if err != nil {
 		c.Add(place(0), "", "the rules cannot be compiled: %v", err)
 		return
@@ -189,7 +190,7 @@ func (c *checker) conform(place func(i int) string, hint, what string, p Paramet
 			continue
 		}
 		for _, problem := range form.Values(value) {
-			c.Add(at, hint, "%s: %s", what, inside(problem))
+			c.Add(at, hint, "%s: %s", what, schemas.Inside(problem))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/policies"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // Compiled is a toolspec ready for use. It does not change and may be used by many goroutines.
@@ -23,10 +24,10 @@ type Compiled struct {
 	inputJSON   json.RawMessage
 	outputJSON  json.RawMessage
 	modelJSON   json.RawMessage
-	input       *Form
-	output      *Form
-	inputShape  *shape
-	outputShape *shape
+	input       *schemas.Form
+	output      *schemas.Form
+	inputShape  *schemas.Shape
+	outputShape *schemas.Shape
 	// sensitive are the parameters that are or contain what is never shown; mask and outputMask say which parts.
 	sensitive        []string
 	mask, outputMask *api.Mask
@@ -93,38 +94,38 @@ func (c *checker) faults(s Spec) Faults {
 func (c *Compiled) compileInput() error {
 	raw := c.Spec.InputSchema
 	if raw == nil {
-		raw = encode(schemaOfParameters(c.Spec.Parameters, nil))
+		raw = schemas.Encode(schemaOfParameters(c.Spec.Parameters, nil))
 		c.inputShape = shapeOfParameters(c.Spec.Parameters)
 	}
 	var err error
-	if c.input, c.inputJSON, err = compileForm(raw, c.inputShape); err != nil {
+	if c.input, c.inputJSON, err = schemas.Compile(raw, c.inputShape); err != nil {
 		return err
 	}
 	c.inputShape = c.input.Shape()
-	for _, name := range c.inputShape.declared() {
-		if c.inputShape.property(name).hides() {
+	for _, name := range c.inputShape.Declared() {
+		if c.inputShape.Property(name).Hides() {
 			c.sensitive = append(c.sensitive, name)
 		}
 	}
-	c.mask = c.inputShape.mask()
+	c.mask = c.inputShape.Mask()
 	return c.compilePlan()
 }
 
 func (c *Compiled) compileOutput() error {
 	raw := c.Spec.OutputSchema
 	if c.Spec.Output != nil {
-		raw = encode(schemaOfParameter(*c.Spec.Output))
+		raw = schemas.Encode(schemaOfParameter(*c.Spec.Output))
 		c.outputShape = shapeOfParameter(*c.Spec.Output)
 	}
 	if raw == nil {
 		return nil
 	}
 	var err error
-	if c.output, c.outputJSON, err = compileForm(raw, c.outputShape); err != nil {
+	if c.output, c.outputJSON, err = schemas.Compile(raw, c.outputShape); err != nil {
 		return err
 	}
 	c.outputShape = c.output.Shape()
-	c.outputMask = c.outputShape.mask()
+	c.outputMask = c.outputShape.Mask()
 	return nil
 }
 

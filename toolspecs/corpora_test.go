@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/test/cases"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 type schemaGroup struct {
@@ -54,19 +54,14 @@ func runSchemaGroup(t *testing.T, draft, file string, g schemaGroup) int {
 		raw = json.RawMessage(`{"$schema":"` + draft + `",` + strings.TrimPrefix(string(raw), "{"))
 		raw = json.RawMessage(strings.Replace(string(raw), ",}", "}", 1))
 	}
-	compiled, err := compileSchema(raw)
+	compiled, err := schemas.NewForm(raw)
 	if err != nil {
 		t.Errorf("%s/%s: %v", file, g.Description, err)
 		return 0
 	}
 	for _, c := range g.Tests {
 		name := file + "/" + g.Description + "/" + c.Description
-		value, jsonErr := jsontext.Parse(string(c.Data))
-		if jsonErr != nil {
-			t.Errorf("%s: %v", name, jsonErr)
-			continue
-		}
-		valid := len(validate(value, compiled.root, nil)) == 0
+		valid := len(compiled.Check(c.Data)) == 0
 		if _, except := schemaExceptions[name]; valid != c.Valid && !except {
 			t.Errorf("%s: valid is %t, want %t", name, valid, c.Valid)
 		}
@@ -76,7 +71,7 @@ func runSchemaGroup(t *testing.T, draft, file string, g schemaGroup) int {
 
 // Every naughty string goes through arguments and a default without changing a byte of it.
 func TestNaughtyStringsRoundTrip(t *testing.T) {
-	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: typeString, Required: true}}})
+	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: schemas.TypeString, Required: true}}})
 	for _, s := range cases.NaughtyStrings(t) {
 		text, err := json.Marshal(map[string]string{"text": s})
 		if err != nil {
@@ -100,7 +95,7 @@ func naughtyDefault(t *testing.T, s string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: typeString, Default: value}}})
+	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: schemas.TypeString, Default: value}}})
 	args, _, _ := c.Arguments("", "")
 	var back struct{ Text string }
 	if err := json.Unmarshal(args, &back); err != nil || back.Text != s {

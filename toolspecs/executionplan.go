@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // What a toolspec says of the execution plans of its tool's calls.
@@ -34,12 +35,12 @@ const (
 
 func planText(name, description string) Parameter {
 	most := maxPlanText
-	return Parameter{Name: name, Type: typeString, Description: description, Validation: &Validation{MaxLength: &most}}
+	return Parameter{Name: name, Type: schemas.TypeString, Description: description, Validation: &Validation{MaxLength: &most}}
 }
 
 func planTexts(name, description string) Parameter {
 	most, text := maxPlanTexts, planText("", "")
-	return Parameter{Name: name, Type: typeArray, Description: description, Validation: &Validation{Items: &text, MaxItems: &most}}
+	return Parameter{Name: name, Type: schemas.TypeArray, Description: description, Validation: &Validation{Items: &text, MaxItems: &most}}
 }
 
 // planLimit is a bound of at least so much.
@@ -55,18 +56,18 @@ func planParameter() Parameter {
 	intent.Required, intent.Validation.MinLength = true, &one
 	limits := []Parameter{
 		planText("timeout", "How long an attempt may take, such as 5s or 2m; the tool's own timeout holds where it is shorter."),
-		planLimit("max_attempts", typeInteger, "1", "How often the call may be tried."),
-		planLimit("max_turns", typeInteger, "1", "Of an agent: its model steps."),
-		planLimit("max_calls", typeInteger, "1", "Of an agent: its tool calls."),
-		planLimit("max_tokens", typeInteger, "1", "Of an agent: its model's tokens."),
-		planLimit("max_cost", typeNumber, "0.000001", "Of an agent: its model's cost in US dollars."),
+		planLimit("max_attempts", schemas.TypeInteger, "1", "How often the call may be tried."),
+		planLimit("max_turns", schemas.TypeInteger, "1", "Of an agent: its model steps."),
+		planLimit("max_calls", schemas.TypeInteger, "1", "Of an agent: its tool calls."),
+		planLimit("max_tokens", schemas.TypeInteger, "1", "Of an agent: its model's tokens."),
+		planLimit("max_cost", schemas.TypeNumber, "0.000001", "Of an agent: its model's cost in US dollars."),
 	}
-	return Parameter{Name: api.PlanArgument, Type: typeObject,
+	return Parameter{Name: api.PlanArgument, Type: schemas.TypeObject,
 		Description: "What the call is to do and how far it may go. It is recorded and not passed on to the tool.",
 		Validation: &Validation{Properties: []Parameter{
 			intent,
-			{Name: "dry_run", Type: typeBoolean, Description: "True has the call told what it would do, and do nothing."},
-			{Name: "limits", Type: typeObject, Description: "Bounds below those of the tool.", Validation: &Validation{Properties: limits}},
+			{Name: "dry_run", Type: schemas.TypeBoolean, Description: "True has the call told what it would do, and do nothing."},
+			{Name: "limits", Type: schemas.TypeObject, Description: "Bounds below those of the tool.", Validation: &Validation{Properties: limits}},
 			planText("rollback", "How to put back what the call does."),
 			planTexts("preconditions", "What has to be true before."),
 			planTexts("expected_outcomes", "What is to be true after."),
@@ -113,7 +114,7 @@ func (c *Compiled) TakePlan(text string) (rest string, plan *api.ExecutionPlan, 
 
 // takesPlans reports whether an argument of that name is an execution plan.
 func (c *Compiled) takesPlans() bool {
-	return c.Spec.ExecutionPlan != PlanNone && !c.inputShape.has(api.PlanArgument)
+	return c.Spec.ExecutionPlan != PlanNone && !c.inputShape.Has(api.PlanArgument)
 }
 
 // NeedsPlan reports whether a call of the tool must carry an execution plan.
@@ -228,9 +229,9 @@ func (c *checker) executionPlan(s Spec) {
 	}
 	taken := shapeOfParameters(s.Parameters)
 	if s.InputSchema != nil {
-		taken = shapeOfSchema(decoded(s.InputSchema), "")
+		taken = schemas.ShapeOf(schemas.Decoded(s.InputSchema), "")
 	}
-	if taken.has(api.PlanArgument) {
+	if taken.Has(api.PlanArgument) {
 		c.Add("$.execution_plan", "rename the parameter, or write execution_plan: none",
 			"the tool declares a parameter %s of its own, so that calls cannot carry an execution plan", api.PlanArgument)
 	}

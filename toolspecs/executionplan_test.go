@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 func planned(t *testing.T, change func(*Spec)) *Compiled {
 	t.Helper()
 	s := Spec{Name: "book", Version: "1.0.0", Description: "Books.", Entry: Entry{Type: api.KindFunction},
-		Parameters: []Parameter{{Name: "room", Type: typeString, Required: true}}}
+		Parameters: []Parameter{{Name: "room", Type: schemas.TypeString, Required: true}}}
 	if change != nil {
 		change(&s)
 	}
@@ -37,7 +38,7 @@ func TestTakePlan(t *testing.T) {
 		t.Errorf("the plan is %+v", plan)
 	}
 	own := planned(t, func(s *Spec) {
-		s.Parameters = append(s.Parameters, Parameter{Name: api.PlanArgument, Type: typeString})
+		s.Parameters = append(s.Parameters, Parameter{Name: api.PlanArgument, Type: schemas.TypeString})
 	})
 	none := planned(t, func(s *Spec) { s.ExecutionPlan = PlanNone })
 	for name, test := range map[string]struct {
@@ -117,11 +118,11 @@ func TestModelSchema(t *testing.T) {
 				change(s)
 			}
 		})
-		schema, err := compileSchema(required.ModelSchema())
+		schema, err := schemas.NewForm(required.ModelSchema())
 		if err != nil {
 			t.Fatal(err)
 		}
-		problems := validate(map[string]any{"room": "7", "a": "b"}, schema.root, nil)
+		problems := schema.Check(json.RawMessage(`{"room":"7","a":"b"}`))
 		if len(problems) == 0 || !strings.Contains(problems[len(problems)-1].String(), api.PlanArgument) && !strings.Contains(problems[0].String(), api.PlanArgument) {
 			t.Errorf("%s: %v", required.ModelSchema(), problems)
 		}
@@ -134,7 +135,7 @@ func TestModelSchema(t *testing.T) {
 		t.Errorf("models are shown %s", text)
 	}
 	s := optional.Spec
-	s.Parameters = []Parameter{{Name: api.PlanArgument, Type: typeString}}
+	s.Parameters = []Parameter{{Name: api.PlanArgument, Type: schemas.TypeString}}
 	if _, err := s.Compile(); err == nil || !strings.Contains(err.Error(), "declares a parameter execution_plan") {
 		t.Errorf("both: %v", err)
 	}

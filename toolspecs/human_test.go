@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 func human(t *testing.T, change func(*toolspecs.Spec)) *toolspecs.Compiled {
@@ -85,7 +86,7 @@ func TestHumanTool(t *testing.T) {
 // TestForm proves that answers are checked against any usable schema, all faults at once, and that no schema takes every
 // JSON value.
 func TestForm(t *testing.T) {
-	form, err := toolspecs.NewForm(json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"],"additionalProperties":false}`))
+	form, err := schemas.NewForm(json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"],"additionalProperties":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +95,12 @@ func TestForm(t *testing.T) {
 			t.Errorf("%s: %v", value, got)
 		}
 	}
-	open, err := toolspecs.NewForm(nil)
+	open, err := schemas.NewForm(nil)
 	if err != nil || len(open.Check(json.RawMessage(`[1]`))) != 0 || len(open.Check(json.RawMessage(`[1`))) != 1 {
 		t.Errorf("no schema: %v", err)
 	}
 	for _, schema := range []string{`{`, `{"type":"strin"}`, `{"$ref":"https://elsewhere.example/schema"}`, `{"pattern":"("}`} {
-		if _, err := toolspecs.NewForm(json.RawMessage(schema)); err == nil {
+		if _, err := schemas.NewForm(json.RawMessage(schema)); err == nil {
 			t.Errorf("%s is taken for a schema", schema)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // schemaOfParameters returns the JSON Schema of an object with these properties and no others.
@@ -22,7 +23,7 @@ func schemaOfParameters(parameters []Parameter, alsoRequired []string) *jsontext
 			required = append(required, name)
 		}
 	}
-	s.Set("type", typeObject)
+	s.Set("type", schemas.TypeObject)
 	s.Set("properties", properties)
 	if len(required) > 0 {
 		s.Set("required", required)
@@ -44,7 +45,7 @@ func schemaOfParameter(p Parameter) *jsontext.Object {
 	v := p.rules()
 	s := jsontext.NewObject()
 	s.Set("type", p.Type)
-	if p.Type == typeObject && len(v.Properties) > 0 {
+	if p.Type == schemas.TypeObject && len(v.Properties) > 0 {
 		s = schemaOfParameters(v.Properties, v.Required)
 	} else if len(v.Required) > 0 {
 		required := make([]any, len(v.Required))
@@ -57,7 +58,7 @@ func schemaOfParameter(p Parameter) *jsontext.Object {
 		s.Set("description", p.Description)
 	}
 	if p.Default != nil {
-		s.Set("default", decoded(p.Default))
+		s.Set("default", schemas.Decoded(p.Default))
 	}
 	v.addTo(s)
 	return s
@@ -71,7 +72,7 @@ func (v Validation) addTo(s *jsontext.Object) {
 	if len(v.Enum) > 0 {
 		values := make([]any, len(v.Enum))
 		for i, e := range v.Enum {
-			values[i] = decoded(e)
+			values[i] = schemas.Decoded(e)
 		}
 		s.Set("enum", values)
 	}
@@ -95,26 +96,26 @@ func (v Validation) addTo(s *jsontext.Object) {
 }
 
 // shapeOfParameters returns the shape of an object with these properties.
-func shapeOfParameters(parameters []Parameter) *shape {
-	s := newShape(typeObject, true)
+func shapeOfParameters(parameters []Parameter) *schemas.Shape {
+	s := schemas.NewShape(schemas.TypeObject, true)
 	for _, p := range parameters {
-		s.add(p.Name, shapeOfParameter(p))
+		s.Add(p.Name, shapeOfParameter(p))
 	}
 	return s
 }
 
-func shapeOfParameter(p Parameter) *shape {
-	s := newShape(p.Type, false)
+func shapeOfParameter(p Parameter) *schemas.Shape {
+	s := schemas.NewShape(p.Type, false)
 	v := p.rules()
-	if p.Type == typeObject && len(v.Properties) > 0 {
+	if p.Type == schemas.TypeObject && len(v.Properties) > 0 {
 		s = shapeOfParameters(v.Properties)
 	}
-	s.setDefault(p.Default)
+	s.SetDefault(p.Default)
 	if v.Items != nil {
-		s.setItems(shapeOfParameter(*v.Items))
+		s.SetItems(shapeOfParameter(*v.Items))
 	}
 	if p.Sensitive {
-		s.hide()
+		s.Hide()
 	}
 	return s
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // translator turns the schemas of one tool, in the dialects of OpenAPI and of model providers, into JSON Schema 2020-12
@@ -217,7 +217,7 @@ func (t *translator) wrong(s *jsontext.Object, value json.RawMessage) string {
 	bare.Delete(keyDescription)
 	schema := encoded(bare)
 	return remembered(t.known.wrong, string(schema)+"\n"+string(value), func() string {
-		if problems, err := toolspecs.CheckValue(schema, value); err == nil && len(problems) > 0 {
+		if problems, err := schemas.CheckValue(schema, value); err == nil && len(problems) > 0 {
 			return problems[0].Message
 		}
 		return ""

@@ -1,4 +1,4 @@
-package toolspecs
+package schemas
 
 import (
 	"maps"
@@ -105,7 +105,7 @@ func (k keywordChecker) schema(path string, value any) {
 	}
 	for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"},
 		{"minProperties", "maxProperties"}, {"minContains", "maxContains"}} {
-		ordered(k.Findings, path, pair[0], pair[1], numberIn(schema, pair[0]), numberIn(schema, pair[1]))
+		Ordered(k.Findings, path, pair[0], pair[1], numberIn(schema, pair[0]), numberIn(schema, pair[1]))
 	}
 }
 
@@ -193,12 +193,12 @@ func (k keywordChecker) pattern(path string, value any) {
 
 func (k keywordChecker) regex(path, text string, report func(path, hint, format string, args ...any)) {
 	if _, err := regexp.Compile(text); err != nil {
-		report(path, hintRegex, "the pattern is not a regular expression: %v", err)
+		report(path, HintRegex, "the pattern is not a regular expression: %v", err)
 	}
 }
 
 // schemaTypes are the types of JSON Schema.
-var schemaTypes = append(slices.Clone(types), "null")
+var schemaTypes = append(slices.Clone(Types), "null")
 
 func (k keywordChecker) types(path string, value any) {
 	list, many := value.([]any)
@@ -283,7 +283,7 @@ func (k keywordChecker) named(form, name, path string, value any) {
 func numberIn(schema *jsontext.Object, name string) *big.Rat { return rationalOf(schema.Members[name]) }
 
 // ordered reports a lower bound above its upper one.
-func ordered(c *strictyaml.Findings, path, low, high string, least, most *big.Rat) {
+func Ordered(c *strictyaml.Findings, path, low, high string, least, most *big.Rat) {
 	if least != nil && most != nil && least.Cmp(most) > 0 {
 		c.Add(path+"."+low, "swap them", "%s %s is more than %s %s", low, ratText(least), high, ratText(most))
 	}

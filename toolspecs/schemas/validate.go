@@ -1,4 +1,4 @@
-package toolspecs
+package schemas
 
 import (
 	"cmp"
@@ -30,14 +30,14 @@ const (
 const maxProblems = 100
 
 // checkShaped returns what is wrong with a value, unknown properties included. It fills in nothing.
-func checkShaped(value any, schema *jsonschema.Schema, s *shape) []api.Problem {
+func checkShaped(value any, schema *jsonschema.Schema, s *Shape) []api.Problem {
 	p := preparer{bare: true}
 	value = p.value(value, s)
 	return sorted(append(p.problems, validate(value, schema, s)...))
 }
 
 // validate returns what a schema finds wrong with a value.
-func validate(value any, schema *jsonschema.Schema, s *shape) []api.Problem {
+func validate(value any, schema *jsonschema.Schema, s *Shape) []api.Problem {
 	err := schema.Validate(value)
 	if err == nil {
 		return nil
@@ -66,7 +66,7 @@ func sorted(problems []api.Problem) []api.Problem {
 // translator turns the library's errors into problems.
 type translator struct {
 	root     any
-	shape    *shape
+	shape    *Shape
 	problems []api.Problem
 }
 
@@ -128,7 +128,7 @@ func (t *translator) missing(e *jsonschema.ValidationError, names []string, why 
 	at := t.locate(e.InstanceLocation)
 	for _, name := range names {
 		what := ""
-		if s := at.shape.property(name); s != nil && len(s.types) > 0 {
+		if s := at.shape.Property(name); s != nil && len(s.types) > 0 {
 			what = " (" + strings.Join(s.types, " or ") + ")"
 		}
 		t.add(jsonpath.Key(at.path, name), api.RuleRequired, jsontext.Shorten(name)+" "+why+what)
@@ -162,33 +162,33 @@ func (t *translator) alternatives(e *jsonschema.ValidationError) {
 type place struct {
 	path   string
 	value  any
-	shape  *shape
+	shape  *Shape
 	hidden bool
 }
 
 // locate follows the tokens of a JSON Pointer.
 func (t *translator) locate(tokens []string) place {
-	at := place{path: jsonpath.Root, value: t.root, shape: t.shape, hidden: t.shape.hidesValue()}
+	at := place{path: jsonpath.Root, value: t.root, shape: t.shape, hidden: t.shape.HidesValue()}
 	for _, token := range tokens {
 		switch v := at.value.(type) {
 		case map[string]any:
-			at.path, at.value, at.shape = jsonpath.Key(at.path, token), v[token], at.shape.property(token)
+			at.path, at.value, at.shape = jsonpath.Key(at.path, token), v[token], at.shape.Property(token)
 		case []any:
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(v) {
 				return at
 			}
-			at.path, at.value, at.shape = jsonpath.Index(at.path, i), v[i], at.shape.item()
+			at.path, at.value, at.shape = jsonpath.Index(at.path, i), v[i], at.shape.Item()
 		}
-		at.hidden = at.hidden || at.shape.hidesValue()
+		at.hidden = at.hidden || at.shape.HidesValue()
 	}
 	return at
 }
 
-func (s *shape) hidesValue() bool { return s != nil && s.sensitive }
+func (s *Shape) HidesValue() bool { return s != nil && s.sensitive }
 
 // hides reports whether the value or a part of it is sensitive.
-func (p place) hides() bool { return p.hidden || p.shape.hides() }
+func (p place) hides() bool { return p.hidden || p.shape.Hides() }
 
 // quoting returns a reason that quotes the value, after a colon; nothing where the value is not to be shown.
 func (p place) quoting(reason error) string {
@@ -302,7 +302,7 @@ func withArticle(types []string) string {
 	named := make([]string, len(types))
 	for i, t := range types {
 		switch t {
-		case typeInteger, typeArray, typeObject:
+		case TypeInteger, TypeArray, TypeObject:
 			named[i] = "an " + t
 		case "null":
 			named[i] = t

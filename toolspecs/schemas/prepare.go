@@ -1,4 +1,4 @@
-package toolspecs
+package schemas
 
 import (
 	"encoding/json"
@@ -31,27 +31,27 @@ func (p *preparer) problem(rule, path, message string) {
 }
 
 // value returns v prepared. It changes v's maps and slices in place.
-func (p *preparer) value(v any, s *shape) any {
+func (p *preparer) value(v any, s *Shape) any {
 	switch v := v.(type) {
 	case map[string]any:
 		p.object(v, s)
 	case []any:
 		for i, e := range v {
 			p.steps = append(p.steps, jsonpath.Step{Index: i})
-			v[i] = p.value(e, s.item())
+			v[i] = p.value(e, s.Item())
 			p.steps = p.steps[:len(p.steps)-1]
 		}
 	case string:
 		return p.coerce(v, s)
 	case json.Number:
-		if s.only(typeInteger) && strings.ContainsAny(string(v), ".eE") {
+		if s.Only(TypeInteger) && strings.ContainsAny(string(v), ".eE") {
 			return wholeNumber(v)
 		}
 	}
 	return v
 }
 
-func (p *preparer) object(members map[string]any, s *shape) {
+func (p *preparer) object(members map[string]any, s *Shape) {
 	p.unknown(members, s)
 	if s != nil && !p.bare {
 		for _, prop := range s.properties {
@@ -65,29 +65,29 @@ func (p *preparer) object(members map[string]any, s *shape) {
 	}
 	for _, k := range s.Order(members) {
 		p.steps = append(p.steps, jsonpath.Step{Key: k, Index: -1})
-		members[k] = p.value(members[k], s.property(k))
+		members[k] = p.value(members[k], s.Property(k))
 		p.steps = p.steps[:len(p.steps)-1]
 	}
 }
 
 // unknown finds the keys that are not declared. Those that could be taken for another key are refused whatever the
 // mode: encoding/json would match them without regard to letter case.
-func (p *preparer) unknown(members map[string]any, s *shape) {
+func (p *preparer) unknown(members map[string]any, s *Shape) {
 	undeclared := s.others(members)
 	if len(undeclared) == 0 {
 		return
 	}
 	folded := map[string]string{}
-	for _, name := range s.declared() {
-		folded[foldKey(name)] = name
+	for _, name := range s.Declared() {
+		folded[FoldKey(name)] = name
 	}
 	for _, k := range undeclared {
-		if other, twin := folded[foldKey(k)]; twin {
+		if other, twin := folded[FoldKey(k)]; twin {
 			p.problem(ruleCase, jsonpath.Key(p.path(), k), fmt.Sprintf("%s and %s differ only by letter case; write the name exactly", jsontext.Shorten(k), jsontext.Shorten(other)))
 			delete(members, k)
 			continue
 		}
-		folded[foldKey(k)] = k
+		folded[FoldKey(k)] = k
 		if s != nil && s.closed {
 			p.undeclared(k, s)
 			delete(members, k)
@@ -95,7 +95,7 @@ func (p *preparer) unknown(members map[string]any, s *shape) {
 	}
 }
 
-func (p *preparer) undeclared(key string, s *shape) {
+func (p *preparer) undeclared(key string, s *Shape) {
 	path := jsonpath.Key(p.path(), key)
 	if p.lenient {
 		p.notes = append(p.notes, fmt.Sprintf("%s is not an argument of this tool and was dropped", path))
@@ -105,15 +105,15 @@ func (p *preparer) undeclared(key string, s *shape) {
 	if len(p.steps) > 0 {
 		message = fmt.Sprintf("there is no property %s", jsontext.Shorten(key))
 	}
-	if hint := spelling.Hint(key, s.declared()); hint != "" {
+	if hint := spelling.Hint(key, s.Declared()); hint != "" {
 		message += "; " + hint
 	}
 	p.problem(ruleUnknown, path, message)
 }
 
 // coerce reads, in lenient mode, a string as the number or boolean that is declared.
-func (p *preparer) coerce(text string, s *shape) any {
-	if !p.lenient || s == nil || s.allows(typeString) {
+func (p *preparer) coerce(text string, s *Shape) any {
+	if !p.lenient || s == nil || s.allows(TypeString) {
 		return text
 	}
 	v, ok := readAs(strings.TrimSpace(text), s)
@@ -121,15 +121,15 @@ func (p *preparer) coerce(text string, s *shape) any {
 		return text
 	}
 	shown := fmt.Sprintf("%s was read as %v", jsontext.Shorten(text), v)
-	if s.hides() {
+	if s.Hides() {
 		shown = "the text was read as the declared type"
 	}
 	p.notes = append(p.notes, p.path()+": "+shown)
 	return v
 }
 
-func readAs(text string, s *shape) (any, bool) {
-	if s.allows(typeBoolean) && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {
+func readAs(text string, s *Shape) (any, bool) {
+	if s.allows(TypeBoolean) && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {
 		return strings.EqualFold(text, "true"), true
 	}
 	v, err := jsontext.Parse(text)
@@ -137,11 +137,11 @@ func readAs(text string, s *shape) (any, bool) {
 	if err != nil || !ok {
 		return nil, false
 	}
-	if s.allows(typeNumber) {
+	if s.allows(TypeNumber) {
 		return n, true
 	}
 	n = wholeNumber(n)
-	return n, s.allows(typeInteger) && !strings.ContainsAny(string(n), ".eE")
+	return n, s.allows(TypeInteger) && !strings.ContainsAny(string(n), ".eE")
 }
 
 // wholeNumber writes a whole number such as 5.0 or 1e3 with digits only, because Go decodes nothing else into an int.
@@ -155,7 +155,7 @@ func wholeNumber(n json.Number) json.Number {
 }
 
 // foldKey returns the same text for all spellings of a key that encoding/json takes for one.
-func foldKey(key string) string {
+func FoldKey(key string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {

@@ -1,4 +1,4 @@
-package toolspecs
+package schemas
 
 import (
 	"encoding/json"
@@ -97,10 +97,10 @@ func rationalOf(value any) *big.Rat {
 	if !ok {
 		return nil
 	}
-	return rational(&n)
+	return Rational(&n)
 }
 
-func rational(n *json.Number) *big.Rat {
+func Rational(n *json.Number) *big.Rat {
 	if n == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package toolspecs
+package schemas
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ import (
 // schemaChecker finds what is wrong with a JSON Schema.
 type schemaChecker struct{ *strictyaml.Findings }
 
-// CheckSchema adds what is wrong with a JSON Schema at path. The schema of arguments is that of an object.
-func CheckSchema(findings *strictyaml.Findings, path string, raw json.RawMessage, arguments bool) {
+// Check adds what is wrong with a JSON Schema at path. The schema of arguments is that of an object.
+func Check(findings *strictyaml.Findings, path string, raw json.RawMessage, arguments bool) {
 	c := schemaChecker{findings}
 	tree, jsonErr := jsontext.ParseOrdered(raw)
 	if jsonErr != nil {
@@ -29,7 +29,7 @@ func CheckSchema(findings *strictyaml.Findings, path string, raw json.RawMessage
 		c.Add(path, "write type: object and properties", "a JSON Schema is a mapping here")
 		return
 	}
-	if t := o.Members["type"]; arguments && t != typeObject {
+	if t := o.Members["type"]; arguments && t != TypeObject {
 		c.Add(jsonpath.Key(path, "type"), "", "arguments are an object, so the schema says type: object")
 	}
 	at := partOf(tree)
@@ -44,7 +44,7 @@ func CheckSchema(findings *strictyaml.Findings, path string, raw json.RawMessage
 		at = schema.at
 	}
 	if arguments {
-		c.schemaDefaults(path, at, shapeOfSchema(tree, ""))
+		c.schemaDefaults(path, at, ShapeOf(tree, ""))
 	}
 }
 
@@ -55,7 +55,7 @@ type subschemas func(pointer string) (*jsonschema.Schema, error)
 func partOf(tree any) subschemas {
 	return func(pointer string) (*jsonschema.Schema, error) {
 		value, _ := jsontext.At(tree, pointer)
-		part, err := compileSchema(encode(value))
+		part, err := compileSchema(Encode(value))
 		if err != nil {
 			// What is wrong with it has been reported.
 			return nil, nil
@@ -72,7 +72,7 @@ func (c schemaChecker) schemaError(path string, raw json.RawMessage, err error) 
 		for _, p := range sorted(t.problems) {
 			hint := "see JSON Schema 2020-12"
 			if p.Rule == "format" || p.Rule == "propertyNames" {
-				hint = hintRegex
+				hint = HintRegex
 			}
 			c.Add(path+strings.TrimPrefix(p.Path, jsonpath.Root), hint, "this is not a JSON Schema: %s", p.Message)
 		}
@@ -100,7 +100,7 @@ func brokenRules(err error) (*jsonschema.ValidationError, bool) {
 }
 
 // schemaDefaults checks that each default obeys the schema it stands in.
-func (c schemaChecker) schemaDefaults(path string, at subschemas, s *shape) {
+func (c schemaChecker) schemaDefaults(path string, at subschemas, s *Shape) {
 	if s == nil {
 		return
 	}
@@ -113,7 +113,7 @@ func (c schemaChecker) schemaDefaults(path string, at subschemas, s *shape) {
 	c.schemaDefaults(jsonpath.Key(path, "items"), at, s.items)
 }
 
-func (c schemaChecker) schemaDefault(path string, at subschemas, s *shape) {
+func (c schemaChecker) schemaDefault(path string, at subschemas, s *Shape) {
 	sub, err := at(s.pointer)
 	if sub == nil && err == nil {
 		return
@@ -123,7 +123,7 @@ func (c schemaChecker) schemaDefault(path string, at subschemas, s *shape) {
 		return
 	}
 	for _, p := range checkShaped(decodedPlain(s.value), sub, s) {
-		c.Add(jsonpath.Key(path, "default"), "correct or remove the default", "the default breaks its own rule: %s", inside(p))
+		c.Add(jsonpath.Key(path, "default"), "correct or remove the default", "the default breaks its own rule: %s", Inside(p))
 	}
 }
 
@@ -136,10 +136,10 @@ func decodedPlain(raw json.RawMessage) any {
 	return v
 }
 
-const hintRegex = "patterns are Go's regular expressions (RE2): no look-around and no back-references"
+const HintRegex = "patterns are Go's regular expressions (RE2): no look-around and no back-references"
 
 // inside returns a problem's message with its path where that is not the whole value.
-func inside(p api.Problem) string {
+func Inside(p api.Problem) string {
 	if p.Path == jsonpath.Root {
 		return p.Message
 	}

@@ -1,4 +1,4 @@
-package toolspecs
+package schemas
 
 import (
 	"encoding/json"
@@ -10,26 +10,26 @@ import (
 
 // Types of values, as toolspecs and JSON Schema name them.
 const (
-	typeString  = "string"
-	typeNumber  = "number"
-	typeInteger = "integer"
-	typeBoolean = "boolean"
-	typeArray   = "array"
-	typeObject  = "object"
+	TypeString  = "string"
+	TypeNumber  = "number"
+	TypeInteger = "integer"
+	TypeBoolean = "boolean"
+	TypeArray   = "array"
+	TypeObject  = "object"
 )
 
 // types are the types that parameters have.
-var types = []string{typeString, typeNumber, typeInteger, typeBoolean, typeArray, typeObject}
+var Types = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeArray, TypeObject}
 
 // shape is what a declaration says about the outline of a value: enough to find unknown arguments, fill in defaults,
 // turn strings into numbers, put keys in order and hide what is sensitive. Rules are left to the compiled schema. A
 // nil shape says nothing.
-type shape struct {
+type Shape struct {
 	// types are the declared types; empty means any.
 	types      []string
 	properties []property
-	byName     map[string]*shape
-	items      *shape
+	byName     map[string]*Shape
+	items      *Shape
 	// value is the default as JSON; nil means none.
 	value     json.RawMessage
 	sensitive bool
@@ -41,29 +41,29 @@ type shape struct {
 
 type property struct {
 	name  string
-	shape *shape
+	shape *Shape
 }
 
 // newShape returns the shape of a value of a type. A closed object takes no other properties than those declared.
-func newShape(kind string, closed bool) *shape { return &shape{types: []string{kind}, closed: closed} }
+func NewShape(kind string, closed bool) *Shape { return &Shape{types: []string{kind}, closed: closed} }
 
 // setDefault says which value stands for one that is absent.
-func (s *shape) setDefault(value json.RawMessage) { s.value = value }
+func (s *Shape) SetDefault(value json.RawMessage) { s.value = value }
 
 // setItems says what the elements of an array are.
-func (s *shape) setItems(items *shape) { s.items = items }
+func (s *Shape) SetItems(items *Shape) { s.items = items }
 
 // takesOthers reports whether an object takes undeclared properties.
-func (s *shape) takesOthers() bool { return s == nil || !s.closed }
+func (s *Shape) TakesOthers() bool { return s == nil || !s.closed }
 
-func (s *shape) item() *shape {
+func (s *Shape) Item() *Shape {
 	if s == nil {
 		return nil
 	}
 	return s.items
 }
 
-func (s *shape) property(name string) *shape {
+func (s *Shape) Property(name string) *Shape {
 	if s == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (s *shape) property(name string) *shape {
 }
 
 // has reports whether a property is declared, whatever about it.
-func (s *shape) has(name string) bool {
+func (s *Shape) Has(name string) bool {
 	if s == nil {
 		return false
 	}
@@ -80,7 +80,7 @@ func (s *shape) has(name string) bool {
 }
 
 // declared returns the names of the properties.
-func (s *shape) declared() []string {
+func (s *Shape) Declared() []string {
 	if s == nil {
 		return nil
 	}
@@ -91,50 +91,50 @@ func (s *shape) declared() []string {
 	return names
 }
 
-func (s *shape) add(name string, p *shape) {
+func (s *Shape) Add(name string, p *Shape) {
 	if s.byName == nil {
-		s.byName = map[string]*shape{}
+		s.byName = map[string]*Shape{}
 	}
 	s.byName[name] = p
 	s.properties = append(s.properties, property{name, p})
 }
 
 // only reports whether the declared types are t and nothing else.
-func (s *shape) only(t string) bool { return s != nil && len(s.types) == 1 && s.types[0] == t }
+func (s *Shape) Only(t string) bool { return s != nil && len(s.types) == 1 && s.types[0] == t }
 
-func (s *shape) allows(t string) bool { return len(s.types) == 0 || slices.Contains(s.types, t) }
+func (s *Shape) allows(t string) bool { return len(s.types) == 0 || slices.Contains(s.types, t) }
 
 // hides reports whether a value of this shape is or contains something sensitive.
-func (s *shape) hides() bool {
+func (s *Shape) Hides() bool {
 	if s == nil {
 		return false
 	}
-	return s.sensitive || s.items.hides() || slices.ContainsFunc(s.properties, func(p property) bool { return p.shape.hides() })
+	return s.sensitive || s.items.Hides() || slices.ContainsFunc(s.properties, func(p property) bool { return p.shape.Hides() })
 }
 
 // hide makes a value sensitive with everything in it.
-func (s *shape) hide() {
+func (s *Shape) Hide() {
 	if s == nil {
 		return
 	}
 	s.sensitive = true
-	s.items.hide()
+	s.items.Hide()
 	for _, p := range s.properties {
-		p.shape.hide()
+		p.shape.Hide()
 	}
 }
 
 // mask returns which parts of a value of this shape are sensitive.
-func (s *shape) mask() *api.Mask {
+func (s *Shape) Mask() *api.Mask {
 	switch {
-	case !s.hides():
+	case !s.Hides():
 		return nil
 	case s.sensitive:
 		return &api.Mask{All: true}
 	}
-	m := &api.Mask{Items: s.items.mask()}
+	m := &api.Mask{Items: s.items.Mask()}
 	for _, p := range s.properties {
-		if member := p.shape.mask(); member != nil {
+		if member := p.shape.Mask(); member != nil {
 			if m.Keys == nil {
 				m.Keys = map[string]*api.Mask{}
 			}
@@ -151,20 +151,20 @@ var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not"
 // shapeOfSchema returns the shape of a JSON Schema as far as it is plain. A schema that says nothing about additional
 // properties is closed where it declares properties, and at the root always; one that says something is taken by
 // its word. What is writeOnly is sensitive.
-func shapeOfSchema(schema any, pointer string) *shape {
+func ShapeOf(schema any, pointer string) *Shape {
 	o, ok := schema.(*jsontext.Object)
 	if !ok {
 		return nil
 	}
-	s := &shape{types: typesOf(o), pointer: pointer}
+	s := &Shape{types: typesOf(o), pointer: pointer}
 	if value, ok := o.Members["default"]; ok {
-		s.value = encode(value)
+		s.value = Encode(value)
 	}
 	properties := jsontext.Member[*jsontext.Object](o, "properties")
 	for _, name := range properties.Names() {
-		s.add(name, shapeOfSchema(properties.Members[name], pointer+"/properties/"+jsontext.EscapePointer(name)))
+		s.Add(name, ShapeOf(properties.Members[name], pointer+"/properties/"+jsontext.EscapePointer(name)))
 	}
-	s.items = shapeOfSchema(o.Members["items"], pointer+"/items")
+	s.items = ShapeOf(o.Members["items"], pointer+"/items")
 	s.closed = isClosed(o, pointer == "")
 	required := jsontext.Member[[]any](o, "required")
 	for _, p := range s.properties {
@@ -174,7 +174,7 @@ func shapeOfSchema(schema any, pointer string) *shape {
 		}
 	}
 	if jsontext.Member[bool](o, "writeOnly") || hidesElsewhere(o) {
-		s.hide()
+		s.Hide()
 	}
 	return s
 }
@@ -230,7 +230,7 @@ func typesOf(o *jsontext.Object) []string {
 }
 
 // Order implements jsontext.Layout: declared keys first, as declared, then the others sorted.
-func (s *shape) Order(members map[string]any) []string {
+func (s *Shape) Order(members map[string]any) []string {
 	keys := make([]string, 0, len(members))
 	if s != nil {
 		for _, p := range s.properties {
@@ -246,10 +246,10 @@ func (s *shape) Order(members map[string]any) []string {
 }
 
 // others returns the keys that are not declared, sorted.
-func (s *shape) others(members map[string]any) []string {
+func (s *Shape) others(members map[string]any) []string {
 	var keys []string
 	for k := range members {
-		if !s.has(k) {
+		if !s.Has(k) {
 			keys = append(keys, k)
 		}
 	}
@@ -258,23 +258,23 @@ func (s *shape) others(members map[string]any) []string {
 }
 
 // Member implements jsontext.Layout.
-func (s *shape) Member(key string) jsontext.Layout {
-	if p := s.property(key); p != nil {
+func (s *Shape) Member(key string) jsontext.Layout {
+	if p := s.Property(key); p != nil {
 		return p
 	}
 	return nil
 }
 
 // Element implements jsontext.Layout.
-func (s *shape) Element() jsontext.Layout {
-	if i := s.item(); i != nil {
+func (s *Shape) Element() jsontext.Layout {
+	if i := s.Item(); i != nil {
 		return i
 	}
 	return nil
 }
 
 // render returns a value as compact JSON, its keys in the order of the shape.
-func render(v any, s *shape) json.RawMessage {
+func render(v any, s *Shape) json.RawMessage {
 	if s == nil {
 		return jsontext.Encode(v, nil)
 	}

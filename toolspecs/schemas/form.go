@@ -1,4 +1,4 @@
-package toolspecs
+package schemas
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 // Form is what a person's answer must fit, or a tool's result.
 type Form struct {
 	schema *jsonschema.Schema
-	shape  *shape
+	shape  *Shape
 }
 
 // NewForm compiles a JSON Schema, by default of draft 2020-12, that refers only to itself. No schema makes a form that
@@ -44,16 +44,16 @@ func (f *Form) Check(value json.RawMessage) []api.Problem {
 }
 
 // Shape returns the outline of the values that fit; nil where nothing is known of it.
-func (f *Form) Shape() *shape { return f.shape }
+func (f *Form) Shape() *Shape { return f.shape }
 
 // compileForm compiles a JSON Schema, and returns it in compact form besides. A nil shape is read from the schema.
-func compileForm(schema json.RawMessage, s *shape) (*Form, json.RawMessage, error) {
+func Compile(schema json.RawMessage, s *Shape) (*Form, json.RawMessage, error) {
 	tidy, err := jsontext.Compact(schema)
 	if err != nil {
 		return nil, nil, err
 	}
 	if s == nil {
-		s = shapeOfSchema(decoded(tidy), "")
+		s = ShapeOf(Decoded(tidy), "")
 	}
 	compiled, err := compileSchema(tidy)
 	if err != nil {

@@ -1,4 +1,4 @@
-package toolspecs
+package schemas
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 )
 
 // decoded returns a raw JSON value as the parser makes it; nil where it is broken, which checks have reported.
-func decoded(raw json.RawMessage) any {
+func Decoded(raw json.RawMessage) any {
 	v, err := jsontext.ParseOrdered(raw)
 	if err != nil {
 		return nil
@@ -20,7 +20,7 @@ func decoded(raw json.RawMessage) any {
 	return v
 }
 
-func encode(v any) json.RawMessage {
+func Encode(v any) json.RawMessage {
 	return render(v, nil)
 }
 

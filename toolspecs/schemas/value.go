@@ -1,4 +1,4 @@
-package toolspecs
+package schemas
 
 import (
 	"encoding/json"
@@ -18,5 +18,5 @@ func CheckValue(schema, value json.RawMessage) ([]api.Problem, error) {
 	if jsonErr != nil {
 		return []api.Problem{{Path: jsonErr.Path(), Rule: jsonErr.Rule, Message: jsonErr.Error()}}, nil
 	}
-	return checkShaped(v, compiled.root, shapeOfSchema(decoded(schema), "")), nil
+	return checkShaped(v, compiled.root, ShapeOf(Decoded(schema), "")), nil
 }

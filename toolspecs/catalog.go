@@ -174,7 +174,7 @@ func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 		s := t.Spec.onLane(known)
 		check := checker{}
 		if lane, there := known.Lane(s.Execution.Lane); there {
-			check.keyOf(s, lane)
+			laneChecker{&check}.keyOf(s, lane)
 		}
 		faults = append(faults, check.faults(s)...)
 		if s.Execution.Lane == t.Spec.Execution.Lane {

@@ -39,15 +39,15 @@ func (c *checker) spec(s Spec) {
 	c.output(s)
 	c.entry(s)
 	c.execution(s.Execution)
-	c.inline(s)
-	c.byRun(s)
+	laneChecker{c}.inline(s)
+	relatedChecker{c}.byRun(s)
 	c.batch(s)
 	c.requires(s.Requires)
 }
 
 func (c *checker) arguments(s Spec) {
 	if s.InputSchema == nil {
-		c.parameters("$.parameters", s.Parameters)
+		parameterChecker{c}.parameters("$.parameters", s.Parameters)
 		return
 	}
 	if len(s.Parameters) > 0 {
@@ -64,7 +64,7 @@ func (c *checker) output(s Spec) {
 		schemas.Check(&c.Findings, "$.output_schema", s.OutputSchema, false)
 	}
 	if s.Output != nil {
-		c.unnamed("$.output", *s.Output)
+		parameterChecker{c}.unnamed("$.output", *s.Output)
 	}
 }
 
@@ -90,6 +90,6 @@ func (c *checker) requires(r Requires) {
 
 // surroundings checks what depends on more than the spec: the lanes and handlers there are.
 func (c *checker) surroundings(s Spec, o Options) {
-	c.lane(s, o.KnownLanes())
+	laneChecker{c}.lane(s, o.KnownLanes())
 	c.handler(s.Entry, o)
 }

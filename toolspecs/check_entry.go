@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
@@ -16,34 +15,21 @@ import (
 )
 
 var (
-	// entryChecks has the kinds that this version executes, and what else than the fields' own rules holds for each.
-	entryChecks = map[string]func(*checker, Spec){
-		api.KindFunction: nil,
-		api.KindStateful: nil,
-		api.KindCommand:  (*checker).command,
-		api.KindAgent:    (*checker).agent,
-		api.KindHuman:    (*checker).human,
-		api.KindREST:     (*checker).rest,
-		api.KindMCP:      (*checker).mcp,
-	}
 	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// Placeholder matches {{args.name}} and anything else in double braces.
 	placeholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 )
 
 func (c *checker) entry(s Spec) {
-	kinds := slices.Sorted(maps.Keys(entryChecks))
-	check, known := entryChecks[s.Entry.Type]
-	switch kind := s.Entry.Type; {
-	case kind == "":
+	k, known := kinds[s.Entry.Type]
+	switch name := s.Entry.Type; {
+	case name == "":
 	case !known:
-		c.Add("$.entry.type", spelling.Hint(kind, kinds), "there is no kind %q", kind)
+		c.Add("$.entry.type", spelling.Hint(name, slices.Sorted(maps.Keys(kinds))), "there is no kind %q", name)
 	default:
 		c.onlyFor(s.Entry)
 		c.secrets(s.Entry)
-		if check != nil {
-			check(c, s)
-		}
+		k.check(c, s)
 	}
 }
 
@@ -57,20 +43,6 @@ func (c *checker) onlyFor(e Entry) {
 		}
 		name := cmp.Or(strings.Trim(f.Tag.Get("yaml"), "-"), strings.Split(f.Tag.Get("json"), ",")[0])
 		c.AddKey("$.entry."+name, "remove it, or change the type", "%s is for the kind %s, not for %s", name, strings.ReplaceAll(of, ",", " or "), e.Type)
-	}
-}
-
-func (c *checker) command(s Spec) {
-	e := s.Entry
-	if len(e.Argv) == 0 {
-		c.Add("$.entry.argv", "write argv: [program, argument, …]", "a command needs argv")
-	}
-	c.argv(s)
-	c.env(e.Env)
-	c.exitCodes(e)
-	if o := s.Output; o != nil && e.Stdout == stdoutText && o.Type != "" && o.Type != "string" && s.Execution.OnInvalidOutput == onInvalidFail {
-		c.Add("$.output.type", "write stdout: json in entry, if the program prints JSON",
-			"the answer of a command with stdout: text is a string, so that no answer fits the type %s", o.Type)
 	}
 }
 
@@ -101,18 +73,6 @@ func (c *checker) secrets(e Entry) {
 			c.Add(path, outbound.HintSecret, "%v", err)
 		}
 	}
-}
-
-func (c *checker) argv(s Spec) {
-	declared := s.argumentNames()
-	for i, element := range s.Entry.Argv {
-		path := jsonpath.Index("$.entry.argv", i)
-		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
-			c.Add(path, "", "an element of argv holds no NUL, and the program is not empty")
-		}
-		c.placeholders(path, element, declared, i == 0)
-	}
-	c.programs(s.Entry.Argv)
 }
 
 const hintPlaceholder = "write {{args.name}} with the name of a parameter"
@@ -148,25 +108,4 @@ func (s Spec) argumentNames() []string {
 		return names
 	}
 	return append(names, jsontext.Member[*jsontext.Object](tree, "properties").Names()...)
-}
-
-const maxExitCode = 255
-
-func (c *checker) exitCodes(e Entry) {
-	for i, code := range e.OKExitCodes {
-		c.exitCode(jsonpath.Index("$.entry.ok_exit_codes", i), code)
-	}
-	for i, code := range e.TransientExitCodes {
-		path := jsonpath.Index("$.entry.transient_exit_codes", i)
-		c.exitCode(path, code)
-		if slices.Contains(e.OKExitCodes, code) {
-			c.Add(path, "keep it in one of the lists", "exit code %d counts as success and as transient failure", code)
-		}
-	}
-}
-
-func (c *checker) exitCode(path string, code int) {
-	if code < 0 || code > maxExitCode {
-		c.Add(path, "", "exit codes are 0 to %d, not %d", maxExitCode, code)
-	}
 }

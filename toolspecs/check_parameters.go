@@ -17,8 +17,11 @@ import (
 // parameterName is what all model providers accept as the name of a property.
 var parameterName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
+// parameterChecker checks declared arguments and results.
+type parameterChecker struct{ *checker }
+
 // parameters checks a list of named parameters.
-func (c *checker) parameters(path string, list []Parameter) {
+func (c parameterChecker) parameters(path string, list []Parameter) {
 	first := map[string]string{}
 	for i, p := range list {
 		at := jsonpath.Index(path, i)
@@ -42,7 +45,7 @@ func (c *checker) parameters(path string, list []Parameter) {
 }
 
 // unnamed checks a declaration that stands for a value itself: the elements of an array, or the output.
-func (c *checker) unnamed(path string, p Parameter) {
+func (c parameterChecker) unnamed(path string, p Parameter) {
 	given := []struct {
 		name string
 		set  bool
@@ -55,7 +58,7 @@ func (c *checker) unnamed(path string, p Parameter) {
 	c.parameter(path, p)
 }
 
-func (c *checker) parameter(path string, p Parameter) {
+func (c parameterChecker) parameter(path string, p Parameter) {
 	if p.Type == "" {
 		c.Add(path, "write type: string, number, integer, boolean, array or object", "the type is missing")
 		return
@@ -99,7 +102,7 @@ func (v Validation) given() []string {
 	return names
 }
 
-func (c *checker) validation(path, typ string, v Validation) {
+func (c parameterChecker) validation(path, typ string, v Validation) {
 	for _, name := range v.given() {
 		if fit := ruleTypes[name]; !slices.Contains(fit, typ) {
 			c.AddKey(path+"."+name, fmt.Sprintf("%s is for %s", name, strings.Join(fit, " and ")), "the rule %s does not fit the type %s", name, typ)
@@ -119,7 +122,7 @@ func (c *checker) validation(path, typ string, v Validation) {
 }
 
 // requiredNames checks that an object's required list names properties it declares.
-func (c *checker) requiredNames(path string, v Validation) {
+func (c parameterChecker) requiredNames(path string, v Validation) {
 	var names []string
 	for _, p := range v.Properties {
 		names = append(names, p.Name)
@@ -143,7 +146,7 @@ func number(n *int) *big.Rat {
 }
 
 // defaultAndEnum checks the values that a parameter gives against its own rules, all of which are sound.
-func (c *checker) defaultAndEnum(path string, p Parameter) {
+func (c parameterChecker) defaultAndEnum(path string, p Parameter) {
 	c.enum(path+".validation.enum", p)
 	if p.Default == nil {
 		return
@@ -158,7 +161,7 @@ func (c *checker) defaultAndEnum(path string, p Parameter) {
 	c.conform(func(int) string { return path + ".default" }, "correct or remove the default", "the default breaks its own rule", bare, p.Default)
 }
 
-func (c *checker) enum(path string, p Parameter) {
+func (c parameterChecker) enum(path string, p Parameter) {
 	rules := p.rules()
 	values := rules.Enum
 	rules.Enum = nil
@@ -176,7 +179,7 @@ func (c *checker) enum(path string, p Parameter) {
 }
 
 // conform reports those values that break the rules of p, each at its place.
-func (c *checker) conform(place func(i int) string, hint, what string, p Parameter, values ...json.RawMessage) {
+func (c parameterChecker) conform(place func(i int) string, hint, what string, p Parameter, values ...json.RawMessage) {
 	form, _, err := schemas.Compile(schemas.Encode(schemaOfParameter(p)), shapeOfParameter(p))
 	if err != nil {
 		c.Add(place(0), "", "the rules cannot be compiled: %v", err)

@@ -2,6 +2,7 @@ package toolspecs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -173,10 +174,9 @@ func (c *Compiled) Tool() api.Tool {
 }
 
 // kindForRuns returns the kind of a tool whose calls are more to a run than activities on a lane; empty for all others.
-func kindForRuns(kind string) string {
-	switch kind {
-	case api.KindStateful, api.KindAgent, api.KindHuman:
-		return kind
+func kindForRuns(name string) string {
+	if k, known := kinds[name]; known && k.traits().pinned {
+		return name
 	}
 	return ""
 }
@@ -238,4 +238,15 @@ func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
 	}
 	played, err = jsontext.Compact(played)
 	return api.Digest(append(plain, played...)), err
+}
+
+// Arguments reads the text of a call's arguments as its caller wrote it and returns them validated: compact JSON,
+// declared arguments in their declared order, then others sorted, defaults filled in at any depth. An empty text is
+// an empty object. problems are all that is wrong, at most 100 and a last one that counts the rest; with any there are
+// no arguments. notes tell what was dropped or read as another type.
+//
+// mode decides how undeclared arguments and numbers in quotes are treated; empty leaves it to the spec, whose default
+// is strict.
+func (c *Compiled) Arguments(text string, mode api.Mode) (args json.RawMessage, notes []string, problems []api.Problem) {
+	return c.input.Arguments(text, cmp.Or(mode, c.Spec.Execution.Arguments) == api.ModeLenient)
 }

@@ -31,11 +31,12 @@ var defaultRetry = api.Retry{
 func (s Spec) withDefaults() Spec {
 	s.Status = cmp.Or(s.Status, api.StatusActive)
 	s.Approval = s.Approval.withDefaults()
-	s.Entry = s.Entry.withDefaults(s.Name)
-	if s.Entry.Type == api.KindHuman {
-		s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
+	if kind, older := olderKinds[s.Entry.Type]; older {
+		s.Entry.Type = kind
 	}
-	s.Execution.Effect = cmp.Or(s.Execution.Effect, effectOfMethod(s.Entry))
+	if k, known := kinds[s.Entry.Type]; known {
+		k.setDefaults(&s)
+	}
 	s.Execution = s.Execution.withDefaults(s.Entry.Type)
 	if s.Batch != nil {
 		batch := *s.Batch
@@ -49,53 +50,13 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-func (e Entry) withDefaults(tool string) Entry {
-	if kind, older := olderKinds[e.Type]; older {
-		e.Type = kind
-	}
-	switch e.Type {
-	case api.KindFunction:
-		e.Handler = cmp.Or(e.Handler, tool)
-	case api.KindStateful:
-		e.Handler = cmp.Or(e.Handler, tool)
-		e.OnLoss = cmp.Or(e.OnLoss, api.OnLossFail)
-		e.IdleTimeout = cmp.Or(e.IdleTimeout, DefaultIdleTimeout)
-	case api.KindHuman:
-		e.AnswerWithin = cmp.Or(e.AnswerWithin, DefaultAnswerWithin)
-	case api.KindCommand:
-		e.Stdin = cmp.Or(e.Stdin, stdinJSON)
-		e.Stdout = cmp.Or(e.Stdout, stdoutText)
-		e.MaxOutput = cmp.Or(e.MaxOutput, defaultMaxOutput)
-		if len(e.OKExitCodes) == 0 {
-			e.OKExitCodes = []int{0}
-		}
-	case api.KindREST:
-		e = restDefaults(e)
-	case api.KindMCP:
-		e.Session = cmp.Or(e.Session, SessionWorker)
-		e.Remote = cmp.Or(e.Remote, tool)
-	}
-	return e
-}
-
 func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
-	if kind == api.KindStateful {
-		// An instance is a lane of its own: its calls hold back nobody else's, whatever their access.
-		e.Access = cmp.Or(e.Access, api.AccessExclusive)
-		e.Lane = cmp.Or(e.Lane, api.LaneGeneral)
-		e.Heartbeat = cmp.Or(e.Heartbeat, DefaultStatefulHeartbeat)
-	}
-	if kind == api.KindAgent {
-		e.Timeout = cmp.Or(e.Timeout, DefaultAgentTimeout)
-		e.SlowAfter = cmp.Or(e.SlowAfter, defaultAgentSlowAfter)
-		e.Retry.MaxAttempts = cmp.Or(e.Retry.MaxAttempts, 1)
-	}
 	e.Access = cmp.Or(e.Access, api.AccessShared)
 	e.Effect = cmp.Or(e.Effect, api.EffectOnce)
 	if e.Lane == "" {
-		e.Lane, e.laneless = e.usualLane(), slices.Contains(laneKinds, kind)
+		e.Lane, e.laneless = e.usualLane(), takesSlots(kind)
 	}
-	if e.Lane == api.LaneInline && slices.Contains(laneKinds, kind) {
+	if e.Lane == api.LaneInline && takesSlots(kind) {
 		e.Timeout = cmp.Or(e.Timeout, DefaultInlineTimeout)
 	}
 	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)

@@ -35,7 +35,7 @@ func TestCheckCalls(t *testing.T) {
 	for n, line := range []string{
 		`5:14: there is no tool "cancl" (did you mean "cancel"?)`,
 		`11:14: the effect of look is read: it changes nothing, so it undoes nothing (name a tool that changes something)`,
-		`17:14: ask is of the kind human, which runs cannot call by themselves (name a tool of the kind function, rest, mcp, command)`,
+		`17:14: ask is of the kind human, which runs cannot call by themselves (name a tool of the kind command, function, mcp, rest)`,
 		`27:5: cancel needs the argument "id" (give it)`,
 		`27:10: cancel has no parameter "idd" (did you mean "id"?)`,
 		`28:10: {{args.card}} is sensitive, and the parameter why of cancel is not: its value would be shown (mark that parameter as sensitive)`,

@@ -10,10 +10,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// laneKinds are the kinds whose calls take the slots of their tool's lane. An instance, an agent and a person are reached in
-// other ways.
-var laneKinds = []string{api.KindFunction, api.KindREST, api.KindMCP, api.KindCommand}
-
 // usualLane returns the lane of a tool that names none and whose category has none.
 func (e ExecutionSpec) usualLane() string {
 	if e.Access == api.AccessExclusive {
@@ -35,8 +31,11 @@ func (s Spec) onLane(known *lanes.Set) Spec {
 	return s
 }
 
+// laneChecker checks the lane of a tool.
+type laneChecker struct{ *checker }
+
 // lane checks that there is the tool's lane, and that it can have its key.
-func (c *checker) lane(s Spec, known *lanes.Set) {
+func (c laneChecker) lane(s Spec, known *lanes.Set) {
 	name := s.Execution.Lane
 	lane, there := known.Lane(name)
 	if !there {
@@ -51,8 +50,8 @@ func (c *checker) lane(s Spec, known *lanes.Set) {
 }
 
 // keyOf checks that the calls of a tool can have the key of its lane.
-func (c *checker) keyOf(s Spec, lane api.Lane) {
-	if !slices.Contains(laneKinds, s.Entry.Type) {
+func (c laneChecker) keyOf(s Spec, lane api.Lane) {
+	if !takesSlots(s.Entry.Type) {
 		return
 	}
 	for _, argument := range templates.Names(lane.Key) {
@@ -61,7 +60,7 @@ func (c *checker) keyOf(s Spec, lane api.Lane) {
 }
 
 // laneKey checks an argument that is part of a lane's key.
-func (c *checker) laneKey(s Spec, argument string) {
+func (c laneChecker) laneKey(s Spec, argument string) {
 	of := "the lane " + s.Execution.Lane
 	if s.Execution.laneless {
 		of += ", that of its category " + s.Category + ","
@@ -86,15 +85,15 @@ func (s Spec) hides(argument string) bool {
 }
 
 // inline checks a tool whose calls run inside the workflow task of their run.
-func (c *checker) inline(s Spec) {
+func (c laneChecker) inline(s Spec) {
 	const another = "or choose another lane"
 	e := s.Execution
 	if e.Lane != api.LaneInline {
 		return
 	}
-	if !slices.Contains(laneKinds, s.Entry.Type) {
+	if !takesSlots(s.Entry.Type) {
 		c.Add("$.execution.lane", "choose another lane", "calls on the lane inline are short and by themselves, which those of the kind %s are not: it takes %s",
-			s.Entry.Type, strings.Join(laneKinds, ", "))
+			s.Entry.Type, strings.Join(slotKinds(), ", "))
 		return
 	}
 	if e.Effect != api.EffectRead {

@@ -1,7 +1,6 @@
 package toolspecs
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
@@ -32,8 +31,8 @@ func (c *checker) batch(s Spec) {
 // madeTogether checks that calls of such a tool can be made as one.
 func (c *checker) batchedCalls(s Spec) {
 	switch {
-	case s.Entry.Type != "" && !slices.Contains(laneKinds, s.Entry.Type):
-		c.AddKey(batchPath, "remove it", "calls of the kind %s are made one by one; batch is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
+	case s.Entry.Type != "" && !takesSlots(s.Entry.Type):
+		c.AddKey(batchPath, "remove it", "calls of the kind %s are made one by one; batch is for %s", s.Entry.Type, strings.Join(slotKinds(), ", "))
 	case s.Execution.Lane == api.LaneInline:
 		c.AddKey(batchPath, "remove it, or name another lane", "calls on the lane inline are made one by one")
 	case s.Entry.AnswerWithin > 0:

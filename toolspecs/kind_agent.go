@@ -2,21 +2,36 @@ package toolspecs
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/templates"
 	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// agent checks an agent tool. What no activity executes cannot be tried again by one, wait for one, or have its
+// agentKind is a run of another agent.
+type agentKind struct{}
+
+func (agentKind) setDefaults(s *Spec) {
+	e := &s.Execution
+	e.Timeout = cmp.Or(e.Timeout, DefaultAgentTimeout)
+	e.SlowAfter = cmp.Or(e.SlowAfter, defaultAgentSlowAfter)
+	e.Retry.MaxAttempts = cmp.Or(e.Retry.MaxAttempts, 1)
+}
+
+func (agentKind) traits() traits { return traits{pinned: true} }
+
+// check implements kind. What no activity executes cannot be tried again by one, wait for one, or have its
 // dependencies checked in one; and what an agent is asked is shown as the prompt of its run.
-func (c *checker) agent(s Spec) {
+func (agentKind) check(c *checker, s Spec) {
 	a := s.Entry.Agent
 	if a == nil {
 		c.Add("$.entry.agent", "write agent: and the path of an agent file", "an agent tool needs an agent")
@@ -91,20 +106,54 @@ func missingTools(s Spec, known []string) Faults {
 	return faults
 }
 
-// readAgent reads the agent file that an entry names, relative to the toolspec's file. The faults are the agent file's.
-func (e *Entry) readAgent(doc *strictyaml.Document, file string, read agents.Reader) Faults {
-	if e.AgentFile == "" || e.Type != api.KindAgent {
+// readFiles implements fileReader: it reads the agent file that an entry names, relative to the toolspec's file. The faults are the agent file's.
+func (agentKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults {
+	if e.AgentFile == "" {
 		return nil
 	}
 	e.AgentFile = strictyaml.Beside(file, e.AgentFile)
-	data, err := read(e.AgentFile, MaxFileBytes)
+	data, err := o.read(e.AgentFile, MaxFileBytes)
 	if err != nil {
 		doc.Report("$.entry.agent", err.Error(), "paths are relative to the toolspec's file")
 		return nil
 	}
-	if e.Agent, err = agents.DecodeWith(e.AgentFile, data, nil, read); err != nil {
+	if e.Agent, err = agents.DecodeWith(e.AgentFile, data, nil, o.read); err != nil {
 		doc.Report("$.entry.agent", "the agent file has faults", "correct them there")
 		return strictyaml.AsFaults(e.AgentFile, err)
 	}
 	return nil
+}
+
+// promptNames are the arguments that are a sub-agent's prompt where the tool has no template.
+var promptNames = []string{"prompt", "task"}
+
+// AgentPrompt returns what the agent of an agent tool is asked by a call with these validated arguments: the template
+// filled; without one the argument prompt or task, else all arguments as JSON. Where the tool declares its output, the
+// prompt ends with the schema that the answer must fit. An error is a validation_error.
+func (c *Compiled) AgentPrompt(args json.RawMessage) (string, error) {
+	values, err := templates.Values(args)
+	if err != nil {
+		return "", err
+	}
+	prompt := c.ownPrompt(values, args)
+	if strings.TrimSpace(prompt) == "" {
+		return "", api.Errorf(api.ErrValidation, "what the agent %s would be asked is empty", c.Spec.Entry.Agent.Name)
+	}
+	if c.outputJSON != nil {
+		prompt += "\n\nAnswer with nothing but one JSON value that fits this JSON Schema:\n" + string(c.outputJSON)
+	}
+	return prompt, nil
+}
+
+func (c *Compiled) ownPrompt(values map[string]any, args json.RawMessage) string {
+	if template := c.Spec.Entry.Prompt; template != "" {
+		text, _ := templates.Text(template, values)
+		return text
+	}
+	for _, name := range promptNames {
+		if value, given := values[name]; given && slices.Contains(c.Spec.argumentNames(), name) {
+			return api.TextOf(value)
+		}
+	}
+	return string(args)
 }

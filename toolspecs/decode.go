@@ -136,7 +136,10 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	var f specFile
 	doc.Decode(&f)
 	s := f.Spec
-	agentFaults := s.Entry.readAgent(doc, file, o.read)
+	var faults Faults
+	if k, ok := kinds[s.Entry.Type].(fileReader); ok {
+		faults = k.readFiles(&s.Entry, doc, file, o)
+	}
 	s.Execution = f.Execution.ExecutionSpec
 	s.Execution.Retry = api.Retry(f.Execution.Retry)
 	f.Execution.readOlderWords(doc, &s.Execution)
@@ -149,7 +152,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	c.spec(s)
 	c.surroundings(s, o)
 	doc.ReportAll(c.All)
-	return s, agentFaults
+	return s, faults
 }
 
 // readOlderWords turns parallelizable and idempotent into access and effect.

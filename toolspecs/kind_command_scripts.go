@@ -42,7 +42,7 @@ var interpreters = []interpreter{
 
 // programs reports placeholders within a program that stands in argv. The interpreter may follow other programs, as in
 // [busybox, sh, -c, …].
-func (c *checker) programs(argv []string) {
+func (c commandChecker) programs(argv []string) {
 	for i, element := range argv {
 		name := element[strings.LastIndexAny(element, `/\`)+1:]
 		name = strings.TrimSuffix(strings.ToLower(name), ".exe")

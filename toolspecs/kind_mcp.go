@@ -1,6 +1,7 @@
 package toolspecs
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"strings"
@@ -25,7 +26,21 @@ func IsPin(text string) bool { return pinForm.MatchString(text) }
 
 const hintPin = "run starter tools accept FILE: it shows the server's tool and writes its pin"
 
-func (c *checker) mcp(s Spec) {
+// mcpKind is a tool of an MCP server.
+type mcpKind struct{}
+
+func (mcpKind) setDefaults(s *Spec) {
+	s.Entry.Session = cmp.Or(s.Entry.Session, SessionWorker)
+	s.Entry.Remote = cmp.Or(s.Entry.Remote, s.Name)
+}
+
+func (mcpKind) check(c *checker, s Spec) { mcpChecker{requestChecker{c}}.mcp(s) }
+
+func (mcpKind) traits() traits { return traits{slots: true} }
+
+type mcpChecker struct{ requestChecker }
+
+func (c mcpChecker) mcp(s Spec) {
 	e := s.Entry
 	switch {
 	case len(e.Argv) == 0 && e.URL == "":
@@ -45,7 +60,7 @@ func (c *checker) mcp(s Spec) {
 	}
 }
 
-func (c *checker) mcpProgram(e Entry) {
+func (c mcpChecker) mcpProgram(e Entry) {
 	for i, element := range e.Argv {
 		path := jsonpath.Index("$.entry.argv", i)
 		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
@@ -59,7 +74,7 @@ func (c *checker) mcpProgram(e Entry) {
 	c.notWith(e.Allow != nil, "allow", "url", "remove it")
 }
 
-func (c *checker) mcpOverHTTP(e Entry) {
+func (c mcpChecker) mcpOverHTTP(e Entry) {
 	c.address("$.entry.url", e.URL)
 	c.outbound(e, nil)
 	if headers, err := jsontext.ParseOrdered(e.Headers); err == nil {
@@ -70,7 +85,7 @@ func (c *checker) mcpOverHTTP(e Entry) {
 	c.notWith(e.Secrets != nil, "secrets", "argv", "name the secret in auth")
 }
 
-func (c *checker) mcpHeaders(headers any) {
+func (c mcpChecker) mcpHeaders(headers any) {
 	names, _ := headers.(*jsontext.Object)
 	for _, name := range names.Names() {
 		key := http.CanonicalHeaderKey(name)
@@ -81,13 +96,13 @@ func (c *checker) mcpHeaders(headers any) {
 }
 
 // notWith reports a field that is set and means something only beside the other one.
-func (c *checker) notWith(set bool, field, other, hint string) {
+func (c mcpChecker) notWith(set bool, field, other, hint string) {
 	if set {
 		c.AddKey("$.entry."+field, hint, "%s is for servers with %s", field, other)
 	}
 }
 
-func (c *checker) noPlaceholder(path, text string) {
+func (c mcpChecker) noPlaceholder(path, text string) {
 	if placeholder.MatchString(text) {
 		c.Add(path, "remove it; arguments reach the tool through its call", "one server is there for many calls, so it holds no placeholder")
 	}

@@ -70,8 +70,11 @@ func (s *Spec) placeCalls(doc *strictyaml.Document, file string) {
 	}
 }
 
+// relatedChecker checks the calls that undo and verify those of a tool.
+type relatedChecker struct{ *checker }
+
 // byRun checks the declarations of the calls that undo and verify a tool's calls, as far as one spec tells.
-func (c *checker) byRun(s Spec) {
+func (c relatedChecker) byRun(s Spec) {
 	if s.Undo != nil && s.Execution.Effect == api.EffectRead {
 		c.AddKey(undoPath, hintReadsOnly, "the effect is read: such calls change nothing, so there is nothing to undo")
 	}
@@ -82,22 +85,22 @@ func (c *checker) byRun(s Spec) {
 }
 
 // verify checks what only verify has.
-func (c *checker) verify(s Spec) {
+func (c relatedChecker) verify(s Spec) {
 	v := s.Verify
 	if v == nil {
 		return
 	}
 	if s.Execution.Effect != api.EffectOnce {
 		c.AddKey(verifyPath, "remove it, or write effect: once", "the effect is %s: a call whose outcome is unknown is simply made again", s.Execution.Effect)
-	} else if s.Entry.Type != "" && !slices.Contains(laneKinds, s.Entry.Type) {
-		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not made again; verify is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
+	} else if s.Entry.Type != "" && !takesSlots(s.Entry.Type) {
+		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not made again; verify is for %s", s.Entry.Type, strings.Join(slotKinds(), ", "))
 	}
 	if v.Done == "" {
 		c.Add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect", "verify does not say where the answer tells")
 	}
 }
 
-func (c *checker) callByRun(s Spec, call callByRun) {
+func (c relatedChecker) callByRun(s Spec, call callByRun) {
 	if call.Tool == "" {
 		c.Add(call.path, "write tool: and the name of the tool", "%s names no tool", strings.TrimPrefix(call.path, "$."))
 	} else if err := api.CheckToolName(call.Tool); err != nil {
@@ -115,7 +118,7 @@ func (c *checker) callByRun(s Spec, call callByRun) {
 }
 
 // stringByRun checks the placeholders of one string.
-func (c *checker) stringByRun(s Spec, call callByRun, path, text string) {
+func (c relatedChecker) stringByRun(s Spec, call callByRun, path, text string) {
 	hint := hintUndo
 	if call.path == verifyPath {
 		hint = hintVerify
@@ -133,7 +136,7 @@ func (c *checker) stringByRun(s Spec, call callByRun, path, text string) {
 }
 
 // placeholderByRun checks what a legal placeholder names.
-func (c *checker) placeholderByRun(s Spec, path string, p api.UndoPlaceholder) {
+func (c relatedChecker) placeholderByRun(s Spec, path string, p api.UndoPlaceholder) {
 	switch p.Source {
 	case api.UndoResult:
 		c.inOutput(s, path, p.Text, p.Path)
@@ -146,7 +149,7 @@ func (c *checker) placeholderByRun(s Spec, path string, p api.UndoPlaceholder) {
 
 // inOutput checks that the result of a tool can have something at a place in it, where the output is declared; text is what
 // names the place, at path.
-func (c *checker) inOutput(s Spec, path, text string, place []string) {
+func (c relatedChecker) inOutput(s Spec, path, text string, place []string) {
 	result := s.outputShape()
 	for i, key := range place {
 		names := result.Declared()
@@ -198,7 +201,7 @@ func CheckCalls(specs []Spec, known []string) error {
 		for _, call := range s.callsByRun() {
 			c := checker{}
 			if with, ok := byName[call.Tool]; ok {
-				c.callWith(s, with, call)
+				relatedChecker{&c}.callWith(s, with, call)
 			} else if !slices.Contains(known, call.Tool) {
 				c.Add(call.toolPath(), spelling.Hint(call.Tool, known), "there is no tool %q", call.Tool)
 			}
@@ -219,11 +222,11 @@ func (s Spec) placed(f strictyaml.Finding) Fault {
 }
 
 // callWith checks that a tool can be what undoes or verifies the calls of s.
-func (c *checker) callWith(s, with Spec, call callByRun) {
+func (c relatedChecker) callWith(s, with Spec, call callByRun) {
 	reads := with.Execution.Effect == api.EffectRead
 	switch {
-	case !slices.Contains(laneKinds, with.Entry.Type):
-		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(laneKinds, ", "), "%s is of the kind %s, which runs cannot call by themselves", with.Name, with.Entry.Type)
+	case !takesSlots(with.Entry.Type):
+		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(slotKinds(), ", "), "%s is of the kind %s, which runs cannot call by themselves", with.Name, with.Entry.Type)
 	case call.path == undoPath && reads:
 		c.Add(call.toolPath(), "name a tool that changes something", "the effect of %s is read: it changes nothing, so it undoes nothing", with.Name)
 	case call.path == verifyPath && !reads:
@@ -236,7 +239,7 @@ func (c *checker) callWith(s, with Spec, call callByRun) {
 }
 
 // argumentsByRun checks the arguments that s gives to the other tool.
-func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
+func (c relatedChecker) argumentsByRun(s, with Spec, call callByRun) {
 	given := map[string]any{}
 	if len(call.Arguments) > 0 {
 		given, _ = templates.Values(call.Arguments) // checked before

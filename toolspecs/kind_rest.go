@@ -1,6 +1,7 @@
 package toolspecs
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -32,28 +33,28 @@ const (
 // defaultMaxResponse bounds what is read of a response, in bytes.
 const defaultMaxResponse = 1 << 20
 
-func restDefaults(e Entry) Entry {
-	if e.Method == "" {
-		e.Method = http.MethodGet
+// restKind is a request to an HTTP API.
+type restKind struct{}
+
+func (restKind) setDefaults(s *Spec) {
+	e := &s.Entry
+	e.Method = cmp.Or(e.Method, http.MethodGet)
+	e.MaxResponse = cmp.Or(e.MaxResponse, defaultMaxResponse)
+	if e.Body != nil {
+		e.Encoding = cmp.Or(e.Encoding, EncodingJSON)
 	}
-	if e.MaxResponse == 0 {
-		e.MaxResponse = defaultMaxResponse
+	if outbound.Safe(e.Method) { // by HTTP's definition it only reads
+		s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
 	}
-	if e.Body != nil && e.Encoding == "" {
-		e.Encoding = EncodingJSON
-	}
-	return e
 }
 
-// effectOfMethod returns the effect of a tool that names none: what HTTP calls safe only reads.
-func effectOfMethod(e Entry) api.Effect {
-	if e.Type == api.KindREST && outbound.Safe(e.Method) {
-		return api.EffectRead
-	}
-	return api.EffectOnce
-}
+func (restKind) check(c *checker, s Spec) { restChecker{requestChecker{c}}.rest(s) }
 
-func (c *checker) rest(s Spec) {
+func (restKind) traits() traits { return traits{slots: true} }
+
+type restChecker struct{ requestChecker }
+
+func (c restChecker) rest(s Spec) {
 	e, declared := s.Entry, s.argumentNames()
 	c.baseURL(e.BaseURL)
 	c.path(s, declared)
@@ -71,7 +72,7 @@ func (c *checker) rest(s Spec) {
 	c.statuses(e.Statuses)
 }
 
-func (c *checker) baseURL(text string) {
+func (c restChecker) baseURL(text string) {
 	const path = "$.entry.base_url"
 	if text == "" {
 		c.Add(path, "write base_url: https://api.example.com", "a REST tool needs a base_url")
@@ -86,7 +87,7 @@ func (c *checker) baseURL(text string) {
 // pathText matches what may be written in a URL's path.
 var pathText = regexp.MustCompile(`^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$`)
 
-func (c *checker) path(s Spec, declared []string) {
+func (c restChecker) path(s Spec, declared []string) {
 	const path = "$.entry.path"
 	text := s.Entry.Path
 	c.placeholders(path, text, declared, false)
@@ -132,7 +133,7 @@ func (s Spec) argument(name string) (kind string, always bool) {
 	return jsontext.Member[string](schema, "type"), always || slices.Contains(jsontext.Member[[]any](tree, "required"), any(name))
 }
 
-func (c *checker) body(e Entry, declared []string) {
+func (c restChecker) body(e Entry, declared []string) {
 	const path = "$.entry.body"
 	if e.Body == nil {
 		if e.Encoding != "" {
@@ -152,7 +153,7 @@ func (c *checker) body(e Entry, declared []string) {
 	c.bodyTemplates(path, tree, declared)
 }
 
-func (c *checker) bodyForm(encoding string, tree any) {
+func (c restChecker) bodyForm(encoding string, tree any) {
 	text, isText := tree.(string)
 	_, lone := templates.Only(text)
 	_, isMapping := tree.(*jsontext.Object)
@@ -164,7 +165,7 @@ func (c *checker) bodyForm(encoding string, tree any) {
 	}
 }
 
-func (c *checker) bodyTemplates(path string, tree any, declared []string) {
+func (c restChecker) bodyTemplates(path string, tree any, declared []string) {
 	switch tree := tree.(type) {
 	case string:
 		c.placeholders(path, tree, declared, false)
@@ -186,7 +187,7 @@ func (c *checker) bodyTemplates(path string, tree any, declared []string) {
 	}
 }
 
-func (c *checker) extract(e Entry) {
+func (c restChecker) extract(e Entry) {
 	if e.Extract == "" {
 		return
 	}
@@ -200,7 +201,7 @@ func (c *checker) extract(e Entry) {
 
 var statusRule = regexp.MustCompile(`^[2-5](xx|[0-9][0-9])$`)
 
-func (c *checker) statuses(rules []StatusRule) {
+func (c restChecker) statuses(rules []StatusRule) {
 	seen := map[string]bool{}
 	for i, r := range rules {
 		path := jsonpath.Index("$.entry.statuses", i) + ".status"
@@ -213,4 +214,21 @@ func (c *checker) statuses(rules []StatusRule) {
 		}
 		seen[r.Status] = true
 	}
+}
+
+// pagingNames are what APIs call the parameters that ask for a part of an answer, without underscores and case.
+var pagingNames = []string{"after", "before", "count", "cursor", "end", "endingbefore", "first", "fields", "from", "last", "limit",
+	"maxresults", "offset", "page", "pagenumber", "pagesize", "pagetoken", "perpage", "range", "select", "since", "size", "skip",
+	"start", "startingafter", "take", "to", "top", "until"}
+
+// PagingArguments returns the declared arguments whose names say that they ask for a part of an answer.
+func (s Spec) PagingArguments() []string {
+	var names []string
+	for _, name := range s.argumentNames() {
+		plain := strings.ToLower(strings.NewReplacer("_", "", "-", "", "$", "").Replace(name))
+		if slices.Contains(pagingNames, plain) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

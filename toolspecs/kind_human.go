@@ -1,13 +1,51 @@
 package toolspecs
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/templates"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
+
+// humanKind is a question to a person.
+type humanKind struct{}
+
+func (humanKind) setDefaults(s *Spec) {
+	s.Entry.AnswerWithin = cmp.Or(s.Entry.AnswerWithin, DefaultAnswerWithin)
+	s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
+}
+
+func (humanKind) traits() traits { return traits{pinned: true} }
+
+// check implements kind. A call occupies no worker while a person answers, so much of what other calls have does not
+// apply.
+func (humanKind) check(c *checker, s Spec) {
+	c.placeholders("$.entry.question", s.Entry.Question, s.argumentNames(), false)
+	e := s.Execution
+	if e.Effect != api.EffectRead {
+		c.Add("$.execution.effect", "remove it", "asking a person changes nothing, so the effect of a human tool is read, not %s", e.Effect)
+	}
+	if e.Timeout != DefaultTimeout {
+		c.AddKey("$.execution.timeout", "write entry.answer_within", "a person may take longer than a program: a human tool has no timeout")
+	}
+	if e.OnInvalidOutput != onInvalidFail {
+		c.Add("$.execution.on_invalid_output", "remove it", "an answer that does not fit goes back to the person who gave it")
+	}
+	if len(s.Requires.Dependencies) > 0 {
+		c.AddKey("$.requires.dependencies", "remove them", "a person needs no program on a worker")
+	}
+	schema := s.OutputSchema
+	if s.Output != nil {
+		schema = schemas.Encode(schemaOfParameter(*s.Output))
+	}
+	if len(schema) > api.MaxQuestionSchema {
+		c.AddKey("$.output", "ask for less", "the schema of the answer has %d bytes; at most %d are shown to people", len(schema), api.MaxQuestionSchema)
+	}
+}
 
 // questionName is the argument that is a human tool's question where the tool has no template.
 const questionName = "question"

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
@@ -25,8 +26,11 @@ var (
 
 const hintAuth = "write auth: {type: bearer, secret: env:NAME}, or another type; " + outbound.HintSecret
 
+// requestChecker checks entries of kinds that send requests.
+type requestChecker struct{ *checker }
+
 // outbound checks what kinds that send requests have in common. declared are the arguments that templates may name.
-func (c *checker) outbound(e Entry, declared []string) {
+func (c requestChecker) outbound(e Entry, declared []string) {
 	c.auth(e)
 	c.headers(e, declared)
 	for i, entry := range e.Allow {
@@ -37,7 +41,7 @@ func (c *checker) outbound(e Entry, declared []string) {
 }
 
 // address checks a URL. No fault repeats it: it may hold a secret where none belongs.
-func (c *checker) address(path, text string) {
+func (c requestChecker) address(path, text string) {
 	if outbound.IsReference(text) {
 		return
 	}
@@ -62,7 +66,7 @@ func (c *checker) address(path, text string) {
 	}
 }
 
-func (c *checker) auth(e Entry) {
+func (c requestChecker) auth(e Entry) {
 	a := e.Auth
 	if a == nil {
 		return
@@ -85,7 +89,7 @@ func (c *checker) auth(e Entry) {
 	c.onlyOAuth(a)
 }
 
-func (c *checker) authName(a *outbound.Auth) {
+func (c requestChecker) authName(a *outbound.Auth) {
 	if a.Name == "" {
 		c.Add("$.entry.auth", "write name: and the name of the header or query parameter", "auth of the type %s needs a name", a.Type)
 	} else if fault := headerFault(a.Name); fault != "" && a.Type == outbound.Header {
@@ -105,7 +109,7 @@ func headerFault(name string) string {
 	return ""
 }
 
-func (c *checker) headers(e Entry, declared []string) {
+func (c requestChecker) headers(e Entry, declared []string) {
 	seen := map[string]bool{}
 	for _, h := range c.templates("$.entry.headers", e.Headers, declared) {
 		key := http.CanonicalHeaderKey(h.name)
@@ -145,13 +149,13 @@ func (t template) secret() bool {
 	return secretName.MatchString(t.name) && t.text != "" && t.text != "true" && t.text != "false" && !placeholder.MatchString(t.text)
 }
 
-func (c *checker) writtenSecret(path, place string) {
+func (c requestChecker) writtenSecret(path, place string) {
 	c.Add(path, hintAuth, "%s holds a secret, and secrets are never written into a toolspec", place)
 }
 
 // templates checks a mapping from names to texts, numbers and booleans, in which texts may have placeholders, and
 // returns what can be used of it.
-func (c *checker) templates(path string, raw json.RawMessage, declared []string) []template {
+func (c requestChecker) templates(path string, raw json.RawMessage, declared []string) []template {
 	if raw == nil {
 		return nil
 	}
@@ -179,4 +183,87 @@ func (c *checker) templates(path string, raw json.RawMessage, declared []string)
 		list = append(list, t)
 	}
 	return list
+}
+
+// oauth checks what a login needs.
+func (c requestChecker) oauth(e Entry) {
+	a := e.Auth
+	if e.Type != api.KindMCP {
+		c.Add("$.entry.auth.type", "give a token that you have: type: bearer", "oauth is for MCP servers with url")
+		return
+	}
+	if a.Grant == outbound.GrantClientCredentials {
+		c.clientCredentials(a)
+	} else if a.Secret != "" && a.ClientID == "" {
+		c.Add("$.entry.auth", "write client_id: and what the authorization server knows the client by", "the client's secret needs its client_id")
+	}
+	c.loginURLs(a)
+	for i, scope := range a.Scopes {
+		if !isScope(scope) {
+			c.Add(jsonpath.Index("$.entry.auth.scopes", i), "list each by itself", "a scope is one word without quotation marks and backslashes")
+		}
+	}
+}
+
+// isScope reports whether text is one scope as RFC 6749 has them.
+func isScope(text string) bool {
+	for _, r := range text {
+		if r <= ' ' || r >= 0x7f || r == '"' || r == '\\' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+func (c requestChecker) loginURLs(a *outbound.Auth) {
+	if a.RedirectURL != "" {
+		c.loginURL("$.entry.auth.redirect_url", a.RedirectURL)
+	}
+	if a.ClientMetadataURL == "" {
+		return
+	}
+	u := c.loginURL("$.entry.auth.client_metadata_url", a.ClientMetadataURL)
+	if u != nil && (u.Scheme != "https" || u.Path == "" || u.Path == "/") {
+		c.Add("$.entry.auth.client_metadata_url", "write it as in https://example.com/client.json", "the client's document has an https address with a path")
+	}
+}
+
+func (c requestChecker) loginURL(path, text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil {
+		c.Add(path, "", "this cannot be read as a URL")
+		return nil
+	}
+	if err := outbound.CheckURL(u); err != nil {
+		c.Add(path, "", "%v", err)
+		return nil
+	}
+	return u
+}
+
+func (c requestChecker) clientCredentials(a *outbound.Auth) {
+	if a.ClientID == "" || a.Secret == "" {
+		c.Add("$.entry.auth", "write client_id: and secret: env:NAME", "grant: client_credentials needs client_id and secret")
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"client_metadata_url", a.ClientMetadataURL != ""}, {"redirect_url", a.RedirectURL != ""}, {"scopes", a.Scopes != nil}} {
+		if f.set {
+			c.AddKey("$.entry.auth."+f.name, "remove it", "%s is for grant: authorization_code", f.name)
+		}
+	}
+}
+
+// onlyOAuth reports what only oauth has.
+func (c requestChecker) onlyOAuth(a *outbound.Auth) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"client_id", a.ClientID != ""}, {"client_metadata_url", a.ClientMetadataURL != ""}, {"redirect_url", a.RedirectURL != ""},
+		{"scopes", a.Scopes != nil}, {"grant", a.Grant != ""}} {
+		if f.set {
+			c.AddKey("$.entry.auth."+f.name, "remove it, or say type: oauth", "%s is for the type oauth", f.name)
+		}
+	}
 }

@@ -1,0 +1,39 @@
+package toolspecs
+
+import (
+	"cmp"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// functionKind is a Go function that the worker registers.
+type functionKind struct{}
+
+func (functionKind) setDefaults(s *Spec) { s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Name) }
+
+func (functionKind) check(*checker, Spec) {}
+
+func (functionKind) traits() traits { return traits{slots: true} }
+
+func (functionKind) handlers(o Options) (known []string, what string) { return o.Handlers, "function" }
+
+// statefulKind is a Go object that keeps state for a run.
+type statefulKind struct{}
+
+func (statefulKind) setDefaults(s *Spec) {
+	s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Name)
+	s.Entry.OnLoss = cmp.Or(s.Entry.OnLoss, api.OnLossFail)
+	s.Entry.IdleTimeout = cmp.Or(s.Entry.IdleTimeout, DefaultIdleTimeout)
+	// An instance is a lane of its own: its calls delay no other calls, whatever their access.
+	s.Execution.Access = cmp.Or(s.Execution.Access, api.AccessExclusive)
+	s.Execution.Lane = cmp.Or(s.Execution.Lane, api.LaneGeneral)
+	s.Execution.Heartbeat = cmp.Or(s.Execution.Heartbeat, DefaultStatefulHeartbeat)
+}
+
+func (statefulKind) check(*checker, Spec) {}
+
+func (statefulKind) traits() traits { return traits{pinned: true} }
+
+func (statefulKind) handlers(o Options) (known []string, what string) {
+	return o.Factories, "factory of a stateful tool"
+}

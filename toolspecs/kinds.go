@@ -1,0 +1,75 @@
+package toolspecs
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/strictyaml"
+)
+
+// kind is a kind of tool: one value of entry.type. A new kind is a file with a type that implements kind, one entry of kinds
+// and, for its fields, the tag kinds in Entry. Its executor is registered with the worker.
+type kind interface {
+	// setDefaults fills in what a spec of the kind leaves out. The defaults of all kinds follow.
+	setDefaults(s *Spec)
+	// check reports what is wrong with a spec that has its defaults.
+	check(c *checker, s Spec)
+	traits() traits
+}
+
+// traits are the properties of a kind that other checks depend on.
+type traits struct {
+	// slots says that calls are activities that take slots of their tool's lane. Only such calls can be batched, verified,
+	// inline, or undo other calls.
+	slots bool
+	// pinned says that runs treat calls of the kind differently, so that they pin the kind's name.
+	pinned bool
+}
+
+// kinds are the kinds of tools, by entry.type.
+var kinds = map[string]kind{
+	api.KindFunction: functionKind{},
+	api.KindStateful: statefulKind{},
+	api.KindCommand:  commandKind{},
+	api.KindREST:     restKind{},
+	api.KindMCP:      mcpKind{},
+	api.KindAgent:    agentKind{},
+	api.KindHuman:    humanKind{},
+}
+
+// handled is a kind whose entry names something that a program registers.
+type handled interface {
+	// handlers returns the registered names, nil where they are not known, and what they are names of.
+	handlers(o Options) (known []string, what string)
+}
+
+// fileReader is a kind whose entry names a file.
+type fileReader interface {
+	// readFiles reads the file that the entry of a spec in file names. The faults are those of the file it read.
+	readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults
+}
+
+// takesSlots reports whether calls of a kind take slots of a lane.
+func takesSlots(name string) bool {
+	k, known := kinds[name]
+	return known && k.traits().slots
+}
+
+// slotKinds returns the names of the kinds whose calls take slots of a lane, sorted.
+func slotKinds() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return !takesSlots(name) })
+}
+
+// handler checks that what the entry names is registered with the worker.
+func (c *checker) handler(e Entry, o Options) {
+	k, ok := kinds[e.Type].(handled)
+	if !ok {
+		return
+	}
+	known, what := k.handlers(o)
+	if known != nil && e.Handler != "" && !slices.Contains(known, e.Handler) {
+		c.Add("$.entry.handler", spelling.Hint(e.Handler, known), "no %s is registered as %q", what, e.Handler)
+	}
+}

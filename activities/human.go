@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard/activities/executor"
-	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/schemas"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
+
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // waiting stands for the error of a call that is not over when its execution is.

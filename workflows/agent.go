@@ -21,7 +21,7 @@ func Agent(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult
 	if in.Agent == nil {
 		return api.RunResult{}, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
 	}
-	run := &agentRun{in: in, agent: in.Agent, started: workflow.Now(ctx)}
+	run := newAgentRun(ctx, in)
 	result, err := run.toEnd(ctx, earlier)
 	return ended(ctx, in, run.pipeline, result, err)
 }
@@ -38,12 +38,19 @@ func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (api.RunResult, e
 			result = r.check(ctx, result)
 		}
 		r.pipeline.instances.close(ctx)
-		result, err = r.endHooks(ctx, result, r.pipeline.end(ctx, err))
+		result, err = r.hooks.endHooks(ctx, result, r.pipeline.end(ctx, err))
 	}
 	return result, err
 }
 
+// agentRun is an agent's run. Its guard, hooks, compactor and breaker are views of it, each with the
+// methods of one subject.
 type agentRun struct {
+	guard     limitGuard
+	hooks     runHooks
+	compactor compactor
+	breaker   breaker
+
 	in           api.RunInput
 	agent        *api.Agent
 	conversation conversation
@@ -68,6 +75,12 @@ type agentRun struct {
 	window    api.Window
 	compacted bool
 	repeats   api.Repeats
+}
+
+func newAgentRun(ctx workflow.Context, in api.RunInput) *agentRun {
+	r := &agentRun{in: in, agent: in.Agent, started: workflow.Now(ctx)}
+	r.guard, r.hooks, r.compactor, r.breaker = limitGuard{r}, runHooks{r}, compactor{r}, breaker{r}
+	return r
 }
 
 // start restores what an earlier run of the chain left, or pins the tools and begins.
@@ -102,13 +115,13 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	if r.in.Parent != nil {
 		r.pipeline.parent = *r.in.Parent
 	}
-	r.useHooks()
+	r.hooks.useHooks()
 	r.pipeline.need(r.pinned.DescendantTools)
 	if continueState == nil {
 		r.pipeline.undo = newUndo(r.agent.Undo, nil)
-		return r.beginHooks(ctx)
+		return r.hooks.beginHooks(ctx)
 	}
-	r.pipeline.block(r.repeats)
+	r.pipeline.admitter.block(r.repeats)
 	r.pipeline.undo = newUndo(r.agent.Undo, continueState.Undo)
 	r.pipeline.usage = continueState.Usage
 	r.pipeline.control.restore(continueState)
@@ -173,16 +186,16 @@ func (r *agentRun) mode() api.Mode {
 // loop takes turns until the run ends.
 func (r *agentRun) loop(ctx workflow.Context) (api.RunResult, error) {
 	turns, stopTurns := workflow.WithCancel(ctx)
-	r.watchWallTime(ctx, stopTurns)
+	r.guard.watchWallTime(ctx, stopTurns)
 	for {
-		for limit := r.reached(); limit != ""; limit = r.reached() {
-			if more, err := r.granted(ctx, limit); err != nil || !more {
-				return r.atLimit(ctx, limit, err)
+		for limit := r.guard.reached(); limit != ""; limit = r.guard.reached() {
+			if more, err := r.guard.granted(ctx, limit); err != nil || !more {
+				return r.guard.atLimit(ctx, limit, err)
 			}
 		}
 		if turns.Err() != nil { // the wall time was over, and more of it was granted
 			turns, stopTurns = workflow.WithCancel(ctx)
-			r.watchWallTime(ctx, stopTurns)
+			r.guard.watchWallTime(ctx, stopTurns)
 		}
 		if ended, result, err := r.nextTurn(ctx, turns, stopTurns); ended {
 			return result, err
@@ -196,7 +209,7 @@ func (r *agentRun) loop(ctx workflow.Context) (api.RunResult, error) {
 // nextTurn takes a turn and reports whether the run ends with it.
 func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool, result api.RunResult, err error) {
 	done, result, err := r.takeTurn(turns)
-	r.noticeWallTime(ctx, stopTurns)
+	r.guard.noticeWallTime(ctx, stopTurns)
 	switch {
 	case ctx.Err() != nil:
 		return true, api.RunResult{}, ctx.Err()
@@ -213,12 +226,12 @@ func (r *agentRun) continues(ctx workflow.Context) bool {
 
 // takeTurn makes one model step and the calls it asks for; done says that it was the answer.
 func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResult, err error) {
-	if compacted, err := r.compactAhead(ctx); compacted || err != nil {
+	if compacted, err := r.compactor.compactAhead(ctx); compacted || err != nil {
 		return false, result, err // what that used counts for the limits
 	}
 	r.turn++
 	r.pipeline.turn = r.turn
-	response, err := r.ask(ctx, api.TurnStepID(r.turn), "")
+	response, err := r.compactor.ask(ctx, api.TurnStepID(r.turn), "")
 	if errors.Is(err, errFull) {
 		r.stopped = limitConversation
 		return false, result, nil
@@ -234,7 +247,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 		return true, result, err
 	}
 	outcomes, err := r.pipeline.runTurn(ctx, response.Message.Calls, r.agent.Order)
-	r.tell(outcomes, r.noteRepeats(response.Message.Calls, outcomes))
+	r.tell(outcomes, r.breaker.noteRepeats(response.Message.Calls, outcomes))
 	return false, result, err
 }
 
@@ -265,7 +278,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 		return response, err
 	}
 	c.markSeen()
-	r.learn(response)
+	r.compactor.learn(response)
 	r.last = response.Usage
 	r.pipeline.usage.AddStep(response.Usage)
 	return response, nil
@@ -309,19 +322,19 @@ func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, erro
 
 // carryOn goes on in a fresh history with everything the run knows, or ends the run where that is too much to carry.
 func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
-	earlier, err := r.carriable(ctx)
+	earlier, err := r.compactor.carriable(ctx)
 	if err != nil {
 		return api.RunResult{}, err
 	}
 	if len(earlier) > api.MaxPayload {
-		return r.atLimit(ctx, limitConversation, nil)
+		return r.guard.atLimit(ctx, limitConversation, nil)
 	}
 	next := r.in
 	next.Prompt = ""
-	next.State = &api.ContinueState{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hookPrompt(),
+	next.State = &api.ContinueState{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hooks.hookPrompt(),
 		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.continueState(ctx), Undo: r.pipeline.undo.continueState()}
-	next.State.Limits, next.State.Grants = r.continuedLimits(), r.asked
-	next.State.Window, next.State.Repeats = r.continuedWindow(), r.continuedRepeats()
+	next.State.Limits, next.State.Grants = r.guard.continuedLimits(), r.asked
+	next.State.Window, next.State.Repeats = r.compactor.continuedWindow(), r.breaker.continuedRepeats()
 	next.State.Labels, next.State.Calls = r.pipeline.runFacts.labels, r.pipeline.runFacts.past("")
 	next.State.DescendantCalls = r.pipeline.runFacts.continueDescendants()
 	next.State.Paused, next.State.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
@@ -330,7 +343,7 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 
 // carriable returns the conversation as it is carried into a fresh history, made shorter where it is too long for that. Messages
 // that come while it waits are in it too: nothing else carries them.
-func (r *agentRun) carriable(ctx workflow.Context) ([]byte, error) {
+func (r compactor) carriable(ctx workflow.Context) ([]byte, error) {
 	earlier, err := r.shortened(ctx)
 	for err == nil && r.pipeline.inline.on && len(earlier) <= api.MaxPayload {
 		// What is carried may be as large as what a task may record besides.
@@ -349,7 +362,7 @@ func (r *agentRun) carriable(ctx workflow.Context) ([]byte, error) {
 // much, and writing it takes a workflow task longer than one may take.
 const maxConversation = 16 << 20
 
-func (r *agentRun) shortened(ctx workflow.Context) ([]byte, error) {
+func (r compactor) shortened(ctx workflow.Context) ([]byte, error) {
 	r.read(ctx)
 	if r.conversation.size() > maxConversation {
 		return r.compactToContinue(ctx)
@@ -361,7 +374,7 @@ func (r *agentRun) shortened(ctx workflow.Context) ([]byte, error) {
 	return earlier, err
 }
 
-func (r *agentRun) compactToContinue(ctx workflow.Context) ([]byte, error) {
+func (r compactor) compactToContinue(ctx workflow.Context) ([]byte, error) {
 	frame := min(r.frame(), api.MaxPayload)
 	if err := r.compact(ctx, shorten(r.conversation.messages, r.window.Task, frame), frame); err != nil {
 		return nil, err

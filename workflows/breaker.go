@@ -14,9 +14,12 @@ const maxRepeats = 100
 // hints are texts that the model is told with results, by call.
 type hints map[string]string
 
+// breaker notices that an agent's calls fail again and again.
+type breaker struct{ *agentRun }
+
 // noteRepeats counts what failed in a turn. Equal calls that fail in the same way while nothing changes, and turns of nothing but
 // calls that cannot be made, get a hint at the limit, and end the run at as many again.
-func (r *agentRun) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints {
+func (r breaker) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints {
 	limit := cmp.Or(r.agent.Limits.Repeats, api.DefaultRepeats)
 	succeeded := false
 	for i, o := range outcomes {
@@ -35,12 +38,12 @@ func (r *agentRun) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hin
 		r.noteInARow(limit, count, call, told)
 	}
 	r.noteStuck(limit, calls, outcomes, told)
-	r.pipeline.block(r.repeats)
+	r.pipeline.admitter.block(r.repeats)
 	return told
 }
 
 // block has calls refused of which the model was told that they fail again and again, until that is forgiven.
-func (p *pipeline) block(known api.Repeats) {
+func (p admitter) block(known api.Repeats) {
 	p.blocked = nil
 	for _, c := range known.Calls {
 		if c.Told {
@@ -50,7 +53,7 @@ func (p *pipeline) block(known api.Repeats) {
 }
 
 // noteInARow looks at failures without a success between: count is the highest, call one that it is true of.
-func (r *agentRun) noteInARow(limit, count int, call string, told hints) {
+func (r breaker) noteInARow(limit, count int, call string, told hints) {
 	switch {
 	case r.repeats.Told && count >= 2*limit:
 		r.stopped = limitRepeats
@@ -71,7 +74,7 @@ func (r *agentRun) noteInARow(limit, count int, call string, told hints) {
 }
 
 // noteStuck looks at calls that fail again and again, whatever others do between.
-func (r *agentRun) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutcome, told hints) {
+func (r breaker) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutcome, told hints) {
 	for i, o := range outcomes {
 		c := repeatOf(&r.repeats, calls[i], o.Error)
 		switch {
@@ -112,7 +115,7 @@ func hint(count, limit int) string {
 }
 
 // noteSuccess forgives failures: those of the same call, and where it has changed something, all of them.
-func (r *agentRun) noteSuccess(c api.Call) {
+func (r breaker) noteSuccess(c api.Call) {
 	known := &r.repeats
 	if len(known.Calls) == 0 {
 		return
@@ -176,7 +179,7 @@ func unmakable(e *api.Error) bool {
 }
 
 // carriedRepeats is what continue-as-new carries of the failures.
-func (r *agentRun) continuedRepeats() *api.Repeats {
+func (r breaker) continuedRepeats() *api.Repeats {
 	if len(r.repeats.Calls) == 0 && r.repeats.Refused == 0 {
 		return nil
 	}

@@ -1,6 +1,9 @@
 package workflows
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
@@ -20,7 +23,7 @@ func (r *agentRun) check(ctx workflow.Context, result api.RunResult) api.RunResu
 // askChecker makes the call that checks the run.
 func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker, answer string) api.CallOutcome {
 	p := r.pipeline
-	c, err := checker.Call(api.CheckedRun{Prompt: r.hookPrompt(), Answer: answer})
+	c, err := checker.Call(api.CheckedRun{Prompt: r.hooks.hookPrompt(), Answer: answer})
 	if err == nil {
 		var out api.CallOutcome
 		if out, err = p.makeOne(ctx, c); err == nil {
@@ -33,11 +36,63 @@ func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker, answer 
 // makeOne admits a call that the run itself makes, executes it and returns its outcome. The error
 // says why it could not be admitted.
 func (p *pipeline) makeOne(ctx workflow.Context, call api.Call) (api.CallOutcome, error) {
-	decisions, err := p.admitBatch(ctx, []api.Call{call}, 0)
+	decisions, err := p.admitter.admitBatch(ctx, []api.Call{call}, 0)
 	if err != nil {
 		return api.CallOutcome{}, err
 	}
 	c := p.newCall(call, decisions[0])
 	c.share = p.divide(p.usage, decisions)
 	return c.run(ctx), nil
+}
+
+// verify determines whether a call with that failure took effect, by a call of the tool that
+// verifies it. If it did, the result is what that tool returned. If it did not, and it has been
+// attempted once, effective is false and the call may be attempted again with the same key. In all
+// other cases the outcome stays unknown.
+func (c *callRun) verify(ctx workflow.Context, failure *api.Error) (r *api.Result, effective bool, err error) {
+	began := workflow.Now(ctx)
+	done, output, err := c.askVerifier(ctx)
+	if err == nil && !done && c.verifications < maxVerifications && ctx.Err() == nil {
+		return nil, false, nil
+	}
+	request := c.finalizeRequest()
+	request.Tool = c.pipeline.tools[c.call.Tool]
+	request.Took = api.Duration(workflow.Now(ctx).Sub(began))
+	if err == nil && done {
+		request.Output = output
+		request.Notes = append(request.Notes[:len(request.Notes):len(request.Notes)],
+			fmt.Sprintf("verified by %s of %s: the call did not report (%s), and it has taken effect",
+				api.VerifyCallID(c.call.ID, c.verifications), c.tool.Verify.Tool, failure.Type))
+	} else {
+		unknown := *failure
+		unknown.Type = api.ErrOutcomeUnknown
+		if err != nil {
+			unknown.Message += "; verifying it failed: " + cutText(err.Error())
+		} else {
+			unknown.Message += "; it had not taken effect when it was verified"
+		}
+		request.Error = &unknown
+	}
+	r, err = c.finalize(ctx, request)
+	return r, true, err
+}
+
+// askVerifier makes the call that verifies this one.
+func (c *callRun) askVerifier(ctx workflow.Context) (done bool, output json.RawMessage, err error) {
+	p, how := c.pipeline, c.tool.Verify
+	arguments, err := how.Call().For(api.UndoSource{Arguments: c.arguments(),
+		Key: api.IdempotencyKey(p.origin.Run, c.call.ID)})
+	if err != nil {
+		return false, nil, err
+	}
+	out, err := p.makeOne(ctx, api.Call{ID: api.VerifyCallID(c.call.ID, c.verifications), Tool: how.Tool,
+		Arguments:   string(arguments),
+		CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: c.call.ID}})
+	switch {
+	case err != nil:
+		return false, nil, err
+	case out.Error != nil:
+		return false, nil, out.Error
+	}
+	return how.Evaluate(out.Result)
 }

@@ -38,8 +38,11 @@ func overflows(err error) bool {
 	return ok && app.Type() == api.ModelOverflow
 }
 
+// compactor makes the conversation of an agent's run shorter.
+type compactor struct{ *agentRun }
+
 // learn takes what a model step said of the window.
-func (r *agentRun) learn(response api.ModelResponse) {
+func (r compactor) learn(response api.ModelResponse) {
 	w := &r.window
 	w.Size = cmp.Or(response.Window, w.Size)
 	if response.Compacted == nil {
@@ -66,7 +69,7 @@ func (r *agentRun) tell(outcomes []api.CallOutcome, hint hints) {
 
 // frame is about how many bytes of conversation fill the model's window, as the last step's count of tokens says. Where that
 // seems very few for a token, it is the tools that take the tokens.
-func (r *agentRun) frame() int {
+func (r compactor) frame() int {
 	if r.window.Size == 0 || r.window.Tokens == 0 {
 		return endless
 	}
@@ -75,7 +78,7 @@ func (r *agentRun) frame() int {
 
 // compactAhead makes a conversation shorter that nears the model's window; done says that it did. It leaves alone what
 // would not become much shorter.
-func (r *agentRun) compactAhead(ctx workflow.Context) (done bool, err error) {
+func (r compactor) compactAhead(ctx workflow.Context) (done bool, err error) {
 	w := r.window
 	at := cmp.Or(r.agent.Model.CompactAt, api.DefaultCompactAt)
 	if r.compacted || w.Size == 0 || float64(w.Tokens) < at*float64(w.Size) {
@@ -92,7 +95,7 @@ func (r *agentRun) compactAhead(ctx workflow.Context) (done bool, err error) {
 
 // ask makes a model step. Where the conversation is longer than the model's window, it is made shorter and the step is made
 // again; the error is errFull where that does not help.
-func (r *agentRun) ask(ctx workflow.Context, id, limit string) (api.ModelResponse, error) {
+func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelResponse, error) {
 	futile := 0
 	for range maxTries {
 		response, err := r.modelStep(ctx, id, limit, nil)
@@ -119,7 +122,7 @@ func (r *agentRun) ask(ctx workflow.Context, id, limit string) (api.ModelRespons
 }
 
 // compact makes the conversation shorter, with a model step that sums up what is older than its latest turns.
-func (r *agentRun) compact(ctx workflow.Context, s shortening, frame int) error {
+func (r compactor) compact(ctx workflow.Context, s shortening, frame int) error {
 	messages := s.head
 	switch {
 	case len(s.older) == 0:
@@ -148,7 +151,7 @@ func summaryBytes(frame int) int { return min(max(frame/summaryShare, minSummary
 
 // sumUp makes the model step that sums up, and returns the message that stands for what it summed up. What is too long for
 // the model is shown to it in part.
-func (r *agentRun) sumUp(ctx workflow.Context, s shortening, frame int) (api.Message, error) {
+func (r compactor) sumUp(ctx workflow.Context, s shortening, frame int) (api.Message, error) {
 	transcript := frame - frame/3
 	if r.window.Size == 0 {
 		transcript = min(transcript, maxTranscript)
@@ -182,7 +185,7 @@ func (r *agentRun) resume(continueState *api.ContinueState) {
 }
 
 // carriedWindow is what continue-as-new carries of the window; nothing for a run without compaction.
-func (r *agentRun) continuedWindow() *api.Window {
+func (r compactor) continuedWindow() *api.Window {
 	if r.window.Size == 0 && r.window.Compactions == 0 && r.window.Task == 0 {
 		return nil
 	}

@@ -111,60 +111,90 @@ func (d *dispatcher) admitted(ctx workflow.Context, ready []int) ([]*callRun, er
 		return nil, ctx.Err()
 	case d.full:
 		calls := d.calls.at(ready)
-		return calls, d.pipeline.noHistoryLeft(ctx, calls)
+		return calls, d.pipeline.admitter.noHistoryLeft(ctx, calls)
 	}
 	return d.calls.prepare(ctx, ready)
 }
 
-// queue tells which calls are ready: all those they wait for have ended.
-type queue struct {
-	missing []int   // per call: how many it still waits for
-	waiters [][]int // per call: who waits for it
-	ready   []int
-	running int
-	closed  bool
+// part is one of the calls that a batched call replaces; place is its index in the turn.
+type part struct {
+	api.Part
+	call     api.Call
+	decision api.AdmissionDecision
+	place    int
 }
 
-func newQueue(waits [][]int) *queue {
-	q := &queue{missing: make([]int, len(waits)), waiters: make([][]int, len(waits))}
-	for i, before := range waits {
-		q.missing[i] = len(before)
-		for _, j := range before {
-			q.waiters[j] = append(q.waiters[j], i)
+// newCalls returns the admitted calls of a turn, batched as their decisions say: a batched call
+// stands in the place of its first part.
+func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision) []*callRun {
+	share := p.divide(p.usage, decisions)
+	runs := make([]*callRun, 0, len(calls))
+	batches := map[string]*callRun{}
+	for i, v := range decisions {
+		if c := batches[v.Batch]; v.Batch != "" && c != nil {
+			c.parts = append(c.parts, part{call: calls[i], decision: v, place: i})
+			continue
 		}
-		if len(before) == 0 {
-			q.ready = append(q.ready, i)
+		c := p.newCall(calls[i], v)
+		c.place, c.share = i, share
+		if v.Batch != "" {
+			batches[v.Batch] = c
+			c.parts = []part{{call: calls[i], decision: v, place: i}}
 		}
+		runs = append(runs, c)
 	}
-	return q
-}
-
-// take removes and returns ready calls, as many as keep the running ones within limit.
-func (q *queue) take(limit int) []int {
-	n := min(len(q.ready), limit-q.running)
-	if n <= 0 {
-		return nil
+	for _, c := range runs {
+		c.merge()
 	}
-	taken := q.ready[:n]
-	q.ready = q.ready[n:]
-	q.running += n
-	return taken
+	return runs
 }
 
-// abandon gives back the n calls taken last, and makes none ready any more.
-func (q *queue) abandon(n int) {
-	q.running -= n
-	q.ready, q.closed = nil, true
-}
-
-func (q *queue) end(i int) {
-	q.running--
-	if q.closed {
+// merge gives a batched call the elements of all its parts.
+func (c *callRun) merge() {
+	if len(c.parts) < 2 {
+		c.parts = nil
 		return
 	}
-	for _, w := range q.waiters[i] {
-		if q.missing[w]--; q.missing[w] == 0 {
-			q.ready = append(q.ready, w)
+	var all []any
+	for i := range c.parts {
+		part := &c.parts[i]
+		// Admission batches a call only if there are elements.
+		list, _, _ := c.tool.Batch.Elements(validated(part.call, part.decision))
+		all = append(all, list...)
+		part.Part = api.Part{ID: part.call.ID, Elements: len(list)}
+	}
+	if arguments, err := c.tool.Batch.With(c.arguments(), all); err == nil {
+		c.decision.Arguments = arguments
+	}
+}
+
+// unbatch returns the outcomes of the n calls of a turn from those of the calls that were made.
+func (p *pipeline) unbatch(n int, runs []*callRun, outcomes []api.CallOutcome) []api.CallOutcome {
+	all := make([]api.CallOutcome, n)
+	for i, c := range runs {
+		whole := outcomes[i]
+		if len(c.parts) == 0 {
+			all[c.place] = whole
+			continue
 		}
+		for nth, part := range c.parts {
+			if whole.ID == "" {
+				continue // the turn failed before the call was made
+			}
+			all[part.place] = whole.PartOf(part.ID)
+			p.countPart(whole, all[part.place], nth)
+		}
+	}
+	return all
+}
+
+// countPart counts the nth part of a batched call; the whole has been counted as one call.
+func (p *pipeline) countPart(whole, own api.CallOutcome, n int) {
+	if n > 0 {
+		p.usage.Calls++
+		p.runFacts.ended(own, p.tools[own.Tool])
+	}
+	if own.Error != nil && (n > 0 || whole.Error == nil) {
+		p.usage.Failed++
 	}
 }

@@ -7,6 +7,7 @@ package workflows
 
 import (
 	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/workflow"
 )
 
 // All returns the workflows by the name they are registered under.
@@ -22,3 +23,7 @@ func All() map[string]any {
 		api.LaneKeysWorkflow:   LaneKeys,
 	}
 }
+
+// Verdict does nothing: what a person says of a run stands in the memo with which the workflow was started, and counts from then
+// on, be it that no worker is there.
+func Evaluation(workflow.Context) error { return nil }

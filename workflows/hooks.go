@@ -19,15 +19,18 @@ const (
 	hookAttempts  = 3
 )
 
+// runHooks runs the hooks of an agent's run.
+type runHooks struct{ *agentRun }
+
 // useHooks makes the hooks of the run's agent those of its calls.
-func (r *agentRun) useHooks() {
+func (r runHooks) useHooks() {
 	p := r.pipeline
 	p.hooks = r.agent.Hooks
 	p.questions.hooks, p.questions.parent = p.hooks.AfterCall, p.parent.Call
 }
 
 // withHooks adds to a request for admission what hooks before the calls need.
-func (p *pipeline) withHooks(request *api.AdmissionRequest) {
+func (p admitter) withHooks(request *api.AdmissionRequest) {
 	if len(p.hooks.BeforeCall) > 0 {
 		request.Hooks, request.Origin, request.Parent = p.hooks.BeforeCall, &p.origin, p.parent.Call
 	}
@@ -35,7 +38,7 @@ func (p *pipeline) withHooks(request *api.AdmissionRequest) {
 
 // beginHooks runs the hooks before the run, then those that remember something for it. The error is one of a run that must
 // not begin.
-func (r *agentRun) beginHooks(ctx workflow.Context) error {
+func (r runHooks) beginHooks(ctx workflow.Context) error {
 	for i, h := range r.agent.Hooks.BeforeRun {
 		answer, err := r.runHook(ctx, api.HookBeforeRun, i, h, nil)
 		if err == nil && answer.Refused != "" {
@@ -60,7 +63,7 @@ func (r *agentRun) beginHooks(ctx workflow.Context) error {
 }
 
 // remember puts notes into the conversation, after the instructions and before everything else.
-func (r *agentRun) remember(notes []api.Message) {
+func (r runHooks) remember(notes []api.Message) {
 	if len(notes) == 0 {
 		return
 	}
@@ -77,7 +80,7 @@ func (r *agentRun) remember(notes []api.Message) {
 
 // endHooks runs, when the run is over, those that remember something of it, then those after it, also in a cancelled run. The
 // failure of one that blocks is that of a run that did not fail before, and undoes it like any other.
-func (r *agentRun) endHooks(ctx workflow.Context, result api.RunResult, failure error) (api.RunResult, error) {
+func (r runHooks) endHooks(ctx workflow.Context, result api.RunResult, failure error) (api.RunResult, error) {
 	hooks := r.agent.Hooks
 	if len(hooks.MemoryWrite)+len(hooks.AfterRun) == 0 {
 		return result, failure
@@ -102,7 +105,7 @@ func (r *agentRun) endHooks(ctx workflow.Context, result api.RunResult, failure 
 }
 
 // ending is how the run ended, as its hooks are told.
-func (r *agentRun) ending(ctx workflow.Context, result api.RunResult, failure error) *api.RunEnd {
+func (r runHooks) ending(ctx workflow.Context, result api.RunResult, failure error) *api.RunEnd {
 	end := &api.RunEnd{RunResult: r.pipeline.tally(result)}
 	if failure == nil {
 		return end
@@ -120,7 +123,7 @@ func (r *agentRun) ending(ctx workflow.Context, result api.RunResult, failure er
 
 // runHook runs one hook of the run as an activity of the general lane. Its failure is told only where it blocks, but that of a
 // run which was cancelled meanwhile always.
-func (r *agentRun) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook, end *api.RunEnd) (answer api.HookAnswer, err error) {
+func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook, end *api.RunEnd) (answer api.HookAnswer, err error) {
 	p, c := r.pipeline, &r.conversation
 	request := api.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(), Origin: p.origin, Parent: p.parent.Call, End: end,
 		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.seenChain, Seen: c.runFacts, New: c.fresh}}
@@ -158,7 +161,7 @@ func hookFailure(err error, h api.Hook) string {
 const maxHookPrompt = 64 << 10
 
 // hookPrompt is the prompt with which the run's chain began, as hooks are told it.
-func (r *agentRun) hookPrompt() string {
+func (r runHooks) hookPrompt() string {
 	switch {
 	case r.in.State != nil:
 		return r.in.State.Prompt
@@ -171,6 +174,6 @@ func (r *agentRun) hookPrompt() string {
 }
 
 // blockedBy is the failure of a run that a hook stopped, or failed after it was over. What the run gave by then is its detail.
-func (r *agentRun) blockedBy(message string, result api.RunResult) error {
+func (r runHooks) blockedBy(message string, result api.RunResult) error {
 	return runError(api.RunBlocked, message, nil, r.pipeline.tally(result))
 }

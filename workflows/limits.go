@@ -2,6 +2,9 @@ package workflows
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -22,8 +25,11 @@ const (
 	limitRepeats = "repeats"
 )
 
+// limitGuard ends an agent's run at its limits, or asks for more of one.
+type limitGuard struct{ *agentRun }
+
 // reached returns the limit that keeps the run from another turn, or nothing.
-func (r *agentRun) reached() string {
+func (r limitGuard) reached() string {
 	if r.timeOver {
 		return limitWallTime
 	}
@@ -53,7 +59,7 @@ func (r *agentRun) reached() string {
 // reserved returns the limit of which a sub-agent has no more left than its next step and the answer that sums up may take, as its
 // last step tells: what each of many uses beyond its share is used beyond the budget of the run above. It returns nothing where there
 // is more, and for a run that works for nobody, or makes no such answer.
-func (r *agentRun) reserved(l api.Limits) string {
+func (r limitGuard) reserved(l api.Limits) string {
 	if r.in.Parent == nil || l.OnReached != "" && l.OnReached != api.LimitWrapsUp {
 		return ""
 	}
@@ -71,7 +77,7 @@ func (r *agentRun) reserved(l api.Limits) string {
 const costSlack = 1 + 1e-9
 
 // watchWallTime cancels the running turn when the run's wall time, counted from the start of its chain, has passed.
-func (r *agentRun) watchWallTime(ctx workflow.Context, stopTurns func()) {
+func (r limitGuard) watchWallTime(ctx workflow.Context, stopTurns func()) {
 	if r.limits.WallTime == 0 {
 		return
 	}
@@ -95,14 +101,14 @@ func (r *agentRun) watchWallTime(ctx workflow.Context, stopTurns func()) {
 }
 
 // wallTimeLeft is what is left of the run's wall time, which has a limit.
-func (r *agentRun) wallTimeLeft(ctx workflow.Context) time.Duration {
+func (r limitGuard) wallTimeLeft(ctx workflow.Context) time.Duration {
 	return r.limits.WallTime.Std() - workflow.Now(ctx).Sub(r.started)
 }
 
 // summarise ends the run with one more model step, without tools, that answers with what is known.
-func (r *agentRun) summarise(ctx workflow.Context, limit string) (api.RunResult, error) {
+func (r limitGuard) summarise(ctx workflow.Context, limit string) (api.RunResult, error) {
 	r.answerOpenCalls()
-	response, err := r.ask(ctx, api.SummaryStepID, limit)
+	response, err := r.compactor.ask(ctx, api.SummaryStepID, limit)
 	if err != nil {
 		if errors.Is(err, errFull) {
 			err = r.modelError(err, "the summary at the limit of "+limit)
@@ -113,7 +119,7 @@ func (r *agentRun) summarise(ctx workflow.Context, limit string) (api.RunResult,
 }
 
 // answerOpenCalls gives every call of the last turn that has no answer one: models refuse a conversation with gaps.
-func (r *agentRun) answerOpenCalls() {
+func (r limitGuard) answerOpenCalls() {
 	messages := r.conversation.messages
 	answered := map[string]bool{}
 	last := len(messages) - 1
@@ -130,4 +136,93 @@ func (r *agentRun) answerOpenCalls() {
 			r.conversation.add(api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
 		}
 	}
+}
+
+// grantable are the limits of which a person can grant a run more.
+var grantable = []string{limitTurns, limitCalls, limitTokens, limitCost, limitWallTime}
+
+// atLimit ends the run at a limit as its agent says, with a last answer or at once, unless there is an error already.
+func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (api.RunResult, error) {
+	if err != nil {
+		return api.RunResult{}, err
+	}
+	if r.agent.Limits.OnReached == api.LimitStops {
+		return r.end(api.RunResult{Outcome: api.OutcomeLimit, Limit: limit}, "")
+	}
+	return r.summarise(ctx, limit)
+}
+
+// granted asks a person for more of a limit that the run has reached, where the agent says so. It reports whether the run goes
+// on: with more, or to another limit that it has reached meanwhile. The error is that of a cancelled run.
+func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
+	if !r.asksAt(limit) {
+		return false, nil
+	}
+	o, err := r.askMore(ctx, limit)
+	if err == nil {
+		err = workflow.Await(ctx, func() bool { return o.over || r.timeOver && limit != limitWallTime })
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case !o.over:
+		r.pipeline.control.approvals.withdraw(ctx, o.Call, "the run's wall time is over")
+		return true, nil
+	case o.grant == nil:
+		return false, nil
+	}
+	r.limits = r.limits.Extended(*o.grant, r.pipeline.usage, r.turn-r.before, workflow.Now(ctx).Sub(r.started))
+	r.pipeline.limits = r.limits
+	r.timeOver = r.timeOver && limit != limitWallTime
+	return true, nil
+}
+
+// asksAt reports whether a person is asked for more of a limit.
+func (r limitGuard) asksAt(limit string) bool {
+	return r.agent.Limits.OnReached == api.LimitAsks && slices.Contains(grantable, limit)
+}
+
+// askMore asks a person for more of a limit, in one recorded step.
+func (r limitGuard) askMore(ctx workflow.Context, limit string) (*approval, error) {
+	r.answerOpenCalls()
+	request := api.LimitRequest{Run: r.pipeline.origin.Run, Agent: r.agent.Name, Limit: limit, Limits: r.limits, Usage: r.pipeline.usage,
+		Turns: r.turn - r.before, Took: api.Duration(workflow.Now(ctx).Sub(r.started)), Asked: r.asked}
+	var need api.ApprovalNeed
+	if err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx), "asking for more of the limit of "+limit), api.DescribeLimitActivity, request).Get(ctx, &need); err != nil {
+		return nil, err
+	}
+	r.asked++
+	return r.pipeline.control.approvals.askLimit(ctx, need), nil
+}
+
+// carriedLimits are the run's limits where they may not be its agent's any more.
+func (r limitGuard) continuedLimits() *api.Limits {
+	if r.asked == 0 {
+		return nil
+	}
+	return &r.limits
+}
+
+// askLimit asks for more of a limit. Earlier such approvals are over: a digest tells one from the next.
+func (a *approvals) askLimit(ctx workflow.Context, need api.ApprovalNeed) *approval {
+	delete(a.known, api.LimitCall)
+	a.ask(ctx, api.Call{ID: api.LimitCall}, api.AdmissionDecision{ID: api.LimitCall, Approval: &need})
+	return a.known[api.LimitCall]
+}
+
+// unfit returns what keeps a decision from being one on what waits: a call is not granted anything, and a run at a limit needs
+// more of just that limit.
+func (o *approval) unfit(d api.Decision) *api.ReplyError {
+	message := ""
+	switch {
+	case o.Limit == "" && d.Grant != nil:
+		message = fmt.Sprintf("call %q waits for approval; only a run at a limit is granted something", d.Call)
+	case o.Limit != "" && d.Kind == api.DecisionEdit:
+		message = "a run at a limit has no arguments to change; grant it more, or deny it"
+	case o.Limit != "" && d.Kind == api.DecisionApprove && d.Grant.Of(o.Limit) <= 0:
+		message = fmt.Sprintf("the run has reached its limit of %s; say how much more of it the run may use. What can be granted: %s", o.Limit, strings.Join(grantable, ", "))
+	default:
+		return nil
+	}
+	return &api.ReplyError{Type: api.DecisionUnfit, Message: message}
 }

@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -31,6 +32,7 @@ type pipeline struct {
 	// openUntil maps the ID of an admitted call on a keyed lane to the time until which its key's queue
 	// is certainly served.
 	openUntil     map[string]time.Time
+	admitter      admitter
 	control       *control
 	questions     *questions
 	instances     *instances
@@ -58,6 +60,7 @@ func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catal
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, priority: priorityOf(ctx, in, origin), control: c, questions: c.questions,
 		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: newRunFacts(in), tools: make(map[string]api.Tool, len(catalog.Tools)),
 		openUntil: map[string]time.Time{}}
+	p.admitter = admitter{p}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
 		p.inline.on = p.inline.on || t.Lane == api.LaneInline
@@ -68,15 +71,18 @@ func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catal
 	}
 	p.started = workflow.Now(ctx)
 	p.instances = &instances{base: p.queue, origin: origin}
-	c.approvals.edit, c.approvals.notify = p.editCall, p.notify
+	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
 	p.attributes.known = in.Attributes
 	p.keepAttributes(ctx)
 	p.follow(ctx, in)
 	return p
 }
 
+// admitter takes the calls of a run through the phases pre_validation and pre_execution.
+type admitter struct{ *pipeline }
+
 // toolsOf returns the tools that calls name and may name, each once.
-func (p *pipeline) toolsOf(calls []api.Call) (tools []api.Tool) {
+func (p admitter) toolsOf(calls []api.Call) (tools []api.Tool) {
 	named := map[string]bool{}
 	for _, c := range calls {
 		if t, ok := p.tools[c.Tool]; ok && !named[c.Tool] && (c.OfRun() || p.own(c.Tool)) {
@@ -97,14 +103,14 @@ func (p *pipeline) need(below []api.Tool) {
 }
 
 // own reports whether the run's calls may name a tool.
-func (p *pipeline) own(tool string) bool {
+func (p admitter) own(tool string) bool {
 	_, ok := p.catalog.Find(tool)
 	return ok
 }
 
 // admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them, unless what the
 // model answered with said it already.
-func (p *pipeline) admit(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
+func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
 	decisions := make([]api.AdmissionDecision, 0, len(calls))
 	decisions, p.admitted = append(decisions, p.admitted...), nil
 	p.runFacts.admitted(calls, decisions)
@@ -152,7 +158,7 @@ func portion(calls []api.Call) int {
 }
 
 // admission is a request without calls and tools, when the calls so far have used that many of the run's.
-func (p *pipeline) admission(used int) api.AdmissionRequest {
+func (p admitter) admission(used int) api.AdmissionRequest {
 	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
 		Policies: p.policies, Facts: p.facts()}
@@ -164,7 +170,7 @@ func (p *pipeline) admission(used int) api.AdmissionRequest {
 	return request
 }
 
-func (p *pipeline) admitBatch(ctx workflow.Context, calls []api.Call, used int) ([]api.AdmissionDecision, error) {
+func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call, used int) ([]api.AdmissionDecision, error) {
 	request := p.admission(used)
 	request.Calls = calls
 	if calls[0].OfRun() {
@@ -197,7 +203,7 @@ func (p *pipeline) refused(c api.Call, e *api.Error) api.CallOutcome {
 
 // unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or its wall time was over, and counts
 // them: their records tell of them too. It returns nil where admission failed for another reason, which ends the run.
-func (p *pipeline) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallOutcome {
+func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallOutcome {
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -211,9 +217,9 @@ func (p *pipeline) unadmitted(ctx workflow.Context, calls []api.Call) []api.Call
 // runTurn admits the calls of one turn and runs them as their access allows. Outcomes are in the
 // order of the calls.
 func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Order) ([]api.CallOutcome, error) {
-	decisions, err := p.admit(ctx, calls)
+	decisions, err := p.admitter.admit(ctx, calls)
 	if err != nil {
-		return p.unadmitted(ctx, calls), err
+		return p.admitter.unadmitted(ctx, calls), err
 	}
 	all := p.newCalls(calls, decisions)
 	outcomes := make([]api.CallOutcome, len(all))
@@ -264,4 +270,84 @@ func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatche
 	d := dispatcher{pipeline: p, waits: waits, calls: calls}
 	failure := d.run(ctx)
 	return cmp.Or(failure, p.questions.finish(ctx))
+}
+
+// written is how long the history is, and with it what the workflow task has to record of what ran inline.
+func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
+	info := workflow.GetInfo(ctx)
+	events, bytes = info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()
+	if p.inline.on {
+		p.inline.look(ctx)
+		events += p.inline.recorded / markerOverhead
+		bytes += p.inline.recorded
+	}
+	return events, bytes
+}
+
+// fitting returns how many of the calls, from the first on, may begin beside those that run, so that
+// the history does not reach the size at which the server ends the run.
+func (p *pipeline) fitting(ctx workflow.Context, calls []*callRun) int {
+	events, bytes := p.written(ctx)
+	mostEvents, mostBytes := maxEvents, maxBytes
+	if p.historyBudget.undoing {
+		mostEvents, mostBytes = maxEvents+moreToUndo, maxBytes+moreToUndoMiB
+	}
+	events, bytes = events+len(p.historyBudget.hosted)*eventsOfCall, bytes+p.historyBudget.bytes
+	for fit, c := range calls {
+		events, bytes = events+eventsOfCall, bytes+c.historyNeed()
+		if events > mostEvents || bytes > mostBytes {
+			return fit
+		}
+	}
+	return len(calls)
+}
+
+// noHistoryLeft has admission refuse calls because the run's history is too long for them, and gives
+// them those decisions. Each part of a batched call has a decision of its own in history. Approvals
+// of the calls are withdrawn.
+func (p admitter) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
+	why := p.fullness(ctx)
+	byCall := map[string]api.AdmissionDecision{}
+	for rest := unbatched(calls); len(rest) > 0; {
+		n := portion(rest)
+		request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n], Full: why}
+		var part []api.AdmissionDecision
+		options := saying(withAdmitOptions(ctx, nil), "no history left for "+named(request.Calls))
+		if err := workflow.ExecuteLocalActivity(options, api.AdmitActivity, request).Get(ctx, &part); err != nil {
+			return err
+		}
+		for _, v := range part {
+			byCall[v.ID] = v
+		}
+		rest = rest[n:]
+	}
+	for _, c := range calls {
+		c.decision = byCall[c.call.ID]
+		p.control.approvals.withdraw(ctx, c.call.ID, "the run's history has no room for the call")
+	}
+	return nil
+}
+
+// unbatched returns calls as their caller made them: the parts of batched ones.
+func unbatched(calls []*callRun) (all []api.Call) {
+	for _, c := range calls {
+		if len(c.parts) == 0 {
+			all = append(all, c.call)
+		}
+		for _, part := range c.parts {
+			all = append(all, part.call)
+		}
+	}
+	return all
+}
+
+// fullness says why there is no room, and what to do.
+func (p *pipeline) fullness(ctx workflow.Context) string {
+	events, bytes := p.written(ctx)
+	what := "Split the plan, or have its tools answer with less"
+	if p.origin.Caller.Type == api.CallerAgent {
+		what = "Call it again in the next turn, where there is room anew, with fewer calls at a time, or ask for less"
+	}
+	return fmt.Sprintf("the run's history has no room for this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 or 50. %s",
+		events, float64(bytes)/(1<<20), what)
 }

@@ -49,7 +49,7 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 	run.pipeline.need(pinned.DescendantTools)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
-		run.pipeline.unadmitted(ctx, run.requests())
+		run.pipeline.admitter.unadmitted(ctx, run.requests())
 		return run.pipeline, api.RunResult{}, err
 	}
 	err = run.pipeline.dispatch(ctx, run.waits(), run)
@@ -161,7 +161,7 @@ func (r *planRun) admit(ctx workflow.Context, calls []int) error {
 	for n, i := range calls {
 		requests[n] = r.runs[i].call
 	}
-	decisions, err := r.pipeline.admit(ctx, requests)
+	decisions, err := r.pipeline.admitter.admit(ctx, requests)
 	if err != nil {
 		return err
 	}

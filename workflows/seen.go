@@ -174,7 +174,7 @@ func (s *runFacts) past(evaluated string) []api.PastCalls {
 }
 
 // facts are what policies can know of the run.
-func (p *pipeline) facts() api.RunFacts {
+func (p admitter) facts() api.RunFacts {
 	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.runFacts.labels, Calls: p.runFacts.past(""),
 		Usage: p.usage, Limits: p.limits, Started: p.started}
 }

@@ -10,14 +10,93 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
+// schedule schedules the activity of the call on its route. On a keyed lane, a call that comes long
+// after its admission first has its key opened again.
+func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
+	route := c.decision.Route
+	if route.OpenFor == 0 || workflow.Now(ctx).Before(c.pipeline.openUntil[c.call.ID]) {
+		return c.scheduleActivity(ctx)
+	}
+	future, end := workflow.NewFuture(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if err := c.openKey(ctx); err != nil {
+			end.SetError(err)
+			return
+		}
+		end.Chain(c.scheduleActivity(ctx))
+	})
+	return future
+}
+
+// openKey opens the key of the call's lane.
+func (c *callRun) openKey(ctx workflow.Context) error {
+	p, route := c.pipeline, c.decision.Route
+	p.admitter.admittedAt(c.decision, workflow.Now(ctx))
+	request := api.OpenRequest{Base: p.queue, Lane: c.tool.Lane, Key: route.Key}
+	err := workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenKeyActivity, request).Get(ctx, nil)
+	if ctx.Err() != nil {
+		return api.NotStartedError()
+	}
+	return err
+}
+
+// admittedAt notes until when the queue of a call's key is certainly served, if it was opened at
+// that time or later.
+func (p admitter) admittedAt(v api.AdmissionDecision, at time.Time) {
+	if v.Route.OpenFor > 0 {
+		p.openUntil[v.ID] = at.Add(v.Route.OpenFor.Std())
+	}
+}
+
+func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
+	p, t, route := c.pipeline, c.tool, c.decision.Route
+	summary, parent := c.describe()
+	options := callOptions(p.queue, c.call.ID, t, route, summary)
+	options.Priority = p.priority.call(c.call, t, route)
+	execution := c.execution()
+	execution.Parent = parent
+	for _, part := range c.parts {
+		execution.Parts = append(execution.Parts, part.Part)
+	}
+	options.StartToCloseTimeout += api.HooksWithin(execution.Hooks)
+	if route.Holds {
+		execution.QueueTimeout = t.On(route).QueueTimeout
+	}
+	if t.Kind == api.KindStateful {
+		return p.instances.call(ctx, t, options, execution)
+	}
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.call.Tool, execution)
+}
+
+// execution returns the input of the call's activity, without what depends on the lane.
+func (c *callRun) execution() api.Execution {
+	p := c.pipeline
+	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: p.origin,
+		Notes: c.decision.Notes, Parent: p.parent.Call,
+		Hooks: api.HooksFor(p.hooks.AfterCall, c.tool.Name), Timeout: c.decision.Plan.ShortestTimeout()}
+}
+
+// describe returns the summary of the call's activity, and the path of the call that it works for.
+func (c *callRun) describe() (summary, parent string) {
+	summary, parent = c.tool.Summary(c.arguments()), c.pipeline.parent.Call
+	switch target := c.call.TargetCallID; c.call.Purpose {
+	case api.PurposeUndo, api.PurposeVerify:
+		return string(c.call.Purpose) + " " + target + ": " + summary, api.CallPath(parent, target)
+	case api.PurposeCheck:
+		return "check of the run: " + summary, parent
+	}
+	return summary, parent
+}
+
+// withOpenOptions allows any number of attempts to open a key: a call must not fail because the
+// server is unavailable for a while.
+func withOpenOptions(ctx workflow.Context) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout, signalRetry(0), ""))
+}
+
 const (
-	// maxRecorded bounds what one workflow task has to record of calls and model steps that ran inline, in bytes: servers take
-	// messages of 4 MiB, and other decisions of the task come on top.
-	maxRecorded = 2 << 20
 	// maxInlineStep is what the answer of a model step that runs inline may have to be recorded with.
 	maxInlineStep = api.MaxPayload
-	// markerOverhead is about what is recorded of anything that ran inline besides its result.
-	markerOverhead = 512
 )
 
 const (
@@ -26,94 +105,6 @@ const (
 	// inlineGrace is how much later than an inline tool's own timeout its attempt is given up.
 	inlineGrace = time.Second
 )
-
-// inline keeps count of what the run's workflow task will have to record. Calls and model steps that run inline are local
-// activities: their results are recorded when the task ends, all together.
-type inline struct {
-	// on says that something of the run may run inline.
-	on bool
-	// task tells one workflow task from the next, by the history's length at its start.
-	task int
-	// recorded is what the task has to record so far. entered is what each of those that run may add to it, by id, and
-	// reserved their sum.
-	recorded, reserved int
-	entered            map[string]int
-	// ending is set while the run waits for its next workflow task.
-	ending bool
-}
-
-// await waits until n more bytes fit into what the workflow task records, for which it ends the task if need be. Its error
-// is that of a cancelled context.
-func (i *inline) await(ctx workflow.Context, n int) error {
-	for !i.fits(ctx, n) {
-		if i.reserved > 0 || i.ending {
-			if err := workflow.Await(ctx, func() bool { return !i.ending && (i.reserved == 0 || i.fits(ctx, n)) }); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := i.endTask(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (i *inline) fits(ctx workflow.Context, n int) bool {
-	i.look(ctx)
-	return !i.ending && (i.recorded+i.reserved == 0 || i.recorded+i.reserved+n <= maxRecorded)
-}
-
-// enter keeps n bytes for a call or a step that begins.
-func (i *inline) enter(id string, n int) {
-	if i.entered == nil {
-		i.entered = map[string]int{}
-	}
-	i.entered[id] = n
-	i.reserved += n
-}
-
-// leave gives back what was kept for a call or a step, which has ended, and counts the size that is recorded of it. Of others
-// it does nothing.
-func (i *inline) leave(ctx workflow.Context, id string, size int) {
-	if n, ok := i.entered[id]; ok {
-		delete(i.entered, id)
-		i.reserved -= n
-		i.add(ctx, size)
-	}
-}
-
-// endTask ends the workflow task, and with it records what ran inline, by a timer that begins the next one.
-func (i *inline) endTask(ctx workflow.Context) error {
-	i.ending = true
-	defer func() { i.ending = false }()
-	err := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "record what ran inline"}).Get(ctx, nil)
-	i.recorded = 0
-	return err
-}
-
-func (i *inline) add(ctx workflow.Context, size int) {
-	i.look(ctx)
-	i.recorded += size + markerOverhead
-}
-
-// look notices that another workflow task has begun.
-func (i *inline) look(ctx workflow.Context) {
-	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != i.task {
-		i.task, i.recorded = task, 0
-	}
-}
-
-// verdictsSize is about how many bytes verdicts are recorded with.
-func decisionsSize(decisions []api.AdmissionDecision) (size int) {
-	for _, v := range decisions {
-		size += len(v.Arguments) + len(v.Prompt) + len(v.Question) + markerOverhead/4
-		if v.Result != nil {
-			size += len(v.Result.Output)
-		}
-	}
-	return size
-}
 
 // inline executes the call within the workflow task, as soon as its result fits into what the task
 // records. The future has an api.Result.
@@ -187,14 +178,14 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, 
 	request.Inline = &api.InlineStep{ID: o.ActivityID, Messages: slices.Clip(r.conversation.messages),
 		Setup: &api.Setup{Agent: r.agent, Pinned: api.Pack(r.pinned)}}
 	if request.Limit == "" && request.Compact == nil {
-		request.Inline.Left, request.Inline.Admit = p.wallTimeLeft(ctx), p.stepAdmission()
+		request.Inline.Left, request.Inline.Admit = p.wallTimeLeft(ctx), p.admitter.stepAdmission()
 	}
 	began := workflow.Now(ctx)
 	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, api.InlineSummary(o.ActivityID, o.Summary))
 	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), api.ModelActivity, request).Get(ctx, &response)
 	p.inline.leave(ctx, o.ActivityID, response.Message.Size()+decisionsSize(response.Decisions))
 	for _, v := range response.Decisions {
-		p.admittedAt(v, began)
+		p.admitter.admittedAt(v, began)
 	}
 	p.admitted = response.Decisions
 	return response, err
@@ -202,7 +193,7 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, 
 
 // stepAdmission is with what a model step that runs inline admits its calls; nil where it cannot, because what sub-agents may
 // use depends on what the step itself has used, or because hooks before calls would hold up the step.
-func (p *pipeline) stepAdmission() *api.AdmissionRequest {
+func (p admitter) stepAdmission() *api.AdmissionRequest {
 	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools, func(t api.Tool) bool { return t.Kind == api.KindAgent }) {
 		return nil
 	}
@@ -213,7 +204,7 @@ func (p *pipeline) stepAdmission() *api.AdmissionRequest {
 
 // noticeWallTime looks at the clock where the wall time's timer may not have been heard of: what runs inline keeps the
 // workflow task busy that would tell of it.
-func (r *agentRun) noticeWallTime(ctx workflow.Context, stopTurns func()) {
+func (r limitGuard) noticeWallTime(ctx workflow.Context, stopTurns func()) {
 	limit := r.limits.WallTime.Std()
 	if r.pipeline.inline.on && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {
 		r.timeOver = true

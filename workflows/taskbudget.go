@@ -1,0 +1,104 @@
+package workflows
+
+import (
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// maxRecorded bounds what one workflow task records of calls and model steps that ran inline, in bytes:
+	// servers accept messages of 4 MiB, and other commands of the task are in the same message.
+	maxRecorded = 2 << 20
+	// markerOverhead is about how many bytes a marker has besides its result.
+	markerOverhead = 512
+)
+
+// inline keeps count of what the run's workflow task will have to record. Calls and model steps that run inline are local
+// activities: their results are recorded when the task ends, all together.
+type inline struct {
+	// on says that something of the run may run inline.
+	on bool
+	// task tells one workflow task from the next, by the history's length at its start.
+	task int
+	// recorded is what the task has to record so far. entered is what each of those that run may add to it, by id, and
+	// reserved their sum.
+	recorded, reserved int
+	entered            map[string]int
+	// ending is set while the run waits for its next workflow task.
+	ending bool
+}
+
+// await waits until n more bytes fit into what the workflow task records, for which it ends the task if need be. Its error
+// is that of a cancelled context.
+func (i *inline) await(ctx workflow.Context, n int) error {
+	for !i.fits(ctx, n) {
+		if i.reserved > 0 || i.ending {
+			if err := workflow.Await(ctx, func() bool { return !i.ending && (i.reserved == 0 || i.fits(ctx, n)) }); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := i.endTask(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *inline) fits(ctx workflow.Context, n int) bool {
+	i.look(ctx)
+	return !i.ending && (i.recorded+i.reserved == 0 || i.recorded+i.reserved+n <= maxRecorded)
+}
+
+// enter keeps n bytes for a call or a step that begins.
+func (i *inline) enter(id string, n int) {
+	if i.entered == nil {
+		i.entered = map[string]int{}
+	}
+	i.entered[id] = n
+	i.reserved += n
+}
+
+// leave gives back what was kept for a call or a step, which has ended, and counts the size that is recorded of it. Of others
+// it does nothing.
+func (i *inline) leave(ctx workflow.Context, id string, size int) {
+	if n, ok := i.entered[id]; ok {
+		delete(i.entered, id)
+		i.reserved -= n
+		i.add(ctx, size)
+	}
+}
+
+// endTask ends the workflow task, and with it records what ran inline, by a timer that begins the next one.
+func (i *inline) endTask(ctx workflow.Context) error {
+	i.ending = true
+	defer func() { i.ending = false }()
+	err := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "record what ran inline"}).Get(ctx, nil)
+	i.recorded = 0
+	return err
+}
+
+func (i *inline) add(ctx workflow.Context, size int) {
+	i.look(ctx)
+	i.recorded += size + markerOverhead
+}
+
+// look notices that another workflow task has begun.
+func (i *inline) look(ctx workflow.Context) {
+	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != i.task {
+		i.task, i.recorded = task, 0
+	}
+}
+
+// verdictsSize is about how many bytes verdicts are recorded with.
+func decisionsSize(decisions []api.AdmissionDecision) (size int) {
+	for _, v := range decisions {
+		size += len(v.Arguments) + len(v.Prompt) + len(v.Question) + markerOverhead/4
+		if v.Result != nil {
+			size += len(v.Result.Output)
+		}
+	}
+	return size
+}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
+	"github.com/switchyard/switchyard/workflows/conversation"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -53,7 +55,7 @@ type agentRun struct {
 
 	in           api.RunInput
 	agent        *api.Agent
-	conversation conversation
+	conversation conversation.Conversation
 	pinned       api.Pinned
 	pipeline     *pipeline
 	turn         int
@@ -107,11 +109,11 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		r.resume(continueState)
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
-	r.pipeline.runFacts.label(r.loaded)
+	r.pipeline.runFacts.Label(r.loaded)
 	r.pipeline.details.before = r.before
-	r.pipeline.budget = budget{limits: r.limits, started: r.started}
+	r.pipeline.Run = budget.Run{Limits: r.limits, Started: r.started}
 	r.pipeline.stepsInline = r.agent.Model.Lane == api.LaneInline
-	r.pipeline.inline.on = r.pipeline.inline.on || r.pipeline.stepsInline
+	r.pipeline.inline.On = r.pipeline.inline.On || r.pipeline.stepsInline
 	if r.in.Parent != nil {
 		r.pipeline.parent = *r.in.Parent
 	}
@@ -144,32 +146,32 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 		r.instruct()
 	}
 	for _, m := range messages {
-		r.conversation.add(m)
+		r.conversation.Add(m)
 	}
 	if r.in.Prompt != "" {
 		if len(messages) > 0 {
-			r.window.Task = len(r.conversation.messages)
+			r.window.Task = len(r.conversation.Messages)
 		}
-		r.conversation.add(api.Message{Role: api.RoleUser, Text: r.in.Prompt})
+		r.conversation.Add(api.Message{Role: api.RoleUser, Text: r.in.Prompt})
 	}
-	r.conversation.markSeen()
+	r.conversation.MarkSeen()
 	return nil
 }
 
 // instruct begins the conversation with what the model is to go by.
 func (r *agentRun) instruct() {
 	if r.agent.Instructions != "" {
-		r.conversation.add(api.Message{Role: api.RoleSystem, Text: r.agent.Instructions})
+		r.conversation.Add(api.Message{Role: api.RoleSystem, Text: r.agent.Instructions})
 	}
 	if r.in.DryRun {
-		r.conversation.add(api.Message{Role: api.RoleSystem, Text: api.DryRunNote})
+		r.conversation.Add(api.Message{Role: api.RoleSystem, Text: api.DryRunNote})
 	}
 }
 
 func (r *agentRun) pin(ctx workflow.Context, run string) error {
 	request := api.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools}
-	if r.conversation.size() < pinMessages {
-		request.Messages = r.conversation.messages
+	if r.conversation.Size() < pinMessages {
+		request.Messages = r.conversation.Messages
 	}
 	var err error
 	r.pinned, err = pin(ctx, request)
@@ -233,7 +235,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 	r.pipeline.turn = r.turn
 	response, err := r.compactor.ask(ctx, api.TurnStepID(r.turn), "")
 	if errors.Is(err, errFull) {
-		r.stopped = limitConversation
+		r.stopped = budget.LimitConversation
 		return false, result, nil
 	}
 	if err != nil {
@@ -258,7 +260,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 		return api.ModelResponse{}, err
 	}
 	c := &r.conversation
-	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.seenChain, Seen: c.runFacts, New: c.fresh,
+	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
 		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
@@ -272,12 +274,12 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 		summary += " · " + model.Name
 	}
 	options := modelOptions(r.pipeline.queue, id, model, r.pinned.Model, summary)
-	options.Priority = r.pipeline.priority.step(r.pinned.Model)
+	options.Priority = r.pipeline.priority.Step(r.pinned.Model)
 	response, err := r.step(ctx, options, request)
 	if err != nil {
 		return response, err
 	}
-	c.markSeen()
+	c.MarkSeen()
 	r.compactor.learn(response)
 	r.last = response.Usage
 	r.pipeline.usage.AddStep(response.Usage)
@@ -307,7 +309,7 @@ func (r *agentRun) modelError(err error, what string) error {
 // end finishes a result by why the model stopped.
 func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, error) {
 	result = r.pipeline.tally(result)
-	result.Labels = r.pipeline.runFacts.labels
+	result.Labels = r.pipeline.runFacts.Labels
 	if r.in.Parent != nil {
 		result.Undo = r.pipeline.undo.continueState()
 	}
@@ -327,7 +329,7 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 		return api.RunResult{}, err
 	}
 	if len(earlier) > api.MaxPayload {
-		return r.guard.atLimit(ctx, limitConversation, nil)
+		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
 	}
 	next := r.in
 	next.Prompt = ""
@@ -335,8 +337,8 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.continueState(ctx), Undo: r.pipeline.undo.continueState()}
 	next.State.Limits, next.State.Grants = r.guard.continuedLimits(), r.asked
 	next.State.Window, next.State.Repeats = r.compactor.continuedWindow(), r.breaker.continuedRepeats()
-	next.State.Labels, next.State.Calls = r.pipeline.runFacts.labels, r.pipeline.runFacts.past("")
-	next.State.DescendantCalls = r.pipeline.runFacts.continueDescendants()
+	next.State.Labels, next.State.Calls = r.pipeline.runFacts.Labels, r.pipeline.runFacts.Past("")
+	next.State.DescendantCalls = r.pipeline.runFacts.ContinueDescendants()
 	next.State.Paused, next.State.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
 	return api.RunResult{}, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
 }
@@ -345,9 +347,9 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 // that come while it waits are in it too: nothing else carries them.
 func (r compactor) carriable(ctx workflow.Context) ([]byte, error) {
 	earlier, err := r.shortened(ctx)
-	for err == nil && r.pipeline.inline.on && len(earlier) <= api.MaxPayload {
+	for err == nil && r.pipeline.inline.On && len(earlier) <= api.MaxPayload {
 		// What is carried may be as large as what a task may record besides.
-		if err := r.pipeline.inline.await(ctx, maxRecorded); err != nil {
+		if err := r.pipeline.inline.Await(ctx, budget.MaxRecorded); err != nil {
 			return nil, err
 		}
 		if !r.pipeline.control.inbox.unseen(ctx) {
@@ -364,7 +366,7 @@ const maxConversation = 16 << 20
 
 func (r compactor) shortened(ctx workflow.Context) ([]byte, error) {
 	r.read(ctx)
-	if r.conversation.size() > maxConversation {
+	if r.conversation.Size() > maxConversation {
 		return r.compactToContinue(ctx)
 	}
 	earlier, err := r.readAll(ctx)
@@ -376,7 +378,7 @@ func (r compactor) shortened(ctx workflow.Context) ([]byte, error) {
 
 func (r compactor) compactToContinue(ctx workflow.Context) ([]byte, error) {
 	frame := min(r.frame(), api.MaxPayload)
-	if err := r.compact(ctx, shorten(r.conversation.messages, r.window.Task, frame), frame); err != nil {
+	if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame), frame); err != nil {
 		return nil, err
 	}
 	return r.readAll(ctx)
@@ -385,5 +387,5 @@ func (r compactor) compactToContinue(ctx workflow.Context) ([]byte, error) {
 // readAll puts the messages that the run was sent into the conversation, and encodes that.
 func (r *agentRun) readAll(ctx workflow.Context) ([]byte, error) {
 	r.read(ctx)
-	return api.EncodeMessages(r.conversation.messages)
+	return api.EncodeMessages(r.conversation.Messages)
 }

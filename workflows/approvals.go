@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -238,7 +239,7 @@ func (p admitter) editCall(ctx workflow.Context, o *approval, d api.Decision) (v
 	c.Arguments, c.Plan = string(validated(o.call, o.decision)), o.decision.Plan
 	request := api.EditRequest{Admit: p.admission(0), Decision: d}
 	// It was counted when it was admitted first.
-	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.runFacts.past(c.ID)
+	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.runFacts.Past(c.ID)
 	request.Admit.Calls = []api.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
 	began := workflow.Now(ctx)
@@ -246,8 +247,8 @@ func (p admitter) editCall(ctx workflow.Context, o *approval, d api.Decision) (v
 	if err == nil {
 		p.admittedAt(v, began)
 	}
-	if p.inline.on {
-		p.inline.add(ctx, decisionsSize([]api.AdmissionDecision{v}))
+	if p.inline.On {
+		p.inline.Add(ctx, budget.DecisionsSize([]api.AdmissionDecision{v}))
 	}
 	return v, err
 }
@@ -286,7 +287,7 @@ func (p *pipeline) notify(ctx workflow.Context, id string, n api.Notice) {
 	n.WorkflowID, n.Run = workflow.GetInfo(ctx).WorkflowExecution.ID, p.origin.Run
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: p.queue, ActivityID: id, StartToCloseTimeout: noticeTimeout,
-		Summary: fmt.Sprintf("approval of %s: %s", n.Call, n.Event), Priority: p.priority.step(api.Route{}),
+		Summary: fmt.Sprintf("approval of %s: %s", n.Call, n.Event), Priority: p.priority.Step(api.Route{}),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: noticeAttempts, InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: noticePause},
 	})
 	if err := workflow.ExecuteActivity(ctx, api.NotifyApprovalActivity, n).Get(ctx, nil); err != nil {

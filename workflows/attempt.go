@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -52,7 +53,7 @@ func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
 	p, t, route := c.pipeline, c.tool, c.decision.Route
 	summary, parent := c.describe()
 	options := callOptions(p.queue, c.call.ID, t, route, summary)
-	options.Priority = p.priority.call(c.call, t, route)
+	options.Priority = p.priority.Call(c.call, t, route)
 	execution := c.execution()
 	execution.Parent = parent
 	for _, part := range c.parts {
@@ -113,12 +114,12 @@ func (c *callRun) inline(ctx workflow.Context) workflow.Future {
 		return failed(ctx, fault)
 	}
 	p := c.pipeline
-	if p.inline.fits(ctx, api.MaxInlineRecord) {
+	if p.inline.Fits(ctx, api.MaxInlineRecord) {
 		return c.executeInline(ctx)
 	}
 	waiting, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		if err := p.inline.await(ctx, api.MaxInlineRecord); err != nil {
+		if err := p.inline.Await(ctx, api.MaxInlineRecord); err != nil {
 			end.SetError(err)
 			return
 		}
@@ -130,8 +131,8 @@ func (c *callRun) inline(ctx workflow.Context) workflow.Future {
 // executeInline starts the local activity of a call whose result fits.
 func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
 	p := c.pipeline
-	p.inline.enter(c.call.ID, api.MaxInlineRecord)
-	call := &api.InlineCall{ID: c.call.ID, Tool: c.tool, Left: p.wallTimeLeft(ctx),
+	p.inline.Enter(c.call.ID, api.MaxInlineRecord)
+	call := &api.InlineCall{ID: c.call.ID, Tool: c.tool, Left: p.WallTimeLeft(ctx),
 		Apart:     p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
 		Execution: c.execution()}
 	options := inlineOptions(c.tool, call.Hooks, api.InlineSummary(c.call.ID, c.tool.Summary(call.Arguments)))
@@ -171,19 +172,19 @@ func localOptions(timeout time.Duration, retry *temporal.RetryPolicy, summary st
 // is given all it needs.
 func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, request api.ModelRequest) (response api.ModelResponse, err error) {
 	p := r.pipeline
-	if err := p.inline.await(ctx, maxInlineStep); err != nil {
+	if err := p.inline.Await(ctx, maxInlineStep); err != nil {
 		return response, err
 	}
-	p.inline.enter(o.ActivityID, maxInlineStep)
-	request.Inline = &api.InlineStep{ID: o.ActivityID, Messages: slices.Clip(r.conversation.messages),
+	p.inline.Enter(o.ActivityID, maxInlineStep)
+	request.Inline = &api.InlineStep{ID: o.ActivityID, Messages: slices.Clip(r.conversation.Messages),
 		Setup: &api.Setup{Agent: r.agent, Pinned: api.Pack(r.pinned)}}
 	if request.Limit == "" && request.Compact == nil {
-		request.Inline.Left, request.Inline.Admit = p.wallTimeLeft(ctx), p.admitter.stepAdmission()
+		request.Inline.Left, request.Inline.Admit = p.WallTimeLeft(ctx), p.admitter.stepAdmission()
 	}
 	began := workflow.Now(ctx)
 	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, api.InlineSummary(o.ActivityID, o.Summary))
 	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), api.ModelActivity, request).Get(ctx, &response)
-	p.inline.leave(ctx, o.ActivityID, response.Message.Size()+decisionsSize(response.Decisions))
+	p.inline.Leave(ctx, o.ActivityID, response.Message.Size()+budget.DecisionsSize(response.Decisions))
 	for _, v := range response.Decisions {
 		p.admitter.admittedAt(v, began)
 	}
@@ -206,7 +207,7 @@ func (p admitter) stepAdmission() *api.AdmissionRequest {
 // workflow task busy that would tell of it.
 func (r limitGuard) noticeWallTime(ctx workflow.Context, stopTurns func()) {
 	limit := r.limits.WallTime.Std()
-	if r.pipeline.inline.on && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {
+	if r.pipeline.inline.On && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {
 		r.timeOver = true
 		stopTurns()
 	}

@@ -93,7 +93,7 @@ func (p *pipeline) toolNames() (names []string) {
 		}
 		names = append(names, t.Tool)
 	}
-	if _, untold := p.runFacts.below[api.OtherTools]; untold || b.Others > 0 || len(names) < len(b.Tools) {
+	if _, untold := p.runFacts.DescendantCalls[api.OtherTools]; untold || b.Others > 0 || len(names) < len(b.Tools) {
 		names = append(names, api.OtherTools)
 	}
 	return names
@@ -137,13 +137,13 @@ func (p *pipeline) tally(r api.RunResult) api.RunResult {
 // brief tells of the run's calls. The names of tools that there are not are the model's own, and left out.
 func (p *pipeline) brief() *api.CallStats {
 	var tools []api.PastCalls
-	for _, t := range p.runFacts.past("") {
+	for _, t := range p.runFacts.Past("") {
 		if _, known := p.tools[t.Tool]; !known {
 			continue
 		}
-		tools = append(tools, t.Plus(p.runFacts.below[t.Tool]))
+		tools = append(tools, t.Plus(p.runFacts.DescendantCalls[t.Tool]))
 	}
-	for _, t := range p.runFacts.continueDescendants() {
+	for _, t := range p.runFacts.ContinueDescendants() {
 		if t.Tool != api.OtherTools && !slices.ContainsFunc(tools, func(own api.PastCalls) bool { return own.Tool == t.Tool }) {
 			tools = append(tools, t)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 )
 
 // maxRepeats bounds how many failing calls are kept in mind, and how many that changed something.
@@ -56,7 +57,7 @@ func (p admitter) block(known api.Repeats) {
 func (r breaker) noteInARow(limit, count int, call string, told hints) {
 	switch {
 	case r.repeats.Told && count >= 2*limit:
-		r.stopped = limitRepeats
+		r.stopped = budget.LimitRepeats
 	case !r.repeats.Told && count >= limit:
 		r.repeats.Told = true
 		r.repeats.Refused = min(r.repeats.Refused, limit)
@@ -80,7 +81,7 @@ func (r breaker) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutco
 		switch {
 		case r.stopped != "" || c == nil || c.All < limit || c.Told && c.All < 2*limit:
 		case c.Told:
-			r.stopped = limitRepeats
+			r.stopped = budget.LimitRepeats
 		default:
 			told[o.ID] = hint(c.All, limit)
 			c.Told, c.All = true, limit

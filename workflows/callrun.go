@@ -118,7 +118,7 @@ func (c *callRun) decided() (out api.CallOutcome, decided bool) {
 	case v.Result != nil:
 		p.usage.Calls++
 		out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Result: v.Result}
-		p.runFacts.ended(out, p.tools[c.call.Tool])
+		p.runFacts.Ended(out, p.tools[c.call.Tool])
 		return out, true
 	}
 	return api.CallOutcome{}, false
@@ -152,15 +152,23 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 // execute starts the first attempt of the call.
 func (c *callRun) execute(ctx workflow.Context) workflow.Future {
 	p := c.pipeline
-	p.historyBudget.enter(c.call.ID, c.historyNeed())
-	p.runFacts.begin(c.call.ID, c.parts)
+	p.historyBudget.Enter(c.call.ID, c.historyNeed())
+	p.runFacts.Begin(c.call.ID, c.partIDs())
 	p.questions.begin(ctx, c)
 	return c.attempt(ctx)
 }
 
+// partIDs returns the IDs of the calls that a batched call replaces.
+func (c *callRun) partIDs() (ids []string) {
+	for _, part := range c.parts {
+		ids = append(ids, part.ID)
+	}
+	return ids
+}
+
 // historyNeed returns how many bytes the call may add to the history.
 func (c *callRun) historyNeed() int {
-	return c.pipeline.historyBudget.need(c.tool, c.call, c.decision) + c.referenced
+	return c.pipeline.historyBudget.Need(c.tool, len(c.arguments()), len(c.decision.Prompt)) + c.referenced
 }
 
 // attempt executes the call: within the workflow task, as the run of a sub-agent, or as an activity.
@@ -258,11 +266,11 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	} else {
 		size = len(result.Output)
 	}
-	p.historyBudget.leave(id)
-	p.inline.leave(ctx, id, size)
+	p.historyBudget.Leave(id)
+	p.inline.Leave(ctx, id, size)
 	delete(p.openUntil, id)
 	p.questions.end(out)
-	p.runFacts.ended(out, p.tools[c.call.Tool])
+	p.runFacts.Ended(out, p.tools[c.call.Tool])
 	if c.decision.Result == nil { // else there is nothing to undo
 		c.noteUndo(out, err)
 	}

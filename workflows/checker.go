@@ -41,7 +41,7 @@ func (p *pipeline) makeOne(ctx workflow.Context, call api.Call) (api.CallOutcome
 		return api.CallOutcome{}, err
 	}
 	c := p.newCall(call, decisions[0])
-	c.share = p.divide(p.usage, decisions)
+	c.share = p.Divide(p.usage, decisions)
 	return c.run(ctx), nil
 }
 

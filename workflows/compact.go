@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/conversation"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -58,7 +59,7 @@ func (r *agentRun) tell(outcomes []api.CallOutcome, hint hints) {
 		}
 		m := o.Message()
 		m.Text += hint[o.ID]
-		r.conversation.add(m)
+		r.conversation.Add(m)
 		if o.Result != nil && o.Result.Tokens > 0 {
 			r.window.Tokens += o.Result.Tokens
 		} else {
@@ -73,7 +74,7 @@ func (r compactor) frame() int {
 	if r.window.Size == 0 || r.window.Tokens == 0 {
 		return endless
 	}
-	return max(int(float64(weigh(r.conversation.messages))*float64(r.window.Size)/float64(r.window.Tokens)), 2*r.window.Size)
+	return max(int(float64(conversation.Weigh(r.conversation.Messages))*float64(r.window.Size)/float64(r.window.Tokens)), 2*r.window.Size)
 }
 
 // compactAhead makes a conversation shorter that nears the model's window; done says that it did. It leaves alone what
@@ -85,8 +86,8 @@ func (r compactor) compactAhead(ctx workflow.Context) (done bool, err error) {
 		return false, nil
 	}
 	frame := r.frame()
-	s := shorten(r.conversation.messages, w.Task, frame)
-	saved := (weigh(r.conversation.messages) - s.weight(frame)) / bytesPerToken
+	s := conversation.Shorten(r.conversation.Messages, w.Task, frame)
+	saved := (conversation.Weigh(r.conversation.Messages) - s.Weight(frame)) / bytesPerToken
 	if saved < w.Size/leastSaved {
 		return false, nil
 	}
@@ -100,18 +101,18 @@ func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelRespons
 	for range maxTries {
 		response, err := r.modelStep(ctx, id, limit, nil)
 		if err == nil {
-			r.conversation.add(response.Message)
+			r.conversation.Add(response.Message)
 			return response, nil
 		}
 		if !overflows(err) {
 			return response, r.modelError(err, fmt.Sprintf("the model step of turn %d", r.turn))
 		}
-		before := weigh(r.conversation.messages)
+		before := conversation.Weigh(r.conversation.Messages)
 		frame := min(r.frame(), before) >> futile
-		if err := r.compact(ctx, shorten(r.conversation.messages, r.window.Task, frame), frame); err != nil {
+		if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame), frame); err != nil {
 			return response, err
 		}
-		if weigh(r.conversation.messages) > before-before/20 {
+		if conversation.Weigh(r.conversation.Messages) > before-before/20 {
 			futile++
 		}
 		if futile == maxFutile {
@@ -122,13 +123,13 @@ func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelRespons
 }
 
 // compact makes the conversation shorter, with a model step that sums up what is older than its latest turns.
-func (r compactor) compact(ctx workflow.Context, s shortening, frame int) error {
-	messages := s.head
+func (r compactor) compact(ctx workflow.Context, s conversation.Shortening, frame int) error {
+	messages := s.Head
 	switch {
-	case len(s.older) == 0:
-	case len(s.older) == 1 && s.older[0].IsSummary():
-		m := s.older[0]
-		m.Text = cutWithin(m.Text, summaryBytes(frame), cutTask)
+	case len(s.Older) == 0:
+	case len(s.Older) == 1 && s.Older[0].IsSummary():
+		m := s.Older[0]
+		m.Text = conversation.CutWithin(m.Text, summaryBytes(frame), conversation.CutTask)
 		messages = append(messages, m)
 	default:
 		m, err := r.sumUp(ctx, s, frame)
@@ -137,21 +138,23 @@ func (r compactor) compact(ctx workflow.Context, s shortening, frame int) error 
 		}
 		messages = append(messages, m)
 	}
-	before := weigh(r.conversation.messages)
-	r.conversation.replace(append(messages, s.tail...))
-	after := weigh(r.conversation.messages)
+	before := conversation.Weigh(r.conversation.Messages)
+	r.conversation.Replace(append(messages, s.Tail...))
+	after := conversation.Weigh(r.conversation.Messages)
 	r.window.Tokens = int(float64(r.window.Tokens) * float64(after) / float64(max(before, 1)))
-	r.window.Task = max(s.taskAt, 0)
+	r.window.Task = max(s.TaskAt, 0)
 	r.compacted = true
 	return nil
 }
 
 // summaryBytes is how long a summary may be where frame bytes fill the window.
-func summaryBytes(frame int) int { return min(max(frame/summaryShare, minSummary), maxSummary) }
+func summaryBytes(frame int) int {
+	return min(max(frame/conversation.SummaryShare, minSummary), maxSummary)
+}
 
 // sumUp makes the model step that sums up, and returns the message that stands for what it summed up. What is too long for
 // the model is shown to it in part.
-func (r compactor) sumUp(ctx workflow.Context, s shortening, frame int) (api.Message, error) {
+func (r compactor) sumUp(ctx workflow.Context, s conversation.Shortening, frame int) (api.Message, error) {
 	transcript := frame - frame/3
 	if r.window.Size == 0 {
 		transcript = min(transcript, maxTranscript)
@@ -160,7 +163,7 @@ func (r compactor) sumUp(ctx workflow.Context, s shortening, frame int) (api.Mes
 		transcript = max(transcript, minTranscript)
 		r.window.Compactions++
 		response, err := r.modelStep(ctx, api.CompactStepID(r.window.Compactions), "", &api.Compaction{
-			From: s.from, To: s.to, Task: s.task, MaxTranscript: transcript, MaxSummary: summaryBytes(frame)})
+			From: s.From, To: s.To, Task: s.Task, MaxTranscript: transcript, MaxSummary: summaryBytes(frame)})
 		if err == nil {
 			return response.Message, nil
 		}

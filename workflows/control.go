@@ -127,7 +127,7 @@ func (r *agentRun) read(ctx workflow.Context) {
 	i := r.pipeline.control.inbox
 	i.hear(ctx)
 	for _, s := range i.sent {
-		r.conversation.add(api.Message{Role: api.RoleUser, Text: s.Text})
+		r.conversation.Add(api.Message{Role: api.RoleUser, Text: s.Text})
 		r.window.Tokens += len(s.Text) / bytesPerToken
 	}
 	i.sent, i.size = nil, 0

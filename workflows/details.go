@@ -87,8 +87,8 @@ func (d *details) end(ctx workflow.Context, result api.RunResult, err error) {
 // glance looks at the run. It costs next to nothing, however many calls run or wait.
 func (d *details) glance() glance {
 	p := d.pipeline
-	g := glance{turn: p.turn, waiting: len(p.runFacts.open), running: len(p.runFacts.begun), approvals: len(p.control.approvals.open), asked: len(p.control.approvals.known),
-		questions: len(p.questions.open), usage: p.usage, limits: p.limits, paused: p.control.paused, undoing: p.historyBudget.undoing}
+	g := glance{turn: p.turn, waiting: len(p.runFacts.Open), running: len(p.runFacts.Begun), approvals: len(p.control.approvals.open), asked: len(p.control.approvals.known),
+		questions: len(p.questions.open), usage: p.usage, limits: p.Limits, paused: p.control.paused, undoing: p.historyBudget.Undoing}
 	if g.approvals > 0 {
 		g.approval = p.control.approvals.open[g.approvals-1]
 		for _, o := range p.control.approvals.open[:min(g.approvals, maxListed)] {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -84,15 +85,15 @@ func (d *details) state() string {
 	if p.control.paused != nil {
 		parts = append(parts, "**Paused** "+plainMarkdown(strings.TrimPrefix(p.control.paused.Note(), "paused "), maxDetailsText))
 	}
-	if p.historyBudget.undoing {
+	if p.historyBudget.Undoing {
 		parts = append(parts, "**Undoes** what it has done")
 	}
 	parts = append(parts, d.waitsFor()...)
-	switch running := len(p.runFacts.begun); {
+	switch running := len(p.runFacts.Begun); {
 	case running > 0:
 		parts = append(parts, "**Runs** "+counted(running, "call"))
 	case len(parts) > 0:
-	case d.agent && len(p.runFacts.open) == 0:
+	case d.agent && len(p.runFacts.Open) == 0:
 		parts = append(parts, "**Waits for its model**")
 	default:
 		parts = append(parts, "**Checks its calls**")
@@ -125,7 +126,7 @@ func counted(n int, thing string) string {
 
 // used tells what the run has used of what it may use.
 func (d *details) used() string {
-	l, u := d.pipeline.limits, d.pipeline.usage
+	l, u := d.pipeline.Limits, d.pipeline.usage
 	var parts []string
 	of := func(what, used, limit string) {
 		if part := what + " " + used; limit == "" {
@@ -148,7 +149,7 @@ func (d *details) used() string {
 		of("US dollars", fmt.Sprintf("%.4g", u.Cost), limited(l.Cost))
 	}
 	if l.WallTime > 0 {
-		parts = append(parts, "until "+moment(d.pipeline.started.Add(l.WallTime.Std())))
+		parts = append(parts, "until "+moment(d.pipeline.Started.Add(l.WallTime.Std())))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -168,9 +169,9 @@ func (d *details) underWay() string {
 	var lines []string
 	for _, list := range []struct {
 		name  string
-		count func(underWay) int
-	}{{"running", func(u underWay) int { return u.running }}, {"waiting", func(u underWay) int { return u.waiting }}} {
-		if named := toolCounts(d.pipeline.runFacts.tools, list.count); named != "" {
+		count func(turn.UnderWay) int
+	}{{"running", func(u turn.UnderWay) int { return u.Running }}, {"waiting", func(u turn.UnderWay) int { return u.Waiting }}} {
+		if named := toolCounts(d.pipeline.runFacts.Tools, list.count); named != "" {
 			lines = append(lines, list.name+": "+named)
 		}
 	}
@@ -178,7 +179,7 @@ func (d *details) underWay() string {
 }
 
 // toolCounts names tools with how many of their calls there are, most first.
-func toolCounts(tools map[string]underWay, count func(underWay) int) string {
+func toolCounts(tools map[string]turn.UnderWay, count func(turn.UnderWay) int) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		if count(tools[name]) > 0 {

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -35,18 +36,18 @@ type dispatcher struct {
 // run runs all calls and returns when every call that was started has ended. The error is that of
 // prepare, after which no more calls start.
 func (d *dispatcher) run(ctx workflow.Context) error {
-	q := newQueue(d.waits)
+	q := turn.NewQueue(d.waits)
 	selector := workflow.NewSelector(ctx)
 	var failure error
 	for {
 		for ready := d.take(ctx, selector, q); len(ready) > 0; ready = d.take(ctx, selector, q) {
 			if err := d.start(ctx, selector, q, ready); err != nil {
 				failure = err
-				q.abandon(len(ready))
+				q.Abandon(len(ready))
 				break
 			}
 		}
-		if q.running == 0 && len(q.ready) == 0 {
+		if q.Running == 0 && len(q.Ready) == 0 {
 			return failure
 		}
 		selector.Select(ctx)
@@ -54,9 +55,9 @@ func (d *dispatcher) run(ctx workflow.Context) error {
 }
 
 // take returns calls that are ready; none while the run is paused.
-func (d *dispatcher) take(ctx workflow.Context, s workflow.Selector, q *queue) []int {
+func (d *dispatcher) take(ctx workflow.Context, s workflow.Selector, q *turn.Queue) []int {
 	if ctx.Err() != nil || d.full {
-		return q.take(maxInFlight)
+		return q.Take(maxInFlight)
 	}
 	control := d.pipeline.control
 	if control.paused == nil {
@@ -71,21 +72,21 @@ func (d *dispatcher) take(ctx workflow.Context, s workflow.Selector, q *queue) [
 
 // takeFitting returns ready calls that fit into the history. If none fits, it waits for those that
 // run; if none runs, no call will ever fit.
-func (d *dispatcher) takeFitting(ctx workflow.Context, q *queue) []int {
-	n := min(len(q.ready), maxInFlight-q.running)
+func (d *dispatcher) takeFitting(ctx workflow.Context, q *turn.Queue) []int {
+	n := min(len(q.Ready), maxInFlight-q.Running)
 	if n <= 0 {
 		return nil
 	}
-	if n = d.pipeline.fitting(ctx, d.calls.at(q.ready[:n])); n == 0 && q.running == 0 {
+	if n = d.pipeline.fitting(ctx, d.calls.at(q.Ready[:n])); n == 0 && q.Running == 0 {
 		d.full = true
-		return q.take(maxInFlight)
+		return q.Take(maxInFlight)
 	}
-	return q.take(q.running + n)
+	return q.Take(q.Running + n)
 }
 
 // start starts calls, unless they do not fit or the context is cancelled, even during their
 // admission: a worker would execute a call that no run waits for.
-func (d *dispatcher) start(ctx workflow.Context, s workflow.Selector, q *queue, ready []int) error {
+func (d *dispatcher) start(ctx workflow.Context, s workflow.Selector, q *turn.Queue, ready []int) error {
 	calls, err := d.admitted(ctx, ready)
 	if err != nil && ctx.Err() == nil {
 		return err
@@ -93,7 +94,7 @@ func (d *dispatcher) start(ctx workflow.Context, s workflow.Selector, q *queue, 
 	for n, i := range ready {
 		done := func(out api.CallOutcome) {
 			d.calls.end(i, out)
-			q.end(i)
+			q.End(i)
 		}
 		if err != nil {
 			done(d.pipeline.refused(d.calls.at([]int{i})[0].call, api.NotStartedError()))
@@ -127,7 +128,7 @@ type part struct {
 // newCalls returns the admitted calls of a turn, batched as their decisions say: a batched call
 // stands in the place of its first part.
 func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision) []*callRun {
-	share := p.divide(p.usage, decisions)
+	share := p.Divide(p.usage, decisions)
 	runs := make([]*callRun, 0, len(calls))
 	batches := map[string]*callRun{}
 	for i, v := range decisions {
@@ -192,7 +193,7 @@ func (p *pipeline) unbatch(n int, runs []*callRun, outcomes []api.CallOutcome) [
 func (p *pipeline) countPart(whole, own api.CallOutcome, n int) {
 	if n > 0 {
 		p.usage.Calls++
-		p.runFacts.ended(own, p.tools[own.Tool])
+		p.runFacts.Ended(own, p.tools[own.Tool])
 	}
 	if own.Error != nil && (n > 0 || whole.Error == nil) {
 		p.usage.Failed++

@@ -7,6 +7,7 @@ package workflows
 
 import (
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/lanes"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -19,8 +20,8 @@ func All() map[string]any {
 		api.ScheduledWorkflow:  ScheduledRun,
 		api.EvaluationWorkflow: Evaluation,
 		api.CatalogWorkflow:    CatalogReport,
-		api.LaneSlotsWorkflow:  LaneKeeper,
-		api.LaneKeysWorkflow:   LaneKeys,
+		api.LaneSlotsWorkflow:  lanes.LaneKeeper,
+		api.LaneKeysWorkflow:   lanes.LaneKeys,
 	}
 }
 

@@ -67,12 +67,12 @@ func (r runHooks) remember(notes []api.Message) {
 	if len(notes) == 0 {
 		return
 	}
-	old := r.conversation.messages
+	old := r.conversation.Messages
 	at := 0
 	for at < len(old) && old[at].Role == api.RoleSystem {
 		at++
 	}
-	r.conversation.replace(slices.Concat(old[:at], notes, old[at:]))
+	r.conversation.Replace(slices.Concat(old[:at], notes, old[at:]))
 	if r.window.Task > 0 {
 		r.window.Task += len(notes)
 	}
@@ -126,10 +126,10 @@ func (r runHooks) ending(ctx workflow.Context, result api.RunResult, failure err
 func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook, end *api.RunEnd) (answer api.HookAnswer, err error) {
 	p, c := r.pipeline, &r.conversation
 	request := api.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(), Origin: p.origin, Parent: p.parent.Call, End: end,
-		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.seenChain, Seen: c.runFacts, New: c.fresh}}
+		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh}}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: p.queue, ActivityID: fmt.Sprintf("%s-%d", point, n+1), StartToCloseTimeout: h.Within() + graceAfterTimeout,
-		HeartbeatTimeout: hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name, Priority: p.priority.step(api.Route{}),
+		HeartbeatTimeout: hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name, Priority: p.priority.Step(api.Route{}),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: hookAttempts, InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2},
 	})
 	err = workflow.ExecuteActivity(ctx, api.HookActivity, request).Get(ctx, &answer)

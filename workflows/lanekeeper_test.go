@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/workflows"
+	"github.com/switchyard/switchyard/workflows/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -30,7 +30,7 @@ func newKeeperLab() *keeperLab {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	l := &keeperLab{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
-	l.RegisterWorkflowWithOptions(workflows.LaneKeeper, workflow.RegisterOptions{Name: api.LaneSlotsWorkflow})
+	l.RegisterWorkflowWithOptions(lanes.LaneKeeper, workflow.RegisterOptions{Name: api.LaneSlotsWorkflow})
 	l.RegisterActivityWithOptions(func(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
 		l.mu.Lock()
 		l.taken = append(l.taken, r)
@@ -124,7 +124,7 @@ func TestKeys(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
+	env.RegisterWorkflowWithOptions(lanes.LaneKeys, workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
 	env.RegisterDelayedCallback(func() {
 		for _, o := range []api.KeyOrder{{Open: "a"}, {Open: "b"}, {Open: "b"}, {Close: "a", Opens: 1}, {Close: "b", Opens: 1}, {Open: "c"}, {Close: "old", Opens: 3}} {
 			env.SignalWorkflow(api.OpenKeySignal, o)
@@ -159,7 +159,7 @@ func TestKeysCancelled(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
+	env.RegisterWorkflowWithOptions(lanes.LaneKeys, workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Second)
 	env.ExecuteWorkflow(api.LaneKeysWorkflow, api.KeysInput{Lane: "device"})
 	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {

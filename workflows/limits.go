@@ -8,21 +8,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	"go.temporal.io/sdk/workflow"
-)
-
-// The limits of requirement A4, as RunResult.Limit names them.
-const (
-	limitTurns    = "turns"
-	limitCalls    = "calls"
-	limitTokens   = "tokens"
-	limitCost     = "cost"
-	limitWallTime = "wall_time"
-	// limitConversation: the conversation is too long for the model, or for the run to continue as new, and cannot be made
-	// shorter.
-	limitConversation = "conversation"
-	// limitRepeats: calls failed in the same way again and again.
-	limitRepeats = "repeats"
 )
 
 // limitGuard ends an agent's run at its limits, or asks for more of one.
@@ -31,7 +18,7 @@ type limitGuard struct{ *agentRun }
 // reached returns the limit that keeps the run from another turn, or nothing.
 func (r limitGuard) reached() string {
 	if r.timeOver {
-		return limitWallTime
+		return budget.LimitWallTime
 	}
 	if r.stopped != "" {
 		return r.stopped
@@ -44,10 +31,10 @@ func (r limitGuard) reached() string {
 		name      string
 		used, max float64
 	}{
-		{limitTurns, float64(r.turn - r.before), float64(l.Turns)},
-		{limitCalls, float64(u.Calls), float64(l.Calls)},
-		{limitTokens, float64(u.InputTokens + u.OutputTokens), float64(l.Tokens)},
-		{limitCost, u.Cost, l.Cost},
+		{budget.LimitTurns, float64(r.turn - r.before), float64(l.Turns)},
+		{budget.LimitCalls, float64(u.Calls), float64(l.Calls)},
+		{budget.LimitTokens, float64(u.InputTokens + u.OutputTokens), float64(l.Tokens)},
+		{budget.LimitCost, u.Cost, l.Cost},
 	} {
 		if limit.max > 0 && limit.used >= limit.max {
 			return limit.name
@@ -66,9 +53,9 @@ func (r limitGuard) reserved(l api.Limits) string {
 	u, last := r.pipeline.usage, r.last
 	switch {
 	case l.Tokens > 0 && u.InputTokens+u.OutputTokens+2*(last.InputTokens+last.OutputTokens) > l.Tokens:
-		return limitTokens
+		return budget.LimitTokens
 	case l.Cost > 0 && u.Cost+2*last.Cost > l.Cost*costSlack:
-		return limitCost
+		return budget.LimitCost
 	}
 	return ""
 }
@@ -120,7 +107,7 @@ func (r limitGuard) summarise(ctx workflow.Context, limit string) (api.RunResult
 
 // answerOpenCalls gives every call of the last turn that has no answer one: models refuse a conversation with gaps.
 func (r limitGuard) answerOpenCalls() {
-	messages := r.conversation.messages
+	messages := r.conversation.Messages
 	answered := map[string]bool{}
 	last := len(messages) - 1
 	for last >= 0 && messages[last].Role == api.RoleTool {
@@ -133,13 +120,13 @@ func (r limitGuard) answerOpenCalls() {
 	for _, c := range messages[last].Calls {
 		if !answered[c.ID] {
 			e := api.Errorf(api.ErrCancelled, "the run reached a limit before this call ran")
-			r.conversation.add(api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
+			r.conversation.Add(api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
 		}
 	}
 }
 
 // grantable are the limits of which a person can grant a run more.
-var grantable = []string{limitTurns, limitCalls, limitTokens, limitCost, limitWallTime}
+var grantable = []string{budget.LimitTurns, budget.LimitCalls, budget.LimitTokens, budget.LimitCost, budget.LimitWallTime}
 
 // atLimit ends the run at a limit as its agent says, with a last answer or at once, unless there is an error already.
 func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (api.RunResult, error) {
@@ -160,7 +147,7 @@ func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
 	}
 	o, err := r.askMore(ctx, limit)
 	if err == nil {
-		err = workflow.Await(ctx, func() bool { return o.over || r.timeOver && limit != limitWallTime })
+		err = workflow.Await(ctx, func() bool { return o.over || r.timeOver && limit != budget.LimitWallTime })
 	}
 	switch {
 	case err != nil:
@@ -172,8 +159,8 @@ func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
 		return false, nil
 	}
 	r.limits = r.limits.Extended(*o.grant, r.pipeline.usage, r.turn-r.before, workflow.Now(ctx).Sub(r.started))
-	r.pipeline.limits = r.limits
-	r.timeOver = r.timeOver && limit != limitWallTime
+	r.pipeline.Limits = r.limits
+	r.timeOver = r.timeOver && limit != budget.LimitWallTime
 	return true, nil
 }
 

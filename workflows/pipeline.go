@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
+	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -23,12 +25,12 @@ type pipeline struct {
 	queue string
 	usage api.Usage
 	// budget bounds the run's sub-agents; parent is what the run works for itself, the zero value for nothing.
-	budget
+	budget.Run
 	parent api.Parent
 	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each agent.
 	override api.Mode
 	// rank is where the run's calls and steps stand among those of others.
-	priority priority
+	priority turn.Priority
 	// openUntil maps the ID of an admitted call on a keyed lane to the time until which its key's queue
 	// is certainly served.
 	openUntil     map[string]time.Time
@@ -36,14 +38,14 @@ type pipeline struct {
 	control       *control
 	questions     *questions
 	instances     *instances
-	inline        inline
-	historyBudget historyBudget
+	inline        budget.Task
+	historyBudget budget.History
 	undo          undo
 	// hooks are those of the run's agent, policies its rules and those of the agents above it.
 	hooks    api.Hooks
 	policies []api.PolicyRule
 	// seen is what the run has seen and done, turn the turn of an agent's run.
-	runFacts runFacts
+	runFacts turn.Facts
 	turn     int
 	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
 	admitted []api.AdmissionDecision
@@ -57,19 +59,19 @@ type pipeline struct {
 
 func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catalog api.Catalog, mode api.Mode, c *control) *pipeline {
 	c.questions.origin = origin
-	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, priority: priorityOf(ctx, in, origin), control: c, questions: c.questions,
-		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: newRunFacts(in), tools: make(map[string]api.Tool, len(catalog.Tools)),
+	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
+		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in), tools: make(map[string]api.Tool, len(catalog.Tools)),
 		openUntil: map[string]time.Time{}}
 	p.admitter = admitter{p}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
-		p.inline.on = p.inline.on || t.Lane == api.LaneInline
+		p.inline.On = p.inline.On || t.Lane == api.LaneInline
 	}
 	p.policies = in.Policies
 	if in.Agent != nil {
 		p.policies = slices.Concat(in.Policies, in.Agent.Policies)
 	}
-	p.started = workflow.Now(ctx)
+	p.Started = workflow.Now(ctx)
 	p.instances = &instances{base: p.queue, origin: origin}
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
 	p.attributes.known = in.Attributes
@@ -113,7 +115,7 @@ func (p admitter) own(tool string) bool {
 func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
 	decisions := make([]api.AdmissionDecision, 0, len(calls))
 	decisions, p.admitted = append(decisions, p.admitted...), nil
-	p.runFacts.admitted(calls, decisions)
+	p.runFacts.Admitted(calls, decisions)
 	used := p.usage.Calls + claimed(decisions)
 	for calls = calls[len(decisions):]; len(calls) > 0; {
 		n := portion(calls)
@@ -122,7 +124,7 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 			return nil, err
 		}
 		used += claimed(part)
-		p.runFacts.admitted(calls, part)
+		p.runFacts.Admitted(calls, part)
 		// Where verdicts are long, the first calls are answered alone.
 		decisions, calls = append(decisions, part...), calls[len(part):]
 	}
@@ -160,10 +162,10 @@ func portion(calls []api.Call) int {
 // admission is a request without calls and tools, when the calls so far have used that many of the run's.
 func (p admitter) admission(used int) api.AdmissionRequest {
 	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
-		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
+		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.Spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
 		Policies: p.policies, Facts: p.facts()}
-	if p.limits.Calls > 0 {
-		allow := max(p.limits.Calls-used, 0)
+	if p.Limits.Calls > 0 {
+		allow := max(p.Limits.Calls-used, 0)
 		request.Allow = &allow
 	}
 	p.withHooks(&request)
@@ -187,8 +189,8 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call, used int) (
 	for _, v := range decisions {
 		p.admittedAt(v, began)
 	}
-	if p.inline.on {
-		p.inline.add(ctx, decisionsSize(decisions))
+	if p.inline.On {
+		p.inline.Add(ctx, budget.DecisionsSize(decisions))
 	}
 	return decisions, err
 }
@@ -197,7 +199,7 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call, used int) (
 func (p *pipeline) refused(c api.Call, e *api.Error) api.CallOutcome {
 	p.usage.Calls++
 	p.usage.Failed++
-	p.runFacts.refused(c)
+	p.runFacts.Refused(c)
 	return api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}
 }
 
@@ -224,7 +226,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Ord
 	all := p.newCalls(calls, decisions)
 	outcomes := make([]api.CallOutcome, len(all))
 	t := turnCalls{pipeline: p, outcomes: outcomes}
-	var slots []slot
+	var slots []turn.Slot
 	for i, c := range all {
 		outcome, decided := c.decided()
 		if outcomes[i] = outcome; decided {
@@ -232,9 +234,9 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Ord
 		}
 		p.control.approvals.ask(ctx, c.call, c.decision)
 		t.calls, t.places = append(t.calls, c), append(t.places, i)
-		slots = append(slots, slotOf(c.tool, c.decision.Route.Key))
+		slots = append(slots, turn.NewSlot(c.tool, c.decision.Route.Key))
 	}
-	err = p.dispatch(ctx, waits(slots, order), &t)
+	err = p.dispatch(ctx, turn.Waits(slots, order), &t)
 	return p.unbatch(len(calls), all, outcomes), err
 }
 
@@ -276,10 +278,10 @@ func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatche
 func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 	info := workflow.GetInfo(ctx)
 	events, bytes = info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()
-	if p.inline.on {
-		p.inline.look(ctx)
-		events += p.inline.recorded / markerOverhead
-		bytes += p.inline.recorded
+	if p.inline.On {
+		p.inline.Look(ctx)
+		recordedEvents, recordedBytes := p.inline.Pending()
+		events, bytes = events+recordedEvents, bytes+recordedBytes
 	}
 	return events, bytes
 }
@@ -288,18 +290,7 @@ func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 // the history does not reach the size at which the server ends the run.
 func (p *pipeline) fitting(ctx workflow.Context, calls []*callRun) int {
 	events, bytes := p.written(ctx)
-	mostEvents, mostBytes := maxEvents, maxBytes
-	if p.historyBudget.undoing {
-		mostEvents, mostBytes = maxEvents+moreToUndo, maxBytes+moreToUndoMiB
-	}
-	events, bytes = events+len(p.historyBudget.hosted)*eventsOfCall, bytes+p.historyBudget.bytes
-	for fit, c := range calls {
-		events, bytes = events+eventsOfCall, bytes+c.historyNeed()
-		if events > mostEvents || bytes > mostBytes {
-			return fit
-		}
-	}
-	return len(calls)
+	return p.historyBudget.Fit(events, bytes, len(calls), func(i int) int { return calls[i].historyNeed() })
 }
 
 // noHistoryLeft has admission refuse calls because the run's history is too long for them, and gives
@@ -350,4 +341,31 @@ func (p *pipeline) fullness(ctx workflow.Context) string {
 	}
 	return fmt.Sprintf("the run's history has no room for this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 or 50. %s",
 		events, float64(bytes)/(1<<20), what)
+}
+
+// facts are what policies can know of the run.
+func (p admitter) facts() api.RunFacts {
+	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.runFacts.Labels, Calls: p.runFacts.Past(""),
+		Usage: p.usage, Limits: p.Limits, Started: p.Started}
+}
+
+// emittedBy returns the labels that the run of an agent tool may have seen, by what it could call, however deep: nobody knows
+// what one saw that failed.
+func (p *pipeline) emittedBy(t api.Tool) []string {
+	var labels []string
+	visited := map[string]bool{}
+	for next := []api.Tool{t}; len(next) > 0; next = next[1:] {
+		labels = append(labels, next[0].Emits...)
+		agent, err := agentOf(next[0])
+		if next[0].Kind != api.KindAgent || err != nil {
+			continue
+		}
+		for _, name := range agent.Tools {
+			if below, ok := p.tools[name]; ok && !visited[name] {
+				visited[name] = true
+				next = append(next, below)
+			}
+		}
+	}
+	return labels
 }

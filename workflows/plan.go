@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -171,38 +172,27 @@ func (r *planRun) admit(ctx workflow.Context, calls []int) error {
 	return nil
 }
 
-// waits joins what the calls need with what their lanes allow. Both point to earlier calls only, so nothing waits in a
-// circle.
+// waits returns for each call the indices of the calls that must end before it starts, because it
+// needs them or because of the access rules of its lane.
 func (r *planRun) waits() [][]int {
-	slots := make([]slot, len(r.calls))
-	unknown := map[string]bool{} // lanes with a call whose key depends on results that there are not yet
+	slots := make([]turn.Slot, len(r.calls))
+	needs := make([][]int, len(r.calls))
+	unknown := map[string]bool{} // lanes with a call whose key depends on results
 	for i, c := range r.calls {
-		unknown[r.pipeline.tools[c.Tool].Lane] = unknown[r.pipeline.tools[c.Tool].Lane] || !r.admitted[i]
+		lane := r.pipeline.tools[c.Tool].Lane
+		unknown[lane] = unknown[lane] || !r.admitted[i]
 	}
 	for i, c := range r.calls {
 		tool, key := r.pipeline.tools[c.Tool], ""
 		if !unknown[tool.Lane] {
 			key = r.runs[i].decision.Route.Key
 		}
-		slots[i] = slotOf(tool, key)
-	}
-	all := waits(slots, api.OrderAsCalled)
-	for i := range r.calls {
-		runFacts := map[int]bool{}
-		joined := make([]int, 0, len(all[i]))
-		for _, j := range all[i] {
-			runFacts[j] = true
-			joined = append(joined, j)
-		}
+		slots[i] = turn.NewSlot(tool, key)
 		for _, need := range r.needs[i] {
-			if j := r.index[need]; !runFacts[j] {
-				runFacts[j] = true
-				joined = append(joined, j)
-			}
+			needs[i] = append(needs[i], r.index[need])
 		}
-		all[i] = joined
 	}
-	return all
+	return turn.PlanWaits(slots, needs)
 }
 
 // requests returns the calls of the plan.

@@ -149,3 +149,19 @@ func agentName(a *api.Agent) string {
 	}
 	return a.Name
 }
+
+// page answers the conversation query.
+func (r *agentRun) page(from int) (api.Page, error) {
+	page := api.PageOf(r.conversation.Messages, from)
+	page.Turn = r.turn
+	page.Labels = r.labels()
+	return page, nil
+}
+
+// labels are those that the run has seen by now.
+func (r *agentRun) labels() []string {
+	if r.pipeline == nil {
+		return r.loaded
+	}
+	return r.pipeline.runFacts.Labels
+}

@@ -26,7 +26,7 @@ func (c *callRun) subAgent(ctx workflow.Context) workflow.Future {
 		if err != nil {
 			request.Error = err
 		} else {
-			c.awaitAgent(ctx, run, stop, &request)
+			c.pipeline.awaitAgent(ctx, run, stop, &request)
 		}
 		request.Took = api.Duration(workflow.Now(ctx).Sub(began))
 		result, err := c.finalize(ctx, request)
@@ -46,15 +46,15 @@ func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture
 	if err != nil {
 		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v", c.call.Tool, err)
 	}
-	agent.Limits = v.Plan.Bound(p.lend(ctx, agent.Limits, c.share))
+	agent.Limits = v.Plan.Bound(p.Lend(ctx, agent.Limits, c.share))
 	info := workflow.GetInfo(ctx).WorkflowExecution
 	id := api.ChildWorkflowID(info.ID, c.call.ID)
 	input := api.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
 		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override,
-		Priority: cmp.Or(c.call.Priority, p.priority.run, tool.Priority),
-		Policies: p.policies, Labels: p.runFacts.labels, Attributes: p.attributes.known,
+		Priority: cmp.Or(c.call.Priority, p.priority.Run, tool.Priority),
+		Policies: p.policies, Labels: p.runFacts.Labels, Attributes: p.attributes.known,
 		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: api.CallPath(p.parent.Call, c.call.ID),
-			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.priority.conversation}}
+			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.priority.Conversation}}
 	data, err := json.Marshal(input)
 	if err != nil || len(data) > api.MaxPayload {
 		return nil, notStartable(api.ErrPreconditionFailed,
@@ -62,7 +62,7 @@ func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
-		Priority: p.priority.call(c.call, tool, api.Route{}),
+		Priority: p.priority.Call(c.call, tool, api.Route{}),
 		// A run that ends without waiting for its sub-agents was ended by the server: they are
 		// cancelled.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
@@ -118,8 +118,7 @@ func childAttributes(ctx workflow.Context, caller, id, agent string) temporal.Se
 
 // awaitAgent waits for the end of a sub-agent's run and notes in the request what became of it. A run that takes longer
 // than the tool's timeout is cancelled, and waited for until it has ended what it started.
-func (c *callRun) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *api.FinalizeResultRequest) {
-	p := c.pipeline
+func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *api.FinalizeResultRequest) {
 	clock, forget := workflow.WithCancel(ctx)
 	late := false
 	s := workflow.NewSelector(ctx)
@@ -137,12 +136,12 @@ func (c *callRun) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFut
 	forget()
 	var result api.RunResult
 	if err := run.Get(ctx, &result); err != nil {
-		p.runFacts.label(p.emittedBy(request.Tool))
+		p.runFacts.Label(p.emittedBy(request.Tool))
 		var used api.RunResult
 		request.Error, used = agentFailure(err)
 		request.Usage = used.Usage
-		if p.runFacts.adopt(used.CallStats); used.CallStats == nil {
-			p.runFacts.untold()
+		if p.runFacts.Adopt(used.CallStats); used.CallStats == nil {
+			p.runFacts.Untold()
 		}
 		if late {
 			// What it had done by then stands in its run's records, so that the outcome is known, whatever the tool's effect.
@@ -153,8 +152,8 @@ func (c *callRun) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFut
 	}
 	request.Answer, request.Usage = result.Answer, result.Usage
 	p.undo.adopt(request.Call, result.Undo)
-	p.runFacts.adopt(result.CallStats)
-	p.runFacts.label(result.Labels)
+	p.runFacts.Adopt(result.CallStats)
+	p.runFacts.Label(result.Labels)
 	if result.Limit != "" {
 		request.Notes = append(request.Notes, fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then", result.Limit))
 	}

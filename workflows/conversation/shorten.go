@@ -1,4 +1,4 @@
-package workflows
+package conversation
 
 import (
 	"slices"
@@ -12,49 +12,49 @@ const (
 	tailShare    = 4
 	lastTurn     = 2
 	taskShare    = 4
-	summaryShare = 8
+	SummaryShare = 8
 )
 
 // shortest is the length below which no text of a turn is cut, in bytes.
 const shortest = 200
 
 const (
-	cutTask   = "the conversation would not fit into your window"
+	CutTask   = "the conversation would not fit into your window"
 	cutInTurn = "the turn would not fit into your window; the run's record has the whole. Ask for less at a time"
 )
 
 // shortening is a conversation in the parts of which a shorter one is made: what stays at its head, what is to be summed up,
 // and the latest turns.
-type shortening struct {
-	head, tail []api.Message
+type Shortening struct {
+	Head, Tail []api.Message
 	// from, to and task are as in a Compaction.
-	from, to, task int
+	From, To, Task int
 	// older are the messages between from and to without the task.
-	older []api.Message
+	Older []api.Message
 	// taskAt is the task's index in the conversation that comes of it, -1 without one.
-	taskAt int
+	TaskAt int
 }
 
 // shorten splits a conversation of which frame bytes fill the model's window. task is the index of the message with what
 // the run is to do; zero is the user's first one.
-func shorten(messages []api.Message, task, frame int) shortening {
-	s := shortening{task: taskOf(messages, task), taskAt: -1}
-	for s.from < len(messages) && messages[s.from].Role == api.RoleSystem {
-		s.from++
+func Shorten(messages []api.Message, task, frame int) Shortening {
+	s := Shortening{Task: taskOf(messages, task), TaskAt: -1}
+	for s.From < len(messages) && messages[s.From].Role == api.RoleSystem {
+		s.From++
 	}
-	s.head = slices.Clone(messages[:s.from])
-	if s.task == s.from {
-		s.from++
+	s.Head = slices.Clone(messages[:s.From])
+	if s.Task == s.From {
+		s.From++
 	}
-	s.to = max(latest(messages, frame/tailShare), s.from)
-	s.tail = cutTexts(messages[s.to:], frame/lastTurn)
-	if weigh(s.tail) > frame/lastTurn {
+	s.To = max(latest(messages, frame/tailShare), s.From)
+	s.Tail = cutTexts(messages[s.To:], frame/lastTurn)
+	if Weigh(s.Tail) > frame/lastTurn {
 		// Thousands of short results: no cut makes them few.
-		s.to, s.tail = len(messages), nil
+		s.To, s.Tail = len(messages), nil
 	}
-	for i := s.from; i < s.to; i++ {
-		if i != s.task {
-			s.older = append(s.older, messages[i])
+	for i := s.From; i < s.To; i++ {
+		if i != s.Task {
+			s.Older = append(s.Older, messages[i])
 		}
 	}
 	s.place(messages, frame)
@@ -62,22 +62,22 @@ func shorten(messages []api.Message, task, frame int) shortening {
 }
 
 // place puts the task where it stands in the shorter conversation.
-func (s *shortening) place(messages []api.Message, frame int) {
+func (s *Shortening) place(messages []api.Message, frame int) {
 	switch {
-	case s.task < 0:
-	case s.task >= s.to:
-		s.taskAt = len(s.head) + min(len(s.older), 1) + s.task - s.to
+	case s.Task < 0:
+	case s.Task >= s.To:
+		s.TaskAt = len(s.Head) + min(len(s.Older), 1) + s.Task - s.To
 	default:
-		s.taskAt = len(s.head)
-		m := messages[s.task]
-		m.Text = cutWithin(m.Text, frame/taskShare, cutTask)
-		s.head = append(s.head, m)
+		s.TaskAt = len(s.Head)
+		m := messages[s.Task]
+		m.Text = CutWithin(m.Text, frame/taskShare, CutTask)
+		s.Head = append(s.Head, m)
 	}
 }
 
 // weight is about what the shorter conversation takes.
-func (s shortening) weight(frame int) int {
-	return weigh(s.head) + min(weigh(s.older), frame/summaryShare) + weigh(s.tail)
+func (s Shortening) Weight(frame int) int {
+	return Weigh(s.Head) + min(Weigh(s.Older), frame/SummaryShare) + Weigh(s.Tail)
 }
 
 // taskOf returns the index of the message with what the run is to do, -1 where there is none.
@@ -93,7 +93,7 @@ func taskOf(messages []api.Message, task int) int {
 func latest(messages []api.Message, limit int) int {
 	start, weight := len(messages), 0
 	for i, m := range slices.Backward(messages) {
-		weight += weigh(messages[i : i+1])
+		weight += Weigh(messages[i : i+1])
 		if m.Role == api.RoleTool {
 			continue
 		}
@@ -107,7 +107,7 @@ func latest(messages []api.Message, limit int) int {
 
 // cutTexts returns messages that take about limit bytes: their longest texts and arguments are cut.
 func cutTexts(messages []api.Message, limit int) []api.Message {
-	if weigh(messages) <= limit {
+	if Weigh(messages) <= limit {
 		return slices.Clone(messages)
 	}
 	most := max(limit, shortest)
@@ -116,7 +116,7 @@ func cutTexts(messages []api.Message, limit int) []api.Message {
 	}
 	cut := make([]api.Message, len(messages))
 	for i, m := range messages {
-		m.Text, m.Calls = cutWithin(m.Text, most, cutInTurn), slices.Clone(m.Calls)
+		m.Text, m.Calls = CutWithin(m.Text, most, cutInTurn), slices.Clone(m.Calls)
 		for n, c := range m.Calls {
 			if len(c.Arguments) > most {
 				m.Calls[n].Arguments = `{"left_out":"these arguments would not fit into your window"}`
@@ -127,7 +127,7 @@ func cutTexts(messages []api.Message, limit int) []api.Message {
 	return cut
 }
 
-func cutWithin(text string, limit int, why string) string {
+func CutWithin(text string, limit int, why string) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -138,7 +138,7 @@ func cutWithin(text string, limit int, why string) string {
 const perMessage = 16
 
 // weigh is about how many bytes messages take in a model's window.
-func weigh(messages []api.Message) (bytes int) {
+func Weigh(messages []api.Message) (bytes int) {
 	for _, m := range messages {
 		bytes += m.Size() + perMessage*(1+len(m.Calls))
 	}

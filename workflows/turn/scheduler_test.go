@@ -1,4 +1,4 @@
-package workflows
+package turn
 
 import (
 	"fmt"
@@ -10,19 +10,22 @@ import (
 	"pgregory.net/rapid"
 )
 
+// maxInFlight bounds the calls that run at a time.
+const maxInFlight = 500
+
 // ran is when a simulated call ran, in steps of a clock without unit.
 type ran struct{ start, end int }
 
 // simulate runs calls that wait for each other in virtual time, at most limit at once, each for its duration. It fails
 // where the queue deadlocks or starts a call twice.
 func simulate(t *rapid.T, waits [][]int, durations []int, limit int) []ran {
-	q := newQueue(waits)
+	q := NewQueue(waits)
 	times := make([]ran, len(waits))
 	started := make([]bool, len(waits))
 	var running []int
 	now := 0
 	for {
-		for _, i := range q.take(limit) {
+		for _, i := range q.Take(limit) {
 			if started[i] {
 				t.Fatalf("call %d was started twice", i)
 			}
@@ -30,8 +33,8 @@ func simulate(t *rapid.T, waits [][]int, durations []int, limit int) []ran {
 			times[i] = ran{now, now + durations[i]}
 			running = append(running, i)
 		}
-		if len(running) != q.running || len(running) > limit {
-			t.Fatalf("%d calls run, the queue counts %d, the limit is %d", len(running), q.running, limit)
+		if len(running) != q.Running || len(running) > limit {
+			t.Fatalf("%d calls run, the queue counts %d, the limit is %d", len(running), q.Running, limit)
 		}
 		if len(running) == 0 {
 			break
@@ -39,7 +42,7 @@ func simulate(t *rapid.T, waits [][]int, durations []int, limit int) []ran {
 		next := slices.MinFunc(running, func(a, b int) int { return times[a].end - times[b].end })
 		now = times[next].end
 		running = slices.DeleteFunc(running, func(i int) bool { return i == next })
-		q.end(next)
+		q.End(next)
 	}
 	if i := slices.Index(started, false); i >= 0 {
 		t.Fatalf("call %d never ran: it waits for %v", i, waits[i])
@@ -47,9 +50,9 @@ func simulate(t *rapid.T, waits [][]int, durations []int, limit int) []ran {
 	return times
 }
 
-func drawSlots(t *rapid.T) []slot {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) slot {
-		return slot{lane: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "lane"), exclusive: rapid.Bool().Draw(t, "exclusive")}
+func drawSlots(t *rapid.T) []Slot {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Slot {
+		return Slot{lane: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "lane"), exclusive: rapid.Bool().Draw(t, "exclusive")}
 	}), 0, 24).Draw(t, "calls")
 }
 
@@ -58,10 +61,10 @@ func drawDurations(t *rapid.T, n int) []int {
 	return rapid.SliceOfN(rapid.IntRange(0, 20), n, n).Draw(t, "durations")
 }
 
-func conflict(a, b slot) bool { return a.lane == b.lane && (a.exclusive || b.exclusive) }
+func conflict(a, b Slot) bool { return a.lane == b.lane && (a.exclusive || b.exclusive) }
 
 // comesFirst reports whether of two conflicting calls i has to run before j.
-func comesFirst(calls []slot, i, j int, order api.Order) bool {
+func comesFirst(calls []Slot, i, j int, order api.Order) bool {
 	if order == api.OrderParallelFirst && calls[i].exclusive != calls[j].exclusive {
 		return calls[j].exclusive
 	}
@@ -74,7 +77,7 @@ func TestTurnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := drawSlots(t)
 		order := rapid.SampledFrom([]api.Order{"", api.OrderAsCalled, api.OrderParallelFirst}).Draw(t, "order")
-		times := simulate(t, waits(calls, order), drawDurations(t, len(calls)), maxInFlight)
+		times := simulate(t, Waits(calls, order), drawDurations(t, len(calls)), maxInFlight)
 		for j := range calls {
 			earliest := 0
 			for i := range calls {
@@ -95,7 +98,7 @@ func TestTurnOrderUnderLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := drawSlots(t)
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
-		times := simulate(t, waits(calls, ""), drawDurations(t, len(calls)), limit)
+		times := simulate(t, Waits(calls, ""), drawDurations(t, len(calls)), limit)
 		for j := range calls {
 			ready := 0
 			for i := range j {
@@ -130,21 +133,25 @@ func TestPlanOrder(t *testing.T) {
 		if problems := plan.Check(); len(slots) > 0 && len(problems) > 0 {
 			t.Fatalf("the plan is not valid: %v", problems)
 		}
-		tools := map[string]api.Tool{}
-		for i, s := range slots {
-			tool := api.Tool{Lane: s.lane, Access: api.AccessShared}
-			if s.exclusive {
-				tool.Access = api.AccessExclusive
+		calls := plan.Sorted()
+		sorted, needs, index := make([]Slot, len(calls)), make([][]int, len(calls)), map[string]int{}
+		for i, c := range calls {
+			index[c.ID] = i
+			var at int
+			if _, err := fmt.Sscanf(c.Tool, "tool%d", &at); err != nil {
+				t.Fatal(err)
 			}
-			tools[fmt.Sprint("tool", i)] = tool
+			sorted[i] = slots[at]
+			for _, need := range c.Needs() {
+				needs[i] = append(needs[i], index[need])
+			}
 		}
-		run := newPlanRun(plan, &pipeline{tools: tools})
-		times := simulate(t, run.waits(), drawDurations(t, len(slots)), maxInFlight)
-		for j, c := range run.calls {
+		times := simulate(t, PlanWaits(sorted, needs), drawDurations(t, len(slots)), maxInFlight)
+		for j, c := range calls {
 			earliest := 0
-			for i, before := range run.calls {
+			for i, before := range calls {
 				needed := slices.Contains(c.Needs(), before.ID)
-				earlier := i < j && conflict(slotOf(tools[before.Tool], ""), slotOf(tools[c.Tool], ""))
+				earlier := i < j && conflict(sorted[i], sorted[j])
 				if needed || earlier {
 					earliest = max(earliest, times[i].end)
 				}
@@ -157,7 +164,7 @@ func TestPlanOrder(t *testing.T) {
 }
 
 // drawPlan draws a plan without cycles: calls need only calls of a lower rank, and are written in any order.
-func drawPlan(t *rapid.T, slots []slot) api.Plan {
+func drawPlan(t *rapid.T, slots []Slot) api.Plan {
 	var plan api.Plan
 	for priority := range slots {
 		c := api.PlanCall{ID: fmt.Sprint("c", priority), Tool: fmt.Sprint("tool", priority)}
@@ -174,24 +181,24 @@ func drawPlan(t *rapid.T, slots []slot) api.Plan {
 
 // TestQueueAbandoned proves that after a failure to start calls nothing becomes ready, also when running calls end.
 func TestQueueAbandoned(t *testing.T) {
-	q := newQueue([][]int{nil, {0}, nil})
-	if got := q.take(1); !slices.Equal(got, []int{0}) {
+	q := NewQueue([][]int{nil, {0}, nil})
+	if got := q.Take(1); !slices.Equal(got, []int{0}) {
 		t.Fatalf("took %v", got)
 	}
-	if got := q.take(2); !slices.Equal(got, []int{2}) {
+	if got := q.Take(2); !slices.Equal(got, []int{2}) {
 		t.Fatalf("took %v", got)
 	}
-	q.abandon(1)
-	q.end(0)
-	if got := q.take(10); len(got) != 0 || q.running != 0 {
-		t.Errorf("took %v after a failure, %d run", got, q.running)
+	q.Abandon(1)
+	q.End(0)
+	if got := q.Take(10); len(got) != 0 || q.Running != 0 {
+		t.Errorf("took %v after a failure, %d run", got, q.Running)
 	}
 }
 
 // On a keyed lane each key is a lane of its own: exclusive calls of one key keep their order, those of two overlap.
 func TestKeysAreApart(t *testing.T) {
 	phone := api.Tool{Name: "phone", Lane: "phone", Access: api.AccessExclusive}
-	got := waits([]slot{slotOf(phone, "red"), slotOf(phone, "blue"), slotOf(phone, "red"), slotOf(phone, "blue")}, api.OrderAsCalled)
+	got := Waits([]Slot{NewSlot(phone, "red"), NewSlot(phone, "blue"), NewSlot(phone, "red"), NewSlot(phone, "blue")}, api.OrderAsCalled)
 	if want := [][]int{nil, nil, {0}, {1}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the calls wait for %v, want %v", got, want)
 	}

@@ -1,4 +1,4 @@
-package workflows
+package budget
 
 import (
 	"time"
@@ -7,26 +7,26 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// budget is what bounds a run together with the sub-agents below it. A run without limits has the zero budget.
-type budget struct {
-	limits  api.Limits
-	started time.Time
+// Run is the budget of a run and of its sub-agents. A run without limits has the zero Run.
+type Run struct {
+	Limits  api.Limits
+	Started time.Time
 }
 
 // spent names the limit of which nothing is left for sub-agents; "" where there is something.
-func (b *budget) spent(used api.Usage) string {
+func (b *Run) Spent(used api.Usage) string {
 	switch {
-	case b.limits.Tokens > 0 && used.InputTokens+used.OutputTokens >= b.limits.Tokens:
-		return limitTokens
-	case b.limits.Cost > 0 && used.Cost >= b.limits.Cost:
-		return limitCost
+	case b.Limits.Tokens > 0 && used.InputTokens+used.OutputTokens >= b.Limits.Tokens:
+		return LimitTokens
+	case b.Limits.Cost > 0 && used.Cost >= b.Limits.Cost:
+		return LimitCost
 	}
 	return ""
 }
 
 // divide returns what each sub-agent of a turn an equal share of what is left when every admitted call of the turn is made.
 // Each of them may run while the others do, so that together they use no more than there is.
-func (b *budget) divide(used api.Usage, decisions []api.AdmissionDecision) (share api.Limits) {
+func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share api.Limits) {
 	admitted, agents, claims := 0, 0, 0
 	for _, v := range decisions {
 		if v.Error != nil {
@@ -41,13 +41,13 @@ func (b *budget) divide(used api.Usage, decisions []api.AdmissionDecision) (shar
 	if agents == 0 {
 		return share
 	}
-	if l := b.limits.Calls; l > 0 {
+	if l := b.Limits.Calls; l > 0 {
 		share.Calls = max((l-used.Calls-admitted)/max(claims, 1), 1)
 	}
-	if l := b.limits.Tokens; l > 0 {
+	if l := b.Limits.Tokens; l > 0 {
 		share.Tokens = max((l-used.InputTokens-used.OutputTokens)/agents, 1)
 	}
-	if l := b.limits.Cost; l > 0 {
+	if l := b.Limits.Cost; l > 0 {
 		share.Cost = (l - used.Cost) / float64(agents)
 	}
 	return share
@@ -55,7 +55,7 @@ func (b *budget) divide(used api.Usage, decisions []api.AdmissionDecision) (shar
 
 // lend returns the limits of a sub-agent that has its own: the lower ones of those and its share. Turns are its own
 // affair.
-func (b *budget) lend(ctx workflow.Context, own, share api.Limits) api.Limits {
+func (b *Run) Lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 	return api.Limits{
 		Turns:      own.Turns,
 		Repeats:    own.Repeats,
@@ -64,14 +64,14 @@ func (b *budget) lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 		Calls:      api.LowerLimit(own.Calls, share.Calls),
 		Tokens:     api.LowerLimit(own.Tokens, share.Tokens),
 		Cost:       api.LowerLimit(own.Cost, share.Cost),
-		WallTime:   api.LowerLimit(own.WallTime, b.wallTimeLeft(ctx)),
+		WallTime:   api.LowerLimit(own.WallTime, b.WallTimeLeft(ctx)),
 	}
 }
 
 // wallTimeLeft returns what is left of the wall time, at least a millisecond; zero where it has no limit.
-func (b *budget) wallTimeLeft(ctx workflow.Context) api.Duration {
-	if b.limits.WallTime <= 0 {
+func (b *Run) WallTimeLeft(ctx workflow.Context) api.Duration {
+	if b.Limits.WallTime <= 0 {
 		return 0
 	}
-	return max(b.limits.WallTime-api.Duration(workflow.Now(ctx).Sub(b.started)), api.Duration(time.Millisecond))
+	return max(b.Limits.WallTime-api.Duration(workflow.Now(ctx).Sub(b.Started)), api.Duration(time.Millisecond))
 }

@@ -1,19 +1,21 @@
-package workflows
+package turn
 
 import (
+	"slices"
+
 	"github.com/switchyard/switchyard/api"
 )
 
 // slot is what the turn scheduler knows of a call: its lane, and whether it overlaps others there.
-type slot struct {
+type Slot struct {
 	lane      string
 	exclusive bool
 }
 
 // slotOf returns the slot of a call of a tool; key is what its route has, of a keyed lane: each key is a lane of its own. The instance of a stateful tool is a lane of its own: no other tool's calls reach it, and
 // its calls take no place of the lane that says which workers may hold it.
-func slotOf(t api.Tool, key string) slot {
-	s := slot{lane: t.Lane + "/" + key, exclusive: t.Access == api.AccessExclusive}
+func NewSlot(t api.Tool, key string) Slot {
+	s := Slot{lane: t.Lane + "/" + key, exclusive: t.Access == api.AccessExclusive}
 	if t.Kind == api.KindStateful {
 		s.lane = "instance/" + t.Name
 	}
@@ -27,7 +29,7 @@ func slotOf(t api.Tool, key string) slot {
 //   - nobody waits for anything else.
 //
 // It is requirement S1 as a pure function.
-func waits(calls []slot, order api.Order) [][]int {
+func Waits(calls []Slot, order api.Order) [][]int {
 	out := make([][]int, len(calls))
 	lanes := map[string]*laneState{}
 	for _, i := range sequence(calls, order) {
@@ -39,6 +41,25 @@ func waits(calls []slot, order api.Order) [][]int {
 		out[i] = lane.admit(i, calls[i].exclusive)
 	}
 	return out
+}
+
+// PlanWaits joins what the access rules of their lanes make the calls of a plan wait for with the
+// calls that each of them needs. Both are earlier calls, so the calls do not wait for each other in a
+// cycle.
+func PlanWaits(calls []Slot, needs [][]int) [][]int {
+	all := Waits(calls, api.OrderAsCalled)
+	for i, before := range all {
+		known := map[int]bool{}
+		joined := make([]int, 0, len(before)+len(needs[i]))
+		for _, j := range slices.Concat(before, needs[i]) {
+			if !known[j] {
+				known[j] = true
+				joined = append(joined, j)
+			}
+		}
+		all[i] = joined
+	}
+	return all
 }
 
 // laneState is what the next call of a lane may have to wait for: the last exclusive call, and the shared ones since.
@@ -65,7 +86,7 @@ func (l *laneState) admit(i int, exclusive bool) []int {
 }
 
 // sequence returns the indices of the calls in the order in which conflicts are decided.
-func sequence(calls []slot, order api.Order) []int {
+func sequence(calls []Slot, order api.Order) []int {
 	var first, last []int
 	for i, c := range calls {
 		if order == api.OrderParallelFirst && c.exclusive {

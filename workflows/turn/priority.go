@@ -1,4 +1,4 @@
-package workflows
+package turn
 
 import (
 	"cmp"
@@ -10,32 +10,32 @@ import (
 
 // rank says where a run's calls and model steps stand among those of other runs that wait for the same workers
 // (requirement S4).
-type priority struct {
+type Priority struct {
 	// own is the workflow's. The server gives it to activities and sub-agents, field by field, where they have none.
 	own temporal.Priority
 	// run is the run's priority; empty leaves calls to their tools.
-	run api.Priority
+	Run api.Priority
 	// conversation and caller are fairness keys: a whole tree of runs has one conversation.
-	conversation, caller string
+	Conversation, caller string
 }
 
 // shortRun is how much of a run's id is the fairness key of a run without a conversation.
 const shortRun = 8
 
-func priorityOf(ctx workflow.Context, in api.RunInput, origin api.Origin) priority {
+func NewPriority(ctx workflow.Context, in api.RunInput, origin api.Origin) Priority {
 	own := workflow.GetInfo(ctx).Priority
-	r := priority{own: own, run: api.RunPriority(in.Priority, own.PriorityKey),
+	r := Priority{own: own, Run: api.RunPriority(in.Priority, own.PriorityKey),
 		caller: api.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
 	if in.Parent != nil {
-		r.conversation = in.Parent.Fairness
+		r.Conversation = in.Parent.Fairness
 	}
-	r.conversation = cmp.Or(r.conversation, api.FairnessKey(origin.Conversation), own.FairnessKey, origin.Run[:min(shortRun, len(origin.Run))])
+	r.Conversation = cmp.Or(r.Conversation, api.FairnessKey(origin.Conversation), own.FairnessKey, origin.Run[:min(shortRun, len(origin.Run))])
 	return r
 }
 
 // call returns what the activity of a call has to say of its priority.
-func (r priority) call(c api.Call, t api.Tool, route api.Route) temporal.Priority {
-	priority := api.PriorityOf(c, r.run, t)
+func (r Priority) Call(c api.Call, t api.Tool, route api.Route) temporal.Priority {
+	priority := api.PriorityOf(c, r.Run, t)
 	switch {
 	case route.FIFO:
 		return r.beyond(api.PriorityNormal, api.FairnessAll)
@@ -44,16 +44,16 @@ func (r priority) call(c api.Call, t api.Tool, route api.Route) temporal.Priorit
 	case route.Fairness == api.FairnessCaller:
 		return r.beyond(priority, r.caller)
 	}
-	return r.beyond(priority, r.conversation)
+	return r.beyond(priority, r.Conversation)
 }
 
 // step returns what a model step has to say of its priority.
-func (r priority) step(route api.Route) temporal.Priority {
-	return r.call(api.Call{}, api.Tool{}, route)
+func (r Priority) Step(route api.Route) temporal.Priority {
+	return r.Call(api.Call{}, api.Tool{}, route)
 }
 
 // beyond returns what differs from what the workflow's own priority gives anyway.
-func (r priority) beyond(priority api.Priority, fairness string) temporal.Priority {
+func (r Priority) beyond(priority api.Priority, fairness string) temporal.Priority {
 	var more temporal.Priority
 	if level := priority.Level(); level != cmp.Or(r.own.PriorityKey, api.PriorityNormal.Level()) {
 		more.PriorityKey = level

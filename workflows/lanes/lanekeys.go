@@ -1,4 +1,4 @@
-package workflows
+package lanes
 
 import (
 	"maps"

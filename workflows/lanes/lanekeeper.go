@@ -1,4 +1,4 @@
-package workflows
+package lanes
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// groupTimeout bounds how long a worker serves a group. Servers bound it by the timeout of the run, too.
+	groupTimeout = 10 * 365 * 24 * time.Hour
 	// slotsHeartbeat is how long a holder may be silent before another worker takes over. It is short, because calls wait
 	// meanwhile, and no shorter, because every hiccup of the network would count.
 	slotsHeartbeat = 4 * time.Second
@@ -84,7 +86,7 @@ func (k *keeper) fence(ctx workflow.Context) int64 {
 func (k *keeper) hostOnce(ctx workflow.Context, lane api.Lane, group int) {
 	options := workflow.ActivityOptions{
 		TaskQueue:           api.SlotsQueue(k.in.Base, lane.Name),
-		StartToCloseTimeout: hostTimeout,
+		StartToCloseTimeout: groupTimeout,
 		HeartbeatTimeout:    slotsHeartbeat,
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: slotsRetry, BackoffCoefficient: 1},

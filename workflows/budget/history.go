@@ -1,4 +1,4 @@
-package workflows
+package budget
 
 import (
 	"encoding/json"
@@ -25,39 +25,40 @@ const (
 )
 
 // room keeps count of what the calls that run may add to the run's history.
-type historyBudget struct {
-	hosted map[string]int
-	bytes  int
+type History struct {
+	running map[string]int
+	bytes   int
 	// results are the most bytes of a result, by the digest of the tool.
 	results map[string]int
 	// undoing is set where the run undoes what it has done.
-	undoing bool
+	Undoing bool
 }
 
-func (r *historyBudget) enter(id string, bytes int) {
-	if r.hosted == nil {
-		r.hosted = map[string]int{}
+func (r *History) Enter(id string, bytes int) {
+	if r.running == nil {
+		r.running = map[string]int{}
 	}
-	r.bytes += bytes - r.hosted[id]
-	r.hosted[id] = bytes
+	r.bytes += bytes - r.running[id]
+	r.running[id] = bytes
 }
 
-func (r *historyBudget) leave(id string) {
-	r.bytes -= r.hosted[id]
-	delete(r.hosted, id)
+func (r *History) Leave(id string) {
+	r.bytes -= r.running[id]
+	delete(r.running, id)
 }
 
-// need is how many bytes a call may add to the history.
-func (r *historyBudget) need(t api.Tool, c api.Call, v api.AdmissionDecision) int {
-	bytes := bytesOfCall + len(validated(c, v)) + api.ResultBytes(r.maxResult(t))
+// need returns how many bytes a call with arguments and a prompt of so many bytes may add to the
+// history.
+func (r *History) Need(t api.Tool, arguments, prompt int) int {
+	bytes := bytesOfCall + arguments + api.ResultBytes(r.maxResult(t))
 	if t.Kind == api.KindAgent {
-		bytes += bytesOfAgent + len(t.Spec) + len(v.Prompt)
+		bytes += bytesOfAgent + len(t.Spec) + prompt
 	}
 	return bytes
 }
 
 // maxResult reads the bound of a tool's results out of its pinned toolspec.
-func (r *historyBudget) maxResult(t api.Tool) int {
+func (r *History) maxResult(t api.Tool) int {
 	if known, ok := r.results[t.Digest]; ok {
 		return known
 	}
@@ -75,4 +76,21 @@ func (r *historyBudget) maxResult(t api.Tool) int {
 	}
 	r.results[t.Digest] = most
 	return most
+}
+
+// fit returns how many of n calls, from the first on, may begin beside those that run in a history of
+// that size. need returns how many bytes call i may add.
+func (r *History) Fit(events, bytes, n int, need func(i int) int) int {
+	mostEvents, mostBytes := maxEvents, maxBytes
+	if r.Undoing {
+		mostEvents, mostBytes = maxEvents+moreToUndo, maxBytes+moreToUndoMiB
+	}
+	events, bytes = events+len(r.running)*eventsOfCall, bytes+r.bytes
+	for i := range n {
+		events, bytes = events+eventsOfCall, bytes+need(i)
+		if events > mostEvents || bytes > mostBytes {
+			return i
+		}
+	}
+	return n
 }

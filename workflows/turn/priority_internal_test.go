@@ -1,4 +1,4 @@
-package workflows
+package turn
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ func TestBeyond(t *testing.T) {
 		{temporal.Priority{PriorityKey: 3}, api.PriorityNormal, "talk", temporal.Priority{FairnessKey: "talk"}},
 		{temporal.Priority{FairnessKey: "talk"}, api.PriorityNormal, api.FairnessAll, temporal.Priority{FairnessKey: "all"}},
 	} {
-		if got := (priority{own: test.own}).beyond(test.priority, test.fairness); got != test.want {
+		if got := (Priority{own: test.own}).beyond(test.priority, test.fairness); got != test.want {
 			t.Errorf("%q and %q beyond %+v: got %+v, want %+v", test.priority, test.fairness, test.own, got, test.want)
 		}
 	}

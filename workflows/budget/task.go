@@ -1,4 +1,4 @@
-package workflows
+package budget
 
 import (
 	"time"
@@ -10,16 +10,16 @@ import (
 const (
 	// maxRecorded bounds what one workflow task records of calls and model steps that ran inline, in bytes:
 	// servers accept messages of 4 MiB, and other commands of the task are in the same message.
-	maxRecorded = 2 << 20
+	MaxRecorded = 2 << 20
 	// markerOverhead is about how many bytes a marker has besides its result.
 	markerOverhead = 512
 )
 
 // inline keeps count of what the run's workflow task will have to record. Calls and model steps that run inline are local
 // activities: their results are recorded when the task ends, all together.
-type inline struct {
+type Task struct {
 	// on says that something of the run may run inline.
-	on bool
+	On bool
 	// task tells one workflow task from the next, by the history's length at its start.
 	task int
 	// recorded is what the task has to record so far. entered is what each of those that run may add to it, by id, and
@@ -32,10 +32,10 @@ type inline struct {
 
 // await waits until n more bytes fit into what the workflow task records, for which it ends the task if need be. Its error
 // is that of a cancelled context.
-func (i *inline) await(ctx workflow.Context, n int) error {
-	for !i.fits(ctx, n) {
+func (i *Task) Await(ctx workflow.Context, n int) error {
+	for !i.Fits(ctx, n) {
 		if i.reserved > 0 || i.ending {
-			if err := workflow.Await(ctx, func() bool { return !i.ending && (i.reserved == 0 || i.fits(ctx, n)) }); err != nil {
+			if err := workflow.Await(ctx, func() bool { return !i.ending && (i.reserved == 0 || i.Fits(ctx, n)) }); err != nil {
 				return err
 			}
 			continue
@@ -47,13 +47,13 @@ func (i *inline) await(ctx workflow.Context, n int) error {
 	return nil
 }
 
-func (i *inline) fits(ctx workflow.Context, n int) bool {
-	i.look(ctx)
-	return !i.ending && (i.recorded+i.reserved == 0 || i.recorded+i.reserved+n <= maxRecorded)
+func (i *Task) Fits(ctx workflow.Context, n int) bool {
+	i.Look(ctx)
+	return !i.ending && (i.recorded+i.reserved == 0 || i.recorded+i.reserved+n <= MaxRecorded)
 }
 
 // enter keeps n bytes for a call or a step that begins.
-func (i *inline) enter(id string, n int) {
+func (i *Task) Enter(id string, n int) {
 	if i.entered == nil {
 		i.entered = map[string]int{}
 	}
@@ -63,16 +63,16 @@ func (i *inline) enter(id string, n int) {
 
 // leave gives back what was kept for a call or a step, which has ended, and counts the size that is recorded of it. Of others
 // it does nothing.
-func (i *inline) leave(ctx workflow.Context, id string, size int) {
+func (i *Task) Leave(ctx workflow.Context, id string, size int) {
 	if n, ok := i.entered[id]; ok {
 		delete(i.entered, id)
 		i.reserved -= n
-		i.add(ctx, size)
+		i.Add(ctx, size)
 	}
 }
 
 // endTask ends the workflow task, and with it records what ran inline, by a timer that begins the next one.
-func (i *inline) endTask(ctx workflow.Context) error {
+func (i *Task) endTask(ctx workflow.Context) error {
 	i.ending = true
 	defer func() { i.ending = false }()
 	err := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "record what ran inline"}).Get(ctx, nil)
@@ -80,20 +80,20 @@ func (i *inline) endTask(ctx workflow.Context) error {
 	return err
 }
 
-func (i *inline) add(ctx workflow.Context, size int) {
-	i.look(ctx)
+func (i *Task) Add(ctx workflow.Context, size int) {
+	i.Look(ctx)
 	i.recorded += size + markerOverhead
 }
 
 // look notices that another workflow task has begun.
-func (i *inline) look(ctx workflow.Context) {
+func (i *Task) Look(ctx workflow.Context) {
 	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != i.task {
 		i.task, i.recorded = task, 0
 	}
 }
 
 // verdictsSize is about how many bytes verdicts are recorded with.
-func decisionsSize(decisions []api.AdmissionDecision) (size int) {
+func DecisionsSize(decisions []api.AdmissionDecision) (size int) {
 	for _, v := range decisions {
 		size += len(v.Arguments) + len(v.Prompt) + len(v.Question) + markerOverhead/4
 		if v.Result != nil {
@@ -102,3 +102,6 @@ func decisionsSize(decisions []api.AdmissionDecision) (size int) {
 	}
 	return size
 }
+
+// pending returns about how many events and bytes the workflow task records when it ends.
+func (i *Task) Pending() (events, bytes int) { return i.recorded / markerOverhead, i.recorded }

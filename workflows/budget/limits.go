@@ -1,0 +1,15 @@
+package budget
+
+// The limits of requirement A4, as RunResult.Limit names them.
+const (
+	LimitTurns    = "turns"
+	LimitCalls    = "calls"
+	LimitTokens   = "tokens"
+	LimitCost     = "cost"
+	LimitWallTime = "wall_time"
+	// limitConversation: the conversation is too long for the model, or for the run to continue as new, and cannot be made
+	// shorter.
+	LimitConversation = "conversation"
+	// limitRepeats: calls failed in the same way again and again.
+	LimitRepeats = "repeats"
+)

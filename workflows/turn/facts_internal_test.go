@@ -1,0 +1,29 @@
+package turn
+
+import (
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// TestSeenCounts proves that the counts of calls under way are those of the calls, through their whole lives and whatever is
+// said of them twice.
+func TestSeenCounts(t *testing.T) {
+	s := NewFacts(api.RunInput{})
+	calls := []api.Call{{Tool: "a"}, {Tool: "a"}, {Tool: "b"}}
+	decisions := []api.AdmissionDecision{{ID: "1"}, {ID: "2"}, {ID: "3"}}
+	s.Admitted(calls, decisions)
+	s.Admitted(calls[:1], decisions[:1])
+	s.Begin("1", []string{"1", "2"})
+	s.Begin("of nobody", nil)
+	if a, b := s.Tools["a"], s.Tools["b"]; a != (UnderWay{Running: 2}) || b != (UnderWay{Waiting: 1}) || len(s.Begun) != 2 {
+		t.Errorf("got %+v, %v", s.Tools, s.Begun)
+	}
+	s.Ended(api.CallOutcome{ID: "1", Tool: "a"}, api.Tool{})
+	s.Ended(api.CallOutcome{ID: "2", Tool: "a"}, api.Tool{})
+	s.Refused(api.Call{ID: "3", Tool: "b"})
+	s.Refused(api.Call{ID: "3", Tool: "b"})
+	if len(s.Tools)+len(s.Begun)+len(s.Open) != 0 {
+		t.Errorf("left: %+v, %v, %v", s.Tools, s.Begun, s.Open)
+	}
+}

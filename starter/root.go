@@ -20,11 +20,11 @@ var starter = cli.Program{
 
 const rootHelp = `starter starts, follows and inspects runs on a Temporal server: agents, plans and single tool calls.
 
-Every run is one Temporal workflow, every tool call one activity of it. Connection flags and TEMPORAL_* variables are
-those of the Temporal CLI, and so is the file that profiles are read from.`
+Each run is one Temporal workflow, and each tool call one activity of it. Connection flags, TEMPORAL_*
+variables and the file of profiles are those of the Temporal CLI.`
 
-const rootExamples = `  starter dev                                       a server, its Web UI and a worker on this machine
+const rootExamples = `  starter dev                                       start a server, its Web UI and a worker on this machine
   starter run agent.yaml "How many files are here?"  run an agent and watch it
-  starter call calculator expression='2*(3+4)'      one call of one tool
-  starter list                                      the newest runs
-  starter audit RUN                                 what every call of a run did`
+  starter call calculator expression='2*(3+4)'      call one tool
+  starter list                                      list the newest runs
+  starter audit RUN                                 show the record of every call of a run`

@@ -29,13 +29,15 @@ type acceptFlags struct {
 func acceptCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	var flags acceptFlags
 	cmd := &cobra.Command{
-		Use: "accept PATH…", Short: "Accept what MCP servers' tools are now, after showing the difference",
-		Long: `Connects to the MCP servers that toolspecs name, shows in what their tools differ from those that were accepted, and writes
-the new pin, description and schemas into the files. Everything else in them stays as it is. A tool that was never accepted
-gets its first pin. On a terminal it asks first; elsewhere it writes nothing without --yes.
+		Use: "accept PATH…", Short: "Compare MCP tools with their pins and accept changes",
+		Long: `Connects to the MCP servers that toolspecs name, shows how each tool differs from its pinned
+version, and writes the new pin, description and schemas into the files. Everything else in the
+files stays unchanged. A tool without a pin gets its first one. On a terminal the command asks
+before it writes; elsewhere it writes only with --yes.
 
-Servers are started and reached as a worker would do it, with the environment of this command. Where one wants a login, the
-address is printed, and where the browser ends is read from standard input; a worker of this user then needs none.`,
+Servers run and are reached as on a worker, with the environment of this command. If a server
+requires a login, the command prints an address and reads the redirect address from standard
+input. Workers of the same user then need no login.`,
 		Example: `  starter tools accept tools/read_file.yaml
   starter tools accept ./tools --yes
   starter tools accept ./tools --yes --pins-only`,
@@ -52,8 +54,8 @@ address is printed, and where the browser ends is read from standard input; a wo
 		},
 	}
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "accept without asking")
-	cmd.Flags().BoolVar(&flags.pinsOnly, "pins-only", false, "write the pins alone, and leave descriptions and schemas as they are written")
-	cmd.Flags().StringVar(&flags.dir, "dir", "", "`folder` where relative working folders of servers start (default the current one)")
+	cmd.Flags().BoolVar(&flags.pinsOnly, "pins-only", false, "write only the pins; leave descriptions and schemas unchanged")
+	cmd.Flags().StringVar(&flags.dir, "dir", "", "base `folder` of the servers' relative working folders (default: the current one)")
 	loginsFlag(cmd.Flags(), &flags.logins)
 	return cmd
 }

@@ -45,7 +45,7 @@ func reportOf(t *testing.T, workers map[string]string, order ...string) api.Cata
 
 // The tools that differ between workers that answered are found, with who has which version and who has none; what the
 // folder has besides counts, what it lacks does not.
-func TestHeldTools(t *testing.T) {
+func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "greet.yaml"), []byte(greetSpec), 0o600); err != nil {
 		t.Fatal(err)

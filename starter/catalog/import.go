@@ -24,12 +24,12 @@ const maxImport = 64 << 20
 
 func importCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import", Short: "Make toolspecs of an OpenAPI document, an MCP server's tools, functions or a registry",
-		Long: `Writes one file for each tool into the folder of --out, by default ./tools. A file that is there with other content is left
-alone, and nothing is written, unless --force is given. What cannot be imported is listed with the reason. Files are written
-as they would be written by hand: read them, change them, and check them with 'starter tools lint'.
+		Use: "import", Short: "Create toolspecs from OpenAPI, MCP servers, functions or a registry",
+		Long: `Writes one file per tool into the folder of --out (default ./tools). If a file exists with other
+content, nothing is written unless --force is set. Everything that cannot be imported is listed
+with the reason. Read the files, edit them, and check them with 'starter tools lint'.
 
-A secret is named in a toolspec (env:NAME) and never asked for.`,
+Toolspecs refer to secrets by name (env:NAME); the command never asks for their values.`,
 		Example: `  starter tools import openapi petstore.yaml --tag pet
   starter tools import openapi github.json --path /repos/{owner}/{repo}/issues --auth bearer=env:GITHUB_TOKEN
   starter tools import mcp --out ./tools/files -- npx -y @modelcontextprotocol/server-filesystem .
@@ -51,9 +51,9 @@ type importFlags struct {
 
 func (f *importFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", specfiles.DefaultToolsDir, "`folder` that the files are written to")
-	flags.BoolVar(&f.force, "force", false, "overwrite files that are there with other content")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be written, and write nothing")
-	flags.StringSliceVar(&f.names, "name", nil, "only tools whose names fit one of these `patterns`, such as repos_*")
+	flags.BoolVar(&f.force, "force", false, "overwrite existing files with other content")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be written without writing it")
+	flags.StringSliceVar(&f.names, "name", nil, "only tools whose names match one of these `patterns`, such as repos_*")
 }
 
 func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
@@ -61,10 +61,11 @@ func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	var o imports.Options
 	auth := ""
 	cmd := &cobra.Command{
-		Use: "openapi FILE|URL|-", Short: "Make REST tools of the operations of an OpenAPI 3 document",
-		Long: `Makes a tool of every operation, or of those that --tag, --path and --name pick. GET and HEAD become effect: read, PUT and
-DELETE idempotent, POST and PATCH once. Server and authentication are the document's: the secret's name comes from the
-security scheme's. The server's defaults are told to the model and never sent. Schemas are shortened to --max-schema bytes.`,
+		Use: "openapi FILE|URL|-", Short: "Create REST tools from the operations of an OpenAPI 3 document",
+		Long: `Creates a tool for each operation, or for those that --tag, --path and --name select. GET and
+HEAD get effect: read, PUT and DELETE idempotent, POST and PATCH once. Server and authentication
+come from the document; the secret is named after the security scheme. Default values are
+described to the model and not sent. Schemas are shortened to --max-schema bytes.`,
 		Example: `  starter tools import openapi petstore.yaml
   starter tools import openapi https://api.example.com/openapi.json --tag orders --base-url https://staging.example.com
   starter tools import openapi github.json --name 'issues_*' --auth bearer=env:GITHUB_TOKEN --dry-run`,
@@ -88,12 +89,12 @@ security scheme's. The server's defaults are told to the model and never sent. S
 	}
 	flags.add(cmd.Flags())
 	cmd.Flags().StringSliceVar(&o.Tags, "tag", nil, "only operations with one of these `tags`")
-	cmd.Flags().StringSliceVar(&o.Paths, "path", nil, "only operations of these `paths`: what a path begins with, or a pattern such as /repos/*")
-	cmd.Flags().StringVar(&o.BaseURL, "base-url", "", "`address` that stands in for the document's servers")
-	cmd.Flags().StringVar(&auth, "auth", "", "`TYPE=SECRET` that stands in for the document's security: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
-	cmd.Flags().StringSliceVar(&o.Allow, "allow", nil, "`hosts` or ranges that the tools may reach although they are not public, such as localhost")
-	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare results as well; one that breaks its schema gives a note")
-	cmd.Flags().IntVar(&o.MaxSchema, "max-schema", imports.DefaultMaxSchema, "shorten the schema of a tool's arguments to so many `bytes`")
+	cmd.Flags().StringSliceVar(&o.Paths, "path", nil, "only operations of these `paths`: prefixes or patterns such as /repos/*")
+	cmd.Flags().StringVar(&o.BaseURL, "base-url", "", "`URL` that replaces the document's servers")
+	cmd.Flags().StringVar(&auth, "auth", "", "authentication as `TYPE=SECRET` in place of the document's: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
+	cmd.Flags().StringSliceVar(&o.Allow, "allow", nil, "non-public `hosts` or ranges that the tools may reach, such as localhost")
+	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare output schemas too; a result that does not match gets a note")
+	cmd.Flags().IntVar(&o.MaxSchema, "max-schema", imports.DefaultMaxSchema, "maximum `bytes` of the schema of a tool's arguments")
 	return cmd
 }
 

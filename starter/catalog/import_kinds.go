@@ -19,13 +19,14 @@ func importMCPCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	var oauth oauthFlags
 	auth, logins := "", ""
 	cmd := &cobra.Command{
-		Use: "mcp --url URL | -- PROGRAM [ARGUMENT…]", Short: "Make pinned tools of what an MCP server lists",
-		Long: `Connects to an MCP server, over HTTP or as a program that speaks over its standard input and output, and makes a toolspec of
-every tool that it lists, or of those that --name picks. Each is pinned: a tool whose description or schema changes on the
-server is refused until 'starter tools accept' has shown the difference.
+		Use: "mcp --url URL | -- PROGRAM [ARGUMENT…]", Short: "Create pinned toolspecs from the tools of an MCP server",
+		Long: `Connects to an MCP server, over HTTP or as a program over its standard input and output, and
+writes a toolspec for each tool it lists, or for those that --name selects. Every tool is
+pinned: if its description or schema changes on the server, calls are rejected until 'starter
+tools accept' has shown the difference.
 
-A program sees PATH, HOME, LANG, TMPDIR and the variables of --env. What a server hints about its tools' effects is not
-believed: they are effect: once until you say otherwise.`,
+The program sees PATH, HOME, LANG, TMPDIR and the variables of --env. The server's hints about
+effects are not trusted: tools get effect: once until you change it.`,
 		Example: `  starter tools import mcp --prefix fs_ -- npx -y @modelcontextprotocol/server-filesystem .
   starter tools import mcp --url https://mcp.example.com/mcp --auth bearer=env:MCP_TOKEN
   starter tools import mcp --url https://mcp.example.com/mcp --oauth --answer-within 10m
@@ -60,14 +61,14 @@ believed: they are effect: once until you say otherwise.`,
 	}
 	flags.add(cmd.Flags())
 	cmd.Flags().StringVar(&entry.URL, "url", "", "streamable-HTTP `address` of the server")
-	cmd.Flags().StringVar(&auth, "auth", "", "`TYPE=SECRET` that the server wants: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
+	cmd.Flags().StringVar(&auth, "auth", "", "authentication as `TYPE=SECRET`: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
 	oauth.add(cmd.Flags())
 	loginsFlag(cmd.Flags(), &logins)
-	cmd.Flags().StringSliceVar(&entry.Allow, "allow", nil, "`hosts` or ranges that may be reached although they are not public, such as localhost")
+	cmd.Flags().StringSliceVar(&entry.Allow, "allow", nil, "non-public `hosts` or ranges that may be reached, such as localhost")
 	cmd.Flags().StringSliceVar(&entry.Env, "env", nil, "`variables` of the environment that the program may see")
-	cmd.Flags().DurationVar((*time.Duration)(&entry.AnswerWithin), "answer-within", 0, "let the server ask a person in the middle of a call, who has so `long`; some servers list more tools then")
-	cmd.Flags().StringVar(&o.Prefix, "prefix", "", "`text` that every tool's name begins with")
-	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare results as well, where the server does")
+	cmd.Flags().DurationVar((*time.Duration)(&entry.AnswerWithin), "answer-within", 0, "`time` that a person has to answer the server's questions during a call; some servers list more tools then (default: no questions)")
+	cmd.Flags().StringVar(&o.Prefix, "prefix", "", "`prefix` of all tool names")
+	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare output schemas too, if the server does")
 	return cmd
 }
 
@@ -75,9 +76,10 @@ func importFunctionsCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command
 	var flags importFlags
 	output := false
 	cmd := &cobra.Command{
-		Use: "functions FILE|-", Short: "Make function tools of functions as model providers take them",
-		Long: `Reads functions as OpenAI, Anthropic and Google take them, one or a list, JSON or YAML. The tool's name is the handler that
-your worker registers. A function that says method, host and endpoint becomes a REST tool.`,
+		Use: "functions FILE|-", Short: "Create function tools from function definitions of model providers",
+		Long: `Reads functions in the format of OpenAI, Anthropic or Google, one or a list, as JSON or YAML.
+The tool's name is the handler that your worker registers. A function with method, host and
+endpoint becomes a REST tool.`,
 		Example: `  starter tools import functions functions.json`,
 		Args:    cli.Arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,7 +89,7 @@ your worker registers. A function that says method, host and endpoint becomes a 
 		},
 	}
 	flags.add(cmd.Flags())
-	cmd.Flags().BoolVar(&output, "with-output", false, "declare results as well, where the functions do")
+	cmd.Flags().BoolVar(&output, "with-output", false, "declare output schemas too, if the functions do")
 	return cmd
 }
 
@@ -95,10 +97,10 @@ func importRegistryCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command 
 	var flags importFlags
 	connect := false
 	cmd := &cobra.Command{
-		Use: "registry FILE|-", Short: "Make tools of a TOML registry of the older kinds",
-		Long: `Reads a registry with one [[tool]] for each tool. The kind BUILTIN becomes function, NATIVE stateful, REST rest, MCP mcp.
-docs/importing.md lists the keys. MCP tools are pinned: with --connect their servers, which the registry names, are started
-or reached for that; without it these tools are not imported.`,
+		Use: "registry FILE|-", Short: "Create toolspecs from a TOML tool registry",
+		Long: `Reads a registry with one [[tool]] per tool. The kind BUILTIN becomes function, NATIVE stateful,
+REST rest, MCP mcp. docs/importing.md lists the keys. MCP tools are pinned: --connect starts or
+reaches the servers that the registry names. Without --connect, MCP tools are not imported.`,
 		Example: `  starter tools import registry registry.toml
   starter tools import registry registry.toml --connect`,
 		Args: cli.Arguments(1, "FILE"),
@@ -115,6 +117,6 @@ or reached for that; without it these tools are not imported.`,
 		},
 	}
 	flags.add(cmd.Flags())
-	cmd.Flags().BoolVar(&connect, "connect", false, "ask the MCP servers that the registry names for their tools")
+	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the MCP servers of the registry and import their tools")
 	return cmd
 }

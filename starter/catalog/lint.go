@@ -30,13 +30,15 @@ func lintCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	kind := specfiles.KindAuto
 	cmd := &cobra.Command{
 		Use: "lint [PATH…]", Short: "Check toolspecs, agents, plans, scripts, lanes and policies",
-		Long: `Checks files and folders of toolspecs, and files of agents, plans, scripts, lanes and policies. Lists every fault with file, line,
-column and remedy; the exit code is 2 if there is one. What a file is shows in its keys; --kind says it outright. Without a path it
-is the folder of --tools, by default ./tools.
+		Long: `Checks folders of toolspecs, and files of toolspecs, agents, plans, scripts, lanes and policies.
+Lists every fault with file, line, column and remedy. The exit code is 2 if there is a fault.
+The kind of a file is detected from its keys; --kind sets it. Without a path the command checks
+the folder of --tools (default ./tools).
 
-The tools that agents, plans and scripts name are looked up in the folder of --tools, by default ./tools where it holds
-some, and among those that come with the worker. Without a folder any legal name will do. The lanes that tools name are
-looked up in the file of --lanes-file, by default ./lanes.yaml where it exists, which is checked too.`,
+Tools that agents, plans and scripts name are looked up in the folder of --tools (default
+./tools if it holds toolspecs) and among the tools of the worker. Without a folder every valid
+name is accepted. Lanes are looked up in the file of --lanes-file (default ./lanes.yaml if it
+exists), which is checked as well.`,
 		Example: `  starter tools lint
   starter tools lint ./tools
   starter tools lint agent.yaml plan.yaml lanes.yaml

@@ -22,13 +22,13 @@ type oauthFlags struct {
 }
 
 func (f *oauthFlags) add(set *pflag.FlagSet) {
-	set.BoolVar(&f.oauth, "oauth", false, "log in at the server with a browser, by OAuth: the address is printed, and where the browser ends is read from standard input")
-	set.StringVar(&f.auth.ClientID, "client-id", "", "`id` that the authorization server knows the client by (default: the client registers itself)")
-	set.StringVar(&f.auth.Secret, "client-secret", "", "the client's secret, by `reference`: env:NAME or file:/path")
-	set.StringVar(&f.auth.ClientMetadataURL, "client-metadata-url", "", "https `address` of a document about the client, for servers that take it in place of an id")
-	set.StringVar(&f.auth.RedirectURL, "redirect-url", "", "`address` where the browser is sent in the end; nothing need be there (default "+outbound.DefaultRedirectURL+")")
-	set.StringSliceVar(&f.auth.Scopes, "scopes", nil, "`scopes` to ask for in place of those that the server names")
-	set.StringVar(&f.auth.Grant, "grant", "", "`grant` that gives the tokens: authorization_code (a person logs in; the default) or client_credentials (the client does, with its secret)")
+	set.BoolVar(&f.oauth, "oauth", false, "log in with OAuth in a browser: the address is printed, the redirect address is read from standard input")
+	set.StringVar(&f.auth.ClientID, "client-id", "", "client `ID` at the authorization server (default: register dynamically)")
+	set.StringVar(&f.auth.Secret, "client-secret", "", "`reference` to the client secret: env:NAME or file:/path")
+	set.StringVar(&f.auth.ClientMetadataURL, "client-metadata-url", "", "https `URL` of the client metadata document, for servers that accept it as client ID")
+	set.StringVar(&f.auth.RedirectURL, "redirect-url", "", "redirect `URL`; nothing needs to listen there (default "+outbound.DefaultRedirectURL+")")
+	set.StringSliceVar(&f.auth.Scopes, "scopes", nil, "`scopes` to request in place of those of the server")
+	set.StringVar(&f.auth.Grant, "grant", "", "OAuth `grant`: authorization_code (a person logs in; default) or client_credentials (the client's secret)")
 }
 
 // authOf returns the auth of a toolspec as the flags say: given is --auth's, or nil.
@@ -72,7 +72,7 @@ func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
 
 // loginsFlag names the folder of the tokens that logins gave.
 func loginsFlag(set *pflag.FlagSet, folder *string) {
-	set.StringVar(folder, "logins", "", "`folder` for the tokens of logins at MCP servers (default switchyard/logins in the user's folder for configuration, as the worker's)")
+	set.StringVar(folder, "logins", "", "`folder` for tokens of MCP servers (default: switchyard/logins in the user's configuration folder, like the worker's)")
 }
 
 func loginsIn(folder string) *mcpclient.Logins {

@@ -13,9 +13,10 @@ import (
 
 func policyCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy", GroupID: cli.GroupServer, Short: "Check and test policies, and explain what they did",
-		Long: `Policies are rules that calls are checked against before they run: in a file that all workers read (worker --policies-file), or
-in files that an agent names. What a rule can say is told by docs/policies.md.`,
+		Use: "policy", GroupID: cli.GroupServer, Short: "Check, test and explain policies",
+		Long: `Policies are rules that are checked before each call runs. They come from a file that all
+workers read (worker --policies-file) or from files that an agent names. docs/policies.md
+describes the rules.`,
 		Example: `  starter policy lint policies.yaml
   starter policy test policies.cases.yaml
   starter policy explain demo-1a2b3c4d 2.1`,
@@ -29,12 +30,12 @@ in files that an agent names. What a rule can say is told by docs/policies.md.`,
 func policyLintCommand(a *cli.App) *cobra.Command {
 	catalog := &specfiles.Flags{}
 	cmd := &cobra.Command{
-		Use: "lint FILE…", Short: "Check files of policies",
-		Long: `Checks files of policies: their form, and that every expression compiles and says yes or no. Lists every fault with file, line,
-column and remedy; the exit code is 2 if there is one.
+		Use: "lint FILE…", Short: "Check policy files",
+		Long: `Checks the format of policy files, and that every expression compiles and returns true or false.
+Lists every fault with file, line, column and remedy. The exit code is 2 if there is a fault.
 
-With --tools, the tools that rules name are looked up there and among those that come with the worker, and so are the arguments
-that expressions read.`,
+With --tools, the tools that rules name and the arguments that expressions read are looked up in
+that folder and among the tools of the worker.`,
 		Example: `  starter policy lint policies.yaml
   starter policy lint policies.yaml --tools ./tools
   starter policy lint rules/*.yaml --output json`,
@@ -64,14 +65,15 @@ that expressions read.`,
 func policyTestCommand(a *cli.App) *cobra.Command {
 	catalog := &specfiles.Flags{}
 	cmd := &cobra.Command{
-		Use: "test FILE…", Short: "Try rules on the cases of a file",
-		Long: `Has rules judge the calls of files of cases, and compares what they say with what each case wants: deny, ask, warn or allow. A
-file of cases names the files of policies that it is about. No server is needed, and nothing is called. The exit code is 1 where
-a case does not come out as it wants, and 2 where a file is wrong.
+		Use: "test FILE…", Short: "Run the test cases of policies",
+		Long: `Evaluates rules on the calls in files of cases and compares the action with the expected one:
+deny, ask, warn or allow. A file of cases names its policy files. The command needs no server
+and calls no tool. The exit code is 1 if a case fails and 2 if a file has faults.
 
-With --tools, what a case does not say of its tool (effects, emits, lane, …) is what the tool's toolspec says.
+With --tools, toolspecs provide what a case leaves out about its tool (effects, emits, lane, …).
 
-Rules that hold in no case, or in every one that they are for, are named: nobody has tried whether they can do anything else.`,
+Rules that match no case, or every case for their tools, are listed: the cases do not test the
+other outcome.`,
 		Example: `  starter policy test policies.cases.yaml
   starter policy test policies.cases.yaml --tools ./tools
   starter policy test policies.cases.yaml --output json | jq 'select(.ok | not)'`,

@@ -19,8 +19,9 @@ func policyExplainCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	cmd := &cobra.Command{
 		Use: "explain RUN CALL", Short: "Explain what policies did to a call",
-		Long: `Shows the rules that a call met when it was checked: what each did, with its message, the call's arguments without sensitive
-values, and the labels that the run had seen by then. All of it is read from the run's history: the rules may have changed since.`,
+		Long: `Shows the rules that matched a call at its check: the action of each rule with its message, the
+call's arguments without sensitive values, and the labels of the run at that time. Everything is
+read from the run's history, because the rules may have changed since.`,
 		Example: `  starter policy explain demo-1a2b3c4d 2.1
   starter policy explain demo-1a2b3c4d 2.1 --output json`,
 		Args: cli.Arguments(0, "RUN", "CALL"),

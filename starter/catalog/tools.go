@@ -16,8 +16,9 @@ import (
 func toolsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tools", GroupID: cli.GroupServer, Short: "List, show, check, import and accept toolspecs",
-		Long: `Reads toolspecs, those of a folder together with those that come with the worker; writes them from what you have already
-(import); and accepts what MCP servers changed (accept). Needs no Temporal server, but for list --workers.`,
+		Long: `Reads the toolspecs of a folder together with the tools of the worker, creates toolspecs from
+existing descriptions (import), and accepts changes of MCP tools (accept). Only list --workers
+needs a Temporal server.`,
 		Example: `  starter tools list
   starter tools show calculator
   starter tools lint ./tools
@@ -54,12 +55,13 @@ func toolsListCommand(a *cli.App, flags *specfiles.Flags) *cobra.Command {
 	var workers bool
 	filters := []string{"category", "tag", "status", "name"}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List tools, or with --workers what each worker holds",
-		Long: `Lists the tools of a folder together with those that come with the worker; that needs no server.
+		Use: "list", Short: "List tools, or with --workers the tools of each worker",
+		Long: `Lists the tools of a folder together with the tools of the worker. This needs no server.
 
-With --workers it asks every worker of the task queue which tools it holds, and lists the workers, and the tools that
-differ between them or from the folder: after an edit or a deploy it tells who has what. Workers of other lanes than
-general, serial and those that the folder's tools name are found with --lanes.`,
+With --workers every worker of the task queue reports its tools. The command lists the workers,
+and the tools that differ between them or from the folder, for example after an edit or a
+deployment. --lanes finds workers of lanes other than general, serial and the lanes of the
+folder's tools.`,
 		Example: `  starter tools list --tools ./tools --category http
   starter tools list --tag docs --status deprecated --output json
   starter tools list --workers --tools ./tools`,
@@ -94,7 +96,7 @@ general, serial and those that the folder's tools name are found with --lanes.`,
 	cmd.Flags().StringVar(&query.Tag, "tag", "", "only tools with this `tag`")
 	cmd.Flags().StringVar(&status, "status", "", "only tools of this `status`: active, deprecated or disabled")
 	cmd.Flags().StringVar(&query.NamePart, "name", "", "only tools whose names contain this `text`")
-	cmd.Flags().BoolVar(&workers, "workers", false, "ask the workers which tools they hold, and tell which differ")
+	cmd.Flags().BoolVar(&workers, "workers", false, "ask the workers for their tools and list differences")
 	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers, with --workers")
 	return cmd
 }
@@ -134,9 +136,9 @@ type shownTool struct {
 
 func toolsShowCommand(a *cli.App, flags *specfiles.Flags) *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show a tool: its spec with all defaults, and the JSON Schema that models see",
-		Long: `Shows a tool of a folder, or one that comes with the worker: its toolspec with everything that it leaves to the defaults, and the
-JSON Schemas of its arguments, as models see it, and of its result. Needs no server.`,
+		Use: "show NAME", Short: "Show a toolspec with all defaults, and the JSON Schema that models see",
+		Long: `Shows a tool of a folder or of the worker: its toolspec with all defaults, and the JSON Schemas
+of its arguments, as models see them, and of its result. Needs no server.`,
 		Example: `  starter tools show calculator
   starter tools show calculator --output json | jq .compiled_input_schema`,
 		Args: cli.Arguments(1, "NAME"),

@@ -18,11 +18,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-const completionHelp = `Prints a script that has a shell complete starter's command lines: commands, flags and what flags take, tools and their arguments,
-and from the server runs, agents, conversations, schedules, and the calls and questions that wait.
+const completionHelp = `Prints a completion script for a shell. It completes commands, flags and their values, tools and their
+arguments, and from the server runs, agents, conversations, schedules, and waiting calls and questions.
 
-bash needs the package bash-completion. What a shell may ask the server is bounded: where it does not answer at once, nothing is
-offered.`
+bash needs the package bash-completion. Requests to the server are bounded in time: if it does not
+answer, nothing is offered.`
 
 // shells write the script of each shell.
 var shells = []struct {
@@ -41,7 +41,7 @@ func completionCommand() *cobra.Command {
 		names = append(names, shell.name)
 	}
 	return &cobra.Command{
-		Use: "completion SHELL", GroupID: cli.GroupServer, Short: "Print a script that completes command lines in a shell", Long: completionHelp,
+		Use: "completion SHELL", GroupID: cli.GroupServer, Short: "Print a completion script for a shell", Long: completionHelp,
 		Example: `  source <(starter completion bash)
   starter completion zsh >"${fpath[1]}/_starter"
   starter completion fish >~/.config/fish/completions/starter.fish`,

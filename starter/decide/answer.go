@@ -32,10 +32,11 @@ func answerCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	var flags replyFlags
 	cmd := &cobra.Command{
-		Use: "answer RUN [QUESTION]", GroupID: cli.GroupRuns, Short: "Answer what a run asks, or decline",
-		Long: `Answers an open question of a run or of a sub-agent below it. QUESTION is its id, as 'starter questions' prints it; it may
-be left out where one question is open. An answer that does not fit comes back with everything that is wrong with it, and
-the question stays open. A question takes one reply; the run's records keep who gave it, and the reason.`,
+		Use: "answer RUN [QUESTION]", GroupID: cli.GroupRuns, Short: "Answer or decline a question of a run",
+		Long: `Answers an open question of a run or of a sub-agent below it. QUESTION is the ID that 'starter
+questions' prints; it can be left out if only one question is open. An invalid answer is
+rejected with all its problems, and the question stays open. A question takes one reply. The
+run's records keep who replied and why.`,
 		Example: `  starter answer demo-1a2b3c4d --text "Yes, go on"
   starter answer demo-1a2b3c4d 2.1 --value '{"amount": 120}' --reason "as agreed on Monday"
   starter answer demo-1a2b3c4d 2.1 --file review.json --by ada
@@ -63,8 +64,8 @@ the question stays open. A question takes one reply; the run's records keep who 
 	f.StringVar(&flags.value, "value", "", "the answer as `JSON`")
 	f.StringVar(&flags.text, "text", "", "the answer as `text`")
 	f.StringVar(&flags.file, "file", "", "`file` with the answer, JSON or text; - is standard input")
-	f.BoolVar(&flags.decline, "decline", false, "do not answer: the call fails as approval_denied")
-	f.StringVar(&flags.reason, "reason", "", "`text` that is kept with the answer")
+	f.BoolVar(&flags.decline, "decline", false, "decline to answer: the call fails as approval_denied")
+	f.StringVar(&flags.reason, "reason", "", "`text` recorded with the answer")
 	flags.by.Add(f, "answers")
 	return cmd
 }

@@ -17,10 +17,11 @@ import (
 func approvalsCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	cmd := &cobra.Command{
-		Use: "approvals [RUN]", GroupID: cli.GroupRuns, Short: "List the calls that wait for a person's approval",
-		Long: `Lists the calls of a run and of the sub-agents below it that wait until a person has approved them, or those of all runs
-that run now, the oldest first, each with the commands that decide. Nothing of such a call runs meanwhile; other calls go on,
-and no program needs to stay connected. The digest stands for exactly this call: a decision is bound to it.`,
+		Use: "approvals [RUN]", GroupID: cli.GroupRuns, Short: "List calls that wait for approval",
+		Long: `Lists the calls that wait for a person's approval, of a run and the sub-agents below it, or of
+all running runs: the oldest first, each with the commands that decide it. A waiting call does
+not run; other calls continue, and no client needs to stay connected. The digest identifies
+exactly this call, and a decision is bound to it.`,
 		Example: `  starter approvals
   starter approvals demo-1a2b3c4d
   starter approvals --output json | jq -r '[.workflow_id, .call, .digest] | @tsv'`,

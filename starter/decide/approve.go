@@ -27,25 +27,27 @@ type decisionFlags struct {
 }
 
 func (f *decisionFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` that is kept with the decision")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` recorded with the decision")
 	f.by.Add(cmd.Flags(), "decides")
-	cmd.Flags().StringVar(&f.digest, "digest", "", "`digest` of the call that is meant, as 'starter approvals' shows it (default: that of what is shown now)")
+	cmd.Flags().StringVar(&f.digest, "digest", "", "`digest` of the reviewed call, as printed by 'starter approvals' (default: of the call shown now)")
 }
 
 func approveCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	var flags decisionFlags
 	cmd := &cobra.Command{
-		Use: "approve RUN [CALL]", GroupID: cli.GroupRuns, Short: "Approve a call that waits, as it is or with changed arguments",
-		Long: `Approves a call of a run, or of a sub-agent below it, that waits for a person. CALL is its id, as 'starter approvals' prints
-it; it may be left out where one call waits. What is approved is shown first and asked about on a terminal; elsewhere give
---yes, or --digest of exactly the call that was looked at. The decision is bound to that call and counts once.
+		Use: "approve RUN [CALL]", GroupID: cli.GroupRuns, Short: "Approve a waiting call, unchanged or with edited arguments",
+		Long: `Approves a call of a run, or of a sub-agent below it, that waits for approval. CALL is the ID
+that 'starter approvals' prints; it can be left out if only one call waits. On a terminal the
+command shows the call and asks for confirmation. Elsewhere pass --yes, or --digest with the
+digest of the reviewed call. The decision applies to exactly that call, once.
 
-With --edit the call is made with changed arguments: those that the JSON object names take the place of the call's, null
-takes one out, and all others stay. They are checked like those of any call; what is wrong with them is listed, and the call
-still waits.
+With --edit the call runs with changed arguments: keys of the JSON object replace the call's
+arguments, null removes one, and all others stay. Edited arguments are validated like those of
+any call; if they are invalid, all problems are listed and the call keeps waiting.
 
-A run that has reached a limit and asks for more waits as the call named limit; --grant says how much more it may use.`,
+A run that reached a limit and asks for more waits as a call named limit. --grant sets the
+additional amount.`,
 		Example: `  starter approve demo-1a2b3c4d
   starter approve demo-1a2b3c4d 2.1 --reason "as agreed on Monday" --yes
   starter approve demo-1a2b3c4d 2.1 --edit '{"amount": 80}' --by ada
@@ -57,8 +59,8 @@ A run that has reached a limit and asks for more waits as the call named limit; 
 	ref.Add(cmd.Flags())
 	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.edit, "edit", "", "changed arguments: a JSON object, or a `file` with one; - is standard input")
-	cmd.Flags().StringVar(&flags.grant, "grant", "", "`amounts` that a run at a limit may use more, such as calls=20,cost=1.50,wall_time=1h")
-	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask; approve what waits now")
+	cmd.Flags().StringVar(&flags.grant, "grant", "", "additional `amounts` for a run at a limit, such as calls=20,cost=1.50,wall_time=1h")
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "approve the waiting call without asking")
 	return cmd
 }
 
@@ -67,8 +69,9 @@ func denyCommand(a *cli.App) *cobra.Command {
 	var flags decisionFlags
 	cmd := &cobra.Command{
 		Use: "deny RUN [CALL]", GroupID: cli.GroupRuns, Short: "Deny a call that waits for approval",
-		Long: `Denies a call of a run, or of a sub-agent below it, that waits for a person: it ends as approval_denied, and its run goes on.
-CALL is its id, as 'starter approvals' prints it; it may be left out where one call waits.`,
+		Long: `Denies a call of a run, or of a sub-agent below it, that waits for approval. The call ends as
+approval_denied and its run continues. CALL is the ID that 'starter approvals' prints; it can be
+left out if only one call waits.`,
 		Example: `  starter deny demo-1a2b3c4d --reason "not before the audit"
   starter deny demo-1a2b3c4d 2.1 --reason "the wrong account" --by ada`,
 		Args: cli.Arguments(0, "RUN", "CALL"),
@@ -76,7 +79,7 @@ CALL is its id, as 'starter approvals' prints it; it may be left out where one c
 	}
 	ref.Add(cmd.Flags())
 	flags.add(cmd)
-	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask; a denial is never asked about, so this is for scripts that give it to all decisions")
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "accepted for symmetry with approve; deny never asks")
 	return cmd
 }
 

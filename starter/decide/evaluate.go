@@ -17,12 +17,13 @@ func evaluateCommand(a *cli.App) *cobra.Command {
 	var by cli.ByFlag
 	var reason string
 	cmd := &cobra.Command{
-		Use: "evaluate RUN solved|failed", GroupID: cli.GroupRuns, Short: "Say of a run that is over whether it did what it was for",
-		Long: `Says of a run that is over, however long, whether it solved its task. 'starter report' counts it so, whatever the run's end and
-its agent's checker say. The latest verdict on a run is the one that counts; earlier ones stay to be seen in the Web UI.
+		Use: "evaluate RUN solved|failed", GroupID: cli.GroupRuns, Short: "Mark a finished run as solved or failed",
+		Long: `Marks a finished run as solved or failed, at any time after its end. 'starter report' uses this
+evaluation before the result of the agent's checker and before the run's own outcome. The latest
+evaluation counts; earlier ones stay visible in the Web UI.
 
-The server keeps a verdict as a small workflow beside the run, as long as other workflows that have ended. It counts at once,
-also where no worker is there.`,
+The server stores the evaluation as a small workflow beside the run, for the namespace's
+retention period. It takes effect at once and needs no worker.`,
 		Example: `  starter evaluate demo-1a2b3c4d solved
   starter evaluate demo-1a2b3c4d failed --reason "it named the wrong document"
   starter evaluate support-42 solved --run-id 0198c3c1-0d5b-7c5e-8a3c-5a0e1f6f7a10 --by ada`,
@@ -45,7 +46,7 @@ also where no worker is there.`,
 		},
 	}
 	ref.Add(cmd.Flags())
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` that is kept as the reason")
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` recorded as the reason")
 	by.Add(cmd.Flags(), "says so")
 	return cmd
 }

@@ -17,10 +17,11 @@ import (
 func questionsCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	cmd := &cobra.Command{
-		Use: "questions [RUN]", GroupID: cli.GroupRuns, Short: "List what runs ask people",
-		Long: `Lists the open questions of a run and of the sub-agents below it, or of all runs that run now, the oldest first, each with
-the command that answers it. A run asks where it calls a tool of the kind human, or where a tool asks in the middle of a
-call; it waits for the answer for as long as the toolspec says, and no program needs to stay connected.`,
+		Use: "questions [RUN]", GroupID: cli.GroupRuns, Short: "List open questions of runs",
+		Long: `Lists the open questions of a run and the sub-agents below it, or of all running runs: the
+oldest first, each with the command that answers it. A run asks when it calls a tool of kind
+human, or when a tool asks during a call. It waits as long as the toolspec allows, and no client
+needs to stay connected.`,
 		Example: `  starter questions
   starter questions demo-1a2b3c4d
   starter questions --output json | jq -r .command`,

@@ -34,19 +34,21 @@ func reportCommand(a *cli.App) *cobra.Command {
 	var asHTML string
 	var slow time.Duration
 	cmd := &cobra.Command{
-		Use: "report", GroupID: cli.GroupRuns, Short: "Tell what runs cost, how their calls went, and what is slow",
-		Long: `Reads the histories of the runs that are selected, their sub-agents' among them, and adds them up: how many were solved,
-what they used, tokens per solved task (TPST: all input and output tokens over the runs that were solved), and for each
-tool, lane and agent how its calls went, how long they took and waited.
+		Use: "report", GroupID: cli.GroupRuns, Short: "Show cost, success, and slow or wasteful calls of runs",
+		Long: `Reads the histories of the selected runs and their sub-agents and adds them up: how many runs
+are solved, their usage, tokens per solved run (all input and output tokens divided by the
+number of solved runs), and the results, durations and waiting times of calls by tool, lane and
+agent.
 
-A run is solved where a person says so (starter evaluate), else where the agent's checker does, else where its agent answered
-or all of its calls ran. One that failed, was cancelled or reached a limit is not, and what it used counts all the same.
+A run counts as solved by a person's evaluation (starter evaluate), else by the agent's checker,
+else if its agent answered or all of its calls succeeded. A run that failed, was cancelled or
+reached a limit is not solved; its usage is included.
 
-Where a toolspec says how many tokens a result takes as a rule (expected_tokens), calls are judged by that: the wasteful ones
-took more than --waste times what was estimated for arguments and result, the inaccurate ones are further from it than
---accuracy allows.
+If a toolspec estimates the tokens of a result (expected_tokens), calls are compared with it:
+wasteful calls exceed the estimate for arguments and result by the factor of --waste; inaccurate
+calls miss it by more than --accuracy allows.
 
-With --html the report is a page with charts, which needs no network: also by agent and over time.`,
+With --html the report is a self-contained page with charts, by agent and over time.`,
 		Example: `  starter report --since 24h
   starter report --agent librarian --limit 200
   starter report --caller ada --tool refund --slow 2s
@@ -82,10 +84,10 @@ With --html the report is a page with charts, which needs no network: also by ag
 	}
 	runs.Maybe = true
 	runs.Add(cmd.Flags(), 1000)
-	cmd.Flags().DurationVar(&slow, "slow", 5*time.Second, "`duration` from which on calls are slow")
-	cmd.Flags().Float64Var(&t.Waste, "waste", 1.2, "calls that take more than so many `times` the estimated tokens are wasteful")
-	cmd.Flags().Float64Var(&t.Accuracy, "accuracy", 0.8, "calls are inaccurate where the smaller of the estimated and the actual tokens is less than this `part` of the larger")
-	cmd.Flags().StringVar(&asHTML, "html", "", "`file` to write a page with charts to; - is standard output")
+	cmd.Flags().DurationVar(&slow, "slow", 5*time.Second, "`duration` from which calls count as slow")
+	cmd.Flags().Float64Var(&t.Waste, "waste", 1.2, "`factor` over the estimated tokens from which calls count as wasteful")
+	cmd.Flags().Float64Var(&t.Accuracy, "accuracy", 0.8, "minimum `ratio` of the smaller to the larger of estimated and actual tokens; calls below it are inaccurate")
+	cmd.Flags().StringVar(&asHTML, "html", "", "write an HTML page with charts to `file`; - is standard output")
 	return cmd
 }
 

@@ -28,7 +28,7 @@ func TestNoneSolved(t *testing.T) {
 }
 
 // Runs of a conversation have one id, so that their verdicts need those of the executions to be told apart.
-func TestVerdictTable(t *testing.T) {
+func TestEvaluationTable_NamesExecutionsOfOneConversation(t *testing.T) {
 	t.Parallel()
 	one := &api.EvaluatedResult{WorkflowID: "talk", RunID: "r1", Evaluation: "solved", EvaluatedBy: "end"}
 	two := &api.EvaluatedResult{WorkflowID: "talk", RunID: "r2", Evaluation: "open", EvaluatedBy: "end"}

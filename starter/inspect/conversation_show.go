@@ -56,11 +56,13 @@ type summedRun struct {
 func conversationCommand(a *cli.App) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "conversation ID", GroupID: cli.GroupRuns, Short: "Show the runs of a conversation, what they used, and how their calls went",
-		Long: `Reads the histories of a conversation's runs and of the sub-agents below them: each run in its order, with its end, its calls
-and which part of them succeeded, and the sums of all of them, by tool and lane as starter report has them.
+		Use: "conversation ID", GroupID: cli.GroupRuns, Short: "Show the runs of a conversation with usage and call statistics",
+		Long: `Reads the histories of a conversation's runs and of the sub-agents below them. Shows each run in
+order with its outcome, its calls and their success rate, and totals by tool and lane as in
+starter report.
 
-A run that was started without --conversation is a conversation of its own, with its id.`,
+A run that was started without --conversation is a conversation of its own; the conversation has
+the run's ID.`,
 		Example: `  starter conversation support-42
   starter conversation support-42 --output json | jq .usage`,
 		Args: cli.Arguments(1, "ID"),
@@ -89,7 +91,7 @@ A run that was started without --conversation is a conversation of its own, with
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 1000, "at most so many `runs`, the newest")
+	cmd.Flags().IntVar(&limit, "limit", 1000, "maximum number of `runs`, the newest first")
 	return cmd
 }
 

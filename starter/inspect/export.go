@@ -51,16 +51,16 @@ func recordsCommand(a *cli.App) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "records", GroupID: cli.GroupRuns, Short: "Show or export the call records of many runs",
-		Long: `Shows one record for every call of the runs that are selected and of the sub-agents below them, the newest run first. With
---output json every record is one line of JSON. Each tells the verdict on the run that is selected: whether it is solved, who says so
-and why, as starter report counts it.
+		Long: `Shows one record for each call of the selected runs and of the sub-agents below them, the newest
+run first. With --output json each record is one line of JSON. Each record has the evaluation of
+its selected run: whether it is solved, who decided and why, as in starter report.
 
-With --file they are written to a file instead: as CSV where its name ends in .csv, as Parquet where it ends in .parquet,
-and where it ends in .jsonl as JSON Lines in which every line holds the digest of the one before it. What is printed then is the
-seal of the whole: keep it elsewhere, and starter audit --verify FILE --seal SEAL tells later whether a line was changed, taken
-out, put in or cut off.
+With --file the records are written to a file: CSV (.csv), Parquet (.parquet) or JSON Lines
+(.jsonl). In JSON Lines each line holds the digest of the line before it, and the command prints
+the seal of the whole file. Store the seal elsewhere: starter audit --verify FILE --seal SEAL
+detects lines that were changed, removed, inserted or cut off.
 
-The flags say which runs are meant. --tool and --call-status say, of those, which calls.`,
+The flags select runs. --tool and --call-status also select calls of those runs.`,
 		Example: `  starter records --since 24h --call-status failed
   starter records --conversation support-42 --tool refund
   starter records --agent librarian --file records.csv

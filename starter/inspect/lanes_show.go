@@ -27,24 +27,24 @@ func lanesCommand(a *cli.App) *cobra.Command {
 	var watch bool
 	interval := time.Second
 	cmd := &cobra.Command{
-		Use: "lanes [NAME…]", GroupID: cli.GroupServer, Short: "Show what runs and waits on the lanes, and who serves them",
-		Long: `Shows the lanes of the lanes file, those that workers hold slots of, and those that are named, each with its limit, who
-holds its slots, the calls that run and wait now, and what happened on it so far:
+		Use: "lanes [NAME…]", GroupID: cli.GroupServer, Short: "Show lanes: limits, holders, running and waiting calls",
+		Long: `Shows the lanes of the lanes file, the lanes whose slots workers hold, and the named lanes, each
+with its limit, the holders of its slots, running and waiting calls, and counters:
 
-  holders    how many of the groups of a lane's slots are held by a worker; of a lane without a limit, its workers
-  running    attempts at calls that have a slot
-  waiting    calls that wait at the server or with the holder of the slots. At the server those count too that were cancelled
-             while they waited, until a worker would get them
+  holders    slot groups of the lane that a worker holds; for a lane without a limit, its workers
+  running    attempts that hold a slot
+  waiting    calls that wait at the server or with the holder of the slots. Calls cancelled while
+             they wait at the server count until a worker receives them
   acquired   attempts that got a slot
-  rejected   calls that were turned away because no more may wait
+  rejected   calls rejected because the wait queue was full
   timed out  calls that waited too long with the holder
 
-The counts of a lane with a limit are its holders' and go on when another worker takes over; those of a lane without are
-asked of its workers, and each counts since it started. Nobody counts which of their calls waited too long. Of a keyed lane
-no more than 200 keys are asked what waits.
+Counters of a lane with a limit belong to its holder and survive a change of the holder.
+Counters of a lane without a limit come from its workers since their start; timed-out calls are
+not counted there. At most 200 keys of a keyed lane are asked for their waiting calls.
 
-With --watch the table is kept up to date until Ctrl-C: in place on a terminal, elsewhere one after the other. Workers are
-asked every 5s then.`,
+With --watch the table is updated until Ctrl-C: in place on a terminal, elsewhere as one table
+after the other. Workers are then asked every 5s.`,
 		Example: `  starter lanes
   starter lanes android http --watch
   starter lanes --verbose --output json | jq '.lanes[] | select(.waiting > 0)'`,
@@ -75,9 +75,9 @@ asked every 5s then.`,
 	}
 	f := cmd.Flags()
 	v.flags.AddLanes(f)
-	f.BoolVar(&watch, "watch", false, "keep the table up to date until Ctrl-C")
-	f.DurationVar(&interval, "every", interval, "`duration` between two looks, with --watch")
-	f.BoolVarP(&v.verbose, "verbose", "v", false, "tell which workers hold slots, or serve lanes without a limit")
+	f.BoolVar(&watch, "watch", false, "update the table until Ctrl-C")
+	f.DurationVar(&interval, "every", interval, "refresh interval as a `duration`, with --watch")
+	f.BoolVarP(&v.verbose, "verbose", "v", false, "show the workers that hold slots or serve lanes without a limit")
 	f.StringVarP(&v.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers")
 	return cmd
 }

@@ -161,8 +161,8 @@ func (m *lanesModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // View implements tea.Model.
 func (m *lanesModel) View() tea.View {
 	lines := strings.Split(m.text, "\n")
-	if room := max(m.height-1, 1); len(lines) > room {
-		lines = append(lines[:room-1], fmt.Sprintf("… %d more lines", len(lines)-room+1))
+	if height := max(m.height-1, 1); len(lines) > height {
+		lines = append(lines[:height-1], fmt.Sprintf("… %d more lines", len(lines)-height+1))
 	}
 	for i, line := range lines {
 		lines[i] = ansi.Truncate(line, max(m.width, 20), "…")

@@ -16,17 +16,19 @@ func listCommand(a *cli.App) *cobra.Command {
 	var runs runlist.Selection
 	cmd := &cobra.Command{
 		Use: "list", GroupID: cli.GroupRuns, Short: "List runs, the newest first",
-		Long: `Lists runs, the newest first. A query is one of Temporal's visibility; Switchyard's attributes are SwitchyardAgent,
-SwitchyardConversation, SwitchyardKind (agent, plan or direct), SwitchyardCaller, SwitchyardOutcome, SwitchyardTools,
-SwitchyardWaiting, SwitchyardCalls, SwitchyardTurns, SwitchyardTokens and SwitchyardCost.
+		Long: `Lists runs, the newest first. --query takes a Temporal visibility query. Switchyard's search
+attributes are SwitchyardAgent, SwitchyardConversation, SwitchyardKind (agent, plan or direct),
+SwitchyardCaller, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting, SwitchyardCalls,
+SwitchyardTurns, SwitchyardTokens and SwitchyardCost.
 
-Tools, calls, turns, tokens and cost are those of runs that are over; of others they are as of the last time that they waited
-for a person or went on in a fresh history.
+Tools, calls, turns, tokens and cost are final for finished runs. For running runs they date
+from the last time the run waited for a person or continued as new.
 
-The runs of sub-agents are left out; --all lists them too. Their caller is the agent that called them.
+Runs of sub-agents are left out unless --all is set. Their caller is the agent that called them.
 
-The runs of an agent's conversation have one id. --conversation lists them with the id of each execution, which other
-commands take as --run-id; without that they mean the latest.`,
+All runs of an agent's conversation share one ID. --conversation lists them with the ID of each
+execution, which other commands take as --run-id; without it those commands use the latest
+execution.`,
 		Example: `  starter list
   starter list --agent librarian --status failed --limit 5
   starter list --tool refund --caller ada --since 24h
@@ -50,7 +52,7 @@ commands take as --run-id; without that they mean the latest.`,
 		},
 	}
 	runs.Add(cmd.Flags(), 20)
-	cmd.Flags().BoolVar(&runs.All, "all", false, "the runs of sub-agents too")
+	cmd.Flags().BoolVar(&runs.All, "all", false, "include runs of sub-agents")
 	return cmd
 }
 

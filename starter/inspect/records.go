@@ -25,12 +25,14 @@ func auditCommand(a *cli.App) *cobra.Command {
 	var verify, seal string
 	cmd := &cobra.Command{
 		Use: "audit RUN", GroupID: cli.GroupRuns, Short: "Show the record of every call of a run",
-		Long: `Shows one record for every call of a run, none missing and none twice, read from the run's history. With --output json
-every record is one line of JSON with all its fields. What was noted of calls follows the table.
+		Long: `Shows exactly one record for each call of a run, read from the run's history. With --output json
+each record is one line of JSON with all its fields. Notes about calls follow the table.
 
-With --tree the records of the sub-agents below the run follow those of the calls that they worked for, as deep as they go.
+With --tree the records of sub-agents follow those of the calls that started them, at every
+depth.
 
-With --verify no run is read, but a file that starter records --file wrote: it says whether that is still as it was written.`,
+With --verify no run is read. The command checks a file written by starter records --file for
+changes.`,
 		Example: `  starter audit demo-1a2b3c4d
   starter audit demo-1a2b3c4d --tree
   starter audit demo-1a2b3c4d --output json | jq 'select(.status != "completed")'
@@ -52,9 +54,9 @@ With --verify no run is read, but a file that starter records --file wrote: it s
 		},
 	}
 	ref.Add(cmd.Flags())
-	cmd.Flags().StringVar(&verify, "verify", "", "`file` with exported records to check; - is standard input")
-	cmd.Flags().StringVar(&seal, "seal", "", "`digest` that was printed when the records were exported")
-	cmd.Flags().BoolVar(&tree, "tree", false, "with the records of the sub-agents below the run")
+	cmd.Flags().StringVar(&verify, "verify", "", "`file` of exported records to verify; - is standard input")
+	cmd.Flags().StringVar(&seal, "seal", "", "seal printed by the export, a `digest`")
+	cmd.Flags().BoolVar(&tree, "tree", false, "include the records of sub-agents below the run")
 	return cmd
 }
 

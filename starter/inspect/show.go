@@ -51,10 +51,10 @@ type shownRun struct {
 func showCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	cmd := &cobra.Command{
-		Use: "show RUN", GroupID: cli.GroupRuns, Short: "Show how a run stands, what it used, and how it ended",
-		Long: `Shows a run: how it stands, what it was asked, what it used and called, what runs or waits now, what it asks people and
-the commands that answer, and how it ended. What each call did is shown by starter audit, all of it as it happens by
-starter watch.`,
+		Use: "show RUN", GroupID: cli.GroupRuns, Short: "Show the status, usage and outcome of a run",
+		Long: `Shows a run: its status, prompt, usage and calls, what runs or waits now, its open questions and
+approvals with the commands that answer them, and its outcome. starter audit shows each call;
+starter watch shows all events.`,
 		Example: `  starter show demo-1a2b3c4d
   starter show demo-1a2b3c4d --output json | jq .usage`,
 		Args: cli.Arguments(0, "RUN"),

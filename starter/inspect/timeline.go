@@ -22,12 +22,14 @@ func timelineCommand(a *cli.App) *cobra.Command {
 	var file string
 	var tree bool
 	cmd := &cobra.Command{
-		Use: "timeline RUN", GroupID: cli.GroupRuns, Short: "Draw a run: its calls over time, as a page for the browser",
-		Long: `Writes one HTML page that needs no network and nothing beside it: when each call of a run waited, for what, and when it ran, by
-lane; its attempts, failures and refusals; what people were asked and who answered; the model's steps and what tokens they took. Click
-on a bar for all that is known of the call. The page can be zoomed, searched and printed, and has a table of the calls as well.
+		Use: "timeline RUN", GroupID: cli.GroupRuns, Short: "Write the timeline of a run as an HTML page",
+		Long: `Writes a self-contained HTML page that needs no network. It shows by lane when each call waited,
+for what, and when it ran, with attempts, failures and rejections, questions and their answers,
+and model steps with their tokens. Click a bar for details. The page can be zoomed, searched and
+printed, and contains a table of the calls.
 
-A run that goes on is drawn as far as it has come. With --tree the calls of the sub-agents below the run are on the page too.`,
+A running run is shown up to now. With --tree the page includes the calls of the sub-agents
+below the run.`,
 		Example: `  starter timeline demo-1a2b3c4d
   starter timeline demo-1a2b3c4d --tree --file run.html
   starter timeline demo-1a2b3c4d --file - | ssh desk 'cat > run.html'`,
@@ -52,8 +54,8 @@ A run that goes on is drawn as far as it has come. With --tree the calls of the 
 		}),
 	}
 	ref.Add(cmd.Flags())
-	cmd.Flags().StringVar(&file, "file", "", "`file` to write; - is standard output (default: the run's id with .html)")
-	cmd.Flags().BoolVar(&tree, "tree", false, "with the calls of the sub-agents below the run")
+	cmd.Flags().StringVar(&file, "file", "", "`file` to write; - is standard output (default: the run's ID with .html)")
+	cmd.Flags().BoolVar(&tree, "tree", false, "include the calls of sub-agents below the run")
 	return cmd
 }
 

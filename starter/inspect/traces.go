@@ -31,16 +31,18 @@ func tracesCommand(a *cli.App) *cobra.Command {
 	var endpoint, file string
 	selecting := pflag.NewFlagSet("selection", pflag.ContinueOnError)
 	cmd := &cobra.Command{
-		Use: "traces [RUN]", GroupID: cli.GroupRuns, Short: "Send the traces of runs to OpenTelemetry, or write them to a file",
-		Long: `Makes OpenTelemetry spans of a run, or of the runs that are selected, and of the sub-agents below them, from their histories: one for
-the run, one for each model step, and one for each call, named by the semantic conventions for generative AI. They are sent by OTLP
-over HTTP to the --endpoint or to that of OTEL_EXPORTER_OTLP_ENDPOINT, with the headers of OTEL_EXPORTER_OTLP_HEADERS;
-with --file they are written as lines of OTLP's JSON instead.
+		Use: "traces [RUN]", GroupID: cli.GroupRuns, Short: "Export runs as OpenTelemetry traces",
+		Long: `Creates OpenTelemetry spans from the histories of a run, or of the selected runs, and of the
+sub-agents below them: one span per run, model step and call, named by the semantic conventions
+for generative AI. They are sent by OTLP over HTTP to --endpoint or OTEL_EXPORTER_OTLP_ENDPOINT,
+with the headers of OTEL_EXPORTER_OTLP_HEADERS. With --file they are written as lines of OTLP
+JSON.
 
-The ids of traces and spans come from those of runs and calls. To send a run twice, or after a worker has sent it (worker --otlp-endpoint),
-gives the same spans once more.
+Trace and span IDs are derived from run and call IDs. Exporting a run again, or after a worker
+exported it (worker --otlp-endpoint), produces the same spans.
 
-Spans name no arguments, results or texts, unless --content has them do so; what is sensitive is redacted then.`,
+Spans contain no arguments, results or texts unless --content is set; sensitive values are then
+redacted.`,
 		Example: `  starter traces demo-1a2b3c4d --endpoint http://localhost:4318
   starter traces --since 24h --agent librarian --endpoint http://localhost:4318
   starter traces demo-1a2b3c4d --content --file demo.json`,
@@ -79,7 +81,7 @@ Spans name no arguments, results or texts, unless --content has them do so; what
 	f := cmd.Flags()
 	f.StringVar(&endpoint, "endpoint", "", "`URL` of an OTLP collector, such as http://localhost:4318")
 	f.StringVar(&file, "file", "", "`file` to write the spans to, as lines of JSON; - is standard output")
-	f.BoolVar(&options.Content, "content", false, "with arguments, results and texts, redacted")
+	f.BoolVar(&options.Content, "content", false, "include arguments, results and texts, redacted")
 	return cmd
 }
 

@@ -34,15 +34,16 @@ const (
 	leastToken = 16
 )
 
-const codecHelp = `Serves what Temporal's Web UI and CLI need to show payloads that are compressed, encrypted or in a payload store: it has the
-keys, and gives them to nobody. It decodes only: POST /decode and /download.
+const codecHelp = `Serves what Temporal's Web UI and CLI need to show payloads that are compressed, encrypted or in a
+payload store. It decodes only (POST /decode and /download) and never returns keys.
 
-Who asks must know the token, of SWITCHYARD_CODEC_TOKEN or a new one at each start: as the first part of the path, as in the
-address that it prints, or as "Authorization: Bearer TOKEN". Whoever has it can read every payload that they can get from the
-server. Web pages may ask from --allow-origin alone.
+Requests must carry the token from SWITCHYARD_CODEC_TOKEN, or the random one created at start: as the
+first part of the path, as in the printed address, or as "Authorization: Bearer TOKEN". Whoever has the
+token can read every payload that they can fetch from the server. Only web pages of --allow-origin may
+send requests.
 
-In the Web UI, put the address that it prints under the icon with the glasses, as "codec endpoint". With the Temporal CLI:
-temporal workflow show -w RUN --codec-endpoint ADDRESS.`
+In the Web UI, enter the printed address as "codec endpoint" under the glasses icon. With the Temporal
+CLI: temporal workflow show -w RUN --codec-endpoint ADDRESS.`
 
 // codecReady is what the codec server prints when it is ready.
 type codecReady struct {
@@ -54,7 +55,7 @@ func codecCommand(a *cli.App) *cobra.Command {
 	var listen string
 	var origins []string
 	cmd := &cobra.Command{
-		Use: "codec", GroupID: cli.GroupServer, Short: "Serve readable payloads to Temporal's Web UI and CLI", Long: codecHelp,
+		Use: "codec", GroupID: cli.GroupServer, Short: "Decode payloads for Temporal's Web UI and CLI", Long: codecHelp,
 		Example: `  starter codec --payload-keys keys.yaml
   starter codec --payload-store file:///var/lib/switchyard/payloads --allow-origin https://temporal.example.org`,
 		Args: cli.Arguments(0),
@@ -77,8 +78,8 @@ func codecCommand(a *cli.App) *cobra.Command {
 			return serveCodec(cmd.Context(), a, listen, handler, codecReady{Endpoint: token, Origins: origins})
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8081", "`host:port` to listen on; port 0 takes a free one")
-	cmd.Flags().StringSliceVar(&origins, "allow-origin", []string{cli.LocalUI, "http://localhost:8233"}, "`URL` of a Web UI that may ask; can be repeated")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8081", "`host:port` to listen on; port 0 selects a free port")
+	cmd.Flags().StringSliceVar(&origins, "allow-origin", []string{cli.LocalUI, "http://localhost:8233"}, "`URL` of a Web UI that may send requests; repeatable")
 	return cmd
 }
 

@@ -48,16 +48,16 @@ type devFlags struct {
 	uiPortGiven bool
 }
 
-const devHelp = `Brings up a Temporal server with its Web UI and a worker on this machine, prints their addresses, and stays until
-Ctrl-C. Runs are kept in memory, or in a file with --db-filename. A worker that ends by itself is started again.
+const devHelp = `Starts a Temporal server with its Web UI and a worker on this machine, prints their addresses, and runs
+until Ctrl-C. Runs are kept in memory, or in a file with --db-filename. A worker that exits is restarted.
 
-Behind -- stands one command of starter: it runs against that server, then everything is taken down, and the exit code is
-the command's. Nothing is left running in any case.`
+A starter command after -- runs against that server. Afterwards everything is stopped, and the exit
+code is that of the command. No process is left running.`
 
 func devCommand(a *cli.App) *cobra.Command {
 	var f devFlags
 	cmd := &cobra.Command{
-		Use: "dev [-- COMMAND…]", GroupID: cli.GroupServer, Short: "Bring up a server, its Web UI and a worker on this machine", Long: devHelp,
+		Use: "dev [-- COMMAND…]", GroupID: cli.GroupServer, Short: "Start a server, its Web UI and a worker on this machine", Long: devHelp,
 		Example: `  starter dev
   starter dev --db-filename .switchyard/dev.db --tools ./tools
   starter dev -- run agent.yaml "How many files are here?"
@@ -83,20 +83,20 @@ func devCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	f.catalog.Add(flags, "that the worker serves (default ./tools where it holds some)")
+	f.catalog.Add(flags, "that the worker serves (default ./tools if it holds toolspecs)")
 	flags.StringVar(&f.devserver, "devserver", "", "`path` of the server program (default: beside starter, then on the PATH)")
-	flags.StringVar(&f.worker, "worker", "", "`path` of the worker program, for one with tools of your own")
-	flags.StringVar(&f.db, "db-filename", "", "SQLite `file` that keeps the runs (default: in memory)")
-	flags.IntVar(&f.port, "port", defaultPort, "`port` of the server; 0 takes a free one, as a COMMAND does by default")
-	flags.IntVar(&f.uiPort, "ui-port", 0, "`port` of the Web UI; 0 takes a free one (default: --port + 1000)")
+	flags.StringVar(&f.worker, "worker", "", "`path` of a worker program of your own (default: beside starter, then on the PATH)")
+	flags.StringVar(&f.db, "db-filename", "", "SQLite `file` that stores the runs (default: in memory)")
+	flags.IntVar(&f.port, "port", defaultPort, "`port` of the server; 0 selects a free port, which is the default with a COMMAND")
+	flags.IntVar(&f.uiPort, "ui-port", 0, "`port` of the Web UI; 0 selects a free port (default: --port + 1000)")
 	flags.BoolVar(&f.headless, "headless", false, "no Web UI")
 	flags.StringVarP(&f.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the worker")
-	flags.StringVar(&f.dir, "dir", "", "`folder` where relative working folders of command tools start")
+	flags.StringVar(&f.dir, "dir", "", "base `folder` of relative working folders of command tools")
 	flags.StringVar(&f.policies, "policies-file", "", "`file` of policies that the worker checks all calls against (default: none)")
-	flags.StringVar(&f.webhook, "approval-webhook", "", "`URL`, or env:NAME, that the worker tells of calls that wait for approval (default: none)")
-	flags.StringVar(&f.webhookSecret, "approval-webhook-secret", "", "env:NAME or file:/path of the `secret` that signs what the webhook is told")
+	flags.StringVar(&f.webhook, "approval-webhook", "", "`URL`, or env:NAME, that the worker notifies of calls that wait for approval (default: none)")
+	flags.StringVar(&f.webhookSecret, "approval-webhook-secret", "", "env:NAME or file:/path of the `secret` that signs webhook requests")
 	flags.StringVar(&f.metrics, "metrics-address", "", "`host:port` where the worker serves /metrics (default: none)")
-	flags.StringVar(&f.stateDir, "state-dir", "", "`folder` that keeps the logs (default: a temporary one, kept if something fails)")
+	flags.StringVar(&f.stateDir, "state-dir", "", "`folder` of the logs (default: a temporary folder, kept after a failure)")
 	return cmd
 }
 

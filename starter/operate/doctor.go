@@ -53,14 +53,16 @@ func doctorCommand(a *cli.App) *cobra.Command {
 	var probe bool
 	cmd := &cobra.Command{
 		Use: "doctor", GroupID: cli.GroupServer, Short: "Check the server, its settings and its workers",
-		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes are there, which lanes
-nobody serves and who holds the slots of those with a limit, and whether what waits on a lane goes by priority and is fair
-between conversations. Asks every worker what is wrong in its folder of toolspecs, and which policies it goes by.
+		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes
+exist, which lanes have no worker, who holds the slots of lanes with a limit, and whether
+waiting calls are served by priority and fairly between conversations. Asks every worker for
+faults in its folder of toolspecs and for its policies.
 
-The server's own settings cannot be read from outside. The order is measured, in a fraction of a second, with a workflow on a
-task queue of its own that is gone afterwards; --probe measures what a call costs.
+Server settings cannot be read by clients. The order is measured within a fraction of a second
+by a workflow on a task queue of its own, which is removed afterwards. --probe measures the cost
+of a call.
 
-The exit code is 1 if there is a problem, 4 if no server answers.`,
+The exit code is 1 if there is a problem and 4 if no server answers.`,
 		Example: `  starter doctor
   starter doctor --tools ./tools --lanes gpu
   starter doctor --probe`,
@@ -89,7 +91,7 @@ The exit code is 1 if there is a problem, 4 if no server answers.`,
 	}
 	catalog.Add(cmd.Flags(), "whose lanes are checked (default ./tools where it holds some)")
 	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers")
-	cmd.Flags().BoolVar(&probe, "probe", false, "make calls of the tool echo and report what one takes")
+	cmd.Flags().BoolVar(&probe, "probe", false, "measure calls of the tool echo")
 	return cmd
 }
 

@@ -79,7 +79,7 @@ func measureOrder(ctx context.Context, c client.Client, namespace string) (serve
 		return servedOrder{}, err
 	}
 	order, err := p.drain(ctx)
-	return orderVerdict(order), err
+	return evaluateOrder(order), err
 }
 
 // remove deletes the workflow while it runs, which takes a moment; one that has ended the server keeps for minutes. Where
@@ -184,7 +184,7 @@ func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
 
 // judgeOrder tells from the order whether priorities and fairness have an effect: whether those of a group that came late are
 // on average in the first half. A task queue of several partitions keeps no exact order.
-func orderVerdict(order []string) servedOrder {
+func evaluateOrder(order []string) servedOrder {
 	equal := slices.DeleteFunc(slices.Clone(order), func(name string) bool { return name == orderUrgent.name })
 	return servedOrder{priority: early(order, orderUrgent.name), fairness: early(equal, orderOther.name)}
 }

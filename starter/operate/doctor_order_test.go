@@ -14,7 +14,7 @@ import (
 )
 
 // What came late and is handed out early on average shows that priorities, or fairness, have an effect.
-func TestJudgeOrder(t *testing.T) {
+func TestEvaluateOrder(t *testing.T) {
 	many := strings.Repeat("many ", 12)
 	for _, c := range []struct {
 		name, order string
@@ -25,7 +25,7 @@ func TestJudgeOrder(t *testing.T) {
 		{"as it came", many + strings.Repeat("other urgent ", 4), servedOrder{false, false}},
 		{"nothing came", "", servedOrder{}},
 	} {
-		if got := orderVerdict(strings.Fields(c.order)); got != c.want {
+		if got := evaluateOrder(strings.Fields(c.order)); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // TestJudge proves when doctor takes a call for slow.
-func TestJudge(t *testing.T) {
+func TestEvaluateProbe(t *testing.T) {
 	for _, c := range []struct {
 		wall, wait time.Duration
 		want       mark

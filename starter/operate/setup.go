@@ -18,14 +18,16 @@ import (
 func setupCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "setup", GroupID: cli.GroupServer, Short: "Register Switchyard's search attributes on a server",
-		Long: `Registers the search attributes by which runs are found: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation,
-SwitchyardKind, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting, SwitchyardCalls, SwitchyardTokens, SwitchyardTurns,
-SwitchyardCost. Once per namespace is enough, more often does no harm. The server of 'starter dev' has them.
+		Long: `Registers the search attributes that runs are found by: SwitchyardAgent, SwitchyardCaller,
+SwitchyardConversation, SwitchyardKind, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting,
+SwitchyardCalls, SwitchyardTokens, SwitchyardTurns, SwitchyardCost. Run it once per namespace;
+repeating it is safe. The server of 'starter dev' has them.
 
-A server on an SQL database has room for few attributes of each type. Where some find none, the others are registered, and runs
-keep those; the exit code is 1.
+A server on an SQL database supports few attributes per type. If some cannot be registered, the
+others are, and runs set those; the exit code is 1.
 
-Runs that were started before, and what a schedule starts that was created before, do without the attributes that were not there.`,
+Runs that started earlier, and runs of schedules created earlier, do not set attributes that
+were missing then.`,
 		Example: `  starter setup
   starter setup --address temporal.example.org:7233 --namespace agents`,
 		Args: cli.Arguments(0),

@@ -21,14 +21,15 @@ func callCommand(a *cli.App) *cobra.Command {
 	var flags startFlags
 	cmd := &cobra.Command{
 		Use: "call TOOL [ARGS_JSON|name=value…]", Short: "Call one tool once", GroupID: cli.GroupStart,
-		Long: `Calls one tool, through the same pipeline as every other call. The output alone goes to standard output, all else to
-standard error.
+		Long: `Calls one tool through the same pipeline as every other call. Only the output goes to standard
+output; everything else goes to standard error.
 
-A value of name=value is read as JSON where it is JSON, and as text otherwise: count=3 is a number, name=Ada is text, and
-count='"3"' is the text 3. Where the toolspec is known here, as one of --tools, ./tools or the worker's own, and says that an argument
-is a text, its value is: zip=01234 needs no quotes then.
+In name=value, a value that is valid JSON is read as JSON, any other as text: count=3 is a
+number, name=Ada is text, and count='"3"' is the text 3. If the toolspec is known locally (from
+--tools, ./tools or the tools of the worker) and declares a string, the value is text: zip=01234
+needs no quotes.
 
-With --tools, the tool and its arguments are checked before anything starts.`,
+With --tools the tool and its arguments are checked before anything starts.`,
 		Example: `  starter call calculator expression='2*(3+4)'
   starter call echo '{"text": "hello"}'
   echo '{"text": "hello"}' | starter call echo -
@@ -188,7 +189,7 @@ func printCall(a *cli.App, f *follower, s *start) error {
 			fmt.Fprintln(a.Err, p.Faint("note: "+note))
 		}
 	}
-	fmt.Fprint(a.Err, newReport(a, f).brief(p))
+	fmt.Fprint(a.Err, newReport(a, f).shortText(p))
 	if hint := typeHint(s.pairs, f.records); hint != "" {
 		fmt.Fprintln(a.Err, hint)
 	}

@@ -26,12 +26,14 @@ func cancelCommand(a *cli.App) *cobra.Command {
 	var noWait bool
 	cmd := &cobra.Command{
 		Use: "cancel RUN", GroupID: cli.GroupRuns, Short: "Cancel a run",
-		Long: `Cancels a run: its running calls are told to stop, nothing new starts, and it ends as cancelled with its records whole.
-Before that, what the run did is undone where its tools say how, the last call first, unless its agent or plan says "undo: never";
-what was undone and what was not is told at the end. Cancelling once more does not stop that.
+		Long: `Cancels a run: running calls are told to stop, nothing new starts, and the run ends as cancelled
+with complete records. Before it ends, completed calls whose tools declare undo are undone, the
+last call first, unless the agent or plan sets "undo: never". The command prints which calls
+were undone. Cancelling again does not stop the undo.
 
-Waits for the run's end. The exit code is 0 when the run is cancelled, also if it was so before; 1 when it had ended otherwise
-or does so first; 3 when nobody serves the run, which then ends as cancelled as soon as a worker comes.`,
+Waits for the run's end. The exit code is 0 if the run is cancelled, also if it was cancelled
+before; 1 if it ended otherwise; 3 if no worker serves the run. The run then ends as cancelled
+when a worker starts.`,
 		Example: `  starter cancel demo-1a2b3c4d --reason "wrong folder"
   starter cancel demo-1a2b3c4d --no-wait`,
 		Args: cli.Arguments(0, "RUN"),
@@ -40,7 +42,7 @@ or does so first; 3 when nobody serves the run, which then ends as cancelled as 
 		}),
 	}
 	ref.Add(cmd.Flags())
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why; it is shown with the run, with your name")
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` recorded as the reason and shown with the run")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the run's end")
 	return cmd
 }

@@ -23,7 +23,7 @@ type pauseFlags struct {
 }
 
 func (f *pauseFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` that the run's history keeps as the reason")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` recorded in the run's history as the reason")
 	f.by.Add(cmd.Flags(), "says so")
 }
 
@@ -41,12 +41,13 @@ func pauseCommand(a *cli.App) *cobra.Command {
 	var flags pauseFlags
 	var onServer bool
 	cmd := &cobra.Command{
-		Use: "pause RUN", GroupID: cli.GroupRuns, Short: "Have a run start nothing more until it is resumed",
-		Long: `Pauses a run and the sub-agents below it: the calls and the model step that run now end, and nothing new starts until
-'starter resume'. Messages and answers are taken meanwhile, and the run can be cancelled. Its wall time goes on.
+		Use: "pause RUN", GroupID: cli.GroupRuns, Short: "Pause a run until it is resumed",
+		Long: `Pauses a run and the sub-agents below it: running calls and the current model step finish, and
+nothing new starts until 'starter resume'. A paused run accepts messages and answers and can be
+cancelled. Its wall time continues.
 
-With --on-server the Temporal server holds the run, where it has that switched on: then no worker need serve the run, but
-it takes no answers to its questions either until it is resumed.`,
+With --on-server the Temporal server pauses the workflow, if the server supports it. The run
+then needs no worker, but accepts no answers until it is resumed.`,
 		Example: `  starter pause demo-1a2b3c4d --reason "the API is down"
   starter pause demo-1a2b3c4d --on-server`,
 		Args: cli.Arguments(0, "RUN"),
@@ -56,7 +57,7 @@ it takes no answers to its questions either until it is resumed.`,
 	}
 	ref.Add(cmd.Flags())
 	flags.add(cmd)
-	cmd.Flags().BoolVar(&onServer, "on-server", false, "have the server hold the run, and not the run itself")
+	cmd.Flags().BoolVar(&onServer, "on-server", false, "let the Temporal server pause the workflow")
 	return cmd
 }
 
@@ -64,8 +65,8 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	var flags pauseFlags
 	cmd := &cobra.Command{
-		Use: "resume RUN", GroupID: cli.GroupRuns, Short: "Have a paused run go on",
-		Long: `Has a paused run go on, and the sub-agents below it, however they were paused.`,
+		Use: "resume RUN", GroupID: cli.GroupRuns, Short: "Resume a paused run",
+		Long: `Resumes a paused run and the sub-agents below it, however they were paused.`,
 		Example: `  starter resume demo-1a2b3c4d
   starter resume demo-1a2b3c4d --reason "the API is back"`,
 		Args: cli.Arguments(0, "RUN"),

@@ -20,7 +20,7 @@ import (
 )
 
 // dryRunUsage is the help of --dry-run.
-const dryRunUsage = "call only tools that read; all other calls are answered with what they would have done, and can be made later as a plan"
+const dryRunUsage = "call only tools that read; other calls are withheld, described, and can run later as a plan"
 
 // dryRunFlags name a dry run whose withheld calls are a plan.
 type dryRunFlags struct {
@@ -29,9 +29,9 @@ type dryRunFlags struct {
 
 func (d *dryRunFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&d.run, "from-dry-run", "", "`id` of a dry run: its withheld calls are the plan, which is printed, and run where --by is given")
-	f.StringVar(&d.by, "by", "", "`name` of the person who has read that plan and lets it run")
-	f.StringVar(&d.digest, "digest", "", "`digest` that the plan must have, as it was printed")
+	f.StringVar(&d.run, "from-dry-run", "", "`ID` of a dry run whose withheld calls are the plan; the plan is printed, and run if --by is set")
+	f.StringVar(&d.by, "by", "", "`name` of the person who reviewed and releases that plan")
+	f.StringVar(&d.digest, "digest", "", "expected `digest` of the plan, as printed")
 }
 
 // check refuses what does not go together.

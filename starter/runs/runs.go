@@ -21,14 +21,17 @@ func runCommand(a *cli.App) *cobra.Command {
 	var flags agentFlags
 	cmd := &cobra.Command{
 		Use: "run AGENT.yaml [PROMPT]", Short: "Run an agent and watch it", GroupID: cli.GroupStart,
-		Long: `Runs the agent that a file declares. Progress, the answer, the calls by lane, tokens and cost go to standard output.
+		Long: `Runs the agent that a file declares. Progress, the answer, calls by lane, tokens and cost go to
+standard output.
 
-The file is checked whole before anything starts: every fault is listed with file, line and column, and the exit code
-is 2. Ctrl-C leaves the run alone and tells how to watch it again; a second one cancels it.
+The file is checked completely before anything starts: every fault is listed with file, line and
+column, and the exit code is 2. Ctrl-C leaves the run alone and prints how to watch it again; a
+second Ctrl-C cancels it.
 
-With --conversation the run goes on where the last run of that conversation ended, however it ended: it begins with its
-messages. All runs of a conversation have its id, and the server keeps them apart: one runs at a time. The id of a run that
-was started without --conversation is that of its own one.`,
+With --conversation the run continues where the last run of that conversation ended, whatever
+its outcome: it starts with its messages. All runs of a conversation share its ID, and the
+server allows one at a time. A run that was started without --conversation is a conversation
+with the run's ID.`,
 		Example: `  starter run agent.yaml "Which of these documents mention lanes?"
   starter run agent.yaml "And which of them is the newest?" --conversation support-42 --if-busy wait
   starter run agent.yaml "Go on" --messages earlier.json
@@ -44,10 +47,10 @@ was started without --conversation is that of its own one.`,
 			return startAndFollow(a, cmd, s, &flags.startFlags)
 		},
 	}
-	flags.add(cmd, "`id` of the conversation that the run goes on with (default: the run's own)")
+	flags.add(cmd, "`ID` of the conversation that the run continues (default: its own)")
 	flags.addAgent(cmd)
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
-	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", BusyRefuse, "`what` to do while another run of the conversation goes on: refuse, or wait for its end")
+	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", BusyRefuse, "`action` while another run of the conversation is active: refuse or wait")
 	return cmd
 }
 
@@ -59,9 +62,9 @@ type agentFlags struct {
 }
 
 func (f *agentFlags) addAgent(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.messages, "messages", "", "JSON `file` with the conversation before the prompt, in place of earlier runs: [{\"role\": \"user\", \"text\": …}, …]")
-	cmd.Flags().StringVar(&f.model, "model", "", "`name` of the model in place of the file's")
-	cmd.Flags().IntVar(&f.turns, "max-turns", 0, "number of `turns` at most, in place of the file's")
+	cmd.Flags().StringVar(&f.messages, "messages", "", "JSON `file` with the messages before the prompt, in place of earlier runs: [{\"role\": \"user\", \"text\": …}, …]")
+	cmd.Flags().StringVar(&f.model, "model", "", "`name` of the model (default: from the file)")
+	cmd.Flags().IntVar(&f.turns, "max-turns", 0, "maximum number of `turns` (default: from the file)")
 }
 
 // check refuses what no run can have; words are the prompt, or nothing.
@@ -130,12 +133,14 @@ func planCommand(a *cli.App) *cobra.Command {
 	var flags startFlags
 	var dry dryRunFlags
 	cmd := &cobra.Command{
-		Use: "plan PLAN.yaml", Short: "Run a plan: calls with dependencies, no model", GroupID: cli.GroupStart,
-		Long: `Runs the calls of a plan, each as soon as those it needs have succeeded. The plan is checked whole before anything
-runs: unknown tools, cycles and dangling references are listed with file, line and column, and the exit code is 2.
+		Use: "plan PLAN.yaml", Short: "Run a plan: calls with dependencies, without a model", GroupID: cli.GroupStart,
+		Long: `Runs the calls of a plan. Each call starts as soon as the calls it depends on have succeeded.
+The plan is checked completely before anything runs: unknown tools, cycles and dangling
+references are listed with file, line and column, and the exit code is 2.
 
-With --from-dry-run the plan is what a dry run withheld: those calls, with those arguments and toolspecs, in that order. It is
-printed, and runs where --by says who lets it. It runs once.`,
+With --from-dry-run the plan consists of the calls that a dry run withheld, with the same
+arguments, toolspecs and order. It is printed, and it runs if --by names who releases it. It
+runs once.`,
 		Example: `  starter plan nightly.yaml
   starter plan --from-dry-run demo-1a2b3c4d
   starter plan --from-dry-run demo-1a2b3c4d --by ada

@@ -108,7 +108,7 @@ func TestReport(t *testing.T) {
 	r.end.Type, r.end.Result, r.end.Failure, r.end.FailureType = api.EventRunFailed, nil, "no route to the model", api.RunModelFailed
 	r.usage = api.Usage{Calls: 1}
 	golden.Compare(t, "testdata/golden/"+"report_failed.txt", r.text(cli.Palette{}))
-	golden.Compare(t, "testdata/golden/"+"report_brief.txt", r.brief(cli.Palette{}))
+	golden.Compare(t, "testdata/golden/"+"report_brief.txt", r.shortText(cli.Palette{}))
 
 	for _, c := range []struct {
 		name  string

@@ -20,9 +20,9 @@ import (
 
 func scheduleCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "schedule", GroupID: cli.GroupServer, Short: "Start runs at given times, again and again",
-		Long: `Schedules start runs by themselves: the server keeps them, and no program of yours needs to run but the workers. Every run
-of a schedule is a run like others; its id is the schedule's name and the time for which it was planned.`,
+		Use: "schedule", GroupID: cli.GroupServer, Short: "Start runs on a schedule",
+		Long: `Schedules start runs automatically. The server keeps them, and only workers need to run. A run
+of a schedule is an ordinary run; its ID is the schedule's name with the scheduled time.`,
 		Example: `  starter schedule create nightly --agent librarian.yaml --prompt "What is new?" --cron "0 3 * * *"
   starter schedule list
   starter schedule show nightly`,
@@ -30,10 +30,10 @@ of a schedule is a run like others; its id is the schedule's name and the time f
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(scheduleCreateCommand(a), scheduleListCommand(a), scheduleShowCommand(a), scheduleTriggerCommand(a),
-		schedulePauseCommand(a, "pause", "Have a schedule start nothing for now",
-			"Has a schedule start no run until it is resumed. A run that goes on is left alone; times that pass meanwhile are not made up for.", true),
-		schedulePauseCommand(a, "resume", "Have a paused schedule start runs again",
-			"Has a paused schedule start runs again, from its next time on.", false), scheduleDeleteCommand(a))
+		schedulePauseCommand(a, "pause", "Pause a schedule",
+			"Pauses a schedule: it starts no runs until it is resumed. An active run continues. Starts missed meanwhile are not made up for.", true),
+		schedulePauseCommand(a, "resume", "Resume a paused schedule",
+			"Resumes a paused schedule. It starts runs again from its next time on.", false), scheduleDeleteCommand(a))
 	return cmd
 }
 
@@ -50,17 +50,17 @@ type scheduleFlags struct {
 
 func (s *scheduleFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.agent, "agent", "", "`file` of the agent that runs")
+	f.StringVar(&s.agent, "agent", "", "`file` of the agent to run")
 	f.StringVar(&s.prompt, "prompt", "", "`text` of the agent's prompt")
-	f.StringVar(&s.plan, "plan", "", "`file` of the plan that runs, in place of an agent")
-	f.StringVar(&s.call, "call", "", "`tool` that is called, with the arguments behind NAME, in place of an agent")
+	f.StringVar(&s.plan, "plan", "", "`file` of the plan to run in place of an agent")
+	f.StringVar(&s.call, "call", "", "`tool` to call in place of an agent, with its arguments after NAME")
 	s.timeFlags.add(cmd)
 	addOverlap(cmd, &s.overlap)
 	f.BoolVar(&s.pauseOnFailure, "pause-on-failure", false, "pause the schedule when one of its runs fails")
-	f.DurationVar(&s.catchup, "catchup-window", 0, "`duration` by which a start that the server missed may be late (default a year)")
-	f.IntVar(&s.remaining, "remaining-actions", 0, "start so many `runs` and no more (default: any number)")
-	f.BoolVar(&s.paused, "paused", false, "create it paused")
-	f.StringVar(&s.notes, "notes", "", "`text` that is kept with the schedule")
+	f.DurationVar(&s.catchup, "catchup-window", 0, "`duration` within which missed starts are made up for (default: one year)")
+	f.IntVar(&s.remaining, "remaining-actions", 0, "maximum number of `runs` (default: unlimited)")
+	f.BoolVar(&s.paused, "paused", false, "create the schedule paused")
+	f.StringVar(&s.notes, "notes", "", "`text` recorded with the schedule")
 	s.addInput(cmd, "`id` of the conversation that an agent's runs go on with, one after the other; of others: that they belong to")
 	s.addAgent(cmd)
 }
@@ -76,8 +76,8 @@ var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
 func OverlapNames() []string { return slices.Sorted(maps.Keys(overlaps)) }
 
 func addOverlap(cmd *cobra.Command, overlap *string) {
-	cmd.Flags().StringVar(overlap, "overlap", "", "`what` to do where the run before still goes on: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
-	cmd.Flags().StringVar(overlap, "overlap-policy", "", "`what` to do there, as the Temporal CLI has it: the same as --overlap")
+	cmd.Flags().StringVar(overlap, "overlap", "", "overlap `policy` while the previous run is active: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
+	cmd.Flags().StringVar(overlap, "overlap-policy", "", "alias of --overlap with the `policy`, as in the Temporal CLI")
 }
 
 // overlapOf reads --overlap, also as the Temporal CLI writes it (BufferOne); nothing is UNSPECIFIED.
@@ -98,13 +98,15 @@ func scheduleCreateCommand(a *cli.App) *cobra.Command {
 	var flags scheduleFlags
 	cmd := &cobra.Command{
 		Use: "create NAME [ARGUMENTS…]", Short: "Create a schedule",
-		Long: `Creates a schedule that runs an agent (--agent), a plan (--plan) or one call (--call, with the arguments behind NAME).
+		Long: `Creates a schedule that runs an agent (--agent), a plan (--plan) or one call (--call, with its
+arguments after NAME).
 
-The files are read and checked now: what they say then is what runs, whatever is edited later. To change it, delete the
-schedule and create it again. Tools are those of the workers at each run's start.
+The files are read and checked now. Later edits have no effect: delete the schedule and create
+it again. Tools are those of the workers at each run's start.
 
-With --conversation each run of an agent goes on where the last run of that conversation ended. While another run of it goes
-on, started by whomever, a run that is due is not made, and the schedule's run of that time fails.`,
+With --conversation each run of an agent continues the conversation of the previous one. If
+another run of the conversation is active when a run is due, that run is not started and the
+schedule's run of that time fails.`,
 		Example: `  starter schedule create nightly --agent librarian.yaml --prompt "What is new?" --cron "0 3 * * *" --time-zone Europe/Berlin
   starter schedule create pulse --call http_get url=https://example.com/health --every 5m --pause-on-failure
   starter schedule create totals --plan totals.yaml --calendar '{"dayOfWeek":"Fri","hour":"18"}' --overlap buffer_one
@@ -243,9 +245,10 @@ func onSchedule(a *cli.App, cmd *cobra.Command, name string, f func(context.Cont
 func scheduleTriggerCommand(a *cli.App) *cobra.Command {
 	var overlap string
 	cmd := &cobra.Command{
-		Use: "trigger NAME", Short: "Have a schedule start a run now",
-		Long: `Has a schedule start a run now, beside those at its times, be it paused or not. While its last run still goes on, --overlap says
-what happens, and else what was said when the schedule was created.`,
+		Use: "trigger NAME", Short: "Start a run of a schedule now",
+		Long: `Starts a run of a schedule now, in addition to the scheduled ones, also if the schedule is
+paused. --overlap sets what happens if the previous run is still active (default: as set at
+creation).`,
 		Example: `  starter schedule trigger nightly
   starter schedule trigger nightly --overlap allow_all`,
 		Args: cli.Arguments(1, "NAME"),
@@ -286,13 +289,13 @@ func schedulePauseCommand(a *cli.App, name, short, long string, pause bool) *cob
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` that is kept with the schedule")
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` recorded with the schedule")
 	return cmd
 }
 
 func scheduleDeleteCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Delete a schedule", Long: "Deletes a schedule. The runs that it has started are left alone.",
+		Use: "delete NAME", Short: "Delete a schedule", Long: `Deletes a schedule. Runs that it started are not affected.`,
 		Example: "  starter schedule delete nightly", Args: cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, _ client.Client) error {

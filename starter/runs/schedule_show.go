@@ -83,7 +83,7 @@ func runsOf(actions []client.ScheduleActionResult) []scheduledRun {
 
 func scheduleListCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the schedules", Long: "Lists the schedules that starter has created, by name. A new one may take a moment to be listed.",
+		Use: "list", Short: "List schedules", Long: `Lists the schedules created by starter, by name. A new schedule may take a moment to appear.`,
 		Example: "  starter schedule list\n  starter schedule list --output json | jq -r .schedule", Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
@@ -176,8 +176,9 @@ func (s shownSchedule) next(f *cli.Format, now time.Time) string {
 
 func scheduleShowCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show a schedule, its next runs, and how the last ones ended",
-		Long:    "Shows what a schedule starts and when, how many runs it started, skipped and missed, its next times, and how its last runs ended.",
+		Use: "show NAME", Short: "Show a schedule, its next times and its last runs",
+		Long: `Shows what a schedule starts and when, how many runs it started, skipped and missed, its next
+times, and the results of its last runs.`,
 		Example: "  starter schedule show nightly\n  starter schedule show nightly --output json | jq -r '.runs[].workflow_id'", Args: cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, c client.Client) error {

@@ -26,14 +26,14 @@ type timeFlags struct {
 
 func (t *timeFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&t.crons, "cron", nil, "`line` of times as cron has them: minute, hour, day of month, month, day of week; repeatable")
-	f.StringArrayVar(&t.intervals, "every", nil, "`duration` from one start to the next, such as 45m, or 6h/30m for half an hour after each six; repeatable")
-	f.StringArrayVar(&t.named, "interval", nil, "`duration`, as the Temporal CLI has it: the same as --every")
-	f.StringArrayVar(&t.calendars, "calendar", nil, "times as `JSON`, such as {\"dayOfWeek\":\"Fri\",\"hour\":\"3\",\"minute\":\"30\"}; what is left out is 0 for second, minute and hour, else any; repeatable")
+	f.StringArrayVar(&t.crons, "cron", nil, "cron `expression`: minute, hour, day of month, month, day of week; repeatable")
+	f.StringArrayVar(&t.intervals, "every", nil, "interval as a `duration`, such as 45m, or 6h/30m with an offset of 30m; repeatable")
+	f.StringArrayVar(&t.named, "interval", nil, "alias of --every with a `duration`, as in the Temporal CLI")
+	f.StringArrayVar(&t.calendars, "calendar", nil, "times as `JSON`, such as {\"dayOfWeek\":\"Fri\",\"hour\":\"3\",\"minute\":\"30\"}; omitted second, minute and hour mean 0, other omitted fields mean any; repeatable")
 	f.StringVar(&t.zone, "time-zone", "", "`name` of the time zone of --cron and --calendar, such as Europe/Berlin (default UTC)")
-	f.StringVar(&t.from, "start-time", "", "`time` before which nothing is started, such as 2026-12-01T00:00:00Z")
-	f.StringVar(&t.until, "end-time", "", "`time` after which nothing is started")
-	f.DurationVar(&t.jitter, "jitter", 0, "`duration` by which starts are late at most, at random")
+	f.StringVar(&t.from, "start-time", "", "`time` of the earliest start, such as 2026-12-01T00:00:00Z")
+	f.StringVar(&t.until, "end-time", "", "`time` of the latest start")
+	f.DurationVar(&t.jitter, "jitter", 0, "maximum random delay of starts, a `duration`")
 }
 
 // spec is what the flags say, checked.

@@ -21,11 +21,13 @@ func sendCommand(a *cli.App) *cobra.Command {
 	var by cli.ByFlag
 	var id string
 	cmd := &cobra.Command{
-		Use: "send RUN TEXT", GroupID: cli.GroupRuns, Short: "Send a running agent a message",
-		Long: `Sends a user's message to an agent that runs. The agent reads it before its next model step, when the calls that run are
-over; one that comes while the agent writes its answer makes it take another turn. TEXT is - for standard input.
+		Use: "send RUN TEXT", GroupID: cli.GroupRuns, Short: "Send a message to a running agent",
+		Long: `Sends a user message to a running agent. The agent reads it before its next model step, after
+the running calls end. A message that arrives while the agent writes its answer causes another
+turn. TEXT is - for standard input.
 
-Sending the same --id again is the same message. The exit code is 1 when the run has ended, or is no agent's.`,
+Sending a message again with the same --id has no effect. The exit code is 1 if the run has
+ended or has no agent.`,
 		Example: `  starter send demo-1a2b3c4d "Leave out the drafts"
   starter send demo-1a2b3c4d - <notes.md
   starter send demo-1a2b3c4d "Go on" --id ticket-42`,
@@ -52,7 +54,7 @@ Sending the same --id again is the same message. The exit code is 1 when the run
 	}
 	ref.Add(cmd.Flags())
 	by.Add(cmd.Flags(), "sends it")
-	cmd.Flags().StringVar(&id, "id", "", "`id` of the message (default: a new one)")
+	cmd.Flags().StringVar(&id, "id", "", "`ID` of the message (default: a new one)")
 	return cmd
 }
 

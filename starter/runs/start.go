@@ -36,10 +36,10 @@ type startFlags struct {
 // add adds all flags; conversation says what that one does to the command's runs.
 func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 	f := cmd.Flags()
-	f.StringVar(&s.id, "id", "", "`id` of the run (default: its name and 8 random digits)")
-	f.StringVarP(&s.id, "workflow-id", "w", "", "`id` of the run, as the Temporal CLI has it: the same as --id")
-	f.BoolVar(&s.detach, "detach", false, "print the run's id and do not wait for its end")
-	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "Ctrl-C cancels the run; without it the run goes on and a second Ctrl-C cancels it")
+	f.StringVar(&s.id, "id", "", "`ID` of the run (default: its name and 8 random digits)")
+	f.StringVarP(&s.id, "workflow-id", "w", "", "alias of --id with the run's `ID`, as in the Temporal CLI")
+	f.BoolVar(&s.detach, "detach", false, "print the run's ID and do not wait for its end")
+	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "cancel the run at the first Ctrl-C (default: at the second)")
 	s.addInput(cmd, conversation)
 }
 
@@ -48,15 +48,15 @@ func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
 	f := cmd.Flags()
 	f.StringVar(&s.conversation, "conversation", "", conversation)
 	f.StringVarP(&s.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers that run it")
-	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the user of this system)")
-	f.StringArrayVar(&s.variables, "var", nil, "`name=value` of a variable that tools can read, value in JSON or text; repeatable")
-	f.StringVar(&s.mode, "mode", "", "`how` arguments are read: strict or lenient (default: as the file or the tools say)")
-	f.StringVar(&s.priority, "priority", "", "`level` of the calls and model steps, by which those that wait come first: urgent, high, normal or low (default: as the plan's calls and the tools say)")
-	s.catalog.Add(f, "to check names against before anything starts (default ./tools where it holds some)")
+	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the current user)")
+	f.StringArrayVar(&s.variables, "var", nil, "run variable `name=value` for tools, value as JSON or text; repeatable")
+	f.StringVar(&s.mode, "mode", "", "validation `mode` of arguments: strict or lenient (default: from the file or the tools)")
+	f.StringVar(&s.priority, "priority", "", "`priority` of calls and model steps: urgent, high, normal or low (default: from the plan's calls and the tools)")
+	s.catalog.Add(f, "to check names before anything starts (default ./tools if it holds toolspecs)")
 }
 
 // conversationOfAny is what --conversation does to a run that has no conversation to go on with.
-const conversationOfAny = "`id` of the conversation that the run belongs to (default: the run's own)"
+const conversationOfAny = "`ID` of the run's conversation (default: its own)"
 
 // start is a run to be started.
 type start struct {

@@ -14,11 +14,12 @@ func watchCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	cmd := &cobra.Command{
 		Use: "watch RUN", GroupID: cli.GroupRuns, Short: "Follow a run until it ends",
-		Long: `Follows a run from its first event to its last, whether it runs or has ended. On a terminal the open turn is drawn with
-its calls and what the model says; elsewhere every event is one line, and so is every line of an answer that is under way. The
-exit code is that of the run: 0 done, 1 failed, 3 cancelled.
+		Long: `Follows a run from its first event to its last, whether it is running or finished. On a terminal
+the open turn is redrawn with its calls and the model's text. Elsewhere each event is one line,
+and so is each line of an answer in progress. The exit code is that of the run: 0 done, 1
+failed, 3 cancelled.
 
-Ctrl-C ends the watching, not the run.`,
+Ctrl-C stops watching. The run continues.`,
 		Example: `  starter watch demo-1a2b3c4d
   starter watch demo-1a2b3c4d --output json | jq -c 'select(.type == "tool_failed")'`,
 		Args: cli.Arguments(0, "RUN"),

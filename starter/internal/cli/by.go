@@ -15,7 +15,7 @@ type ByFlag struct{ given string }
 
 // add adds the flag; does is what the one who is named does.
 func (f *ByFlag) Add(flags *pflag.FlagSet, does string) {
-	flags.Var(f, "by", "`name` of who "+does+" (default: the user of this system, at this host)")
+	flags.Var(f, "by", "`name` of the person who "+does+" (default: the current user and host)")
 }
 
 // Set takes the name; an empty one, such as that of a variable of a script that is not set, is a fault and never the default.

@@ -40,17 +40,17 @@ type Connection struct {
 func (c *Connection) add(f *pflag.FlagSet) {
 	f.StringVar(&c.address, "address", "", "`host:port` of the server (TEMPORAL_ADDRESS; default 127.0.0.1:7233)")
 	f.StringVarP(&c.namespace, "namespace", "n", "", "`name` of the namespace (TEMPORAL_NAMESPACE; default \"default\")")
-	f.StringVar(&c.apiKey, "api-key", "", "API `key`; switches TLS on (TEMPORAL_API_KEY)")
+	f.StringVar(&c.apiKey, "api-key", "", "API `key`; enables TLS (TEMPORAL_API_KEY)")
 	f.StringVar(&c.profile, "profile", "", "`name` of the profile in the config file (TEMPORAL_PROFILE)")
-	f.StringVar(&c.configFile, "config-file", "", "TOML `file` with profiles, as the Temporal CLI keeps it (TEMPORAL_CONFIG_FILE)")
-	f.BoolVar(&c.tls, "tls", false, "use TLS; --tls=false switches it off (TEMPORAL_TLS)")
-	f.StringVar(&c.cert, "tls-cert-path", "", "`file` with the client's certificate (TEMPORAL_TLS_CLIENT_CERT_PATH)")
-	f.StringVar(&c.key, "tls-key-path", "", "`file` with the client's key (TEMPORAL_TLS_CLIENT_KEY_PATH)")
-	f.StringVar(&c.authority, "tls-ca-path", "", "`file` with the authority that signed the server's certificate (TEMPORAL_TLS_SERVER_CA_CERT_PATH)")
-	f.StringVar(&c.tlsName, "tls-server-name", "", "`name` in the server's certificate, where it differs (TEMPORAL_TLS_SERVER_NAME)")
+	f.StringVar(&c.configFile, "config-file", "", "TOML `file` with profiles, in the format of the Temporal CLI (TEMPORAL_CONFIG_FILE)")
+	f.BoolVar(&c.tls, "tls", false, "use TLS; --tls=false disables it (TEMPORAL_TLS)")
+	f.StringVar(&c.cert, "tls-cert-path", "", "`file` of the client certificate (TEMPORAL_TLS_CLIENT_CERT_PATH)")
+	f.StringVar(&c.key, "tls-key-path", "", "`file` of the client key (TEMPORAL_TLS_CLIENT_KEY_PATH)")
+	f.StringVar(&c.authority, "tls-ca-path", "", "`file` of the CA certificate of the server (TEMPORAL_TLS_SERVER_CA_CERT_PATH)")
+	f.StringVar(&c.tlsName, "tls-server-name", "", "expected `name` in the server's certificate (TEMPORAL_TLS_SERVER_NAME)")
 	f.BoolVar(&c.tlsNoHostCheck, "tls-disable-host-verification", false, "accept any server certificate")
 	c.Payloads.Flags(f.StringVar)
-	f.StringVar(&c.Ui, "ui-address", "", "`URL` of the Web UI, for links (SWITCHYARD_UI; default http://127.0.0.1:8233 beside a local server)")
+	f.StringVar(&c.Ui, "ui-address", "", "`URL` of the Web UI, for links (SWITCHYARD_UI; default http://127.0.0.1:8233 for a local server)")
 }
 
 // options joins flags, environment and profile.

@@ -31,9 +31,9 @@ type Format struct {
 }
 
 func (f *Format) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.Output, "output", "o", OutputText, "`format` of results: text or json (JSON Lines where there are many)")
-	flags.StringVar(&f.Color, "color", ColorAuto, "`when` to use colours: auto, never or always")
-	flags.StringVar(&f.Time, "time-format", TimeRelative, "`format` of times in tables: relative or iso")
+	flags.StringVarP(&f.Output, "output", "o", OutputText, "`format` of results: text or json (JSON Lines for lists)")
+	flags.StringVar(&f.Color, "color", ColorAuto, "`mode` of colored output: auto, never or always")
+	flags.StringVar(&f.Time, "time-format", TimeRelative, "`format` of times: relative or iso")
 }
 
 func (f *Format) check(cmd *cobra.Command) error {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestBrief proves that durations keep about three digits, whatever their size.
-func TestBrief(t *testing.T) {
+func TestShortDuration_KeepsThreeDigits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0s", 0: "0s", 340 * time.Microsecond: "340µs", 12_345 * time.Microsecond: "12ms", 1250 * time.Millisecond: "1.25s",
 		42_440 * time.Millisecond: "42.4s", 125 * time.Second: "2m05s", 187 * time.Minute: "3h07m",

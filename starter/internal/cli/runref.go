@@ -24,8 +24,8 @@ type RunRef struct {
 }
 
 func (r *RunRef) Add(f *pflag.FlagSet) {
-	f.StringVarP(&r.WorkflowID, "workflow-id", "w", "", "`id` of the run, in place of the argument")
-	f.StringVarP(&r.RunID, "run-id", "r", "", "`id` of one execution, where a run's id was used more than once")
+	f.StringVarP(&r.WorkflowID, "workflow-id", "w", "", "`ID` of the run, in place of the argument")
+	f.StringVarP(&r.RunID, "run-id", "r", "", "`ID` of one execution (default: the latest)")
 }
 
 // resolve takes the run's id from the argument or the flag.

@@ -40,17 +40,17 @@ var (
 
 // add adds the flags, with that many runs at most where nothing else is said.
 func (s *Selection) Add(f *pflag.FlagSet, limit int) {
-	f.StringVarP(&s.query, "query", "q", "", "`condition` of Temporal's visibility that the runs meet")
-	f.StringVar(&s.Conversation, "conversation", "", "`id` of the conversation that the runs belong to")
-	f.StringVar(&s.agent, "agent", "", "`name` of the agent that the runs are of")
-	f.StringVar(&s.Tool, "tool", "", "`name` of a tool that was called in the runs, or by their sub-agents")
+	f.StringVarP(&s.query, "query", "q", "", "Temporal visibility `query` for runs")
+	f.StringVar(&s.Conversation, "conversation", "", "`ID` of the conversation")
+	f.StringVar(&s.agent, "agent", "", "`name` of the agent")
+	f.StringVar(&s.Tool, "tool", "", "`name` of a tool that the runs or their sub-agents called")
 	f.StringVar(&s.status, "status", "", "`status` of the runs: "+joined(RunStatuses))
 	f.StringVar(&s.outcome, "outcome", "", "`outcome` of the runs: "+joined(Outcomes))
-	f.StringVar(&s.caller, "caller", "", "`name` of who started the runs")
-	f.BoolVar(&s.waiting, "waiting", false, "runs that wait for a person, or whose sub-agents do")
-	f.StringVar(&s.since, "since", "", "runs that began at that `time` or later: 2026-01-31, 2026-01-31T08:00:00Z, or 24h for a day ago")
-	f.StringVar(&s.until, "until", "", "runs that began before that `time`")
-	f.IntVar(&s.Limit, "limit", limit, "at most so many `runs`, the newest")
+	f.StringVar(&s.caller, "caller", "", "`name` of the caller that started the runs")
+	f.BoolVar(&s.waiting, "waiting", false, "only runs that wait for a person, or whose sub-agents do")
+	f.StringVar(&s.since, "since", "", "only runs started at or after `time`: 2026-01-31, 2026-01-31T08:00:00Z, or 24h for a day ago")
+	f.StringVar(&s.until, "until", "", "only runs started before `time`")
+	f.IntVar(&s.Limit, "limit", limit, "maximum number of `runs`, the newest first")
 }
 
 func joined[T ~string](words []T) string {

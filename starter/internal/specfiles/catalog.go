@@ -40,8 +40,8 @@ func (c *Flags) Add(f *pflag.FlagSet, purpose string) {
 }
 
 func (c *Flags) AddLanes(f *pflag.FlagSet) {
-	f.StringSliceVar(&c.Lanes, "lanes", nil, "`lanes` beside general, serial and those of the lanes file, with commas between them")
-	f.StringVar(&c.LanesFile, "lanes-file", "", "`file` of lanes and their rules (default ./lanes.yaml where it exists)")
+	f.StringSliceVar(&c.Lanes, "lanes", nil, "additional `lanes`, separated by commas, besides general, serial and those of the lanes file")
+	f.StringVar(&c.LanesFile, "lanes-file", "", "lanes `file` (default ./lanes.yaml if it exists)")
 }
 
 // lanesPath returns the lanes file, named or default; empty for none.

@@ -50,7 +50,7 @@ func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
 
 // start begins to draw and returns when the first frame is on the terminal.
 func (v *liveView) start(first frame) {
-	screen := &drawing{File: v.out, begun: make(chan struct{})}
+	screen := &drawing{File: v.out, started: make(chan struct{})}
 	width, height := v.size()
 	v.program = QuietProgram(&liveModel{frame: first, width: width, height: height}, screen, width, height)
 	go func() {
@@ -58,7 +58,7 @@ func (v *liveView) start(first frame) {
 		_, _ = v.program.Run() // an error only means that nothing more is drawn
 	}()
 	select {
-	case <-screen.begun:
+	case <-screen.started:
 	case <-v.ended:
 	}
 }
@@ -73,14 +73,14 @@ func QuietProgram(m tea.Model, out io.Writer, width, height int) *tea.Program {
 // drawing is the terminal as the program writes to it; begun is closed with the first text.
 type drawing struct {
 	*os.File
-	once  sync.Once
-	begun chan struct{}
+	once    sync.Once
+	started chan struct{}
 }
 
 func (d *drawing) Write(data []byte) (int, error) {
 	n, err := d.File.Write(data)
 	if strings.TrimSpace(ansi.Strip(string(data))) != "" {
-		d.once.Do(func() { close(d.begun) })
+		d.once.Do(func() { close(d.started) })
 	}
 	return n, err
 }

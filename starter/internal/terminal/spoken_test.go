@@ -45,7 +45,7 @@ func TestWholeLines(t *testing.T) {
 
 // TestSpokenOnTerminal proves that a text is drawn as it grows, below the step that says it, within its room, that it goes with
 // its attempt, and that a retry says that it begins anew.
-func TestSpokenOnTerminal(t *testing.T) {
+func TestModelStream_OnTerminal(t *testing.T) {
 	tr := &Tracker{width: 60}
 	tr.event(clitest.Step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`))
 	var b strings.Builder
@@ -70,7 +70,7 @@ func TestSpokenOnTerminal(t *testing.T) {
 }
 
 // TestSpokenFits proves that what is drawn of a long text fits the window, and that little of it is kept.
-func TestSpokenFits(t *testing.T) {
+func TestModelStream_FitsTheWindow(t *testing.T) {
 	tr := &Tracker{}
 	from := 0
 	for range 100 {

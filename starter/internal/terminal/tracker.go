@@ -239,13 +239,13 @@ func (t *Tracker) live(now time.Time, spinner string, limit int) []string {
 	hidden := 0
 	asked := t.questionLines(limit / 2)
 	asked = append(asked, t.approvalLines(limit/2-len(asked))...)
-	room := limit - len(lines) - len(t.others) - len(t.paused) - len(asked) - 1
-	text := t.modelStreamLines(min(limit/2, room))
-	room -= len(text)
-	for _, r := range t.visible(room) {
+	free := limit - len(lines) - len(t.others) - len(t.paused) - len(asked) - 1
+	text := t.modelStreamLines(min(limit/2, free))
+	free -= len(text)
+	for _, r := range t.visible(free) {
 		lines = append(lines, t.callLine(r, now, spinner))
 	}
-	if hidden = len(t.calls) - max(min(room, len(t.calls)), 0); hidden > 0 {
+	if hidden = len(t.calls) - max(min(free, len(t.calls)), 0); hidden > 0 {
 		lines = append(lines, t.Palette.Faint(fmt.Sprintf("  … and %d more calls of this turn", hidden)))
 	}
 	for _, o := range t.others {
@@ -255,8 +255,8 @@ func (t *Tracker) live(now time.Time, spinner string, limit int) []string {
 }
 
 // visible returns the rows to show where there is room for so many: open ones rather than those that have ended.
-func (t *Tracker) visible(room int) []*callRow {
-	if room >= len(t.calls) {
+func (t *Tracker) visible(free int) []*callRow {
+	if free >= len(t.calls) {
 		return t.calls
 	}
 	var open, ended []*callRow
@@ -267,7 +267,7 @@ func (t *Tracker) visible(room int) []*callRow {
 			ended = append(ended, r)
 		}
 	}
-	return append(open, ended...)[:max(room, 0)]
+	return append(open, ended...)[:max(free, 0)]
 }
 
 func (t *Tracker) otherLine(r audit.Running, now time.Time, spinner string) string {

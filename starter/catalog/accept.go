@@ -215,7 +215,7 @@ func (c *comparer) decide() error {
 	switch {
 	case c.flags.yes:
 	case a.Format.JSON() || !cli.IsTerminal(a.In):
-		return cli.Errorf(cli.ExitUsage, "%s to accept, and nothing was written; look at the differences and give --yes", api.Plural(open, "tool"))
+		return cli.Errorf(cli.ExitUsage, "%s to accept; nothing was written\nReview the differences and pass --yes.", api.Plural(open, "tool"))
 	case !a.Confirmed(fmt.Sprintf("Accept %s?", api.Plural(open, "tool"))):
 		return cli.Errorf(cli.ExitCancelled, "nothing was written")
 	}

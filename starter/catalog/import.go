@@ -102,7 +102,7 @@ described to the model and not sent. Schemas are shortened to --max-schema bytes
 func (f *importFlags) check(cmd *cobra.Command) error {
 	for _, pattern := range f.names {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return cli.UsageError(cmd, "--name %q is no pattern: * stands for any text, ? for a character, [ab] for one of several", pattern)
+			return cli.UsageError(cmd, "--name %q is not a pattern: * matches any text, ? one character, [ab] one of a set", pattern)
 		}
 	}
 	return nil

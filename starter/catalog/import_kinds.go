@@ -37,7 +37,7 @@ effects are not trusted: tools get effect: once until you change it.`,
 				entry.Argv = args
 			}
 			if (entry.URL == "") == (len(args) == 0) {
-				return cli.UsageError(cmd, "give either --url or, after --, the program to start")
+				return cli.UsageError(cmd, "pass either --url or a program after --")
 			}
 			err := flags.check(cmd)
 			if err != nil {

@@ -60,7 +60,7 @@ func writeImported(a *cli.App, flags *importFlags, catalog *specfiles.Flags, res
 	}
 	inTheWay := report.files(fileInTheWay)
 	if len(inTheWay) > 0 && !flags.dryRun {
-		return cli.Errorf(cli.ExitUsage, "%s there with other content: %s\nNothing was written. Give --force to overwrite, or another folder with --out.",
+		return cli.Errorf(cli.ExitUsage, "%s there with other content: %s\nNothing was written. Pass --force to overwrite, or another folder with --out.",
 			cli.IsAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+more(len(inTheWay)-10))
 	}
 	if !flags.dryRun && len(report.Tools) > 0 {

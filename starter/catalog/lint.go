@@ -47,7 +47,7 @@ exists), which is checked as well.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if catalog.UseDefault(); catalog.Dir == "" {
-					return cli.UsageError(cmd, "PATH is missing, and there is no folder ./tools with toolspecs to check")
+					return cli.UsageError(cmd, "PATH is missing, and ./tools has no toolspecs to check")
 				}
 				args = []string{catalog.Dir}
 			}

@@ -36,16 +36,16 @@ func (f *oauthFlags) authOf(cmd *cobra.Command, given *outbound.Auth) (*outbound
 	if !f.oauth {
 		for _, name := range []string{"client-id", "client-secret", "client-metadata-url", "redirect-url", "scopes", "grant"} {
 			if cmd.Flags().Changed(name) {
-				return nil, cli.UsageError(cmd, "--%s is for logins: give --oauth as well", name)
+				return nil, cli.UsageError(cmd, "--%s requires --oauth", name)
 			}
 		}
 		return given, nil
 	}
 	switch {
 	case given != nil:
-		return nil, cli.UsageError(cmd, "--auth and --oauth are two ways to get a token; give one of them")
+		return nil, cli.UsageError(cmd, "--auth and --oauth exclude each other")
 	case !cmd.Flags().Changed("url"):
-		return nil, cli.UsageError(cmd, "--oauth is for servers with --url")
+		return nil, cli.UsageError(cmd, "--oauth requires --url")
 	}
 	if err := f.checkClient(cmd); err != nil {
 		return nil, err
@@ -61,9 +61,9 @@ func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
 	alone := f.auth.Grant == outbound.GrantClientCredentials
 	switch {
 	case secret && outbound.CheckSecret(f.auth.Secret) != nil:
-		return cli.UsageError(cmd, "--client-secret takes the name of a secret, never its value: %s", outbound.HintSecret)
+		return cli.UsageError(cmd, "--client-secret takes a reference to a secret, not its value: %s", outbound.HintSecret)
 	case secret && !id, alone && !secret:
-		return cli.UsageError(cmd, "--client-secret and --client-id belong together, and --grant client_credentials needs both")
+		return cli.UsageError(cmd, "--client-secret and --client-id require each other, and --grant client_credentials requires both")
 	case f.auth.Grant != "" && !alone && f.auth.Grant != outbound.GrantAuthorizationCode:
 		return cli.UsageError(cmd, "--grant %s: choose authorization_code or client_credentials", f.auth.Grant)
 	}
@@ -114,8 +114,8 @@ func readLine(r io.Reader) (string, error) {
 		case n == 1:
 			text.WriteByte(one[0])
 		case err != nil:
-			return "", cli.Errorf(cli.ExitUsage, "standard input ended before it said where the browser ends; nobody logged in")
+			return "", cli.Errorf(cli.ExitUsage, "standard input ended before the redirect address; the login is not complete")
 		}
 	}
-	return "", cli.Errorf(cli.ExitUsage, "the line on standard input is longer than any address")
+	return "", cli.Errorf(cli.ExitUsage, "the line on standard input is too long for an address")
 }

@@ -71,7 +71,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("accept: exit code %d after %d logins: %s", code, len(g.Asked()), &said)
 	}
 	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins", t.TempDir()}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
-	if code != cli.ExitFailed || !strings.Contains(said.String(), "nobody logged in") {
+	if code != cli.ExitFailed || !strings.Contains(said.String(), "the login is not complete") {
 		t.Errorf("accept without a login: exit code %d: %s", code, &said)
 	}
 }
@@ -79,12 +79,12 @@ func TestLogin(t *testing.T) {
 // TestLoginFlags proves that flags of logins that do not fit one another are refused before anything is asked.
 func TestLoginFlags(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--url http://localhost/ --client-id a":                           "give --oauth as well",
-		"--url http://localhost/ --oauth --auth bearer=env:A":             "give one of them",
-		"--oauth -- server":                                               "for servers with --url",
+		"--url http://localhost/ --client-id a":                           "requires --oauth",
+		"--url http://localhost/ --oauth --auth bearer=env:A":             "exclude each other",
+		"--oauth -- server":                                               "requires --url",
 		"--url http://localhost/ --oauth --client-secret hunter2":         "never its value",
-		"--url http://localhost/ --oauth --client-secret env:A":           "belong together",
-		"--url http://localhost/ --oauth --grant client_credentials":      "needs both",
+		"--url http://localhost/ --oauth --client-secret env:A":           "require each other",
+		"--url http://localhost/ --oauth --grant client_credentials":      "requires both",
 		"--url http://localhost/ --oauth --grant password --client-id me": "choose authorization_code",
 	} {
 		var said bytes.Buffer

@@ -73,11 +73,11 @@ func (u *unlisted) Unwrap() error { return u.err }
 // importError is why nothing can be imported from the server that the command line names, in the words of that.
 func importError(ctx context.Context, e toolspecs.Entry, err error) error {
 	if ctx.Err() != nil {
-		return cli.Errorf(cli.ExitCancelled, "interrupted before the server had listed its tools")
+		return cli.Errorf(cli.ExitCancelled, "interrupted before the server listed its tools")
 	}
 	switch own, ok := errors.AsType[*api.Error](err); {
 	case ok && own.Type == api.ErrExecutorNotFound && len(e.Argv) > 0:
-		return cli.Errorf(cli.ExitUsage, "the program %s is missing on this machine, or may not be executed\nInstall it, or correct what stands behind --, or PATH.", e.Argv[0])
+		return cli.Errorf(cli.ExitUsage, "the program %s is not installed or not executable\nInstall it, or correct the command after -- or the PATH.", e.Argv[0])
 	case ok && own.Type == api.ErrPolicyViolation && e.URL != "":
 		return cli.Errorf(cli.ExitUsage, "%w\nFor this command and the toolspecs that it writes: --allow HOST%s", err, suchAs(e.URL))
 	}

@@ -30,7 +30,7 @@ read from the run's history, because the rules may have changed since.`,
 				ref.WorkflowID, args = args[0], args[1:]
 			}
 			if len(args) != 1 && ref.WorkflowID != "" {
-				return cli.UsageError(cmd, "CALL is missing; the calls of a run are shown by: %s", a.Connection.Invocation().Command("audit", ref.WorkflowID))
+				return cli.UsageError(cmd, "CALL is missing; list the run's calls: %s", a.Connection.Invocation().Command("audit", ref.WorkflowID))
 			}
 			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
 				explained, err := explain(audit.Records(ctx, c, run.WorkflowID, run.RunID), args[0])
@@ -38,7 +38,7 @@ read from the run's history, because the rules may have changed since.`,
 					return a.LookupError(run.WorkflowID, run.RunID, err)
 				}
 				if explained == nil {
-					return cli.Errorf(cli.ExitUsage, "no call %q of the run %s is over; its calls are shown by: %s", args[0], run.WorkflowID, a.Connection.Invocation().Command("audit", run.WorkflowID))
+					return cli.Errorf(cli.ExitUsage, "the run %[2]s has no finished call %[1]q\nList its calls: %[3]s", args[0], run.WorkflowID, a.Connection.Invocation().Command("audit", run.WorkflowID))
 				}
 				return printExplained(a, *explained)
 			})(cmd, nil)

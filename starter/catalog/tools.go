@@ -70,7 +70,7 @@ folder's tools.`,
 			if workers {
 				for _, filter := range filters {
 					if cmd.Flags().Changed(filter) {
-						return cli.UsageError(cmd, "--%s is for the toolspecs of a folder; with --workers all tools are compared", filter)
+						return cli.UsageError(cmd, "--%s applies to a folder of toolspecs; --workers compares all tools", filter)
 					}
 				}
 				return listHosted(a, cmd, flags, queue)

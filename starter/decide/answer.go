@@ -80,7 +80,7 @@ func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (api.Reply, erro
 		}
 	}
 	if len(given) != 1 {
-		return r, cli.UsageError(cmd, "give one of --value, --text, --file and --decline, not %s", cmp.Or(strings.Join(given, " and "), "none of them"))
+		return r, cli.UsageError(cmd, "pass exactly one of --value, --text, --file and --decline, not %s", cmp.Or(strings.Join(given, " and "), "none of them"))
 	}
 	var err error
 	if r.Value, err = f.answer(cmd, given[0], stdin); err != nil {
@@ -97,7 +97,7 @@ func (f *replyFlags) answer(cmd *cobra.Command, flag string, stdin io.Reader) (j
 	switch flag {
 	case "--value":
 		if _, err := api.DecodeJSON([]byte(f.value)); err != nil {
-			return nil, cli.UsageError(cmd, "--value is not JSON: %v; a text goes with --text", err)
+			return nil, cli.UsageError(cmd, "--value is not valid JSON: %v; pass text with --text", err)
 		}
 		return json.RawMessage(f.value), nil
 	case "--text":
@@ -144,7 +144,7 @@ func answer(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, r
 	err = sendReply(ctx, c, target, r)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return cli.Errorf(cli.ExitCancelled, "interrupted; the answer may still be taken\nSee whether it was: %s", a.Connection.Invocation().Command("questions", target.WorkflowID))
+		return cli.Errorf(cli.ExitCancelled, "interrupted; the run may still accept the answer\nCheck: %s", a.Connection.Invocation().Command("questions", target.WorkflowID))
 	case err != nil:
 		return replyError(a, target.WorkflowID, r, err)
 	}
@@ -165,7 +165,7 @@ func choose(run *cli.RunRef, open []audit.RunQuestion, r *api.Reply, inv cli.Inv
 	}
 	switch len(open) {
 	case 0:
-		return nil, cli.Errorf(cli.ExitFailed, "the run %q asks nothing now\nList what others ask: %s", run.WorkflowID, inv.Command("questions"))
+		return nil, cli.Errorf(cli.ExitFailed, "the run %q has no open question\nList the questions of all runs: %s", run.WorkflowID, inv.Command("questions"))
 	case 1:
 		r.Question = open[0].ID
 		if open[0].WorkflowID == run.WorkflowID {
@@ -177,7 +177,7 @@ func choose(run *cli.RunRef, open []audit.RunQuestion, r *api.Reply, inv cli.Inv
 	for i, q := range open {
 		lines[i] = "\n  " + inv.HowToAnswer(q)
 	}
-	return nil, cli.Errorf(cli.ExitUsage, "%d questions could be meant; name one:%s", len(open), strings.Join(lines, ""))
+	return nil, cli.Errorf(cli.ExitUsage, "%d questions match; select one:%s", len(open), strings.Join(lines, ""))
 }
 
 func sendReply(ctx context.Context, c client.Client, run *cli.RunRef, r api.Reply) error {
@@ -194,13 +194,13 @@ func sendReply(ctx context.Context, c client.Client, run *cli.RunRef, r api.Repl
 // replyError says why a reply was not taken.
 func replyError(a *cli.App, id string, r api.Reply, err error) error {
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
-		return cli.Errorf(cli.ExitFailed, "no worker of the run %q has taken the answer within %s; it may still be taken when one comes\nSee whether it was: %s", id, cli.ReplyWithin, a.Connection.Invocation().Command("questions", id))
+		return cli.Errorf(cli.ExitFailed, "no worker of the run %q accepted the answer within %s; a worker that starts later may still accept it\nCheck: %s", id, cli.ReplyWithin, a.Connection.Invocation().Command("questions", id))
 	}
 	if cli.IsNotFound(err) { // it was there a moment ago
-		return cli.Errorf(cli.ExitFailed, "the run %q has ended and takes no answer any more\nSee how it ended: %s", id, a.Connection.Invocation().Command("show", id))
+		return cli.Errorf(cli.ExitFailed, "the run %q has ended and accepts no answers\nSee its outcome: %s", id, a.Connection.Invocation().Command("show", id))
 	}
 	if _, hosted := errors.AsType[*serviceerror.FailedPrecondition](err); hosted {
-		return cli.Errorf(cli.ExitFailed, "the server holds the run %q, which takes no answers until it is resumed: %s", id, a.Connection.Invocation().Command("resume", id))
+		return cli.Errorf(cli.ExitFailed, "the run %q is paused by the server and accepts no answers\nResume it: %s", id, a.Connection.Invocation().Command("resume", id))
 	}
 	refused, ok := refusal(err)
 	if !ok {
@@ -214,7 +214,7 @@ func replyError(a *cli.App, id string, r api.Reply, err error) error {
 		}
 		return cli.Errorf(cli.ExitUsage, "%s\nThe question is still open.", text)
 	}
-	return cli.Errorf(cli.ExitFailed, "the reply to question %s was not taken: %s\nList what the run asks: %s", r.Question, refused.Message, a.Connection.Invocation().Command("questions", id))
+	return cli.Errorf(cli.ExitFailed, "the reply to question %s was rejected: %s\nList the run's questions: %s", r.Question, refused.Message, a.Connection.Invocation().Command("questions", id))
 }
 
 // refusal is why the run itself refused a reply or a decision.

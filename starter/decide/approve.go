@@ -187,7 +187,7 @@ func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d
 	err = cli.Control(ctx, c, target, cli.RandomHex(16), api.DecideApprovalUpdate, d)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return cli.Errorf(cli.ExitCancelled, "interrupted; the decision may still be taken\nSee whether it was: %s", a.Connection.Invocation().Command("show", target.WorkflowID))
+		return cli.Errorf(cli.ExitCancelled, "interrupted; the run may still accept the decision\nCheck: %s", a.Connection.Invocation().Command("show", target.WorkflowID))
 	case err != nil:
 		return decisionError(a, target.WorkflowID, d, err)
 	}
@@ -206,13 +206,13 @@ func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decisio
 	case len(fits) == 0 && d.Call != "":
 		return run, nil
 	case len(fits) == 0:
-		return nil, cli.Errorf(cli.ExitFailed, "no call of the run %q waits for approval now\nList what waits elsewhere: %s", run.WorkflowID, inv.Command("approvals"))
+		return nil, cli.Errorf(cli.ExitFailed, "no call of the run %q waits for approval\nList the waiting calls of all runs: %s", run.WorkflowID, inv.Command("approvals"))
 	case len(fits) > 1:
 		lines := make([]string, len(fits))
 		for i, o := range fits {
 			lines[i] = "\n  " + inv.Command(deciding[d.Kind], o.WorkflowID, o.Call)
 		}
-		return nil, cli.Errorf(cli.ExitUsage, "%d calls could be meant; name one:%s", len(fits), strings.Join(lines, ""))
+		return nil, cli.Errorf(cli.ExitUsage, "%d calls match; select one:%s", len(fits), strings.Join(lines, ""))
 	}
 	o := fits[0]
 	d.Call = o.Call
@@ -262,7 +262,7 @@ func seen(a *cli.App, inv cli.Invocation, o audit.RunApproval, d *api.Decision, 
 	case yes:
 		return nil
 	case a.Format.JSON() || !cli.IsTerminal(a.In):
-		return cli.Errorf(cli.ExitUsage, "nothing was approved: nobody can be asked here\nLook at the call and give --yes, or --digest %s", o.Digest)
+		return cli.Errorf(cli.ExitUsage, "nothing was approved: cannot ask for confirmation without a terminal\nReview the call and pass --yes or --digest %s", o.Digest)
 	case !a.Confirmed(question):
 		return cli.Errorf(cli.ExitCancelled, "nothing was approved")
 	}
@@ -283,5 +283,5 @@ func decisionError(a *cli.App, id string, d api.Decision, err error) error {
 		}
 		return cli.Errorf(cli.ExitUsage, "%s\nThe call still waits.", text)
 	}
-	return cli.Errorf(cli.ExitFailed, "the decision about call %s was not taken: %s\nList what waits: %s", d.Call, refused.Message, inv.Command("approvals", id))
+	return cli.Errorf(cli.ExitFailed, "the decision for call %s was rejected: %s\nList the waiting calls: %s", d.Call, refused.Message, inv.Command("approvals", id))
 }

@@ -34,7 +34,7 @@ retention period. It takes effect at once and needs no worker.`,
 			}
 			word := audit.Solved(args[0])
 			if len(args) != 1 || word != audit.SolvedYes && word != audit.SolvedNo {
-				return cli.UsageError(cmd, "%q is no verdict: write %s or %s", args[0], audit.SolvedYes, audit.SolvedNo)
+				return cli.UsageError(cmd, "%q is not an evaluation: use %s or %s", args[0], audit.SolvedYes, audit.SolvedNo)
 			}
 			v := api.RunEvaluation{Solved: word == audit.SolvedYes, By: by.Name(), Reason: reason, Time: time.Now().UTC()}
 			if err := v.Check(); err != nil {
@@ -58,7 +58,7 @@ func evaluateRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunR
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
 	if !last.Over {
-		return cli.Errorf(cli.ExitFailed, "the run %q is not over, so there is no verdict on it yet\nWait for its end: %s", run.WorkflowID, a.Connection.Invocation().Command("watch", run.WorkflowID))
+		return cli.Errorf(cli.ExitFailed, "the run %q is still running and cannot be evaluated\nWait for its end: %s", run.WorkflowID, a.Connection.Invocation().Command("watch", run.WorkflowID))
 	}
 	what := string(audit.SolvedNo)
 	if v.Solved {

@@ -16,11 +16,11 @@ import (
 func checkThresholds(cmd *cobra.Command, t stats.Thresholds) error {
 	switch {
 	case t.Slow <= 0:
-		return cli.UsageError(cmd, "--slow %s: give a time above zero", t.Slow)
+		return cli.UsageError(cmd, "--slow %s is not above zero", t.Slow)
 	case !(t.Waste >= 1):
-		return cli.UsageError(cmd, "--waste %v: give at least 1", t.Waste)
+		return cli.UsageError(cmd, "--waste %v is below 1", t.Waste)
 	case !(t.Accuracy > 0 && t.Accuracy <= 1):
-		return cli.UsageError(cmd, "--accuracy %v: give a number above 0, at most 1", t.Accuracy)
+		return cli.UsageError(cmd, "--accuracy %v is not above 0 and at most 1", t.Accuracy)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ the run's ID.`,
 					return err
 				}
 				if len(list) == 0 {
-					return cli.Errorf(cli.ExitFailed, "there is no run of a conversation %q\nList runs with their conversations: %s", args[0], a.Connection.Invocation().Command("list", "--output", "json"))
+					return cli.Errorf(cli.ExitFailed, "the conversation %q has no runs\nList runs with their conversations: %s", args[0], a.Connection.Invocation().Command("list", "--output", "json"))
 				}
 				slices.SortStableFunc(list, func(x, y runlist.Run) int { return x.Started.Compare(y.Started) })
 				if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {

@@ -41,7 +41,7 @@ func (s *recordSelection) check(cmd *cobra.Command, file string) error {
 		return cli.UsageError(cmd, "--call-status %q is not one of %s", s.callStatus, strings.Join(CallStatuses, ", "))
 	}
 	if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
-		return cli.UsageError(cmd, "--file %q ends neither in .jsonl nor in .csv nor in .parquet; --output json writes the records to standard output, without a seal", file)
+		return cli.UsageError(cmd, "--file %q does not end in .jsonl, .csv or .parquet; --output json writes records to standard output, without a seal", file)
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func verifyExport(a *cli.App, path, seal string) error {
 	case err != nil:
 		return cli.Errorf(cli.ExitUsage, "--verify %s: %w", path, cli.PathError(path, err))
 	case seal != "" && seal != found:
-		return cli.Errorf(cli.ExitFailed, "%s is whole in itself, but it is not the export that the seal is of\nIts own seal is %s.", path, found)
+		return cli.Errorf(cli.ExitFailed, "%s is intact, but the seal belongs to another export\nIts own seal is %s.", path, found)
 	}
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, map[string]any{"file": path, "records": records, "seal": found}, false)

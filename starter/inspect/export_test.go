@@ -14,15 +14,15 @@ func TestExportFiles(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
 	for want, args := range map[string][]string{
-		"nor in .csv nor in .parquet":          {"records", "--file", "records.txt"},
-		"--output json":                        {"records", "--file", "-"},
-		`--file ""`:                            {"records", "--file", ""},
-		"has no seal":                          {"audit", "--verify", "january.CSV"},
-		"a .parquet file has no seal":          {"audit", "--verify", "january.parquet"},
-		"january.jsonl: there is no such file": {"audit", "--verify", "january.jsonl"},
-		"nobody is named to send to":           {"traces", "run-1"},
-		"name one":                             {"traces", "run-1", "--endpoint", "http://c:4318", "--file", "spans.json"},
-		"write http://host:4318":               {"traces", "run-1", "--endpoint", "c:4318"},
+		"does not end in .jsonl, .csv or .parquet": {"records", "--file", "records.txt"},
+		"--output json":                          {"records", "--file", "-"},
+		`--file ""`:                              {"records", "--file", ""},
+		"has no seal":                            {"audit", "--verify", "january.CSV"},
+		"a .parquet file has no seal":            {"audit", "--verify", "january.parquet"},
+		"january.jsonl: the file does not exist": {"audit", "--verify", "january.jsonl"},
+		"no OTLP endpoint":                       {"traces", "run-1"},
+		"exclude each other":                     {"traces", "run-1", "--endpoint", "http://c:4318", "--file", "spans.json"},
+		"write http://host:4318":                 {"traces", "run-1", "--endpoint", "c:4318"},
 	} {
 		var out strings.Builder
 		if code := inspectProgram.Run(t.Context(), args, cli.Stdio{Out: io.Discard, Err: &out}); code != cli.ExitUsage || !strings.Contains(out.String(), want) {

@@ -57,7 +57,7 @@ after the other. Workers are then asked every 5s.`,
 				return err
 			}
 			if interval < minInterval {
-				return cli.UsageError(cmd, "--every %s: give at least %s", interval, minInterval)
+				return cli.UsageError(cmd, "--every %s is below the minimum of %s", interval, minInterval)
 			}
 			set, err := v.flags.LaneSet()
 			if err != nil {

@@ -84,7 +84,7 @@ func (w *laneWatching) take(ctx context.Context, report lanesReport, err error) 
 		return err
 	}
 	stale := w.last
-	stale.Notes = append([]string{fmt.Sprintf("the server does not answer; waiting %s for it to come back", cli.GiveUpAfter)}, w.last.Notes...)
+	stale.Notes = append([]string{fmt.Sprintf("the server does not answer; waiting up to %s", cli.GiveUpAfter)}, w.last.Notes...)
 	return w.show(stale)
 }
 

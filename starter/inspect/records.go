@@ -45,10 +45,10 @@ changes.`,
 				})(cmd, args)
 			}
 			if len(args) > 0 {
-				return cli.UsageError(cmd, "--verify reads a file, and no run")
+				return cli.UsageError(cmd, "--verify reads a file and takes no RUN")
 			}
 			if kind := fileKind(verify); kind != sealed && exporters[kind] != nil {
-				return cli.UsageError(cmd, "--verify %s: an export to a %s file has no seal and cannot be checked; one to a .jsonl file can", verify, kind)
+				return cli.UsageError(cmd, "--verify %s: a %s file has no seal; only .jsonl exports can be verified", verify, kind)
 			}
 			return verifyExport(a, verify, seal)
 		},
@@ -76,7 +76,7 @@ func auditRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	}
 	err := show(audit.Tree(ctx, c, run.WorkflowID, run.RunID), true)
 	if errors.Is(err, audit.ErrNotFound) {
-		return cli.Errorf(cli.ExitFailed, "the server keeps the history of a sub-agent no longer, so its records are not among these: %w", err)
+		return cli.Errorf(cli.ExitFailed, "the records are incomplete, because the server no longer has the history of a sub-agent: %w", err)
 	}
 	return a.LookupError(run.WorkflowID, run.RunID, err)
 }

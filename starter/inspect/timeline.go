@@ -84,7 +84,7 @@ func changedFlags(cmd *cobra.Command, but string) string {
 // checkPage refuses a file that a flag names for a page where its name says that it is something else.
 func checkPage(cmd *cobra.Command, flag, file string) error {
 	if ending := strings.ToLower(filepath.Ext(file)); file != "" && file != "-" && ending != ".html" && ending != ".htm" {
-		return cli.UsageError(cmd, "%s %q does not end in .html: what is written is a page for the browser, which can print it as PDF", flag, file)
+		return cli.UsageError(cmd, "%s %q does not end in .html; a browser can print the page as PDF", flag, file)
 	}
 	return nil
 }

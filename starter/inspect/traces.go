@@ -54,7 +54,7 @@ redacted.`,
 			}
 			if len(args) > 0 || ref.WorkflowID != "" {
 				if flag := firstChanged(selecting); flag != "" {
-					return cli.UsageError(cmd, "--%s selects runs: leave it out, or the RUN", flag)
+					return cli.UsageError(cmd, "--%s selects runs and excludes RUN", flag)
 				}
 				return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
 					return traceRuns(ctx, a, c, []runlist.Run{{ID: run.WorkflowID, RunID: run.RunID}}, options, to)
@@ -109,7 +109,7 @@ type traceSink struct {
 func newTraceSink(a *cli.App, cmd *cobra.Command, endpoint, file string) (*traceSink, error) {
 	if file != "" {
 		if endpoint != "" {
-			return nil, cli.UsageError(cmd, "--endpoint and --file: name one")
+			return nil, cli.UsageError(cmd, "--endpoint and --file exclude each other")
 		}
 		return &traceSink{file: file}, nil
 	}
@@ -118,7 +118,7 @@ func newTraceSink(a *cli.App, cmd *cobra.Command, endpoint, file string) (*trace
 		return nil, cli.UsageError(cmd, "--endpoint: %v", err)
 	}
 	if to == nil {
-		return nil, cli.UsageError(cmd, "nobody is named to send to: --endpoint http://localhost:4318, or OTEL_EXPORTER_OTLP_ENDPOINT, or --file")
+		return nil, cli.UsageError(cmd, "no OTLP endpoint: set --endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or --file")
 	}
 	return &traceSink{endpoint: to}, nil
 }
@@ -141,7 +141,7 @@ func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 		defer cancel()
 		refused, why, err := to.endpoint.SendAgain(sending, spans)
 		if err != nil {
-			return cli.Errorf(cli.ExitFailed, "%w\nSent so far: %s; to send them again does no harm", err, api.Plural(to.spans, "span"))
+			return cli.Errorf(cli.ExitFailed, "%w\nSent so far: %s; sending them again is safe", err, api.Plural(to.spans, "span"))
 		}
 		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
 		return nil

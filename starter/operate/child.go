@@ -202,7 +202,7 @@ func findProgram(name, given string) (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", cli.Errorf(cli.ExitUsage, "there is no program %q beside starter or on the PATH\nBuild it: make build; or name it: --%s PATH", name, name)
+		return "", cli.Errorf(cli.ExitUsage, "the program %q is neither beside starter nor on the PATH\nBuild it: make build; or pass its path: --%s PATH", name, name)
 	}
 	return path, nil
 }

@@ -61,7 +61,7 @@ func codecCommand(a *cli.App) *cobra.Command {
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !a.Connection.StoresPayloads() {
-				return cli.UsageError(cmd, "payloads are stored as they are: say --payload-keys, --payload-store or --payload-compression as the workers do")
+				return cli.UsageError(cmd, "no payload codec is set: pass --payload-keys, --payload-store or --payload-compression like the workers")
 			}
 			storage, err := a.Connection.Storage()
 			if err != nil {
@@ -69,7 +69,7 @@ func codecCommand(a *cli.App) *cobra.Command {
 			}
 			token := cmp.Or(os.Getenv(codecVariable), rand.Text())
 			if len(token) < leastToken || strings.ContainsAny(token, "/?#% ") {
-				return cli.UsageError(cmd, "%s is no token: %d characters or more that may stand in a path", codecVariable, leastToken)
+				return cli.UsageError(cmd, "%s is not a token: at least %d characters that are valid in a path", codecVariable, leastToken)
 			}
 			handler, err := codecHandler(storage, token, origins)
 			if err != nil {

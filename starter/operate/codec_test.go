@@ -125,8 +125,8 @@ func TestCodecUsage(t *testing.T) {
 	endpoint, _ := codecFor(t)
 	for _, c := range []struct{ args, token, want string }{
 		{"codec", "", "--payload-keys"},
-		{"codec --payload-compression zstd", "short", "SWITCHYARD_CODEC_TOKEN is no token"},
-		{"codec --payload-compression zstd", "a/token/with/slashes", "SWITCHYARD_CODEC_TOKEN is no token"},
+		{"codec --payload-compression zstd", "short", "SWITCHYARD_CODEC_TOKEN is not a token"},
+		{"codec --payload-compression zstd", "a/token/with/slashes", "SWITCHYARD_CODEC_TOKEN is not a token"},
 		{"codec --payload-compression gzip", "", `"gzip"`},
 		{"codec --payload-compression zstd --listen " + strings.TrimPrefix(endpoint, "http://"), "", "another program listens there; give another port"},
 		{"codec --payload-compression zstd --listen 127.0.0.1:99999", "", "write host:port, with a port from 0 to 65535"},

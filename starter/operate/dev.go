@@ -64,7 +64,7 @@ func devCommand(a *cli.App) *cobra.Command {
   starter dev --worker ./bin/my-worker -- call my_tool name=Ada`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return cli.UsageError(cmd, "unexpected argument %q; a command to run stands behind --", args[0])
+				return cli.UsageError(cmd, "unexpected argument %q; put a command to run after --", args[0])
 			}
 			if err := f.check(cmd, args); err != nil {
 				return err
@@ -108,11 +108,11 @@ var notForDev = []string{"address", "namespace", "api-key", "profile", "config-f
 func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 	for _, name := range notForDev {
 		if cmd.Flags().Changed(name) {
-			return cli.UsageError(cmd, "--%s names a server, and dev brings up its own; leave it out", name)
+			return cli.UsageError(cmd, "--%s selects a server, but dev starts its own; remove the flag", name)
 		}
 	}
 	if words := withoutName(command); len(words) > 0 && words[0] == cmd.Name() {
-		return cli.UsageError(cmd, "a command of dev cannot be dev itself")
+		return cli.UsageError(cmd, "dev cannot run dev as its command")
 	}
 	for name, port := range map[string]int{"port": f.port, "ui-port": f.uiPort} {
 		if port < 0 || port > math.MaxUint16 {
@@ -142,7 +142,7 @@ func checkServed(a *cli.App, f *devFlags) error {
 	for _, fault := range faults {
 		fmt.Fprintln(a.Err, fault)
 	}
-	fmt.Fprintf(a.Err, "starter: %s: the tools there are served when that is mended\n", specfiles.WhereFaults(faults))
+	fmt.Fprintf(a.Err, "starter: %s: its tools are served once the faults are fixed\n", specfiles.WhereFaults(faults))
 	return nil
 }
 
@@ -242,7 +242,7 @@ func (s *devStack) up(ctx context.Context, f *devFlags, stored payloads.Config) 
 	}
 	if err := s.server.ready(ctx, &s.serverReady); err != nil {
 		if ctx.Err() == nil {
-			err = cli.Errorf(cli.ExitFailed, "%w\nThe ports of starter dev: --port and --ui-port; 0 takes a free one", err)
+			err = cli.Errorf(cli.ExitFailed, "%w\nSet other ports with --port and --ui-port; 0 selects a free one", err)
 		}
 		return err
 	}
@@ -308,7 +308,7 @@ func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, comma
 	server := s.serverReady
 	inner := &cli.App{Stdio: a.Stdio, Again: a.Again, Run: a.Run, Served: s.workerReady.Tools}
 	inner.Connection.Local = true
-	tell := "starter: until this ends, other terminals reach the server with --address " + server.Address + a.Connection.Stored()
+	tell := "starter: until this command ends, other terminals reach the server with --address " + server.Address + a.Connection.Stored()
 	if server.UI != "" {
 		tell += ", and browsers its Web UI at " + server.UI
 	}

@@ -43,7 +43,7 @@ func (s *devStack) keep(ctx context.Context, tell io.Writer) error {
 func (s *devStack) replaceWorker(ctx context.Context) error {
 	worker, err := s.worker.relaunch()
 	if err != nil {
-		return cli.Errorf(cli.ExitFailed, "cannot start the worker again: %w", err)
+		return cli.Errorf(cli.ExitFailed, "cannot restart the worker: %w", err)
 	}
 	s.worker = worker
 	return worker.ready(ctx, &workerReady{})

@@ -54,9 +54,9 @@ func register(ctx context.Context, a *cli.App, c client.Client) error {
 	}
 	switch {
 	case err != nil:
-		return cli.Errorf(cli.ExitFailed, "cannot register %s: %w\nAsk whoever runs the server to add them, or to make room for them. Until then runs do without.", runlist.TypedNames(refused), err)
+		return cli.Errorf(cli.ExitFailed, "cannot register %s: %w\nAsk the server's operator to add them or to free attribute slots. Until then runs do not set them.", runlist.TypedNames(refused), err)
 	case len(taken) > 0:
-		return cli.Errorf(cli.ExitFailed, "other types than Switchyard's have %s\nAsk whoever runs the server to remove them, and set up again. Until then runs do without.", taken.Text())
+		return cli.Errorf(cli.ExitFailed, "search attributes exist with other types than Switchyard's: %s\nAsk the server's operator to remove them, and run setup again. Until then runs do not set them.", taken.Text())
 	}
 	return nil
 }

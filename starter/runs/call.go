@@ -125,7 +125,7 @@ func checkArguments(a *cli.App, tool *toolspecs.Compiled, text string, flags *st
 	if len(problems) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("the arguments do not fit the tool %q; nothing was started", tool.Spec.Name)}
+	lines := []string{fmt.Sprintf("the arguments are not valid for the tool %q; nothing was started", tool.Spec.Name)}
 	for _, p := range problems {
 		lines = append(lines, "  "+p.String())
 	}
@@ -211,7 +211,7 @@ func typeHint(pairs []string, records []api.Record) string {
 			}
 			value := strings.TrimPrefix(pairs[i], name+"=")
 			if quoted := cli.Typed(value); string(quoted) == value && value[0] != '"' {
-				return fmt.Sprintf("a value that is JSON is read as JSON; to pass it as text: %s='%q'", name, value)
+				return fmt.Sprintf("values that are valid JSON are read as JSON; to pass text: %s='%q'", name, value)
 			}
 		}
 	}

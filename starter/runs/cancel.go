@@ -56,7 +56,7 @@ func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 		return tellStatus(a, run.WorkflowID, string(history.RunCancelled), "is cancelled already")
 	}
 	if !summary.Closed.IsZero() {
-		return cli.Errorf(cli.ExitFailed, "the run %q has ended already: %s", run.WorkflowID, summary.Status)
+		return cli.Errorf(cli.ExitFailed, "the run %q has already ended: %s", run.WorkflowID, summary.Status)
 	}
 	run.UseLatest(summary)
 	if err := requestCancel(ctx, a, c, run, reason); err != nil {
@@ -92,7 +92,7 @@ func awaitCancelled(ctx context.Context, a *cli.App, c client.Client, run *cli.R
 func tellEnd(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return cli.Errorf(cli.ExitCancelled, "interrupted; the run %q is asked to stop and may still be running", run.WorkflowID)
+		return cli.Errorf(cli.ExitCancelled, "interrupted; cancellation of the run %q is requested, and it may still be running", run.WorkflowID)
 	case endedCancelled(err):
 		return tellCancelled(a, run.WorkflowID, err)
 	case unreadableEnd(err):

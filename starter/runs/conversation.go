@@ -31,9 +31,9 @@ func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 	case f.conversation == "":
 		return nil
 	case !api.Sendable(f.conversation):
-		return cli.UsageError(cmd, "--conversation %q: the id of an agent's conversation, which its runs have too, has letters, digits and _ - . : / only", f.conversation)
+		return cli.UsageError(cmd, "--conversation %q is not valid for an agent, because its runs use it as their ID: use letters, digits and _ - . : /", f.conversation)
 	case f.id != "" && f.id != f.conversation:
-		return cli.UsageError(cmd, "--id %q and --conversation %q: the runs of a conversation have its id; leave out --id", f.id, f.conversation)
+		return cli.UsageError(cmd, "--id %q and --conversation %q: runs of a conversation have its ID; remove --id", f.id, f.conversation)
 	}
 	s.id, s.exclusive, s.wait = f.conversation, true, f.ifBusy == BusyWait
 	s.input.Continue = s.earlier == nil
@@ -102,7 +102,7 @@ func busy(a *cli.App, s *start, run *workflowpb.WorkflowExecutionInfo) error {
 	if run != nil {
 		id = run.GetExecution().GetWorkflowId()
 	}
-	return cli.Errorf(cli.ExitUsage, "the conversation %q is busy: %s; nothing was started\nWait for its end: --if-busy wait; follow it: %s; tell it something: %s TEXT; end it: %s",
+	return cli.Errorf(cli.ExitUsage, "the conversation %q is busy: %s; nothing was started\nWait for its end: --if-busy wait; follow it: %s; send it a message: %s TEXT; cancel it: %s",
 		s.id, aboutRun(id, run, time.Now()), r.Command("watch", id), r.Command("send", id), r.Command("cancel", id))
 }
 

@@ -37,7 +37,7 @@ func (d *dryRunFlags) add(cmd *cobra.Command) {
 // check refuses what does not go together.
 func (d *dryRunFlags) check(cmd *cobra.Command, args []string) error {
 	if d.by = strings.TrimSpace(d.by); api.IsBlankIdentity(d.by) && cmd.Flags().Changed("by") {
-		return cli.UsageError(cmd, "--by does not say who lets the plan run")
+		return cli.UsageError(cmd, "--by is empty: name the person who releases the plan")
 	}
 	return d.batching(cmd, args)
 }
@@ -45,13 +45,13 @@ func (d *dryRunFlags) check(cmd *cobra.Command, args []string) error {
 func (d *dryRunFlags) batching(cmd *cobra.Command, args []string) error {
 	switch {
 	case d.run == "" && (d.by != "" || d.digest != ""):
-		return cli.UsageError(cmd, "--by and --digest are about the plan of a dry run: name it with --from-dry-run")
+		return cli.UsageError(cmd, "--by and --digest require --from-dry-run")
 	case d.run == "":
 		return cli.Arguments(1, "PLAN.yaml")(cmd, args)
 	case len(args) > 0:
-		return cli.UsageError(cmd, "give a plan file or --from-dry-run, not both")
+		return cli.UsageError(cmd, "a plan file and --from-dry-run exclude each other")
 	case d.digest != "" && d.by == "":
-		return cli.UsageError(cmd, "--digest is for a plan that is to run: say who lets it run with --by")
+		return cli.UsageError(cmd, "--digest requires --by, the person who releases the plan")
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ type dryPlan struct {
 // planFromDryRun reads the plan of a dry run, and prints it or starts it.
 func planFromDryRun(a *cli.App, cmd *cobra.Command, flags *startFlags, d *dryRunFlags) error {
 	if flags.id != "" {
-		return cli.UsageError(cmd, "the plan of a dry run has the id %s-plan, so that it runs once: leave out --id", d.run)
+		return cli.UsageError(cmd, "the plan of a dry run has the ID %s-plan, so that it runs once: leave out --id", d.run)
 	}
 	var plan dryPlan
 	err := a.WithClient(cmd, func(ctx context.Context, c client.Client) (err error) {
@@ -85,7 +85,7 @@ func planFromDryRun(a *cli.App, cmd *cobra.Command, flags *startFlags, d *dryRun
 		return printDryPlan(a, plan)
 	}
 	if d.digest != "" && d.digest != plan.Digest {
-		return cli.Errorf(cli.ExitUsage, "the plan of %s has the digest %s, not %s; nothing was started\nRead it once more: %s", d.run, plan.Digest, d.digest, a.Connection.Invocation().Command("plan --from-dry-run", d.run))
+		return cli.Errorf(cli.ExitUsage, "the plan of %s has the digest %s, not %s; nothing was started\nReview it again: %s", d.run, plan.Digest, d.digest, a.Connection.Invocation().Command("plan --from-dry-run", d.run))
 	}
 	flags.caller = cmp.Or(flags.caller, d.by)
 	flags.conversation = cmp.Or(flags.conversation, plan.Conversation)
@@ -111,20 +111,20 @@ func readDryPlan(ctx context.Context, a *cli.App, c client.Client, run string) (
 	}
 	switch {
 	case !summary.DryRun:
-		return dryPlan{}, cli.Errorf(cli.ExitUsage, "%s was no dry run; make one: %s", run, a.Connection.Invocation().Command("run AGENT.yaml … --dry-run"))
+		return dryPlan{}, cli.Errorf(cli.ExitUsage, "%s was not a dry run; start one: %s", run, a.Connection.Invocation().Command("run AGENT.yaml … --dry-run"))
 	case summary.Status == history.RunRunning:
-		return dryPlan{}, cli.Errorf(cli.ExitUsage, "the dry run %s goes on; wait for its end: %s", run, a.Connection.Invocation().Command("watch", run))
+		return dryPlan{}, cli.Errorf(cli.ExitUsage, "the dry run %s is still running; wait for its end: %s", run, a.Connection.Invocation().Command("watch", run))
 	}
 	calls, err := audit.Withheld(ctx, c, run, summary.Run)
 	if err != nil {
 		return dryPlan{}, a.LookupError(run, "", err)
 	}
 	if len(calls) == 0 {
-		return dryPlan{}, cli.Errorf(cli.ExitUsage, "the dry run %s withheld no call: there is nothing to be done", run)
+		return dryPlan{}, cli.Errorf(cli.ExitUsage, "the dry run %s withheld no calls; there is nothing to run", run)
 	}
 	plan, err := api.PlanOfDryRun(summary.Name, calls)
 	if err != nil {
-		return dryPlan{}, cli.Errorf(cli.ExitFailed, "the withheld calls of %s make no plan: %w", run, err)
+		return dryPlan{}, cli.Errorf(cli.ExitFailed, "the withheld calls of %s are not a valid plan: %w", run, err)
 	}
 	digest, err := api.PlanDigest(plan)
 	return dryPlan{Plan: plan, Digest: digest, Run: run, Conversation: summary.Conversation, calls: calls, runID: summary.Run}, err

@@ -20,7 +20,7 @@ func TestDryPlanRunsOnce(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if code := runsProgram.Run(t.Context(), []string{"plan", "--from-dry-run", "x", "--by", " "}, cli.Stdio{Out: io.Discard, Err: &out}); code != cli.ExitUsage || !strings.Contains(out.String(), "--by does not say who") {
+	if code := runsProgram.Run(t.Context(), []string{"plan", "--from-dry-run", "x", "--by", " "}, cli.Stdio{Out: io.Discard, Err: &out}); code != cli.ExitUsage || !strings.Contains(out.String(), "--by is empty") {
 		t.Errorf("by nobody: exit code %d with %q", code, out.String())
 	}
 	plan := &start{id: "x-plan"}

@@ -202,7 +202,7 @@ func unserved(running []audit.Running, now time.Time) (queue string, waits bool)
 
 // endsLater says that a run that was asked to stop cannot do so now.
 func endsLater(r cli.Invocation, queue string) string {
-	return fmt.Sprintf("nobody serves the run: it ends as cancelled when a worker comes to the task queue %q\n  start one: %s", queue, r.WorkerCommand(queue, ""))
+	return fmt.Sprintf("no worker serves the run: it ends as cancelled when a worker of the task queue %q starts\n  start one: %s", queue, r.WorkerCommand(queue, ""))
 }
 
 // missed notes that the server did not answer.
@@ -211,7 +211,7 @@ func (f *follower) missed(err error, now time.Time) error {
 	case !cli.Unreachable(err): // the reader of events meets the same trouble and reports it
 	case f.missing.IsZero():
 		f.missing = now
-		f.view.Note(fmt.Sprintf("the server does not answer; waiting %s for it to come back", cli.GiveUpAfter))
+		f.view.Note(fmt.Sprintf("the server does not answer; waiting up to %s", cli.GiveUpAfter))
 	case now.Sub(f.missing) > cli.GiveUpAfter:
 		return err
 	}
@@ -228,13 +228,13 @@ func (f *follower) interrupt(ctx context.Context, cause error) {
 	case f.app.Connection.Local && errors.Is(cause, cli.ErrTerminated):
 		f.detached = true
 	case f.app.Connection.Local:
-		f.view.Note(fmt.Sprintf("the server of this command ends with it, so the run stops where it is; Ctrl-C again within %s cancels it first", insistWithin))
+		f.view.Note(fmt.Sprintf("the server stops with this command, and so does the run; Ctrl-C again within %s cancels the run first", insistWithin))
 		f.insist = time.After(insistWithin)
 	case errors.Is(cause, cli.ErrTerminated):
-		f.view.Note("the run goes on without this terminal" + f.howToGoOn())
+		f.view.Note("the run continues without this terminal" + f.howToGoOn())
 		f.detached = true
 	default:
-		f.view.Note(fmt.Sprintf("the run goes on without this terminal; Ctrl-C again within %s cancels it%s", insistWithin, f.howToGoOn()))
+		f.view.Note(fmt.Sprintf("the run continues without this terminal; Ctrl-C again within %s cancels it%s", insistWithin, f.howToGoOn()))
 		f.insist = time.After(insistWithin)
 	}
 }
@@ -256,7 +256,7 @@ func (f *follower) interruptAgain(ctx context.Context, cause error) {
 }
 
 func (f *follower) cancel(ctx context.Context) {
-	f.view.Note("cancelling the run; its running calls are told to stop")
+	f.view.Note("cancelling the run and its running calls")
 	f.cancelled = time.Now()
 	if err := requestCancel(ctx, f.app, f.client, &cli.RunRef{WorkflowID: f.id, RunID: f.run}, "interrupted at the terminal"); err != nil {
 		f.view.Note(fmt.Sprintf("cannot cancel the run: %v", err))

@@ -100,7 +100,7 @@ func loadMessages(path string) ([]api.Message, error) {
 		return nil, cli.Errorf(cli.ExitUsage, "--messages %s is not a JSON list of {\"role\", \"text\"}: %w", path, err)
 	}
 	if d.More() {
-		return nil, cli.Errorf(cli.ExitUsage, "--messages %s: something stands behind the list", path)
+		return nil, cli.Errorf(cli.ExitUsage, "--messages %s has content after the list", path)
 	}
 	for i, m := range messages {
 		switch m.Role {

@@ -72,7 +72,7 @@ func (l *laneWatch) note(r audit.Running, served bool) string {
 	if r.Kind == audit.KindRun {
 		return fmt.Sprintf("the run waits: no worker serves the task queue %q\n  start one: %s", r.Queue, l.invocation.WorkerCommand(r.Queue, ""))
 	}
-	return fmt.Sprintf("%s waits: nobody serves the lane %q (task queue %q)\n  start a worker for it: %s", r.ID, cli.LaneName(r.Lane), r.Queue, l.invocation.WorkerCommand(l.queue, r.Lane))
+	return fmt.Sprintf("%s waits: no worker serves the lane %q (task queue %q)\n  start a worker for it: %s", r.ID, cli.LaneName(r.Lane), r.Queue, l.invocation.WorkerCommand(l.queue, r.Lane))
 }
 
 // served reports whether a worker polled the queue lately, or would hold slots of its lane: all of them may be taken for long.

@@ -23,7 +23,7 @@ func checkReadable(ctx context.Context, a *cli.App, c client.Client, queue strin
 			continue
 		}
 		if err := a.Connection.Opened.Decode(ctx, hosting.GetHeartbeatDetails()); err != nil {
-			return cli.Errorf(cli.ExitUsage, "nothing was started, because what the workers of the task queue %s write cannot be read here: %w", queue, err)
+			return cli.Errorf(cli.ExitUsage, "nothing was started, because payloads written by the workers of the task queue %s cannot be decoded here: %w", queue, err)
 		}
 	}
 	return nil

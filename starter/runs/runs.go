@@ -70,10 +70,10 @@ func (f *agentFlags) addAgent(cmd *cobra.Command) {
 // check refuses what no run can have; words are the prompt, or nothing.
 func (f *agentFlags) check(cmd *cobra.Command, words []string) error {
 	if cmd.Flags().Changed("max-turns") && f.turns < 1 {
-		return cli.UsageError(cmd, "--max-turns %d: give at least 1", f.turns)
+		return cli.UsageError(cmd, "--max-turns %d is below 1", f.turns)
 	}
 	if len(words) > 0 && strings.TrimSpace(words[0]) == "" {
-		return cli.UsageError(cmd, "the prompt is empty: say what the agent is to do, or leave it out where its file says that")
+		return cli.UsageError(cmd, "the prompt is empty: pass a task, or leave it out if the agent's file has instructions")
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string, 
 	}
 	prompt := strings.Join(words, "")
 	if prompt == "" && !flags.instructs(agent, earlier) {
-		return nil, cli.UsageError(cmd, "the prompt is missing, and %s has no instructions: nothing would tell the model what to do", path)
+		return nil, cli.UsageError(cmd, "the prompt is missing, and %s has no instructions for the model", path)
 	}
 	s, err := flags.newStart(cmd, api.CallerAgent, api.AgentWorkflow, agent.Name)
 	if err != nil {
@@ -239,6 +239,6 @@ func printStarted(a *cli.App, id, runID string) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, map[string]string{"workflow_id": id, "run_id": runID}, false)
 	}
-	fmt.Fprintln(a.Err, "started; follow it: "+a.Connection.Invocation().Command("watch", id))
+	fmt.Fprintln(a.Err, "started; follow it with "+a.Connection.Invocation().Command("watch", id))
 	return a.Println(id)
 }

@@ -145,7 +145,7 @@ const scheduleMemo = "switchyard"
 func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args []string) (*newSchedule, error) {
 	name := args[0]
 	if !api.Sendable(name) || len(name) > api.MaxAttribute {
-		return nil, cli.UsageError(cmd, "the name %q: a schedule's name has letters, digits and _ - . : / only", name)
+		return nil, cli.UsageError(cmd, "the name %q is not valid: use letters, digits and _ - . : /", name)
 	}
 	spec, err := flags.spec(cmd)
 	if err != nil {
@@ -156,7 +156,7 @@ func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args 
 		return nil, err
 	}
 	if flags.remaining < 0 {
-		return nil, cli.UsageError(cmd, "--remaining-actions %d: give at least 1", flags.remaining)
+		return nil, cli.UsageError(cmd, "--remaining-actions %d is below 1", flags.remaining)
 	}
 	s, err := scheduledStart(a, cmd, flags, args)
 	if err != nil {
@@ -175,11 +175,11 @@ func scheduledStart(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args [
 	given := cli.NonEmpty([]string{flags.agent, flags.plan, flags.call})
 	switch {
 	case len(given) != 1:
-		return nil, cli.UsageError(cmd, "give one of --agent, --plan and --call: it says what runs")
+		return nil, cli.UsageError(cmd, "pass exactly one of --agent, --plan and --call")
 	case flags.call == "" && len(args) > 1:
 		return nil, cli.UsageError(cmd, "unexpected argument %q", args[1])
 	case flags.agent == "" && flags.prompt != "":
-		return nil, cli.UsageError(cmd, "--prompt is for an agent; give --agent")
+		return nil, cli.UsageError(cmd, "--prompt requires --agent")
 	case flags.plan != "":
 		return planStart(a, cmd, &flags.startFlags, flags.plan)
 	case flags.call != "":
@@ -212,10 +212,10 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 		TypedSearchAttributes: attributes, StaticSummary: s.summary(), Priority: s.rank()}
 	_, err = c.ScheduleClient().Create(ctx, n.options)
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
-		return cli.Errorf(cli.ExitUsage, "there is a schedule %q already; nothing was created\nLook at it: %s; delete it: %s", s.id, r.Command("schedule", "show", s.id), r.Command("schedule", "delete", s.id))
+		return cli.Errorf(cli.ExitUsage, "the schedule %q already exists; nothing was created\nShow it: %s; delete it: %s", s.id, r.Command("schedule", "show", s.id), r.Command("schedule", "delete", s.id))
 	}
 	if refused, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
-		return cli.Errorf(cli.ExitUsage, "the server does not take this schedule (%s): %s\nCorrect --cron, --every, --calendar or --time-zone.", n.about.When, refused.Message)
+		return cli.Errorf(cli.ExitUsage, "the server rejects this schedule (%s): %s\nCorrect --cron, --every, --calendar or --time-zone.", n.about.When, refused.Message)
 	}
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func onSchedule(a *cli.App, cmd *cobra.Command, name string, f func(context.Cont
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
 		err := f(ctx, c.ScheduleClient().GetHandle(ctx, name), c)
 		if cli.IsNotFound(err) {
-			return cli.Errorf(cli.ExitFailed, "there is no schedule %q\nList them: %s", name, a.Connection.Invocation().Command("schedule", "list"))
+			return cli.Errorf(cli.ExitFailed, "the schedule %q does not exist\nList schedules: %s", name, a.Connection.Invocation().Command("schedule", "list"))
 		}
 		return err
 	})

@@ -62,9 +62,9 @@ func aboutSchedule(id string, memo *commonpb.Memo) (scheduleAbout, error) {
 	about, ours, unreadable := aboutOf(memo)
 	switch {
 	case unreadable:
-		return about, cli.Errorf(cli.ExitFailed, "the schedule %q cannot be read here; is it encrypted? Give the keys: --payload-keys FILE", id)
+		return about, cli.Errorf(cli.ExitFailed, "the schedule %q cannot be decoded; if it is encrypted, pass --payload-keys FILE", id)
 	case !ours:
-		return about, cli.Errorf(cli.ExitFailed, "the schedule %q is none of Switchyard's", id)
+		return about, cli.Errorf(cli.ExitFailed, "the schedule %q was not created by starter", id)
 	}
 	return about, nil
 }

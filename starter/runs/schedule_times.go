@@ -41,7 +41,7 @@ func (t *timeFlags) spec(cmd *cobra.Command) (client.ScheduleSpec, error) {
 	t.intervals, t.named = append(t.intervals, t.named...), nil
 	s := client.ScheduleSpec{Jitter: t.jitter, TimeZoneName: t.zone}
 	if len(t.crons)+len(t.intervals)+len(t.calendars) == 0 {
-		return s, cli.UsageError(cmd, "it is not said when: give --cron, --every or --calendar")
+		return s, cli.UsageError(cmd, "no times: pass --cron, --every or --calendar")
 	}
 	for _, text := range t.crons {
 		if err := checkCron(text); err != nil {
@@ -82,7 +82,7 @@ func (t *timeFlags) bounds(cmd *cobra.Command, s *client.ScheduleSpec) error {
 		*to.at = at
 	}
 	if _, err := time.LoadLocation(t.zone); err != nil {
-		return cli.UsageError(cmd, "--time-zone %q: there is no such time zone", t.zone)
+		return cli.UsageError(cmd, "--time-zone %q is not a known time zone", t.zone)
 	}
 	if t.jitter < 0 {
 		return cli.UsageError(cmd, "--jitter %s is negative", t.jitter)

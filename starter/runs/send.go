@@ -37,7 +37,7 @@ ended or has no agent.`,
 				ref.WorkflowID, args = args[0], args[1:]
 			}
 			if len(args) != 1 {
-				return cli.UsageError(cmd, "give one TEXT, or - for standard input")
+				return cli.UsageError(cmd, "pass one TEXT, or - for standard input")
 			}
 			text, err := messageText(args[0], a.In)
 			if err != nil {
@@ -84,7 +84,7 @@ func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s a
 	what := "it is read before the next model step"
 	switch {
 	case summary.Kind != history.RunAgent:
-		return cli.Errorf(cli.ExitFailed, "the run %q is not an agent's: only agents read messages", run.WorkflowID)
+		return cli.Errorf(cli.ExitFailed, "the run %q has no agent; only agents accept messages", run.WorkflowID)
 	case summary.PausedOnServer != nil:
 		what = "it is read when the run goes on"
 		err = c.SignalWorkflow(ctx, run.WorkflowID, run.RunID, api.SendMessageSignal, s)

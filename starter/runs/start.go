@@ -113,7 +113,7 @@ func (s *startFlags) checkNames(cmd *cobra.Command) error {
 		}
 	}
 	if !api.Sendable(s.id) {
-		return cli.UsageError(cmd, "--id %q: a run's id has letters, digits and _ - . : / only", s.id)
+		return cli.UsageError(cmd, "--id %q is not valid: use letters, digits and _ - . : /", s.id)
 	}
 	if s.catalog.LanesFile != "" { // be it that no tool is looked up
 		if _, err := s.catalog.LaneSet(); err != nil {
@@ -148,9 +148,9 @@ func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID
 // taken says that there is a run of that id, which the command show shows.
 func (s *start) taken(show string) error {
 	if s.input.FromDryRun != nil {
-		return cli.Errorf(cli.ExitUsage, "there is a run %q already, which ran this plan; a dry run's plan runs once, and nothing was started\nLook at that run: %s", s.id, show)
+		return cli.Errorf(cli.ExitUsage, "the run %q already ran this plan; the plan of a dry run runs once, and nothing was started\nShow that run: %s", s.id, show)
 	}
-	return cli.Errorf(cli.ExitUsage, "there is a run %q already; nothing was started\nGive another --id, or look at that one: %s", s.id, show)
+	return cli.Errorf(cli.ExitUsage, "the run %q already exists; nothing was started\nPass another --id, or show that run: %s", s.id, show)
 }
 
 // execute asks the server once to start the run.
@@ -204,7 +204,7 @@ func (s *start) checkSize() error {
 		return cli.Errorf(cli.ExitUsage, "the run's input cannot be written as JSON: %w", err)
 	}
 	if len(data) > maxInput || len(s.earlier) > maxInput {
-		return cli.Errorf(cli.ExitUsage, "the run's input has %d bytes, its earlier messages %d (compressed); the server takes %d of each\nShorten the prompt, the messages, the variables or the file.", len(data), len(s.earlier), maxInput)
+		return cli.Errorf(cli.ExitUsage, "the run's input has %d bytes, its earlier messages %d (compressed); the server accepts %d each\nShorten the prompt, the messages, the variables or the file.", len(data), len(s.earlier), maxInput)
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func searchAttributes(ctx context.Context, a *cli.App, c client.Client, s *start
 		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
 	}
 	if missing {
-		fmt.Fprintln(a.Err, "starter: the server lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: "+a.Connection.Invocation().Command("setup"))
+		fmt.Fprintln(a.Err, "starter: the namespace lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: "+a.Connection.Invocation().Command("setup"))
 	}
 	return temporal.NewSearchAttributes(updates...), nil
 }

@@ -29,7 +29,7 @@ func AskWorkers(ctx context.Context, c client.Client, queue string, request api.
 	}
 	err = run.Get(ctx, &report)
 	if failed, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
-		return report, Errorf(ExitFailed, "the workers of the task queue %s could not be asked; are they of an earlier version? (%w)", queue, failed)
+		return report, Errorf(ExitFailed, "the workers of the task queue %s could not be asked: %w", queue, failed)
 	}
 	return report, err
 }
@@ -54,7 +54,7 @@ func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, 
 		}
 	}
 	if decide == 0 && len(workers) > 0 {
-		return nil, Errorf(ExitFailed, "no worker serves runs on the task queue %s, and only such a one can ask the others\nStart one: %s", queue, inv.WorkerCommand(queue, api.LaneGeneral))
+		return nil, Errorf(ExitFailed, "no worker serves runs on the task queue %s, which is needed to ask the other workers\nStart one: %s", queue, inv.WorkerCommand(queue, api.LaneGeneral))
 	}
 	slices.Sort(workers)
 	return slices.Compact(workers), nil

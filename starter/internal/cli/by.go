@@ -21,7 +21,7 @@ func (f *ByFlag) Add(flags *pflag.FlagSet, does string) {
 // Set takes the name; an empty one, such as that of a variable of a script that is not set, is a fault and never the default.
 func (f *ByFlag) Set(name string) error {
 	if f.given = strings.TrimSpace(name); f.given == "" {
-		return errors.New("it must name somebody")
+		return errors.New("the name is empty")
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (a *App) Connect(ctx context.Context, flags *pflag.FlagSet) (client.Client,
 
 // unreachable says that no server answers, where, and how to get one.
 func (c *Connection) unreachable(err error) string {
-	return fmt.Sprintf("no Temporal server answers at %s (%v)\nStart one on this machine: %s dev\nOr name another: --address host:port, --profile NAME, TEMPORAL_ADDRESS",
+	return fmt.Sprintf("no Temporal server answers at %s (%v)\nStart one on this machine: %s dev\nOr select another: --address host:port, --profile NAME, TEMPORAL_ADDRESS",
 		cmp.Or(c.ResolvedAddress, c.address, client.DefaultHostPort), err, c.Called())
 }
 

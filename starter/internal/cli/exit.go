@@ -126,13 +126,13 @@ func (a *App) explain(err error) (code int, message string) {
 		return ExitCancelled, "interrupted"
 	}
 	if ns, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
-		return ExitUsage, fmt.Sprintf("the server has no namespace %q: choose another with --namespace, or create it there", ns.Namespace)
+		return ExitUsage, fmt.Sprintf("the server has no namespace %q: pass another with --namespace, or create it", ns.Namespace)
 	}
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return ExitFailed, fmt.Sprintf("the server does not know it: %v\nList the runs: %s", err, a.Connection.Invocation().Command("list"))
+		return ExitFailed, fmt.Sprintf("not found on the server: %v\nList the runs: %s", err, a.Connection.Invocation().Command("list"))
 	}
 	if _, ok := errors.AsType[*serviceerror.PermissionDenied](err); ok {
-		return exitNoServer, fmt.Sprintf("the server refuses access: %v\nCheck --namespace and --api-key, or the profile.", err)
+		return exitNoServer, fmt.Sprintf("the server denies access: %v\nCheck --namespace and --api-key, or the profile.", err)
 	}
 	if Unreachable(err) {
 		return exitNoServer, a.Connection.unreachable(err)
@@ -166,4 +166,4 @@ func CodeOf(err error) codes.Code {
 }
 
 // errStackLost is the cause of a context that ends because nothing goes on any more: a part of 'starter dev' is gone for good.
-var ErrStackLost = errors.New("the server or its worker is gone")
+var ErrStackLost = errors.New("the server or its worker has exited")

@@ -29,7 +29,7 @@ func FileError(path string, err error) error {
 	return Errorf(ExitUsage, "%s: %w", path, PathError(path, err))
 }
 
-var errNoFile = errors.New("there is no such file")
+var errNoFile = errors.New("the file does not exist")
 
 // WithHint adds to an error what to do about it. The hint is printed last.
 func WithHint(err error, hint string) error { return &hinted{err, hint} }

@@ -30,7 +30,7 @@ func (c *Connection) surroundings() (envconfig.ClientConfigProfile, error) {
 	}
 	config, err := envconfig.LoadClientConfig(envconfig.LoadClientConfigOptions{ConfigFilePath: c.configFile})
 	if err != nil {
-		return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "the file of profiles %s cannot be read: %w", c.profilesFile(), cmp.Or(errors.Unwrap(err), err))
+		return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "cannot read the profiles file %s: %w", c.profilesFile(), cmp.Or(errors.Unwrap(err), err))
 	}
 	if name := cmp.Or(c.profile, os.Getenv(profileVariable)); name != "" && config.Profiles[name] == nil {
 		return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "%s", c.noProfile(name, slices.Sorted(maps.Keys(config.Profiles))))
@@ -57,12 +57,12 @@ func (c *Connection) noProfile(name string, names []string) string {
 	}
 	file := c.profilesFile()
 	if _, err := os.Stat(file); err != nil {
-		return fmt.Sprintf("%s %s: there is no file of profiles, it would be %s\nLeave %s out, or name the file: --config-file FILE", source, name, file, source)
+		return fmt.Sprintf("%s %s: the profiles file %s does not exist\nLeave out %s, or pass the file: --config-file FILE", source, name, file, source)
 	}
 	if len(names) == 0 {
 		return fmt.Sprintf("%s %s: the file %s has no profiles", source, name, file)
 	}
-	return fmt.Sprintf("%s %s: the file %s has no such profile; it has: %s", source, name, file, strings.Join(names, ", "))
+	return fmt.Sprintf("%s %s: the file %s does not have this profile; it has: %s", source, name, file, strings.Join(names, ", "))
 }
 
 // checkTLSFiles refuses files that cannot be read.

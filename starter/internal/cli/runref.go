@@ -32,11 +32,11 @@ func (r *RunRef) Add(f *pflag.FlagSet) {
 func (r *RunRef) resolve(cmd *cobra.Command, args []string) (*RunRef, error) {
 	switch {
 	case r.RunID != "" && !executionID.MatchString(r.RunID):
-		return nil, UsageError(cmd, "--run-id %q is not an execution's id, which looks like 01234567-89ab-cdef-0123-456789abcdef", r.RunID)
+		return nil, UsageError(cmd, "--run-id %q is not an execution ID, such as 01234567-89ab-cdef-0123-456789abcdef", r.RunID)
 	case len(args) == 0 && r.WorkflowID == "":
-		return nil, UsageError(cmd, "RUN is missing: name a run by its id; list them: %s list", cmd.Root().DisplayName())
+		return nil, UsageError(cmd, "RUN is missing: pass the ID of a run; list them: %s list", cmd.Root().DisplayName())
 	case len(args) == 1 && r.WorkflowID != "" && r.WorkflowID != args[0]:
-		return nil, UsageError(cmd, "two runs are named, %q and %q", args[0], r.WorkflowID)
+		return nil, UsageError(cmd, "RUN %q and --workflow-id %q differ", args[0], r.WorkflowID)
 	case len(args) == 1:
 		r.WorkflowID = args[0]
 	}
@@ -82,18 +82,18 @@ func (a *App) LookupError(id, runID string, err error) error {
 	}
 	r := a.Connection.Invocation()
 	if errors.Is(err, audit.ErrIncomplete) {
-		return Errorf(ExitFailed, "this is not the whole run: %w", err)
+		return Errorf(ExitFailed, "the run is incomplete: %w", err)
 	}
 	if gone := errors.Is(err, audit.ErrNotFound) || IsNotFound(err); gone && runID != "" {
-		return Errorf(ExitFailed, "there is no execution %q of a run %q (or the server no longer keeps it)\nThe latest execution: leave out --run-id", runID, id)
+		return Errorf(ExitFailed, "the run %[2]q has no execution %[1]q, or the server no longer has it\nLeave out --run-id for the latest execution", runID, id)
 	} else if gone {
-		return Errorf(ExitFailed, "there is no run %q (or the server no longer keeps it)\nList the runs: %s", id, r.Command("list"))
+		return Errorf(ExitFailed, "there is no run %q, or the server no longer has it\nList the runs: %s", id, r.Command("list"))
 	}
 	if errors.Is(err, history.ErrNotARun) {
 		return Errorf(ExitFailed, "the workflow %q is not a run of Switchyard\nList the runs: %s", id, r.Command("list"))
 	}
 	if Unreachable(err) {
-		return Errorf(exitNoServer, "the connection to the server is lost (%w); the run is not affected\nFollow it again: %s", err, r.Command("watch", id))
+		return Errorf(exitNoServer, "lost the connection to the server (%w); the run is not affected\nFollow it again: %s", err, r.Command("watch", id))
 	}
 	return err
 }

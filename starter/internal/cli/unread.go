@@ -69,9 +69,9 @@ type unreadError struct{ runs Unread }
 
 func (e *unreadError) Error() string {
 	if len(e.runs) == 1 {
-		return "1 run cannot be read, so what is told is not all"
+		return "1 run cannot be read; the output is incomplete"
 	}
-	return api.Plural(len(e.runs), "run") + " cannot be read, so what is told is not all"
+	return api.Plural(len(e.runs), "run") + " cannot be read; the output is incomplete"
 }
 
 // maxUnreadNames bounds the runs that are named for one reason.

@@ -32,7 +32,7 @@ func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe f
 	case err != nil:
 		return summary, a.LookupError(run.WorkflowID, run.RunID, err)
 	case !summary.Closed.IsZero():
-		return summary, Errorf(ExitFailed, "the run %q has ended already: %s", run.WorkflowID, summary.Status)
+		return summary, Errorf(ExitFailed, "the run %q has already ended: %s", run.WorkflowID, summary.Status)
 	}
 	run.UseLatest(summary)
 	return summary, nil
@@ -42,17 +42,17 @@ func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe f
 func (a *App) ControlError(run *RunRef, err error) error {
 	r := a.Connection.Invocation()
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
-		return Errorf(ExitFailed, "no worker of the run %q has answered within %s; the run may still do it when one comes\nSee how it stands: %s",
+		return Errorf(ExitFailed, "no worker of the run %q answered within %s; the run may still accept the request when a worker starts\nCheck its status: %s",
 			run.WorkflowID, ReplyWithin, r.Command("show", run.WorkflowID))
 	}
 	if IsNotFound(err) {
-		return Errorf(ExitFailed, "the run %q has ended meanwhile\nSee how it ended: %s", run.WorkflowID, r.Command("show", run.WorkflowID))
+		return Errorf(ExitFailed, "the run %q has ended\nSee its outcome: %s", run.WorkflowID, r.Command("show", run.WorkflowID))
 	}
 	if _, ok := errors.AsType[*serviceerror.Unimplemented](err); ok {
-		return Errorf(ExitFailed, "this server does not hold runs; leave out --on-server, and the run pauses itself")
+		return Errorf(ExitFailed, "this server cannot pause workflows; leave out --on-server")
 	}
 	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok {
-		return Errorf(ExitFailed, "the run %q is not in a state for that: %w\nSee how it stands: %s", run.WorkflowID, err, r.Command("show", run.WorkflowID))
+		return Errorf(ExitFailed, "the run %q cannot do this in its current state: %w\nCheck its status: %s", run.WorkflowID, err, r.Command("show", run.WorkflowID))
 	}
 	refused, ok := ControlRefusal(err)
 	if !ok {

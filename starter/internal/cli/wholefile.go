@@ -24,7 +24,7 @@ func StreamWhole(flag, path string, mode os.FileMode, write func(io.Writer) erro
 	}
 	temporary, err := os.OpenFile(filepath.Join(filepath.Dir(place), "."+filepath.Base(place)+"."+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Errorf(ExitUsage, "%s %s: there is no folder %s", flag, path, filepath.Dir(place))
+		return Errorf(ExitUsage, "%s %s: the folder %s does not exist", flag, path, filepath.Dir(place))
 	}
 	if err != nil {
 		return Errorf(ExitUsage, "%s %s: %w", flag, path, PathError(path, err))

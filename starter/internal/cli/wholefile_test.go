@@ -58,7 +58,7 @@ func TestWholeFile(t *testing.T) {
 	if text, _ := os.ReadFile(path); err != nil || string(text) != "two" || info.Mode().Perm() != 0o640 {
 		t.Errorf("the file has %q, %v, %v", text, info.Mode(), err)
 	}
-	if err := StreamWhole("--file", filepath.Join(dir, "no", "day.csv"), 0o600, writes("five", nil)); err == nil || !strings.HasSuffix(err.Error(), "there is no folder "+filepath.Join(dir, "no")) {
+	if err := StreamWhole("--file", filepath.Join(dir, "no", "day.csv"), 0o600, writes("five", nil)); err == nil || !strings.HasSuffix(err.Error(), filepath.Join(dir, "no")+" does not exist") {
 		t.Errorf("in a folder that there is not: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {

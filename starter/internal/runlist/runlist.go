@@ -119,7 +119,7 @@ func (r *Run) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
 	}
 	for _, name := range []string{api.PausedMemo, api.ApprovalsMemo} {
 		if key, sealed := payloads.KeyOf(fields[name]); sealed {
-			r.Unread = fmt.Sprintf("whether it is paused or waits for approval is encrypted with the key %q; name a file that has it with --payload-keys", key)
+			r.Unread = fmt.Sprintf("pause and approval status are encrypted with the key %q; pass a file with this key as --payload-keys", key)
 		}
 	}
 	if paused := cli.AttributeValue[api.Pause](fields[api.PausedMemo]); r.Status == history.RunRunning && paused.By != "" {

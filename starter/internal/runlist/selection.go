@@ -64,7 +64,7 @@ func joined[T ~string](words []T) string {
 // check refuses what no run can meet, before a server is asked.
 func (s *Selection) Check(cmd *cobra.Command) error {
 	if s.Limit < 1 {
-		return cli.UsageError(cmd, "--limit %d: give at least 1", s.Limit)
+		return cli.UsageError(cmd, "--limit %d is below 1", s.Limit)
 	}
 	if s.status != "" && !slices.Contains(RunStatuses, history.RunStatus(s.status)) {
 		return cli.UsageError(cmd, "--status %q is not one of %s", s.status, joined(RunStatuses))
@@ -91,7 +91,7 @@ func (s *Selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 		*bound.at = t.UTC()
 	}
 	if !s.to.IsZero() && !s.from.Before(s.to) {
-		return cli.UsageError(cmd, "--since %s is not before --until %s: no run can be in between", s.since, s.until)
+		return cli.UsageError(cmd, "--since %s is not before --until %s", s.since, s.until)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]R
 		return Select(ctx, a, c, &anyTool)
 	}
 	if len(lacking) > 0 {
-		return nil, cli.Errorf(cli.ExitFailed, "the namespace %q lacks the search attributes %s, so runs cannot be found by them\nRegister them: %s. Runs that are started after that have them.",
+		return nil, cli.Errorf(cli.ExitFailed, "the namespace %q lacks the search attributes %s, so runs cannot be found by them\nRegister them: %s. Only runs started afterwards have them.",
 			a.Connection.ResolvedNamespace, strings.Join(lacking, ", "), a.Connection.Invocation().Command("setup"))
 	}
 	return nil, queryError(s.query, err)
@@ -262,5 +262,5 @@ func pointInTime(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, errors.New("write a date (2026-01-31), a time (2026-01-31T08:00:00Z), or how long ago (24h)")
+	return time.Time{}, errors.New("use a date (2026-01-31), a time (2026-01-31T08:00:00Z) or a duration ago (24h)")
 }

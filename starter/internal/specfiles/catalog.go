@@ -223,7 +223,7 @@ func KnownTools(a *cli.App, c *Flags) ([]string, error) {
 	}
 	catalog, err := c.Load()
 	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && c.Assumed && c.LanesFile == "" {
-		warnFaults(a, faults, c, "names of tools are not looked up there; the workers know theirs")
+		warnFaults(a, faults, c, "tool names are not checked against it; the workers check them")
 		return nil, nil
 	}
 	if err != nil {

@@ -100,5 +100,5 @@ const NoLane = "-"
 
 // standsStill says of a decision that workers fail to take why the run stands still, and what to do.
 func StandsStill(r audit.Running) string {
-	return fmt.Sprintf("the run stands still: its workers fail to decide what comes next (attempt %d): %s\n  it is tried again, and goes on as soon as a worker can: look at the workers' logs, keys and last deploy", r.Attempt, r.LastFailure)
+	return fmt.Sprintf("the run is blocked: its workers fail the workflow task (attempt %d): %s\n  it is retried and continues when a worker succeeds: check the workers' logs, keys and last deployment", r.Attempt, r.LastFailure)
 }

@@ -80,7 +80,7 @@ func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (api.Reply, erro
 		}
 	}
 	if len(given) != 1 {
-		return r, cli.UsageError(cmd, "pass exactly one of --value, --text, --file and --decline, not %s", cmp.Or(strings.Join(given, " and "), "none of them"))
+		return r, cli.UsageError(cmd, "pass exactly one of --value, --text, --file and --decline; got %s", cmp.Or(strings.Join(given, " and "), "none"))
 	}
 	var err error
 	if r.Value, err = f.answer(cmd, given[0], stdin); err != nil {

@@ -24,7 +24,7 @@ not run; other calls continue, and no client needs to stay connected. The digest
 exactly this call, and a decision is bound to it.`,
 		Example: `  starter approvals
   starter approvals demo-1a2b3c4d
-  starter approvals --output json | jq -r '[.workflow_id, .call, .digest] | @tsv'`,
+  starter approvals --output json | jq -r '[.workflow_id, .call_id, .digest] | @tsv'`,
 		Args: cli.Arguments(0, "RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && ref.WorkflowID == "" {

@@ -28,14 +28,7 @@ import (
 // readAtOnce is how many histories are read at a time.
 const readAtOnce = 16
 
-func reportCommand(a *cli.App) *cobra.Command {
-	var runs runlist.Selection
-	var t stats.Thresholds
-	var asHTML string
-	var slow time.Duration
-	cmd := &cobra.Command{
-		Use: "report", GroupID: cli.GroupRuns, Short: "Show cost, success, and slow or wasteful calls of runs",
-		Long: `Reads the histories of the selected runs and their sub-agents and adds them up: how many runs
+const reportHelp = `Reads the histories of the selected runs and their sub-agents and adds them up: how many runs
 are solved, their usage, tokens per solved run (all input and output tokens divided by the
 number of solved runs), and the results, durations and waiting times of calls by tool, lane and
 agent.
@@ -48,13 +41,22 @@ If a toolspec estimates the tokens of a result (expected_tokens), calls are comp
 wasteful calls exceed the estimate for arguments and result by the factor of --waste; inaccurate
 calls miss it by more than --accuracy allows.
 
-With --html the report is a self-contained page with charts, by agent and over time.`,
+With --html the report is a self-contained page with charts, by agent and over time.`
+
+func reportCommand(a *cli.App) *cobra.Command {
+	var runs runlist.Selection
+	var t stats.Thresholds
+	var asHTML string
+	var slow time.Duration
+	cmd := &cobra.Command{
+		Use: "report", GroupID: cli.GroupRuns, Short: "Show cost, success, and slow or wasteful calls of runs",
+		Long: reportHelp,
 		Example: `  starter report --since 24h
   starter report --agent librarian --limit 200
   starter report --caller ada --tool refund --slow 2s
   starter report --since 24h --waste 1.5 --accuracy 0.6
   starter report --since 168h --html week.html
-  starter report --output json | jq .tpst`,
+  starter report --output json | jq .tokens_per_solved_run`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t.Slow = api.Duration(slow)

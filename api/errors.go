@@ -57,8 +57,8 @@ var errorAdvice = map[ErrorType]string{
 	ErrCancelled:            "The call was cancelled.",
 }
 
-// ErrorTypes returns the closed set, sorted.
-func ErrorTypes() []ErrorType {
+// errorTypes returns the closed set, sorted.
+func errorTypes() []ErrorType {
 	types := make([]ErrorType, 0, len(errorAdvice))
 	for t := range errorAdvice {
 		types = append(types, t)

@@ -53,8 +53,8 @@ type Checker struct {
 // maxCheckArguments bounds the arguments of the checking call, in bytes: history has them twice.
 const maxCheckArguments = 256 << 10
 
-// CheckCallID is the id of the checking call.
-const CheckCallID = "check"
+// checkCallID is the id of the checking call.
+const checkCallID = "check"
 
 // call returns tool and arguments as an Undo.
 func (c Checker) call() Undo {
@@ -89,7 +89,7 @@ func (c Checker) Call(run CheckedRun) (Call, error) {
 	if err == nil && len(arguments) > maxCheckArguments {
 		err = fmt.Errorf("prompt and answer are too long to be checked: the arguments of %s would have %d bytes, and at most %d are sent", c.Tool, len(arguments), maxCheckArguments)
 	}
-	return Call{ID: CheckCallID, Tool: c.Tool, Arguments: string(arguments), CallPurpose: CallPurpose{Purpose: PurposeCheck}}, err
+	return Call{ID: checkCallID, Tool: c.Tool, Arguments: string(arguments), CallPurpose: CallPurpose{Purpose: PurposeCheck}}, err
 }
 
 // Problems calls report with the path, which starts with path, and the fault of each string with an

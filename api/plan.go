@@ -43,10 +43,10 @@ const MaxAsk = 1000
 // Rules in the problems of Plan.Check.
 const (
 	RuleRequired   = "required"
-	RuleUnique     = "unique"
-	RuleName       = "name"
-	RuleReference  = "reference"
-	RuleDependency = "depends_on"
+	ruleUnique     = "unique"
+	ruleName       = "name"
+	ruleReference  = "reference"
+	ruleDependency = "depends_on"
 	RuleCycle      = "cycle"
 	RuleTool       = "tool"
 	RuleType       = "type"
@@ -81,9 +81,9 @@ func (c PlanCall) checkNames(path string, taken map[string]bool) []Problem {
 	case c.ID == "":
 		report(RuleRequired, ".id", "the call has no id")
 	case err != nil:
-		report(RuleName, ".id", err.Error())
+		report(ruleName, ".id", err.Error())
 	case taken[c.ID]:
-		report(RuleUnique, ".id", fmt.Sprintf("another call has the id %q too", c.ID))
+		report(ruleUnique, ".id", fmt.Sprintf("another call has the id %q too", c.ID))
 	}
 	if c.Tool == "" {
 		report(RuleRequired, ".tool", "the call names no tool")
@@ -95,7 +95,7 @@ func (c PlanCall) check(path string, ids map[string]bool) []Problem {
 	var problems []Problem
 	for j, d := range c.DependsOn {
 		if !ids[d] {
-			problems = append(problems, Problem{Path: fmt.Sprintf("%s.depends_on[%d]", path, j), Rule: RuleDependency,
+			problems = append(problems, Problem{Path: fmt.Sprintf("%s.depends_on[%d]", path, j), Rule: ruleDependency,
 				Message: fmt.Sprintf("there is no call %q in the plan", d)})
 		}
 	}

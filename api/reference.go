@@ -82,7 +82,7 @@ func CheckReferences(value any, path, absent string, known func(id string) bool)
 		default:
 			return
 		}
-		problems = append(problems, Problem{Path: at, Rule: RuleReference, Message: strings.Join(wrong, "; ")})
+		problems = append(problems, Problem{Path: at, Rule: ruleReference, Message: strings.Join(wrong, "; ")})
 	})
 	return problems
 }

@@ -53,10 +53,10 @@ type Undone struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// MaxUndoArguments bounds the arguments of one undoing call and MaxUndo those of all undoing calls
+// maxUndoArguments bounds the arguments of one undoing call and MaxUndo those of all undoing calls
 // of a run, both in bytes.
 const (
-	MaxUndoArguments = 32 << 10
+	maxUndoArguments = 32 << 10
 	MaxUndo          = 512 << 10
 )
 
@@ -79,7 +79,7 @@ var undoPlaceholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 const (
 	UndoArguments = "args"
 	UndoResult    = "result"
-	UndoCall      = "call"
+	undoCall      = "call"
 )
 
 // UndoPlaceholder is one placeholder: {{result.items.0}} has the Source result and the Path items,
@@ -109,7 +109,7 @@ func (p UndoPlaceholder) Legal() bool {
 	switch {
 	case slices.Contains(p.Path, ""):
 		return false
-	case p.Source == UndoCall:
+	case p.Source == undoCall:
 		return len(p.Path) == 1 && p.Path[0] == "key"
 	}
 	return p.Source == UndoResult || p.Source == UndoArguments && len(p.Path) > 0
@@ -149,8 +149,8 @@ func (u Undo) For(s UndoSource) (json.RawMessage, error) {
 		return nil, err
 	}
 	data, err := EncodeJSON(filled)
-	if err == nil && len(data) > MaxUndoArguments {
-		return nil, fmt.Errorf("the arguments would have %d bytes; at most %d are kept ready", len(data), MaxUndoArguments)
+	if err == nil && len(data) > maxUndoArguments {
+		return nil, fmt.Errorf("the arguments would have %d bytes; at most %d are kept ready", len(data), maxUndoArguments)
 	}
 	return data, err
 }
@@ -220,7 +220,7 @@ func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error)
 	switch {
 	case !p.Legal():
 		return nil, false, fmt.Errorf("%s is not a placeholder", p.Text)
-	case p.Source == UndoCall:
+	case p.Source == undoCall:
 		return s.Key, true, nil
 	case p.Source == UndoArguments:
 		value, err = DecodeJSON(s.Arguments)

@@ -30,7 +30,7 @@ func TestUndoArguments(t *testing.T) {
 		{cut, `{"id":["{{result.id}}"]}`, `! {{result.id}}: 5 bytes of the result were cut; raise the tool's max_result`},
 		{source, `{"id":"{{result.parts.1.no}}"}`, `! {{result.parts.1.no}}: the result has no "parts.1"`},
 		{source, `{"id":"{{call.id}}"}`, `! {{call.id}} is not a placeholder`},
-		{source, `{"id":"` + strings.Repeat("x", MaxUndoArguments) + `"}`, `! the arguments would have 32777 bytes; at most 32768 are kept ready`},
+		{source, `{"id":"` + strings.Repeat("x", maxUndoArguments) + `"}`, `! the arguments would have 32777 bytes; at most 32768 are kept ready`},
 	} {
 		got, err := Undo{Arguments: json.RawMessage(test.arguments)}.For(test.source)
 		if err != nil {
@@ -52,7 +52,7 @@ func TestUndoArguments(t *testing.T) {
 // TestMayHaveActed proves of which failed calls an effect may be left: of those that began and did not say that they failed.
 func TestMayHaveActed(t *testing.T) {
 	acted := map[ErrorType]bool{ErrTimeout: true, ErrWorkerLost: true, ErrOutcomeUnknown: true, ErrInvalidOutput: true, ErrCancelled: true}
-	for _, kind := range ErrorTypes() {
+	for _, kind := range errorTypes() {
 		e := Error{Type: kind, Phase: PhaseExecution}
 		if e.MayHaveActed() != acted[kind] {
 			t.Errorf("%s: %t", kind, e.MayHaveActed())

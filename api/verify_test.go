@@ -45,7 +45,7 @@ func TestVerifiable(t *testing.T) {
 	if !tool.Verifiable(&unknown) || repeatable.Verifiable(&unknown) || stateful.Verifiable(&unknown) || silent.Verifiable(&unknown) {
 		t.Error("which tools' calls are verified")
 	}
-	for _, kind := range ErrorTypes() {
+	for _, kind := range errorTypes() {
 		want := kind == ErrOutcomeUnknown || kind == ErrTimeout || kind == ErrWorkerLost
 		if got := tool.Verifiable(&Error{Type: kind, Phase: PhaseExecution}); got != want {
 			t.Errorf("%s: %t", kind, got)

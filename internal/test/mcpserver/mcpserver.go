@@ -26,7 +26,7 @@ const (
 	// Many has five hundred tools, ten to a page.
 	Many = "many"
 	// Broken lists a tool whose schema is none.
-	Broken = "broken"
+	broken = "broken"
 	// Older speaks no version of the protocol after 2025-11-25.
 	Older = "older"
 	// Hang reads and never answers.
@@ -110,7 +110,7 @@ func New(mode string, args ...string) *mcp.Server {
 		}
 	case Older:
 		server.AddReceivingMiddleware(noDiscovery)
-	case Broken:
+	case broken:
 		server.AddReceivingMiddleware(brokenList)
 	}
 	addTools(server, args)

@@ -22,7 +22,7 @@ func recorded(t *testing.T, parts int, names ...string) *html.Timeline {
 	t.Helper()
 	timeline := &html.Timeline{}
 	for _, name := range names {
-		d, b := history.NewDeriver("", ""), html.newRun()
+		d, b := history.NewDeriver("", ""), html.NewRun()
 		for part := 1; part <= parts; part++ {
 			file, err := histories.Open(filepath.Join("../testdata", fmt.Sprintf("%s.%d", name, part)))
 			if err != nil {
@@ -52,7 +52,7 @@ func recorded(t *testing.T, parts int, names ...string) *html.Timeline {
 // made returns the timeline of an agent that made so many calls on four lanes, some of which failed, were refused or retried.
 // name is the agent's.
 func made(calls int, name string) *html.Timeline {
-	b := html.newRun()
+	b := html.NewRun()
 	lanes := []struct {
 		name, tool string
 		slots      int

@@ -122,7 +122,7 @@ func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string
 }
 
 func (t *Timeline) read(ctx context.Context, c client.Client, run api.ChildRun) error {
-	b := newRun()
+	b := NewRun()
 	summary, running, incomplete := audit.Read(ctx, c, run.WorkflowID, run.RunID, b.Add)
 	if incomplete != nil && !errors.Is(incomplete, audit.ErrIncomplete) {
 		return incomplete
@@ -169,7 +169,7 @@ type runMark struct {
 }
 
 // NewRun returns a Run without events.
-func newRun() *Run { return &Run{asked: map[int]time.Time{}, open: map[string]int{}} }
+func NewRun() *Run { return &Run{asked: map[int]time.Time{}, open: map[string]int{}} }
 
 // Add takes the next event. It keeps no results.
 func (b *Run) Add(e api.Event) {

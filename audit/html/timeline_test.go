@@ -158,7 +158,7 @@ func TestSpans(t *testing.T) {
 		{"it waits for a worker", api.Record{Status: api.CallRunning, Timing: api.Timing{Lane: "http", Scheduled: at(10)}}, [][3]float64{{queue, 10, 1000}}},
 		{"it waits for a person", api.Record{Status: api.CallRunning, Approval: &api.Decided{Asked: at(10)}}, [][3]float64{{person, 10, 1000}}},
 	} {
-		b := html.newRun()
+		b := html.NewRun()
 		b.Add(api.Event{Type: api.EventStepCompleted, Turn: 1, Time: at(10)})
 		tt.record.CallID, tt.record.Tool, tt.record.Turn = "1.1", "look", 1
 		var running []api.Record
@@ -190,7 +190,7 @@ func encoded(t *testing.T, value any) string {
 // not over is said to be open.
 func TestMarks(t *testing.T) {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
-	b := html.newRun()
+	b := html.NewRun()
 	for i, e := range []api.Event{
 		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay", Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Reason: "it is money"}, Call: "1.1", Tool: "pay"}},
 		{Type: api.EventApprovalRefused, CallID: "1.1", Decided: &api.Decided{By: "bob"}, Failure: "of another call"},
@@ -243,7 +243,7 @@ func TestMarks(t *testing.T) {
 
 // TestDetails proves that all that a record tells is among a call's details, with long texts cut.
 func TestDetails(t *testing.T) {
-	b := html.newRun()
+	b := html.NewRun()
 	r := api.Record{CallID: "1.1", Tool: "pay", Version: "1.2.0", Status: api.CallFailed, Phase: api.PhaseExecution, Turn: 1, Arguments: json.RawMessage(`{"n":12345678901234567890,"password":"***"}`),
 		Error:    &api.Error{Type: api.ErrValidation, Message: strings.Repeat("é", 3000), Near: []string{"play"}, Problems: []api.Problem{{Path: "/n", Message: "too large"}}},
 		Timing:   api.Timing{Lane: "bank", Attempts: 2, Worker: "w1", LastFailure: "reset", Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second), QueueWait: api.Duration(time.Second), Duration: api.Duration(time.Second)},
@@ -307,7 +307,7 @@ const evil = `</script><script>document.documentElement.dataset.fault='evil'</sc
 
 // poisoned is a timeline all of whose texts are evil.
 func poisoned() *html.Timeline {
-	b := html.newRun()
+	b := html.NewRun()
 	arguments, _ := json.Marshal(map[string]string{evil: evil})
 	r := api.Record{CallID: evil, Tool: evil, Status: api.CallFailed, Turn: 1, Arguments: arguments, Error: &api.Error{Type: api.ErrorType(evil), Message: evil}, Notes: []string{evil},
 		Timing: api.Timing{Lane: evil, Worker: evil, LastFailure: evil, Attempts: 2, Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second)}}

@@ -68,14 +68,14 @@ func checkFlag(t *testing.T, path string, f *pflag.Flag, shorts map[string]strin
 	shorts[f.Shorthand] = f.Name
 }
 
-// TestProgram proves that commands are shown as starter was called: in hints, in usage, in examples, and in completion.
-func TestProgram(t *testing.T) {
+// Help names the program starter. Commands to paste begin with the path that starter was called by.
+func TestHelp_NamesTheProgramAndHintsItsPath(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"list --address 127.0.0.1:1", "Start one on this machine: bin/starter dev\n"},
-		{"list --limit 0", "See 'bin/starter list --help'."},
-		{"watch", "list them: bin/starter list"},
-		{"plan --help", "\n  bin/starter plan nightly.yaml\n"},
-		{"plan --help", "\n  bin/starter plan PLAN.yaml [flags]\n"},
+		{"list --limit 0", "See 'starter list --help'."},
+		{"watch", "list them: starter list"},
+		{"plan --help", "\n  starter plan nightly.yaml\n"},
+		{"plan --help", "\n  starter plan PLAN.yaml [flags]\n"},
 		{"call grete --tools testdata/tools", "List them: bin/starter tools list --tools testdata/tools"},
 		{"__complete tools show ech", "echo\t"},
 	} {

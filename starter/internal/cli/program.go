@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,6 @@ func (p Program) Run(ctx context.Context, args []string, stdio Stdio) int {
 func (p Program) execute(ctx context.Context, a *App, args []string) int {
 	a.Connection.program = a.Program
 	root := p.Root(a)
-	calledAs(root, a.Connection.Called())
 	root.SetArgs(args)
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
@@ -43,17 +41,6 @@ func (p Program) execute(ctx context.Context, a *App, args []string) int {
 		a.Format.Output = OutputJSON // a wrong flag ends the reading of those behind it
 	}
 	return a.Report(err)
-}
-
-// calledAs has help and errors show the commands as they can be typed.
-func calledAs(root *cobra.Command, program string) {
-	if program == ProgramName {
-		return
-	}
-	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: program}
-	for _, c := range WithSubcommands(root) {
-		c.Example = strings.ReplaceAll(c.Example, ProgramName+" ", program+" ")
-	}
 }
 
 // asksJSON reports whether a command line asks for JSON, however wrong the rest of it is.

@@ -62,9 +62,9 @@ func TestAgentSpec(t *testing.T) {
 	if _, err := (Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: api.KindAgent, AgentFile: "a.yaml"}}).Compile(); err == nil {
 		t.Error("an agent tool without an agent compiles")
 	}
-	nameless := agentSpec("a", "x")
-	nameless.Entry.Agent.Name = "two words"
-	if _, err := nameless.Compile(); err == nil || !strings.Contains(err.Error(), "the agent's name") {
+	unnamed := agentSpec("a", "x")
+	unnamed.Entry.Agent.Name = "two words"
+	if _, err := unnamed.Compile(); err == nil || !strings.Contains(err.Error(), "the agent's name") {
 		t.Errorf("an agent with a bad name: %v", err)
 	}
 }

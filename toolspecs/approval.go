@@ -72,9 +72,9 @@ func (c *Compiled) NeedsApproval(f *policies.Facts) (reason string, needs bool) 
 	holds, err := c.approvalWhen.Holds(f)
 	switch {
 	case err != nil && c.mask != nil:
-		return "whether the call needs approval cannot be told", true // the error may quote arguments
+		return "the approval condition cannot be evaluated", true // the error may quote arguments
 	case err != nil:
-		return fmt.Sprintf("whether the call needs approval cannot be told: %v", err), true
+		return fmt.Sprintf("the approval condition cannot be evaluated: %v", err), true
 	}
 	return "calls of " + c.Spec.Name + " need approval when " + a.When, holds
 }
@@ -124,7 +124,7 @@ func (c *checker) governed(s Spec) {
 	for i, effect := range s.Effects {
 		if slices.Contains([]string{"read", "idempotent", "once"}, strings.ToLower(effect)) {
 			c.Add(jsonpath.Index("$.effects", i), "write execution: {effect: "+strings.ToLower(effect)+"}; effects are powers such as external_write",
-				"%q says what a second call would do, which is the execution's effect", effect)
+				"%q is an effect of the execution, not a power of the tool", effect)
 		}
 	}
 }

@@ -173,7 +173,7 @@ $.depends.b [required] "b" is required because "a" is given
 $.either [anyOf] the value fits none of the allowed forms: $.either: must be a string, not an object; or $.either.a: must be an integer, not the string "x"
 $.never [schema] 1 is not allowed here by the rule schema
 $.not [schema] "x" is not allowed here by the rule schema
-$.one [oneOf] the value fits more than one of the forms of which it may have one
+$.one [oneOf] the value fits more than one of the allowed forms
 $.referred [min] 0 must be at least 1
 $.size [exclusiveMinimum] 0 must be more than 0
 $.typed [minProperties] {} has 0 of at least 1 properties`},
@@ -201,7 +201,7 @@ func TestBrokenJSON(t *testing.T) {
 	c := compile(t, Spec{InputSchema: json.RawMessage(`{"type":"object","additionalProperties":true}`)})
 	for _, b := range []struct{ text, want string }{
 		{`{"a":1`, `',' or '}' was expected, not the end of the text, at byte 6`},
-		{`{"a":1}}`, `there is something after the JSON value: '}', at byte 7`},
+		{`{"a":1}}`, `unexpected text after the JSON value: '}', at byte 7`},
 		{`{"a":1,}`, `a key in double quotes was expected, not '}', at byte 7`},
 		{`{a:1}`, `a key in double quotes was expected, not 'a', at byte 1`},
 		{`{"a" 1}`, `':' was expected after a key, not '1', at byte 5`},
@@ -217,9 +217,9 @@ func TestBrokenJSON(t *testing.T) {
 		{`{"a":"x`, `a string is not closed, at byte 7`},
 		{`{"a":"x\`, `a string is not closed, at byte 7`},
 		{"{\"a\":\"\n\"}", `the control character U+000A must be escaped in a string, at byte 6`},
-		{`{"a":"\x"}`, `this escape sequence does not exist; write \\ for a backslash, at byte 6`},
-		{`{"a":"\ud800x"}`, `half of a surrogate pair stands alone, at byte 6`},
-		{`{"\q":1}`, `this escape sequence does not exist; write \\ for a backslash, at byte 2`},
+		{`{"a":"\x"}`, `unknown escape sequence; write \\ for a backslash, at byte 6`},
+		{`{"a":"\ud800x"}`, `a surrogate pair is incomplete, at byte 6`},
+		{`{"\q":1}`, `unknown escape sequence; write \\ for a backslash, at byte 2`},
 		{"{\"a\":\"\xff\"}", `the text is not valid UTF-8, at byte 6`},
 		{strings.Repeat(`{"a":`, 201) + "1" + strings.Repeat("}", 201), `the values nest more than 200 deep, at byte 1000`},
 	} {

@@ -24,7 +24,7 @@ func (c *checker) batch(s Spec) {
 	}
 	c.batchArgument(s)
 	if s.Output != nil && s.Output.Type != schemas.TypeArray {
-		c.Add(batchPath, "declare the output as an array with one element for each", "the output is declared as %s, and what is made together is answered with a list", s.Output.Type)
+		c.Add(batchPath, "declare the output as an array with one element for each", "the output is declared as %s, but a batched call returns an array", s.Output.Type)
 	}
 }
 
@@ -32,13 +32,13 @@ func (c *checker) batch(s Spec) {
 func (c *checker) batchedCalls(s Spec) {
 	switch {
 	case s.Entry.Type != "" && !takesSlots(s.Entry.Type):
-		c.AddKey(batchPath, "remove it", "calls of the kind %s are made one by one; batch is for %s", s.Entry.Type, strings.Join(slotKinds(), ", "))
+		c.AddKey(batchPath, "remove it", "calls of the kind %s cannot be batched; batch is for %s", s.Entry.Type, strings.Join(slotKinds(), ", "))
 	case s.Execution.Lane == api.LaneInline:
-		c.AddKey(batchPath, "remove it, or name another lane", "calls on the lane inline are made one by one")
+		c.AddKey(batchPath, "remove it, or name another lane", "calls on the lane inline cannot be batched")
 	case s.Entry.AnswerWithin > 0:
-		c.AddKey(batchPath, "remove it, or answer_within", "a question to a person is about one call")
+		c.AddKey(batchPath, "remove it, or answer_within", "calls that can ask a person cannot be batched")
 	case s.Verify != nil:
-		c.AddKey(batchPath, "remove it, or verify", "what became of a call that was made together with others cannot be found out by itself")
+		c.AddKey(batchPath, "remove it, or verify", "the outcome of one call of a batch cannot be verified")
 	}
 }
 

@@ -28,12 +28,12 @@ func TestCheckBatch(t *testing.T) {
 		"unit is no list":                    func(s *Spec) { s.Batch.Argument = "unit" },
 		"is not between 2 and":               func(s *Spec) { s.Batch.Max = 1 },
 		"declare the output as an array":     func(s *Spec) { s.Output = &Parameter{Type: schemas.TypeString} },
-		"calls of the kind stateful are made one by one": func(s *Spec) { s.Entry.Type = api.KindStateful },
+		"calls of the kind stateful cannot be batched": func(s *Spec) { s.Entry.Type = api.KindStateful },
 		"calls on the lane inline": func(s *Spec) {
 			s.Execution.Lane, s.Execution.Effect = api.LaneInline, api.EffectRead
 		},
-		"a question to a person is about one call": func(s *Spec) { s.Entry.AnswerWithin = DefaultAnswerWithin },
-		"cannot be found out by itself":            func(s *Spec) { s.Verify = &api.Verify{Tool: "look", Done: "found"} },
+		"calls that can ask a person cannot be batched": func(s *Spec) { s.Entry.AnswerWithin = DefaultAnswerWithin },
+		"of a batch cannot be verified":            func(s *Spec) { s.Verify = &api.Verify{Tool: "look", Done: "found"} },
 		`the tool has no parameter "paths"`: func(s *Spec) {
 			s.Parameters, s.InputSchema = nil, json.RawMessage(`{"type":"object","properties":{"list":{"type":"array"}}}`)
 		},

@@ -51,14 +51,14 @@ func (c *checker) arguments(s Spec) {
 		return
 	}
 	if len(s.Parameters) > 0 {
-		c.AddKey("$.input_schema", "keep one of them", "parameters and input_schema are two ways to say the same; a tool has one")
+		c.AddKey("$.input_schema", "keep one of them", "a tool has either parameters or input_schema, not both")
 	}
 	schemas.Check(&c.Findings, "$.input_schema", s.InputSchema, true)
 }
 
 func (c *checker) output(s Spec) {
 	if s.Output != nil && s.OutputSchema != nil {
-		c.AddKey("$.output_schema", "keep one of them", "output and output_schema are two ways to say the same; a tool has one")
+		c.AddKey("$.output_schema", "keep one of them", "a tool has either output or output_schema, not both")
 	}
 	if s.OutputSchema != nil {
 		schemas.Check(&c.Findings, "$.output_schema", s.OutputSchema, false)
@@ -71,7 +71,7 @@ func (c *checker) output(s Spec) {
 func (c *checker) execution(e ExecutionSpec) {
 	if e.Effect == api.EffectOnce && e.Retry.MaxAttempts > 1 {
 		c.Add("$.execution.retry.max_attempts", "remove it, or say effect: idempotent or read where that is true",
-			"a tool whose effect is once is never executed twice, so it has one attempt, not %d", e.Retry.MaxAttempts)
+			"a tool whose effect is once has one attempt, not %d", e.Retry.MaxAttempts)
 	}
 	if e.Retry.MaxInterval < e.Retry.InitialInterval {
 		c.Add("$.execution.retry.max_interval", "", "max_interval %s is less than initial_interval %s", e.Retry.MaxInterval, e.Retry.InitialInterval)

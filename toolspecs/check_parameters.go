@@ -38,7 +38,7 @@ func (c parameterChecker) parameters(path string, list []Parameter) {
 		}
 		first[key] = p.Name
 		if p.Required && p.Default != nil {
-			c.AddKey(at+".default", "remove required or the default", "a required parameter is always given, so that its default is never used")
+			c.AddKey(at+".default", "remove required or the default", "a required parameter cannot have a default")
 		}
 		c.parameter(at, p)
 	}
@@ -133,7 +133,7 @@ func (c parameterChecker) requiredNames(path string, v Validation) {
 		case j < 0 && len(names) > 0:
 			c.Add(at, spelling.Hint(name, names), "there is no property %q", name)
 		case j >= 0 && v.Properties[j].Default != nil:
-			c.Add(at, "remove it here, or the default", "%q is required, so that its default is never used", name)
+			c.Add(at, "remove it here, or the default", "%q is required, so it cannot have a default", name)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (c parameterChecker) defaultAndEnum(path string, p Parameter) {
 	}
 	if p.Sensitive {
 		c.AddKey(path+".default", "remove it; the tool can read the value on the worker",
-			"a sensitive parameter has no default, because toolspecs are not secret")
+			"a sensitive parameter cannot have a default, because toolspecs are not secret")
 		return
 	}
 	bare := p

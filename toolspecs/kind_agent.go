@@ -41,20 +41,20 @@ func (agentKind) check(c *checker, s Spec) {
 	c.placeholders("$.entry.prompt", s.Entry.Prompt, s.argumentNames(), false)
 	if s.Execution.Retry.MaxAttempts > 1 {
 		c.Add("$.execution.retry.max_attempts", "remove it; its model steps and calls are tried again by their own policies",
-			"a sub-agent's run goes on where it was, so it has one attempt, not %d", s.Execution.Retry.MaxAttempts)
+			"a sub-agent's run has one attempt, not %d", s.Execution.Retry.MaxAttempts)
 	}
 	if s.Execution.QueueTimeout > 0 {
-		c.AddKey("$.execution.queue_timeout", "write timeout, which bounds the whole of it", "a sub-agent's run waits in no queue")
+		c.AddKey("$.execution.queue_timeout", "write timeout, which bounds the whole of it", "a sub-agent's run is not queued")
 	}
 	if len(s.Requires.Dependencies) > 0 {
-		c.AddKey("$.requires.dependencies", "give them to the tools that the agent calls", "nothing would check the dependencies of an agent tool")
+		c.AddKey("$.requires.dependencies", "give them to the tools that the agent calls", "the dependencies of an agent tool are not checked")
 	}
 	c.shownToAgent(s)
 }
 
 // shownToAgent refuses sensitive arguments.
 func (c *checker) shownToAgent(s Spec) {
-	const message, hint = "what an agent is asked cannot be kept secret: it is shown as its run's prompt", "give the secret to a tool of the agent"
+	const message, hint = "arguments of an agent tool cannot be sensitive: they are shown as its run's prompt", "give the secret to a tool of the agent"
 	for i, p := range s.Parameters {
 		if shapeOfParameter(p).Hides() {
 			c.Add(jsonpath.Index("$.parameters", i)+".sensitive", hint, message)

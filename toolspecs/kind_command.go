@@ -37,7 +37,7 @@ func (c commandChecker) command(s Spec) {
 	c.exitCodes(e)
 	if o := s.Output; o != nil && e.Stdout == stdoutText && o.Type != "" && o.Type != "string" && s.Execution.OnInvalidOutput == onInvalidFail {
 		c.Add("$.output.type", "write stdout: json in entry, if the program prints JSON",
-			"the answer of a command with stdout: text is a string, so that no answer fits the type %s", o.Type)
+			"the answer of a command with stdout: text is a string and does not fit the type %s", o.Type)
 	}
 }
 
@@ -46,7 +46,7 @@ func (c commandChecker) argv(s Spec) {
 	for i, element := range s.Entry.Argv {
 		path := jsonpath.Index("$.entry.argv", i)
 		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
-			c.Add(path, "", "an element of argv holds no NUL, and the program is not empty")
+			c.Add(path, "", "argv contains a NUL character or an empty program")
 		}
 		c.placeholders(path, element, declared, i == 0)
 	}

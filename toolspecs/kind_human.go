@@ -27,16 +27,16 @@ func (humanKind) check(c *checker, s Spec) {
 	c.placeholders("$.entry.question", s.Entry.Question, s.argumentNames(), false)
 	e := s.Execution
 	if e.Effect != api.EffectRead {
-		c.Add("$.execution.effect", "remove it", "asking a person changes nothing, so the effect of a human tool is read, not %s", e.Effect)
+		c.Add("$.execution.effect", "remove it", "a human tool changes nothing, so its effect is read, not %s", e.Effect)
 	}
 	if e.Timeout != DefaultTimeout {
-		c.AddKey("$.execution.timeout", "write entry.answer_within", "a person may take longer than a program: a human tool has no timeout")
+		c.AddKey("$.execution.timeout", "write entry.answer_within", "a human tool has no timeout")
 	}
 	if e.OnInvalidOutput != onInvalidFail {
-		c.Add("$.execution.on_invalid_output", "remove it", "an answer that does not fit goes back to the person who gave it")
+		c.Add("$.execution.on_invalid_output", "remove it", "a human tool always returns invalid answers to the person")
 	}
 	if len(s.Requires.Dependencies) > 0 {
-		c.AddKey("$.requires.dependencies", "remove them", "a person needs no program on a worker")
+		c.AddKey("$.requires.dependencies", "remove them", "a human tool runs no program on a worker")
 	}
 	schema := s.OutputSchema
 	if s.Output != nil {

@@ -46,7 +46,7 @@ func (c mcpChecker) mcp(s Spec) {
 	case len(e.Argv) == 0 && e.URL == "":
 		c.Add("$.entry", "write argv: [program, argument, …] or url: https://…", "an MCP tool needs its server: argv or url")
 	case len(e.Argv) > 0 && e.URL != "":
-		c.AddKey("$.entry.url", "keep one of them", "argv and url are two ways to reach a server; a tool has one")
+		c.AddKey("$.entry.url", "keep one of them", "a tool has either argv or url, not both")
 	case e.URL != "":
 		c.mcpOverHTTP(e)
 	default:
@@ -54,9 +54,9 @@ func (c mcpChecker) mcp(s Spec) {
 	}
 	switch {
 	case e.Pin == "":
-		c.Add("$.entry", hintPin, "the server's tool has not been accepted: there is no pin")
+		c.Add("$.entry", hintPin, "the server's tool is not accepted: pin is missing")
 	case !IsPin(e.Pin):
-		c.Add("$.entry.pin", hintPin, "this is no pin, which is sha256: and 64 hexadecimal digits")
+		c.Add("$.entry.pin", hintPin, "a pin is sha256: and 64 hexadecimal digits")
 	}
 }
 
@@ -64,7 +64,7 @@ func (c mcpChecker) mcpProgram(e Entry) {
 	for i, element := range e.Argv {
 		path := jsonpath.Index("$.entry.argv", i)
 		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
-			c.Add(path, "", "an element of argv holds no NUL, and the program is not empty")
+			c.Add(path, "", "argv contains a NUL character or an empty program")
 		}
 		c.noPlaceholder(path, element)
 	}
@@ -90,7 +90,7 @@ func (c mcpChecker) mcpHeaders(headers any) {
 	for _, name := range names.Names() {
 		key := http.CanonicalHeaderKey(name)
 		if strings.HasPrefix(key, "Mcp-") || key == "Accept" || key == "Content-Type" {
-			c.AddKey(jsonpath.Key("$.entry.headers", name), "remove it", "the header %s is the protocol's own", key)
+			c.AddKey(jsonpath.Key("$.entry.headers", name), "remove it", "the header %s is set by the protocol", key)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (c mcpChecker) notWith(set bool, field, other, hint string) {
 
 func (c mcpChecker) noPlaceholder(path, text string) {
 	if placeholder.MatchString(text) {
-		c.Add(path, "remove it; arguments reach the tool through its call", "one server is there for many calls, so it holds no placeholder")
+		c.Add(path, "remove it; arguments reach the tool through its call", "one server serves many calls, so it cannot contain placeholders")
 	}
 }
 

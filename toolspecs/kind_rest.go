@@ -80,7 +80,7 @@ func (c restChecker) baseURL(text string) {
 	}
 	c.address(path, text)
 	if strings.ContainsAny(text, "?#") {
-		c.Add(path, "put parameters under query, and a secret under auth", "base_url holds a query or a fragment")
+		c.Add(path, "put parameters under query, and a secret under auth", "base_url contains a query or a fragment")
 	}
 }
 
@@ -96,17 +96,17 @@ func (c restChecker) path(s Spec, declared []string) {
 		switch {
 		case !slices.Contains(declared, name):
 		case kind == "array" || kind == "object":
-			c.Add(path, "put it into query or body", "%s is of the type %s, which no path can hold", name, kind)
+			c.Add(path, "put it into query or body", "%s is of the type %s, which a path cannot contain", name, kind)
 		case !always:
-			c.Add(path, "give the parameter required: true or a default, or put it into query", "%s is a part of the path, so no call may be without it", name)
+			c.Add(path, "give the parameter required: true or a default, or put it into query", "%s is part of the path, so every call must have it", name)
 		}
 	}
 	written := placeholder.ReplaceAllString(text, "x")
 	switch {
 	case strings.ContainsAny(written, "?#"):
-		c.Add(path, "put parameters under query", "path holds a query or a fragment")
+		c.Add(path, "put parameters under query", "path contains a query or a fragment")
 	case !pathText.MatchString(written):
-		c.Add(path, "write it percent-encoded, such as %20 for a blank", "path has a character that no path can hold")
+		c.Add(path, "write it percent-encoded, such as %20 for a blank", "path contains a character that must be percent-encoded")
 	case slices.ContainsFunc(strings.Split(written, "/"), dotSegment):
 		c.Add(path, "write the path without it", "path has a segment that is . or ..")
 	}
@@ -146,7 +146,7 @@ func (c restChecker) body(e Entry, declared []string) {
 	}
 	tree, err := jsontext.ParseOrdered(e.Body)
 	if err != nil {
-		c.Add(path, "", "the body is no JSON value")
+		c.Add(path, "", "the body is not JSON")
 		return
 	}
 	c.bodyForm(e.Encoding, tree)
@@ -177,7 +177,7 @@ func (c restChecker) bodyTemplates(path string, tree any, declared []string) {
 		for _, name := range tree.Keys {
 			at := jsonpath.Key(path, name)
 			if placeholder.MatchString(name) {
-				c.AddKey(at, "", "a name holds no placeholder")
+				c.AddKey(at, "", "a name cannot contain a placeholder")
 			}
 			if text, ok := tree.Members[name].(string); ok && (template{name: name, text: text}).secret() {
 				c.writtenSecret(at, "the field "+name)
@@ -208,7 +208,7 @@ func (c restChecker) statuses(rules []StatusRule) {
 		switch {
 		case r.Status == "":
 		case !statusRule.MatchString(r.Status):
-			c.Add(path, "write a number such as 404 in quotes, or 4xx for all of its class", "%q is no status of a response", r.Status)
+			c.Add(path, "write a number such as 404 in quotes, or 4xx for all of its class", "%q is not a response status", r.Status)
 		case seen[r.Status]:
 			c.Add(path, "keep one of them", "there is another rule for %s", r.Status)
 		}

@@ -72,10 +72,10 @@ func (c laneChecker) laneKey(s Spec, argument string) {
 		if near := spelling.Near(argument, declared, 1); len(near) > 0 {
 			hint = "call " + near[0] + " so, or name another lane in execution.lane"
 		}
-		c.Add("$.execution.lane", hint, "%s has a queue for each {{args.%s}}, and the tool has no such argument", of, argument)
+		c.Add("$.execution.lane", hint, "%s has a queue for each {{args.%s}}, but the tool has no such argument", of, argument)
 	case s.hides(argument):
 		c.Add("$.execution.lane", "name another lane in execution.lane",
-			"%s has a queue for each {{args.%s}}, and the argument is sensitive: its values would stand in the names of task queues", of, argument)
+			"%s has a queue for each {{args.%s}}, but the argument is sensitive: its values would appear in task queue names", of, argument)
 	}
 }
 
@@ -92,23 +92,23 @@ func (c laneChecker) inline(s Spec) {
 		return
 	}
 	if !takesSlots(s.Entry.Type) {
-		c.Add("$.execution.lane", "choose another lane", "calls on the lane inline are short and by themselves, which those of the kind %s are not: it takes %s",
+		c.Add("$.execution.lane", "choose another lane", "the lane inline does not run calls of the kind %s; it runs %s",
 			s.Entry.Type, strings.Join(slotKinds(), ", "))
 		return
 	}
 	if e.Effect != api.EffectRead {
-		c.Add("$.execution.effect", "write effect: read where that is true, "+another, "the effect is %s, and on the lane inline only read is possible: a crash repeats the calls", e.Effect)
+		c.Add("$.execution.effect", "write effect: read where that is true, "+another, "the effect is %s, but the lane inline requires read: a crash repeats its calls", e.Effect)
 	}
 	if e.Access == api.AccessExclusive {
-		c.Add("$.execution.access", "write access: shared where that is true, "+another, "calls on the lane inline keep no order, so that none can be exclusive")
+		c.Add("$.execution.access", "write access: shared where that is true, "+another, "calls on the lane inline have no order, so they cannot be exclusive")
 	}
 	if e.Timeout > MaxInlineTimeout {
-		c.Add("$.execution.timeout", "shorten it, "+another, "timeout is %s; on the lane inline the most is %s, because a call holds up its run", e.Timeout, MaxInlineTimeout)
+		c.Add("$.execution.timeout", "shorten it, "+another, "timeout is %s; the maximum on the lane inline is %s, because a call blocks its run", e.Timeout, MaxInlineTimeout)
 	}
 	if s.Entry.AnswerWithin > 0 {
-		c.Add("$.entry.answer_within", "remove it, "+another, "a call on the lane inline can ask nobody, because it holds up its run")
+		c.Add("$.entry.answer_within", "remove it, "+another, "a call on the lane inline cannot ask a person, because it blocks its run")
 	}
 	if e.QueueTimeout > 0 {
-		c.Add("$.execution.queue_timeout", "remove it, "+another, "a call on the lane inline waits in no queue, so there is no queue_timeout")
+		c.Add("$.execution.queue_timeout", "remove it, "+another, "calls on the lane inline are not queued, so they have no queue_timeout")
 	}
 }

@@ -79,7 +79,7 @@ func TestCatalogOnLanes(t *testing.T) {
 		t.Errorf("the way back leads elsewhere: %v", err)
 	}
 	_, err = shipped.OnLanes(lanes.Of(api.Lane{Name: "hosts", Key: "{{args.host}}", Categories: []string{"http"}}))
-	want := `toolspec "http_get": $.execution.lane: the lane hosts, that of its category http, has a queue for each {{args.host}}, and the tool has no such argument (declare it, or name another lane in execution.lane)`
+	want := `toolspec "http_get": $.execution.lane: the lane hosts, that of its category http, has a queue for each {{args.host}}, but the tool has no such argument (declare it, or name another lane in execution.lane)`
 	if faults, ok := errors.AsType[Faults](err); !ok || len(faults) != 2 || faults[0].String() != want {
 		t.Errorf("got %v", err)
 	}
@@ -87,7 +87,7 @@ func TestCatalogOnLanes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := late.OnLanes(lanes.Of(api.Lane{Name: api.LaneInline, Categories: []string{"http"}})); err == nil || !strings.Contains(err.Error(), "the most is 5s") {
+	if _, err := late.OnLanes(lanes.Of(api.Lane{Name: api.LaneInline, Categories: []string{"http"}})); err == nil || !strings.Contains(err.Error(), "maximum on the lane inline is 5s") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -76,7 +76,7 @@ type relatedChecker struct{ *checker }
 // byRun checks the declarations of the calls that undo and verify a tool's calls, as far as one spec tells.
 func (c relatedChecker) byRun(s Spec) {
 	if s.Undo != nil && s.Execution.Effect == api.EffectRead {
-		c.AddKey(undoPath, hintReadsOnly, "the effect is read: such calls change nothing, so there is nothing to undo")
+		c.AddKey(undoPath, hintReadsOnly, "the effect is read, so there is nothing to undo")
 	}
 	c.verify(s)
 	for _, call := range s.callsByRun() {
@@ -91,12 +91,12 @@ func (c relatedChecker) verify(s Spec) {
 		return
 	}
 	if s.Execution.Effect != api.EffectOnce {
-		c.AddKey(verifyPath, "remove it, or write effect: once", "the effect is %s: a call whose outcome is unknown is simply made again", s.Execution.Effect)
+		c.AddKey(verifyPath, "remove it, or write effect: once", "the effect is %s, so calls with an unknown outcome are repeated, not verified", s.Execution.Effect)
 	} else if s.Entry.Type != "" && !takesSlots(s.Entry.Type) {
-		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not made again; verify is for %s", s.Entry.Type, strings.Join(slotKinds(), ", "))
+		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not repeated; verify is for %s", s.Entry.Type, strings.Join(slotKinds(), ", "))
 	}
 	if v.Done == "" {
-		c.Add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect", "verify does not say where the answer tells")
+		c.Add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect", "verify has no done")
 	}
 }
 
@@ -226,11 +226,11 @@ func (c relatedChecker) callWith(s, with Spec, call callByRun) {
 	reads := with.Execution.Effect == api.EffectRead
 	switch {
 	case !takesSlots(with.Entry.Type):
-		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(slotKinds(), ", "), "%s is of the kind %s, which runs cannot call by themselves", with.Name, with.Entry.Type)
+		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(slotKinds(), ", "), "%s is of the kind %s, which a run cannot call to undo or verify", with.Name, with.Entry.Type)
 	case call.path == undoPath && reads:
-		c.Add(call.toolPath(), "name a tool that changes something", "the effect of %s is read: it changes nothing, so it undoes nothing", with.Name)
+		c.Add(call.toolPath(), "name a tool that changes something", "the effect of %s is read, so it cannot undo anything", with.Name)
 	case call.path == verifyPath && !reads:
-		c.Add(call.toolPath(), "name a tool that reads", "the effect of %s is %s: finding out what became of a call must not change anything", with.Name, with.Execution.Effect)
+		c.Add(call.toolPath(), "name a tool that reads", "the effect of %s is %s, but verify needs a tool that only reads", with.Name, with.Execution.Effect)
 	}
 	if call.path == verifyPath && s.Verify.Done != "" {
 		c.inOutput(with, verifyPath+".done", s.Verify.Done, strings.Split(s.Verify.Done, "."))
@@ -252,7 +252,7 @@ func (c relatedChecker) argumentsByRun(s, with Spec, call callByRun) {
 			continue
 		}
 		if hidden := s.hiddenIn(given[name]); hidden != "" && !takes.Property(name).Hides() {
-			c.Add(path, "mark that parameter as sensitive", "{{%s}} is sensitive, and the parameter %s of %s is not: its value would be shown", hidden, name, with.Name)
+			c.Add(path, "mark that parameter as sensitive", "{{%s}} is sensitive, but the parameter %s of %s is not: its value would be shown", hidden, name, with.Name)
 		}
 	}
 	for _, name := range with.requiredArguments() {

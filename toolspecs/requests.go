@@ -48,10 +48,10 @@ func (c requestChecker) address(path, text string) {
 	u, err := url.Parse(text)
 	switch {
 	case placeholder.MatchString(text):
-		c.Add(path, "", "no argument decides which server is asked: the address holds a placeholder")
+		c.Add(path, "", "the address contains a placeholder, but arguments cannot choose the server")
 		return
 	case err != nil:
-		c.Add(path, "write it as in https://api.example.com/v1", "this cannot be read as a URL")
+		c.Add(path, "write it as in https://api.example.com/v1", "this is not a valid URL")
 		return
 	}
 	if err := outbound.CheckURL(u); err != nil {
@@ -124,7 +124,7 @@ func (c requestChecker) headers(e Entry, declared []string) {
 		case h.secret():
 			c.writtenSecret(h.path, "the header "+key)
 		case !outbound.FitsHeader(h.text):
-			c.Add(h.path, "", "a header holds no line end and no other control character")
+			c.Add(h.path, "", "a header value cannot contain control characters")
 		}
 		seen[key] = true
 	}
@@ -150,7 +150,7 @@ func (t template) secret() bool {
 }
 
 func (c requestChecker) writtenSecret(path, place string) {
-	c.Add(path, hintAuth, "%s holds a secret, and secrets are never written into a toolspec", place)
+	c.Add(path, hintAuth, "%s contains a secret; a toolspec refers to secrets by name", place)
 }
 
 // templates checks a mapping from names to texts, numbers and booleans, in which texts may have placeholders, and
@@ -174,7 +174,7 @@ func (c requestChecker) templates(path string, raw json.RawMessage, declared []s
 		case json.Number, bool:
 			t.text = fmt.Sprint(v)
 		default:
-			c.Add(t.path, "write text, a number or a boolean; {{args.name}} stands for an argument of any type", "this is neither text, nor a number, nor a boolean")
+			c.Add(t.path, "write text, a number or a boolean; {{args.name}} stands for an argument of any type", "this must be text, a number or a boolean")
 			continue
 		}
 		if !t.secret() {
@@ -224,14 +224,14 @@ func (c requestChecker) loginURLs(a *outbound.Auth) {
 	}
 	u := c.loginURL("$.entry.auth.client_metadata_url", a.ClientMetadataURL)
 	if u != nil && (u.Scheme != "https" || u.Path == "" || u.Path == "/") {
-		c.Add("$.entry.auth.client_metadata_url", "write it as in https://example.com/client.json", "the client's document has an https address with a path")
+		c.Add("$.entry.auth.client_metadata_url", "write it as in https://example.com/client.json", "client_metadata_url must be https and have a path")
 	}
 }
 
 func (c requestChecker) loginURL(path, text string) *url.URL {
 	u, err := url.Parse(text)
 	if err != nil {
-		c.Add(path, "", "this cannot be read as a URL")
+		c.Add(path, "", "this is not a valid URL")
 		return nil
 	}
 	if err := outbound.CheckURL(u); err != nil {

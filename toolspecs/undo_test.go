@@ -34,15 +34,15 @@ func TestCheckCalls(t *testing.T) {
 	var want strings.Builder
 	for n, line := range []string{
 		`5:14: there is no tool "cancl" (did you mean "cancel"?)`,
-		`11:14: the effect of look is read: it changes nothing, so it undoes nothing (name a tool that changes something)`,
-		`17:14: ask is of the kind human, which runs cannot call by themselves (name a tool of the kind command, function, mcp, rest)`,
+		`11:14: the effect of look is read, so it cannot undo anything (name a tool that changes something)`,
+		`17:14: ask is of the kind human, which a run cannot call to undo or verify (name a tool of the kind command, function, mcp, rest)`,
 		`27:5: cancel needs the argument "id" (give it)`,
 		`27:10: cancel has no parameter "idd" (did you mean "id"?)`,
-		`28:10: {{args.card}} is sensitive, and the parameter why of cancel is not: its value would be shown (mark that parameter as sensitive)`,
+		`28:10: {{args.card}} is sensitive, but the parameter why of cancel is not: its value would be shown (mark that parameter as sensitive)`,
 		`35:33: schema needs the argument "id" (give it)`,
-		`41:16: the effect of cancel is once: finding out what became of a call must not change anything (name a tool that reads)`,
+		`41:16: the effect of cancel is once, but verify needs a tool that only reads (name a tool that reads)`,
 		`49:9: fond: the output of look declares no "fond" (did you mean "found"?)`,
-		`56:59: {{result.tokens.0}} is sensitive, and the parameter why of cancel is not: its value would be shown (mark that parameter as sensitive)`,
+		`56:59: {{result.tokens.0}} is sensitive, but the parameter why of cancel is not: its value would be shown (mark that parameter as sensitive)`,
 	} {
 		if n > 0 {
 			want.WriteString("\n")

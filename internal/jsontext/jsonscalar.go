@@ -61,7 +61,7 @@ func (p *parser) escape() (rune, *SyntaxError) {
 	}
 	high, ok := p.hex(p.pos)
 	if !ok {
-		return 0, p.fail(`this escape sequence does not exist; write \\ for a backslash`)
+		return 0, p.fail(`unknown escape sequence; write \\ for a backslash`)
 	}
 	if !utf16.IsSurrogate(high) {
 		p.pos += 6
@@ -70,7 +70,7 @@ func (p *parser) escape() (rune, *SyntaxError) {
 	low, ok := p.hex(p.pos + 6)
 	r := utf16.DecodeRune(high, low)
 	if !ok || r == utf8.RuneError {
-		return 0, p.fail("half of a surrogate pair stands alone")
+		return 0, p.fail("a surrogate pair is incomplete")
 	}
 	p.pos += 12
 	return r, nil

@@ -148,7 +148,7 @@ func (p *parser) document() (any, *SyntaxError) {
 		return nil, err
 	}
 	if p.space(); p.pos < len(p.text) {
-		return nil, p.fail("there is something after the JSON value: " + p.found())
+		return nil, p.fail("unexpected text after the JSON value: " + p.found())
 	}
 	return v, nil
 }

@@ -331,7 +331,7 @@ func (d *Document) number(n *yaml.Node, v reflect.Value) {
 		return
 	}
 	if hint != "" {
-		d.fault(n, fmt.Sprintf("%s is not a number that JSON has", n.Value), hint)
+		d.fault(n, fmt.Sprintf("%s is not a JSON number", n.Value), hint)
 		return
 	}
 	var err error

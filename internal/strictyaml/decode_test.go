@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 		{"label: x\nnamed: {a: {cuont: 1}}", `f.yaml:2:13: unknown field "cuont" (did you mean "count"?)`},
 		{"label: x\nnamed: {a: {count: 1}, a: {count: 2}}", `f.yaml:2:24: "a" is given twice; the first is in line 2 (remove one)`},
 		{"label: x\nlevels: {low: 10}", "f.yaml:2:15: low is 10; the most is 9 (leave it away)"},
-		{"label: x\nlevels: {<<: 1}", `f.yaml:2:14: << merges mappings, and this is none (put "<<" in quotes where it is meant as a key)`},
+		{"label: x\nlevels: {<<: 1}", `f.yaml:2:14: << merges mappings, but this is not a mapping (put "<<" in quotes where it is meant as a key)`},
 		{"label: x\nlogin: planted", "f.yaml:2:8: this must be a mapping, not what is written here"},
 		{"label: x\nlogin: {count: 10}", "f.yaml:2:16: count is 10; the most is 9"},
 		{"label: x\ncount: 10", "f.yaml:2:8: count is 10; the most is 9"},
@@ -103,7 +103,7 @@ func TestFaults(t *testing.T) {
 		{"label: x\nratio: \"5\"", `f.yaml:2:8: this must be a number, not the text "5"`},
 		{"label: x\nnumber: !!str 5", `f.yaml:2:9: this must be a number, not the text "5"`},
 		{"label: x\nratio: 1e999", `f.yaml:2:8: this must be a number, not the text "1e999"`},
-		{"label: x\nratio: .inf", "f.yaml:2:8: .inf is not a number that JSON has (write a finite number, or put text in quotes)"},
+		{"label: x\nratio: .inf", "f.yaml:2:8: .inf is not a JSON number (write a finite number, or put text in quotes)"},
 		{"label: x\nratio: 0", "f.yaml:2:8: ratio is 0; it must be more than 0"},
 		{"label: x\nnumber: x", `f.yaml:2:9: this must be a number, not the text "x"`},
 		{"label: x\nnumber: [1]", "f.yaml:2:9: this must be a number, not a list"},
@@ -118,8 +118,8 @@ func TestFaults(t *testing.T) {
 		{"label: x\nraw: {? : 1}", "f.yaml:2:9: a key is missing here"},
 		{"label: x\nraw: !x [1]", "f.yaml:2:6: the tag !x is not supported (remove it, and write the value itself)"},
 		{"label: x\nraw: !x {a: 1}", "f.yaml:2:6: the tag !x is not supported (remove it, and write the value itself)"},
-		{"label: x\nraw: 08", "f.yaml:2:6: 08 is not a number that JSON has (numbers with a leading zero are read in different ways; remove the zero, or put text in quotes)"},
-		{"label: x\n<<: [{count: 1}, 5]", `f.yaml:2:18: << merges mappings, and this is none (put "<<" in quotes where it is meant as a key)`},
+		{"label: x\nraw: 08", "f.yaml:2:6: 08 is not a JSON number (numbers with a leading zero are ambiguous; remove the zero, or put text in quotes)"},
+		{"label: x\n<<: [{count: 1}, 5]", `f.yaml:2:18: << merges mappings, but this is not a mapping (put "<<" in quotes where it is meant as a key)`},
 		{"label: " + strings.Repeat("1", 50), `f.yaml:1:8: this must be text, not the number ` + strings.Repeat("1", 40) + `… (put it in quotes: "` + strings.Repeat("1", 50) + `")`},
 	} {
 		_, doc := decodeText(t, c.text)

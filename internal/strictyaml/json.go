@@ -66,7 +66,7 @@ func (d *Document) writeObject(b *bytes.Buffer, n *yaml.Node) {
 
 func (d *Document) reportMisplaced(nodes []*yaml.Node) {
 	for _, n := range nodes {
-		d.fault(n, "<< merges mappings, and this is none", `put "<<" in quotes where it is meant as a key`)
+		d.fault(n, "<< merges mappings, but this is not a mapping", `put "<<" in quotes where it is meant as a key`)
 	}
 }
 
@@ -81,7 +81,7 @@ func (d *Document) writeScalar(b *bytes.Buffer, n *yaml.Node) {
 	case tagInt, tagFloat:
 		number, hint := numberText(n.Value)
 		if hint != "" {
-			d.fault(n, fmt.Sprintf("%s is not a number that JSON has", n.Value), hint)
+			d.fault(n, fmt.Sprintf("%s is not a JSON number", n.Value), hint)
 			number = "0"
 		}
 		b.WriteString(number)
@@ -109,7 +109,7 @@ func numberText(text string) (number, hint string) {
 		return text, ""
 	}
 	if leadingZero.MatchString(text) {
-		return "", "numbers with a leading zero are read in different ways; remove the zero, or put text in quotes"
+		return "", "numbers with a leading zero are ambiguous; remove the zero, or put text in quotes"
 	}
 	plain := strings.ReplaceAll(text, "_", "")
 	if i, ok := new(big.Int).SetString(plain, 0); ok {

@@ -153,7 +153,7 @@ func checkBaseURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return errors.New("this cannot be read as a URL")
+		return errors.New("this is not a valid URL")
 	}
 	return outbound.CheckURL(u)
 }
@@ -205,7 +205,7 @@ func readUpTo(r io.Reader) ([]byte, error) {
 func download(ctx context.Context, address string) ([]byte, error) {
 	origin, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("this cannot be read as a URL")
+		return nil, errors.New("this is not a valid URL")
 	}
 	if err := outbound.CheckURL(origin); err != nil {
 		return nil, err

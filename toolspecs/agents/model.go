@@ -38,7 +38,7 @@ func (f agentFile) checkModel(doc *strictyaml.Document) {
 	case "", api.ChoiceAuto, api.ChoiceNone:
 	case api.ChoiceRequired:
 		if len(f.Tools) == 0 {
-			doc.Report("$.model.tool_choice", "a call is required, and the agent has no tools", "give it tools, or remove tool_choice")
+			doc.Report("$.model.tool_choice", "tool_choice requires a call, but the agent has no tools", "give it tools, or remove tool_choice")
 		}
 	default:
 		if !slices.Contains(f.Tools, choice) {

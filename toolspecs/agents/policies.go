@@ -33,7 +33,7 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 		}
 		for _, r := range set.Rules() {
 			if slices.ContainsFunc(rules, func(other api.PolicyRule) bool { return other.Name == r.Name }) {
-				doc.Report(at, fmt.Sprintf("it has the rule %q, and so has a file before it", r.Name), "give one of them another name")
+				doc.Report(at, fmt.Sprintf("it has the rule %q, which an earlier file has too", r.Name), "give one of them another name")
 			}
 			rules = append(rules, r)
 		}

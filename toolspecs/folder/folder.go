@@ -132,7 +132,7 @@ func (f *folder) decode(r *reading, data []byte) {
 func (f *folder) surroundings(l toolspecs.Located, c *toolspecs.Compiled) toolspecs.Faults {
 	var faults toolspecs.Faults
 	if other, both := f.base.Get(c.Spec.Name); both && other.Digest != c.Digest {
-		faults = append(faults, l.Fault(fmt.Sprintf("there is another tool %q, which the worker brings itself", c.Spec.Name), toolspecs.HintTaken))
+		faults = append(faults, l.Fault(fmt.Sprintf("there is another tool %q, which the worker provides", c.Spec.Name), toolspecs.HintTaken))
 	}
 	if f.check != nil {
 		for _, message := range f.check(c) {
@@ -166,7 +166,7 @@ func (f *folder) load(now time.Time) error {
 // keepSound puts only those files into effect in which nothing is wrong.
 func (f *folder) keepSound() {
 	c := f.nothingYet()
-	for c.settleNames() {
+	for c.resolveNames() {
 	}
 	for name, file := range f.files {
 		file.good = c.chosen[name]

@@ -85,7 +85,7 @@ func (f *folder) compareFile(root *os.Root, name string, before snapshot, now ti
 	if file != nil && file.stamp.Same(stamp) && !file.doubtful() {
 		return
 	}
-	if !before.files[name].Same(stamp) || !f.othersSettled(file, before) {
+	if !before.files[name].Same(stamp) || !f.othersUnchanged(file, before) {
 		d.unsettled = true
 		return
 	}
@@ -106,8 +106,8 @@ func (s *specFileState) doubtful() bool {
 	return s.latest.failed || len(s.latest.others) > 0 || s.stamp.Doubtful(s.read)
 }
 
-// othersSettled reports whether nobody has written to the files that a toolspec depends on since the look before.
-func (f *folder) othersSettled(file *specFileState, before snapshot) bool {
+// othersUnchanged reports whether nobody has written to the files that a toolspec depends on since the look before.
+func (f *folder) othersUnchanged(file *specFileState, before snapshot) bool {
 	if file == nil {
 		return true
 	}
@@ -184,7 +184,7 @@ func (f *folder) placeBase() error {
 func (f *folder) choose() {
 	c := f.beginChoice()
 	// Whatever falls back to an earlier version takes names that others may claim by now, and lacks tools that others need.
-	for c.settleNames() || c.settleAgents() {
+	for c.resolveNames() || c.resolveAgents() {
 	}
 	known := c.known()
 	for _, name := range c.names {
@@ -223,8 +223,8 @@ func (c *choice) fallBack(name string, wrong toolspecs.Faults) {
 	c.chosen[name] = file.good
 }
 
-// settleNames has the files fall back that claim a name of another, and reports whether there were any.
-func (c *choice) settleNames() (fallen bool) {
+// resolveNames has the files fall back that claim a name of another, and reports whether there were any.
+func (c *choice) resolveNames() (fallen bool) {
 	owners := map[string]toolspecs.Located{}
 	for _, had := range []bool{true, false} {
 		for _, name := range c.names {
@@ -253,8 +253,8 @@ func (c *choice) own(owners map[string]toolspecs.Located, name string, had bool)
 	}
 }
 
-// settleAgents has the files fall back that are new and have an agent that lacks a tool, and reports whether there were any.
-func (c *choice) settleAgents() (fallen bool) {
+// resolveAgents has the files fall back that are new and have an agent that lacks a tool, and reports whether there were any.
+func (c *choice) resolveAgents() (fallen bool) {
 	known := c.known()
 	for _, name := range c.names {
 		if c.chosen[name] == c.files[name].good {

@@ -160,7 +160,7 @@ func TestReload(t *testing.T) {
 		{"names swapped", func(l *watchLab) { l.write("a.yaml", specOf("b@2.0.0", "c")); l.write("b.yaml", specOf("a@2.0.0")) },
 			[]string{"updated a 1.0.0 to 2.0.0", "updated b 1.0.0 to 2.0.0"}, 0, "a@2.0.0 b@2.0.0 c@1.0.0"},
 		{"a tool the worker has", func(l *watchLab) { l.write("a.yaml", specOf("own@2.0.0")) },
-			[]string{`error a.yaml: a.yaml:1:7: there is another tool "own", which the worker brings itself (rename or remove one of them)`}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+			[]string{`error a.yaml: a.yaml:1:7: there is another tool "own", which the worker provides (rename or remove one of them)`}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"refused by the check", func(l *watchLab) { l.write("a.yaml", specOf("unfit")) }, []string{"error a.yaml: a.yaml:1:7: it does not fit"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"a folder in its place", func(l *watchLab) { l.remove("a.yaml"); l.write("a.yaml/d.yaml", specOf("d")) },
 			[]string{"removed a in a.yaml", "added d in a.yaml/d.yaml"}, 0, "b@1.0.0 c@1.0.0 d@1.0.0"},
@@ -343,7 +343,7 @@ func TestWatchStart(t *testing.T) {
 
 // A folder that is wrong in places is watched all the same where that is wanted: what is right is in effect, what is wrong is told, and
 // what is mended is added. Of two files with the same tool the first by name has it.
-func TestWatchPartly(t *testing.T) {
+func TestWatch_SkipsInvalidFiles(t *testing.T) {
 	files := map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0"), "c.yaml": "name: broken\n", "d.yaml": specOf("two")}
 	dir := filepath.Join(t.TempDir(), "tools")
 	for name, text := range files {
@@ -374,7 +374,7 @@ func TestWatchPartly(t *testing.T) {
 }
 
 // LoadPartly gives what is right beside the base, and everything that is wrong; of a folder that is not there, the base alone.
-func TestLoadPartly(t *testing.T) {
+func TestLoad_SkipsInvalidFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tools")
 	for name, text := range map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0", "three"), "c.yaml": "name: broken\n", "d.yaml": specOf("echo@9.0.0")} {
 		write(t, filepath.Join(dir, name), text)

@@ -53,8 +53,11 @@ func encodingOf(name string) string {
 // usualTypes are what the encodings send by themselves.
 var usualTypes = []string{"application/json", "application/x-www-form-urlencoded", "text/plain", "*/*", "application/*", "text/*"}
 
+// bodyPlacer places the parts of a request body.
+type bodyPlacer struct{ *call }
+
 // readBody declares the arguments of the request's body.
-func (c *call) readBody() error {
+func (c bodyPlacer) readBody() error {
 	if !c.op.op.Has("requestBody") {
 		return nil
 	}
@@ -80,7 +83,7 @@ func (c *call) readBody() error {
 }
 
 // encode says how the body is sent, where that is not the usual way.
-func (c *call) encode(m media) {
+func (c bodyPlacer) encode(m media) {
 	if m.encoding != encodingJSON {
 		c.encoding = m.encoding
 	}
@@ -90,7 +93,7 @@ func (c *call) encode(m media) {
 }
 
 // bodiless leaves out the body of a request that has none by its method.
-func (c *call) bodiless(required bool) error {
+func (c bodyPlacer) bodiless(required bool) error {
 	if required {
 		return fmt.Errorf("a body cannot be sent with %s", c.op.method)
 	}
@@ -106,7 +109,7 @@ func empty(value any) bool {
 }
 
 // placeBody gives the properties of the body an argument each, or the body one argument where it is no plain object.
-func (c *call) placeBody(m media, description string, required bool) {
+func (c bodyPlacer) placeBody(m media, description string, required bool) {
 	text := plain(description, maxWords)
 	if m.encoding == encodingText {
 		c.body = c.argument("body", "request", textSchema(text), required)
@@ -125,11 +128,11 @@ func (c *call) placeBody(m media, description string, required bool) {
 
 // whole reports whether a body is given or left out as a whole: an optional one with required members, and with DELETE, where
 // it matters whether there is one.
-func (c *call) whole(m media, s *jsontext.Object, required bool) bool {
+func (c bodyPlacer) whole(m media, s *jsontext.Object, required bool) bool {
 	return !required && (s.Has(keyRequired) || c.op.method == http.MethodDelete && m.encoding == encodingJSON)
 }
 
-func (c *call) placeMembers(m media, s *jsontext.Object) {
+func (c bodyPlacer) placeMembers(m media, s *jsontext.Object) {
 	body := jsontext.NewObject()
 	needed := jsontext.Member[[]any](s, keyRequired)
 	properties := jsontext.Member[*jsontext.Object](s, keyProperties)

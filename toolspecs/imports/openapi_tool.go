@@ -113,7 +113,7 @@ func (c *call) fill() error {
 	if len(c.cookies) > 0 {
 		c.headers.Set("Cookie", strings.Join(c.cookies, "; "))
 	}
-	return c.readBody()
+	return bodyPlacer{c}.readBody()
 }
 
 // supported says what a toolspec cannot express of the operation at all.

@@ -117,7 +117,7 @@ func (c *scriptChecker) call(path string, call api.ScriptCall) {
 		return
 	}
 	if call.ArgumentsText != "" {
-		c.doc.ReportKey(path+".arguments_text", "arguments and arguments_text are two ways to say the same", "keep one of them")
+		c.doc.ReportKey(path+".arguments_text", "a call has either arguments or arguments_text, not both", "keep one of them")
 	}
 	arguments, err := api.DecodeJSON(call.Arguments)
 	if _, ok := arguments.(map[string]any); !ok || err != nil {

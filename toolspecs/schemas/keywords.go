@@ -179,7 +179,7 @@ func (k keywordChecker) number(form, name, path string, value any) {
 	case n == nil:
 		k.wrong(name, path, "a number", value)
 	case form == formCount && (!n.IsInt() || n.Sign() < 0):
-		k.Add(path, "", "%s is %s; it must be a whole number from 0 on", name, ratText(n))
+		k.Add(path, "", "%s is %s; it must be a whole number of at least 0", name, ratText(n))
 	case form == formPositive && n.Sign() <= 0:
 		k.Add(path, "", "%s is %s; it must be more than 0", name, ratText(n))
 	}

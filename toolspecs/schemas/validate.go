@@ -140,7 +140,7 @@ func (t *translator) alternatives(e *jsonschema.ValidationError) {
 	at := t.locate(e.InstanceLocation)
 	rule := e.ErrorKind.KeywordPath()[0]
 	if len(e.Causes) == 0 {
-		t.add(at.path, rule, "the value fits more than one of the forms of which it may have one")
+		t.add(at.path, rule, "the value fits more than one of the allowed forms")
 		return
 	}
 	inner := translator{root: t.root, shape: t.shape}

@@ -31,7 +31,7 @@ func TestAgentSpec(t *testing.T) {
 			t.Fatal(err)
 		}
 		tool := c.Tool()
-		if tool.Kind != api.KindAgent || tool.Timeout != DefaultAgentTimeout || tool.Retry.MaxAttempts != 1 || tool.Effect != api.EffectOnce {
+		if tool.Kind != api.KindAgent || tool.Timeout != defaultAgentTimeout || tool.Retry.MaxAttempts != 1 || tool.Effect != api.EffectOnce {
 			t.Errorf("facts: %+v", tool)
 		}
 		// As a run's history keeps it.

@@ -16,7 +16,7 @@ import (
 
 // Which calls of a tool wait for approval, as Approval.When says.
 const (
-	ApprovalAlways = "always"
+	approvalAlways = "always"
 	approvalNever  = "never"
 )
 
@@ -37,7 +37,7 @@ func (a *Approval) withDefaults() *Approval {
 	if a == nil || a.When == approvalNever {
 		return nil
 	}
-	return &Approval{When: cmp.Or(a.When, ApprovalAlways), Timeout: cmp.Or(a.Timeout, api.DefaultApprovalTimeout),
+	return &Approval{When: cmp.Or(a.When, approvalAlways), Timeout: cmp.Or(a.Timeout, api.DefaultApprovalTimeout),
 		OnTimeout: cmp.Or(a.OnTimeout, api.ApprovalDenies), Ask: a.Ask}
 }
 
@@ -47,7 +47,7 @@ func (c *checker) approval(s Spec) {
 	if a == nil {
 		return
 	}
-	if a.When != ApprovalAlways {
+	if a.When != approvalAlways {
 		if _, err := policies.Compile(a.When); err != nil {
 			message, hint := err.Error(), "write always, never, or an expression such as args.amount > 100"
 			if f, ok := errors.AsType[*policies.Fault](err); ok && f.Hint != "" {
@@ -93,7 +93,7 @@ func (c *Compiled) Takes() policies.Takes {
 // compileApproval compiles the condition under which calls wait; the spec has been checked.
 func (c *Compiled) compileApproval() error {
 	a := c.Spec.Approval
-	if a == nil || a.When == ApprovalAlways {
+	if a == nil || a.When == approvalAlways {
 		return nil
 	}
 	var err error

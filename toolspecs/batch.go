@@ -28,7 +28,7 @@ func (c *checker) batch(s Spec) {
 	}
 }
 
-// madeTogether checks that calls of such a tool can be made as one.
+// batchedCalls checks that calls of the tool can be batched.
 func (c *checker) batchedCalls(s Spec) {
 	switch {
 	case s.Entry.Type != "" && !takesSlots(s.Entry.Type):

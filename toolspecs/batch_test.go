@@ -32,8 +32,8 @@ func TestCheckBatch(t *testing.T) {
 		"calls on the lane inline": func(s *Spec) {
 			s.Execution.Lane, s.Execution.Effect = api.LaneInline, api.EffectRead
 		},
-		"calls that can ask a person cannot be batched": func(s *Spec) { s.Entry.AnswerWithin = DefaultAnswerWithin },
-		"of a batch cannot be verified":            func(s *Spec) { s.Verify = &api.Verify{Tool: "look", Done: "found"} },
+		"calls that can ask a person cannot be batched": func(s *Spec) { s.Entry.AnswerWithin = defaultAnswerWithin },
+		"of a batch cannot be verified":                 func(s *Spec) { s.Verify = &api.Verify{Tool: "look", Done: "found"} },
 		`the tool has no parameter "paths"`: func(s *Spec) {
 			s.Parameters, s.InputSchema = nil, json.RawMessage(`{"type":"object","properties":{"list":{"type":"array"}}}`)
 		},

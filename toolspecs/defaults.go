@@ -57,9 +57,9 @@ func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
 		e.Lane, e.laneless = e.usualLane(), takesSlots(kind)
 	}
 	if e.Lane == api.LaneInline && takesSlots(kind) {
-		e.Timeout = cmp.Or(e.Timeout, DefaultInlineTimeout)
+		e.Timeout = cmp.Or(e.Timeout, defaultInlineTimeout)
 	}
-	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)
+	e.Timeout = cmp.Or(e.Timeout, defaultTimeout)
 	e.Heartbeat = cmp.Or(e.Heartbeat, DefaultHeartbeat)
 	e.MaxResult = cmp.Or(e.MaxResult, DefaultMaxResult)
 	e.SlowAfter = cmp.Or(e.SlowAfter, DefaultSlowAfter)

@@ -1,7 +1,8 @@
-// Package toolspecs is the contract of a tool: it decodes toolspecs from YAML, validates arguments and results, and
-// compiles both to JSON Schema. It also reads the other files a user writes: agents, plans and scripts. A Catalog holds the
-// tools of a folder, and a Watcher keeps it in step with the folder's files.
+// Package toolspecs is the contract of a tool. It decodes toolspecs from YAML, fills in defaults, checks them, compiles them
+// to JSON Schema and validates arguments and results. A Catalog is a set of compiled tools.
 //
-// The packages below it are for the rest of what a tool is held to: policies and lanes with their files, importers, the
-// programs, addresses and MCP servers that tools reach.
+// Each kind of tool has a file kind_*.go and one entry in kinds.
+//
+// Subpackages: folder loads and watches folders of toolspecs; schemas is JSON Schema; agents, plans, policies, lanes and models
+// decode the other files that users write; imports and accept write toolspecs for existing APIs and MCP servers.
 package toolspecs

@@ -16,12 +16,12 @@ import (
 
 // What a toolspec says of the execution plans of its tool's calls.
 const (
-	// PlanRequired refuses calls without one, PlanOptional tells models of it. Without a word a call may carry one, and models
+	// PlanRequired refuses calls without one, planOptional tells models of it. Without a word a call may carry one, and models
 	// are not told.
 	PlanRequired = "required"
-	PlanOptional = "optional"
-	// PlanNone leaves an argument of that name to the tool, as any other.
-	PlanNone = "none"
+	planOptional = "optional"
+	// planNone leaves an argument of that name to the tool, as any other.
+	planNone = "none"
 )
 
 // planPath is where an execution plan stands in a call's arguments.
@@ -114,7 +114,7 @@ func (c *Compiled) TakePlan(text string) (rest string, plan *api.ExecutionPlan, 
 
 // takesPlans reports whether an argument of that name is an execution plan.
 func (c *Compiled) takesPlans() bool {
-	return c.Spec.ExecutionPlan != PlanNone && !c.inputShape.Has(api.PlanArgument)
+	return c.Spec.ExecutionPlan != planNone && !c.inputShape.Has(api.PlanArgument)
 }
 
 // NeedsPlan reports whether a call of the tool must carry an execution plan.
@@ -187,7 +187,7 @@ func (c *Compiled) ModelSchema() json.RawMessage {
 
 // compilePlan makes the schema that models are shown.
 func (c *Compiled) compilePlan() error {
-	if c.Spec.ExecutionPlan != PlanRequired && c.Spec.ExecutionPlan != PlanOptional {
+	if c.Spec.ExecutionPlan != PlanRequired && c.Spec.ExecutionPlan != planOptional {
 		return nil
 	}
 	value, jsonErr := jsontext.ParseOrdered(c.inputJSON)
@@ -224,7 +224,7 @@ func require(o *jsontext.Object, name string) {
 
 // executionPlan checks what a spec says of execution plans.
 func (c *checker) executionPlan(s Spec) {
-	if s.ExecutionPlan != PlanRequired && s.ExecutionPlan != PlanOptional {
+	if s.ExecutionPlan != PlanRequired && s.ExecutionPlan != planOptional {
 		return
 	}
 	taken := shapeOfParameters(s.Parameters)

@@ -41,7 +41,7 @@ func TestTakePlan(t *testing.T) {
 	own := planned(t, func(s *Spec) {
 		s.Parameters = append(s.Parameters, Parameter{Name: api.PlanArgument, Type: schemas.TypeString})
 	})
-	none := planned(t, func(s *Spec) { s.ExecutionPlan = PlanNone })
+	none := planned(t, func(s *Spec) { s.ExecutionPlan = planNone })
 	for name, test := range map[string]struct {
 		tool *Compiled
 		text string
@@ -131,7 +131,7 @@ func TestModelSchema(t *testing.T) {
 			t.Errorf("the tool's own schema is %s", required.InputSchema())
 		}
 	}
-	optional := planned(t, func(s *Spec) { s.ExecutionPlan = PlanOptional })
+	optional := planned(t, func(s *Spec) { s.ExecutionPlan = planOptional })
 	if text := string(optional.ModelSchema()); !strings.Contains(text, `"expected_outcomes"`) || strings.Contains(text, `"required":["room","execution_plan"]`) {
 		t.Errorf("models are shown %s", text)
 	}

@@ -136,7 +136,7 @@ func TestStatefulDefaults(t *testing.T) {
 	}
 	tool := compiled.Tool()
 	if tool.Kind != api.KindStateful || tool.Lane != api.LaneGeneral || tool.Access != api.AccessExclusive ||
-		tool.Heartbeat != DefaultStatefulHeartbeat || tool.OnLoss != api.OnLossFail || tool.IdleTimeout != DefaultIdleTimeout || specs[0].Entry.Handler != "counter" {
+		tool.Heartbeat != DefaultStatefulHeartbeat || tool.OnLoss != api.OnLossFail || tool.IdleTimeout != defaultIdleTimeout || specs[0].Entry.Handler != "counter" {
 		t.Errorf("the run pins %+v", tool)
 	}
 	told, err := Decode("a.yaml", []byte(spec+"execution: {access: shared, lane: serial, heartbeat: 3s, effect: idempotent}\n"), Options{})

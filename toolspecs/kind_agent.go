@@ -22,7 +22,7 @@ type agentKind struct{}
 
 func (agentKind) setDefaults(s *Spec) {
 	e := &s.Execution
-	e.Timeout = cmp.Or(e.Timeout, DefaultAgentTimeout)
+	e.Timeout = cmp.Or(e.Timeout, defaultAgentTimeout)
 	e.SlowAfter = cmp.Or(e.SlowAfter, defaultAgentSlowAfter)
 	e.Retry.MaxAttempts = cmp.Or(e.Retry.MaxAttempts, 1)
 }

@@ -23,7 +23,7 @@ type statefulKind struct{}
 func (statefulKind) setDefaults(s *Spec) {
 	s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Name)
 	s.Entry.OnLoss = cmp.Or(s.Entry.OnLoss, api.OnLossFail)
-	s.Entry.IdleTimeout = cmp.Or(s.Entry.IdleTimeout, DefaultIdleTimeout)
+	s.Entry.IdleTimeout = cmp.Or(s.Entry.IdleTimeout, defaultIdleTimeout)
 	// An instance is a lane of its own: its calls delay no other calls, whatever their access.
 	s.Execution.Access = cmp.Or(s.Execution.Access, api.AccessExclusive)
 	s.Execution.Lane = cmp.Or(s.Execution.Lane, api.LaneGeneral)

@@ -15,7 +15,7 @@ import (
 type humanKind struct{}
 
 func (humanKind) setDefaults(s *Spec) {
-	s.Entry.AnswerWithin = cmp.Or(s.Entry.AnswerWithin, DefaultAnswerWithin)
+	s.Entry.AnswerWithin = cmp.Or(s.Entry.AnswerWithin, defaultAnswerWithin)
 	s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
 }
 
@@ -29,7 +29,7 @@ func (humanKind) check(c *checker, s Spec) {
 	if e.Effect != api.EffectRead {
 		c.Add("$.execution.effect", "remove it", "a human tool changes nothing, so its effect is read, not %s", e.Effect)
 	}
-	if e.Timeout != DefaultTimeout {
+	if e.Timeout != defaultTimeout {
 		c.AddKey("$.execution.timeout", "write entry.answer_within", "a human tool has no timeout")
 	}
 	if e.OnInvalidOutput != onInvalidFail {

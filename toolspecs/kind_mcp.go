@@ -21,7 +21,7 @@ const (
 
 var pinForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// IsPin reports whether text has the form of a pin, as mcptools.Tool.Digest makes it.
+// IsPin reports whether text has the form of a pin, as mcpclient.Tool.Digest makes it.
 func IsPin(text string) bool { return pinForm.MatchString(text) }
 
 const hintPin = "run starter tools accept FILE: it shows the server's tool and writes its pin"

@@ -18,7 +18,7 @@ import (
 
 // The encodings of a request's body.
 const (
-	EncodingJSON = "json"
+	encodingJSON = "json"
 	EncodingForm = "form"
 	EncodingText = "text"
 )
@@ -41,7 +41,7 @@ func (restKind) setDefaults(s *Spec) {
 	e.Method = cmp.Or(e.Method, http.MethodGet)
 	e.MaxResponse = cmp.Or(e.MaxResponse, defaultMaxResponse)
 	if e.Body != nil {
-		e.Encoding = cmp.Or(e.Encoding, EncodingJSON)
+		e.Encoding = cmp.Or(e.Encoding, encodingJSON)
 	}
 	if outbound.Safe(e.Method) { // by HTTP's definition it only reads
 		s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)

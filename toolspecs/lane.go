@@ -102,8 +102,8 @@ func (c laneChecker) inline(s Spec) {
 	if e.Access == api.AccessExclusive {
 		c.Add("$.execution.access", "write access: shared where that is true, "+another, "calls on the lane inline have no order, so they cannot be exclusive")
 	}
-	if e.Timeout > MaxInlineTimeout {
-		c.Add("$.execution.timeout", "shorten it, "+another, "timeout is %s; the maximum on the lane inline is %s, because a call blocks its run", e.Timeout, MaxInlineTimeout)
+	if e.Timeout > maxInlineTimeout {
+		c.Add("$.execution.timeout", "shorten it, "+another, "timeout is %s; the maximum on the lane inline is %s, because a call blocks its run", e.Timeout, maxInlineTimeout)
 	}
 	if s.Entry.AnswerWithin > 0 {
 		c.Add("$.entry.answer_within", "remove it, "+another, "a call on the lane inline cannot ask a person, because it blocks its run")

@@ -10,21 +10,21 @@ import (
 
 // Defaults of a spec's execution facts.
 const (
-	DefaultTimeout   = api.Duration(30 * time.Second)
+	defaultTimeout   = api.Duration(30 * time.Second)
 	DefaultHeartbeat = api.Duration(3 * time.Second)
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
 	DefaultSlowAfter = api.Duration(5 * time.Second)
-	// DefaultAnswerWithin is how long a person may take over the question of a human tool.
-	DefaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
+	// defaultAnswerWithin is how long a person may take over the question of a human tool.
+	defaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
 	// DefaultStatefulHeartbeat is shorter, because an instance that is lost with its worker keeps the whole run waiting.
 	DefaultStatefulHeartbeat = api.Duration(2 * time.Second)
-	DefaultIdleTimeout       = api.Duration(10 * time.Minute)
-	// DefaultAgentTimeout is the timeout of a sub-agent, whose run goes on for many turns.
-	DefaultAgentTimeout = api.Duration(time.Hour)
-	// DefaultInlineTimeout and MaxInlineTimeout are shorter, because an inline call holds up its run's workflow task.
-	DefaultInlineTimeout  = api.Duration(2 * time.Second)
-	MaxInlineTimeout      = api.MaxInlineTimeout
+	defaultIdleTimeout       = api.Duration(10 * time.Minute)
+	// defaultAgentTimeout is the timeout of a sub-agent, whose run goes on for many turns.
+	defaultAgentTimeout = api.Duration(time.Hour)
+	// defaultInlineTimeout and maxInlineTimeout are shorter, because an inline call holds up its run's workflow task.
+	defaultInlineTimeout  = api.Duration(2 * time.Second)
+	maxInlineTimeout      = api.MaxInlineTimeout
 	defaultAgentSlowAfter = api.Duration(10 * time.Minute)
 )
 

@@ -27,10 +27,10 @@ func profiles(t *testing.T, texts ...string) []string {
 	return names
 }
 
-// TestJudge proves that profiles add up, that a package below its threshold, or measured by nobody, fails the gate by
+// TestEvaluate proves that profiles add up, that a package below its threshold, or measured by nobody, fails the gate by
 // name and number, and that a broken profile is not taken for a good one.
-func TestJudge(t *testing.T) {
-	hosted := []threshold{{room: "m", least: 90}, {room: "m/sub", least: 50, nested: true}}
+func TestEvaluate(t *testing.T) {
+	hosted := []threshold{{pkg: "m", least: 90}, {pkg: "m/sub", least: 50, nested: true}}
 	const good = "mode: set\nm/a.go:1.1,2.2 9 1\nm/a.go:3.1,4.2 1 0\nm/sub/b.go:1.1,2.2 1 1\nm/free/c.go:1.1,2.2 10 0\n"
 	tests := []struct {
 		name     string
@@ -60,8 +60,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeMissingFile proves that a profile that was never written fails the gate.
-func TestJudgeMissingFile(t *testing.T) {
+// TestEvaluate_RejectsMissingFile proves that a profile that was never written fails the gate.
+func TestEvaluate_RejectsMissingFile(t *testing.T) {
 	var out strings.Builder
 	if code := evaluate(&out, &out, []string{filepath.Join(t.TempDir(), "none.txt")}, thresholds); code != 2 {
 		t.Errorf("code %d, want 2: %s", code, out.String())

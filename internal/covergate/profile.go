@@ -14,13 +14,13 @@ import (
 
 // threshold is the least coverage of a package, and where nested is set, of each package below it.
 type threshold struct {
-	room   string
+	pkg    string
 	least  float64
 	nested bool
 }
 
-func (t threshold) holds(pkg string) bool {
-	return pkg == t.room || t.nested && strings.HasPrefix(pkg, t.room+"/")
+func (t threshold) holds(name string) bool {
+	return name == t.pkg || t.nested && strings.HasPrefix(name, t.pkg+"/")
 }
 
 // block is a run of statements: file:line.column,line.column.
@@ -103,8 +103,8 @@ func (p profile) decisions(thresholds []threshold) []decision {
 	}
 	var decisions []decision
 	for _, t := range thresholds {
-		if total[t.room] == 0 {
-			decisions = append(decisions, decision{name: t.room, fault: t.room + " is in none of the profiles"})
+		if total[t.pkg] == 0 {
+			decisions = append(decisions, decision{name: t.pkg, fault: t.pkg + " is in none of the profiles"})
 		}
 		for _, pkg := range slices.Sorted(maps.Keys(total)) {
 			if t.holds(pkg) && total[pkg] > 0 {

@@ -9,8 +9,8 @@ import (
 // DefaultInterval is how often files are looked at where nothing else is configured.
 const DefaultInterval = 5 * time.Second
 
-// settleTime is how long a file must have stood still to be read: editors write in several steps.
-const settleTime = 100 * time.Millisecond
+// quietTime is how long a file must have stood still to be read: editors write in several steps.
+const quietTime = 100 * time.Millisecond
 
 // Loop looks at files when the file system tells of a change in their folders, every so often, and again soon while
 // something is being written.
@@ -37,7 +37,7 @@ func (l Loop) Run(stop <-chan struct{}) {
 	}
 	tick := time.NewTicker(l.Interval)
 	defer tick.Stop()
-	soon := time.After(settleTime) // for what changed before it was watched
+	soon := time.After(quietTime) // for what changed before it was watched
 	for told := ""; ; {
 		told = l.tellPolling(n.failed, told)
 		select {
@@ -71,7 +71,7 @@ func sooner(soon <-chan time.Time) <-chan time.Time {
 	if soon != nil {
 		return soon
 	}
-	return time.After(settleTime)
+	return time.After(quietTime)
 }
 
 // tellPolling tells of each new reason why changes are not told, and returns the reason.

@@ -21,19 +21,19 @@ const (
 // Rules that a SyntaxError names.
 const (
 	RuleSyntax    = "json"
-	RuleDuplicate = "duplicate"
+	ruleDuplicate = "duplicate"
 )
 
-// object is a JSON object that remembers the order of its keys.
+// Object is a JSON object that remembers the order of its keys.
 type Object struct {
 	Keys    []string
 	Members map[string]any
 }
 
-// newObject returns an empty object.
+// NewObject returns an empty object.
 func NewObject() *Object { return &Object{Members: map[string]any{}} }
 
-// set gives a member a value. A new key comes last; another value for a key keeps its place.
+// Set gives a member a value. A new key comes last; another value for a key keeps its place.
 func (o *Object) Set(key string, value any) {
 	if _, again := o.Members[key]; !again {
 		o.Keys = append(o.Keys, key)
@@ -41,7 +41,7 @@ func (o *Object) Set(key string, value any) {
 	o.Members[key] = value
 }
 
-// get returns the value of a member; nil where there is none.
+// Get returns the value of a member; nil where there is none.
 func (o *Object) Get(key string) any {
 	if o == nil {
 		return nil
@@ -49,7 +49,7 @@ func (o *Object) Get(key string) any {
 	return o.Members[key]
 }
 
-// has reports whether there is a member with the key.
+// Has reports whether there is a member with the key.
 func (o *Object) Has(key string) bool {
 	if o == nil {
 		return false
@@ -75,7 +75,7 @@ func (o *Object) Copy() *Object {
 	return c
 }
 
-// names returns the keys in order. A nil object has none.
+// Names returns the keys in order. A nil object has none.
 func (o *Object) Names() []string {
 	if o == nil {
 		return nil
@@ -83,7 +83,7 @@ func (o *Object) Names() []string {
 	return o.Keys
 }
 
-// member returns a member of v if v is an object that has it with type T; else the zero value.
+// Member returns a member of v if v is an object that has it with type T; else the zero value.
 func Member[T any](v any, key string) T {
 	var none T
 	o, ok := v.(*Object)
@@ -96,7 +96,7 @@ func Member[T any](v any, key string) T {
 	return none
 }
 
-// jsonError says what is wrong with a JSON text, at which byte (from 0) and at which path.
+// SyntaxError says what is wrong with a JSON text, at which byte (from 0) and at which path.
 type SyntaxError struct {
 	at      int
 	message string
@@ -112,23 +112,23 @@ func (e *SyntaxError) Path() string {
 	return jsonpath.Join(e.steps)
 }
 
-// jsonParser reads one JSON text. It is stricter than encoding/json where that would change or lose something: repeated
+// parser reads one JSON text. It is stricter than encoding/json where that would change or lose something: repeated
 // keys, invalid UTF-8 and lone surrogates are errors.
 type parser struct {
 	text  string
 	pos   int
 	depth int
-	// ordered makes objects *object instead of map[string]any.
+	// ordered makes objects *Object instead of map[string]any.
 	ordered bool
 }
 
-// parseJSON returns the value of a text as encoding/json decodes it into any, with json.Number for numbers.
+// Parse returns the value of a text as encoding/json decodes it into any, with json.Number for numbers.
 func Parse(text string) (any, *SyntaxError) {
 	p := parser{text: text}
 	return p.document()
 }
 
-// parseOrdered is parseJSON with objects as *object.
+// ParseOrdered is parseJSON with objects as *object.
 func ParseOrdered(data []byte) (any, *SyntaxError) {
 	p := parser{text: string(data), ordered: true}
 	return p.document()
@@ -297,7 +297,7 @@ func (p *parser) key(members map[string]any) (string, *SyntaxError) {
 		return "", err
 	}
 	if _, twice := members[key]; twice {
-		return "", &SyntaxError{at: start, message: fmt.Sprintf("the key %s is given twice", Shorten(key)), Rule: RuleDuplicate,
+		return "", &SyntaxError{at: start, message: fmt.Sprintf("the key %s is given twice", Shorten(key)), Rule: ruleDuplicate,
 			steps: []jsonpath.Step{{Key: key, Index: -1}}}
 	}
 	if p.next() != ':' {

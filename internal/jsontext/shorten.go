@@ -8,7 +8,7 @@ import (
 // maxShown bounds how much of a value a message repeats, in characters.
 const maxShown = 60
 
-// shorten returns a value as JSON, cut where it is long.
+// Shorten returns a value as JSON, cut where it is long.
 func Shorten(v any) string {
 	if s, ok := v.(string); ok && len(s) > 8*maxShown {
 		v = s[:8*maxShown]

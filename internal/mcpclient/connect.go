@@ -20,8 +20,8 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultConnectTimeout = 30 * time.Second
-	DefaultMaxMessage     = 16 << 20
+	defaultConnectTimeout = 30 * time.Second
+	defaultMaxMessage     = 16 << 20
 )
 
 // Server says how an MCP server is reached: Argv is a program that speaks over its standard input and output, URL a
@@ -74,8 +74,8 @@ const version = "1.0.0"
 // precondition_failed else, retryable where another attempt may succeed. When ctx ends first it wraps ctx's cause.
 func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
-	timeout := cmp.Or(o.ConnectTimeout, DefaultConnectTimeout)
+	o.MaxMessage = cmp.Or(o.MaxMessage, defaultMaxMessage)
+	timeout := cmp.Or(o.ConnectTimeout, defaultConnectTimeout)
 	c := &Connection{name: serverName(entry), limit: o.MaxMessage,
 		progress: map[string]func(api.Progress){}, openQuestions: map[*Request]context.Context{}}
 	c.ctx, c.end = context.WithCancelCause(context.Background())

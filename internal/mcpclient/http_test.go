@@ -141,15 +141,15 @@ func TestHTTPTooLarge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t, interfering(t, answer), Options{MaxMessage: 1 << 20})
-			begun := make(chan struct{}, 10)
+			started := make(chan struct{}, 10)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			done := errors.New("done")
 			other := make(chan error, 1)
 			go func() {
-				_, err := c.Call(ctx, Request{Tool: "progress", Arguments: json.RawMessage(`{"count":1,"text":"wait"}`), Progress: func(api.Progress) { begun <- struct{}{} }})
+				_, err := c.Call(ctx, Request{Tool: "progress", Arguments: json.RawMessage(`{"count":1,"text":"wait"}`), Progress: func(api.Progress) { started <- struct{}{} }})
 				other <- err
 			}()
-			<-begun
+			<-started
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := c.Call(t.Context(), Request{Tool: "echo"})

@@ -36,7 +36,7 @@ func (l *login) loginClient(origin *url.URL, entry *Server, o Options) (*http.Cl
 		return conn, err
 	}
 	client := outbound.Client(transport, origin, nil)
-	client.Timeout = cmp.Or(o.ConnectTimeout, DefaultConnectTimeout)
+	client.Timeout = cmp.Or(o.ConnectTimeout, defaultConnectTimeout)
 	follow := client.CheckRedirect
 	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if via[0].Method != http.MethodGet {

@@ -2,7 +2,7 @@ package outbound
 
 import "cmp"
 
-// AuthOAuth is the type of Auth whose secret a login gives.
+// OAuth is the type of Auth whose secret is the result of a login.
 const OAuth = "oauth"
 
 // The ways in which a client gets its token.
@@ -13,16 +13,15 @@ const (
 	GrantClientCredentials = "client_credentials"
 )
 
-// DefaultRedirectURL is where a browser is sent after a login. Nothing is there: the person copies the address that the
-// browser ends at.
+// DefaultRedirectURL is where a browser is sent after a login. No server listens there: the person copies the address from
+// the browser.
 const DefaultRedirectURL = "http://127.0.0.1:8976/callback"
 
-// OAuth reports whether calls get their token by a login.
+// OAuth reports whether requests use a token from a login.
 func (a *Auth) OAuth() bool { return a != nil && a.Type == OAuth }
 
-// Auth puts a secret into every request. The secret is named, never written: env:NAME is an environment variable of the
-// worker, file:PATH a file that the worker reads. With the type oauth, which only MCP servers with url have, it is a token
-// that a login at the server gives.
+// Auth describes the credentials of requests. Secret is a reference: env:NAME is an environment variable of the worker,
+// file:PATH a file that the worker reads. The type oauth, for MCP servers with url, uses a token from a login instead.
 type Auth struct {
 	// Type is bearer, basic (the secret is user:password), header, query or oauth.
 	Type string `json:"type" yaml:"type" rule:"required,enum=bearer|basic|header|query|oauth"`

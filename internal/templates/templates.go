@@ -4,7 +4,6 @@ package templates
 import (
 	"encoding/json"
 	"regexp"
-	"strings"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -36,12 +35,6 @@ func Names(template string) []string {
 		names = append(names, m[1])
 	}
 	return names
-}
-
-// Stray reports whether a template has double braces that are no placeholder.
-func Stray(template string) bool {
-	rest := placeholder.ReplaceAllString(template, "…")
-	return strings.Contains(rest, "{{") || strings.Contains(rest, "}}")
 }
 
 // Only returns the name of the argument whose placeholder is the whole template, if it is one.

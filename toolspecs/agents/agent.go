@@ -84,7 +84,7 @@ func Decode(file string, data []byte, known []string) (*api.Agent, error) {
 	return DecodeWith(file, data, known, strictyaml.ReadFile)
 }
 
-// reader is strictyaml.ReadFile, or one that notes what was read.
+// Reader is strictyaml.ReadFile, or one that notes what was read.
 type Reader func(path string, limit int) ([]byte, error)
 
 func DecodeWith(file string, data []byte, known []string, read Reader) (*api.Agent, error) {

@@ -277,8 +277,9 @@ func (f *folder) watched() map[string]fs.FileInfo {
 	return dirs
 }
 
-// Load reads every *.yaml and *.yml file below dir, other than hidden ones. Links to folders are not followed, and one
-// that leads out of dir is a fault. The error is toolspecs.Faults with everything that is wrong in the folder, or says that the folder cannot be read.
+// Load reads every *.yaml and *.yml file below dir, other than hidden ones. It does not follow links to folders; a link that
+// leaves dir is a fault. The error is Faults with everything that is wrong in the folder, or says why the folder cannot be
+// read.
 func Load(dir string, o toolspecs.Options) (*toolspecs.Catalog, error) {
 	f := &folder{dir: dir, options: o, base: &toolspecs.Catalog{}, given: &toolspecs.Catalog{}}
 	if err := f.load(time.Now()); err != nil {
@@ -287,9 +288,9 @@ func Load(dir string, o toolspecs.Options) (*toolspecs.Catalog, error) {
 	return f.catalog(), nil
 }
 
-// LoadPartly is Load as far as nothing is wrong: the catalog has base, and the tools of every file of the folder without faults; of two
-// files that claim a name it is the first. The error, which comes beside it, is toolspecs.Faults with all the others. A folder that cannot be read
-// at all gives base and an error that is none.
+// LoadSkippingInvalid is Load without the invalid files: the catalog has base and the tools of every file without faults. Of
+// two files that declare the same name, the first is used. The error, returned beside the catalog, is Faults. If the folder
+// cannot be read, the catalog is base and the error is not Faults.
 func LoadSkippingInvalid(dir string, o toolspecs.Options, base *toolspecs.Catalog) (*toolspecs.Catalog, error) {
 	f := &folder{dir: dir, options: o, base: base, given: base}
 	err := f.load(time.Now())

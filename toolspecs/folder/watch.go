@@ -23,24 +23,23 @@ type WatchConfig struct {
 	Dir string
 	// Options say what surrounds the toolspecs.
 	Options toolspecs.Options
-	// Base are tools that there are besides, and that stay; default none. Those that name no lane go to that of their
-	// category. A tool of the folder that has the name of one
-	// of them and is another tool is a fault.
+	// Base are further tools that stay in the catalog; default none. Those that name no lane get the lane of their category.
+	// A tool of the folder that has the name of one of them, but differs from it, is a fault.
 	Base *toolspecs.Catalog
-	// Partly has the watching begin although something is wrong in the folder, with what is not; default is an error.
+	// SkipInvalid starts watching with the valid files if some are invalid; by default that is an error.
 	SkipInvalid bool
 	// Check returns what else is wrong with a tool of the folder; default nothing.
 	Check func(*toolspecs.Compiled) []string
-	// Interval is how often the folder is looked at for changes that the file system did not tell of; default 5s.
+	// Interval is how often the folder is checked for changes that the file system did not report; default 5s.
 	Interval time.Duration
-	// OnPolling is called when the file system cannot tell of changes, and looking every Interval is all there is. The
+	// OnPolling is called if the file system cannot report changes, so that only the check every Interval finds them. The
 	// error says why.
 	OnPolling func(error)
 }
 
-// Watcher keeps a catalog in step with a folder of toolspecs. A file that is broken by an edit, or takes another's tool's
-// name, keeps the version that was in effect, while edits of other files take effect; a deleted file's tools are removed.
-// A folder that cannot be read any more changes nothing.
+// Watcher keeps a catalog in step with a folder of toolspecs. If an edit makes a file invalid, or declares the name of another
+// file's tool, the file's previous version stays in effect and edits of other files take effect. The tools of a deleted file
+// are removed. If the folder can no longer be read, nothing changes.
 type Watcher struct {
 	interval  time.Duration
 	onPolling func(error)
@@ -57,18 +56,18 @@ type Watcher struct {
 	subscribers []*subscriber
 }
 
-// Status is how a watched catalog stands.
+// Status is the state of a watched catalog.
 type Status struct {
 	Catalog *toolspecs.Catalog
 	// Loaded is when the catalog became what it is.
 	Loaded time.Time
-	// Faults are what is wrong in the folder, and therefore not in effect, by file or folder; empty when all is well.
+	// Faults maps files and folders to what is wrong with them, and therefore not in effect.
 	Faults map[string]error
-	// Failed is when the newest of them was found.
+	// Failed is when the newest fault was found.
 	Failed time.Time
 }
 
-// Err returns the faults as one error; nil when all is well.
+// Err returns the faults as one error; nil if there are none.
 func (s Status) Err() error {
 	var all []error
 	for _, file := range slices.Sorted(maps.Keys(s.Faults)) {
@@ -120,7 +119,7 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 // Catalog returns the tools that are in effect.
 func (w *Watcher) Catalog() *toolspecs.Catalog { return w.Status().Catalog }
 
-// Status tells how the catalog stands.
+// Status returns the state of the catalog.
 func (w *Watcher) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -373,7 +373,7 @@ func TestWatch_SkipsInvalidFiles(t *testing.T) {
 	}
 }
 
-// LoadPartly gives what is right beside the base, and everything that is wrong; of a folder that is not there, the base alone.
+// LoadSkippingInvalid returns the valid files beside the base, and all faults. Without a folder it returns the base alone.
 func TestLoad_SkipsInvalidFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tools")
 	for name, text := range map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0", "three"), "c.yaml": "name: broken\n", "d.yaml": specOf("echo@9.0.0")} {

@@ -89,8 +89,8 @@ func (c *checker) key(l api.Lane) {
 		if c.given(l, "idle_timeout") {
 			c.misplaced(l, "idle_timeout", "remove it, or give the lane a key", "idle_timeout is for lanes with a key")
 		}
-	case templates.Stray(l.Key):
-		c.value(l, "key", remedy, "the key has double braces that are no placeholder")
+	case api.Stray(l.Key) || len(api.PlaceholdersIn(l.Key)) > len(templates.Names(l.Key)):
+		c.value(l, "key", remedy, "the key has double braces that are not {{args.name}}")
 	case len(templates.Names(l.Key)) == 0:
 		c.value(l, "key", remedy, "the key names no argument, so it would be the same for every call")
 	}

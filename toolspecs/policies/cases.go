@@ -14,8 +14,8 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// Allow is what comes of a call that no rule stops, beside the effects of rules.
-const Allow api.PolicyEffect = "allow"
+// allow is what comes of a call that no rule stops, beside the effects of rules.
+const allow api.PolicyEffect = "allow"
 
 // Case is a call, and what its rules are to say to it.
 type Case struct {
@@ -185,7 +185,7 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 	}
 	switch {
 	case f.Rule == "":
-	case f.Want == Allow:
+	case f.Want == allow:
 		doc.ReportKey(at+".rule", "no rule says that a call is allowed", "remove rule, or say what the rule is to do")
 	case !slices.ContainsFunc(c.sets, func(s *Set) bool { return slices.Contains(s.Names(), f.Rule) }):
 		doc.Report(at+".rule", fmt.Sprintf("there is no rule %.80q in the files of policies", f.Rule), "")
@@ -222,7 +222,7 @@ func (f runFile) run() Run {
 
 func (f countFile) count() Count {
 	if f.Left == nil {
-		return Count{Used: int64(f.Used), Left: Unlimited}
+		return Count{Used: int64(f.Used), Left: unlimited}
 	}
 	return Count{Used: int64(f.Used), Left: int64(*f.Left)}
 }
@@ -269,7 +269,7 @@ func (c *Cases) Try() []Tried {
 	all := make([]Tried, len(c.Cases))
 	for i := range c.Cases {
 		one := &c.Cases[i]
-		t := Tried{Name: one.Name, Line: one.Line, Want: one.Want, Rule: one.Rule, Got: Allow, Policies: Check(&one.Facts, c.sets...)}
+		t := Tried{Name: one.Name, Line: one.Line, Want: one.Want, Rule: one.Rule, Got: allow, Policies: Check(&one.Facts, c.sets...)}
 		if len(t.Policies) > 0 {
 			t.Got = t.Policies[0].Effect
 		}

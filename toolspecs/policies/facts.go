@@ -87,7 +87,7 @@ type Budget struct {
 	WallTime Clock `cel:"wall_time"`
 }
 
-// Count is a part of the budget that is counted. Left is Unlimited where there is no limit, so that comparing it always
+// Count is a part of the budget that is counted. Left is unlimited where there is no limit, so that comparing it always
 // makes sense.
 type Count struct {
 	Used int64 `cel:"used"`
@@ -115,8 +115,8 @@ type Calls struct {
 	Made      int64 `cel:"made"`
 }
 
-// Unlimited is what is left of a count that has no limit.
-const Unlimited = math.MaxInt64
+// unlimited is what is left of a count that has no limit.
+const unlimited = math.MaxInt64
 
 // BudgetOf returns what a run has used of its limits, and what is left.
 func BudgetOf(l api.Limits, u api.Usage, took time.Duration) Budget {
@@ -135,7 +135,7 @@ func BudgetOf(l api.Limits, u api.Usage, took time.Duration) Budget {
 }
 
 func count(used, limit int) Count {
-	c := Count{Used: int64(used), Left: Unlimited}
+	c := Count{Used: int64(used), Left: unlimited}
 	if limit > 0 {
 		c.Left = max(int64(limit-used), 0)
 	}

@@ -144,7 +144,7 @@ func TestBudgetOf(t *testing.T) {
 	if b := BudgetOf(l, u, time.Hour); b.Calls.Left != 0 || b.Tokens.Left != 0 || b.Cost.Left != 0 || b.WallTime.Left != 0 {
 		t.Errorf("got %+v", b)
 	}
-	if b := BudgetOf(api.Limits{}, u, 0); b.Calls.Left != Unlimited || b.Tokens.Left != Unlimited || !math.IsInf(b.Cost.Left, 1) || b.WallTime.Left != math.MaxInt64 {
+	if b := BudgetOf(api.Limits{}, u, 0); b.Calls.Left != unlimited || b.Tokens.Left != unlimited || !math.IsInf(b.Cost.Left, 1) || b.WallTime.Left != math.MaxInt64 {
 		t.Errorf("got %+v", b)
 	}
 }

@@ -138,7 +138,7 @@ func decodedPlain(raw json.RawMessage) any {
 
 const HintRegex = "patterns are Go's regular expressions (RE2): no look-around and no back-references"
 
-// inside returns a problem's message with its path where that is not the whole value.
+// Inside returns a problem's message with its path where that is not the whole value.
 func Inside(p api.Problem) string {
 	if p.Path == jsonpath.Root {
 		return p.Message

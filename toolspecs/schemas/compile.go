@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// decoded returns a raw JSON value as the parser makes it; nil where it is broken, which checks have reported.
+// Decoded returns a raw JSON value as the parser makes it; nil where it is broken, which checks have reported.
 func Decoded(raw json.RawMessage) any {
 	v, err := jsontext.ParseOrdered(raw)
 	if err != nil {

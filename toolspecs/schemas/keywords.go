@@ -282,7 +282,7 @@ func (k keywordChecker) named(form, name, path string, value any) {
 
 func numberIn(schema *jsontext.Object, name string) *big.Rat { return rationalOf(schema.Members[name]) }
 
-// ordered reports a lower bound above its upper one.
+// Ordered reports a lower bound above its upper one.
 func Ordered(c *strictyaml.Findings, path, low, high string, least, most *big.Rat) {
 	if least != nil && most != nil && least.Cmp(most) > 0 {
 		c.Add(path+"."+low, "swap them", "%s %s is more than %s %s", low, ratText(least), high, ratText(most))

@@ -154,7 +154,7 @@ func wholeNumber(n json.Number) json.Number {
 	return json.Number(r.Num().String())
 }
 
-// foldKey returns the same text for all spellings of a key that encoding/json takes for one.
+// FoldKey returns the same text for all spellings of a key that encoding/json takes for one.
 func FoldKey(key string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

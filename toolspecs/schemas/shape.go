@@ -18,10 +18,10 @@ const (
 	TypeObject  = "object"
 )
 
-// types are the types that parameters have.
+// Types are the types that parameters have.
 var Types = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeArray, TypeObject}
 
-// shape is what a declaration says about the outline of a value: enough to find unknown arguments, fill in defaults,
+// Shape is what a declaration says about the outline of a value: enough to find unknown arguments, fill in defaults,
 // turn strings into numbers, put keys in order and hide what is sensitive. Rules are left to the compiled schema. A
 // nil shape says nothing.
 type Shape struct {
@@ -44,16 +44,16 @@ type property struct {
 	shape *Shape
 }
 
-// newShape returns the shape of a value of a type. A closed object takes no other properties than those declared.
+// NewShape returns the shape of a value of a type. A closed object takes no other properties than those declared.
 func NewShape(kind string, closed bool) *Shape { return &Shape{types: []string{kind}, closed: closed} }
 
-// setDefault says which value stands for one that is absent.
+// SetDefault says which value stands for one that is absent.
 func (s *Shape) SetDefault(value json.RawMessage) { s.value = value }
 
-// setItems says what the elements of an array are.
+// SetItems says what the elements of an array are.
 func (s *Shape) SetItems(items *Shape) { s.items = items }
 
-// takesOthers reports whether an object takes undeclared properties.
+// TakesOthers reports whether an object takes undeclared properties.
 func (s *Shape) TakesOthers() bool { return s == nil || !s.closed }
 
 func (s *Shape) Item() *Shape {
@@ -70,7 +70,7 @@ func (s *Shape) Property(name string) *Shape {
 	return s.byName[name]
 }
 
-// has reports whether a property is declared, whatever about it.
+// Has reports whether a property is declared, whatever about it.
 func (s *Shape) Has(name string) bool {
 	if s == nil {
 		return false
@@ -79,7 +79,7 @@ func (s *Shape) Has(name string) bool {
 	return ok
 }
 
-// declared returns the names of the properties.
+// Declared returns the names of the properties.
 func (s *Shape) Declared() []string {
 	if s == nil {
 		return nil
@@ -99,12 +99,12 @@ func (s *Shape) Add(name string, p *Shape) {
 	s.properties = append(s.properties, property{name, p})
 }
 
-// only reports whether the declared types are t and nothing else.
+// Only reports whether the declared types are t and nothing else.
 func (s *Shape) Only(t string) bool { return s != nil && len(s.types) == 1 && s.types[0] == t }
 
 func (s *Shape) allows(t string) bool { return len(s.types) == 0 || slices.Contains(s.types, t) }
 
-// hides reports whether a value of this shape is or contains something sensitive.
+// Hides reports whether a value of this shape is or contains something sensitive.
 func (s *Shape) Hides() bool {
 	if s == nil {
 		return false
@@ -112,7 +112,7 @@ func (s *Shape) Hides() bool {
 	return s.sensitive || s.items.Hides() || slices.ContainsFunc(s.properties, func(p property) bool { return p.shape.Hides() })
 }
 
-// hide makes a value sensitive with everything in it.
+// Hide makes a value sensitive with everything in it.
 func (s *Shape) Hide() {
 	if s == nil {
 		return
@@ -124,7 +124,7 @@ func (s *Shape) Hide() {
 	}
 }
 
-// mask returns which parts of a value of this shape are sensitive.
+// Mask returns which parts of a value of this shape are sensitive.
 func (s *Shape) Mask() *api.Mask {
 	switch {
 	case !s.Hides():

@@ -1,0 +1,2 @@
+// Package jsontext reads JSON strictly and writes it in canonical form. An Object keeps the order of its keys.
+package jsontext

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/internal/test/testserver"
@@ -89,5 +92,40 @@ func TestResultsAreKept(t *testing.T) {
 	}
 	if err := run(t.Context(), "no_such_figure", path, ""); err == nil {
 		t.Error("an unknown figure was measured")
+	}
+}
+
+func TestPerformancePage_ListsEveryFigureWithItsLimit(t *testing.T) {
+	data, err := os.ReadFile("../docs/performance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|[^|]*\\| ((?:at least )?)([0-9.,]+)[^|]*\\|$")
+	listed := map[string]string{}
+	for _, row := range rows.FindAllStringSubmatch(string(data), -1) {
+		limit, err := strconv.ParseFloat(strings.ReplaceAll(row[3], ",", ""), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed[row[1]] = row[2] + strconv.FormatFloat(limit, 'f', -1, 64)
+	}
+	for _, f := range figures {
+		if listed[f.name] != f.bound() {
+			t.Errorf("docs/performance.md: %s has the limit %q, want %q", f.name, listed[f.name], f.bound())
+		}
+	}
+	if len(listed) != len(figures) {
+		t.Errorf("docs/performance.md lists %d figures, want %d", len(listed), len(figures))
+	}
+}
+
+func TestPrint_WritesATableAndReportsMissedLimits(t *testing.T) {
+	var out, complaints strings.Builder
+	print(&out, &complaints, []figure{{name: "a", limit: 1.1}, {name: recordRate, limit: 20_000}},
+		map[string]float64{"a": 1.2345, recordRate: 53211.6})
+	want := "| figure | measured | limit |\n| --- | --- | --- |\n| `a` | 1.23 | 1.1 |\n" +
+		"| `records_per_s` | 53212 | at least 20000 |\n"
+	if out.String() != want || !strings.HasPrefix(complaints.String(), "MISSED a: 1.23, limit 1.1") {
+		t.Errorf("got %s%s", out.String(), complaints.String())
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 // way is how the steps of a run are executed: as activities, or inline.

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 const (

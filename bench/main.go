@@ -9,13 +9,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -65,12 +67,13 @@ const (
 // isRate says that more of a figure is better.
 func isRate(name string) bool { return name == inlineThroughput || name == recordRate }
 
-// bound says what the limit is.
+// bound returns the limit as text.
 func (f figure) bound() string {
+	limit := strconv.FormatFloat(f.limit, 'f', -1, 64)
 	if isRate(f.name) {
-		return "at least"
+		return "at least " + limit
 	}
-	return "at most"
+	return limit
 }
 
 // met reports whether a value keeps within the limit.
@@ -117,7 +120,7 @@ func run(ctx context.Context, name, results, bin string) error {
 	if name != "" {
 		chosen = slices.DeleteFunc(slices.Clone(figures), func(f figure) bool { return f.name != name })
 		if len(chosen) == 0 {
-			return fmt.Errorf("there is no figure %q; there are: %s", name, strings.Join(names(), ", "))
+			return fmt.Errorf("unknown figure %q; use one of %s", name, strings.Join(names(), ", "))
 		}
 	}
 	values, err := measure(ctx, chosen, bin)
@@ -127,7 +130,8 @@ func run(ctx context.Context, name, results, bin string) error {
 	if err := write(results, values); err != nil {
 		return err
 	}
-	return print(chosen, values)
+	print(os.Stdout, os.Stderr, chosen, values)
+	return nil
 }
 
 func names() []string {
@@ -178,15 +182,23 @@ func write(path string, values map[string]float64) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-func print(chosen []figure, values map[string]float64) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "figure\tvalue\tlimit\t\twhat it is")
+// print writes the values as a Markdown table, in the form of docs/performance.md, and reports the
+// missed limits.
+func print(out, complaints io.Writer, chosen []figure, values map[string]float64) {
+	fmt.Fprintln(out, "| figure | measured | limit |\n| --- | --- | --- |")
 	for _, f := range chosen {
-		decision := "ok"
-		if !f.met(values[f.name]) {
-			decision = "MISSED"
-		}
-		fmt.Fprintf(w, "%s\t%.3f\t%s %.2f\t%s\t%s\n", f.name, values[f.name], f.bound(), f.limit, decision, f.what)
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", f.name, short(values[f.name]), f.bound())
 	}
-	return w.Flush()
+	for _, f := range chosen {
+		if !f.met(values[f.name]) {
+			fmt.Fprintf(complaints, "MISSED %s: %s, limit %s (%s)\n", f.name, short(values[f.name]),
+				f.bound(), f.what)
+		}
+	}
+}
+
+// short returns a number with three significant digits, without an exponent.
+func short(value float64) string {
+	digits := max(0, 2-int(math.Floor(math.Log10(max(math.Abs(value), 0.01)))))
+	return strconv.FormatFloat(value, 'f', digits, 64)
 }

@@ -10,9 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 // hangSpec is a tool that waits, and must not run twice.

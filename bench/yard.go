@@ -18,11 +18,12 @@ import (
 	"syscall"
 	"time"
 
+	"go.temporal.io/sdk/client"
+
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/worker/host"
-	"go.temporal.io/sdk/client"
 )
 
 // serveWorker is the argument with which this program is a worker with the bench's tools; flags of a worker follow it.

@@ -55,7 +55,7 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 		return "cancel " + s.names[event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()]
 	case event.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil:
 		a := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
-		return fmt.Sprintf("start %s %s %s%s %s", a.GetWorkflowId(), a.GetWorkflowType().GetName(), a.GetParentClosePolicy(), rank(a.GetPriority()), payloads(a.GetInput()))
+		return fmt.Sprintf("start %s %s %s%s %s", a.GetWorkflowId(), a.GetWorkflowType().GetName(), a.GetParentClosePolicy(), priority(a.GetPriority()), payloads(a.GetInput()))
 	case event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes() != nil:
 		return "cancel " + event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes().GetWorkflowExecution().GetWorkflowId()
 	case event.GetTimerStartedEventAttributes() != nil:
@@ -116,12 +116,12 @@ func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttr
 	}
 	return fmt.Sprintf("schedule %s lane=%s timeout=%s heartbeat=%s attempts=%d%s%s %s", name,
 		api.LaneOf(s.base, a.GetTaskQueue().GetName()), a.GetStartToCloseTimeout().AsDuration(),
-		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait, rank(a.GetPriority()), payloads(a.GetInput()))
+		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait, priority(a.GetPriority()), payloads(a.GetInput()))
 }
 
 // rank shows what was said of a priority. A run without a conversation is fair under the beginning of its id, which is not
 // shown.
-func rank(p *commonpb.Priority) string {
+func priority(p *commonpb.Priority) string {
 	text := ""
 	if level := p.GetPriorityKey(); level > 0 {
 		text = fmt.Sprintf(" priority=%d", level)
@@ -178,7 +178,7 @@ var masks = []struct {
 	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`,"fairness":"[0-9a-f]{8}"`), ``},
 	// The statistics count what other lines say.
-	{regexp.MustCompile(`,"brief":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}`), ``},
+	{regexp.MustCompile(`,"call_stats":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}`), ``},
 	{regexp.MustCompile(`"(execution_us|post_us)":\d+`), `"$1":0`},
 	// How many tokens the id of a run has differs from run to run.
 	{regexp.MustCompile(`("RUN/[^{}]*\},"tokens":)\d+`), `${1}0`},

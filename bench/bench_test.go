@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestFigures proves that the bench measures what it says on a real server: sizes and events are exact there, and both
-// sides of a ratio of times ran.
+// TestFigures proves that the bench measures what it says on a real server: sizes and events are
+// exact there, and both sides of a ratio of times ran.
 func TestFigures(t *testing.T) {
 	l, err := newLab(t.Context(), filepath.Dir(testserver.Bin(t, "devserver")))
 	if err != nil {
@@ -66,7 +66,8 @@ func TestFigures(t *testing.T) {
 
 // isSize says that a figure does not depend on how busy the machine is.
 func isSize(name string) bool {
-	return name == "turn_events_extra" || name == "history_growth_ratio" || name == "history_mb_long_conversation" || name == "long_run_growth_ratio"
+	return name == "turn_events_extra" || name == "history_growth_ratio" ||
+		name == "history_mb_long_conversation" || name == "long_run_growth_ratio"
 }
 
 // isRest says that a figure is what is left when others are taken away: noise makes it anything.
@@ -100,7 +101,8 @@ func TestPerformancePage_ListsEveryFigureWithItsLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|[^|]*\\| ((?:at least )?)([0-9.,]+)[^|]*\\|$")
+	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|[^|]*\\| ((?:at least " +
+		")?)([0-9.,]+)[^|]*\\|$")
 	listed := map[string]string{}
 	for _, row := range rows.FindAllStringSubmatch(string(data), -1) {
 		limit, err := strconv.ParseFloat(strings.ReplaceAll(row[3], ",", ""), 64)
@@ -111,7 +113,8 @@ func TestPerformancePage_ListsEveryFigureWithItsLimit(t *testing.T) {
 	}
 	for _, f := range figures {
 		if listed[f.name] != f.bound() {
-			t.Errorf("docs/performance.md: %s has the limit %q, want %q", f.name, listed[f.name], f.bound())
+			t.Errorf("docs/performance.md: %s has the limit %q, want %q", f.name, listed[f.name],
+				f.bound())
 		}
 	}
 	if len(listed) != len(figures) {
@@ -125,7 +128,8 @@ func TestPrint_WritesATableAndReportsMissedLimits(t *testing.T) {
 		map[string]float64{"a": 1.2345, recordRate: 53211.6})
 	want := "| figure | measured | limit |\n| --- | --- | --- |\n| `a` | 1.23 | 1.1 |\n" +
 		"| `records_per_s` | 53212 | at least 20000 |\n"
-	if out.String() != want || !strings.HasPrefix(complaints.String(), "MISSED a: 1.23, limit 1.1") {
+	if out.String() != want || !strings.HasPrefix(complaints.String(),
+		"MISSED a: 1.23, limit 1.1") {
 		t.Errorf("got %s%s", out.String(), complaints.String())
 	}
 }

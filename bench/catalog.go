@@ -13,10 +13,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
-// bigCatalog is how many tools are imported and reloaded.
+// bigCatalog is the number of imported and reloaded tools.
 const bigCatalog = 1000
 
-// measureImport imports an OpenAPI document of many operations and writes their YAML, as starter tools import does.
+// measureImport imports an OpenAPI document of many operations and writes their YAML, as starter
+// tools import does.
 func measureImport(context.Context, *lab) (map[string]float64, error) {
 	data, err := json.Marshal(bigAPI())
 	if err != nil {
@@ -40,28 +41,40 @@ func measureImport(context.Context, *lab) (map[string]float64, error) {
 
 type object = map[string]any
 
-// bigAPI is a document of as many operations, each with a path parameter, two of the query and a body with a shared schema.
+// bigAPI returns a document with bigCatalog operations. Each has a path parameter, two query
+// parameters and a body with a shared schema.
 func bigAPI() object {
 	paths := object{}
 	for i := range bigCatalog / 2 {
 		name := func(verb string) string { return fmt.Sprintf("%sThing%d", verb, i) }
-		id := object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}
+		id := object{"name": "id", "in": "path", "required": true,
+			"schema": object{"type": "string"}}
 		ok := object{"200": object{"description": "ok"}}
 		paths[fmt.Sprintf("/things%d/{id}", i)] = object{
-			"get": object{"operationId": name("get"), "summary": text(200, i), "responses": ok, "parameters": []any{id,
-				object{"name": "limit", "in": "query", "schema": object{"type": "integer", "minimum": 1, "maximum": 100, "default": 20}},
-				object{"name": "fields", "in": "query", "schema": object{"type": "array", "items": object{"type": "string"}}}}},
-			"put": object{"operationId": name("put"), "summary": text(200, i+1), "responses": ok, "parameters": []any{id},
-				"requestBody": object{"required": true, "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Thing"}}}}},
+			"get": object{"operationId": name("get"), "summary": text(200, i), "responses": ok,
+				"parameters": []any{id,
+					object{"name": "limit", "in": "query", "schema": object{"type": "integer",
+						"minimum": 1, "maximum": 100, "default": 20}},
+					object{"name": "fields", "in": "query", "schema": object{"type": "array",
+						"items": object{"type": "string"}}}}},
+			"put": object{"operationId": name("put"), "summary": text(200, i+1), "responses": ok,
+				"parameters": []any{id},
+				"requestBody": object{"required": true,
+					"content": object{"application/json": object{
+						"schema": object{"$ref": "#/components/schemas/Thing"}}}}},
 		}
 	}
-	return object{"openapi": "3.1.0", "info": object{"title": "big", "version": "1.0.0"}, "paths": paths,
+	return object{"openapi": "3.1.0", "info": object{"title": "big", "version": "1.0.0"},
+		"paths":   paths,
 		"servers": []any{object{"url": "https://api.example.com"}},
 		"components": object{"schemas": object{
-			"Owner": object{"type": "object", "properties": object{"name": object{"type": "string"}, "mail": object{"type": "string", "maxLength": 200}}},
+			"Owner": object{"type": "object", "properties": object{"name": object{"type": "string"},
+				"mail": object{"type": "string", "maxLength": 200}}},
 			"Thing": object{"type": "object", "required": []any{"name"}, "properties": object{
-				"name": object{"type": "string", "description": text(300, 7)}, "size": object{"type": "number"},
-				"owner": object{"$ref": "#/components/schemas/Owner"}, "parts": object{"type": "array", "items": object{"$ref": "#/components/schemas/Owner"}}}},
+				"name": object{"type": "string", "description": text(300, 7)}, "size": object{
+					"type": "number"},
+				"owner": object{"$ref": "#/components/schemas/Owner"}, "parts": object{
+					"type": "array", "items": object{"$ref": "#/components/schemas/Owner"}}}},
 		}}}
 }
 
@@ -86,7 +99,7 @@ func measureReload(ctx context.Context, _ *lab) (map[string]float64, error) {
 	return map[string]float64{"reload_s": took.Seconds()}, err
 }
 
-// edit changes a toolspec of a watched folder and tells how long it takes to have effect.
+// edit changes a toolspec of a watched folder and returns the time until the edit is in effect.
 func edit(ctx context.Context, w *folder.Watcher, dir string) (time.Duration, error) {
 	updated := make(chan struct{}, 1)
 	defer w.Subscribe(func(e folder.CatalogEvent) {
@@ -110,7 +123,9 @@ func edit(ctx context.Context, w *folder.Watcher, dir string) (time.Duration, er
 
 // writeSpec writes the ith toolspec of a folder.
 func writeSpec(dir string, i int, description string) error {
-	spec := fmt.Sprintf("name: tool_%d\nversion: 1.0.0\ndescription: %s\nparameters:\n  - {name: text, type: string, required: true}\n"+
-		"  - {name: count, type: integer, default: 1, validation: {min: 1, max: 9}}\nentry: {type: command, argv: [echo, \"{{args.text}}\"]}\n", i, description)
+	spec := fmt.Sprintf("name: tool_%d\nversion: 1.0.0\ndescription: %s\nparameters:\n  - {name: "+
+		"text, type: string, required: true}\n"+
+		"  - {name: count, type: integer, default: 1, validation: {min: 1, max: 9}}\nentry: "+
+		"{type: command, argv: [echo, \"{{args.text}}\"]}\n", i, description)
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("tool_%d.yaml", i)), []byte(spec), 0o600)
 }

@@ -10,10 +10,11 @@ import (
 	"sync"
 )
 
-// corpusPackages are folders of the Go distribution whose source is the bench's real text, about 4 MB.
+// corpusPackages are packages of the Go distribution. Their source, about 4 MB, is the bench's
+// text.
 var corpusPackages = []string{"net/http", "go/types", "encoding/json", "runtime", "strings"}
 
-// corpusOnce reads the text once. Every machine that can build the bench has it.
+// corpusOnce reads the text once. Every machine that builds the bench has it.
 var corpusOnce = sync.OnceValue(func() string {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -21,7 +22,8 @@ var corpusOnce = sync.OnceValue(func() string {
 	}
 	var b strings.Builder
 	for _, pkg := range corpusPackages {
-		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), "src", pkg, "*.go"))
+		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), "src", pkg,
+			"*.go"))
 		if err != nil {
 			panic(err) // the pattern is a constant
 		}

@@ -20,15 +20,16 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// What a user would write by hand with the Temporal SDK to schedule the same activities: the same scripted model and the
-// same tool, with the least that they can be given. No conversation, no admission, no lanes, no summaries, no records.
+// The workflows that a user would write with the Temporal SDK to schedule the same activities: the
+// same scripted model and tool with minimal inputs, and no conversation, admission, lanes,
+// summaries or records.
 
 type handInput struct{ Turns, Size int }
 
-// hand holds the activities of the hand-written workflows.
+// hand has the activities of the hand-written workflows.
 type hand struct {
 	agent *api.Agent
-	// digests are those of the tools, by name.
+	// digests are the digests of the tools, by name.
 	digests map[string]string
 }
 
@@ -52,7 +53,9 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	w.RegisterWorkflowWithOptions(h.calls, workflow.RegisterOptions{Name: "handCalls"})
 	w.RegisterWorkflowWithOptions(h.fan, workflow.RegisterOptions{Name: "handFan"})
 	w.RegisterWorkflowWithOptions(h.empty, workflow.RegisterOptions{Name: "handEmpty"})
-	w.RegisterActivityWithOptions(func(context.Context) error { return nil }, activity.RegisterOptions{Name: "handNothing"})
+	w.RegisterActivityWithOptions(func(context.Context) error {
+		return nil
+	}, activity.RegisterOptions{Name: "handNothing"})
 	w.RegisterActivityWithOptions(h.model, activity.RegisterOptions{Name: "handModel"})
 	w.RegisterDynamicActivity(actions.Tool, activity.DynamicRegisterOptions{})
 	return nil
@@ -60,12 +63,14 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 
 var handOptions = workflow.ActivityOptions{StartToCloseTimeout: time.Minute}
 
-// turns makes as many model steps and tool calls as an agent run of the same turns: one model step more at the end.
+// turns executes the model steps and tool calls of an agent run with the same turns, including the
+// last model step.
 func (h hand) turns(ctx workflow.Context, in handInput) (string, error) {
 	ctx = workflow.WithActivityOptions(ctx, handOptions)
 	for turn := range in.Turns {
 		var arguments string
-		if err := workflow.ExecuteActivity(ctx, "handModel", turn+1).Get(ctx, &arguments); err != nil {
+		if err := workflow.ExecuteActivity(ctx, "handModel", turn+1).Get(ctx,
+			&arguments); err != nil {
 			return "", err
 		}
 		if err := h.call(ctx, "payload", arguments).end(ctx); err != nil {
@@ -85,7 +90,7 @@ func (h hand) calls(ctx workflow.Context, in handInput) (string, error) {
 	return "done", nil
 }
 
-// empty schedules activities that do nothing.
+// empty schedules activities without work.
 func (h hand) empty(ctx workflow.Context, in handInput) error {
 	ctx = workflow.WithActivityOptions(ctx, handOptions)
 	for range in.Turns {
@@ -96,7 +101,7 @@ func (h hand) empty(ctx workflow.Context, in handInput) error {
 	return nil
 }
 
-// fan calls pause that many times at once; Size is how long it takes, in milliseconds.
+// fan makes parallel calls of pause. Size is their duration in milliseconds.
 func (h hand) fan(ctx workflow.Context, in handInput) (string, error) {
 	ctx = workflow.WithActivityOptions(ctx, handOptions)
 	var calls []handCall
@@ -111,7 +116,7 @@ func (h hand) fan(ctx workflow.Context, in handInput) (string, error) {
 	return "done", nil
 }
 
-// handCall is a tool call under way.
+// handCall is a tool call in progress.
 type handCall struct{ workflow.Future }
 
 func (c handCall) end(ctx workflow.Context) error {
@@ -124,7 +129,7 @@ func (h hand) call(ctx workflow.Context, tool, arguments string) handCall {
 	return handCall{workflow.ExecuteActivity(ctx, tool, input)}
 }
 
-// model plays the same script as the agent's model, without a conversation.
+// model returns the steps of the agent's script, without a conversation.
 func (h hand) model(ctx context.Context, turn int) (string, error) {
 	response, err := scripted.Provider{}.Answer(ctx, models.Prompt{Agent: h.agent, Turn: turn})
 	if err != nil || len(response.Message.Calls) == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// measureGrowth compares what a turn adds to the history in a long run and in a short one.
+// measureGrowth compares the history bytes per turn of a long run and a short one.
 func measureGrowth(ctx context.Context, l *lab) (map[string]float64, error) {
 	var perTurn [2]float64
 	for i, n := range []int{100, 400} {
@@ -25,13 +25,15 @@ const (
 	resultBytes       = 5_000
 )
 
-// measureLongConversation runs 100 turns of 5 KB results after a conversation of 0.8 MB of real text.
+// measureLongConversation runs 100 turns of 5 KB results after a conversation of 0.8 MB of real
+// text.
 func measureLongConversation(ctx context.Context, l *lab) (map[string]float64, error) {
 	conversation, err := api.EncodeMessages(talk(conversationBytes))
 	if err != nil {
 		return nil, err
 	}
-	s, err := l.agentHistory(ctx, api.RunInput{Agent: agent(turns, resultBytes), Prompt: "go"}, conversation)
+	s, err := l.agentHistory(ctx, api.RunInput{Agent: agent(turns, resultBytes), Prompt: "go"},
+		conversation)
 	return map[string]float64{"history_mb_long_conversation": float64(s.bytes) / 1e6}, err
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// way is how the steps of a run are executed: as activities, or inline.
+// way selects how the steps of a run are executed: as activities or inline.
 type way struct{ model, tool string }
 
 var (
@@ -22,10 +22,11 @@ var (
 	allInline    = way{api.LaneInline, "payload_inline"}
 )
 
-// run is a run of an agent that makes that many calls in each of so many turns, and then answers.
+// run returns the input of an agent run with the given turns and calls per turn.
 func (w way) run(turns, calls int) api.RunInput {
 	a := agent(0, turnSize)
-	call := api.ScriptCall{Tool: w.tool, Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize)), Repeat: calls}
+	call := api.ScriptCall{Tool: w.tool, Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`,
+		turnSize)), Repeat: calls}
 	var steps []api.ScriptStep
 	for range turns {
 		steps = append(steps, api.ScriptStep{Calls: []api.ScriptCall{call}})
@@ -39,26 +40,27 @@ func (w way) side() side {
 	return side{api.DefaultTaskQueue, api.AgentWorkflow, w.run(turns, 1)}
 }
 
-// measureInline compares a run in which everything is inline with the same run in which everything is an activity.
+// measureInline compares a run with everything inline to the same run with activities.
 func measureInline(ctx context.Context, l *lab) (map[string]float64, error) {
 	value, err := l.paired(ctx, l.pairs, allInline.side(), asActivities.side())
 	return map[string]float64{"inline_wall_ratio": value}, err
 }
 
-// measureInlineTools does so with a run in which the calls alone are inline.
+// measureInlineTools compares a run with only its calls inline to the same run with activities.
 func measureInlineTools(ctx context.Context, l *lab) (map[string]float64, error) {
 	value, err := l.paired(ctx, l.pairs, toolsInline.side(), asActivities.side())
 	return map[string]float64{"inline_tools_wall_ratio": value}, err
 }
 
-// The short runs whose throughput is measured.
+// Size of the runs whose throughput is measured.
 const (
 	shortTurns   = 5
 	callsPerTurn = 2
 )
 
-// measureThroughput compares how fast a worker works off short runs that wait for it, everything inline and everything an
-// activity. Each is measured on a server of its own: timers of activities fire, and are thrown away, for minutes after them.
+// measureThroughput compares the rate at which a worker completes waiting short runs, with
+// everything inline and with activities. Each side has a server of its own, because timers of
+// activities keep loading the server for minutes.
 func measureThroughput(ctx context.Context, l *lab) (map[string]float64, error) {
 	alone := func(w way) timed {
 		return func() (time.Duration, error) {
@@ -67,7 +69,8 @@ func measureThroughput(ctx context.Context, l *lab) (map[string]float64, error) 
 				return 0, err
 			}
 			defer own.close()
-			if _, err := own.workOff(ctx, "warm-up", l.runs/10, w.run(shortTurns, callsPerTurn)); err != nil {
+			if _, err := own.workOff(ctx, "warm-up", l.runs/10,
+				w.run(shortTurns, callsPerTurn)); err != nil {
 				return 0, err
 			}
 			return own.workOff(ctx, "short-runs", l.runs, w.run(shortTurns, callsPerTurn))
@@ -77,13 +80,15 @@ func measureThroughput(ctx context.Context, l *lab) (map[string]float64, error) 
 	return map[string]float64{inlineThroughput: value}, err
 }
 
-// workOff starts n runs on a queue of their own, then a worker for it, and returns how long it took from the first thing that
-// the worker did to the end of the last run, by the server's clock.
-func (l *lab) workOff(ctx context.Context, queue string, n int, input api.RunInput) (time.Duration, error) {
+// workOff starts n runs on a queue of their own, then a worker for it. It returns the time from the
+// worker's first action to the end of the last run, by the server's clock.
+func (l *lab) workOff(ctx context.Context, queue string, n int, input api.RunInput) (time.Duration,
+	error) {
 	runs := make([]client.WorkflowRun, n)
 	for i := range runs {
 		var err error
-		if runs[i], err = l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, api.AgentWorkflow, input); err != nil {
+		if runs[i], err = l.client.ExecuteWorkflow(ctx,
+			client.StartWorkflowOptions{TaskQueue: queue}, api.AgentWorkflow, input); err != nil {
 			return 0, err
 		}
 	}
@@ -92,7 +97,7 @@ func (l *lab) workOff(ctx context.Context, queue string, n int, input api.RunInp
 		return 0, err
 	}
 	defer stop()
-	// The last one ends about last: to wait for it first costs the server the least.
+	// Waiting for the last run first costs the server least: it ends about last.
 	for _, run := range slices.Backward(runs) {
 		if err := run.Get(ctx, nil); err != nil {
 			return 0, err
@@ -101,7 +106,7 @@ func (l *lab) workOff(ctx context.Context, queue string, n int, input api.RunInp
 	return l.span(ctx, runs)
 }
 
-// span returns how long a worker worked at runs, from the first thing that it did to the end of the last one.
+// span returns the time from a worker's first action on the runs to the end of the last one.
 func (l *lab) span(ctx context.Context, runs []client.WorkflowRun) (time.Duration, error) {
 	var began, ended time.Time
 	for _, run := range runs {
@@ -119,9 +124,11 @@ func (l *lab) span(ctx context.Context, runs []client.WorkflowRun) (time.Duratio
 	return ended.Sub(began), nil
 }
 
-// worked returns when a worker first had a run, and when the run ended.
-func (l *lab) worked(ctx context.Context, run client.WorkflowRun) (first, last time.Time, err error) {
-	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+// worked returns the time when a worker first had the run, and the time when the run ended.
+func (l *lab) worked(ctx context.Context, run client.WorkflowRun) (first, last time.Time,
+	err error) {
+	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
 		event, err := history.Next()
 		if err != nil {

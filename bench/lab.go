@@ -23,24 +23,25 @@ import (
 	"github.com/switchyard/switchyard/worker/host"
 )
 
-// lab is one fresh server with one worker of ours and one of hand-written workflows, all that a figure needs.
+// lab is a fresh server with one worker of Switchyard and one of the hand-written workflows.
 type lab struct {
 	client client.Client
-	// address is the server's, bin the folder with its program.
+	// address is the server's address, bin the folder of its program.
 	address, bin string
 	server       *exec.Cmd
 	close        func()
-	// serve starts one more worker, for the runs of a task queue.
+	// serve starts another worker for the runs of a task queue.
 	serve func(ctx context.Context, queue string) (stop func(), err error)
-	// pairs is how many pairs of runs a ratio of times is the median of, keys how many keys of a lane are opened, runs how many
-	// short runs wait for a worker.
+	// pairs is the number of pairs of runs behind a median ratio, keys the number of open lane
+	// keys, runs the number of waiting short runs.
 	pairs, keys, runs int
 }
 
 // handQueue is the task queue of the hand-written workflows.
 const handQueue = "hand-written"
 
-// toolSpecs are the tools that the runs call: payload answers with as many bytes as it is asked for, pause takes as long.
+// toolSpecs are the tools of the runs: payload returns the requested number of bytes, pause takes
+// the requested time.
 const toolSpecs = `
 name: payload
 version: 1.0.0
@@ -72,11 +73,11 @@ execution: {effect: read}
 
 type payloadInput struct {
 	Size int `json:"size"`
-	// Key is for lanes with keys; the text does not depend on it.
+	// Key is for keyed lanes. The text does not depend on it.
 	Key string `json:"key,omitempty"`
 }
 
-// payload is real text, so that what compresses it compresses what tools really return.
+// payload returns real text, so that it compresses like the results of real tools.
 func payload(_ context.Context, in payloadInput) (string, error) {
 	return text(in.Size, in.Size), nil
 }
@@ -96,7 +97,8 @@ func pause(ctx context.Context, in pauseInput) (int, error) {
 
 // functions are the bench's tools.
 func functions() []switchyard.Function {
-	return []switchyard.Function{switchyard.NewFunction("payload", payload), switchyard.NewFunction("pause", pause)}
+	return []switchyard.Function{switchyard.NewFunction("payload", payload),
+		switchyard.NewFunction("pause", pause)}
 }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -170,7 +172,7 @@ func startServer(bin string) (*exec.Cmd, string, error) {
 	return cmd, ready.Address, nil
 }
 
-// startHandWritten starts a worker with the hand-written workflows, its settings the SDK's as ours are.
+// startHandWritten starts a worker with the hand-written workflows and the SDK's defaults.
 func startHandWritten(c client.Client, specs []toolspecs.Spec) (worker.Worker, error) {
 	catalog, err := toolspecs.NewCatalog(specs)
 	if err != nil {
@@ -220,13 +222,15 @@ func agent(turns, size int) *api.Agent {
 	}
 }
 
-// execution names the first execution of a run.
+// execution identifies the first execution of a run.
 type execution struct{ workflowID, runID string }
 
-// runToEnd starts a workflow and returns its first execution and how long it took to its end.
-func (l *lab) runToEnd(ctx context.Context, queue, kind string, inputs ...any) (execution, time.Duration, error) {
+// runToEnd runs a workflow to its end and returns its first execution and its duration.
+func (l *lab) runToEnd(ctx context.Context, queue, kind string, inputs ...any) (execution,
+	time.Duration, error) {
 	began := time.Now()
-	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, kind, inputs...)
+	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, kind,
+		inputs...)
 	if err != nil {
 		return execution{}, 0, err
 	}
@@ -238,10 +242,10 @@ func (l *lab) runToEnd(ctx context.Context, queue, kind string, inputs ...any) (
 	return first, time.Since(began), err
 }
 
-// size is what the server says of a history.
+// size is the size of a history, as reported by the server.
 type size struct{ events, bytes int64 }
 
-// historySize adds up the executions of a run's chain, from its first one on.
+// historySize sums the executions of a run, from its first one on.
 func (l *lab) historySize(ctx context.Context, e execution) (size, error) {
 	var total size
 	for e.runID != "" {
@@ -258,7 +262,7 @@ func (l *lab) historySize(ctx context.Context, e execution) (size, error) {
 	return total, nil
 }
 
-// next returns the execution that a run continued as, or nothing.
+// next returns the execution that continues a run, or "".
 func (l *lab) next(ctx context.Context, e execution) (string, error) {
 	history := l.history(ctx, e)
 	next := ""
@@ -274,7 +278,7 @@ func (l *lab) next(ctx context.Context, e execution) (string, error) {
 	return next, nil
 }
 
-// text returns size bytes of real text: the Go standard library's own source, from a place that seed decides.
+// text returns size bytes of the Go standard library's source, from an offset derived from seed.
 func text(size, seed int) string {
 	corpus := corpusOnce()
 	from := (seed * 7919) % max(1, len(corpus)-size)

@@ -23,12 +23,14 @@ func measureFanout(ctx context.Context, l *lab) (map[string]float64, error) {
 	return map[string]float64{"fanout_ratio": ratio}, err
 }
 
-// chains is a run of a plan in which that many rows of calls go on at once, each one call after the other.
+// chains is a run of a plan in which that many rows of calls go on at once, each one call after the
+// other.
 func chains(tool, arguments string, rows, length int) api.RunInput {
 	plan := api.Plan{Name: "chains"}
 	for row := range rows {
 		for i := range length {
-			call := api.PlanCall{ID: fmt.Sprintf("c%d-%d", row, i), Tool: tool, Arguments: json.RawMessage(arguments)}
+			call := api.PlanCall{ID: fmt.Sprintf("c%d-%d", row, i), Tool: tool,
+				Arguments: json.RawMessage(arguments)}
 			if i > 0 {
 				call.DependsOn = []string{fmt.Sprintf("c%d-%d", row, i-1)}
 			}
@@ -39,7 +41,8 @@ func chains(tool, arguments string, rows, length int) api.RunInput {
 	return api.RunInput{Plan: &packed}
 }
 
-// laneRules are a lane without a limit, and lanes whose limit is as many calls as are made at a time.
+// laneRules are a lane without a limit, and lanes whose limit is as many calls as are made at a
+// time.
 const laneRules = `
 lanes:
   free: {}
@@ -47,15 +50,16 @@ lanes:
   ten: {limit: 10}
 `
 
-// loads are the calls that are compared: on a lane with a limit, and as many in as many rows on free.
+// loads are the calls that are compared: on a lane with a limit, and as many in as many rows on
+// free.
 var loads = []struct {
 	lane         string
 	rows, length int
 }{{"one", 1, 50}, {"ten", 10, 10}}
 
-// measureLimited compares calls on a lane with a limit with the same calls on a lane without: one at a time, and as many as
-// the limit allows. The figure is the worse ratio. That the limit adds events to the history, of the run or of the lane's
-// keeper, is an error.
+// measureLimited compares calls on a lane with a limit with the same calls on a lane without: one
+// at a time, and as many as the limit allows. The figure is the worse ratio. That the limit adds
+// events to the history, of the run or of the lane's keeper, is an error.
 func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 	ctx, y, err := newYard(ctx, l, laneRules, "free", "one", "ten")
 	if err != nil {
@@ -80,7 +84,9 @@ func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	if after, err := y.keeperEvents(ctx); err != nil || after != before {
-		return nil, errors.Join(err, fmt.Errorf("the histories of the lanes' keepers had %d events before the calls and have %d after them", before, after))
+		return nil, errors.Join(err,
+			fmt.Errorf("the histories of the lanes' keepers had %d events before the calls and "+
+				"have %d after them", before, after))
 	}
 	return map[string]float64{"limited_lane_ratio": worst}, nil
 }
@@ -88,7 +94,8 @@ func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 // worstLoad returns the highest ratio of all loads.
 func (l *lab) worstLoad(ctx context.Context) (worst float64, err error) {
 	for _, load := range loads {
-		ratio, err := l.paired(ctx, 2*l.pairs, onLane(load.lane, load.rows, load.length), onLane("free", load.rows, load.length))
+		ratio, err := l.paired(ctx, 2*l.pairs, onLane(load.lane, load.rows, load.length),
+			onLane("free", load.rows, load.length))
 		if err != nil {
 			return 0, err
 		}
@@ -99,7 +106,8 @@ func (l *lab) worstLoad(ctx context.Context) (worst float64, err error) {
 }
 
 func onLane(lane string, rows, length int) side {
-	return side{yardQueue, api.PlanWorkflow, chains("payload_"+lane, fmt.Sprintf(`{"size":%d}`, turnSize), rows, length)}
+	return side{yardQueue, api.PlanWorkflow, chains("payload_"+lane, fmt.Sprintf(`{"size":%d}`,
+		turnSize), rows, length)}
 }
 
 // sameEvents fails unless a call has as many events in the history on the lane as on free.
@@ -107,13 +115,16 @@ func (l *lab) sameEvents(ctx context.Context, lane string) error {
 	var events [2]float64
 	for i, name := range []string{lane, "free"} {
 		var err error
-		events[i], err = l.eventsPerTurn(ctx, yardQueue, api.PlanWorkflow, func(n int) any { return onLane(name, 1, n).input })
+		events[i], err = l.eventsPerTurn(ctx, yardQueue, api.PlanWorkflow, func(n int) any {
+			return onLane(name, 1, n).input
+		})
 		if err != nil {
 			return err
 		}
 	}
 	if events[0] != events[1] {
-		return fmt.Errorf("a call has %v events on the lane %s and %v on one without a limit", events[0], lane, events[1])
+		return fmt.Errorf("a call has %v events on the lane %s and %v on one without a limit",
+			events[0], lane, events[1])
 	}
 	return nil
 }
@@ -122,7 +133,8 @@ func (l *lab) sameEvents(ctx context.Context, lane string) error {
 func (y *yard) keeperEvents(ctx context.Context) (int64, error) {
 	sum := int64(0)
 	for _, load := range loads {
-		d, err := y.client.DescribeWorkflowExecution(ctx, api.LaneWorkflowID(yardQueue, load.lane), "")
+		d, err := y.client.DescribeWorkflowExecution(ctx, api.LaneWorkflowID(yardQueue, load.lane),
+			"")
 		if err != nil {
 			return 0, err
 		}

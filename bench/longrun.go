@@ -13,22 +13,26 @@ import (
 
 const (
 	longTurns = 1_000
-	// longPart is how many turns an execution of the chain has to have for its bytes per turn to be compared.
+	// longPart is how many turns an execution of the chain has to have for its bytes per turn to be
+	// compared.
 	longPart = 50
-	// maxPartBytes is what no execution's history may have: a server ends a run at 50 MB, and warns at 10.
+	// maxPartBytes is what no execution's history may have: a server ends a run at 50 MB, and warns
+	// at 10.
 	maxPartBytes = 20_000_000
-	// stepConversation is how long the conversation is with which a model step's overhead is measured, in bytes.
+	// stepConversation is how long the conversation is with which a model step's overhead is
+	// measured, in bytes.
 	stepConversation = 1_000_000
 )
 
-// longRun runs turns of 5 KB results after a conversation of 0.8 MB of real text, and compares what a turn adds to the
-// histories of the chain: the most ÷ the least.
+// longRun runs turns of 5 KB results after a conversation of 0.8 MB of real text, and compares what
+// a turn adds to the histories of the chain: the most ÷ the least.
 func (l *lab) longRun(ctx context.Context, turns int) (map[string]float64, error) {
 	conversation, err := api.EncodeMessages(talk(conversationBytes))
 	if err != nil {
 		return nil, err
 	}
-	e, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow, api.RunInput{Agent: agent(turns, resultBytes), Prompt: "go"}, conversation)
+	e, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow,
+		api.RunInput{Agent: agent(turns, resultBytes), Prompt: "go"}, conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +50,8 @@ func (l *lab) longRun(ctx context.Context, turns int) (map[string]float64, error
 		}
 		e.runID = p.next
 	}
-	return map[string]float64{"long_run_growth_ratio": slices.Max(perTurn) / slices.Min(perTurn)}, nil
+	return map[string]float64{"long_run_growth_ratio": slices.Max(perTurn) / slices.Min(perTurn)},
+		nil
 }
 
 // measureLongRun is longRun over a thousand turns.
@@ -54,14 +59,16 @@ func measureLongRun(ctx context.Context, l *lab) (map[string]float64, error) {
 	return l.longRun(ctx, longTurns)
 }
 
-// measureStep measures how long model steps take that have next to nothing to do: from the start of the activity to its end,
-// by the server's clock, the median over a run with a conversation of 1 MB.
+// measureStep measures how long model steps take that have next to nothing to do: from the start of
+// the activity to its end, by the server's clock, the median over a run with a conversation of 1
+// MB.
 func measureStep(ctx context.Context, l *lab) (map[string]float64, error) {
 	conversation, err := api.EncodeMessages(talk(stepConversation))
 	if err != nil {
 		return nil, err
 	}
-	e, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow, api.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}, conversation)
+	e, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow,
+		api.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}, conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +77,8 @@ func measureStep(ctx context.Context, l *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	slices.Sort(p.steps)
-	return map[string]float64{"model_step_overhead_ms": float64(p.steps[len(p.steps)/2].Microseconds()) / 1e3}, nil
+	return map[string]float64{"model_step_overhead_ms": float64(
+		p.steps[len(p.steps)/2].Microseconds()) / 1e3}, nil
 }
 
 // talk is a conversation of real text, of about so many bytes.
@@ -88,8 +96,8 @@ func talk(bytes int) []api.Message {
 
 // part is one execution of a run's chain.
 type part struct {
-	// bytes is the history's size, carried what of it are the events that hold the conversation as the execution got it and
-	// gave it on.
+	// bytes is the history's size, carried what of it are the events that hold the conversation as
+	// the execution got it and gave it on.
 	bytes, continued int64
 	turns            int
 	// steps are how long the model steps ran, all attempts but the last aside.
@@ -122,7 +130,8 @@ func (l *lab) partOf(ctx context.Context, e execution) (part, error) {
 			started[a.GetScheduledEventId()] = event.GetEventTime().AsTime()
 		}
 		if a := event.GetActivityTaskCompletedEventAttributes(); scheduled[a.GetScheduledEventId()] {
-			p.steps = append(p.steps, event.GetEventTime().AsTime().Sub(started[a.GetScheduledEventId()]))
+			p.steps = append(p.steps,
+				event.GetEventTime().AsTime().Sub(started[a.GetScheduledEventId()]))
 		}
 		if a := event.GetWorkflowExecutionContinuedAsNewEventAttributes(); a != nil {
 			p.next, p.continued = a.NewExecutionRunId, p.continued+int64(event.Size())

@@ -1,6 +1,7 @@
-// Command bench measures Switchyard against hand-written workflows on one server in one run, so that the figures are
-// ratios and mean the same on every machine. It prints a table and writes bench/results.json, an object of figure name
-// to value. `bench -figure name` measures one; the others keep the values they have in the file.
+// Command bench measures Switchyard against hand-written workflows on one server in one run. Most
+// figures are ratios, so that they can be compared between machines. It prints the table of
+// docs/performance.md and writes bench/results.json, an object of figure name to value. `bench
+// -figure name` measures one figure and keeps the other values of the file.
 package main
 
 import (
@@ -21,50 +22,70 @@ import (
 	"time"
 )
 
-// figure is one thing that is measured.
+// figure is one measurement.
 type figure struct {
 	name string
-	// what says in a few words what the value is; limit is what it may be at most, or of a rate at least.
+	// what describes the value. limit is its maximum, or the minimum of a rate.
 	what  string
 	limit float64
-	// group is what measures it; one group may measure several figures.
+	// group measures the figure. A group may measure several figures.
 	group func(context.Context, *lab) (map[string]float64, error)
 }
 
 var figures = []figure{
-	{"turn_wall_ratio", "wall time per turn, agent run ÷ hand-written workflow", 1.10, measureTurns},
-	{"turn_events_extra", "history events per turn beyond the hand-written workflow's", 1, measureTurns},
-	{"pipeline_ratio", "wall time of 100 calls in a row, plan run ÷ hand-written workflow", 1.05, measurePipeline},
+	{"turn_wall_ratio", "wall time per turn, agent run ÷ hand-written workflow", 1.10,
+		measureTurns},
+	{"turn_events_extra", "history events per turn beyond the hand-written workflow's", 1,
+		measureTurns},
+	{"pipeline_ratio", "wall time of 100 calls in a row, plan run ÷ hand-written workflow", 1.05,
+		measurePipeline},
 	{"history_growth_ratio", "history bytes per turn, 400 turns ÷ 100 turns", 1.1, measureGrowth},
-	{"history_mb_long_conversation", "history of 100 turns of 5 KB after a 0.8 MB conversation, MB", 1, measureLongConversation},
-	{"long_run_growth_ratio", "history bytes per turn over the parts of 1,000 turns of 5 KB after a 0.8 MB conversation, most ÷ least", 1.1, measureLongRun},
-	{"model_step_overhead_ms", "a model step that has nothing to do but its own work, with a conversation of 1 MB, median, ms", 5, measureStep},
-	{"worker_memory_ratio", "a worker's memory after 10,000 runs ÷ after 1,000", 1.2, measureMemory},
-	{"mcp_overhead_ms", "what a call of an MCP tool takes beyond an empty activity and the SDK's own call, ms", 2, measureMCP},
-	{"policy_ms", "what 100 policies add to the admission of a turn of 10 calls, ms", 2, measurePolicies},
-	{"limited_lane_ratio", "wall time of calls, on a lane with a limit ÷ on one without", 1.05, measureLimited},
-	{"fanout_ratio", "wall time of 100 calls of 50 ms at once, plan run ÷ hand-written workflow", 1.2, measureFanout},
-	{"inline_wall_ratio", "wall time of 100 turns, model steps and calls inline ÷ as activities", 0.15, measureInline},
-	{"inline_tools_wall_ratio", "wall time of 100 turns, only the calls inline ÷ as activities", 0.6, measureInlineTools},
-	{inlineThroughput, "runs per second of 5 turns of 2 calls, all inline ÷ as activities", 8, measureThroughput},
-	{"keyed_lanes_mb", "memory that 1,000 open keys of a serial lane add to a worker, MB", 200, measureKeyed},
-	{"keyed_takeover_s", "from kill -9 of a worker with 1,000 open keys to a call with each on another, s", 12, measureKeyed},
-	{"resume_s", "from kill -9 of a worker with a call under way to the start of the run's next call, s", 5, measureResume},
-	{recordRate, "records derived per second of the histories of a run of 10,000 calls", 20_000, measureRecords},
-	{"records_heap_mb", "by how much the heap grows while these are read, from the 1,000th call to the last, MB", 5, measureRecords},
+	{"history_mb_long_conversation", "history of 100 turns of 5 KB after a 0.8 MB conversation, MB",
+		1, measureLongConversation},
+	{"long_run_growth_ratio", "history bytes per turn over the parts of 1,000 turns of 5 KB " +
+		"after a 0.8 MB conversation, most ÷ least", 1.1, measureLongRun},
+	{"model_step_overhead_ms", "a model step that has nothing to do but its own work, with a " +
+		"conversation of 1 MB, median, ms", 5, measureStep},
+	{"worker_memory_ratio", "a worker's memory after 10,000 runs ÷ after 1,000", 1.2,
+		measureMemory},
+	{"mcp_overhead_ms", "what a call of an MCP tool takes beyond an empty activity and the SDK's " +
+		"own call, ms", 2, measureMCP},
+	{"policy_ms", "what 100 policies add to the admission of a turn of 10 calls, ms", 2,
+		measurePolicies},
+	{"limited_lane_ratio", "wall time of calls, on a lane with a limit ÷ on one without", 1.05,
+		measureLimited},
+	{"fanout_ratio", "wall time of 100 calls of 50 ms at once, plan run ÷ hand-written workflow",
+		1.2, measureFanout},
+	{"inline_wall_ratio", "wall time of 100 turns, model steps and calls inline ÷ as activities",
+		0.15, measureInline},
+	{"inline_tools_wall_ratio", "wall time of 100 turns, only the calls inline ÷ as activities",
+		0.6, measureInlineTools},
+	{inlineThroughput, "runs per second of 5 turns of 2 calls, all inline ÷ as activities", 8,
+		measureThroughput},
+	{"keyed_lanes_mb", "memory that 1,000 open keys of a serial lane add to a worker, MB", 200,
+		measureKeyed},
+	{"keyed_takeover_s", "from kill -9 of a worker with 1,000 open keys to a call with each on " +
+		"another, s", 12, measureKeyed},
+	{"resume_s", "from kill -9 of a worker with a call under way to the start of the run's next " +
+		"call, s", 5, measureResume},
+	{recordRate, "records derived per second of the histories of a run of 10,000 calls", 20_000,
+		measureRecords},
+	{"records_heap_mb", "by how much the heap grows while these are read, from the 1,000th call " +
+		"to the last, MB", 5, measureRecords},
 	{"report_s", "starter report over 1,000 runs, s", 10, measureReport},
-	{"follow_ms", "from an event, by the server's clock, to the line of starter watch, median, ms", 50, measureFollow},
+	{"follow_ms", "from an event, by the server's clock, to the line of starter watch, median, ms",
+		50, measureFollow},
 	{"openapi_import_s", "import of an OpenAPI document of 1,000 operations, s", 5, measureImport},
 	{"reload_s", "from the edit of one of 1,000 toolspecs to its effect, s", 1, measureReload},
 }
 
-// inlineThroughput and recordRate are the figures of which more is better.
+// inlineThroughput and recordRate are rates: their limit is a minimum.
 const (
 	inlineThroughput = "inline_throughput_ratio"
 	recordRate       = "records_per_s"
 )
 
-// isRate says that more of a figure is better.
+// isRate reports whether a figure is a rate.
 func isRate(name string) bool { return name == inlineThroughput || name == recordRate }
 
 // bound returns the limit as text.
@@ -76,7 +97,7 @@ func (f figure) bound() string {
 	return limit
 }
 
-// met reports whether a value keeps within the limit.
+// met reports whether a value is within the limit.
 func (f figure) met(value float64) bool {
 	if isRate(f.name) {
 		return value >= f.limit
@@ -100,7 +121,8 @@ func main() {
 	}
 }
 
-// served is what this program does where a figure starts it as another process, and its exit code.
+// served runs this program as the MCP server or worker that a figure starts as a process. It
+// returns the exit code and whether the arguments ask for one.
 func served() (code int, serves bool) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == serveWorker:
@@ -118,7 +140,9 @@ func served() (code int, serves bool) {
 func run(ctx context.Context, name, results, bin string) error {
 	chosen := figures
 	if name != "" {
-		chosen = slices.DeleteFunc(slices.Clone(figures), func(f figure) bool { return f.name != name })
+		chosen = slices.DeleteFunc(slices.Clone(figures), func(f figure) bool {
+			return f.name != name
+		})
 		if len(chosen) == 0 {
 			return fmt.Errorf("unknown figure %q; use one of %s", name, strings.Join(names(), ", "))
 		}
@@ -142,7 +166,7 @@ func names() []string {
 	return out
 }
 
-// measure runs the groups of the figures, each once, and returns what they measured.
+// measure runs each group once and returns the values.
 func measure(ctx context.Context, chosen []figure, bin string) (map[string]float64, error) {
 	values := map[string]float64{}
 	for _, f := range chosen {
@@ -165,7 +189,7 @@ func measure(ctx context.Context, chosen []figure, bin string) (map[string]float
 	return values, nil
 }
 
-// write puts the values into the results file and keeps those of other figures.
+// write merges the values into the results file.
 func write(path string, values map[string]float64) error {
 	all := map[string]float64{}
 	data, err := os.ReadFile(path)

@@ -17,7 +17,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// serveMCP is the argument with which this program is an MCP server with one tool that answers at once.
+// serveMCP is the argument with which this program is an MCP server with one tool that answers at
+// once.
 const serveMCP = "serve-mcp"
 
 type pingInput struct {
@@ -27,8 +28,10 @@ type pingInput struct {
 func serve(ctx context.Context) error {
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "ping", Description: "Says what it is told."},
-		func(_ context.Context, _ *mcp.CallToolRequest, in pingInput) (*mcp.CallToolResult, any, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
+		func(_ context.Context, _ *mcp.CallToolRequest, in pingInput) (*mcp.CallToolResult, any,
+			error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}},
+				nil, nil
 		})
 	return server.Run(ctx, &mcp.StdioTransport{})
 }
@@ -57,9 +60,10 @@ func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
 
 const mcpCalls = 100
 
-// measureMCP compares a plan of calls of an MCP tool in a row with what they are made of: as many empty activities of a
-// hand-written workflow, and as many calls of the same server by the SDK alone. The rest, per call, is what Switchyard
-// adds. The three follow each other closely, so that what else the machine does weighs on all of them.
+// measureMCP compares a plan of calls of an MCP tool in a row with what they are made of: as many
+// empty activities of a hand-written workflow, and as many calls of the same server by the SDK
+// alone. The rest, per call, is what Switchyard adds. The three follow each other closely, so that
+// what else the machine does weighs on all of them.
 func measureMCP(ctx context.Context, l *lab) (map[string]float64, error) {
 	direct, err := newDirect(ctx)
 	if err != nil {
@@ -68,7 +72,8 @@ func measureMCP(ctx context.Context, l *lab) (map[string]float64, error) {
 	defer direct.close()
 	plan := api.Plan{Name: "pings"}
 	for i := range mcpCalls {
-		call := api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "ping", Arguments: json.RawMessage(`{"text":"hello"}`)}
+		call := api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "ping",
+			Arguments: json.RawMessage(`{"text":"hello"}`)}
 		if i > 0 {
 			call.DependsOn = []string{fmt.Sprintf("c%d", i-1)}
 		}
@@ -77,7 +82,8 @@ func measureMCP(ctx context.Context, l *lab) (map[string]float64, error) {
 	packed := api.Pack(plan)
 	var rest []float64
 	for i := range l.pairs + 1 {
-		_, ours, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.PlanWorkflow, api.RunInput{Plan: &packed})
+		_, ours, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.PlanWorkflow,
+			api.RunInput{Plan: &packed})
 		if err != nil {
 			return nil, err
 		}
@@ -106,14 +112,16 @@ func newDirect(ctx context.Context) (*direct, error) {
 		return nil, err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
-	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: exec.Command(program, serveMCP)}, nil)
+	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: exec.Command(program,
+		serveMCP)}, nil)
 	return &direct{session}, err
 }
 
 func (d *direct) calls(ctx context.Context, n int) (time.Duration, error) {
 	began := time.Now()
 	for range n {
-		result, err := d.session.CallTool(ctx, &mcp.CallToolParams{Name: "ping", Arguments: map[string]any{"text": "hello"}})
+		result, err := d.session.CallTool(ctx, &mcp.CallToolParams{Name: "ping",
+			Arguments: map[string]any{"text": "hello"}})
 		if err != nil {
 			return 0, err
 		}

@@ -14,7 +14,8 @@ const (
 	runsAtOnce = 32
 )
 
-// measureMemory compares the live heap of a worker after 10,000 finished one-turn runs with that after 1,000.
+// measureMemory compares the live heap of a worker after 10,000 finished one-turn runs with that
+// after 1,000.
 func measureMemory(ctx context.Context, l *lab) (map[string]float64, error) {
 	input := api.RunInput{Agent: agent(1, turnSize), Prompt: "go"}
 	if err := l.runMany(ctx, fewRuns, input); err != nil {
@@ -34,7 +35,7 @@ func (l *lab) runMany(ctx context.Context, runs int, input api.RunInput) error {
 	})
 }
 
-// each calls do for the numbers below n, several at a time. The first error ends it.
+// each calls do for the numbers below n, several at a time. It stops at the first error.
 func each(ctx context.Context, n, atOnce int, do func(context.Context, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -58,8 +59,8 @@ func each(ctx context.Context, n, atOnce int, do func(context.Context, int) erro
 	return context.Cause(ctx)
 }
 
-// liveHeap returns the bytes that the process still uses after a collection. The process is the worker and the client
-// that starts the runs.
+// liveHeap returns the bytes of the heap after a garbage collection. The process is the worker and
+// the client that starts the runs.
 func liveHeap() float64 {
 	runtime.GC()
 	runtime.GC()

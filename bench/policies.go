@@ -19,13 +19,15 @@ const (
 	policyRules = 100
 )
 
-// measurePolicies measures what rules add to the admission of a turn, the step in which they are evaluated: the median of many
-// admissions with rules, less that of as many without. Each with follows one without, so that what else the machine does weighs
-// on both.
+// measurePolicies measures what rules add to the admission of a turn, the step in which they are
+// evaluated: the median of many admissions with rules, less that of as many without. Each with
+// follows one without, so that what else the machine does weighs on both.
 func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
-	catalog, err := toolspecs.NewCatalog([]toolspecs.Spec{{Name: "send", Version: "1.0.0", Description: "Sends a text.", Effects: []string{"external_write"},
-		Parameters: []toolspecs.Parameter{{Name: "to", Type: "string", Required: true}, {Name: "size", Type: "integer", Required: true}},
-		Entry:      toolspecs.Entry{Type: api.KindFunction, Handler: "payload"}}})
+	catalog, err := toolspecs.NewCatalog([]toolspecs.Spec{{Name: "send", Version: "1.0.0",
+		Description: "Sends a text.", Effects: []string{"external_write"},
+		Parameters: []toolspecs.Parameter{{Name: "to", Type: "string", Required: true},
+			{Name: "size", Type: "integer", Required: true}},
+		Entry: toolspecs.Entry{Type: api.KindFunction, Handler: "payload"}}})
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +40,18 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	tool, _ := catalog.Get("send")
-	request := api.AdmissionRequest{Tools: []api.Tool{tool.Tool()}, Known: []string{"send"}, Caller: api.Caller{Type: api.CallerAgent, ID: "bench"},
-		Facts: api.RunFacts{Turn: 3, Labels: []string{"private"}, Calls: []api.PastCalls{{Tool: "send", Completed: 3}}}}
+	request := api.AdmissionRequest{Tools: []api.Tool{tool.Tool()}, Known: []string{"send"},
+		Caller: api.Caller{Type: api.CallerAgent, ID: "bench"},
+		Facts: api.RunFacts{Turn: 3, Labels: []string{"private"},
+			Calls: []api.PastCalls{{Tool: "send", Completed: 3}}}}
 	for i := range policyCalls {
-		request.Calls = append(request.Calls, api.Call{ID: api.TurnCallID(3, i+1), Tool: "send", Arguments: fmt.Sprintf(`{"to":"team@example.com","size":%d}`, i)})
+		request.Calls = append(request.Calls, api.Call{ID: api.TurnCallID(3, i+1), Tool: "send",
+			Arguments: fmt.Sprintf(`{"to":"team@example.com","size":%d}`, i)})
 	}
 	var plain, ruled []time.Duration
 	for range 100 * l.pairs {
-		for a, took := range map[*activities.Activities]*[]time.Duration{without: &plain, with: &ruled} {
+		for a, took := range map[*activities.Activities]*[]time.Duration{without: &plain,
+			with: &ruled} {
 			began := time.Now()
 			decisions, err := a.Admit(ctx, request)
 			*took = append(*took, time.Since(began))
@@ -59,15 +65,21 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 	}
 	slices.Sort(plain)
 	slices.Sort(ruled)
-	return map[string]float64{"policy_ms": float64((ruled[len(ruled)/2] - plain[len(plain)/2]).Microseconds()) / 1000}, nil
+	return map[string]float64{
+		"policy_ms": float64(
+			(ruled[len(ruled)/2] - plain[len(plain)/2]).Microseconds()) / 1000}, nil
 }
 
-func admission(l *lab, catalog *toolspecs.Catalog, rules ...api.PolicyRule) (*activities.Activities, error) {
+func admission(l *lab, catalog *toolspecs.Catalog, rules ...api.PolicyRule) (*activities.Activities,
+	error) {
 	set := policies.Of(rules...)
-	return activities.New(activities.Config{Catalog: func() *toolspecs.Catalog { return catalog }, Client: l.client, Policies: func() *policies.Set { return set }})
+	return activities.New(activities.Config{Catalog: func() *toolspecs.Catalog {
+		return catalog
+	}, Client: l.client, Policies: func() *policies.Set { return set }})
 }
 
-// rules are of five kinds, over labels, arguments, earlier calls, budget and time, none of which holds.
+// rules are of five kinds, over labels, arguments, earlier calls, budget and time, none of which
+// holds.
 func rules() []api.PolicyRule {
 	var list []api.PolicyRule
 	for i := range policyRules / 5 {
@@ -78,13 +90,15 @@ func rules() []api.PolicyRule {
 			fmt.Sprintf("has(args.size) && args.size > %d && budget.calls.left < 10", 1000+i),
 			fmt.Sprintf("now < timestamp('20%02d-01-01T00:00:00Z')", i),
 		} {
-			list = append(list, api.PolicyRule{Name: fmt.Sprintf("rule-%d-%d", i, kind), When: when, Then: api.PolicyDeny, Message: "no"})
+			list = append(list, api.PolicyRule{Name: fmt.Sprintf("rule-%d-%d", i, kind), When: when,
+				Then: api.PolicyDeny, Message: "no"})
 		}
 	}
 	return list
 }
 
-// allowed is an error where a rule stopped a call, so that what was measured is not the whole of it.
+// allowed is an error where a rule stopped a call, so that what was measured is not the whole of
+// it.
 func allowed(decisions []api.AdmissionDecision) error {
 	for _, v := range decisions {
 		if v.Error != nil || len(decisions) != policyCalls {

@@ -25,14 +25,17 @@ import (
 const (
 	// recordTurns and recordCalls make a run of 10,000 calls.
 	recordTurns, recordCalls = 200, 50
-	// reportedRuns are the runs of a report; each tenth is an agent's, of reportedTurns turns, the others are direct calls.
+	// reportedRuns are the runs of a report; each tenth is an agent's, of reportedTurns turns, the
+	// others are direct calls.
 	reportedRuns, reportedTurns = 1_000, 3
 	// followedTurns are those of the run that is followed.
 	followedTurns = 40
 )
 
-// records runs an agent of so many turns with 50 calls each, and measures how many records a second are derived of its histories,
-// which are in memory, at best: what else the machine does only slows it; and by how much the heap grows while they are read from the server, from the tenth of the run to its end.
+// records runs an agent of so many turns with 50 calls each, and measures how many records a second
+// are derived of its histories, which are in memory, at best: what else the machine does only slows
+// it; and by how much the heap grows while they are read from the server, from the tenth of the run
+// to its end.
 func (l *lab) records(ctx context.Context, turns int) (map[string]float64, error) {
 	a := agent(turns, turnSize)
 	script := a.Model.Script.Value
@@ -41,7 +44,8 @@ func (l *lab) records(ctx context.Context, turns int) (map[string]float64, error
 	}
 	packed := api.Pack(script)
 	a.Model.Script, a.Limits.Calls = &packed, turns*recordCalls
-	e, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "go"})
+	e, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow, api.RunInput{Agent: a,
+		Prompt: "go"})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +70,7 @@ func measureRecords(ctx context.Context, l *lab) (map[string]float64, error) {
 	return l.records(ctx, recordTurns)
 }
 
-// parts are the histories of a run's chain.
+// parts returns the histories of a run's executions.
 func (l *lab) parts(ctx context.Context, e execution) ([][]*historypb.HistoryEvent, error) {
 	var parts [][]*historypb.HistoryEvent
 	for e.runID != "" {
@@ -79,12 +83,13 @@ func (l *lab) parts(ctx context.Context, e execution) ([][]*historypb.HistoryEve
 			events = append(events, event)
 		}
 		parts = append(parts, events)
-		e.runID = events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		e.runID = events[len(
+			events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	}
 	return parts, nil
 }
 
-// derived counts the records of a chain.
+// derived counts the records of a run.
 func derived(parts [][]*historypb.HistoryEvent) (records int, err error) {
 	d := history.NewDeriver("", "")
 	for _, part := range parts {
@@ -103,7 +108,7 @@ func derived(parts [][]*historypb.HistoryEvent) (records int, err error) {
 	return records, nil
 }
 
-// heapWhileReading is how much more is in use at a run's last call than at the tenth of the way, in MB.
+// heapWhileReading returns the heap growth in MB between a tenth of the run's calls and the last.
 func (l *lab) heapWhileReading(ctx context.Context, e execution, calls int) (float64, error) {
 	n, early, late := 0, 0.0, 0.0
 	for _, err := range audit.Records(ctx, l.client, e.workflowID, e.runID) {
@@ -142,7 +147,8 @@ func (l *lab) report(ctx context.Context, runs int) (map[string]float64, error) 
 		return nil, err
 	}
 	began := time.Now()
-	out, err := exec.CommandContext(ctx, filepath.Join(l.bin, "starter"), "report", "--address", l.address, "--limit", fmt.Sprint(runs+1), "--output", "json").Output()
+	out, err := exec.CommandContext(ctx, filepath.Join(l.bin, "starter"), "report", "--address",
+		l.address, "--limit", fmt.Sprint(runs+1), "--output", "json").Output()
 	took := time.Since(began).Seconds()
 	var found stats.Report
 	if err = errors.Join(err, json.Unmarshal(out, &found)); err == nil && found.Runs.All < runs {
@@ -151,36 +157,40 @@ func (l *lab) report(ctx context.Context, runs int) (map[string]float64, error) 
 	return map[string]float64{"report_s": took}, err
 }
 
-// awaitListed returns when the server lists so many runs as ended.
+// awaitListed waits until the server lists the given number of ended runs.
 func (l *lab) awaitListed(ctx context.Context, runs int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		count, err := l.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: "ExecutionStatus='Completed'"})
+		count, err := l.client.CountWorkflow(ctx,
+			&workflowservice.CountWorkflowExecutionsRequest{Query: "ExecutionStatus='Completed'"})
 		if err == nil && count.GetCount() >= int64(runs) {
 			return nil
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("the server does not list %d runs: %w", runs, errors.Join(err, context.Cause(ctx)))
+			return fmt.Errorf("the server does not list %d runs: %w", runs,
+				errors.Join(err, context.Cause(ctx)))
 		}
 	}
 }
 
-// measureFollow measures what a user who watches a run waits for each event, from its time by the server's clock to the line of
-// starter watch: the median.
+// measureFollow measures what a user who watches a run waits for each event, from its time by the
+// server's clock to the line of starter watch: the median.
 func measureFollow(ctx context.Context, l *lab) (map[string]float64, error) {
 	return l.follow(ctx, followedTurns)
 }
 
 func (l *lab) follow(ctx context.Context, turns int) (map[string]float64, error) {
-	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: api.DefaultTaskQueue}, api.AgentWorkflow,
+	run, err := l.client.ExecuteWorkflow(ctx,
+		client.StartWorkflowOptions{TaskQueue: api.DefaultTaskQueue}, api.AgentWorkflow,
 		api.RunInput{Agent: slowly(agent(turns, turnSize)), Prompt: "go"})
 	if err != nil {
 		return nil, err
 	}
-	watch := exec.CommandContext(ctx, filepath.Join(l.bin, "starter"), "watch", run.GetID(), "--address", l.address, "--output", "json")
+	watch := exec.CommandContext(ctx, filepath.Join(l.bin, "starter"), "watch", run.GetID(),
+		"--address", l.address, "--output", "json")
 	stdout, err := watch.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -196,7 +206,7 @@ func (l *lab) follow(ctx context.Context, turns int) (map[string]float64, error)
 	return map[string]float64{"follow_ms": waits[len(waits)/2]}, nil
 }
 
-// waitsOf returns for each event that happened after the first one was seen how long its line took, in milliseconds.
+// waitsOf returns the delay of each line in milliseconds, for events after the first line.
 func waitsOf(watch io.Reader) (waits []float64, err error) {
 	var follows time.Time
 	lines := bufio.NewScanner(watch)
@@ -217,12 +227,13 @@ func waitsOf(watch io.Reader) (waits []float64, err error) {
 	return waits, lines.Err()
 }
 
-// slowly has each turn of an agent take its time.
+// slowly adds a delay to each turn of an agent.
 func slowly(a *api.Agent) *api.Agent {
 	script := a.Model.Script.Value
 	for i := range script.Steps {
 		for j := range script.Steps[i].Calls {
-			script.Steps[i].Calls[j] = api.ScriptCall{Tool: "pause", Arguments: json.RawMessage(`{"ms":50}`)}
+			script.Steps[i].Calls[j] = api.ScriptCall{Tool: "pause",
+				Arguments: json.RawMessage(`{"ms":50}`)}
 		}
 	}
 	packed := api.Pack(script)

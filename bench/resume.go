@@ -16,7 +16,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// hangSpec is a tool that waits, and must not run twice.
+// hangSpec is a tool that waits and must not run twice.
 const hangSpec = `
 name: hang
 version: 1.0.0
@@ -28,23 +28,25 @@ entry: {type: function, handler: pause}
 execution: {effect: once, timeout: 5m}
 `
 
-// measureResume kills the worker that has a run in its memory and a call of it under way, and returns how long it takes until
-// the run's next call starts on another worker. Between them are the loss of the call, which ends as outcome_unknown, and a
-// model step.
+// measureResume kills the worker that has a run in its memory and a call of it under way, and
+// returns how long it takes until the run's next call starts on another worker. Between them are
+// the loss of the call, which ends as outcome_unknown, and a model step.
 func measureResume(ctx context.Context, l *lab) (map[string]float64, error) {
 	ctx, y, err := newYard(ctx, l, "lanes: {}")
 	if err != nil {
 		return nil, err
 	}
 	defer y.close()
-	if err := os.WriteFile(filepath.Join(y.dir, "tools", "hang.yaml"), []byte(hangSpec), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(y.dir, "tools", "hang.yaml"), []byte(hangSpec),
+		0o600); err != nil {
 		return nil, err
 	}
 	doomed, err := y.start(api.LaneGeneral)
 	if err != nil {
 		return nil, err
 	}
-	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: yardQueue}, api.AgentWorkflow,
+	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: yardQueue},
+		api.AgentWorkflow,
 		api.RunInput{Agent: hanging(5*time.Minute, time.Millisecond), Prompt: "go"})
 	if err != nil {
 		return nil, err
@@ -64,19 +66,22 @@ func measureResume(ctx context.Context, l *lab) (map[string]float64, error) {
 	return map[string]float64{"resume_s": next.Sub(killed).Seconds()}, err
 }
 
-// hanging returns an agent that makes a call in every turn, each of which takes so long, and then answers.
+// hanging returns an agent that makes a call in every turn, each of which takes so long, and then
+// answers.
 func hanging(times ...time.Duration) *api.Agent {
 	var script api.Script
 	for _, took := range times {
 		script.Steps = append(script.Steps, api.ScriptStep{Calls: []api.ScriptCall{
-			{Tool: "hang", Arguments: json.RawMessage(fmt.Sprintf(`{"ms":%d}`, took.Milliseconds()))}}})
+			{Tool: "hang", Arguments: json.RawMessage(fmt.Sprintf(`{"ms":%d}`,
+				took.Milliseconds()))}}})
 	}
 	script.Steps = append(script.Steps, api.ScriptStep{Answer: "done"})
 	packed := api.Pack(script)
-	return &api.Agent{Name: "hanging", Tools: []string{"hang"}, Model: api.Model{Provider: api.ProviderScripted, Script: &packed}}
+	return &api.Agent{Name: "hanging", Tools: []string{"hang"},
+		Model: api.Model{Provider: api.ProviderScripted, Script: &packed}}
 }
 
-// awaitStarted returns when a call of the run is under way.
+// awaitStarted waits until a call of the run is in progress.
 func (l *lab) awaitStarted(ctx context.Context, run client.WorkflowRun, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -90,14 +95,16 @@ func (l *lab) awaitStarted(ctx context.Context, run client.WorkflowRun, id strin
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("call %s does not start: %w", id, errors.Join(err, context.Cause(ctx)))
+			return fmt.Errorf("call %s does not start: %w", id,
+				errors.Join(err, context.Cause(ctx)))
 		}
 	}
 }
 
-// startOf returns when a call started whose run has ended.
+// startOf returns the start time of a call of an ended run.
 func (l *lab) startOf(ctx context.Context, run client.WorkflowRun, id string) (time.Time, error) {
-	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	scheduled := int64(0)
 	for history.HasNext() {
 		event, err := history.Next()
@@ -107,7 +114,8 @@ func (l *lab) startOf(ctx context.Context, run client.WorkflowRun, id string) (t
 		if event.GetActivityTaskScheduledEventAttributes().GetActivityId() == id {
 			scheduled = event.GetEventId()
 		}
-		if started := event.GetActivityTaskStartedEventAttributes(); started != nil && started.GetScheduledEventId() == scheduled {
+		if started := event.GetActivityTaskStartedEventAttributes(); started != nil &&
+			started.GetScheduledEventId() == scheduled {
 			return event.GetEventTime().AsTime(), nil
 		}
 	}

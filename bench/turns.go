@@ -15,11 +15,13 @@ const (
 	turnSize = 1 << 10
 )
 
-// measureTurns runs agent and hand-written workflow in turn, and takes the median of the pairs' ratios.
+// measureTurns alternates agent runs and hand-written workflows and returns the median ratio of the
+// pairs.
 func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 	input := api.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}
 	hand := handInput{Turns: turns, Size: turnSize}
-	ratio, err := l.paired(ctx, l.pairs, side{api.DefaultTaskQueue, api.AgentWorkflow, input}, side{handQueue, "handTurns", hand})
+	ratio, err := l.paired(ctx, l.pairs, side{api.DefaultTaskQueue, api.AgentWorkflow, input},
+		side{handQueue, "handTurns", hand})
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +31,9 @@ func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := l.eventsPerTurn(ctx, handQueue, "handTurns", func(n int) any { return handInput{Turns: n, Size: turnSize} })
+	theirs, err := l.eventsPerTurn(ctx, handQueue, "handTurns", func(n int) any {
+		return handInput{Turns: n, Size: turnSize}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -40,25 +44,27 @@ func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 func measurePipeline(ctx context.Context, l *lab) (map[string]float64, error) {
 	plan := api.Plan{Name: "row"}
 	for i := range turns {
-		call := api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "payload", Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize))}
+		call := api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "payload",
+			Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize))}
 		if i > 0 {
 			call.DependsOn = []string{fmt.Sprintf("c%d", i-1)}
 		}
 		plan.Calls = append(plan.Calls, call)
 	}
 	packed := api.Pack(plan)
-	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow, api.RunInput{Plan: &packed}},
+	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow,
+		api.RunInput{Plan: &packed}},
 		side{handQueue, "handCalls", handInput{Turns: turns, Size: turnSize}})
 	return map[string]float64{"pipeline_ratio": ratio}, err
 }
 
-// side is one of two workflows that are compared.
+// side is one of two compared workflows.
 type side struct {
 	queue, kind string
 	input       any
 }
 
-// paired runs both sides alternately, and returns the ratio of their times, the first side's ÷ the second's.
+// paired alternates both sides and returns the ratio of their times, first ÷ second.
 func (l *lab) paired(ctx context.Context, pairs int, first, second side) (float64, error) {
 	sided := func(s side) timed {
 		return func() (time.Duration, error) {
@@ -69,11 +75,11 @@ func (l *lab) paired(ctx context.Context, pairs int, first, second side) (float6
 	return ratio(pairs, sided(first), sided(second))
 }
 
-// timed does something and says how long it took.
+// timed does something and returns its duration.
 type timed func() (time.Duration, error)
 
-// ratio does two things alternately, after one pair to warm up, and returns the median ratio of a pair's times. Which goes
-// first changes from pair to pair.
+// ratio alternates two functions, after one pair to warm up, and returns the median ratio of a
+// pair's times. The order changes from pair to pair.
 func ratio(pairs int, first, second timed) (float64, error) {
 	things, ratios := [2]timed{first, second}, make([]float64, 0, pairs)
 	for i := range pairs + 1 {
@@ -94,8 +100,10 @@ func ratio(pairs int, first, second timed) (float64, error) {
 	return ratios[len(ratios)/2], nil
 }
 
-// eventsPerTurn is the slope of the history's length: what a turn adds, without what every run has once.
-func (l *lab) eventsPerTurn(ctx context.Context, queue, kind string, input func(turns int) any) (float64, error) {
+// eventsPerTurn returns the slope of the history's length, without the events that every run has
+// once.
+func (l *lab) eventsPerTurn(ctx context.Context, queue, kind string,
+	input func(turns int) any) (float64, error) {
 	var lengths [2]int64
 	for i, n := range []int{turns / 2, turns} {
 		first, _, err := l.runToEnd(ctx, queue, kind, input(n))

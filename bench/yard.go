@@ -26,11 +26,12 @@ import (
 	"github.com/switchyard/switchyard/worker/host"
 )
 
-// serveWorker is the argument with which this program is a worker with the bench's tools; flags of a worker follow it.
+// serveWorker is the argument that makes this program a worker with the bench's tools. Flags of a
+// worker follow it.
 const serveWorker = "serve-worker"
 
-// serveCalls is the main function of such a worker. For each line that it reads it collects its garbage and prints what is
-// left, a footprint.
+// serveCalls is the main function of such a worker. For each line of input it collects garbage and
+// prints a footprint.
 func serveCalls() int {
 	os.Args = slices.Delete(os.Args, 1, 2)
 	corpusOnce() // what a worker reads before its first call is not the lanes' cost
@@ -39,14 +40,15 @@ func serveCalls() int {
 			debug.FreeOSMemory()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			_ = json.NewEncoder(os.Stdout).Encode(footprint{Live: m.HeapAlloc + m.StackInuse, Goroutines: runtime.NumGoroutine()})
+			_ = json.NewEncoder(os.Stdout).Encode(footprint{Live: m.HeapAlloc + m.StackInuse,
+				Goroutines: runtime.NumGoroutine()})
 		}
 	}()
 	return host.Main(host.Config{Functions: functions()})
 }
 
-// yard is a task queue of its own whose lanes have rules. Processes of its own serve it, so that the holders of its lanes
-// weigh on no other figure.
+// yard is a task queue with lanes that have rules. Separate processes serve it, so that their
+// holders do not affect other figures.
 type yard struct {
 	client  client.Client
 	address string
@@ -61,18 +63,21 @@ type yard struct {
 
 const yardQueue = "yard"
 
-// newYard makes a yard of those lanes, the text of lanes.yaml. There is payload on each lane that is named in the end. The
-// context that it returns ends when a worker does that was not told to.
-func newYard(ctx context.Context, l *lab, rules string, names ...string) (context.Context, *yard, error) {
+// newYard creates a yard with the lanes of lanes.yaml and the tool payload on each named lane. The
+// returned context ends when a worker exits unexpectedly.
+func newYard(ctx context.Context, l *lab, rules string, names ...string) (context.Context, *yard,
+	error) {
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return nil, nil, err
 	}
 	ctx, fail := context.WithCancelCause(ctx)
-	y := &yard{fail: fail, client: l.client, address: l.address, dir: dir, reader: lanestate.NewReader(l.client, client.DefaultNamespace, yardQueue)}
+	y := &yard{fail: fail, client: l.client, address: l.address, dir: dir,
+		reader: lanestate.NewReader(l.client, client.DefaultNamespace, yardQueue)}
 	err = errors.Join(y.configure(rules), os.Mkdir(filepath.Join(dir, "tools"), 0o700))
 	for _, name := range names {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "tools", name+".yaml"), fmt.Appendf(nil, laneSpec, name), 0o600))
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "tools", name+".yaml"),
+			fmt.Appendf(nil, laneSpec, name), 0o600))
 	}
 	if err != nil {
 		y.close()
@@ -99,7 +104,8 @@ func (y *yard) configure(rules string) (err error) {
 		return err
 	}
 	path := filepath.Join(y.dir, "lanes.yaml")
-	return errors.Join(os.WriteFile(path+".new", []byte(rules), 0o600), os.Rename(path+".new", path))
+	return errors.Join(os.WriteFile(path+".new", []byte(rules), 0o600), os.Rename(path+".new",
+		path))
 }
 
 func (y *yard) close() {
@@ -120,14 +126,16 @@ type process struct {
 	ended chan struct{}
 }
 
-// start starts a worker of the lanes that are named, and returns when it serves them.
+// start starts a worker of the named lanes and returns when it serves them.
 func (y *yard) start(names ...string) (*process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, serveWorker, "--address", y.address, "--task-queue", yardQueue, "--lanes", strings.Join(names, ","),
-		"--lanes-file", filepath.Join(y.dir, "lanes.yaml"), "--tools", filepath.Join(y.dir, "tools"), "--log-level", "warn",
+	cmd := exec.Command(program, serveWorker, "--address", y.address, "--task-queue", yardQueue,
+		"--lanes", strings.Join(names, ","),
+		"--lanes-file", filepath.Join(y.dir, "lanes.yaml"), "--tools", filepath.Join(y.dir,
+			"tools"), "--log-level", "warn",
 		"--stop-timeout", "1s", "--parent-pid", fmt.Sprint(os.Getpid()))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
@@ -141,12 +149,14 @@ func (y *yard) start(names ...string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, stdin: stdin, stdout: json.NewDecoder(stdout), ended: make(chan struct{})}
+	p := &process{cmd: cmd, stdin: stdin, stdout: json.NewDecoder(stdout),
+		ended: make(chan struct{})}
 	y.workers = append(y.workers, p)
 	go func() {
 		defer close(p.ended)
 		if state, err := cmd.Process.Wait(); !p.told.Load() {
-			y.fail(fmt.Errorf("the worker of %s ended: %v", strings.Join(names, ", "), errors.Join(err, errors.New(state.String()))))
+			y.fail(fmt.Errorf("the worker of %s ended: %v", strings.Join(names, ", "),
+				errors.Join(err, errors.New(state.String()))))
 		}
 	}()
 	if err := p.stdout.Decode(new(host.Info)); err != nil {
@@ -162,19 +172,21 @@ func (p *process) end(signal os.Signal) {
 	<-p.ended
 }
 
-// footprint is what a worker's process takes.
+// footprint is the memory of a worker process.
 type footprint struct {
-	// Live is what heap and stacks hold after a collection, Resident what the system counts, both in bytes.
+	// Live is the size of heap and stacks after a collection, Resident the resident set, both in
+	// bytes.
 	Live       uint64 `json:"live"`
 	Resident   uint64 `json:"-"`
 	Goroutines int    `json:"goroutines"`
 }
 
 func (f footprint) String() string {
-	return fmt.Sprintf("%.1f MB resident, %.1f MB live, %d goroutines", float64(f.Resident)/1e6, float64(f.Live)/1e6, f.Goroutines)
+	return fmt.Sprintf("%.1f MB resident, %.1f MB live, %d goroutines", float64(f.Resident)/1e6,
+		float64(f.Live)/1e6, f.Goroutines)
 }
 
-// footprint has the process collect its garbage, and reads what it takes then.
+// footprint collects the garbage of the process and returns its memory.
 func (p *process) footprint() (footprint, error) {
 	var f footprint
 	if _, err := io.WriteString(p.stdin, "\n"); err != nil {
@@ -195,7 +207,7 @@ func (p *process) footprint() (footprint, error) {
 	return f, nil
 }
 
-// await looks how the lanes stand until they are as they are to be.
+// await polls the state of the lanes until well returns true.
 func (y *yard) await(ctx context.Context, what string, well func([]lanestate.State) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -210,16 +222,18 @@ func (y *yard) await(ctx context.Context, what string, well func([]lanestate.Sta
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w; the lanes stand like this: %+v", what, errors.Join(err, context.Cause(ctx)), states)
+			return fmt.Errorf("wait for %s: %w; the lanes stand like this: %+v", what,
+				errors.Join(err, context.Cause(ctx)), states)
 		}
 	}
 }
 
-// awaitHeld returns when all slots of the lanes are held that have a limit.
+// awaitServed waits until all slots of lanes with a limit are held.
 func (y *yard) awaitServed(ctx context.Context) error {
 	return y.await(ctx, "holders of all slots", func(states []lanestate.State) bool {
 		return !slices.ContainsFunc(states, func(s lanestate.State) bool {
-			return s.Lane.Limited() && s.Lane.Name != api.LaneSerial && (!s.Served || s.ServedGroups() < s.Lane.Holders)
+			return s.Lane.Limited() && s.Lane.Name != api.LaneSerial &&
+				(!s.Served || s.ServedGroups() < s.Lane.Holders)
 		})
 	})
 }

@@ -18,7 +18,7 @@ type priceOutput struct {
 
 var prices = map[string]float64{"lamp": 24.5, "desk": 180, "chair": 75.25}
 
-// price is the tool of the kind function.
+// price is the handler of a tool of the kind function.
 func price(_ context.Context, in priceInput) (priceOutput, error) {
 	each, ok := prices[in.Item]
 	if !ok {

@@ -11,29 +11,33 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// hooks are what hooks/agent.yaml names.
+// hooks returns the hooks that hooks/agent.yaml names.
 func hooks() []switchyard.Hook {
 	return []switchyard.Hook{
-		switchyard.NewBeforeRun("open", func(_ context.Context, r switchyard.HookRun) (string, error) {
+		switchyard.NewBeforeRun("open", func(_ context.Context, r switchyard.HookRun) (string,
+			error) {
 			if strings.TrimSpace(r.Prompt) == "" {
 				return "say what you want to buy", nil
 			}
 			return "", nil
 		}),
-		switchyard.NewMemoryRetrieve("customer", func(context.Context, switchyard.HookRun) (string, error) {
+		switchyard.NewMemoryRetrieve("customer", func(context.Context, switchyard.HookRun) (string,
+			error) {
 			return "The customer has bought lamps before, and wants round sums.", nil
 		}),
 		switchyard.NewBeforeCall("order", checkOrder),
 		switchyard.NewAfterCall("rounded", rounded),
 		switchyard.NewMemoryWrite("ledger", func(ctx context.Context, e switchyard.HookEnd) error {
 			call, _ := api.ContextOf(ctx)
-			slog.InfoContext(ctx, "remembered", "run", call.Run, "outcome", e.Outcome, "calls", e.Usage.Calls)
+			slog.InfoContext(ctx, "remembered", "run", call.Run, "outcome", e.Outcome, "calls",
+				e.Usage.Calls)
 			return nil
 		}),
 	}
 }
 
-// checkOrder stops orders that are too large, reads "lamps" as "lamp", and knows what a catalogue costs.
+// checkOrder rejects orders that are too large, changes "lamps" to "lamp", and answers the price of
+// a catalogue.
 func checkOrder(_ context.Context, c switchyard.HookCall) (switchyard.HookDecision, error) {
 	var order priceInput
 	if err := json.Unmarshal(c.Arguments, &order); err != nil {
@@ -42,9 +46,11 @@ func checkOrder(_ context.Context, c switchyard.HookCall) (switchyard.HookDecisi
 	item, plural := strings.CutSuffix(order.Item, "s")
 	switch {
 	case order.Quantity > 100:
-		return switchyard.HookDecision{Block: fmt.Sprintf("%d pieces are too many for one order; 100 are the most", order.Quantity)}, nil
+		return switchyard.HookDecision{Block: fmt.Sprintf("%d pieces are too many for one order; "+
+			"100 are the most", order.Quantity)}, nil
 	case order.Item == "catalogue":
-		return switchyard.HookDecision{Override: json.RawMessage(`{"item":"catalogue","total":0}`)}, nil
+		return switchyard.HookDecision{Override: json.RawMessage(`{"item":"catalogue","total":0}`)},
+			nil
 	case !plural:
 		return switchyard.HookDecision{}, nil
 	}
@@ -53,8 +59,9 @@ func checkOrder(_ context.Context, c switchyard.HookCall) (switchyard.HookDecisi
 	return switchyard.HookDecision{Arguments: arguments}, err
 }
 
-// rounded leaves the cents out of a price.
-func rounded(_ context.Context, _ switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
+// rounded removes the cents from a price.
+func rounded(_ context.Context, _ switchyard.HookCall, output json.RawMessage) (json.RawMessage,
+	error) {
 	var price priceOutput
 	if err := json.Unmarshal(output, &price); err != nil {
 		return nil, err

@@ -1,5 +1,6 @@
-// Command kinds is the worker of the examples, one folder per kind of tool: a small shop. It registers a Go function and
-// a stateful Go type; and so that the examples need no network, it is the shop's HTTP API and MCP server as well.
+// Command kinds is the worker of the examples, one folder per kind of tool: a small shop. It
+// registers a Go function and a stateful Go type. It also serves the shop's HTTP API and MCP
+// server, so that the examples need no network.
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/switchyard/switchyard/worker/tools"
 )
 
-// stockURL is the environment variable by which tools/stock.yaml finds the HTTP API.
+// stockURL is the environment variable with the URL of the HTTP API, which tools/stock.yaml reads.
 const stockURL = "SHOP_STOCK_URL"
 
 func main() {

@@ -7,7 +7,7 @@ import (
 
 var stock = map[string]int{"lamp": 40, "desk": 3, "chair": 12}
 
-// stockAPI is the service behind the tool of the kind rest: GET /items/{item}.
+// stockAPI serves the tool of the kind rest: GET /items/{item}.
 func stockAPI() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /items/{item}", func(w http.ResponseWriter, r *http.Request) {
@@ -18,8 +18,9 @@ func stockAPI() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		// An error here means that nobody listens any more.
-		_ = json.NewEncoder(w).Encode(map[string]any{"item": item, "stock": map[string]any{"left": left, "warehouse": "north"}})
+		// An error means that the client has disconnected.
+		_ = json.NewEncoder(w).Encode(map[string]any{"item": item,
+			"stock": map[string]any{"left": left, "warehouse": "north"}})
 	})
 	return mux
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/switchyard/switchyard"
 )
 
-// cart is the Go type of the tool of the kind stateful. Every run that calls the tool has a cart of its own.
+// cart is the Go type of a tool of the kind stateful. Every run has a cart of its own.
 type cart struct{ items map[string]int }
 
 type cartInput struct {
@@ -24,16 +24,16 @@ func newCart(context.Context, switchyard.StartInfo) (*cart, error) {
 	return &cart{items: map[string]int{}}, nil
 }
 
-// add puts pieces into the cart and tells what is in it.
+// add adds items to the cart and returns its content.
 func (c *cart) add(_ context.Context, in cartInput) (map[string]int, error) {
 	c.items[in.Item] += in.Quantity
 	return maps.Clone(c.items), nil
 }
 
-// Snapshot and Restore are all it takes for a cart to survive its worker.
+// Snapshot returns the state. With Snapshot and Restore a cart survives the loss of its worker.
 func (c *cart) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.items) }
 
-// Restore takes what Snapshot gave.
+// Restore restores the state that Snapshot returned.
 func (c *cart) Restore(_ context.Context, snapshot []byte) error {
 	return json.Unmarshal(snapshot, &c.items)
 }

@@ -1,5 +1,6 @@
-// Command librarian is a worker with tools of its own: it reads, counts and takes notes about a folder of documents.
-// It shows what an application adds to Switchyard: typed Go functions and a folder of toolspecs.
+// Command librarian is a worker with its own tools: it reads, counts and takes notes on a folder of
+// documents. It shows what an application adds to Switchyard: typed Go functions and a folder of
+// toolspecs.
 package main
 
 import (
@@ -20,7 +21,8 @@ import (
 )
 
 func main() {
-	library := library{root: cmp.Or(os.Getenv("LIBRARY"), "."), notes: filepath.Join(os.TempDir(), "librarian-notes")}
+	library := library{root: cmp.Or(os.Getenv("LIBRARY"), "."), notes: filepath.Join(os.TempDir(),
+		"librarian-notes")}
 	os.Exit(host.Main(host.Config{
 		Specs: toolspecs.Shipped(),
 		Functions: append(tools.All(tools.Config{}),
@@ -31,7 +33,7 @@ func main() {
 	}))
 }
 
-// library is a folder of documents, and a folder for notes about them.
+// library is a folder of documents and a folder for notes.
 type library struct{ root, notes string }
 
 type documentInput struct {
@@ -76,10 +78,11 @@ func (l library) count(_ context.Context, in documentInput) (wordCount, error) {
 	return wordCount{Path: in.Path, Words: len(strings.Fields(text))}, err
 }
 
-// open reads a document. os.Root keeps a path inside the library, whatever it says; hidden files, such as .git, are none
-// of its documents.
+// open opens a document. os.Root confines the path to the library; hidden files such as .git are
+// not documents.
 func (l library) open(path string) (string, error) {
-	if filepath.Ext(path) != ".md" || strings.Contains("/"+filepath.ToSlash(filepath.Clean(path)), "/.") {
+	if filepath.Ext(path) != ".md" || strings.Contains("/"+filepath.ToSlash(filepath.Clean(path)),
+		"/.") {
 		return "", fmt.Errorf("%q is not a document; list_documents tells which there are", path)
 	}
 	root, err := os.OpenRoot(l.root)
@@ -102,14 +105,15 @@ type noteOutput struct {
 	Notes int `json:"notes"`
 }
 
-// note appends to the notebook of its run and says how many notes it has. Two notes at once could count the same, so
-// the tool is exclusive.
+// note appends to the notebook of its run and returns the number of notes. Concurrent notes could
+// return the same number, so the tool is exclusive.
 func (l library) note(ctx context.Context, in noteInput) (noteOutput, error) {
 	call, _ := api.ContextOf(ctx)
 	if err := os.MkdirAll(l.notes, 0o700); err != nil {
 		return noteOutput{}, err
 	}
-	file, err := os.OpenFile(filepath.Join(l.notes, cmp.Or(call.Origin.Run, "none")), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(filepath.Join(l.notes, cmp.Or(call.Origin.Run, "none")),
+		os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return noteOutput{}, err
 	}

@@ -1,5 +1,5 @@
-// Package cases reads the public corpora that tests use as real input. They are not part of this repository: a test that
-// does not find them says so and is skipped.
+// Package cases reads public corpora as input of tests. They are not part of this repository: a
+// test whose corpus is missing is skipped.
 package cases
 
 import (
@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// variable names the folder of the corpora; without it they are looked for beside the repository, in shared/cases.
+// variable names the folder of the corpora; default shared/cases beside the repository.
 const variable = "SWITCHYARD_CASES"
 
-// Read decodes the corpus of that file name. A corpus that is there and cannot be read fails the test.
+// Read decodes the corpus with a file name. An unreadable corpus fails the test.
 func Read(t testing.TB, name string, into any) {
 	t.Helper()
 	if err := json.Unmarshal(Bytes(t, name), into); err != nil {
@@ -23,7 +23,7 @@ func Read(t testing.TB, name string, into any) {
 	}
 }
 
-// Bytes returns the file of that name, a path with slashes.
+// Bytes returns the content of a file; name is a path with slashes.
 func Bytes(t testing.TB, name string) []byte {
 	t.Helper()
 	dir := os.Getenv(variable)
@@ -38,7 +38,8 @@ func Bytes(t testing.TB, name string) []byte {
 	return data
 }
 
-// NaughtyStrings returns strings that break programs: as values they come back byte for byte, or are refused clearly.
+// NaughtyStrings returns strings that often break programs. They must come back byte for byte or be
+// rejected with a clear error.
 func NaughtyStrings(t testing.TB) []string {
 	t.Helper()
 	var corpus struct{ Strings []string }
@@ -49,7 +50,7 @@ func NaughtyStrings(t testing.TB) []string {
 	return corpus.Strings
 }
 
-// GoRoot returns the folder of the Go installation, whose sources are real text that every developer has.
+// GoRoot returns the folder of the Go installation. Its sources serve as real text.
 func GoRoot(t testing.TB) string {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()

@@ -1,4 +1,4 @@
-// Package golden compares what tests get with files that hold what they are to get. go test -update writes these anew.
+// Package golden compares results of tests with golden files. go test -update rewrites the files.
 package golden
 
 import (
@@ -10,10 +10,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Updating reports whether golden files are written anew, for tests that have more to write.
+// Updating reports whether golden files are rewritten, for tests with further files.
 func Updating() bool { return *update }
 
-// Compare fails the test where got is not what the file holds. What is empty has no file.
+// Compare fails the test if got differs from the content of the file. An empty result has no file.
 func Compare(t testing.TB, file, got string) {
 	t.Helper()
 	if *update && got != "" {
@@ -30,7 +30,8 @@ func Compare(t testing.TB, file, got string) {
 	}
 }
 
-// Seed has fuzzing begin with the files that match the patterns, of which each must match some.
+// Seed adds the files that match the patterns to the corpus of a fuzz test. Each pattern must
+// match.
 func Seed(f *testing.F, patterns ...string) {
 	f.Helper()
 	for _, pattern := range patterns {

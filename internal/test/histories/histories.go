@@ -26,12 +26,14 @@ import (
 
 // Fetch returns the histories of a run, from the given execution on: one per execution, more than
 // one if the run continued as new.
-func Fetch(ctx context.Context, c client.Client, workflowID, runID string) ([]*historypb.History, error) {
+func Fetch(ctx context.Context, c client.Client, workflowID, runID string) ([]*historypb.History,
+	error) {
 	var chain []*historypb.History
 	for first := true; first || runID != ""; first = false {
 		h := &historypb.History{}
 		next := ""
-		for events := c.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		for events := c.GetWorkflowHistory(ctx, workflowID, runID, false,
+			enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 			event, err := events.Next()
 			if err != nil {
 				return nil, fmt.Errorf("history of %s %s: %w", workflowID, runID, err)
@@ -45,8 +47,8 @@ func Fetch(ctx context.Context, c client.Client, workflowID, runID string) ([]*h
 	return chain, nil
 }
 
-// Extension is the extension of a recorded history: JSON, compressed with gzip. The files beside them
-// with the extension .txt hold their decisions, as Lines returns them.
+// Extension is the extension of a recorded history: JSON, compressed with gzip. The files beside
+// them with the extension .txt hold their decisions, as Lines returns them.
 const Extension = ".json.gz"
 
 // Names returns the names of the recorded histories in a folder, sorted and without Extension.
@@ -110,8 +112,10 @@ func Write(path string, h *historypb.History) error {
 
 // Replay replays a history with the given workflows, which are registered under their names. The
 // error says where their decisions differ from the recorded ones.
-func Replay(workflows map[string]any, h *historypb.History, interceptors ...interceptor.WorkerInterceptor) error {
-	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{Interceptors: interceptors})
+func Replay(workflows map[string]any, h *historypb.History,
+	interceptors ...interceptor.WorkerInterceptor) error {
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		Interceptors: interceptors})
 	if err != nil {
 		return err
 	}
@@ -119,9 +123,11 @@ func Replay(workflows map[string]any, h *historypb.History, interceptors ...inte
 		replayer.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
 	start := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-	return replayer.ReplayWorkflowHistoryWithOptions(quiet{}, h, worker.ReplayWorkflowHistoryOptions{
-		OriginalExecution: workflow.Execution{ID: start.GetWorkflowId(), RunID: start.GetOriginalExecutionRunId()},
-	})
+	return replayer.ReplayWorkflowHistoryWithOptions(quiet{}, h,
+		worker.ReplayWorkflowHistoryOptions{
+			OriginalExecution: workflow.Execution{ID: start.GetWorkflowId(),
+				RunID: start.GetOriginalExecutionRunId()},
+		})
 }
 
 type quiet struct{}

@@ -15,12 +15,12 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// shown is how much of a payload stands in a line, in characters.
+// shown bounds a payload in a line, in characters.
 const shown = 400
 
-// Lines shows what the workflow of a history decided, one line per decision: which activity with which id, input,
-// lane and timeouts, what was recorded by pin and admit, updates, timers, and how it ended. What differs from run to run without
-// being a decision (run ids, times, digests) is masked, so that two runs of one behaviour have the same lines.
+// Lines returns the decisions of a history's workflow, one line each: activities with ID, input,
+// lane and timeouts, results of local activities, updates, timers, and the end. It masks run IDs,
+// times and digests, so that two runs of one behaviour have the same lines.
 func Lines(h *historypb.History) []string {
 	s := script{names: map[int64]string{}}
 	for _, event := range h.GetEvents() {
@@ -33,7 +33,7 @@ func Lines(h *historypb.History) []string {
 
 type script struct {
 	base string
-	// names are the activities by the event that scheduled them.
+	// names are the activities by the ID of the event that scheduled them.
 	names map[int64]string
 	lines []string
 }
@@ -52,19 +52,22 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 		input := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
 		return "update " + input.GetName() + " " + payloads(input.GetArgs())
 	case event.GetActivityTaskCancelRequestedEventAttributes() != nil:
-		return "cancel " + s.names[event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()]
+		return "cancel " +
+			s.names[event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()]
 	case event.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil:
 		a := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
-		return fmt.Sprintf("start %s %s %s%s %s", a.GetWorkflowId(), a.GetWorkflowType().GetName(), a.GetParentClosePolicy(), priority(a.GetPriority()), payloads(a.GetInput()))
+		return fmt.Sprintf("start %s %s %s%s %s", a.GetWorkflowId(), a.GetWorkflowType().GetName(),
+			a.GetParentClosePolicy(), priority(a.GetPriority()), payloads(a.GetInput()))
 	case event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes() != nil:
-		return "cancel " + event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes().GetWorkflowExecution().GetWorkflowId()
+		return "cancel " +
+			event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes().GetWorkflowExecution().GetWorkflowId()
 	case event.GetTimerStartedEventAttributes() != nil:
 		return timer(event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
 	}
 	return cmp.Or(attributes(event), ending(event))
 }
 
-// attributes shows which search attributes the run sets. The SDK sets one of its own where a run follows a version.
+// attributes returns the search attributes that the run sets, except the SDK's own.
 func attributes(event *historypb.HistoryEvent) string {
 	fields := event.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes().GetIndexedFields()
 	line := ""
@@ -79,27 +82,30 @@ func attributes(event *historypb.HistoryEvent) string {
 	return "attributes" + line
 }
 
-// recorded shows the end of a local activity: with its id, where it has one, what it gave or why it failed; or which version
-// of a change the run follows.
+// recorded returns the result or the failure of a local activity, or the version of a change.
 func recorded(event *historypb.HistoryEvent) string {
 	if a := event.GetMarkerRecordedEventAttributes(); a.GetMarkerName() == "Version" {
-		return "version " + payloads(a.GetDetails()["change-id"]) + " " + payloads(a.GetDetails()["version"])
+		return "version " + payloads(a.GetDetails()["change-id"]) + " " +
+			payloads(a.GetDetails()["version"])
 	}
-	details, failure := event.GetMarkerRecordedEventAttributes().GetDetails(), event.GetMarkerRecordedEventAttributes().GetFailure()
+	details, failure := event.GetMarkerRecordedEventAttributes().GetDetails(),
+		event.GetMarkerRecordedEventAttributes().GetFailure()
 	kind := localActivity.FindStringSubmatch(string(details["data"].GetPayloads()[0].GetData()))[1]
 	line := "recorded " + kind + " "
 	var summary string
 	ranInline := kind == api.ModelActivity || !strings.Contains(kind, "/") // as tools are named
-	if data := event.GetUserMetadata().GetSummary().GetData(); ranInline && json.Unmarshal(data, &summary) == nil {
+	if data := event.GetUserMetadata().GetSummary().GetData(); ranInline && json.Unmarshal(data,
+		&summary) == nil {
 		line += api.InlineID(summary) + " "
 	}
 	if failure != nil {
-		return line + "failed " + failure.GetApplicationFailureInfo().GetType() + " " + mask(failure.GetMessage())
+		return line + "failed " + failure.GetApplicationFailureInfo().GetType() + " " +
+			mask(failure.GetMessage())
 	}
 	return strings.TrimSpace(line + payloads(details["result"]))
 }
 
-// timer shows a duration roughly: what is left of a limit differs by what the run took so far.
+// timer rounds a duration, because the remainder of a limit differs from run to run.
 func timer(d time.Duration) string {
 	if d > time.Minute {
 		return "timer " + d.Round(time.Minute).String()
@@ -119,8 +125,8 @@ func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttr
 		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait, priority(a.GetPriority()), payloads(a.GetInput()))
 }
 
-// rank shows what was said of a priority. A run without a conversation is fair under the beginning of its id, which is not
-// shown.
+// priority returns the level and the fairness key. The key of a run without a conversation is part
+// of its ID and is omitted.
 func priority(p *commonpb.Priority) string {
 	text := ""
 	if level := p.GetPriorityKey(); level > 0 {
@@ -132,13 +138,14 @@ func priority(p *commonpb.Priority) string {
 	return text
 }
 
-// runPart is the beginning of a run's id.
+// runPart matches the first part of a run's ID.
 var runPart = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
 func ending(event *historypb.HistoryEvent) string {
 	switch {
 	case event.GetWorkflowExecutionCompletedEventAttributes() != nil:
-		return "completed " + payloads(event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+		return "completed " +
+			payloads(event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 	case event.GetWorkflowExecutionFailedEventAttributes() != nil:
 		f := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 		return "failed " + f.GetApplicationFailureInfo().GetType() + " " + mask(f.GetMessage())
@@ -177,14 +184,15 @@ var masks = []struct {
 	{regexp.MustCompile(`"(digest|catalog|chain)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`,"fairness":"[0-9a-f]{8}"`), ``},
-	// The statistics count what other lines say.
+	// The statistics repeat what other lines show.
 	{regexp.MustCompile(`,"call_stats":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}`), ``},
 	{regexp.MustCompile(`"(execution_us|post_us)":\d+`), `"$1":0`},
-	// How many tokens the id of a run has differs from run to run.
+	// The number of tokens of a run ID differs from run to run.
 	{regexp.MustCompile(`("RUN/[^{}]*\},"tokens":)\d+`), `${1}0`},
 }
 
-// fresh are the digests of the messages that a model step has not seen; their number is what was decided.
+// fresh matches the digests of the messages that a model step has not seen. Their number is a
+// decision.
 var fresh = regexp.MustCompile(`"new":\[([^\]]*)\]`)
 
 func mask(text string) string {

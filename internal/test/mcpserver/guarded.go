@@ -14,15 +14,17 @@ import (
 	"sync"
 )
 
-// Guarded is an MCP server that wants a token, and the authorization server that gives it one. Everybody who comes to log
-// in is let in.
+// Guarded is an MCP server that wants a token, and the authorization server that gives it one.
+// Everybody who comes to log in is let in.
 type Guarded struct {
 	*httptest.Server
-	// Host, if set, stands in for the authorization server's host in what the MCP server says of it.
+	// Host, if set, stands in for the authorization server's host in what the MCP server says of
+	// it.
 	Host string
 	// Lifetime is for how many seconds access tokens are said to be good; zero says nothing.
 	Lifetime int
-	// Refuse, if set, is how the authorization server answers whoever wants a token. {code} stands for the code.
+	// Refuse, if set, is how the authorization server answers whoever wants a token. {code} stands
+	// for the code.
 	Refuse string
 	// ClientID and ClientSecret are of a client that is known already.
 	ClientID, ClientSecret string
@@ -31,7 +33,8 @@ type Guarded struct {
 	// challenges are the PKCE challenges of codes; access and refresh are the tokens that are good.
 	challenges      map[string]string
 	access, refresh map[string]bool
-	// given are all secrets that were handed out; scopes are what each login asked for; refreshed counts.
+	// given are all secrets that were handed out; scopes are what each login asked for; refreshed
+	// counts.
 	given     []string
 	scopes    []string
 	refreshed int
@@ -39,7 +42,8 @@ type Guarded struct {
 
 // NewGuarded starts the server; its caller closes it.
 func NewGuarded(mode string) *Guarded {
-	g := &Guarded{challenges: map[string]string{}, access: map[string]bool{}, refresh: map[string]bool{}}
+	g := &Guarded{challenges: map[string]string{}, access: map[string]bool{},
+		refresh: map[string]bool{}}
 	mcp := Handler(New(mode))
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
@@ -47,19 +51,26 @@ func NewGuarded(mode string) *Guarded {
 		good := g.access[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
 		g.mu.Unlock()
 		if !good {
-			w.Header().Set("WWW-Authenticate", `Bearer scope="read", resource_metadata="`+g.URL+`/.well-known/oauth-protected-resource/mcp"`)
+			w.Header().Set("WWW-Authenticate",
+				`Bearer scope="read", resource_metadata="`+g.URL+`/.well-known/oauth-protected-resource/mcp"`)
 			http.Error(w, "who are you", http.StatusUnauthorized)
 			return
 		}
 		mcp.ServeHTTP(w, r)
 	})
-	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]any{"resource": g.URL + "/mcp", "authorization_servers": []string{g.issuer()}})
+	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter,
+		_ *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"resource": g.URL + "/mcp",
+			"authorization_servers": []string{g.issuer()}})
 	})
-	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]any{"issuer": g.issuer(), "authorization_endpoint": g.issuer() + "/authorize",
-			"token_endpoint": g.issuer() + "/token", "registration_endpoint": g.issuer() + "/register",
-			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}})
+	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter,
+		_ *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"issuer": g.issuer(),
+			"authorization_endpoint": g.issuer() + "/authorize",
+			"token_endpoint":         g.issuer() + "/token", "registration_endpoint": g.issuer() +
+				"/register",
+			"response_types_supported": []string{
+				"code"}, "code_challenge_methods_supported": []string{"S256"}})
 	})
 	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
 		var client map[string]any
@@ -111,7 +122,8 @@ func (g *Guarded) authorize(w http.ResponseWriter, r *http.Request) {
 func (g *Guarded) token(w http.ResponseWriter, r *http.Request) {
 	code := r.FormValue("code")
 	if g.Refuse != "" {
-		reply(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant", "error_description": strings.ReplaceAll(g.Refuse, "{code}", code)})
+		reply(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant",
+			"error_description": strings.ReplaceAll(g.Refuse, "{code}", code)})
 		return
 	}
 	if !g.grants(r, code) {
@@ -122,7 +134,8 @@ func (g *Guarded) token(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.access[access], g.refresh[refresh] = true, true
-	answer := map[string]any{"access_token": access, "token_type": "Bearer", "refresh_token": refresh}
+	answer := map[string]any{"access_token": access, "token_type": "Bearer",
+		"refresh_token": refresh}
 	if g.Lifetime > 0 {
 		answer["expires_in"] = g.Lifetime
 	}
@@ -156,7 +169,8 @@ func (g *Guarded) knows(r *http.Request) bool {
 	if !basic {
 		id, secret = r.FormValue("client_id"), r.FormValue("client_secret")
 	}
-	return id == g.ClientID && secret == g.ClientSecret || id == "registered" && slices.Contains(g.given, secret)
+	return id == g.ClientID && secret == g.ClientSecret || id == "registered" &&
+		slices.Contains(g.given, secret)
 }
 
 // Revoke makes every access token bad, and with all the refresh tokens as well.
@@ -189,7 +203,9 @@ func Browse(ctx context.Context, address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	resp, err := browser.Do(req)
 	if err != nil {
 		return "", err

@@ -1,5 +1,6 @@
-// Package mcpserver has the MCP servers that tests talk to: one with a tool for everything a server may do, and several
-// that misbehave. A test binary runs them as programs by calling Main first in its TestMain.
+// Package mcpserver has the MCP servers that tests talk to: one with a tool for everything a server
+// may do, and several that misbehave. A test binary runs them as programs by calling Main first in
+// its TestMain.
 package mcpserver
 
 import (
@@ -67,7 +68,9 @@ func run(mode string, args []string) error {
 		_, err := io.Copy(io.Discard, os.Stdin)
 		return err
 	case Garbage:
-		return answerEverything(func(w *bufio.Writer) { fmt.Fprintln(w, "Server listening on port 3000 \x1b[31m") })
+		return answerEverything(func(w *bufio.Writer) {
+			fmt.Fprintln(w, "Server listening on port 3000 \x1b[31m")
+		})
 	case Huge:
 		return answerEverything(func(w *bufio.Writer) { endless(w) })
 	case Dies:
@@ -99,7 +102,8 @@ func endless(w io.Writer) {
 	}
 }
 
-// New returns a server of one of the modes Good, Many, Older and Broken. args are those of a program.
+// New returns a server of one of the modes Good, Many, Older and Broken. args are those of a
+// program.
 func New(mode string, args ...string) *mcp.Server {
 	options := &mcp.ServerOptions{PageSize: 10}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, options)
@@ -121,7 +125,8 @@ func New(mode string, args ...string) *mcp.Server {
 func noDiscovery(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		if method == "server/discover" {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+				Message: "method not found"}
 		}
 		return next(ctx, method, r)
 	}
@@ -133,7 +138,8 @@ func brokenList(next mcp.MethodHandler) mcp.MethodHandler {
 		result, err := next(ctx, method, r)
 		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
 			again := *list
-			again.Tools = append([]*mcp.Tool{{Name: "shapeless", Description: "Has no schema.", InputSchema: "a string"}}, list.Tools...)
+			again.Tools = append([]*mcp.Tool{{Name: "shapeless", Description: "Has no schema.",
+				InputSchema: "a string"}}, list.Tools...)
 			return &again, nil
 		}
 		return result, err

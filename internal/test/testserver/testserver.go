@@ -1,4 +1,4 @@
-// Package testserver starts real parts for tests: the devserver, and workers as processes of their own.
+// Package testserver starts the devserver and other programs as processes for tests.
 package testserver
 
 import (
@@ -17,23 +17,23 @@ import (
 	"go.temporal.io/sdk/log"
 )
 
-// The folders with the programs under test, and with those from npm that they are tested against; make sets both.
+// Variables with the folders of the programs under test and of npm programs. make sets both.
 const (
 	binVariable = "SWITCHYARD_BIN"
 	npmVariable = "SWITCHYARD_NPM"
 )
 
-// stopWithin is how long a program may take to end before it is killed.
+// stopWithin is the time that a program has to exit before it is killed.
 const stopWithin = 40 * time.Second
 
-// Bin returns the path of a program under test. Without a folder of programs the test is skipped, and says so: it needs
-// more than Go alone.
+// Bin returns the path of a program under test. It skips the test if no folder of programs is set.
 func Bin(t testing.TB, name string) string {
 	t.Helper()
 	return program(t, binVariable, name)
 }
 
-// NPM returns the path of a program that internal/npm/install installs. Without them the test is skipped, and says so.
+// NPM returns the path of a program of internal/npm/install. It skips the test if they are not
+// installed.
 func NPM(t testing.TB, name string) string {
 	t.Helper()
 	return program(t, npmVariable, name)
@@ -43,7 +43,8 @@ func program(t testing.TB, variable, name string) string {
 	t.Helper()
 	dir := os.Getenv(variable)
 	if dir == "" {
-		t.Skipf("%s is not set: this test runs real programs; make test/e2e builds or installs them", variable)
+		t.Skipf("%s is not set: this test runs real programs; make test/e2e builds or installs "+
+			"them", variable)
 	}
 	path, err := filepath.Abs(filepath.Join(dir, name))
 	if err != nil {
@@ -52,18 +53,19 @@ func program(t testing.TB, variable, name string) string {
 	return path
 }
 
-// Process is a program that was started and printed its line of JSON.
+// Process is a started program that has printed its line of JSON.
 type Process struct {
 	t    testing.TB
 	name string
 	cmd  *exec.Cmd
-	// Log is the file of its standard error.
+	// Log is the path of the file with its standard error.
 	Log  string
 	done chan struct{}
 	err  error
 }
 
-// Start runs a program and reads the first line that it prints, JSON, into ready. The program is ended with the test.
+// Start starts a program and decodes the first line of its output, JSON, into ready. The program is
+// stopped at the end of the test.
 func Start(t testing.TB, ready any, env []string, name string, args ...string) *Process {
 	t.Helper()
 	p := &Process{t: t, name: filepath.Base(name), done: make(chan struct{})}
@@ -100,13 +102,13 @@ func Start(t testing.TB, ready any, env []string, name string, args ...string) *
 // PID returns the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Kill ends the process as a crash does.
+// Kill kills the process without notice.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)
 	<-p.done
 }
 
-// Stop asks the process to end, waits for it, and returns its exit code.
+// Stop interrupts the process, waits for it, and returns its exit code.
 func (p *Process) Stop() int {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -135,11 +137,12 @@ type Server struct {
 	Client  client.Client
 }
 
-// NewServer starts a devserver in memory on a free port, without UI unless the arguments say otherwise.
+// NewServer starts a devserver in memory on a free port, without UI unless args enable it.
 func NewServer(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := &Server{}
-	args = append([]string{"--port", "0", "--headless", "--parent-pid", fmt.Sprint(os.Getpid())}, args...)
+	args = append([]string{"--port", "0", "--headless", "--parent-pid", fmt.Sprint(os.Getpid())},
+		args...)
 	s.Process = Start(t, s, nil, Bin(t, "devserver"), args...)
 	var err error
 	if s.Client, err = client.Dial(client.Options{HostPort: s.Address, Logger: Quiet}); err != nil {
@@ -149,7 +152,7 @@ func NewServer(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// Quiet is a logger for the SDK that drops everything.
+// Quiet is a logger for the SDK that discards everything.
 var Quiet log.Logger = quiet{}
 
 type quiet struct{}

@@ -17,8 +17,8 @@ const (
 
 var shownPicture = regexp.MustCompile(`!\[[^\]]+\]\(lanes/([^)]+)\)`)
 
-// TestPicturesOfLanes proves that the page on lanes shows every picture that there is and no other, and that each can be read:
-// well-formed, small, its text as text, with a title and a description.
+// TestPicturesOfLanes proves that the page on lanes shows every picture that there is and no other,
+// and that each can be read: well-formed, small, its text as text, with a title and a description.
 func TestPicturesOfLanes(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/lanes.md")
 	if err != nil {
@@ -51,7 +51,8 @@ func TestPicturesOfLanes(t *testing.T) {
 			}
 		}
 		if len(svg) > maxPicture || !strings.Contains(text, "prefers-color-scheme") {
-			t.Errorf("%s has %d bytes, at most %d, and colours for dark surroundings", name, len(svg), maxPicture)
+			t.Errorf("%s has %d bytes, at most %d, and colours for dark surroundings", name,
+				len(svg), maxPicture)
 		}
 	}
 }

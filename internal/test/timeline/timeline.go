@@ -1,5 +1,5 @@
-// Package timeline draws what happened to calls over time: a row for each, pale where it waited and solid where it ran. It
-// makes the pictures of docs/lanes.md from the call records of real runs.
+// Package timeline draws what happened to calls over time: a row for each, pale where it waited and
+// solid where it ran. It makes the pictures of docs/lanes.md from the call records of real runs.
 package timeline
 
 import (
@@ -19,7 +19,8 @@ import (
 type Picture struct {
 	// Title says what is to be seen.
 	Title string
-	// Tick is the time between two numbers on the axis, and Unit what a number counts, in Unit's time each.
+	// Tick is the time between two numbers on the axis, and Unit what a number counts, in Unit's
+	// time each.
 	Tick, Unit time.Duration
 	// UnitName stands behind the last number.
 	UnitName string
@@ -37,7 +38,8 @@ type Group struct {
 // Row is a call.
 type Row struct {
 	Label string
-	// Asked is when the call was asked for, Began and Ended are when it ran. One that never ran began when it ended.
+	// Asked is when the call was asked for, Began and Ended are when it ran. One that never ran
+	// began when it ended.
 	Asked, Began, Ended time.Time
 	// Worker is the identity of the worker that ran it.
 	Worker string
@@ -45,22 +47,24 @@ type Row struct {
 	Note string
 }
 
-// Ran returns when the call of a record ran, as nearly as the record tells: the server hears of a call's end only some time
-// after it, and by then the next one may run.
+// Ran returns when the call of a record ran, as nearly as the record tells: the server hears of a
+// call's end only some time after it, and by then the next one may run.
 func Ran(r api.Record) (began, ended time.Time) {
 	began = r.Closed.Add(-r.Duration.Std())
-	if ran := r.Phases[api.PhaseExecution] + r.Phases[api.PhasePostExecution]; ran > 0 && ran < r.Duration {
+	if ran := r.Phases[api.PhaseExecution] + r.Phases[api.PhasePostExecution]; ran > 0 &&
+		ran < r.Duration {
 		return began, began.Add(ran.Std())
 	}
 	return began, r.Closed
 }
 
-// RowOf returns the row of a call's record, under its id. asked is when its run asked for the call, which the record does not
-// tell where the run itself held it back.
+// RowOf returns the row of a call's record, under its id. asked is when its run asked for the call,
+// which the record does not tell where the run itself held it back.
 func RowOf(r api.Record, asked time.Time) Row {
 	began, ended := Ran(r)
 	if r.Error != nil {
-		return Row{Label: r.CallID, Asked: asked, Began: ended, Ended: ended, Note: string(r.Error.Type)}
+		return Row{Label: r.CallID, Asked: asked, Began: ended, Ended: ended,
+			Note: string(r.Error.Type)}
 	}
 	return Row{Label: r.CallID, Asked: asked, Began: began, Ended: ended, Worker: r.Worker}
 }
@@ -74,8 +78,8 @@ const (
 	least = 1.5
 )
 
-// style is for light and dark surroundings; the picture brings its own ground, so that it can be read in both whatever lies
-// under it.
+// style is for light and dark surroundings; the picture brings its own ground, so that it can be
+// read in both whatever lies under it.
 const style = `
 text{font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
 .ground{fill:#ffffff;stroke:#d0d7de}
@@ -124,7 +128,8 @@ func (p Picture) SVG() []byte {
 		}
 	}
 	d.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`, width, d.height, width, d.height)
-	d.put("<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>", escaped(p.Title), escaped(d.about()), style)
+	d.put("<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>", escaped(p.Title),
+		escaped(d.about()), style)
 	d.put(`<rect class="ground" x=".5" y=".5" width="%d" height="%d" rx="6"/>`, width-1, d.height-1)
 	d.legend(rows)
 	d.axis()
@@ -150,7 +155,8 @@ func (d *drawing) about() string {
 			if r.Worker == "" {
 				text += fmt.Sprintf(", failed at %s with %s", d.number(r.Ended), r.Note)
 			} else {
-				text += fmt.Sprintf(", ran from %s to %s on worker %d", d.number(r.Began), d.number(r.Ended), 1+slices.Index(d.workers, r.Worker))
+				text += fmt.Sprintf(", ran from %s to %s on worker %d", d.number(r.Began),
+					d.number(r.Ended), 1+slices.Index(d.workers, r.Worker))
 			}
 			rows = append(rows, text)
 		}
@@ -174,7 +180,8 @@ func (d *drawing) text(class string, x, y int, more, text string) {
 // bar draws a bar, unless nothing of it could be seen.
 func (d *drawing) bar(class string, from, to float64, y int, most float64) {
 	if w := max(to-from, most); w > 0 {
-		d.put(`<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d" rx="2"/>`, class, from, y+(rowHeight-barHeight)/2, w, barHeight)
+		d.put(`<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d" rx="2"/>`, class, from,
+			y+(rowHeight-barHeight)/2, w, barHeight)
 	}
 }
 
@@ -243,7 +250,8 @@ func (d *drawing) row(y int, r Row) {
 func (d *drawing) cross(x float64, y int) {
 	const arm = 4
 	middle := float64(y) + rowHeight/2.0
-	d.put(`<path class="refused" d="M%.1f %.1fl%d %dm0 -%dl-%d %d"/>`, x-arm, middle-arm, 2*arm, 2*arm, 2*arm, 2*arm, 2*arm)
+	d.put(`<path class="refused" d="M%.1f %.1fl%d %dm0 -%dl-%d %d"/>`, x-arm, middle-arm, 2*arm,
+		2*arm, 2*arm, 2*arm, 2*arm)
 }
 
 func escaped(text string) string {

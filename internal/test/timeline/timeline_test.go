@@ -15,8 +15,8 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func after(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 
-// elements returns the names and classes of a picture's elements, "rect wait" for example, and all of its text; a picture that
-// is no well-formed XML fails the test.
+// elements returns the names and classes of a picture's elements, "rect wait" for example, and all
+// of its text; a picture that is no well-formed XML fails the test.
 func elements(t *testing.T, svg []byte) (list []string, text string) {
 	t.Helper()
 	var b strings.Builder
@@ -44,16 +44,20 @@ func elements(t *testing.T, svg []byte) (list []string, text string) {
 	}
 }
 
-// TestSVG proves that a picture has a row for each call with what it is called, whatever is in the name, a pale bar where it
-// waited, a solid one where it ran, in the colour of its worker, and a cross where it never ran.
+// TestSVG proves that a picture has a row for each call with what it is called, whatever is in the
+// name, a pale bar where it waited, a solid one where it ran, in the colour of its worker, and a
+// cross where it never ran.
 func TestSVG(t *testing.T) {
-	p := Picture{Title: `Calls with "<odd>" names`, Tick: time.Second, Unit: 100 * time.Millisecond, UnitName: "tenths of a second",
+	p := Picture{Title: `Calls with "<odd>" names`, Tick: time.Second, Unit: 100 * time.Millisecond,
+		UnitName: "tenths of a second",
 		Groups: []Group{
 			{Name: "first & last", Rows: []Row{
-				{Label: "<a>", Asked: after(0), Began: after(500), Ended: after(1500), Worker: "two"},
+				{Label: "<a>", Asked: after(0), Began: after(500), Ended: after(1500),
+					Worker: "two"},
 				{Label: "b", Asked: after(0), Began: after(0), Ended: after(500), Worker: "one"},
 			}},
-			{Name: "others", Rows: []Row{{Label: "c", Asked: after(0), Began: after(250), Ended: after(250), Note: "queue_full"}}},
+			{Name: "others", Rows: []Row{{Label: "c", Asked: after(0), Began: after(250),
+				Ended: after(250), Note: "queue_full"}}},
 		}}
 	list, text := elements(t, p.SVG())
 	counts := map[string]int{}
@@ -61,14 +65,17 @@ func TestSVG(t *testing.T) {
 		counts[e]++
 	}
 	// One bar of each stands in the legend; b did not wait.
-	for element, want := range map[string]int{"svg": 1, "title": 1, "desc": 1, "rect w0": 3, "rect w1": 2, "rect w2": 2, "path refused": 2, "line line": 2} {
+	for element, want := range map[string]int{"svg": 1, "title": 1, "desc": 1, "rect w0": 3,
+		"rect w1": 2, "rect w2": 2, "path refused": 2, "line line": 2} {
 		if counts[element] != want {
 			t.Errorf("%d × %s, want %d: %q", counts[element], element, want, list)
 		}
 	}
 	for _, want := range []string{
-		`Calls with "<odd>" names`, "first & last", "<a>", "runs on worker 2", "fails at once", "queue_full", "tenths of a second", "\n10\n",
-		"first & last, <a>: asked for at 0, ran from 5 to 15 on worker 2", "others, c: asked for at 0, failed at 2.5 with queue_full",
+		`Calls with "<odd>" names`, "first & last", "<a>", "runs on worker 2", "fails at " +
+			"once", "queue_full", "tenths of a second", "\n10\n",
+		"first & last, <a>: asked for at 0, ran from 5 to 15 on worker 2", "others, c: asked for " +
+			"at 0, failed at 2.5 with queue_full",
 		"@media (prefers-color-scheme:dark)",
 	} {
 		if !strings.Contains(text, want) {
@@ -77,23 +84,29 @@ func TestSVG(t *testing.T) {
 	}
 	p.Span = 5 * time.Second
 	if longer, _ := elements(t, p.SVG()); len(longer) <= len(list) {
-		t.Errorf("the axis of five seconds has no more numbers than that of one and a half: %q", longer)
+		t.Errorf("the axis of five seconds has no more numbers than that of one and a half: %q",
+			longer)
 	}
 }
 
-// TestRowOf proves that a row says of a record when its call ran: for as long as the tool took, not until the server heard of
-// it, where the record tells; and that a call that failed has no time in which it ran.
+// TestRowOf proves that a row says of a record when its call ran: for as long as the tool took, not
+// until the server heard of it, where the record tells; and that a call that failed has no time in
+// which it ran.
 func TestRowOf(t *testing.T) {
-	r := api.Record{CallID: "1.1", Timing: api.Timing{Worker: "w", Closed: after(1000), Duration: api.Duration(600 * time.Millisecond)}}
-	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(400), Ended: after(1000), Worker: "w"}); got != want {
+	r := api.Record{CallID: "1.1", Timing: api.Timing{Worker: "w", Closed: after(1000),
+		Duration: api.Duration(600 * time.Millisecond)}}
+	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(400),
+		Ended: after(1000), Worker: "w"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	r.Phases = map[api.Phase]api.Duration{api.PhaseExecution: api.Duration(500 * time.Millisecond), api.PhasePostExecution: api.Duration(time.Millisecond)}
+	r.Phases = map[api.Phase]api.Duration{api.PhaseExecution: api.Duration(500 * time.Millisecond),
+		api.PhasePostExecution: api.Duration(time.Millisecond)}
 	if got := RowOf(r, noon).Ended; !got.Equal(after(901)) {
 		t.Errorf("ended at %s", got)
 	}
 	r.Error, r.Duration, r.Phases = api.Errorf(api.ErrQueueFull, "no room"), 0, nil
-	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(1000), Ended: after(1000), Note: "queue_full"}); got != want {
+	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(1000),
+		Ended: after(1000), Note: "queue_full"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -15,11 +15,11 @@ import (
 // pinMessages bounds the conversation that is handed to the pin step, in bytes; a longer one is fetched by query.
 const pinMessages = 64 << 10
 
-// Agent is the workflow of an agent run: model step, its tool calls, results, again, until the model answers or a limit
+// agentWorkflow is the workflow of an agent run: model step, its tool calls, results, again, until the model answers or a limit
 // is reached. earlier is the conversation so far, by switchyard.EncodeMessages; nil for a new one. The error of a run has
 // a switchyard.RunErrorType as its type, unless a worker could not pin or admit at all; a cancelled run ends as
 // cancelled, after its calls.
-func Agent(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
+func agentWorkflow(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	if in.Agent == nil {
 		return api.RunResult{}, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
 	}

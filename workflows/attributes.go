@@ -82,7 +82,7 @@ func (p *pipeline) figures() []attribute {
 
 // toolNames are the tools that were called, as many as there is room for; switchyard.OtherTools stands for all others.
 func (p *pipeline) toolNames() (names []string) {
-	b := p.brief()
+	b := p.callStats()
 	if b == nil {
 		return nil
 	}
@@ -130,12 +130,12 @@ func failedAs(ctx workflow.Context, failure error) api.Outcome {
 
 // tally returns a result with what the run has used and called.
 func (p *pipeline) tally(r api.RunResult) api.RunResult {
-	r.Usage, r.CallStats = p.usage, p.brief()
+	r.Usage, r.CallStats = p.usage, p.callStats()
 	return r
 }
 
 // brief tells of the run's calls. The names of tools that there are not are the model's own, and left out.
-func (p *pipeline) brief() *api.CallStats {
+func (p *pipeline) callStats() *api.CallStats {
 	var tools []api.PastCalls
 	for _, t := range p.runFacts.Past("") {
 		if _, known := p.tools[t.Tool]; !known {

@@ -195,8 +195,8 @@ func TestRepeatsAreRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedRepeatsAreCarried proves that a fresh history goes on refusing what the one before it refused.
-func TestRefusedRepeatsAreCarried(t *testing.T) {
+// TestRepeats_RefusedCallsSurviveContinueAsNew proves that a fresh history goes on refusing what the one before it refused.
+func TestRepeats_RefusedCallsSurviveContinueAsNew(t *testing.T) {
 	l := newLab(t)
 	a := toldAgent()
 	a.Limits.Repeats = 1

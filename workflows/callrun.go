@@ -153,13 +153,13 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 func (c *callRun) execute(ctx workflow.Context) workflow.Future {
 	p := c.pipeline
 	p.historyBudget.Enter(c.call.ID, c.historyNeed())
-	p.runFacts.Begin(c.call.ID, c.partIDs())
+	p.runFacts.Begin(c.call.ID, partIDs(c))
 	p.questions.begin(ctx, c)
 	return c.attempt(ctx)
 }
 
 // partIDs returns the IDs of the calls that a batched call replaces.
-func (c *callRun) partIDs() (ids []string) {
+func partIDs(c *callRun) (ids []string) {
 	for _, part := range c.parts {
 		ids = append(ids, part.ID)
 	}

@@ -18,9 +18,9 @@ const (
 // maxCatalogs bounds the catalogs of a report in bytes; the rest of what a result may have is for the workers.
 const maxCatalogs = api.MaxPayload / 2
 
-// CatalogReport is the workflow that asks workers, each on its own queue and all at once, which tools they hold, or what
+// catalogReport is the workflow that asks workers, each on its own queue and all at once, which tools they hold, or what
 // happened on their lanes. One that does not answer is in the report with the reason.
-func CatalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogReport, error) {
+func catalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogReport, error) {
 	if in.Lanes {
 		return lanesReport(ctx, in.Workers)
 	}

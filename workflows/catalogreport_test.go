@@ -29,7 +29,7 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string, answe
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.CatalogReport, workflow.RegisterOptions{Name: api.CatalogWorkflow})
+	env.RegisterWorkflowWithOptions(workflows.All()[api.CatalogWorkflow], workflow.RegisterOptions{Name: api.CatalogWorkflow})
 	byQueue := map[string]func() (T, error){}
 	for i, answer := range answers {
 		worker := fmt.Sprintf("%d@host", i)
@@ -147,7 +147,7 @@ func TestCatalogReportCancelled(t *testing.T) {
 			return ctx.Err()
 		}, activity.RegisterOptions{Name: question})
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Millisecond)
-		env.ExecuteWorkflow(workflows.CatalogReport, api.CatalogRequest{Workers: []string{"a"}, Lanes: lanes})
+		env.ExecuteWorkflow(workflows.All()[api.CatalogWorkflow], api.CatalogRequest{Workers: []string{"a"}, Lanes: lanes})
 		if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
 			t.Errorf("%s: got %v", question, err)
 		}

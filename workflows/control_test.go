@@ -269,9 +269,9 @@ func TestPauseKeepsCalls(t *testing.T) {
 	}
 }
 
-// TestPauseIsCarried proves that a run that continues as new stays paused, with the messages that it was sent and with the
+// TestPause_SurvivesContinueAsNew proves that a run that continues as new stays paused, with the messages that it was sent and with the
 // memory of which they were.
-func TestPauseIsCarried(t *testing.T) {
+func TestPause_SurvivesContinueAsNew(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
 		l.update(api.SendMessageUpdate, "one", message("remember"))

@@ -33,12 +33,12 @@ type glance struct {
 type detailsKey struct{}
 
 // begun is what is shown of a run that has not pinned its tools.
-const begun = "**Starting**: a worker fixes the tools that the run may call."
+const startingDetails = "**Starting**: a worker fixes the tools that the run may call."
 
 // withDetails has a run show that it begins. The context leads newPipeline to the details.
 func withDetails(ctx workflow.Context) (workflow.Context, *details) {
 	d := &details{}
-	workflow.SetCurrentDetails(ctx, begun)
+	workflow.SetCurrentDetails(ctx, startingDetails)
 	return workflow.WithValue(ctx, detailsKey{}, d), d
 }
 
@@ -55,7 +55,7 @@ func showing(run func(workflow.Context, api.RunInput) (api.RunResult, error)) an
 // showingAgent does so for one that may have a conversation as its second input.
 func showingAgent(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	ctx, d := withDetails(ctx)
-	result, err := Agent(ctx, in, earlier)
+	result, err := agentWorkflow(ctx, in, earlier)
 	d.end(ctx, result, err)
 	return result, err
 }
@@ -87,7 +87,7 @@ func (d *details) end(ctx workflow.Context, result api.RunResult, err error) {
 // glance looks at the run. It costs next to nothing, however many calls run or wait.
 func (d *details) glance() glance {
 	p := d.pipeline
-	g := glance{turn: p.turn, waiting: len(p.runFacts.Open), running: len(p.runFacts.Begun), approvals: len(p.control.approvals.open), asked: len(p.control.approvals.known),
+	g := glance{turn: p.turn, waiting: len(p.runFacts.Open), running: len(p.runFacts.Started), approvals: len(p.control.approvals.open), asked: len(p.control.approvals.known),
 		questions: len(p.questions.open), usage: p.usage, limits: p.Limits, paused: p.control.paused, undoing: p.historyBudget.Undoing}
 	if g.approvals > 0 {
 		g.approval = p.control.approvals.open[g.approvals-1]

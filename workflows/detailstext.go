@@ -89,7 +89,7 @@ func (d *details) state() string {
 		parts = append(parts, "**Undoes** what it has done")
 	}
 	parts = append(parts, d.waitsFor()...)
-	switch running := len(p.runFacts.Begun); {
+	switch running := len(p.runFacts.Started); {
 	case running > 0:
 		parts = append(parts, "**Runs** "+counted(running, "call"))
 	case len(parts) > 0:

@@ -8,9 +8,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// DirectCall is the workflow of a direct call: one tool, once, through the same pipeline as every other call. A call
+// directCallWorkflow is the workflow of a direct call: one tool, once, through the same pipeline as every other call. A call
 // that fails makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its details.
-func DirectCall(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
+func directCallWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 	if in.Call == nil {
 		return api.RunResult{}, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleRequired, Message: "the input has no call"}})
 	}
@@ -73,7 +73,7 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 		if failed > 1 {
 			message += fmt.Sprintf("\n(and %d more failed)", failed-1)
 		}
-		result.Failures = brief(result.Failures)
+		result.Failures = shortFailures(result.Failures)
 		return api.RunResult{}, runError(api.RunCallsFailed, message, nil, result)
 	}
 	data, err := output()
@@ -94,7 +94,7 @@ const (
 	maxFailureText = 2000
 )
 
-func brief(failures []api.CallOutcome) []api.CallOutcome {
+func shortFailures(failures []api.CallOutcome) []api.CallOutcome {
 	out := make([]api.CallOutcome, 0, min(len(failures), maxFailures))
 	for _, f := range failures[:min(len(failures), maxFailures)] {
 		e := *f.Error

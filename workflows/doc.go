@@ -1,8 +1,12 @@
-// Package workflows makes the decisions of a run: which call, when, on which lane, may it, what next. It does nothing
-// else. Everything here is deterministic: whatever could change between two deploys (schemas, policies, models) is
-// evaluated in an activity and its verdict recorded in history.
+// Package workflows decides what a run does: which call runs when, on which lane, whether it may, and
+// what follows. It only decides: everything that may change between two deployments (schemas, policies,
+// models) is evaluated in an activity, and the result is recorded in the history.
 //
-// A change to this package keeps the histories in testdata/histories replaying; see docs/changing-workflows.md.
+// A run starts in agent.go, plan.go or direct.go. pipeline.go admits the calls of a turn, dispatcher.go
+// starts them in order, and callrun.go takes one call from its decision to its outcome.
+//
+// A change to this package keeps the histories in testdata/histories replaying; see
+// docs/changing-workflows.md.
 package workflows
 
 import (
@@ -15,16 +19,16 @@ import (
 func All() map[string]any {
 	return map[string]any{
 		api.AgentWorkflow:      showingAgent,
-		api.PlanWorkflow:       showing(Plan),
-		api.CallWorkflow:       showing(DirectCall),
-		api.ScheduledWorkflow:  ScheduledRun,
-		api.EvaluationWorkflow: Evaluation,
-		api.CatalogWorkflow:    CatalogReport,
+		api.PlanWorkflow:       showing(planWorkflow),
+		api.CallWorkflow:       showing(directCallWorkflow),
+		api.ScheduledWorkflow:  scheduledRun,
+		api.EvaluationWorkflow: evaluationWorkflow,
+		api.CatalogWorkflow:    catalogReport,
 		api.LaneSlotsWorkflow:  lanes.LaneKeeper,
 		api.LaneKeysWorkflow:   lanes.LaneKeys,
 	}
 }
 
-// Verdict does nothing: what a person says of a run stands in the memo with which the workflow was started, and counts from then
-// on, be it that no worker is there.
-func Evaluation(workflow.Context) error { return nil }
+// evaluationWorkflow does nothing. The evaluation of a run by a person is in the memo with which this
+// workflow starts, and counts even if no worker is running.
+func evaluationWorkflow(workflow.Context) error { return nil }

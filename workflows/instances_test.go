@@ -290,9 +290,9 @@ func (w *workers) copyOver(steps ...api.ScriptStep) (in api.RunInput, earlier []
 	return w.continued()
 }
 
-// TestInstanceIsCarried proves what a run that continues as new tells of its instances: a living one is to be adopted, of
+// TestInstance_SurvivesContinueAsNew proves what a run that continues as new tells of its instances: a living one is to be adopted, of
 // one that idled out what is left, and one that is lost stays so.
-func TestInstanceIsCarried(t *testing.T) {
+func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 	steps := []api.ScriptStep{step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done")}
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	in, earlier := w.copyOver(steps...)

@@ -10,11 +10,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Plan is the workflow of a plan run: the calls of a plan, each as soon as those it needs have succeeded and the access
+// planWorkflow is the workflow of a plan run: the calls of a plan, each as soon as those it needs have succeeded and the access
 // rules of its lane allow. The plan is checked whole before anything runs. A call that needs a failed one does not run;
 // the others go on. Any failed call makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its
 // details.
-func Plan(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
+func planWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 	if in.Plan == nil {
 		return api.RunResult{}, invalid([]api.Problem{{Path: "$.plan", Rule: api.RuleRequired, Message: "the input has no plan"}})
 	}

@@ -65,7 +65,7 @@ func agentWith(change func(*api.RunInput)) map[string]any {
 		agent := *in.Agent
 		in.Agent = &agent
 		change(&in)
-		return workflows.Agent(ctx, in, earlier)
+		return workflows.All()[api.AgentWorkflow].(func(workflow.Context, api.RunInput, []byte) (api.RunResult, error))(ctx, in, earlier)
 	}
 	return all
 }

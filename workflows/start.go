@@ -110,10 +110,10 @@ func cannotContinue(in api.RunInput, id string, earlier []byte) string {
 // that it is told from a sub-agent's run, which is a child as well.
 const attributeSchedule = "TemporalScheduledById"
 
-// ScheduledRun starts an agent's run that goes on with a conversation, under the conversation's id, and ends as that run does.
+// scheduledRun starts an agent's run that goes on with a conversation, under the conversation's id, and ends as that run does.
 // It is what a schedule starts: schedules give their workflows ids of their own, and it is by the one id that two runs of a
 // conversation exclude each other. While another one goes on it fails as a switchyard.RunInvalid.
-func ScheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
+func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	var result api.RunResult
 	if in.Conversation == "" {
 		return result, invalid([]api.Problem{{Path: "$.conversation", Rule: api.RuleRequired, Message: "a scheduled run of this kind goes on with a conversation, and the input names none"}})

@@ -150,7 +150,7 @@ func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
 	if err != nil {
 		undone.Error = api.Errorf(api.ErrExecution, "the call could not be admitted: %s", cutText(err.Error()))
 	} else if outcomes[0].Error != nil {
-		undone.Error = brief(outcomes)[0].Error
+		undone.Error = shortFailures(outcomes)[0].Error
 	}
 	return undone
 }

@@ -136,9 +136,9 @@ func TestUndo(t *testing.T) {
 	calls := []api.ScriptStep{step(book("a"), book("b"), call("broken", `{}`), call("greet", `{"name":"x"}`)), step(book("c"))}
 	reverse := []string{"2.1/undo-2.1 unbook", "1.2/undo-1.2 unbook", "1.1/undo-1.1 unbook"}
 	for _, test := range []struct {
-		when   api.UndoWhen
-		end    string
-		undoes bool
+		when     api.UndoWhen
+		end      string
+		wantUndo bool
 	}{
 		{"", "fails", true}, {"", "cancelled", true}, {"", "answers", false}, {"", "limit", false},
 		{api.UndoBoth, "fails", true},
@@ -163,7 +163,7 @@ func TestUndo(t *testing.T) {
 			if test.end == "cancelled" {
 				want = append(want, "3.1 hang")
 			}
-			if test.undoes {
+			if test.wantUndo {
 				want = append(want, reverse...)
 				expect(t, "stored", l.stored, []string{"a", "b", "c", "3 c", "2 b", "1 a"})
 				usage, undone := l.undone()
@@ -285,8 +285,8 @@ func TestUndoOfSubAgents(t *testing.T) {
 	expect(t, "stored", l.stored, []string{"c", "a", "b", "3 b", "d", "5 d", "2 a", "1 c"})
 }
 
-// TestUndoIsCarried proves that a run that continued as new undoes what its earlier parts did, too.
-func TestUndoIsCarried(t *testing.T) {
+// TestUndo_SurvivesContinueAsNew proves that a run that continued as new undoes what its earlier parts did, too.
+func TestUndo_SurvivesContinueAsNew(t *testing.T) {
 	first := newBookings(t)
 	first.SetContinueAsNewSuggested(true)
 	first.runAgent(booker("", step(book("a"), book("b")), step(book("c"))), "Go.")

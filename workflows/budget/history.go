@@ -24,13 +24,13 @@ const (
 	defaultMaxResult = 32 << 10
 )
 
-// room keeps count of what the calls that run may add to the run's history.
+// History counts what the running calls may add to the history of the run.
 type History struct {
 	running map[string]int
 	bytes   int
 	// results are the most bytes of a result, by the digest of the tool.
 	results map[string]int
-	// undoing is set where the run undoes what it has done.
+	// Undoing is set where the run undoes what it has done.
 	Undoing bool
 }
 
@@ -47,7 +47,7 @@ func (r *History) Leave(id string) {
 	delete(r.running, id)
 }
 
-// need returns how many bytes a call with arguments and a prompt of so many bytes may add to the
+// Need returns how many bytes a call with arguments and a prompt of so many bytes may add to the
 // history.
 func (r *History) Need(t api.Tool, arguments, prompt int) int {
 	bytes := bytesOfCall + arguments + api.ResultBytes(r.maxResult(t))
@@ -78,7 +78,7 @@ func (r *History) maxResult(t api.Tool) int {
 	return most
 }
 
-// fit returns how many of n calls, from the first on, may begin beside those that run in a history of
+// Fit returns how many of n calls, from the first on, may begin beside those that run in a history of
 // that size. need returns how many bytes call i may add.
 func (r *History) Fit(events, bytes, n int, need func(i int) int) int {
 	mostEvents, mostBytes := maxEvents, maxBytes

@@ -7,9 +7,9 @@ const (
 	LimitTokens   = "tokens"
 	LimitCost     = "cost"
 	LimitWallTime = "wall_time"
-	// limitConversation: the conversation is too long for the model, or for the run to continue as new, and cannot be made
+	// LimitConversation: the conversation is too long for the model, or for the run to continue as new, and cannot be made
 	// shorter.
 	LimitConversation = "conversation"
-	// limitRepeats: calls failed in the same way again and again.
+	// LimitRepeats: calls failed in the same way again and again.
 	LimitRepeats = "repeats"
 )

@@ -13,7 +13,7 @@ type Run struct {
 	Started time.Time
 }
 
-// spent names the limit of which nothing is left for sub-agents; "" where there is something.
+// Spent names the limit of which nothing is left for sub-agents; "" where there is something.
 func (b *Run) Spent(used api.Usage) string {
 	switch {
 	case b.Limits.Tokens > 0 && used.InputTokens+used.OutputTokens >= b.Limits.Tokens:
@@ -24,7 +24,7 @@ func (b *Run) Spent(used api.Usage) string {
 	return ""
 }
 
-// divide returns what each sub-agent of a turn an equal share of what is left when every admitted call of the turn is made.
+// Divide returns what each sub-agent of a turn an equal share of what is left when every admitted call of the turn is made.
 // Each of them may run while the others do, so that together they use no more than there is.
 func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share api.Limits) {
 	admitted, agents, claims := 0, 0, 0
@@ -53,7 +53,7 @@ func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share a
 	return share
 }
 
-// lend returns the limits of a sub-agent that has its own: the lower ones of those and its share. Turns are its own
+// Lend returns the limits of a sub-agent that has its own: the lower ones of those and its share. Turns are its own
 // affair.
 func (b *Run) Lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 	return api.Limits{
@@ -68,7 +68,7 @@ func (b *Run) Lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 	}
 }
 
-// wallTimeLeft returns what is left of the wall time, at least a millisecond; zero where it has no limit.
+// WallTimeLeft returns what is left of the wall time, at least a millisecond; zero where it has no limit.
 func (b *Run) WallTimeLeft(ctx workflow.Context) api.Duration {
 	if b.Limits.WallTime <= 0 {
 		return 0

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// maxRecorded bounds what one workflow task records of calls and model steps that ran inline, in bytes:
+	// MaxRecorded bounds what one workflow task records of calls and model steps that ran inline, in bytes:
 	// servers accept messages of 4 MiB, and other commands of the task are in the same message.
 	MaxRecorded = 2 << 20
 	// markerOverhead is about how many bytes a marker has besides its result.
 	markerOverhead = 512
 )
 
-// inline keeps count of what the run's workflow task will have to record. Calls and model steps that run inline are local
-// activities: their results are recorded when the task ends, all together.
+// Task counts what the current workflow task records of calls and model steps that run inline. They are
+// local activities, whose results are recorded together when the task ends.
 type Task struct {
-	// on says that something of the run may run inline.
+	// On says that something of the run may run inline.
 	On bool
 	// task tells one workflow task from the next, by the history's length at its start.
 	task int
@@ -30,7 +30,7 @@ type Task struct {
 	ending bool
 }
 
-// await waits until n more bytes fit into what the workflow task records, for which it ends the task if need be. Its error
+// Await waits until n more bytes fit into what the workflow task records, for which it ends the task if need be. Its error
 // is that of a cancelled context.
 func (i *Task) Await(ctx workflow.Context, n int) error {
 	for !i.Fits(ctx, n) {
@@ -52,7 +52,7 @@ func (i *Task) Fits(ctx workflow.Context, n int) bool {
 	return !i.ending && (i.recorded+i.reserved == 0 || i.recorded+i.reserved+n <= MaxRecorded)
 }
 
-// enter keeps n bytes for a call or a step that begins.
+// Enter keeps n bytes for a call or a step that begins.
 func (i *Task) Enter(id string, n int) {
 	if i.entered == nil {
 		i.entered = map[string]int{}
@@ -61,7 +61,7 @@ func (i *Task) Enter(id string, n int) {
 	i.reserved += n
 }
 
-// leave gives back what was kept for a call or a step, which has ended, and counts the size that is recorded of it. Of others
+// Leave gives back what was kept for a call or a step, which has ended, and counts the size that is recorded of it. Of others
 // it does nothing.
 func (i *Task) Leave(ctx workflow.Context, id string, size int) {
 	if n, ok := i.entered[id]; ok {
@@ -85,14 +85,14 @@ func (i *Task) Add(ctx workflow.Context, size int) {
 	i.recorded += size + markerOverhead
 }
 
-// look notices that another workflow task has begun.
+// Look notices that another workflow task has begun.
 func (i *Task) Look(ctx workflow.Context) {
 	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != i.task {
 		i.task, i.recorded = task, 0
 	}
 }
 
-// verdictsSize is about how many bytes verdicts are recorded with.
+// DecisionsSize returns about how many bytes the decisions of admission are recorded with.
 func DecisionsSize(decisions []api.AdmissionDecision) (size int) {
 	for _, v := range decisions {
 		size += len(v.Arguments) + len(v.Prompt) + len(v.Question) + markerOverhead/4
@@ -103,5 +103,5 @@ func DecisionsSize(decisions []api.AdmissionDecision) (size int) {
 	return size
 }
 
-// pending returns about how many events and bytes the workflow task records when it ends.
+// Pending returns about how many events and bytes the workflow task records when it ends.
 func (i *Task) Pending() (events, bytes int) { return i.recorded / markerOverhead, i.recorded }

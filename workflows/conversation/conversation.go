@@ -4,12 +4,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// conversation is the run's messages. They live in the workflow's memory, reach model steps by query, and never stand
+// Conversation is the run's messages. They live in the workflow's memory, reach model steps by query, and never stand
 // in an activity's input: history would grow with the square of the run.
 type Conversation struct {
 	Messages []api.Message
 	chain    string
-	// seen is how many messages the model steps so far were told of; fresh has the digests of the rest.
+	// Seen is how many messages the model steps so far were told of; fresh has the digests of the rest.
 	Seen      int
 	SeenChain string
 	Fresh     []string
@@ -22,7 +22,7 @@ func (c *Conversation) Add(m api.Message) {
 	c.Fresh = append(c.Fresh, digest)
 }
 
-// replace makes these the conversation's messages from here on. Processes that know the earlier ones ask for them by query.
+// Replace makes these the conversation's messages from here on. Processes that know the earlier ones ask for them by query.
 func (c *Conversation) Replace(messages []api.Message) {
 	*c = Conversation{}
 	for _, m := range messages {
@@ -31,12 +31,12 @@ func (c *Conversation) Replace(messages []api.Message) {
 	c.MarkSeen()
 }
 
-// markSeen makes all messages so far ones that a process either has or asks for by query.
+// MarkSeen makes all messages so far ones that a process either has or asks for by query.
 func (c *Conversation) MarkSeen() {
 	c.Seen, c.SeenChain, c.Fresh = len(c.Messages), c.chain, nil
 }
 
-// size is about how many bytes the messages take.
+// Size is about how many bytes the messages take.
 func (c *Conversation) Size() int {
 	total := 0
 	for _, m := range c.Messages {

@@ -23,19 +23,19 @@ const (
 	cutInTurn = "the turn would not fit into your window; the run's record has the whole. Ask for less at a time"
 )
 
-// shortening is a conversation in the parts of which a shorter one is made: what stays at its head, what is to be summed up,
+// Shortening is a conversation in the parts of which a shorter one is made: what stays at its head, what is to be summed up,
 // and the latest turns.
 type Shortening struct {
 	Head, Tail []api.Message
-	// from, to and task are as in a Compaction.
+	// From, to and task are as in a Compaction.
 	From, To, Task int
-	// older are the messages between from and to without the task.
+	// Older are the messages between from and to without the task.
 	Older []api.Message
-	// taskAt is the task's index in the conversation that comes of it, -1 without one.
+	// TaskAt is the task's index in the conversation that comes of it, -1 without one.
 	TaskAt int
 }
 
-// shorten splits a conversation of which frame bytes fill the model's window. task is the index of the message with what
+// Shorten splits a conversation of which frame bytes fill the model's window. task is the index of the message with what
 // the run is to do; zero is the user's first one.
 func Shorten(messages []api.Message, task, frame int) Shortening {
 	s := Shortening{Task: taskOf(messages, task), TaskAt: -1}
@@ -75,7 +75,7 @@ func (s *Shortening) place(messages []api.Message, frame int) {
 	}
 }
 
-// weight is about what the shorter conversation takes.
+// Weight is about what the shorter conversation takes.
 func (s Shortening) Weight(frame int) int {
 	return Weigh(s.Head) + min(Weigh(s.Older), frame/SummaryShare) + Weigh(s.Tail)
 }
@@ -137,7 +137,7 @@ func CutWithin(text string, limit int, why string) string {
 // perMessage is about what a message, and each of its calls, takes besides its texts.
 const perMessage = 16
 
-// weigh is about how many bytes messages take in a model's window.
+// Weigh is about how many bytes messages take in a model's window.
 func Weigh(messages []api.Message) (bytes int) {
 	for _, m := range messages {
 		bytes += m.Size() + perMessage*(1+len(m.Calls))

@@ -7,25 +7,26 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// seen is what a run has seen and done so far, for policies.
+// Facts are what a run has seen and done so far, for policies.
 type Facts struct {
-	// labels are sorted.
+	// Labels are sorted.
 	Labels []string
 	calls  map[string]api.PastCalls
-	// below are the calls of sub-agents, by tool. switchyard.OtherTools is in it where one of them could not tell of its calls.
+	// DescendantCalls are the calls of sub-agents, by tool, with api.OtherTools if a sub-agent could not
+	// report its calls.
 	DescendantCalls map[string]api.PastCalls
-	// open are the tools of the calls that were let through and have not ended, by call.
+	// Open are the tools of the admitted calls that have not ended, by call ID.
 	Open map[string]string
-	// begun are those of them that were begun, tools how many calls of each tool run and wait.
-	Begun map[string]bool
-	Tools map[string]UnderWay
+	// Started are those of them that were started. Tools counts per tool the calls that run and wait.
+	Started map[string]bool
+	Tools   map[string]UnderWay
 }
 
-// underWay counts calls that were begun, and those that wait for their turn or for a person.
+// UnderWay counts calls that run, and calls that wait for their turn or for a person.
 type UnderWay struct{ Running, Waiting int }
 
 func NewFacts(in api.RunInput) Facts {
-	s := Facts{calls: map[string]api.PastCalls{}, Open: map[string]string{}, DescendantCalls: map[string]api.PastCalls{}, Begun: map[string]bool{}, Tools: map[string]UnderWay{}}
+	s := Facts{calls: map[string]api.PastCalls{}, Open: map[string]string{}, DescendantCalls: map[string]api.PastCalls{}, Started: map[string]bool{}, Tools: map[string]UnderWay{}}
 	s.Label(in.Labels)
 	if in.State != nil {
 		s.Label(in.State.Labels)
@@ -39,7 +40,7 @@ func NewFacts(in api.RunInput) Facts {
 	return s
 }
 
-// adopt takes in what a sub-agent tells of its calls, and of those below it.
+// Adopt adds the calls of a sub-agent and of its descendants.
 func (s *Facts) Adopt(b *api.CallStats) {
 	if b == nil {
 		return
@@ -54,12 +55,12 @@ func (s *Facts) Adopt(b *api.CallStats) {
 	}
 }
 
-// untold notes that there are calls of sub-agents besides those that are known.
+// Untold notes that sub-agents made calls that they did not report.
 func (s *Facts) Untold() {
 	s.DescendantCalls[api.OtherTools] = api.PastCalls{Tool: api.OtherTools}
 }
 
-// carryBelow are the calls of sub-agents, by tool, sorted.
+// ContinueDescendants returns the calls of sub-agents, sorted by tool.
 func (s *Facts) ContinueDescendants() (list []api.PastCalls) {
 	for _, tool := range slices.Sorted(maps.Keys(s.DescendantCalls)) {
 		list = append(list, s.DescendantCalls[tool])
@@ -67,7 +68,7 @@ func (s *Facts) ContinueDescendants() (list []api.PastCalls) {
 	return list
 }
 
-// label adds labels. What a run has seen it never forgets: not even a compaction takes out of a conversation what it did to it.
+// Label adds labels. Labels are never removed, not even by a compaction of the conversation.
 func (s *Facts) Label(labels []string) {
 	for _, l := range labels {
 		if i, there := slices.BinarySearch(s.Labels, l); !there {
@@ -76,7 +77,7 @@ func (s *Facts) Label(labels []string) {
 	}
 }
 
-// admitted takes in verdicts on calls.
+// Admitted notes the decisions of admission.
 func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision) {
 	for i, v := range decisions {
 		if v.Error == nil {
@@ -87,7 +88,7 @@ func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision) {
 	}
 }
 
-// begin notes a call that is begun, and those that are made together with it.
+// Begin notes a call that starts, and the calls that it replaces if it is a batch.
 func (s *Facts) Begin(id string, parts []string) {
 	s.move(id)
 	for _, part := range parts {
@@ -98,25 +99,25 @@ func (s *Facts) Begin(id string, parts []string) {
 func (s *Facts) move(id string) {
 	if _, open := s.Open[id]; open {
 		s.count(id, -1)
-		s.Begun[id] = true
+		s.Started[id] = true
 		s.count(id, 1)
 	}
 }
 
-// close forgets a call that was let through.
+// close forgets an admitted call.
 func (s *Facts) close(id string) {
 	if _, open := s.Open[id]; open {
 		s.count(id, -1)
-		delete(s.Begun, id)
+		delete(s.Started, id)
 		delete(s.Open, id)
 	}
 }
 
-// count adds n to the calls of an open call's tool that run or wait, as that one does.
+// count adds n to the running or waiting calls of the tool of an open call.
 func (s *Facts) count(id string, n int) {
 	tool := s.Open[id]
 	u := s.Tools[tool]
-	if s.Begun[id] {
+	if s.Started[id] {
 		u.Running += n
 	} else {
 		u.Waiting += n
@@ -126,7 +127,7 @@ func (s *Facts) count(id string, n int) {
 	}
 }
 
-// refused counts a call that was not executed.
+// Refused counts a call that was not executed.
 func (s *Facts) Refused(c api.Call) {
 	s.close(c.ID)
 	p := s.calls[c.Tool]
@@ -134,7 +135,7 @@ func (s *Facts) Refused(c api.Call) {
 	s.calls[c.Tool] = p
 }
 
-// ended counts a call that was let through. Where it was executed, its tool's labels count however it ended: the text of a
+// Ended counts a call that was let through. Where it was executed, its tool's labels count however it ended: the text of a
 // failure comes from the same place as a result.
 func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 	if e := out.Error; e != nil && (e.NotStarted || e.Phase == api.PhasePreValidation || e.Phase == api.PhasePreExecution) {
@@ -152,7 +153,7 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 	s.Label(t.Emits)
 }
 
-// past is what the run has done, by tool, sorted; without the call that is being judged, where it was let through before.
+// Past is what the run has done, by tool, sorted; without the call that is being judged, where it was let through before.
 func (s *Facts) Past(evaluated string) []api.PastCalls {
 	calls := maps.Clone(s.calls)
 	for _, id := range slices.Sorted(maps.Keys(s.Open)) {

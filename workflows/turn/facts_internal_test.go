@@ -16,14 +16,14 @@ func TestSeenCounts(t *testing.T) {
 	s.Admitted(calls[:1], decisions[:1])
 	s.Begin("1", []string{"1", "2"})
 	s.Begin("of nobody", nil)
-	if a, b := s.Tools["a"], s.Tools["b"]; a != (UnderWay{Running: 2}) || b != (UnderWay{Waiting: 1}) || len(s.Begun) != 2 {
-		t.Errorf("got %+v, %v", s.Tools, s.Begun)
+	if a, b := s.Tools["a"], s.Tools["b"]; a != (UnderWay{Running: 2}) || b != (UnderWay{Waiting: 1}) || len(s.Started) != 2 {
+		t.Errorf("got %+v, %v", s.Tools, s.Started)
 	}
 	s.Ended(api.CallOutcome{ID: "1", Tool: "a"}, api.Tool{})
 	s.Ended(api.CallOutcome{ID: "2", Tool: "a"}, api.Tool{})
 	s.Refused(api.Call{ID: "3", Tool: "b"})
 	s.Refused(api.Call{ID: "3", Tool: "b"})
-	if len(s.Tools)+len(s.Begun)+len(s.Open) != 0 {
-		t.Errorf("left: %+v, %v, %v", s.Tools, s.Begun, s.Open)
+	if len(s.Tools)+len(s.Started)+len(s.Open) != 0 {
+		t.Errorf("left: %+v, %v, %v", s.Tools, s.Started, s.Open)
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// rank says where a run's calls and model steps stand among those of other runs that wait for the same workers
-// (requirement S4).
+// Priority orders the calls and model steps of a run among those of other runs that wait for the same
+// workers (requirement S4).
 type Priority struct {
-	// own is the workflow's. The server gives it to activities and sub-agents, field by field, where they have none.
+	// own is that of the workflow. The server passes it on to activities and sub-agents, field by field,
+	// if they have none.
 	own temporal.Priority
-	// run is the run's priority; empty leaves calls to their tools.
+	// Run is the run's priority; empty leaves calls to their tools.
 	Run api.Priority
-	// conversation and caller are fairness keys: a whole tree of runs has one conversation.
+	// Conversation and caller are fairness keys: a whole tree of runs has one conversation.
 	Conversation, caller string
 }
 
@@ -33,7 +34,7 @@ func NewPriority(ctx workflow.Context, in api.RunInput, origin api.Origin) Prior
 	return r
 }
 
-// call returns what the activity of a call has to say of its priority.
+// Call returns the priority of the activity of a call.
 func (r Priority) Call(c api.Call, t api.Tool, route api.Route) temporal.Priority {
 	priority := api.PriorityOf(c, r.Run, t)
 	switch {
@@ -47,7 +48,7 @@ func (r Priority) Call(c api.Call, t api.Tool, route api.Route) temporal.Priorit
 	return r.beyond(priority, r.Conversation)
 }
 
-// step returns what a model step has to say of its priority.
+// Step returns the priority of a model step.
 func (r Priority) Step(route api.Route) temporal.Priority {
 	return r.Call(api.Call{}, api.Tool{}, route)
 }

@@ -1,6 +1,6 @@
 package turn
 
-// queue tells which calls are ready: all those they wait for have ended.
+// Queue determines which calls are ready: those whose predecessors have all ended.
 type Queue struct {
 	missing []int   // per call: how many it still waits for
 	waiters [][]int // per call: who waits for it
@@ -23,7 +23,7 @@ func NewQueue(waits [][]int) *Queue {
 	return q
 }
 
-// take removes and returns ready calls, as many as keep the running ones within limit.
+// Take removes and returns ready calls, so that at most limit calls run.
 func (q *Queue) Take(limit int) []int {
 	n := min(len(q.Ready), limit-q.Running)
 	if n <= 0 {
@@ -35,7 +35,7 @@ func (q *Queue) Take(limit int) []int {
 	return taken
 }
 
-// abandon gives back the n calls taken last, and makes none ready any more.
+// Abandon returns the n calls that were taken last. After that, no call becomes ready.
 func (q *Queue) Abandon(n int) {
 	q.Running -= n
 	q.Ready, q.closed = nil, true

@@ -6,14 +6,14 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// slot is what the turn scheduler knows of a call: its lane, and whether it overlaps others there.
+// Slot is what the scheduler knows of a call: its lane, and whether it may overlap others there.
 type Slot struct {
 	lane      string
 	exclusive bool
 }
 
-// slotOf returns the slot of a call of a tool; key is what its route has, of a keyed lane: each key is a lane of its own. The instance of a stateful tool is a lane of its own: no other tool's calls reach it, and
-// its calls take no place of the lane that says which workers may hold it.
+// NewSlot returns the slot of a call of a tool. key is that of its route: each key of a keyed lane is a
+// lane of its own. So is the instance of a stateful tool: no calls of other tools reach it.
 func NewSlot(t api.Tool, key string) Slot {
 	s := Slot{lane: t.Lane + "/" + key, exclusive: t.Access == api.AccessExclusive}
 	if t.Kind == api.KindStateful {
@@ -22,11 +22,12 @@ func NewSlot(t api.Tool, key string) Slot {
 	return s
 }
 
-// waits returns for each call the indices of the calls that must end before it starts, so that
+// Waits returns for each call the indices of the calls that must end before it starts, so that
 //   - shared calls of a lane overlap each other,
 //   - an exclusive call overlaps no other call of its lane,
-//   - calls that conflict keep their order (with parallel_first: a lane's shared calls come before its exclusive ones),
-//   - nobody waits for anything else.
+//   - conflicting calls keep their order (with parallel_first, shared calls of a lane precede its
+//     exclusive ones),
+//   - no call waits for anything else.
 //
 // It is requirement S1 as a pure function.
 func Waits(calls []Slot, order api.Order) [][]int {
@@ -62,7 +63,8 @@ func PlanWaits(calls []Slot, needs [][]int) [][]int {
 	return all
 }
 
-// laneState is what the next call of a lane may have to wait for: the last exclusive call, and the shared ones since.
+// laneState is what the next call of a lane may have to wait for: the last exclusive call, and the
+// shared calls since.
 type laneState struct {
 	exclusive int
 	shared    []int

@@ -31,10 +31,10 @@ func (l *lab) grows(events, bytes, eventsOfCall, bytesOfCall int) (length func()
 	return func() (int, int) { return events, bytes }
 }
 
-// TestRoom proves that a run whose turn would make its history longer than a server lets it be has the calls refused for which
+// TestHistoryBudget_RefusesCalls proves that a run whose turn would make its history longer than a server lets it be has the calls refused for which
 // there is no room, and tells the model so; that calls whose results might be too large, and are not, wait for each other and are made; and that the run goes
 // on.
-func TestRoom(t *testing.T) {
+func TestHistoryBudget_RefusesCalls(t *testing.T) {
 	many := func(tool, arguments string, n int) api.ScriptCall {
 		c := call(tool, arguments)
 		c.Repeat = n
@@ -77,9 +77,9 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestRoomOfPlan proves the same of a plan, which fails then, and that it undoes what it did as far as there is room, and tells what it
+// TestHistoryBudget_StopsPlan proves the same of a plan, which fails then, and that it undoes what it did as far as there is room, and tells what it
 // did not undo.
-func TestRoomOfPlan(t *testing.T) {
+func TestHistoryBudget_StopsPlan(t *testing.T) {
 	l := newBookings(t)
 	l.grows(47_800, 0, 100, 0)
 	var calls []string
@@ -100,9 +100,9 @@ func TestRoomOfPlan(t *testing.T) {
 	expect(t, "undone", toldUndone(r.Undone), []string{"c2 book by undo-c2 unbook", "c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook: budget_exceeded"})
 }
 
-// TestRoomOfBatches proves that each of the calls that were put together is recorded as refused where there is no room for them, and
+// TestHistoryBudget_RefusesBatchedCalls proves that each of the calls that were put together is recorded as refused where there is no room for them, and
 // that nothing waits for approval of a call that is refused so.
-func TestRoomOfBatches(t *testing.T) {
+func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
 	guarded, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools), toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
 	if err != nil {
 		t.Fatal(err)

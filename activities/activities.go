@@ -2,8 +2,6 @@
 // that touches the outside world, or whose answer could change between two deploys, happens here, and what comes of it
 // is recorded in the run's history.
 //
-// Hooks and policies have their say when calls are admitted. Long activities hold the slots of lanes (Slots) and the instances
-// of stateful tools (Hold) for as long as they can prove the lease.
 package activities
 
 import (
@@ -16,6 +14,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -56,7 +55,7 @@ type Config struct {
 	// Lanes returns the lanes as they are configured now; default lanes.Of(). By which rules a call was admitted is recorded.
 	Lanes func() *lanes.Set
 	// ServeQueue starts a worker for one task queue of a lane with a limit; nil where no such lane is served.
-	ServeQueue ServeQueue
+	ServeQueue slots.ServeQueue
 	// Exit ends the process, where a call goes on although its lane's lease is over; default os.Exit(1).
 	Exit func()
 	// Converter is the client's data converter; default the SDK's.
@@ -77,7 +76,8 @@ type Activities struct {
 	offered *offers
 	// pictures are the images that models were shown.
 	pictures *pictures
-	hosted   *ownedSlots
+	// Slots serves the slots and keys of lanes with a limit.
+	Slots *slots.Server
 	// speaking counts the model steps that have text under way.
 	speaking atomic.Int64
 }
@@ -106,13 +106,15 @@ func New(c Config) (*Activities, error) {
 	if c.Exit == nil {
 		c.Exit = func() { os.Exit(1) }
 	}
-	return &Activities{
+	a := &Activities{
 		config:   c,
 		specs:    newSpecs(),
 		runs:     newRunCache(cmp.Or(c.CacheRuns, 256), cmp.Or(c.CacheBytes, 64<<20)),
 		keys:     newKeys(c.Client),
 		offered:  newOffers(),
 		pictures: newPictures(),
-		hosted:   newOwnedSlots(),
-	}, nil
+	}
+	a.Slots = slots.New(slots.Config{Client: c.Client, Converter: c.Converter, Identity: c.Identity, Lanes: c.Lanes,
+		ServeQueue: c.ServeQueue, Exit: c.Exit, Tool: a.Tool, Model: a.ModelStep})
+	return a, nil
 }

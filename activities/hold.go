@@ -65,7 +65,7 @@ type holder struct {
 	request  api.HostInstanceRequest
 	spec     *toolspecs.Spec
 	stateful Stateful
-	log      logger
+	log      lease.Logger
 	lease    *lease.Lease
 	// last is what is known of the run's instances so far, gone why the state of the last one may be gone.
 	last api.InstanceProgress
@@ -88,11 +88,6 @@ type holder struct {
 	adoptions   chan activity.Info
 	// over is closed when the instance is given up.
 	over chan struct{}
-}
-
-type logger interface {
-	Info(message string, keysAndValues ...any)
-	Warn(message string, keysAndValues ...any)
 }
 
 // creation is what came of making the instance.

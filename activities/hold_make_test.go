@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/temporal"
 )
@@ -110,11 +111,11 @@ func TestHoldEndsBeforeInstanceIsMade(t *testing.T) {
 		}, (*loud).Add)
 	})
 	running := h.start(h.request())
-	soon(t, "the factory", making)
+	expect.Receive(t, "the factory", making)
 	h.server.say(temporal.NewCanceledError())
-	soon(t, "a heartbeat", h.server.watch())
+	expect.Receive(t, "a heartbeat", h.server.watch())
 	close(finish)
-	if err := soon(t, "the end", running.done); err != nil {
+	if err := expect.Receive(t, "the end", running.done); err != nil {
 		t.Error(err)
 	}
 	if got := h.said(); got != "made close" {
@@ -130,7 +131,7 @@ func TestHoldMakesNothing(t *testing.T) {
 		t.Errorf("%+v, again %v", e, again)
 	}
 	h.server.say(temporal.NewCanceledError())
-	if err := soon(t, "the end", h.start(h.request()).done); err != nil {
+	if err := expect.Receive(t, "the end", h.start(h.request()).done); err != nil {
 		t.Error(err)
 	}
 	h.server.say(nil)

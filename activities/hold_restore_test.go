@@ -19,12 +19,12 @@ import (
 func TestHoldRestores(t *testing.T) {
 	h := newHolds(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
-	first := h.add(soon(t, "the instance", h.served), 5)
+	first := h.add(expect.Receive(t, "the instance", h.served), 5)
 	told := h.server.last()
 	if !told.Used || told.State == nil || told.Generation != 1 {
 		t.Fatalf("told %+v", told)
 	}
-	soon(t, "the next heartbeat", h.server.watch())
+	expect.Receive(t, "the next heartbeat", h.server.watch())
 	if next := h.server.last(); string(next.State) != string(told.State) {
 		t.Errorf("the next heartbeat told %+v", next)
 	}
@@ -32,7 +32,7 @@ func TestHoldRestores(t *testing.T) {
 	h.failed(running)
 
 	again := h.start(h.request(), told)
-	s := soon(t, "the next instance", h.served)
+	s := expect.Receive(t, "the next instance", h.served)
 	// The environment gives every call the same id: this one is the call that had been executed.
 	if got := h.add(s, 5); string(got.Output) != string(first.Output) || len(got.Notes) > 0 {
 		t.Errorf("the call is answered with %+v, want %+v", got, first)
@@ -89,7 +89,7 @@ func TestHoldTellsOfLostState(t *testing.T) {
 				c.change(&r)
 			}
 			running := h.start(r, c.details...)
-			s := soon(t, "the instance", h.served)
+			s := expect.Receive(t, "the instance", h.served)
 			notes := strings.Join(h.add(s, 1).Notes, "|")
 			if !strings.Contains(notes, c.says) || notes != "" && c.says == "" {
 				t.Errorf("the first answer says %q, want %q", notes, c.says)
@@ -123,7 +123,7 @@ func TestHoldWithoutSnapshot(t *testing.T) {
 	for size, says := range map[int]string{maxSnapshot + 1: "bytes compressed", -1: "no ink"} {
 		h := newHolds(t, recreate, snapshotBy(func(c *loudSnapshot) { c.size = size }))
 		running := h.start(h.request())
-		s := soon(t, "the instance", h.served)
+		s := expect.Receive(t, "the instance", h.served)
 		if notes := h.add(s, 1).Notes; len(notes) != 1 || !expect.Contains(notes[0], "not kept", says, "cannot be rebuilt") {
 			t.Errorf("notes %q", notes)
 		}

@@ -35,7 +35,7 @@ func TestHold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHolds(t, nil, plain)
 			running := h.start(h.request())
-			s := soon(t, "the instance", h.served)
+			s := expect.Receive(t, "the instance", h.served)
 			if s.Queue != "q/instance/run-1/counter" || s.Lane != "general" || h.config.Stateful.Live()["counter"] != 1 {
 				t.Errorf("served %+v, live %v", s, h.config.Stateful.Live())
 			}
@@ -45,7 +45,7 @@ func TestHold(t *testing.T) {
 				}
 			}
 			end(h, running)
-			if err := soon(t, "the end", running.done); err != nil || running.left.State != nil {
+			if err := expect.Receive(t, "the end", running.done); err != nil || running.left.State != nil {
 				t.Errorf("%v, left %+v", err, running.left)
 			}
 			if got, want := h.said(), "make1 serve add1/1 add1/1 add1/1 stop close"; got != want {
@@ -66,12 +66,12 @@ func TestHoldOfEndedRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHolds(t, nil, plain)
 			running := h.start(h.request())
-			soon(t, "the instance", h.served)
+			expect.Receive(t, "the instance", h.served)
 			if described != nil {
 				h.server.describe(runID, described)
 			}
 			h.server.say(serviceerror.NewNotFound("no such execution"))
-			if err := soon(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) {
+			if err := expect.Receive(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) {
 				t.Errorf("got %v", err)
 			}
 			if got := h.said(); got != "make1 serve stop close" {
@@ -108,20 +108,20 @@ func TestHoldIsLost(t *testing.T) {
 				}, (*loud).Add)
 			})
 			running := h.start(h.request())
-			s := soon(t, "the instance", h.served)
+			s := expect.Receive(t, "the instance", h.served)
 			called := make(chan error, 1)
 			go func() {
 				_, err := h.call(s, 1)
 				called <- err
 			}()
-			soon(t, "the call", calling)
+			expect.Receive(t, "the call", calling)
 			began := time.Now()
 			c.cut(h)
-			e, _ := callError(t, soon(t, "the call's end", called))
+			e, _ := callError(t, expect.Receive(t, "the call's end", called))
 			if e.Type != c.want || e.Retryable != (c.effect != api.EffectOnce) || !expect.Contains(e.Message, "interrupted", lease.ErrOver.Error()) {
 				t.Errorf("the call ended with %+v", e)
 			}
-			err := soon(t, "the end", running.done)
+			err := expect.Receive(t, "the end", running.done)
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("it took %s to give the instance up, and the heartbeat timeout is 1s", took)
 			}
@@ -145,7 +145,7 @@ func TestHoldIsLost(t *testing.T) {
 func TestHoldStops(t *testing.T) {
 	h := newHolds(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
-	h.add(soon(t, "the instance", h.served), 5)
+	h.add(expect.Receive(t, "the instance", h.served), 5)
 	close(running.stop)
 	if e, left, again := h.failed(running); e.Type != api.ErrWorkerLost || !again || left.State != nil || left.Generation != 1 || !strings.Contains(e.Message, "its worker stops") {
 		t.Errorf("%+v, left %+v, again %v", e, left, again)
@@ -155,7 +155,7 @@ func TestHoldStops(t *testing.T) {
 	}
 	h = newHolds(t, nil, plain)
 	running = h.start(h.request())
-	soon(t, "the instance", h.served).Failed(errors.New("no permission"))
+	expect.Receive(t, "the instance", h.served).Failed(errors.New("no permission"))
 	if e, _, again := h.failed(running); !again || !strings.Contains(e.Message, "no permission") {
 		t.Errorf("%+v, again %v", e, again)
 	}
@@ -166,7 +166,7 @@ func TestHoldStops(t *testing.T) {
 	}
 	h = newHolds(t, nil, plain)
 	running = h.start(h.request())
-	soon(t, "the instance", h.served)
+	expect.Receive(t, "the instance", h.served)
 	running.end(errors.New("worker shutdown"))
 	if e, _, again := h.failed(running); !again || !strings.Contains(e.Message, "worker shutdown") {
 		t.Errorf("%+v, again %v", e, again)
@@ -178,8 +178,8 @@ func TestHoldIdles(t *testing.T) {
 	idle := func(s *toolspecs.Spec) { s.Entry.IdleTimeout = second }
 	h := newHolds(t, idle, snapshotBy(nil))
 	running := h.start(h.request())
-	h.add(soon(t, "the instance", h.served), 5)
-	if err := soon(t, "the end", running.done); err != nil || !running.left.Used || running.left.State == nil {
+	h.add(expect.Receive(t, "the instance", h.served), 5)
+	if err := expect.Receive(t, "the end", running.done); err != nil || !running.left.Used || running.left.State == nil {
 		t.Fatalf("%v, left %+v", err, running.left)
 	}
 	if got := h.said(); got != "make1 serve add5/1 stop snapshot close" {
@@ -188,7 +188,7 @@ func TestHoldIdles(t *testing.T) {
 	r := h.request()
 	r.Last = running.left
 	again := h.start(r)
-	if i := soon(t, "the next instance", h.served); h.said() != "make1 serve add5/1 stop snapshot close make2 restore serve" {
+	if i := expect.Receive(t, "the next instance", h.served); h.said() != "make1 serve add5/1 stop snapshot close make2 restore serve" {
 		t.Errorf("got %s, %v", h.said(), i)
 	}
 	again.end(errors.New("over"))
@@ -218,7 +218,7 @@ func TestHoldIsAdopted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHolds(t, func(s *toolspecs.Spec) { recreate(s); s.Entry.IdleTimeout = 2 * second }, snapshotBy(nil))
 			running := h.start(h.request())
-			s := soon(t, "the instance", h.served)
+			s := expect.Receive(t, "the instance", h.served)
 			h.add(s, 1)
 			h.server.describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW))
 			h.server.describe("", executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
@@ -230,7 +230,7 @@ func TestHoldIsAdopted(t *testing.T) {
 				t.Errorf("got %s", got)
 			}
 			want := end(h, running)
-			report := soon(t, "the report", h.server.completed)
+			report := expect.Receive(t, "the report", h.server.completed)
 			if (report.err != nil) != (want.kind == endStopped) || want.kind == endIdle && report.state.State == nil {
 				t.Errorf("reported %+v", report)
 			}
@@ -241,7 +241,7 @@ func TestHoldIsAdopted(t *testing.T) {
 					t.Errorf("reported %v, left %+v", report.err, left)
 				}
 			}
-			if err := soon(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) {
+			if err := expect.Receive(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) {
 				t.Errorf("the first hold ended with %v", err)
 			}
 			if got := h.said(); strings.Count(got, "make") != 1 || strings.Count(got, "close") != 1 {
@@ -255,13 +255,13 @@ func TestHoldIsAdopted(t *testing.T) {
 func TestHoldIsNotAdopted(t *testing.T) {
 	h := newHolds(t, nil, plain)
 	running := h.start(h.request())
-	soon(t, "the instance", h.served)
+	expect.Receive(t, "the instance", h.served)
 	closed := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	closed.WorkflowExecutionInfo.CloseTime = timestamppb.Now()
 	h.server.describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW))
 	h.server.describe("", closed)
 	h.server.say(serviceerror.NewNotFound("no such execution"))
-	if err := soon(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) || h.said() != "make1 serve stop close" {
+	if err := expect.Receive(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) || h.said() != "make1 serve stop close" {
 		t.Errorf("%v, %s", err, h.said())
 	}
 	if err := h.adopt(Served{HostInstance: (&holder{request: h.request(), over: closedChannel()}).adopt}); err == nil {

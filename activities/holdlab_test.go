@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -187,7 +188,7 @@ func (h *hosts) start(r api.HostInstanceRequest, details ...any) *hosted {
 		}
 		running.done <- err
 	}()
-	running.end = soon(h.t, "the hold", ends)
+	running.end = expect.Receive(h.t, "the hold", ends)
 	return running
 }
 
@@ -215,7 +216,7 @@ func (h *hosts) add(s Served, by int) api.Result {
 // failed waits for a hold's failure and returns it with what it tells of the instance.
 func (h *hosts) failed(running *hosted) (e api.Error, left api.InstanceProgress, again bool) {
 	h.t.Helper()
-	app, ok := errors.AsType[*temporal.ApplicationError](soon(h.t, "the hold's end", running.done))
+	app, ok := errors.AsType[*temporal.ApplicationError](expect.Receive(h.t, "the hold's end", running.done))
 	if !ok || app.Details(&e, &left) != nil {
 		h.t.Fatalf("the hold ended with %v", app)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -174,7 +175,7 @@ func TestInstanceTurns(t *testing.T) {
 				_, err := i.do(t.Context(), "1", `"wait"`)
 				first <- err
 			}()
-			soon(t, "the first call", i.scripted.inside)
+			expect.Receive(t, "the first call", i.scripted.inside)
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, executor.ErrTimeout)
 			defer cancel()
 			second := make(chan error, 1)
@@ -182,11 +183,11 @@ func TestInstanceTurns(t *testing.T) {
 				_, err := i.do(ctx, "2", `"hang"`)
 				second <- err
 			}()
-			if err := soon(t, "the second call", second); !errors.Is(err, executor.ErrTimeout) {
+			if err := expect.Receive(t, "the second call", second); !errors.Is(err, executor.ErrTimeout) {
 				t.Errorf("the second call ended with %v", err)
 			}
 			close(i.scripted.proceed)
-			if err := soon(t, "the first call", first); err != nil {
+			if err := expect.Receive(t, "the first call", first); err != nil {
 				t.Error(err)
 			}
 			if overlapped := i.scripted.n == 2; overlapped != c.overlaps {
@@ -207,7 +208,7 @@ func TestInstanceInUse(t *testing.T) {
 		_, err := i.do(t.Context(), "1", `"wait"`)
 		done <- err
 	}()
-	soon(t, "the call", i.scripted.inside)
+	expect.Receive(t, "the call", i.scripted.inside)
 	if i.idle() != 0 {
 		t.Errorf("idle for %s", i.idle())
 	}
@@ -219,7 +220,7 @@ func TestInstanceInUse(t *testing.T) {
 	case <-time.After(20 * time.Millisecond):
 	}
 	close(i.scripted.proceed)
-	if err := errors.Join(soon(t, "the call", done), soon(t, "the end", closed)); err != nil {
+	if err := errors.Join(expect.Receive(t, "the call", done), expect.Receive(t, "the end", closed)); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
@@ -116,17 +117,6 @@ func leaseOf(server *hostedServer, timeout time.Duration) *lease.Lease {
 	return lease.New(server, []byte("token"), timeout, func() any { return api.InstanceProgress{Generation: 7} })
 }
 
-// soon fails the test where something does not happen.
-func soon[T any](t testing.TB, what string, c <-chan T) (got T) {
-	t.Helper()
-	select {
-	case got = <-c:
-	case <-time.After(10 * time.Second):
-		t.Fatalf("waited in vain for %s", what)
-	}
-	return got
-}
-
 // A lease is held from a heartbeat that the server took until a fifth before the timeout, counted from its sending. What
 // uses it is stopped then, and the instance is lost.
 func TestLeaseEnds(t *testing.T) {
@@ -142,11 +132,11 @@ func TestLeaseEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "the end of the lease", period.Done())
+	expect.Receive(t, "the end of the lease", period.Done())
 	if took := time.Since(before); took < 300*time.Millisecond {
 		t.Errorf("the lease ended after %s", took)
 	}
-	soon(t, "the loss", l.Lost)
+	expect.Receive(t, "the loss", l.Lost)
 	if _, err := l.Acquire(t.Context()); !errors.Is(err, lease.ErrOver) || !errors.Is(context.Cause(period), lease.ErrOver) || l.Valid() {
 		t.Errorf("%v, %v, held %v", err, context.Cause(period), l.Valid())
 	}
@@ -203,16 +193,16 @@ func TestLeaseCommit(t *testing.T) {
 	beaten := server.watch()
 	done := make(chan error, 1)
 	go func() { done <- l.Commit() }()
-	soon(t, "an attempt", beaten)
-	soon(t, "another", beaten)
+	expect.Receive(t, "an attempt", beaten)
+	expect.Receive(t, "another", beaten)
 	server.say(temporal.NewCanceledError())
-	if err := soon(t, "the commit", done); err != nil || server.last().Generation != 7 {
+	if err := expect.Receive(t, "the commit", done); err != nil || server.last().Generation != 7 {
 		t.Errorf("%v, %+v", err, server.last())
 	}
 	server.say(errors.New("broken pipe"))
 	go func() { done <- l.Commit() }()
 	l.GiveUp(lease.ErrOver)
-	if err := soon(t, "the commit", done); !errors.Is(err, lease.ErrOver) {
+	if err := expect.Receive(t, "the commit", done); !errors.Is(err, lease.ErrOver) {
 		t.Errorf("after the loss: %v", err)
 	}
 }
@@ -235,7 +225,7 @@ func TestLeaseIsAdopted(t *testing.T) {
 		_, err := l.Acquire(t.Context())
 		acquired <- err
 	}()
-	soon(t, "the old lease to end", running.Done())
+	expect.Receive(t, "the old lease to end", running.Done())
 	if l.IsLost() || len(acquired) > 0 {
 		t.Errorf("lost %v, a call has begun %v", l.IsLost(), len(acquired) > 0)
 	}
@@ -243,7 +233,7 @@ func TestLeaseIsAdopted(t *testing.T) {
 	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := soon(t, "the call", acquired); err != nil {
+	if err := expect.Receive(t, "the call", acquired); err != nil {
 		t.Error(err)
 	}
 	if want := []string{"token", "other"}; !slices.Equal(server.tokens, want) {
@@ -252,7 +242,7 @@ func TestLeaseIsAdopted(t *testing.T) {
 	// An adoption that no heartbeat proves is a loss.
 	l.Park()
 	l.Adopt([]byte("third"))
-	soon(t, "the loss", l.Lost)
+	expect.Receive(t, "the loss", l.Lost)
 }
 
 // A call's context tells that the lease is over by the clock, before any timer does; waiting for it ends with the call.

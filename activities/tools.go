@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/command"
+	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -26,7 +27,7 @@ import (
 func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (api.Result, error) {
 	t, err := attemptOf(ctx, input)
 	if err != nil {
-		return api.Result{}, executor.Failure(unread(err))
+		return api.Result{}, executor.Failure(executor.UnreadableInput(err))
 	}
 	ctx, rest := keepAlive(ctx)
 	defer rest()
@@ -36,7 +37,9 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 		defer stop()
 	}
 	result, failure := a.call(ctx, t)
-	tellHosted(ctx, &result, failure)
+	if failure != waiting {
+		slots.TellHosted(ctx, &result, failure)
+	}
 	switch failure {
 	case waiting:
 		return api.Result{}, activity.ErrResultPending
@@ -51,14 +54,6 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 		a.ended(t, api.CallOutcome{ID: t.id, Error: failure})
 	}
 	return api.Result{}, executor.Failure(failure, t.spent()...)
-}
-
-// unread is the error of a call whose input this worker cannot read, for want of a key or of the payload store. It hands the
-// call back: another worker may be able to.
-func unread(err error) *api.Error {
-	e := api.Errorf(api.ErrExecution, "this worker cannot read the call's input: %v", err)
-	e.Phase, e.NotStarted = api.PhasePreExecution, true
-	return e
 }
 
 // remember leaves a call's message for the run's next model step, where there will be one.
@@ -170,9 +165,9 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string, x api.Executio
 
 // withContext puts into ctx what the tool can know about the call.
 func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.Context {
-	hosted, ok := ctx.Value(leaseKey{}).(hostedLease)
+	lane, fence, ok := slots.LaneOf(ctx)
 	if !ok {
-		hosted.lane = spec.Execution.Lane
+		lane = spec.Execution.Lane
 	}
 	origin := t.Origin
 	origin.Conversation = cmp.Or(origin.Conversation, t.info.WorkflowExecution.ID)
@@ -180,7 +175,7 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 		CallID: t.id, Tool: t.tool, Origin: origin,
 		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID, ParentCall: t.Parent, Parts: t.Parts,
 		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout, Key: api.IdempotencyKey(t.Origin.Run, t.id),
-		Lane: hosted.lane, Fence: hosted.fence,
+		Lane: lane, Fence: fence,
 	})
 }
 

@@ -82,7 +82,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer fleet.stop()
-	observeLanes(laneSamples(actions.SlotStates, func(name string) (api.Lane, bool) {
+	observeLanes(laneSamples(actions.Slots.States, func(name string) (api.Lane, bool) {
 		return own.lanes.current().Lane(name)
 	}), registry)
 	observeReadiness(health.ready.Load, fleet.lanes.names, registry)

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -43,7 +44,7 @@ type laneWorker struct {
 	lane        string
 	duty        duty
 	slots       *slotsSupplier
-	workerSlots *activities.WorkerSlots
+	workerSlots *slots.WorkerSlots
 }
 
 func newLaneFleet(s *queueServer, actions *activities.Activities, failed func(error)) *laneFleet {
@@ -179,12 +180,12 @@ func (f *laneFleet) workerOf(lane api.Lane, d duty) (*laneWorker, error) {
 	case dutyInstances:
 		return &laneWorker{lane: lane.Name, duty: d, Worker: f.instancesWorker(lane)}, nil
 	}
-	workerSlots := activities.NewWorkerSlots(f.config.Concurrency)
-	tool, model := f.actions.Behind(workerSlots, lane.Name)
-	w, slots, err := f.workerSlots(activities.ServedQueue{Queue: d.queue, Rate: d.rate,
+	workerSlots := slots.NewWorkerSlots(f.config.Concurrency)
+	tool, model := f.actions.Slots.Behind(workerSlots, lane.Name)
+	w, supplier, err := f.workerSlots(slots.ServedQueue{Queue: d.queue, Rate: d.rate,
 		Lane: lane.Name, WorkerSlots: workerSlots, Tool: tool, Model: model, Failed: f.failedLane(
 			lane)})
-	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: slots, workerSlots: workerSlots},
+	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: supplier, workerSlots: workerSlots},
 		err
 }
 
@@ -199,7 +200,7 @@ func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityTaskPollers = 1
 	w := worker.New(f.conn, api.SlotsQueue(f.config.TaskQueue, lane.Name), o)
-	w.RegisterActivityWithOptions(f.actions.Slots,
+	w.RegisterActivityWithOptions(f.actions.Slots.Serve,
 		activity.RegisterOptions{Name: api.ServeSlotsActivity})
 	return w
 }
@@ -224,7 +225,7 @@ func (f *laneFleet) retire(workers []*laneWorker) {
 			w.workerSlots.Close()
 		}
 		if w.duty.kind == dutySlots {
-			f.actions.LeaveSlots(w.lane)
+			f.actions.Slots.Leave(w.lane)
 		}
 		go func() {
 			if w.slots != nil {
@@ -256,7 +257,7 @@ func (f *laneFleet) stop() {
 	f.mu.Unlock()
 	f.keeper.stop()
 	all.Wait()
-	f.actions.AwaitSlots(patience) // calls of retired lanes may still run
+	f.actions.Slots.Await(patience) // calls of retired lanes may still run
 }
 
 // reapply is the wait before the configuration is applied again after a failure.

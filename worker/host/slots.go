@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -20,14 +21,14 @@ const maxPollers = 5
 // slotsSupplier is the worker.SlotSupplier of WorkerSlots: the SDK asks it for a permit before it
 // polls. It grants no permits to eager calls, which would bypass the queue and its order and rate.
 type slotsSupplier struct {
-	workerSlots *activities.WorkerSlots
+	workerSlots *slots.WorkerSlots
 
 	mu      sync.Mutex
 	running int
 	quiet   chan struct{} // closed while nothing runs
 }
 
-func newSlotsSupplier(workerSlots *activities.WorkerSlots) *slotsSupplier {
+func newSlotsSupplier(workerSlots *slots.WorkerSlots) *slotsSupplier {
 	s := &slotsSupplier{workerSlots: workerSlots, quiet: make(chan struct{})}
 	close(s.quiet)
 	return s
@@ -121,7 +122,7 @@ func (s *queueServer) instance(i activities.Served) (stop func(), err error) {
 }
 
 // lane implements activities.Config.ServeQueue.
-func (s *queueServer) lane(q activities.ServedQueue) (stop func(), err error) {
+func (s *queueServer) lane(q slots.ServedQueue) (stop func(), err error) {
 	w, _, err := s.workerSlots(q)
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (s *queueServer) lane(q activities.ServedQueue) (stop func(), err error) {
 }
 
 // workerSlots creates a worker that polls only with permits of WorkerSlots.
-func (s *queueServer) workerSlots(q activities.ServedQueue) (worker.Worker, *slotsSupplier, error) {
+func (s *queueServer) workerSlots(q slots.ServedQueue) (worker.Worker, *slotsSupplier, error) {
 	slots := newSlotsSupplier(q.WorkerSlots)
 	tuner, err := tunerOf(slots)
 	if err != nil {

@@ -1,4 +1,4 @@
-package activities
+package slots
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const (
 )
 
 // follow serves the keys that are open, as the lane's KeysWorkflow comes to know of them, until ctx ends.
-func (h *slots) follow(ctx context.Context) {
+func (h *slotGroup) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := h.followOnce(ctx)
 		if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
@@ -38,7 +38,7 @@ func (h *slots) follow(ctx context.Context) {
 }
 
 // beginKeys starts the workflow that knows the lane's keys, if it does not run.
-func (h *slots) beginKeys(ctx context.Context) error {
+func (h *slotGroup) beginKeys(ctx context.Context) error {
 	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 	_, err := h.config.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: h.request.Base,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING},
@@ -48,7 +48,7 @@ func (h *slots) beginKeys(ctx context.Context) error {
 
 // followOnce follows one execution of the workflow to its end. It first reads what there is, so that keys that were closed
 // long ago are not served for a moment.
-func (h *slots) followOnce(ctx context.Context) error {
+func (h *slotGroup) followOnce(ctx context.Context) error {
 	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 	run, err := h.config.Client.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
@@ -80,7 +80,7 @@ func (h *slots) followOnce(ctx context.Context) error {
 }
 
 // apply takes an event into the open keys, and reports whether it is about them.
-func (h *slots) apply(open api.OpenKeys, e *historypb.HistoryEvent) bool {
+func (h *slotGroup) apply(open api.OpenKeys, e *historypb.HistoryEvent) bool {
 	if started := e.GetWorkflowExecutionStartedEventAttributes(); started != nil {
 		var in api.KeysInput
 		if err := h.config.Converter.FromPayloads(started.GetInput(), &in); err != nil {
@@ -103,7 +103,7 @@ func (h *slots) apply(open api.OpenKeys, e *historypb.HistoryEvent) bool {
 }
 
 // serveKeys serves the open keys of the group, and no others.
-func (h *slots) serveKeys(open api.OpenKeys) {
+func (h *slotGroup) serveKeys(open api.OpenKeys) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.open
@@ -135,7 +135,7 @@ func (h *slots) serveKeys(open api.OpenKeys) {
 }
 
 // closeIdle asks for the keys to be closed that nobody uses.
-func (h *slots) closeIdle(ctx context.Context) {
+func (h *slotGroup) closeIdle(ctx context.Context) {
 	h.mu.Lock()
 	now := time.Now()
 	var orders []api.KeyOrder

@@ -1,4 +1,4 @@
-package activities
+package slots
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 )
@@ -37,6 +38,32 @@ type ServedQueue struct {
 // when they have been given as long as a worker that stops gives them.
 type ServeQueue func(ServedQueue) (stop func(), err error)
 
+// laneConfig is what a laneServer needs.
+type Config struct {
+	Client    client.Client
+	Converter converter.DataConverter
+	// Identity is that of the process's workers, as the server knows them.
+	Identity string
+	// Lanes returns the lanes as they are configured now.
+	Lanes func() *lanes.Set
+	// ServeQueue starts a worker for a task queue of a lane with a limit; nil rejects such lanes.
+	ServeQueue ServeQueue
+	// Exit ends the process when a call continues after its lane's lease is over.
+	Exit func()
+	// Tool executes calls, Model makes model steps.
+	Tool  func(context.Context, converter.EncodedValues) (api.Result, error)
+	Model func(context.Context, api.ModelRequest) (api.ModelResponse, error)
+}
+
+// laneServer serves the slots and keys of lanes in one process.
+type Server struct {
+	config Config
+	hosted *ownedSlots
+}
+
+// newLaneServer returns a server that holds no slots yet.
+func New(c Config) *Server { return &Server{config: c, hosted: newOwnedSlots()} }
+
 const (
 	// slotsReleased is the type of the failure that hands a group of slots to another worker at once.
 	slotsReleased = "slots_released"
@@ -46,14 +73,14 @@ const (
 	slotsOffered = 100 * time.Millisecond
 )
 
-// Slots is SlotsActivity: it serves a lane with one group of its slots, or of its keys, until the lane's keeper needs the
+// Serve implements the activity api.ServeSlotsActivity: it serves a lane with one group of its slots, or of its keys, until the lane's keeper needs the
 // group no more, the worker stops, or this process cannot prove any more that it is the one that does. Then its calls are
 // stopped before another worker can take over, and where one does not stop, the process ends, or not, as the lane says.
 //
 // It completes with its SlotsState where it is needed no more. Its failure always leads to another attempt, on any worker.
-func (a *Activities) Slots(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
+func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
 	info := activity.GetInfo(ctx)
-	h := &slots{Activities: a, request: r, log: activity.GetLogger(ctx), since: time.Now(), namespace: info.Namespace, queue: info.TaskQueue,
+	h := &slotGroup{Server: a, request: r, log: activity.GetLogger(ctx), since: time.Now(), namespace: info.Namespace, queue: info.TaskQueue,
 		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error, 1)}
 	if a.config.ServeQueue == nil {
 		return api.SlotsState{}, errors.New("this worker serves no lanes with a limit")
@@ -77,11 +104,11 @@ func (a *Activities) Slots(ctx context.Context, r api.SlotsRequest) (api.SlotsSt
 	return h.finish(ctx, h.keep(ctx))
 }
 
-// slots is one execution of Slots.
-type slots struct {
-	*Activities
+// slots is one execution of Serve.
+type slotGroup struct {
+	*Server
 	request api.SlotsRequest
-	log     logger
+	log     lease.Logger
 	lease   *lease.Lease
 	since   time.Time
 	fence   int64
@@ -112,7 +139,7 @@ type slots struct {
 }
 
 // recall takes over what the holder before has told.
-func (h *slots) loadConversation(ctx context.Context, attempt int64) {
+func (h *slotGroup) loadConversation(ctx context.Context, attempt int64) {
 	var last api.SlotsState
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &last); err != nil {
@@ -125,12 +152,12 @@ func (h *slots) loadConversation(ctx context.Context, attempt int64) {
 	h.counts.Running, h.counts.Waiting, h.counts.Keys = 0, 0, 0
 }
 
-func (h *slots) fields() []any {
+func (h *slotGroup) fields() []any {
 	return []any{"lane", h.request.Lane.Name, "group", h.request.Group + 1, "of", h.request.Lane.Holders, "fence", h.fence}
 }
 
 // configure goes by the lane as it is configured now. Into how many groups it is divided is the keeper's to say.
-func (h *slots) configure() {
+func (h *slotGroup) configure() {
 	lane, known := h.config.Lanes().Lane(h.request.Lane.Name)
 	if !known || !lane.Limited() || lane.Keyed() != h.request.Lane.Keyed() {
 		lane = lanes.WithDefaults(h.request.Lane) // until the keeper hears of it
@@ -147,12 +174,12 @@ func (h *slots) configure() {
 }
 
 // share is how many calls of a queue this holder runs at a time.
-func (h *slots) share(lane api.Lane) int {
+func (h *slotGroup) share(lane api.Lane) int {
 	return lane.Share(h.request.Group, max(h.request.Lane.Holders, 1))
 }
 
 // state is what heartbeats tell.
-func (h *slots) state() api.SlotsState {
+func (h *slotGroup) state() api.SlotsState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := api.SlotsState{Fence: h.fence, Since: h.since.UnixMilli(), Slots: h.share(h.lane), LaneCounts: h.counts}
@@ -192,7 +219,7 @@ const (
 )
 
 // keep serves the lane until there is a reason not to.
-func (h *slots) keep(ctx context.Context) release {
+func (h *slotGroup) keep(ctx context.Context) release {
 	h.serve(ctx)
 	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
@@ -219,7 +246,7 @@ func (h *slots) keep(ctx context.Context) release {
 }
 
 // serve begins to serve the lane's queue, or those of its keys.
-func (h *slots) serve(ctx context.Context) {
+func (h *slotGroup) serve(ctx context.Context) {
 	if !h.request.Lane.Keyed() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -236,7 +263,7 @@ func (h *slots) serve(ctx context.Context) {
 }
 
 // look sends a heartbeat and does what is to be done every so often.
-func (h *slots) look(ctx context.Context) release {
+func (h *slotGroup) look(ctx context.Context) release {
 	switch err := h.beat(ctx); {
 	case errors.Is(err, lease.ErrHostCancelled):
 		return releaseUnneeded
@@ -251,10 +278,10 @@ func (h *slots) look(ctx context.Context) release {
 	return ""
 }
 
-func (h *slots) beat(ctx context.Context) error { return h.lease.Beat(context.WithoutCancel(ctx)) }
+func (h *slotGroup) beat(ctx context.Context) error { return h.lease.Beat(context.WithoutCancel(ctx)) }
 
 // finish stops serving the lane, and reports when no call runs any more that another holder's could overlap.
-func (h *slots) finish(ctx context.Context, why release) (api.SlotsState, error) {
+func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, error) {
 	if h.following != nil {
 		h.following()
 	}
@@ -283,7 +310,7 @@ func released(why release, after time.Duration) error {
 
 // wait keeps the lease while calls run to their end, and returns when none does any more, or when the lease is over for the
 // server too: whoever waits for less would hand over what calls still use.
-func (h *slots) wait(ctx context.Context, stopped <-chan struct{}) {
+func (h *slotGroup) wait(ctx context.Context, stopped <-chan struct{}) {
 	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
 	for {
@@ -304,7 +331,7 @@ func (h *slots) wait(ctx context.Context, stopped <-chan struct{}) {
 
 // stopAll ends the serving of all queues. Where nothing is wrong, running calls go on to their end, unless the process stops
 // and its patience is over. The channel is closed when no call runs any more.
-func (h *slots) stopAll(why release) <-chan struct{} {
+func (h *slotGroup) stopAll(why release) <-chan struct{} {
 	h.mu.Lock()
 	h.ended = true
 	patient := why == releaseUnneeded || why == releaseShared || why == releaseStopped && h.left.Load()
@@ -324,14 +351,14 @@ func (h *slots) stopAll(why release) <-chan struct{} {
 }
 
 // guard sees to it that no call goes on when the lease is over, whatever else keeps this holder busy.
-func (h *slots) guard() {
+func (h *slotGroup) guard() {
 	<-h.lease.Lost
 	time.AfterFunc(h.lease.Margin()*3/4, h.exitIfBusy)
 }
 
 // exitIfBusy ends the process where calls go on although the lease is over: when it ends for the server too, the next
 // holder's calls must not overlap them.
-func (h *slots) exitIfBusy() {
+func (h *slotGroup) exitIfBusy() {
 	h.mu.Lock()
 	lane := h.lane
 	h.mu.Unlock()

@@ -1,4 +1,4 @@
-package activities
+package slots
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const (
 // shareOut looks whether other workers have come while this process has more than its part of the lane's groups, and
 // reports whether this group is to be given up for them. A worker counts once it has asked for slots since this holder took
 // over: one that was lost before is named by the server for minutes, and nobody must wait for it.
-func (h *slots) shareOut(ctx context.Context, now time.Time) bool {
+func (h *slotGroup) shareOut(ctx context.Context, now time.Time) bool {
 	if h.request.Lane.Holders < 2 || now.Sub(h.shared) < shareCheck {
 		return false
 	}
@@ -36,7 +36,7 @@ func (h *slots) shareOut(ctx context.Context, now time.Time) bool {
 }
 
 // slotWorkers returns the other workers that have asked for the lane's slots since this holder took over.
-func (h *slots) slotWorkers(ctx context.Context) (workers []string, err error) {
+func (h *slotGroup) slotWorkers(ctx context.Context) (workers []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.lease.Patience())
 	defer cancel()
 	answer, err := h.config.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
@@ -55,7 +55,7 @@ func (h *slots) slotWorkers(ctx context.Context) (workers []string, err error) {
 }
 
 // rank returns how many groups of the same lane this process holds that come before h.
-func (s *ownedSlots) rank(h *slots) int {
+func (s *ownedSlots) rank(h *slotGroup) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rank := 0
@@ -68,7 +68,7 @@ func (s *ownedSlots) rank(h *slots) int {
 }
 
 // gaveUp remembers that this process gave up a group for others.
-func (s *ownedSlots) gaveUp(h *slots, now time.Time) {
+func (s *ownedSlots) gaveUp(h *slotGroup, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.given[groupOf{h.queue, h.request.Group}] = now

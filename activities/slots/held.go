@@ -1,4 +1,4 @@
-package activities
+package slots
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // heldSlots are the groups that this process holds now.
 type ownedSlots struct {
 	mu         sync.Mutex
-	all        map[*slots]bool
+	all        map[*slotGroup]bool
 	semaphores map[string]*semaphore
 	// fewer is closed when a group is held no more, and made anew.
 	fewer chan struct{}
@@ -23,16 +23,16 @@ type ownedSlots struct {
 }
 
 func newOwnedSlots() *ownedSlots {
-	return &ownedSlots{fewer: make(chan struct{}), all: map[*slots]bool{}, semaphores: map[string]*semaphore{}, given: map[groupOf]time.Time{}}
+	return &ownedSlots{fewer: make(chan struct{}), all: map[*slotGroup]bool{}, semaphores: map[string]*semaphore{}, given: map[groupOf]time.Time{}}
 }
 
-func (s *ownedSlots) add(h *slots) {
+func (s *ownedSlots) add(h *slotGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[h] = true
 }
 
-func (s *ownedSlots) remove(h *slots) {
+func (s *ownedSlots) remove(h *slotGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, h)
@@ -65,8 +65,8 @@ func (s *ownedSlots) drop(queue string, group int) {
 	}
 }
 
-// SlotStates returns what this process's holders tell, by lane.
-func (a *Activities) SlotStates() map[string][]api.SlotsState {
+// States returns what this process's holders tell, by lane.
+func (a *Server) States() map[string][]api.SlotsState {
 	a.hosted.mu.Lock()
 	holders := slices.Collect(maps.Keys(a.hosted.all))
 	a.hosted.mu.Unlock() // a holder that tells takes its own lock first, as one that opens a key does
@@ -78,9 +78,9 @@ func (a *Activities) SlotStates() map[string][]api.SlotsState {
 	return states
 }
 
-// LeaveSlots is for a worker that is stopped because this process serves a lane otherwise from now on, while it goes on with
+// Leave is for a worker that is stopped because this process serves a lane otherwise from now on, while it goes on with
 // the rest: groups of the lane's slots are given up when their calls have ended, whatever time they take.
-func (a *Activities) LeaveSlots(lane string) {
+func (a *Server) Leave(lane string) {
 	a.hosted.mu.Lock()
 	defer a.hosted.mu.Unlock()
 	for h := range a.hosted.all {
@@ -90,8 +90,8 @@ func (a *Activities) LeaveSlots(lane string) {
 	}
 }
 
-// AwaitSlots returns when this process holds no slots any more, or ctx ends.
-func (a *Activities) AwaitSlots(ctx context.Context) {
+// Await returns when this process holds no slots any more, or ctx ends.
+func (a *Server) Await(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.hosted.mu.Lock()
 		hosted, fewer := len(a.hosted.all), a.hosted.fewer

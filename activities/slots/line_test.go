@@ -1,4 +1,4 @@
-package activities
+package slots
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 )
 
 // stander is a call that stands in a line in a test.
@@ -56,7 +57,7 @@ func TestLineOrder(t *testing.T) {
 	} {
 		l, stand := lineOf(t, 1, len(come), strategy)
 		first := stand("first", normal, "c", time.Time{})
-		if err := soon(t, "the first turn", first.ended); err != nil {
+		if err := expect.Receive(t, "the first turn", first.ended); err != nil {
 			t.Fatal(err)
 		}
 		var waiting []*stander
@@ -68,7 +69,7 @@ func TestLineOrder(t *testing.T) {
 			name := want[len(got)]
 			i := slices.IndexFunc(waiting, func(s *stander) bool { return s.name == name })
 			l.leave()
-			if err := soon(t, string(strategy)+": "+name, waiting[i].ended); err != nil {
+			if err := expect.Receive(t, string(strategy)+": "+name, waiting[i].ended); err != nil {
 				t.Fatal(err)
 			}
 			got = append(got, name)
@@ -115,7 +116,7 @@ func TestLineIsExact(t *testing.T) {
 			}
 			l.turnAway(errLineClosed)
 			for range c.room {
-				if err := soon(t, "those that waited", merged(all)); !errors.Is(err, errLineClosed) {
+				if err := expect.Receive(t, "those that waited", merged(all)); !errors.Is(err, errLineClosed) {
 					t.Errorf("got %v", err)
 				}
 			}
@@ -144,16 +145,16 @@ func merged(all []*stander) <-chan error {
 // Where a more urgent call finds no room, the last one in the lane's order makes room for it.
 func TestLineMakesRoomForUrgent(t *testing.T) {
 	l, stand := lineOf(t, 1, 1, api.StrategyPriority)
-	if err := soon(t, "the first turn", stand("first", 3, "", time.Time{}).ended); err != nil {
+	if err := expect.Receive(t, "the first turn", stand("first", 3, "", time.Time{}).ended); err != nil {
 		t.Fatal(err)
 	}
 	low := stand("low", 4, "", time.Time{})
 	urgent := stand("urgent", 1, "", time.Time{})
-	if err := soon(t, "the low one", low.ended); !errors.Is(err, errLineFull) {
+	if err := expect.Receive(t, "the low one", low.ended); !errors.Is(err, errLineFull) {
 		t.Errorf("got %v", err)
 	}
 	l.leave()
-	if err := soon(t, "the urgent one", urgent.ended); err != nil {
+	if err := expect.Receive(t, "the urgent one", urgent.ended); err != nil {
 		t.Error(err)
 	}
 }
@@ -161,25 +162,25 @@ func TestLineMakesRoomForUrgent(t *testing.T) {
 // Who waits too long, or whose call is cancelled, leaves the line and takes nobody's turn.
 func TestLineLeft(t *testing.T) {
 	l, stand := lineOf(t, 1, 10, api.StrategyFIFO)
-	if err := soon(t, "the first turn", stand("first", 3, "", time.Time{}).ended); err != nil {
+	if err := expect.Receive(t, "the first turn", stand("first", 3, "", time.Time{}).ended); err != nil {
 		t.Fatal(err)
 	}
 	late, cancelled, last := stand("late", 3, "", time.Now().Add(time.Millisecond)), stand("cancelled", 3, "", time.Time{}), stand("last", 3, "", time.Time{})
-	if err := soon(t, "the late one", late.ended); !errors.Is(err, errLineTooLong) {
+	if err := expect.Receive(t, "the late one", late.ended); !errors.Is(err, errLineTooLong) {
 		t.Errorf("got %v", err)
 	}
 	cancelled.cancel()
-	if err := soon(t, "the cancelled one", cancelled.ended); !errors.Is(err, context.Canceled) {
+	if err := expect.Receive(t, "the cancelled one", cancelled.ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	l.leave()
-	if err := soon(t, "the last one", last.ended); err != nil || l.length() != 0 {
+	if err := expect.Receive(t, "the last one", last.ended); err != nil || l.length() != 0 {
 		t.Errorf("got %v, %d wait", err, l.length())
 	}
 	// A higher limit takes effect for those who wait.
 	more := stand("more", 3, "", time.Time{})
 	l.configure(2, 10, api.StrategyFIFO)
-	if err := soon(t, "the one more", more.ended); err != nil {
+	if err := expect.Receive(t, "the one more", more.ended); err != nil {
 		t.Error(err)
 	}
 }
@@ -197,7 +198,7 @@ func TestGate(t *testing.T) {
 	}
 	g.resize(2)
 	for range 2 {
-		if err := soon(t, "a permit", reserved); err != nil {
+		if err := expect.Receive(t, "a permit", reserved); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -207,7 +208,7 @@ func TestGate(t *testing.T) {
 		t.Errorf("%d permits are out of one", g.used)
 	}
 	workerSlots.Release()
-	if err := soon(t, "the third permit", reserved); err != nil || g.idle() {
+	if err := expect.Receive(t, "the third permit", reserved); err != nil || g.idle() {
 		t.Fatal(err)
 	}
 	workerSlots.Close()

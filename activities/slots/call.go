@@ -1,4 +1,4 @@
-package activities
+package slots
 
 import (
 	"context"
@@ -14,35 +14,41 @@ import (
 
 // tool executes a call of the lane.
 func (q *slotQueue) tool(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
-	return through(ctx, q, in, func(ctx context.Context) (api.Result, error) { return q.holder.Tool(ctx, in) })
+	return through(ctx, q, in, func(ctx context.Context) (api.Result, error) { return q.holder.config.Tool(ctx, in) })
 }
 
 // model makes a model step on the lane.
 func (q *slotQueue) model(ctx context.Context, r api.ModelRequest) (api.ModelResponse, error) {
-	return through(ctx, q, nil, func(ctx context.Context) (api.ModelResponse, error) { return q.holder.ModelStep(ctx, r) })
+	return through(ctx, q, nil, func(ctx context.Context) (api.ModelResponse, error) { return q.holder.config.Model(ctx, r) })
 }
 
 // Behind returns what executes the calls and the model steps of a lane without a limit for as long as its door is open. What
 // was on its way when the door was closed is handed back, so that it goes by the rules that the lane has then.
-func (a *Activities) Behind(workerSlots *WorkerSlots, lane string) (tool func(context.Context, converter.EncodedValues) (api.Result, error),
+func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(context.Context, converter.EncodedValues) (api.Result, error),
 	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
 	tool = func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {
 		if workerSlots.isClosed() {
 			return r, executor.Failure(requeued(lane, in))
 		}
-		return a.Tool(ctx, in)
+		return a.config.Tool(ctx, in)
 	}
 	model = func(ctx context.Context, in api.ModelRequest) (r api.ModelResponse, err error) {
 		if workerSlots.isClosed() {
 			return r, executor.Failure(requeued(lane, nil))
 		}
-		return a.ModelStep(ctx, in)
+		return a.config.Model(ctx, in)
 	}
 	return tool, model
 }
 
 // leaseKey leads from the context of a call to what it is told of the lease that it runs under.
 type leaseKey struct{}
+
+// LaneOf returns the lane and the fencing number of the lease that a call runs under; false if there is none.
+func LaneOf(ctx context.Context) (lane string, fence int64, ok bool) {
+	h, ok := ctx.Value(leaseKey{}).(hostedLease)
+	return h.lane, h.fence, ok
+}
 
 type hostedLease struct {
 	lane  string
@@ -80,11 +86,11 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	return do(q.holder.lease.Bind(inner, cancel))
 }
 
-// tellHeld says in a call's result, or in its error, how long it waited with its lane's holder.
-func tellHosted(ctx context.Context, result *api.Result, failure *api.Error) {
+// TellHosted says in a call's result, or in its error, how long it waited with its lane's holder.
+func TellHosted(ctx context.Context, result *api.Result, failure *api.Error) {
 	lease, ok := ctx.Value(leaseKey{}).(hostedLease)
 	switch {
-	case !ok || failure == waiting:
+	case !ok:
 	case failure != nil:
 		failure.WaitedMicros = lease.hosted.Microseconds()
 	default:
@@ -153,7 +159,7 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 	var x api.Execution
 	if in != nil {
 		if err := in.Get(&x); err != nil {
-			return false, executor.Failure(unread(err))
+			return false, executor.Failure(executor.UnreadableInput(err))
 		}
 	}
 	if err := q.stand(ctx, info, x.QueueTimeout); err != nil {

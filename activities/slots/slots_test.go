@@ -1,4 +1,4 @@
-package activities
+package slots
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -31,7 +33,7 @@ func (s slotsServer) RecordActivityHeartbeat(_ context.Context, token []byte, de
 
 // slotsProcess is a process that serves lanes. exited gets a word where it would end itself.
 type slotsProcess struct {
-	*Activities
+	*Server
 	exited chan struct{}
 	server slotsServer
 	// doors has the door of each SDK worker that is started.
@@ -41,22 +43,24 @@ type slotsProcess struct {
 func newSlotsProcess(t *testing.T) *slotsProcess {
 	t.Helper()
 	p := &slotsProcess{server: slotsServer{calls: make(chan int, 10)}, exited: make(chan struct{}, 1), workerSlotsAll: make(chan *WorkerSlots, 10_000)}
-	p.Activities = setUp(t, catalogOf(t), func(c *Config) {
-		c.Client = p.server
-		c.Exit = func() { p.exited <- struct{}{} }
-		c.ServeQueue = func(q ServedQueue) (func(), error) {
+	always := lanes.Of()
+	p.Server = New(Config{
+		Client: p.server,
+		Lanes:  func() *lanes.Set { return always },
+		Exit:   func() { p.exited <- struct{}{} },
+		ServeQueue: func(q ServedQueue) (func(), error) {
 			p.workerSlotsAll <- q.WorkerSlots
 			return func() {}, nil
-		}
-	}).Activities
+		},
+	})
 	return p
 }
 
 // hold has the process hold the only group of a lane, with a heartbeat timeout that is as good as none.
-func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Duration) *slots {
+func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Duration) *slotGroup {
 	t.Helper()
 	lane.Name, lane.Holders = "lane", 1
-	h := &slots{Activities: p.Activities, request: api.SlotsRequest{Lane: lane, Base: "q"}, log: quietLog{}, since: time.Now(),
+	h := &slotGroup{Server: p.Server, request: api.SlotsRequest{Lane: lane, Base: "q"}, log: quietLog{}, since: time.Now(),
 		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error, 1)}
 	h.configure()
 	h.lease = lease.New(p.config.Client, nil, timeout, func() any { return h.state() })
@@ -69,13 +73,13 @@ func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Du
 }
 
 // served has the holder serve a queue, and returns it.
-func (p *slotsProcess) served(t *testing.T, h *slots, part string) *slotQueue {
+func (p *slotsProcess) served(t *testing.T, h *slotGroup, part string) *slotQueue {
 	t.Helper()
 	h.mu.Lock()
 	h.start(part)
 	q := h.queues[part]
 	h.mu.Unlock()
-	soon(t, "the queue's worker", p.workerSlotsAll)
+	expect.Receive(t, "the queue's worker", p.workerSlotsAll)
 	q.serving.Lock() // until it is the queue's
 	defer q.serving.Unlock()
 	return q
@@ -100,7 +104,7 @@ func TestSlotStatesWhileKeysOpen(t *testing.T) {
 	})
 	both.Go(func() {
 		for range 5000 {
-			p.SlotStates()
+			p.States()
 		}
 	})
 	done := make(chan struct{})
@@ -108,7 +112,7 @@ func TestSlotStatesWhileKeysOpen(t *testing.T) {
 		both.Wait()
 		close(done)
 	}()
-	soon(t, "both", done)
+	expect.Receive(t, "both", done)
 }
 
 // A process that got a group again before it had given it up serves it still when it has.
@@ -144,7 +148,7 @@ func TestSlotsLostWhileCallRuns(t *testing.T) {
 		t.Error("the group was given up while a call ran")
 	}
 	q.end(nil, time.Time{})
-	soon(t, "the group to be given up", gone)
+	expect.Receive(t, "the group to be given up", gone)
 }
 
 // A holder gives its group up only when no call of a key runs that has been closed meanwhile either.
@@ -152,7 +156,7 @@ func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
 	p := newSlotsProcess(t)
 	h := p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
 	h.serveKeys(api.OpenKeys{"a": 1})
-	soon(t, "the key's worker", p.workerSlotsAll)
+	expect.Receive(t, "the key's worker", p.workerSlotsAll)
 	h.mu.Lock()
 	q := h.queues["a"]
 	h.mu.Unlock()
@@ -173,7 +177,7 @@ func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	q.end(func(c *api.LaneCounts) { c.Running-- }, time.Time{})
-	if s := soon(t, "the group to be given up", gone); s.Acquired != 1 || s.Running != 0 {
+	if s := expect.Receive(t, "the group to be given up", gone); s.Acquired != 1 || s.Running != 0 {
 		t.Errorf("in the end: %+v", s)
 	}
 }
@@ -211,7 +215,7 @@ func TestSlotsLimitWhileRulesChange(t *testing.T) {
 		}
 	}
 	q.semaphore.line.leave()
-	if err := soon(t, "its turn", entered); err != nil {
+	if err := expect.Receive(t, "its turn", entered); err != nil {
 		t.Error(err)
 	}
 	q.configure(plain)
@@ -246,7 +250,7 @@ func TestSlotsAttemptBegins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := soon(t, "a heartbeat", p.server.calls); n != 0 || len(p.server.calls) != 0 {
+	if n := expect.Receive(t, "a heartbeat", p.server.calls); n != 0 || len(p.server.calls) != 0 {
 		t.Errorf("a heartbeat with %d details, and %d more", n, len(p.server.calls))
 	}
 }

@@ -1,4 +1,4 @@
-package activities
+package slots
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 // slotQueue is one task queue that a holder serves: the lane's, or that of one of its keys.
 type slotQueue struct {
-	holder *slots
+	holder *slotGroup
 	// part stands for the key in the queue's name; "" of a lane without keys. lane is the lane's name, with the part.
 	part, queue, lane string
 	semaphore         *semaphore
@@ -48,7 +48,7 @@ type service struct {
 const spare = 32
 
 // start begins to serve a queue, unless it is served already. The caller holds mu.
-func (h *slots) start(part string) {
+func (h *slotGroup) start(part string) {
 	if h.ended || h.queues[part] != nil {
 		return
 	}

@@ -1,0 +1,91 @@
+package switchyard_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+)
+
+// A function tool with typed arguments and a typed output.
+func ExampleNewFunction() {
+	type input struct {
+		Name string `json:"name"`
+	}
+	greet := switchyard.NewFunction("greet", func(_ context.Context, in input) (string, error) {
+		return "Hello, " + in.Name, nil
+	})
+	// A worker registers it: host.Config{Functions: []switchyard.Function{greet}}.
+	output, err := greet.Call(context.Background(), json.RawMessage(`{"name":"Ada"}`))
+	fmt.Println(output, err)
+	// Output: Hello, Ada <nil>
+}
+
+type counter struct{ n int }
+
+type addInput struct {
+	By int `json:"by"`
+}
+
+func (c *counter) Add(_ context.Context, in addInput) (int, error) {
+	c.n += in.By
+	return c.n, nil
+}
+
+// A stateful tool: each run that calls it has its own counter.
+func ExampleNewStateful() {
+	start := func(context.Context, switchyard.StartInfo) (*counter, error) { return &counter{}, nil }
+	tool := switchyard.NewStateful("counter", start, (*counter).Add)
+	// A worker registers it: host.Config{Stateful: []switchyard.Stateful{tool}}.
+	ctx := context.Background()
+	_, call, err := tool.Start(ctx, switchyard.StartInfo{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		output, err := call(ctx, json.RawMessage(`{"by":2}`))
+		fmt.Println(output, err)
+	}
+	// Output:
+	// 2 <nil>
+	// 4 <nil>
+}
+
+// A hook that blocks calls of one tool.
+func ExampleNewBeforeCall() {
+	hook := switchyard.NewBeforeCall("no_deploys", func(_ context.Context, c switchyard.HookCall) (
+		switchyard.HookDecision, error,
+	) {
+		if c.Tool == "deploy" {
+			return switchyard.HookDecision{Block: "deployments are frozen"}, nil
+		}
+		return switchyard.HookDecision{}, nil
+	})
+	// A worker registers it: host.Config{Hooks: []switchyard.Hook{hook}}.
+	decision, err := hook.Funcs().BeforeCall(context.Background(), switchyard.HookCall{Tool: "deploy"})
+	fmt.Println(decision.Block, err)
+	// Output: deployments are frozen <nil>
+}
+
+// A tool that asks a person during a call. WithAsk stands in for the worker.
+func ExampleAsk() {
+	book := switchyard.NewFunction("book", func(ctx context.Context, _ struct{}) (string, error) {
+		reply, err := switchyard.Ask(ctx, "Book seat 4A?", json.RawMessage(`{"type":"boolean"}`))
+		switch {
+		case err != nil:
+			return "", err
+		case reply.Decline || string(reply.Value) != "true":
+			return "not booked", nil
+		}
+		return "booked", nil
+	})
+	ctx := switchyard.WithAsk(context.Background(),
+		func(context.Context, string, json.RawMessage) (switchyard.Reply, error) {
+			return switchyard.Reply{Value: json.RawMessage("true")}, nil
+		})
+	output, err := book.Call(ctx, nil)
+	fmt.Println(output, err)
+	// Output: booked <nil>
+}

@@ -1,0 +1,17 @@
+package expect
+
+import (
+	"testing"
+	"time"
+)
+
+// soon fails the test where something does not happen.
+func Receive[T any](t testing.TB, what string, c <-chan T) (got T) {
+	t.Helper()
+	select {
+	case got = <-c:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("waited in vain for %s", what)
+	}
+	return got
+}

@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Awaited is what a run wants of people.
+// Awaited is what a run waits for people to do.
 type Awaited string
 
 // What a run may wait for.
@@ -17,7 +17,8 @@ const (
 	AwaitsAnswer   Awaited = "answer"
 )
 
-// Awaiting lists what is wanted of people, where calls wait for approval, and where questions are open.
+// Awaiting lists what people have to do for a run with calls that wait for approval, or with open
+// questions.
 func Awaiting(approvals, questions bool) (list []Awaited) {
 	if approvals {
 		list = append(list, AwaitsApproval)
@@ -30,8 +31,8 @@ func Awaiting(approvals, questions bool) (list []Awaited) {
 
 var awaitedText = map[Awaited]string{AwaitsApproval: "approval", AwaitsAnswer: "an answer"}
 
-// Standing says how a run stands, in the words that are used wherever people read it: its status or, of a run that would be
-// running, what it waits for.
+// StatusText returns the status of a run for people: the status or, for a running run, what it
+// waits for.
 func StatusText(status history.RunStatus, awaited []Awaited) string {
 	if status != history.RunRunning || len(awaited) == 0 {
 		return string(status)
@@ -43,8 +44,8 @@ func StatusText(status history.RunStatus, awaited []Awaited) string {
 	return "waits for " + strings.Join(words, " and ")
 }
 
-// Awaits returns what a run, and the sub-agents' runs below it, want of people; nothing of a run that is closed. Parameters and
-// errors are those of Questions.
+// Awaits returns what people have to do for a run and for the runs of its sub-agents; nothing for a
+// closed run. Parameters and errors are those of Questions.
 func Awaits(ctx context.Context, c client.Client, workflowID, runID string) ([]Awaited, error) {
 	approvals, err := Approvals(ctx, c, workflowID, runID)
 	if err != nil {

@@ -14,21 +14,21 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// chain reads the histories of a run's executions, one after the other.
+// chain reads the histories of the executions of a run, one after the other.
 type chain struct {
 	client            client.Client
 	workflowID, runID string
-	// wait reads on until the run is closed.
+	// wait is set to read until the run is closed.
 	wait bool
-	// from is what the reader has seen already; its zero value is nothing.
+	// from is the position of the last event that the reader has seen; zero for none.
 	from Position
-	// end is the last event that there was when reading began, by the execution and the event's id; it is asked for only where
-	// from has to be found.
+	// end is the last history event when reading began: its execution and its ID. It is set only if
+	// from is.
 	end struct {
 		runID string
 		event int64
 	}
-	// withheld, if set, takes the calls that a dry run does not make.
+	// withheld, if set, takes the calls that a dry run withholds.
 	withheld func(api.WithheldCall)
 	deriver  *history.Deriver
 }
@@ -59,8 +59,8 @@ func (ch *chain) events(ctx context.Context) iter.Seq2[api.Event, error] {
 	}
 }
 
-// open finds the execution to begin with, and makes the deriver. Without a deriver the error is why nothing can be read; with
-// one it comes after all that can.
+// open finds the first execution to read and makes the deriver. If the deriver is nil, nothing can
+// be read and the error says why. Otherwise the error follows the last event.
 func (ch *chain) open(ctx context.Context) (runID string, err error) {
 	info, err := describe(ctx, ch.client, ch.workflowID, ch.runID)
 	if err != nil {
@@ -85,7 +85,7 @@ func (ch *chain) open(ctx context.Context) (runID string, err error) {
 	return runID, err
 }
 
-// find checks that the position to begin after is of this run, and notes how far the run has come.
+// find checks that the position from belongs to this run, and keeps how far the run has come.
 func (ch *chain) find(ctx context.Context, info *workflowservice.DescribeWorkflowExecutionResponse) error {
 	if ch.from.Sequence == 0 {
 		return nil
@@ -102,8 +102,8 @@ func (ch *chain) find(ctx context.Context, info *workflowservice.DescribeWorkflo
 	return nil
 }
 
-// beginning returns the first execution of the chain that the server still has. The error is ErrIncomplete where that is not
-// the first of all.
+// beginning returns the first execution of the chain that the server still has. The error is
+// ErrIncomplete if earlier ones are deleted.
 func (ch *chain) beginning(ctx context.Context, info *workflowservice.DescribeWorkflowExecutionResponse) (runID string, err error) {
 	first, known := firstRun(info), info.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	if first == known {
@@ -125,7 +125,8 @@ func (ch *chain) beginning(ctx context.Context, info *workflowservice.DescribeWo
 	return known, fmt.Errorf("%w: workflow %q: the server keeps nothing from before the execution %q any more", ErrIncomplete, ch.workflowID, known)
 }
 
-// previous returns the execution that this one continues. ErrNotFound says that the server does not have that one.
+// previous returns the execution that this one continues. The error is ErrNotFound if the server
+// has deleted it.
 func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
 	pages := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	event, err := pages.Next()
@@ -142,7 +143,7 @@ func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
 	return previous, nil
 }
 
-// execution reads one history; it reports whether the reader wants more.
+// execution reads one history and reports whether the reader wants more.
 func (ch *chain) execution(ctx context.Context, runID string, yield func(api.Event, error) bool) bool {
 	if !ch.deriver.Numbered() && ch.from.Sequence > 0 && runID == ch.from.Part {
 		ch.deriver.NumberAfter(ch.from.Before)
@@ -165,7 +166,8 @@ func (ch *chain) execution(ctx context.Context, runID string, yield func(api.Eve
 	return true
 }
 
-// take gives what a history event means and the reader has not seen; it reports whether the reader wants more.
+// take yields the events of a history event that the reader has not seen, and reports whether the
+// reader wants more.
 func (ch *chain) take(event *historypb.HistoryEvent, yield func(api.Event, error) bool) bool {
 	derived, err := ch.deriver.Add(event)
 	for _, e := range derived {
@@ -179,7 +181,8 @@ func (ch *chain) take(event *historypb.HistoryEvent, yield func(api.Event, error
 	return err == nil
 }
 
-// pastEnd is the error for a position that the run had not reached when reading began; atEnd says that reading has come to there.
+// pastEnd returns the error for a position that the run had not reached when reading began. atEnd
+// is set when that point is reached.
 func (ch *chain) pastEnd(atEnd bool) error {
 	if !atEnd || ch.deriver.Sequence() >= ch.from.Sequence {
 		return nil

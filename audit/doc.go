@@ -1,6 +1,11 @@
-// Package audit reads what happened in a run from its history alone: events, one record per call, what runs now, and a
-// summary. Nothing is written anywhere; the history on the Temporal server is the store, so a reader that comes late or
-// twice sees the same. Of the records of many runs it makes reports.
+// Package audit reads runs from a Temporal server: their events, one record per call, what is
+// pending, open questions and approvals, and how people evaluated them. It reads histories and
+// writes nothing, so every reader sees the same, however late or often it reads.
 //
-// Payloads are read as the SDK's default data converter writes them.
+//
+// Package history derives the events, export writes records to files, stats adds them up, lanestate
+// reads lanes, traces sends spans and html writes pages.
+//
+//
+// Payloads are read with the SDK's default data converter.
 package audit

@@ -8,9 +8,8 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Withheld returns the calls that a run and the sub-agents below it withheld because they are dry runs, in the order of Tree, as
-// far as the run has come. Their arguments are as history has them: sensitive values are among them. Parameters and errors are
-// those of Events.
+// Withheld returns the calls that a dry run and its sub-agents have withheld so far, in the order
+// of Tree. The arguments are not redacted. Parameters and errors are those of Events.
 func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([]api.WithheldCall, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	byID := map[string]api.WithheldCall{}
@@ -40,12 +39,13 @@ func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([
 	return calls, nil
 }
 
-// ofDryRun reports whether an event ends a call that was withheld, or one of a sub-agent, which may have withheld some.
+// ofDryRun reports whether a record is that of a withheld call, or of a sub-agent, which may have
+// withheld calls.
 func ofDryRun(r *api.Record) bool {
 	return r != nil && (r.DryRun || r.Child != nil && r.Child.RunID != "")
 }
 
-// withheldBelow returns the withheld calls of the sub-agent that executed a call.
+// withheldBelow returns the calls that the sub-agent of a call withheld.
 func withheldBelow(ctx context.Context, c client.Client, r api.Record) ([]api.WithheldCall, error) {
 	calls, err := Withheld(ctx, c, r.Child.WorkflowID, r.Child.RunID)
 	for i := range calls {

@@ -13,35 +13,37 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Solved says whether a run did what it was for.
+// Solved says whether a run did its task.
 type Solved string
 
-// The verdicts on a run.
+// The evaluations of a run.
 const (
 	SolvedYes Solved = "solved"
 	SolvedNo  Solved = "failed"
-	// SolvedOpen is a run that is not over.
+	// SolvedOpen is the evaluation of a run that is not over.
 	SolvedOpen Solved = "open"
 )
 
-// JudgedBy says where a verdict comes from.
+// EvaluatedBy is the source of an evaluation.
 type EvaluatedBy string
 
-// The sources of verdicts; each goes before those after it.
+// The sources of evaluations. Each takes precedence over those after it.
 const (
 	EvaluatedByPerson  EvaluatedBy = "person"
 	EvaluatedByChecker EvaluatedBy = "checker"
 	EvaluatedByEnd     EvaluatedBy = "end"
 )
 
-// SolvedBy is the verdict without people's: that of the agent's checker where it gave one, else of the run's own end. By its
-// end it is solved where an agent answered, or every call of a plan or a direct call ran.
+// SolvedBy returns the evaluation of a run without a person's: that of the agent's checker if there
+// is one, otherwise that of the run's end. By its end a run is solved if the agent answered, or if
+// every call of a plan or a direct call ran.
 func SolvedBy(s history.Summary) Solved {
 	decision, _ := Evaluate(s, nil)
 	return decision
 }
 
-// Judge returns the verdict on a run and where it comes from. person is a person's; nil where nobody gave one.
+// Evaluate returns the evaluation of a run and its source. person is the evaluation of a person;
+// nil if there is none.
 func Evaluate(s history.Summary, person *api.RunEvaluation) (Solved, EvaluatedBy) {
 	switch {
 	case s.Closed.IsZero():
@@ -55,7 +57,7 @@ func Evaluate(s history.Summary, person *api.RunEvaluation) (Solved, EvaluatedBy
 		(s.Result.Outcome == api.OutcomeAnswered || s.Result.Outcome == api.OutcomeCompleted)), EvaluatedByEnd
 }
 
-// Verdict is Judge with all that is told of it.
+// Evaluation is Evaluate with who evaluated the run, and why.
 func Evaluation(s history.Summary, person *api.RunEvaluation) api.EvaluatedResult {
 	decision, by := Evaluate(s, person)
 	j := api.EvaluatedResult{WorkflowID: s.WorkflowID, Evaluation: string(decision), EvaluatedBy: string(by)}
@@ -75,7 +77,8 @@ func Evaluation(s history.Summary, person *api.RunEvaluation) api.EvaluatedResul
 	return j
 }
 
-// VerdictText tells of a verdict in a line: what it is, who says so, and why. It is empty for a run that is not over.
+// EvaluationText returns an evaluation in one line: the result, who gave it, and why. It is empty
+// for a run that is not over.
 func EvaluationText(j api.EvaluatedResult) string {
 	text := j.Evaluation + " by its end"
 	switch {
@@ -101,11 +104,11 @@ func solved(yes bool) Solved {
 	return SolvedNo
 }
 
-// verdictsAtOnce is about how many runs' verdicts are asked for at a time, so that the query stays short.
+// decisionsAtOnce bounds the number of runs in one query, so that the query stays short.
 const decisionsAtOnce = 100
 
-// Verdicts returns what people said of runs, the latest of each, by the run's id. The ids are those of the last executions of
-// their chains. Servers show a verdict in lists about a second after it was given.
+// Evaluations returns the latest evaluation by a person of each run, by run ID. runIDs are those of
+// the last executions of the runs. Servers list an evaluation about a second after it was given.
 func Evaluations(ctx context.Context, c client.Client, namespace string, runIDs []string) (map[string]api.RunEvaluation, error) {
 	found := map[string]api.RunEvaluation{}
 	for len(runIDs) > 0 {
@@ -139,7 +142,7 @@ func decisionsOn(ctx context.Context, c client.Client, namespace string, runIDs 
 	}
 }
 
-// keepLatest takes the verdict that a workflow carries, unless there is a later one on the run.
+// keepLatest keeps the evaluation that a workflow has, unless a later one is known.
 func keepLatest(found map[string]api.RunEvaluation, e *workflowpb.WorkflowExecutionInfo) {
 	var v api.RunEvaluation
 	memo := e.GetMemo().GetFields()[api.EvaluationMemo]

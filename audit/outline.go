@@ -10,9 +10,10 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Outline returns what the server says of a run without its history, for who cannot decode that: kind, status, task queue, times,
-// and its last execution as the only part. Paused is set where the run's memo says so or cannot be decoded; then it does not say by
-// whom. Parameters and errors are those of Events.
+// Outline returns what the server says of a run without its history, for readers who cannot decode
+// payloads: kind, status, task queue, times, and the last execution as the only part. Paused is set
+// if the memo says so or cannot be decoded; in the second case it does not say who paused the run.
+// Parameters and errors are those of Events.
 func Outline(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
 	if err != nil {
@@ -34,7 +35,7 @@ func Outline(ctx context.Context, c client.Client, workflowID, runID string) (hi
 	return s, nil
 }
 
-// StatusOf is the status of a run as the server has it.
+// StatusOf returns the status of a run from that of its workflow.
 func StatusOf(s enumspb.WorkflowExecutionStatus) history.RunStatus {
 	switch s {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
@@ -53,14 +54,14 @@ func StatusOf(s enumspb.WorkflowExecutionStatus) history.RunStatus {
 	return history.RunRunning
 }
 
-// Execution is the last execution of a run's chain.
+// Execution is the last execution of a run.
 type Execution struct {
 	RunID, TaskQueue string
-	// Over says that the run has ended.
+	// Over is set if the run has ended.
 	Over bool
 }
 
-// Last returns the last execution of a run's chain. Parameters and errors are those of Events.
+// Last returns the last execution of a run. Parameters and errors are those of Events.
 func Last(ctx context.Context, c client.Client, workflowID, runID string) (Execution, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
 	if err != nil {

@@ -10,25 +10,26 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// askRunWithin is how long a run's workers have to say what it asks. Where none answers, its history is read instead.
+// askRunWithin bounds a query to a run. If no worker answers in time, the history is read instead.
 const askRunWithin = 2 * time.Second
 
-// RunQuestion is an open question and the run that has it.
+// RunQuestion is an open question and the run that asked it.
 type RunQuestion struct {
 	WorkflowID string `json:"workflow_id"`
 	api.Question
 }
 
-// Questions returns the open questions of a run and of the sub-agents' runs below it, oldest first; none of a run that
-// is closed. It needs no worker. runID is any execution of the run's chain, empty for the latest run of that workflow id.
-// Errors: ErrNotFound, ErrNotARun, ErrUnreadable, that of ctx, the server's.
+// Questions returns the open questions of a run and of the runs of its sub-agents, oldest first;
+// none for a closed run. It needs no worker. runID is any execution of the run; empty for the
+// latest run with that workflow ID. Errors: ErrNotFound, ErrNotARun, ErrUnreadable, those of ctx
+// and of the server.
 func Questions(ctx context.Context, c client.Client, workflowID, runID string) ([]RunQuestion, error) {
 	list, err := inTree(ctx, c, workflowID, runID, ownQuestions)
 	slices.SortFunc(list, oldestFirst)
 	return list, err
 }
 
-// Asking marks what waits for a person among what runs in the run workflowID.
+// OpenQuestions marks the calls of the run workflowID that wait for an answer.
 func OpenQuestions(running []Running, workflowID string, open []RunQuestion) {
 	for i := range running {
 		r := &running[i]

@@ -16,14 +16,14 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Errors of this package, to be told apart with errors.Is.
+// Errors of this package. Use errors.Is. Functions also return those of package history.
 var (
-	// ErrNotFound: the server has no such run, or keeps it no longer.
+	// ErrNotFound is returned for a run that never existed or that the server has deleted.
 	ErrNotFound = errors.New("no such run")
-	// ErrIncomplete: the server keeps the run's first histories no longer. It is an ErrNotFound too, and comes after all that is
-	// still there, in which events have no number.
+	// ErrIncomplete is returned after the last event if the server has deleted the first histories
+	// of a run. The events have no sequence numbers then. It is an ErrNotFound too.
 	ErrIncomplete error = incompleteError{}
-	// ErrPosition: a Position is none of the run that it names.
+	// ErrPosition is returned for a Position that is not one of its run.
 	ErrPosition = errors.New("no such position")
 )
 
@@ -33,22 +33,23 @@ func (incompleteError) Error() string { return "the beginning of the run is gone
 
 func (incompleteError) Is(target error) bool { return target == ErrNotFound }
 
-// Events gives the events of a run, as far as it has come, from the first execution of its chain over continue-as-new
-// to the last. It reads page by page and holds no more than one. runID is any execution of the chain, empty for the
-// latest run of that workflow id. The error, if there is one, comes last: ErrNotFound, ErrIncomplete, ErrNotARun,
-// ErrUnreadable, that of ctx, or the server's.
+// Events yields the events of a run so far, from its first execution over continue-as-new to its
+// last. It reads page by page and keeps one page in memory. runID is any execution of the run;
+// empty for the latest run with that workflow ID. An error comes last: ErrNotFound, ErrIncomplete,
+// ErrNotARun, ErrUnreadable, that of ctx, or that of the server.
 func Events(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID}).events(ctx)
 }
 
-// Follow is Events that waits for more until the run is closed or ctx ends. Of a run whose beginning the server keeps no longer
-// it gives nothing but ErrIncomplete. Who wants to go on later where it stopped takes Subscribe.
+// Follow is Events that waits for new events until the run is closed or ctx ends. If the first
+// histories are deleted, it yields ErrIncomplete only. Use Subscribe to resume after a known event.
 func Follow(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID, wait: true}).events(ctx)
 }
 
-// Records gives one record for every call of a run, in the order in which they ended; calls that run or wait now come
-// last. The calls of a plan exist from the moment its tools are pinned. Parameters and errors are those of Events.
+// Records yields one record for every call of a run in the order in which they ended. Open calls
+// come last. The calls of a plan exist from the moment its tools are pinned. Parameters and errors
+// are those of Events.
 func Records(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Record, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID}).records(ctx)
 }
@@ -77,8 +78,8 @@ func (ch *chain) records(ctx context.Context) iter.Seq2[api.Record, error] {
 	}
 }
 
-// Describe returns a run's summary; with ErrIncomplete, one of what is left. Parameters and errors are those of Events. It reads
-// the whole history.
+// Describe returns the summary of a run. It reads the whole history. With ErrIncomplete the summary
+// is that of the histories that are left. Parameters and errors are those of Events.
 func Describe(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	for _, err := range ch.events(ctx) {
@@ -91,7 +92,7 @@ func Describe(ctx context.Context, c client.Client, workflowID, runID string) (h
 	return ch.deriver.Summary(), nil
 }
 
-// running completes the records of the calls that are not over with what the server says of them now.
+// running completes the records of open calls with what the server says of their activities.
 func (ch *chain) running(ctx context.Context) ([]api.Record, error) {
 	records := ch.deriver.Running()
 	if len(records) == 0 {
@@ -118,7 +119,7 @@ func (ch *chain) running(ctx context.Context) ([]api.Record, error) {
 	return records, nil
 }
 
-// describe asks the server for an execution, and refuses those that are none of ours.
+// describe describes an execution. The error is ErrNotARun for other workflows.
 func describe(ctx context.Context, c client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	response, err := c.DescribeWorkflowExecution(ctx, workflowID, runID)
 	if err != nil {
@@ -146,7 +147,7 @@ func describeLatest(ctx context.Context, c client.Client, workflowID, runID stri
 	return latest, nil
 }
 
-// firstRun is the first execution of the chain that an execution belongs to.
+// firstRun returns the first execution of the chain that an execution belongs to.
 func firstRun(r *workflowservice.DescribeWorkflowExecutionResponse) string {
 	if first := r.GetWorkflowExecutionInfo().GetFirstRunId(); first != "" {
 		return first
@@ -174,12 +175,14 @@ func ReadError(ctx context.Context, err error, workflowID, runID string) error {
 	return fmt.Errorf("%s: %w", run, err)
 }
 
-// Missing reports whether err says that a part of a tree of runs cannot be had while others can: ErrNotFound or ErrUnreadable.
+// Missing reports whether an error concerns one run of a tree, so that the others can still be
+// read: ErrNotFound or ErrUnreadable.
 func Missing(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, history.ErrUnreadable)
 }
 
-// Graver returns of two errors of parts that are missing the one to tell: an ErrUnreadable, which can be mended, else the first.
+// WorstError returns the error to report of two errors of missing parts: ErrUnreadable, which can
+// be repaired, before the first.
 func WorstError(first, second error) error {
 	if first == nil || errors.Is(second, history.ErrUnreadable) {
 		return second

@@ -10,8 +10,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Read reads a run once, as far as it has come: it gives each event to each, and returns the run's summary and the records of
-// the calls that run or wait now; with ErrIncomplete, those of what is left. Parameters and errors are those of Events.
+// Read reads a run so far once. It calls each with every event, and returns the summary and the
+// records of the open calls; with ErrIncomplete, those of the histories that are left. Parameters
+// and errors are those of Events.
 func Read(ctx context.Context, c client.Client, workflowID, runID string, each func(api.Event)) (history.Summary, []api.Record, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	var gone error

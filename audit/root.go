@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Root returns the first execution of the run at the top of the tree that a run belongs to: its own where it works for no other.
-// Where the server keeps one of the runs between them no longer, that one stands for the top. Errors are ErrUnreadable, ctx's or
-// the server's.
+// Root returns the first execution of the run at the top of the tree that a run belongs to. It is
+// the run's own if no run started it. If the server has deleted a run in between, that run counts
+// as the top. Errors: ErrUnreadable, those of ctx and of the server.
 func Root(ctx context.Context, c client.Client, s history.Summary) (run string, err error) {
 	run = s.Run
 	for parent := s.Parent; parent != nil; {
@@ -30,7 +30,7 @@ func Root(ctx context.Context, c client.Client, s history.Summary) (run string, 
 	return run, err
 }
 
-// parentOf reads from the beginning of a run whom it works for.
+// parentOf reads the parent of a run from the start of its history.
 func parentOf(ctx context.Context, c client.Client, of api.Parent) (*api.Parent, error) {
 	pages := c.GetWorkflowHistory(ctx, of.WorkflowID, of.Run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	event, err := pages.Next()

@@ -13,20 +13,20 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Kind says what a Running is.
+// Kind is the kind of a Running.
 type Kind string
 
-// The kinds of what can run or wait in a run.
+// The kinds of a Running.
 const (
 	KindCall Kind = "call"
 	KindStep Kind = "model_step"
-	// KindHook is a hook of the run, before it begins or after it is over.
+	// KindHook is a hook of the run, before it begins or after it ends.
 	KindHook Kind = "hook"
-	// KindRun is the run itself: it waits for a worker to take its next decision.
+	// KindRun is the next workflow task of the run.
 	KindRun Kind = "run"
 )
 
-// State says how a Running stands.
+// State is the state of a Running.
 type State string
 
 // The states of a Running.
@@ -39,40 +39,45 @@ const (
 	StateOpenQuestions State = "asking"      // waits for a person: see Asking
 )
 
-// Running is a call, a model step, or the run's own next decision, that runs or waits now.
+// Running is a call, a model step, a hook or the next workflow task of a run that runs or waits
+// now.
 type Running struct {
 	Kind Kind `json:"kind"`
-	// ID is the call's id, the model step's ("turn-3", "summary") or the hook's ("before_run-1"); empty for the run itself.
+	// ID is the ID of the call, of the model step ("turn-3", "summary") or of the hook
+	// ("before_run-1"); empty for the workflow task.
 	ID string `json:"id,omitempty"`
 	// Tool is set for calls.
 	Tool  string `json:"tool,omitempty"`
 	Lane  string `json:"lane,omitempty"`
 	Queue string `json:"queue,omitempty"`
 	State State  `json:"state"`
-	// Attempt counts from 1; MaxAttempts of zero is no limit.
+	// Attempt counts from 1. MaxAttempts of zero means no limit.
 	Attempt     int `json:"attempt,omitempty"`
 	MaxAttempts int `json:"max_attempts,omitempty"`
-	// Since is when it got into its state.
+	// Since is when the state began.
 	Since time.Time `json:"since,omitzero"`
 	// Started is the start of the last attempt, if there was one.
 	Started time.Time `json:"started,omitzero"`
-	// NextAttempt is when a backing off one goes on.
+	// NextAttempt is when the next attempt starts, if the state is backing off.
 	NextAttempt time.Time `json:"next_attempt,omitzero"`
 	Worker      string    `json:"worker,omitempty"`
 	// LastFailure is why the last attempt failed.
 	LastFailure string `json:"last_failure,omitempty"`
-	// Child is the sub-agent's run that executes a call. Then Tool, Lane and Since are not known.
+	// Child is the run of the sub-agent that executes a call. Tool, Lane and Since are unknown
+	// then.
 	Child *api.ChildRun `json:"child,omitempty"`
-	// Questions are the ids of those that a call waits to have answered, as Asking says.
+	// Questions are the IDs of the open questions of a call. OpenQuestions sets them.
 	Questions []string `json:"questions,omitempty"`
-	// Progress is what the call's tool reported last, up to a second ago; nil where it reports none.
+	// Progress is the last progress report of the tool, at most a second old; nil if there is none.
 	Progress *api.Progress `json:"progress,omitempty"`
-	// Live is the end of what a model step's attempt has said so far; nil where it says nothing yet. Texts joins such ends.
+	// Live is the end of the text of a model step so far; nil if there is none. Texts joins such
+	// ends.
 	Live *api.Live `json:"live,omitempty"`
 }
 
-// Pending returns what runs or waits in a run now; nothing if the run is closed. runID is any execution of the run's
-// chain, empty for the latest run of that workflow id. Errors: ErrNotFound, ErrNotARun, that of ctx, the server's.
+// Pending returns what runs or waits in a run now; nothing for a closed run. runID is any execution
+// of the run; empty for the latest run with that workflow ID. Errors: ErrNotFound, ErrNotARun,
+// those of ctx and of the server.
 func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]Running, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
 	info := r.GetWorkflowExecutionInfo()
@@ -147,13 +152,13 @@ func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
 	return StateWaiting, pb.TimeOf(a.GetScheduledTime())
 }
 
-// waitsWithHolder reports whether a worker has a call and lets it wait for its turn on the lane.
+// waitsWithHolder reports whether a worker has a call and lets it wait for a slot of its lane.
 func waitsWithHolder(a *workflowpb.PendingActivityInfo) bool {
 	var w api.Waiting
 	return len(a.GetHeartbeatDetails().GetPayloads()) > 0 && pb.Decode(a.GetHeartbeatDetails(), &w) == nil && w.Waiting
 }
 
-// progress returns what the last heartbeat tells of the call's progress; nil where it tells none.
+// progress returns the progress report of the last heartbeat; nil if there is none.
 func progress(details *commonpb.Payloads) *api.Progress {
 	var p api.Progress
 	if len(details.GetPayloads()) == 0 || pb.Decode(details, &p) != nil || p == (api.Progress{}) {
@@ -162,7 +167,8 @@ func progress(details *commonpb.Payloads) *api.Progress {
 	return &p
 }
 
-// runningChild is a call that a sub-agent executes now. The server tells neither its tool nor since when it runs.
+// runningChild returns a call that a sub-agent executes. The server does not know its tool and
+// start.
 func runningChild(parent string, c *workflowpb.PendingChildExecutionInfo) (Running, bool) {
 	id, ours := api.ChildCallID(parent, c.GetWorkflowId())
 	r := Running{Kind: KindCall, ID: id, State: StateRunning, Attempt: 1, Child: &api.ChildRun{WorkflowID: c.GetWorkflowId(), RunID: c.GetRunId()}}

@@ -10,38 +10,40 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Position says up to where a run's events have been seen. It is plain data that can be kept as JSON for as long as the server
-// keeps the run: a later reader of any process goes on after it.
+// Position is the last event of a run that a reader has seen. It is plain data: stored as JSON, it
+// lets another process resume for as long as the server keeps the run.
 type Position struct {
 	WorkflowID string `json:"workflow_id"`
-	// Run is the id of the first execution of the run's chain. Where Sequence is zero it may be any execution of the chain, or
-	// empty for the latest run of that workflow id.
+	// Run is the ID of the first execution of the run. If Sequence is zero, it may be any
+	// execution, or empty for the latest run with that workflow ID.
 	Run string `json:"run_id,omitempty"`
-	// Sequence is the number of the last event that was seen; zero is before the first.
+	// Sequence is the number of the last event that the reader has seen; zero for none.
 	Sequence int `json:"sequence"`
-	// Part is the execution in which that event stands, and Before how many events stand in those before it: so reading can go on
-	// where the server keeps the run's first executions no longer.
+	// Part is the execution of that event, and Before the number of events of the executions before
+	// it. They allow reading to resume when the server has deleted the first executions.
 	Part   string `json:"part,omitempty"`
 	Before int    `json:"before,omitempty"`
 }
 
-// Subscription gives the events of a run to one reader, each once. It is not to be used by several goroutines.
+// Subscription yields the events of a run to one reader, each event once. It is not safe for
+// concurrent use.
 type Subscription struct {
 	client  client.Client
 	at      Position
 	deriver *history.Deriver
 }
 
-// Subscribe returns a subscription to the events after a position. One with a WorkflowID alone begins with the first.
+// Subscribe returns a subscription to the events after a position. With a WorkflowID only, it
+// starts with the first event.
 func Subscribe(c client.Client, after Position) *Subscription {
 	return &Subscription{client: c, at: after}
 }
 
-// Position returns the position after the event that Events gave last. Kept together with what the event led to, it has every
-// event take effect once, whatever ends the reader.
+// Position returns the position of the last event that Events yielded. A reader that stores it
+// together with the effect of the event applies every event once, however it ends.
 func (s *Subscription) Position() Position { return s.at }
 
-// Summary returns what is known of the run by the event that was given last; before the first, nothing.
+// Summary returns the summary of the run up to the last event; it is zero before the first.
 func (s *Subscription) Summary() history.Summary {
 	if s.deriver == nil {
 		return history.Summary{}
@@ -49,19 +51,21 @@ func (s *Subscription) Summary() history.Summary {
 	return s.deriver.Summary()
 }
 
-// Events gives the events after the position as they come, over continue-as-new, until the run is closed, ctx ends or the reader
-// stops; called again, it goes on from there. For that it reads the run's histories from the beginning, as the deriver needs what
-// came before: some 20,000 calls a second, in constant memory.
+// Events yields the events after the position as they come, over continue-as-new, until the run is
+// closed, ctx ends or the reader stops. Called again, it resumes. It reads the histories from the
+// start, about 20,000 calls per second in constant memory, because events depend on earlier ones.
 //
-// An error comes last: ErrPosition where the position is of another run or past the run's end, ErrNotFound where the server keeps the
-// position's own execution no longer, or the errors of Follow; it need not keep those before. After one of the connection, Events
-// can be called again.
+//
+// An error comes last: ErrPosition if the position is of another run or past the end of the run,
+// ErrNotFound if the server has deleted the execution of the position, or an error of Follow.
+// Executions before that of the position may be deleted. After a connection error, call Events
+// again.
 func (s *Subscription) Events(ctx context.Context) iter.Seq2[api.Event, error] {
 	return s.read(ctx, true)
 }
 
-// Read is Events that does not wait for more. Of a run whose beginning is gone it gives the rest, whose events have no number and
-// no position.
+// Read is Events that does not wait for new events. If the first histories are deleted, it yields
+// the rest without sequence numbers and positions.
 func (s *Subscription) Read(ctx context.Context) iter.Seq2[api.Event, error] {
 	return s.read(ctx, false)
 }

@@ -8,7 +8,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
-// live returns what the last heartbeat of a model step tells of its text; nil where that is of an attempt that is over.
+// live returns the text of the last heartbeat of a model step; nil if it is of an earlier attempt.
 func live(a *workflowpb.PendingActivityInfo) *api.Live {
 	var l api.Live
 	if len(a.GetHeartbeatDetails().GetPayloads()) == 0 || pb.Decode(a.GetHeartbeatDetails(), &l) != nil || l.Text == "" || l.Attempt != int(a.GetAttempt()) {
@@ -17,16 +17,16 @@ func live(a *workflowpb.PendingActivityInfo) *api.Live {
 	return &l
 }
 
-// Texts joins what the model steps of a run say while they are under way, piece by piece. The zero value is ready; it is
-// for one reader, who asks for Pending again and again.
+// Texts joins the texts of model steps in progress. The zero value is ready for one reader, who
+// passes it the result of Pending repeatedly.
 type Texts struct {
-	// step and attempt are what spoke last, until is how much of its text is known, in bytes.
+	// step and attempt are those of the last text. until is the length of its known part in bytes.
 	step           string
 	attempt, until int
 }
 
-// Next returns a step_delta for what was said since the last time, if anything, without the run's ids. A piece that does not begin where the
-// one before it of its attempt ended tells that what is between was missed.
+// Next returns a step_delta event for each new piece of text, without the IDs of the run. If a
+// piece does not start where the one before it ended, the text in between was missed.
 func (t *Texts) Next(running []Running, now time.Time) []api.Event {
 	var events []api.Event
 	for _, r := range running {

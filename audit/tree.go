@@ -13,15 +13,16 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Tree gives the records of a run and of all sub-agents below it, in the order of their paths: each call before those of
-// the run that executed it, the calls of one run as ByCall orders them. Parameters and errors are those of Events; where
-// the server keeps a sub-agent's history no longer, or it cannot be decoded, the others come all the same, and ErrNotFound or
-// ErrUnreadable last.
+// Tree yields the records of a run and of all its sub-agents in the order of their paths: each call
+// before the calls of the run that executed it, and the calls of one run in the order of ByCall.
+// Parameters and errors are those of Events. If the history of a sub-agent is deleted or cannot be
+// decoded, Tree yields the other records and then ErrNotFound or ErrUnreadable.
 func Tree(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Record, error] {
 	return (&tree{client: c, evaluate: func(history.Summary) *api.EvaluatedResult { return nil }}).records(ctx, workflowID, runID)
 }
 
-// JudgedTree is Tree with the verdict on the run in every record; person is a person's, nil where nobody gave one.
+// EvaluatedTree is Tree with the evaluation of the run in every record. person is the evaluation of
+// a person; nil if there is none.
 func EvaluatedTree(ctx context.Context, c client.Client, workflowID, runID string, person *api.RunEvaluation) iter.Seq2[api.Record, error] {
 	return (&tree{client: c, evaluate: func(s history.Summary) *api.EvaluatedResult {
 		decision := Evaluation(s, person)
@@ -29,10 +30,11 @@ func EvaluatedTree(ctx context.Context, c client.Client, workflowID, runID strin
 	}}).records(ctx, workflowID, runID)
 }
 
-// tree reads a run and those below it.
+// tree reads a run and the runs of its sub-agents.
 type tree struct {
 	client client.Client
-	// judge returns the verdict on the run at the top, once that has been read, and verdict keeps it.
+	// evaluate returns the evaluation of the run at the top. decision is its result, set after that
+	// run has been read.
 	evaluate func(history.Summary) *api.EvaluatedResult
 	decision *api.EvaluatedResult
 	// gone is why a history could not be read.
@@ -47,7 +49,8 @@ func (t *tree) records(ctx context.Context, workflowID, runID string) iter.Seq2[
 	}
 }
 
-// walk yields a run's records and those below; it reports whether the reader wants more.
+// walk yields the records of a run and of its sub-agents, and reports whether the reader wants
+// more.
 func (t *tree) walk(ctx context.Context, run *chain, top bool, yield func(api.Record, error) bool) bool {
 	records, err := t.read(ctx, run)
 	if err != nil {
@@ -85,8 +88,8 @@ func (t *tree) read(ctx context.Context, run *chain) (records []api.Record, err 
 	return records, nil
 }
 
-// ByCall orders an agent's calls as it made them, and a plan's as they were scheduled, those that never were last; calls that
-// undo others come after all others, as they were made.
+// ByCall orders the calls of an agent as it made them and those of a plan as they were scheduled,
+// calls that were never scheduled last. Calls that undo others come after all others.
 func ByCall(x, y api.Record) int {
 	xUndoes, yUndoes := x.Purpose == api.PurposeUndo, y.Purpose == api.PurposeUndo
 	switch {
@@ -106,7 +109,7 @@ func ByCall(x, y api.Record) int {
 	return x.Scheduled.Compare(y.Scheduled)
 }
 
-// placeInTurn is the 3 of "12.3".
+// placeInTurn returns the number of a call in its turn: 3 for "12.3".
 func placeInTurn(callID string) int {
 	n, _ := strconv.Atoi(callID[strings.LastIndexByte(callID, '.')+1:]) // 0 for ids of another form: they stay as they are
 	return n

@@ -11,12 +11,14 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// failureWithin is within how many events of a history's end the failure of its last decision is looked for: of attempts that
-// fail one after the other, the server writes down the first, and beside it only what came to the run meanwhile.
+// failureWithin is the number of history events from the end in which the failure of the last
+// workflow task is searched. The server records the first of several failed attempts, and after it
+// only events that arrived in the meantime.
 const failureWithin = 20
 
-// Undecided adds to a run's next decision, where it is among what Pending gave and workers fail to take it again and again, why they
-// do, as its LastFailure: the worker lacks a key, or a deploy has changed what the run does. The error is the server's.
+// Undecided sets the LastFailure of the next workflow task in running if workers fail it
+// repeatedly: for example a worker lacks a key, or a deployment changed the workflow. The error is
+// that of the server.
 func Undecided(ctx context.Context, c client.Client, namespace, workflowID string, running []Running) error {
 	for i, r := range running {
 		if r.Kind != KindRun || r.Attempt < 2 {
@@ -32,8 +34,8 @@ func Undecided(ctx context.Context, c client.Client, namespace, workflowID strin
 	return nil
 }
 
-// undecided is why the last decision of a history failed, of which the last event comes first; empty where it did not. What failed before
-// a decision that was taken is over.
+// undecided returns why the last workflow task failed; empty if it did not. events are in reverse
+// order.
 func undecided(events []*historypb.HistoryEvent) string {
 	for _, e := range events {
 		switch e.GetEventType() {

@@ -15,14 +15,15 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// RunApproval is a call that waits for approval, and the run that makes it.
+// RunApproval is a call that waits for approval, and its run.
 type RunApproval struct {
 	WorkflowID string `json:"workflow_id"`
 	api.Approval
 }
 
-// Approvals returns the calls of a run, and of the sub-agents' runs below it, that wait until a person has approved them, oldest
-// first; none of a run that is closed. It needs no worker. Parameters and errors are those of Questions.
+// Approvals returns the calls of a run and of the runs of its sub-agents that wait for approval,
+// oldest first; none for a closed run. It needs no worker. Parameters and errors are those of
+// Questions.
 func Approvals(ctx context.Context, c client.Client, workflowID, runID string) ([]RunApproval, error) {
 	list, err := inTree(ctx, c, workflowID, runID, ownApprovals)
 	slices.SortFunc(list, func(x, y RunApproval) int {
@@ -31,7 +32,7 @@ func Approvals(ctx context.Context, c client.Client, workflowID, runID string) (
 	return list, err
 }
 
-// inTree joins what own returns of a run that is open, and of the sub-agents' runs below it.
+// inTree joins the results of own for an open run and the runs of its sub-agents.
 func inTree[T any](ctx context.Context, c client.Client, workflowID, runID string,
 	own func(context.Context, client.Client, *workflowservice.DescribeWorkflowExecutionResponse) ([]T, error)) ([]T, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
@@ -70,14 +71,16 @@ func ownQuestions(ctx context.Context, c client.Client, r *workflowservice.Descr
 	return list, err
 }
 
-// ownApprovals returns the calls of one run that wait for approval; its memo says whether there are some.
+// ownApprovals returns the calls of one run that wait for approval. The memo of the run says
+// whether there are any.
 func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.DescribeWorkflowExecutionResponse) ([]RunApproval, error) {
 	info := r.GetWorkflowExecutionInfo()
 	memo := info.GetMemo().GetFields()[api.ApprovalsMemo]
 	if memo == nil {
 		return nil, nil
 	}
-	// Of a memo that only keys make readable nobody knows what it says: the run is asked, and what is missing told.
+	// If the memo cannot be decoded, the run itself is asked, which returns the error for the
+	// missing key.
 	var since time.Time
 	if err := pb.DataConverter.FromPayload(memo, &since); !errors.Is(err, converter.ErrEncodingIsNotSupported) && (err != nil || since.IsZero()) {
 		return nil, nil
@@ -94,7 +97,7 @@ func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.Descr
 	return list, err
 }
 
-// asks asks a run by query, which is quicker than to read its history, or reads that.
+// asks returns the answer of a run to a query, or what its history says if no worker answers.
 func asks[T any](ctx context.Context, c client.Client, workflowID, runID, query string, from func(history.Summary) []T) ([]T, error) {
 	openQuestions, cancel := context.WithTimeout(ctx, askRunWithin)
 	defer cancel()

@@ -14,9 +14,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// link is what every line of an export in JSON Lines begins with: its number from 1, and the SHA-256 of the line before it,
-// without the line's end, in hexadecimal; empty on the first. So no line can be changed, taken out or put in without every
-// later one telling.
+// link starts every line of an export in JSON Lines: the line's number from 1, and the SHA-256 of
+// the line before it without its end, in hexadecimal; empty on the first line. A line that is
+// changed, removed or inserted does not match the lines after it.
 type link struct {
 	Line     int    `json:"line"`
 	Previous string `json:"previous"`
@@ -32,12 +32,13 @@ type exportEnd struct {
 type Exporter interface {
 	// Write writes one record.
 	Write(api.Record) error
-	// Close ends the export. What it returns identifies an export that can be verified; it is empty for others.
+	// Close ends the export. The seal identifies an export that Verify can check; it is empty for
+	// other formats.
 	Close() (seal string, err error)
 }
 
-// NewJSONExport writes records as JSON Lines that are chained, for Verify. The seal is the digest of the last line: whoever
-// keeps it elsewhere can tell later that the whole export is as it was.
+// NewJSON writes records as JSON Lines that Verify can check. The seal is the digest of the last
+// line. Whoever keeps it elsewhere can later prove that the export is unchanged.
 func NewJSON(w io.Writer) Exporter { return &jsonExport{w: w} }
 
 type jsonExport struct {
@@ -106,11 +107,12 @@ func (x *jsonExport) Close() (string, error) {
 	return x.last.Previous, nil
 }
 
-// ErrChain: an export is not as it was written. The error says which line tells.
+// ErrChain is returned for an export that is not as it was written. The error names the line.
 var ErrChain = errors.New("the export is not as it was written")
 
-// Verify reads an export in JSON Lines and checks that no line was changed, taken out, put in or cut off. It returns how many
-// records there are and the export's seal, to be compared with the one that was kept. The error is ErrChain, or the reader's.
+// Verify checks that no line of an export in JSON Lines was changed, removed, inserted or cut off.
+// It returns the number of records, and the seal to compare with the one that NewJSON returned.
+// Errors: ErrChain, or that of the reader.
 func Verify(r io.Reader) (records int, seal string, err error) {
 	lines := bufio.NewReader(r)
 	var last link
@@ -133,7 +135,7 @@ func Verify(r io.Reader) (records int, seal string, err error) {
 	}
 }
 
-// readLine reads the line after that many, without its end.
+// readLine reads the line that follows the given number of lines, without its end.
 func readLine(r *bufio.Reader, after int) ([]byte, error) {
 	data, err := r.ReadBytes('\n')
 	switch {
@@ -147,7 +149,7 @@ func readLine(r *bufio.Reader, after int) ([]byte, error) {
 	return bytes.TrimSuffix(data, []byte{'\n'}), err
 }
 
-// checkEnd checks what is left when the last line has been read.
+// checkEnd checks what follows the last line.
 func checkEnd(rest *bufio.Reader, records int, last link) (int, string, error) {
 	if records != last.Line-1 {
 		return max(last.Line-2, 0), "", broken(last.Line, "it tells of %d records, and %d stand before it", records, last.Line-1)
@@ -158,8 +160,8 @@ func checkEnd(rest *bufio.Reader, records int, last link) (int, string, error) {
 	return records, last.Previous, nil
 }
 
-// unchained says why a line does not follow the first few. That it has their number but not their digest tells that one of two was
-// changed: the last of them, which was not found out before because only the next line has its digest, or that line itself.
+// unchained returns why a line does not follow the lines before it. If only the digest differs,
+// this line or the one before it was changed: the digest of a line is in the next one.
 func unchained(before int, next link) error {
 	switch {
 	case before == 0:

@@ -15,8 +15,8 @@ import (
 
 // activityKind reads the events of the activities of one type, or of tools.
 type activityKind interface {
-	// scheduled completes an activity from the event that schedules it, and returns the activity that
-	// is open from then on: another one where this one continues it.
+	// scheduled completes an activity from the event that schedules it, and returns the activity
+	// that is open from then on: another one where this one continues it.
 	scheduled(*historypb.HistoryEvent, *activity) (*activity, error)
 	completed(*historypb.HistoryEvent, *activity, *commonpb.Payloads) error
 	// failed reads an activity that failed, timed out or was cancelled.
@@ -32,17 +32,18 @@ type activity struct {
 	// hook is set for a hook of the run, host is the tool whose instance the activity hosts.
 	hook *api.HookAction
 	host string
-	// inline says that it ran within a workflow task, and waits for another attempt.
+	// inline is set for an activity that ran within a workflow task and waits for another attempt.
 	inline bool
-	// route is where a call was sent and by which rules.
+	// route is the queue of a call, and the rules by which it was chosen.
 	route api.Route
-	// handBacks counts how often workers handed the call back, attempts those that were made before it was scheduled last.
-	// begun says that one before the last attempt may have begun.
+	// requeues counts how often workers returned the call before they started it. attempts counts
+	// the attempts before the call was last scheduled. mayHaveStarted is set if an attempt before
+	// the last one may have started.
 	requeues, attempts int
-	begun              bool
-	// fault is why the outcome of the last attempt is unknown, while the run finds out what became of it.
+	mayHaveStarted     bool
+	// fault is why the outcome of the last attempt is unknown, while the run verifies it.
 	fault *api.Error
-	// record is the call's so far; of a model step only its timing is used.
+	// record is the record of the call so far. Only its timing is used for a model step.
 	record api.Record
 }
 
@@ -91,7 +92,8 @@ func (as *activities) scheduled(e *historypb.HistoryEvent) error {
 	return err
 }
 
-// started reads what the server says of the last attempt. It writes this event when the activity is over.
+// started reads what the server says of the last attempt. The server writes this event when the
+// activity is over.
 func (as *activities) started(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskStartedEventAttributes()
 	open := as.open[a.GetScheduledEventId()]
@@ -102,13 +104,14 @@ func (as *activities) started(e *historypb.HistoryEvent) error {
 	t := &open.record.Timing
 	t.Attempts, t.Worker, t.Started = open.attempts+int(a.GetAttempt()), a.GetIdentity(), pb.TimeOf(e.GetEventTime())
 	t.LastFailure = cmp.Or(pb.FailureMessage(a.GetLastFailure()), t.LastFailure)
-	if open.begun = open.begun || a.GetAttempt() > 1; !open.begun {
+	if open.mayHaveStarted = open.mayHaveStarted || a.GetAttempt() > 1; !open.mayHaveStarted {
 		t.QueueWait = pb.Between(t.Scheduled, t.Started)
 	}
 	return nil
 }
 
-// take removes and returns the activity that was scheduled by that event and is over now; nil if it is none of ours.
+// take removes and returns the activity that is over and was scheduled by that event; nil if it
+// means nothing to a reader.
 func (as *activities) take(scheduled int64, closed time.Time) *activity {
 	a := as.open[scheduled]
 	if a != nil {
@@ -153,8 +156,8 @@ func (as *activities) end(e *historypb.HistoryEvent, scheduled int64, f api.Acti
 	}
 }
 
-// cancelRequested ends a call of a human tool whose run does not wait for it any more: no worker has it that could say
-// that it has stopped.
+// cancelRequested ends a call of a human tool. The run no longer waits for it, and no worker has it
+// that could report its end.
 func (as *activities) cancelRequested(e *historypb.HistoryEvent) error {
 	scheduled := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
 	if a := as.open[scheduled]; a != nil && as.run.tools[a.record.Tool].Kind == api.KindHuman {
@@ -173,13 +176,14 @@ func inOrder[K comparable](calls map[K]*activity) []*activity {
 	return slices.SortedFunc(maps.Values(calls), func(a, b *activity) int { return cmp.Compare(a.order, b.order) })
 }
 
-// tryAgain keeps what waits for its next attempt.
+// retry keeps an inline activity that waits for its next attempt.
 func (as *activities) retry(a *activity, l local) {
 	a.record.LastFailure = pb.FailureMessage(l.failure)
 	as.open[l.event.GetEventId()] = a
 }
 
-// takeInline removes and returns what waited for another attempt inline; nil if it was not that.
+// takeInline removes and returns the inline activity that waits for another attempt; nil if there
+// is none.
 func (as *activities) takeInline(id string) *activity {
 	for event, a := range as.open {
 		if a.inline && a.id == id {
@@ -190,7 +194,7 @@ func (as *activities) takeInline(id string) *activity {
 	return nil
 }
 
-// takeChild removes and returns the record of the open call of that id.
+// takeChild removes and returns the record of the open call that a sub-agent executes.
 func (as *activities) takeChild(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
 	for event, a := range as.open {
 		if a.id == callID && a.record.Child != nil {
@@ -200,7 +204,7 @@ func (as *activities) takeChild(callID string, e *historypb.HistoryEvent) (r api
 	return r, false
 }
 
-// endHosts forgets the hosts of instances.
+// endHosts drops the hosts of instances.
 func (as *activities) endHosts() {
 	maps.DeleteFunc(as.open, func(_ int64, a *activity) bool { return a.host != "" })
 }
@@ -214,7 +218,7 @@ func (loadedConversation) scheduled(_ *historypb.HistoryEvent, a *activity) (*ac
 
 func (loadedConversation) failed(*historypb.HistoryEvent, *activity, api.ActivityFailure) {}
 
-// recalled reads which run this one goes on with.
+// completed reads which run the current one continues. The messages are large and not needed.
 func (lc loadedConversation) completed(e *historypb.HistoryEvent, _ *activity, result *commonpb.Payloads) error {
 	var r struct { // the messages beside it are large, and of no use here
 		api.LoadedConversation

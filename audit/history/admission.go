@@ -10,13 +10,14 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// wantedCalls are the calls that the run has decided to make and that have neither been scheduled nor refused, by id.
+// wantedCalls are the calls that the run has decided to make and has neither scheduled nor refused,
+// by ID.
 type wantedCalls map[string]*wantedCall
 
 type wantedCall struct {
 	api.Call
 	order int
-	// verdict is set once the call is admitted.
+	// decision is set once the call is admitted.
 	decision *api.AdmissionDecision
 }
 
@@ -26,7 +27,7 @@ func (w wantedCalls) add(calls ...api.Call) {
 	}
 }
 
-// take removes and returns the call of that id; one that is not known comes back with its id alone.
+// take removes and returns the call with that ID. An unknown call is returned with its ID alone.
 func (w wantedCalls) take(id string) *wantedCall {
 	c := w[id]
 	if c == nil {
@@ -70,7 +71,8 @@ func (ad *admission) decided(e *historypb.HistoryEvent, l local) error {
 	return err
 }
 
-// pin takes the run's tools. The calls of a plan and a direct call exist from here on, unless the run cannot start.
+// pin takes the tools of the run. The calls of a plan and a direct call exist from here on, unless
+// the run cannot start.
 func (ad *admission) pin(pinned api.Pinned) {
 	for _, t := range pinned.Catalog.Tools {
 		t.Spec = nil // large, and of no use here
@@ -100,7 +102,7 @@ func (ad *admission) pin(pinned api.Pinned) {
 	}
 }
 
-// admit takes verdicts: a refused call is over.
+// admit takes admission decisions. A refused call is over.
 func (ad *admission) admit(e *historypb.HistoryEvent, decisions []api.AdmissionDecision) {
 	for _, v := range decisions {
 		c := api.Call{
@@ -111,7 +113,7 @@ func (ad *admission) admit(e *historypb.HistoryEvent, decisions []api.AdmissionD
 		}
 		w := ad.wanted[v.ID]
 		if v.Error == nil && w != nil {
-			// The run goes by this too, whatever the worker that admitted the call knew.
+			// The run applies this rule too, whatever the worker that admitted the call applied.
 			v.Error = ad.run.tools[w.Tool].InlineFault()
 		}
 		if v.Error != nil {
@@ -141,8 +143,8 @@ func (ad *admission) refuse(e *historypb.HistoryEvent, w *wantedCall, v api.Admi
 	ad.run.calls.end(e, r)
 }
 
-// abandon ends the calls that the run wanted and never scheduled: it was cancelled or reached a limit before, or their
-// instance was lost.
+// abandon ends the calls that the run wanted and never scheduled, because it was cancelled, because
+// it reached a limit, or because their instance was lost.
 func (ad *admission) abandon(e *historypb.HistoryEvent, reason string) {
 	ad.run.calls.endRequeued(e)
 	if len(ad.wanted) == 0 {
@@ -164,8 +166,8 @@ func (ad *admission) abandon(e *historypb.HistoryEvent, reason string) {
 	clear(ad.wanted)
 }
 
-// admitted adds to a call's record what its verdict says of it besides whether and where it runs; written are its arguments as
-// its caller wrote them.
+// admitted adds to the record of a call what its admission decision says, except for whether and
+// where it runs. written are the arguments as the caller wrote them.
 func (ad *admission) admitted(r api.Record, v api.AdmissionDecision, written json.RawMessage) api.Record {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
@@ -178,7 +180,7 @@ func (ad *admission) admitted(r api.Record, v api.AdmissionDecision, written jso
 	return r
 }
 
-// unscheduled is the record of a call before it is scheduled.
+// unscheduled returns the record of a call before it is scheduled.
 func (ad *admission) unscheduled(w *wantedCall) api.Record {
 	r := ad.ofRun(ad.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
 	r.Priority = api.PriorityOf(w.Call, api.RunPriority(ad.run.input.Priority, int(ad.run.level)), ad.run.tools[w.Tool])
@@ -193,7 +195,7 @@ func (ad *admission) unscheduled(w *wantedCall) api.Record {
 	return r
 }
 
-// record is what is known of a call from the run alone.
+// record returns what the run alone says of a call.
 func (ad *admission) record(id, tool string, arguments json.RawMessage) api.Record {
 	t := ad.run.tools[tool]
 	return api.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: ad.run.shown(tool, arguments),
@@ -202,7 +204,7 @@ func (ad *admission) record(id, tool string, arguments json.RawMessage) api.Reco
 		Approval: ad.run.approvals.decided[id]}
 }
 
-// ofRun completes the record of a call that the run makes by itself, on behalf of another one; of others it changes nothing.
+// ofRun completes the record of a call with a purpose. Other records stay as they are.
 func (ad *admission) ofRun(r api.Record, c api.Call) api.Record {
 	r.Purpose, r.TargetCallID = c.Purpose, c.TargetCallID
 	if c.TargetCallID == "" {
@@ -213,7 +215,7 @@ func (ad *admission) ofRun(r api.Record, c api.Call) api.Record {
 	return r
 }
 
-// overridden ends a call that was answered in the tool's place, by a hook or because it is a dry run: it never ran.
+// override ends a call that never ran because a hook answered it or because the run is a dry run.
 func (ad *admission) override(e *historypb.HistoryEvent, w *wantedCall, v api.AdmissionDecision) {
 	r := ad.unscheduled(w)
 	if len(v.Arguments) > 0 {
@@ -229,7 +231,7 @@ func (ad *admission) override(e *historypb.HistoryEvent, w *wantedCall, v api.Ad
 	ad.run.calls.end(e, r)
 }
 
-// withheldCall is a call that its verdict withholds.
+// withheldCall returns the call that a decision withholds.
 func (ad *admission) withheldCall(w *wantedCall, v api.AdmissionDecision) api.WithheldCall {
 	t := ad.run.tools[w.Tool]
 	arguments := v.Arguments

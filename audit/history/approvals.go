@@ -10,17 +10,17 @@ import (
 	updatepb "go.temporal.io/api/update/v1"
 )
 
-// approvals are what is known of calls that wait until a person has approved them; the summary has those that are open.
+// approvals are the calls that wait for approval. The summary lists the open ones.
 type approvals struct {
 	run *run
-	// decided has, by the call's id, what is known of the approvals of calls that are not over.
+	// decided has the approvals of calls that are not over, by call ID.
 	decided map[string]*api.Decided
-	// decisions are those that updates brought which are not over, by the update's id.
+	// decisions are those of updates that are not over, by update ID.
 	decisions map[string]api.Decision
-	// edited are the arguments that edits made, by the call's id.
+	// edited are the arguments of edits, by call ID.
 	edited map[string]json.RawMessage
-	// timers are the calls whose approvals timers bound, by the timers' ids; late are those whose time was over while an edit was
-	// being checked.
+	// timers are the calls whose approvals a timer bounds, by timer ID. late are calls whose timer
+	// fired while the run checked an edit.
 	timers map[string]string
 	late   map[string]bool
 }
@@ -65,7 +65,7 @@ func (ap *approvals) decisionOver(e *historypb.HistoryEvent, id string, outcome 
 	return nil
 }
 
-// approvalRequested opens the approval that the verdict of a call asks for.
+// request opens the approval that the admission decision on a call asks for.
 func (ap *approvals) request(e *historypb.HistoryEvent, w *wantedCall, need api.ApprovalNeed) {
 	asked := pb.TimeOf(e.GetEventTime())
 	approval := api.Approval{ApprovalNeed: need, Call: w.ID, Tool: w.Tool, Asked: asked, Until: asked.Add(need.Within.Std())}
@@ -78,19 +78,21 @@ func (ap *approvals) request(e *historypb.HistoryEvent, w *wantedCall, need api.
 	ap.run.emit(e, event)
 }
 
-// limitOver closes the approval of a run at a limit that nobody has decided, because the run goes on or ends without it.
+// limitOver closes the undecided approval of a run at a limit: the run continues or ends without
+// it.
 func (ap *approvals) limitOver(e *historypb.HistoryEvent, how api.DecisionKind) {
 	ap.decide(e, api.LimitCall, api.Decided{Decision: how})
 	delete(ap.decided, api.LimitCall)
 }
 
-// decisionCame reads a decision that the run looks at.
+// decisionCame keeps a decision that the run checks.
 func (ap *approvals) decisionCame(updateID string, decision api.Decision) {
 	decision.Arguments = nil // they stand in the verdict on the changed call
 	ap.decisions[updateID] = decision
 }
 
-// decisionTaken reads what became of a decision; failure is why it was refused, empty where it was not.
+// decisionTaken reads the outcome of a decision. failure is why the run refused it; empty if it did
+// not.
 func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure string) {
 	decision := ap.decisions[updateID]
 	delete(ap.decisions, updateID)
@@ -109,7 +111,7 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 	ap.decide(e, decision.Call, decided)
 }
 
-// approvalDecided closes an approval, if it is open.
+// decide closes an approval if it is open.
 func (ap *approvals) decide(e *historypb.HistoryEvent, callID string, decided api.Decided) {
 	open := ap.run.summary.Approvals
 	i := slices.IndexFunc(open, func(a api.Approval) bool { return a.Call == callID })
@@ -126,8 +128,8 @@ func (ap *approvals) decide(e *historypb.HistoryEvent, callID string, decided ap
 	ap.run.emit(e, api.Event{Type: api.EventApprovalDecided, Turn: ap.run.turn, CallID: callID, Tool: tool, Decided: &decided})
 }
 
-// endApproval returns what became of the approval of a call that is over; nil where there was none. One that is still open is
-// closed: nobody decided in time, or the call is not made any more.
+// endOf returns the approval of a call that is over; nil if there was none. An open approval is
+// closed: its time is over, or the run no longer makes the call.
 func (ap *approvals) endOf(e *historypb.HistoryEvent, r api.Record) *api.Decided {
 	if ap.decided[r.CallID] == nil {
 		return nil
@@ -143,8 +145,8 @@ func (ap *approvals) endOf(e *historypb.HistoryEvent, r api.Record) *api.Decided
 	return decided
 }
 
-// changed reads the verdict on a call that was admitted anew with the arguments of an edit. One that was refused leaves the
-// call as it was.
+// changed reads the admission decision on a call with the arguments of an edit. A refused edit
+// leaves the call as it was.
 func (ap *approvals) changed(e *historypb.HistoryEvent, v api.AdmissionDecision) {
 	w := ap.run.admission.wanted[v.ID]
 	if w == nil || v.Error != nil {

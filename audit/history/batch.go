@@ -7,14 +7,14 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// tellBegun tells of a call that has been scheduled.
+// tellStarted emits the start of a scheduled call.
 func (c *calls) tellStarted(e *historypb.HistoryEvent, r api.Record) {
 	c.run.summary.Usage.Calls++
 	timing := r.Timing
 	c.run.emit(e, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: c.run.line(r), Timing: &timing})
 }
 
-// begunWith tells of the calls that have been scheduled together as the one of a record.
+// beginOthers emits the start of the calls that are batched with first.
 func (c *calls) beginOthers(e *historypb.HistoryEvent, first api.Record, parts []api.Part) {
 	for _, p := range parts {
 		if p.ID == first.CallID {
@@ -30,7 +30,7 @@ func (c *calls) beginOthers(e *historypb.HistoryEvent, first api.Record, parts [
 	}
 }
 
-// ofTogether completes the record of a call that is made together with others by what is its own.
+// ofBatch completes the record of a batched call with its own arguments and decision.
 func (c *calls) ofBatch(r api.Record, w *wantedCall) api.Record {
 	r.Batched, r.Activity = true, r.CallID
 	arguments := json.RawMessage(w.Arguments)
@@ -45,7 +45,8 @@ func (c *calls) ofBatch(r api.Record, w *wantedCall) api.Record {
 	return r
 }
 
-// apart returns the record of one of the calls that were made together; whole is that of the one that they were made as.
+// apart returns the record of one batched call. whole is the record of the first call, which has
+// the result of all.
 func apart(own, whole api.Record) api.Record {
 	own.Timing, own.Status, own.Phase, own.Error = whole.Timing, whole.Status, whole.Phase, whole.Error
 	if whole.Result == nil {

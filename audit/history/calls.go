@@ -16,12 +16,12 @@ type calls struct {
 	run *run
 	// batching has the records of the other calls of a batch by the ID of its first call.
 	batching map[string][]api.Record
-	// requeued are calls whose outcome is unknown or that their workers never started, by ID. The run
-	// schedules them again or finds out what became of them.
+	// requeued are calls whose outcome is unknown or that their workers never started, by ID. The
+	// run schedules them again or finds out what became of them.
 	requeued map[string]*activity
 }
 
-// scheduled reads the start of a call. A requeued call goes on with its record.
+// scheduled reads the start of a call. A requeued call keeps its record.
 func (c *calls) scheduled(e *historypb.HistoryEvent, call *activity) (*activity, error) {
 	if a := c.requeued[call.id]; a != nil {
 		delete(c.requeued, call.id)
@@ -71,16 +71,16 @@ func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFai
 	r.Error = fault
 	onlyWaited(&r)
 	r.Status = failedStatus(r.Error)
-	r = hosted(r, r.Error.WaitedMicros)
+	r = waited(r, r.Error.WaitedMicros)
 	c.end(e, r)
 }
 
-// withResult completes the record of a call that gave a result.
+// withResult completes the record of a call that has a result.
 func withResult(r api.Record, result api.Result) api.Record {
 	r.Status, r.Phase, r.Result = api.CallCompleted, api.PhasePostExecution, &result
 	r.Notes, r.ResultTokens, r.ActualTokens = result.Notes, result.Tokens, r.ArgumentTokens()+result.Tokens
 	r.Hooks = slices.Concat(r.Hooks, result.Hooks)
-	r = hosted(r, result.WaitedMicros)
+	r = waited(r, result.WaitedMicros)
 	for phase, micros := range map[api.Phase]int64{
 		api.PhaseExecution: result.ExecutionMicros, api.PhasePostExecution: result.PostMicros} {
 		if micros > 0 {
@@ -93,14 +93,15 @@ func withResult(r api.Record, result api.Result) api.Record {
 	return r
 }
 
-// held takes a call's wait with its lane's holder from its duration to its wait.
-func hosted(r api.Record, micros int64) api.Record {
+// waited moves the wait with the worker that serves the lane from the duration of a call to its
+// queue wait.
+func waited(r api.Record, micros int64) api.Record {
 	wait := api.Duration(time.Duration(micros) * time.Microsecond)
 	r.QueueWait, r.Duration = r.QueueWait+wait, max(r.Duration-wait, 0)
 	return r
 }
 
-// failedStatus is the status of a call that ran and gave no result.
+// failedStatus returns the status of a call that ran and has no result.
 func failedStatus(e *api.Error) api.CallStatus {
 	if e.Type == api.ErrCancelled {
 		return api.CallCancelled
@@ -108,7 +109,7 @@ func failedStatus(e *api.Error) api.CallStatus {
 	return api.CallFailed
 }
 
-// end tells of a call that is over, and of those that were made together as it.
+// end ends a call and the calls that are batched with it.
 func (c *calls) end(e *historypb.HistoryEvent, r api.Record) {
 	others := c.batching[r.CallID]
 	if len(others) == 0 {
@@ -144,7 +145,8 @@ func (c *calls) endOne(e *historypb.HistoryEvent, r api.Record) {
 	c.run.emit(e, api.Event{Type: kind, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: c.run.line(r), Record: &r})
 }
 
-// callError returns why a call failed: a cancelled one of which the instance had failed was cancelled for that.
+// callError returns why a call failed. A call that was cancelled because its instance failed has
+// the error of the instance.
 func (c *calls) callError(tool string, route api.Route, f api.ActivityFailure) *api.Error {
 	if fault := c.run.hosts.faults[tool]; fault != nil && f.Cancelled {
 		return fault
@@ -152,7 +154,7 @@ func (c *calls) callError(tool string, route api.Route, f api.ActivityFailure) *
 	return f.CallError(c.run.tools[tool], route)
 }
 
-// inlineCall reads a call that ran inline: it had started when history tells that it is over.
+// inline reads a call that ran within a workflow task. History has no event of its start.
 func (c *calls) inline(l local) error {
 	a := c.run.activities.takeInline(l.id)
 	if a == nil {
@@ -187,7 +189,7 @@ func (c *calls) inline(l local) error {
 	return nil
 }
 
-// beginInline tells of the start of a call.
+// beginInline emits the start of a call that ran inline.
 func (c *calls) beginInline(l local) *activity {
 	w := c.run.admission.wanted.take(l.id)
 	if w.Tool == "" {
@@ -201,7 +203,8 @@ func (c *calls) beginInline(l local) *activity {
 	return &activity{id: l.id, order: l.event.GetEventId(), kind: c, record: r}
 }
 
-// spent reads from the failure of an inline call how long it ran; history has no events of its start.
+// spent returns the result of a failed inline call, which has its execution times. It is zero where
+// the failure has none.
 func spent(f *failurepb.Failure) (r api.Result) {
 	details := pb.FindCause(f, pb.IsApplication).GetApplicationFailureInfo().GetDetails().GetPayloads()
 	if len(details) < 2 || pb.DataConverter.FromPayload(details[1], &r) != nil {

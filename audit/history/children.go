@@ -6,7 +6,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// SubAgent is a call of a run that a sub-agent executed, or executes.
+// SubAgent is a call that a sub-agent executes or has executed.
 type SubAgent struct {
 	api.ChildRun
 	CallID string         `json:"call_id"`
@@ -17,7 +17,7 @@ type SubAgent struct {
 // children are the calls that sub-agents execute.
 type children struct{ run *run }
 
-// childInitiated reads the start of a call of an agent tool.
+// initiated reads the start of a call of an agent tool.
 func (c *children) initiated(e *historypb.HistoryEvent) error {
 	a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes()
 	id, ours := api.ChildCallID(c.run.workflowID, a.GetWorkflowId())
@@ -34,7 +34,7 @@ func (c *children) initiated(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// childStarted reads that the sub-agent's run has begun.
+// started reads that the run of the sub-agent has started.
 func (c *children) started(e *historypb.HistoryEvent) error {
 	a := e.GetChildWorkflowExecutionStartedEventAttributes()
 	open := c.run.activities.open[a.GetInitiatedEventId()]
@@ -49,7 +49,8 @@ func (c *children) started(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// subAgent returns the entry of a call in the summary; one that is not there is a new one that nobody sees.
+// subAgent returns the entry of a call in the summary. For an unknown call it returns a new entry
+// that is not in the summary.
 func (c *children) subAgent(callID string) *SubAgent {
 	for i := len(c.run.summary.SubAgents) - 1; i >= 0; i-- {
 		if s := &c.run.summary.SubAgents[i]; s.CallID == callID {
@@ -59,7 +60,7 @@ func (c *children) subAgent(callID string) *SubAgent {
 	return &SubAgent{}
 }
 
-// settled ends a call of an agent tool: whatever became of the sub-agent's run, this says what it means for the call.
+// finalized ends a call of an agent tool, or a call whose outcome the run has verified.
 func (c *calls) finalized(e *historypb.HistoryEvent, l local) error {
 	var s api.FinalizedResult
 	if err := c.run.decodeEvent(e, "result of a call", l.result, &s); err != nil {
@@ -84,8 +85,8 @@ func (c *calls) finalized(e *historypb.HistoryEvent, l local) error {
 	return nil
 }
 
-// takeSettled removes and returns the record of the open call of that id, which a sub-agent executed, or of which the run has
-// found out what became of it.
+// takeFinalized removes and returns the record of an open call that a sub-agent executed or whose
+// outcome the run has verified.
 func (c *calls) takeFinalized(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
 	if a := c.requeued[callID]; a != nil {
 		delete(c.requeued, callID)

@@ -42,7 +42,7 @@ func (c *control) pauseUpdate(e *historypb.HistoryEvent, input *updatepb.Input, 
 	return nil
 }
 
-// signalled reads a message that came by signal. What is none, the run has left out too.
+// signalled reads a message that came by signal. The run ignores invalid messages too.
 func (c *control) signalled(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionSignaledEventAttributes()
 	var s api.Sent
@@ -53,7 +53,7 @@ func (c *control) signalled(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// messageSent tells of a message, once.
+// messageSent emits a message once.
 func (c *control) messageSent(e *historypb.HistoryEvent, id string, s api.Sent) {
 	if id != "" && c.sent[id] {
 		return
@@ -62,7 +62,7 @@ func (c *control) messageSent(e *historypb.HistoryEvent, id string, s api.Sent) 
 	c.run.emit(e, api.Event{Type: api.EventMessageSent, Turn: c.run.turn, Sent: &s})
 }
 
-// pausedOnServer and resumedOnServer read that the server holds the run, and that it does so no more.
+// pausedOnServer reads that the server pauses the run.
 func (c *control) pausedOnServer(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionPausedEventAttributes()
 	c.pause(e, &c.run.summary.PausedOnServer, api.Pause{By: a.GetIdentity(), Reason: a.GetReason(), Since: pb.TimeOf(e.GetEventTime()), OnServer: true}, true)
@@ -75,12 +75,12 @@ func (c *control) resumedOnServer(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// pause begins or ends a pause, which standing holds while it lasts.
-func (c *control) pause(e *historypb.HistoryEvent, statusText **api.Pause, p api.Pause, begins bool) {
+// pause starts or ends a pause. current points to the pause while it lasts.
+func (c *control) pause(e *historypb.HistoryEvent, current **api.Pause, p api.Pause, begins bool) {
 	event := api.Event{Type: api.EventRunResumed, Turn: c.run.turn, Pause: &p}
-	*statusText = nil
+	*current = nil
 	if begins {
-		event.Type, *statusText = api.EventRunPaused, &p
+		event.Type, *current = api.EventRunPaused, &p
 	}
 	c.run.stand()
 	c.run.emit(e, event)

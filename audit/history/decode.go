@@ -6,7 +6,8 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 )
 
-// activityFailure reads a failed activity from history as workflows read it from the SDK's error.
+// activityFailure returns the failure of an activity as workflows read it from the error of the
+// SDK.
 func activityFailure(f *failurepb.Failure) api.ActivityFailure {
 	if cause := pb.FindCause(f, func(f *failurepb.Failure) bool { return f.GetTimeoutFailureInfo() != nil }); cause != nil {
 		info := cause.GetTimeoutFailureInfo()

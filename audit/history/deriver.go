@@ -9,8 +9,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// Deriver turns the history events of a run's chain, in order, into the run's events. It keeps what is
-// open and drops what is over. Its memory does not grow with the run, except for one line per
+// Deriver turns the history events of a run's chain, in order, into the run's events. It keeps what
+// is open and drops what is over. Its memory does not grow with the run, except for one line per
 // sub-agent.
 type Deriver struct {
 	run *run
@@ -18,8 +18,8 @@ type Deriver struct {
 	handlers map[enumspb.EventType]func(*historypb.HistoryEvent) error
 }
 
-// NewDeriver returns a Deriver for the chain that starts with execution runID of workflowID. Both may
-// be empty: the first event of the history has them too.
+// NewDeriver returns a Deriver for the chain that starts with execution runID of workflowID. Both
+// may be empty: the first event of the history has them too.
 func NewDeriver(workflowID, runID string) *Deriver {
 	r := newRun(workflowID, runID)
 	return &Deriver{run: r, handlers: map[enumspb.EventType]func(*historypb.HistoryEvent) error{
@@ -60,8 +60,8 @@ func NewDeriver(workflowID, runID string) *Deriver {
 	}}
 }
 
-// Add takes the next event of the history and returns what it means: none, one or several events. An error says which
-// history event cannot be read; it is an ErrNotARun or an ErrUnreadable.
+// Add takes the next event of the history and returns the events that it means: none, one or
+// several. The error names the history event; it is ErrNotARun or ErrUnreadable.
 func (d *Deriver) Add(event *historypb.HistoryEvent) ([]api.Event, error) {
 	d.run.out = nil
 	if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
@@ -80,11 +80,11 @@ func (d *Deriver) Add(event *historypb.HistoryEvent) ([]api.Event, error) {
 	return d.run.out, err
 }
 
-// OnWithheld has take called with each call that a dry run withholds, with arguments that are not
-// redacted.
+// OnWithheld makes the Deriver call take with each call that a dry run withholds. The arguments are
+// not redacted.
 func (d *Deriver) OnWithheld(take func(api.WithheldCall)) { d.run.admission.withheld = take }
 
-// StopNumbering leaves the sequence numbers out of the events: the histories before them are missing.
+// StopNumbering leaves sequence numbers out of the events, because the first histories are missing.
 func (d *Deriver) StopNumbering() { d.run.unnumbered = true }
 
 // NumberAfter numbers the next events from sequence+1 on.
@@ -105,11 +105,12 @@ func (d *Deriver) Run() string { return d.run.summary.Run }
 // Execution is described with Run.
 func (d *Deriver) Execution() string { return d.run.runID }
 
-// Next returns the execution that continues the run, if the history so far ended with continue-as-new; else "".
+// Next returns the execution that continues the run if the history ended with continue-as-new;
+// empty otherwise.
 func (d *Deriver) Next() string { return d.run.next }
 
-// Running returns the records of the calls that are not over, in the order in which they were made. History does not
-// say whether a scheduled call has been started: see Pending.
+// Running returns the records of the calls that are not over, in the order in which they were made.
+// History does not say whether a scheduled call has started: audit.Pending does.
 func (d *Deriver) Running() []api.Record {
 	var records []api.Record
 	for _, a := range d.run.activities.openInOrder() {
@@ -129,7 +130,7 @@ func (d *Deriver) Running() []api.Record {
 	return records
 }
 
-// Summary returns what is known of the run so far.
+// Summary returns the summary of the run so far.
 func (d *Deriver) Summary() Summary {
 	s := d.run.summary
 	s.Parts = append([]Part(nil), s.Parts...)

@@ -17,7 +17,7 @@ type ending struct {
 	cancelRequest string
 }
 
-// close ends the run, and before it every call that is not over: none is missing from the records.
+// close ends all open calls and then the run.
 func (x *ending) close(e *historypb.HistoryEvent, status RunStatus, event api.Event) {
 	x.run.approvals.limitOver(e, api.DecisionWithdrawn)
 	x.run.calls.endOpen(e)
@@ -34,7 +34,8 @@ func (x *ending) close(e *historypb.HistoryEvent, status RunStatus, event api.Ev
 	x.run.emit(e, event)
 }
 
-// endOpen ends calls that were scheduled when the server stopped the run. Whether they took effect is not in history.
+// endOpen ends the calls that were open when the server stopped the run. History does not say
+// whether they took effect.
 func (c *calls) endOpen(e *historypb.HistoryEvent) {
 	for _, a := range c.run.activities.openInOrder() {
 		r := a.record
@@ -71,7 +72,8 @@ func (x *ending) failed(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// failureDetails reads what the types of a run's failure carry. A failure without details says all it has in words.
+// failureDetails reads the details of a run's failure. A failure without details has a message
+// only.
 func (x *ending) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failure, event *api.Event) error {
 	details := app.GetApplicationFailureInfo().GetDetails()
 	if len(details.GetPayloads()) == 0 {
@@ -89,7 +91,7 @@ func (x *ending) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failur
 	return nil
 }
 
-// usedAndUndone reads what a run used and undid where it has no other result.
+// usage reads the usage and the undone calls of a run without another result.
 func (x *ending) usage(e *historypb.HistoryEvent, details *commonpb.Payloads, event *api.Event) error {
 	event.Result = &api.RunResult{}
 	if err := x.run.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil || len(details.GetPayloads()) < 2 {
@@ -99,8 +101,8 @@ func (x *ending) usage(e *historypb.HistoryEvent, details *commonpb.Payloads, ev
 	return x.run.decodeEvent(e, "undone calls", undone, &event.Result.Undone)
 }
 
-// endUnrun ends the calls of a failed run that were never admitted: those that needed a failed one, and all of a plan
-// that was refused as a whole.
+// endNotRun ends the calls of a failed run that were never admitted: those that depend on a failed
+// call, and all calls of a plan that was refused.
 func (x *ending) endNotRun(e *historypb.HistoryEvent, event api.Event) {
 	if event.Result != nil {
 		for _, o := range event.Result.Failures {
@@ -125,7 +127,7 @@ func (x *ending) timedOut(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// runCancelRequested keeps who asked the run to stop, and why. The first request counts: another changes nothing.
+// cancelRequested keeps who asked the run to stop, and why. Later requests change nothing.
 func (x *ending) cancelRequested(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionCancelRequestedEventAttributes()
 	who := a.GetIdentity()
@@ -138,7 +140,7 @@ func (x *ending) cancelRequested(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// stopped says who stopped a run and why, as far as it is known.
+// stopped appends who stopped a run and why, as far as both are known.
 func stopped(words, who, why string) string {
 	if who != "" {
 		words += " by " + who

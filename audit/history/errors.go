@@ -9,15 +9,16 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Errors of a history, to be told apart with errors.Is.
+// Errors of this package. Use errors.Is.
 var (
-	// ErrNotARun: the workflow is not one of Switchyard's.
+	// ErrNotARun is returned for a workflow that is not a run of Switchyard.
 	ErrNotARun = errors.New("not a run of Switchyard")
-	// ErrUnreadable: the history holds something that cannot be decoded; the error says which event, or what is missing to read it.
+	// ErrUnreadable is returned for a history that cannot be decoded. The error names the event, or
+	// the key that is missing.
 	ErrUnreadable = errors.New("the history cannot be read")
 )
 
-// ReadHistory reads the JSON that `temporal workflow show --output json` prints: the history of one execution.
+// Parse reads the history of one execution from the JSON of `temporal workflow show --output json`.
 func Parse(r io.Reader) ([]*historypb.HistoryEvent, error) {
 	history, err := client.HistoryFromJSON(r, client.HistoryJSONOptions{})
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// timerStarted notes a timer that bounds an approval; its summary says which. Of a summary that cannot be read nothing is known.
+// timerStarted keeps a timer that bounds an approval. The summary of the timer names the call;
+// timers with another summary are ignored.
 func (ap *approvals) timerStarted(e *historypb.HistoryEvent) error {
 	var summary string
 	if payload := e.GetUserMetadata().GetSummary(); payload == nil || pb.DataConverter.FromPayload(payload, &summary) != nil {
@@ -25,8 +26,7 @@ func (ap *approvals) timerCancelled(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// timerFired tells of an approval that stays open when its time is over. An edit that came in time counts, so that whether it does
-// is known when the edit is over.
+// timerFired escalates an approval, unless the run still checks an edit that came in time.
 func (ap *approvals) timerFired(e *historypb.HistoryEvent) error {
 	id := e.GetTimerFiredEventAttributes().GetTimerId()
 	call := ap.timers[id]
@@ -41,7 +41,7 @@ func (ap *approvals) timerFired(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// escalated opens the approval of a call for as long again, where its tool says so and that has not been done.
+// escalate extends the approval of a call once by the same time, if its tool says so.
 func (ap *approvals) escalate(e *historypb.HistoryEvent, callID string) {
 	delete(ap.late, callID)
 	i := slices.IndexFunc(ap.run.summary.Approvals, func(a api.Approval) bool { return a.Call == callID })

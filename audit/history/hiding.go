@@ -7,23 +7,24 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// maxHidden bounds how many sensitive values of a run are looked for in its texts, maxHiddenValue how long one may be, in
-// bytes: no text repeats a longer one.
+// maxHidden bounds the number of sensitive values that are removed from the texts of a run.
+// maxHiddenValue bounds the length of such a value in bytes; texts do not repeat longer ones.
 const (
 	maxHidden      = 1000
 	maxHiddenValue = 4 << 10
 )
 
-// hidden are the sensitive values that a run's history has shown so far. Where they stand they are redacted by their place;
-// here they are taken out of every text that repeats them: what the model says, failures, other calls.
+// hidden has the sensitive values that the history has shown so far. Masks redact them where they
+// stand; hidden removes them from all other texts: messages of the model, failures, other calls.
 type hidden struct {
 	values map[string]bool
 	hider  *api.Hider
-	// outputs are the masks of the results of calls, by the calls' ids: a plan's result has them by these.
+	// outputs are the masks of the results of calls, by call ID. The result of a plan has these IDs
+	// as keys.
 	outputs map[string]*api.Mask
 }
 
-// note takes the values in the sensitive parts of a value.
+// note keeps the values in the sensitive parts of a value.
 func (h *hidden) note(mask *api.Mask, value json.RawMessage) {
 	var fresh []string
 	for _, v := range mask.Values(value) {
@@ -41,7 +42,7 @@ func (h *hidden) note(mask *api.Mask, value json.RawMessage) {
 	}
 }
 
-// result takes the sensitive parts out of a call's result.
+// result redacts the sensitive parts of a call's result.
 func (h *hidden) result(id string, mask *api.Mask, r *api.Result) *api.Result {
 	if mask == nil || r == nil {
 		return r
@@ -54,13 +55,13 @@ func (h *hidden) result(id string, mask *api.Mask, r *api.Result) *api.Result {
 	shown := *r
 	shown.Output = mask.Redact(r.Output)
 	if r.Cut > 0 {
-		// Half of a JSON value is text, in which nothing can be found by its place.
+		// A truncated JSON value cannot be parsed, so the whole text is redacted.
 		shown.Output = (&api.Mask{All: true}).Redact(r.Output)
 	}
 	return &shown
 }
 
-// event returns an event whose texts repeat no sensitive value. What names something stays: ids, tools, lanes.
+// event returns an event without sensitive values in its texts. Names stay: IDs, tools, lanes.
 func (h *hidden) event(e api.Event) api.Event {
 	if h.hider == nil {
 		return e
@@ -92,7 +93,7 @@ func (h *hidden) event(e api.Event) api.Event {
 	return e
 }
 
-// timing returns a timing whose failure repeats no sensitive value.
+// timing returns a timing without sensitive values in its failure.
 func (h *hidden) timing(t *api.Timing) *api.Timing {
 	if t == nil {
 		return nil
@@ -117,7 +118,7 @@ func (h *hidden) step(step *api.ModelResponse) *api.ModelResponse {
 	return &shown
 }
 
-// record returns a call's record whose texts repeat no sensitive value.
+// record returns a record without sensitive values in its texts.
 func (h *hidden) record(r api.Record) api.Record {
 	if h.hider == nil {
 		return r
@@ -170,7 +171,7 @@ func (h *hidden) hooks(actions []api.HookAction) []api.HookAction {
 	return shown
 }
 
-// runResult returns a run's result whose texts repeat no sensitive value.
+// runResult returns a result of a run without sensitive values in its texts.
 func (h *hidden) runResult(r *api.RunResult) *api.RunResult {
 	if h.hider == nil || r == nil {
 		return r

@@ -44,7 +44,7 @@ func (h *hooks) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFai
 	h.end(e, a)
 }
 
-// hookEnded tells of a hook of the run that is over.
+// end emits the end of a hook.
 func (h *hooks) end(e *historypb.HistoryEvent, a *activity) {
 	h.run.emit(e, api.Event{Type: api.EventHookEnded, Turn: h.run.turn, Hook: a.hook, Timing: &a.record.Timing})
 }

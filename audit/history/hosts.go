@@ -6,15 +6,15 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// holds are what a run has asked for of instances of stateful tools. A hold is no call and has no record, but its failure
-// is why calls of its tool failed: history shows that they were cancelled, or not that they were wanted at all.
+// hosts are the instances of stateful tools. Hosting an instance has no record, but its failure is
+// why calls of the tool failed: history shows only that they were cancelled or never scheduled.
 type hosts struct {
 	run *run
-	// faults are why the last hold of a tool failed.
+	// faults are why the last instance of a tool failed.
 	faults map[string]*api.Error
 }
 
-// resume takes over what the execution before has carried.
+// resume takes over the lost instances of the execution before.
 func (h *hosts) resume(continued []api.InstanceState) {
 	for _, c := range continued {
 		if c.Lost {
@@ -45,7 +45,8 @@ func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFai
 	}
 }
 
-// lost returns why a call that was admitted and not scheduled failed, where that is because its instance was lost.
+// lost returns the error of a call that was admitted and not scheduled because its instance was
+// lost; nil for other calls.
 func (h *hosts) lost(w *wantedCall) *api.Error {
 	if fault := h.faults[w.Tool]; w.decision != nil && fault != nil && fault.Type == api.ErrWorkerLost {
 		return fault

@@ -12,8 +12,10 @@ var runKinds = map[string]RunKind{
 	api.CallWorkflow:  RunCall,
 }
 
-// KindOf returns the kind of the runs of a workflow type; empty for a workflow that is not a run.
+// KindOf returns the kind of the runs of a workflow type. It is empty for workflows that are not
+// runs.
 func KindOf(workflowType string) RunKind { return runKinds[workflowType] }
 
-// isTool tells a tool's activity from those of Switchyard itself, whose types have a slash.
+// IsTool reports whether an activity type is a tool. The types of Switchyard's own activities have
+// a slash.
 func IsTool(activityType string) bool { return !strings.Contains(activityType, "/") }

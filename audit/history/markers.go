@@ -11,24 +11,26 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// What the SDK writes for a local activity: a marker of this name, its type in the details' "data", its result in "result".
+// The SDK records a local activity as a marker of this name, with its type in the detail "data" and
+// its result in the detail "result".
 const (
 	localActivityMarker = "LocalActivity"
 	markerData          = "data"
 	markerResult        = "result"
 )
 
-// local is what a marker tells of a local activity that ended, or of an attempt of it after which the run waits.
+// local is a marker of a local activity that ended, or of an attempt after which the run waits.
 type local struct {
-	// id is that of a call or a model step; of Switchyard's other local activities it is of no meaning.
+	// id is the ID of a call or a model step. It has no meaning for other local activities.
 	id      string
 	kind    string
 	result  *commonpb.Payloads
 	failure *failurepb.Failure
-	// attempt counts from 1; again says that there will be another one, after a timer.
+	// attempt counts from 1. again is set if another attempt follows a timer.
 	attempt int
 	again   bool
-	// event is the marker at the time at which the activity ended. Its own time is that of the whole workflow task's end.
+	// event is the marker with the time at which the activity ended. The server's own time is that
+	// of the end of the workflow task.
 	event *historypb.HistoryEvent
 }
 
@@ -74,7 +76,7 @@ func (m *markers) recorded(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// readLocal reads a marker; false for those that no local activity wrote.
+// readLocal reads a marker. It reports false for markers of other features.
 func (m *markers) readLocal(e *historypb.HistoryEvent) (l local, ok bool, err error) {
 	a := e.GetMarkerRecordedEventAttributes()
 	if a.GetMarkerName() != localActivityMarker {
@@ -102,7 +104,8 @@ func (m *markers) readLocal(e *historypb.HistoryEvent) (l local, ok bool, err er
 	return l, err == nil, err
 }
 
-// taskStarted reads when a workflow task began; taskCompleted, who made it. What ran inline did so between the two.
+// taskStarted reads when a workflow task started, and taskCompleted which worker completed it.
+// Inline activities run in between.
 func (m *markers) taskStarted(e *historypb.HistoryEvent) error {
 	m.clock = pb.TimeOf(e.GetEventTime())
 	return nil

@@ -16,8 +16,8 @@ type questions struct {
 	list []api.Question
 	// times counts the questions that a running call asked, by the ID of the call.
 	times map[string]int
-	// asks are the questions, and replies the replies, of updates that are not over, by the ID of the
-	// update.
+	// asks are the questions, and replies the replies, of updates that are not over, by the ID of
+	// the update.
 	asks    map[string]string
 	replies map[string]api.Reply
 }
@@ -39,7 +39,8 @@ func (qs *questions) asked(e *historypb.HistoryEvent, id string, input *updatepb
 	return nil
 }
 
-// askedOver closes a question of a running call. Without a reply the call gave it up or withdrew it.
+// askedOver closes a question of a running call. Without a reply the call gave it up or withdrew
+// it.
 func (qs *questions) askedOver(e *historypb.HistoryEvent, id string, outcome *updatepb.Outcome) error {
 	question := qs.asks[id]
 	delete(qs.asks, id)
@@ -77,13 +78,14 @@ func (qs *questions) repliedOver(e *historypb.HistoryEvent, id string, outcome *
 	return nil
 }
 
-// ask opens a question.
+// open opens a question.
 func (qs *questions) open(e *historypb.HistoryEvent, q api.Question, turn int) {
 	qs.list = append(qs.list, q)
 	qs.run.emit(e, api.Event{Type: api.EventQuestionAsked, Turn: turn, CallID: q.Call, Tool: q.Tool, Question: &q})
 }
 
-// askPerson opens the question that a call of a human tool is; text is what its verdict says.
+// askPerson opens the question of a call of a human tool. text is the question of the admission
+// decision.
 func (qs *questions) askPerson(e *historypb.HistoryEvent, r api.Record, text string) {
 	t := qs.run.tools[r.Tool]
 	if t.Kind != api.KindHuman {
@@ -104,8 +106,8 @@ func (qs *questions) close(e *historypb.HistoryEvent, id string, r *api.Reply) {
 	qs.run.emit(e, api.Event{Type: api.EventQuestionClosed, Turn: qs.run.turn, CallID: q.Call, Tool: q.Tool, Question: &q, Reply: r})
 }
 
-// closeQuestions closes what a call asked that is over. The end of a call of a human tool comes before that of the update
-// that brought the reply.
+// closeOf closes the questions of a call that is over. A call of a human tool ends before the
+// update that brought the reply.
 func (qs *questions) closeOf(e *historypb.HistoryEvent, r api.Record) {
 	delete(qs.times, r.CallID)
 	if len(qs.list) == 0 {
@@ -123,7 +125,8 @@ func (qs *questions) closeOf(e *historypb.HistoryEvent, r api.Record) {
 	}
 }
 
-// replyTo returns the reply to a question that an update brought which is not over: one is checked at a time.
+// replyTo returns the reply of an update that is not over; nil if there is none. The run checks one
+// reply to a question at a time.
 func (qs *questions) replyTo(question string) *api.Reply {
 	for _, r := range qs.replies {
 		if r.Question == question {
@@ -133,7 +136,7 @@ func (qs *questions) replyTo(question string) *api.Reply {
 	return nil
 }
 
-// waitsFor returns the questions that a call waits for, in words.
+// waitsFor returns notes on the questions that a call waits for.
 func (qs *questions) waitsFor(call string) []string {
 	var notes []string
 	for _, q := range qs.list {

@@ -7,8 +7,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// handBack takes a call that a worker gave up before it began it, as fault says, where the run makes it again: the call goes
-// on, with one record. It reports whether that is so.
+// requeue keeps a call that its worker never started, and reports whether the run schedules it
+// again. The call has one record.
 func (c *calls) requeue(a *activity, fault *api.Error) bool {
 	if !fault.NotStarted || a.requeues == api.MaxRequeues {
 		return false
@@ -22,20 +22,20 @@ func (c *calls) requeue(a *activity, fault *api.Error) bool {
 	return true
 }
 
-// verify takes a call whose outcome is unknown, as fault says, where the run finds out what became of it: the call goes on, with
-// one record. It reports whether that is so.
+// verify keeps a call whose outcome is unknown, and reports whether the run verifies it. The call
+// has one record.
 func (c *calls) verify(a *activity, fault *api.Error) bool {
 	if !c.run.tools[a.record.Tool].Verifiable(fault) {
 		return false
 	}
-	a.fault, a.begun = fault, true
+	a.fault, a.mayHaveStarted = fault, true
 	a.attempts = a.record.Attempts
 	a.record.LastFailure = fault.Message
 	c.requeued[a.id] = a
 	return true
 }
 
-// endHandedBack ends the calls that were to be made again when their run was cancelled, reached a limit or ended.
+// endRequeued ends requeued calls when the run was cancelled, reached a limit or ended.
 func (c *calls) endRequeued(e *historypb.HistoryEvent) {
 	for _, a := range inOrder(c.requeued) {
 		r := a.record
@@ -48,7 +48,7 @@ func (c *calls) endRequeued(e *historypb.HistoryEvent) {
 	clear(c.requeued)
 }
 
-// onlyWaited makes the time of a call that no worker began after all a part of its wait.
+// onlyWaited counts the whole time of a call that never started as queue wait.
 func onlyWaited(r *api.Record) {
 	if r.Error.NotStarted || r.Error.Phase == api.PhasePreExecution {
 		r.QueueWait += r.Duration

@@ -12,8 +12,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// run is what is known of a run so far, and the parts that read its history. Each part keeps what is
-// open in its subject; what several parts need is here.
+// run is the state of a run, and the parts that read its history. Each part keeps the state of its
+// subject; shared state is here.
 type run struct {
 	admission  admission
 	activities activities
@@ -40,8 +40,8 @@ type run struct {
 	before     int
 	unnumbered bool
 	turn       int
-	// base is the workflows' task queue, from which those of the lanes derive. level is the priority
-	// of the workflow; zero for none.
+	// base is the workflows' task queue, from which those of the lanes derive. level is the
+	// priority of the workflow; zero for none.
 	base  string
 	level int32
 	input api.RunInput
@@ -72,7 +72,7 @@ func newRun(workflowID, runID string) *run {
 	return r
 }
 
-// begin reads the start of an execution. The run starts with the first of its chain only.
+// begin reads the start of an execution. The run starts with the first execution of its chain.
 func (r *run) begin(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionStartedEventAttributes()
 	kind := KindOf(a.GetWorkflowType().GetName())
@@ -98,7 +98,7 @@ func (r *run) begin(e *historypb.HistoryEvent) error {
 	r.introduce(kind, pb.TimeOf(e.GetEventTime()))
 	r.summary.Run = a.GetFirstExecutionRunId()
 	if continueState := r.input.State; continueState != nil {
-		// The history of a later part alone: the run's start is not in it.
+		// The history of a later execution alone does not have the start of the run.
 		r.summary.Run, r.summary.Started, r.summary.Usage = continueState.Run, continueState.Started, continueState.Usage
 		r.admission.pin(continueState.Pinned.Value)
 		r.hosts.resume(continueState.Instances)
@@ -111,7 +111,7 @@ func (r *run) begin(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// introduce fills in what the input says of the run.
+// introduce fills the summary from the input of the run.
 func (r *run) introduce(kind RunKind, started time.Time) {
 	in, s := &r.input, &r.summary
 	s.WorkflowID, s.Kind, s.Status, s.Started = r.workflowID, kind, RunRunning, started
@@ -136,7 +136,7 @@ func (r *run) introduce(kind RunKind, started time.Time) {
 	}
 }
 
-// part is the execution that is being read.
+// part returns the execution that is being read.
 func (r *run) part() *Part { return &r.summary.Parts[len(r.summary.Parts)-1] }
 
 // continued reads that the run continues as new. The hosts of its instances end with the execution.
@@ -158,7 +158,7 @@ func (r *run) emit(e *historypb.HistoryEvent, event api.Event) {
 	r.out = append(r.out, r.hidden.event(event))
 }
 
-// decodeEvent is decode with an error that says where in the history the content stands.
+// decodeEvent decodes a payload of an event. The error names the event and the payload.
 func (r *run) decodeEvent(e *historypb.HistoryEvent, what string, payloads *commonpb.Payloads, into any) error {
 	if err := pb.Decode(payloads, into); err != nil {
 		return fmt.Errorf("event %d (%s) of run %s: %w: its %s: %w", e.GetEventId(), e.GetEventType(), r.runID, ErrUnreadable, what, err)
@@ -166,7 +166,7 @@ func (r *run) decodeEvent(e *historypb.HistoryEvent, what string, payloads *comm
 	return nil
 }
 
-// stand makes the run's status that of a run that is paused, or is not.
+// stand sets the status to running or paused.
 func (r *run) stand() {
 	r.summary.Status = RunRunning
 	if r.summary.Paused != nil || r.summary.PausedOnServer != nil {
@@ -174,8 +174,8 @@ func (r *run) stand() {
 	}
 }
 
-// laneOf returns a call's lane: with its key, and as that of its queue where that is not the lane's own. derived is what the
-// queue's name says.
+// laneOf returns the lane of a call with its key. derived is the lane that the name of the queue
+// says.
 func (r *run) laneOf(tool string, route api.Route, derived string) string {
 	lane := r.tools[tool].Lane
 	switch {
@@ -187,12 +187,13 @@ func (r *run) laneOf(tool string, route api.Route, derived string) string {
 	return lane
 }
 
-// priorityAt returns the priority that the server gives to what was scheduled with p.
+// priorityAt returns the priority of an activity that was scheduled with p.
 func (r *run) priorityAt(p *commonpb.Priority) api.Priority {
 	return api.PriorityAt(int(cmp.Or(p.GetPriorityKey(), r.level)))
 }
 
-// parent is the path of the call that the run works for; empty where it works for none.
+// parent returns the path of the call that the run works for; empty if it is not the run of a
+// sub-agent.
 func (r *run) parent() string {
 	if p := r.summary.Parent; p != nil {
 		return p.Call
@@ -200,7 +201,8 @@ func (r *run) parent() string {
 	return ""
 }
 
-// shown returns arguments as they may be shown, as JSON even where the caller wrote something else.
+// shown returns arguments with sensitive values redacted, as JSON even if the caller wrote
+// something else.
 func (r *run) shown(tool string, arguments json.RawMessage) json.RawMessage {
 	if len(arguments) == 0 {
 		return nil
@@ -218,7 +220,7 @@ func (r *run) shown(tool string, arguments json.RawMessage) json.RawMessage {
 	return text
 }
 
-// line describes a call whose arguments are redacted already.
+// line describes a call whose arguments are redacted.
 func (r *run) line(of api.Record) string {
 	return api.Summary(of.Tool, of.Arguments, nil)
 }

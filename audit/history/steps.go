@@ -17,7 +17,7 @@ type steps struct {
 	failures []api.StepFailure
 }
 
-// inlineStep reads a model step that ran inline.
+// inline reads a model step that ran within a workflow task.
 func (s *steps) inline(l local) error {
 	a := s.run.activities.takeInline(l.id)
 	if a == nil {
@@ -51,8 +51,8 @@ func (s *steps) inline(l local) error {
 	return nil
 }
 
-// scheduled reads the start of a model step. Calls of the step before that are still wanted were not
-// made.
+// scheduled reads the start of a model step. Calls of the step before that are still wanted were
+// not made.
 func (s *steps) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, error) {
 	var request api.ModelRequest
 	input := e.GetActivityTaskScheduledEventAttributes().GetInput()
@@ -76,7 +76,7 @@ func (s *steps) completed(e *historypb.HistoryEvent, a *activity, result *common
 
 func (s *steps) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) { s.fail(a, f) }
 
-// stepCompleted tells of a model step; the calls that it asks for are wanted from here on.
+// complete emits a model step. The calls that it asks for are wanted from here on.
 func (s *steps) complete(e *historypb.HistoryEvent, a *activity, response api.ModelResponse) {
 	s.run.summary.Usage.AddStep(response.Usage)
 	if a.id != api.SummaryStepID {
@@ -91,7 +91,7 @@ func (s *steps) complete(e *historypb.HistoryEvent, a *activity, response api.Mo
 	s.run.emit(e, api.Event{Type: api.EventStepCompleted, Turn: s.run.turn, Step: &response, Timing: &a.record.Timing, StepFailures: s.takeFailures()})
 }
 
-// stepFailed keeps a model step that failed for good: what the run did about it tells of it, another step or its end.
+// fail keeps a model step that failed for good, for the next step or the end of the run.
 func (s *steps) fail(a *activity, f api.ActivityFailure) {
 	kind := f.Type
 	if f.Timeout != "" {

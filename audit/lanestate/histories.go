@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// historyMark says up to where the history of an execution has been read.
+// historyMark is how far the history of an execution has been read.
 type historyMark struct {
 	run    string
 	length int64
@@ -28,16 +28,16 @@ func markOf(info *workflowpb.WorkflowExecutionInfo) historyMark {
 	return historyMark{info.GetExecution().GetRunId(), info.GetHistoryLength()}
 }
 
-// keeperHistory is what the history of a lane's keeper tells.
+// keeperHistory is the state of the workflow that assigns the slots of a lane, from its history.
 type keeperHistory struct {
 	mark historyMark
-	// lane is as the keeper was told last.
+	// lane is the latest configuration of the lane.
 	lane api.Lane
-	// groups are the numbers of the groups, by the id of the activity that holds each.
+	// groups are the numbers of the groups, by the ID of the activity that serves each.
 	groups map[string]int
 }
 
-// read reads the history of an execution if there is news in it.
+// read reads the history of an execution if it has grown.
 func (k *keeperHistory) read(ctx context.Context, c client.Client, info *workflowpb.WorkflowExecutionInfo) error {
 	mark := markOf(info)
 	if k.mark == mark {
@@ -71,8 +71,8 @@ func (k *keeperHistory) read(ctx context.Context, c client.Client, info *workflo
 	return err
 }
 
-// events reads the history of one execution as far as it has come, and returns the execution that goes on after it; empty if
-// there is none.
+// events reads the history of one execution so far and returns the execution that continues it;
+// empty if there is none.
 func events(ctx context.Context, c client.Client, e *commonpb.WorkflowExecution, take func(*historypb.HistoryEvent) error) (next string, err error) {
 	pages := c.GetWorkflowHistory(ctx, e.GetWorkflowId(), e.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for pages.HasNext() {
@@ -88,13 +88,13 @@ func events(ctx context.Context, c client.Client, e *commonpb.WorkflowExecution,
 	return next, nil
 }
 
-// keysHistory is what the history of a lane's LaneKeys tells.
+// keysHistory has the open keys of a lane, from the history of its keys workflow.
 type keysHistory struct {
 	mark historyMark
 	open api.OpenKeys
 }
 
-// read reads the history of an execution, and of those that go on after it, if there is news in it.
+// read reads the history of an execution, and of those that continue it, if it has grown.
 func (k *keysHistory) read(ctx context.Context, c client.Client, info *workflowpb.WorkflowExecutionInfo) error {
 	mark := markOf(info)
 	if k.mark == mark {
@@ -131,13 +131,13 @@ func (k *keysHistory) take(e *historypb.HistoryEvent) error {
 }
 
 const (
-	// MaxKeysAsked is of how many keys of a lane the waiting calls are counted.
+	// MaxKeysAsked bounds the number of keys of a lane whose waiting calls are counted.
 	MaxKeysAsked = 200
-	// keyPause is how long the server is left alone for each key that it was asked of.
+	// keyPause is the time per counted key before the keys are counted again.
 	keyPause = 10 * time.Millisecond
 )
 
-// readKeys reads which keys are open and counts what waits in their queues.
+// readKeys reads which keys are open and counts the calls that wait in their queues.
 func (r *Reader) readKeys(ctx context.Context, known *knownLane, s *State) error {
 	open, err := describeOpen(ctx, r.client, api.KeysWorkflowID(r.base, s.Lane.Name))
 	if open == nil || err != nil {
@@ -160,7 +160,7 @@ func (r *Reader) readKeys(ctx context.Context, known *knownLane, s *State) error
 	return nil
 }
 
-// queued counts what waits in the queues of keys.
+// queued counts the calls that wait in the queues of keys.
 func (r *Reader) queued(ctx context.Context, s *State, parts []string) (sum int64, err error) {
 	waiting := make([]int64, len(parts))
 	err = atOnce(len(parts), func(i int) (err error) {

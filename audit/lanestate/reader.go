@@ -17,28 +17,31 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// LaneState is how a lane stands, as the server knows it.
+// State is the state of a lane as the server knows it.
 type State struct {
-	// Lane is the lane as its keeper knows it, else as it was given.
+	// Lane is the configuration of the lane that its workflow has, otherwise as given.
 	Lane api.Lane
-	// Kept says that there is a keeper, which gives the slots of a lane with a limit to workers.
+	// Served is set if a workflow assigns the slots of the lane to workers.
 	Served bool
-	// Holders are the groups into which the keeper divides the slots or the keys.
+	// Holders are the groups of the slots or keys.
 	Holders []Holder
-	// Counts are the sum of what the holders tell.
+	// Counts are the sums over the holders.
 	Counts api.LaneCounts
-	// Queued is about how many calls wait at the server. Those that nobody wants any more count until a worker would get
-	// them.
+	// Queued is the approximate number of calls that wait at the server. Cancelled calls count
+	// until a worker would receive them.
 	Queued int64
-	// Workers are the identities of those that serve the lane, or of one with a limit, those that would hold slots.
+	// Workers are the identities of the workers that serve the lane. For a lane with a limit they
+	// are those that could serve slots.
 	Workers []string
-	// Keys is how many keys are open, and KeysAsked of how many of them the waiting calls were counted.
+	// Keys is the number of open keys, and KeysAsked the number of those whose waiting calls were
+	// counted.
 	Keys, KeysAsked int
-	// Partitions is how many partitions the lane's task queue has, or of a keyed lane, that of each key.
+	// Partitions is the number of partitions of the lane's task queue; for a keyed lane, of the
+	// queue of each key.
 	Partitions int
 }
 
-// Held returns how many of the groups a worker holds.
+// ServedGroups returns the number of groups that a worker serves.
 func (s State) ServedGroups() (n int) {
 	for _, h := range s.Holders {
 		if h.Served {
@@ -48,47 +51,49 @@ func (s State) ServedGroups() (n int) {
 	return n
 }
 
-// LaneHolder is one group of a lane's slots or keys and who holds it.
+// Holder is one group of the slots or keys of a lane, and the worker that serves it.
 type Holder struct {
 	// Group counts from 0.
 	Group int `json:"group"`
-	// Held says that a worker has it. Otherwise the rest is about the worker that had it last.
+	// Served is set if a worker serves the group. Otherwise the other fields are about the last
+	// worker that did.
 	Served bool   `json:"served"`
 	Worker string `json:"worker,omitempty"`
-	// Seen is when the worker last proved that it is there, to within a second.
+	// Seen is the time of the worker's last heartbeat, to within a second.
 	Seen time.Time `json:"seen,omitzero"`
-	// Failure is why the worker before lost or gave up the group.
+	// Failure is why the previous worker lost or returned the group.
 	Failure string `json:"failure,omitempty"`
 	api.SlotsState
 }
 
-// LaneReader reads how lanes stand, time and again: it remembers what cannot have changed. It is for one goroutine.
+// Reader reads the states of lanes repeatedly. It caches what cannot have changed. It is not safe
+// for concurrent use.
 type Reader struct {
 	client          client.Client
 	namespace, base string
 	known           map[string]*knownLane
 }
 
-// knownLane is what a reader remembers of a lane.
+// knownLane is the cache of a lane.
 type knownLane struct {
 	keeper     keeperHistory
 	keys       keysHistory
 	partitions int
-	// queued is what was counted for the keys' queues, and due when they may be asked again.
+	// queued is the count of the keys' queues, and due when it may be repeated.
 	queued int64
 	due    time.Time
 }
 
-// NewLaneReader returns a reader for lanes of runs whose workflows live on the task queue base.
+// NewReader returns a reader for the lanes of runs whose workflows use the task queue base.
 func NewReader(c client.Client, namespace, base string) *Reader {
 	return &Reader{client: c, namespace: namespace, base: base, known: map[string]*knownLane{}}
 }
 
-// keptLanes is the query for the workflows that keep lanes.
+// keptLanes is the query for the workflows that assign slots.
 const keptLanes = "WorkflowType = '" + api.LaneSlotsWorkflow + "' AND ExecutionStatus = 'Running'"
 
-// Kept returns the names of the lanes that have a keeper, sorted. A keeper is found a moment after it has started. The error
-// is the server's.
+// Kept returns the sorted names of the lanes with a workflow that assigns slots. A new workflow is
+// listed after a moment. The error is that of the server.
 func (r *Reader) Kept(ctx context.Context) ([]string, error) {
 	var names []string
 	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: r.namespace, Query: keptLanes}
@@ -110,8 +115,8 @@ func (r *Reader) Kept(ctx context.Context) ([]string, error) {
 	}
 }
 
-// Read returns how lanes stand, in their order. Of a lane that nobody keeps only the name, the queue, the limit and the key
-// matter here. The error is ErrUnreadable, that of ctx, or the server's.
+// Read returns the states of lanes in the given order. For a lane without a workflow only the name,
+// the queue, the limit and the key matter. Errors: ErrUnreadable, those of ctx and of the server.
 func (r *Reader) Read(ctx context.Context, lanes ...api.Lane) ([]State, error) {
 	states := make([]State, len(lanes))
 	for _, l := range lanes {
@@ -157,7 +162,8 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 	return s, err
 }
 
-// readKeeper reads who holds the lane's slots. Without a keeper there is nothing to read.
+// readKeeper reads which workers serve the slots of the lane. Without a workflow there is nothing
+// to read.
 func (r *Reader) readKeeper(ctx context.Context, known *knownLane, s *State) error {
 	id := api.LaneWorkflowID(r.base, s.Lane.Name)
 	open, err := describeOpen(ctx, r.client, id)
@@ -181,7 +187,7 @@ func (r *Reader) readKeeper(ctx context.Context, known *knownLane, s *State) err
 	return nil
 }
 
-// describeOpen describes a workflow; nil if there is none that runs.
+// describeOpen describes a running workflow; nil if there is none.
 func describeOpen(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	answer, err := c.DescribeWorkflowExecution(ctx, id, "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
@@ -193,7 +199,8 @@ func describeOpen(ctx context.Context, c client.Client, id string) (*workflowser
 	return answer, nil
 }
 
-// holder reads a group from the activity that holds it. What a worker that is gone said of running calls holds no more.
+// holder reads a group from the activity that serves it. Counts of a worker that no longer serves
+// it are dropped.
 func holder(a *workflowpb.PendingActivityInfo) Holder {
 	h := Holder{Worker: a.GetLastWorkerIdentity(), Seen: pb.TimeOf(a.GetLastHeartbeatTime())}
 	h.Served = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
@@ -208,10 +215,11 @@ func holder(a *workflowpb.PendingActivityInfo) Holder {
 	return h
 }
 
-// readers is how many questions are put to the server at a time.
+// readers bounds the concurrent requests to the server.
 const readers = 8
 
-// atOnce calls f for the numbers below n, several at a time, and returns the first error there is.
+// atOnce calls f for the numbers below n, several at a time, and returns the error of the lowest
+// number that fails.
 func atOnce(n int, f func(i int) error) error {
 	var all sync.WaitGroup
 	errs := make([]error, n)

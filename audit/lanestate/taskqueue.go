@@ -11,10 +11,12 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// pollerAge is how long ago a worker may have polled to count as there: a poll waits up to a minute.
+// pollerAge bounds the time since the last poll of a worker that counts as present. A poll waits up
+// to a minute.
 const pollerAge = 90 * time.Second
 
-// Pollers returns the identities of the workers that polled a task queue lately, sorted. The error is the server's.
+// Pollers returns the sorted identities of the workers that polled a task queue recently. The error
+// is that of the server.
 func Pollers(ctx context.Context, c client.Client, namespace, queue string, kind enumspb.TaskQueueType) ([]string, error) {
 	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: namespace, TaskQueueType: kind, TaskQueue: taskQueue(queue)})
@@ -36,8 +38,9 @@ func pollersOf(answer *workflowservice.DescribeTaskQueueResponse) []string {
 	return slices.Compact(identities)
 }
 
-// Partitions returns the names of the partitions of a task queue for activities. The server keeps order, priorities, fairness
-// and rates in each of them, and so exactly only where there is one. The error is the server's.
+// Partitions returns the names of the partitions of a task queue for activities. The server applies
+// order, priorities, fairness and rates per partition, so they are exact only with one partition.
+// The error is that of the server.
 func Partitions(ctx context.Context, c client.Client, namespace, queue string) ([]string, error) {
 	answer, err := c.WorkflowService().ListTaskQueuePartitions(ctx, &workflowservice.ListTaskQueuePartitionsRequest{
 		Namespace: namespace, TaskQueue: taskQueue(queue)})
@@ -48,8 +51,9 @@ func Partitions(ctx context.Context, c client.Client, namespace, queue string) (
 	return names, err
 }
 
-// PartitionBacklog returns about how many tasks wait in one partition of a task queue for activities. Those that nobody wants
-// any more count until a worker would get them. The error is the server's.
+// PartitionBacklog returns the approximate number of tasks that wait in one partition of a task
+// queue for activities. Cancelled tasks count until a worker would receive them. The error is that
+// of the server.
 func PartitionBacklog(ctx context.Context, c client.Client, namespace, partition string) (int64, error) {
 	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY, TaskQueue: taskQueue(partition),
@@ -59,8 +63,8 @@ func PartitionBacklog(ctx context.Context, c client.Client, namespace, partition
 	return answer.GetTaskQueueStatus().GetBacklogCountHint(), err
 }
 
-// backlog returns about how many activities wait in a task queue, over all its partitions, and who polls it. Of one with
-// several partitions the number is up to 5 s old.
+// backlog returns the approximate number of activities that wait in all partitions of a task queue,
+// and its pollers. With several partitions the number is up to 5 s old.
 func backlog(ctx context.Context, c client.Client, namespace, queue string, partitions int) (int64, []string, error) {
 	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY, TaskQueue: taskQueue(queue), ReportStats: true,

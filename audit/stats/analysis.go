@@ -14,13 +14,14 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Thresholds say from where on a call is slow and its tokens are wasted (requirement R5).
+// Thresholds bound slow and wasteful calls (requirement R5).
 type Thresholds struct {
-	// Slow is the duration of a slow call; default 5s.
+	// Slow is the duration above which a call is slow; default 5s.
 	Slow api.Duration `json:"slow"`
-	// Waste is how many times the estimated tokens a call may take; default 1.2.
+	// Waste is the ratio of actual to estimated tokens above which a call is wasteful; default 1.2.
 	Waste float64 `json:"waste"`
-	// Accuracy is the least ratio of the estimated and the actual tokens, the smaller to the larger; default 0.8.
+	// Accuracy is the least ratio of estimated and actual tokens, the smaller to the larger;
+	// default 0.8.
 	Accuracy float64 `json:"accuracy"`
 }
 
@@ -28,46 +29,47 @@ func (t Thresholds) withDefaults() Thresholds {
 	return Thresholds{Slow: cmp.Or(t.Slow, api.Duration(5*time.Second)), Waste: cmp.Or(t.Waste, 1.2), Accuracy: cmp.Or(t.Accuracy, 0.8)}
 }
 
-// Report is what an Analysis found.
+// Report is the result of an Analysis.
 type Report struct {
 	Runs RunCounts `json:"runs"`
-	// Thresholds are those by which calls were judged.
+	// Thresholds are those that were applied.
 	Thresholds Thresholds `json:"thresholds"`
-	// Usage is that of all runs, their sub-agents' among it.
+	// Usage is the usage of all runs, including their sub-agents.
 	Usage api.Usage `json:"usage"`
-	// TPST is tokens per solved task: the input and output tokens of all runs over the runs that were solved. Zero where none
-	// was.
+	// TokensPerSolvedRun is the number of input and output tokens of all runs divided by the number
+	// of solved runs; zero if no run is solved.
 	TokensPerSolvedRun float64 `json:"tokens_per_solved_run,omitempty"`
-	// Calls are all calls, those of sub-agents among them.
+	// Calls are all calls, including those of sub-agents.
 	Calls CallStats `json:"calls"`
-	// Violations counts the calls that broke a rule: a policy, an execution plan, a budget, a hook.
+	// Violations counts the calls that violated a policy, an execution plan, a budget or a hook.
 	Violations int `json:"violations"`
-	// Errors counts the calls that failed or were refused by the type of their error.
+	// Errors counts failed and refused calls by the type of their error.
 	Errors map[api.ErrorType]int `json:"errors,omitempty"`
-	// Tools and Lanes are in order of the time they took in all, the longest first.
+	// Tools and Lanes are ordered by their total time, longest first.
 	Tools []GroupStats `json:"tools,omitempty"`
 	Lanes []GroupStats `json:"lanes,omitempty"`
-	// Agents are in the same order, each with the runs that were added of it and the calls that it made, in runs of its own or as a sub-agent.
+	// Agents are in the same order. Each has its runs, and its calls in runs of its own and as a
+	// sub-agent.
 	Agents []AgentStats `json:"agents,omitempty"`
-	// Plans and Direct are the same of plans, and of the tools of direct calls.
+	// Plans and Direct are the same for plans, and for the tools of direct calls.
 	Plans  []AgentStats `json:"plans,omitempty"`
 	Direct []AgentStats `json:"direct,omitempty"`
-	// Models tell how well our own count of whole model requests meets the providers'.
+	// Models compare our token counts of model requests with those of the providers.
 	Models []ModelStats `json:"models,omitempty"`
-	// SlowTools are the names of the tools of which calls were slow, WastefulTools of those of which calls took more tokens
-	// than they were to, or were estimated too badly, the most such calls first.
+	// SlowTools are the tools with slow calls, and WastefulTools those with wasteful or badly
+	// estimated calls, most such calls first.
 	SlowTools     []string `json:"slow_tools,omitempty"`
 	WastefulTools []string `json:"wasteful_tools,omitempty"`
 }
 
-// RunCounts count runs by the verdict on them.
+// RunCounts counts runs by their evaluation.
 type RunCounts struct {
 	All    int `json:"all"`
 	Solved int `json:"solved"`
 	Failed int `json:"failed"`
 	Open   int `json:"open"`
-	// ByPeople and ByCheckers are those of the solved and failed ones on which a person or a checker gave the verdict, and not
-	// the run's end.
+	// ByPeople and ByCheckers count the solved and failed runs that a person or a checker
+	// evaluated.
 	ByPeople   int `json:"by_people,omitempty"`
 	ByCheckers int `json:"by_checkers,omitempty"`
 }
@@ -81,17 +83,18 @@ func (c *RunCounts) add(o RunCounts) {
 	c.ByCheckers += o.ByCheckers
 }
 
-// AgentStats tell of the runs and calls of one agent, of one plan, or of the direct calls of one tool.
+// AgentStats are the runs and calls of one agent, of one plan, or of the direct calls of one tool.
 type AgentStats struct {
 	Name string    `json:"name"`
 	Runs RunCounts `json:"runs"`
-	// Usage is that of these runs, TPST their tokens over those of them that were solved.
+	// Usage is the usage of these runs. TokensPerSolvedRun counts the solved ones among them.
 	Usage              api.Usage `json:"usage"`
 	TokensPerSolvedRun float64   `json:"tokens_per_solved_run,omitempty"`
 	CallStats
 }
 
-// Analysis adds up runs and their calls, in memory that grows with the number of tools, lanes and agents alone.
+// Analysis adds up runs and their calls. Its memory grows with the number of tools, lanes, agents
+// and models only.
 type Analysis struct {
 	thresholds   Thresholds
 	report       Report
@@ -106,14 +109,14 @@ type starter struct {
 	name string
 }
 
-// NewAnalysis returns an empty analysis. Zero thresholds are the defaults.
+// NewAnalysis returns an empty analysis. Zero thresholds mean the defaults.
 func NewAnalysis(t Thresholds) *Analysis {
 	return &Analysis{thresholds: t.withDefaults(), report: Report{Errors: map[api.ErrorType]int{}}, tools: map[string]*CallStats{}, lanes: map[string]*CallStats{},
 		starters: map[starter]*AgentStats{}, steps: map[agentModel]*StepStats{}}
 }
 
-// AddRun counts a run, with the verdict on it; person is a person's, nil where nobody gave one. Runs of sub-agents are not to
-// be added: what they used is part of their callers' usage.
+// AddRun counts a run with its evaluation. person is the evaluation of a person; nil if there is
+// none. Do not add the runs of sub-agents: their usage is part of that of their callers.
 func (a *Analysis) AddRun(s history.Summary, person *api.RunEvaluation) {
 	one := RunCounts{All: 1}
 	decision, source := audit.Evaluate(s, person)
@@ -152,7 +155,7 @@ func (a *Analysis) of(made starter) *AgentStats {
 	return s
 }
 
-// starterOf is what made a call.
+// starterOf returns what made a call.
 func starterOf(r api.Record) starter {
 	switch r.Caller.Type {
 	case api.CallerAgent:
@@ -178,10 +181,10 @@ func (a *Analysis) AddCall(r api.Record) {
 	}
 }
 
-// Called reports whether there is a call of a tool among those that were added.
+// Called reports whether the analysis has a call of a tool.
 func (a *Analysis) Called(tool string) bool { return a.tools[tool] != nil }
 
-// Report returns what has been found so far.
+// Report returns the result so far.
 func (a *Analysis) Report() Report {
 	r := a.report
 	r.Thresholds = a.thresholds
@@ -195,7 +198,7 @@ func (a *Analysis) Report() Report {
 	return r
 }
 
-// made tells of everything of a kind that made calls, in order of the time that these took.
+// made returns the statistics of all starters of a kind, those with the longest total time first.
 func (a *Analysis) made(kind history.RunKind) (list []AgentStats) {
 	for of, s := range a.starters {
 		if of.kind == kind {
@@ -217,8 +220,8 @@ func tokensPerSolved(u api.Usage, runs RunCounts) float64 {
 
 // AddTree reads a run and the runs of its sub-agents, each history once, adds their calls and model
 // steps, and returns the summary of the run. It does not count the run: call AddRun for that.
-// Parameters and errors are those of audit.Events. It skips sub-agents whose histories the server has
-// deleted.
+// Parameters and errors are those of audit.Events. It skips sub-agents whose histories the server
+// has deleted.
 func (a *Analysis) AddTree(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
 	var children []api.ChildRun
 	steps := modelSteps{}
@@ -247,7 +250,7 @@ func (a *Analysis) AddTree(ctx context.Context, c client.Client, workflowID, run
 	return summary, nil
 }
 
-// Add adds what another analysis with the same thresholds has found.
+// Add adds the result of another analysis with the same thresholds.
 func (a *Analysis) Add(other *Analysis) {
 	r, o := &a.report, &other.report
 	r.Runs.add(o.Runs)

@@ -16,7 +16,7 @@ type GroupStats struct {
 	CallStats
 }
 
-// CallStats tell of a set of calls.
+// CallStats are the statistics of a set of calls.
 type CallStats struct {
 	Calls     int `json:"calls"`
 	Completed int `json:"completed"`
@@ -24,40 +24,41 @@ type CallStats struct {
 	Refused   int `json:"refused"`
 	Cancelled int `json:"cancelled"`
 	Running   int `json:"running"`
-	// Withheld counts calls of dry runs that would have been made. They are in Calls, and in no other count.
+	// Withheld counts the calls that dry runs withheld. Calls counts them too; no other field does.
 	Withheld int `json:"withheld"`
-	// Batched counts those that were made together with others.
+	// Batched counts the calls that were batched with others.
 	Batched int `json:"batched"`
-	// SuccessRate is the part of the calls that are over, and were not withheld, which completed.
+	// SuccessRate is the share of completed calls among those that are over and were not withheld.
 	SuccessRate float64 `json:"success_rate"`
-	// Average and Longest are of the calls that were executed, AverageWait and LongestWait of what they waited for a worker.
+	// Average and Longest are durations of executed calls; AverageWait and LongestWait are their
+	// queue waits.
 	Average     api.Duration `json:"average,omitzero"`
 	Longest     api.Duration `json:"longest,omitzero"`
 	AverageWait api.Duration `json:"average_wait,omitzero"`
 	LongestWait api.Duration `json:"longest_wait,omitzero"`
-	// Slow counts the calls that took longer than the threshold.
+	// Slow counts the calls above the threshold.
 	Slow int `json:"slow"`
-	// Retries counts the attempts beyond the first.
+	// Retries counts the attempts after the first.
 	Retries int `json:"retries"`
-	// ArgumentTokens and ResultTokens are what the calls took of models' windows.
+	// ArgumentTokens and ResultTokens are the tokens of the calls in the conversations of models.
 	ArgumentTokens int `json:"argument_tokens"`
 	ResultTokens   int `json:"result_tokens"`
-	// Estimated counts the calls whose tokens can be judged: their tools answered, and their toolspecs say how many tokens a
-	// result takes as a rule. Unestimated are the answered calls of tools that do not say so.
+	// Estimated counts the answered calls of tools whose toolspecs estimate the tokens of a result;
+	// Unestimated counts the answered calls of other tools.
 	Estimated   int `json:"estimated"`
 	Unestimated int `json:"unestimated"`
-	// EstimatedTokens and ActualTokens are those of the Estimated calls, arguments and results, Accuracy is the average over
-	// them of the ratio of the two, the smaller to the larger.
+	// EstimatedTokens and ActualTokens are the tokens of arguments and results of the Estimated
+	// calls. Accuracy is the average ratio of the two, the smaller to the larger.
 	EstimatedTokens int     `json:"estimated_tokens"`
 	ActualTokens    int     `json:"actual_tokens"`
 	Accuracy        float64 `json:"accuracy,omitempty"`
-	// Wasteful counts those that took more tokens than the threshold lets them, WastedTokens is what those took beyond their
-	// estimates. Inaccurate counts those whose accuracy is below its threshold; a call may be both.
+	// Wasteful counts the calls above the threshold, and WastedTokens their tokens beyond the
+	// estimates. Inaccurate counts the calls below the threshold of accuracy. A call may be both.
 	Wasteful     int `json:"wasteful"`
 	WastedTokens int `json:"wasted_tokens"`
 	Inaccurate   int `json:"inaccurate"`
 
-	// accuracy is the sum over the calls, in millionths.
+	// accuracy is the sum over the calls in millionths.
 	accuracy    int64
 	executed    int
 	total, wait time.Duration
@@ -98,7 +99,7 @@ func (s *CallStats) add(r api.Record, t Thresholds) {
 	}
 }
 
-// judge compares the tokens that a call took with those that it was to take.
+// evaluate compares the actual tokens of a call with the estimated ones.
 func (s *CallStats) evaluate(r api.Record, t Thresholds) {
 	switch {
 	case r.ActualTokens == 0:
@@ -137,7 +138,7 @@ func (s *CallStats) count(status api.CallStatus) {
 	}
 }
 
-// done returns the stats with what is worked out of the sums.
+// done returns the statistics with averages and rates.
 func (s CallStats) done() CallStats {
 	if over := s.Calls - s.Running - s.Withheld; over > 0 {
 		s.SuccessRate = float64(s.Completed) / float64(over)
@@ -160,7 +161,7 @@ func groups(by map[string]*CallStats) []GroupStats {
 	return list
 }
 
-// worst returns the names of the tools of which that many calls stand out, the most first.
+// worst returns the names of the tools with calls that which counts, most such calls first.
 func worst(tools []GroupStats, which func(CallStats) int) (names []string) {
 	tools = slices.DeleteFunc(slices.Clone(tools), func(g GroupStats) bool { return which(g.CallStats) == 0 })
 	slices.SortStableFunc(tools, func(x, y GroupStats) int { return which(y.CallStats) - which(x.CallStats) })
@@ -197,7 +198,7 @@ func (s *CallStats) merge(o CallStats) {
 	s.wait += o.wait
 }
 
-// ErrorTypes are the types of errors that were counted, the most frequent first.
+// ErrorTypes returns the types of the counted errors, most frequent first.
 func ErrorTypes(counts map[api.ErrorType]int) []api.ErrorType {
 	return slices.SortedFunc(maps.Keys(counts), func(x, y api.ErrorType) int {
 		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))

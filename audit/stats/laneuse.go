@@ -8,10 +8,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// LaneUse is what calls of one lane took. Times count calls that ended after they started.
+// LaneUse is the use of one lane by calls. Times are of calls that started and ended.
 type LaneUse struct {
 	Lane string `json:"lane"`
-	// Calls counts all of them; Failed those that failed or were cancelled, Refused those that never ran.
+	// Calls counts all calls, Failed the failed and cancelled ones, Refused those that never ran.
 	Calls       int          `json:"calls"`
 	Failed      int          `json:"failed"`
 	Refused     int          `json:"refused"`
@@ -22,8 +22,8 @@ type LaneUse struct {
 	WaitMax     api.Duration `json:"wait_max"`
 }
 
-// Lanes adds up records by lane, sorted by name. A refused call of an unknown tool has no lane: its Lane is empty.
-// Use slices.Values for records in a slice.
+// Lanes adds up records by lane, sorted by name. A refused call of an unknown tool has an empty
+// lane. Use slices.Values for records in a slice.
 func Lanes(records iter.Seq[api.Record]) []LaneUse {
 	uses := map[string]*laneSum{}
 	for r := range records {
@@ -41,7 +41,7 @@ func Lanes(records iter.Seq[api.Record]) []LaneUse {
 	return lanes
 }
 
-// laneSum adds up what the averages are made of.
+// laneSum has the sums for the averages.
 type laneSum struct {
 	LaneUse
 	timed int

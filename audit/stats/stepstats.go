@@ -8,33 +8,35 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// StepStats compare, of the model steps whose providers count tokens themselves, that count with our tokenizer's.
+// StepStats compares the token counts of model providers with those of our tokenizer.
 type StepStats struct {
-	// Steps are those that could be compared, EstimatedTokens ours and ActualTokens the provider's of them.
+	// Steps counts the compared steps. EstimatedTokens are our counts of them, ActualTokens those
+	// of the provider.
 	Steps           int `json:"steps"`
 	EstimatedTokens int `json:"estimated_tokens"`
 	ActualTokens    int `json:"actual_tokens"`
-	// Accuracy is the average over them of the ratio of the two, the smaller to the larger.
+	// Accuracy is the average ratio of the two, the smaller to the larger.
 	Accuracy float64 `json:"accuracy,omitempty"`
 
-	// accuracy is the sum over the steps, in millionths.
+	// accuracy is the sum over the steps in millionths.
 	accuracy int64
 }
 
-// ModelStats are the StepStats of the steps of one agent that one model made.
+// ModelStats are the statistics of the steps that one model made for one agent.
 type ModelStats struct {
 	Agent string `json:"agent"`
 	Model string `json:"model"`
 	StepStats
 }
 
-// agentModel names an agent and a model that answered it.
+// agentModel is an agent and a model that answered it.
 type agentModel struct{ agent, model string }
 
 // modelSteps are the steps of one run by model.
 type modelSteps map[string]*StepStats
 
-// add counts a model step; nil is ignored. A step that only one side has counted cannot be compared.
+// add counts a model step; nil is ignored. A step that only one side has counted cannot be
+// compared.
 func (m modelSteps) add(step *api.ModelResponse) {
 	if step == nil {
 		return
@@ -78,7 +80,7 @@ func (s *StepStats) merge(o StepStats) {
 	s.accuracy += o.accuracy
 }
 
-// models tells of each agent and model, the most steps first.
+// models returns the statistics of each agent and model, most steps first.
 func (a *Analysis) models() (list []ModelStats) {
 	for of, s := range a.steps {
 		done := ModelStats{Agent: of.agent, Model: of.model, StepStats: *s}

@@ -1,3 +1,4 @@
+// Package pb reads values from the protobuf messages of Temporal.
 package pb
 
 import (
@@ -15,7 +16,7 @@ var DataConverter = converter.GetDefaultDataConverter()
 
 var errNoPayload = errors.New("there is none")
 
-// decode reads the first payload; the others, if a later version writes more, are not for this one.
+// Decode decodes the first payload; others are ignored.
 func Decode(payloads *commonpb.Payloads, into any) error {
 	list := payloads.GetPayloads()
 	if len(list) == 0 {
@@ -24,7 +25,7 @@ func Decode(payloads *commonpb.Payloads, into any) error {
 	return DataConverter.FromPayload(list[0], into)
 }
 
-// timeOf returns the zero time where the server gave none.
+// TimeOf returns the time of a timestamp. A nil timestamp gives the zero time.
 func TimeOf(t *timestamppb.Timestamp) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -32,7 +33,8 @@ func TimeOf(t *timestamppb.Timestamp) time.Time {
 	return t.AsTime()
 }
 
-// between is never negative: the times of two machines may disagree.
+// Between returns the time between two times, zero if one of them is zero. It is never negative:
+// the clocks of two machines may disagree.
 func Between(from, to time.Time) api.Duration {
 	if from.IsZero() || to.IsZero() {
 		return 0
@@ -42,7 +44,8 @@ func Between(from, to time.Time) api.Duration {
 
 func IsApplication(f *failurepb.Failure) bool { return f.GetApplicationFailureInfo() != nil }
 
-// findCause returns the first failure of the chain of causes for which is holds, or nil.
+// FindCause returns the first failure in the chain of causes for which is returns true; nil if
+// there is none.
 func FindCause(f *failurepb.Failure, is func(*failurepb.Failure) bool) *failurepb.Failure {
 	for ; f != nil; f = f.GetCause() {
 		if is(f) {
@@ -52,7 +55,7 @@ func FindCause(f *failurepb.Failure, is func(*failurepb.Failure) bool) *failurep
 	return nil
 }
 
-// failureMessage is what the application said where it said something, else what the server did.
+// FailureMessage returns the message of the application's failure, or else of the server's.
 func FailureMessage(f *failurepb.Failure) string {
 	if app := FindCause(f, IsApplication); app != nil {
 		return app.GetMessage()

@@ -1,0 +1,2 @@
+// Package stats adds up runs and call records: reports, lanes, model steps.
+package stats

@@ -55,7 +55,6 @@ func (s *Subscription) Summary() history.Summary {
 // closed, ctx ends or the reader stops. Called again, it resumes. It reads the histories from the
 // start, about 20,000 calls per second in constant memory, because events depend on earlier ones.
 //
-//
 // An error comes last: ErrPosition if the position is of another run or past the end of the run,
 // ErrNotFound if the server has deleted the execution of the position, or an error of Follow.
 // Executions before that of the position may be deleted. After a connection error, call Events

@@ -13,34 +13,35 @@ import (
 	"github.com/switchyard/switchyard/audit/stats"
 )
 
-// chart is bars with a table of the same numbers. One more is one more function that returns it.
+// chart is a bar chart with a table of its numbers. A new chart is one function that returns one.
 type chart struct {
 	Index int    `json:"-"`
 	Title string `json:"title"`
 	Note  string `json:"-"`
-	// Of says what the names are of: agents, tools, lanes, times.
+	// Of names what the bars are: agents, tools, lanes, times.
 	Of   string `json:"-"`
 	Unit unit   `json:"unit"`
-	// Upright has the bars stand beside each other in the order of the names, for times; else they lie below each other.
+	// Upright draws vertical bars in the order of the names, for times. Otherwise bars are
+	// horizontal.
 	Upright bool `json:"upright,omitempty"`
-	// Apart puts the series beside each other; else they are stacked.
+	// Apart draws the series side by side. Otherwise they are stacked.
 	Apart  bool     `json:"apart,omitempty"`
 	Names  []string `json:"names"`
 	Series []series `json:"series"`
-	// Behind is what stands behind each bar; nil for nothing.
+	// Behind are the texts after the bars; nil for none.
 	Behind []string `json:"behind,omitempty"`
-	// BehindOf says what that is, in the table of the numbers.
+	// BehindOf names those texts in the table.
 	BehindOf string `json:"-"`
 }
 
-// series is one number for every name of a chart; Tone is its colour in the style sheet.
+// series has one number for every name of a chart. Tone is its colour in the style sheet.
 type series struct {
 	Name   string    `json:"name"`
 	Tone   string    `json:"tone"`
 	Values []float64 `json:"values"`
 }
 
-// unit says what numbers count.
+// unit is what numbers count.
 type unit string
 
 const (
@@ -50,7 +51,7 @@ const (
 	unitPercent unit = "percent"
 )
 
-// figure writes a number.
+// figure formats a number.
 func figure(u unit, value float64) string {
 	switch u {
 	case unitTime:
@@ -63,7 +64,7 @@ func figure(u unit, value float64) string {
 	return api.Thousands(int(value + .5))
 }
 
-// Rows are the chart's numbers as the rows of a table.
+// Rows returns the numbers of the chart as the rows of a table.
 func (c chart) Rows() [][]string {
 	rows := make([][]string, len(c.Names))
 	for i, name := range c.Names {
@@ -78,14 +79,14 @@ func (c chart) Rows() [][]string {
 	return rows
 }
 
-// empty reports whether there is nothing to see.
+// empty reports whether the chart has nothing to show.
 func (c chart) empty() bool {
 	return !slices.ContainsFunc(c.Series, func(s series) bool {
 		return slices.ContainsFunc(s.Values, func(v float64) bool { return v != 0 })
 	})
 }
 
-// add adds a series, one value for each of the things.
+// add adds a series with one value for each thing.
 func add[T any](c *chart, name, tone string, things []T, value func(T) float64) {
 	s := series{Name: name, Tone: tone, Values: []float64{}}
 	for _, thing := range things {
@@ -94,7 +95,7 @@ func add[T any](c *chart, name, tone string, things []T, value func(T) float64) 
 	c.Series = append(c.Series, s)
 }
 
-// sum is what runs with something in common came to.
+// sum adds up the runs with a common name or time.
 type sum struct {
 	name                 string
 	solved, failed, open int
@@ -114,7 +115,7 @@ func (s *sum) add(r reportedRun) {
 	s.in, s.out, s.cost = s.in+r.usage.InputTokens, s.out+r.usage.OutputTokens, s.cost+r.usage.Cost
 }
 
-// byName adds up the runs of each agent, plan and tool, those with the most tokens first.
+// byName adds up the runs of each agent, plan and tool, most tokens first.
 func (r *Report) byName() []*sum {
 	var list []*sum
 	at := map[string]*sum{}
@@ -131,13 +132,13 @@ func (r *Report) byName() []*sum {
 	return list
 }
 
-// steps are how long a part of the time may be.
+// steps are the possible lengths of a time interval.
 var steps = []time.Duration{time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour}
 
-// maxParts is how many parts the time has at most.
+// maxParts bounds the number of time intervals.
 const maxParts = 48
 
-// byTime adds up the runs that began in each part of the time; step is how long a part is.
+// byTime adds up the runs that began in each time interval. step is the length of an interval.
 func (r *Report) byTime() (list []*sum, step time.Duration) {
 	runs := r.dated()
 	if len(runs) == 0 {
@@ -171,7 +172,7 @@ func named(c chart, sums []*sum) chart {
 	return c
 }
 
-// layoutOf is how the parts of the time are called, as briefly as they can be told apart.
+// layoutOf returns the shortest time layout that tells the intervals apart.
 func layoutOf(step time.Duration, first, last time.Time) string {
 	switch {
 	case step >= 24*time.Hour:
@@ -203,7 +204,7 @@ func (r *Report) runCharts() []chart {
 	return []chart{byName, overTime}
 }
 
-// every says how long the parts of the time are.
+// every names the length of the intervals.
 func every(step time.Duration) string {
 	if step >= 24*time.Hour {
 		return api.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
@@ -238,7 +239,7 @@ func (r *Report) tokenCharts() []chart {
 	return []chart{tokens, tokensOver, cost, costOver, calls, r.wasteChart()}
 }
 
-// wasteChart compares the tokens of calls with their estimates, where toolspecs give some.
+// wasteChart compares the tokens of calls with their estimates, if toolspecs have any.
 func (r *Report) wasteChart() chart {
 	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g stats.GroupStats) bool { return g.Estimated == 0 })
 	c := groupChart(chart{Title: "Tokens of tools against their estimates", Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
@@ -273,7 +274,7 @@ func (r *Report) callCharts() []chart {
 	return append(list, errors)
 }
 
-// outcomes tells what became of the calls of each tool or lane.
+// outcomes returns the chart of the statuses of the calls of each tool or lane.
 func outcomes(of string, groups []stats.GroupStats) chart {
 	c := groupChart(chart{Title: "Calls by " + of, Note: "behind the bars: the part of those that are over which completed", Of: of, Unit: unitCount, BehindOf: "part completed"}, groups)
 	for _, s := range []struct {

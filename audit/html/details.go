@@ -9,10 +9,11 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// maxText bounds one text of a page, in bytes: a call's arguments may take a megabyte, and there may be thousands of calls.
+// maxText bounds one text of a page in bytes. The arguments of a call may have a megabyte, and a
+// page may have thousands of calls.
 const maxText = 4000
 
-// cut returns text, or its beginning where it is long.
+// cut returns text, shortened to maxText.
 func cut(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -20,10 +21,10 @@ func cut(text string) string {
 	return fmt.Sprintf("%s … (%d bytes in all; starter audit RUN --output json has them)", strings.ToValidUTF8(text[:maxText], ""), len(text))
 }
 
-// line is a line of details: its name and what it says.
+// line is a line of details: its name and its text.
 func line(name, text string) [2]string { return [2]string{name, cut(text)} }
 
-// details are the lines that say something.
+// details returns the lines that have a text.
 func details(lines ...[2]string) [][2]string {
 	list := [][2]string{}
 	for _, l := range lines {
@@ -34,7 +35,7 @@ func details(lines ...[2]string) [][2]string {
 	return list
 }
 
-// callDetails are what is told of a call when it is pointed at, the most wanted first.
+// callDetails returns the details of a call, the most important first.
 func callDetails(r api.Record) [][2]string {
 	list := details(line("status", statusText(r)), line("error", errorText(r.Error)), line("arguments", indented(r.Arguments)))
 	list = append(list, timingDetails(r.Timing)...)
@@ -66,7 +67,7 @@ func timingDetails(t api.Timing) [][2]string {
 		line("worker", t.Worker), line("scheduled", clock(t.Scheduled)), line("started", clock(t.Started)), line("ended", clock(t.Closed)))
 }
 
-// stepDetails are what is told of a model step.
+// stepDetails returns the details of a model step.
 func stepDetails(e api.Event, t api.Timing) [][2]string {
 	var list [][2]string
 	if s := e.Step; s != nil {
@@ -184,12 +185,12 @@ func childText(r api.Record) string {
 	return r.Child.WorkflowID
 }
 
-// joined are the texts that say something, with ": " between them.
+// joined joins the texts that are not empty with ": ".
 func joined(texts ...string) string {
 	return strings.Join(nonEmpty(texts), ": ")
 }
 
-// nonEmpty are the texts that say something.
+// nonEmpty returns the texts that are not empty.
 func nonEmpty(texts []string) (kept []string) {
 	for _, t := range texts {
 		if t != "" {
@@ -199,7 +200,7 @@ func nonEmpty(texts []string) (kept []string) {
 	return kept
 }
 
-// clock is a time of day with its date, in UTC: who reads a page may be elsewhere than who made it.
+// clock formats a time in UTC, because readers of a page may be in another time zone.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -207,7 +208,7 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05.000 UTC")
 }
 
-// money writes US dollars, with more digits the less it is.
+// money formats US dollars, with more digits for smaller amounts.
 func money(dollars float64) string {
 	if dollars >= 1 || dollars == 0 {
 		return fmt.Sprintf("$%.2f", dollars)
@@ -215,7 +216,8 @@ func money(dollars float64) string {
 	return fmt.Sprintf("$%.4f", dollars)
 }
 
-// brief writes a duration with about three digits: 340 µs, 12 ms, 1.25 s, 2 min 05 s, 3 h 07 min, 2 d 4 h.
+// brief formats a duration with about three digits: 340 µs, 12 ms, 1.25 s, 2 min 05 s, 3 h 07 min,
+// 2 d 4 h.
 func brief(d time.Duration) string {
 	switch {
 	case d <= 0:

@@ -1,5 +1,3 @@
-// Package pictures draws runs for people: a page for one run, its calls over time, and one for many, with charts of what they
-// cost and how their calls went. A page is one HTML file that needs no network: what draws it is part of it.
-//
-// All of it is made from what package audit derives from histories.
+// Package html writes pages about runs: one for a run, with its calls over time, and one for many
+// runs, with charts of their cost and results. A page is one HTML file that needs no network.
 package html

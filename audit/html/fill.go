@@ -16,7 +16,7 @@ import (
 // shownCall is one call of the page.
 type shownCall struct {
 	Run int `json:"run"`
-	// ID is the call's path in the whole tree where the run is a sub-agent's.
+	// ID is the path of the call in the tree of runs.
 	ID       string      `json:"id"`
 	Tool     string      `json:"tool"`
 	Lane     string      `json:"lane"`
@@ -31,7 +31,7 @@ type shownCall struct {
 	asked    millis
 }
 
-// first is when the call's first span begins.
+// first returns the start of the first span.
 func (c shownCall) first() millis {
 	if len(c.Spans) == 0 {
 		return c.End
@@ -39,7 +39,7 @@ func (c shownCall) first() millis {
 	return c.Spans[0].from
 }
 
-// fill adds one run's calls, steps and marks to a Timeline.
+// fill adds the calls, steps and marks of one run to a Timeline.
 type fill struct {
 	t       *Timeline
 	run     int
@@ -48,7 +48,7 @@ type fill struct {
 	end     time.Time
 }
 
-// call adds a call; told is when the run told of its end, zero for one that is not over.
+// call adds a call. told is when the run reported its end; zero for an open call.
 func (f fill) call(r api.Record, told time.Time) {
 	end := f.end
 	if !told.IsZero() {
@@ -73,7 +73,8 @@ func (f fill) call(r api.Record, told time.Time) {
 	f.t.calls = append(f.t.calls, c)
 }
 
-// asked is since when there is a call: since the model asked for it, or since a plan's run began. end is when it was over.
+// asked returns when the call came into being: when the model asked for it, or when the run of a
+// plan started. end is the end of the call.
 func (f fill) asked(r api.Record, end time.Time) time.Time {
 	asked, known := f.b.asked[r.Turn]
 	switch {
@@ -90,7 +91,7 @@ func (f fill) asked(r api.Record, end time.Time) time.Time {
 	return asked
 }
 
-// questions lays what people were asked in the middle of a call over its spans.
+// questions puts the questions of a running call over its spans.
 func (f fill) questions(r api.Record, spans []span) []span {
 	for _, m := range f.b.marks {
 		if m.Kind == markQuestion && m.Call == r.CallID {
@@ -104,7 +105,7 @@ func (f fill) questions(r api.Record, spans []span) []span {
 	return spans
 }
 
-// step adds a model step that is over.
+// step adds a finished model step.
 func (f fill) step(e api.Event) {
 	s := shownStep{Run: f.run, Turn: e.Turn, ID: fmt.Sprintf("turn %d", e.Turn)}
 	r := api.Record{Timing: api.Timing{Scheduled: e.Time, Started: e.Time, Closed: e.Time}}
@@ -123,7 +124,7 @@ func (f fill) step(e api.Event) {
 	f.t.steps = append(f.t.steps, s)
 }
 
-// openStep adds a model step that runs or waits now.
+// openStep adds an open model step.
 func (f fill) openStep(p audit.Running) {
 	if p.Kind != audit.KindStep {
 		return
@@ -140,7 +141,7 @@ func (f fill) openStep(p audit.Running) {
 		Details: details(line("model step", p.ID), line("state", string(p.State)), line("lane", p.Lane), line("worker", p.Worker), line("last failure", p.LastFailure))})
 }
 
-// marksOf adds what happened to the run besides. What is still open lasts until the run's end.
+// marksOf adds the marks of the run. Open marks last until the end of the run.
 func (f fill) marksOf() {
 	for _, m := range f.b.marks {
 		m.Run, m.From = f.run, f.t.at(m.from)
@@ -156,7 +157,7 @@ func (f fill) marksOf() {
 	}
 }
 
-// tellers take the events that tell of people, of a pause or a hook; all others are skipped.
+// tellers read the events about people, pauses and hooks. Other events are ignored.
 var tellers = map[api.EventType]func(*Run, api.Event){
 	api.EventApprovalRequested: (*Run).approvalRequested,
 	api.EventApprovalDecided: func(b *Run, e api.Event) {
@@ -202,10 +203,10 @@ func (b *Run) endedBadly(e api.Event) {
 
 var endText = map[api.EventType]string{api.EventRunFailed: "the run failed", api.EventRunCancelled: "the run was cancelled"}
 
-// pauseKey tells the run's own pause from the server's: a run may be both.
+// pauseKey tells the run's own pause from that of the server. A run may have both.
 func pauseKey(e api.Event) string { return fmt.Sprint("pause ", e.Pause.OnServer) }
 
-// begin opens a mark that lasts; one that is open already goes on.
+// begin opens a mark that lasts. A mark that is open stays.
 func (b *Run) begin(key string, m runMark) {
 	if _, open := b.open[key]; open {
 		return
@@ -237,7 +238,7 @@ func replyOf(r *api.Reply) string {
 	return r.Note()
 }
 
-// indented is JSON on lines of its own, for reading.
+// indented returns indented JSON.
 func indented(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""

@@ -14,14 +14,15 @@ var files embed.FS
 
 var pages = template.Must(template.New("").ParseFS(files, "pages/*.html"))
 
-// frame is what all pages have.
+// frame is the common part of all pages.
 type frame struct {
 	Title string
-	// Policy lets the browser run the page's own scripts, known by their digests, and nothing else, and load nothing.
+	// Policy is the content security policy. It allows the page's own scripts, by their digests,
+	// and nothing else.
 	Policy  string
 	Style   template.CSS
 	Scripts []template.JS
-	// Made says of what and when the page was made.
+	// Made says what the page is about and when it was made.
 	Made string
 }
 
@@ -33,7 +34,8 @@ func file(name string) string {
 	return string(data)
 }
 
-// newFrame returns the frame of a page that runs these scripts of the folder pages, after the library's.
+// newFrame returns the frame of a page that runs these scripts of the folder pages after the chart
+// library.
 func newFrame(title, made string, scripts ...string) frame {
 	f := frame{Title: title, Made: made, Style: template.CSS(file("pages/style.css"))}
 	f.Scripts = []template.JS{template.JS(file("echarts/echarts.min.js"))}

@@ -12,20 +12,20 @@ import (
 	"github.com/switchyard/switchyard/audit/stats"
 )
 
-// Report is what its page shows of many runs: what was found of all of them, and the runs one by one.
+// Report is the page about many runs: the result of their analysis, and the runs.
 type Report struct {
-	// Found is what an analysis of the runs came to.
+	// Found is the result of the analysis of the runs.
 	Found stats.Report
-	// Of says in words which runs were selected; empty for all.
+	// Of says which runs were selected; empty for all.
 	Of string
-	// Notes tell, without a full stop, what is not here, such as runs whose histories are gone.
+	// Notes say what is missing, such as runs whose histories are deleted. They have no full stop.
 	Notes []string
 	// Now is when the runs were read.
 	Now  time.Time
 	runs []reportedRun
 }
 
-// reportedRun is what the charts need to know of a run.
+// reportedRun is the part of a run that the charts need.
 type reportedRun struct {
 	name     string
 	began    time.Time
@@ -33,12 +33,12 @@ type reportedRun struct {
 	usage    api.Usage
 }
 
-// AddRun adds a run with the verdict on it.
+// AddRun adds a run with its evaluation.
 func (r *Report) AddRun(s history.Summary, decision audit.Solved) {
 	r.runs = append(r.runs, reportedRun{name: string(s.Kind) + " " + s.Name, began: s.Started, decision: decision, usage: s.Usage})
 }
 
-// reportPage is what pages/report.html shows.
+// reportPage is the data of pages/report.html.
 type reportPage struct {
 	frame
 	Words  []string
@@ -47,10 +47,10 @@ type reportPage struct {
 	Data   []chart
 }
 
-// tile is one figure, and what it is.
+// tile is one figure with its name.
 type tile struct{ Figure, Name, Note string }
 
-// chartGroup is charts under a headline.
+// chartGroup is a group of charts with a headline.
 type chartGroup struct {
 	Title  string
 	Charts []chart
@@ -73,7 +73,7 @@ func (r *Report) Write(w io.Writer) error {
 	return write(w, "report.html", p)
 }
 
-// dated are the runs of which it is known when they began: history says so, where there is any.
+// dated returns the runs whose start is known. Deleted histories do not have it.
 func (r *Report) dated() []reportedRun {
 	first := slices.IndexFunc(r.runs, func(run reportedRun) bool { return !run.began.IsZero() })
 	if first < 0 {
@@ -82,7 +82,7 @@ func (r *Report) dated() []reportedRun {
 	return r.runs[first:]
 }
 
-// words say which runs these are.
+// words say which runs the page is about.
 func (r *Report) words() []string {
 	words := []string{}
 	if r.Of != "" {
@@ -98,7 +98,7 @@ func (r *Report) words() []string {
 	return words
 }
 
-// tiles are the figures of the whole. One more is one more line.
+// tiles returns the figures of all runs. A new figure is one line.
 func (r *Report) tiles() []tile {
 	f, c := r.Found, r.Found.Calls
 	runs := api.Thousands(f.Runs.Solved) + " solved, " + api.Thousands(f.Runs.Failed) + " failed"
@@ -133,7 +133,7 @@ func (r *Report) tiles() []tile {
 	return list
 }
 
-// byWhom tells of the verdicts that were not those of the runs' ends.
+// byWhom says how many runs people and checkers evaluated.
 func byWhom(r stats.RunCounts) (text string) {
 	if r.ByPeople > 0 {
 		text += "; " + api.Thousands(r.ByPeople) + " judged by people"
@@ -144,7 +144,7 @@ func byWhom(r stats.RunCounts) (text string) {
 	return text
 }
 
-// ratio is a part of a whole in percent; – where there is no whole.
+// ratio returns a part of a whole in percent; – if the whole is zero.
 func ratio(part, whole int) string {
 	if whole <= 0 {
 		return "–"

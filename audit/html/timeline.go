@@ -12,18 +12,18 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Timeline is a run, and perhaps the sub-agents below it, as its page shows it. Times in it are milliseconds since the first
-// run began.
+// Timeline is the page about a run and its sub-agents. Times are milliseconds since the start of
+// the first run.
 type Timeline struct {
-	// Now is when the runs were read: what goes on still is drawn up to then.
+	// Now is when the runs were read. Open spans end there.
 	Now time.Time
-	// Person is what a person said of the run; nil where nobody did.
+	// Person is the evaluation of the run by a person; nil if there is none.
 	Person *api.RunEvaluation
-	// Awaited is what the run, and those below it, want of people.
+	// Awaited is what the runs wait for people to do.
 	Awaited []audit.Awaited
-	// Incomplete says that the server keeps the first histories of one of the runs no longer.
+	// Incomplete is set if the server has deleted the first histories of a run.
 	Incomplete bool
-	// Gone counts the sub-agents whose histories the server keeps no longer.
+	// Gone counts the sub-agents whose histories the server has deleted.
 	Gone  int
 	start time.Time
 	runs  []shownRun
@@ -61,13 +61,14 @@ type shownStep struct {
 	Details  [][2]string `json:"details"`
 }
 
-// mark is something that happened to a run that is no call and no step: what people were asked and said, a pause, a message.
+// mark is an event of a run that is not a call or a step: a question, an approval, a pause, a
+// message, a hook.
 type mark struct {
 	Run  int      `json:"run"`
 	Kind markKind `json:"kind"`
 	Call string   `json:"call,omitempty"`
 	From millis   `json:"from"`
-	// To is where it ends, of what lasts.
+	// To is the end of a mark that lasts.
 	To      millis      `json:"to"`
 	Open    bool        `json:"open,omitempty"`
 	Label   string      `json:"label"`
@@ -87,15 +88,15 @@ const (
 	markEnd      markKind = "end"
 )
 
-// lasts reports whether a mark of the kind has a beginning and an end.
+// lasts reports whether marks of the kind have a beginning and an end.
 func (k markKind) lasts() bool { return k == markApproval || k == markQuestion || k == markPause }
 
 // maxRuns bounds the runs of one page.
 const maxRuns = 2000
 
-// ReadTimeline reads a run, and with tree the sub-agents below it, as far as they have come. Parameters and errors are those of
-// audit.Events; sub-agents whose histories the server keeps no longer are counted in Gone, and of a run whose first histories are
-// gone the rest is there.
+// ReadTimeline reads a run so far and, with tree, its sub-agents. Parameters and errors are those
+// of audit.Events. Gone counts sub-agents whose histories are deleted. If only the first histories
+// of a run are deleted, the page shows the rest.
 func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string, tree bool) (*Timeline, error) {
 	t := &Timeline{}
 	waiting := []api.ChildRun{{WorkflowID: workflowID, RunID: runID}}
@@ -144,7 +145,7 @@ func (t *Timeline) read(ctx context.Context, c client.Client, run api.ChildRun) 
 	return incomplete
 }
 
-// Run returns the summary of the run that the page is about.
+// Run returns the summary of the run of the page.
 func (t *Timeline) Run() history.Summary { return t.runs[0].summary }
 
 // Run collects the events of one run for a Timeline.
@@ -156,13 +157,13 @@ type Run struct {
 	open  map[string]int
 }
 
-// endedCall is a call that is over, and when the run told so.
+// endedCall is a finished call and when the run reported its end.
 type endedCall struct {
 	record api.Record
 	at     time.Time
 }
 
-// runMark is a mark whose times are not yet counted from the page's first run.
+// runMark is a mark with absolute times.
 type runMark struct {
 	mark
 	from, to time.Time
@@ -171,7 +172,7 @@ type runMark struct {
 // NewRun returns a Run without events.
 func NewRun() *Run { return &Run{asked: map[int]time.Time{}, open: map[string]int{}} }
 
-// Add takes the next event. It keeps no results.
+// Add takes the next event. It does not keep results.
 func (b *Run) Add(e api.Event) {
 	switch {
 	case e.Record != nil:
@@ -188,8 +189,8 @@ func (b *Run) Add(e api.Event) {
 	}
 }
 
-// AddRun adds a run whose events b has, with its summary, the records of its calls that are not over, and what runs or waits.
-// The first run that is added is that which the page is about.
+// AddRun adds a run with the events of b, its summary, the records of its open calls, and what runs
+// or waits. The first run is the run of the page.
 func (t *Timeline) AddRun(b *Run, s history.Summary, running []api.Record, pending []audit.Running) {
 	if len(t.runs) == 0 {
 		t.start = s.Started
@@ -230,7 +231,7 @@ func (r *shownRun) addChild(record api.Record) {
 	}
 }
 
-// runName is what a run is called: its kind and its name.
+// runName returns the kind and the name of a run.
 func runName(s history.Summary) string {
 	what := string(s.Kind)
 	if s.Kind == history.RunCall {
@@ -239,5 +240,5 @@ func runName(s history.Summary) string {
 	return what + " " + s.Name
 }
 
-// at returns a time as the page counts it.
+// at returns a time relative to the start of the page.
 func (t *Timeline) at(when time.Time) millis { return millis(when.Sub(t.start)) }

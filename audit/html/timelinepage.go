@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// timelinePage is what pages/timeline.html shows.
+// timelinePage is the data of pages/timeline.html.
 type timelinePage struct {
 	frame
 	Heading, Status, Tone                string
@@ -34,7 +34,7 @@ type callRow struct {
 
 type runRow struct{ Path, Name, ID, Status, At, Took, Used string }
 
-// timelineData is what the page's script draws.
+// timelineData is the data of the page's script.
 type timelineData struct {
 	To    millis      `json:"to"`
 	Open  bool        `json:"open,omitempty"`
@@ -46,7 +46,7 @@ type timelineData struct {
 	Uses  []use       `json:"uses"`
 }
 
-// use is tokens that were used, at the end of what used them.
+// use is a number of tokens at the end of the step that used them.
 type use struct {
 	At    millis  `json:"at"`
 	In    int     `json:"in"`
@@ -55,13 +55,13 @@ type use struct {
 	Label string  `json:"label"`
 }
 
-// maxAnswer bounds the answer that a page shows, in bytes.
+// maxAnswer bounds the answer of a run on the page, in bytes.
 const maxAnswer = 20 << 10
 
-// errNoRun says that nothing was added to a page.
+// errNoRun is returned for a page without a run.
 var errNoRun = errors.New("there is no run to draw")
 
-// Write writes the page. The error is the writer's, or says that no run was added.
+// Write writes the page. The error is that of the writer, or says that no run was added.
 func (t *Timeline) Write(w io.Writer) error {
 	if len(t.runs) == 0 {
 		return errNoRun
@@ -124,10 +124,10 @@ func rowOf(i int, c shownCall, run shownRun) callRow {
 	return row
 }
 
-// elapsed writes a time since the page's start.
+// elapsed formats a time since the start of the page.
 func elapsed(m millis) string { return "+" + brief(time.Duration(max(m, 0))) }
 
-// runRows are the rows of the table of runs, where there are several.
+// runRows returns the rows of the table of runs, if there are several.
 func (t *Timeline) runRows() []runRow {
 	var rows []runRow
 	for i, r := range t.runs {
@@ -140,7 +140,8 @@ func (t *Timeline) runRows() []runRow {
 	return rows
 }
 
-// uses are the tokens that were used, in order: by model steps, and by sub-agents whose own steps are not on the page.
+// uses returns the used tokens in order: of model steps, and of sub-agents whose steps are not on
+// the page.
 func (t *Timeline) uses() []use {
 	list := []use{}
 	shown := map[string]bool{}

@@ -10,7 +10,8 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// ending says in a few words how a run stands, and whether that is good, bad, or neither; awaited is what it wants of people.
+// ending returns the status of a run for people, and whether it is good, bad or neither. awaited is
+// what the run waits for people to do.
 func ending(s history.Summary, person *api.RunEvaluation, awaited []audit.Awaited) (text, tone string) {
 	status := strings.ReplaceAll(audit.StatusText(s.Status, awaited), "_", " ")
 	switch {
@@ -25,7 +26,7 @@ func ending(s history.Summary, person *api.RunEvaluation, awaited []audit.Awaite
 	return outcome(*s.Result, decision)
 }
 
-// awaited is what a run of the page wants of people.
+// awaited returns what a run of the page waits for people to do.
 func (t *Timeline) awaited(run int) []audit.Awaited {
 	if run == 0 && len(t.Awaited) > 0 {
 		return t.Awaited
@@ -34,12 +35,12 @@ func (t *Timeline) awaited(run int) []audit.Awaited {
 	return audit.Awaiting(len(s.Approvals) > 0, len(s.Questions) > 0)
 }
 
-// verdict is the line that tells whether the run is solved, who says so, and why; none of one that is not over.
+// decision returns the line with the evaluation of the run; none for an open run.
 func (t *Timeline) decision() [][2]string {
 	return details(line("evaluation", audit.EvaluationText(audit.Evaluation(t.runs[0].summary, t.Person))))
 }
 
-// outcome is ending for a run that completed.
+// outcome is ending for a completed run.
 func outcome(r api.RunResult, decision audit.Solved) (text, tone string) {
 	switch {
 	case r.Limit != "":
@@ -50,7 +51,7 @@ func outcome(r api.RunResult, decision audit.Solved) (text, tone string) {
 	return strings.ReplaceAll(string(r.Outcome), "_", " "), "warn"
 }
 
-// words say what the run was, in sentences.
+// words describe the run in sentences.
 func (t *Timeline) words(calls []shownCall) []string {
 	s := t.runs[0].summary
 	words := []string{howLong(s, t.Now), callText(calls)}
@@ -70,7 +71,7 @@ func howLong(s history.Summary, now time.Time) string {
 	return began + " and took " + brief(s.Closed.Sub(s.Started)) + "."
 }
 
-// callWords counts calls by what became of them.
+// callText counts calls by status.
 func callText(calls []shownCall) string {
 	if len(calls) == 0 {
 		return "It made no calls."
@@ -99,7 +100,7 @@ func callText(calls []shownCall) string {
 	return text + "."
 }
 
-// usageWords tells of model steps, tokens and cost.
+// usageText says how many model steps, tokens and dollars a run used.
 func usageText(u api.Usage) string {
 	if u.Turns == 0 && u.InputTokens+u.OutputTokens == 0 {
 		return ""
@@ -111,7 +112,7 @@ func usageText(u api.Usage) string {
 	return text + "."
 }
 
-// runWords tells of what else there is to a run.
+// runText lists the other facts about a run.
 func runText(s history.Summary, below, gone int) string {
 	var parts []string
 	if len(s.SubAgents) > 0 {
@@ -140,7 +141,7 @@ func runText(s history.Summary, below, gone int) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// usedText says what a run used, in a few words.
+// usedText returns the usage of a run in short.
 func usedText(u api.Usage) string {
 	parts := []string{api.Plural(u.Calls, "call")}
 	if n := u.InputTokens + u.OutputTokens; n > 0 {
@@ -152,7 +153,7 @@ func usedText(u api.Usage) string {
 	return strings.Join(parts, ", ")
 }
 
-// facts are a run's ids.
+// facts returns the IDs of a run.
 func facts(s history.Summary) [][2]string {
 	conversation := s.Conversation
 	if conversation == s.WorkflowID {

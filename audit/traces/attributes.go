@@ -8,7 +8,7 @@ import (
 	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
 )
 
-// attributes are those of a span. What is empty or zero is left out.
+// attributes are the attributes of a span. Empty and zero values are left out.
 type attributes struct{ list []*commonpb.KeyValue }
 
 func (a *attributes) add(key string, value *commonpb.AnyValue) {
@@ -51,7 +51,7 @@ func (a *attributes) yes(key string, value bool) {
 	}
 }
 
-// model tells which model an agent's run asks, and of which conversation it is.
+// model adds the model and the conversation of an agent's run.
 func (a *attributes) model(s history.Summary) {
 	a.text("gen_ai.provider.name", string(s.Provider))
 	a.text("gen_ai.request.model", s.Model)
@@ -65,7 +65,7 @@ func (a *attributes) usage(u api.Usage) {
 	a.number("gen_ai.usage.cache_creation.input_tokens", u.WrittenTokens)
 }
 
-// timing tells where a call or a step ran, and how long that took.
+// timing adds where and how long a call or a step ran.
 func (a *attributes) timing(t api.Timing) {
 	a.text("switchyard.lane", t.Lane)
 	a.number("switchyard.attempts", t.Attempts)
@@ -74,7 +74,7 @@ func (a *attributes) timing(t api.Timing) {
 	a.real("switchyard.duration_ms", 1e3*t.Duration.Std().Seconds())
 }
 
-// record tells what only Switchyard knows of a call.
+// record adds the attributes of a call that are Switchyard's own.
 func (a *attributes) record(r api.Record) {
 	a.text("switchyard.status", string(r.Status))
 	a.text("switchyard.phase", string(r.Phase))
@@ -92,7 +92,7 @@ func (a *attributes) record(r api.Record) {
 	a.text("switchyard.run_id", r.Run)
 }
 
-// said is what a model said as the conventions write it: one message of parts.
+// said returns the message of a model in the form of the conventions: one message of parts.
 func said(step api.ModelResponse) string {
 	type part map[string]any
 	var parts []part

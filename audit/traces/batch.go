@@ -5,13 +5,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Batch collects spans until there are enough to be written or sent at once.
+// Batch collects spans to be written or sent together.
 type Batch struct {
 	spans []*tracepb.Span
 	bytes int
 }
 
-// Add adds a span, and returns all that were collected when there are enough; else nil.
+// Add adds a span. It returns all collected spans if the batch is full, otherwise nil.
 func (b *Batch) Add(span *tracepb.Span) []*tracepb.Span {
 	b.spans = append(b.spans, span)
 	if b.bytes += proto.Size(span); len(b.spans) < batchSpans && b.bytes < batchBytes {
@@ -20,7 +20,7 @@ func (b *Batch) Add(span *tracepb.Span) []*tracepb.Span {
 	return b.Take()
 }
 
-// Take returns what was collected.
+// Take returns the collected spans.
 func (b *Batch) Take() []*tracepb.Span {
 	spans := b.spans
 	b.spans, b.bytes = nil, 0

@@ -15,25 +15,27 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// How much a Live takes on. What is more waits or is dropped: no run ever waits for it.
+// Limits of a Live. What exceeds them waits or is dropped; runs never wait for it.
 const (
-	// followed is how many runs are followed at a time, waiting how many wait to be.
+	// followed bounds the runs that are followed at a time, waiting the runs that wait for it.
 	followed = 64
 	waiting  = 10_000
-	// queued is how many spans wait to be sent, queuedBytes how many bytes they have at most: with content one may have a megabyte.
+	// queued bounds the spans that wait to be sent, and queuedBytes their size: a span with content
+	// may have a megabyte.
 	queued      = 20_000
 	queuedBytes = 64 << 20
-	// idle is after how long without an event a run makes room for one that waits.
+	// idle is the time without an event after which a run is parked if another run waits.
 	idle = time.Minute
-	// sendPace is how long spans wait for others, to be sent together, sendPatience how long they are tried to be sent, and lastPatience
-	// how long all that are left when the process ends.
+	// sendPace is how long spans wait for others to be sent together. sendPatience bounds the
+	// attempts to send a batch, and lastPatience those for the remaining spans when the process
+	// ends.
 	sendPace     = time.Second
 	sendPatience = 30 * time.Second
 	lastPatience = 3 * time.Second
 )
 
-// Live follows runs by their histories and sends the spans as they end. It stands beside what executes the runs, and takes
-// nothing from it but their ids.
+// Live follows runs by their histories and sends their spans as they end. It is independent of the
+// execution of the runs and receives only their IDs.
 type Live struct {
 	client   client.Client
 	endpoint *Endpoint
@@ -41,14 +43,14 @@ type Live struct {
 	logger   *slog.Logger
 	runs     chan audit.Position
 	spans    chan *tracepb.Span
-	// bytes are those of the spans that wait to be sent.
+	// bytes is the size of the spans that wait to be sent.
 	bytes atomic.Int64
 	mu    sync.Mutex
-	// seen are the runs that are followed or wait to be, and the last ones that were.
+	// seen are the runs that are followed, that wait, or that were followed recently.
 	seen map[string]bool
 	past []string
 	sent atomic.Int64
-	// dropped counts spans that were not sent, and away says that this was told of.
+	// dropped counts the spans that were not sent. away is set after that was logged.
 	dropped atomic.Int64
 	away    atomic.Bool
 }
@@ -59,11 +61,11 @@ func NewLive(c client.Client, endpoint *Endpoint, o Options, logger *slog.Logger
 		seen: map[string]bool{}}
 }
 
-// Counts returns how many spans were sent and how many dropped.
+// Counts returns the number of sent and of dropped spans.
 func (l *Live) Counts() (sent, dropped int64) { return l.sent.Load(), l.dropped.Load() }
 
-// Saw says that a run is under way; run is the first execution of its chain. It returns at once, and does nothing for a run that
-// is known.
+// Saw reports a run in progress. run is the first execution of its chain. Saw returns at once, and
+// ignores known runs.
 func (l *Live) Saw(workflowID, run string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +79,8 @@ func (l *Live) Saw(workflowID, run string) {
 	}
 }
 
-// forget keeps a run that is over as known for as long as there are not too many: queries have its worker see it again.
+// forget bounds the finished runs in seen. They stay known for a while because queries make their
+// worker report them again.
 func (l *Live) forget(run string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +90,7 @@ func (l *Live) forget(run string) {
 	}
 }
 
-// Run follows and sends until ctx ends, and then sends what is there.
+// Run follows and sends until ctx ends, and then sends the remaining spans.
 func (l *Live) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for range followed {
@@ -112,10 +115,10 @@ func (l *Live) Run(ctx context.Context) {
 	<-sending
 }
 
-// errRoom ends the following of a run that makes room for another.
-var errRoom = errors.New("another run waits to be followed")
+// errParked ends the following of a run for another one that waits.
+var errParked = errors.New("another run waits to be followed")
 
-// follow gives the spans of a run from a position on to its end.
+// follow yields the spans of a run from a position to its end.
 func (l *Live) follow(ctx context.Context, at audit.Position) {
 	events := audit.Subscribe(l.client, at)
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
@@ -123,7 +126,7 @@ func (l *Live) follow(ctx context.Context, at audit.Position) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, errRoom) && l.later(events.Position()):
+		case errors.Is(err, errParked) && l.later(events.Position()):
 			return
 		case err == nil, errors.Is(err, audit.ErrNotFound), errors.Is(err, history.ErrNotARun), errors.Is(err, history.ErrUnreadable):
 			if err != nil {
@@ -140,7 +143,7 @@ func (l *Live) follow(ctx context.Context, at audit.Position) {
 	}
 }
 
-// later puts a run behind those that wait; false where there is no room.
+// later appends a run to those that wait, and reports false if there are too many.
 func (l *Live) later(at audit.Position) bool {
 	select {
 	case l.runs <- at:
@@ -154,7 +157,7 @@ func (l *Live) followOnce(ctx context.Context, events *audit.Subscription) error
 	following, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var last atomic.Int64
-	go l.makeRoom(following, cancel, &last)
+	go l.park(following, cancel, &last)
 	var place *tree
 	for e, err := range events.Events(following) {
 		if err != nil {
@@ -176,15 +179,15 @@ func (l *Live) followOnce(ctx context.Context, events *audit.Subscription) error
 	return nil
 }
 
-// makeRoom ends the following of a run that has been quiet since last, where others wait.
-func (l *Live) makeRoom(ctx context.Context, end context.CancelCauseFunc, last *atomic.Int64) {
+// park ends the following of a run without events since last if other runs wait.
+func (l *Live) park(ctx context.Context, end context.CancelCauseFunc, last *atomic.Int64) {
 	tick := time.NewTicker(idle)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			if len(l.runs) > 0 && time.Since(time.Unix(0, last.Load())) >= idle {
-				end(errRoom)
+				end(errParked)
 			}
 		case <-ctx.Done():
 			return
@@ -192,7 +195,7 @@ func (l *Live) makeRoom(ctx context.Context, end context.CancelCauseFunc, last *
 	}
 }
 
-// queue has a span sent, or drops it.
+// queue queues a span to be sent, or drops it.
 func (l *Live) queue(span *tracepb.Span) {
 	size := int64(proto.Size(span))
 	if l.bytes.Add(size) <= queuedBytes {
@@ -206,7 +209,7 @@ func (l *Live) queue(span *tracepb.Span) {
 	l.drop(1, errors.New("too many spans wait to be sent"))
 }
 
-// drop counts spans that are not sent, and says so once until some are sent again.
+// drop counts spans that are not sent, and logs the first until some are sent again.
 func (l *Live) drop(n int, err error) {
 	l.dropped.Add(int64(n))
 	if !l.away.Swap(true) {
@@ -214,7 +217,7 @@ func (l *Live) drop(n int, err error) {
 	}
 }
 
-// send sends what is queued until the queue is closed.
+// send sends queued spans until the queue is closed.
 func (l *Live) send(ctx context.Context) {
 	var batch Batch
 	tick := time.NewTicker(sendPace)
@@ -237,7 +240,7 @@ func (l *Live) send(ctx context.Context) {
 	}
 }
 
-// sendBatch tries for a while, and no longer than trying lasts: a little longer than ctx, with which the process ends.
+// sendBatch sends a batch with retries until trying ends, a little after ctx.
 func (l *Live) sendBatch(ctx, trying context.Context, spans []*tracepb.Span) {
 	switch {
 	case len(spans) == 0:

@@ -25,13 +25,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// batchSpans and batchBytes are how many spans are sent at once, and about how many bytes.
+// batchSpans bounds the number of spans of a message, and batchBytes their approximate size.
 const (
 	batchSpans = 512
 	batchBytes = 1 << 20
 )
 
-// Endpoint is where spans are sent to, by OTLP over HTTP.
+// Endpoint receives spans by OTLP over HTTP.
 type Endpoint struct {
 	url     string
 	headers http.Header
@@ -39,10 +39,11 @@ type Endpoint struct {
 	client  *http.Client
 }
 
-// NewEndpoint returns the endpoint at a base address, below which spans go to v1/traces. What is left out comes from the
-// variables of OpenTelemetry that getenv gives: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (a whole address) or
-// OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME (default switchyard). It is nil where there is no
-// address. An error never holds the headers, in which secrets are.
+// NewEndpoint returns the endpoint at a base address; spans go to v1/traces below it. Defaults come
+// from the OpenTelemetry variables that getenv returns: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (a whole
+// address) or OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME (default
+// switchyard). The endpoint is nil without an address. Errors do not contain headers, which may have
+// secrets.
 func NewEndpoint(base string, getenv func(string) string) (*Endpoint, error) {
 	address := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if base != "" || address == "" {
@@ -59,11 +60,11 @@ func NewEndpoint(base string, getenv func(string) string) (*Endpoint, error) {
 	return e, e.addHeaders(getenv("OTEL_EXPORTER_OTLP_HEADERS"))
 }
 
-// stay has a redirection be an answer: to follow it could take the headers to somebody else, and takes the spans along only where
-// it is of certain kinds.
+// stay does not follow redirects: they could carry the headers to another host, and some kinds drop
+// the body.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// addHeaders reads name=value, name=value.
+// addHeaders reads headers in the form name=value, name=value.
 func (e *Endpoint) addHeaders(list string) error {
 	for pair := range strings.SplitSeq(list, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
@@ -79,7 +80,7 @@ func (e *Endpoint) addHeaders(list string) error {
 	return nil
 }
 
-// Address is where spans are sent to, without user and query.
+// Address returns the address of the endpoint without user and query.
 func (e *Endpoint) Address() string {
 	u, err := url.Parse(e.url)
 	if err != nil {
@@ -89,7 +90,7 @@ func (e *Endpoint) Address() string {
 	return u.String()
 }
 
-// data is a message of spans.
+// data returns the message of spans.
 func data(service string, spans []*tracepb.Span) *tracepb.TracesData {
 	schema := "https://opentelemetry.io/schemas/" + conventions
 	return &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
@@ -100,17 +101,19 @@ func data(service string, spans []*tracepb.Span) *tracepb.TracesData {
 	}}}
 }
 
-// sendError is why spans were not taken.
+// sendError is why an endpoint did not accept spans.
 type sendError struct {
 	error
-	// again says that the same may be taken later; after is how long the endpoint wants it to take, zero for no wish.
+	// again is set if a retry may succeed. after is the wait that the endpoint asks for; zero for
+	// none.
 	again bool
 	after time.Duration
 }
 
 func (e sendError) Unwrap() error { return e.error }
 
-// Send sends spans once. It returns how many of them the endpoint refused although it took the message, and why in its words.
+// Send sends spans once. It returns how many of them the endpoint rejected from a message that it
+// accepted, and its reason.
 func (e *Endpoint) Send(ctx context.Context, spans []*tracepb.Span) (refused int, why string, err error) {
 	body, err := e.body(spans)
 	if err != nil {
@@ -164,10 +167,10 @@ func (e *Endpoint) answered(response *http.Response, answer []byte) (refused int
 	return 0, "", sendError{error: fmt.Errorf("%s answers %s: is it an OTLP endpoint for traces, and do OTEL_EXPORTER_OTLP_HEADERS let you in?", e.Address(), response.Status)}
 }
 
-// maxPause is the longest pause between two tries.
+// maxPause bounds the pause between two attempts.
 const maxPause = 5 * time.Second
 
-// SendAgain is Send with tries until ctx ends, where the endpoint is away or busy.
+// SendAgain is Send with retries until ctx ends, if the endpoint is unreachable or busy.
 func (e *Endpoint) SendAgain(ctx context.Context, spans []*tracepb.Span) (refused int, why string, err error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, maxPause) {
 		refused, why, err = e.Send(ctx, spans)
@@ -183,7 +186,7 @@ func (e *Endpoint) SendAgain(ctx context.Context, spans []*tracepb.Span) (refuse
 	}
 }
 
-// WriteJSON writes spans as one line of JSON, in OTLP's form for files.
+// WriteJSON writes spans as one line of OTLP JSON for files.
 func WriteJSON(w io.Writer, service string, spans []*tracepb.Span) error {
 	text, err := protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(data(cmp.Or(service, "switchyard"), spans))
 	if err != nil {
@@ -201,7 +204,7 @@ func WriteJSON(w io.Writer, service string, spans []*tracepb.Span) error {
 
 var idNames = map[string]bool{"traceId": true, "spanId": true, "parentSpanId": true}
 
-// hexIDs writes ids in hexadecimal, which is where OTLP's JSON differs from protobuf's.
+// hexIDs writes IDs in hexadecimal, where OTLP JSON differs from the JSON of protobuf.
 func hexIDs(value any) {
 	switch value := value.(type) {
 	case []any:

@@ -1,6 +1,6 @@
-// Package traces makes OpenTelemetry spans of runs, by the semantic conventions for generative AI, and sends them. What it knows
-// comes from history alone, so that spans made while a run goes on and spans made a week later are the same, to the ids. It is
-// apart from audit because of what it imports.
+// Package traces makes OpenTelemetry spans of runs by the semantic conventions for generative AI,
+// and sends them. It uses histories only, so spans that are made during a run and a week later are
+// equal, including their IDs.
 package traces
 
 import (
@@ -17,31 +17,31 @@ import (
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 )
 
-// conventions is the version of OpenTelemetry's semantic conventions that spans are named by.
+// conventions is the version of OpenTelemetry's semantic conventions.
 const conventions = "1.41.0"
 
-// Options say what spans tell.
+// Options select the content of spans.
 type Options struct {
-	// Content has spans tell arguments, results, what models said and why something failed, with what is sensitive redacted. Without
-	// it they name only types, names, times and counts.
+	// Content adds arguments, results, messages of models and failures, with sensitive values
+	// redacted. Without it spans have types, names, times and counts only.
 	Content bool
 }
 
-// tree is the place of a run in its trace.
+// tree is the position of a run in its trace.
 type tree struct {
 	Options
-	// trace is the id of the trace, parent the span that the run's own is below; nil for none.
+	// trace is the ID of the trace. parent is the parent of the run's span; nil for none.
 	trace, parent []byte
-	// run is the id of the run's first execution.
+	// run is the ID of the first execution of the run.
 	run string
 }
 
 var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
 
-// noTrace is the id that stands for none, noTrace[:16] that of a span.
+// noTrace is the trace ID that means none. noTrace[:16] is that of a span.
 var noTrace = strings.Repeat("0", 32)
 
-// newTree places a run. root is the first execution of the run at the top.
+// newTree returns the position of a run. root is the first execution of the run at the top.
 func newTree(s history.Summary, root string, o Options) *tree {
 	t := &tree{Options: o, trace: digest("trace", root)[:16], run: s.Run}
 	if caller := traceparent.FindStringSubmatch(s.Trace); caller != nil && caller[1] != noTrace && caller[2] != noTrace[:16] {
@@ -54,7 +54,7 @@ func newTree(s history.Summary, root string, o Options) *tree {
 	return t
 }
 
-// digest is the SHA-256 of texts, in which none can be taken for two.
+// digest returns the SHA-256 of texts with their lengths, so that different lists differ.
 func digest(parts ...string) []byte {
 	h := sha256.New()
 	for _, p := range parts {
@@ -63,7 +63,7 @@ func digest(parts ...string) []byte {
 	return h.Sum(nil)
 }
 
-// spanID is the id of the span of a part of a run: the run itself is "".
+// spanID returns the span ID of a part of a run. The part of the run itself is empty.
 func spanID(run, part string) []byte { return digest("span", run, part)[:8] }
 
 func callPart(callID string) string { return "call " + callID }
@@ -77,7 +77,7 @@ func ends(e api.Event) bool {
 	return e.Record != nil || e.Step != nil && e.Timing != nil
 }
 
-// of returns the span that ends with an event. s is what was known of the run then.
+// of returns the span that ends with an event. s is the summary of the run at that event.
 func (t *tree) of(e api.Event, s history.Summary) *tracepb.Span {
 	switch {
 	case e.Record != nil:
@@ -88,7 +88,7 @@ func (t *tree) of(e api.Event, s history.Summary) *tracepb.Span {
 	return t.whole(e, s)
 }
 
-// span is what all have in common.
+// span returns a span with the common fields.
 func (t *tree) span(name, part string, kind tracepb.Span_SpanKind, from, to time.Time) *tracepb.Span {
 	parent := t.parent
 	if part != "" {
@@ -105,7 +105,7 @@ func nanos(t time.Time) uint64 {
 	return uint64(t.UnixNano())
 }
 
-// whole is the span of a run.
+// whole returns the span of a run.
 func (t *tree) whole(e api.Event, s history.Summary) *tracepb.Span {
 	operation, name := map[history.RunKind]string{history.RunAgent: "invoke_agent", history.RunPlan: "invoke_workflow"}[s.Kind], s.Name
 	span := t.span(strings.TrimSpace(cmp.Or(operation, "call")+" "+name), "", tracepb.Span_SPAN_KIND_INTERNAL, s.Started, s.Closed)
@@ -139,7 +139,8 @@ func (t *tree) whole(e api.Event, s history.Summary) *tracepb.Span {
 	return span
 }
 
-// failedSteps are the events of the model steps that failed for good before another one was made, or the run ended.
+// failedSteps returns events for the model steps that failed for good before the next step or the
+// end of the run.
 func failedSteps(e api.Event) (events []*tracepb.Span_Event) {
 	for _, f := range e.StepFailures {
 		a := attributes{}
@@ -151,7 +152,7 @@ func failedSteps(e api.Event) (events []*tracepb.Span_Event) {
 	return events
 }
 
-// step is the span of a model step, with all of its attempts.
+// step returns the span of a model step with all its attempts.
 func (t *tree) step(e api.Event, s history.Summary) *tracepb.Span {
 	from := e.Timing.Scheduled
 	span := t.span(strings.TrimSpace("chat "+s.Model), fmt.Sprintf("step %d %d", e.Turn, from.UnixNano()), tracepb.Span_SPAN_KIND_CLIENT, from, cmp.Or(e.Timing.Closed, e.Time))
@@ -173,7 +174,8 @@ func (t *tree) step(e api.Event, s history.Summary) *tracepb.Span {
 	return span
 }
 
-// call is the span of a call, from when it was scheduled to its end, with all of its attempts. One that was refused takes no time.
+// call returns the span of a call, from its scheduling to its end, with all its attempts. The span
+// of a refused call has no duration.
 func (t *tree) call(r api.Record, s history.Summary) *tracepb.Span {
 	span := t.span("execute_tool "+r.Tool, callPart(r.CallID), tracepb.Span_SPAN_KIND_INTERNAL, cmp.Or(r.Scheduled, r.Closed), r.Closed)
 	a := attributes{}
@@ -210,7 +212,8 @@ func (t *tree) fail(span *tracepb.Span, a *attributes, kind, message string) {
 	a.text("error.type", kind)
 }
 
-// attempts are the events of a call or step that was not done at once: when the last attempt began, and why there had to be one.
+// attempts returns events for the last attempt of a call or step that was retried: its start and
+// why it was necessary.
 func (t *tree) attempts(timing api.Timing) []*tracepb.Span_Event {
 	if timing.Started.IsZero() {
 		return nil
@@ -227,7 +230,7 @@ func (t *tree) attempts(timing api.Timing) []*tracepb.Span_Event {
 	return []*tracepb.Span_Event{{TimeUnixNano: nanos(timing.Started), Name: name, Attributes: a.list}}
 }
 
-// approval is the event of a person's decision.
+// approval returns the event of a person's decision.
 func (t *tree) approval(d *api.Decided) []*tracepb.Span_Event {
 	if d == nil || d.Decision == "" {
 		return nil

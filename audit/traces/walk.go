@@ -11,9 +11,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Of gives the spans of a run and of the sub-agents below it, as far as they have ended: each when the history tells of its end.
-// runID is as in audit.Events, and so are the errors; where the server keeps a part of the tree no longer, or it cannot be
-// decoded, the rest is given all the same, and the error comes last.
+// Of yields the spans of a run and of its sub-agents that have ended, each when the history reports
+// its end. runID and the errors are as in audit.Events. If the server has deleted a part of the
+// tree, or it cannot be decoded, Of yields the other spans and then the error.
 func Of(ctx context.Context, c client.Client, workflowID, runID string, o Options) iter.Seq2[*tracepb.Span, error] {
 	return func(yield func(*tracepb.Span, error) bool) {
 		w := &walker{client: c, options: o, yield: yield}
@@ -26,13 +26,13 @@ func Of(ctx context.Context, c client.Client, workflowID, runID string, o Option
 type walker struct {
 	client  client.Client
 	options Options
-	// root is that of the tree, known once its first run has been read.
+	// root is the run at the top of the tree, set after the first run has been read.
 	root  string
 	gone  error
 	yield func(*tracepb.Span, error) bool
 }
 
-// run gives the spans of one run and of those below; it reports whether the reader wants more.
+// run yields the spans of one run and of its sub-agents, and reports whether the reader wants more.
 func (w *walker) run(ctx context.Context, run api.ChildRun) bool {
 	events := audit.Subscribe(w.client, audit.Position{WorkflowID: run.WorkflowID, Run: run.RunID})
 	var place *tree

@@ -72,7 +72,7 @@ func (ch *chain) open(ctx context.Context) (runID string, err error) {
 	runID, err = ch.beginning(ctx, info)
 	incomplete := errors.Is(err, ErrIncomplete)
 	if incomplete && ch.from.Sequence > 0 {
-		err = nil // nothing is missing of what the reader has not seen
+		err = nil // the reader has seen what is deleted
 	}
 	if err != nil && (ch.wait || !incomplete) {
 		return "", err
@@ -86,12 +86,22 @@ func (ch *chain) open(ctx context.Context) (runID string, err error) {
 }
 
 // find checks that the position from belongs to this run, and keeps how far the run has come.
-func (ch *chain) find(ctx context.Context, info *workflowservice.DescribeWorkflowExecutionResponse) error {
+func (ch *chain) find(
+	ctx context.Context,
+	info *workflowservice.DescribeWorkflowExecutionResponse,
+) error {
 	if ch.from.Sequence == 0 {
 		return nil
 	}
 	if first := firstRun(info); ch.from.Run != first {
-		return fmt.Errorf("%w: it is of run %q of workflow %q, and the execution %q belongs to run %q", ErrPosition, ch.from.Run, ch.workflowID, ch.from.Part, first)
+		return fmt.Errorf(
+			"%w: the position is of run %q of workflow %q, but execution %q belongs to run %q",
+			ErrPosition,
+			ch.from.Run,
+			ch.workflowID,
+			ch.from.Part,
+			first,
+		)
 	}
 	latest, err := describeLatest(ctx, ch.client, ch.workflowID, ch.runID)
 	if err != nil {
@@ -104,7 +114,10 @@ func (ch *chain) find(ctx context.Context, info *workflowservice.DescribeWorkflo
 
 // beginning returns the first execution of the chain that the server still has. The error is
 // ErrIncomplete if earlier ones are deleted.
-func (ch *chain) beginning(ctx context.Context, info *workflowservice.DescribeWorkflowExecutionResponse) (runID string, err error) {
+func (ch *chain) beginning(
+	ctx context.Context,
+	info *workflowservice.DescribeWorkflowExecutionResponse,
+) (runID string, err error) {
 	first, known := firstRun(info), info.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	if first == known {
 		return first, nil
@@ -122,20 +135,31 @@ func (ch *chain) beginning(ctx context.Context, info *workflowservice.DescribeWo
 		}
 		known = previous
 	}
-	return known, fmt.Errorf("%w: workflow %q: the server keeps nothing from before the execution %q any more", ErrIncomplete, ch.workflowID, known)
+	return known, fmt.Errorf(
+		"%w: workflow %q: the server has deleted all executions before %q",
+		ErrIncomplete,
+		ch.workflowID,
+		known,
+	)
 }
 
 // previous returns the execution that this one continues. The error is ErrNotFound if the server
 // has deleted it.
 func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
-	pages := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	pages := ch.client.GetWorkflowHistory(
+		ctx,
+		ch.workflowID,
+		runID,
+		false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
+	)
 	event, err := pages.Next()
 	if err != nil {
 		return "", ReadError(ctx, err, ch.workflowID, runID)
 	}
 	previous := event.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
 	if previous == "" {
-		return "", fmt.Errorf("%w: nothing comes before the execution %q", ErrNotFound, runID)
+		return "", fmt.Errorf("%w: execution %q has no predecessor", ErrNotFound, runID)
 	}
 	if _, err := describe(ctx, ch.client, ch.workflowID, previous); err != nil {
 		return "", err
@@ -144,11 +168,21 @@ func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
 }
 
 // execution reads one history and reports whether the reader wants more.
-func (ch *chain) execution(ctx context.Context, runID string, yield func(api.Event, error) bool) bool {
+func (ch *chain) execution(
+	ctx context.Context,
+	runID string,
+	yield func(api.Event, error) bool,
+) bool {
 	if !ch.deriver.Numbered() && ch.from.Sequence > 0 && runID == ch.from.Part {
 		ch.deriver.NumberAfter(ch.from.Before)
 	}
-	pages := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, ch.wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	pages := ch.client.GetWorkflowHistory(
+		ctx,
+		ch.workflowID,
+		runID,
+		ch.wait,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
+	)
 	for pages.HasNext() {
 		event, err := pages.Next()
 		if err != nil {
@@ -158,7 +192,8 @@ func (ch *chain) execution(ctx context.Context, runID string, yield func(api.Eve
 		if !ch.take(event, yield) {
 			return false
 		}
-		if err := ch.pastEnd(runID == ch.end.runID && event.GetEventId() >= ch.end.event); err != nil {
+		atEnd := runID == ch.end.runID && event.GetEventId() >= ch.end.event
+		if err := ch.pastEnd(atEnd); err != nil {
 			yield(api.Event{}, err)
 			return false
 		}
@@ -187,5 +222,12 @@ func (ch *chain) pastEnd(atEnd bool) error {
 	if !atEnd || ch.deriver.Sequence() >= ch.from.Sequence {
 		return nil
 	}
-	return fmt.Errorf("%w: it is after event %d, and the run %q of workflow %q has %d", ErrPosition, ch.from.Sequence, ch.from.Run, ch.workflowID, ch.deriver.Sequence())
+	return fmt.Errorf(
+		"%w: the position is event %d, but run %q of workflow %q has %d events",
+		ErrPosition,
+		ch.from.Sequence,
+		ch.from.Run,
+		ch.workflowID,
+		ch.deriver.Sequence(),
+	)
 }

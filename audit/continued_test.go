@@ -6,7 +6,8 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// TestContinued proves that a run that goes on with an earlier run of its conversation tells which one, in brief and at its end.
+// TestContinued proves that a run that goes on with an earlier run of its conversation tells which
+// one, in brief and at its end.
 func TestContinued(t *testing.T) {
 	d := history.NewDeriver("", "")
 	events := derive(t, d, replayedHistory(t, "agent_conversation"))

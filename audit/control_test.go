@@ -17,8 +17,12 @@ func accepted(t *testing.T, id, name string, arg any) *historypb.HistoryEvent {
 	t.Helper()
 	e := event(10, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, nil)
 	e.Attributes = &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
-		WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{ProtocolInstanceId: id,
-			AcceptedRequest: &updatepb.Request{Input: &updatepb.Input{Name: name, Args: payloads(t, arg)}}}}
+		WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
+			ProtocolInstanceId: id,
+			AcceptedRequest: &updatepb.Request{
+				Input: &updatepb.Input{Name: name, Args: payloads(t, arg)},
+			},
+		}}
 	return e
 }
 
@@ -26,21 +30,38 @@ func signalled(t *testing.T, name string, arg any) *historypb.HistoryEvent {
 	t.Helper()
 	e := event(11, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, nil)
 	e.Attributes = &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-		WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: payloads(t, arg)}}
+		WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
+			SignalName: name,
+			Input:      payloads(t, arg),
+		}}
 	return e
 }
 
 func onServer() (paused, resumed *historypb.HistoryEvent) {
-	paused, resumed = event(12, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, nil), event(13, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED, nil)
+	paused, resumed = event(
+		12,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED,
+		nil,
+	), event(
+		13,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED,
+		nil,
+	)
 	paused.Attributes = &historypb.HistoryEvent_WorkflowExecutionPausedEventAttributes{
-		WorkflowExecutionPausedEventAttributes: &historypb.WorkflowExecutionPausedEventAttributes{Identity: "bob", Reason: "a look"}}
+		WorkflowExecutionPausedEventAttributes: &historypb.WorkflowExecutionPausedEventAttributes{
+			Identity: "bob",
+			Reason:   "a look",
+		}}
 	resumed.Attributes = &historypb.HistoryEvent_WorkflowExecutionUnpausedEventAttributes{
-		WorkflowExecutionUnpausedEventAttributes: &historypb.WorkflowExecutionUnpausedEventAttributes{Identity: "bob"}}
+		WorkflowExecutionUnpausedEventAttributes: &historypb.WorkflowExecutionUnpausedEventAttributes{
+			Identity: "bob",
+		}}
 	return paused, resumed
 }
 
-// TestControlEvents proves what the events and the summary tell of messages, by update and by signal, each once, and of pauses,
-// the run's own and the server's: the run is paused until both are over, and no more when it has ended.
+// TestControlEvents proves what the events and the summary tell of messages, by update and by
+// signal, each once, and of pauses, the run's own and the server's: the run is paused until both
+// are over, and no more when it has ended.
 func TestControlEvents(t *testing.T) {
 	start := started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{})))
 	message, pause := api.Sent{Text: "x", By: "ada", ID: "one"}, api.Pause{By: "ada"}
@@ -55,19 +76,29 @@ func TestControlEvents(t *testing.T) {
 			signalled(t, api.SendMessageSignal, api.Sent{}), signalled(t, api.SendMessageSignal, api.Sent{Text: "y", By: "ada", ID: "two"})},
 			[]api.EventType{api.EventMessageSent, api.EventMessageSent}, history.RunRunning},
 		{"both pauses", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), paused, accepted(t, "r", api.ResumeUpdate, pause)},
-			[]api.EventType{api.EventRunPaused, api.EventRunPaused, api.EventRunResumed}, history.RunPaused},
+			[]api.EventType{api.EventRunPaused, api.EventRunPaused, api.EventRunResumed},
+			history.RunPaused},
 		{"a pause that is over", []*historypb.HistoryEvent{paused, resumed}, []api.EventType{api.EventRunPaused, api.EventRunResumed}, history.RunRunning},
 		{"a paused run that ends", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), runFailed(application("x", "y", nil))},
 			[]api.EventType{api.EventRunPaused, api.EventRunFailed}, history.RunFailed},
 	} {
 		d := history.NewDeriver("", "")
 		var types []api.EventType
-		for _, e := range derive(t, d, append([]*historypb.HistoryEvent{start}, test.recorded...))[1:] {
+		all := append([]*historypb.HistoryEvent{start}, test.recorded...)
+		for _, e := range derive(t, d, all)[1:] {
 			types = append(types, e.Type)
 		}
 		s := d.Summary()
-		if !slices.Equal(types, test.events) || s.Status != test.status || (s.Paused != nil || s.PausedOnServer != nil) != (test.status == history.RunPaused) {
-			t.Errorf("%s: %v; the run is %s, paused %v, on the server %v", test.name, types, s.Status, s.Paused, s.PausedOnServer)
+		if !slices.Equal(types, test.events) || s.Status != test.status ||
+			(s.Paused != nil || s.PausedOnServer != nil) != (test.status == history.RunPaused) {
+			t.Errorf(
+				"%s: %v; the run is %s, paused %v, on the server %v",
+				test.name,
+				types,
+				s.Status,
+				s.Paused,
+				s.PausedOnServer,
+			)
 		}
 	}
 	for _, name := range []string{api.SendMessageUpdate, api.PauseUpdate} {

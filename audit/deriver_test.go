@@ -35,13 +35,27 @@ func payloads(t testing.TB, values ...any) *commonpb.Payloads {
 
 func started(t testing.TB, workflow string, input *commonpb.Payloads) *historypb.HistoryEvent {
 	t.Helper()
-	return event(1, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{WorkflowId: "w", OriginalExecutionRunId: "r",
-			FirstExecutionRunId: "r", WorkflowType: &commonpb.WorkflowType{Name: workflow}, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, Input: input}})
+	return event(
+		1,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
+		&historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+				WorkflowId:             "w",
+				OriginalExecutionRunId: "r",
+				FirstExecutionRunId:    "r",
+				WorkflowType:           &commonpb.WorkflowType{Name: workflow},
+				TaskQueue:              &taskqueuepb.TaskQueue{Name: queue},
+				Input:                  input,
+			}},
+	)
 }
 
 func event(id int64, kind enumspb.EventType, attributes any) *historypb.HistoryEvent {
-	e := &historypb.HistoryEvent{EventId: id, EventType: kind, EventTime: &timestamppb.Timestamp{Seconds: 1_000_000_000 + id}}
+	e := &historypb.HistoryEvent{
+		EventId:   id,
+		EventType: kind,
+		EventTime: &timestamppb.Timestamp{Seconds: 1_000_000_000 + id},
+	}
 	switch a := attributes.(type) {
 	case *historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes:
 		e.Attributes = a
@@ -58,18 +72,36 @@ func event(id int64, kind enumspb.EventType, attributes any) *historypb.HistoryE
 }
 
 func runFailed(f *failurepb.Failure) *historypb.HistoryEvent {
-	return event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{
-		WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{Failure: f}})
+	return event(
+		99,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+		&historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{
+			WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{
+				Failure: f,
+			}},
+	)
 }
 
 func application(kind, message string, details *commonpb.Payloads) *failurepb.Failure {
-	return &failurepb.Failure{Message: message, FailureInfo: &failurepb.Failure_ApplicationFailureInfo{
-		ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: kind, Details: details}}}
+	return &failurepb.Failure{
+		Message: message,
+		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{
+			ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{
+				Type:    kind,
+				Details: details,
+			}},
+	}
 }
 
 func timeout(kind enumspb.TimeoutType) *failurepb.Failure {
-	return &failurepb.Failure{Message: "activity timeout", FailureInfo: &failurepb.Failure_TimeoutFailureInfo{
-		TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{TimeoutType: kind}}, Cause: application("x", "earlier", nil)}
+	return &failurepb.Failure{
+		Message: "activity timeout",
+		FailureInfo: &failurepb.Failure_TimeoutFailureInfo{
+			TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
+				TimeoutType: kind,
+			}},
+		Cause: application("x", "earlier", nil),
+	}
 }
 
 func lastOf(t *testing.T, recorded ...*historypb.HistoryEvent) (api.Event, history.Summary) {
@@ -79,8 +111,8 @@ func lastOf(t *testing.T, recorded ...*historypb.HistoryEvent) (api.Event, histo
 	return events[len(events)-1], d.Summary()
 }
 
-// TestFailedActivities proves that each way an activity ends without a result gives the error that the workflow makes
-// of it. The history is that of a direct call up to the end of its activity.
+// TestFailedActivities proves that each way an activity ends without a result gives the error that
+// the workflow makes of it. The history is that of a direct call up to the end of its activity.
 func TestFailedActivities(t *testing.T) {
 	recorded := histories(t, "direct")[0]
 	end := slices.IndexFunc(recorded, func(e *historypb.HistoryEvent) bool {
@@ -88,16 +120,36 @@ func TestFailedActivities(t *testing.T) {
 	})
 	scheduled := recorded[end].GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
 	failed := func(f *failurepb.Failure) *historypb.HistoryEvent {
-		return event(50, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
-			ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: scheduled, Failure: f}})
+		return event(
+			50,
+			enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED,
+			&historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
+				ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{
+					ScheduledEventId: scheduled,
+					Failure:          f,
+				}},
+		)
 	}
 	timedOut := func(kind enumspb.TimeoutType) *historypb.HistoryEvent {
-		return event(50, enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
-			ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{ScheduledEventId: scheduled, Failure: timeout(kind)}})
+		return event(
+			50,
+			enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT,
+			&historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
+				ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{
+					ScheduledEventId: scheduled,
+					Failure:          timeout(kind),
+				}},
+		)
 	}
-	cancelled := &failurepb.Failure{Message: "canceled", FailureInfo: &failurepb.Failure_CanceledFailureInfo{
-		CanceledFailureInfo: &failurepb.CanceledFailureInfo{}}}
-	typed := payloads(t, api.Error{Type: api.ErrInvalidOutput, Message: "no number", Phase: api.PhasePostExecution})
+	cancelled := &failurepb.Failure{
+		Message: "canceled",
+		FailureInfo: &failurepb.Failure_CanceledFailureInfo{
+			CanceledFailureInfo: &failurepb.CanceledFailureInfo{}},
+	}
+	typed := payloads(
+		t,
+		api.Error{Type: api.ErrInvalidOutput, Message: "no number", Phase: api.PhasePostExecution},
+	)
 	tests := []struct {
 		name   string
 		end    *historypb.HistoryEvent
@@ -105,19 +157,57 @@ func TestFailedActivities(t *testing.T) {
 		want   api.ErrorType
 		phase  api.Phase
 	}{
-		{"queue timeout", timedOut(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START), api.CallFailed, api.ErrQueueTimeout, api.PhasePreExecution},
-		{"timeout", timedOut(enumspb.TIMEOUT_TYPE_START_TO_CLOSE), api.CallFailed, api.ErrTimeout, api.PhaseExecution},
-		{"heartbeat timeout", timedOut(enumspb.TIMEOUT_TYPE_HEARTBEAT), api.CallFailed, api.ErrWorkerLost, api.PhaseExecution},
-		{"typed", failed(application("invalid_output", "m", typed)), api.CallFailed, api.ErrInvalidOutput, api.PhasePostExecution},
-		{"typed without details", failed(application("invalid_output", "m", nil)), api.CallFailed, api.ErrExecution, api.PhaseExecution},
-		{"the server's own", failed(&failurepb.Failure{Message: "m"}), api.CallFailed, api.ErrExecution, api.PhaseExecution},
+		{
+			"queue timeout",
+			timedOut(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START),
+			api.CallFailed,
+			api.ErrQueueTimeout,
+			api.PhasePreExecution,
+		},
+		{
+			"timeout",
+			timedOut(enumspb.TIMEOUT_TYPE_START_TO_CLOSE),
+			api.CallFailed,
+			api.ErrTimeout,
+			api.PhaseExecution,
+		},
+		{
+			"heartbeat timeout",
+			timedOut(enumspb.TIMEOUT_TYPE_HEARTBEAT),
+			api.CallFailed,
+			api.ErrWorkerLost,
+			api.PhaseExecution,
+		},
+		{
+			"typed",
+			failed(application("invalid_output", "m", typed)),
+			api.CallFailed,
+			api.ErrInvalidOutput,
+			api.PhasePostExecution,
+		},
+		{
+			"typed without details",
+			failed(application("invalid_output", "m", nil)),
+			api.CallFailed,
+			api.ErrExecution,
+			api.PhaseExecution,
+		},
+		{
+			"the server's own",
+			failed(&failurepb.Failure{Message: "m"}),
+			api.CallFailed,
+			api.ErrExecution,
+			api.PhaseExecution,
+		},
 		{"cancelled", failed(cancelled), api.CallCancelled, api.ErrCancelled, api.PhaseExecution},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, _ := lastOf(t, append(slices.Clone(recorded[:end]), tt.end)...)
 			r := e.Record
-			if e.Type != api.EventToolFailed || r == nil || r.Status != tt.status || r.Error.Type != tt.want || r.Phase != tt.phase {
+			if e.Type != api.EventToolFailed || r == nil || r.Status != tt.status ||
+				r.Error.Type != tt.want ||
+				r.Phase != tt.phase {
 				t.Fatalf("got %s with %+v", e.Type, r)
 			}
 		})
@@ -135,25 +225,73 @@ func TestRunEnds(t *testing.T) {
 		kind   api.RunErrorType
 		words  string
 	}{
-		{"refused", runFailed(application("model_refused", "the model declined: no", payloads(t, api.RunResult{Answer: "no"}))),
-			api.EventRunFailed, history.RunFailed, api.RunRefused, "declined"},
-		{"an activity's failure", runFailed(&failurepb.Failure{Message: "activity error", Cause: application("", "the pin step failed", nil)}),
-			api.EventRunFailed, history.RunFailed, "", "the pin step failed"},
-		{"the server's own", runFailed(&failurepb.Failure{Message: "history too large"}), api.EventRunFailed, history.RunFailed, "", "too large"},
-		{"timed out", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, nil), api.EventRunFailed, history.RunTimedOut, "", "within the timeout"},
-		{"terminated, nobody says why", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil), api.EventRunCancelled, history.RunTerminated, "", "the run was terminated"},
+		{
+			"refused",
+			runFailed(
+				application(
+					"model_refused",
+					"the model declined: no",
+					payloads(t, api.RunResult{Answer: "no"}),
+				),
+			),
+			api.EventRunFailed,
+			history.RunFailed,
+			api.RunRefused,
+			"declined",
+		},
+		{
+			"an activity's failure",
+			runFailed(
+				&failurepb.Failure{
+					Message: "activity error",
+					Cause:   application("", "the pin step failed", nil),
+				},
+			),
+			api.EventRunFailed,
+			history.RunFailed,
+			"",
+			"the pin step failed",
+		},
+		{
+			"the server's own",
+			runFailed(&failurepb.Failure{Message: "history too large"}),
+			api.EventRunFailed,
+			history.RunFailed,
+			"",
+			"too large",
+		},
+		{
+			"timed out",
+			event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, nil),
+			api.EventRunFailed,
+			history.RunTimedOut,
+			"",
+			"exceeded its timeout",
+		},
+		{
+			"terminated, nobody says why",
+			event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil),
+			api.EventRunCancelled,
+			history.RunTerminated,
+			"",
+			"the run was terminated",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, s := lastOf(t, begin, tt.end)
-			if e.Type != tt.event || e.FailureType != tt.kind || !strings.Contains(e.Failure, tt.words) || s.Status != tt.status || s.Failure != e.Failure {
+			if e.Type != tt.event || e.FailureType != tt.kind ||
+				!strings.Contains(e.Failure, tt.words) ||
+				s.Status != tt.status ||
+				s.Failure != e.Failure {
 				t.Errorf("got %+v, %s", e, s.Status)
 			}
 		})
 	}
 }
 
-// TestLaterPart proves that the history of a later part of a chain alone tells of its own events and the whole run's facts.
+// TestLaterPart proves that the history of a later part of a chain alone tells of its own events
+// and the whole run's facts.
 func TestLaterPart(t *testing.T) {
 	parts := histories(t, "continued")
 	d := history.NewDeriver("", "")
@@ -162,7 +300,9 @@ func TestLaterPart(t *testing.T) {
 	if events[0].Type == api.EventRunStarted || events[0].Sequence != 1 {
 		t.Errorf("the first event is %+v", events[0])
 	}
-	if want := start(parts[0]).GetOriginalExecutionRunId(); s.Run != want || len(s.Tools) == 0 || s.Usage.Turns != 4 || s.Prompt != "" {
+	if want := start(parts[0]).GetOriginalExecutionRunId(); s.Run != want || len(s.Tools) == 0 ||
+		s.Usage.Turns != 4 ||
+		s.Prompt != "" {
 		t.Errorf("the summary is %+v, of run %s", s, want)
 	}
 }
@@ -188,8 +328,8 @@ func TestUnknownEvents(t *testing.T) {
 	}
 }
 
-// TestDamaged proves that a history with any one payload damaged or missing, or any event left out, gives an error or
-// events, and never a panic; an error about content names the event.
+// TestDamaged proves that a history with any one payload damaged or missing, or any event left
+// out, gives an error or events, and never a panic; an error about content names the event.
 func TestDamaged(t *testing.T) {
 	for _, s := range scenarios() {
 		for _, part := range histories(t, s.name) {
@@ -215,10 +355,20 @@ func TestDamaged(t *testing.T) {
 
 func damagePayloads(e *historypb.HistoryEvent, damage func(*commonpb.Payloads)) {
 	all := []*commonpb.Payloads{
-		e.GetWorkflowExecutionStartedEventAttributes().GetInput(), e.GetActivityTaskScheduledEventAttributes().GetInput(),
-		e.GetActivityTaskCompletedEventAttributes().GetResult(), e.GetWorkflowExecutionCompletedEventAttributes().GetResult(),
-		e.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetApplicationFailureInfo().GetDetails(),
-		e.GetActivityTaskFailedEventAttributes().GetFailure().GetApplicationFailureInfo().GetDetails(),
+		e.GetWorkflowExecutionStartedEventAttributes().
+			GetInput(),
+		e.GetActivityTaskScheduledEventAttributes().GetInput(),
+		e.GetActivityTaskCompletedEventAttributes().
+			GetResult(),
+		e.GetWorkflowExecutionCompletedEventAttributes().GetResult(),
+		e.GetWorkflowExecutionFailedEventAttributes().
+			GetFailure().
+			GetApplicationFailureInfo().
+			GetDetails(),
+		e.GetActivityTaskFailedEventAttributes().
+			GetFailure().
+			GetApplicationFailureInfo().
+			GetDetails(),
 	}
 	for _, p := range e.GetMarkerRecordedEventAttributes().GetDetails() {
 		all = append(all, p)
@@ -238,7 +388,8 @@ func deriveDamaged(t *testing.T, recorded []*historypb.HistoryEvent, damaged int
 			if !errors.Is(err, history.ErrUnreadable) && !errors.Is(err, history.ErrNotARun) {
 				t.Errorf("untyped error: %v", err)
 			}
-			if errors.Is(err, history.ErrUnreadable) && (e.GetEventId() != damaged || !strings.HasPrefix(err.Error(), "event ")) {
+			if errors.Is(err, history.ErrUnreadable) &&
+				(e.GetEventId() != damaged || !strings.HasPrefix(err.Error(), "event ")) {
 				t.Errorf("event %d is damaged, the error is about another: %v", damaged, err)
 			}
 			return
@@ -249,17 +400,28 @@ func deriveDamaged(t *testing.T, recorded []*historypb.HistoryEvent, damaged int
 
 // TestReadHistory proves that a file that is no history is refused with a typed error.
 func TestReadHistory(t *testing.T) {
-	if _, err := history.Parse(strings.NewReader("no history")); !errors.Is(err, history.ErrUnreadable) {
+	if _, err := history.Parse(strings.NewReader("no history")); !errors.Is(
+		err,
+		history.ErrUnreadable,
+	) {
 		t.Error(err)
 	}
 }
 
 // TestLanes proves the sums: refused calls take no time, only ended ones count into it.
 func TestLanes(t *testing.T) {
-	at := func(ms int) time.Time { return time.Unix(1, 0).Add(time.Duration(ms) * time.Millisecond) }
+	at := func(ms int) time.Time {
+		return time.Unix(1, 0).Add(time.Duration(ms) * time.Millisecond)
+	}
 	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	timing := func(lane string, wait, took int) api.Timing {
-		return api.Timing{Lane: lane, Started: at(wait), Closed: at(wait + took), QueueWait: ms(wait), Duration: ms(took)}
+		return api.Timing{
+			Lane:      lane,
+			Started:   at(wait),
+			Closed:    at(wait + took),
+			QueueWait: ms(wait),
+			Duration:  ms(took),
+		}
 	}
 	records := []api.Record{
 		{Status: api.CallCompleted, Timing: timing("serial", 10, 100)},
@@ -272,7 +434,17 @@ func TestLanes(t *testing.T) {
 	want := []stats.LaneUse{
 		{Calls: 1, Refused: 1},
 		{Lane: "general", Calls: 1, Failed: 1, Total: ms(50), Average: ms(50), Max: ms(50)},
-		{Lane: "serial", Calls: 4, Failed: 1, Refused: 1, Total: ms(400), Average: ms(200), Max: ms(300), WaitAverage: ms(20), WaitMax: ms(30)},
+		{
+			Lane:        "serial",
+			Calls:       4,
+			Failed:      1,
+			Refused:     1,
+			Total:       ms(400),
+			Average:     ms(200),
+			Max:         ms(300),
+			WaitAverage: ms(20),
+			WaitMax:     ms(30),
+		},
 	}
 	if got := stats.Lanes(slices.Values(records)); !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -284,7 +456,12 @@ func TestConstantMemory(t *testing.T) {
 	part := histories(t, "continued")[0]
 	d := history.NewDeriver("", "")
 	derive(t, d, part)
-	turn := slices.IndexFunc(part, func(e *historypb.HistoryEvent) bool { return e.GetActivityTaskScheduledEventAttributes() != nil })
+	turn := slices.IndexFunc(
+		part,
+		func(e *historypb.HistoryEvent) bool {
+			return e.GetActivityTaskScheduledEventAttributes() != nil
+		},
+	)
 	begin := part[0]
 	rounds := func(n int) uint64 {
 		for range n {
@@ -305,7 +482,8 @@ func TestConstantMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkDerive measures how many calls a second are derived from history that is in memory; 20,000 is the least.
+// BenchmarkDerive measures how many calls a second are derived from history that is in memory;
+// 20,000 is the least.
 func BenchmarkDerive(b *testing.B) {
 	part := histories(b, "continued")[0]
 	calls := 0

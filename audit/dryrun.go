@@ -10,7 +10,11 @@ import (
 
 // Withheld returns the calls that a dry run and its sub-agents have withheld so far, in the order
 // of Tree. The arguments are not redacted. Parameters and errors are those of Events.
-func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([]api.WithheldCall, error) {
+func Withheld(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) ([]api.WithheldCall, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	byID := map[string]api.WithheldCall{}
 	ch.withheld = func(w api.WithheldCall) { byID[w.Path] = w }

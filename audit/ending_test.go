@@ -8,7 +8,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// TestCancelled proves that a cancelled run says who asked for that, and why, as far as its history does.
+// TestCancelled proves that a cancelled run says who asked for that, and why, as far as its
+// history does.
 func TestCancelled(t *testing.T) {
 	above := &commonpb.WorkflowExecution{WorkflowId: "above"}
 	for want, request := range map[string]*historypb.WorkflowExecutionCancelRequestedEventAttributes{
@@ -20,7 +21,9 @@ func TestCancelled(t *testing.T) {
 		recorded := histories(t, "cancelled")[0]
 		for _, e := range recorded {
 			if e.GetWorkflowExecutionCancelRequestedEventAttributes() != nil {
-				e.Attributes = &historypb.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{WorkflowExecutionCancelRequestedEventAttributes: request}
+				e.Attributes = &historypb.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{
+					WorkflowExecutionCancelRequestedEventAttributes: request,
+				}
 			}
 		}
 		d := history.NewDeriver("", "")

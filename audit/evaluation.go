@@ -54,13 +54,18 @@ func Evaluate(s history.Summary, person *api.RunEvaluation) (Solved, EvaluatedBy
 		return solved(s.Result.Checked.Solved), EvaluatedByChecker
 	}
 	return solved(s.Status == history.RunCompleted && s.Result != nil &&
-		(s.Result.Outcome == api.OutcomeAnswered || s.Result.Outcome == api.OutcomeCompleted)), EvaluatedByEnd
+		(s.Result.Outcome == api.OutcomeAnswered ||
+			s.Result.Outcome == api.OutcomeCompleted)), EvaluatedByEnd
 }
 
 // Evaluation is Evaluate with who evaluated the run, and why.
 func Evaluation(s history.Summary, person *api.RunEvaluation) api.EvaluatedResult {
 	decision, by := Evaluate(s, person)
-	j := api.EvaluatedResult{WorkflowID: s.WorkflowID, Evaluation: string(decision), EvaluatedBy: string(by)}
+	j := api.EvaluatedResult{
+		WorkflowID:  s.WorkflowID,
+		Evaluation:  string(decision),
+		EvaluatedBy: string(by),
+	}
 	if n := len(s.Parts); n > 0 {
 		j.RunID = s.Parts[n-1].RunID
 	}
@@ -71,7 +76,7 @@ func Evaluation(s history.Summary, person *api.RunEvaluation) api.EvaluatedResul
 		j.By, j.Reason = s.Result.Checked.Tool, s.Result.Checked.Reason
 	default:
 		if s.Result != nil && s.Result.Checked != nil {
-			j.Reason = "the checker " + s.Result.Checked.Tool + " gave no verdict: " + s.Result.Checked.Problem
+			j.Reason = "the checker " + s.Result.Checked.Tool + " gave no evaluation: " + s.Result.Checked.Problem
 		}
 	}
 	return j
@@ -109,7 +114,12 @@ const decisionsAtOnce = 100
 
 // Evaluations returns the latest evaluation by a person of each run, by run ID. runIDs are those of
 // the last executions of the runs. Servers list an evaluation about a second after it was given.
-func Evaluations(ctx context.Context, c client.Client, namespace string, runIDs []string) (map[string]api.RunEvaluation, error) {
+func Evaluations(
+	ctx context.Context,
+	c client.Client,
+	namespace string,
+	runIDs []string,
+) (map[string]api.RunEvaluation, error) {
 	found := map[string]api.RunEvaluation{}
 	for len(runIDs) > 0 {
 		n := min(len(runIDs), decisionsAtOnce)
@@ -121,17 +131,34 @@ func Evaluations(ctx context.Context, c client.Client, namespace string, runIDs 
 	return found, nil
 }
 
-func decisionsOn(ctx context.Context, c client.Client, namespace string, runIDs []string, found map[string]api.RunEvaluation) error {
+func decisionsOn(
+	ctx context.Context,
+	c client.Client,
+	namespace string,
+	runIDs []string,
+	found map[string]api.RunEvaluation,
+) error {
 	quoted := make([]string, len(runIDs))
 	for i, id := range runIDs {
 		quoted[i] = "'" + api.EvaluationWorkflowID(strings.ReplaceAll(id, "'", "''")) + "'"
 	}
-	query := fmt.Sprintf("WorkflowType = '%s' AND WorkflowId IN (%s)", api.EvaluationWorkflow, strings.Join(quoted, ", "))
+	query := fmt.Sprintf(
+		"WorkflowType = '%s' AND WorkflowId IN (%s)",
+		api.EvaluationWorkflow,
+		strings.Join(quoted, ", "),
+	)
 	var token []byte
 	for {
-		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, Query: query, NextPageToken: token})
+		page, err := c.ListWorkflow(
+			ctx,
+			&workflowservice.ListWorkflowExecutionsRequest{
+				Namespace:     namespace,
+				Query:         query,
+				NextPageToken: token,
+			},
+		)
 		if err != nil {
-			return fmt.Errorf("ask for people's verdicts: %w", err)
+			return fmt.Errorf("list evaluations: %w", err)
 		}
 		for _, e := range page.GetExecutions() {
 			keepLatest(found, e)

@@ -8,7 +8,8 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// A person's verdict goes before a checker's, that before the run's end, and none of them is on a run that is not over.
+// A person's verdict goes before a checker's, that before the run's end, and none of them is on a
+// run that is not over.
 func TestJudge(t *testing.T) {
 	over, yes := time.Unix(1, 0), &api.RunEvaluation{Solved: true, By: "ada"}
 	checked := func(c api.Checked) *api.RunResult {
@@ -25,7 +26,7 @@ func TestJudge(t *testing.T) {
 		{history.Summary{Status: history.RunFailed, Closed: over}, &api.RunEvaluation{By: "ada", Reason: "no"}, SolvedNo, EvaluatedByPerson, "failed, says ada: no"},
 		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{})}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
 		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo, EvaluatedByChecker, "failed, says the checker grade: wrong"},
-		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes, EvaluatedByEnd, "solved by its end; the checker grade gave no verdict: it broke"},
+		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes, EvaluatedByEnd, "solved by its end; the checker grade gave no evaluation: it broke"},
 		{history.Summary{Status: history.RunTerminated, Closed: over}, nil, SolvedNo, EvaluatedByEnd, "failed by its end"},
 		{history.Summary{Status: history.RunRunning}, yes, SolvedOpen, EvaluatedByEnd, ""},
 	} {
@@ -43,10 +44,17 @@ func TestSolvedBy(t *testing.T) {
 	over := time.Unix(1, 0)
 	for want, list := range map[Solved][]history.Summary{
 		SolvedOpen: {{Status: history.RunRunning}, {Status: history.RunPaused}},
-		SolvedYes: {{Status: history.RunCompleted, Closed: over, Result: &api.RunResult{Outcome: api.OutcomeAnswered}},
-			{Status: history.RunCompleted, Closed: over, Result: &api.RunResult{Outcome: api.OutcomeCompleted}}},
-		SolvedNo: {{Status: history.RunCompleted, Closed: over, Result: &api.RunResult{Outcome: api.OutcomeLimit}}, {Status: history.RunCompleted, Closed: over},
-			{Status: history.RunFailed, Closed: over, Result: &api.RunResult{}}, {Status: history.RunCancelled, Closed: over}, {Status: history.RunTerminated, Closed: over}},
+		SolvedYes: {{Status: history.RunCompleted, Closed: over,
+			Result: &api.RunResult{Outcome: api.OutcomeAnswered}},
+			{Status: history.RunCompleted, Closed: over,
+				Result: &api.RunResult{Outcome: api.OutcomeCompleted}}},
+		SolvedNo: {{Status: history.RunCompleted, Closed: over,
+			Result: &api.RunResult{Outcome: api.OutcomeLimit}},
+			{Status: history.RunCompleted, Closed: over},
+			{Status: history.RunFailed, Closed: over,
+				Result: &api.RunResult{}},
+			{Status: history.RunCancelled, Closed: over},
+			{Status: history.RunTerminated, Closed: over}},
 	} {
 		for _, s := range list {
 			if got := SolvedBy(s); got != want {

@@ -18,7 +18,8 @@ import (
 // tale writes the history of a direct call anew, after its admission: one event a second.
 type tale struct {
 	t testing.TB
-	// before are the events up to the call, call those of its activity: scheduled, started, completed.
+	// before are the events up to the call, call those of its activity: scheduled, started,
+	// completed.
 	before, call []*historypb.HistoryEvent
 	events       []*historypb.HistoryEvent
 	scheduled    int64
@@ -31,7 +32,9 @@ func newTale(t testing.TB) *tale {
 	})
 	w := &tale{t: t, before: recorded[:first]}
 	for _, e := range recorded[first:] {
-		if e.GetActivityTaskScheduledEventAttributes() != nil || e.GetActivityTaskStartedEventAttributes() != nil || e.GetActivityTaskCompletedEventAttributes() != nil {
+		if e.GetActivityTaskScheduledEventAttributes() != nil ||
+			e.GetActivityTaskStartedEventAttributes() != nil ||
+			e.GetActivityTaskCompletedEventAttributes() != nil {
 			w.call = append(w.call, e)
 		}
 	}
@@ -75,16 +78,33 @@ func (w *tale) complete(seconds int64, r api.Result) {
 }
 
 func (w *tale) fail(seconds int64, e *api.Error) {
-	w.add(seconds, event(0, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
-		ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: w.scheduled,
-			Failure: application(string(e.Type), e.Message, payloads(w.t, e))}}))
+	w.add(
+		seconds,
+		event(
+			0,
+			enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED,
+			&historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
+				ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{
+					ScheduledEventId: w.scheduled,
+					Failure:          application(string(e.Type), e.Message, payloads(w.t, e)),
+				}},
+		),
+	)
 }
 
 func (w *tale) terminate() {
-	w.add(1, event(0, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, &historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{}))
+	w.add(
+		1,
+		event(
+			0,
+			enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+			&historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{},
+		),
+	)
 }
 
-// tell derives the events, which have no gap, and returns the records and how often the call was told to start.
+// tell derives the events, which have no gap, and returns the records and how often the call was
+// told to start.
 func (w *tale) tell() (records []api.Record, starts int) {
 	w.t.Helper()
 	d := history.NewDeriver("", "")
@@ -108,10 +128,16 @@ func seconds(n int) api.Duration {
 	return api.Duration(n) * api.Duration(time.Second)
 }
 
-var requeue = &api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotStarted: true}
+var requeue = &api.Error{
+	Type:       api.ErrWorkerLost,
+	Phase:      api.PhasePreExecution,
+	Message:    "gave up the lane; nothing ran",
+	NotStarted: true,
+}
 
-// TestHandedBackRecord proves that a call which workers handed back has one record and starts once: its attempts add up, its
-// wait is all the time until it began, the wait with its lane's holder included, and its duration has none of it.
+// TestHandedBackRecord proves that a call which workers handed back has one record and starts
+// once: its attempts add up, its wait is all the time until it began, the wait with its lane's
+// holder included, and its duration has none of it.
 func TestHandedBackRecord(t *testing.T) {
 	w := newTale(t)
 	w.schedule(nil)
@@ -128,13 +154,15 @@ func TestHandedBackRecord(t *testing.T) {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
 	r := records[0]
-	if r.Status != api.CallCompleted || r.Attempts != 3 || r.QueueWait != seconds(2+3+4+1+6) || r.Duration != seconds(4) || r.LastFailure != requeue.Message {
+	if r.Status != api.CallCompleted || r.Attempts != 3 || r.QueueWait != seconds(2+3+4+1+6) ||
+		r.Duration != seconds(4) ||
+		r.LastFailure != requeue.Message {
 		t.Errorf("the record is %+v", r)
 	}
 }
 
-// TestHandedBackAfterAttempts proves that no wait is made up where an earlier attempt may have begun, and that attempts of
-// the server and of the run add up.
+// TestHandedBackAfterAttempts proves that no wait is made up where an earlier attempt may have
+// begun, and that attempts of the server and of the run add up.
 func TestHandedBackAfterAttempts(t *testing.T) {
 	w := newTale(t)
 	w.schedule(nil)
@@ -143,13 +171,14 @@ func TestHandedBackAfterAttempts(t *testing.T) {
 	w.schedule(nil)
 	w.start(1, 1)
 	w.complete(1, api.Result{Output: []byte(`"x"`)})
-	if records, _ := w.tell(); records[0].Attempts != 3 || records[0].QueueWait != 0 || records[0].Duration != seconds(1) {
+	if records, _ := w.tell(); records[0].Attempts != 3 || records[0].QueueWait != 0 ||
+		records[0].Duration != seconds(1) {
 		t.Errorf("the record is %+v", records[0])
 	}
 }
 
-// TestHandedBackTooOften proves that the record ends, as the call does, when workers have handed it back too often, and that
-// a call whose turn never came has waited all the time.
+// TestHandedBackTooOften proves that the record ends, as the call does, when workers have handed
+// it back too often, and that a call whose turn never came has waited all the time.
 func TestHandedBackTooOften(t *testing.T) {
 	w := newTale(t)
 	for range api.MaxRequeues + 1 {
@@ -162,13 +191,15 @@ func TestHandedBackTooOften(t *testing.T) {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
 	r := records[0]
-	if r.Status != api.CallFailed || !r.Error.NotStarted || r.Attempts != api.MaxRequeues+1 || r.QueueWait != seconds(2*api.MaxRequeues+2) || r.Duration != 0 {
+	if r.Status != api.CallFailed || !r.Error.NotStarted || r.Attempts != api.MaxRequeues+1 ||
+		r.QueueWait != seconds(2*api.MaxRequeues+2) ||
+		r.Duration != 0 {
 		t.Errorf("the record is %+v", r)
 	}
 }
 
-// TestHandedBackAndEnded proves that a call which was to be made again when its run ended has a record that says so, and
-// that it is among those that are not over until then.
+// TestHandedBackAndEnded proves that a call which was to be made again when its run ended has a
+// record that says so, and that it is among those that are not over until then.
 func TestHandedBackAndEnded(t *testing.T) {
 	w := newTale(t)
 	w.schedule(nil)
@@ -176,31 +207,37 @@ func TestHandedBackAndEnded(t *testing.T) {
 	w.fail(1, requeue)
 	d := history.NewDeriver("", "")
 	derive(t, d, w.events)
-	if running := d.Running(); len(running) != 1 || running[0].Status != api.CallRunning || running[0].Phase != api.PhasePreExecution || !running[0].Started.IsZero() {
+	if running := d.Running(); len(running) != 1 || running[0].Status != api.CallRunning ||
+		running[0].Phase != api.PhasePreExecution ||
+		!running[0].Started.IsZero() {
 		t.Errorf("running: %+v", running)
 	}
 	w.terminate()
 	records, _ := w.tell()
-	if len(records) != 1 || records[0].Status != api.CallCancelled || records[0].Error.Type != api.ErrCancelled || records[0].Attempts != 1 {
+	if len(records) != 1 || records[0].Status != api.CallCancelled ||
+		records[0].Error.Type != api.ErrCancelled ||
+		records[0].Attempts != 1 {
 		t.Errorf("the records are %+v", records)
 	}
 }
 
-// TestQueueErrors proves that a call which its lane's holder refused or let go waited all the time and took none.
+// TestQueueErrors proves that a call which its lane's holder refused or let go waited all the time
+// and took none.
 func TestQueueErrors(t *testing.T) {
 	for _, kind := range []api.ErrorType{api.ErrQueueFull, api.ErrQueueTimeout} {
 		w := newTale(t)
 		w.schedule(nil)
 		w.start(1, 1)
 		w.fail(5, &api.Error{Type: kind, Phase: api.PhasePreExecution, Message: "m"})
-		if records, _ := w.tell(); records[0].QueueWait != seconds(6) || records[0].Duration != 0 || records[0].Phase != api.PhasePreExecution {
+		if records, _ := w.tell(); records[0].QueueWait != seconds(6) || records[0].Duration != 0 ||
+			records[0].Phase != api.PhasePreExecution {
 			t.Errorf("%s: the record is %+v", kind, records[0])
 		}
 	}
 }
 
-// TestRecordPriority proves that a record has the priority with which the server queued the call: its own, else that of the
-// workflow, else normal.
+// TestRecordPriority proves that a record has the priority with which the server queued the call:
+// its own, else that of the workflow, else normal.
 func TestRecordPriority(t *testing.T) {
 	for _, test := range []struct {
 		workflow, call *commonpb.Priority
@@ -219,13 +256,19 @@ func TestRecordPriority(t *testing.T) {
 		w.start(1, 1)
 		w.complete(1, api.Result{Output: []byte(`"x"`)})
 		if records, _ := w.tell(); records[0].Priority != test.want {
-			t.Errorf("workflow %v, call %v: the record says %s, want %s", test.workflow, test.call, records[0].Priority, test.want)
+			t.Errorf(
+				"workflow %v, call %v: the record says %s, want %s",
+				test.workflow,
+				test.call,
+				records[0].Priority,
+				test.want,
+			)
 		}
 	}
 }
 
-// TestRecordLane proves that a record names the lane of a call, whatever its task queue is called: with the key of a keyed
-// lane, and as what it was where the lane's rules did not apply.
+// TestRecordLane proves that a record names the lane of a call, whatever its task queue is called:
+// with the key of a keyed lane, and as what it was where the lane's rules did not apply.
 func TestRecordLane(t *testing.T) {
 	for _, test := range []struct {
 		route api.Route
@@ -241,7 +284,10 @@ func TestRecordLane(t *testing.T) {
 		for i, e := range w.events {
 			if strings.Contains(e.String(), api.AdmitActivity) {
 				w.events[i] = proto.CloneOf(e)
-				w.events[i].GetMarkerRecordedEventAttributes().Details["result"] = payloads(t, []api.AdmissionDecision{{ID: "1.1", Tokens: 1, Route: test.route}})
+				w.events[i].GetMarkerRecordedEventAttributes().Details["result"] = payloads(
+					t,
+					[]api.AdmissionDecision{{ID: "1.1", Tokens: 1, Route: test.route}},
+				)
 			}
 		}
 		w.call[0] = w.clone(0)
@@ -250,7 +296,12 @@ func TestRecordLane(t *testing.T) {
 		w.start(1, 1)
 		w.complete(1, api.Result{Output: []byte(`"x"`)})
 		if records, _ := w.tell(); records[0].Lane != test.want {
-			t.Errorf("on the queue %s: the record says %s, want %s", test.queue, records[0].Lane, test.want)
+			t.Errorf(
+				"on the queue %s: the record says %s, want %s",
+				test.queue,
+				records[0].Lane,
+				test.want,
+			)
 		}
 	}
 }

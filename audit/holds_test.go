@@ -42,29 +42,50 @@ func scheduledAs(t *testing.T, recorded []*historypb.HistoryEvent, id string) in
 }
 
 func activityFailed(scheduled int64, f *failurepb.Failure) *historypb.HistoryEvent {
-	return event(901, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
-		ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: scheduled, Failure: f}})
+	return event(
+		901,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED,
+		&historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
+			ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{
+				ScheduledEventId: scheduled,
+				Failure:          f,
+			}},
+	)
 }
 
 func activityTimedOut(scheduled int64) *historypb.HistoryEvent {
-	return event(902, enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
-		ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{ScheduledEventId: scheduled, Failure: timeout(enumspb.TIMEOUT_TYPE_HEARTBEAT)}})
+	return event(
+		902,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT,
+		&historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
+			ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{
+				ScheduledEventId: scheduled,
+				Failure:          timeout(enumspb.TIMEOUT_TYPE_HEARTBEAT),
+			}},
+	)
 }
 
 func activityCancelled(scheduled int64) *historypb.HistoryEvent {
 	e := event(903, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, nil)
 	e.Attributes = &historypb.HistoryEvent_ActivityTaskCanceledEventAttributes{
-		ActivityTaskCanceledEventAttributes: &historypb.ActivityTaskCanceledEventAttributes{ScheduledEventId: scheduled}}
+		ActivityTaskCanceledEventAttributes: &historypb.ActivityTaskCanceledEventAttributes{
+			ScheduledEventId: scheduled,
+		}}
 	return e
 }
 
-// TestHoldFailures proves that a call that waited for an instance has the error that the run told, though its activity was
-// only cancelled: why the instance could not be made, or that it was lost. A call that the run itself cancelled stays so.
+// TestHoldFailures proves that a call that waited for an instance has the error that the run told,
+// though its activity was only cancelled: why the instance could not be made, or that it was lost.
+// A call that the run itself cancelled stays so.
 func TestHoldFailures(t *testing.T) {
 	recorded := replayedHistory(t, "call_stateful")
 	i := scheduledAs(t, recorded, "1.1")
 	hostInstance, call := recorded[i-1].GetEventId(), recorded[i].GetEventId()
-	unmade := api.Error{Type: api.ErrPreconditionFailed, Message: "no database", Phase: api.PhaseExecution}
+	unmade := api.Error{
+		Type:    api.ErrPreconditionFailed,
+		Message: "no database",
+		Phase:   api.PhaseExecution,
+	}
 	given := api.Error{Type: api.ErrWorkerLost, Message: "it stops", Phase: api.PhaseExecution}
 	for name, test := range map[string]struct {
 		end    []*historypb.HistoryEvent
@@ -82,53 +103,78 @@ func TestHoldFailures(t *testing.T) {
 		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hostInstance), activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			records := recordsOf(derive(t, history.NewDeriver("", ""), slices.Concat(recorded[:i+1], test.end)))
-			if len(records) != 1 || records[0].Status != test.status || records[0].Error.Type != test.want || records[0].Lane != api.LaneGeneral {
+			records := recordsOf(
+				derive(t, history.NewDeriver("", ""), slices.Concat(recorded[:i+1], test.end)),
+			)
+			if len(records) != 1 || records[0].Status != test.status ||
+				records[0].Error.Type != test.want ||
+				records[0].Lane != api.LaneGeneral {
 				t.Errorf("got %+v", records)
 			}
 		})
 	}
 }
 
-// TestCallsOfLostInstance proves that the calls of an instance that is lost for good have their records, though history
-// does not show them: the run refused them itself.
+// TestCallsOfLostInstance proves that the calls of an instance that is lost for good have their
+// records, though history does not show them: the run refused them itself.
 func TestCallsOfLostInstance(t *testing.T) {
 	byCall := map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, history.NewDeriver("", ""), replayedHistory(t, "plan_stateful_lost"))) {
 		byCall[r.CallID] = r
 	}
-	if r := byCall["b"]; r.Status != api.CallRefused || r.Error.Type != api.ErrWorkerLost || len(byCall) != 3 || byCall["a"].Status != api.CallCompleted {
+	if r := byCall["b"]; r.Status != api.CallRefused || r.Error.Type != api.ErrWorkerLost ||
+		len(byCall) != 3 ||
+		byCall["a"].Status != api.CallCompleted {
 		t.Errorf("got %+v", byCall)
 	}
 
 	recorded := replayedHistory(t, "agent_stateful")
 	hostInstance := recorded[scheduledAs(t, recorded, "hold/counter")].GetEventId()
 	call, next := scheduledAs(t, recorded, "2.1"), scheduledAs(t, recorded, "turn-3")
-	lost := slices.Concat(recorded[:call], []*historypb.HistoryEvent{activityTimedOut(hostInstance)}, recorded[next:])
+	lost := slices.Concat(
+		recorded[:call],
+		[]*historypb.HistoryEvent{activityTimedOut(hostInstance)},
+		recorded[next:],
+	)
 	byCall = map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, history.NewDeriver("", ""), lost)) {
 		byCall[r.CallID] = r
 	}
-	if r := byCall["2.1"]; r.Status != api.CallRefused || r.Error.Message != api.InstanceLost("counter").Message || len(byCall) != 5 {
+	if r := byCall["2.1"]; r.Status != api.CallRefused ||
+		r.Error.Message != api.InstanceLost("counter").Message ||
+		len(byCall) != 5 {
 		t.Errorf("got %+v", byCall)
 	}
 }
 
-// TestLostInstanceIsCarried proves that the history of a later part alone tells of an instance that was lost before.
+// TestLostInstanceIsCarried proves that the history of a later part alone tells of an instance
+// that was lost before.
 func TestLostInstanceIsCarried(t *testing.T) {
 	recorded := replayedHistory(t, "agent_stateful_continued.2")
 	hostInstance := scheduledAs(t, recorded, "hold/counter")
 	call, next := scheduledAs(t, recorded, "3.1"), scheduledAs(t, recorded, "turn-4")
-	for lost, want := range map[bool]api.ErrorType{true: api.ErrWorkerLost, false: api.ErrCancelled} {
+	errorTypes := map[bool]api.ErrorType{true: api.ErrWorkerLost, false: api.ErrCancelled}
+	for lost, want := range errorTypes {
 		var in api.RunInput
 		start := recorded[0].GetWorkflowExecutionStartedEventAttributes()
-		if err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in); err != nil {
+		err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in)
+		if err != nil {
 			t.Fatal(err)
 		}
 		in.State.Instances = []api.InstanceState{{Tool: "counter", Lost: lost}}
 		d := history.NewDeriver("", "")
-		records := recordsOf(derive(t, d, slices.Concat([]*historypb.HistoryEvent{started(t, api.AgentWorkflow, payloads(t, in))},
-			recorded[1:hostInstance], recorded[hostInstance+1:call], recorded[next:next+1])))
+		records := recordsOf(
+			derive(
+				t,
+				d,
+				slices.Concat(
+					[]*historypb.HistoryEvent{started(t, api.AgentWorkflow, payloads(t, in))},
+					recorded[1:hostInstance],
+					recorded[hostInstance+1:call],
+					recorded[next:next+1],
+				),
+			),
+		)
 		if len(records) != 1 || records[0].CallID != "3.1" || records[0].Error.Type != want {
 			t.Errorf("lost %v: got %+v", lost, records)
 		}

@@ -18,23 +18,52 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// inlineSpecs are tools of the lane inline with the handlers of those that are not, and one that does not hear that its time
-// is over.
+// inlineSpecs are tools of the lane inline with the handlers of those that are not, and one that
+// does not hear that its time is over.
 func inlineSpecs() []toolspecs.Spec {
-	spec := func(name string, timeout time.Duration, parameters ...toolspecs.Parameter) toolspecs.Spec {
-		s := toolspecs.Spec{Name: "in_" + name, Version: "1.0.0", Description: "A tool of a test.", Parameters: parameters,
-			Entry: toolspecs.Entry{Type: api.KindFunction, Handler: name}}
-		s.Execution.Lane, s.Execution.Effect, s.Execution.Timeout = api.LaneInline, api.EffectRead, api.Duration(timeout)
-		s.Execution.Retry = api.Retry{MaxAttempts: 2, InitialInterval: api.Duration(10 * time.Millisecond)}
+	spec := func(
+		name string, timeout time.Duration, parameters ...toolspecs.Parameter,
+	) toolspecs.Spec {
+		s := toolspecs.Spec{
+			Name:        "in_" + name,
+			Version:     "1.0.0",
+			Description: "A tool of a test.",
+			Parameters:  parameters,
+			Entry:       toolspecs.Entry{Type: api.KindFunction, Handler: name},
+		}
+		s.Execution.Lane, s.Execution.Effect, s.Execution.Timeout = api.LaneInline, api.EffectRead, api.Duration(
+			timeout,
+		)
+		s.Execution.Retry = api.Retry{
+			MaxAttempts:     2,
+			InitialInterval: api.Duration(10 * time.Millisecond),
+		}
 		return s
 	}
-	password := toolspecs.Parameter{Name: "password", Type: "string", Required: true, Sensitive: true}
+	password := toolspecs.Parameter{
+		Name:      "password",
+		Type:      "string",
+		Required:  true,
+		Sensitive: true,
+	}
 	slow := spec("slow", 20*time.Millisecond)
 	slow.Execution.Retry.MaxAttempts = 1
 	return []toolspecs.Spec{
-		spec("echo", time.Second, toolspecs.Parameter{Name: "text", Type: "string", Required: true}),
-		spec("login", time.Second, toolspecs.Parameter{Name: "user", Type: "string", Default: []byte(`"u"`)}, password),
-		spec("broken", time.Second), spec("flaky", time.Second), slow, spec("deaf", 10*time.Millisecond),
+		spec(
+			"echo",
+			time.Second,
+			toolspecs.Parameter{Name: "text", Type: "string", Required: true},
+		),
+		spec(
+			"login",
+			time.Second,
+			toolspecs.Parameter{Name: "user", Type: "string", Default: []byte(`"u"`)},
+			password,
+		),
+		spec(
+			"broken",
+			time.Second,
+		), spec("flaky", time.Second), slow, spec("deaf", 10*time.Millisecond),
 	}
 }
 
@@ -47,25 +76,69 @@ var deaf = switchyard.NewFunction("deaf", func(ctx context.Context, _ struct{}) 
 
 func inlineScenarios() []scenario {
 	with := func(in api.RunInput, lane string) api.RunInput {
-		in.Agent.Tools = []string{"echo", "in_echo", "in_login", "in_broken", "in_flaky", "in_slow", "in_deaf"}
+		in.Agent.Tools = []string{
+			"echo",
+			"in_echo",
+			"in_login",
+			"in_broken",
+			"in_flaky",
+			"in_slow",
+			"in_deaf",
+		}
 		in.Agent.Model.Lane = lane
 		return in
 	}
 	steps := turns(
-		[]api.ScriptCall{call("in_echo", `{"text":"a"}`), call("in_login", `{"password":"secret"}`), call("in_broken", `{}`), call("in_flaky", `{}`),
-			call("in_slow", `{}`), call("in_echo", `{"txt":1}`), call("in_echo", `{"text":"again"}`), call("echo", `{"text":"b"}`)},
-		[]api.ScriptCall{call("in_deaf", `{}`)})
+		[]api.ScriptCall{
+			call("in_echo", `{"text":"a"}`),
+			call("in_login", `{"password":"secret"}`),
+			call("in_broken", `{}`),
+			call("in_flaky", `{}`),
+			call(
+				"in_slow",
+				`{}`,
+			),
+			call("in_echo", `{"txt":1}`),
+			call("in_echo", `{"text":"again"}`),
+			call("echo", `{"text":"b"}`),
+		},
+		[]api.ScriptCall{call("in_deaf", `{}`)},
+	)
 	return []scenario{
-		{name: "inline", workflow: api.AgentWorkflow, input: with(agent(api.Limits{}, steps...), "")},
-		{name: "inline_steps", workflow: api.AgentWorkflow, input: with(agent(api.Limits{}, steps...), api.LaneInline)},
-		{name: "inline_limit", workflow: api.AgentWorkflow, input: with(agent(api.Limits{Turns: 1}, steps...), api.LaneInline)},
-		{name: "inline_model_failed", workflow: api.AgentWorkflow, input: with(agent(api.Limits{}, steps[0]), api.LaneInline)},
-		{name: "inline_plan", workflow: api.PlanWorkflow, input: plan(planCall("a", "in_echo", `{"text":"x"}`), planCall("b", "in_echo", `{"text":"${a}!"}`))},
+		{
+			name:     "inline",
+			workflow: api.AgentWorkflow,
+			input:    with(agent(api.Limits{}, steps...), ""),
+		},
+		{
+			name:     "inline_steps",
+			workflow: api.AgentWorkflow,
+			input:    with(agent(api.Limits{}, steps...), api.LaneInline),
+		},
+		{
+			name:     "inline_limit",
+			workflow: api.AgentWorkflow,
+			input:    with(agent(api.Limits{Turns: 1}, steps...), api.LaneInline),
+		},
+		{
+			name:     "inline_model_failed",
+			workflow: api.AgentWorkflow,
+			input:    with(agent(api.Limits{}, steps[0]), api.LaneInline),
+		},
+		{
+			name:     "inline_plan",
+			workflow: api.PlanWorkflow,
+			input: plan(
+				planCall("a", "in_echo", `{"text":"x"}`),
+				planCall("b", "in_echo", `{"text":"${a}!"}`),
+			),
+		},
 	}
 }
 
-// TestInlineTimes proves what the records say of when inline calls ran: each within the workflow task that recorded it, by
-// that task's worker, parallel ones at the same time, and the last attempt as long as the tool took.
+// TestInlineTimes proves what the records say of when inline calls ran: each within the workflow
+// task that recorded it, by that task's worker, parallel ones at the same time, and the last
+// attempt as long as the tool took.
 func TestInlineTimes(t *testing.T) {
 	d := history.NewDeriver("", "")
 	records := map[string]api.Record{}
@@ -82,20 +155,49 @@ func TestInlineTimes(t *testing.T) {
 		"2.1": {2, time.Second, 4 * time.Second},
 	} {
 		r := records[id]
-		if took := r.Duration.Std(); r.Attempts != at.attempts || took < at.least || took > at.atMost || r.Worker != "worker-1" || r.Lane != api.LaneInline {
-			t.Errorf("%s took %s in %d attempts by %q on %s", id, took, r.Attempts, r.Worker, r.Lane)
+		if took := r.Duration.Std(); r.Attempts != at.attempts || took < at.least ||
+			took > at.atMost ||
+			r.Worker != "worker-1" ||
+			r.Lane != api.LaneInline {
+			t.Errorf(
+				"%s took %s in %d attempts by %q on %s",
+				id,
+				took,
+				r.Attempts,
+				r.Worker,
+				r.Lane,
+			)
 		}
 		if r.Scheduled.After(r.Started) || r.Started.After(r.Closed) {
-			t.Errorf("%s was scheduled at %s, started at %s and closed at %s", id, r.Scheduled, r.Started, r.Closed)
+			t.Errorf(
+				"%s was scheduled at %s, started at %s and closed at %s",
+				id,
+				r.Scheduled,
+				r.Started,
+				r.Closed,
+			)
 		}
 	}
-	if !records["1.4"].Started.Before(records["1.5"].Closed) || !records["1.5"].Started.Before(records["1.4"].Closed) {
-		t.Errorf("calls of one turn did not overlap: %+v, %+v", records["1.4"].Timing, records["1.5"].Timing)
+	if !records["1.4"].Started.Before(records["1.5"].Closed) ||
+		!records["1.5"].Started.Before(records["1.4"].Closed) {
+		t.Errorf(
+			"calls of one turn did not overlap: %+v, %+v",
+			records["1.4"].Timing,
+			records["1.5"].Timing,
+		)
 	}
 }
 
-// marker is what the SDK records of a local activity that ended at second n, or will be tried again after backoff.
-func marker(t *testing.T, n int64, kind, summary string, backoff time.Duration, result any, failure *failurepb.Failure) *historypb.HistoryEvent {
+// marker is what the SDK records of a local activity that ended at second n, or will be tried
+// again after backoff.
+func marker(
+	t *testing.T,
+	n int64,
+	kind, summary string,
+	backoff time.Duration,
+	result any,
+	failure *failurepb.Failure,
+) *historypb.HistoryEvent {
 	t.Helper()
 	data := struct {
 		ActivityType string
@@ -107,40 +209,84 @@ func marker(t *testing.T, n int64, kind, summary string, backoff time.Duration, 
 	if failure == nil {
 		details["result"] = payloads(t, result)
 	}
-	e := &historypb.HistoryEvent{EventId: n, EventType: enumspb.EVENT_TYPE_MARKER_RECORDED, EventTime: &timestamppb.Timestamp{Seconds: 1_000_000_999},
-		Attributes: &historypb.HistoryEvent_MarkerRecordedEventAttributes{MarkerRecordedEventAttributes: &historypb.MarkerRecordedEventAttributes{
-			MarkerName: "LocalActivity", Details: details, Failure: failure}}}
+	e := &historypb.HistoryEvent{
+		EventId:   n,
+		EventType: enumspb.EVENT_TYPE_MARKER_RECORDED,
+		EventTime: &timestamppb.Timestamp{Seconds: 1_000_000_999},
+		Attributes: &historypb.HistoryEvent_MarkerRecordedEventAttributes{
+			MarkerRecordedEventAttributes: &historypb.MarkerRecordedEventAttributes{
+				MarkerName: "LocalActivity", Details: details, Failure: failure},
+		},
+	}
 	if summary != "" {
 		e.UserMetadata = &sdkpb.UserMetadata{Summary: payloads(t, summary).Payloads[0]}
 	}
 	return e
 }
 
-// inlineRun is the beginning of a run of an agent with a tool of the lane inline, and of one that only says so.
+// inlineRun is the beginning of a run of an agent with a tool of the lane inline, and of one that
+// only says so.
 func inlineRun(t *testing.T) []*historypb.HistoryEvent {
 	pinned := api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{
-		{Name: "look", Lane: api.LaneInline, Effect: api.EffectRead}, {Name: "send", Lane: api.LaneInline, Effect: api.EffectOnce}}}}
+		{
+			Name:   "look",
+			Lane:   api.LaneInline,
+			Effect: api.EffectRead,
+		}, {Name: "send", Lane: api.LaneInline, Effect: api.EffectOnce}}}}
 	step := api.ModelResponse{Message: api.Message{Role: api.RoleAssistant, Calls: []api.Call{
 		{ID: "1.1", Tool: "look", Arguments: "{}"}, {ID: "1.2", Tool: "send", Arguments: "{}"}}}}
 	return []*historypb.HistoryEvent{
 		started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{}))),
 		marker(t, 11, api.PinActivity, "", 0, api.Pack(pinned), nil),
-		marker(t, 21, api.ModelActivity, "turn-1 turn 1", time.Minute, nil, application("x", "no model", nil)),
+		marker(
+			t,
+			21,
+			api.ModelActivity,
+			"turn-1 turn 1",
+			time.Minute,
+			nil,
+			application("x", "no model", nil),
+		),
 		marker(t, 32, api.ModelActivity, "turn-1 turn 1", 0, step, nil),
-		marker(t, 41, api.AdmitActivity, "", 0, []api.AdmissionDecision{{ID: "1.1"}, {ID: "1.2"}}, nil),
+		marker(
+			t,
+			41,
+			api.AdmitActivity,
+			"",
+			0,
+			[]api.AdmissionDecision{{ID: "1.1"}, {ID: "1.2"}},
+			nil,
+		),
 	}
 }
 
-// TestInlineRetries proves that an inline call that waits for its next attempt is one that runs, with what its last attempt
-// failed with, that it starts once, and that a model step's attempts are one step.
+// TestInlineRetries proves that an inline call that waits for its next attempt is one that runs,
+// with what its last attempt failed with, that it starts once, and that a model step's attempts
+// are one step.
 func TestInlineRetries(t *testing.T) {
 	d := history.NewDeriver("", "")
-	events := derive(t, d, append(inlineRun(t), marker(t, 51, "look", "1.1 look", time.Minute, nil, application("x", "not yet", nil))))
+	events := derive(
+		t,
+		d,
+		append(
+			inlineRun(t),
+			marker(t, 51, "look", "1.1 look", time.Minute, nil, application("x", "not yet", nil)),
+		),
+	)
 	running := d.Running()
-	if len(running) != 1 || running[0].CallID != "1.1" || running[0].LastFailure != "not yet" || running[0].Attempts != 1 {
+	if len(running) != 1 || running[0].CallID != "1.1" || running[0].LastFailure != "not yet" ||
+		running[0].Attempts != 1 {
 		t.Errorf("what runs is %+v", running)
 	}
-	events = append(events, derive(t, d, []*historypb.HistoryEvent{marker(t, 62, "look", "1.1 look", 0, api.Result{Output: []byte("1")}, nil)})...)
+	events = append(
+		events,
+		derive(
+			t,
+			d,
+			[]*historypb.HistoryEvent{
+				marker(t, 62, "look", "1.1 look", 0, api.Result{Output: []byte("1")}, nil),
+			},
+		)...)
 	var got []string
 	for _, e := range events {
 		got = append(got, string(e.Type)+" "+e.CallID)
@@ -150,19 +296,26 @@ func TestInlineRetries(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
 	}
 	step, look := events[1], events[4].Record
-	if step.Timing.Attempts != 2 || step.Timing.LastFailure != "no model" || step.Timing.Duration != api.Duration(21*time.Second) || step.Turn != 1 {
+	if step.Timing.Attempts != 2 || step.Timing.LastFailure != "no model" ||
+		step.Timing.Duration != api.Duration(21*time.Second) ||
+		step.Turn != 1 {
 		t.Errorf("the step: %+v", step.Timing)
 	}
-	if look.Attempts != 2 || look.LastFailure != "not yet" || !look.Closed.Equal(time.Unix(1_000_000_062, 0)) || look.Turn != 1 {
+	if look.Attempts != 2 || look.LastFailure != "not yet" ||
+		!look.Closed.Equal(time.Unix(1_000_000_062, 0)) ||
+		look.Turn != 1 {
 		t.Errorf("the call: %+v", look)
 	}
 }
 
-// TestInlineRefused proves that a call that only says it may run inline is one that was refused, as its run decided.
+// TestInlineRefused proves that a call that only says it may run inline is one that was refused,
+// as its run decided.
 func TestInlineRefused(t *testing.T) {
 	events := derive(t, history.NewDeriver("", ""), inlineRun(t))
 	r := events[len(events)-1].Record
-	if r == nil || r.CallID != "1.2" || r.Status != api.CallRefused || r.Error.Type != api.ErrPreconditionFailed || !strings.Contains(r.Error.Message, "once") {
+	if r == nil || r.CallID != "1.2" || r.Status != api.CallRefused ||
+		r.Error.Type != api.ErrPreconditionFailed ||
+		!strings.Contains(r.Error.Message, "once") {
 		t.Errorf("got %+v", r)
 	}
 }

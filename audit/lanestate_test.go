@@ -38,8 +38,16 @@ func newLaneNames(t *testing.T) *laneNames {
 		t.Skip("SWITCHYARD_E2E is not set: this test runs a server; make check does")
 	}
 	t.Parallel()
-	server := testserver.NewServer(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
-	h := &laneNames{T: t, client: server.Client, reader: lanestate.NewReader(server.Client, client.DefaultNamespace, laneBase)}
+	server := testserver.NewServer(
+		t,
+		"--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=100",
+	)
+	h := &laneNames{
+		T:      t,
+		client: server.Client,
+		reader: lanestate.NewReader(server.Client, client.DefaultNamespace, laneBase),
+	}
 	w := worker.New(server.Client, laneBase, worker.Options{})
 	for name, run := range workflows.All() {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
@@ -47,7 +55,13 @@ func newLaneNames(t *testing.T) *laneNames {
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, queue string, n int) error {
 		calls := make([]workflow.Future, n)
 		for i := range calls {
-			calls[i] = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{TaskQueue: queue, ScheduleToCloseTimeout: time.Minute}), "call")
+			calls[i] = workflow.ExecuteActivity(
+				workflow.WithActivityOptions(
+					ctx,
+					workflow.ActivityOptions{TaskQueue: queue, ScheduleToCloseTimeout: time.Minute},
+				),
+				"call",
+			)
 		}
 		return calls[0].Get(ctx, nil)
 	}, workflow.RegisterOptions{Name: callsWorkflow})
@@ -63,27 +77,37 @@ func (h *laneNames) start(w worker.Worker) {
 	h.Cleanup(w.Stop)
 }
 
-// hold starts a worker that takes groups of a lane's slots and tells of each what state says. It holds them until stop is
-// called, and gives them up then.
-func (h *laneNames) hostInstance(lane, identity string, state func(group int) api.SlotsState) (stop func()) {
+// hold starts a worker that takes groups of a lane's slots and tells of each what state says. It
+// holds them until stop is called, and gives them up then.
+func (h *laneNames) hostInstance(
+	lane, identity string,
+	state func(group int) api.SlotsState,
+) (stop func()) {
 	h.Helper()
 	released, release := context.WithCancel(context.Background())
 	h.Cleanup(release)
-	w := worker.New(h.client, api.SlotsQueue(laneBase, lane), worker.Options{Identity: identity, DisableWorkflowWorker: true})
-	w.RegisterActivityWithOptions(func(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
-		tick := time.NewTicker(500 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			activity.RecordHeartbeat(ctx, state(r.Group))
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return api.SlotsState{}, ctx.Err()
-			case <-released.Done():
-				return api.SlotsState{}, errors.New("given up")
+	w := worker.New(
+		h.client,
+		api.SlotsQueue(laneBase, lane),
+		worker.Options{Identity: identity, DisableWorkflowWorker: true},
+	)
+	w.RegisterActivityWithOptions(
+		func(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
+			tick := time.NewTicker(500 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				activity.RecordHeartbeat(ctx, state(r.Group))
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+					return api.SlotsState{}, ctx.Err()
+				case <-released.Done():
+					return api.SlotsState{}, errors.New("given up")
+				}
 			}
-		}
-	}, activity.RegisterOptions{Name: api.ServeSlotsActivity})
+		},
+		activity.RegisterOptions{Name: api.ServeSlotsActivity},
+	)
 	if err := w.Start(); err != nil {
 		h.Fatal(err)
 	}
@@ -95,27 +119,46 @@ func (h *laneNames) hostInstance(lane, identity string, state func(group int) ap
 
 func (h *laneNames) execute(id, name string, args ...any) {
 	h.Helper()
-	if _, err := h.client.ExecuteWorkflow(h.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: laneBase}, name, args...); err != nil {
+	options := client.StartWorkflowOptions{ID: id, TaskQueue: laneBase}
+	_, err := h.client.ExecuteWorkflow(h.Context(), options, name, args...)
+	if err != nil {
 		h.Fatal(err)
 	}
 }
 
 func (h *laneNames) keep(lane api.Lane) {
 	h.Helper()
-	h.execute(api.LaneWorkflowID(laneBase, lane.Name), api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: laneBase})
+	h.execute(
+		api.LaneWorkflowID(laneBase, lane.Name),
+		api.LaneSlotsWorkflow,
+		api.KeeperInput{Lane: lane, Base: laneBase},
+	)
 }
 
 func (h *laneNames) order(lane string, o api.KeyOrder) {
 	h.Helper()
-	_, err := h.client.SignalWithStartWorkflow(h.Context(), api.KeysWorkflowID(laneBase, lane), api.OpenKeySignal, o,
-		client.StartWorkflowOptions{TaskQueue: laneBase}, api.LaneKeysWorkflow, api.KeysInput{Lane: lane})
+	_, err := h.client.SignalWithStartWorkflow(
+		h.Context(),
+		api.KeysWorkflowID(laneBase, lane),
+		api.OpenKeySignal,
+		o,
+		client.StartWorkflowOptions{
+			TaskQueue: laneBase,
+		},
+		api.LaneKeysWorkflow,
+		api.KeysInput{Lane: lane},
+	)
 	if err != nil {
 		h.Fatal(err)
 	}
 }
 
 // until reads a lane until it stands as wanted, and returns how.
-func (h *laneNames) until(lane api.Lane, what string, wanted func(lanestate.State) bool) lanestate.State {
+func (h *laneNames) until(
+	lane api.Lane,
+	what string,
+	wanted func(lanestate.State) bool,
+) lanestate.State {
 	h.Helper()
 	deadline, tick := time.After(20*time.Second), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
@@ -135,31 +178,57 @@ func (h *laneNames) until(lane api.Lane, what string, wanted func(lanestate.Stat
 	}
 }
 
-// TestLaneWithLimit proves that the state of a lane with a limit is that of its keeper's groups: who holds each, the sum of
-// what they count, the calls at the server beside them, the limit that the keeper was told last; and that a group which is
-// given up counts no running calls, and tells why.
+// TestLaneWithLimit proves that the state of a lane with a limit is that of its keeper's groups:
+// who holds each, the sum of what they count, the calls at the server beside them, the limit that
+// the keeper was told last; and that a group which is given up counts no running calls, and tells
+// why.
 func TestLaneWithLimit(t *testing.T) {
 	h := newLaneNames(t)
 	given := api.Lane{Name: "http"} // what the keeper knows counts
-	if s := h.until(given, "nobody", func(lanestate.State) bool { return true }); s.Served || s.ServedGroups() != 0 || len(s.Workers) != 0 || s.Partitions != 1 {
+	if s := h.until(given, "nobody", func(lanestate.State) bool { return true }); s.Served ||
+		s.ServedGroups() != 0 ||
+		len(s.Workers) != 0 ||
+		s.Partitions != 1 {
 		t.Errorf("a lane that nobody serves: %+v", s)
 	}
 	lane := lanes.WithDefaults(api.Lane{Name: "http", Limit: 3, Holders: 2})
 	h.keep(lane)
-	h.until(given, "offered", func(s lanestate.State) bool { return s.Served && len(s.Holders) == 2 && s.ServedGroups() == 0 })
+	h.until(
+		given,
+		"offered",
+		func(s lanestate.State) bool {
+			return s.Served && len(s.Holders) == 2 && s.ServedGroups() == 0
+		},
+	)
 	stop := h.hostInstance("http", "holder", func(group int) api.SlotsState {
-		return api.SlotsState{Fence: int64(group) + 7, Slots: lane.Share(group, 2), Needed: map[string]int64{"x": 1},
-			LaneCounts: api.LaneCounts{Running: 2 - group, Waiting: group, Acquired: 10, Ended: 5, WaitMicros: 100, ExecutionMicros: 200}}
+		return api.SlotsState{
+			Fence:  int64(group) + 7,
+			Slots:  lane.Share(group, 2),
+			Needed: map[string]int64{"x": 1},
+			LaneCounts: api.LaneCounts{
+				Running:         2 - group,
+				Waiting:         group,
+				Acquired:        10,
+				Ended:           5,
+				WaitMicros:      100,
+				ExecutionMicros: 200,
+			},
+		}
 	})
 	h.execute("calls", callsWorkflow, lane.TaskQueue(laneBase, ""), 5)
 	s := h.until(given, "held", func(s lanestate.State) bool {
 		return s.ServedGroups() == 2 && s.Counts.Acquired == 20 && s.Queued == 5
 	})
-	if want := (api.LaneCounts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200, ExecutionMicros: 400}); s.Counts != want {
+	want := api.LaneCounts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200,
+		ExecutionMicros: 400}
+	if s.Counts != want {
 		t.Errorf("counts %+v, want %+v", s.Counts, want)
 	}
 	for group, holder := range s.Holders {
-		if holder.Group != group || holder.Worker != "holder" || holder.Fence != int64(group)+7 || holder.Slots != 2-group || holder.Seen.IsZero() || holder.Needed != nil {
+		if holder.Group != group || holder.Worker != "holder" || holder.Fence != int64(group)+7 ||
+			holder.Slots != 2-group ||
+			holder.Seen.IsZero() ||
+			holder.Needed != nil {
 			t.Errorf("group %d: %+v", group, holder)
 		}
 	}
@@ -170,16 +239,22 @@ func TestLaneWithLimit(t *testing.T) {
 	if err := h.client.SignalWorkflow(t.Context(), api.LaneWorkflowID(laneBase, "http"), "", api.ConfigureLaneSignal, lane); err != nil {
 		t.Fatal(err)
 	}
-	h.until(given, "limit 4", func(s lanestate.State) bool { return s.Lane.Limit == 4 && s.ServedGroups() == 2 })
+	h.until(
+		given,
+		"limit 4",
+		func(s lanestate.State) bool { return s.Lane.Limit == 4 && s.ServedGroups() == 2 },
+	)
 	stop()
 	s = h.until(given, "given up", func(s lanestate.State) bool { return s.ServedGroups() == 0 })
-	if s.Counts.Running != 0 || s.Counts.Acquired != 20 || s.Holders[0].Worker != "holder" || s.Holders[0].Failure == "" {
+	if s.Counts.Running != 0 || s.Counts.Acquired != 20 || s.Holders[0].Worker != "holder" ||
+		s.Holders[0].Failure == "" {
 		t.Errorf("after the holder has gone: %+v", s)
 	}
 }
 
-// TestKeyedLane proves that the open keys are those that the orders lead to, over continue-as-new, that the calls of every key
-// are counted, and that of many keys only some are asked, and said to be.
+// TestKeyedLane proves that the open keys are those that the orders lead to, over continue-as-new,
+// that the calls of every key are counted, and that of many keys only some are asked, and said to
+// be.
 func TestKeyedLane(t *testing.T) {
 	h := newLaneNames(t)
 	lane := lanes.WithDefaults(api.Lane{Name: "android", Key: "{{args.device}}"})
@@ -190,7 +265,11 @@ func TestKeyedLane(t *testing.T) {
 		h.order("android", api.KeyOrder{Open: fmt.Sprint("phone-", i)})
 	}
 	h.order("android", api.KeyOrder{Close: "phone-0", Opens: 1})
-	h.until(lane, "keys", func(s lanestate.State) bool { return s.Keys == keys-1 && s.KeysAsked == keys-1 })
+	h.until(
+		lane,
+		"keys",
+		func(s lanestate.State) bool { return s.Keys == keys-1 && s.KeysAsked == keys-1 },
+	)
 	h.execute("one", callsWorkflow, lane.TaskQueue(laneBase, "phone-1"), 3)
 	h.execute("two", callsWorkflow, lane.TaskQueue(laneBase, "phone-2"), 4)
 	h.until(lane, "waiting calls", func(s lanestate.State) bool { return s.Queued == 7 })
@@ -203,18 +282,36 @@ func TestKeyedLane(t *testing.T) {
 	}
 }
 
-// TestKeptLanes proves that the lanes that have a keeper are found by it, without those of a base whose name begins alike, and
-// that several lanes are read together, those without a limit by who polls their queue.
+// TestKeptLanes proves that the lanes that have a keeper are found by it, without those of a base
+// whose name begins alike, and that several lanes are read together, those without a limit by who
+// polls their queue.
 func TestKeptLanes(t *testing.T) {
 	h := newLaneNames(t)
 	h.keep(lanes.WithDefaults(api.Lane{Name: "http", Limit: 1}))
 	h.keep(lanes.WithDefaults(api.Lane{Name: "ai", Limit: 1}))
-	h.execute(api.LaneWorkflowID(laneBase+"/other", "db"), api.LaneSlotsWorkflow,
-		api.KeeperInput{Lane: lanes.WithDefaults(api.Lane{Name: "db", Limit: 1}), Base: laneBase + "/other"})
-	w := worker.New(h.client, api.Queue(laneBase, "gpu"), worker.Options{Identity: "plain", DisableWorkflowWorker: true})
-	w.RegisterActivityWithOptions(func() error { return nil }, activity.RegisterOptions{Name: "call"})
+	h.execute(
+		api.LaneWorkflowID(laneBase+"/other", "db"),
+		api.LaneSlotsWorkflow,
+		api.KeeperInput{
+			Lane: lanes.WithDefaults(api.Lane{Name: "db", Limit: 1}),
+			Base: laneBase + "/other",
+		},
+	)
+	w := worker.New(
+		h.client,
+		api.Queue(laneBase, "gpu"),
+		worker.Options{Identity: "plain", DisableWorkflowWorker: true},
+	)
+	w.RegisterActivityWithOptions(
+		func() error { return nil },
+		activity.RegisterOptions{Name: "call"},
+	)
 	h.start(w)
-	h.until(api.Lane{Name: "gpu"}, "polled", func(s lanestate.State) bool { return slices.Equal(s.Workers, []string{"plain"}) })
+	h.until(
+		api.Lane{Name: "gpu"},
+		"polled",
+		func(s lanestate.State) bool { return slices.Equal(s.Workers, []string{"plain"}) },
+	)
 	deadline := time.After(20 * time.Second)
 	for {
 		kept, err := h.reader.Kept(t.Context())
@@ -230,7 +327,12 @@ func TestKeptLanes(t *testing.T) {
 			t.Fatalf("kept are %v", kept)
 		}
 	}
-	states, err := h.reader.Read(t.Context(), api.Lane{Name: "http"}, api.Lane{Name: "gpu"}, api.Lane{Name: "ai"})
+	states, err := h.reader.Read(
+		t.Context(),
+		api.Lane{Name: "http"},
+		api.Lane{Name: "gpu"},
+		api.Lane{Name: "ai"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,15 +14,32 @@ import (
 // payloads: kind, status, task queue, times, and the last execution as the only part. Paused is set
 // if the memo says so or cannot be decoded; in the second case it does not say who paused the run.
 // Parameters and errors are those of Events.
-func Outline(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
+func Outline(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) (history.Summary, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
 	if err != nil {
 		return history.Summary{}, err
 	}
 	info := r.GetWorkflowExecutionInfo()
-	s := history.Summary{WorkflowID: workflowID, Run: firstRun(r), Kind: history.KindOf(info.GetType().GetName()), Status: StatusOf(info.GetStatus()), TaskQueue: info.GetTaskQueue(),
-		Started: pb.TimeOf(info.GetStartTime()), Closed: pb.TimeOf(info.GetCloseTime()),
-		Parts: []history.Part{{RunID: info.GetExecution().GetRunId(), Started: pb.TimeOf(info.GetStartTime()), HistoryEvents: int(info.GetHistoryLength())}}}
+	s := history.Summary{
+		WorkflowID: workflowID,
+		Run:        firstRun(r),
+		Kind:       history.KindOf(info.GetType().GetName()),
+		Status:     StatusOf(info.GetStatus()),
+		TaskQueue:  info.GetTaskQueue(),
+		Started:    pb.TimeOf(info.GetStartTime()),
+		Closed:     pb.TimeOf(info.GetCloseTime()),
+		Parts: []history.Part{
+			{
+				RunID:         info.GetExecution().GetRunId(),
+				Started:       pb.TimeOf(info.GetStartTime()),
+				HistoryEvents: int(info.GetHistoryLength()),
+			},
+		},
+	}
 	if s.Status == history.RunPaused {
 		s.PausedOnServer = &api.Pause{OnServer: true}
 	}
@@ -68,5 +85,9 @@ func Last(ctx context.Context, c client.Client, workflowID, runID string) (Execu
 		return Execution{}, err
 	}
 	info := r.GetWorkflowExecutionInfo()
-	return Execution{RunID: info.GetExecution().GetRunId(), TaskQueue: info.GetTaskQueue(), Over: info.GetCloseTime() != nil}, nil
+	return Execution{
+		RunID:     info.GetExecution().GetRunId(),
+		TaskQueue: info.GetTaskQueue(),
+		Over:      info.GetCloseTime() != nil,
+	}, nil
 }

@@ -19,15 +19,33 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// askingSpecs are tools that ask people: ask waits for good, hurry not for long, and inquire asks in the middle of its call.
+// askingSpecs are tools that ask people: ask waits for good, hurry not for long, and inquire asks
+// in the middle of its call.
 func questionSpecs() []toolspecs.Spec {
-	question := []toolspecs.Parameter{{Name: "question", Type: "string", Required: true}, {Name: "password", Type: "string", Sensitive: true}}
-	human := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.", Parameters: question, Entry: toolspecs.Entry{Type: api.KindHuman},
-		Output: &toolspecs.Parameter{Type: "string"}}
+	question := []toolspecs.Parameter{
+		{Name: "question", Type: "string", Required: true},
+		{Name: "password", Type: "string", Sensitive: true},
+	}
+	human := toolspecs.Spec{
+		Name:        "ask",
+		Version:     "1.0.0",
+		Description: "Asks.",
+		Parameters:  question,
+		Entry:       toolspecs.Entry{Type: api.KindHuman},
+		Output:      &toolspecs.Parameter{Type: "string"},
+	}
 	hurry := human
 	hurry.Name, hurry.Entry.AnswerWithin = "hurry", api.Duration(300*time.Millisecond)
-	inquire := toolspecs.Spec{Name: "inquire", Version: "1.0.0", Description: "Asks.", Parameters: question,
-		Entry: toolspecs.Entry{Type: api.KindFunction, AnswerWithin: api.Duration(time.Minute)}}
+	inquire := toolspecs.Spec{
+		Name:        "inquire",
+		Version:     "1.0.0",
+		Description: "Asks.",
+		Parameters:  question,
+		Entry: toolspecs.Entry{
+			Type:         api.KindFunction,
+			AnswerWithin: api.Duration(time.Minute),
+		},
+	}
 	inquireInHurry := inquire
 	inquireInHurry.Name, inquireInHurry.Entry.Handler, inquireInHurry.Entry.AnswerWithin = "inquire_in_hurry", "inquire", hurry.Entry.AnswerWithin
 	return []toolspecs.Spec{human, hurry, inquire, inquireInHurry}
@@ -48,8 +66,8 @@ func withPeople(limits api.Limits, steps ...api.ScriptStep) api.RunInput {
 	return in
 }
 
-// reply is the person who is asked: the question says what they answer, if anything. A wrong answer comes before the
-// right one. A refusal waits until a worker has the call.
+// reply is the person who is asked: the question says what they answer, if anything. A wrong
+// answer comes before the right one. A refusal waits until a worker has the call.
 func reply(ctx context.Context, t *testing.T, c client.Client, run string, q api.Question) {
 	t.Helper()
 	r := api.Reply{Question: q.ID, By: "alice", Reason: "because", Decline: q.Text == "decline"}
@@ -76,8 +94,15 @@ func reply(ctx context.Context, t *testing.T, c client.Client, run string, q api
 }
 
 func send(ctx context.Context, c client.Client, run string, r api.Reply) error {
-	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run, UpdateName: api.AnswerQuestionUpdate, Args: []any{r},
-		WaitForStage: client.WorkflowUpdateStageCompleted})
+	handle, err := c.UpdateWorkflow(
+		ctx,
+		client.UpdateWorkflowOptions{
+			WorkflowID:   run,
+			UpdateName:   api.AnswerQuestionUpdate,
+			Args:         []any{r},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -95,25 +120,58 @@ func peopleScenarios() []scenario {
 		return call(tool, `{"question":"`+question+`","password":"secret"}`)
 	}
 	return []scenario{
-		{name: "people", workflow: api.AgentWorkflow, input: withPeople(api.Limits{}, turns([]api.ScriptCall{ask("ask", "answer five")},
-			[]api.ScriptCall{ask("ask", "decline")}, []api.ScriptCall{ask("hurry", "wait")}, []api.ScriptCall{ask("inquire", "answer six")},
-			[]api.ScriptCall{ask("inquire", "decline")}, []api.ScriptCall{ask("inquire_in_hurry", "wait")})...)},
-		{name: "people_cancelled", workflow: api.AgentWorkflow, stop: cancelRun, input: withPeople(api.Limits{}, turns(
-			[]api.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...)},
-		{name: "people_terminated", workflow: api.AgentWorkflow, stop: terminateRun, input: withPeople(api.Limits{}, turns(
-			[]api.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...)},
-		{name: "people_wall_time", workflow: api.AgentWorkflow, input: withPeople(api.Limits{WallTime: api.Duration(300 * time.Millisecond)},
-			turns([]api.ScriptCall{ask("ask", "wait")})...)},
+		{
+			name:     "people",
+			workflow: api.AgentWorkflow,
+			input: withPeople(api.Limits{}, turns(
+				[]api.ScriptCall{ask("ask", "answer five")},
+				[]api.ScriptCall{
+					ask("ask", "decline"),
+				},
+				[]api.ScriptCall{ask("hurry", "wait")},
+				[]api.ScriptCall{ask("inquire", "answer six")},
+				[]api.ScriptCall{
+					ask("inquire", "decline"),
+				},
+				[]api.ScriptCall{ask("inquire_in_hurry", "wait")},
+			)...),
+		},
+		{
+			name:     "people_cancelled",
+			workflow: api.AgentWorkflow,
+			stop:     cancelRun,
+			input: withPeople(api.Limits{}, turns(
+				[]api.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...),
+		},
+		{
+			name:     "people_terminated",
+			workflow: api.AgentWorkflow,
+			stop:     terminateRun,
+			input: withPeople(api.Limits{}, turns(
+				[]api.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...),
+		},
+		{
+			name:     "people_wall_time",
+			workflow: api.AgentWorkflow,
+			input: withPeople(api.Limits{WallTime: api.Duration(300 * time.Millisecond)},
+				turns([]api.ScriptCall{ask("ask", "wait")})...),
+		},
 	}
 }
 
-// TestQuestions proves that the open questions of a run are told from its workers and, where none serves it, from its
-// history alike, and that records, pending calls and the summary say who waits for a person.
+// TestQuestions proves that the open questions of a run are told from its workers and, where none
+// serves it, from its history alike, and that records, pending calls and the summary say who waits
+// for a person.
 func TestQuestions(t *testing.T) {
 	c := devserver(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	steps := turns([]api.ScriptCall{call("ask", `{"question":"wait"}`), call("inquire", `{"question":"really?"}`)})
+	steps := turns(
+		[]api.ScriptCall{
+			call("ask", `{"question":"wait"}`),
+			call("inquire", `{"question":"really?"}`),
+		},
+	)
 	execute(ctx, t, c, "asks", queue, api.AgentWorkflow, withPeople(api.Limits{}, steps...))
 	var open []audit.RunQuestion
 	for len(open) < 2 {
@@ -131,7 +189,11 @@ func TestQuestions(t *testing.T) {
 			schema := len(q.Schema)
 			left := q.Until.Sub(q.Asked)
 			q.Schema, q.Asked, q.Until = nil, time.Time{}, time.Time{}
-			if q.ID != want.ID || q.Call != want.Call || q.Tool != want.Tool || q.Text != want.Text || (schema > 0) != (want.ID == "1.1") || left <= 0 || open[i].WorkflowID != "asks" {
+			if q.ID != want.ID || q.Call != want.Call || q.Tool != want.Tool ||
+				q.Text != want.Text ||
+				(schema > 0) != (want.ID == "1.1") ||
+				left <= 0 ||
+				open[i].WorkflowID != "asks" {
 				t.Errorf("question %d: %+v", i, q)
 			}
 		}
@@ -142,12 +204,14 @@ func TestQuestions(t *testing.T) {
 	}
 	audit.OpenQuestions(running, "asks", open)
 	for _, r := range running {
-		if r.Kind == audit.KindCall && (r.State != audit.StateOpenQuestions || len(r.Questions) != 1) {
+		if r.Kind == audit.KindCall &&
+			(r.State != audit.StateOpenQuestions || len(r.Questions) != 1) {
 			t.Errorf("the call %s is %s for %v", r.ID, r.State, r.Questions)
 		}
 	}
 	for _, r := range collect(t, audit.Records(ctx, c, "asks", "")) {
-		if r.Status != api.CallRunning || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "waits for a person to answer") {
+		if r.Status != api.CallRunning || len(r.Notes) != 1 ||
+			!strings.Contains(r.Notes[0], "waits for a person to answer") {
 			t.Errorf("the record of %s: %s, notes %q", r.CallID, r.Status, r.Notes)
 		}
 	}
@@ -162,26 +226,49 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestAdmittedUpdates proves that questions and replies are read also where the history tells what an update brought when
-// it was admitted and not again when it was accepted, as that of a run that was reset does; that updates of others are
-// left alone, and that one that cannot be read is an error.
+// TestAdmittedUpdates proves that questions and replies are read also where the history tells what
+// an update brought when it was admitted and not again when it was accepted, as that of a run that
+// was reset does; that updates of others are left alone, and that one that cannot be read is an
+// error.
 func TestAdmittedUpdates(t *testing.T) {
 	request := func(id, name string, arg any) *updatepb.Request {
-		return &updatepb.Request{Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: name, Args: payloads(t, arg)}}
+		return &updatepb.Request{
+			Meta:  &updatepb.Meta{UpdateId: id},
+			Input: &updatepb.Input{Name: name, Args: payloads(t, arg)},
+		}
 	}
 	admitted := func(r *updatepb.Request) *historypb.HistoryEvent {
-		return &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAdmittedEventAttributes{
-			WorkflowExecutionUpdateAdmittedEventAttributes: &historypb.WorkflowExecutionUpdateAdmittedEventAttributes{Request: r}}}
+		return &historypb.HistoryEvent{
+			EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED,
+			Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAdmittedEventAttributes{
+				WorkflowExecutionUpdateAdmittedEventAttributes: &historypb.WorkflowExecutionUpdateAdmittedEventAttributes{
+					Request: r,
+				}},
+		}
 	}
 	accepted := func(id string, r *updatepb.Request) *historypb.HistoryEvent {
-		return &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
-			WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{ProtocolInstanceId: id, AcceptedRequest: r}}}
+		return &historypb.HistoryEvent{
+			EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED,
+			Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
+				WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
+					ProtocolInstanceId: id,
+					AcceptedRequest:    r,
+				}},
+		}
 	}
 	completed := func(id string, outcome *updatepb.Outcome) *historypb.HistoryEvent {
-		return &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
-			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{Meta: &updatepb.Meta{UpdateId: id}, Outcome: outcome}}}
+		return &historypb.HistoryEvent{
+			EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED,
+			Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
+				WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{
+					Meta:    &updatepb.Meta{UpdateId: id},
+					Outcome: outcome,
+				}},
+		}
 	}
-	success := &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, api.Reply{By: "ada"})}}
+	success := &updatepb.Outcome{
+		Value: &updatepb.Outcome_Success{Success: payloads(t, api.Reply{By: "ada"})},
+	}
 	ask := request("u1", api.AskQuestionUpdate, api.Question{Call: "1.1", Text: "?"})
 	begin := started(t, api.CallWorkflow, payloads(t, direct("echo", `{}`)))
 	d := history.NewDeriver("", "")

@@ -29,7 +29,7 @@ var (
 
 type incompleteError struct{}
 
-func (incompleteError) Error() string { return "the beginning of the run is gone" }
+func (incompleteError) Error() string { return "the first histories of the run are deleted" }
 
 func (incompleteError) Is(target error) bool { return target == ErrNotFound }
 
@@ -37,20 +37,32 @@ func (incompleteError) Is(target error) bool { return target == ErrNotFound }
 // last. It reads page by page and keeps one page in memory. runID is any execution of the run;
 // empty for the latest run with that workflow ID. An error comes last: ErrNotFound, ErrIncomplete,
 // ErrNotARun, ErrUnreadable, that of ctx, or that of the server.
-func Events(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Event, error] {
+func Events(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) iter.Seq2[api.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID}).events(ctx)
 }
 
 // Follow is Events that waits for new events until the run is closed or ctx ends. If the first
 // histories are deleted, it yields ErrIncomplete only. Use Subscribe to resume after a known event.
-func Follow(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Event, error] {
+func Follow(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) iter.Seq2[api.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID, wait: true}).events(ctx)
 }
 
 // Records yields one record for every call of a run in the order in which they ended. Open calls
 // come last. The calls of a plan exist from the moment its tools are pinned. Parameters and errors
 // are those of Events.
-func Records(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Record, error] {
+func Records(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) iter.Seq2[api.Record, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID}).records(ctx)
 }
 
@@ -80,7 +92,11 @@ func (ch *chain) records(ctx context.Context) iter.Seq2[api.Record, error] {
 
 // Describe returns the summary of a run. It reads the whole history. With ErrIncomplete the summary
 // is that of the histories that are left. Parameters and errors are those of Events.
-func Describe(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
+func Describe(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) (history.Summary, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	for _, err := range ch.events(ctx) {
 		if err != nil && !errors.Is(err, ErrIncomplete) {
@@ -120,7 +136,11 @@ func (ch *chain) running(ctx context.Context) ([]api.Record, error) {
 }
 
 // describe describes an execution. The error is ErrNotARun for other workflows.
-func describe(ctx context.Context, c client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func describe(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	response, err := c.DescribeWorkflowExecution(ctx, workflowID, runID)
 	if err != nil {
 		return nil, ReadError(ctx, err, workflowID, runID)
@@ -132,9 +152,16 @@ func describe(ctx context.Context, c client.Client, workflowID, runID string) (*
 }
 
 // describeLatest is describe for the last execution of the chain.
-func describeLatest(ctx context.Context, c client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func describeLatest(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	r, err := describe(ctx, c, workflowID, runID)
-	if err != nil || r.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
+	if err != nil ||
+		r.GetWorkflowExecutionInfo().
+			GetStatus() !=
+			enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
 		return r, err
 	}
 	latest, err := describe(ctx, c, workflowID, "")
@@ -142,7 +169,7 @@ func describeLatest(ctx context.Context, c client.Client, workflowID, runID stri
 		return nil, err
 	}
 	if firstRun(latest) != firstRun(r) {
-		return r, nil // another run has taken the id: this one is closed
+		return r, nil // another run has the ID now; this one is closed
 	}
 	return latest, nil
 }
@@ -164,12 +191,13 @@ func ReadError(ctx context.Context, err error, workflowID, runID string) error {
 		run += fmt.Sprintf(", run %q", runID)
 	}
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return fmt.Errorf("%w: %s: it never was, or the namespace keeps it no longer", ErrNotFound, run)
+		return fmt.Errorf("%w: %s: it never existed, or its retention has ended", ErrNotFound, run)
 	}
 	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
-		return fmt.Errorf("%w: %s: the server does not take this for an id: %w", ErrNotFound, run, err)
+		return fmt.Errorf("%w: %s: the server rejects the ID: %w", ErrNotFound, run, err)
 	}
-	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok { // what decodes a connection's payloads says so, see package payloads
+	// Package payloads returns this error if it cannot decode a payload.
+	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok {
 		return &unreadableError{run, err}
 	}
 	return fmt.Errorf("%s: %w", run, err)

@@ -24,8 +24,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// TestReading proves that a chain is read whole from whichever of its executions one names, page by page, read or
-// followed, and that the records are those of its events.
+// TestReading proves that a chain is read whole from whichever of its executions one names, page
+// by page, read or followed, and that the records are those of its events.
 func TestReading(t *testing.T) {
 	runs := map[string]*archivedRun{}
 	for _, s := range scenarios() {
@@ -42,20 +42,28 @@ func checkReading(t *testing.T, c client.Client, id string, parts [][]*historypb
 	want := derive(t, d, slices.Concat(parts...))
 	for _, part := range parts {
 		runID := start(part).GetOriginalExecutionRunId()
-		if got := collect(t, audit.Events(t.Context(), c, id, runID)); !reflect.DeepEqual(got, want) {
+		if got := collect(t, audit.Events(t.Context(), c, id, runID)); !reflect.DeepEqual(
+			got,
+			want,
+		) {
 			t.Errorf("Events from %s differ", runID)
 		}
-		if pending, err := audit.Pending(t.Context(), c, id, runID); err != nil || len(pending) > 0 {
+		if pending, err := audit.Pending(t.Context(), c, id, runID); err != nil ||
+			len(pending) > 0 {
 			t.Errorf("a closed run has pending %v, %v", pending, err)
 		}
 	}
 	if got := collect(t, audit.Follow(t.Context(), c, id, "")); !reflect.DeepEqual(got, want) {
 		t.Errorf("Follow differs from Events")
 	}
-	if got := collect(t, audit.Records(t.Context(), c, id, "")); !reflect.DeepEqual(got, recordsOf(want)) {
+	if got := collect(t, audit.Records(t.Context(), c, id, "")); !reflect.DeepEqual(
+		got,
+		recordsOf(want),
+	) {
 		t.Errorf("the records are not those of the events: %+v", got)
 	}
-	if got, err := audit.Describe(t.Context(), c, id, ""); err != nil || !reflect.DeepEqual(got, d.Summary()) {
+	if got, err := audit.Describe(t.Context(), c, id, ""); err != nil ||
+		!reflect.DeepEqual(got, d.Summary()) {
 		t.Errorf("Describe gives %+v, %v", got, err)
 	}
 }
@@ -92,36 +100,67 @@ func openRun(t *testing.T) *archivedRun {
 		return &timestamppb.Timestamp{Seconds: 2_000_000_000 + seconds}
 	}
 	activity := func(id, tool, queue string) *workflowpb.PendingActivityInfo {
-		return &workflowpb.PendingActivityInfo{ActivityId: id, ActivityType: &commonpb.ActivityType{Name: tool}, ScheduledTime: at(0), Attempt: 1,
-			ActivityOptions: &activitypb.ActivityOptions{TaskQueue: &taskqueuepb.TaskQueue{Name: queue}}}
+		return &workflowpb.PendingActivityInfo{
+			ActivityId:    id,
+			ActivityType:  &commonpb.ActivityType{Name: tool},
+			ScheduledTime: at(0),
+			Attempt:       1,
+			ActivityOptions: &activitypb.ActivityOptions{
+				TaskQueue: &taskqueuepb.TaskQueue{Name: queue},
+			},
+		}
 	}
 	broken := activity("2.1", "broken", queue)
-	broken.State, broken.LastStartedTime, broken.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1), "worker-1"
+	broken.State, broken.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1)
+	broken.LastWorkerIdentity = "worker-1"
 	broken.HeartbeatDetails = payloads(t, map[string]int{"done": 3})
 	hosted := activity("2.0", "held", queue)
-	hosted.State, hosted.LastStartedTime, hosted.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1), "worker-1"
+	hosted.State, hosted.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1)
+	hosted.LastWorkerIdentity = "worker-1"
 	hosted.HeartbeatDetails = payloads(t, api.Waiting{Waiting: true})
 	flaky := activity("2.2", "flaky", queue)
-	flaky.State, flaky.LastStartedTime, flaky.LastAttemptCompleteTime = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, at(1), at(2)
+	flaky.State, flaky.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, at(1)
+	flaky.LastAttemptCompleteTime = at(
+		2,
+	)
 	flaky.Attempt, flaky.MaximumAttempts, flaky.NextAttemptScheduleTime = 2, 3, at(9)
 	flaky.LastFailure = &failurepb.Failure{Message: "not yet"}
 	unserved := activity("2.3", "unserved", queue+"/nobody")
 	unserved.State = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	stopping := activity("turn-9", api.ModelActivity, queue)
-	stopping.State, stopping.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, at(4)
+	stopping.State, stopping.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, at(
+		4,
+	)
 	stopping.HeartbeatDetails = payloads(t, api.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"})
 	again := activity("turn-10", api.ModelActivity, queue)
-	again.State, again.LastStartedTime, again.Attempt = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(5), 2
+	again.State, again.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(5)
+	again.Attempt = 2
 	again.HeartbeatDetails = stopping.HeartbeatDetails // of the attempt before
 	paused := activity("9.9", "paused", "")
 	paused.State, paused.ActivityOptions = enumspb.PENDING_ACTIVITY_STATE_PAUSED, nil
 	paused.PauseInfo = &workflowpb.PendingActivityInfo_PauseInfo{PauseTime: at(5)}
-	return &archivedRun{parts: [][]*historypb.HistoryEvent{part[:end]}, lost: -1, open: &workflowservice.DescribeWorkflowExecutionResponse{
-		PendingActivities: []*workflowpb.PendingActivityInfo{broken, hosted, activity("hold/x", api.HostInstanceActivity, queue+"/hold/general"), flaky, unserved,
-			stopping, again, paused},
-		PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED, Attempt: 1,
-			ScheduledTime: at(6), StartedTime: at(7)},
-	}}
+	return &archivedRun{
+		parts: [][]*historypb.HistoryEvent{part[:end]},
+		lost:  -1,
+		open: &workflowservice.DescribeWorkflowExecutionResponse{
+			PendingActivities: []*workflowpb.PendingActivityInfo{
+				broken,
+				hosted,
+				activity("hold/x", api.HostInstanceActivity, queue+"/hold/general"),
+				flaky,
+				unserved,
+				stopping,
+				again,
+				paused,
+			},
+			PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{
+				State:         enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED,
+				Attempt:       1,
+				ScheduledTime: at(6),
+				StartedTime:   at(7),
+			},
+		},
+	}
 }
 
 // TestPending proves what is said of each state in which something can run or wait.
@@ -133,30 +172,107 @@ func TestPending(t *testing.T) {
 	}
 	at := func(seconds int64) time.Time { return time.Unix(2_000_000_000+seconds, 0).UTC() }
 	want := []audit.Running{
-		{Kind: audit.KindRun, Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(7), Started: at(7)},
-		{Kind: audit.KindCall, ID: "2.1", Tool: "broken", Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(1),
-			Started: at(1), Worker: "worker-1", Progress: &api.Progress{Done: 3}},
-		{Kind: audit.KindCall, ID: "2.0", Tool: "held", Lane: "general", Queue: queue, State: audit.StateWaiting, Attempt: 1, Since: at(0),
-			Started: at(1), Worker: "worker-1"},
-		{Kind: audit.KindCall, ID: "2.2", Tool: "flaky", Lane: "general", Queue: queue, State: audit.StateBackingOff, Attempt: 2, MaxAttempts: 3,
-			Since: at(2), Started: at(1), NextAttempt: at(9), LastFailure: "not yet"},
-		{Kind: audit.KindCall, ID: "2.3", Tool: "unserved", Lane: "nobody", Queue: queue + "/nobody", State: audit.StateWaiting, Attempt: 1, Since: at(0)},
-		{Kind: audit.KindStep, ID: "turn-9", Lane: "general", Queue: queue, State: audit.StateCancelling, Attempt: 1, Since: at(4), Started: at(4),
-			Live: &api.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"}},
-		{Kind: audit.KindStep, ID: "turn-10", Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 2, Since: at(5), Started: at(5)},
-		{Kind: audit.KindCall, ID: "9.9", Tool: "paused", State: audit.StatePaused, Attempt: 1, Since: at(5)},
+		{
+			Kind:    audit.KindRun,
+			Lane:    "general",
+			Queue:   queue,
+			State:   audit.StateRunning,
+			Attempt: 1,
+			Since:   at(7),
+			Started: at(7),
+		},
+		{
+			Kind:     audit.KindCall,
+			ID:       "2.1",
+			Tool:     "broken",
+			Lane:     "general",
+			Queue:    queue,
+			State:    audit.StateRunning,
+			Attempt:  1,
+			Since:    at(1),
+			Started:  at(1),
+			Worker:   "worker-1",
+			Progress: &api.Progress{Done: 3},
+		},
+		{
+			Kind:    audit.KindCall,
+			ID:      "2.0",
+			Tool:    "held",
+			Lane:    "general",
+			Queue:   queue,
+			State:   audit.StateWaiting,
+			Attempt: 1,
+			Since:   at(0),
+			Started: at(1),
+			Worker:  "worker-1",
+		},
+		{
+			Kind:        audit.KindCall,
+			ID:          "2.2",
+			Tool:        "flaky",
+			Lane:        "general",
+			Queue:       queue,
+			State:       audit.StateBackingOff,
+			Attempt:     2,
+			MaxAttempts: 3,
+			Since:       at(2),
+			Started:     at(1),
+			NextAttempt: at(9),
+			LastFailure: "not yet",
+		},
+		{
+			Kind:    audit.KindCall,
+			ID:      "2.3",
+			Tool:    "unserved",
+			Lane:    "nobody",
+			Queue:   queue + "/nobody",
+			State:   audit.StateWaiting,
+			Attempt: 1,
+			Since:   at(0),
+		},
+		{
+			Kind:    audit.KindStep,
+			ID:      "turn-9",
+			Lane:    "general",
+			Queue:   queue,
+			State:   audit.StateCancelling,
+			Attempt: 1,
+			Since:   at(4),
+			Started: at(4),
+			Live:    &api.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"},
+		},
+		{
+			Kind:    audit.KindStep,
+			ID:      "turn-10",
+			Lane:    "general",
+			Queue:   queue,
+			State:   audit.StateRunning,
+			Attempt: 2,
+			Since:   at(5),
+			Started: at(5),
+		},
+		{
+			Kind:    audit.KindCall,
+			ID:      "9.9",
+			Tool:    "paused",
+			State:   audit.StatePaused,
+			Attempt: 1,
+			Since:   at(5),
+		},
 	}
 	if !reflect.DeepEqual(pending, want) {
 		t.Errorf("got  %+v\nwant %+v", pending, want)
 	}
 }
 
-// TestPendingOfAnEarlierRun proves that what a later run of the same workflow id does is not taken for the earlier one's.
+// TestPendingOfAnEarlierRun proves that what a later run of the same workflow id does is not taken
+// for the earlier one's.
 func TestPendingOfAnEarlierRun(t *testing.T) {
 	first, later := histories(t, "continued")[0], openRun(t)
 	later.parts = [][]*historypb.HistoryEvent{first, later.parts[0]}
 	c := serve(t, map[string]*archivedRun{"agent": later})
-	if pending, err := audit.Pending(t.Context(), c, "agent", start(first).GetOriginalExecutionRunId()); err != nil || len(pending) > 0 {
+	if pending, err := audit.Pending(t.Context(), c, "agent", start(first).GetOriginalExecutionRunId()); err != nil ||
+		len(pending) > 0 {
 		t.Errorf("got %+v, %v", pending, err)
 	}
 	if pending, err := audit.Pending(t.Context(), c, "agent", ""); err != nil || len(pending) == 0 {
@@ -164,32 +280,47 @@ func TestPendingOfAnEarlierRun(t *testing.T) {
 	}
 }
 
-// TestOpenRecords proves that an open run's calls that are not over come last, with what the server says of them.
+// TestOpenRecords proves that an open run's calls that are not over come last, with what the
+// server says of them.
 func TestOpenRecords(t *testing.T) {
 	c := serve(t, map[string]*archivedRun{"agent": openRun(t)})
 	var got []string
 	for _, r := range collect(t, audit.Records(t.Context(), c, "agent", "")) {
 		if r.Status == api.CallRunning {
-			got = append(got, strings.Join([]string{r.CallID, r.Tool, string(r.Phase), r.Lane, r.Worker, r.LastFailure}, " "))
+			got = append(
+				got,
+				strings.Join(
+					[]string{r.CallID, r.Tool, string(r.Phase), r.Lane, r.Worker, r.LastFailure},
+					" ",
+				),
+			)
 		} else if len(got) > 0 {
 			t.Errorf("%s is over and comes after one that runs", r.CallID)
 		}
 	}
-	want := []string{"2.1 broken execution general worker-1 ", "2.2 flaky execution general  not yet",
-		"2.3 unserved pre_execution nobody  ", "2.4 slow pre_execution general  "}
+	want := []string{
+		"2.1 broken execution general worker-1 ",
+		"2.2 flaky execution general  not yet",
+		"2.3 unserved pre_execution nobody  ",
+		"2.4 slow pre_execution general  ",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 
-// TestErrors proves that what is not there, not ours, lost or unreadable gives an error to be told apart, from every
-// function, and that a cancelled context gives its own.
+// TestErrors proves that what is not there, not ours, lost or unreadable gives an error to be told
+// apart, from every function, and that a cancelled context gives its own.
 func TestErrors(t *testing.T) {
 	foreign := openRun(t)
 	foreign.parts = [][]*historypb.HistoryEvent{{started(t, "OrderWorkflow", nil)}}
 	first := histories(t, "continued")
 	damaged := histories(t, "agent")
-	damaged[0][0] = started(t, api.AgentWorkflow, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}})
+	damaged[0][0] = started(
+		t,
+		api.AgentWorkflow,
+		&commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}},
+	)
 	c := serve(t, map[string]*archivedRun{
 		"foreign": foreign, "lost": {parts: first, lost: 0}, "damaged": {parts: damaged, lost: -1}, "agent": {parts: histories(t, "agent"), lost: -1},
 	})
@@ -202,7 +333,14 @@ func TestErrors(t *testing.T) {
 		pending       bool
 	}{
 		{"unknown workflow", "nosuch", "", t.Context(), audit.ErrNotFound, true},
-		{"unknown run", "agent", "0b9a54a6-0000-4000-8000-000000000000", t.Context(), audit.ErrNotFound, true},
+		{
+			"unknown run",
+			"agent",
+			"0b9a54a6-0000-4000-8000-000000000000",
+			t.Context(),
+			audit.ErrNotFound,
+			true,
+		},
 		{"malformed run id", "agent", "not-an-id", t.Context(), audit.ErrNotFound, true},
 		{"another program's workflow", "foreign", "", t.Context(), history.ErrNotARun, true},
 		{"first execution past retention", "lost", "", t.Context(), audit.ErrNotFound, false},
@@ -220,7 +358,8 @@ func TestErrors(t *testing.T) {
 			if !errors.Is(err, tt.want) {
 				t.Errorf("Records: %v", err)
 			}
-			if _, err = audit.Pending(tt.ctx, c, tt.id, tt.run); tt.pending && !errors.Is(err, tt.want) {
+			if _, err = audit.Pending(tt.ctx, c, tt.id, tt.run); tt.pending &&
+				!errors.Is(err, tt.want) {
 				t.Errorf("Pending: %v", err)
 			}
 		})

@@ -16,8 +16,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// TestLive proves, run by run on a real server, that following a run gives what reading it afterwards gives, that the
-// derived usage is the one the run itself counted, and records the histories that the other tests work on.
+// TestLive proves, run by run on a real server, that following a run gives what reading it
+// afterwards gives, that the derived usage is the one the run itself counted, and records the
+// histories that the other tests work on.
 func TestLive(t *testing.T) {
 	c := devserver(t)
 	for _, s := range scenarios() {
@@ -35,7 +36,11 @@ func TestLive(t *testing.T) {
 			if golden.Updating() {
 				record(ctx, t, c, s.name, run.GetRunID())
 				for _, call := range s.below {
-					child, err := c.DescribeWorkflowExecution(ctx, api.ChildWorkflowID(s.name, call), "")
+					child, err := c.DescribeWorkflowExecution(
+						ctx,
+						api.ChildWorkflowID(s.name, call),
+						"",
+					)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -47,9 +52,20 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func execute(ctx context.Context, t *testing.T, c client.Client, id, queue, workflow string, in api.RunInput) client.WorkflowRun {
+func execute(
+	ctx context.Context,
+	t *testing.T,
+	c client.Client,
+	id, queue, workflow string,
+	in api.RunInput,
+) client.WorkflowRun {
 	t.Helper()
-	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue}, workflow, in)
+	run, err := c.ExecuteWorkflow(
+		ctx,
+		client.StartWorkflowOptions{ID: id, TaskQueue: queue},
+		workflow,
+		in,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +73,13 @@ func execute(ctx context.Context, t *testing.T, c client.Client, id, queue, work
 }
 
 // follow returns the events of a run as they come, and stops it when its first hanging call runs.
-func follow(ctx context.Context, t *testing.T, c client.Client, run client.WorkflowRun, stop string) []api.Event {
+func follow(
+	ctx context.Context,
+	t *testing.T,
+	c client.Client,
+	run client.WorkflowRun,
+	stop string,
+) []api.Event {
 	t.Helper()
 	var followed []api.Event
 	for event, err := range audit.Follow(ctx, c, run.GetID(), "") {
@@ -77,9 +99,21 @@ func follow(ctx context.Context, t *testing.T, c client.Client, run client.Workf
 }
 
 // stopRun ends a run from outside when its hanging call runs.
-func stopRun(ctx context.Context, t *testing.T, c client.Client, run client.WorkflowRun, how string) {
+func stopRun(
+	ctx context.Context,
+	t *testing.T,
+	c client.Client,
+	run client.WorkflowRun,
+	how string,
+) {
 	t.Helper()
-	awaitPending(ctx, t, c, run.GetID(), func(r audit.Running) bool { return r.Tool == "hanging" && r.State == audit.StateRunning })
+	awaitPending(
+		ctx,
+		t,
+		c,
+		run.GetID(),
+		func(r audit.Running) bool { return r.Tool == "hanging" && r.State == audit.StateRunning },
+	)
 	var err error
 	if how == cancelRun {
 		err = c.CancelWorkflow(ctx, run.GetID(), "")
@@ -92,7 +126,13 @@ func stopRun(ctx context.Context, t *testing.T, c client.Client, run client.Work
 }
 
 // awaitPending asks what is pending until something is for which is holds.
-func awaitPending(ctx context.Context, t *testing.T, c client.Client, id string, is func(audit.Running) bool) audit.Running {
+func awaitPending(
+	ctx context.Context,
+	t *testing.T,
+	c client.Client,
+	id string,
+	is func(audit.Running) bool,
+) audit.Running {
 	t.Helper()
 	for {
 		pending, err := audit.Pending(ctx, c, id, "")
@@ -121,26 +161,57 @@ func record(ctx context.Context, t *testing.T, c client.Client, id, runID string
 	}
 }
 
-// TestLivePending proves that an open run shows what runs and what waits, with lanes and attempts, in Pending and in
-// Records.
+// TestLivePending proves that an open run shows what runs and what waits, with lanes and attempts,
+// in Pending and in Records.
 func TestLivePending(t *testing.T) {
 	c := devserver(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	input := agent(api.Limits{}, turns([]api.ScriptCall{call("echo", `{"text":"a"}`), call("hanging", `{}`), call("hanging", `{}`)})...)
+	input := agent(
+		api.Limits{},
+		turns(
+			[]api.ScriptCall{
+				call("echo", `{"text":"a"}`),
+				call("hanging", `{}`),
+				call("hanging", `{}`),
+			},
+		)...)
 	execute(ctx, t, c, "open", queue, api.AgentWorkflow, input)
-	got := awaitPending(ctx, t, c, "open", func(r audit.Running) bool { return r.State == audit.StateRunning && r.Tool == "hanging" })
-	want := audit.Running{Kind: audit.KindCall, ID: "1.2", Tool: "hanging", Lane: api.LaneSerial, Queue: queue + "/serial",
-		State: audit.StateRunning, Attempt: 1, MaxAttempts: got.MaxAttempts, Since: got.Started, Started: got.Started, Worker: "worker-1"}
+	got := awaitPending(
+		ctx,
+		t,
+		c,
+		"open",
+		func(r audit.Running) bool { return r.State == audit.StateRunning && r.Tool == "hanging" },
+	)
+	want := audit.Running{
+		Kind:        audit.KindCall,
+		ID:          "1.2",
+		Tool:        "hanging",
+		Lane:        api.LaneSerial,
+		Queue:       queue + "/serial",
+		State:       audit.StateRunning,
+		Attempt:     1,
+		MaxAttempts: got.MaxAttempts,
+		Since:       got.Started,
+		Started:     got.Started,
+		Worker:      "worker-1",
+	}
 	if got.Started.IsZero() || !reflect.DeepEqual(got, want) {
 		t.Errorf("pending: got %+v, want %+v", got, want)
 	}
 	records := collect(t, audit.Records(ctx, c, "open", ""))
 	var lines []string
 	for _, r := range records {
-		lines = append(lines, fmt.Sprintf("%s %s %s attempts=%d", r.CallID, r.Status, r.Phase, r.Attempts))
+		lines = append(
+			lines,
+			fmt.Sprintf("%s %s %s attempts=%d", r.CallID, r.Status, r.Phase, r.Attempts),
+		)
 	}
-	if want := []string{"1.1 completed post_execution attempts=1", "1.2 running execution attempts=1", "1.3 running pre_execution attempts=0"}; !slices.Equal(lines, want) {
+	if want := []string{"1.1 completed post_execution attempts=1", "1.2 running execution attempts=1", "1.3 running pre_execution attempts=0"}; !slices.Equal(
+		lines,
+		want,
+	) {
 		t.Errorf("records: got %q, want %q", lines, want)
 	}
 	if err := c.TerminateWorkflow(ctx, "open", "", ""); err != nil {
@@ -151,14 +222,22 @@ func TestLivePending(t *testing.T) {
 	}
 }
 
-// TestLiveAbsent proves that a run that nobody serves shows the decision that waits, and that the real server's answers
-// for what is not there become ErrNotFound.
+// TestLiveAbsent proves that a run that nobody serves shows the decision that waits, and that the
+// real server's answers for what is not there become ErrNotFound.
 func TestLiveAbsent(t *testing.T) {
 	c := devserver(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	execute(ctx, t, c, "unserved", "nobody", api.AgentWorkflow, agent(api.Limits{}))
-	awaitPending(ctx, t, c, "unserved", func(r audit.Running) bool { return r.Kind == audit.KindRun && r.State == audit.StateWaiting })
+	awaitPending(
+		ctx,
+		t,
+		c,
+		"unserved",
+		func(r audit.Running) bool {
+			return r.Kind == audit.KindRun && r.State == audit.StateWaiting
+		},
+	)
 	for _, name := range [][2]string{{"nosuch", ""}, {"unserved", "not-an-id"}, {"unserved", "00000000-0000-4000-8000-000000000000"}} {
 		if _, err := audit.Describe(ctx, c, name[0], name[1]); !errors.Is(err, audit.ErrNotFound) {
 			t.Errorf("%v: %v", name, err)

@@ -32,7 +32,13 @@ func Root(ctx context.Context, c client.Client, s history.Summary) (run string, 
 
 // parentOf reads the parent of a run from the start of its history.
 func parentOf(ctx context.Context, c client.Client, of api.Parent) (*api.Parent, error) {
-	pages := c.GetWorkflowHistory(ctx, of.WorkflowID, of.Run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	pages := c.GetWorkflowHistory(
+		ctx,
+		of.WorkflowID,
+		of.Run,
+		false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
+	)
 	event, err := pages.Next()
 	if err != nil {
 		return nil, ReadError(ctx, err, of.WorkflowID, of.Run)

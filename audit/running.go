@@ -31,12 +31,12 @@ type State string
 
 // The states of a Running.
 const (
-	StateWaiting       State = "waiting" // for a worker of its lane, or with one for its turn
+	StateWaiting       State = "waiting" // for a worker of its lane, or for a slot
 	StateRunning       State = "running"
 	StateBackingOff    State = "backing_off" // between two attempts
-	StateCancelling    State = "cancelling"  // asked to stop, and not yet stopped
+	StateCancelling    State = "cancelling"  // asked to stop, still running
 	StatePaused        State = "paused"      // by an operator
-	StateOpenQuestions State = "asking"      // waits for a person: see Asking
+	StateOpenQuestions State = "asking"      // waits for an answer: see OpenQuestions
 )
 
 // Running is a call, a model step, a hook or the next workflow task of a run that runs or waits
@@ -90,7 +90,8 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 		running = append(running, runningDecision(task, base))
 	}
 	for _, a := range r.GetPendingActivities() {
-		if name := a.GetActivityType().GetName(); name == api.HostInstanceActivity || name == api.NotifyApprovalActivity {
+		if name := a.GetActivityType().GetName(); name == api.HostInstanceActivity ||
+			name == api.NotifyApprovalActivity {
 			continue // the run does not wait for it
 		}
 		running = append(running, runningActivity(a, base))
@@ -104,8 +105,15 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 }
 
 func runningDecision(t *workflowpb.PendingWorkflowTaskInfo, base string) Running {
-	r := Running{Kind: KindRun, Lane: api.LaneGeneral, Queue: base, State: StateWaiting, Attempt: int(t.GetAttempt()),
-		Since: pb.TimeOf(t.GetScheduledTime()), Started: pb.TimeOf(t.GetStartedTime())}
+	r := Running{
+		Kind:    KindRun,
+		Lane:    api.LaneGeneral,
+		Queue:   base,
+		State:   StateWaiting,
+		Attempt: int(t.GetAttempt()),
+		Since:   pb.TimeOf(t.GetScheduledTime()),
+		Started: pb.TimeOf(t.GetStartedTime()),
+	}
 	if t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
 		r.State, r.Since = StateRunning, r.Started
 	}
@@ -116,7 +124,9 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 	r := Running{Kind: KindCall, ID: a.GetActivityId(), Tool: a.GetActivityType().GetName(),
 		Queue:   a.GetActivityOptions().GetTaskQueue().GetName(),
 		Attempt: int(a.GetAttempt()), MaxAttempts: int(a.GetMaximumAttempts()),
-		Started: pb.TimeOf(a.GetLastStartedTime()), NextAttempt: pb.TimeOf(a.GetNextAttemptScheduleTime()),
+		Started: pb.TimeOf(
+			a.GetLastStartedTime(),
+		), NextAttempt: pb.TimeOf(a.GetNextAttemptScheduleTime()),
 		Worker: a.GetLastWorkerIdentity(), LastFailure: pb.FailureMessage(a.GetLastFailure())}
 	switch {
 	case history.IsTool(r.Tool):
@@ -155,7 +165,9 @@ func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
 // waitsWithHolder reports whether a worker has a call and lets it wait for a slot of its lane.
 func waitsWithHolder(a *workflowpb.PendingActivityInfo) bool {
 	var w api.Waiting
-	return len(a.GetHeartbeatDetails().GetPayloads()) > 0 && pb.Decode(a.GetHeartbeatDetails(), &w) == nil && w.Waiting
+	return len(a.GetHeartbeatDetails().GetPayloads()) > 0 &&
+		pb.Decode(a.GetHeartbeatDetails(), &w) == nil &&
+		w.Waiting
 }
 
 // progress returns the progress report of the last heartbeat; nil if there is none.
@@ -171,7 +183,13 @@ func progress(details *commonpb.Payloads) *api.Progress {
 // start.
 func runningChild(parent string, c *workflowpb.PendingChildExecutionInfo) (Running, bool) {
 	id, ours := api.ChildCallID(parent, c.GetWorkflowId())
-	r := Running{Kind: KindCall, ID: id, State: StateRunning, Attempt: 1, Child: &api.ChildRun{WorkflowID: c.GetWorkflowId(), RunID: c.GetRunId()}}
+	r := Running{
+		Kind:    KindCall,
+		ID:      id,
+		State:   StateRunning,
+		Attempt: 1,
+		Child:   &api.ChildRun{WorkflowID: c.GetWorkflowId(), RunID: c.GetRunId()},
+	}
 	if r.Child.RunID == "" {
 		r.State = StateWaiting
 	}

@@ -21,8 +21,8 @@ import (
 // pageSize makes every recorded history take several pages.
 const pageSize = 7
 
-// archive serves recorded histories over gRPC, as a Temporal server does, so that what reads them is tested where there
-// is no server.
+// archive serves recorded histories over gRPC, as a Temporal server does, so that what reads them
+// is tested where there is no server.
 type archive struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	runs map[string]*archivedRun
@@ -43,17 +43,28 @@ func serve(t *testing.T, runs map[string]*archivedRun) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		response, err := handle(ctx, request)
-		if err != nil {
-			return nil, serviceerror.ToStatus(err).Err()
-		}
-		return response, nil
-	}))
+	server := grpc.NewServer(
+		grpc.UnaryInterceptor(
+			func(
+				ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+			) (any, error) {
+				response, err := handle(ctx, request)
+				if err != nil {
+					return nil, serviceerror.ToStatus(err).Err()
+				}
+				return response, nil
+			},
+		),
+	)
 	workflowservice.RegisterWorkflowServiceServer(server, &archive{runs: runs})
 	go server.Serve(listener)
 	t.Cleanup(server.Stop)
-	c, err := client.NewLazyClient(client.Options{HostPort: listener.Addr().String(), Logger: tlog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	c, err := client.NewLazyClient(
+		client.Options{
+			HostPort: listener.Addr().String(),
+			Logger:   tlog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +72,10 @@ func serve(t *testing.T, runs map[string]*archivedRun) client.Client {
 	return c
 }
 
-func (a *archive) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
+func (a *archive) GetSystemInfo(
+	context.Context,
+	*workflowservice.GetSystemInfoRequest,
+) (*workflowservice.GetSystemInfoResponse, error) {
 	return &workflowservice.GetSystemInfoResponse{}, nil
 }
 
@@ -89,30 +103,44 @@ func start(part []*historypb.HistoryEvent) *historypb.WorkflowExecutionStartedEv
 	return part[0].GetWorkflowExecutionStartedEventAttributes()
 }
 
-func (a *archive) DescribeWorkflowExecution(_ context.Context, r *workflowservice.DescribeWorkflowExecutionRequest) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (a *archive) DescribeWorkflowExecution(
+	_ context.Context,
+	r *workflowservice.DescribeWorkflowExecutionRequest,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	run, i, err := a.find(r.GetExecution())
 	if err != nil {
 		return nil, err
 	}
 	response := &workflowservice.DescribeWorkflowExecutionResponse{}
-	info := &workflowpb.WorkflowExecutionInfo{Status: enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW}
+	info := &workflowpb.WorkflowExecutionInfo{
+		Status: enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
+	}
 	if i == len(run.parts)-1 {
 		info.Status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 		if run.open != nil {
 			response = run.open
 		} else {
-			info.Status, info.CloseTime = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, run.parts[i][len(run.parts[i])-1].GetEventTime()
+			info.Status = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+			info.CloseTime = run.parts[i][len(run.parts[i])-1].GetEventTime()
 		}
 	}
 	s := start(run.parts[i])
-	info.Type, info.TaskQueue, info.FirstRunId = s.GetWorkflowType(), s.GetTaskQueue().GetName(), s.GetFirstExecutionRunId()
+	info.Type, info.TaskQueue, info.FirstRunId = s.GetWorkflowType(), s.GetTaskQueue().
+		GetName(),
+		s.GetFirstExecutionRunId()
 	info.HistoryLength = int64(len(run.parts[i]))
-	info.Execution = &commonpb.WorkflowExecution{WorkflowId: r.GetExecution().GetWorkflowId(), RunId: s.GetOriginalExecutionRunId()}
+	info.Execution = &commonpb.WorkflowExecution{
+		WorkflowId: r.GetExecution().GetWorkflowId(),
+		RunId:      s.GetOriginalExecutionRunId(),
+	}
 	response.WorkflowExecutionInfo = info
 	return response, nil
 }
 
-func (a *archive) GetWorkflowExecutionHistory(_ context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+func (a *archive) GetWorkflowExecutionHistory(
+	_ context.Context,
+	r *workflowservice.GetWorkflowExecutionHistoryRequest,
+) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 	run, i, err := a.find(r.GetExecution())
 	if err != nil {
 		return nil, err
@@ -123,7 +151,9 @@ func (a *archive) GetWorkflowExecutionHistory(_ context.Context, r *workflowserv
 	}
 	events := run.parts[i]
 	to := min(from+pageSize, len(events))
-	response := &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: events[from:to]}}
+	response := &workflowservice.GetWorkflowExecutionHistoryResponse{
+		History: &historypb.History{Events: events[from:to]},
+	}
 	if to < len(events) {
 		response.NextPageToken = binary.BigEndian.AppendUint64(nil, uint64(to))
 	}

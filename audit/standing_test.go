@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestStanding proves that a run is said to wait for people only where it would be running, and for all that it waits for.
+// TestStanding proves that a run is said to wait for people only where it would be running, and
+// for all that it waits for.
 func TestStanding(t *testing.T) {
 	for _, test := range []struct {
 		status               history.RunStatus
@@ -19,7 +20,8 @@ func TestStanding(t *testing.T) {
 		{history.RunPaused, true, true, "paused"},
 		{history.RunTimedOut, false, false, "timed_out"},
 	} {
-		if got := StatusText(test.status, Awaiting(test.approvals, test.questions)); got != test.want {
+		got := StatusText(test.status, Awaiting(test.approvals, test.questions))
+		if got != test.want {
 			t.Errorf("%+v: %q", test, got)
 		}
 	}

@@ -26,7 +26,12 @@ func family(t *testing.T) map[string]*archivedRun {
 	return runs
 }
 
-func treeLines(t *testing.T, ctx context.Context, runs map[string]*archivedRun, wantErr error) []string {
+func treeLines(
+	t *testing.T,
+	ctx context.Context,
+	runs map[string]*archivedRun,
+	wantErr error,
+) []string {
 	t.Helper()
 	var lines []string
 	for r, err := range audit.Tree(ctx, serve(t, runs), "sub_agents", "") {
@@ -44,13 +49,24 @@ func treeLines(t *testing.T, ctx context.Context, runs map[string]*archivedRun, 
 	return lines
 }
 
-// TestTree proves that the records of a run come with those of all sub-agents below it, each call before those that were
-// made for it; and that a sub-agent whose history is gone keeps nobody from the others.
+// TestTree proves that the records of a run come with those of all sub-agents below it, each call
+// before those that were made for it; and that a sub-agent whose history is gone keeps nobody from
+// the others.
 func TestTree(t *testing.T) {
 	runs := family(t)
 	// The histories of the other sub-agents are not in testdata.
-	want := []string{"1.1 wide completed", "1.1/1.1 deep completed", "1.1/1.1/1.1 echo completed", "1.1/1.2 echo completed", "1.2 echo completed",
-		"1.3 failing failed", "1.4 late failed", "1.5 wide refused", "1.6 unfit failed", "gone"}
+	want := []string{
+		"1.1 wide completed",
+		"1.1/1.1 deep completed",
+		"1.1/1.1/1.1 echo completed",
+		"1.1/1.2 echo completed",
+		"1.2 echo completed",
+		"1.3 failing failed",
+		"1.4 late failed",
+		"1.5 wide refused",
+		"1.6 unfit failed",
+		"gone",
+	}
 	if got := treeLines(t, t.Context(), runs, audit.ErrNotFound); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -69,8 +85,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestSubAgentSummary proves what the summaries of a run and of its sub-agent's say of each other, and that what the
-// sub-agents used is in the run's own usage while it runs.
+// TestSubAgentSummary proves what the summaries of a run and of its sub-agent's say of each other,
+// and that what the sub-agents used is in the run's own usage while it runs.
 func TestSubAgentSummary(t *testing.T) {
 	c := serve(t, family(t))
 	above, err := audit.Describe(t.Context(), c, "sub_agents", "")
@@ -79,10 +95,24 @@ func TestSubAgentSummary(t *testing.T) {
 	}
 	var got []string
 	for _, s := range above.SubAgents {
-		got = append(got, fmt.Sprintf("%s %s %s %s started=%v", s.CallID, s.Tool, s.WorkflowID, s.Status, s.RunID != ""))
+		got = append(
+			got,
+			fmt.Sprintf(
+				"%s %s %s %s started=%v",
+				s.CallID,
+				s.Tool,
+				s.WorkflowID,
+				s.Status,
+				s.RunID != "",
+			),
+		)
 	}
-	want := []string{"1.1 wide sub_agents/1.1 completed started=true", "1.3 failing sub_agents/1.3 failed started=true",
-		"1.4 late sub_agents/1.4 failed started=true", "1.6 unfit sub_agents/1.6 failed started=true"}
+	want := []string{
+		"1.1 wide sub_agents/1.1 completed started=true",
+		"1.3 failing sub_agents/1.3 failed started=true",
+		"1.4 late sub_agents/1.4 failed started=true",
+		"1.6 unfit sub_agents/1.6 failed started=true",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("sub-agents: got %q, want %q", got, want)
 	}
@@ -90,19 +120,24 @@ func TestSubAgentSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := below.Parent; p == nil || p.WorkflowID != "sub_agents" || p.Run != above.Run || p.Call != "1.1" || p.Depth != 1 || below.Prompt != "a" {
+	if p := below.Parent; p == nil || p.WorkflowID != "sub_agents" || p.Run != above.Run ||
+		p.Call != "1.1" ||
+		p.Depth != 1 ||
+		below.Prompt != "a" {
 		t.Errorf("the sub-agent's run: %+v, parent %+v", below, p)
 	}
 	d := history.NewDeriver("", "")
 	recorded := histories(t, "sub_agents")[0]
 	derive(t, d, recorded[:len(recorded)-1])
-	if used := d.Summary().Usage; used.Calls != above.Usage.Calls || used.OutputTokens != above.Usage.OutputTokens || used.Failed != above.Usage.Failed {
+	if used := d.Summary().Usage; used.Calls != above.Usage.Calls ||
+		used.OutputTokens != above.Usage.OutputTokens ||
+		used.Failed != above.Usage.Failed {
 		t.Errorf("used %+v before the end, %+v after it", used, above.Usage)
 	}
 }
 
-// TestOpenSubAgents proves what is said of sub-agents that have not ended: that they run, in which run, and that they are
-// cancelled when the server ends the run above them.
+// TestOpenSubAgents proves what is said of sub-agents that have not ended: that they run, in which
+// run, and that they are cancelled when the server ends the run above them.
 func TestOpenSubAgents(t *testing.T) {
 	recorded := histories(t, "sub_agents")[0]
 	d := history.NewDeriver("", "")
@@ -115,23 +150,38 @@ func TestOpenSubAgents(t *testing.T) {
 		running[r.CallID] = r
 	}
 	r := running["1.1"]
-	if r.Status != api.CallRunning || r.Child == nil || r.Child.RunID == "" || r.Phase != api.PhaseExecution || r.Attempts != 1 {
+	if r.Status != api.CallRunning || r.Child == nil || r.Child.RunID == "" ||
+		r.Phase != api.PhaseExecution ||
+		r.Attempts != 1 {
 		t.Errorf("a running sub-agent: %+v", r)
 	}
-	children := []*workflowpb.PendingChildExecutionInfo{{WorkflowId: "sub_agents/1.1", RunId: "r"}, {WorkflowId: "sub_agents/1.3"}, {WorkflowId: "another"}}
-	c := serve(t, map[string]*archivedRun{"sub_agents": {parts: histories(t, "sub_agents"), lost: -1,
-		open: &workflowservice.DescribeWorkflowExecutionResponse{PendingChildren: children}}})
+	children := []*workflowpb.PendingChildExecutionInfo{
+		{WorkflowId: "sub_agents/1.1", RunId: "r"},
+		{WorkflowId: "sub_agents/1.3"},
+		{WorkflowId: "another"},
+	}
+	c := serve(
+		t,
+		map[string]*archivedRun{"sub_agents": {parts: histories(t, "sub_agents"), lost: -1,
+			open: &workflowservice.DescribeWorkflowExecutionResponse{PendingChildren: children}}},
+	)
 	pending, err := audit.Pending(t.Context(), c, "sub_agents", "")
 	if err != nil || len(pending) != 2 {
 		t.Fatalf("pending: %v, %v", pending, err)
 	}
-	if p := pending[0]; p.Kind != audit.KindCall || p.ID != "1.1" || p.State != audit.StateRunning || *p.Child != (api.ChildRun{WorkflowID: "sub_agents/1.1", RunID: "r"}) {
+	if p := pending[0]; p.Kind != audit.KindCall || p.ID != "1.1" ||
+		p.State != audit.StateRunning ||
+		*p.Child != (api.ChildRun{WorkflowID: "sub_agents/1.1", RunID: "r"}) {
 		t.Errorf("pending: %+v", p)
 	}
 	if p := pending[1]; p.ID != "1.3" || p.State != audit.StateWaiting {
 		t.Errorf("pending: %+v", p)
 	}
-	events := derive(t, d, []*historypb.HistoryEvent{event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil)})
+	events := derive(
+		t,
+		d,
+		[]*historypb.HistoryEvent{event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil)},
+	)
 	records := recordsOf(events)
 	if len(records) != 4 {
 		t.Fatalf("%d records, want those of the calls that were open", len(records))
@@ -148,14 +198,22 @@ func TestOpenSubAgents(t *testing.T) {
 	}
 }
 
-// TestSubAgentNeverStarted proves that a call whose sub-agent could not be started is one that never ran.
+// TestSubAgentNeverStarted proves that a call whose sub-agent could not be started is one that
+// never ran.
 func TestSubAgentNeverStarted(t *testing.T) {
-	recorded := slices.DeleteFunc(histories(t, "sub_agents")[0], func(e *historypb.HistoryEvent) bool {
-		return e.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId() == "sub_agents/1.3"
-	})
+	recorded := slices.DeleteFunc(
+		histories(t, "sub_agents")[0],
+		func(e *historypb.HistoryEvent) bool {
+			return e.GetStartChildWorkflowExecutionInitiatedEventAttributes().
+				GetWorkflowId() ==
+				"sub_agents/1.3"
+		},
+	)
 	d := history.NewDeriver("", "")
 	for _, r := range recordsOf(derive(t, d, recorded)) {
-		if r.CallID == "1.3" && (r.Status != api.CallRefused || r.Child != nil || r.Error == nil || !r.Started.IsZero()) {
+		if r.CallID == "1.3" &&
+			(r.Status != api.CallRefused || r.Child != nil || r.Error == nil ||
+				!r.Started.IsZero()) {
 			t.Errorf("the call: %+v", r)
 		}
 	}

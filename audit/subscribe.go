@@ -71,11 +71,23 @@ func (s *Subscription) Read(ctx context.Context) iter.Seq2[api.Event, error] {
 
 func (s *Subscription) read(ctx context.Context, wait bool) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		ch := &chain{client: s.client, workflowID: s.at.WorkflowID, runID: cmp.Or(s.at.Part, s.at.Run), wait: wait, from: s.at}
+		ch := &chain{
+			client:     s.client,
+			workflowID: s.at.WorkflowID,
+			runID:      cmp.Or(s.at.Part, s.at.Run),
+			wait:       wait,
+			from:       s.at,
+		}
 		for event, err := range ch.events(ctx) {
 			s.deriver = ch.deriver
 			if err == nil && event.Sequence > 0 {
-				s.at = Position{WorkflowID: s.at.WorkflowID, Run: ch.deriver.Run(), Sequence: event.Sequence, Part: event.RunID, Before: ch.deriver.Before()}
+				s.at = Position{
+					WorkflowID: s.at.WorkflowID,
+					Run:        ch.deriver.Run(),
+					Sequence:   event.Sequence,
+					Part:       event.RunID,
+					Before:     ch.deriver.Before(),
+				}
 			}
 			if !yield(event, err) {
 				return

@@ -38,8 +38,9 @@ func resume(t testing.TB, c client.Client, kept []byte, n int) ([]api.Event, []b
 	return events, kept, failed
 }
 
-// TestSubscribe proves that a reader who stops after any event, keeps its position as JSON and goes on in another process sees
-// each event once, over continue-as-new, and that one at the end sees no more.
+// TestSubscribe proves that a reader who stops after any event, keeps its position as JSON and
+// goes on in another process sees each event once, over continue-as-new, and that one at the end
+// sees no more.
 func TestSubscribe(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
@@ -63,12 +64,25 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
-// TestPositions proves that a position of another run, past the end or before what is kept gives an error to be told apart, and
-// no event.
+// TestPositions proves that a position of another run, past the end or before what is kept gives
+// an error to be told apart, and no event.
 func TestPositions(t *testing.T) {
 	parts, other := histories(t, "continued"), histories(t, "agent")
-	run, end := start(parts[0]).GetOriginalExecutionRunId(), len(derive(t, history.NewDeriver("", ""), slices.Concat(parts...)))
-	c := serve(t, map[string]*archivedRun{"continued": {parts: parts, lost: -1}, "gone": {parts: parts, lost: 0}, "agent": {parts: other, lost: -1}, "open": openRun(t)})
+	run, end := start(
+		parts[0],
+	).GetOriginalExecutionRunId(),
+		len(
+			derive(t, history.NewDeriver("", ""), slices.Concat(parts...)),
+		)
+	c := serve(
+		t,
+		map[string]*archivedRun{
+			"continued": {parts: parts, lost: -1},
+			"gone":      {parts: parts, lost: 0},
+			"agent":     {parts: other, lost: -1},
+			"open":      openRun(t),
+		},
+	)
 	foreign := start(other[0]).GetOriginalExecutionRunId()
 	second := start(parts[1]).GetOriginalExecutionRunId()
 	for name, tt := range map[string]struct {
@@ -95,7 +109,10 @@ func TestPositions(t *testing.T) {
 			}
 		})
 	}
-	kept := mustJSON(t, audit.Position{WorkflowID: "gone", Run: run, Part: second, Sequence: 66, Before: 63})
+	kept := mustJSON(
+		t,
+		audit.Position{WorkflowID: "gone", Run: run, Part: second, Sequence: 66, Before: 63},
+	)
 	if _, _, err := resume(t, c, kept, 1); err != nil {
 		t.Errorf("a position in the first execution that is kept: %v", err)
 	}
@@ -110,8 +127,9 @@ func mustJSON(t testing.TB, value any) []byte {
 	return data
 }
 
-// TestBeginningGone proves that of a run whose first execution is past retention the rest is given, without numbers, and then an
-// error that says so; and that a subscriber who was in the rest already misses nothing.
+// TestBeginningGone proves that of a run whose first execution is past retention the rest is
+// given, without numbers, and then an error that says so; and that a subscriber who was in the
+// rest already misses nothing.
 func TestBeginningGone(t *testing.T) {
 	for _, name := range []string{"continued", "people"} {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +150,16 @@ func TestBeginningGone(t *testing.T) {
 			checkRest(t, rest, name, want)
 			for i, position := range positions {
 				kept := mustJSON(t, position)
-				if got, _, err := resume(t, rest, kept, len(want)); err != nil || len(got) != len(want)-1-i || len(got) > 0 && !reflect.DeepEqual(got, want[i+1:]) {
-					t.Errorf("going on after %s: %d events, %v; want %d", kept, len(got), err, len(want)-1-i)
+				if got, _, err := resume(t, rest, kept, len(want)); err != nil ||
+					len(got) != len(want)-1-i ||
+					len(got) > 0 && !reflect.DeepEqual(got, want[i+1:]) {
+					t.Errorf(
+						"going on after %s: %d events, %v; want %d",
+						kept,
+						len(got),
+						err,
+						len(want)-1-i,
+					)
 				}
 			}
 		})
@@ -165,9 +191,16 @@ func checkRest(t *testing.T, c client.Client, id string, want []api.Event) {
 		}
 	}
 	if len(got) != len(want) || records != len(recordsOf(want)) {
-		t.Errorf("%d events and %d records, want %d and %d", len(got), records, len(want), len(recordsOf(want)))
+		t.Errorf(
+			"%d events and %d records, want %d and %d",
+			len(got),
+			records,
+			len(want),
+			len(recordsOf(want)),
+		)
 	}
-	if s, err := audit.Describe(t.Context(), c, id, ""); !errors.Is(err, audit.ErrIncomplete) || s.Status == "" {
+	if s, err := audit.Describe(t.Context(), c, id, ""); !errors.Is(err, audit.ErrIncomplete) ||
+		s.Status == "" {
 		t.Errorf("the summary is %+v, %v", s, err)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// TestGolden proves what is derived of every recorded history, line by line, and that every call has exactly one record.
+// TestGolden proves what is derived of every recorded history, line by line, and that every call
+// has exactly one record.
 func TestGolden(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
@@ -93,8 +94,9 @@ func recordsOf(events []api.Event) []api.Record {
 	return records
 }
 
-// checkEvents checks what holds of the events of every closed run: no gaps, every call that starts or is asked for ends
-// exactly once, nothing comes after the run's end, no secret is shown, and the run counted what the events say.
+// checkEvents checks what holds of the events of every closed run: no gaps, every call that starts
+// or is asked for ends exactly once, nothing comes after the run's end, no secret is shown, and
+// the run counted what the events say.
 func checkEvents(t *testing.T, events []api.Event) {
 	t.Helper()
 	var usage api.Usage
@@ -132,7 +134,10 @@ func checkEvent(t *testing.T, e api.Event, sequence int) {
 	if e.Sequence != sequence || e.Time.IsZero() || e.RunID == "" || e.WorkflowID == "" {
 		t.Errorf("event %d lacks its number, time, run or workflow: %+v", sequence, e)
 	}
-	if text := fmt.Sprintf("%+v", e) + fmt.Sprintf("%+v", e.Step); strings.Contains(text, "secret") {
+	if text := fmt.Sprintf("%+v", e) + fmt.Sprintf("%+v", e.Step); strings.Contains(
+		text,
+		"secret",
+	) {
 		t.Errorf("event %d shows the secret: %s", sequence, text)
 	}
 }
@@ -153,7 +158,10 @@ func askedFor(e api.Event) []string {
 
 func checkEnd(t *testing.T, last api.Event, usage api.Usage) {
 	t.Helper()
-	if !slices.Contains([]api.EventType{api.EventRunCompleted, api.EventRunFailed, api.EventRunCancelled}, last.Type) {
+	if !slices.Contains(
+		[]api.EventType{api.EventRunCompleted, api.EventRunFailed, api.EventRunCancelled},
+		last.Type,
+	) {
 		t.Errorf("the last event is %s", last.Type)
 	}
 	if last.Result == nil {
@@ -174,9 +182,30 @@ func checkRecord(t *testing.T, r api.Record) {
 	if (r.Result == nil) == (r.Error == nil) {
 		t.Errorf("record %s has result %v and error %v", r.CallID, r.Result, r.Error)
 	}
-	missing := zeroFields(r, "Priority", "Run", "WorkflowID", "Caller", "Conversation", "Phase", "Closed")
+	missing := zeroFields(
+		r,
+		"Priority",
+		"Run",
+		"WorkflowID",
+		"Caller",
+		"Conversation",
+		"Phase",
+		"Closed",
+	)
 	if r.Status == api.CallCompleted {
-		missing = append(missing, zeroFields(r, "Version", "Digest", "ResultTokens", "EstimatedTokens", "Attempts", "Lane", "Scheduled", "Started")...)
+		missing = append(
+			missing,
+			zeroFields(
+				r,
+				"Version",
+				"Digest",
+				"ResultTokens",
+				"EstimatedTokens",
+				"Attempts",
+				"Lane",
+				"Scheduled",
+				"Started",
+			)...)
 		if r.Child == nil {
 			missing = append(missing, zeroFields(r, "Worker")...)
 		}
@@ -188,14 +217,18 @@ func checkRecord(t *testing.T, r api.Record) {
 	if r.Attempts == 1 {
 		wait = api.Duration(r.Started.Sub(r.Scheduled))
 	}
-	if !r.Started.IsZero() && (r.QueueWait != wait || r.Duration != api.Duration(r.Closed.Sub(r.Started))) {
+	if !r.Started.IsZero() &&
+		(r.QueueWait != wait || r.Duration != api.Duration(r.Closed.Sub(r.Started))) {
 		t.Errorf("record %s has times that do not fit: %+v", r.CallID, r)
 	}
 }
 
 func zeroFields(r api.Record, names ...string) []string {
 	value := reflect.ValueOf(r)
-	return slices.DeleteFunc(names, func(name string) bool { return !value.FieldByName(name).IsZero() })
+	return slices.DeleteFunc(
+		names,
+		func(name string) bool { return !value.FieldByName(name).IsZero() },
+	)
 }
 
 // lines shows events and the summary without what differs from run to run.
@@ -204,11 +237,37 @@ func lines(events []api.Event, s history.Summary) string {
 	for _, e := range events {
 		b.WriteString(line(e) + "\n")
 	}
-	fmt.Fprintf(&b, "%s %q %s prompt=%q caller=%s/%s conversation=%s parts=%d tools=%d\n", s.Kind, s.Name, s.Status, s.Prompt,
-		s.Caller.Type, s.Caller.ID, s.Conversation, len(s.Parts), len(s.Tools))
-	fmt.Fprintf(&b, "turns=%d calls=%d failed=%d output_tokens=%d\n", s.Usage.Turns, s.Usage.Calls, s.Usage.Failed, s.Usage.OutputTokens)
+	fmt.Fprintf(
+		&b,
+		"%s %q %s prompt=%q caller=%s/%s conversation=%s parts=%d tools=%d\n",
+		s.Kind,
+		s.Name,
+		s.Status,
+		s.Prompt,
+		s.Caller.Type,
+		s.Caller.ID,
+		s.Conversation,
+		len(s.Parts),
+		len(s.Tools),
+	)
+	fmt.Fprintf(
+		&b,
+		"turns=%d calls=%d failed=%d output_tokens=%d\n",
+		s.Usage.Turns,
+		s.Usage.Calls,
+		s.Usage.Failed,
+		s.Usage.OutputTokens,
+	)
 	if s.Result != nil {
-		fmt.Fprintf(&b, "outcome=%s answer=%q limit=%s output=%s failures=%d\n", s.Result.Outcome, s.Result.Answer, s.Result.Limit, s.Result.Output, len(s.Result.Failures))
+		fmt.Fprintf(
+			&b,
+			"outcome=%s answer=%q limit=%s output=%s failures=%d\n",
+			s.Result.Outcome,
+			s.Result.Answer,
+			s.Result.Limit,
+			s.Result.Output,
+			len(s.Result.Failures),
+		)
 	}
 	return b.String()
 }
@@ -216,7 +275,13 @@ func lines(events []api.Event, s history.Summary) string {
 func line(e api.Event) string {
 	text := fmt.Sprintf("%d %s", e.Sequence, e.Type)
 	if e.Step != nil {
-		text += fmt.Sprintf(" turn=%d lane=%s attempts=%d text=%q", e.Turn, e.Timing.Lane, e.Timing.Attempts, e.Step.Message.Text)
+		text += fmt.Sprintf(
+			" turn=%d lane=%s attempts=%d text=%q",
+			e.Turn,
+			e.Timing.Lane,
+			e.Timing.Attempts,
+			e.Step.Message.Text,
+		)
 		if c := e.Step.Compacted; c != nil {
 			text += fmt.Sprintf(" compacted=%d", c.Messages)
 		}
@@ -243,7 +308,14 @@ func line(e api.Event) string {
 }
 
 func recordLine(r api.Record) string {
-	text := fmt.Sprintf(" %s phase=%s lane=%s attempts=%d estimated=%d", r.Status, r.Phase, r.Lane, r.Attempts, r.EstimatedTokens)
+	text := fmt.Sprintf(
+		" %s phase=%s lane=%s attempts=%d estimated=%d",
+		r.Status,
+		r.Phase,
+		r.Lane,
+		r.Attempts,
+		r.EstimatedTokens,
+	)
 	if r.Priority != api.PriorityNormal {
 		text += fmt.Sprintf(" priority=%s", r.Priority)
 	}

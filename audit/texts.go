@@ -11,7 +11,10 @@ import (
 // live returns the text of the last heartbeat of a model step; nil if it is of an earlier attempt.
 func live(a *workflowpb.PendingActivityInfo) *api.Live {
 	var l api.Live
-	if len(a.GetHeartbeatDetails().GetPayloads()) == 0 || pb.Decode(a.GetHeartbeatDetails(), &l) != nil || l.Text == "" || l.Attempt != int(a.GetAttempt()) {
+	if len(a.GetHeartbeatDetails().GetPayloads()) == 0 ||
+		pb.Decode(a.GetHeartbeatDetails(), &l) != nil ||
+		l.Text == "" ||
+		l.Attempt != int(a.GetAttempt()) {
 		return nil
 	}
 	return &l
@@ -46,7 +49,10 @@ func (t *Texts) Next(running []Running, now time.Time) []api.Event {
 		t.until = l.Until()
 		turn := l.Turn
 		l.Turn = 0
-		events = append(events, api.Event{Type: api.EventStepDelta, Time: now, Turn: turn, Delta: &l})
+		events = append(
+			events,
+			api.Event{Type: api.EventStepDelta, Time: now, Turn: turn, Delta: &l},
+		)
 	}
 	return events
 }

@@ -9,11 +9,18 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// TestTexts proves that the ends of texts that a watcher sees from time to time are told once and in order, that what was
-// missed shows, and that each attempt and each step begin anew.
+// TestTexts proves that the ends of texts that a watcher sees from time to time are told once and
+// in order, that what was missed shows, and that each attempt and each step begin anew.
 func TestTexts(t *testing.T) {
 	end := func(step string, attempt, from int, text string) []audit.Running {
-		return []audit.Running{{Kind: audit.KindRun}, {Kind: audit.KindStep, ID: step, Live: &api.Live{Turn: 3, Attempt: attempt, From: from, Text: text}}}
+		return []audit.Running{
+			{Kind: audit.KindRun},
+			{
+				Kind: audit.KindStep,
+				ID:   step,
+				Live: &api.Live{Turn: 3, Attempt: attempt, From: from, Text: text},
+			},
+		}
 	}
 	now := time.Now()
 	var texts audit.Texts
@@ -26,17 +33,26 @@ func TestTexts(t *testing.T) {
 		{"first", end("turn-3", 1, 0, "one "), []api.Live{{Attempt: 1, From: 0, Text: "one "}}},
 		{"the same again", end("turn-3", 1, 0, "one "), nil},
 		{"more", end("turn-3", 1, 0, "one two "), []api.Live{{Attempt: 1, From: 4, Text: "two "}}},
-		{"an end that overlaps", end("turn-3", 1, 6, "o three"), []api.Live{{Attempt: 1, From: 8, Text: "three"}}},
+		{
+			"an end that overlaps",
+			end("turn-3", 1, 6, "o three"),
+			[]api.Live{{Attempt: 1, From: 8, Text: "three"}},
+		},
 		{"nothing now", []audit.Running{{Kind: audit.KindStep, ID: "turn-3"}}, nil},
 		{"missed", end("turn-3", 1, 20, "five"), []api.Live{{Attempt: 1, From: 20, Text: "five"}}},
 		{"older than known", end("turn-3", 1, 0, "one"), nil},
-		{"another attempt", end("turn-3", 2, 0, "uno"), []api.Live{{Attempt: 2, From: 0, Text: "uno"}}},
+		{
+			"another attempt",
+			end("turn-3", 2, 0, "uno"),
+			[]api.Live{{Attempt: 2, From: 0, Text: "uno"}},
+		},
 		{"another step", end("summary", 2, 0, "un"), []api.Live{{Attempt: 2, From: 0, Text: "un"}}},
 	}
 	for _, c := range cases {
 		var got []api.Live
 		for _, e := range texts.Next(c.running, now) {
-			if e.Type != api.EventStepDelta || e.Turn != 3 || !e.Time.Equal(now) || e.Sequence != 0 {
+			if e.Type != api.EventStepDelta || e.Turn != 3 || !e.Time.Equal(now) ||
+				e.Sequence != 0 {
 				t.Errorf("%s: %+v", c.name, e)
 			}
 			got = append(got, *e.Delta)

@@ -20,8 +20,9 @@ func recordsIn(events []api.Event) map[string]api.Record {
 	return records
 }
 
-// TestTogetherRecords proves that calls that were made together have one record each, with their own arguments and results, also
-// while they run and where the server ended the run in their midst.
+// TestTogetherRecords proves that calls that were made together have one record each, with their
+// own arguments and results, also while they run and where the server ended the run in their
+// midst.
 func TestTogetherRecords(t *testing.T) {
 	recorded := replayedHistory(t, "agent_batched")
 	d := history.NewDeriver("", "")
@@ -32,7 +33,9 @@ func TestTogetherRecords(t *testing.T) {
 		`{"texts":["a","b"]}["a","b"]{"texts":["d"]}["d"]` {
 		t.Errorf("made together: %s", got)
 	}
-	if r := records["1.3"]; !r.Batched || r.Activity != "1.1" || r.Worker == "" || r.Closed.IsZero() || records["1.4"].Batched {
+	if r := records["1.3"]; !r.Batched || r.Activity != "1.1" || r.Worker == "" ||
+		r.Closed.IsZero() ||
+		records["1.4"].Batched {
 		t.Errorf("the second of them: %+v", r)
 	}
 	if u := d.Summary().Usage; u.Calls != 5 || u.Failed != 0 {
@@ -56,20 +59,32 @@ func TestTogetherRecords(t *testing.T) {
 	if !slices.Equal(running, []string{"1.1", "1.2", "1.3", "1.4", "1.5"}) {
 		t.Errorf("running: %q", running)
 	}
-	ended := recordsIn(derive(t, d, []*historypb.HistoryEvent{{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{WorkflowExecutionTerminatedEventAttributes: &historypb.WorkflowExecutionTerminatedEventAttributes{}}}}))
-	if len(ended) != 5 || ended["1.3"].Status != api.CallCancelled || string(ended["1.3"].Arguments) != `{"texts":["d"]}` {
+	ended := recordsIn(
+		derive(
+			t,
+			d,
+			[]*historypb.HistoryEvent{{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+				Attributes: &historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{
+					WorkflowExecutionTerminatedEventAttributes: &historypb.WorkflowExecutionTerminatedEventAttributes{},
+				}}},
+		),
+	)
+	if len(ended) != 5 || ended["1.3"].Status != api.CallCancelled ||
+		string(ended["1.3"].Arguments) != `{"texts":["d"]}` {
 		t.Errorf("ended: %+v", ended)
 	}
 }
 
-// TestWithheldRecords proves what the records tell of calls that a dry run withheld: what they would have done, without sensitive
-// values, also in the texts of their plans.
+// TestWithheldRecords proves what the records tell of calls that a dry run withheld: what they
+// would have done, without sensitive values, also in the texts of their plans.
 func TestWithheldRecords(t *testing.T) {
 	d := history.NewDeriver("", "")
 	events := derive(t, d, replayedHistory(t, "agent_dry_run"))
 	records := recordsIn(events)
-	if r := records["1.3"]; !r.DryRun || r.Status != api.CallCompleted || string(r.Arguments) != `{"pin":"***","texts":["b"]}` || r.Plan == nil || r.Plan.Intent != "write with pin ***" {
+	if r := records["1.3"]; !r.DryRun || r.Status != api.CallCompleted ||
+		string(r.Arguments) != `{"pin":"***","texts":["b"]}` ||
+		r.Plan == nil ||
+		r.Plan.Intent != "write with pin ***" {
 		t.Errorf("withheld: %+v, plan %+v", r, r.Plan)
 	}
 	if records["1.1"].DryRun || records["1.4"].DryRun || !d.Summary().DryRun {

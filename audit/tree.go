@@ -17,13 +17,27 @@ import (
 // before the calls of the run that executed it, and the calls of one run in the order of ByCall.
 // Parameters and errors are those of Events. If the history of a sub-agent is deleted or cannot be
 // decoded, Tree yields the other records and then ErrNotFound or ErrUnreadable.
-func Tree(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Record, error] {
-	return (&tree{client: c, evaluate: func(history.Summary) *api.EvaluatedResult { return nil }}).records(ctx, workflowID, runID)
+func Tree(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) iter.Seq2[api.Record, error] {
+	none := func(history.Summary) *api.EvaluatedResult { return nil }
+	return (&tree{client: c, evaluate: none}).records(
+		ctx,
+		workflowID,
+		runID,
+	)
 }
 
 // EvaluatedTree is Tree with the evaluation of the run in every record. person is the evaluation of
 // a person; nil if there is none.
-func EvaluatedTree(ctx context.Context, c client.Client, workflowID, runID string, person *api.RunEvaluation) iter.Seq2[api.Record, error] {
+func EvaluatedTree(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+	person *api.RunEvaluation,
+) iter.Seq2[api.Record, error] {
 	return (&tree{client: c, evaluate: func(s history.Summary) *api.EvaluatedResult {
 		decision := Evaluation(s, person)
 		return &decision
@@ -43,7 +57,13 @@ type tree struct {
 
 func (t *tree) records(ctx context.Context, workflowID, runID string) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
-		if t.walk(ctx, &chain{client: t.client, workflowID: workflowID, runID: runID}, true, yield) && t.gone != nil {
+		if t.walk(
+			ctx,
+			&chain{client: t.client, workflowID: workflowID, runID: runID},
+			true,
+			yield,
+		) &&
+			t.gone != nil {
 			yield(api.Record{}, t.gone)
 		}
 	}
@@ -51,7 +71,12 @@ func (t *tree) records(ctx context.Context, workflowID, runID string) iter.Seq2[
 
 // walk yields the records of a run and of its sub-agents, and reports whether the reader wants
 // more.
-func (t *tree) walk(ctx context.Context, run *chain, top bool, yield func(api.Record, error) bool) bool {
+func (t *tree) walk(
+	ctx context.Context,
+	run *chain,
+	top bool,
+	yield func(api.Record, error) bool,
+) bool {
 	records, err := t.read(ctx, run)
 	if err != nil {
 		yield(api.Record{}, err)
@@ -65,7 +90,13 @@ func (t *tree) walk(ctx context.Context, run *chain, top bool, yield func(api.Re
 		if !yield(r, nil) {
 			return false
 		}
-		if r.Child != nil && r.Child.RunID != "" && !t.walk(ctx, &chain{client: t.client, workflowID: r.Child.WorkflowID, runID: r.Child.RunID}, false, yield) {
+		if r.Child != nil && r.Child.RunID != "" &&
+			!t.walk(
+				ctx,
+				&chain{client: t.client, workflowID: r.Child.WorkflowID, runID: r.Child.RunID},
+				false,
+				yield,
+			) {
 			return false
 		}
 	}
@@ -77,7 +108,7 @@ func (t *tree) read(ctx context.Context, run *chain) (records []api.Record, err 
 	for r, err := range run.records(ctx) {
 		if Missing(err) {
 			t.gone = WorstError(t.gone, err)
-			break // what came before is whole
+			break // the records so far are complete
 		}
 		if err != nil {
 			return nil, err
@@ -101,7 +132,10 @@ func ByCall(x, y api.Record) int {
 		return -1
 	}
 	if x.Turn > 0 || y.Turn > 0 {
-		return cmp.Or(cmp.Compare(x.Turn, y.Turn), cmp.Compare(placeInTurn(x.CallID), placeInTurn(y.CallID)))
+		return cmp.Or(
+			cmp.Compare(x.Turn, y.Turn),
+			cmp.Compare(placeInTurn(x.CallID), placeInTurn(y.CallID)),
+		)
 	}
 	if x.Scheduled.IsZero() != y.Scheduled.IsZero() {
 		return y.Scheduled.Compare(x.Scheduled)
@@ -111,6 +145,7 @@ func ByCall(x, y api.Record) int {
 
 // placeInTurn returns the number of a call in its turn: 3 for "12.3".
 func placeInTurn(callID string) int {
-	n, _ := strconv.Atoi(callID[strings.LastIndexByte(callID, '.')+1:]) // 0 for ids of another form: they stay as they are
+	// IDs of another form give 0 and keep their order.
+	n, _ := strconv.Atoi(callID[strings.LastIndexByte(callID, '.')+1:])
 	return n
 }

@@ -19,13 +19,22 @@ const failureWithin = 20
 // Undecided sets the LastFailure of the next workflow task in running if workers fail it
 // repeatedly: for example a worker lacks a key, or a deployment changed the workflow. The error is
 // that of the server.
-func Undecided(ctx context.Context, c client.Client, namespace, workflowID string, running []Running) error {
+func Undecided(
+	ctx context.Context,
+	c client.Client,
+	namespace, workflowID string,
+	running []Running,
+) error {
 	for i, r := range running {
 		if r.Kind != KindRun || r.Attempt < 2 {
 			continue
 		}
-		answer, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Namespace: namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID}, MaximumPageSize: failureWithin})
+		request := &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace:       namespace,
+			Execution:       &commonpb.WorkflowExecution{WorkflowId: workflowID},
+			MaximumPageSize: failureWithin,
+		}
+		answer, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, request)
 		if err != nil {
 			return err
 		}

@@ -8,14 +8,25 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// TestUndecided proves that why a decision failed is told until one is taken after it, also where a message came meanwhile, and that an
-// attempt that a killed worker never finished is not told as an earlier failure.
+// TestUndecided proves that why a decision failed is told until one is taken after it, also where
+// a message came meanwhile, and that an attempt that a killed worker never finished is not told as
+// an earlier failure.
 func TestUndecided(t *testing.T) {
-	event := func(kind enumspb.EventType) *historypb.HistoryEvent { return &historypb.HistoryEvent{EventType: kind} }
+	event := func(kind enumspb.EventType) *historypb.HistoryEvent {
+		return &historypb.HistoryEvent{EventType: kind}
+	}
 	failed := event(enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED)
-	failed.Attributes = &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{
-		Failure: &failurepb.Failure{Message: "no key"}}}
-	taken, late, sent := event(enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED), event(enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT), event(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+	failed.Attributes = &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
+		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{
+			Failure: &failurepb.Failure{Message: "no key"}},
+	}
+	taken, late, sent := event(
+		enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+	), event(
+		enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
+	), event(
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+	)
 	for _, test := range []struct {
 		name string
 		last []*historypb.HistoryEvent

@@ -24,17 +24,31 @@ type RunApproval struct {
 // Approvals returns the calls of a run and of the runs of its sub-agents that wait for approval,
 // oldest first; none for a closed run. It needs no worker. Parameters and errors are those of
 // Questions.
-func Approvals(ctx context.Context, c client.Client, workflowID, runID string) ([]RunApproval, error) {
+func Approvals(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) ([]RunApproval, error) {
 	list, err := inTree(ctx, c, workflowID, runID, ownApprovals)
 	slices.SortFunc(list, func(x, y RunApproval) int {
-		return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.WorkflowID, y.WorkflowID), cmp.Compare(x.Call, y.Call))
+		return cmp.Or(
+			x.Asked.Compare(y.Asked),
+			cmp.Compare(x.WorkflowID, y.WorkflowID),
+			cmp.Compare(x.Call, y.Call),
+		)
 	})
 	return list, err
 }
 
 // inTree joins the results of own for an open run and the runs of its sub-agents.
-func inTree[T any](ctx context.Context, c client.Client, workflowID, runID string,
-	own func(context.Context, client.Client, *workflowservice.DescribeWorkflowExecutionResponse) ([]T, error)) ([]T, error) {
+func inTree[T any](
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+	own func(
+		context.Context, client.Client, *workflowservice.DescribeWorkflowExecutionResponse,
+	) ([]T, error),
+) ([]T, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
 	if err != nil || r.GetWorkflowExecutionInfo().GetCloseTime() != nil {
 		return nil, err
@@ -49,7 +63,8 @@ func inTree[T any](ctx context.Context, c client.Client, workflowID, runID strin
 			continue
 		}
 		below, err := inTree(ctx, c, child.Child.WorkflowID, child.Child.RunID, own)
-		if err != nil && !errors.Is(err, ErrNotFound) { // it ended meanwhile
+		if err != nil &&
+			!errors.Is(err, ErrNotFound) { // the sub-agent may have ended in the meantime
 			return nil, err
 		}
 		list = append(list, below...)
@@ -58,12 +73,23 @@ func inTree[T any](ctx context.Context, c client.Client, workflowID, runID strin
 }
 
 // ownQuestions returns the open questions of one run.
-func ownQuestions(ctx context.Context, c client.Client, r *workflowservice.DescribeWorkflowExecutionResponse) ([]RunQuestion, error) {
+func ownQuestions(
+	ctx context.Context,
+	c client.Client,
+	r *workflowservice.DescribeWorkflowExecutionResponse,
+) ([]RunQuestion, error) {
 	if len(r.GetPendingActivities()) == 0 {
 		return nil, nil
 	}
 	run := r.GetWorkflowExecutionInfo().GetExecution()
-	open, err := asks(ctx, c, run.GetWorkflowId(), run.GetRunId(), api.QuestionsQuery, func(s history.Summary) []api.Question { return s.Questions })
+	open, err := asks(
+		ctx,
+		c,
+		run.GetWorkflowId(),
+		run.GetRunId(),
+		api.QuestionsQuery,
+		func(s history.Summary) []api.Question { return s.Questions },
+	)
 	list := make([]RunQuestion, len(open))
 	for i, q := range open {
 		list[i] = RunQuestion{WorkflowID: run.GetWorkflowId(), Question: q}
@@ -73,7 +99,11 @@ func ownQuestions(ctx context.Context, c client.Client, r *workflowservice.Descr
 
 // ownApprovals returns the calls of one run that wait for approval. The memo of the run says
 // whether there are any.
-func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.DescribeWorkflowExecutionResponse) ([]RunApproval, error) {
+func ownApprovals(
+	ctx context.Context,
+	c client.Client,
+	r *workflowservice.DescribeWorkflowExecutionResponse,
+) ([]RunApproval, error) {
 	info := r.GetWorkflowExecutionInfo()
 	memo := info.GetMemo().GetFields()[api.ApprovalsMemo]
 	if memo == nil {
@@ -82,14 +112,26 @@ func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.Descr
 	// If the memo cannot be decoded, the run itself is asked, which returns the error for the
 	// missing key.
 	var since time.Time
-	if err := pb.DataConverter.FromPayload(memo, &since); !errors.Is(err, converter.ErrEncodingIsNotSupported) && (err != nil || since.IsZero()) {
+	if err := pb.DataConverter.FromPayload(memo, &since); !errors.Is(
+		err,
+		converter.ErrEncodingIsNotSupported,
+	) &&
+		(err != nil || since.IsZero()) {
 		return nil, nil
 	}
 	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
-	open, err := asks(ctx, c, id, runID, api.ApprovalsQuery, func(s history.Summary) []api.Approval { return s.Approvals })
+	open, err := asks(
+		ctx,
+		c,
+		id,
+		runID,
+		api.ApprovalsQuery,
+		func(s history.Summary) []api.Approval { return s.Approvals },
+	)
 	list := make([]RunApproval, len(open))
 	for i, approval := range open {
-		if now := time.Now(); approval.OnTimeout == api.ApprovalEscalates && !approval.Escalated && now.After(approval.Until) {
+		if now := time.Now(); approval.OnTimeout == api.ApprovalEscalates && !approval.Escalated &&
+			now.After(approval.Until) {
 			approval.Escalated, approval.Until = true, approval.Until.Add(approval.Within.Std())
 		}
 		list[i] = RunApproval{WorkflowID: id, Approval: approval}
@@ -98,7 +140,12 @@ func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.Descr
 }
 
 // asks returns the answer of a run to a query, or what its history says if no worker answers.
-func asks[T any](ctx context.Context, c client.Client, workflowID, runID, query string, from func(history.Summary) []T) ([]T, error) {
+func asks[T any](
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID, query string,
+	from func(history.Summary) []T,
+) ([]T, error) {
 	openQuestions, cancel := context.WithTimeout(ctx, askRunWithin)
 	defer cancel()
 	var list []T
@@ -108,7 +155,7 @@ func asks[T any](ctx context.Context, c client.Client, workflowID, runID, query 
 	}
 	summary, err := Describe(ctx, c, workflowID, runID)
 	if errors.Is(err, ErrIncomplete) {
-		err = nil // what is open was asked in the last execution
+		err = nil // the last execution has all open questions
 	}
 	return from(summary), err
 }

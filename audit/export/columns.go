@@ -51,8 +51,12 @@ var columns = []column{
 	{"purpose", keyword, func(r *api.Record) any { return string(r.Purpose) }},
 	{"target_call_id", text, func(r *api.Record) any { return r.TargetCallID }},
 	{"parent", text, func(r *api.Record) any { return r.Parent }},
-	{"error", keyword, func(r *api.Record) any { return errorOf(r, func(e *api.Error) string { return string(e.Type) }) }},
-	{"error_message", text, func(r *api.Record) any { return errorOf(r, func(e *api.Error) string { return e.Message }) }},
+	{"error", keyword, func(r *api.Record) any {
+		return errorOf(r, func(e *api.Error) string { return string(e.Type) })
+	}},
+	{"error_message", text, func(r *api.Record) any {
+		return errorOf(r, func(e *api.Error) string { return e.Message })
+	}},
 	{"error_detail", document, func(r *api.Record) any { return r.Error }},
 	{"last_failure", text, func(r *api.Record) any { return r.LastFailure }},
 	{"lane", keyword, func(r *api.Record) any { return r.Lane }},

@@ -12,9 +12,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// NewCSV writes records as CSV (RFC 4180) with a header. Times are RFC 3339 in UTC, durations are in
-// milliseconds, null is an empty cell. A cell that a spreadsheet would take for a formula begins with
-// an apostrophe.
+// NewCSV writes records as CSV (RFC 4180) with a header. Times are RFC 3339 in UTC, durations are
+// in milliseconds, null is an empty cell. A cell that a spreadsheet would take for a formula
+// begins with an apostrophe.
 func NewCSV(w io.Writer) Exporter { return &csvExport{w: csv.NewWriter(w)} }
 
 type csvExport struct {

@@ -15,7 +15,12 @@ func TestCSV_ReadsBackWithoutFormulas(t *testing.T) {
 	r := api.Record{
 		CallID: "1.1", Tool: "=cmd()", Status: api.CallCompleted,
 		Arguments: []byte("{\"text\":\"a \\\"b\\\", c\"}"), Timing: api.Timing{Duration: 1500000},
-		Evaluation: &api.EvaluatedResult{WorkflowID: "demo", Evaluation: "failed", EvaluatedBy: "person", By: "ada"},
+		Evaluation: &api.EvaluatedResult{
+			WorkflowID:  "demo",
+			Evaluation:  "failed",
+			EvaluatedBy: "person",
+			By:          "ada",
+		},
 	}
 	if err := x.Write(r); err != nil {
 		t.Fatal(err)

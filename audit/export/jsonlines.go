@@ -108,7 +108,7 @@ func (x *jsonExport) Close() (string, error) {
 }
 
 // ErrChain is returned for an export that is not as it was written. The error names the line.
-var ErrChain = errors.New("the export is not as it was written")
+var ErrChain = errors.New("the export was changed")
 
 // Verify checks that no line of an export in JSON Lines was changed, removed, inserted or cut off.
 // It returns the number of records, and the seal to compare with the one that NewJSON returned.
@@ -123,7 +123,14 @@ func Verify(r io.Reader) (records int, seal string, err error) {
 		}
 		var end exportEnd
 		if err := json.Unmarshal(data, &end); err != nil {
-			return max(last.Line-1, 0), "", broken(last.Line+1, "this is no line of an export: %v", err)
+			return max(
+					last.Line-1,
+					0,
+				), "", broken(
+					last.Line+1,
+					"it is not a line of an export: %v",
+					err,
+				)
 		}
 		if end.Line != last.Line+1 || end.Previous != last.Previous {
 			return max(last.Line-1, 0), "", unchained(last.Line, end.link)
@@ -140,11 +147,14 @@ func readLine(r *bufio.Reader, after int) ([]byte, error) {
 	data, err := r.ReadBytes('\n')
 	switch {
 	case err == io.EOF && len(data) == 0 && after == 0:
-		return nil, fmt.Errorf("%w: it is empty; even an export of no records has one line", ErrChain)
+		return nil, fmt.Errorf(
+			"%w: it is empty, but an export without records has one line",
+			ErrChain,
+		)
 	case err == io.EOF && len(data) == 0:
-		return nil, broken(after, "the export ends here without its last line: it was cut off")
+		return nil, broken(after, "the export was cut off after this line")
 	case err == io.EOF:
-		return nil, broken(after+1, "the line has no end: it was cut off")
+		return nil, broken(after+1, "the line was cut off")
 	}
 	return bytes.TrimSuffix(data, []byte{'\n'}), err
 }
@@ -152,10 +162,18 @@ func readLine(r *bufio.Reader, after int) ([]byte, error) {
 // checkEnd checks what follows the last line.
 func checkEnd(rest *bufio.Reader, records int, last link) (int, string, error) {
 	if records != last.Line-1 {
-		return max(last.Line-2, 0), "", broken(last.Line, "it tells of %d records, and %d stand before it", records, last.Line-1)
+		return max(
+				last.Line-2,
+				0,
+			), "", broken(
+				last.Line,
+				"it counts %d records, but %d precede it",
+				records,
+				last.Line-1,
+			)
 	}
 	if _, err := rest.ReadByte(); err != io.EOF {
-		return records, "", broken(last.Line+1, "it stands after the last one")
+		return records, "", broken(last.Line+1, "it follows the last line")
 	}
 	return records, last.Previous, nil
 }
@@ -165,11 +183,25 @@ func checkEnd(rest *bufio.Reader, records int, last link) (int, string, error) {
 func unchained(before int, next link) error {
 	switch {
 	case before == 0:
-		return broken(1, "it is not the first line of an export: lines before it were taken out, or it was changed")
+		return broken(
+			1,
+			"it is not the first line of an export: lines before it were removed, or it was changed",
+		)
 	case next.Line != before+1:
-		return broken(before+1, "it says that it is line %d: lines were taken out or put in, or it was changed", next.Line)
+		return broken(
+			before+1,
+			"its number is %d: lines were removed or inserted, or it was changed",
+			next.Line,
+		)
 	}
-	return fmt.Errorf("%w: line %d or line %d was changed: the digest that line %d has is not that of line %d", ErrChain, before, before+1, before+1, before)
+	return fmt.Errorf(
+		"%w: line %d or line %d was changed: line %d does not have the digest of line %d",
+		ErrChain,
+		before,
+		before+1,
+		before+1,
+		before,
+	)
 }
 
 func broken(line int, format string, args ...any) error {

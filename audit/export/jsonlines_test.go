@@ -14,7 +14,12 @@ import (
 func records(n int) []api.Record {
 	list := make([]api.Record, n)
 	for i := range list {
-		list[i] = api.Record{CallID: api.TurnCallID(1, i+1), Tool: "a", Status: api.CallCompleted, EstimatedTokens: i}
+		list[i] = api.Record{
+			CallID:          api.TurnCallID(1, i+1),
+			Tool:            "a",
+			Status:          api.CallCompleted,
+			EstimatedTokens: i,
+		}
 	}
 	return list
 }
@@ -52,16 +57,37 @@ func TestVerify_NamesTheLineOfAChange(t *testing.T) {
 		change func(l []string) []string
 		line   string
 	}{
-		"a value":             {func(l []string) []string { l[4] = strings.Replace(l[4], "a <b>", "a [b]", 1); return l }, "line 5 or line 6 was changed:"},
-		"a line taken out":    {func(l []string) []string { return slices.Delete(l, 4, 5) }, "line 5:"},
-		"a line twice":        {func(l []string) []string { return slices.Insert(l, 4, l[3]) }, "line 5:"},
-		"two lines swapped":   {func(l []string) []string { l[4], l[5] = l[5], l[4]; return l }, "line 5:"},
-		"the end cut off":     {func(l []string) []string { return l[:7] }, "line 7:"},
-		"a line cut off":      {func(l []string) []string { l = l[:7]; l[6] = l[6][:20]; return l }, "line 7:"},
-		"something appended":  {func(l []string) []string { l[10] += "\n"; return append(l, "{}") }, "line 12:"},
-		"another number":      {func(l []string) []string { l[10] = strings.Replace(l[10], `"records":10`, `"records":9`, 1); return l }, "line 11:"},
+		"a value": {
+			func(l []string) []string { l[4] = strings.Replace(l[4], "a <b>", "a [b]", 1); return l },
+			"line 5 or line 6 was changed:",
+		},
+		"a line taken out": {
+			func(l []string) []string { return slices.Delete(l, 4, 5) },
+			"line 5:",
+		},
+		"a line twice": {
+			func(l []string) []string { return slices.Insert(l, 4, l[3]) },
+			"line 5:",
+		},
+		"two lines swapped": {
+			func(l []string) []string { l[4], l[5] = l[5], l[4]; return l },
+			"line 5:",
+		},
+		"the end cut off": {func(l []string) []string { return l[:7] }, "line 7:"},
+		"a line cut off": {
+			func(l []string) []string { l = l[:7]; l[6] = l[6][:20]; return l },
+			"line 7:",
+		},
+		"something appended": {
+			func(l []string) []string { l[10] += "\n"; return append(l, "{}") },
+			"line 12:",
+		},
+		"another number": {
+			func(l []string) []string { l[10] = strings.Replace(l[10], `"records":10`, `"records":9`, 1); return l },
+			"line 11:",
+		},
 		"no JSON":             {func(l []string) []string { l[2] = "what\n"; return l }, "line 3:"},
-		"nothing at all":      {func([]string) []string { return nil }, "it is empty;"},
+		"nothing at all":      {func([]string) []string { return nil }, "it is empty,"},
 		"the first line gone": {func(l []string) []string { return l[1:] }, "line 1:"},
 	}
 	for name, c := range cases {

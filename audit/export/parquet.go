@@ -12,8 +12,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// The writer holds one row group in memory. It writes the group when it has groupRows rows, or about
-// groupBytes bytes of documents.
+// The writer holds one row group in memory. It writes the group when it has groupRows rows, or
+// about groupBytes bytes of documents.
 const (
 	groupRows  = 10_000
 	groupBytes = 16 << 20
@@ -39,16 +39,23 @@ func schema() *parquet.Schema {
 	for i, c := range columns {
 		p := physical[c.of]
 		tag := fmt.Sprintf("parquet:%q", c.name+","+p.tag)
-		fields[i] = reflect.StructField{Name: fmt.Sprintf("Column%d", i), Type: p.of, Tag: reflect.StructTag(tag)}
+		fields[i] = reflect.StructField{
+			Name: fmt.Sprintf("Column%d", i),
+			Type: p.of,
+			Tag:  reflect.StructTag(tag),
+		}
 	}
 	return parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
 }
 
-// NewParquet writes records as Parquet, compressed with zstd, in groups of rows, so that memory does
-// not grow with their number. Times are timestamps in microseconds and UTC, documents are JSON text.
+// NewParquet writes records as Parquet, compressed with zstd, in groups of rows, so that memory
+// does not grow with their number. Times are timestamps in microseconds and UTC, documents are
+// JSON text.
 func NewParquet(w io.Writer) Exporter {
-	return &parquetExport{w: parquet.NewGenericWriter[any](w, schema(), parquet.Compression(&zstd.Codec{}),
-		parquet.CreatedBy("switchyard", "1", "audit"))}
+	return &parquetExport{
+		w: parquet.NewGenericWriter[any](w, schema(), parquet.Compression(&zstd.Codec{}),
+			parquet.CreatedBy("switchyard", "1", "audit")),
+	}
 }
 
 type parquetExport struct {

@@ -58,15 +58,40 @@ func write(t *testing.T, records ...api.Record) []byte {
 	return b.Bytes()
 }
 
-// TestParquet proves that a reader that knows nothing of Switchyard gets the values back, times as times, what is not there as
-// null, and texts of every kind as they were.
+// TestParquet proves that a reader that knows nothing of Switchyard gets the values back, times as
+// times, what is not there as null, and texts of every kind as they were.
 func TestParquet(t *testing.T) {
 	at := time.Date(2026, 1, 31, 8, 0, 0, 123456000, time.UTC)
-	r := api.Record{WorkflowID: "run-1", Run: "first", Path: "1.1", CallID: "1.1", Turn: 1, Tool: "send", Version: "1.0.0", Status: api.CallFailed, Batched: true,
-		Error:  &api.Error{Type: api.ErrExecution, Message: "no"},
-		Timing: api.Timing{Lane: "general", Attempts: 2, Worker: "w", Scheduled: at, Started: at.Add(time.Second), QueueWait: api.Duration(time.Second), Duration: api.Duration(1500 * time.Microsecond)},
-		Caller: api.Caller{Type: api.CallerAgent, ID: "clerk"}, Conversation: "=SUM(A1)", Arguments: json.RawMessage(`{"text":"ä\u0000"}`), EstimatedTokens: 12, ResultTokens: 34,
-		Evaluation: &api.EvaluatedResult{Evaluation: "solved", EvaluatedBy: "checker"}}
+	r := api.Record{
+		WorkflowID: "run-1",
+		Run:        "first",
+		Path:       "1.1",
+		CallID:     "1.1",
+		Turn:       1,
+		Tool:       "send",
+		Version:    "1.0.0",
+		Status:     api.CallFailed,
+		Batched:    true,
+		Error:      &api.Error{Type: api.ErrExecution, Message: "no"},
+		Timing: api.Timing{
+			Lane:      "general",
+			Attempts:  2,
+			Worker:    "w",
+			Scheduled: at,
+			Started:   at.Add(time.Second),
+			QueueWait: api.Duration(time.Second),
+			Duration:  api.Duration(1500 * time.Microsecond),
+		},
+		Caller: api.Caller{
+			Type: api.CallerAgent,
+			ID:   "clerk",
+		},
+		Conversation:    "=SUM(A1)",
+		Arguments:       json.RawMessage(`{"text":"ä\u0000"}`),
+		EstimatedTokens: 12,
+		ResultTokens:    34,
+		Evaluation:      &api.EvaluatedResult{Evaluation: "solved", EvaluatedBy: "checker"},
+	}
 	file, rows := read(t, write(t, r, api.Record{CallID: "2.1", Status: api.CallRunning}))
 	if len(rows) != 2 || file.NumRows() != 2 {
 		t.Fatalf("%d rows", len(rows))
@@ -102,8 +127,8 @@ func plain(v any) any {
 	return v
 }
 
-// TestRowGroups proves that the writer holds no more than one bounded group: a file of many calls, or of few with long arguments,
-// has several, none longer than the bound.
+// TestRowGroups proves that the writer holds no more than one bounded group: a file of many calls,
+// or of few with long arguments, has several, none longer than the bound.
 func TestRowGroups(t *testing.T) {
 	long := json.RawMessage(fmt.Sprintf("%q", strings.Repeat("x", 1<<20)))
 	for name, tt := range map[string]struct {

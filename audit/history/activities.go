@@ -102,7 +102,11 @@ func (as *activities) started(e *historypb.HistoryEvent) error {
 	}
 	open.record.Phase = api.PhaseExecution
 	t := &open.record.Timing
-	t.Attempts, t.Worker, t.Started = open.attempts+int(a.GetAttempt()), a.GetIdentity(), pb.TimeOf(e.GetEventTime())
+	t.Attempts, t.Worker, t.Started = open.attempts+int(
+		a.GetAttempt(),
+	), a.GetIdentity(), pb.TimeOf(
+		e.GetEventTime(),
+	)
 	t.LastFailure = cmp.Or(pb.FailureMessage(a.GetLastFailure()), t.LastFailure)
 	if open.mayHaveStarted = open.mayHaveStarted || a.GetAttempt() > 1; !open.mayHaveStarted {
 		t.QueueWait = pb.Between(t.Scheduled, t.Started)
@@ -168,12 +172,18 @@ func (as *activities) cancelRequested(e *historypb.HistoryEvent) error {
 
 // openInOrder returns the scheduled calls in the order in which they were first scheduled.
 func (as *activities) openInOrder() []*activity {
-	return slices.DeleteFunc(inOrder(as.open), func(a *activity) bool { return a.kind != activityKind(&as.run.calls) })
+	return slices.DeleteFunc(
+		inOrder(as.open),
+		func(a *activity) bool { return a.kind != activityKind(&as.run.calls) },
+	)
 }
 
 // inOrder returns calls in the order in which they were first scheduled.
 func inOrder[K comparable](calls map[K]*activity) []*activity {
-	return slices.SortedFunc(maps.Values(calls), func(a, b *activity) int { return cmp.Compare(a.order, b.order) })
+	return slices.SortedFunc(
+		maps.Values(calls),
+		func(a, b *activity) int { return cmp.Compare(a.order, b.order) },
+	)
 }
 
 // retry keeps an inline activity that waits for its next attempt.
@@ -219,8 +229,12 @@ func (loadedConversation) scheduled(_ *historypb.HistoryEvent, a *activity) (*ac
 func (loadedConversation) failed(*historypb.HistoryEvent, *activity, api.ActivityFailure) {}
 
 // completed reads which run the current one continues. The messages are large and not needed.
-func (lc loadedConversation) completed(e *historypb.HistoryEvent, _ *activity, result *commonpb.Payloads) error {
-	var r struct { // the messages beside it are large, and of no use here
+func (lc loadedConversation) completed(
+	e *historypb.HistoryEvent,
+	_ *activity,
+	result *commonpb.Payloads,
+) error {
+	var r struct {
 		api.LoadedConversation
 		Messages json.RawMessage `json:"messages"`
 	}

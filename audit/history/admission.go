@@ -39,7 +39,10 @@ func (w wantedCalls) take(id string) *wantedCall {
 
 // inOrder returns the calls in the order in which they were added.
 func (w wantedCalls) inOrder() []*wantedCall {
-	return slices.SortedFunc(maps.Values(w), func(a, b *wantedCall) int { return cmp.Compare(a.order, b.order) })
+	return slices.SortedFunc(
+		maps.Values(w),
+		func(a, b *wantedCall) int { return cmp.Compare(a.order, b.order) },
+	)
 }
 
 // admission is what the run decided about its calls before it made them.
@@ -75,10 +78,13 @@ func (ad *admission) decided(e *historypb.HistoryEvent, l local) error {
 // the run cannot start.
 func (ad *admission) pin(pinned api.Pinned) {
 	for _, t := range pinned.Catalog.Tools {
-		t.Spec = nil // large, and of no use here
+		t.Spec = nil // large and not needed
 		ad.run.tools[t.Name] = t
-		ad.run.summary.Tools = append(ad.run.summary.Tools, PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest, Lane: t.Lane,
-			Access: t.Access, Effect: t.Effect})
+		ad.run.summary.Tools = append(
+			ad.run.summary.Tools,
+			PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest, Lane: t.Lane,
+				Access: t.Access, Effect: t.Effect},
+		)
 	}
 	for _, t := range pinned.DescendantTools {
 		t.Spec = nil
@@ -89,7 +95,15 @@ func (ad *admission) pin(pinned api.Pinned) {
 	}
 	if plan := ad.run.input.Plan; plan != nil {
 		for i, c := range plan.Value.Calls {
-			ad.wanted[c.ID] = &wantedCall{Call: api.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments), Priority: c.Priority}, order: i}
+			ad.wanted[c.ID] = &wantedCall{
+				Call: api.Call{
+					ID:        c.ID,
+					Tool:      c.Tool,
+					Arguments: string(c.Arguments),
+					Priority:  c.Priority,
+				},
+				order: i,
+			}
 		}
 		ad.run.input.Plan = nil
 	}
@@ -168,7 +182,11 @@ func (ad *admission) abandon(e *historypb.HistoryEvent, reason string) {
 
 // admitted adds to the record of a call what its admission decision says, except for whether and
 // where it runs. written are the arguments as the caller wrote them.
-func (ad *admission) admitted(r api.Record, v api.AdmissionDecision, written json.RawMessage) api.Record {
+func (ad *admission) admitted(
+	r api.Record,
+	v api.AdmissionDecision,
+	written json.RawMessage,
+) api.Record {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = written
@@ -183,7 +201,11 @@ func (ad *admission) admitted(r api.Record, v api.AdmissionDecision, written jso
 // unscheduled returns the record of a call before it is scheduled.
 func (ad *admission) unscheduled(w *wantedCall) api.Record {
 	r := ad.ofRun(ad.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
-	r.Priority = api.PriorityOf(w.Call, api.RunPriority(ad.run.input.Priority, int(ad.run.level)), ad.run.tools[w.Tool])
+	r.Priority = api.PriorityOf(
+		w.Call,
+		api.RunPriority(ad.run.input.Priority, int(ad.run.level)),
+		ad.run.tools[w.Tool],
+	)
 	r.Lane, r.Phase = ad.run.tools[w.Tool].Lane, api.PhasePreValidation
 	if v := w.decision; v != nil {
 		r.Phase, r.Notes = api.PhasePreExecution, v.Notes
@@ -198,10 +220,22 @@ func (ad *admission) unscheduled(w *wantedCall) api.Record {
 // record returns what the run alone says of a call.
 func (ad *admission) record(id, tool string, arguments json.RawMessage) api.Record {
 	t := ad.run.tools[tool]
-	return api.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: ad.run.shown(tool, arguments),
-		Status: api.CallRunning, Turn: ad.run.turn, Caller: ad.run.caller, Conversation: ad.run.summary.Conversation,
-		Run: ad.run.summary.Run, WorkflowID: ad.run.workflowID, Parent: ad.run.parent(), Path: api.CallPath(ad.run.parent(), id),
-		Approval: ad.run.approvals.decided[id]}
+	return api.Record{
+		CallID:       id,
+		Tool:         tool,
+		Version:      t.Version,
+		Digest:       t.Digest,
+		Arguments:    ad.run.shown(tool, arguments),
+		Status:       api.CallRunning,
+		Turn:         ad.run.turn,
+		Caller:       ad.run.caller,
+		Conversation: ad.run.summary.Conversation,
+		Run:          ad.run.summary.Run,
+		WorkflowID:   ad.run.workflowID,
+		Parent:       ad.run.parent(),
+		Path:         api.CallPath(ad.run.parent(), id),
+		Approval:     ad.run.approvals.decided[id],
+	}
 }
 
 // ofRun completes the record of a call with a purpose. Other records stay as they are.
@@ -238,6 +272,17 @@ func (ad *admission) withheldCall(w *wantedCall, v api.AdmissionDecision) api.Wi
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(w.Arguments)
 	}
-	return api.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan,
-		Ask: api.Shorten(api.PoliciesSaid(v.Policies, api.PolicyAsk), api.MaxAsk), Mask: t.ArgumentMask()}
+	return api.WithheldCall{
+		Path:      w.ID,
+		Tool:      w.Tool,
+		Version:   t.Version,
+		Digest:    t.Digest,
+		Arguments: arguments,
+		Plan:      v.Plan,
+		Ask: api.Shorten(
+			api.PoliciesSaid(v.Policies, api.PolicyAsk),
+			api.MaxAsk,
+		),
+		Mask: t.ArgumentMask(),
+	}
 }

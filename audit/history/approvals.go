@@ -26,8 +26,14 @@ type approvals struct {
 }
 
 func newApprovals(r *run) approvals {
-	return approvals{run: r, decided: map[string]*api.Decided{}, decisions: map[string]api.Decision{},
-		edited: map[string]json.RawMessage{}, timers: map[string]string{}, late: map[string]bool{}}
+	return approvals{
+		run:       r,
+		decided:   map[string]*api.Decided{},
+		decisions: map[string]api.Decision{},
+		edited:    map[string]json.RawMessage{},
+		timers:    map[string]string{},
+		late:      map[string]bool{},
+	}
 }
 
 // editDecided reads the admission decision on a call with the arguments of an edit.
@@ -51,7 +57,11 @@ func (ap *approvals) limitReached(e *historypb.HistoryEvent, l local) error {
 }
 
 // decisionAccepted reads a decision that the run checks.
-func (ap *approvals) decisionAccepted(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
+func (ap *approvals) decisionAccepted(
+	e *historypb.HistoryEvent,
+	id string,
+	input *updatepb.Input,
+) error {
 	var decision api.Decision
 	err := ap.run.decodeEvent(e, "decision", input.GetArgs(), &decision)
 	if err == nil {
@@ -60,7 +70,11 @@ func (ap *approvals) decisionAccepted(e *historypb.HistoryEvent, id string, inpu
 	return err
 }
 
-func (ap *approvals) decisionOver(e *historypb.HistoryEvent, id string, outcome *updatepb.Outcome) error {
+func (ap *approvals) decisionOver(
+	e *historypb.HistoryEvent,
+	id string,
+	outcome *updatepb.Outcome,
+) error {
 	ap.decisionTaken(e, id, pb.FailureMessage(outcome.GetFailure()))
 	return nil
 }
@@ -68,10 +82,27 @@ func (ap *approvals) decisionOver(e *historypb.HistoryEvent, id string, outcome 
 // request opens the approval that the admission decision on a call asks for.
 func (ap *approvals) request(e *historypb.HistoryEvent, w *wantedCall, need api.ApprovalNeed) {
 	asked := pb.TimeOf(e.GetEventTime())
-	approval := api.Approval{ApprovalNeed: need, Call: w.ID, Tool: w.Tool, Asked: asked, Until: asked.Add(need.Within.Std())}
+	approval := api.Approval{
+		ApprovalNeed: need,
+		Call:         w.ID,
+		Tool:         w.Tool,
+		Asked:        asked,
+		Until:        asked.Add(need.Within.Std()),
+	}
 	ap.run.summary.Approvals = append(ap.run.summary.Approvals, approval)
-	ap.decided[w.ID] = &api.Decided{Asked: asked, Why: need.Reason, Rule: need.Rule, Digest: need.Digest}
-	event := api.Event{Type: api.EventApprovalRequested, Turn: ap.run.turn, CallID: w.ID, Tool: w.Tool, Approval: &approval}
+	ap.decided[w.ID] = &api.Decided{
+		Asked:  asked,
+		Why:    need.Reason,
+		Rule:   need.Rule,
+		Digest: need.Digest,
+	}
+	event := api.Event{
+		Type:     api.EventApprovalRequested,
+		Turn:     ap.run.turn,
+		CallID:   w.ID,
+		Tool:     w.Tool,
+		Approval: &approval,
+	}
 	if need.Limit == "" {
 		event.Summary = ap.run.line(ap.run.admission.unscheduled(w))
 	}
@@ -87,7 +118,7 @@ func (ap *approvals) limitOver(e *historypb.HistoryEvent, how api.DecisionKind) 
 
 // decisionCame keeps a decision that the run checks.
 func (ap *approvals) decisionCame(updateID string, decision api.Decision) {
-	decision.Arguments = nil // they stand in the verdict on the changed call
+	decision.Arguments = nil // the decision on the edited call has them
 	ap.decisions[updateID] = decision
 }
 
@@ -96,10 +127,24 @@ func (ap *approvals) decisionCame(updateID string, decision api.Decision) {
 func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure string) {
 	decision := ap.decisions[updateID]
 	delete(ap.decisions, updateID)
-	decided := api.Decided{Decision: decision.Kind, By: decision.By, Reason: decision.Reason, Grant: decision.Grant}
+	decided := api.Decided{
+		Decision: decision.Kind,
+		By:       decision.By,
+		Reason:   decision.Reason,
+		Grant:    decision.Grant,
+	}
 	if failure != "" {
 		decided.At = pb.TimeOf(e.GetEventTime())
-		ap.run.emit(e, api.Event{Type: api.EventApprovalRefused, Turn: ap.run.turn, CallID: decision.Call, Decided: &decided, Failure: failure})
+		ap.run.emit(
+			e,
+			api.Event{
+				Type:    api.EventApprovalRefused,
+				Turn:    ap.run.turn,
+				CallID:  decision.Call,
+				Decided: &decided,
+				Failure: failure,
+			},
+		)
 		if ap.late[decision.Call] {
 			ap.escalate(e, decision.Call)
 		}
@@ -119,13 +164,24 @@ func (ap *approvals) decide(e *historypb.HistoryEvent, callID string, decided ap
 		return
 	}
 	tool := open[i].Tool
-	ap.run.summary.Approvals = slices.Delete(slices.Clone(open), i, i+1) // a summary that was given out keeps its own
+	// Summaries that were returned keep their list.
+	ap.run.summary.Approvals = slices.Delete(slices.Clone(open), i, i+1)
 	asked := ap.decided[callID]
 	delete(ap.late, callID)
-	decided.Escalated = asked.Escalated
-	decided.Asked, decided.Why, decided.Rule, decided.Digest, decided.At = asked.Asked, asked.Why, asked.Rule, asked.Digest, pb.TimeOf(e.GetEventTime())
+	decided.Asked, decided.Escalated = asked.Asked, asked.Escalated
+	decided.At = pb.TimeOf(e.GetEventTime())
+	decided.Why, decided.Rule, decided.Digest = asked.Why, asked.Rule, asked.Digest
 	ap.decided[callID] = &decided
-	ap.run.emit(e, api.Event{Type: api.EventApprovalDecided, Turn: ap.run.turn, CallID: callID, Tool: tool, Decided: &decided})
+	ap.run.emit(
+		e,
+		api.Event{
+			Type:    api.EventApprovalDecided,
+			Turn:    ap.run.turn,
+			CallID:  callID,
+			Tool:    tool,
+			Decided: &decided,
+		},
+	)
 }
 
 // endOf returns the approval of a call that is over; nil if there was none. An open approval is

@@ -11,7 +11,17 @@ import (
 func (c *calls) tellStarted(e *historypb.HistoryEvent, r api.Record) {
 	c.run.summary.Usage.Calls++
 	timing := r.Timing
-	c.run.emit(e, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: c.run.line(r), Timing: &timing})
+	c.run.emit(
+		e,
+		api.Event{
+			Type:    api.EventToolStarted,
+			Turn:    r.Turn,
+			CallID:  r.CallID,
+			Tool:    r.Tool,
+			Summary: c.run.line(r),
+			Timing:  &timing,
+		},
+	)
 }
 
 // beginOthers emits the start of the calls that are batched with first.
@@ -48,7 +58,8 @@ func (c *calls) ofBatch(r api.Record, w *wantedCall) api.Record {
 // apart returns the record of one batched call. whole is the record of the first call, which has
 // the result of all.
 func apart(own, whole api.Record) api.Record {
-	own.Timing, own.Status, own.Phase, own.Error = whole.Timing, whole.Status, whole.Phase, whole.Error
+	own.Timing, own.Status = whole.Timing, whole.Status
+	own.Phase, own.Error = whole.Phase, whole.Error
 	if whole.Result == nil {
 		return own
 	}
@@ -57,6 +68,8 @@ func apart(own, whole api.Record) api.Record {
 	if part.Result != nil {
 		return withResult(own, *part.Result)
 	}
-	own.Status, own.Error, own.Result, own.Notes, own.Hooks = failedStatus(part.Error), part.Error, nil, notes, hooks
+	own.Status, own.Error, own.Result, own.Notes, own.Hooks = failedStatus(
+		part.Error,
+	), part.Error, nil, notes, hooks
 	return own
 }

@@ -42,7 +42,9 @@ func (c *calls) scheduled(e *historypb.HistoryEvent, call *activity) (*activity,
 		timing.Lane = c.run.laneOf(r.Tool, v.Route, timing.Lane)
 	}
 	r.Status, r.Phase, r.Timing = api.CallRunning, api.PhasePreExecution, timing
-	r.Digest, r.Notes, r.Priority = execution.Digest, execution.Notes, c.run.priorityAt(a.GetPriority())
+	r.Digest, r.Notes, r.Priority = execution.Digest, execution.Notes, c.run.priorityAt(
+		a.GetPriority(),
+	)
 	if len(execution.Parts) > 0 {
 		r = c.ofBatch(r, w)
 	}
@@ -78,7 +80,8 @@ func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFai
 // withResult completes the record of a call that has a result.
 func withResult(r api.Record, result api.Result) api.Record {
 	r.Status, r.Phase, r.Result = api.CallCompleted, api.PhasePostExecution, &result
-	r.Notes, r.ResultTokens, r.ActualTokens = result.Notes, result.Tokens, r.ArgumentTokens()+result.Tokens
+	r.Notes, r.ResultTokens = result.Notes, result.Tokens
+	r.ActualTokens = r.ArgumentTokens() + result.Tokens
 	r.Hooks = slices.Concat(r.Hooks, result.Hooks)
 	r = waited(r, result.WaitedMicros)
 	for phase, micros := range map[api.Phase]int64{
@@ -142,7 +145,17 @@ func (c *calls) endOne(e *historypb.HistoryEvent, r api.Record) {
 	if r.Child != nil {
 		c.run.children.subAgent(r.CallID).Status = r.Status
 	}
-	c.run.emit(e, api.Event{Type: kind, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: c.run.line(r), Record: &r})
+	c.run.emit(
+		e,
+		api.Event{
+			Type:    kind,
+			Turn:    r.Turn,
+			CallID:  r.CallID,
+			Tool:    r.Tool,
+			Summary: c.run.line(r),
+			Record:  &r,
+		},
+	)
 }
 
 // callError returns why a call failed. A call that was cancelled because its instance failed has
@@ -178,11 +191,12 @@ func (c *calls) inline(l local) error {
 		r = withResult(r, result)
 	}
 	r.Closed = pb.TimeOf(l.event.GetEventTime())
-	if took := time.Duration(result.ExecutionMicros+result.PostMicros) * time.Microsecond; took > 0 {
+	took := time.Duration(result.ExecutionMicros+result.PostMicros) * time.Microsecond
+	if took > 0 {
 		r.Started = r.Closed.Add(-took)
 	}
 	if r.Attempts == 1 {
-		r.Scheduled = r.Started // nothing else was to be done first
+		r.Scheduled = r.Started
 	}
 	r.Duration = pb.Between(r.Started, r.Closed)
 	c.end(l.event, r)
@@ -196,17 +210,31 @@ func (c *calls) beginInline(l local) *activity {
 		w.Tool = l.kind
 	}
 	r := c.run.admission.unscheduled(w)
-	r.Lane, r.Scheduled, r.Started, r.Phase = api.LaneInline, c.run.markers.clock, c.run.markers.clock, api.PhaseExecution
+	r.Lane, r.Scheduled = api.LaneInline, c.run.markers.clock
+	r.Started, r.Phase = c.run.markers.clock, api.PhaseExecution
 	c.run.summary.Usage.Calls++
 	timing := api.Timing{Lane: r.Lane, Scheduled: r.Scheduled}
-	c.run.emit(l.event, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: l.id, Tool: r.Tool, Summary: c.run.line(r), Timing: &timing})
+	c.run.emit(
+		l.event,
+		api.Event{
+			Type:    api.EventToolStarted,
+			Turn:    r.Turn,
+			CallID:  l.id,
+			Tool:    r.Tool,
+			Summary: c.run.line(r),
+			Timing:  &timing,
+		},
+	)
 	return &activity{id: l.id, order: l.event.GetEventId(), kind: c, record: r}
 }
 
 // spent returns the result of a failed inline call, which has its execution times. It is zero where
 // the failure has none.
 func spent(f *failurepb.Failure) (r api.Result) {
-	details := pb.FindCause(f, pb.IsApplication).GetApplicationFailureInfo().GetDetails().GetPayloads()
+	details := pb.FindCause(f, pb.IsApplication).
+		GetApplicationFailureInfo().
+		GetDetails().
+		GetPayloads()
 	if len(details) < 2 || pb.DataConverter.FromPayload(details[1], &r) != nil {
 		return api.Result{}
 	}

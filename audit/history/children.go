@@ -25,12 +25,35 @@ func (c *children) initiated(e *historypb.HistoryEvent) error {
 		return nil
 	}
 	r := c.run.admission.unscheduled(c.run.admission.wanted.take(id))
-	r.Phase, r.Scheduled, r.Child = api.PhasePreExecution, pb.TimeOf(e.GetEventTime()), &api.ChildRun{WorkflowID: a.GetWorkflowId()}
+	r.Phase, r.Scheduled, r.Child = api.PhasePreExecution, pb.TimeOf(
+		e.GetEventTime(),
+	), &api.ChildRun{
+		WorkflowID: a.GetWorkflowId(),
+	}
 	c.run.summary.Usage.Calls++
-	c.run.summary.SubAgents = append(c.run.summary.SubAgents, SubAgent{ChildRun: *r.Child, CallID: id, Tool: r.Tool, Status: api.CallRunning})
-	c.run.activities.open[e.GetEventId()] = &activity{id: id, order: e.GetEventId(), kind: &c.run.calls, record: r}
+	c.run.summary.SubAgents = append(
+		c.run.summary.SubAgents,
+		SubAgent{ChildRun: *r.Child, CallID: id, Tool: r.Tool, Status: api.CallRunning},
+	)
+	c.run.activities.open[e.GetEventId()] = &activity{
+		id:     id,
+		order:  e.GetEventId(),
+		kind:   &c.run.calls,
+		record: r,
+	}
 	timing := r.Timing
-	c.run.emit(e, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: id, Tool: r.Tool, Summary: c.run.line(r), Timing: &timing, Child: r.Child})
+	c.run.emit(
+		e,
+		api.Event{
+			Type:    api.EventToolStarted,
+			Turn:    r.Turn,
+			CallID:  id,
+			Tool:    r.Tool,
+			Summary: c.run.line(r),
+			Timing:  &timing,
+			Child:   r.Child,
+		},
+	)
 	return nil
 }
 
@@ -42,7 +65,10 @@ func (c *children) started(e *historypb.HistoryEvent) error {
 		return nil
 	}
 	r := &open.record
-	r.Child = &api.ChildRun{WorkflowID: a.GetWorkflowExecution().GetWorkflowId(), RunID: a.GetWorkflowExecution().GetRunId()}
+	r.Child = &api.ChildRun{
+		WorkflowID: a.GetWorkflowExecution().GetWorkflowId(),
+		RunID:      a.GetWorkflowExecution().GetRunId(),
+	}
 	r.Phase, r.Attempts, r.Started = api.PhaseExecution, 1, pb.TimeOf(e.GetEventTime())
 	r.QueueWait = pb.Between(r.Scheduled, r.Started)
 	c.subAgent(open.id).ChildRun = *r.Child

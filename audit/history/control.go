@@ -46,7 +46,8 @@ func (c *control) pauseUpdate(e *historypb.HistoryEvent, input *updatepb.Input, 
 func (c *control) signalled(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionSignaledEventAttributes()
 	var s api.Sent
-	if a.GetSignalName() != api.SendMessageSignal || pb.Decode(a.GetInput(), &s) != nil || s.Check() != nil {
+	if a.GetSignalName() != api.SendMessageSignal || pb.Decode(a.GetInput(), &s) != nil ||
+		s.Check() != nil {
 		return nil
 	}
 	c.messageSent(e, s.ID, s)
@@ -65,13 +66,33 @@ func (c *control) messageSent(e *historypb.HistoryEvent, id string, s api.Sent) 
 // pausedOnServer reads that the server pauses the run.
 func (c *control) pausedOnServer(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionPausedEventAttributes()
-	c.pause(e, &c.run.summary.PausedOnServer, api.Pause{By: a.GetIdentity(), Reason: a.GetReason(), Since: pb.TimeOf(e.GetEventTime()), OnServer: true}, true)
+	c.pause(
+		e,
+		&c.run.summary.PausedOnServer,
+		api.Pause{
+			By:       a.GetIdentity(),
+			Reason:   a.GetReason(),
+			Since:    pb.TimeOf(e.GetEventTime()),
+			OnServer: true,
+		},
+		true,
+	)
 	return nil
 }
 
 func (c *control) resumedOnServer(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionUnpausedEventAttributes()
-	c.pause(e, &c.run.summary.PausedOnServer, api.Pause{By: a.GetIdentity(), Reason: a.GetReason(), Since: pb.TimeOf(e.GetEventTime()), OnServer: true}, false)
+	c.pause(
+		e,
+		&c.run.summary.PausedOnServer,
+		api.Pause{
+			By:       a.GetIdentity(),
+			Reason:   a.GetReason(),
+			Since:    pb.TimeOf(e.GetEventTime()),
+			OnServer: true,
+		},
+		false,
+	)
 	return nil
 }
 

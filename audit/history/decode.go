@@ -9,12 +9,20 @@ import (
 // activityFailure returns the failure of an activity as workflows read it from the error of the
 // SDK.
 func activityFailure(f *failurepb.Failure) api.ActivityFailure {
-	if cause := pb.FindCause(f, func(f *failurepb.Failure) bool { return f.GetTimeoutFailureInfo() != nil }); cause != nil {
+	cause := pb.FindCause(f, func(f *failurepb.Failure) bool {
+		return f.GetTimeoutFailureInfo() != nil
+	})
+	if cause != nil {
 		info := cause.GetTimeoutFailureInfo()
 		return api.ActivityFailure{Timeout: api.TimeoutKind(info.GetTimeoutType().String()),
-			LastHeartbeat: func(v any) error { return pb.Decode(info.GetLastHeartbeatDetails(), v) }}
+			LastHeartbeat: func(v any) error {
+				return pb.Decode(info.GetLastHeartbeatDetails(), v)
+			}}
 	}
-	if pb.FindCause(f, func(f *failurepb.Failure) bool { return f.GetCanceledFailureInfo() != nil }) != nil {
+	if pb.FindCause(
+		f,
+		func(f *failurepb.Failure) bool { return f.GetCanceledFailureInfo() != nil },
+	) != nil {
 		return api.ActivityFailure{Cancelled: true}
 	}
 	app := pb.FindCause(f, pb.IsApplication)

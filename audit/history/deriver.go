@@ -69,7 +69,12 @@ func (d *Deriver) Add(event *historypb.HistoryEvent) ([]api.Event, error) {
 		return d.run.out, err
 	}
 	if !d.run.open {
-		return nil, fmt.Errorf("event %d (%s): the history does not begin with the start of a run: %w", event.GetEventId(), event.GetEventType(), ErrNotARun)
+		return nil, fmt.Errorf(
+			"event %d (%s): the history does not begin with the start of a run: %w",
+			event.GetEventId(),
+			event.GetEventType(),
+			ErrNotARun,
+		)
 	}
 	d.run.part().HistoryEvents++
 	handle := d.handlers[event.GetEventType()]
@@ -141,7 +146,15 @@ func (d *Deriver) Summary() Summary {
 		s.Approvals[i] = *d.run.hidden.approval(&s.Approvals[i])
 	}
 	if h := d.run.hidden.hider; h != nil {
-		s.Prompt, s.Failure, s.Problems, s.Result = h.Text(s.Prompt), h.Text(s.Failure), h.Problems(s.Problems), d.run.hidden.runResult(s.Result)
+		s.Prompt, s.Failure, s.Problems, s.Result = h.Text(
+			s.Prompt,
+		), h.Text(
+			s.Failure,
+		), h.Problems(
+			s.Problems,
+		), d.run.hidden.runResult(
+			s.Result,
+		)
 		for i, q := range s.Questions {
 			s.Questions[i].Text = h.Text(q.Text)
 		}

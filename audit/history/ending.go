@@ -26,7 +26,8 @@ func (x *ending) close(e *historypb.HistoryEvent, status RunStatus, event api.Ev
 	s := &x.run.summary
 	event.Continues = s.Continues
 	s.Status, s.Closed, s.Paused, s.PausedOnServer = status, pb.TimeOf(e.GetEventTime()), nil, nil
-	s.Result, s.Failure, s.FailureType, s.Problems = event.Result, event.Failure, event.FailureType, event.Problems
+	s.Result, s.Failure = event.Result, event.Failure
+	s.FailureType, s.Problems = event.FailureType, event.Problems
 	if r := event.Result; r != nil {
 		s.Usage = r.Usage
 	}
@@ -40,7 +41,10 @@ func (c *calls) endOpen(e *historypb.HistoryEvent) {
 	for _, a := range c.run.activities.openInOrder() {
 		r := a.record
 		r.Status = api.CallCancelled
-		r.Error = api.Errorf(api.ErrCancelled, "the run was ended while this call waited or ran; it may have taken effect")
+		r.Error = api.Errorf(
+			api.ErrCancelled,
+			"the run was ended while this call waited or ran; the call may have taken effect",
+		)
 		if c.run.tools[r.Tool].Kind == api.KindHuman {
 			r.Error = api.Errorf(api.ErrCancelled, "the run was ended before a person answered")
 		}
@@ -74,7 +78,11 @@ func (x *ending) failed(e *historypb.HistoryEvent) error {
 
 // failureDetails reads the details of a run's failure. A failure without details has a message
 // only.
-func (x *ending) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failure, event *api.Event) error {
+func (x *ending) failureDetails(
+	e *historypb.HistoryEvent,
+	app *failurepb.Failure,
+	event *api.Event,
+) error {
 	details := app.GetApplicationFailureInfo().GetDetails()
 	if len(details.GetPayloads()) == 0 {
 		return nil
@@ -92,9 +100,14 @@ func (x *ending) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failur
 }
 
 // usage reads the usage and the undone calls of a run without another result.
-func (x *ending) usage(e *historypb.HistoryEvent, details *commonpb.Payloads, event *api.Event) error {
+func (x *ending) usage(
+	e *historypb.HistoryEvent,
+	details *commonpb.Payloads,
+	event *api.Event,
+) error {
 	event.Result = &api.RunResult{}
-	if err := x.run.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil || len(details.GetPayloads()) < 2 {
+	if err := x.run.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil ||
+		len(details.GetPayloads()) < 2 {
 		return err
 	}
 	undone := &commonpb.Payloads{Payloads: details.GetPayloads()[1:]}
@@ -107,7 +120,11 @@ func (x *ending) endNotRun(e *historypb.HistoryEvent, event api.Event) {
 	if event.Result != nil {
 		for _, o := range event.Result.Failures {
 			if x.run.admission.wanted[o.ID] != nil && o.Error != nil {
-				x.run.admission.refuse(e, x.run.admission.wanted.take(o.ID), api.AdmissionDecision{Error: o.Error})
+				x.run.admission.refuse(
+					e,
+					x.run.admission.wanted.take(o.ID),
+					api.AdmissionDecision{Error: o.Error},
+				)
 			}
 		}
 	}
@@ -115,15 +132,22 @@ func (x *ending) endNotRun(e *historypb.HistoryEvent, event api.Event) {
 		return
 	}
 	for _, w := range x.run.admission.wanted.inOrder() {
-		err := api.Errorf(api.ErrPreconditionFailed, "nothing of the plan was run, because another call of it was refused")
+		err := api.Errorf(
+			api.ErrPreconditionFailed,
+			"the plan was not run because another of its calls was refused",
+		)
 		err.Phase = api.PhasePreExecution
-		x.run.admission.refuse(e, x.run.admission.wanted.take(w.ID), api.AdmissionDecision{Error: err})
+		x.run.admission.refuse(
+			e,
+			x.run.admission.wanted.take(w.ID),
+			api.AdmissionDecision{Error: err},
+		)
 	}
 }
 
 func (x *ending) timedOut(e *historypb.HistoryEvent) error {
 	x.close(e, RunTimedOut, api.Event{Type: api.EventRunFailed,
-		Failure: "the run did not end within the timeout that it was started with"})
+		Failure: "the run exceeded its timeout"})
 	return nil
 }
 
@@ -132,7 +156,7 @@ func (x *ending) cancelRequested(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionCancelRequestedEventAttributes()
 	who := a.GetIdentity()
 	if run := a.GetExternalWorkflowExecution().GetWorkflowId(); run != "" {
-		who = "the run " + run // the identity is the server's
+		who = "the run " + run // the identity is that of the server
 	}
 	if x.cancelRequest == "" {
 		x.cancelRequest = stopped("the run was cancelled", who, a.GetCause())
@@ -152,8 +176,13 @@ func stopped(words, who, why string) string {
 }
 
 func (x *ending) cancelled(e *historypb.HistoryEvent) error {
-	event := api.Event{Type: api.EventRunCancelled, Failure: cmp.Or(x.cancelRequest, "the run was cancelled")}
-	if details := e.GetWorkflowExecutionCanceledEventAttributes().GetDetails(); len(details.GetPayloads()) > 0 {
+	event := api.Event{
+		Type:    api.EventRunCancelled,
+		Failure: cmp.Or(x.cancelRequest, "the run was cancelled"),
+	}
+	if details := e.GetWorkflowExecutionCanceledEventAttributes().GetDetails(); len(
+		details.GetPayloads(),
+	) > 0 {
 		if err := x.usage(e, details, &event); err != nil {
 			return err
 		}

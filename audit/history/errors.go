@@ -22,7 +22,7 @@ var (
 func Parse(r io.Reader) ([]*historypb.HistoryEvent, error) {
 	history, err := client.HistoryFromJSON(r, client.HistoryJSONOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("%w: this is not the JSON of a history: %w", ErrUnreadable, err)
+		return nil, fmt.Errorf("%w: it is not the JSON of a history: %w", ErrUnreadable, err)
 	}
 	return history.GetEvents(), nil
 }

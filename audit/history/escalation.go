@@ -12,7 +12,8 @@ import (
 // timers with another summary are ignored.
 func (ap *approvals) timerStarted(e *historypb.HistoryEvent) error {
 	var summary string
-	if payload := e.GetUserMetadata().GetSummary(); payload == nil || pb.DataConverter.FromPayload(payload, &summary) != nil {
+	if payload := e.GetUserMetadata().GetSummary(); payload == nil ||
+		pb.DataConverter.FromPayload(payload, &summary) != nil {
 		return nil
 	}
 	if call := api.TimedApproval(summary); call != "" {
@@ -44,15 +45,28 @@ func (ap *approvals) timerFired(e *historypb.HistoryEvent) error {
 // escalate extends the approval of a call once by the same time, if its tool says so.
 func (ap *approvals) escalate(e *historypb.HistoryEvent, callID string) {
 	delete(ap.late, callID)
-	i := slices.IndexFunc(ap.run.summary.Approvals, func(a api.Approval) bool { return a.Call == callID })
-	if i < 0 || ap.run.summary.Approvals[i].Escalated || ap.run.summary.Approvals[i].OnTimeout != api.ApprovalEscalates {
+	i := slices.IndexFunc(
+		ap.run.summary.Approvals,
+		func(a api.Approval) bool { return a.Call == callID },
+	)
+	if i < 0 || ap.run.summary.Approvals[i].Escalated ||
+		ap.run.summary.Approvals[i].OnTimeout != api.ApprovalEscalates {
 		return
 	}
-	open := slices.Clone(ap.run.summary.Approvals) // a summary that was given out keeps its own
+	open := slices.Clone(ap.run.summary.Approvals) // summaries that were returned keep theirs
 	now := pb.TimeOf(e.GetEventTime())
 	open[i].Escalated, open[i].Until = true, now.Add(open[i].Within.Std())
 	ap.run.summary.Approvals = open
 	ap.decided[callID].Escalated = now
 	approval := open[i]
-	ap.run.emit(e, api.Event{Type: api.EventApprovalEscalated, Turn: ap.run.turn, CallID: callID, Tool: approval.Tool, Approval: &approval})
+	ap.run.emit(
+		e,
+		api.Event{
+			Type:     api.EventApprovalEscalated,
+			Turn:     ap.run.turn,
+			CallID:   callID,
+			Tool:     approval.Tool,
+			Approval: &approval,
+		},
+	)
 }

@@ -13,8 +13,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// TestEscalated proves that an approval which stays open when its time is over is told of once, with until when; that one which does
-// not, a timer that was cancelled, and other timers are no escalation; and that an edit which was being checked is awaited.
+// TestEscalated proves that an approval which stays open when its time is over is told of once,
+// with until when; that one which does not, a timer that was cancelled, and other timers are no
+// escalation; and that an edit which was being checked is awaited.
 func TestEscalated(t *testing.T) {
 	asked := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -44,7 +45,10 @@ func TestEscalated(t *testing.T) {
 				api.ApprovalNeed{Within: api.Duration(time.Hour), OnTimeout: c.onTimeout})
 			given := d.Summary()
 			if name == "edit refused" || name == "edit counts" {
-				r.approvals.decisionCame("u", api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada"})
+				r.approvals.decisionCame(
+					"u",
+					api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada"},
+				)
 			}
 			r.out = nil
 			var events []api.Event
@@ -69,7 +73,10 @@ func TestEscalated(t *testing.T) {
 			if c.want == 0 {
 				return
 			}
-			if e := events[0]; e.Type != api.EventApprovalEscalated || e.CallID != "1.1" || e.Tool != "pay" || !e.Approval.Escalated || e.Approval.Until.Sub(e.Time) != time.Hour {
+			if e := events[0]; e.Type != api.EventApprovalEscalated || e.CallID != "1.1" ||
+				e.Tool != "pay" ||
+				!e.Approval.Escalated ||
+				e.Approval.Until.Sub(e.Time) != time.Hour {
 				t.Errorf("event %+v, approval %+v", e, e.Approval)
 			}
 			if a := d.Summary().Approvals[0]; !a.Escalated || given.Approvals[0].Escalated {
@@ -84,20 +91,32 @@ func TestEscalated(t *testing.T) {
 }
 
 // timed has a timer with a summary begin and end, and returns the events of that.
-func timed(t *testing.T, d *Deriver, summary string, end enumspb.EventType, at time.Time) []api.Event {
+func timed(
+	t *testing.T,
+	d *Deriver,
+	summary string,
+	end enumspb.EventType,
+	at time.Time,
+) []api.Event {
 	t.Helper()
 	started := &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_TIMER_STARTED,
-		Attributes: &historypb.HistoryEvent_TimerStartedEventAttributes{TimerStartedEventAttributes: &historypb.TimerStartedEventAttributes{TimerId: "5"}}}
+		Attributes: &historypb.HistoryEvent_TimerStartedEventAttributes{
+			TimerStartedEventAttributes: &historypb.TimerStartedEventAttributes{TimerId: "5"},
+		}}
 	if summary != "" {
 		payload, err := pb.DataConverter.ToPayload(summary)
 		if err != nil {
 			t.Fatal(err)
 		}
-		started.UserMetadata = &sdkpb.UserMetadata{Summary: &commonpb.Payload{Metadata: payload.GetMetadata(), Data: payload.GetData()}}
+		started.UserMetadata = &sdkpb.UserMetadata{
+			Summary: &commonpb.Payload{Metadata: payload.GetMetadata(), Data: payload.GetData()},
+		}
 	}
 	ended := &historypb.HistoryEvent{EventType: end, EventTime: timestamppb.New(at)}
 	if end == enumspb.EVENT_TYPE_TIMER_FIRED {
-		ended.Attributes = &historypb.HistoryEvent_TimerFiredEventAttributes{TimerFiredEventAttributes: &historypb.TimerFiredEventAttributes{TimerId: "5"}}
+		ended.Attributes = &historypb.HistoryEvent_TimerFiredEventAttributes{
+			TimerFiredEventAttributes: &historypb.TimerFiredEventAttributes{TimerId: "5"},
+		}
 	} else {
 		ended.Attributes = &historypb.HistoryEvent_TimerCanceledEventAttributes{TimerCanceledEventAttributes: &historypb.TimerCanceledEventAttributes{TimerId: "5"}}
 	}

@@ -66,7 +66,13 @@ func (h *hidden) event(e api.Event) api.Event {
 	if h.hider == nil {
 		return e
 	}
-	e.Summary, e.Failure, e.Problems = h.hider.Text(e.Summary), h.hider.Text(e.Failure), h.hider.Problems(e.Problems)
+	e.Summary, e.Failure, e.Problems = h.hider.Text(
+		e.Summary,
+	), h.hider.Text(
+		e.Failure,
+	), h.hider.Problems(
+		e.Problems,
+	)
 	e.Step, e.Result = h.step(e.Step), h.runResult(e.Result)
 	if e.Record != nil {
 		r := h.record(*e.Record)
@@ -126,7 +132,13 @@ func (h *hidden) record(r api.Record) api.Record {
 	r.Arguments, _ = h.hider.JSON(r.Arguments)
 	r.Error, r.Notes, r.Hooks = h.hider.Error(r.Error), h.hider.Texts(r.Notes), h.hooks(r.Hooks)
 	r.LastFailure = h.hider.Text(r.LastFailure)
-	r.Policies, r.Approval, r.Plan = h.policies(r.Policies), h.decided(r.Approval), r.Plan.Hidden(h.hider)
+	r.Policies, r.Approval, r.Plan = h.policies(
+		r.Policies,
+	), h.decided(
+		r.Approval,
+	), r.Plan.Hidden(
+		h.hider,
+	)
 	if r.Result != nil {
 		shown := *r.Result
 		shown.Output, _ = h.hider.JSON(shown.Output)
@@ -200,7 +212,7 @@ func (r *run) output(result *api.RunResult) *api.RunResult {
 	if r.summary.Kind == RunCall {
 		mask = r.tools[r.summary.Name].OutputMask
 	} else if !isObject(result.Output) {
-		return result // what the plan makes of results; their values are looked for
+		return result // the output expression of the plan; values are removed by text
 	}
 	shown.Output = mask.Redact(result.Output)
 	return &shown

@@ -8,25 +8,60 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestHidden proves that once a sensitive value has been seen, no text of an event, record or run's result repeats it, that what
-// names something stays, that what was given is not changed, and that nothing happens where nothing is sensitive.
+// TestHidden proves that once a sensitive value has been seen, no text of an event, record or
+// run's result repeats it, that what names something stays, that what was given is not changed,
+// and that nothing happens where nothing is sensitive.
 func TestHidden(t *testing.T) {
 	const value = "hunter22"
 	fault := api.Errorf(api.ErrExecution, "no: %s", value)
 	hooks := []api.HookAction{{Hook: value, Reason: "for " + value}}
 	raw := json.RawMessage(`{"x":"` + value + `"}`)
-	event := api.Event{Type: api.EventToolFailed, CallID: value, Tool: value, Summary: "echo " + value, Failure: value,
+	event := api.Event{
+		Type:     api.EventToolFailed,
+		CallID:   value,
+		Tool:     value,
+		Summary:  "echo " + value,
+		Failure:  value,
 		Problems: []api.Problem{{Message: value}},
 		Step: &api.ModelResponse{Message: api.Message{Text: "say " + value, Calls: []api.Call{
 			{ID: value, Tool: value, Arguments: string(raw)}, {Arguments: "no JSON: " + value}}}},
-		Record: &api.Record{CallID: value, Arguments: raw, Error: fault, Notes: []string{value}, Hooks: hooks,
-			Policies: []api.PolicyAction{{Message: value, Failure: value}}, Approval: &api.Decided{Why: value, Reason: value, Edited: raw},
-			Plan: &api.ExecutionPlan{Intent: value, Rollback: value, Preconditions: []string{value}, ExpectedOutcomes: []string{value}}, Timing: api.Timing{Lane: value, LastFailure: value},
-			Result: &api.Result{Output: raw, Notes: []string{value}, Hooks: hooks}},
-		Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Reason: value, Text: value}, Call: value},
-		Decided:  &api.Decided{Why: value, Reason: value, Edited: raw},
-		Question: &api.Question{ID: value, Text: value}, Sent: &api.Sent{ID: value, Text: value}, Hook: &hooks[0],
-		Result: &api.RunResult{Answer: value, Output: raw, Failures: []api.CallOutcome{{ID: value, Error: fault}}, Undone: []api.Undone{{CallID: value, Error: fault}}}}
+		Record: &api.Record{
+			CallID:    value,
+			Arguments: raw,
+			Error:     fault,
+			Notes:     []string{value},
+			Hooks:     hooks,
+			Policies: []api.PolicyAction{
+				{Message: value, Failure: value},
+			},
+			Approval: &api.Decided{Why: value, Reason: value, Edited: raw},
+			Plan: &api.ExecutionPlan{
+				Intent:           value,
+				Rollback:         value,
+				Preconditions:    []string{value},
+				ExpectedOutcomes: []string{value},
+			},
+			Timing: api.Timing{Lane: value, LastFailure: value},
+			Result: &api.Result{Output: raw, Notes: []string{value}, Hooks: hooks},
+		},
+		Approval: &api.Approval{
+			ApprovalNeed: api.ApprovalNeed{Reason: value, Text: value},
+			Call:         value,
+		},
+		Decided: &api.Decided{Why: value, Reason: value, Edited: raw},
+		Question: &api.Question{
+			ID:   value,
+			Text: value,
+		},
+		Sent: &api.Sent{ID: value, Text: value},
+		Hook: &hooks[0],
+		Result: &api.RunResult{
+			Answer:   value,
+			Output:   raw,
+			Failures: []api.CallOutcome{{ID: value, Error: fault}},
+			Undone:   []api.Undone{{CallID: value, Error: fault}},
+		},
+	}
 	before, err := json.Marshal(event)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +70,10 @@ func TestHidden(t *testing.T) {
 	if got, _ := json.Marshal(h.event(event)); string(got) != string(before) {
 		t.Errorf("nothing is sensitive, and it became %s", got)
 	}
-	h.note(&api.Mask{All: true}, json.RawMessage(`["`+value+`","short","`+strings.Repeat("long", maxHiddenValue)+`"]`))
+	h.note(
+		&api.Mask{All: true},
+		json.RawMessage(`["`+value+`","short","`+strings.Repeat("long", maxHiddenValue)+`"]`),
+	)
 	got, err := json.Marshal(h.event(event))
 	if err != nil {
 		t.Fatal(err)
@@ -48,15 +86,19 @@ func TestHidden(t *testing.T) {
 		t.Errorf("the event itself was changed: %s", after)
 	}
 	for range 2 * maxHidden {
-		h.note(&api.Mask{All: true}, json.RawMessage(`["`+strings.Repeat("v", len(h.values)+6)+`"]`))
+		h.note(
+			&api.Mask{All: true},
+			json.RawMessage(`["`+strings.Repeat("v", len(h.values)+6)+`"]`),
+		)
 	}
 	if len(h.values) != maxHidden {
 		t.Errorf("%d values are looked for", len(h.values))
 	}
 }
 
-// TestHiddenOutputs proves that of results the sensitive parts are redacted by their place, of short values too, of one that
-// was cut all of it, and so in what a direct call and a plan return, but not in what a plan makes of results itself.
+// TestHiddenOutputs proves that of results the sensitive parts are redacted by their place, of
+// short values too, of one that was cut all of it, and so in what a direct call and a plan return,
+// but not in what a plan makes of results itself.
 func TestHiddenOutputs(t *testing.T) {
 	mask := &api.Mask{Keys: map[string]*api.Mask{"pin": {All: true}}}
 	for _, c := range []struct {
@@ -69,17 +111,25 @@ func TestHiddenOutputs(t *testing.T) {
 		{RunPlan, ``, ``},
 	} {
 		d := NewDeriver("w", "r").run
-		d.summary.Kind, d.summary.Name, d.tools["tell"] = c.kind, "tell", api.Tool{Name: "tell", OutputMask: mask}
+		d.summary.Kind, d.summary.Name, d.tools["tell"] = c.kind, "tell", api.Tool{
+			Name:       "tell",
+			OutputMask: mask,
+		}
 		result := &api.Result{Output: json.RawMessage(`{"pin":7}`)}
-		if got := d.hidden.result("first", mask, result); string(got.Output) != `{"pin":"***"}` || string(result.Output) != `{"pin":7}` {
+		if got := d.hidden.result("first", mask, result); string(got.Output) != `{"pin":"***"}` ||
+			string(result.Output) != `{"pin":7}` {
 			t.Errorf("got %s of %s", got.Output, result.Output)
 		}
-		if got := d.output(&api.RunResult{Output: json.RawMessage(c.output)}); string(got.Output) != c.want {
+		if got := d.output(&api.RunResult{Output: json.RawMessage(c.output)}); string(
+			got.Output,
+		) != c.want {
 			t.Errorf("%s: got %s, want %s", c.kind, got.Output, c.want)
 		}
 	}
 	var h hidden
-	if got := h.result("first", mask, &api.Result{Output: json.RawMessage(`"{\"pin\":7"`), Cut: 9}); string(got.Output) != `"***"` {
+	if got := h.result("first", mask, &api.Result{Output: json.RawMessage(`"{\"pin\":7"`), Cut: 9}); string(
+		got.Output,
+	) != `"***"` {
 		t.Errorf("got %s", got.Output)
 	}
 	if r := (&api.Result{}); h.result("first", nil, r) != r || h.result("first", mask, nil) != nil {

@@ -40,7 +40,8 @@ func (*hosts) completed(*historypb.HistoryEvent, *activity, *commonpb.Payloads) 
 // failed keeps why an instance failed. Calls of an instance that is recreated keep waiting.
 func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
 	t := h.run.tools[a.host]
-	if fault, lost := f.InstanceHostError(t); fault != nil && (!lost || t.OnLoss != api.OnLossRecreate) {
+	if fault, lost := f.InstanceHostError(t); fault != nil &&
+		(!lost || t.OnLoss != api.OnLossRecreate) {
 		h.faults[a.host] = fault
 	}
 }
@@ -48,7 +49,8 @@ func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFai
 // lost returns the error of a call that was admitted and not scheduled because its instance was
 // lost; nil for other calls.
 func (h *hosts) lost(w *wantedCall) *api.Error {
-	if fault := h.faults[w.Tool]; w.decision != nil && fault != nil && fault.Type == api.ErrWorkerLost {
+	if fault := h.faults[w.Tool]; w.decision != nil && fault != nil &&
+		fault.Type == api.ErrWorkerLost {
 		return fault
 	}
 	return nil

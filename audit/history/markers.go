@@ -91,14 +91,30 @@ func (m *markers) readLocal(e *historypb.HistoryEvent) (l local, ok bool, err er
 	if err := m.run.decodeEvent(e, "marker data", a.GetDetails()[markerData], &data); err != nil {
 		return local{}, false, err
 	}
-	l = local{kind: data.ActivityType, result: a.GetDetails()[markerResult], failure: a.GetFailure(), attempt: data.Attempt, again: data.Backoff > 0,
-		event: &historypb.HistoryEvent{EventId: e.GetEventId(), EventType: e.GetEventType(), EventTime: e.GetEventTime(), Attributes: e.GetAttributes()}}
+	l = local{
+		kind:    data.ActivityType,
+		result:  a.GetDetails()[markerResult],
+		failure: a.GetFailure(),
+		attempt: data.Attempt,
+		again:   data.Backoff > 0,
+		event: &historypb.HistoryEvent{
+			EventId:    e.GetEventId(),
+			EventType:  e.GetEventType(),
+			EventTime:  e.GetEventTime(),
+			Attributes: e.GetAttributes(),
+		},
+	}
 	if !data.ReplayTime.IsZero() {
 		l.event.EventTime = timestamppb.New(data.ReplayTime)
 	}
 	var summary string
 	if metadata := e.GetUserMetadata().GetSummary(); metadata != nil {
-		err = m.run.decodeEvent(e, "summary", &commonpb.Payloads{Payloads: []*commonpb.Payload{metadata}}, &summary)
+		err = m.run.decodeEvent(
+			e,
+			"summary",
+			&commonpb.Payloads{Payloads: []*commonpb.Payload{metadata}},
+			&summary,
+		)
 	}
 	l.id = api.InlineID(summary)
 	return l, err == nil, err

@@ -23,7 +23,12 @@ type questions struct {
 }
 
 func newQuestions(r *run) questions {
-	return questions{run: r, times: map[string]int{}, asks: map[string]string{}, replies: map[string]api.Reply{}}
+	return questions{
+		run:     r,
+		times:   map[string]int{},
+		asks:    map[string]string{},
+		replies: map[string]api.Reply{},
+	}
 }
 
 // asked reads a question of a running call.
@@ -41,7 +46,11 @@ func (qs *questions) asked(e *historypb.HistoryEvent, id string, input *updatepb
 
 // askedOver closes a question of a running call. Without a reply the call gave it up or withdrew
 // it.
-func (qs *questions) askedOver(e *historypb.HistoryEvent, id string, outcome *updatepb.Outcome) error {
+func (qs *questions) askedOver(
+	e *historypb.HistoryEvent,
+	id string,
+	outcome *updatepb.Outcome,
+) error {
 	question := qs.asks[id]
 	delete(qs.asks, id)
 	if outcome.GetSuccess() == nil {
@@ -69,7 +78,11 @@ func (qs *questions) replied(e *historypb.HistoryEvent, id string, input *update
 }
 
 // repliedOver closes the question of a reply that the run accepted.
-func (qs *questions) repliedOver(e *historypb.HistoryEvent, id string, outcome *updatepb.Outcome) error {
+func (qs *questions) repliedOver(
+	e *historypb.HistoryEvent,
+	id string,
+	outcome *updatepb.Outcome,
+) error {
 	r := qs.replies[id]
 	delete(qs.replies, id)
 	if outcome.GetFailure() == nil {
@@ -81,7 +94,16 @@ func (qs *questions) repliedOver(e *historypb.HistoryEvent, id string, outcome *
 // open opens a question.
 func (qs *questions) open(e *historypb.HistoryEvent, q api.Question, turn int) {
 	qs.list = append(qs.list, q)
-	qs.run.emit(e, api.Event{Type: api.EventQuestionAsked, Turn: turn, CallID: q.Call, Tool: q.Tool, Question: &q})
+	qs.run.emit(
+		e,
+		api.Event{
+			Type:     api.EventQuestionAsked,
+			Turn:     turn,
+			CallID:   q.Call,
+			Tool:     q.Tool,
+			Question: &q,
+		},
+	)
 }
 
 // askPerson opens the question of a call of a human tool. text is the question of the admission
@@ -91,8 +113,19 @@ func (qs *questions) askPerson(e *historypb.HistoryEvent, r api.Record, text str
 	if t.Kind != api.KindHuman {
 		return
 	}
-	qs.open(e, api.Question{ID: r.CallID, Call: r.CallID, Tool: r.Tool, Text: text, Schema: t.OutputSchema, Asked: r.Scheduled,
-		Until: r.Scheduled.Add(t.AnswerWithin.Std())}, r.Turn)
+	qs.open(
+		e,
+		api.Question{
+			ID:     r.CallID,
+			Call:   r.CallID,
+			Tool:   r.Tool,
+			Text:   text,
+			Schema: t.OutputSchema,
+			Asked:  r.Scheduled,
+			Until:  r.Scheduled.Add(t.AnswerWithin.Std()),
+		},
+		r.Turn,
+	)
 }
 
 func (qs *questions) close(e *historypb.HistoryEvent, id string, r *api.Reply) {
@@ -103,7 +136,17 @@ func (qs *questions) close(e *historypb.HistoryEvent, id string, r *api.Reply) {
 	q := qs.list[i]
 	qs.list = slices.Delete(qs.list, i, i+1)
 	q.Schema = nil
-	qs.run.emit(e, api.Event{Type: api.EventQuestionClosed, Turn: qs.run.turn, CallID: q.Call, Tool: q.Tool, Question: &q, Reply: r})
+	qs.run.emit(
+		e,
+		api.Event{
+			Type:     api.EventQuestionClosed,
+			Turn:     qs.run.turn,
+			CallID:   q.Call,
+			Tool:     q.Tool,
+			Question: &q,
+			Reply:    r,
+		},
+	)
 }
 
 // closeOf closes the questions of a call that is over. A call of a human tool ends before the
@@ -141,7 +184,10 @@ func (qs *questions) waitsFor(call string) []string {
 	var notes []string
 	for _, q := range qs.list {
 		if q.Call == call {
-			notes = append(notes, "waits for a person to answer "+q.ID+": "+api.Shorten(q.Text, 200))
+			notes = append(
+				notes,
+				"waits for a person to answer "+q.ID+": "+api.Shorten(q.Text, 200),
+			)
 		}
 	}
 	return notes

@@ -88,7 +88,10 @@ func (r *run) begin(e *historypb.HistoryEvent) error {
 	}
 	r.before = r.sequence
 	r.open, r.base, r.level = true, a.GetTaskQueue().GetName(), a.GetPriority().GetPriorityKey()
-	r.summary.Parts = append(r.summary.Parts, Part{RunID: r.runID, Started: pb.TimeOf(e.GetEventTime()), HistoryEvents: 1})
+	r.summary.Parts = append(
+		r.summary.Parts,
+		Part{RunID: r.runID, Started: pb.TimeOf(e.GetEventTime()), HistoryEvents: 1},
+	)
 	if r.summary.Kind != "" {
 		return nil
 	}
@@ -99,7 +102,8 @@ func (r *run) begin(e *historypb.HistoryEvent) error {
 	r.summary.Run = a.GetFirstExecutionRunId()
 	if continueState := r.input.State; continueState != nil {
 		// The history of a later execution alone does not have the start of the run.
-		r.summary.Run, r.summary.Started, r.summary.Usage = continueState.Run, continueState.Started, continueState.Usage
+		r.summary.Run, r.summary.Started = continueState.Run, continueState.Started
+		r.summary.Usage = continueState.Usage
 		r.admission.pin(continueState.Pinned.Value)
 		r.hosts.resume(continueState.Instances)
 		r.summary.Paused = continueState.Paused
@@ -107,7 +111,7 @@ func (r *run) begin(e *historypb.HistoryEvent) error {
 	} else {
 		r.emit(e, api.Event{Type: api.EventRunStarted})
 	}
-	r.input.State = nil // it may be large, and is of no more use
+	r.input.State = nil // may be large and is no longer needed
 	return nil
 }
 
@@ -159,9 +163,22 @@ func (r *run) emit(e *historypb.HistoryEvent, event api.Event) {
 }
 
 // decodeEvent decodes a payload of an event. The error names the event and the payload.
-func (r *run) decodeEvent(e *historypb.HistoryEvent, what string, payloads *commonpb.Payloads, into any) error {
+func (r *run) decodeEvent(
+	e *historypb.HistoryEvent,
+	what string,
+	payloads *commonpb.Payloads,
+	into any,
+) error {
 	if err := pb.Decode(payloads, into); err != nil {
-		return fmt.Errorf("event %d (%s) of run %s: %w: its %s: %w", e.GetEventId(), e.GetEventType(), r.runID, ErrUnreadable, what, err)
+		return fmt.Errorf(
+			"event %d (%s) of run %s: %w: its %s: %w",
+			e.GetEventId(),
+			e.GetEventType(),
+			r.runID,
+			ErrUnreadable,
+			what,
+			err,
+		)
 	}
 	return nil
 }

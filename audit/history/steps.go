@@ -27,7 +27,8 @@ func (s *steps) inline(l local) error {
 			s.run.turn = turn
 		}
 		a = &activity{id: l.id, kind: s}
-		a.record.Lane, a.record.Scheduled, a.record.Started = api.LaneInline, s.run.markers.clock, s.run.markers.clock
+		a.record.Lane, a.record.Scheduled = api.LaneInline, s.run.markers.clock
+		a.record.Started = s.run.markers.clock
 	}
 	s.run.markers.attempted(a, l)
 	if l.failure != nil && l.again {
@@ -45,7 +46,7 @@ func (s *steps) inline(l local) error {
 		return err
 	}
 	decisions := response.Decisions
-	response.Decisions = nil // each stands in its call's record
+	response.Decisions = nil // the records of the calls have them
 	s.complete(l.event, a, response)
 	s.run.admission.admit(l.event, decisions)
 	return nil
@@ -74,7 +75,13 @@ func (s *steps) completed(e *historypb.HistoryEvent, a *activity, result *common
 	return nil
 }
 
-func (s *steps) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) { s.fail(a, f) }
+func (s *steps) failed(
+	_ *historypb.HistoryEvent,
+	a *activity,
+	f api.ActivityFailure,
+) {
+	s.fail(a, f)
+}
 
 // complete emits a model step. The calls that it asks for are wanted from here on.
 func (s *steps) complete(e *historypb.HistoryEvent, a *activity, response api.ModelResponse) {
@@ -85,10 +92,21 @@ func (s *steps) complete(e *historypb.HistoryEvent, a *activity, response api.Mo
 	response.Message.Calls = slices.Clone(response.Message.Calls)
 	for i, c := range response.Message.Calls {
 		if len(s.run.tools[c.Tool].Sensitive) > 0 {
-			response.Message.Calls[i].Arguments = string(s.run.shown(c.Tool, json.RawMessage(c.Arguments)))
+			response.Message.Calls[i].Arguments = string(
+				s.run.shown(c.Tool, json.RawMessage(c.Arguments)),
+			)
 		}
 	}
-	s.run.emit(e, api.Event{Type: api.EventStepCompleted, Turn: s.run.turn, Step: &response, Timing: &a.record.Timing, StepFailures: s.takeFailures()})
+	s.run.emit(
+		e,
+		api.Event{
+			Type:         api.EventStepCompleted,
+			Turn:         s.run.turn,
+			Step:         &response,
+			Timing:       &a.record.Timing,
+			StepFailures: s.takeFailures(),
+		},
+	)
 }
 
 // fail keeps a model step that failed for good, for the next step or the end of the run.
@@ -98,7 +116,10 @@ func (s *steps) fail(a *activity, f api.ActivityFailure) {
 		kind = string(api.ErrTimeout)
 	}
 	if !f.Cancelled {
-		s.failures = append(s.failures, api.StepFailure{Turn: s.run.turn, Type: kind, Timing: a.record.Timing})
+		s.failures = append(
+			s.failures,
+			api.StepFailure{Turn: s.run.turn, Type: kind, Timing: a.record.Timing},
+		)
 	}
 }
 

@@ -18,7 +18,8 @@ type updates struct {
 	run *run
 	// kinds are by the name of the update. Other updates are ignored.
 	kinds map[string]updateKind
-	// requests are updates whose acceptance does not repeat the input: those of a run that was reset.
+	// requests are updates whose acceptance does not repeat the input: those of a run that was
+	// reset.
 	requests map[string]*updatepb.Request
 	// pending are the kinds of updates that are accepted and not over, by the ID of the update.
 	pending map[string]updateKind

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// chromium returns the path of a Chromium: SWITCHYARD_CHROMIUM, or one on the PATH. Where there is none, the test is skipped; one
-// that is named has to be there, so that a build cannot go without.
+// chromium returns the path of a Chromium: SWITCHYARD_CHROMIUM, or one on the PATH. Where there is
+// none, the test is skipped; one that is named has to be there, so that a build cannot go without.
 func chromium(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("SWITCHYARD_E2E") == "" {
@@ -36,7 +36,8 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// opened returns the document that a page has become in a browser, and what the browser's console says.
+// opened returns the document that a page has become in a browser, and what the browser's console
+// says.
 func opened(t *testing.T, page, fragment string, flags ...string) (document, console string) {
 	t.Helper()
 	program := chromium(t)
@@ -47,18 +48,37 @@ func opened(t *testing.T, page, fragment string, flags ...string) (document, con
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	profile := t.TempDir()
-	arguments := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-		"--user-data-dir=" + profile, "--window-size=1300,1000", "--enable-logging=stderr", "--dump-dom"}, flags...)
+	arguments := append(
+		[]string{
+			"--headless",
+			"--no-sandbox",
+			"--disable-gpu",
+			"--disable-quic",
+			"--no-first-run",
+			"--disable-background-networking",
+			"--disable-component-update",
+			"--disable-sync",
+			"--disable-dev-shm-usage",
+			"--user-data-dir=" + profile,
+			"--window-size=1300,1000",
+			"--enable-logging=stderr",
+			"--dump-dom",
+		},
+		flags...)
 	cmd := exec.CommandContext(ctx, program, append(arguments, "file://"+file+fragment)...)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s: %v\n%s", program, err, log.String())
 	}
-	return out.String(), strings.Join(regexp.MustCompile(`.*CONSOLE.*`).FindAllString(log.String(), -1), "\n")
+	return out.String(), strings.Join(
+		regexp.MustCompile(`.*CONSOLE.*`).FindAllString(log.String(), -1),
+		"\n",
+	)
 }
 
-// checkDrawn checks that a page drew itself, with so many bars and as many rows, and without a fault.
+// checkDrawn checks that a page drew itself, with so many bars and as many rows, and without a
+// fault.
 func checkDrawn(t *testing.T, page string, calls int, document, console string) {
 	t.Helper()
 	root := regexp.MustCompile(`<html[^>]*>`).FindString(document)
@@ -75,8 +95,8 @@ func checkDrawn(t *testing.T, page string, calls int, document, console string) 
 	}
 }
 
-// TestTimelineInBrowser proves that timelines draw themselves in a real browser: short and long ones, trees of runs, such
-// without calls, and such whose texts try to break out.
+// TestTimelineInBrowser proves that timelines draw themselves in a real browser: short and long
+// ones, trees of runs, such without calls, and such whose texts try to break out.
 func TestTimelineInBrowser(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -127,13 +127,18 @@ func (r *Report) byName() []*sum {
 		at[run.name].add(run)
 	}
 	slices.SortStableFunc(list, func(x, y *sum) int {
-		return cmp.Or(cmp.Compare(y.in+y.out, x.in+x.out), cmp.Compare(y.solved+y.failed+y.open, x.solved+x.failed+x.open))
+		return cmp.Or(cmp.Compare(y.in+y.out, x.in+x.out),
+			cmp.Compare(y.solved+y.failed+y.open, x.solved+x.failed+x.open))
 	})
 	return list
 }
 
 // steps are the possible lengths of a time interval.
-var steps = []time.Duration{time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour}
+var steps = []time.Duration{
+	time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute,
+	time.Hour, 3 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
+	28 * 24 * time.Hour,
+}
 
 // maxParts bounds the number of time intervals.
 const maxParts = 48
@@ -219,7 +224,9 @@ func (r *Report) tokenCharts() []chart {
 	cost := named(chart{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, by)
 	tokensOver := named(chart{Title: "Tokens over time", Note: "by when the runs began, " + every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
 	costOver := named(chart{Title: "Cost over time", Note: "by when the runs began, " + every(step), Of: "from (UTC)", Unit: unitMoney, Upright: true}, times)
-	in, out, dollars := func(s *sum) float64 { return float64(s.in) }, func(s *sum) float64 { return float64(s.out) }, func(s *sum) float64 { return s.cost }
+	in := func(s *sum) float64 { return float64(s.in) }
+	out := func(s *sum) float64 { return float64(s.out) }
+	dollars := func(s *sum) float64 { return s.cost }
 	add(&tokens, "in", "in", by, in)
 	add(&tokens, "out", "out", by, out)
 	add(&cost, "cost", "sum", by, dollars)
@@ -241,7 +248,9 @@ func (r *Report) tokenCharts() []chart {
 
 // wasteChart compares the tokens of calls with their estimates, if toolspecs have any.
 func (r *Report) wasteChart() chart {
-	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g stats.GroupStats) bool { return g.Estimated == 0 })
+	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g stats.GroupStats) bool {
+		return g.Estimated == 0
+	})
 	c := groupChart(chart{Title: "Tokens of tools against their estimates", Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
 		Of: "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, evaluated)
 	add(&c, "estimated", "in", evaluated, func(g stats.GroupStats) float64 { return float64(g.EstimatedTokens) })
@@ -285,7 +294,9 @@ func outcomes(of string, groups []stats.GroupStats) chart {
 		{"refused", "tried", func(g stats.GroupStats) int { return g.Refused }}, {"cancelled", "cancelled", func(g stats.GroupStats) int { return g.Cancelled }},
 		{"running", "queue", func(g stats.GroupStats) int { return g.Running }}, {"withheld", "withheld", func(g stats.GroupStats) int { return g.Withheld }},
 	} {
-		add(&c, s.name, s.tone, groups, func(g stats.GroupStats) float64 { return float64(s.value(g)) })
+		add(&c, s.name, s.tone, groups, func(g stats.GroupStats) float64 {
+			return float64(s.value(g))
+		})
 	}
 	for _, g := range groups {
 		c.Behind = append(c.Behind, ratio(g.Completed, g.Calls-g.Running-g.Withheld))

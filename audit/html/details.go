@@ -18,7 +18,11 @@ func cut(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
-	return fmt.Sprintf("%s … (%d bytes in all; starter audit RUN --output json has them)", strings.ToValidUTF8(text[:maxText], ""), len(text))
+	return fmt.Sprintf(
+		"%s … (%d bytes in all; starter audit RUN --output json has them)",
+		strings.ToValidUTF8(text[:maxText], ""),
+		len(text),
+	)
 }
 
 // line is a line of details: its name and its text.
@@ -37,15 +41,39 @@ func details(lines ...[2]string) [][2]string {
 
 // callDetails returns the details of a call, the most important first.
 func callDetails(r api.Record) [][2]string {
-	list := details(line("status", statusText(r)), line("error", errorText(r.Error)), line("arguments", indented(r.Arguments)))
+	list := details(
+		line("status", statusText(r)),
+		line("error", errorText(r.Error)),
+		line("arguments", indented(r.Arguments)),
+	)
 	list = append(list, timingDetails(r.Timing)...)
 	list = append(list, details(
-		line("lane", r.Lane), line("priority", string(r.Priority)), line("tokens", tokensText(r)),
-		line("approval", approvalText(r.Approval)), line("rules", policiesText(r.Policies)), line("labels seen", strings.Join(r.Labels, ", ")),
-		line("hooks", hooksText(r.Hooks)), line("intent", intentText(r.Plan)),
-		line("notes", strings.Join(r.Notes, "\n")), line("made together with", batchedText(r)), line("purpose", string(r.Purpose)), line("target call", r.TargetCallID),
-		line("sub-agent's run", childText(r)), line("tool", strings.TrimSpace(r.Tool+" "+r.Version)), line("caller", strings.TrimSpace(string(r.Caller.Type)+" "+r.Caller.ID)),
-		line("run", r.WorkflowID))...)
+		line("lane", r.Lane),
+		line("priority", string(r.Priority)),
+		line("tokens", tokensText(r)),
+		line(
+			"approval",
+			approvalText(r.Approval),
+		),
+		line("rules", policiesText(r.Policies)),
+		line("labels seen", strings.Join(r.Labels, ", ")),
+		line("hooks", hooksText(r.Hooks)),
+		line("intent", intentText(r.Plan)),
+		line(
+			"notes",
+			strings.Join(r.Notes, "\n"),
+		),
+		line("made together with", batchedText(r)),
+		line("purpose", string(r.Purpose)),
+		line("target call", r.TargetCallID),
+		line(
+			"sub-agent's run",
+			childText(r),
+		),
+		line("tool", strings.TrimSpace(r.Tool+" "+r.Version)),
+		line("caller", strings.TrimSpace(string(r.Caller.Type)+" "+r.Caller.ID)),
+		line("run", r.WorkflowID),
+	)...)
 	return list
 }
 
@@ -63,8 +91,19 @@ func timingDetails(t api.Timing) [][2]string {
 	if t.Attempts > 0 {
 		attempts = strconv.Itoa(t.Attempts)
 	}
-	return details(line("took", duration), line("waited for a worker", wait), line("attempts", attempts), line("attempt before failed", t.LastFailure),
-		line("worker", t.Worker), line("scheduled", clock(t.Scheduled)), line("started", clock(t.Started)), line("ended", clock(t.Closed)))
+	return details(
+		line("took", duration),
+		line("waited for a worker", wait),
+		line("attempts", attempts),
+		line("attempt before failed", t.LastFailure),
+		line(
+			"worker",
+			t.Worker,
+		),
+		line("scheduled", clock(t.Scheduled)),
+		line("started", clock(t.Started)),
+		line("ended", clock(t.Closed)),
+	)
 }
 
 // stepDetails returns the details of a model step.
@@ -83,8 +122,18 @@ func stepDetails(e api.Event, t api.Timing) [][2]string {
 		for _, c := range s.Message.Calls {
 			calls = append(calls, c.ID+" "+c.Tool)
 		}
-		list = details(line("said", s.Message.Text), line("asks for", strings.Join(calls, ", ")), line("stopped by", string(s.Stop)), line("model", s.Model),
-			line("tokens", api.Thousands(u.InputTokens)+" in, "+api.Thousands(u.OutputTokens)+" out"), line("cached", cached), line("cost", cost))
+		list = details(
+			line("said", s.Message.Text),
+			line("asks for", strings.Join(calls, ", ")),
+			line("stopped by", string(s.Stop)),
+			line("model", s.Model),
+			line(
+				"tokens",
+				api.Thousands(u.InputTokens)+" in, "+api.Thousands(u.OutputTokens)+" out",
+			),
+			line("cached", cached),
+			line("cost", cost),
+		)
 	}
 	return append(append(list, details(line("lane", t.Lane))...), timingDetails(t)...)
 }

@@ -55,8 +55,22 @@ func (f fill) call(r api.Record, told time.Time) {
 		end = cmp.Or(r.Closed, told)
 	}
 	asked := f.asked(r, end)
-	c := shownCall{Run: f.run, ID: r.CallID, Tool: r.Tool, Lane: cmp.Or(r.Lane, "no lane"), Status: string(r.Status), Attempts: r.Attempts,
-		Spans: f.questions(r, f.t.spans(r, asked, end)), End: f.t.at(end), Details: callDetails(r), record: r, asked: f.t.at(asked)}
+	c := shownCall{
+		Run:      f.run,
+		ID:       r.CallID,
+		Tool:     r.Tool,
+		Lane:     cmp.Or(r.Lane, "no lane"),
+		Status:   string(r.Status),
+		Attempts: r.Attempts,
+		Spans: f.questions(
+			r,
+			f.t.spans(r, asked, end),
+		),
+		End:     f.t.at(end),
+		Details: callDetails(r),
+		record:  r,
+		asked:   f.t.at(asked),
+	}
 	path := cmp.Or(r.Path, r.CallID)
 	if f.run > 0 {
 		c.ID = path
@@ -137,8 +151,14 @@ func (f fill) openStep(p audit.Running) {
 		kind = spanTried
 	}
 	f.t.steps = append(f.t.steps, shownStep{Run: f.run, ID: p.ID, Open: true, Attempts: p.Attempt,
-		Spans:   []span{{kind, f.t.at(cmp.Or(p.Since, f.end)), f.t.at(f.end)}},
-		Details: details(line("model step", p.ID), line("state", string(p.State)), line("lane", p.Lane), line("worker", p.Worker), line("last failure", p.LastFailure))})
+		Spans: []span{{kind, f.t.at(cmp.Or(p.Since, f.end)), f.t.at(f.end)}},
+		Details: details(
+			line("model step", p.ID),
+			line("state", string(p.State)),
+			line("lane", p.Lane),
+			line("worker", p.Worker),
+			line("last failure", p.LastFailure),
+		)})
 }
 
 // marksOf adds the marks of the run. Open marks last until the end of the run.
@@ -164,26 +184,62 @@ var tellers = map[api.EventType]func(*Run, api.Event){
 		b.finish("approval "+e.CallID, e.Time, e.Decided.Note())
 	},
 	api.EventApprovalRefused: func(b *Run, e api.Event) {
-		b.point(e, markRefused, "a decision did not count", line("call", e.CallID), line("by", e.Decided.By), line("why it did not count", e.Failure))
+		b.point(
+			e,
+			markRefused,
+			"a decision did not count",
+			line("call", e.CallID),
+			line("by", e.Decided.By),
+			line("why it did not count", e.Failure),
+		)
 	},
 	api.EventQuestionAsked: func(b *Run, e api.Event) {
-		b.begin("question "+e.Question.ID, runMark{from: e.Time, mark: mark{Kind: markQuestion, Call: e.CallID, Label: "question of " + e.Tool,
-			Details: details(line("asked", e.Question.Text))}})
+		b.begin(
+			"question "+e.Question.ID,
+			runMark{
+				from: e.Time,
+				mark: mark{Kind: markQuestion, Call: e.CallID, Label: "question of " + e.Tool,
+					Details: details(line("asked", e.Question.Text))},
+			},
+		)
 	},
 	api.EventQuestionClosed: func(b *Run, e api.Event) {
 		b.finish("question "+e.Question.ID, e.Time, replyOf(e.Reply))
 	},
 	api.EventRunPaused: func(b *Run, e api.Event) {
-		b.begin(pauseKey(e), runMark{from: e.Time, mark: mark{Kind: markPause, Label: "paused", Details: details(line("paused by", e.Pause.By), line("reason", e.Pause.Reason))}})
+		b.begin(
+			pauseKey(e),
+			runMark{
+				from: e.Time,
+				mark: mark{
+					Kind:    markPause,
+					Label:   "paused",
+					Details: details(line("paused by", e.Pause.By), line("reason", e.Pause.Reason)),
+				},
+			},
+		)
 	},
 	api.EventRunResumed: func(b *Run, e api.Event) {
 		b.finish(pauseKey(e), e.Time, "resumed by "+e.Pause.By)
 	},
 	api.EventMessageSent: func(b *Run, e api.Event) {
-		b.point(e, markMessage, "message from "+e.Sent.By, line("message", e.Sent.Text), line("by", e.Sent.By))
+		b.point(
+			e,
+			markMessage,
+			"message from "+e.Sent.By,
+			line("message", e.Sent.Text),
+			line("by", e.Sent.By),
+		)
 	},
 	api.EventHookEnded: func(b *Run, e api.Event) {
-		b.point(e, markHook, "hook "+e.Hook.Hook, line("hook", e.Hook.Hook), line("did", string(e.Hook.Outcome)), line("reason", e.Hook.Reason))
+		b.point(
+			e,
+			markHook,
+			"hook "+e.Hook.Hook,
+			line("hook", e.Hook.Hook),
+			line("did", string(e.Hook.Outcome)),
+			line("reason", e.Hook.Reason),
+		)
 	},
 	api.EventRunFailed:    (*Run).endedBadly,
 	api.EventRunCancelled: (*Run).endedBadly,
@@ -194,14 +250,34 @@ func (b *Run) approvalRequested(e api.Event) {
 	if limit := e.Approval.Limit; limit != "" {
 		label = "more " + limit + " for the run"
 	}
-	b.begin("approval "+e.CallID, runMark{from: e.Time, mark: mark{Kind: markApproval, Call: e.CallID, Label: label, Details: details(line("why", e.Approval.Reason))}})
+	b.begin(
+		"approval "+e.CallID,
+		runMark{
+			from: e.Time,
+			mark: mark{
+				Kind:    markApproval,
+				Call:    e.CallID,
+				Label:   label,
+				Details: details(line("why", e.Approval.Reason)),
+			},
+		},
+	)
 }
 
 func (b *Run) endedBadly(e api.Event) {
-	b.point(e, markEnd, endText[e.Type], line("failure", e.Failure), line("type", string(e.FailureType)))
+	b.point(
+		e,
+		markEnd,
+		endText[e.Type],
+		line("failure", e.Failure),
+		line("type", string(e.FailureType)),
+	)
 }
 
-var endText = map[api.EventType]string{api.EventRunFailed: "the run failed", api.EventRunCancelled: "the run was cancelled"}
+var endText = map[api.EventType]string{
+	api.EventRunFailed:    "the run failed",
+	api.EventRunCancelled: "the run was cancelled",
+}
 
 // pauseKey tells the run's own pause from that of the server. A run may have both.
 func pauseKey(e api.Event) string { return fmt.Sprint("pause ", e.Pause.OnServer) }
@@ -228,7 +304,13 @@ func (b *Run) finish(key string, at time.Time, how string) {
 }
 
 func (b *Run) point(e api.Event, kind markKind, label string, lines ...[2]string) {
-	b.marks = append(b.marks, runMark{from: e.Time, mark: mark{Kind: kind, Call: e.CallID, Label: label, Details: details(lines...)}})
+	b.marks = append(
+		b.marks,
+		runMark{
+			from: e.Time,
+			mark: mark{Kind: kind, Call: e.CallID, Label: label, Details: details(lines...)},
+		},
+	)
 }
 
 func replyOf(r *api.Reply) string {

@@ -29,7 +29,7 @@ type frame struct {
 func file(name string) string {
 	data, err := files.ReadFile(name)
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the template is embedded
 	}
 	return string(data)
 }
@@ -47,7 +47,10 @@ func newFrame(title, made string, scripts ...string) frame {
 		sum := sha256.Sum256([]byte(s))
 		digests[i] = "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	f.Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; script-src " + strings.Join(digests, " ")
+	f.Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; script-src " + strings.Join(
+		digests,
+		" ",
+	)
 	return f
 }
 

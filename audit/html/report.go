@@ -136,10 +136,10 @@ func (r *Report) tiles() []tile {
 // byWhom says how many runs people and checkers evaluated.
 func byWhom(r stats.RunCounts) (text string) {
 	if r.ByPeople > 0 {
-		text += "; " + api.Thousands(r.ByPeople) + " judged by people"
+		text += "; " + api.Thousands(r.ByPeople) + " evaluated by people"
 	}
 	if r.ByCheckers > 0 {
-		text += "; " + api.Thousands(r.ByCheckers) + " judged by checkers"
+		text += "; " + api.Thousands(r.ByCheckers) + " evaluated by checkers"
 	}
 	return text
 }

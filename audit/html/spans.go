@@ -15,7 +15,13 @@ type millis time.Duration
 
 // MarshalJSON writes milliseconds with microseconds as decimals.
 func (m millis) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, float64(time.Duration(m).Round(time.Microsecond))/float64(time.Millisecond), 'f', -1, 64), nil
+	return strconv.AppendFloat(
+		nil,
+		float64(time.Duration(m).Round(time.Microsecond))/float64(time.Millisecond),
+		'f',
+		-1,
+		64,
+	), nil
 }
 
 // spanKind is what a call did in a time span.
@@ -40,7 +46,9 @@ type span struct {
 }
 
 // MarshalJSON writes [kind, from, to].
-func (s span) MarshalJSON() ([]byte, error) { return json.Marshal([]any{int(s.kind), s.from, s.to}) }
+func (s span) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{int(s.kind), s.from, s.to})
+}
 
 // spanList has spans in the order of their times.
 type spanList struct {
@@ -86,7 +94,8 @@ func (t *Timeline) spans(r api.Record, asked, end time.Time) []span {
 // beganAt returns when the last attempt of a call began to run, after its wait for a slot of its
 // lane.
 func beganAt(r api.Record, end time.Time) time.Time {
-	if ran := end.Add(-r.Duration.Std()); !r.Closed.IsZero() && r.Duration > 0 && ran.After(r.Started) {
+	if ran := end.Add(-r.Duration.Std()); !r.Closed.IsZero() && r.Duration > 0 &&
+		ran.After(r.Started) {
 		return ran
 	}
 	return r.Started
@@ -94,7 +103,9 @@ func beganAt(r api.Record, end time.Time) time.Time {
 
 // waitKind returns what a call did between being scheduled and the start of its last attempt.
 func waitKind(r api.Record) spanKind {
-	if tried := r.Attempts > 1 || r.Started.IsZero() && r.Attempts > 0; tried && r.QueueWait.Std() < r.Started.Sub(r.Scheduled) || r.LastFailure != "" {
+	if tried := r.Attempts > 1 || r.Started.IsZero() && r.Attempts > 0; tried &&
+		r.QueueWait.Std() < r.Started.Sub(r.Scheduled) ||
+		r.LastFailure != "" {
 		return spanTried
 	}
 	return spanQueue

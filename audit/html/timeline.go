@@ -97,7 +97,12 @@ const maxRuns = 2000
 // ReadTimeline reads a run so far and, with tree, its sub-agents. Parameters and errors are those
 // of audit.Events. Gone counts sub-agents whose histories are deleted. If only the first histories
 // of a run are deleted, the page shows the rest.
-func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string, tree bool) (*Timeline, error) {
+func ReadTimeline(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+	tree bool,
+) (*Timeline, error) {
 	t := &Timeline{}
 	waiting := []api.ChildRun{{WorkflowID: workflowID, RunID: runID}}
 	for len(waiting) > 0 && len(t.runs) < maxRuns {
@@ -191,20 +196,42 @@ func (b *Run) Add(e api.Event) {
 
 // AddRun adds a run with the events of b, its summary, the records of its open calls, and what runs
 // or waits. The first run is the run of the page.
-func (t *Timeline) AddRun(b *Run, s history.Summary, running []api.Record, pending []audit.Running) {
+func (t *Timeline) AddRun(
+	b *Run,
+	s history.Summary,
+	running []api.Record,
+	pending []audit.Running,
+) {
 	if len(t.runs) == 0 {
 		t.start = s.Started
 	}
 	n := len(t.runs)
 	end := cmp.Or(s.Closed, t.Now)
-	run := shownRun{ID: s.WorkflowID, Name: runName(s), Status: string(s.Status), From: t.at(s.Started), To: t.at(end), Open: s.Closed.IsZero(), summary: s}
+	run := shownRun{
+		ID:      s.WorkflowID,
+		Name:    runName(s),
+		Status:  string(s.Status),
+		From:    t.at(s.Started),
+		To:      t.at(end),
+		Open:    s.Closed.IsZero(),
+		summary: s,
+	}
 	if s.Parent != nil && n > 0 {
 		run.Path = s.Parent.Call
 	}
 	for _, p := range s.Parts[min(1, len(s.Parts)):] {
 		run.Parts = append(run.Parts, t.at(p.Started))
-		b.marks = append(b.marks, runMark{from: p.Started, mark: mark{Kind: markPart, Label: "goes on in a new execution",
-			Details: [][2]string{{"continued as new", "the history had grown long, so the run went on in a fresh one"}, {"execution", p.RunID}}}})
+		b.marks = append(
+			b.marks,
+			runMark{from: p.Started, mark: mark{Kind: markPart, Label: "goes on in a new execution",
+				Details: [][2]string{
+					{
+						"continued as new",
+						"the history had grown long, so the run went on in a fresh one",
+					},
+					{"execution", p.RunID},
+				}}},
+		)
 	}
 	f := fill{t: t, run: n, b: b, summary: s, end: end}
 	for _, c := range b.ended {

@@ -70,8 +70,8 @@ func detail(details [][2]string, name string) string {
 	return ""
 }
 
-// TestTimelineHasAllCalls proves that a page has one bar and one row of the table for every call of a recorded run, and says in
-// words what the run was.
+// TestTimelineHasAllCalls proves that a page has one bar and one row of the table for every call
+// of a recorded run, and says in words what the run was.
 func TestTimelineHasAllCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -88,7 +88,8 @@ func TestTimelineHasAllCalls(t *testing.T) {
 	} {
 		timeline := recorded(t, tt.parts, tt.name)
 		page := written(t, timeline)
-		if bars, rows := len(drawn(t, page).Calls), strings.Count(page, `<a href="#call-`); bars != tt.calls || rows != tt.calls {
+		if bars, rows := len(drawn(t, page).Calls), strings.Count(page, `<a href="#call-`); bars != tt.calls ||
+			rows != tt.calls {
 			t.Errorf("%s: %d bars and %d rows, want %d of each", tt.name, bars, rows, tt.calls)
 		}
 		for _, w := range tt.words {
@@ -99,11 +100,15 @@ func TestTimelineHasAllCalls(t *testing.T) {
 	}
 }
 
-// TestTimelineSaysHowRunStands proves that a page tells the verdict on its run with who gave it, what a run that goes on wants of people,
-// and that a beginning is missing; and that a page of nothing is an error.
+// TestTimelineSaysHowRunStands proves that a page tells the verdict on its run with who gave it,
+// what a run that goes on wants of people, and that a beginning is missing; and that a page of
+// nothing is an error.
 func TestTimelineSaysHowRunStands(t *testing.T) {
 	evaluated := recorded(t, 1, "agent")
-	evaluated.Person, evaluated.Incomplete = &api.RunEvaluation{By: "ada", Reason: "the wrong document"}, true
+	evaluated.Person, evaluated.Incomplete = &api.RunEvaluation{
+		By:     "ada",
+		Reason: "the wrong document",
+	}, true
 	waiting := recorded(t, 1, "people")
 	waiting.Awaited = []audit.Awaited{audit.AwaitsApproval, audit.AwaitsAnswer}
 	for _, tt := range []struct {
@@ -126,15 +131,26 @@ func TestTimelineSaysHowRunStands(t *testing.T) {
 	}
 }
 
-// TestSpans proves what the parts of a call's bar are: that waiting for the calls before it, for a person, for a worker and in
-// earlier attempts are told apart from running, and that what goes on reaches to now.
+// TestSpans proves what the parts of a call's bar are: that waiting for the calls before it, for a
+// person, for a worker and in earlier attempts are told apart from running, and that what goes on
+// reaches to now.
 func TestSpans(t *testing.T) {
 	const hosted, person, queue, tried, runs = 0, 1, 2, 3, 4
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	timing := func(scheduled, started, closed, duration int) api.Timing {
-		timing := api.Timing{Lane: "general", Scheduled: at(scheduled), Attempts: 1, Started: at(started), QueueWait: api.Duration(at(started).Sub(at(scheduled)))}
+		timing := api.Timing{
+			Lane:      "general",
+			Scheduled: at(scheduled),
+			Attempts:  1,
+			Started:   at(started),
+			QueueWait: api.Duration(at(started).Sub(at(scheduled))),
+		}
 		if closed > 0 {
-			timing.Closed, timing.Duration = at(closed), api.Duration(time.Duration(duration)*time.Millisecond)
+			timing.Closed, timing.Duration = at(
+				closed,
+			), api.Duration(
+				time.Duration(duration)*time.Millisecond,
+			)
 		}
 		return timing
 	}
@@ -151,7 +167,8 @@ func TestSpans(t *testing.T) {
 		{"the run holds it back", api.Record{Timing: timing(25, 30, 100, 70)}, [][3]float64{{hosted, 10, 25}, {queue, 25, 30}, {runs, 30, 100}}},
 		{"the lane's holder lets it wait", api.Record{Timing: timing(10, 30, 100, 20)}, [][3]float64{{queue, 10, 30}, {queue, 30, 80}, {runs, 80, 100}}},
 		{"a person approves it", api.Record{Timing: timing(55, 60, 100, 40), Approval: &api.Decided{Asked: at(12), At: at(50), Decision: api.DecisionApprove, By: "ada"}},
-			[][3]float64{{hosted, 10, 12}, {person, 12, 50}, {hosted, 50, 55}, {queue, 55, 60}, {runs, 60, 100}}},
+			[][3]float64{{hosted, 10, 12}, {person, 12, 50}, {hosted, 50, 55}, {queue, 55, 60},
+				{runs, 60, 100}}},
 		{"earlier attempts failed", api.Record{Timing: retried}, [][3]float64{{hosted, 10, 20}, {tried, 20, 60}, {runs, 60, 100}}},
 		{"a worker handed it back unbegun", api.Record{Timing: requeued}, [][3]float64{{hosted, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
 		{"it goes on", api.Record{Status: api.CallRunning, Timing: timing(10, 30, 0, 0)}, [][3]float64{{queue, 10, 30}, {runs, 30, 1000}}},
@@ -169,7 +186,18 @@ func TestSpans(t *testing.T) {
 			b.Add(api.Event{Type: api.EventToolCompleted, Time: at(105), Record: &tt.record})
 		}
 		timeline := &html.Timeline{Now: at(1000)}
-		timeline.AddRun(b, history.Summary{WorkflowID: "run", Kind: history.RunAgent, Name: "agent", Status: history.RunRunning, Started: noon}, running, nil)
+		timeline.AddRun(
+			b,
+			history.Summary{
+				WorkflowID: "run",
+				Kind:       history.RunAgent,
+				Name:       "agent",
+				Status:     history.RunRunning,
+				Started:    noon,
+			},
+			running,
+			nil,
+		)
 		got := drawn(t, written(t, timeline)).Calls[0].Spans
 		if gotJSON, wantJSON := encoded(t, got), encoded(t, tt.want); gotJSON != wantJSON {
 			t.Errorf("%s: got %s, want %s", tt.name, gotJSON, wantJSON)
@@ -186,8 +214,8 @@ func encoded(t *testing.T, value any) string {
 	return string(data)
 }
 
-// TestMarks proves that questions, approvals, pauses, messages and hooks stand on the page with who did what, and that what is
-// not over is said to be open.
+// TestMarks proves that questions, approvals, pauses, messages and hooks stand on the page with
+// who did what, and that what is not over is said to be open.
 func TestMarks(t *testing.T) {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	b := html.NewRun()
@@ -208,8 +236,25 @@ func TestMarks(t *testing.T) {
 		b.Add(e)
 	}
 	timeline := &html.Timeline{Now: at(60)}
-	pending := []audit.Running{{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning, Since: at(30)}, {Kind: audit.KindRun}, {Kind: audit.KindStep, ID: "turn-3", State: audit.StateBackingOff, Since: at(31)}}
-	timeline.AddRun(b, history.Summary{WorkflowID: "run", Kind: history.RunAgent, Name: "agent", Status: history.RunPaused, Started: noon, Parent: &api.Parent{WorkflowID: "top", Call: "3.1"}, DryRun: true}, nil, pending)
+	pending := []audit.Running{
+		{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning, Since: at(30)},
+		{Kind: audit.KindRun},
+		{Kind: audit.KindStep, ID: "turn-3", State: audit.StateBackingOff, Since: at(31)},
+	}
+	timeline.AddRun(
+		b,
+		history.Summary{
+			WorkflowID: "run",
+			Kind:       history.RunAgent,
+			Name:       "agent",
+			Status:     history.RunPaused,
+			Started:    noon,
+			Parent:     &api.Parent{WorkflowID: "top", Call: "3.1"},
+			DryRun:     true,
+		},
+		nil,
+		pending,
+	)
 	page := written(t, timeline)
 	var got []string
 	d := drawn(t, page)
@@ -223,8 +268,16 @@ func TestMarks(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	want := []string{"approval approval of pay: denied by ada: too much 3s", "refused a decision did not count", "question question of ask 56s open", "pause paused: resumed by eve 1s",
-		"message message from ada", "hook hook greet", "approval more turns for the run 51s open", "end the run failed"}
+	want := []string{
+		"approval approval of pay: denied by ada: too much 3s",
+		"refused a decision did not count",
+		"question question of ask 56s open",
+		"pause paused: resumed by eve 1s",
+		"message message from ada",
+		"hook hook greet",
+		"approval more turns for the run 51s open",
+		"end the run failed",
+	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -244,17 +297,78 @@ func TestMarks(t *testing.T) {
 // TestDetails proves that all that a record tells is among a call's details, with long texts cut.
 func TestDetails(t *testing.T) {
 	b := html.NewRun()
-	r := api.Record{CallID: "1.1", Tool: "pay", Version: "1.2.0", Status: api.CallFailed, Phase: api.PhaseExecution, Turn: 1, Arguments: json.RawMessage(`{"n":12345678901234567890,"password":"***"}`),
-		Error:    &api.Error{Type: api.ErrValidation, Message: strings.Repeat("é", 3000), Near: []string{"play"}, Problems: []api.Problem{{Path: "/n", Message: "too large"}}},
-		Timing:   api.Timing{Lane: "bank", Attempts: 2, Worker: "w1", LastFailure: "reset", Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second), QueueWait: api.Duration(time.Second), Duration: api.Duration(time.Second)},
-		Policies: []api.PolicyAction{{Rule: "no-money", Effect: "deny", Message: "never"}}, Hooks: []api.HookAction{{Hook: "log", Outcome: "ran"}}, Labels: []string{"secret"},
-		Plan: &api.ExecutionPlan{Intent: "pay the bill"}, Notes: []string{"twice"}, Batched: true, Activity: "1.0", Purpose: api.PurposeUndo, TargetCallID: "0.1", EstimatedTokens: 1200, ResultTokens: 7,
-		Approval: &api.Decided{Asked: noon, At: noon, Decision: api.DecisionApprove, By: "ada", Why: "money"}, Usage: api.Usage{InputTokens: 5},
-		Child: &api.ChildRun{WorkflowID: "run/1.1"}, Caller: api.Caller{Type: api.CallerAgent, ID: "a"}, WorkflowID: "run"}
+	r := api.Record{
+		CallID:    "1.1",
+		Tool:      "pay",
+		Version:   "1.2.0",
+		Status:    api.CallFailed,
+		Phase:     api.PhaseExecution,
+		Turn:      1,
+		Arguments: json.RawMessage(`{"n":12345678901234567890,"password":"***"}`),
+		Error: &api.Error{
+			Type:     api.ErrValidation,
+			Message:  strings.Repeat("é", 3000),
+			Near:     []string{"play"},
+			Problems: []api.Problem{{Path: "/n", Message: "too large"}},
+		},
+		Timing: api.Timing{
+			Lane:        "bank",
+			Attempts:    2,
+			Worker:      "w1",
+			LastFailure: "reset",
+			Scheduled:   noon,
+			Started:     noon.Add(time.Second),
+			Closed:      noon.Add(2 * time.Second),
+			QueueWait:   api.Duration(time.Second),
+			Duration:    api.Duration(time.Second),
+		},
+		Policies: []api.PolicyAction{
+			{Rule: "no-money", Effect: "deny", Message: "never"},
+		},
+		Hooks:  []api.HookAction{{Hook: "log", Outcome: "ran"}},
+		Labels: []string{"secret"},
+		Plan: &api.ExecutionPlan{
+			Intent: "pay the bill",
+		},
+		Notes:           []string{"twice"},
+		Batched:         true,
+		Activity:        "1.0",
+		Purpose:         api.PurposeUndo,
+		TargetCallID:    "0.1",
+		EstimatedTokens: 1200,
+		ResultTokens:    7,
+		Approval: &api.Decided{
+			Asked:    noon,
+			At:       noon,
+			Decision: api.DecisionApprove,
+			By:       "ada",
+			Why:      "money",
+		},
+		Usage: api.Usage{InputTokens: 5},
+		Child: &api.ChildRun{
+			WorkflowID: "run/1.1",
+		},
+		Caller:     api.Caller{Type: api.CallerAgent, ID: "a"},
+		WorkflowID: "run",
+	}
 	b.Add(api.Event{Type: api.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
 	timeline := &html.Timeline{Now: noon}
-	timeline.AddRun(b, history.Summary{WorkflowID: "run", Kind: history.RunAgent, Name: "a", Started: noon, Closed: noon.Add(3 * time.Second), Status: history.RunFailed, Failure: "broke", FailureType: "run_failed",
-		SubAgents: []history.SubAgent{{CallID: "1.1"}}}, nil, nil)
+	timeline.AddRun(
+		b,
+		history.Summary{
+			WorkflowID:  "run",
+			Kind:        history.RunAgent,
+			Name:        "a",
+			Started:     noon,
+			Closed:      noon.Add(3 * time.Second),
+			Status:      history.RunFailed,
+			Failure:     "broke",
+			FailureType: "run_failed",
+			SubAgents:   []history.SubAgent{{CallID: "1.1"}},
+		},
+		nil,
+		nil,
+	)
 	page := written(t, timeline)
 	call := drawn(t, page).Calls[0]
 	for name, want := range map[string]string{"status": "failed (phase execution)", "arguments": "{\n  \"n\": 12345678901234567890,\n  \"password\": \"***\"\n}", "took": "1.00 s", "waited for a worker": "1.00 s", "attempts": "2",
@@ -264,10 +378,15 @@ func TestDetails(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if text := detail(call.Details, "error"); len(text) > 4200 || !strings.Contains(text, "bytes in all") {
+	if text := detail(call.Details, "error"); len(text) > 4200 ||
+		!strings.Contains(text, "bytes in all") {
 		t.Errorf("a long error has %d bytes: %.50q", len(text), text)
 	}
-	if approval := detail(call.Details, "approval"); !strings.Contains(approval, "approved by ada") || !strings.Contains(approval, "because: money") {
+	if approval := detail(call.Details, "approval"); !strings.Contains(
+		approval,
+		"approved by ada",
+	) ||
+		!strings.Contains(approval, "because: money") {
 		t.Errorf("the approval says %q", approval)
 	}
 	for _, w := range []string{"run_failed: broke", "1 sub-agent worked for it (starter timeline --tree shows what they did)."} {
@@ -277,7 +396,8 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// TestTreeOfRuns proves that the calls of sub-agents stand under their paths, and that no token is counted twice.
+// TestTreeOfRuns proves that the calls of sub-agents stand under their paths, and that no token is
+// counted twice.
 func TestTreeOfRuns(t *testing.T) {
 	d := drawn(t, written(t, recorded(t, 1, "sub_agents", "sub_agents_1.1", "sub_agents_1.1_1.1")))
 	if len(d.Runs) != 3 || d.Runs[2].Path != "1.1/1.1" || len(d.Calls) != 9 {
@@ -298,7 +418,11 @@ func TestTreeOfRuns(t *testing.T) {
 		return n
 	}
 	if sum(d) != sum(alone) {
-		t.Errorf("%d tokens with the sub-agents' steps, %d with what their calls used", sum(d), sum(alone))
+		t.Errorf(
+			"%d tokens with the sub-agents' steps, %d with what their calls used",
+			sum(d),
+			sum(alone),
+		)
 	}
 }
 
@@ -309,14 +433,56 @@ const evil = `</script><script>document.documentElement.dataset.fault='evil'</sc
 func poisoned() *html.Timeline {
 	b := html.NewRun()
 	arguments, _ := json.Marshal(map[string]string{evil: evil})
-	r := api.Record{CallID: evil, Tool: evil, Status: api.CallFailed, Turn: 1, Arguments: arguments, Error: &api.Error{Type: api.ErrorType(evil), Message: evil}, Notes: []string{evil},
-		Timing: api.Timing{Lane: evil, Worker: evil, LastFailure: evil, Attempts: 2, Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second)}}
-	b.Add(api.Event{Type: api.EventStepCompleted, Time: noon, Turn: 1, Step: &api.ModelResponse{Message: api.Message{Text: evil}, Model: evil, Usage: api.Usage{InputTokens: 3}}})
+	r := api.Record{
+		CallID:    evil,
+		Tool:      evil,
+		Status:    api.CallFailed,
+		Turn:      1,
+		Arguments: arguments,
+		Error:     &api.Error{Type: api.ErrorType(evil), Message: evil},
+		Notes:     []string{evil},
+		Timing: api.Timing{
+			Lane:        evil,
+			Worker:      evil,
+			LastFailure: evil,
+			Attempts:    2,
+			Scheduled:   noon,
+			Started:     noon.Add(time.Second),
+			Closed:      noon.Add(2 * time.Second),
+		},
+	}
+	b.Add(
+		api.Event{
+			Type: api.EventStepCompleted,
+			Time: noon,
+			Turn: 1,
+			Step: &api.ModelResponse{
+				Message: api.Message{Text: evil},
+				Model:   evil,
+				Usage:   api.Usage{InputTokens: 3},
+			},
+		},
+	)
 	b.Add(api.Event{Type: api.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
 	b.Add(api.Event{Type: api.EventMessageSent, Time: noon, Sent: &api.Sent{By: evil, Text: evil}})
 	timeline := &html.Timeline{Now: noon}
-	timeline.AddRun(b, history.Summary{WorkflowID: evil, Kind: history.RunAgent, Name: evil, Prompt: evil, Status: history.RunFailed, Failure: evil, Conversation: "c" + evil, Started: noon, Closed: noon.Add(3 * time.Second),
-		Result: &api.RunResult{Answer: evil}}, nil, nil)
+	timeline.AddRun(
+		b,
+		history.Summary{
+			WorkflowID:   evil,
+			Kind:         history.RunAgent,
+			Name:         evil,
+			Prompt:       evil,
+			Status:       history.RunFailed,
+			Failure:      evil,
+			Conversation: "c" + evil,
+			Started:      noon,
+			Closed:       noon.Add(3 * time.Second),
+			Result:       &api.RunResult{Answer: evil},
+		},
+		nil,
+		nil,
+	)
 	return timeline
 }
 
@@ -333,10 +499,12 @@ func TestTextsAreOnlyText(t *testing.T) {
 	}
 }
 
-// TestPolicy proves that a page lets the browser run its own scripts, and nothing else, and names nothing to load.
+// TestPolicy proves that a page lets the browser run its own scripts, and nothing else, and names
+// nothing to load.
 func TestPolicy(t *testing.T) {
 	page := written(t, made(5, "helper"))
-	policy := regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
+	policy := regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).
+		FindStringSubmatch(page)
 	if policy == nil || !strings.HasPrefix(policy[1], "default-src &#39;none&#39;;") {
 		t.Fatalf("the policy is %q", policy)
 	}
@@ -348,7 +516,8 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("the policy forbids the script that begins with %.60q", s[1])
 		}
 	}
-	if len(scripts) < 3 || regexp.MustCompile(`<(script|link|img|iframe)[^>]*\s(src|href)=`).MatchString(page) {
+	if len(scripts) < 3 ||
+		regexp.MustCompile(`<(script|link|img|iframe)[^>]*\s(src|href)=`).MatchString(page) {
 		t.Errorf("%d scripts are in the page, or it loads something", len(scripts))
 	}
 	if len(page) > 1<<20 {
@@ -356,7 +525,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestBundle proves that the committed charts are those that make charts bundled, and that their licences are beside them.
+// TestBundle proves that the committed charts are those that make charts bundled, and that their
+// licences are beside them.
 func TestBundle(t *testing.T) {
 	bundle, err := os.ReadFile("echarts/echarts.min.js")
 	if err != nil {
@@ -368,10 +538,15 @@ func TestBundle(t *testing.T) {
 	}
 	sum := sha256.Sum256(bundle)
 	if got := hex.EncodeToString(sum[:]); got != strings.TrimSpace(string(digest)) {
-		t.Errorf("echarts.min.js has the digest %s, digest.txt says %s: run make charts", got, digest)
+		t.Errorf(
+			"echarts.min.js has the digest %s, digest.txt says %s: run make charts",
+			got,
+			digest,
+		)
 	}
 	license, err := os.ReadFile("echarts/LICENSE")
-	if err != nil || !strings.Contains(string(license), "Apache License") || !strings.Contains(string(license), "BSD 3-Clause License") {
+	if err != nil || !strings.Contains(string(license), "Apache License") ||
+		!strings.Contains(string(license), "BSD 3-Clause License") {
 		t.Errorf("the licences are not there: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ type use struct {
 const maxAnswer = 20 << 10
 
 // errNoRun is returned for a page without a run.
-var errNoRun = errors.New("there is no run to draw")
+var errNoRun = errors.New("the page has no run: add one")
 
 // Write writes the page. The error is that of the writer, or says that no run was added.
 func (t *Timeline) Write(w io.Writer) error {
@@ -68,9 +68,33 @@ func (t *Timeline) Write(w io.Writer) error {
 	}
 	s := t.runs[0].summary
 	calls := t.sorted()
-	p := timelinePage{frame: newFrame(runName(s)+" · "+s.WorkflowID, "starter timeline, "+clock(t.Now), "page.js", "rows.js", "bars.js", "timeline.js", "moves.js"),
-		Heading: runName(s), Prompt: cut(s.Prompt), Words: t.words(calls), Facts: append(facts(s), t.decision()...), Runs: t.runRows(),
-		Data: timelineData{Start: s.Started.UTC().Format(time.RFC3339Nano), Open: s.Closed.IsZero(), Runs: t.runs, Calls: calls, Steps: append([]shownStep{}, t.steps...), Marks: append([]mark{}, t.marks...), Uses: t.uses()}}
+	p := timelinePage{
+		frame: newFrame(
+			runName(s)+" · "+s.WorkflowID,
+			"starter timeline, "+clock(t.Now),
+			"page.js",
+			"rows.js",
+			"bars.js",
+			"timeline.js",
+			"moves.js",
+		),
+		Heading: runName(
+			s,
+		),
+		Prompt: cut(s.Prompt),
+		Words:  t.words(calls),
+		Facts:  append(facts(s), t.decision()...),
+		Runs:   t.runRows(),
+		Data: timelineData{
+			Start: s.Started.UTC().Format(time.RFC3339Nano),
+			Open:  s.Closed.IsZero(),
+			Runs:  t.runs,
+			Calls: calls,
+			Steps: append([]shownStep{}, t.steps...),
+			Marks: append([]mark{}, t.marks...),
+			Uses:  t.uses(),
+		},
+	}
 	p.Status, p.Tone = ending(s, t.Person, t.awaited(0))
 	if s.Failure != "" {
 		p.Failure = joined(string(s.FailureType), cut(s.Failure))
@@ -96,15 +120,29 @@ func (t *Timeline) Write(w io.Writer) error {
 func (t *Timeline) sorted() []shownCall {
 	calls := append([]shownCall{}, t.calls...)
 	slices.SortStableFunc(calls, func(x, y shownCall) int {
-		return cmp.Or(cmp.Compare(x.asked, y.asked), audit.ByCall(x.record, y.record), cmp.Compare(x.first(), y.first()))
+		return cmp.Or(
+			cmp.Compare(x.asked, y.asked),
+			audit.ByCall(x.record, y.record),
+			cmp.Compare(x.first(), y.first()),
+		)
 	})
 	return calls
 }
 
 func rowOf(i int, c shownCall, run shownRun) callRow {
 	r := c.record
-	row := callRow{Index: i, ID: c.ID, Tool: c.Tool, Lane: c.Lane, Status: c.Status, Error: c.Error, Run: run.ID, At: elapsed(c.first()),
-		Bad: r.Error != nil, Arguments: api.Shorten(strings.TrimSpace(api.Summary("", r.Arguments, nil)), 120)}
+	row := callRow{
+		Index:     i,
+		ID:        c.ID,
+		Tool:      c.Tool,
+		Lane:      c.Lane,
+		Status:    c.Status,
+		Error:     c.Error,
+		Run:       run.ID,
+		At:        elapsed(c.first()),
+		Bad:       r.Error != nil,
+		Arguments: api.Shorten(strings.TrimSpace(api.Summary("", r.Arguments, nil)), 120),
+	}
 	if r.Attempts > 0 {
 		row.Attempts = fmt.Sprint(r.Attempts)
 	}
@@ -132,7 +170,18 @@ func (t *Timeline) runRows() []runRow {
 	var rows []runRow
 	for i, r := range t.runs {
 		status, _ := ending(r.summary, nil, t.awaited(i))
-		rows = append(rows, runRow{Path: r.Path, Name: r.Name, ID: r.ID, Status: status, At: elapsed(r.From), Took: brief(time.Duration(r.To - r.From)), Used: usedText(r.summary.Usage)})
+		rows = append(
+			rows,
+			runRow{
+				Path:   r.Path,
+				Name:   r.Name,
+				ID:     r.ID,
+				Status: status,
+				At:     elapsed(r.From),
+				Took:   brief(time.Duration(r.To - r.From)),
+				Used:   usedText(r.summary.Usage),
+			},
+		)
 	}
 	if len(rows) < 2 {
 		return nil
@@ -150,12 +199,31 @@ func (t *Timeline) uses() []use {
 	}
 	for _, s := range t.steps {
 		if n := len(s.Spans); n > 0 && s.In+s.Out > 0 {
-			list = append(list, use{At: s.Spans[n-1].to, In: s.In, Out: s.Out, Cost: s.Cost, Label: joined(t.runs[s.Run].Path, s.ID)})
+			list = append(
+				list,
+				use{
+					At:    s.Spans[n-1].to,
+					In:    s.In,
+					Out:   s.Out,
+					Cost:  s.Cost,
+					Label: joined(t.runs[s.Run].Path, s.ID),
+				},
+			)
 		}
 	}
 	for _, c := range t.calls {
-		if u := c.record.Usage; u.InputTokens+u.OutputTokens > 0 && !(c.record.Child != nil && shown[c.record.Child.WorkflowID]) {
-			list = append(list, use{At: c.End, In: u.InputTokens, Out: u.OutputTokens, Cost: u.Cost, Label: "sub-agent of call " + c.ID})
+		if u := c.record.Usage; u.InputTokens+u.OutputTokens > 0 &&
+			!(c.record.Child != nil && shown[c.record.Child.WorkflowID]) {
+			list = append(
+				list,
+				use{
+					At:    c.End,
+					In:    u.InputTokens,
+					Out:   u.OutputTokens,
+					Cost:  u.Cost,
+					Label: "sub-agent of call " + c.ID,
+				},
+			)
 		}
 	}
 	slices.SortStableFunc(list, func(x, y use) int { return cmp.Compare(x.At, y.At) })

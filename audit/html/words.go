@@ -12,7 +12,11 @@ import (
 
 // ending returns the status of a run for people, and whether it is good, bad or neither. awaited is
 // what the run waits for people to do.
-func ending(s history.Summary, person *api.RunEvaluation, awaited []audit.Awaited) (text, tone string) {
+func ending(
+	s history.Summary,
+	person *api.RunEvaluation,
+	awaited []audit.Awaited,
+) (text, tone string) {
 	status := strings.ReplaceAll(audit.StatusText(s.Status, awaited), "_", " ")
 	switch {
 	case s.Closed.IsZero():
@@ -37,7 +41,9 @@ func (t *Timeline) awaited(run int) []audit.Awaited {
 
 // decision returns the line with the evaluation of the run; none for an open run.
 func (t *Timeline) decision() [][2]string {
-	return details(line("evaluation", audit.EvaluationText(audit.Evaluation(t.runs[0].summary, t.Person))))
+	return details(
+		line("evaluation", audit.EvaluationText(audit.Evaluation(t.runs[0].summary, t.Person))),
+	)
 }
 
 // outcome is ending for a completed run.
@@ -56,7 +62,11 @@ func (t *Timeline) words(calls []shownCall) []string {
 	s := t.runs[0].summary
 	words := []string{howLong(s, t.Now), callText(calls)}
 	if t.Incomplete {
-		words = append([]string{"This is not all: the server keeps the first histories no longer, and what they told is missing here."}, words...)
+		words = append(
+			[]string{
+				"This is not all: the server keeps the first histories no longer, and what they told is missing here.",
+			},
+			words...)
 	}
 	words = append(words, usageText(s.Usage), runText(s, len(t.runs)-1, t.Gone))
 	return nonEmpty(words)
@@ -66,7 +76,9 @@ func (t *Timeline) words(calls []shownCall) []string {
 func howLong(s history.Summary, now time.Time) string {
 	began := "It began at " + s.Started.UTC().Format("2006-01-02 15:04:05 UTC")
 	if s.Closed.IsZero() {
-		return began + " and had gone on for " + brief(now.Sub(s.Started)) + " when this page was made."
+		return began + " and had gone on for " + brief(
+			now.Sub(s.Started),
+		) + " when this page was made."
 	}
 	return began + " and took " + brief(s.Closed.Sub(s.Started)) + "."
 }
@@ -89,9 +101,20 @@ func callText(calls []shownCall) string {
 	}
 	text := api.Plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
 	if len(parts) == 1 {
-		text = api.Plural(len(calls), "call") + ", " + strings.TrimPrefix(parts[0], api.Thousands(len(calls))+" ")
+		text = api.Plural(
+			len(calls),
+			"call",
+		) + ", " + strings.TrimPrefix(
+			parts[0],
+			api.Thousands(len(calls))+" ",
+		)
 		if len(calls) > 1 {
-			text = api.Thousands(len(calls)) + " calls, all " + strings.TrimPrefix(parts[0], api.Thousands(len(calls))+" ")
+			text = api.Thousands(
+				len(calls),
+			) + " calls, all " + strings.TrimPrefix(
+				parts[0],
+				api.Thousands(len(calls))+" ",
+			)
 		}
 	}
 	if retries > 0 {
@@ -105,7 +128,14 @@ func usageText(u api.Usage) string {
 	if u.Turns == 0 && u.InputTokens+u.OutputTokens == 0 {
 		return ""
 	}
-	text := api.Plural(u.Turns, "model step") + ": " + api.Thousands(u.InputTokens) + " tokens in, " + api.Thousands(u.OutputTokens) + " out"
+	text := api.Plural(
+		u.Turns,
+		"model step",
+	) + ": " + api.Thousands(
+		u.InputTokens,
+	) + " tokens in, " + api.Thousands(
+		u.OutputTokens,
+	) + " out"
 	if u.Cost > 0 {
 		text += ", for " + money(u.Cost)
 	}
@@ -123,7 +153,13 @@ func runText(s history.Summary, below, gone int) string {
 		parts = append(parts, text)
 	}
 	if gone > 0 {
-		parts = append(parts, fmt.Sprintf("of %s the calls are not here, because the server keeps their histories no longer or they are too many", api.Plural(gone, "sub-agent")))
+		parts = append(
+			parts,
+			fmt.Sprintf(
+				"of %s the calls are not here, because the server keeps their histories no longer or they are too many",
+				api.Plural(gone, "sub-agent"),
+			),
+		)
 	}
 	if n := len(s.Parts); n > 1 {
 		parts = append(parts, fmt.Sprintf("its history is in %d parts", n))
@@ -159,5 +195,10 @@ func facts(s history.Summary) [][2]string {
 	if conversation == s.WorkflowID {
 		conversation = ""
 	}
-	return details(line("run", s.WorkflowID), line("conversation", conversation), line("started by", s.Caller.ID), line("task queue", s.TaskQueue))
+	return details(
+		line("run", s.WorkflowID),
+		line("conversation", conversation),
+		line("started by", s.Caller.ID),
+		line("task queue", s.TaskQueue),
+	)
 }

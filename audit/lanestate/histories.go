@@ -38,7 +38,11 @@ type keeperHistory struct {
 }
 
 // read reads the history of an execution if it has grown.
-func (k *keeperHistory) read(ctx context.Context, c client.Client, info *workflowpb.WorkflowExecutionInfo) error {
+func (k *keeperHistory) read(
+	ctx context.Context,
+	c client.Client,
+	info *workflowpb.WorkflowExecutionInfo,
+) error {
 	mark := markOf(info)
 	if k.mark == mark {
 		return nil
@@ -51,13 +55,16 @@ func (k *keeperHistory) read(ctx context.Context, c client.Client, info *workflo
 			k.lane = in.Lane
 			return err
 		}
-		if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == api.ConfigureLaneSignal {
-			var lane api.Lane // a field that is not there must not keep its value
+		a := e.GetWorkflowExecutionSignaledEventAttributes()
+		if a.GetSignalName() == api.ConfigureLaneSignal {
+			var lane api.Lane // missing fields must not keep old values
 			err := pb.Decode(a.GetInput(), &lane)
 			k.lane = lane
 			return err
 		}
-		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == api.ServeSlotsActivity {
+		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().
+			GetName() ==
+			api.ServeSlotsActivity {
 			var request api.SlotsRequest
 			err := pb.Decode(a.GetInput(), &request)
 			k.groups[a.GetActivityId()] = request.Group
@@ -73,15 +80,33 @@ func (k *keeperHistory) read(ctx context.Context, c client.Client, info *workflo
 
 // events reads the history of one execution so far and returns the execution that continues it;
 // empty if there is none.
-func events(ctx context.Context, c client.Client, e *commonpb.WorkflowExecution, take func(*historypb.HistoryEvent) error) (next string, err error) {
-	pages := c.GetWorkflowHistory(ctx, e.GetWorkflowId(), e.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+func events(
+	ctx context.Context,
+	c client.Client,
+	e *commonpb.WorkflowExecution,
+	take func(*historypb.HistoryEvent) error,
+) (next string, err error) {
+	pages := c.GetWorkflowHistory(
+		ctx,
+		e.GetWorkflowId(),
+		e.GetRunId(),
+		false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
+	)
 	for pages.HasNext() {
 		event, err := pages.Next()
 		if err != nil {
 			return "", audit.ReadError(ctx, err, e.GetWorkflowId(), e.GetRunId())
 		}
 		if err := take(event); err != nil {
-			return "", fmt.Errorf("workflow %q, event %d (%s): %w: %w", e.GetWorkflowId(), event.GetEventId(), event.GetEventType(), history.ErrUnreadable, err)
+			return "", fmt.Errorf(
+				"workflow %q, event %d (%s): %w: %w",
+				e.GetWorkflowId(),
+				event.GetEventId(),
+				event.GetEventType(),
+				history.ErrUnreadable,
+				err,
+			)
 		}
 		next = event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	}
@@ -95,13 +120,25 @@ type keysHistory struct {
 }
 
 // read reads the history of an execution, and of those that continue it, if it has grown.
-func (k *keysHistory) read(ctx context.Context, c client.Client, info *workflowpb.WorkflowExecutionInfo) error {
+func (k *keysHistory) read(
+	ctx context.Context,
+	c client.Client,
+	info *workflowpb.WorkflowExecutionInfo,
+) error {
 	mark := markOf(info)
 	if k.mark == mark {
 		return nil
 	}
 	for run := mark.run; run != ""; {
-		next, err := events(ctx, c, &commonpb.WorkflowExecution{WorkflowId: info.GetExecution().GetWorkflowId(), RunId: run}, k.take)
+		next, err := events(
+			ctx,
+			c,
+			&commonpb.WorkflowExecution{
+				WorkflowId: info.GetExecution().GetWorkflowId(),
+				RunId:      run,
+			},
+			k.take,
+		)
 		if err != nil {
 			return err
 		}
@@ -120,7 +157,8 @@ func (k *keysHistory) take(e *historypb.HistoryEvent) error {
 		}
 		return err
 	}
-	if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == api.OpenKeySignal {
+	a := e.GetWorkflowExecutionSignaledEventAttributes()
+	if a.GetSignalName() == api.OpenKeySignal {
 		var order api.KeyOrder
 		if err := pb.Decode(a.GetInput(), &order); err != nil {
 			return err
@@ -141,7 +179,7 @@ const (
 func (r *Reader) readKeys(ctx context.Context, known *knownLane, s *State) error {
 	open, err := describeOpen(ctx, r.client, api.KeysWorkflowID(r.base, s.Lane.Name))
 	if open == nil || err != nil {
-		return err // no key was ever used
+		return err // without a workflow no key is open
 	}
 	if err := known.keys.read(ctx, r.client, open.GetWorkflowExecutionInfo()); err != nil {
 		return err
@@ -164,7 +202,13 @@ func (r *Reader) readKeys(ctx context.Context, known *knownLane, s *State) error
 func (r *Reader) queued(ctx context.Context, s *State, parts []string) (sum int64, err error) {
 	waiting := make([]int64, len(parts))
 	err = atOnce(len(parts), func(i int) (err error) {
-		waiting[i], _, err = backlog(ctx, r.client, r.namespace, s.Lane.QueueOfPart(r.base, parts[i]), s.Partitions)
+		waiting[i], _, err = backlog(
+			ctx,
+			r.client,
+			r.namespace,
+			s.Lane.QueueOfPart(r.base, parts[i]),
+			s.Partitions,
+		)
 		return err
 	})
 	for _, n := range waiting {

@@ -96,15 +96,21 @@ const keptLanes = "WorkflowType = '" + api.LaneSlotsWorkflow + "' AND ExecutionS
 // listed after a moment. The error is that of the server.
 func (r *Reader) Kept(ctx context.Context) ([]string, error) {
 	var names []string
-	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: r.namespace, Query: keptLanes}
+	request := &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: r.namespace,
+		Query:     keptLanes,
+	}
 	for {
 		page, err := r.client.ListWorkflow(ctx, request)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range page.GetExecutions() {
-			name, ours := strings.CutPrefix(e.GetExecution().GetWorkflowId(), api.LaneWorkflowID(r.base, ""))
-			if ours && api.CheckLaneName(name) == nil { // else it is of a longer base
+			name, ours := strings.CutPrefix(
+				e.GetExecution().GetWorkflowId(),
+				api.LaneWorkflowID(r.base, ""),
+			)
+			if ours && api.CheckLaneName(name) == nil { // otherwise its base is longer
 				names = append(names, name)
 			}
 		}
@@ -157,7 +163,13 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 	}
 	var err error
 	if s.Lane.Limited() {
-		s.Workers, err = Pollers(ctx, r.client, r.namespace, api.SlotsQueue(r.base, lane.Name), enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+		s.Workers, err = Pollers(
+			ctx,
+			r.client,
+			r.namespace,
+			api.SlotsQueue(r.base, lane.Name),
+			enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+		)
 	}
 	return s, err
 }
@@ -188,12 +200,17 @@ func (r *Reader) readKeeper(ctx context.Context, known *knownLane, s *State) err
 }
 
 // describeOpen describes a running workflow; nil if there is none.
-func describeOpen(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func describeOpen(
+	ctx context.Context,
+	c client.Client,
+	id string,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	answer, err := c.DescribeWorkflowExecution(ctx, id, "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
 		return nil, nil
 	}
-	if err != nil || answer.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	if err != nil ||
+		answer.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return nil, err
 	}
 	return answer, nil
@@ -203,9 +220,10 @@ func describeOpen(ctx context.Context, c client.Client, id string) (*workflowser
 // it are dropped.
 func holder(a *workflowpb.PendingActivityInfo) Holder {
 	h := Holder{Worker: a.GetLastWorkerIdentity(), Seen: pb.TimeOf(a.GetLastHeartbeatTime())}
-	h.Served = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
+	h.Served = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED &&
+		a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
 	if pb.Decode(a.GetHeartbeatDetails(), &h.SlotsState) != nil {
-		h.SlotsState = api.SlotsState{} // it has told nothing yet, or what this version cannot read
+		h.SlotsState = api.SlotsState{} // no heartbeat yet
 	}
 	h.Needed = nil
 	if !h.Served {

@@ -17,9 +17,15 @@ const pollerAge = 90 * time.Second
 
 // Pollers returns the sorted identities of the workers that polled a task queue recently. The error
 // is that of the server.
-func Pollers(ctx context.Context, c client.Client, namespace, queue string, kind enumspb.TaskQueueType) ([]string, error) {
-	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: namespace, TaskQueueType: kind, TaskQueue: taskQueue(queue)})
+func Pollers(
+	ctx context.Context,
+	c client.Client,
+	namespace, queue string,
+	kind enumspb.TaskQueueType,
+) ([]string, error) {
+	answer, err := c.WorkflowService().
+		DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+			Namespace: namespace, TaskQueueType: kind, TaskQueue: taskQueue(queue)})
 	return pollersOf(answer), err
 }
 
@@ -42,8 +48,9 @@ func pollersOf(answer *workflowservice.DescribeTaskQueueResponse) []string {
 // order, priorities, fairness and rates per partition, so they are exact only with one partition.
 // The error is that of the server.
 func Partitions(ctx context.Context, c client.Client, namespace, queue string) ([]string, error) {
-	answer, err := c.WorkflowService().ListTaskQueuePartitions(ctx, &workflowservice.ListTaskQueuePartitionsRequest{
-		Namespace: namespace, TaskQueue: taskQueue(queue)})
+	answer, err := c.WorkflowService().
+		ListTaskQueuePartitions(ctx, &workflowservice.ListTaskQueuePartitionsRequest{
+			Namespace: namespace, TaskQueue: taskQueue(queue)})
 	var names []string
 	for _, p := range answer.GetActivityTaskQueuePartitions() {
 		names = append(names, p.GetKey())
@@ -54,22 +61,35 @@ func Partitions(ctx context.Context, c client.Client, namespace, queue string) (
 // PartitionBacklog returns the approximate number of tasks that wait in one partition of a task
 // queue for activities. Cancelled tasks count until a worker would receive them. The error is that
 // of the server.
-func PartitionBacklog(ctx context.Context, c client.Client, namespace, partition string) (int64, error) {
-	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY, TaskQueue: taskQueue(partition),
-		//lint:ignore SA1019 the statistics in its place are up to 5 s old, and those of the whole queue
-		IncludeTaskQueueStatus: true})
+func PartitionBacklog(
+	ctx context.Context,
+	c client.Client,
+	namespace, partition string,
+) (int64, error) {
+	answer, err := c.WorkflowService().
+		DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+			Namespace: namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+			TaskQueue: taskQueue(partition),
+			//lint:ignore SA1019 its replacement is up to 5 s old and covers the whole queue
+			IncludeTaskQueueStatus: true})
 	//lint:ignore SA1019 see above
 	return answer.GetTaskQueueStatus().GetBacklogCountHint(), err
 }
 
 // backlog returns the approximate number of activities that wait in all partitions of a task queue,
 // and its pollers. With several partitions the number is up to 5 s old.
-func backlog(ctx context.Context, c client.Client, namespace, queue string, partitions int) (int64, []string, error) {
-	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY, TaskQueue: taskQueue(queue), ReportStats: true,
-		//lint:ignore SA1019 the statistics in its place are up to 5 s old
-		IncludeTaskQueueStatus: true})
+func backlog(
+	ctx context.Context,
+	c client.Client,
+	namespace, queue string,
+	partitions int,
+) (int64, []string, error) {
+	answer, err := c.WorkflowService().
+		DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+			Namespace: namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+			TaskQueue: taskQueue(queue), ReportStats: true,
+			//lint:ignore SA1019 the statistics in its place are up to 5 s old
+			IncludeTaskQueueStatus: true})
 	if err != nil {
 		return 0, nil, err
 	}

@@ -26,7 +26,11 @@ type Thresholds struct {
 }
 
 func (t Thresholds) withDefaults() Thresholds {
-	return Thresholds{Slow: cmp.Or(t.Slow, api.Duration(5*time.Second)), Waste: cmp.Or(t.Waste, 1.2), Accuracy: cmp.Or(t.Accuracy, 0.8)}
+	return Thresholds{
+		Slow:     cmp.Or(t.Slow, api.Duration(5*time.Second)),
+		Waste:    cmp.Or(t.Waste, 1.2),
+		Accuracy: cmp.Or(t.Accuracy, 0.8),
+	}
 }
 
 // Report is the result of an Analysis.
@@ -111,8 +115,14 @@ type starter struct {
 
 // NewAnalysis returns an empty analysis. Zero thresholds mean the defaults.
 func NewAnalysis(t Thresholds) *Analysis {
-	return &Analysis{thresholds: t.withDefaults(), report: Report{Errors: map[api.ErrorType]int{}}, tools: map[string]*CallStats{}, lanes: map[string]*CallStats{},
-		starters: map[starter]*AgentStats{}, steps: map[agentModel]*StepStats{}}
+	return &Analysis{
+		thresholds: t.withDefaults(),
+		report:     Report{Errors: map[api.ErrorType]int{}},
+		tools:      map[string]*CallStats{},
+		lanes:      map[string]*CallStats{},
+		starters:   map[starter]*AgentStats{},
+		steps:      map[agentModel]*StepStats{},
+	}
 }
 
 // AddRun counts a run with its evaluation. person is the evaluation of a person; nil if there is
@@ -168,7 +178,10 @@ func starterOf(r api.Record) starter {
 
 // AddCall counts a call.
 func (a *Analysis) AddCall(r api.Record) {
-	for _, s := range []*CallStats{&a.report.Calls, grouped(a.tools, r.Tool), grouped(a.lanes, r.Lane), &a.of(starterOf(r)).CallStats} {
+	for _, s := range []*CallStats{
+		&a.report.Calls, grouped(a.tools, r.Tool), grouped(a.lanes, r.Lane),
+		&a.of(starterOf(r)).CallStats,
+	} {
 		s.add(r, a.thresholds)
 	}
 	if r.Error == nil {
@@ -176,7 +189,10 @@ func (a *Analysis) AddCall(r api.Record) {
 	}
 	a.report.Errors[r.Error.Type]++
 	switch r.Error.Type {
-	case api.ErrPolicyViolation, api.ErrInvalidExecutionPlan, api.ErrBudgetExceeded, api.ErrBlockedByHook:
+	case api.ErrPolicyViolation,
+		api.ErrInvalidExecutionPlan,
+		api.ErrBudgetExceeded,
+		api.ErrBlockedByHook:
 		a.report.Violations++
 	}
 }
@@ -191,7 +207,13 @@ func (a *Analysis) Report() Report {
 	r.TokensPerSolvedRun = tokensPerSolved(r.Usage, r.Runs)
 	r.Errors = maps.Clone(r.Errors)
 	r.Calls, r.Tools, r.Lanes = r.Calls.done(), groups(a.tools), groups(a.lanes)
-	r.Agents, r.Plans, r.Direct = a.made(history.RunAgent), a.made(history.RunPlan), a.made(history.RunCall)
+	r.Agents, r.Plans, r.Direct = a.made(
+		history.RunAgent,
+	), a.made(
+		history.RunPlan,
+	), a.made(
+		history.RunCall,
+	)
 	r.Models = a.models()
 	r.SlowTools = worst(r.Tools, func(s CallStats) int { return s.Slow })
 	r.WastefulTools = worst(r.Tools, func(s CallStats) int { return s.Wasteful + s.Inaccurate })
@@ -207,7 +229,12 @@ func (a *Analysis) made(kind history.RunKind) (list []AgentStats) {
 			list = append(list, done)
 		}
 	}
-	slices.SortFunc(list, func(x, y AgentStats) int { return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name)) })
+	slices.SortFunc(
+		list,
+		func(x, y AgentStats) int {
+			return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name))
+		},
+	)
 	return list
 }
 
@@ -222,7 +249,11 @@ func tokensPerSolved(u api.Usage, runs RunCounts) float64 {
 // steps, and returns the summary of the run. It does not count the run: call AddRun for that.
 // Parameters and errors are those of audit.Events. It skips sub-agents whose histories the server
 // has deleted.
-func (a *Analysis) AddTree(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
+func (a *Analysis) AddTree(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+) (history.Summary, error) {
 	var children []api.ChildRun
 	steps := modelSteps{}
 	summary, running, err := audit.Read(ctx, c, workflowID, runID, func(e api.Event) {
@@ -243,7 +274,8 @@ func (a *Analysis) AddTree(ctx context.Context, c client.Client, workflowID, run
 		a.AddCall(r)
 	}
 	for _, child := range children {
-		if _, err := a.AddTree(ctx, c, child.WorkflowID, child.RunID); err != nil && !errors.Is(err, audit.ErrNotFound) {
+		if _, err := a.AddTree(ctx, c, child.WorkflowID, child.RunID); err != nil &&
+			!errors.Is(err, audit.ErrNotFound) {
 			return history.Summary{}, err
 		}
 	}

@@ -14,19 +14,39 @@ import (
 // madeUp returns calls of every fate, the same for the same seed.
 func madeUp(seed uint64, n int) []api.Record {
 	random := rand.New(rand.NewPCG(seed, 1))
-	statuses := []api.CallStatus{api.CallCompleted, api.CallCompleted, api.CallCompleted, api.CallFailed,
-		api.CallRefused, api.CallCancelled, api.CallRunning}
-	types := []api.ErrorType{api.ErrTimeout, api.ErrPolicyViolation, api.ErrBudgetExceeded, api.ErrValidation}
+	statuses := []api.CallStatus{
+		api.CallCompleted,
+		api.CallCompleted,
+		api.CallCompleted,
+		api.CallFailed,
+		api.CallRefused,
+		api.CallCancelled,
+		api.CallRunning,
+	}
+	types := []api.ErrorType{
+		api.ErrTimeout,
+		api.ErrPolicyViolation,
+		api.ErrBudgetExceeded,
+		api.ErrValidation,
+	}
 	began := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
 	list := make([]api.Record, n)
 	for i := range list {
-		r := api.Record{Tool: string(rune('a' + random.IntN(5))), Status: statuses[random.IntN(len(statuses))], EstimatedTokens: 1 + random.IntN(100)}
+		r := api.Record{
+			Tool:            string(rune('a' + random.IntN(5))),
+			Status:          statuses[random.IntN(len(statuses))],
+			EstimatedTokens: 1 + random.IntN(100),
+		}
 		r.Lane = api.LaneGeneral
 		if r.Tool == "a" {
 			r.Lane = api.LaneSerial
 		}
 		if r.Status != api.CallRefused {
-			r.Scheduled, r.QueueWait, r.Duration = began, api.Duration(random.Int64N(1e9)), api.Duration(random.Int64N(8e9))
+			r.Scheduled, r.QueueWait, r.Duration = began, api.Duration(
+				random.Int64N(1e9),
+			), api.Duration(
+				random.Int64N(8e9),
+			)
 			r.Started, r.Attempts = began.Add(r.QueueWait.Std()), 1+random.IntN(3)
 		}
 		switch r.Status {
@@ -86,9 +106,18 @@ func TestAnalysisCounts(t *testing.T) {
 		total += n
 	}
 	if report.Violations != violations || total != failures {
-		t.Errorf("%d violations of %d failures, want %d of %d", report.Violations, total, violations, failures)
+		t.Errorf(
+			"%d violations of %d failures, want %d of %d",
+			report.Violations,
+			total,
+			violations,
+			failures,
+		)
 	}
-	if !slices.IsSortedFunc(report.Tools, func(x, y GroupStats) int { return int(y.total - x.total) }) {
+	if !slices.IsSortedFunc(
+		report.Tools,
+		func(x, y GroupStats) int { return int(y.total - x.total) },
+	) {
 		t.Error("the tools are not in order of the time they took")
 	}
 }
@@ -116,26 +145,48 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 		if !of(r) || r.DryRun {
 			continue
 		}
-		arguments, results, retries = arguments+r.ArgumentTokens(), results+r.ResultTokens, retries+max(r.Attempts-1, 0)
+		arguments, results, retries = arguments+r.ArgumentTokens(), results+r.ResultTokens, retries+max(
+			r.Attempts-1,
+			0,
+		)
 		if executed(r) {
-			took, waited, longest = took+r.Duration.Std(), waited+r.QueueWait.Std(), max(longest, r.Duration.Std())
+			took, waited, longest = took+r.Duration.Std(), waited+r.QueueWait.Std(), max(
+				longest,
+				r.Duration.Std(),
+			)
 		}
 	}
 	n := time.Duration(count(executed))
 	want := CallStats{
-		Calls: count(func(api.Record) bool { return true }), Completed: in(api.CallCompleted), Failed: in(api.CallFailed),
-		Refused: in(api.CallRefused), Cancelled: in(api.CallCancelled), Running: in(api.CallRunning),
-		Withheld: count(func(r api.Record) bool { return r.DryRun }), Batched: count(func(r api.Record) bool { return r.Batched && !r.DryRun }),
-		Average: api.Duration(took / n), AverageWait: api.Duration(waited / n), Longest: api.Duration(longest), LongestWait: got.LongestWait,
-		Slow:           count(func(r api.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second }),
-		ArgumentTokens: arguments, ResultTokens: results, Retries: retries, executed: int(n), total: took, wait: waited,
+		Calls: count(
+			func(api.Record) bool { return true },
+		), Completed: in(api.CallCompleted), Failed: in(api.CallFailed),
+		Refused: in(
+			api.CallRefused,
+		), Cancelled: in(api.CallCancelled), Running: in(api.CallRunning),
+		Withheld: count(
+			func(r api.Record) bool { return r.DryRun },
+		), Batched: count(func(r api.Record) bool { return r.Batched && !r.DryRun }),
+		Average: api.Duration(
+			took / n,
+		), AverageWait: api.Duration(waited / n),
+		Longest: api.Duration(longest), LongestWait: got.LongestWait,
+		Slow: count(
+			func(r api.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second },
+		),
+		ArgumentTokens: arguments, ResultTokens: results, Retries: retries, executed: int(n),
+		total: took, wait: waited,
 	}
 	evaluated := func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens > 0 }
 	ratio := func(r api.Record) float64 {
 		x, y := float64(r.EstimatedTokens), float64(r.ActualTokens)
 		return min(x/y, y/x)
 	}
-	want.Estimated, want.Unestimated = count(evaluated), count(func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens == 0 })
+	want.Estimated, want.Unestimated = count(
+		evaluated,
+	), count(
+		func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens == 0 },
+	)
 	want.Wasteful = count(func(r api.Record) bool {
 		return evaluated(r) && float64(r.ActualTokens)/float64(r.EstimatedTokens) > 1.2
 	})
@@ -145,8 +196,14 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 		if !of(r) || !evaluated(r) {
 			continue
 		}
-		want.EstimatedTokens, want.ActualTokens, sum = want.EstimatedTokens+r.EstimatedTokens, want.ActualTokens+r.ActualTokens, sum+ratio(r)
-		if beyond := r.ActualTokens - r.EstimatedTokens; float64(beyond) > 0.2*float64(r.EstimatedTokens) {
+		want.EstimatedTokens, want.ActualTokens, sum = want.EstimatedTokens+r.EstimatedTokens, want.ActualTokens+r.ActualTokens, sum+ratio(
+			r,
+		)
+		if beyond := r.ActualTokens - r.EstimatedTokens; float64(
+			beyond,
+		) > 0.2*float64(
+			r.EstimatedTokens,
+		) {
 			want.WastedTokens += beyond
 		}
 	}
@@ -160,13 +217,18 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 	}
 }
 
-// Analyses of parts, added up, say the same as one of the whole, so that histories can be read several at a time.
+// Analyses of parts, added up, say the same as one of the whole, so that histories can be read
+// several at a time.
 func TestAnalysesAddUp(t *testing.T) {
 	whole, sum := NewAnalysis(Thresholds{}), NewAnalysis(Thresholds{})
 	for i := range uint64(7) {
 		part := NewAnalysis(Thresholds{})
-		s := history.Summary{Status: history.RunCompleted, Closed: time.Unix(1, 0), Usage: api.Usage{Turns: 3, InputTokens: int(i) * 1000, OutputTokens: 7},
-			Result: &api.RunResult{Outcome: api.OutcomeAnswered}}
+		s := history.Summary{
+			Status: history.RunCompleted,
+			Closed: time.Unix(1, 0),
+			Usage:  api.Usage{Turns: 3, InputTokens: int(i) * 1000, OutputTokens: 7},
+			Result: &api.RunResult{Outcome: api.OutcomeAnswered},
+		}
 		for _, a := range []*Analysis{whole, part} {
 			a.AddRun(s, nil)
 			for _, r := range madeUp(i, 100) {
@@ -203,7 +265,9 @@ func TestAddRun_CountsSourcesOfEvaluations(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := NewAnalysis(Thresholds{})
-			test.s.Kind, test.s.Name, test.s.Usage = history.RunAgent, "clerk", api.Usage{InputTokens: 70}
+			test.s.Kind, test.s.Name, test.s.Usage = history.RunAgent, "clerk", api.Usage{
+				InputTokens: 70,
+			}
 			a.AddRun(test.s, test.person)
 			r := a.Report()
 			if r.Runs != test.want || len(r.Agents) != 1 || r.Agents[0].Runs != r.Runs {

@@ -88,7 +88,11 @@ func (a *Analysis) models() (list []ModelStats) {
 		list = append(list, done)
 	}
 	slices.SortFunc(list, func(x, y ModelStats) int {
-		return cmp.Or(cmp.Compare(y.Steps, x.Steps), cmp.Compare(x.Agent, y.Agent), cmp.Compare(x.Model, y.Model))
+		return cmp.Or(
+			cmp.Compare(y.Steps, x.Steps),
+			cmp.Compare(x.Agent, y.Agent),
+			cmp.Compare(x.Model, y.Model),
+		)
 	})
 	return list
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestStepStats proves that steps are compared where the provider counted and we did too, by agent and model, and that analyses add up.
+// TestStepStats proves that steps are compared where the provider counted and we did too, by agent
+// and model, and that analyses add up.
 func TestStepStats(t *testing.T) {
 	sum := NewAnalysis(Thresholds{})
 	for _, step := range []*api.ModelResponse{
@@ -27,8 +28,14 @@ func TestStepStats(t *testing.T) {
 	for i := range got {
 		got[i].accuracy = 0
 	}
-	want := []ModelStats{{"clerk", "m", StepStats{Steps: 2, EstimatedTokens: 280, ActualTokens: 200, Accuracy: 0.65}},
-		{"clerk", "n", StepStats{Steps: 1, EstimatedTokens: 7, ActualTokens: 7, Accuracy: 1}}}
+	want := []ModelStats{
+		{
+			"clerk",
+			"m",
+			StepStats{Steps: 2, EstimatedTokens: 280, ActualTokens: 200, Accuracy: 0.65},
+		},
+		{"clerk", "n", StepStats{Steps: 1, EstimatedTokens: 7, ActualTokens: 7, Accuracy: 1}},
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}

@@ -22,7 +22,9 @@ func (a *attributes) text(key, value string) {
 }
 
 func textValue(text string) *commonpb.AnyValue {
-	return &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: strings.ToValidUTF8(text, "\uFFFD")}}
+	return &commonpb.AnyValue{
+		Value: &commonpb.AnyValue_StringValue{StringValue: strings.ToValidUTF8(text, "\uFFFD")},
+	}
 }
 
 func (a *attributes) texts(key string, values ...string) {
@@ -100,9 +102,14 @@ func said(step api.ModelResponse) string {
 		parts = append(parts, part{"type": "text", "content": step.Message.Text})
 	}
 	for _, c := range step.Message.Calls {
-		parts = append(parts, part{"type": "tool_call", "id": c.ID, "name": c.Tool, "arguments": c.Arguments})
+		parts = append(
+			parts,
+			part{"type": "tool_call", "id": c.ID, "name": c.Tool, "arguments": c.Arguments},
+		)
 	}
-	text, err := api.EncodeJSON([]map[string]any{{"role": "assistant", "parts": parts, "finish_reason": string(step.Stop)}})
+	text, err := api.EncodeJSON(
+		[]map[string]any{{"role": "assistant", "parts": parts, "finish_reason": string(step.Stop)}},
+	)
 	if err != nil {
 		return ""
 	}

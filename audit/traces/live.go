@@ -57,8 +57,15 @@ type Live struct {
 
 // NewLive returns a Live that sends to an endpoint once it runs.
 func NewLive(c client.Client, endpoint *Endpoint, o Options, logger *slog.Logger) *Live {
-	return &Live{client: c, endpoint: endpoint, options: o, logger: logger, runs: make(chan audit.Position, waiting), spans: make(chan *tracepb.Span, queued),
-		seen: map[string]bool{}}
+	return &Live{
+		client:   c,
+		endpoint: endpoint,
+		options:  o,
+		logger:   logger,
+		runs:     make(chan audit.Position, waiting),
+		spans:    make(chan *tracepb.Span, queued),
+		seen:     map[string]bool{},
+	}
 }
 
 // Counts returns the number of sent and of dropped spans.
@@ -75,7 +82,7 @@ func (l *Live) Saw(workflowID, run string) {
 	select {
 	case l.runs <- audit.Position{WorkflowID: workflowID, Run: run}:
 		l.seen[run] = true
-	default: // the run is seen again with its next execution or worker
+	default: // the next execution or worker reports the run again
 	}
 }
 
@@ -128,9 +135,18 @@ func (l *Live) follow(ctx context.Context, at audit.Position) {
 			return
 		case errors.Is(err, errParked) && l.later(events.Position()):
 			return
-		case err == nil, errors.Is(err, audit.ErrNotFound), errors.Is(err, history.ErrNotARun), errors.Is(err, history.ErrUnreadable):
+		case err == nil,
+			errors.Is(err, audit.ErrNotFound),
+			errors.Is(err, history.ErrNotARun),
+			errors.Is(err, history.ErrUnreadable):
 			if err != nil {
-				l.logger.Warn("the traces of a run end early", "workflow_id", at.WorkflowID, "error", err)
+				l.logger.Warn(
+					"the traces of a run end early",
+					"workflow_id",
+					at.WorkflowID,
+					"error",
+					err,
+				)
 			}
 			l.forget(at.Run)
 			return
@@ -213,7 +229,13 @@ func (l *Live) queue(span *tracepb.Span) {
 func (l *Live) drop(n int, err error) {
 	l.dropped.Add(int64(n))
 	if !l.away.Swap(true) {
-		l.logger.Warn("traces are not sent, and dropped; runs are not affected, and starter traces sends them later", "endpoint", l.endpoint.Address(), "error", err)
+		l.logger.Warn(
+			"spans are dropped because they cannot be sent; send them later with starter traces",
+			"endpoint",
+			l.endpoint.Address(),
+			"error",
+			err,
+		)
 	}
 }
 
@@ -246,7 +268,7 @@ func (l *Live) sendBatch(ctx, trying context.Context, spans []*tracepb.Span) {
 	case len(spans) == 0:
 		return
 	case ctx.Err() != nil && l.away.Load():
-		l.drop(len(spans), ctx.Err()) // nobody waits again for one who is away
+		l.drop(len(spans), ctx.Err())
 		return
 	}
 	sending, cancel := context.WithTimeout(trying, sendPatience)
@@ -259,6 +281,6 @@ func (l *Live) sendBatch(ctx, trying context.Context, spans []*tracepb.Span) {
 	l.away.Store(false)
 	l.sent.Add(int64(len(spans) - refused))
 	if refused > 0 {
-		l.drop(refused, errors.New("the endpoint refused them: "+why))
+		l.drop(refused, errors.New("the endpoint rejected spans: "+why))
 	}
 }

@@ -39,11 +39,11 @@ type Endpoint struct {
 	client  *http.Client
 }
 
-// NewEndpoint returns the endpoint at a base address; spans go to v1/traces below it. Defaults come
-// from the OpenTelemetry variables that getenv returns: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (a whole
-// address) or OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME (default
-// switchyard). The endpoint is nil without an address. Errors do not contain headers, which may have
-// secrets.
+// NewEndpoint returns the endpoint at a base address; spans go to v1/traces below it. Defaults
+// come from the OpenTelemetry variables that getenv returns: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (a
+// whole address) or OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME
+// (default switchyard). The endpoint is nil without an address. Errors do not contain headers,
+// which may have secrets.
 func NewEndpoint(base string, getenv func(string) string) (*Endpoint, error) {
 	address := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if base != "" || address == "" {
@@ -54,9 +54,16 @@ func NewEndpoint(base string, getenv func(string) string) (*Endpoint, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, errors.New("the address of the OTLP endpoint is none: write http://host:4318, or https://")
+		return nil, errors.New(
+			"the OTLP endpoint has no valid address: use http://HOST:4318 or https://HOST:4318",
+		)
 	}
-	e := &Endpoint{url: address, headers: http.Header{}, service: cmp.Or(getenv("OTEL_SERVICE_NAME"), "switchyard"), client: &http.Client{Timeout: 10 * time.Second, CheckRedirect: stay}}
+	e := &Endpoint{
+		url:     address,
+		headers: http.Header{},
+		service: cmp.Or(getenv("OTEL_SERVICE_NAME"), "switchyard"),
+		client:  &http.Client{Timeout: 10 * time.Second, CheckRedirect: stay},
+	}
 	return e, e.addHeaders(getenv("OTEL_EXPORTER_OTLP_HEADERS"))
 }
 
@@ -73,7 +80,9 @@ func (e *Endpoint) addHeaders(list string) error {
 		}
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if err != nil || !ok {
-			return errors.New("OTEL_EXPORTER_OTLP_HEADERS: write name=value, with commas between them, and %25 for a % in a value")
+			return errors.New(
+				"OTEL_EXPORTER_OTLP_HEADERS is not a list of name=value, separated by commas; write %25 for %",
+			)
 		}
 		e.headers.Set(strings.TrimSpace(key), value)
 	}
@@ -94,10 +103,14 @@ func (e *Endpoint) Address() string {
 func data(service string, spans []*tracepb.Span) *tracepb.TracesData {
 	schema := "https://opentelemetry.io/schemas/" + conventions
 	return &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
-		Resource:  &resourcepb.Resource{Attributes: []*commonpb.KeyValue{{Key: "service.name", Value: textValue(service)}}},
+		Resource: &resourcepb.Resource{
+			Attributes: []*commonpb.KeyValue{{Key: "service.name", Value: textValue(service)}},
+		},
 		SchemaUrl: schema,
 		ScopeSpans: []*tracepb.ScopeSpans{{
-			Scope: &commonpb.InstrumentationScope{Name: "github.com/switchyard/switchyard"}, SchemaUrl: schema, Spans: spans}},
+			Scope: &commonpb.InstrumentationScope{
+				Name: "github.com/switchyard/switchyard",
+			}, SchemaUrl: schema, Spans: spans}},
 	}}}
 }
 
@@ -114,7 +127,10 @@ func (e sendError) Unwrap() error { return e.error }
 
 // Send sends spans once. It returns how many of them the endpoint rejected from a message that it
 // accepted, and its reason.
-func (e *Endpoint) Send(ctx context.Context, spans []*tracepb.Span) (refused int, why string, err error) {
+func (e *Endpoint) Send(
+	ctx context.Context,
+	spans []*tracepb.Span,
+) (refused int, why string, err error) {
 	body, err := e.body(spans)
 	if err != nil {
 		return 0, "", err
@@ -129,9 +145,12 @@ func (e *Endpoint) Send(ctx context.Context, spans []*tracepb.Span) (refused int
 	response, err := e.client.Do(request)
 	if err != nil {
 		if cause, ok := errors.AsType[*url.Error](err); ok {
-			err = cause.Err // without the address, in which a secret may be
+			err = cause.Err // without the address, which may have a secret
 		}
-		return 0, "", sendError{error: fmt.Errorf("%s does not answer: %w", e.Address(), err), again: ctx.Err() == nil}
+		return 0, "", sendError{
+			error: fmt.Errorf("%s does not answer: %w", e.Address(), err),
+			again: ctx.Err() == nil,
+		}
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
@@ -152,26 +171,49 @@ func (e *Endpoint) body(spans []*tracepb.Span) (io.Reader, error) {
 	return &b, errors.Join(err, z.Close())
 }
 
-func (e *Endpoint) answered(response *http.Response, answer []byte) (refused int, why string, err error) {
+func (e *Endpoint) answered(
+	response *http.Response,
+	answer []byte,
+) (refused int, why string, err error) {
 	switch code := response.StatusCode; {
 	case code >= 200 && code < 300:
 		var taken collectorpb.ExportTraceServiceResponse
 		if proto.Unmarshal(answer, &taken) != nil {
-			return 0, "", nil // it answers in a form of its own, and has taken them
+			return 0, "", nil // accepted, with a body in another format
 		}
-		return int(taken.GetPartialSuccess().GetRejectedSpans()), taken.GetPartialSuccess().GetErrorMessage(), nil
-	case code == http.StatusTooManyRequests, code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
-		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // a date is taken for no wish
-		return 0, "", sendError{error: fmt.Errorf("%s answers %s", e.Address(), response.Status), again: true, after: time.Duration(max(0, seconds)) * time.Second}
+		return int(
+				taken.GetPartialSuccess().GetRejectedSpans(),
+			), taken.GetPartialSuccess().
+				GetErrorMessage(),
+			nil
+	case code == http.StatusTooManyRequests,
+		code == http.StatusBadGateway,
+		code == http.StatusServiceUnavailable,
+		code == http.StatusGatewayTimeout:
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // a date is ignored
+		return 0, "", sendError{
+			error: fmt.Errorf("%s answers %s", e.Address(), response.Status),
+			again: true,
+			after: time.Duration(max(0, seconds)) * time.Second,
+		}
 	}
-	return 0, "", sendError{error: fmt.Errorf("%s answers %s: is it an OTLP endpoint for traces, and do OTEL_EXPORTER_OTLP_HEADERS let you in?", e.Address(), response.Status)}
+	return 0, "", sendError{
+		error: fmt.Errorf(
+			"%s answers %s: is it an OTLP endpoint for traces, and do OTEL_EXPORTER_OTLP_HEADERS let you in?",
+			e.Address(),
+			response.Status,
+		),
+	}
 }
 
 // maxPause bounds the pause between two attempts.
 const maxPause = 5 * time.Second
 
 // SendAgain is Send with retries until ctx ends, if the endpoint is unreachable or busy.
-func (e *Endpoint) SendAgain(ctx context.Context, spans []*tracepb.Span) (refused int, why string, err error) {
+func (e *Endpoint) SendAgain(
+	ctx context.Context,
+	spans []*tracepb.Span,
+) (refused int, why string, err error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, maxPause) {
 		refused, why, err = e.Send(ctx, spans)
 		failed, ok := errors.AsType[sendError](err)
@@ -188,7 +230,11 @@ func (e *Endpoint) SendAgain(ctx context.Context, spans []*tracepb.Span) (refuse
 
 // WriteJSON writes spans as one line of OTLP JSON for files.
 func WriteJSON(w io.Writer, service string, spans []*tracepb.Span) error {
-	text, err := protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(data(cmp.Or(service, "switchyard"), spans))
+	text, err := protojson.MarshalOptions{
+		UseEnumNumbers: true,
+	}.Marshal(
+		data(cmp.Or(service, "switchyard"), spans),
+	)
 	if err != nil {
 		return err
 	}
@@ -215,7 +261,7 @@ func hexIDs(value any) {
 		for key, v := range value {
 			hexIDs(v)
 			if id, ok := v.(string); ok && idNames[key] {
-				raw, _ := base64.StdEncoding.DecodeString(id) // it was encoded a moment ago
+				raw, _ := base64.StdEncoding.DecodeString(id) // valid: encoded above
 				value[key] = hex.EncodeToString(raw)
 			}
 		}

@@ -26,14 +26,22 @@ func endpoint(t *testing.T, handle http.HandlerFunc) *Endpoint {
 	t.Helper()
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
-	e, err := NewEndpoint(server.URL, getenv(map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20planted, x-team=a"}))
+	e, err := NewEndpoint(
+		server.URL,
+		getenv(
+			map[string]string{
+				"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20planted, x-team=a",
+			},
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-// TestNewEndpoint proves where spans go by flag and environment, and that what is wrong is said without what may be secret.
+// TestNewEndpoint proves where spans go by flag and environment, and that what is wrong is said
+// without what may be secret.
 func TestNewEndpoint(t *testing.T) {
 	for name, tt := range map[string]struct {
 		base, want, fault string
@@ -47,16 +55,17 @@ func TestNewEndpoint(t *testing.T) {
 		"of the environment": {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, want: "http://c:4318/v1/traces"},
 		"for traces":         {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}, want: "http://d/x"},
 		"the flag first":     {base: "http://e", env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}, want: "http://e/v1/traces"},
-		"no address":         {base: "localhost:4318", fault: "http://host:4318"},
+		"no address":         {base: "localhost:4318", fault: "http://HOST:4318"},
 		"a user":             {base: "http://u:planted@c/", want: "http://c/v1/traces"},
-		"a secret":           {base: "ftp://u:planted@c", fault: "http://host:4318"},
+		"a secret":           {base: "ftp://u:planted@c", fault: "http://HOST:4318"},
 		"headers":            {base: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, fault: "name=value"},
 		"escapes":            {base: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=planted%"}, fault: "%25"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := NewEndpoint(tt.base, getenv(tt.env))
 			if tt.fault != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.fault) || strings.Contains(err.Error(), "planted") {
+				if err == nil || !strings.Contains(err.Error(), tt.fault) ||
+					strings.Contains(err.Error(), "planted") {
 					t.Errorf("got %v", err)
 				}
 				return
@@ -68,8 +77,8 @@ func TestNewEndpoint(t *testing.T) {
 	}
 }
 
-// TestSend proves that an endpoint that is busy is asked again, one that refuses is not, that what it leaves out is told, and that
-// no secret is in an error.
+// TestSend proves that an endpoint that is busy is asked again, one that refuses is not, that what
+// it leaves out is told, and that no secret is in an error.
 func TestSend(t *testing.T) {
 	spans := []*tracepb.Span{{Name: "a"}, {Name: "b"}}
 	var tries atomic.Int32
@@ -81,11 +90,17 @@ func TestSend(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
-	if refused, _, err := busy.SendAgain(t.Context(), spans); err != nil || refused != 0 || tries.Load() != 3 {
+	if refused, _, err := busy.SendAgain(t.Context(), spans); err != nil || refused != 0 ||
+		tries.Load() != 3 {
 		t.Errorf("after %d tries: %d refused, %v", tries.Load(), refused, err)
 	}
-	closed := endpoint(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
-	if _, _, err := closed.SendAgain(t.Context(), spans); err == nil || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "planted") {
+	closed := endpoint(
+		t,
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+	)
+	if _, _, err := closed.SendAgain(t.Context(), spans); err == nil ||
+		!strings.Contains(err.Error(), "401") ||
+		strings.Contains(err.Error(), "planted") {
 		t.Errorf("refused: %v", err)
 	}
 	elsewhere := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
@@ -94,14 +109,23 @@ func TestSend(t *testing.T) {
 		}
 		http.Redirect(w, r, "/login", http.StatusFound)
 	})
-	if _, _, err := elsewhere.SendAgain(t.Context(), spans); err == nil || !strings.Contains(err.Error(), "302") {
+	if _, _, err := elsewhere.SendAgain(t.Context(), spans); err == nil ||
+		!strings.Contains(err.Error(), "302") {
 		t.Errorf("elsewhere: %v", err)
 	}
 	part := endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
-		answer, _ := proto.Marshal(&collectorpb.ExportTraceServiceResponse{PartialSuccess: &collectorpb.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}})
+		answer, _ := proto.Marshal(
+			&collectorpb.ExportTraceServiceResponse{
+				PartialSuccess: &collectorpb.ExportTracePartialSuccess{
+					RejectedSpans: 1,
+					ErrorMessage:  "too old",
+				},
+			},
+		)
 		_, _ = w.Write(answer)
 	})
-	if refused, why, err := part.Send(t.Context(), spans); err != nil || refused != 1 || why != "too old" {
+	if refused, why, err := part.Send(t.Context(), spans); err != nil || refused != 1 ||
+		why != "too old" {
 		t.Errorf("in part: %d, %q, %v", refused, why, err)
 	}
 	away, err := NewEndpoint("http://u:planted@127.0.0.1:1", getenv(nil))
@@ -110,13 +134,14 @@ func TestSend(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := away.SendAgain(ended, spans); err == nil || strings.Contains(err.Error(), "planted") {
+	if _, _, err := away.SendAgain(ended, spans); err == nil ||
+		strings.Contains(err.Error(), "planted") {
 		t.Errorf("away: %v", err)
 	}
 }
 
-// TestDropped proves that where nobody takes spans they are dropped and counted at no cost in time, which is told once, and again
-// when they were taken in between.
+// TestDropped proves that where nobody takes spans they are dropped and counted at no cost in
+// time, which is told once, and again when they were taken in between.
 func TestDropped(t *testing.T) {
 	var up atomic.Bool
 	e := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
@@ -142,13 +167,15 @@ func TestDropped(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	l.sendBatch(ended, t.Context(), one)
-	if sent, dropped := l.Counts(); sent != 1 || dropped != 13 || strings.Count(log.String(), "\n") != 2 || strings.Contains(log.String(), "planted") {
+	if sent, dropped := l.Counts(); sent != 1 || dropped != 13 ||
+		strings.Count(log.String(), "\n") != 2 ||
+		strings.Contains(log.String(), "planted") {
 		t.Errorf("%d sent, %d dropped, log: %s", sent, dropped, log.String())
 	}
 }
 
-// TestQueueIsBounded proves that spans with much content, of which not so many fit, are dropped beyond a number of bytes, and that what
-// was sent makes room.
+// TestQueueIsBounded proves that spans with much content, of which not so many fit, are dropped
+// beyond a number of bytes, and that what was sent makes room.
 func TestQueueIsBounded(t *testing.T) {
 	var got atomic.Int64
 	e := endpoint(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -170,8 +197,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestLastSpans proves that an endpoint that takes its time does not hold up the end of a worker by more than the last patience, however
-// many spans wait.
+// TestLastSpans proves that an endpoint that takes its time does not hold up the end of a worker
+// by more than the last patience, however many spans wait.
 func TestLastSpans(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
@@ -191,12 +218,14 @@ func TestLastSpans(t *testing.T) {
 	}
 	close(l.spans)
 	l.send(ended)
-	if sent, dropped := l.Counts(); sent != batchSpans || dropped != 9*batchSpans || asked.Load() != 2 {
+	if sent, dropped := l.Counts(); sent != batchSpans || dropped != 9*batchSpans ||
+		asked.Load() != 2 {
 		t.Errorf("%d were sent and %d dropped after %d messages", sent, dropped, asked.Load())
 	}
 }
 
-// TestSaw proves that a run is taken once, that there is a bound, and that a run that is over stays known for a while.
+// TestSaw proves that a run is taken once, that there is a bound, and that a run that is over
+// stays known for a while.
 func TestSaw(t *testing.T) {
 	l := NewLive(nil, nil, Options{}, slog.New(slog.DiscardHandler))
 	for range 3 {

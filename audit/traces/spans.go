@@ -44,7 +44,8 @@ var noTrace = strings.Repeat("0", 32)
 // newTree returns the position of a run. root is the first execution of the run at the top.
 func newTree(s history.Summary, root string, o Options) *tree {
 	t := &tree{Options: o, trace: digest("trace", root)[:16], run: s.Run}
-	if caller := traceparent.FindStringSubmatch(s.Trace); caller != nil && caller[1] != noTrace && caller[2] != noTrace[:16] {
+	if caller := traceparent.FindStringSubmatch(s.Trace); caller != nil && caller[1] != noTrace &&
+		caller[2] != noTrace[:16] {
 		t.trace, _ = hex.DecodeString(caller[1])
 		t.parent, _ = hex.DecodeString(caller[2])
 	}
@@ -89,13 +90,24 @@ func (t *tree) of(e api.Event, s history.Summary) *tracepb.Span {
 }
 
 // span returns a span with the common fields.
-func (t *tree) span(name, part string, kind tracepb.Span_SpanKind, from, to time.Time) *tracepb.Span {
+func (t *tree) span(
+	name, part string,
+	kind tracepb.Span_SpanKind,
+	from, to time.Time,
+) *tracepb.Span {
 	parent := t.parent
 	if part != "" {
 		parent = spanID(t.run, "")
 	}
-	return &tracepb.Span{TraceId: t.trace, SpanId: spanID(t.run, part), ParentSpanId: parent, Name: name, Kind: kind,
-		StartTimeUnixNano: nanos(from), EndTimeUnixNano: max(nanos(from), nanos(to))}
+	return &tracepb.Span{
+		TraceId:           t.trace,
+		SpanId:            spanID(t.run, part),
+		ParentSpanId:      parent,
+		Name:              name,
+		Kind:              kind,
+		StartTimeUnixNano: nanos(from),
+		EndTimeUnixNano:   max(nanos(from), nanos(to)),
+	}
 }
 
 func nanos(t time.Time) uint64 {
@@ -108,7 +120,13 @@ func nanos(t time.Time) uint64 {
 // whole returns the span of a run.
 func (t *tree) whole(e api.Event, s history.Summary) *tracepb.Span {
 	operation, name := map[history.RunKind]string{history.RunAgent: "invoke_agent", history.RunPlan: "invoke_workflow"}[s.Kind], s.Name
-	span := t.span(strings.TrimSpace(cmp.Or(operation, "call")+" "+name), "", tracepb.Span_SPAN_KIND_INTERNAL, s.Started, s.Closed)
+	span := t.span(
+		strings.TrimSpace(cmp.Or(operation, "call")+" "+name),
+		"",
+		tracepb.Span_SPAN_KIND_INTERNAL,
+		s.Started,
+		s.Closed,
+	)
 	a := attributes{}
 	a.text("gen_ai.operation.name", operation)
 	switch s.Kind {
@@ -147,7 +165,14 @@ func failedSteps(e api.Event) (events []*tracepb.Span_Event) {
 		a.number("switchyard.turn", f.Turn)
 		a.text("error.type", f.Type)
 		a.timing(f.Timing)
-		events = append(events, &tracepb.Span_Event{TimeUnixNano: nanos(f.Closed), Name: "switchyard.step_failed", Attributes: a.list})
+		events = append(
+			events,
+			&tracepb.Span_Event{
+				TimeUnixNano: nanos(f.Closed),
+				Name:         "switchyard.step_failed",
+				Attributes:   a.list,
+			},
+		)
 	}
 	return events
 }
@@ -155,7 +180,13 @@ func failedSteps(e api.Event) (events []*tracepb.Span_Event) {
 // step returns the span of a model step with all its attempts.
 func (t *tree) step(e api.Event, s history.Summary) *tracepb.Span {
 	from := e.Timing.Scheduled
-	span := t.span(strings.TrimSpace("chat "+s.Model), fmt.Sprintf("step %d %d", e.Turn, from.UnixNano()), tracepb.Span_SPAN_KIND_CLIENT, from, cmp.Or(e.Timing.Closed, e.Time))
+	span := t.span(
+		strings.TrimSpace("chat "+s.Model),
+		fmt.Sprintf("step %d %d", e.Turn, from.UnixNano()),
+		tracepb.Span_SPAN_KIND_CLIENT,
+		from,
+		cmp.Or(e.Timing.Closed, e.Time),
+	)
 	a := attributes{}
 	a.text("gen_ai.operation.name", "chat")
 	a.model(s)
@@ -177,7 +208,13 @@ func (t *tree) step(e api.Event, s history.Summary) *tracepb.Span {
 // call returns the span of a call, from its scheduling to its end, with all its attempts. The span
 // of a refused call has no duration.
 func (t *tree) call(r api.Record, s history.Summary) *tracepb.Span {
-	span := t.span("execute_tool "+r.Tool, callPart(r.CallID), tracepb.Span_SPAN_KIND_INTERNAL, cmp.Or(r.Scheduled, r.Closed), r.Closed)
+	span := t.span(
+		"execute_tool "+r.Tool,
+		callPart(r.CallID),
+		tracepb.Span_SPAN_KIND_INTERNAL,
+		cmp.Or(r.Scheduled, r.Closed),
+		r.Closed,
+	)
 	a := attributes{}
 	a.text("gen_ai.operation.name", "execute_tool")
 	a.text("gen_ai.tool.name", r.Tool)
@@ -227,7 +264,9 @@ func (t *tree) attempts(timing api.Timing) []*tracepb.Span_Event {
 	if t.Content {
 		a.text("exception.message", timing.LastFailure)
 	}
-	return []*tracepb.Span_Event{{TimeUnixNano: nanos(timing.Started), Name: name, Attributes: a.list}}
+	return []*tracepb.Span_Event{
+		{TimeUnixNano: nanos(timing.Started), Name: name, Attributes: a.list},
+	}
 }
 
 // approval returns the event of a person's decision.
@@ -241,5 +280,7 @@ func (t *tree) approval(d *api.Decided) []*tracepb.Span_Event {
 	if t.Content {
 		a.text("switchyard.approval.reason", d.Reason)
 	}
-	return []*tracepb.Span_Event{{TimeUnixNano: nanos(d.At), Name: "switchyard.approval", Attributes: a.list}}
+	return []*tracepb.Span_Event{
+		{TimeUnixNano: nanos(d.At), Name: "switchyard.approval", Attributes: a.list},
+	}
 }

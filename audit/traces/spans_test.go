@@ -75,7 +75,8 @@ func values(list []*commonpb.KeyValue) map[string]string {
 func find(t *testing.T, spans []*tracepb.Span, name, call string) *tracepb.Span {
 	t.Helper()
 	i := slices.IndexFunc(spans, func(s *tracepb.Span) bool {
-		return s.GetName() == name && (call == "" || values(s.GetAttributes())["gen_ai.tool.call.id"] == call)
+		return s.GetName() == name &&
+			(call == "" || values(s.GetAttributes())["gen_ai.tool.call.id"] == call)
 	})
 	if i < 0 {
 		t.Fatalf("there is no span %q %s", name, call)
@@ -94,38 +95,85 @@ func expect(t *testing.T, span *tracepb.Span, want map[string]string) {
 	}
 }
 
-// TestSpans proves that each run, model step and call is one span, named by the conventions, below the run's, with its times, its
-// failure and its attempts, and without any content.
+// TestSpans proves that each run, model step and call is one span, named by the conventions, below
+// the run's, with its times, its failure and its attempts, and without any content.
 func TestSpans(t *testing.T) {
 	spans := spansOf(t, "agent", Options{})
 	if len(spans) != 1+3+10 {
 		t.Errorf("%d spans, want a run, 3 steps and 10 calls", len(spans))
 	}
 	run := find(t, spans, "invoke_agent tester", "")
-	expect(t, run, map[string]string{"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "tester", "gen_ai.provider.name": "scripted", "gen_ai.request.model": "scripted",
-		"gen_ai.conversation.id": "agent", "gen_ai.usage.output_tokens": "33", "switchyard.outcome": "answered", "switchyard.calls.failed": "7", "error.type": ""})
+	expect(
+		t,
+		run,
+		map[string]string{
+			"gen_ai.operation.name":      "invoke_agent",
+			"gen_ai.agent.name":          "tester",
+			"gen_ai.provider.name":       "scripted",
+			"gen_ai.request.model":       "scripted",
+			"gen_ai.conversation.id":     "agent",
+			"gen_ai.usage.output_tokens": "33",
+			"switchyard.outcome":         "answered",
+			"switchyard.calls.failed":    "7",
+			"error.type":                 "",
+		},
+	)
 	step := find(t, spans, "chat scripted", "")
-	expect(t, step, map[string]string{"gen_ai.operation.name": "chat", "gen_ai.provider.name": "scripted", "gen_ai.output.messages": "", "switchyard.turn": "1", "switchyard.lane": "general"})
-	if step.GetKind() != tracepb.Span_SPAN_KIND_CLIENT || run.GetKind() != tracepb.Span_SPAN_KIND_INTERNAL {
+	expect(
+		t,
+		step,
+		map[string]string{
+			"gen_ai.operation.name":  "chat",
+			"gen_ai.provider.name":   "scripted",
+			"gen_ai.output.messages": "",
+			"switchyard.turn":        "1",
+			"switchyard.lane":        "general",
+		},
+	)
+	if step.GetKind() != tracepb.Span_SPAN_KIND_CLIENT ||
+		run.GetKind() != tracepb.Span_SPAN_KIND_INTERNAL {
 		t.Errorf("kinds: %v, %v", step.GetKind(), run.GetKind())
 	}
 	flaky := find(t, spans, "execute_tool flaky", "2.2")
-	expect(t, flaky, map[string]string{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "flaky", "gen_ai.tool.type": "function", "switchyard.attempts": "2", "error.type": "",
-		"gen_ai.tool.call.arguments": "", "gen_ai.tool.call.result": ""})
-	if e := flaky.GetEvents(); len(e) != 1 || e[0].GetName() != "switchyard.retried" || e[0].GetTimeUnixNano() < flaky.GetStartTimeUnixNano() || len(e[0].GetAttributes()) != 1 {
+	expect(
+		t,
+		flaky,
+		map[string]string{
+			"gen_ai.operation.name":      "execute_tool",
+			"gen_ai.tool.name":           "flaky",
+			"gen_ai.tool.type":           "function",
+			"switchyard.attempts":        "2",
+			"error.type":                 "",
+			"gen_ai.tool.call.arguments": "",
+			"gen_ai.tool.call.result":    "",
+		},
+	)
+	if e := flaky.GetEvents(); len(e) != 1 || e[0].GetName() != "switchyard.retried" ||
+		e[0].GetTimeUnixNano() < flaky.GetStartTimeUnixNano() ||
+		len(e[0].GetAttributes()) != 1 {
 		t.Errorf("its attempts: %v", e)
 	}
 	broken := find(t, spans, "execute_tool broken", "2.1")
-	expect(t, broken, map[string]string{"error.type": "execution_error", "switchyard.status": "failed"})
-	if s := broken.GetStatus(); s.GetCode() != tracepb.Status_STATUS_CODE_ERROR || s.GetMessage() != "" {
+	expect(
+		t,
+		broken,
+		map[string]string{"error.type": "execution_error", "switchyard.status": "failed"},
+	)
+	if s := broken.GetStatus(); s.GetCode() != tracepb.Status_STATUS_CODE_ERROR ||
+		s.GetMessage() != "" {
 		t.Errorf("its status: %v", s)
 	}
 	refused := find(t, spans, "execute_tool nosuch", "1.3")
-	expect(t, refused, map[string]string{"error.type": "tool_not_found", "switchyard.status": "refused"})
+	expect(
+		t,
+		refused,
+		map[string]string{"error.type": "tool_not_found", "switchyard.status": "refused"},
+	)
 	ids := map[string]bool{}
 	for _, s := range spans {
 		ids[string(s.GetSpanId())] = true
-		if len(s.GetTraceId()) != 16 || len(s.GetSpanId()) != 8 || s.GetStartTimeUnixNano() == 0 || s.GetEndTimeUnixNano() < s.GetStartTimeUnixNano() {
+		if len(s.GetTraceId()) != 16 || len(s.GetSpanId()) != 8 || s.GetStartTimeUnixNano() == 0 ||
+			s.GetEndTimeUnixNano() < s.GetStartTimeUnixNano() {
 			t.Errorf("%s: ids or times are wrong: %v", s.GetName(), s)
 		}
 		if s != run && string(s.GetParentSpanId()) != string(run.GetSpanId()) {
@@ -142,10 +190,18 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestContent proves that with content spans tell arguments, results and reasons, and never what is sensitive.
+// TestContent proves that with content spans tell arguments, results and reasons, and never what
+// is sensitive.
 func TestContent(t *testing.T) {
 	spans := spansOf(t, "agent", Options{Content: true})
-	expect(t, find(t, spans, "execute_tool echo", "1.1"), map[string]string{"gen_ai.tool.call.arguments": `{"text":"a"}`, "gen_ai.tool.call.result": `"a"`})
+	expect(
+		t,
+		find(t, spans, "execute_tool echo", "1.1"),
+		map[string]string{
+			"gen_ai.tool.call.arguments": `{"text":"a"}`,
+			"gen_ai.tool.call.result":    `"a"`,
+		},
+	)
 	if m := find(t, spans, "execute_tool broken", "2.1").GetStatus().GetMessage(); m != "it is broken" {
 		t.Errorf("the reason is %q", m)
 	}
@@ -162,20 +218,42 @@ func TestContent(t *testing.T) {
 
 // TestKinds proves what the spans of plans, direct calls, failed and sub-agents' runs are.
 func TestKinds(t *testing.T) {
-	expect(t, find(t, spansOf(t, "plan", Options{}), "invoke_workflow steps", ""), map[string]string{"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "steps", "gen_ai.conversation.id": "talk"})
-	expect(t, find(t, spansOf(t, "direct", Options{}), "call login", ""), map[string]string{"gen_ai.operation.name": "", "switchyard.kind": "call"})
-	expect(t, find(t, spansOf(t, "model_failed", Options{}), "invoke_agent tester", ""), map[string]string{"error.type": "model_failed"})
-	expect(t, find(t, spansOf(t, "terminated", Options{}), "invoke_agent tester", ""), map[string]string{"error.type": "terminated"})
+	expect(
+		t,
+		find(t, spansOf(t, "plan", Options{}), "invoke_workflow steps", ""),
+		map[string]string{
+			"gen_ai.operation.name":  "invoke_workflow",
+			"gen_ai.workflow.name":   "steps",
+			"gen_ai.conversation.id": "talk",
+		},
+	)
+	expect(
+		t,
+		find(t, spansOf(t, "direct", Options{}), "call login", ""),
+		map[string]string{"gen_ai.operation.name": "", "switchyard.kind": "call"},
+	)
+	expect(
+		t,
+		find(t, spansOf(t, "model_failed", Options{}), "invoke_agent tester", ""),
+		map[string]string{"error.type": "model_failed"},
+	)
+	expect(
+		t,
+		find(t, spansOf(t, "terminated", Options{}), "invoke_agent tester", ""),
+		map[string]string{"error.type": "terminated"},
+	)
 	caller := find(t, spansOf(t, "sub_agents", Options{}), "execute_tool wide", "1.1")
 	below := spansOf(t, "sub_agents_1.1", Options{})
 	run := below[len(below)-1]
-	if !strings.HasPrefix(run.GetName(), "invoke_agent ") || string(run.GetParentSpanId()) != string(caller.GetSpanId()) || string(run.GetTraceId()) != string(caller.GetTraceId()) {
+	if !strings.HasPrefix(run.GetName(), "invoke_agent ") ||
+		string(run.GetParentSpanId()) != string(caller.GetSpanId()) ||
+		string(run.GetTraceId()) != string(caller.GetTraceId()) {
 		t.Errorf("the sub-agent's run %s is not below its call", run.GetName())
 	}
 }
 
-// TestFailedSteps proves that a model step that failed for good is told by the step that was made in its place, or by the run that
-// ended by it, whether it was an activity or ran inline.
+// TestFailedSteps proves that a model step that failed for good is told by the step that was made
+// in its place, or by the run that ended by it, whether it was an activity or ran inline.
 func TestFailedSteps(t *testing.T) {
 	for name, want := range map[string]map[string]string{
 		"model_failed":        {"switchyard.turn": "2", "switchyard.attempts": "1", "switchyard.lane": "general", "below": "invoke_agent tester"},
@@ -208,20 +286,29 @@ func TestFailedSteps(t *testing.T) {
 // TestCallersTrace proves that a run that was started with its caller's trace is in that one.
 func TestCallersTrace(t *testing.T) {
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-	place := newTree(history.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"}, "r", Options{})
+	place := newTree(
+		history.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"},
+		"r",
+		Options{},
+	)
 	span := place.of(api.Event{Type: api.EventRunCompleted}, history.Summary{})
-	if hex.EncodeToString(span.GetTraceId()) != trace || hex.EncodeToString(span.GetParentSpanId()) != parent {
+	if hex.EncodeToString(span.GetTraceId()) != trace ||
+		hex.EncodeToString(span.GetParentSpanId()) != parent {
 		t.Errorf("the span is %x below %x", span.GetTraceId(), span.GetParentSpanId())
 	}
 	for _, none := range []string{"something else", "00-" + noTrace + "-" + parent + "-01", "00-" + trace + "-" + noTrace[:16] + "-01"} {
 		own := newTree(history.Summary{Run: "r"}, "r", Options{})
-		if other := newTree(history.Summary{Run: "r", Trace: none}, "r", Options{}); len(other.parent) != 0 || !bytes.Equal(other.trace, own.trace) {
+		if other := newTree(history.Summary{Run: "r", Trace: none}, "r", Options{}); len(
+			other.parent,
+		) != 0 ||
+			!bytes.Equal(other.trace, own.trace) {
 			t.Errorf("%s, which is no trace, was taken for one: %x", none, other.trace)
 		}
 	}
 }
 
-// TestWriteJSON proves that a line is OTLP's JSON: ids in hexadecimal, kinds as numbers, times as texts.
+// TestWriteJSON proves that a line is OTLP's JSON: ids in hexadecimal, kinds as numbers, times as
+// texts.
 func TestWriteJSON(t *testing.T) {
 	var b strings.Builder
 	if err := WriteJSON(&b, "", spansOf(t, "plan", Options{})); err != nil {
@@ -237,18 +324,22 @@ func TestWriteJSON(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(b.String()), &line); err != nil || strings.Count(b.String(), "\n") != 1 {
+	if err := json.Unmarshal([]byte(b.String()), &line); err != nil ||
+		strings.Count(b.String(), "\n") != 1 {
 		t.Fatalf("%v in %s", err, b.String())
 	}
 	for _, s := range line.ResourceSpans[0].ScopeSpans[0].Spans {
-		if trace, err := hex.DecodeString(s.TraceID); err != nil || len(trace) != 16 || len(s.SpanID) != 16 || s.Kind == 0 || s.StartTimeUnixNano == "" {
+		if trace, err := hex.DecodeString(s.TraceID); err != nil || len(trace) != 16 ||
+			len(s.SpanID) != 16 ||
+			s.Kind == 0 ||
+			s.StartTimeUnixNano == "" {
 			t.Errorf("the span %+v", s)
 		}
 	}
 }
 
-// TestDecisions proves that the span of a call tells who decided about it and how, why only with content, and that it was made
-// together with others.
+// TestDecisions proves that the span of a call tells who decided about it and how, why only with
+// content, and that it was made together with others.
 func TestDecisions(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		decided := map[string]string{}
@@ -256,7 +347,9 @@ func TestDecisions(t *testing.T) {
 			for _, e := range span.GetEvents() {
 				if e.GetName() == "switchyard.approval" {
 					told := values(e.GetAttributes())
-					decided[values(span.GetAttributes())["gen_ai.tool.call.id"]] = strings.TrimSpace(told["switchyard.approval.by"] + " " + told["switchyard.approval.decision"] + " " + told["switchyard.approval.reason"])
+					decided[values(span.GetAttributes())["gen_ai.tool.call.id"]] = strings.TrimSpace(
+						told["switchyard.approval.by"] + " " + told["switchyard.approval.decision"] + " " + told["switchyard.approval.reason"],
+					)
 				}
 			}
 		}
@@ -268,11 +361,15 @@ func TestDecisions(t *testing.T) {
 			t.Errorf("with content %v: %v, want %v", content, decided, want)
 		}
 	}
-	expect(t, find(t, spansOf(t, "agent_batched", Options{}), "execute_tool append_all", "1.1"), map[string]string{"switchyard.batched": "true"})
+	expect(
+		t,
+		find(t, spansOf(t, "agent_batched", Options{}), "execute_tool append_all", "1.1"),
+		map[string]string{"switchyard.batched": "true"},
+	)
 }
 
-// TestRoom proves that a run that makes room for another waits behind it where there is room, and that the runs that are over are
-// kept in mind up to a number.
+// TestRoom proves that a run that makes room for another waits behind it where there is room, and
+// that the runs that are over are kept in mind up to a number.
 func TestRoom(t *testing.T) {
 	l := NewLive(nil, nil, Options{}, slog.New(slog.DiscardHandler))
 	for i := range waiting {

@@ -14,7 +14,12 @@ import (
 // Of yields the spans of a run and of its sub-agents that have ended, each when the history reports
 // its end. runID and the errors are as in audit.Events. If the server has deleted a part of the
 // tree, or it cannot be decoded, Of yields the other spans and then the error.
-func Of(ctx context.Context, c client.Client, workflowID, runID string, o Options) iter.Seq2[*tracepb.Span, error] {
+func Of(
+	ctx context.Context,
+	c client.Client,
+	workflowID, runID string,
+	o Options,
+) iter.Seq2[*tracepb.Span, error] {
 	return func(yield func(*tracepb.Span, error) bool) {
 		w := &walker{client: c, options: o, yield: yield}
 		if w.run(ctx, api.ChildRun{WorkflowID: workflowID, RunID: runID}) && w.gone != nil {
@@ -66,7 +71,12 @@ func (w *walker) place(ctx context.Context, s history.Summary) (*tree, error) {
 	return newTree(s, w.root, w.options), nil
 }
 
-func (w *walker) event(ctx context.Context, place *tree, e api.Event, events *audit.Subscription) bool {
+func (w *walker) event(
+	ctx context.Context,
+	place *tree,
+	e api.Event,
+	events *audit.Subscription,
+) bool {
 	if !ends(e) {
 		return true
 	}

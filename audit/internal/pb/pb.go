@@ -14,7 +14,7 @@ import (
 
 var DataConverter = converter.GetDefaultDataConverter()
 
-var errNoPayload = errors.New("there is none")
+var errNoPayload = errors.New("no payload")
 
 // Decode decodes the first payload; others are ignored.
 func Decode(payloads *commonpb.Payloads, into any) error {

@@ -55,7 +55,7 @@ func NewEndpoint(base string, getenv func(string) string) (*Endpoint, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, errors.New(
-			"the OTLP endpoint has no valid address: use http://HOST:4318 or https://HOST:4318",
+			"the OTLP endpoint has no valid address: write http://host:4318 or https://host:4318",
 		)
 	}
 	e := &Endpoint{

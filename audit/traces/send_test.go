@@ -55,9 +55,9 @@ func TestNewEndpoint(t *testing.T) {
 		"of the environment": {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, want: "http://c:4318/v1/traces"},
 		"for traces":         {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}, want: "http://d/x"},
 		"the flag first":     {base: "http://e", env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}, want: "http://e/v1/traces"},
-		"no address":         {base: "localhost:4318", fault: "http://HOST:4318"},
+		"no address":         {base: "localhost:4318", fault: "http://host:4318"},
 		"a user":             {base: "http://u:planted@c/", want: "http://c/v1/traces"},
-		"a secret":           {base: "ftp://u:planted@c", fault: "http://HOST:4318"},
+		"a secret":           {base: "ftp://u:planted@c", fault: "http://host:4318"},
 		"headers":            {base: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, fault: "name=value"},
 		"escapes":            {base: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=planted%"}, fault: "%25"},
 	} {

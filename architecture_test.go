@@ -15,11 +15,12 @@ import (
 
 const module = "github.com/switchyard/switchyard"
 
-// packageRule is one row of the import rule: what the packages of a folder may import besides themselves. A name
-// allows the package and all packages below it.
+// packageRule is one row of the import rule: what the packages of a folder may import besides
+// themselves. A name allows the package and all packages below it.
 type packageRule struct {
 	folder string
-	// ours are folders of this repository; "." is the root, "*" is every folder that may be imported at all.
+	// ours are folders of this repository; "." is the root, "*" is every folder that may be
+	// imported at all.
 	ours []string
 	// others are packages of other modules; "*" is all of them.
 	others []string
@@ -30,50 +31,67 @@ type packageRule struct {
 var (
 	anything = []string{"*"}
 	// pure packages use no network, files or processes: the same input gives the same output.
-	pure = []string{"bytes", "cmp", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "maps", "regexp", "slices",
+	pure = []string{"bytes", "cmp", "encoding/base64", "encoding/binary", "encoding/json", "errors",
+		"fmt", "maps", "regexp", "slices",
 		"strconv", "strings", "time", "unicode", "unicode/utf8"}
 	sdk  = "go.temporal.io/sdk/"
 	apis = "go.temporal.io/api"
 )
 
-// packageRules is the import rule. docs/architecture.md gives the reason for each row. The first row that matches holds.
+// packageRules is the import rule. docs/architecture.md gives the reason for each row. The first
+// row that matches holds.
 var packageRules = []packageRule{
 	{folder: ".", ours: []string{"api"}, std: anything},
 	{folder: "api", std: slices.Concat(pure, []string{
 		"compress/gzip", "context", "crypto/sha256", "hash", "hash/fnv", "io", "net/url",
 	})},
 	{folder: "toolspecs", ours: []string{"api", "internal"}, std: anything, others: []string{
-		"cel.dev/cel-go", "github.com/modelcontextprotocol/go-sdk", "github.com/pelletier/go-toml/v2",
+		"cel.dev/cel-go", "github.com/modelcontextprotocol/go-sdk",
+		"github.com/pelletier/go-toml/v2",
 		"github.com/santhosh-tekuri/jsonschema/v6", "gopkg.in/yaml.v3",
 	}},
-	{folder: "workflows", ours: []string{"api"}, std: pure, others: []string{sdk + "workflow", sdk + "temporal", apis + "/enums"}},
-	{folder: "activities", ours: []string{".", "api", "toolspecs", "internal"}, std: anything, others: []string{
-		apis, sdk + "activity", sdk + "client", sdk + "converter", sdk + "temporal",
-		"github.com/anthropics/anthropic-sdk-go", "github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk",
-		"github.com/openai/openai-go/v3", "github.com/tiktoken-go/tokenizer", "golang.org/x/sys",
-	}},
-	{folder: "audit/export", ours: []string{"api", "audit"}, std: anything, others: []string{"github.com/parquet-go/parquet-go"}},
-	{folder: "audit/html", ours: []string{"api", "audit"}, std: anything, others: []string{sdk + "client"}},
+	{folder: "workflows", ours: []string{"api"}, std: pure, others: []string{sdk + "workflow", sdk +
+		"temporal", apis + "/enums"}},
+	{folder: "activities", ours: []string{".", "api", "toolspecs", "internal"}, std: anything,
+		others: []string{
+			apis, sdk + "activity", sdk + "client", sdk + "converter", sdk + "temporal",
+			"github.com/anthropics/anthropic-sdk-go", "github.com/google/jsonschema-go",
+			"github.com/modelcontextprotocol/go-sdk",
+			"github.com/openai/openai-go/v3", "github.com/tiktoken-go/tokenizer",
+			"golang.org/x/sys",
+		}},
+	{folder: "audit/export", ours: []string{"api", "audit"}, std: anything,
+		others: []string{"github.com/parquet-go/parquet-go"}},
+	{folder: "audit/html", ours: []string{"api", "audit"}, std: anything, others: []string{sdk +
+		"client"}},
 	{folder: "audit/traces", ours: []string{"api", "audit"}, std: anything, others: []string{
 		sdk + "client", "go.opentelemetry.io/proto/slim/otlp", "google.golang.org/protobuf",
 	}},
 	{folder: "audit", ours: []string{"api"}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", "google.golang.org/protobuf",
 	}},
-	{folder: "payloads/s3", ours: []string{"api", "internal", "payloads"}, std: anything, others: []string{"github.com/minio/minio-go/v7"}},
-	{folder: "payloads", ours: []string{"api", "internal", "payloads/s3"}, std: anything, others: []string{
-		apis, sdk + "client", sdk + "converter", sdk + "temporal",
-		"github.com/klauspost/compress", "google.golang.org/grpc", "google.golang.org/protobuf",
-	}},
+	{folder: "payloads/s3", ours: []string{"api", "internal", "payloads"}, std: anything,
+		others: []string{"github.com/minio/minio-go/v7"}},
+	{folder: "payloads", ours: []string{"api", "internal", "payloads/s3"}, std: anything,
+		others: []string{
+			apis, sdk + "client", sdk + "converter", sdk + "temporal",
+			"github.com/klauspost/compress", "google.golang.org/grpc", "google.golang.org/protobuf",
+		}},
 	{folder: "worker", ours: []string{
-		".", "api", "toolspecs", "workflows", "activities", "audit", "audit/traces", "payloads", "payloads/s3", "internal",
-	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io", "github.com/prometheus/client_golang"}},
+		".", "api", "toolspecs", "workflows", "activities", "audit", "audit/traces", "payloads",
+		"payloads/s3", "internal",
+	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
+		"github.com/prometheus/client_golang"}},
 	{folder: "starter", ours: []string{
-		".", "api", "toolspecs", "audit", "audit/export", "audit/html", "audit/traces", "payloads", "payloads/s3", "internal",
+		".", "api", "toolspecs", "audit", "audit/export", "audit/html", "audit/traces", "payloads",
+		"payloads/s3", "internal",
 	}, std: anything, others: []string{
-		apis, sdk + "client", sdk + "contrib/envconfig", sdk + "converter", sdk + "log", sdk + "temporal",
-		"charm.land", "github.com/charmbracelet/x", "github.com/spf13", "go.opentelemetry.io/proto/slim/otlp",
-		"golang.org/x/sys", "golang.org/x/term", "google.golang.org/grpc", "google.golang.org/protobuf",
+		apis, sdk + "client", sdk + "contrib/envconfig", sdk + "converter", sdk + "log", sdk +
+			"temporal",
+		"charm.land", "github.com/charmbracelet/x", "github.com/spf13",
+		"go.opentelemetry.io/proto/slim/otlp",
+		"golang.org/x/sys", "golang.org/x/term", "google.golang.org/grpc",
+		"google.golang.org/protobuf",
 	}},
 	// Test support, and the tools of the build.
 	{folder: "internal/test", ours: anything, std: anything, others: anything},
@@ -81,7 +99,8 @@ var packageRules = []packageRule{
 	{folder: "internal/webui", ours: anything, std: anything, others: anything},
 	{folder: "internal/tools", std: anything, others: anything},
 	{folder: "internal", ours: []string{"api"}, std: anything, others: []string{
-		"github.com/fsnotify/fsnotify", "github.com/jmespath-community/go-jmespath", "github.com/modelcontextprotocol/go-sdk",
+		"github.com/fsnotify/fsnotify", "github.com/jmespath-community/go-jmespath",
+		"github.com/modelcontextprotocol/go-sdk",
 		"golang.org/x/oauth2", "golang.org/x/sys", "gopkg.in/yaml.v3",
 	}},
 	{folder: "bench", ours: anything, std: anything, others: anything},
@@ -91,20 +110,26 @@ var packageRules = []packageRule{
 
 // within reports whether a package is one of those allowed, or below one.
 func within(pkg string, allowed []string) bool {
-	return slices.ContainsFunc(allowed, func(a string) bool { return a == "*" || pkg == a || strings.HasPrefix(pkg, a+"/") })
+	return slices.ContainsFunc(allowed, func(a string) bool {
+		return a == "*" || pkg == a ||
+			strings.HasPrefix(pkg, a+"/")
+	})
 }
 
 // roomOf returns the row that holds for a folder.
 func packageRuleOf(folder string) (packageRule, bool) {
-	i := slices.IndexFunc(packageRules, func(r packageRule) bool { return r.folder == folder || within(folder, []string{r.folder}) })
+	i := slices.IndexFunc(packageRules, func(r packageRule) bool {
+		return r.folder == folder ||
+			within(folder, []string{r.folder})
+	})
 	if i < 0 {
 		return packageRule{}, false
 	}
 	return packageRules[i], true
 }
 
-// fault returns why a file of the folder must not import pkg; empty if it may. Tests may import what they need, except
-// for packages that are never imported.
+// fault returns why a file of the folder must not import pkg; empty if it may. Tests may import
+// what they need, except for packages that are never imported.
 func (r packageRule) fault(pkg string, test bool) string {
 	if rest, ok := strings.CutPrefix(pkg+"/", module+"/"); ok {
 		return r.faultOfOurs(path.Clean(rest), test)
@@ -139,7 +164,8 @@ func (r packageRule) faultOfOurs(folder string, test bool) string {
 		return "is a program, which no package imports"
 	case test:
 		return ""
-	case target.folder == "internal/test" && r.folder != "internal/test" && r.folder != "internal/webui":
+	case target.folder == "internal/test" && r.folder != "internal/test" &&
+		r.folder != "internal/webui":
 		return "is test support, which only tests import"
 	case !slices.Contains(r.ours, "*") && !slices.Contains(r.ours, target.folder):
 		return "is a package that the rule does not list"
@@ -151,7 +177,8 @@ func (r packageRule) faultOfOurs(folder string, test bool) string {
 func importFaults(name string, file *ast.File) []string {
 	r, ok := packageRuleOf(path.Dir(name))
 	if !ok {
-		return []string{fmt.Sprintf("%s: the folder has no row in the import rule: add a row to the import rule", name)}
+		return []string{fmt.Sprintf(
+			"%s: the folder has no row in the import rule: add a row to the import rule", name)}
 	}
 	var faults []string
 	for _, spec := range file.Imports {
@@ -160,7 +187,8 @@ func importFaults(name string, file *ast.File) []string {
 			return []string{fmt.Sprintf("%s: %v", name, err)}
 		}
 		if why := r.fault(pkg, strings.HasSuffix(name, "_test.go")); why != "" {
-			faults = append(faults, fmt.Sprintf("%s imports %s, which %s (rule for %s)", name, pkg, why, r.folder))
+			faults = append(faults, fmt.Sprintf("%s imports %s, which %s (rule for %s)", name, pkg,
+				why, r.folder))
 		}
 	}
 	return faults
@@ -175,7 +203,8 @@ func TestImports_FollowTheRule(t *testing.T) {
 		r, _ := packageRuleOf(path.Dir(f.name))
 		seen[r.folder] = true
 	}
-	for _, r := range []string{".", "api", "internal", "toolspecs", "workflows", "activities", "audit", "payloads", "worker", "starter", "devserver"} {
+	for _, r := range []string{".", "api", "internal", "toolspecs", "workflows", "activities",
+		"audit", "payloads", "worker", "starter", "devserver"} {
 		if !seen[r] {
 			t.Errorf("the test saw no file of %s", r)
 		}
@@ -251,19 +280,22 @@ func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 		{"nowhere/a.go", "strings", false},
 	}
 	for _, tt := range tests {
-		file, err := parser.ParseFile(token.NewFileSet(), tt.file, fmt.Sprintf("package p\n\nimport _ %q\n", tt.pkg), parser.ImportsOnly)
+		file, err := parser.ParseFile(token.NewFileSet(), tt.file,
+			fmt.Sprintf("package p\n\nimport _ %q\n", tt.pkg), parser.ImportsOnly)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if faults := importFaults(tt.file, file); (len(faults) == 0) != tt.allowed {
-			t.Errorf("%s importing %s: allowed should be %v, faults: %q", tt.file, tt.pkg, tt.allowed, faults)
+			t.Errorf("%s importing %s: allowed should be %v, faults: %q", tt.file, tt.pkg,
+				tt.allowed, faults)
 		}
 	}
 }
 
 // Building the main module must not download a Temporal server.
 func TestDevserver_IsASeparateModule(t *testing.T) {
-	if name := readText(t, "devserver/go.mod"); !strings.HasPrefix(name, "module "+module+"/devserver\n") {
+	if name := readText(t, "devserver/go.mod"); !strings.HasPrefix(name, "module "+module+
+		"/devserver\n") {
 		t.Errorf("devserver/go.mod begins with %.60q", name)
 	}
 	if strings.Contains(readText(t, "go.mod"), "go.temporal.io/server") {
@@ -271,8 +303,8 @@ func TestDevserver_IsASeparateModule(t *testing.T) {
 	}
 }
 
-// TestArchitecturePage_NamesExistingFiles checks that docs/architecture.md has every row of the import rule, and that
-// the files and folders it names exist.
+// TestArchitecturePage_NamesExistingFiles checks that docs/architecture.md has every row of the
+// import rule, and that the files and folders it names exist.
 func TestArchitecturePage_NamesExistingFiles(t *testing.T) {
 	document := readText(t, "docs/architecture.md")
 	var named []string

@@ -22,8 +22,8 @@ func WithAsk(ctx context.Context, ask AskFunc) context.Context {
 
 // Ask asks a person during a call and waits for the reply. The toolspec's answer_within bounds all
 // waits of a call together, and the toolspec's timeout does not count them. schema is the JSON
-// Schema of the answer; nil allows any JSON value. A person who declines gives a Reply that says so,
-// not an error.
+// Schema of the answer; nil allows any JSON value. A person who declines gives a Reply that says
+// so, not an error.
 //
 // The question is stored in the run, not in the worker. If the worker is lost and the call is
 // retried, asking the same question again returns the reply that was given meanwhile. Asking the
@@ -63,5 +63,6 @@ func Secret(ctx context.Context, name string) (string, error) {
 		return get(name)
 	}
 	return "", api.Errorf(api.ErrPreconditionFailed,
-		"secret %q is not named by the toolspec; add entry.secrets: {%s: env:NAME} or file:/path", name, name)
+		"secret %q is not named by the toolspec; add entry.secrets: {%s: env:NAME} or file:/path",
+		name, name)
 }

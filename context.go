@@ -38,4 +38,7 @@ func Errorf(t api.ErrorType, format string, args ...any) *Error {
 
 // Transient marks an error that another attempt may cure, no earlier than after. Zero leaves the
 // wait to the tool's retry policy. Calls of tools with effect once are not retried.
-func Transient(err error, after time.Duration) error { return api.Transient(err, api.Duration(after)) }
+func Transient(err error, after time.Duration) error {
+	return api.Transient(err,
+		api.Duration(after))
+}

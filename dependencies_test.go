@@ -31,13 +31,15 @@ func requirementsOf(gomod string) []requirement {
 			line = single
 		}
 		if fields := strings.Fields(line); (inside || isSingle) && len(fields) >= 2 {
-			list = append(list, requirement{module: fields[0], direct: !strings.HasSuffix(line, "// indirect")})
+			list = append(list, requirement{module: fields[0], direct: !strings.HasSuffix(line,
+				"// indirect")})
 		}
 	}
 	return list
 }
 
-// moduleOf returns the required module that a package belongs to: the longest name that begins the package's.
+// moduleOf returns the required module that a package belongs to: the longest name that begins the
+// package's.
 func moduleOf(pkg string, required []requirement) string {
 	longest := ""
 	for _, r := range required {
@@ -48,8 +50,8 @@ func moduleOf(pkg string, required []requirement) string {
 	return longest
 }
 
-// directDependencies returns the modules that one of the repository's modules uses itself: whatever its go.mod calls
-// direct, and whatever its code imports.
+// directDependencies returns the modules that one of the repository's modules uses itself: whatever
+// its go.mod calls direct, and whatever its code imports.
 func directDependencies(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	required := requirementsOf(readText(t, path.Join(folder, "go.mod")))
@@ -60,7 +62,8 @@ func directDependencies(t *testing.T, folder string) map[string]bool {
 		}
 	}
 	for _, s := range goFiles(t) {
-		if inDevserver := within(s.name, []string{"devserver"}); inDevserver != (folder == "devserver") {
+		if inDevserver := within(s.name,
+			[]string{"devserver"}); inDevserver != (folder == "devserver") {
 			continue
 		}
 		for _, spec := range s.parse(t).Imports {
@@ -76,11 +79,13 @@ func directDependencies(t *testing.T, folder string) map[string]bool {
 	return direct
 }
 
-// TestDependenciesAreExplained proves that docs/dependencies.md has a line for every module that the main module or
-// devserver uses directly and for every pinned linter, each with its job and the reason for it, and no line for others.
+// TestDependenciesAreExplained proves that docs/dependencies.md has a line for every module that
+// the main module or devserver uses directly and for every pinned linter, each with its job and the
+// reason for it, and no line for others.
 func TestDependenciesAreExplained(t *testing.T) {
 	explained := map[string]int{}
-	for _, r := range tableRows(readText(t, "docs/dependencies.md"), "module", "job", "why this one") {
+	for _, r := range tableRows(readText(t, "docs/dependencies.md"), "module", "job",
+		"why this one") {
 		if len(r.cells) != 3 || r.cells[1] == "" || r.cells[2] == "" {
 			t.Errorf("docs/dependencies.md:%d: write | `module` | job | why this one |", r.line)
 			continue
@@ -91,7 +96,8 @@ func TestDependenciesAreExplained(t *testing.T) {
 	maps.Copy(used, directDependencies(t, "devserver"))
 	tools := requirementsOf(readText(t, "internal/tools/go.mod"))
 	for line := range strings.SplitSeq(readText(t, "internal/tools/go.mod"), "\n") {
-		if tool := moduleOf(strings.TrimPrefix(strings.TrimSpace(line), "tool "), tools); tool != "" && len(strings.Fields(line)) == 1 {
+		if tool := moduleOf(strings.TrimPrefix(strings.TrimSpace(line), "tool "),
+			tools); tool != "" && len(strings.Fields(line)) == 1 {
 			used[tool] = true
 		}
 	}
@@ -110,15 +116,18 @@ func TestDependenciesAreExplained(t *testing.T) {
 // TestPackagesAreExplained proves the same of the npm packages that tests run or pages are made with, and that each is pinned to one version.
 func TestPackagesAreExplained(t *testing.T) {
 	var manifest struct{ Dependencies, OptionalDependencies map[string]string }
-	if err := json.Unmarshal([]byte(readText(t, "internal/npm/package.json")), &manifest); err != nil {
+	if err := json.Unmarshal([]byte(readText(t, "internal/npm/package.json")),
+		&manifest); err != nil {
 		t.Fatal(err)
 	}
 	maps.Copy(manifest.Dependencies, manifest.OptionalDependencies)
-	if err := json.Unmarshal([]byte(readText(t, "audit/html/echarts/package.json")), &manifest); err != nil {
+	if err := json.Unmarshal([]byte(readText(t, "audit/html/echarts/package.json")),
+		&manifest); err != nil {
 		t.Fatal(err)
 	}
 	var explained []string
-	for _, r := range tableRows(readText(t, "docs/dependencies.md"), "package", "job", "why this one") {
+	for _, r := range tableRows(readText(t, "docs/dependencies.md"), "package", "job",
+		"why this one") {
 		if len(r.cells) != 3 || r.cells[1] == "" || r.cells[2] == "" {
 			t.Errorf("docs/dependencies.md:%d: write | `package` | job | why this one |", r.line)
 			continue
@@ -126,8 +135,10 @@ func TestPackagesAreExplained(t *testing.T) {
 		explained = append(explained, strings.Trim(r.cells[0], "`"))
 	}
 	slices.Sort(explained)
-	if installed := slices.Sorted(maps.Keys(manifest.Dependencies)); !slices.Equal(explained, installed) {
-		t.Errorf("docs/dependencies.md explains %q, the package.json files have %q", explained, installed)
+	if installed := slices.Sorted(maps.Keys(manifest.Dependencies)); !slices.Equal(explained,
+		installed) {
+		t.Errorf("docs/dependencies.md explains %q, the package.json files have %q", explained,
+			installed)
 	}
 	for name, version := range manifest.Dependencies {
 		if strings.Trim(version, "0123456789.-alph") != "" {
@@ -136,10 +147,12 @@ func TestPackagesAreExplained(t *testing.T) {
 	}
 }
 
-// TestRequirementsOf proves that both ways to write a requirement are read, and directness with them.
+// TestRequirementsOf proves that both ways to write a requirement are read, and directness with
+// them.
 func TestRequirementsOf(t *testing.T) {
 	got := requirementsOf("module m\n\ngo 1.26.0\n\nrequire a.b/c v1.0.0\n\nrequire (\n\td.e/f v1 // indirect\n\tg.h/i/v2 v2\n)\n\nreplace a.b/c => ../c\n")
-	if want := []requirement{{"a.b/c", true}, {"d.e/f", false}, {"g.h/i/v2", true}}; !slices.Equal(got, want) {
+	if want := []requirement{{"a.b/c", true}, {"d.e/f", false},
+		{"g.h/i/v2", true}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if m := moduleOf("g.h/i/v2/sub", got); m != "g.h/i/v2" {

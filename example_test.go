@@ -35,7 +35,10 @@ func (c *counter) Add(_ context.Context, in addInput) (int, error) {
 
 // A stateful tool: each run that calls it has its own counter.
 func ExampleNewStateful() {
-	start := func(context.Context, switchyard.StartInfo) (*counter, error) { return &counter{}, nil }
+	start := func(context.Context, switchyard.StartInfo) (*counter, error) {
+		return &counter{},
+			nil
+	}
 	tool := switchyard.NewStateful("counter", start, (*counter).Add)
 	// A worker registers it: host.Config{Stateful: []switchyard.Stateful{tool}}.
 	ctx := context.Background()
@@ -64,7 +67,8 @@ func ExampleNewBeforeCall() {
 		return switchyard.HookDecision{}, nil
 	})
 	// A worker registers it: host.Config{Hooks: []switchyard.Hook{hook}}.
-	decision, err := hook.Funcs().BeforeCall(context.Background(), switchyard.HookCall{Tool: "deploy"})
+	decision, err := hook.Funcs().BeforeCall(context.Background(),
+		switchyard.HookCall{Tool: "deploy"})
 	fmt.Println(decision.Block, err)
 	// Output: deployments are frozen <nil>
 }

@@ -37,12 +37,14 @@ type Noted interface{ Notes() []string }
 // encoding/json encodes. A nil f, or an In that JSON cannot fill, is reported when a worker
 // registers the function.
 func NewFunction[In, Out any](name string, f func(context.Context, In) (Out, error)) Function {
-	return Function{name: name, input: reflect.TypeFor[In](), call: typed(f), err: missing(f == nil, "the function")}
+	return Function{name: name, input: reflect.TypeFor[In](), call: typed(f), err: missing(f == nil,
+		"the function")}
 }
 
 // RawFunction returns a Function that takes its arguments, a JSON object, and returns its output, a
 // JSON value, without conversion. Its arguments are not compared with the toolspec at registration.
-func RawFunction(name string, f func(context.Context, json.RawMessage) (json.RawMessage, error)) Function {
+func RawFunction(name string, f func(context.Context, json.RawMessage) (json.RawMessage,
+	error)) Function {
 	return Function{name: name, call: raw(f), err: missing(f == nil, "the function")}
 }
 

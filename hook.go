@@ -11,9 +11,9 @@ import (
 // Hook is a Go function that runs at one point of the runs whose agents name it. Make it with
 // NewBeforeRun, NewMemoryRetrieve, NewBeforeCall, NewAfterCall, NewMemoryWrite or NewAfterRun.
 //
-// ContextOf returns which run a hook works for and, for hooks of calls, which call. A hook is called
-// from several goroutines at once, and may be called again for the same call or run after a worker
-// was lost. When ctx ends, the hook's timeout has passed and its outcome is ignored.
+// ContextOf returns which run a hook works for and, for hooks of calls, which call. A hook is
+// called from several goroutines at once, and may be called again for the same call or run after a
+// worker was lost. When ctx ends, the hook's timeout has passed and its outcome is ignored.
 type Hook struct {
 	name  string
 	point api.HookPoint
@@ -50,12 +50,12 @@ type HookEnd struct {
 
 // HookCall is a call as its hooks see it.
 type HookCall struct {
-	// ID identifies the call in its run, Tool is the tool's name, and Effect is the effect of calling
-	// it twice.
+	// ID identifies the call in its run, Tool is the tool's name, and Effect is the effect of
+	// calling it twice.
 	ID, Tool string
 	Effect   api.Effect
-	// Arguments are validated, a JSON object. They include the values of sensitive parameters, which a
-	// hook must not repeat in errors, reasons or logs. They do not include secrets.
+	// Arguments are validated, a JSON object. They include the values of sensitive parameters,
+	// which a hook must not repeat in errors, reasons or logs. They do not include secrets.
 	Arguments json.RawMessage
 }
 
@@ -72,7 +72,8 @@ type HookDecision struct {
 
 // NewBeforeRun returns a hook that runs before an agent's first model step. A non-empty refusal
 // keeps the run from starting and says why.
-func NewBeforeRun(name string, f func(ctx context.Context, r HookRun) (refusal string, err error)) Hook {
+func NewBeforeRun(name string, f func(ctx context.Context, r HookRun) (refusal string,
+	err error)) Hook {
 	begin := func(ctx context.Context, r HookRun) (api.HookAnswer, error) {
 		refusal, err := f(ctx, r)
 		return api.HookAnswer{Refused: refusal}, err
@@ -82,7 +83,8 @@ func NewBeforeRun(name string, f func(ctx context.Context, r HookRun) (refusal s
 
 // NewMemoryRetrieve returns a hook that runs before an agent's first model step. A non-empty text
 // is added to the conversation as a system message before the prompt.
-func NewMemoryRetrieve(name string, f func(ctx context.Context, r HookRun) (text string, err error)) Hook {
+func NewMemoryRetrieve(name string, f func(ctx context.Context, r HookRun) (text string,
+	err error)) Hook {
 	begin := func(ctx context.Context, r HookRun) (api.HookAnswer, error) {
 		text, err := f(ctx, r)
 		return api.HookAnswer{Text: text}, err
@@ -91,14 +93,16 @@ func NewMemoryRetrieve(name string, f func(ctx context.Context, r HookRun) (text
 }
 
 // NewBeforeCall returns a hook that decides about calls before they run.
-func NewBeforeCall(name string, f func(ctx context.Context, c HookCall) (HookDecision, error)) Hook {
+func NewBeforeCall(name string, f func(ctx context.Context, c HookCall) (HookDecision,
+	error)) Hook {
 	return newHook(name, api.HookBeforeCall, HookFuncs{BeforeCall: f}, f == nil)
 }
 
 // NewAfterCall returns a hook that gets the whole output of calls that succeeded, a JSON value,
 // before it is truncated. The JSON value that it returns replaces the output and must have the
 // declared form; nil keeps the output.
-func NewAfterCall(name string, f func(ctx context.Context, c HookCall, output json.RawMessage) (json.RawMessage, error)) Hook {
+func NewAfterCall(name string, f func(ctx context.Context, c HookCall,
+	output json.RawMessage) (json.RawMessage, error)) Hook {
 	return newHook(name, api.HookAfterCall, HookFuncs{AfterCall: f}, f == nil)
 }
 

@@ -21,13 +21,16 @@ const (
 
 // rootFiles are the files that the root of the repository may hold, folders aside.
 var rootFiles = []string{
-	".dockerignore", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile", "README.md", "SECURITY.md",
+	".dockerignore", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "LICENSE",
+	"Makefile", "README.md", "SECURITY.md",
 	"docker-compose.yml", "go.mod", "go.sum", "staticcheck.conf",
 	// The API that applications import.
-	"ask.go", "context.go", "doc.go", "errors.go", "function.go", "hook.go", "progress.go", "secret.go", "stateful.go",
+	"ask.go", "context.go", "doc.go", "errors.go", "function.go", "hook.go", "progress.go",
+	"secret.go", "stateful.go",
 	"example_test.go",
 	// The rules of this repository, held by tests.
-	"architecture_test.go", "dependencies_test.go", "layout_test.go", "repository_test.go", "requirements_test.go", "usage_test.go",
+	"architecture_test.go", "dependencies_test.go", "layout_test.go", "repository_test.go",
+	"requirements_test.go", "usage_test.go",
 	"vocabulary_test.go",
 }
 
@@ -42,8 +45,9 @@ func folderFaults(names []string, limit int) []string {
 	var faults []string
 	for _, folder := range slices.Sorted(maps.Keys(count)) {
 		if count[folder] > limit {
-			faults = append(faults, fmt.Sprintf("%s has %d files, more than %d: split the package by subject",
-				folder, count[folder], limit))
+			faults = append(faults,
+				fmt.Sprintf("%s has %d files, more than %d: split the package by subject",
+					folder, count[folder], limit))
 		}
 	}
 	return faults
@@ -58,7 +62,8 @@ func TestFolders_HoldAtMost25Files(t *testing.T) {
 		t.Error(fault)
 	}
 	sample := []string{"a/x.go", "a/y.go", "a/x_test.go", "b/x.go"}
-	if got := folderFaults(sample, 1); len(got) != 1 || !strings.HasPrefix(got[0], "a has 2 files") {
+	if got := folderFaults(sample, 1); len(got) != 1 || !strings.HasPrefix(got[0],
+		"a has 2 files") {
 		t.Errorf("a folder of two files against a limit of one gives %q", got)
 	}
 }
@@ -98,7 +103,8 @@ func methodFaults(files map[string]*ast.File, limit int) []string {
 	var faults []string
 	for _, name := range slices.Sorted(maps.Keys(count)) {
 		if count[name] > limit {
-			faults = append(faults, fmt.Sprintf("%s has %d methods, more than %d: split the type", name, count[name], limit))
+			faults = append(faults, fmt.Sprintf("%s has %d methods, more than %d: split the type",
+				name, count[name], limit))
 		}
 	}
 	return faults
@@ -116,15 +122,18 @@ func TestTypes_HaveAtMost30Methods(t *testing.T) {
 	}
 	const sample = "package p\n\ntype a[T any] struct{}\n\nfunc (a[T]) x() {}\nfunc (*a[T]) y() {}\nfunc (b) x() {}\n"
 	file := source{name: "p/a.go", text: []byte(sample)}.parse(t)
-	if got := methodFaults(map[string]*ast.File{"p/a.go": file}, 1); len(got) != 1 || !strings.HasPrefix(got[0], "p.a has 2 methods") {
+	if got := methodFaults(map[string]*ast.File{"p/a.go": file}, 1); len(got) != 1 ||
+		!strings.HasPrefix(got[0], "p.a has 2 methods") {
 		t.Errorf("a type of two methods against a limit of one gives %q", got)
 	}
 }
 
 func TestRoot_HoldsListedFilesOnly(t *testing.T) {
 	for _, s := range files(t, func(string) bool { return true }) {
-		if s.name != ".git" && !strings.Contains(s.name, "/") && !slices.Contains(rootFiles, s.name) {
-			t.Errorf("%s is at the root: move it to the folder of its subject, or list it in rootFiles", s.name)
+		if s.name != ".git" && !strings.Contains(s.name, "/") && !slices.Contains(rootFiles,
+			s.name) {
+			t.Errorf("%s is at the root: move it to the folder of its subject, or list it in rootFiles",
+				s.name)
 		}
 	}
 }
@@ -132,8 +141,9 @@ func TestRoot_HoldsListedFilesOnly(t *testing.T) {
 // maxColumns bounds a line of Go or of a Markdown page; a tab counts as four columns.
 const maxColumns = 100
 
-// longLines returns the numbers of the lines that are longer than maxColumns. A line may be longer where it cannot be
-// broken: a struct tag, a string without a place to break, an address, a row of a table.
+// longLines returns the numbers of the lines that are longer than maxColumns. A line may be longer
+// where it cannot be broken: a struct tag, a string without a place to break, an address, a row of
+// a table.
 func longLines(name, text string) []int {
 	var lines []int
 	fenced := false
@@ -147,7 +157,8 @@ func longLines(name, text string) []int {
 		}
 		trimmed := strings.TrimSpace(line)
 		switch {
-		case strings.HasSuffix(name, ".md") && (fenced || strings.HasPrefix(trimmed, "|") || strings.Contains(line, "](")):
+		case strings.HasSuffix(name, ".md") && (fenced || strings.HasPrefix(trimmed, "|") ||
+			strings.Contains(line, "](")):
 		case strings.HasSuffix(name, ".go") && strings.ContainsAny(line, "\"`"):
 		case strings.Contains(line, "://"):
 		default:
@@ -158,7 +169,10 @@ func longLines(name, text string) []int {
 }
 
 func TestLines_HaveAtMost100Columns(t *testing.T) {
-	written := func(base string) bool { return strings.HasSuffix(base, ".go") || strings.HasSuffix(base, ".md") }
+	written := func(base string) bool {
+		return strings.HasSuffix(base, ".go") ||
+			strings.HasSuffix(base, ".md")
+	}
 	for _, s := range files(t, written) {
 		if strings.Contains("/"+s.name, "/testdata/") {
 			continue
@@ -168,7 +182,8 @@ func TestLines_HaveAtMost100Columns(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("x", maxColumns+1)
-	if got := longLines("a.go", "ok\n"+long+"\n// "+long+"\nx := \""+long+"\"\n"); !slices.Equal(got, []int{2, 3}) {
+	if got := longLines("a.go", "ok\n"+long+"\n// "+long+"\nx := \""+long+
+		"\"\n"); !slices.Equal(got, []int{2, 3}) {
 		t.Errorf("long lines are %v", got)
 	}
 	if got := longLines("a.md", long+"\n| "+long+" |\n"); !slices.Equal(got, []int{1}) {
@@ -198,8 +213,8 @@ func ownImports(file *ast.File) map[string]string {
 	return names
 }
 
-// declared returns the exported names that a file declares at package level, and for each the exported names that its
-// declaration mentions: its signature, its fields, the type of a constant.
+// declared returns the exported names that a file declares at package level, and for each the
+// exported names that its declaration mentions: its signature, its fields, the type of a constant.
 func declared(file *ast.File) map[string][]string {
 	names := map[string][]string{}
 	for _, d := range file.Decls {
@@ -249,8 +264,8 @@ func mentioned(n ast.Node) (names []string) {
 	return names
 }
 
-// unused returns the exported names, as folder.Name, that no other package uses, neither by name nor through the
-// declaration of a name that is used.
+// unused returns the exported names, as folder.Name, that no other package uses, neither by name
+// nor through the declaration of a name that is used.
 func unused(files map[string]*ast.File) []string {
 	mentions := map[string]map[string][]string{}
 	used := map[string]bool{}
@@ -274,7 +289,8 @@ func unused(files map[string]*ast.File) []string {
 		packages := ownImports(file)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if sel, ok := n.(*ast.SelectorExpr); ok {
-				if x, ok := sel.X.(*ast.Ident); ok && packages[x.Name] != "" && packages[x.Name] != folder {
+				if x, ok := sel.X.(*ast.Ident); ok && packages[x.Name] != "" &&
+					packages[x.Name] != folder {
 					use(packages[x.Name] + "." + sel.Sel.Name)
 				}
 			}
@@ -306,7 +322,8 @@ func cutLast(s string) (before, after string) {
 	return s[:i], s[i+1:]
 }
 
-// exportedForOthers are exported names that nothing in the repository uses from outside their package, each with its reason.
+// exportedForOthers are exported names that nothing in the repository uses from outside their
+// package, each with its reason.
 var exportedForOthers = map[string]string{
 	"audit/html.NewRun": "tests of the package make runs of recorded histories with it",
 }
@@ -324,7 +341,8 @@ func TestExportedNames_HaveAUserOutsideTheirPackage(t *testing.T) {
 	list := unused(files)
 	for _, name := range list {
 		folder, _ := cutLast(name)
-		if _, reasoned := exportedForOthers[name]; !reasoned && !slices.Contains(publicFolders, folder) {
+		if _, reasoned := exportedForOthers[name]; !reasoned && !slices.Contains(publicFolders,
+			folder) {
 			t.Errorf("%s is exported, and no other package uses it", name)
 		}
 	}
@@ -356,12 +374,14 @@ var Spare = 1`),
 		"a/a_test.go": parse("a/a_test.go", "package a\nvar _ = Spare\n"),
 		"b/b.go":      parse("b/b.go", "package b\nimport \""+module+"/a\"\nvar x a.Used\n"),
 	}
-	if got, want := unused(files), []string{"a.Idle", "a.Lost", "a.Spare"}; !slices.Equal(got, want) {
+	if got, want := unused(files), []string{"a.Idle", "a.Lost", "a.Spare"}; !slices.Equal(got,
+		want) {
 		t.Errorf("unused names are %q, want %q", got, want)
 	}
 }
 
-// words splits an identifier at its capitals and underscores, in lower case: "HTTPServer" is http and server.
+// words splits an identifier at its capitals and underscores, in lower case: "HTTPServer" is http
+// and server.
 func words(name string) (list []string) {
 	runes := []rune(name)
 	start := 0
@@ -376,7 +396,8 @@ func words(name string) (list []string) {
 		case r == '_':
 			cut(i)
 			start = i + 1
-		case i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+		case i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) &&
+			unicode.IsLower(runes[i+1])):
 			cut(i)
 		}
 	}

@@ -32,7 +32,8 @@ func (s source) parse(t *testing.T) *ast.File {
 func (s source) parseWithPositions(t *testing.T) (*token.FileSet, *ast.File) {
 	t.Helper()
 	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, s.name, s.text, parser.ParseComments|parser.SkipObjectResolution)
+	file, err := parser.ParseFile(set, s.name, s.text,
+		parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func readText(t *testing.T, name string) string {
 // generated are folders at the root that are built, not written.
 var generated = []string{".git", ".switchyard", "bin", "coverage"}
 
-// files returns the files of the repository whose base name keep accepts. A file deleted in the meantime is skipped.
+// files returns the files of the repository whose base name keep accepts. A file deleted in the
+// meantime is skipped.
 func files(t *testing.T, keep func(base string) bool) []source {
 	t.Helper()
 	var list []source
@@ -83,11 +85,15 @@ func files(t *testing.T, keep func(base string) bool) []source {
 	return list
 }
 
-// goFiles returns the Go files of all modules in the repository, except those that tests read as data.
+// goFiles returns the Go files of all modules in the repository, except those that tests read as
+// data.
 func goFiles(t *testing.T) []source {
 	t.Helper()
 	list := files(t, func(base string) bool { return strings.HasSuffix(base, ".go") })
-	list = slices.DeleteFunc(list, func(s source) bool { return strings.Contains("/"+s.name, "/testdata/") })
+	list = slices.DeleteFunc(list, func(s source) bool {
+		return strings.Contains("/"+s.name,
+			"/testdata/")
+	})
 	if len(list) < 20 {
 		t.Fatalf("found only %d Go files", len(list))
 	}
@@ -106,8 +112,10 @@ func TestFiles_HaveAtMost400LinesAndFunctions60(t *testing.T) {
 		set, file := s.parseWithPositions(t)
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok {
-				if n := set.Position(f.End()).Line - set.Position(f.Pos()).Line + 1; n > maxFunction {
-					t.Errorf("%s: %s has %d lines, more than %d", set.Position(f.Pos()), f.Name.Name, n, maxFunction)
+				if n := set.Position(f.End()).Line - set.Position(f.Pos()).Line +
+					1; n > maxFunction {
+					t.Errorf("%s: %s has %d lines, more than %d", set.Position(f.Pos()),
+						f.Name.Name, n, maxFunction)
 				}
 			}
 		}
@@ -128,11 +136,16 @@ func TestGoFiles_AreFormatted(t *testing.T) {
 // The words are concatenated so that this file does not contain them.
 func TestFiles_HaveNoMarksOfUnfinishedWorkOrRegistryHosts(t *testing.T) {
 	marks := []string{"TO" + "DO", "FIX" + "ME", "X" + "XX:", "HA" + "CK:"}
-	hosts := []string{"proxy.golang" + ".org", "sum.golang" + ".org", "goproxy" + ".", "npmjs" + ".org", "npmjs" + ".com", "pypi" + ".org",
+	hosts := []string{"proxy.golang" + ".org", "sum.golang" + ".org", "goproxy" + ".", "npmjs" +
+		".org", "npmjs" + ".com", "pypi" + ".org",
 		"crates" + ".io", "rubygems" + ".org", "deb.debian" + ".org", "archive.ubuntu" + ".com"}
-	written := []string{".go", ".md", ".yaml", ".yml", ".json", ".sh", ".mod", ".sum", ".txt", ".txtar", ".conf", "Makefile", "run"}
+	written := []string{".go", ".md", ".yaml", ".yml", ".json", ".sh", ".mod", ".sum", ".txt",
+		".txtar", ".conf", "Makefile", "run"}
 	for _, s := range files(t, func(base string) bool {
-		return slices.ContainsFunc(written, func(end string) bool { return strings.HasSuffix(base, end) })
+		return slices.ContainsFunc(written, func(end string) bool {
+			return strings.HasSuffix(base,
+				end)
+		})
 	}) {
 		for _, word := range slices.Concat(marks, hosts) {
 			if at := bytes.Index(s.text, []byte(word)); at >= 0 {
@@ -142,7 +155,8 @@ func TestFiles_HaveNoMarksOfUnfinishedWorkOrRegistryHosts(t *testing.T) {
 	}
 }
 
-// calledFrom returns the name of the function pkg.name where the expression is one, such as Sleep for time.Sleep.
+// calledFrom returns the name of the function pkg.name where the expression is one, such as Sleep
+// for time.Sleep.
 func calledFrom(pkg string, e ast.Expr) string {
 	if index, ok := e.(*ast.IndexExpr); ok {
 		e = index.X
@@ -182,7 +196,8 @@ func TestTests_DoNotSleep(t *testing.T) {
 	}
 }
 
-// unsorted returns the lines on which a file takes a map's keys or values without sorting them in the same expression.
+// unsorted returns the lines on which a file takes a map's keys or values without sorting them in
+// the same expression.
 func unsorted(set *token.FileSet, file *ast.File) []int {
 	sorted := map[ast.Expr]bool{}
 	var lines []int
@@ -194,7 +209,8 @@ func unsorted(set *token.FileSet, file *ast.File) []int {
 		if strings.HasPrefix(calledFrom("slices", call.Fun), "Sorted") && len(call.Args) > 0 {
 			sorted[call.Args[0]] = true
 		}
-		if name := calledFrom("maps", call.Fun); (name == "Keys" || name == "Values" || name == "All") && !sorted[call] {
+		if name := calledFrom("maps", call.Fun); (name == "Keys" || name == "Values" ||
+			name == "All") && !sorted[call] {
 			lines = append(lines, set.Position(call.Pos()).Line)
 		}
 		return true
@@ -202,17 +218,21 @@ func unsorted(set *token.FileSet, file *ast.File) []int {
 	return lines
 }
 
-// workflowcheck is configured to ignore maps.Keys and maps.Values (internal/tools/workflowcheck.yaml), so this test checks
-// what workflows and api do with them. workflowcheck itself finds range statements over maps.
+// workflowcheck is configured to ignore maps.Keys and maps.Values
+// (internal/tools/workflowcheck.yaml), so this test checks what workflows and api do with them.
+// workflowcheck itself finds range statements over maps.
 func TestMaps_AreSortedInWorkflowCode(t *testing.T) {
 	for _, s := range goFiles(t) {
-		if folder := path.Dir(s.name); !s.isTest() && (within(folder, []string{"api", "workflows"})) {
+		if folder := path.Dir(s.name); !s.isTest() &&
+			(within(folder, []string{"api", "workflows"})) {
 			for _, line := range unsorted(s.parseWithPositions(t)) {
-				t.Errorf("%s:%d: sort the map's keys or values, as in slices.Sorted(maps.Keys(m))", s.name, line)
+				t.Errorf("%s:%d: sort the map's keys or values, as in slices.Sorted(maps.Keys(m))",
+					s.name, line)
 			}
 		}
 	}
-	bad := source{name: "bad.go", text: []byte("package p\n\nvar a = slices.Sorted(maps.Keys(m))\nvar b = slices.Collect(maps.Keys(m))\nvar c = f(maps.All(m))\n")}
+	bad := source{name: "bad.go",
+		text: []byte("package p\n\nvar a = slices.Sorted(maps.Keys(m))\nvar b = slices.Collect(maps.Keys(m))\nvar c = f(maps.All(m))\n")}
 	if got := unsorted(bad.parseWithPositions(t)); !slices.Equal(got, []int{4, 5}) {
 		t.Errorf("unsorted maps are on lines %v", got)
 	}

@@ -16,7 +16,8 @@ type row struct {
 	cells []string
 }
 
-// tableRows returns the rows of every table in a document that has the given header, without header and ruler.
+// tableRows returns the rows of every table in a document that has the given header, without header
+// and ruler.
 func tableRows(document string, header ...string) []row {
 	var rows []row
 	inside := false
@@ -46,9 +47,10 @@ var (
 	testPlace     = regexp.MustCompile("`(Test[A-Za-z0-9_]+)` in `([^`]+_test\\.go)`")
 )
 
-// requirementFaults returns what is wrong with docs/requirements.md. exists says whether a file is there, tests gives the
-// names of the test functions of a file.
-func requirementFaults(document string, exists func(string) bool, tests func(string) map[string]bool) []string {
+// requirementFaults returns what is wrong with docs/requirements.md. exists says whether a file is
+// there, tests gives the names of the test functions of a file.
+func requirementFaults(document string, exists func(string) bool,
+	tests func(string) map[string]bool) []string {
 	rows := tableRows(document, "id", "what", "file", "test")
 	if len(rows) == 0 {
 		return []string{"there is no row: the table's header is | id | what | file | test |"}
@@ -66,9 +68,13 @@ func rowFaults(r row, exists func(string) bool, tests func(string) map[string]bo
 	if len(r.cells) != 4 {
 		return []string{fmt.Sprintf("%d cells, not 4", len(r.cells))}
 	}
-	id, files, proofs := r.cells[0], quoted.FindAllStringSubmatch(r.cells[2], -1), testPlace.FindAllStringSubmatch(r.cells[3], -1)
+	id, files, proofs := r.cells[0], quoted.FindAllStringSubmatch(r.cells[2], -1),
+		testPlace.FindAllStringSubmatch(r.cells[3], -1)
 	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, id+" "+fmt.Sprintf(format, args...)) }
+	fault := func(format string, args ...any) {
+		faults = append(faults, id+" "+
+			fmt.Sprintf(format, args...))
+	}
 	if !requirementID.MatchString(id) {
 		fault("is no id of a requirement")
 	}
@@ -103,23 +109,30 @@ func testsOf(t *testing.T, name string) map[string]bool {
 	}
 	found := map[string]bool{}
 	for _, d := range (source{name: name, text: text}).parse(t).Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") && f.Name.Name != "TestMain" {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name,
+			"Test") && f.Name.Name != "TestMain" {
 			found[f.Name.Name] = true
 		}
 	}
 	return found
 }
 
-// TestRequirementsHaveTheirPlace proves that every row of docs/requirements.md names files and tests that exist.
+// TestRequirementsHaveTheirPlace proves that every row of docs/requirements.md names files and
+// tests that exist.
 func TestRequirementsHaveTheirPlace(t *testing.T) {
-	exists := func(name string) bool { _, err := os.Stat(filepath.FromSlash(name)); return err == nil }
+	exists := func(name string) bool {
+		_,
+			err := os.Stat(filepath.FromSlash(name))
+		return err == nil
+	}
 	tests := func(name string) map[string]bool { return testsOf(t, name) }
 	for _, fault := range requirementFaults(readText(t, "docs/requirements.md"), exists, tests) {
 		t.Error("docs/requirements.md: " + fault)
 	}
 }
 
-// TestRequirementsCheckCatches proves that a row with a wrong name, a missing one or a broken form does not pass.
+// TestRequirementsCheckCatches proves that a row with a wrong name, a missing one or a broken form
+// does not pass.
 func TestRequirementsCheckCatches(t *testing.T) {
 	exists := func(name string) bool { return name == "a.go" }
 	tests := func(name string) map[string]bool { return map[string]bool{"TestA": name == "a_test.go"} }
@@ -136,9 +149,11 @@ func TestRequirementsCheckCatches(t *testing.T) {
 		"does not say what is delivered": "| T1 | | `a.go` | `TestA` in `a_test.go` |",
 		"3 cells, not 4":                 "| T1 | Tools | `a.go` |",
 	} {
-		document := "# R\n\n| id | what | file | test |\n| --- | --- | --- | --- |\n" + good + "\n" + line + "\n\n| other | table |\n"
+		document := "# R\n\n| id | what | file | test |\n| --- | --- | --- | --- |\n" + good +
+			"\n" + line + "\n\n| other | table |\n"
 		faults := strings.Join(requirementFaults(document, exists, tests), "\n")
-		if (says == "") != (faults == "") || !strings.Contains(faults, says) || says != "" && !strings.Contains(faults, "line 6: ") {
+		if (says == "") != (faults == "") || !strings.Contains(faults, says) || says != "" &&
+			!strings.Contains(faults, "line 6: ") {
 			t.Errorf("%s\ngives %q, want …%s…", line, faults, says)
 		}
 	}

@@ -67,7 +67,8 @@ func NewStateful[T, In, Out any](
 	call func(*T, context.Context, In) (Out, error),
 ) Stateful {
 	err := errors.Join(missing(start == nil, "the function that starts an instance"),
-		missing(call == nil, "the function that executes calls"), completeSnapshotter(reflect.TypeFor[*T]()))
+		missing(call == nil, "the function that executes calls"),
+		completeSnapshotter(reflect.TypeFor[*T]()))
 	return Stateful{name: name, input: reflect.TypeFor[In](), err: err,
 		start: func(ctx context.Context, info StartInfo) (any, CallFunc, error) {
 			instance, err := start(ctx, info)
@@ -77,13 +78,17 @@ func NewStateful[T, In, Out any](
 			if err != nil {
 				return nil, nil, err
 			}
-			return instance, typed(func(ctx context.Context, in In) (Out, error) { return call(instance, ctx, in) }), nil
+			return instance, typed(func(ctx context.Context, in In) (Out,
+				error) {
+				return call(instance, ctx, in)
+			}), nil
 		}}
 }
 
 // RawStateful returns a Stateful whose instances are RawInstances. Arguments are not compared with
 // the toolspec at registration.
-func RawStateful(name string, start func(context.Context, StartInfo) (RawInstance, error)) Stateful {
+func RawStateful(name string, start func(context.Context, StartInfo) (RawInstance,
+	error)) Stateful {
 	return Stateful{name: name, err: missing(start == nil, "the function that starts an instance"),
 		start: func(ctx context.Context, info StartInfo) (any, CallFunc, error) {
 			instance, err := start(ctx, info)
@@ -97,7 +102,8 @@ func RawStateful(name string, start func(context.Context, StartInfo) (RawInstanc
 		}}
 }
 
-var errNoInstance = errors.New("no instance was started: the function returned nil without an error")
+var errNoInstance = errors.New(
+	"no instance was started: the function returned nil without an error")
 
 // completeSnapshotter rejects a type with only one method of Snapshotter, or with other signatures:
 // its state would be lost without notice.
@@ -107,7 +113,8 @@ func completeSnapshotter(t reflect.Type) error {
 	if t.Implements(reflect.TypeFor[Snapshotter]()) || !snapshots && !restores {
 		return nil
 	}
-	return errors.New("its type " + t.String() + " has Snapshot or Restore but does not implement switchyard.Snapshotter; " +
+	return errors.New("its type " + t.String() +
+		" has Snapshot or Restore but does not implement switchyard.Snapshotter; " +
 		"give it both methods as declared there")
 }
 
@@ -127,6 +134,7 @@ func (s Stateful) Err() error {
 
 // Start starts an instance and returns it with the function that executes its calls, for workers
 // and for tests.
-func (s Stateful) Start(ctx context.Context, info StartInfo) (instance any, call CallFunc, err error) {
+func (s Stateful) Start(ctx context.Context, info StartInfo) (instance any, call CallFunc,
+	err error) {
 	return s.start(ctx, info)
 }

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// retired has the words that identifiers no longer use, each with the term that replaces it (docs/glossary.md).
+// retired has the words that identifiers no longer use, each with the term that replaces it
+// (docs/glossary.md).
 var retired = map[string]string{
 	"deed":     "action",
 	"deeds":    "actions",
@@ -45,7 +46,8 @@ var retired = map[string]string{
 	"brief":    "call stats",
 }
 
-// retiredIn returns the positions of identifiers that a file declares with a retired word, and the word.
+// retiredIn returns the positions of identifiers that a file declares with a retired word, and the
+// word.
 func retiredIn(set *token.FileSet, file *ast.File) (faults []string) {
 	check := func(id *ast.Ident) {
 		if id == nil {
@@ -53,7 +55,9 @@ func retiredIn(set *token.FileSet, file *ast.File) (faults []string) {
 		}
 		for _, word := range words(id.Name) {
 			if term, ok := retired[word]; ok {
-				faults = append(faults, fmt.Sprintf("%s: %s has the retired word %q; the term is %s", set.Position(id.Pos()), id.Name, word, term))
+				faults = append(faults,
+					fmt.Sprintf("%s: %s has the retired word %q; the term is %s",
+						set.Position(id.Pos()), id.Name, word, term))
 			}
 		}
 	}
@@ -93,7 +97,8 @@ func TestIdentifiers_UseNoRetiredWord(t *testing.T) {
 			t.Error(fault)
 		}
 	}
-	sample := source{name: "p/a.go", text: []byte("package p\n\nfunc settleAll(verdict int) { room := 1; withheld := 2 }\n")}
+	sample := source{name: "p/a.go",
+		text: []byte("package p\n\nfunc settleAll(verdict int) { room := 1; withheld := 2 }\n")}
 	got := retiredIn(sample.parseWithPositions(t))
 	if len(got) != 3 {
 		t.Errorf("three identifiers have retired words, found %q", got)
@@ -102,7 +107,8 @@ func TestIdentifiers_UseNoRetiredWord(t *testing.T) {
 
 func TestWords_SplitIdentifiers(t *testing.T) {
 	for name, want := range map[string][]string{
-		"callRun": {"call", "run"}, "HTTPServer": {"http", "server"}, "max_size": {"max", "size"}, "withheld": {"withheld"}, "ID": {"id"},
+		"callRun": {"call", "run"}, "HTTPServer": {"http", "server"}, "max_size": {"max", "size"},
+		"withheld": {"withheld"}, "ID": {"id"},
 	} {
 		if got := words(name); !slices.Equal(got, want) {
 			t.Errorf("words of %s are %q, want %q", name, got, strings.Join(want, " "))

@@ -17,19 +17,23 @@ import (
 // nearNames is how many similar tool names an unknown one is answered with.
 const nearNames = 3
 
-// maxProblems bounds the faults of one call that a verdict lists, maxNames the list of a run's tools in characters.
+// maxProblems bounds the faults of one call that a verdict lists, maxNames the list of a run's
+// tools in characters.
 const (
 	maxProblems = 20
 	maxNames    = 500
 )
 
-// Admit takes calls through the phases pre_validation and pre_execution and returns one verdict per call, in order. It
-// runs as a local activity, so that the verdicts are one marker in history whatever rules are edited later. Where the
-// verdicts of all calls would be too long for one marker, it answers for the first ones alone. The error says that the queue
-// of an admitted call's key cannot be opened now, or that ctx ended before the hooks had decided.
+// Admit takes calls through the phases pre_validation and pre_execution and returns one verdict per
+// call, in order. It runs as a local activity, so that the verdicts are one marker in history
+// whatever rules are edited later. Where the verdicts of all calls would be too long for one
+// marker, it answers for the first ones alone. The error says that the queue of an admitted call's
+// key cannot be opened now, or that ctx ended before the hooks had decided.
 //
-// The order is: the arguments, the budget, the hooks before the call, and then policies, which judge what the hooks left.
-func (a *Activities) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision, error) {
+// The order is: the arguments, the budget, the hooks before the call, and then policies, which
+// judge what the hooks left.
+func (a *Activities) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision,
+	error) {
 	if r.Full != "" {
 		return noHistoryLeft(r), nil
 	}
@@ -71,8 +75,10 @@ func noHistoryLeft(r api.AdmissionRequest) []api.AdmissionDecision {
 	return decisions
 }
 
-// withinRun refuses a call that the run does not allow any more, when those before it have claimed that many of its calls.
-func withinRun(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, claimed int) api.AdmissionDecision {
+// withinRun refuses a call that the run does not allow any more, when those before it have claimed
+// that many of its calls.
+func withinRun(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
+	claimed int) api.AdmissionDecision {
 	switch {
 	case v.Error != nil || c.OfRun():
 		return v
@@ -87,7 +93,8 @@ func withinRun(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, clai
 	return v
 }
 
-// blockedRepeat refuses a call that has failed so often that another time would not be worth it; nil for any other.
+// blockedRepeat refuses a call that has failed so often that another time would not be worth it;
+// nil for any other.
 func blockedRepeat(r api.AdmissionRequest, c api.Call) *api.Error {
 	if len(r.Blocked) == 0 {
 		return nil
@@ -97,15 +104,18 @@ func blockedRepeat(r api.AdmissionRequest, c api.Call) *api.Error {
 	if i < 0 {
 		return nil
 	}
-	e := api.Errorf(api.ErrPolicyViolation, "this call has failed or been refused %d times, and nothing has changed since, so it is not made again; "+
-		"change the arguments, use another tool, or answer with what is known", r.Blocked[i].All)
+	e := api.Errorf(api.ErrPolicyViolation,
+		"this call has failed or been refused %d times, and nothing has changed since, so it is not made again; "+
+			"change the arguments, use another tool, or answer with what is known",
+		r.Blocked[i].All)
 	e.Phase = api.PhasePreExecution
 	return e
 }
 
 // tooMany refuses a call that the run's budget of calls does not allow any more.
 func tooMany(allowed int, v api.AdmissionDecision) *api.Error {
-	e := api.Errorf(api.ErrBudgetExceeded, "the run may make %d more calls, and this is one too many", allowed)
+	e := api.Errorf(api.ErrBudgetExceeded,
+		"the run may make %d more calls, and this is one too many", allowed)
 	if v.Claim > 0 {
 		e.Message += "; an agent needs calls of its own beside it"
 	}
@@ -113,8 +123,8 @@ func tooMany(allowed int, v api.AdmissionDecision) *api.Error {
 	return e
 }
 
-// verdictOn is preValidate for any call. A call that the run makes by itself has its tool and arguments in its verdict, because
-// nothing else in history tells of it before it runs.
+// verdictOn is preValidate for any call. A call that the run makes by itself has its tool and
+// arguments in its verdict, because nothing else in history tells of it before it runs.
 func (a *Activities) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionDecision {
 	if !c.OfRun() {
 		return a.preValidate(r, c)
@@ -123,7 +133,8 @@ func (a *Activities) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionD
 	if c.Problem == "" {
 		v = a.preValidate(r, c)
 	} else {
-		v.Error = api.Errorf(api.ErrPreconditionFailed, "call %s of %s cannot be undone: %s", c.TargetCallID, c.TargetTool, c.Problem)
+		v.Error = api.Errorf(api.ErrPreconditionFailed, "call %s of %s cannot be undone: %s",
+			c.TargetCallID, c.TargetTool, c.Problem)
 		v.Error.Phase = api.PhasePreValidation
 	}
 	v.CallPurpose, v.Tool = c.CallPurpose, c.Tool
@@ -152,14 +163,17 @@ func (a *Activities) preValidate(r api.AdmissionRequest, c api.Call) api.Admissi
 		v.Error = argumentsError(c.Tool, problems)
 		return v
 	}
-	// History tells of an inline call's arguments nowhere else, where they are not as the plan has them.
-	if !bytes.Equal(arguments, []byte(written)) || tool.Lane == api.LaneInline && r.Caller.Type == api.CallerPlan {
+	// History tells of an inline call's arguments nowhere else, where they are not as the plan has
+	// them.
+	if !bytes.Equal(arguments, []byte(written)) || tool.Lane == api.LaneInline &&
+		r.Caller.Type == api.CallerPlan {
 		v.Arguments = json.RawMessage(arguments)
 	}
 	if tool.Status == api.StatusDeprecated {
 		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
 	}
-	v.Tokens, v.ExpectedTokens = tokens.Count(string(arguments)), compiled.Spec.Execution.ExpectedTokens
+	v.Tokens, v.ExpectedTokens = tokens.Count(string(arguments)),
+		compiled.Spec.Execution.ExpectedTokens
 	preValidateKind(r, compiled, arguments, &v)
 	if v.Error == nil {
 		v.Route, v.Error = a.route(r, tool, arguments)
@@ -167,7 +181,8 @@ func (a *Activities) preValidate(r api.AdmissionRequest, c api.Call) api.Admissi
 	return v
 }
 
-// ready takes a call's execution plan off its arguments, or says what the call lacks besides the right arguments.
+// ready takes a call's execution plan off its arguments, or says what the call lacks besides the
+// right arguments.
 func ready(r api.AdmissionRequest, c *api.Call, compiled *toolspecs.Compiled) *api.Error {
 	if fault := takePlan(c, compiled); fault != nil {
 		return fault
@@ -176,7 +191,8 @@ func ready(r api.AdmissionRequest, c *api.Call, compiled *toolspecs.Compiled) *a
 }
 
 // callable returns the tool of a call, or why there is none that can be called.
-func (a *Activities) callable(r api.AdmissionRequest, c api.Call) (api.Tool, *toolspecs.Compiled, *api.Error) {
+func (a *Activities) callable(r api.AdmissionRequest, c api.Call) (api.Tool, *toolspecs.Compiled,
+	*api.Error) {
 	tool, found := toolOf(r, c.Tool)
 	if !found {
 		return tool, nil, a.notFound(r, c.Tool)
@@ -191,7 +207,8 @@ func (a *Activities) callable(r api.AdmissionRequest, c api.Call) (api.Tool, *to
 	}
 	compiled, err := a.specs.of(tool)
 	if err != nil {
-		e := api.Errorf(api.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
+		e := api.Errorf(api.ErrExecutorNotFound,
+			"the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
 		e.Phase = api.PhasePreValidation
 		return tool, nil, e
 	}
@@ -204,7 +221,8 @@ func toolOf(r api.AdmissionRequest, name string) (api.Tool, bool) {
 }
 
 // preValidateKind adds to a verdict what only calls of some kinds have.
-func preValidateKind(r api.AdmissionRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *api.AdmissionDecision) {
+func preValidateKind(r api.AdmissionRequest, compiled *toolspecs.Compiled,
+	arguments json.RawMessage, v *api.AdmissionDecision) {
 	switch compiled.Spec.Entry.Type {
 	case api.KindAgent:
 		v.Error = admitAgent(r, compiled, arguments, v)
@@ -217,7 +235,9 @@ func preValidateKind(r api.AdmissionRequest, compiled *toolspecs.Compiled, argum
 func lacksVariable(r api.AdmissionRequest, compiled *toolspecs.Compiled) *api.Error {
 	for _, name := range compiled.Spec.Requires.Variables {
 		if !slices.Contains(r.Variables, name) {
-			e := api.Errorf(api.ErrPreconditionFailed, "tool %q needs the run variable %q; start the run with --var %s=…", compiled.Spec.Name, name, name)
+			e := api.Errorf(api.ErrPreconditionFailed,
+				"tool %q needs the run variable %q; start the run with --var %s=…",
+				compiled.Spec.Name, name, name)
 			e.Phase = api.PhasePreValidation
 			return e
 		}
@@ -225,17 +245,20 @@ func lacksVariable(r api.AdmissionRequest, compiled *toolspecs.Compiled) *api.Er
 	return nil
 }
 
-// notShown is the fault of arguments that were copied from where sensitive values are not shown, such as a dry run's plan.
+// notShown is the fault of arguments that were copied from where sensitive values are not shown,
+// such as a dry run's plan.
 func notShown(tool api.Tool, arguments json.RawMessage) []api.Problem {
 	if !slices.Contains(tool.ArgumentMask().Values(arguments), api.Redacted) {
 		return nil
 	}
-	return []api.Problem{{Path: "$", Rule: "sensitive", Message: api.Redacted + " stands for a sensitive value that is not shown; give the value itself"}}
+	return []api.Problem{{Path: "$", Rule: "sensitive", Message: api.Redacted +
+		" stands for a sensitive value that is not shown; give the value itself"}}
 }
 
 func argumentsError(tool string, problems []api.Problem) *api.Error {
 	if extra := len(problems) - maxProblems; extra > 0 {
-		problems = append(problems[:maxProblems:maxProblems], api.Problem{Path: "$", Rule: "more", Message: fmt.Sprintf("and %d more faults", extra)})
+		problems = append(problems[:maxProblems:maxProblems], api.Problem{Path: "$", Rule: "more",
+			Message: fmt.Sprintf("and %d more faults", extra)})
 	}
 	e := api.Errorf(api.ErrValidation, "the arguments of %s do not fit", tool)
 	e.Problems, e.Phase = problems, api.PhasePreValidation
@@ -244,7 +267,8 @@ func argumentsError(tool string, problems []api.Problem) *api.Error {
 
 // notFound answers a call of a tool that the run does not have.
 func (a *Activities) notFound(r api.AdmissionRequest, name string) *api.Error {
-	e := api.Errorf(api.ErrToolNotFound, "there is no tool %q", api.Shorten(name, 2*api.MaxToolName))
+	e := api.Errorf(api.ErrToolNotFound, "there is no tool %q",
+		api.Shorten(name, 2*api.MaxToolName))
 	e.Phase = api.PhasePreValidation
 	if r.AnyTool {
 		if e.Near = a.config.Catalog().Near(name); len(e.Near) == 0 {

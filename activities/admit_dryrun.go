@@ -7,9 +7,11 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// withhold answers the admitted calls of a dry run that may change something in place of their tools. It comes after all else
-// that admission decides, so that they are refused like those of any other run.
-func (a *Activities) withhold(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
+// withhold answers the admitted calls of a dry run that may change something in place of their
+// tools. It comes after all else that admission decides, so that they are refused like those of any
+// other run.
+func (a *Activities) withhold(r api.AdmissionRequest,
+	decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	for i, v := range decisions {
 		if v.Error != nil || v.Result != nil || !r.DryRun && !v.Plan.IsDryRun() {
 			continue
@@ -27,7 +29,8 @@ func withheld(tool api.Tool, c api.Call, v api.AdmissionDecision) api.AdmissionD
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
-	told := api.WithheldEffect{DryRun: true, Tool: c.Tool, Arguments: tool.Redact(arguments), Lane: tool.Lane}
+	told := api.WithheldEffect{DryRun: true, Tool: c.Tool, Arguments: tool.Redact(arguments),
+		Lane: tool.Lane}
 	if v.Route.Key != "" {
 		told.Lane += "/" + v.Route.Key
 	}
@@ -36,11 +39,13 @@ func withheld(tool api.Tool, c api.Call, v api.AdmissionDecision) api.AdmissionD
 	}
 	output, err := api.EncodeJSON(told)
 	if err != nil {
-		v.Error = api.Errorf(api.ErrExecution, "what the call would do cannot be written as JSON: %v", err)
+		v.Error = api.Errorf(api.ErrExecution,
+			"what the call would do cannot be written as JSON: %v", err)
 		v.Error.Phase = api.PhasePreExecution
 		return stopped(v)
 	}
-	result := api.Result{Output: output, Notes: append(v.Notes[:len(v.Notes):len(v.Notes)], "dry run: nothing was done")}
+	result := api.Result{Output: output, Notes: append(v.Notes[:len(v.Notes):len(v.Notes)],
+		"dry run: nothing was done")}
 	result.Tokens = tokens.Count(result.ForModel())
 	v.Result = &result
 	v = stopped(v)

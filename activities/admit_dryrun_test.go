@@ -10,13 +10,15 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// TestWithhold proves which calls a dry run does not make, what they are answered with in place of their tools, and that what
-// would be refused is refused. A plan makes its own call alone a dry run.
+// TestWithhold proves which calls a dry run does not make, what they are answered with in place of
+// their tools, and that what would be refused is refused. A plan makes its own call alone a dry
+// run.
 func TestWithhold(t *testing.T) {
 	catalog := catalogOf(t, spec("look", nil),
 		spec("book", func(s *toolspecs.Spec) {
 			s.Execution.Effect = api.EffectOnce
-			s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "card", Type: "string", Sensitive: true},
+			s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "card", Type: "string",
+				Sensitive: true},
 				toolspecs.Parameter{Name: "n", Type: "integer", Default: json.RawMessage(`1`)})
 			s.Output = &toolspecs.Parameter{Type: "integer"}
 		}))
@@ -25,14 +27,16 @@ func TestWithhold(t *testing.T) {
 		{ID: "1", Tool: "look", Arguments: `{"text":"a"}`},
 		{ID: "2", Tool: "book", Arguments: `{"text":"a","card":"4711"}`},
 		{ID: "3", Tool: "book", Arguments: `{"txt":"a"}`},
-		{ID: "4", Tool: "book", Arguments: `{"text":"a","execution_plan":{"intent":"try","dry_run":true}}`},
+		{ID: "4", Tool: "book",
+			Arguments: `{"text":"a","execution_plan":{"intent":"try","dry_run":true}}`},
 	}}
 	withheld := `{"dry_run":true,"would_call":"book","arguments":{"card":"***","n":1,"text":"a"},"lane":"general"}`
 	decisions := b.admit(t, r)
 	if v := decisions[0]; v.Error != nil || v.Result != nil || v.DryRun {
 		t.Errorf("a call that reads: %+v", v)
 	}
-	if v := decisions[1]; !v.DryRun || v.Result == nil || string(v.Result.Output) != withheld || !strings.Contains(string(v.Arguments), "4711") ||
+	if v := decisions[1]; !v.DryRun || v.Result == nil || string(v.Result.Output) != withheld ||
+		!strings.Contains(string(v.Arguments), "4711") ||
 		!expect.Contains(v.Result.ForModel(), "nothing was done") || v.Result.Tokens == 0 {
 		t.Errorf("a call that changes something: %+v, result %+v", v, v.Result)
 	}
@@ -50,10 +54,12 @@ func TestWithhold(t *testing.T) {
 	}
 }
 
-// TestWithheldSaysWhere proves that a withheld call tells its lane with the key, and whether a person would have been asked.
+// TestWithheldSaysWhere proves that a withheld call tells its lane with the key, and whether a
+// person would have been asked.
 func TestWithheldSaysWhere(t *testing.T) {
 	tool := api.Tool{Name: "tap", Lane: "android"}
-	v := withheld(tool, api.Call{Tool: "tap", Arguments: `{}`}, api.AdmissionDecision{ID: "1", Route: api.Route{Key: "pixel"},
+	v := withheld(tool, api.Call{Tool: "tap", Arguments: `{}`}, api.AdmissionDecision{ID: "1",
+		Route:    api.Route{Key: "pixel"},
 		Approval: &api.ApprovalNeed{Reason: "it costs money"}})
 	want := `{"dry_run":true,"would_call":"tap","arguments":{},"lane":"android/pixel","approval":"it costs money"}`
 	if string(v.Result.Output) != want || v.Route.Key != "" || v.Approval != nil {

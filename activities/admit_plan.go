@@ -5,8 +5,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// takePlan takes a call's execution plan off its arguments, or says why the call cannot go on with what is there. A plan that
-// was taken off before stays.
+// takePlan takes a call's execution plan off its arguments, or says why the call cannot go on with
+// what is there. A plan that was taken off before stays.
 func takePlan(c *api.Call, compiled *toolspecs.Compiled) *api.Error {
 	rest, plan, problems := compiled.TakePlan(c.Arguments)
 	c.Arguments = rest
@@ -18,7 +18,8 @@ func takePlan(c *api.Call, compiled *toolspecs.Compiled) *api.Error {
 	}
 	if c.Plan == nil && compiled.NeedsPlan() && !c.OfRun() {
 		return planError(c.Tool, "a call to %s has to carry an execution plan", []api.Problem{{
-			Path: "$." + api.PlanArgument, Rule: api.RuleRequired, Message: `write it among the arguments, such as {"intent": "what the call is for"}`}})
+			Path: "$." + api.PlanArgument, Rule: api.RuleRequired,
+			Message: `write it among the arguments, such as {"intent": "what the call is for"}`}})
 	}
 	return nil
 }

@@ -13,14 +13,17 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// needApproval says that an admitted call waits for a person: because of what the tool or a plan says, or of a policy rule.
-func (a *Activities) needApproval(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool, compiled *toolspecs.Compiled, reason, rule string) *api.ApprovalNeed {
+// needApproval says that an admitted call waits for a person: because of what the tool or a plan
+// says, or of a policy rule.
+func (a *Activities) needApproval(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
+	tool api.Tool, compiled *toolspecs.Compiled, reason, rule string) *api.ApprovalNeed {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
 	need := &api.ApprovalNeed{Reason: reason, Rule: rule, Text: compiled.ApprovalText(arguments),
-		Digest: api.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan), Within: api.DefaultApprovalTimeout,
+		Digest: api.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan),
+		Within: api.DefaultApprovalTimeout,
 		Notify: a.config.Webhook.set()}
 	if plan := v.Plan.Redacted(tool.ArgumentMask(), arguments); plan != nil {
 		need.Text += "\nintent: " + api.Shorten(plan.Intent, maxIntent)
@@ -34,10 +37,11 @@ func (a *Activities) needApproval(r api.AdmissionRequest, c api.Call, v api.Admi
 // maxIntent bounds what people are shown of the intent of a call's execution plan, in characters.
 const maxIntent = 500
 
-// approvals completes the verdicts on calls that must not run before a person has approved them: because of what their tool says,
-// or their plan. Calls that the run makes by itself need no approval: who approved the call that they belong to has approved what
-// undoes or verifies it.
-func (a *Activities) approvals(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
+// approvals completes the verdicts on calls that must not run before a person has approved them:
+// because of what their tool says, or their plan. Calls that the run makes by itself need no
+// approval: who approved the call that they belong to has approved what undoes or verifies it.
+func (a *Activities) approvals(r api.AdmissionRequest,
+	decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	for i, v := range decisions {
 		if v.Error != nil || v.Result != nil || v.Approval != nil || !r.Calls[i].Governed() {
 			continue
@@ -47,14 +51,16 @@ func (a *Activities) approvals(r api.AdmissionRequest, decisions []api.Admission
 			continue
 		}
 		if reason, needs := asked(r, r.Calls[i], v, tool, compiled); needs {
-			decisions[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled, executor.ValidText(reason), "")
+			decisions[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled,
+				executor.ValidText(reason), "")
 		}
 	}
 	return decisions
 }
 
 // asked says whether a call's plan or tool has it wait for approval, and why.
-func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool, compiled *toolspecs.Compiled) (reason string, needs bool) {
+func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
+	compiled *toolspecs.Compiled) (reason string, needs bool) {
 	switch {
 	case c.Ask != "":
 		return api.Shorten(c.Ask, api.MaxAsk), true
@@ -64,15 +70,17 @@ func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api
 	return compiled.NeedsApproval(factsOf(r, c, v, tool, compiled))
 }
 
-// Edit admits a call that waits for approval anew, with what a person changed of its arguments: they are validated and checked
-// like those of any other call. The verdict has no approval, because the edit is one. It runs as a local activity of the update
-// that brought the edit. Errors are those of Admit.
+// Edit admits a call that waits for approval anew, with what a person changed of its arguments:
+// they are validated and checked like those of any other call. The verdict has no approval, because
+// the edit is one. It runs as a local activity of the update that brought the edit. Errors are
+// those of Admit.
 func (a *Activities) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDecision, error) {
 	c := r.Admit.Calls[0]
 	tool, _ := toolOf(r.Admit, c.Tool)
 	arguments, err := changed(json.RawMessage(c.Arguments), r.Decision.Arguments)
 	if err == nil && len(arguments) > maxHooked {
-		err = fmt.Errorf("the arguments have %d bytes in all, and may have %d", len(arguments), maxHooked)
+		err = fmt.Errorf("the arguments have %d bytes in all, and may have %d", len(arguments),
+			maxHooked)
 	}
 	if err != nil {
 		fault := api.Errorf(api.ErrValidation, "%v", err)
@@ -97,22 +105,27 @@ func (a *Activities) Edit(ctx context.Context, r api.EditRequest) (api.Admission
 	return v, nil
 }
 
-// noteOfEdit tells who changed what of a call that has these arguments now. A sensitive one is repeated nowhere in it.
+// noteOfEdit tells who changed what of a call that has these arguments now. A sensitive one is
+// repeated nowhere in it.
 func noteOfEdit(d api.Decision, tool api.Tool, arguments json.RawMessage) string {
 	var none *api.Hider
-	shown, _ := none.With(api.Redacted, tool.ArgumentMask().Values(arguments)...).JSON(tool.Redact(d.Arguments))
-	return fmt.Sprintf("%s approved this call with changed arguments: %s", api.Shorten(d.By, maxEditor), strings.TrimSpace(api.Summary("", shown, nil)))
+	shown, _ := none.With(api.Redacted,
+		tool.ArgumentMask().Values(arguments)...).JSON(tool.Redact(d.Arguments))
+	return fmt.Sprintf("%s approved this call with changed arguments: %s",
+		api.Shorten(d.By, maxEditor), strings.TrimSpace(api.Summary("", shown, nil)))
 }
 
 // maxEditor bounds the name that a note of a call has, in characters.
 const maxEditor = 100
 
-// changed returns arguments with the changes made to them: what those name is replaced, and what is null in them taken out.
+// changed returns arguments with the changes made to them: what those name is replaced, and what is
+// null in them taken out.
 func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 	value, err := api.DecodeJSON(changes)
 	patch, ok := value.(map[string]any)
 	if err != nil || !ok {
-		return nil, fmt.Errorf("the changed arguments must be an object, such as {\"path\": \"a.md\"}")
+		return nil, fmt.Errorf(
+			"the changed arguments must be an object, such as {\"path\": \"a.md\"}")
 	}
 	whole, err := api.DecodeJSON(arguments)
 	object, ok := whole.(map[string]any)
@@ -129,7 +142,8 @@ func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 	return api.EncodeJSON(object)
 }
 
-// Limit says what a person is asked where a run has reached a limit. It runs as a local activity, so that history tells of it.
+// Limit says what a person is asked where a run has reached a limit. It runs as a local activity,
+// so that history tells of it.
 func (a *Activities) Limit(_ context.Context, r api.LimitRequest) (api.ApprovalNeed, error) {
 	need := r.Need()
 	need.Notify = a.config.Webhook.set()

@@ -20,7 +20,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Waits between two tries to post a question: while other calls ask, and while the server or the run does not answer.
+// Waits between two tries to post a question: while other calls ask, and while the server or the
+// run does not answer.
 const (
 	firstAskAgain = 500 * time.Millisecond
 	lastAskAgain  = 15 * time.Second
@@ -41,15 +42,18 @@ type asker struct {
 	askAgain, maxRequeues time.Duration
 }
 
-// withTimeout bounds an execution by the tool's timeout. A tool that may ask people finds in the context what Ask needs.
-func (a *Activities) withTimeout(ctx context.Context, t attempt, spec *toolspecs.Spec) (context.Context, context.CancelFunc) {
+// withTimeout bounds an execution by the tool's timeout. A tool that may ask people finds in the
+// context what Ask needs.
+func (a *Activities) withTimeout(ctx context.Context, t attempt,
+	spec *toolspecs.Spec) (context.Context, context.CancelFunc) {
 	within := spec.Entry.AnswerWithin.Std()
 	if within <= 0 || t.inline != nil {
 		return context.WithTimeoutCause(ctx, spec.Execution.Timeout.Std(), executor.ErrTimeout)
 	}
 	ctx, clock, cancel := executor.WithClock(ctx, spec.Execution.Timeout.Std())
 	asks := &asker{client: a.config.Client, workflowID: t.info.WorkflowExecution.ID,
-		runID: t.info.WorkflowExecution.RunID, callID: t.id, tool: spec.Name, within: within, clock: clock,
+		runID: t.info.WorkflowExecution.RunID, callID: t.id, tool: spec.Name, within: within,
+		clock: clock,
 		asked: map[string]int{}, askAgain: firstAskAgain, maxRequeues: lastAskAgain}
 	return switchyard.WithAsk(context.WithValue(ctx, askerKey{}, asks), asks.ask), cancel
 }
@@ -68,7 +72,8 @@ func repliesOf(ctx context.Context) []string {
 func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (api.Reply, error) {
 	a.clock.Pause()
 	defer a.clock.Resume()
-	q := api.Question{Call: a.callID, Tool: a.tool, Text: executor.RedactorOf(ctx).Text(executor.ValidText(text)), Schema: schema,
+	q := api.Question{Call: a.callID, Tool: a.tool,
+		Text: executor.RedactorOf(ctx).Text(executor.ValidText(text)), Schema: schema,
 		Until: time.Now().Add(a.within - a.clock.Asked())}
 	if e := checkQuestion(q); e != nil {
 		return api.Reply{}, e
@@ -102,32 +107,39 @@ func checkQuestion(q api.Question) error {
 	case strings.TrimSpace(q.Text) == "":
 		return api.Errorf(api.ErrExecution, "%s asks a person nothing: the text is empty", q.Tool)
 	case len(q.Text) > api.MaxQuestionText:
-		return api.Errorf(api.ErrExecution, "%s asks a person with a text of %d bytes; at most %d", q.Tool, len(q.Text), api.MaxQuestionText)
+		return api.Errorf(api.ErrExecution, "%s asks a person with a text of %d bytes; at most %d",
+			q.Tool, len(q.Text), api.MaxQuestionText)
 	case len(q.Schema) > api.MaxQuestionSchema:
-		return api.Errorf(api.ErrExecution, "%s asks a person with a schema of %d bytes; at most %d", q.Tool, len(q.Schema), api.MaxQuestionSchema)
+		return api.Errorf(api.ErrExecution,
+			"%s asks a person with a schema of %d bytes; at most %d", q.Tool, len(q.Schema),
+			api.MaxQuestionSchema)
 	}
 	if _, err := schemas.NewForm(q.Schema); err != nil {
-		return api.Errorf(api.ErrExecution, "%s asks a person with a schema that is none: %v", q.Tool, err)
+		return api.Errorf(api.ErrExecution, "%s asks a person with a schema that is none: %v",
+			q.Tool, err)
 	}
 	return nil
 }
 
-// updateID names the question by what it says, so that a later attempt of the call finds it and its reply again, in
-// whatever order it asks. The run is a part of it: one that was reset brings along the updates of its other past, and a
-// server that has seen one refused takes no other of its id.
+// updateID names the question by what it says, so that a later attempt of the call finds it and its
+// reply again, in whatever order it asks. The run is a part of it: one that was reset brings along
+// the updates of its other past, and a server that has seen one refused takes no other of its id.
 func (a *asker) updateID(q api.Question) string {
 	digest := api.Digest([]byte(strconv.Itoa(len(q.Text)) + q.Text + string(q.Schema)))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked[digest]++
-	return strings.Join([]string{"ask", a.runID, a.callID, digest, strconv.Itoa(a.asked[digest])}, "/")
+	return strings.Join([]string{"ask", a.runID, a.callID, digest, strconv.Itoa(a.asked[digest])},
+		"/")
 }
 
-// post hands the question to the run and waits for the reply. The server answers a second post of one id with the
-// outcome of the first.
+// post hands the question to the run and waits for the reply. The server answers a second post of
+// one id with the outcome of the first.
 func (a *asker) post(ctx context.Context, id string, q api.Question) (reply api.Reply, err error) {
-	handle, err := a.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: a.workflowID, RunID: a.runID,
-		UpdateID: id, UpdateName: api.AskQuestionUpdate, Args: []any{q}, WaitForStage: client.WorkflowUpdateStageAccepted})
+	handle, err := a.client.UpdateWorkflow(ctx,
+		client.UpdateWorkflowOptions{WorkflowID: a.workflowID, RunID: a.runID,
+			UpdateID: id, UpdateName: api.AskQuestionUpdate, Args: []any{q},
+			WaitForStage: client.WorkflowUpdateStageAccepted})
 	if err != nil {
 		return reply, err
 	}
@@ -141,8 +153,8 @@ func (a *asker) note(r api.Reply) {
 	a.notes = append(a.notes, "question "+r.Question+" was "+r.Note())
 }
 
-// final returns what an error means for the call, or nil where asking again may help: so many calls ask that this one
-// has to wait, or nobody answers at the moment.
+// final returns what an error means for the call, or nil where asking again may help: so many calls
+// ask that this one has to wait, or nobody answers at the moment.
 func (a *asker) final(err error) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		switch api.ReplyErrorType(app.Type()) {
@@ -151,7 +163,8 @@ func (a *asker) final(err error) error {
 		case api.ReplyTimeout:
 			return api.NotAnswered(a.tool, api.Duration(a.within))
 		case api.AskRefused:
-			return api.Errorf(api.ErrExecution, "%s asks a person what the run does not pass on: %s", a.tool, app.Message())
+			return api.Errorf(api.ErrExecution,
+				"%s asks a person what the run does not pass on: %s", a.tool, app.Message())
 		}
 		return api.Errorf(api.ErrCancelled, "the question was withdrawn: %s", app.Message())
 	}
@@ -159,10 +172,12 @@ func (a *asker) final(err error) error {
 		return api.Errorf(api.ErrCancelled, "the run that asks has ended")
 	}
 	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); refused {
-		return api.Errorf(api.ErrExecution, "the server refuses the question of %s: %v", a.tool, err)
+		return api.Errorf(api.ErrExecution, "the server refuses the question of %s: %v", a.tool,
+			err)
 	}
 	if _, refused := errors.AsType[*serviceerror.PermissionDenied](err); refused {
-		return api.Errorf(api.ErrExecution, "the worker may not ask on behalf of %s: %v", a.tool, err)
+		return api.Errorf(api.ErrExecution, "the worker may not ask on behalf of %s: %v", a.tool,
+			err)
 	}
 	return nil
 }

@@ -27,17 +27,20 @@ import (
 type askedRun struct {
 	queriedRun
 	mu sync.Mutex
-	// posts are the questions that came, by update id and in order; replies are what they get, one a try.
+	// posts are the questions that came, by update id and in order; replies are what they get, one
+	// a try.
 	posts   []client.UpdateWorkflowOptions
 	replies []func(api.Question) (api.Reply, error)
-	// pending is the state of the call 1.1 at the server, which is over without one; ended is its end.
+	// pending is the state of the call 1.1 at the server, which is over without one; ended is its
+	// end.
 	pending enumspb.PendingActivityState
 	result  any
 	failure error
 	missing error
 }
 
-func (r *askedRun) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+func (r *askedRun) UpdateWorkflow(_ context.Context,
+	o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.posts = append(r.posts, o)
@@ -66,19 +69,23 @@ func (r replied) Get(_ context.Context, into any) error {
 	return r.err
 }
 
-func (r *askedRun) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (r *askedRun) DescribeWorkflowExecution(context.Context, string,
+	string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	d := &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: []*workflowpb.PendingActivityInfo{{ActivityId: "0.1"}}}
 	if r.pending != 0 {
-		d.PendingActivities = append(d.PendingActivities, &workflowpb.PendingActivityInfo{ActivityId: "1.1", State: r.pending})
+		d.PendingActivities = append(d.PendingActivities,
+			&workflowpb.PendingActivityInfo{ActivityId: "1.1", State: r.pending})
 	}
 	return d, r.missing
 }
 
-func (r *askedRun) CompleteActivityByID(_ context.Context, _, _, _, _ string, result any, err error) error {
+func (r *askedRun) CompleteActivityByID(_ context.Context, _, _, _, _ string, result any,
+	err error) error {
 	r.result, r.pending = result, 0
 	if err != nil {
 		c := temporal.GetDefaultFailureConverter()
-		r.failure = c.FailureToError(c.ErrorToFailure(err)) // as whoever waits for the call reads it
+		// as whoever waits for the call reads it
+		r.failure = c.FailureToError(c.ErrorToFailure(err))
 	}
 	return nil
 }
@@ -94,14 +101,17 @@ func refuses(err error) func(api.Question) (api.Reply, error) {
 }
 
 func refusal(kind api.ReplyErrorType) error {
-	return temporal.NewApplicationErrorWithOptions("because", string(kind), temporal.ApplicationErrorOptions{NonRetryable: true})
+	return temporal.NewApplicationErrorWithOptions("because", string(kind),
+		temporal.ApplicationErrorOptions{NonRetryable: true})
 }
 
 // askingBench is a process with the tool probe, which asks as ask does; change may alter its spec.
-func askingBench(t *testing.T, ask func(context.Context) (executor.Answer, error), change func(*toolspecs.Spec)) (*bench, *askedRun, *toolspecs.Compiled) {
+func askingBench(t *testing.T, ask func(context.Context) (executor.Answer, error),
+	change func(*toolspecs.Spec)) (*bench, *askedRun, *toolspecs.Compiled) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
-		s.Entry.AnswerWithin, s.Execution.Timeout = api.Duration(time.Minute), api.Duration(time.Second)
+		s.Entry.AnswerWithin, s.Execution.Timeout = api.Duration(time.Minute),
+			api.Duration(time.Second)
 		if change != nil {
 			change(s)
 		}
@@ -109,9 +119,11 @@ func askingBench(t *testing.T, ask func(context.Context) (executor.Answer, error
 	run := &askedRun{}
 	b := setUp(t, catalog, func(c *Config) {
 		c.Client = run
-		c.Executors = map[string]executor.Executor{api.KindHuman: human.Executor{}, api.KindFunction: answerFunc(func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
-			return ask(ctx)
-		})}
+		c.Executors = map[string]executor.Executor{api.KindHuman: human.Executor{},
+			api.KindFunction: answerFunc(func(ctx context.Context, _ *toolspecs.Spec,
+				_ json.RawMessage) (executor.Answer, error) {
+				return ask(ctx)
+			})}
 	})
 	compiled, _ := catalog.Get("probe")
 	return b, run, compiled
@@ -125,14 +137,16 @@ func asks(text, schema string) func(context.Context) (executor.Answer, error) {
 	}
 }
 
-// TestAsk proves that a question reaches the run with the call's name, the schema and the time there is, that the tool
-// gets the reply, also after the run or the server did not take the question at first, and that the result says whose it
-// was.
+// TestAsk proves that a question reaches the run with the call's name, the schema and the time
+// there is, that the tool gets the reply, also after the run or the server did not take the
+// question at first, and that the result says whose it was.
 func TestAsk(t *testing.T) {
 	b, run, compiled := askingBench(t, asks("Go \xffon?", `{"type":"string"}`), nil)
-	run.replies = []func(api.Question) (api.Reply, error){refuses(refusal(api.ReplyBusy)), refuses(serviceerror.NewUnavailable("away")), says(`"yes"`)}
+	run.replies = []func(api.Question) (api.Reply, error){refuses(refusal(api.ReplyBusy)),
+		refuses(serviceerror.NewUnavailable("away")), says(`"yes"`)}
 	result, err := b.execute(t, executionOf(compiled), nil)
-	if err != nil || string(result.Output) != `"yes"` || strings.Join(result.Notes, "|") != "question 1.1/1 was answered by ada|own" {
+	if err != nil || string(result.Output) != `"yes"` || strings.Join(result.Notes,
+		"|") != "question 1.1/1 was answered by ada|own" {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	if len(run.posts) != 3 {
@@ -141,14 +155,16 @@ func TestAsk(t *testing.T) {
 	for _, p := range run.posts {
 		q := p.Args[0].(api.Question)
 		left := time.Until(q.Until)
-		if p.UpdateName != api.AskQuestionUpdate || p.UpdateID != run.posts[0].UpdateID || q.Text != "Go \uFFFDon?" || q.Tool != "probe" || q.Call == "" ||
+		if p.UpdateName != api.AskQuestionUpdate || p.UpdateID != run.posts[0].UpdateID ||
+			q.Text != "Go \uFFFDon?" || q.Tool != "probe" || q.Call == "" ||
 			string(q.Schema) != `{"type":"string"}` || left <= 0 || left > time.Minute {
 			t.Errorf("posted %+v", p)
 		}
 	}
 }
 
-// TestAskTwice proves that each question of a call has its own id, the same in every attempt, whatever the order.
+// TestAskTwice proves that each question of a call has its own id, the same in every attempt,
+// whatever the order.
 func TestAskTwice(t *testing.T) {
 	attempt := func(texts ...string) map[string]string {
 		b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
@@ -184,42 +200,63 @@ func TestAskFails(t *testing.T) {
 		want               api.ErrorType
 		words              string
 	}{
-		{name: "nobody in time", text: "?", reply: refusal(api.ReplyTimeout), want: api.ErrApprovalTimeout, words: "within 1m"},
-		{name: "withdrawn", text: "?", reply: refusal(api.ReplyClosed), want: api.ErrCancelled, words: "withdrawn: because"},
-		{name: "not passed on", text: "?", reply: refusal(api.AskRefused), want: api.ErrExecution, words: "because"},
-		{name: "the run is over", text: "?", reply: serviceerror.NewNotFound("gone"), want: api.ErrCancelled, words: "has ended"},
-		{name: "the server refuses", text: "?", reply: serviceerror.NewInvalidArgument("what"), want: api.ErrExecution, words: "what"},
-		{name: "not allowed to", text: "?", reply: serviceerror.NewPermissionDenied("no", ""), want: api.ErrExecution, words: "may not ask"},
-		{name: "away until the end", text: "?", reply: serviceerror.NewUnavailable("away"), want: api.ErrApprovalTimeout, words: "within 20ms",
-			change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(20 * time.Millisecond) }},
+		{name: "nobody in time", text: "?", reply: refusal(api.ReplyTimeout),
+			want: api.ErrApprovalTimeout, words: "within 1m"},
+		{name: "withdrawn", text: "?", reply: refusal(api.ReplyClosed), want: api.ErrCancelled,
+			words: "withdrawn: because"},
+		{name: "not passed on", text: "?", reply: refusal(api.AskRefused), want: api.ErrExecution,
+			words: "because"},
+		{name: "the run is over", text: "?", reply: serviceerror.NewNotFound("gone"),
+			want: api.ErrCancelled, words: "has ended"},
+		{name: "the server refuses", text: "?", reply: serviceerror.NewInvalidArgument("what"),
+			want: api.ErrExecution, words: "what"},
+		{name: "not allowed to", text: "?", reply: serviceerror.NewPermissionDenied("no", ""),
+			want: api.ErrExecution, words: "may not ask"},
+		{name: "away until the end", text: "?", reply: serviceerror.NewUnavailable("away"),
+			want: api.ErrApprovalTimeout, words: "within 20ms",
+			change: func(s *toolspecs.Spec) {
+				s.Entry.AnswerWithin = api.Duration(
+					20 * time.Millisecond)
+			}},
 		{name: "nothing", text: " \n", want: api.ErrExecution, words: "empty"},
-		{name: "too long", text: strings.Repeat("?", api.MaxQuestionText+1), want: api.ErrExecution, words: "at most 16384"},
-		{name: "a large schema", text: "?", schema: `"` + strings.Repeat("x", api.MaxQuestionSchema) + `"`, want: api.ErrExecution, words: "at most 65536"},
-		{name: "no schema", text: "?", schema: `{"type":7}`, want: api.ErrExecution, words: "a schema that is none"},
-		{name: "not declared", text: "?", want: api.ErrPreconditionFailed, words: "entry.answer_within", change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = 0 }},
+		{name: "too long", text: strings.Repeat("?", api.MaxQuestionText+1), want: api.ErrExecution,
+			words: "at most 16384"},
+		{name: "a large schema", text: "?", schema: `"` +
+			strings.Repeat("x", api.MaxQuestionSchema) + `"`, want: api.ErrExecution,
+			words: "at most 65536"},
+		{name: "no schema", text: "?", schema: `{"type":7}`, want: api.ErrExecution,
+			words: "a schema that is none"},
+		{name: "not declared", text: "?", want: api.ErrPreconditionFailed,
+			words:  "entry.answer_within",
+			change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = 0 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b, run, compiled := askingBench(t, asks(test.text, test.schema), test.change)
 			run.replies = []func(api.Question) (api.Reply, error){refuses(test.reply)}
 			_, err := b.execute(t, executionOf(compiled), nil)
-			if e, _ := callError(t, err); e.Type != test.want || !strings.Contains(e.Message, test.words) || e.Retryable {
+			if e, _ := callError(t, err); e.Type != test.want || !strings.Contains(e.Message,
+				test.words) || e.Retryable {
 				t.Errorf("got %+v", e)
 			}
 		})
 	}
 }
 
-// TestAskStopped proves that a call that asks is cancelled, timed out and handed back like every other one.
+// TestAskStopped proves that a call that asks is cancelled, timed out and handed back like every
+// other one.
 func TestAskStopped(t *testing.T) {
 	stopping := errors.New("worker shutdown")
-	for cause, want := range map[error]api.ErrorType{stopping: api.ErrWorkerLost, temporal.NewCanceledError(): api.ErrCancelled} {
+	for cause, want := range map[error]api.ErrorType{stopping: api.ErrWorkerLost,
+		temporal.NewCanceledError(): api.ErrCancelled} {
 		asked := make(chan struct{})
 		b, run, compiled := askingBench(t, asks("?", ""), nil)
-		run.replies = []func(api.Question) (api.Reply, error){func(api.Question) (api.Reply, error) {
+		run.replies = []func(api.Question) (api.Reply, error){func(api.Question) (api.Reply,
+			error) {
 			close(asked)
 			return api.Reply{}, refusal(api.ReplyBusy)
 		}, refuses(refusal(api.ReplyBusy))}
-		_, err := b.execute(t, executionOf(compiled), func(end context.CancelCauseFunc) { go func() { <-asked; end(cause) }() })
+		_, err := b.execute(t, executionOf(compiled),
+			func(end context.CancelCauseFunc) { go func() { <-asked; end(cause) }() })
 		if want == api.ErrCancelled {
 			if !temporal.IsCanceledError(err) {
 				t.Errorf("got %v", err)
@@ -230,8 +267,8 @@ func TestAskStopped(t *testing.T) {
 	}
 }
 
-// TestToolClock proves that the tool's timeout does not pass while people are asked, several at a time too, and passes
-// before and after.
+// TestToolClock proves that the tool's timeout does not pass while people are asked, several at a
+// time too, and passes before and after.
 func TestToolClock(t *testing.T) {
 	const timeout = 400 * time.Millisecond
 	ctx, clock, cancel := executor.WithClock(context.Background(), timeout)

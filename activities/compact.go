@@ -24,13 +24,15 @@ const bytesPerWord = 6
 // whyCut is the note on a text that the model that sums up is shown in part.
 const whyCut = "too long to be summed up whole"
 
-// prompt makes what the model is asked; compacted is what a step does that sums up. Such a step's text is not told as it is
-// produced: it is nothing for the user.
-func (a *Activities) prompt(setup *api.Setup, messages []api.Message, r api.ModelRequest, say func(string)) (p models.Prompt, compacted api.Compacted, err error) {
+// prompt makes what the model is asked; compacted is what a step does that sums up. Such a step's
+// text is not told as it is produced: it is nothing for the user.
+func (a *Activities) prompt(setup *api.Setup, messages []api.Message, r api.ModelRequest,
+	say func(string)) (p models.Prompt, compacted api.Compacted, err error) {
 	if r.Compact != nil {
 		return compactionPrompt(setup.Agent, r.Turn, messages, *r.Compact)
 	}
-	p = models.Prompt{Agent: setup.Agent, Turn: r.Turn, Before: r.Before, Messages: messages, Limit: r.Limit, Live: say}
+	p = models.Prompt{Agent: setup.Agent, Turn: r.Turn, Before: r.Before, Messages: messages,
+		Limit: r.Limit, Live: say}
 	if r.Limit == "" {
 		if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
 			return p, compacted, &models.Error{Message: err.Error(), Permanent: true}
@@ -48,14 +50,18 @@ func finalizeStep(response *api.ModelResponse, r api.ModelRequest, compacted api
 }
 
 // compactionPrompt makes the prompt of a model step that sums up a part of a conversation.
-func compactionPrompt(agent *api.Agent, turn int, messages []api.Message, c api.Compaction) (models.Prompt, api.Compacted, error) {
+func compactionPrompt(agent *api.Agent, turn int, messages []api.Message,
+	c api.Compaction) (models.Prompt, api.Compacted, error) {
 	if c.From < 0 || c.From >= c.To || c.To > len(messages) || c.Task >= len(messages) {
 		return models.Prompt{}, api.Compacted{}, &models.Error{Permanent: true,
-			Message: fmt.Sprintf("the conversation has %d messages, and those from %d to %d of it are to be summed up", len(messages), c.From+1, c.To)}
+			Message: fmt.Sprintf(
+				"the conversation has %d messages, and those from %d to %d of it are to be summed up",
+				len(messages), c.From+1, c.To)}
 	}
 	var task string
 	if c.Task >= 0 {
-		task = "The agent's task, which it keeps:\n" + api.CutText(messages[c.Task].Text, c.MaxTranscript/4, whyCut) + "\n\n"
+		task = "The agent's task, which it keeps:\n" + api.CutText(messages[c.Task].Text,
+			c.MaxTranscript/4, whyCut) + "\n\n"
 	}
 	var older []api.Message
 	for i := c.From; i < c.To; i++ {
@@ -71,12 +77,14 @@ func compactionPrompt(agent *api.Agent, turn int, messages []api.Message, c api.
 	return p, api.Compacted{Messages: len(older), Cut: cut}, nil
 }
 
-// settleSummary makes the answer of a model that summed up the message that stands for the messages.
+// settleSummary makes the answer of a model that summed up the message that stands for the
+// messages.
 func finalizeSummary(response *api.ModelResponse, c api.Compaction, done api.Compacted) error {
 	text := strings.TrimSpace(executor.ValidText(response.Message.Text))
 	switch {
 	case response.Stop == api.StopRefusal:
-		return &models.Error{Message: "the model declined to sum up the conversation: " + text, Permanent: true}
+		return &models.Error{Message: "the model declined to sum up the conversation: " + text,
+			Permanent: true}
 	case text == "":
 		return &models.Error{Message: "the model was asked to sum up the conversation and answered with nothing"}
 	case len(text) > c.MaxSummary:
@@ -89,8 +97,8 @@ func finalizeSummary(response *api.ModelResponse, c api.Compaction, done api.Com
 // shortestPart is the length below which no text of a transcript is cut, in bytes.
 const shortestPart = 120
 
-// transcribe writes messages down in about limit bytes: the longest are cut, and where that is not enough, those in the
-// middle are left out. cut is how many messages are not there whole.
+// transcribe writes messages down in about limit bytes: the longest are cut, and where that is not
+// enough, those in the middle are left out. cut is how many messages are not there whole.
 func transcribe(messages []api.Message, limit int) (text string, cut int) {
 	most := max(limit, shortestPart)
 	for most > shortestPart && transcriptSize(messages, most) > limit {
@@ -113,8 +121,8 @@ func transcribe(messages []api.Message, limit int) (text string, cut int) {
 	return strings.Join(parts[:first], "") + left + strings.Join(parts[last:], ""), cut
 }
 
-// ends returns which parts at the beginning and at the end fit into limit bytes: all, or a third of the bytes for the
-// beginning.
+// ends returns which parts at the beginning and at the end fit into limit bytes: all, or a third of
+// the bytes for the beginning.
 func ends(parts []string, limit int) (first, last int) {
 	if size := len(strings.Join(parts, "")); size <= limit {
 		return len(parts), len(parts)
@@ -145,7 +153,8 @@ func transcriptSize(messages []api.Message, most int) (size int) {
 	return size
 }
 
-// transcribed writes one message down, with no text in it longer than most; whole says that nothing is cut.
+// transcribed writes one message down, with no text in it longer than most; whole says that nothing
+// is cut.
 func transcribed(m api.Message, most int) (part string, whole bool) {
 	var b strings.Builder
 	whole = true

@@ -13,28 +13,34 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// longTalk is a conversation of instructions, a task, and turns of one call each with results of that many bytes.
+// longTalk is a conversation of instructions, a task, and turns of one call each with results of
+// that many bytes.
 func longTalk(turns, bytes int) []api.Message {
-	talk := []api.Message{{Role: api.RoleSystem, Text: "You are an agent."}, {Role: api.RoleUser, Text: "Find the code."}}
+	talk := []api.Message{{Role: api.RoleSystem, Text: "You are an agent."},
+		{Role: api.RoleUser, Text: "Find the code."}}
 	for i := range turns {
 		id := api.TurnCallID(i+1, 1)
-		talk = append(talk, api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: id, Tool: "probe", Arguments: `{"text":"x"}`}}},
-			api.Message{Role: api.RoleTool, CallID: id, Text: fmt.Sprint(i+1, strings.Repeat(" é", bytes/3)), Failed: i == 1})
+		talk = append(talk, api.Message{Role: api.RoleAssistant,
+			Calls: []api.Call{{ID: id, Tool: "probe", Arguments: `{"text":"x"}`}}},
+			api.Message{Role: api.RoleTool, CallID: id,
+				Text: fmt.Sprint(i+1, strings.Repeat(" é", bytes/3)), Failed: i == 1})
 	}
 	return talk
 }
 
 // compactRequest asks for everything after the task to be summed up.
 func compactRequest(talk []api.Message, transcript int) api.ModelRequest {
-	r := api.ModelRequest{Turn: 3, Seen: len(talk), Compact: &api.Compaction{From: 2, To: len(talk), Task: 1, MaxTranscript: transcript, MaxSummary: 600}}
+	r := api.ModelRequest{Turn: 3, Seen: len(talk), Compact: &api.Compaction{From: 2, To: len(talk),
+		Task: 1, MaxTranscript: transcript, MaxSummary: 600}}
 	for _, m := range talk {
 		r.Chain = api.NextChain(r.Chain, m.Digest())
 	}
 	return r
 }
 
-// A step that sums up shows the model the task and the messages as one text, without tools, within its bound; what is cut
-// is said to the model and counted. Its answer is the message that stands for them, within its own bound.
+// A step that sums up shows the model the task and the messages as one text, without tools, within
+// its bound; what is cut is said to the model and counted. Its answer is the message that stands
+// for them, within its own bound.
 func TestCompactStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		turns, bytes, transcript int
@@ -42,25 +48,36 @@ func TestCompactStep(t *testing.T) {
 		cut                      int
 		shown, not               []string
 	}{
-		"whole":       {3, 30, 10_000, "the code is 7", 0, []string{"Find the code.", "<call 1.1 of probe>\n{\"text\":\"x\"}", "<result of call 1.1>\n1 é", "<failure of call 2.1>"}, []string{"[", "You are an agent."}},
-		"cut":         {3, 3000, 4_000, "the code is 7", 3, []string{"<result of call 1.1>\n1 é", "bytes are left out: too long to be summed up whole]", "<result of call 3.1>"}, []string{"messages are left out"}},
-		"left out":    {500, 300, 8_000, strings.Repeat("long é ", 200), 900, []string{"<result of call 1.1>", "messages are left out here]", "<result of call 500.1>"}, []string{"<result of call 250.1>"}},
-		"not at all":  {2, 4000, 0, "nothing", 4, []string{"Find the code", "[4 messages are left out here]"}, nil},
+		"whole": {3, 30, 10_000, "the code is 7", 0, []string{"Find the code.",
+			"<call 1.1 of probe>\n{\"text\":\"x\"}", "<result of call 1.1>\n1 é",
+			"<failure of call 2.1>"}, []string{"[", "You are an agent."}},
+		"cut": {3, 3000, 4_000, "the code is 7", 3, []string{"<result of call 1.1>\n1 é",
+			"bytes are left out: too long to be summed up whole]", "<result of call 3.1>"},
+			[]string{"messages are left out"}},
+		"left out": {500, 300, 8_000, strings.Repeat("long é ", 200), 900,
+			[]string{"<result of call 1.1>", "messages are left out here]",
+				"<result of call 500.1>"}, []string{"<result of call 250.1>"}},
+		"not at all": {2, 4000, 0, "nothing", 4, []string{"Find the code",
+			"[4 messages are left out here]"}, nil},
 		"broken text": {1, 30, 10_000, "a\xffb", 0, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var prompt models.Prompt
-			b := modelBench(t, api.Agent{Name: "a", Model: api.Model{Window: 5000}}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
-				prompt = p
-				return api.ModelResponse{Message: api.Message{Text: c.answer, Calls: []api.Call{{Tool: "probe"}}}, Usage: api.Usage{InputTokens: 9}}, nil
-			})
+			b := modelBench(t, api.Agent{Name: "a", Model: api.Model{Window: 5000}},
+				func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
+					prompt = p
+					return api.ModelResponse{Message: api.Message{Text: c.answer,
+						Calls: []api.Call{{Tool: "probe"}}}, Usage: api.Usage{InputTokens: 9}}, nil
+				})
 			b.run.messages = longTalk(c.turns, c.bytes)
 			response, err := b.step(t, compactRequest(b.run.messages, c.transcript), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(prompt.Messages) != 2 || len(prompt.Tools) != 0 || prompt.Live != nil || len(prompt.Older) != 2*c.turns {
-				t.Errorf("the model was asked %d messages with %d tools about %d", len(prompt.Messages), len(prompt.Tools), len(prompt.Older))
+			if len(prompt.Messages) != 2 || len(prompt.Tools) != 0 || prompt.Live != nil ||
+				len(prompt.Older) != 2*c.turns {
+				t.Errorf("the model was asked %d messages with %d tools about %d",
+					len(prompt.Messages), len(prompt.Tools), len(prompt.Older))
 			}
 			text := prompt.Messages[1].Text
 			if !expect.Contains(text, c.shown...) || len(text) > c.transcript+400 {
@@ -72,21 +89,24 @@ func TestCompactStep(t *testing.T) {
 				}
 			}
 			m, done := response.Message, response.Compacted
-			if done == nil || done.Messages != 2*c.turns || done.Cut != c.cut && (c.cut < 100 || done.Cut < c.cut) {
+			if done == nil || done.Messages != 2*c.turns || done.Cut != c.cut &&
+				(c.cut < 100 || done.Cut < c.cut) {
 				t.Errorf("compacted %+v, want %d cut", done, c.cut)
 			}
-			if !m.IsSummary() || len(m.Calls) > 0 || len(m.Text) > 900 || response.Window != 5000 || !expect.Contains(m.Text, c.answer[:1], "earlier messages") {
+			if !m.IsSummary() || len(m.Calls) > 0 || len(m.Text) > 900 || response.Window != 5000 ||
+				!expect.Contains(m.Text, c.answer[:1], "earlier messages") {
 				t.Errorf("the answer is %+v", response)
 			}
-			if strings.Contains(m.Text, "too long to be read whole") != (done.Cut > 0) || strings.Contains(m.Text, "\xff") {
+			if strings.Contains(m.Text, "too long to be read whole") != (done.Cut > 0) ||
+				strings.Contains(m.Text, "\xff") {
 				t.Errorf("the summary is %s", m.Text)
 			}
 		})
 	}
 }
 
-// A step that sums up fails for ever where the model declines or the run asks for what there is not, and may pass where the
-// model answered with nothing.
+// A step that sums up fails for ever where the model declines or the run asks for what there is
+// not, and may pass where the model answered with nothing.
 func TestCompactStepFails(t *testing.T) {
 	talk := longTalk(2, 10)
 	for name, c := range map[string]struct {
@@ -95,14 +115,21 @@ func TestCompactStepFails(t *testing.T) {
 		permanent bool
 		want      string
 	}{
-		"declined":  {api.ModelResponse{Message: api.Message{Text: "no"}, Stop: api.StopRefusal}, len(talk), true, "declined to sum up the conversation: no"},
-		"nothing":   {api.ModelResponse{Message: api.Message{Text: " \n"}}, len(talk), false, "answered with nothing"},
-		"no such":   {api.ModelResponse{}, len(talk) + 1, true, "has 6 messages, and those from 3 to 7"},
+		"declined": {api.ModelResponse{Message: api.Message{Text: "no"}, Stop: api.StopRefusal},
+			len(talk), true, "declined to sum up the conversation: no"},
+		"nothing": {api.ModelResponse{Message: api.Message{Text: " \n"}}, len(talk), false,
+			"answered with nothing"},
+		"no such": {api.ModelResponse{}, len(talk) + 1, true,
+			"has 6 messages, and those from 3 to 7"},
 		"empty":     {api.ModelResponse{}, 2, true, "has 6 messages"},
 		"backwards": {api.ModelResponse{}, 1, true, "has 6 messages"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := modelBench(t, api.Agent{Name: "a"}, func(context.Context, models.Prompt) (api.ModelResponse, error) { return c.response, nil })
+			b := modelBench(t, api.Agent{Name: "a"},
+				func(context.Context, models.Prompt) (api.ModelResponse, error) {
+					return c.response,
+						nil
+				})
 			b.run.messages = talk
 			r := compactRequest(talk, 1000)
 			r.Compact.To = c.to

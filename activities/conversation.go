@@ -9,9 +9,10 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// setup returns what the run is pinned to: from memory if that is right, or by asking the run. What is in memory may
-// belong to another past of the run, which was reset.
-func (a *Activities) setup(ctx context.Context, run string, right func(api.Pinned) bool) (*api.Setup, error) {
+// setup returns what the run is pinned to: from memory if that is right, or by asking the run. What
+// is in memory may belong to another past of the run, which was reset.
+func (a *Activities) setup(ctx context.Context, run string,
+	right func(api.Pinned) bool) (*api.Setup, error) {
 	if s := a.runs.setup(run); s != nil && right(s.Pinned.Value) {
 		return s, nil
 	}
@@ -23,8 +24,8 @@ func (a *Activities) setup(ctx context.Context, run string, right func(api.Pinne
 	return &s, nil
 }
 
-// conversation returns the whole conversation that a model step is about: from memory, and what is missing there by
-// asking the run for pages of it.
+// conversation returns the whole conversation that a model step is about: from memory, and what is
+// missing there by asking the run for pages of it.
 func (a *Activities) conversation(ctx context.Context, r api.ModelRequest) ([]api.Message, error) {
 	total := r.Seen + len(r.New)
 	known := a.runs.known(r)
@@ -37,7 +38,8 @@ func (a *Activities) conversation(ctx context.Context, r api.ModelRequest) ([]ap
 	}
 	whole, fetched, err := a.fetch(ctx, known, total)
 	if err == nil && whole.chain(total) != want && len(known.messages) > 0 {
-		// What was in memory belongs to another past of the run (it was reset): start over from nothing.
+		// What was in memory belongs to another past of the run (it was reset): start over from
+		// nothing.
 		whole, fetched, err = a.fetch(ctx, talk{}, total)
 	}
 	if err != nil {
@@ -50,8 +52,10 @@ func (a *Activities) conversation(ctx context.Context, r api.ModelRequest) ([]ap
 	return slices.Clip(whole.messages), nil // a model may append to it
 }
 
-// fetch completes a conversation that has total messages. It returns the digests of those it asked the run for, too.
-func (a *Activities) fetch(ctx context.Context, t talk, total int) (whole talk, fetched []string, err error) {
+// fetch completes a conversation that has total messages. It returns the digests of those it asked
+// the run for, too.
+func (a *Activities) fetch(ctx context.Context, t talk, total int) (whole talk, fetched []string,
+	err error) {
 	for len(t.messages) < total {
 		var page api.Page
 		next := len(t.messages)
@@ -60,7 +64,9 @@ func (a *Activities) fetch(ctx context.Context, t talk, total int) (whole talk, 
 		}
 		messages := page.Messages.Value
 		if page.From != next || len(messages) == 0 {
-			return talk{}, nil, fmt.Errorf("the run has %d messages where the model step is about %d", page.Total, total)
+			return talk{}, nil,
+				fmt.Errorf("the run has %d messages where the model step is about %d", page.Total,
+					total)
 		}
 		for _, m := range messages[:min(len(messages), total-next)] {
 			digest := m.Digest()

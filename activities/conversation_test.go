@@ -20,7 +20,8 @@ import (
 func activityContext(t testing.TB) context.Context {
 	t.Helper()
 	var found context.Context
-	if _, err := within(t, "probe", nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+	if _, err := within(t, "probe", nil, func(ctx context.Context, _ converter.EncodedValues) (any,
+		error) {
 		found = context.WithoutCancel(ctx)
 		return nil, nil
 	}); err != nil {
@@ -29,7 +30,8 @@ func activityContext(t testing.TB) context.Context {
 	return found
 }
 
-// story is a run's conversation as its workflow keeps it: what model steps saw already, and what is new since.
+// story is a run's conversation as its workflow keeps it: what model steps saw already, and what is
+// new since.
 type story struct {
 	messages []api.Message
 	chain    string
@@ -51,7 +53,8 @@ func (s *story) request(run string) api.ModelRequest {
 }
 
 func toolMessage(n int) api.Message {
-	return api.Message{Role: api.RoleTool, CallID: fmt.Sprintf("%d.1", n), Text: strings.Repeat("x", n%50)}
+	return api.Message{Role: api.RoleTool, CallID: fmt.Sprintf("%d.1", n), Text: strings.Repeat("x",
+		n%50)}
 }
 
 // talkBench is a process whose memory holds few runs, and asks pages of few messages.
@@ -65,8 +68,9 @@ func talkBench(t testing.TB, s *story, pageSize int) *bench {
 	return b
 }
 
-// Whatever is produced here or elsewhere, forgotten, reset to an earlier point, or asked again: a model step sees its
-// run's conversation, exactly, and the run is only asked for what this process cannot know.
+// Whatever is produced here or elsewhere, forgotten, reset to an earlier point, or asked again: a
+// model step sees its run's conversation, exactly, and the run is only asked for what this process
+// cannot know.
 func TestConversationIsAlwaysTheRuns(t *testing.T) {
 	ctx := activityContext(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -81,7 +85,8 @@ func TestConversationIsAlwaysTheRuns(t *testing.T) {
 		check := func() {
 			before := b.run.queries.Load()
 			got, err := b.conversation(ctx, s.request("r"))
-			if err != nil || len(got) != len(s.messages) || len(got) > 0 && !reflect.DeepEqual(got, s.messages) {
+			if err != nil || len(got) != len(s.messages) || len(got) > 0 && !reflect.DeepEqual(got,
+				s.messages) {
 				t.Fatalf("got %d messages, %v; want %d", len(got), err, len(s.messages))
 			}
 			if asked := b.run.queries.Load() - before; known && asked > 0 {
@@ -137,7 +142,8 @@ func TestConversationIsAlwaysTheRuns(t *testing.T) {
 	})
 }
 
-// Two workers that take turns with one run ask it for what the other one did, not for the whole conversation.
+// Two workers that take turns with one run ask it for what the other one did, not for the whole
+// conversation.
 func TestConversationAsksForTheRest(t *testing.T) {
 	ctx, s := activityContext(t), &story{}
 	b := talkBench(t, s, 1)
@@ -148,13 +154,16 @@ func TestConversationAsksForTheRest(t *testing.T) {
 			continue // the other worker's turn
 		}
 		before := b.run.queries.Load()
-		if _, err := b.conversation(ctx, s.request("r")); err != nil || b.run.queries.Load()-before != 2 {
-			t.Fatalf("turn %d: %d queries for 2 messages, %v", turn, b.run.queries.Load()-before, err)
+		if _, err := b.conversation(ctx, s.request("r")); err != nil ||
+			b.run.queries.Load()-before != 2 {
+			t.Fatalf("turn %d: %d queries for 2 messages, %v", turn, b.run.queries.Load()-before,
+				err)
 		}
 	}
 }
 
-// A run that is forgotten while its pages are fetched costs nothing but memory: the conversation is whole.
+// A run that is forgotten while its pages are fetched costs nothing but memory: the conversation is
+// whole.
 func TestConversationForgottenMeanwhile(t *testing.T) {
 	ctx, s := activityContext(t), &story{}
 	for n := range 10 {
@@ -169,13 +178,14 @@ func TestConversationForgottenMeanwhile(t *testing.T) {
 		}
 		return page(from)
 	}
-	if got, err := b.conversation(ctx, s.request("r")); err != nil || !reflect.DeepEqual(got, s.messages) {
+	if got, err := b.conversation(ctx, s.request("r")); err != nil || !reflect.DeepEqual(got,
+		s.messages) {
 		t.Fatalf("got %d messages, %v", len(got), err)
 	}
 }
 
-// A run that does not have the conversation, has another one, or cannot be asked, fails the step: a model is never
-// asked about something else.
+// A run that does not have the conversation, has another one, or cannot be asked, fails the step: a
+// model is never asked about something else.
 func TestConversationIsNotTheRuns(t *testing.T) {
 	ctx, s := activityContext(t), &story{}
 	for n := range 4 {
@@ -184,13 +194,15 @@ func TestConversationIsNotTheRuns(t *testing.T) {
 	b := talkBench(t, s, 2)
 	request := s.request("r")
 	request.New = append(slices.Clone(request.New), "more")
-	if _, err := b.conversation(ctx, request); err == nil || !expect.Contains(err.Error(), "has 4 messages", "about 5") {
+	if _, err := b.conversation(ctx, request); err == nil || !expect.Contains(err.Error(),
+		"has 4 messages", "about 5") {
 		t.Errorf("got %v", err)
 	}
 	request = s.request("r")
 	request.New = append(slices.Clone(request.New[:3]), "other")
 	for range 2 {
-		if _, err := b.conversation(ctx, request); err == nil || !expect.Contains(err.Error(), "not the one") {
+		if _, err := b.conversation(ctx, request); err == nil || !expect.Contains(err.Error(),
+			"not the one") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -198,16 +210,18 @@ func TestConversationIsNotTheRuns(t *testing.T) {
 		t.Errorf("after it: %d messages, %v", len(got), err)
 	}
 	b.run.failure = errors.New("no such run")
-	if _, err := b.conversation(ctx, s.request("r2")); err == nil || !expect.Contains(err.Error(), api.ConversationQuery, "no such run") {
+	if _, err := b.conversation(ctx, s.request("r2")); err == nil || !expect.Contains(err.Error(),
+		api.ConversationQuery, "no such run") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Memory holds at most so many runs and bytes, forgets the run used longest ago first, and counts bytes exactly through
-// everything that happens to a run.
+// Memory holds at most so many runs and bytes, forgets the run used longest ago first, and counts
+// bytes exactly through everything that happens to a run.
 func TestRunCacheBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newRunCache(rapid.IntRange(1, 5).Draw(t, "runs"), rapid.IntRange(0, 20000).Draw(t, "bytes"))
+		c := newRunCache(rapid.IntRange(1, 5).Draw(t, "runs"), rapid.IntRange(0, 20000).Draw(t,
+			"bytes"))
 		stories := map[string]*story{}
 		n := 0
 		t.Repeat(map[string]func(*rapid.T){
@@ -228,7 +242,8 @@ func TestRunCacheBounds(t *testing.T) {
 					sum += want
 				}
 				if c.bytes != sum || len(c.byRun) != c.order.Len() {
-					t.Fatalf("%d bytes counted, %d there; %d and %d runs", c.bytes, sum, len(c.byRun), c.order.Len())
+					t.Fatalf("%d bytes counted, %d there; %d and %d runs", c.bytes, sum,
+						len(c.byRun), c.order.Len())
 				}
 				if c.order.Len() > max(c.maxRuns, 1) || c.order.Len() > 1 && c.bytes > c.maxBytes {
 					t.Fatalf("%d runs, %d bytes", c.order.Len(), c.bytes)
@@ -246,7 +261,9 @@ func TestRunCacheBounds(t *testing.T) {
 				case 0:
 					agent := &api.Agent{Instructions: strings.Repeat("i", n%300)}
 					tools := []api.Tool{{Spec: []byte(strings.Repeat("s", n%500))}}
-					c.begin(run, &api.Setup{Agent: agent, Pinned: api.Pack(api.Pinned{Catalog: api.Catalog{Tools: tools}})}, s.messages)
+					c.begin(run, &api.Setup{Agent: agent,
+						Pinned: api.Pack(api.Pinned{Catalog: api.Catalog{Tools: tools}})},
+						s.messages)
 				case 1, 2:
 					c.keep(run, s.messages[len(s.messages)-1])
 				case 3:
@@ -271,14 +288,16 @@ func TestRunCacheBounds(t *testing.T) {
 
 // A setup's scripts and specs count as what they take.
 func TestSetupWeight(t *testing.T) {
-	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Text: "12345", Calls: []api.ScriptCall{{ArgumentsText: "1234567"}}}, {Answer: "123"}}})
+	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Text: "12345",
+		Calls: []api.ScriptCall{{ArgumentsText: "1234567"}}}, {Answer: "123"}}})
 	s := &api.Setup{Agent: &api.Agent{Instructions: "12", Model: api.Model{Script: &script}}}
 	if got, want := setupWeight(s), 2+5+7+3+3*perMessage; got != want {
 		t.Errorf("got %d; want %d", got, want)
 	}
 }
 
-// Many runs at once, in a memory too small for them, each see their own conversation. Run it with -race, too.
+// Many runs at once, in a memory too small for them, each see their own conversation. Run it with
+// -race, too.
 func TestConversationsAtOnce(t *testing.T) {
 	ctx := activityContext(t)
 	shared := newRunCache(3, 4000)
@@ -288,12 +307,14 @@ func TestConversationsAtOnce(t *testing.T) {
 			s := &story{}
 			b := talkBench(t, s, 4)
 			b.runs = shared
-			run := fmt.Sprint("run-", worker/2) // two workers per run: an attempt that goes on beside its successor
+			// two workers per run: an attempt that goes on beside its successor
+			run := fmt.Sprint("run-", worker/2)
 			for n := range 100 {
 				s.add(toolMessage(n))
 				shared.keep(run, s.messages[n])
 				got, err := b.conversation(ctx, s.request(run))
-				if err != nil || len(got) != n+1 || !reflect.DeepEqual(got[n], s.messages[n]) || !reflect.DeepEqual(got[n/2], s.messages[n/2]) {
+				if err != nil || len(got) != n+1 || !reflect.DeepEqual(got[n], s.messages[n]) ||
+					!reflect.DeepEqual(got[n/2], s.messages[n/2]) {
 					t.Errorf("%s: %d messages, %v; want %d", run, len(got), err, n+1)
 					return
 				}
@@ -304,7 +325,8 @@ func TestConversationsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// BenchmarkConversation takes the 1,000th turn of a run: two new messages of 1 KB after 1,000; and fetches all of them.
+// BenchmarkConversation takes the 1,000th turn of a run: two new messages of 1 KB after 1,000; and
+// fetches all of them.
 func BenchmarkConversation(b *testing.B) {
 	ctx, s := activityContext(b), &story{}
 	text := expect.GoSource(b)[:1024]

@@ -15,7 +15,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// A result over the limit is cut to text between two characters, counts what it left out, and says so.
+// A result over the limit is cut to text between two characters, counts what it left out, and says
+// so.
 func TestToolCutsResults(t *testing.T) {
 	text, _ := json.Marshal(strings.Repeat("é日", 20))
 	cases := []struct {
@@ -32,23 +33,27 @@ func TestToolCutsResults(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = c.limit }, answers(c.output))
+			b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = c.limit },
+				answers(c.output))
 			result, err := b.execute(t, executionOf(compiled), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := api.PlainText(result.Output); got != c.want || result.Cut != c.cut || (result.Cut > 0) != (len(result.Notes) == 1) {
-				t.Errorf("got %q, cut %d, notes %q; want %q, %d", got, result.Cut, result.Notes, c.want, c.cut)
+			if got := api.PlainText(result.Output); got != c.want || result.Cut != c.cut ||
+				(result.Cut > 0) != (len(result.Notes) == 1) {
+				t.Errorf("got %q, cut %d, notes %q; want %q, %d", got, result.Cut, result.Notes,
+					c.want, c.cut)
 			}
-			if c.cut > 0 && !expect.Contains(result.Notes[0], "the limit of probe", fmt.Sprintf("cut to %d of", len(c.want))) {
+			if c.cut > 0 && !expect.Contains(result.Notes[0], "the limit of probe",
+				fmt.Sprintf("cut to %d of", len(c.want))) {
 				t.Errorf("the note is %q", result.Notes[0])
 			}
 		})
 	}
 }
 
-// No result, however its characters are written in JSON, grows over what a server takes in a payload: it would be
-// refused there and the tool would run again.
+// No result, however its characters are written in JSON, grows over what a server takes in a
+// payload: it would be refused there and the tool would run again.
 func TestToolResultsFitHistory(t *testing.T) {
 	for _, unit := range []string{"<", "\x01", "\xff", "\u2028", "\"", "a", "é", "&日"} {
 		output, err := api.EncodeJSON(strings.Repeat(unit, (1<<20-200)/len(unit)))
@@ -68,8 +73,9 @@ func TestToolResultsFitHistory(t *testing.T) {
 	}
 }
 
-// TestWholeResults proves that of a result that is cut the whole is kept where there is a place, told in its note and by its
-// reference, that nothing else is kept, and that a place which is away costs nobody the part.
+// TestWholeResults proves that of a result that is cut the whole is kept where there is a place,
+// told in its note and by its reference, that nothing else is kept, and that a place which is away
+// costs nobody the part.
 func TestWholeResults(t *testing.T) {
 	var snapshot []string
 	away := errors.New("the disk is full")
@@ -79,10 +85,12 @@ func TestWholeResults(t *testing.T) {
 		want, whole  string
 	}{
 		{"fits", `"short"`, nil, "", ""},
-		{"cut", `{"a":[1,2,3],"b":"xyz"}`, nil, "people read the whole with: starter payload get ref-1", "ref-1"},
+		{"cut", `{"a":[1,2,3],"b":"xyz"}`, nil,
+			"people read the whole with: starter payload get ref-1", "ref-1"},
 		{"away", `"abcdefghijklm"`, away, "the whole could not be kept: the disk is full", ""},
 	} {
-		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = 8 }, answers(c.output))
+		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = 8 },
+			answers(c.output))
 		b.config.Keep = func(_ context.Context, output json.RawMessage) (string, error) {
 			snapshot = append(snapshot, string(output))
 			return "ref-1", c.failure
@@ -91,7 +99,8 @@ func TestWholeResults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if result.Whole != c.whole || !strings.Contains(strings.Join(result.Notes, ""), c.want) || result.Tokens != tokens.Count(result.ForModel()) {
+		if result.Whole != c.whole || !strings.Contains(strings.Join(result.Notes, ""), c.want) ||
+			result.Tokens != tokens.Count(result.ForModel()) {
 			t.Errorf("%s: got %+v", c.name, result)
 		}
 	}

@@ -11,18 +11,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A failure holds only what the server takes: text that is not UTF-8 is made so, everywhere, and the tool's own value is
-// left as it was.
+// A failure holds only what the server takes: text that is not UTF-8 is made so, everywhere, and
+// the tool's own value is left as it was.
 func TestFailureIsLegalText(t *testing.T) {
 	own := &api.Error{Type: api.ErrExecution, Message: "caf\xe9",
-		Problems: []api.Problem{{Path: "$.\xff", Rule: "r", Message: "m\xff"}}, Near: []string{"n\xff"}}
+		Problems: []api.Problem{{Path: "$.\xff", Rule: "r", Message: "m\xff"}},
+		Near:     []string{"n\xff"}}
 	converter := temporal.GetDefaultFailureConverter()
 	failure := converter.ErrorToFailure(executor.Failure(own))
 	if _, err := proto.Marshal(failure); err != nil {
 		t.Fatalf("the server could not be told: %v", err)
 	}
 	e, app := callError(t, converter.FailureToError(failure))
-	for _, text := range []string{app.Message(), e.Message, e.Problems[0].Path, e.Problems[0].Message, e.Near[0]} {
+	for _, text := range []string{app.Message(), e.Message, e.Problems[0].Path,
+		e.Problems[0].Message, e.Near[0]} {
 		if !utf8.ValidString(text) || !expect.Contains(text, "\uFFFD") {
 			t.Errorf("%q is not what the server takes", text)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// sensitiveIn returns what takes the sensitive values of a conversation out of texts: those in the arguments of calls, and
-// in results. It is nil where no tool of the catalog has any.
+// sensitiveIn returns what takes the sensitive values of a conversation out of texts: those in the
+// arguments of calls, and in results. It is nil where no tool of the catalog has any.
 func sensitiveIn(catalog api.Catalog, messages []api.Message) *api.Hider {
 	masked := map[string]api.Tool{}
 	for _, t := range catalog.Tools {
@@ -27,7 +27,8 @@ func sensitiveIn(catalog api.Catalog, messages []api.Message) *api.Hider {
 	for _, m := range messages {
 		for _, c := range m.Calls {
 			tools[c.ID] = masked[c.Tool]
-			values = append(values, masked[c.Tool].ArgumentMask().Values(json.RawMessage(c.Arguments))...)
+			values = append(values,
+				masked[c.Tool].ArgumentMask().Values(json.RawMessage(c.Arguments))...)
 		}
 		if m.CallID != "" && !m.Failed {
 			values = append(values, tools[m.CallID].OutputMask.Values(outputIn(m.Text))...)
@@ -52,8 +53,8 @@ func outputIn(text string) json.RawMessage {
 	return data
 }
 
-// hiddenLive returns a taker of a step's text that passes it on without what hider takes out. It keeps back the end of what
-// was said for as long as that may be the beginning of a value.
+// hiddenLive returns a taker of a step's text that passes it on without what hider takes out. It
+// keeps back the end of what was said for as long as that may be the beginning of a value.
 func hiddenLive(hider *api.Hider, say func(string)) func(string) {
 	if hider == nil || say == nil {
 		return say
@@ -66,7 +67,8 @@ func hiddenLive(hider *api.Hider, say func(string)) func(string) {
 	}
 }
 
-// hiddenFailure returns the error of a model step without what hider takes out: servers quote what they refuse.
+// hiddenFailure returns the error of a model step without what hider takes out: servers quote what
+// they refuse.
 func hiddenFailure(hider *api.Hider, err error) error {
 	text := hider.Text(err.Error())
 	if text == err.Error() {

@@ -18,8 +18,10 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// hidingCall executes a call as the activity does between the spec and the result, without a server.
-func hidingCall(t *testing.T, spec toolspecs.Spec, args string, execute func(context.Context, *toolspecs.Spec, json.RawMessage) (executor.Answer, error)) (executor.Answer, *api.Error) {
+// hidingCall executes a call as the activity does between the spec and the result, without a
+// server.
+func hidingCall(t *testing.T, spec toolspecs.Spec, args string, execute func(context.Context,
+	*toolspecs.Spec, json.RawMessage) (executor.Answer, error)) (executor.Answer, *api.Error) {
 	t.Helper()
 	compiled, err := spec.Compile()
 	if err != nil {
@@ -36,52 +38,64 @@ func hidingCall(t *testing.T, spec toolspecs.Spec, args string, execute func(con
 
 func keyFile(t *testing.T) (path, value string) {
 	t.Helper()
-	path, value = filepath.Join(t.TempDir(), "key"), "-----BEGIN KEY-----\nMIIBOgIBAAJBAKj34GkxFhD9\n-----END KEY-----"
+	path, value = filepath.Join(t.TempDir(), "key"),
+		"-----BEGIN KEY-----\nMIIBOgIBAAJBAKj34GkxFhD9\n-----END KEY-----"
 	if err := os.WriteFile(path, []byte(value+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path, value
 }
 
-// A program gets secrets under the names that its spec gives them, those of several lines too, and neither they, nor a token
-// that env passes on, nor a sensitive argument are in its failure; of its answer the secrets alone are taken out, and a
-// note says so.
+// A program gets secrets under the names that its spec gives them, those of several lines too, and
+// neither they, nor a token that env passes on, nor a sensitive argument are in its failure; of its
+// answer the secrets alone are taken out, and a note says so.
 func TestCommandSecrets(t *testing.T) {
 	t.Setenv("BASE_PASSWORD", "planted-password")
 	t.Setenv("API_TOKEN", "planted-token")
 	path, key := keyFile(t)
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Parameters: []toolspecs.Parameter{{Name: "card", Type: "string", Sensitive: true}},
-		Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"sh", "-c", `printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`, "sh", "{{args.card}}", "0"},
-			Env: []string{"API_TOKEN"}, Secrets: map[string]string{"PGPASSWORD": "env:BASE_PASSWORD", "KEY": "file:" + path}}}
+		Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"sh", "-c",
+			`printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`,
+			"sh", "{{args.card}}", "0"},
+			Env:     []string{"API_TOKEN"},
+			Secrets: map[string]string{"PGPASSWORD": "env:BASE_PASSWORD", "KEY": "file:" + path}}}
 	const args = `{"card":"4111-1111-1111"}`
 	answer, failure := hidingCall(t, spec, args, command.Executor{}.Execute)
-	if failure != nil || api.PlainText(answer.Output) != "[secret]|[secret]|[secret]|4111-1111-1111" || len(answer.Notes) != 1 || answer.Notes[0] != executor.NoteHidden {
+	if failure != nil || api.PlainText(
+		answer.Output) != "[secret]|[secret]|[secret]|4111-1111-1111" || len(answer.Notes) != 1 ||
+		answer.Notes[0] != executor.NoteHidden {
 		t.Errorf("got %s, %q, %v", answer.Output, answer.Notes, failure)
 	}
 	spec.Entry.Argv[len(spec.Entry.Argv)-1] = "3"
 	_, failure = hidingCall(t, spec, args, command.Executor{}.Execute)
-	if failure == nil || !strings.Contains(failure.Message, "[secret]|[secret]|") || !strings.HasSuffix(failure.Message, "|***") || strings.Contains(failure.Message, "MIIB") {
+	if failure == nil || !strings.Contains(failure.Message, "[secret]|[secret]|") ||
+		!strings.HasSuffix(failure.Message, "|***") || strings.Contains(failure.Message, "MIIB") {
 		t.Errorf("got %v", failure)
 	}
 	if lines := strings.Split(key, "\n"); strings.Contains(failure.Error(), lines[1]) {
 		t.Errorf("a line of the key is in %v", failure)
 	}
 	spec.Entry.Secrets["PGPASSWORD"] = "env:NOT_SET_ANYWHERE"
-	if _, failure = hidingCall(t, spec, args, command.Executor{}.Execute); failure == nil || failure.Type != api.ErrPreconditionFailed || !strings.Contains(failure.Message, "env:NOT_SET_ANYWHERE is not set") {
+	if _, failure = hidingCall(t, spec, args, command.Executor{}.Execute); failure == nil ||
+		failure.Type != api.ErrPreconditionFailed || !strings.Contains(failure.Message,
+		"env:NOT_SET_ANYWHERE is not set") {
 		t.Errorf("got %v", failure)
 	}
 }
 
-// A Go function asks for the secrets that its spec names and for no others; what it got is in nothing that it says: answer,
-// notes, error, panic, progress or question.
+// A Go function asks for the secrets that its spec names and for no others; what it got is in
+// nothing that it says: answer, notes, error, panic, progress or question.
 func TestFunctionSecrets(t *testing.T) {
 	t.Setenv("BASE_PASSWORD", "planted-password")
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
-		Parameters: []toolspecs.Parameter{{Name: "how", Type: "string"}, {Name: "card", Type: "string", Sensitive: true}},
-		Entry:      toolspecs.Entry{Type: api.KindFunction, Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
+		Parameters: []toolspecs.Parameter{{Name: "how", Type: "string"},
+			{Name: "card", Type: "string", Sensitive: true}},
+		Entry: toolspecs.Entry{Type: api.KindFunction,
+			Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
 	var told []string
-	f := switchyard.NewFunction("probe", func(ctx context.Context, in struct{ How, Card string }) (map[string]string, error) {
+	f := switchyard.NewFunction("probe", func(ctx context.Context,
+		in struct{ How, Card string }) (map[string]string, error) {
 		password, err := switchyard.Secret(ctx, "password")
 		if err != nil {
 			return nil, err
@@ -102,7 +116,8 @@ func TestFunctionSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	execute := func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+	execute := func(ctx context.Context, spec *toolspecs.Spec,
+		args json.RawMessage) (executor.Answer, error) {
 		ctx = api.WithProgress(ctx, func(p api.Progress) { told = append(told, p.Message) })
 		return functions.Execute(executor.RedactorOf(ctx).Reporting(ctx), spec, args)
 	}
@@ -130,19 +145,25 @@ func TestFunctionSecrets(t *testing.T) {
 		t.Error("a secret was told outside of a call")
 	}
 	var none *executor.Redactor
-	if none.Hide("x"); none.Text("x") != "x" || none.Plain(nil) != nil || none.Answer(executor.Answer{Notes: []string{"x"}}).Notes[0] != "x" {
+	if none.Hide("x"); none.Text("x") != "x" || none.Plain(nil) != nil ||
+		none.Answer(executor.Answer{Notes: []string{"x"}}).Notes[0] != "x" {
 		t.Error("hiding nothing changed something")
 	}
 }
 
-// What a model says while it answers, and what its server says of a failure, has no sensitive value of the conversation.
+// What a model says while it answers, and what its server says of a failure, has no sensitive value
+// of the conversation.
 func TestStepHides(t *testing.T) {
 	catalog := api.Catalog{Tools: []api.Tool{{Name: "plain"},
-		{Name: "login", Sensitive: []string{"password"}, OutputMask: &api.Mask{Keys: map[string]*api.Mask{"token": {All: true}}}},
+		{Name: "login", Sensitive: []string{"password"},
+			OutputMask: &api.Mask{Keys: map[string]*api.Mask{"token": {All: true}}}},
 		{Name: "secret_word", OutputMask: &api.Mask{All: true}}}}
 	messages := []api.Message{
-		{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "login", Arguments: `{"password":"hunter22"}`}, {ID: "1.2", Tool: "secret_word", Arguments: "{}"}}},
-		{Role: api.RoleTool, CallID: "1.1", Text: `{"token":"token-42"}` + api.NotesBegin + "slow]"},
+		{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "login",
+			Arguments: `{"password":"hunter22"}`}, {ID: "1.2", Tool: "secret_word",
+			Arguments: "{}"}}},
+		{Role: api.RoleTool, CallID: "1.1", Text: `{"token":"token-42"}` + api.NotesBegin +
+			"slow]"},
 		{Role: api.RoleTool, CallID: "1.2", Text: "open sesame"},
 		{Role: api.RoleTool, CallID: "1.3", Text: "anything"},
 	}
@@ -156,13 +177,15 @@ func TestStepHides(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 	err := hiddenFailure(hider, &models.Error{Message: "refused: hunter22", Overflow: true})
-	if e, ok := errors.AsType[*models.Error](err); !ok || e.Message != "refused: ***" || !e.Overflow {
+	if e, ok := errors.AsType[*models.Error](err); !ok || e.Message != "refused: ***" ||
+		!e.Overflow {
 		t.Errorf("got %#v", err)
 	}
 	if err := hiddenFailure(hider, errors.New("hunter22")); err.Error() != "***" {
 		t.Errorf("got %v", err)
 	}
-	if sensitiveIn(api.Catalog{Tools: catalog.Tools[:1]}, messages) != nil || hiddenLive(nil, nil) != nil {
+	if sensitiveIn(api.Catalog{Tools: catalog.Tools[:1]}, messages) != nil ||
+		hiddenLive(nil, nil) != nil {
 		t.Error("there is nothing to hide")
 	}
 }

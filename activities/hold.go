@@ -29,29 +29,34 @@ type Served struct {
 	Failed func(error)
 }
 
-// Serve starts a worker for one instance. stop ends its polling and returns when its calls have ended, or when they have
-// been given as long as a worker that stops gives them.
+// Serve starts a worker for one instance. stop ends its polling and returns when its calls have
+// ended, or when they have been given as long as a worker that stops gives them.
 type Serve func(Served) (stop func(), err error)
 
-// Hold is HoldActivity: it makes a run's instance of a stateful tool and keeps it, until the run needs it no more, nobody
-// has used it for its idle timeout, or this process cannot prove any more that it is the one that holds it. While it does,
-// it serves the instance's own task queue.
+// Hold is HoldActivity: it makes a run's instance of a stateful tool and keeps it, until the run
+// needs it no more, nobody has used it for its idle timeout, or this process cannot prove any more
+// that it is the one that holds it. While it does, it serves the instance's own task queue.
 //
-// It completes where the run needs the instance no more, and where it idled out, with what is left of it. Its failure is
-// worker_lost where the instance was given up, anything else where it could not be made; the failure's second detail is
-// what is left of the instance.
-func (a *Activities) HostInstance(ctx context.Context, r api.HostInstanceRequest) (api.InstanceProgress, error) {
-	h := &holder{Activities: a, request: r, info: activity.GetInfo(ctx), log: activity.GetLogger(ctx),
-		created: make(chan creation, 1), failed: make(chan error, 1), adoptions: make(chan activity.Info), over: make(chan struct{})}
+// It completes where the run needs the instance no more, and where it idled out, with what is left
+// of it. Its failure is worker_lost where the instance was given up, anything else where it could
+// not be made; the failure's second detail is what is left of the instance.
+func (a *Activities) HostInstance(ctx context.Context,
+	r api.HostInstanceRequest) (api.InstanceProgress, error) {
+	h := &holder{Activities: a, request: r, info: activity.GetInfo(ctx),
+		log:     activity.GetLogger(ctx),
+		created: make(chan creation, 1), failed: make(chan error, 1),
+		adoptions: make(chan activity.Info), over: make(chan struct{})}
 	if e := h.prepare(ctx); e != nil {
 		return api.InstanceProgress{}, hostFailure(e, r.Last)
 	}
-	h.lease = lease.New(a.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std()), func() any { return h.state() })
+	h.lease = lease.New(a.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout,
+		h.spec.Execution.Heartbeat.Std()), func() any { return h.state() })
 	switch err := h.lease.Beat(ctx); {
 	case errors.Is(err, lease.ErrHostCancelled):
 		return api.InstanceProgress{}, nil
 	case err != nil:
-		return h.last, hostFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()), h.last)
+		return h.last, hostFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()),
+			h.last)
 	}
 	creating, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.endCreation = cancel
@@ -67,10 +72,12 @@ type holder struct {
 	stateful Stateful
 	log      lease.Logger
 	lease    *lease.Lease
-	// last is what is known of the run's instances so far, gone why the state of the last one may be gone.
+	// last is what is known of the run's instances so far, gone why the state of the last one may
+	// be gone.
 	last api.InstanceProgress
 	gone string
-	// info is that of the hold by which the instance is held now: another than this execution's where it was adopted.
+	// info is that of the hold by which the instance is held now: another than this execution's
+	// where it was adopted.
 	info    activity.Info
 	adopted bool
 	// cancellation ends with the context of the first hold; nil when that has been looked at.
@@ -98,17 +105,21 @@ type creation struct {
 
 // prepare finds out what is to be made.
 func (h *holder) prepare(ctx context.Context) *api.Error {
-	compiled, err := h.pinnedSpec(ctx, h.request.Tool, api.Execution{Digest: h.request.Digest, Origin: h.request.Origin})
+	compiled, err := h.pinnedSpec(ctx, h.request.Tool, api.Execution{Digest: h.request.Digest,
+		Origin: h.request.Origin})
 	if err != nil {
-		return api.Errorf(api.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", h.request.Tool, err)
+		return api.Errorf(api.ErrExecutorNotFound,
+			"the worker cannot get the pinned toolspec of %s: %v", h.request.Tool, err)
 	}
 	h.spec = &compiled.Spec
 	if h.config.Stateful == nil || h.config.Serve == nil {
-		return api.Errorf(api.ErrExecutorNotFound, "this worker holds no instances of stateful tools")
+		return api.Errorf(api.ErrExecutorNotFound,
+			"this worker holds no instances of stateful tools")
 	}
 	var ok bool
 	if h.stateful, ok = h.config.Stateful.Find(h.spec); !ok {
-		return api.Errorf(api.ErrExecutorNotFound, "the worker has no factory %q for the tool %s; it has %s",
+		return api.Errorf(api.ErrExecutorNotFound,
+			"the worker has no factory %q for the tool %s; it has %s",
 			executor.Handler(h.spec), h.spec.Name, executor.NameList(h.config.Stateful.Names()))
 	}
 	if h.request.Adopt {
@@ -131,12 +142,14 @@ func (h *holder) state() api.InstanceProgress {
 }
 
 func (h *holder) lostError(why string) *api.Error {
-	e := api.Errorf(api.ErrWorkerLost, "the worker gave up the instance of %s: %s", h.request.Tool, why)
+	e := api.Errorf(api.ErrWorkerLost, "the worker gave up the instance of %s: %s", h.request.Tool,
+		why)
 	e.Phase, e.Retryable = api.PhaseExecution, true
 	return e
 }
 
-// create makes the instance, and tries again by the tool's retry policy where the factory's error may pass.
+// create makes the instance, and tries again by the tool's retry policy where the factory's error
+// may pass.
 func (h *holder) create(ctx context.Context) creation {
 	retry := h.spec.Execution.Retry
 	wait := retry.InitialInterval.Std()
@@ -169,15 +182,18 @@ func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 	}
 	origin := h.request.Origin
 	origin.Conversation = cmp.Or(origin.Conversation, h.info.WorkflowExecution.ID)
-	info := switchyard.StartInfo{Tool: h.spec.Name, Origin: origin, WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
+	info := switchyard.StartInfo{Tool: h.spec.Name, Origin: origin,
+		WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
 		Generation: h.last.Generation}
-	m, err := executor.Guard(timeout, h.stateful.Name(), func() (made, error) { return h.stateful.start(timeout, info) })
+	m, err := executor.Guard(timeout, h.stateful.Name(),
+		func() (made, error) { return h.stateful.start(timeout, info) })
 	if err != nil {
 		return nil, h.creationError(timeout, err)
 	}
 	i := newInstance(h.spec, m, h.lease, h.last, h.gone)
 	i.hidden = hidden
-	_, err = executor.Guard(timeout, h.stateful.Name(), func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
+	_, err = executor.Guard(timeout, h.stateful.Name(),
+		func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
 	if err != nil {
 		return nil, errors.Join(h.creationError(timeout, err), i.close())
 	}
@@ -185,8 +201,10 @@ func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 }
 
 func (h *holder) creationError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, executor.ErrTimeout) && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
-		return api.Errorf(api.ErrTimeout, "the instance of %s was not made within %s", h.spec.Name, h.spec.Execution.Timeout)
+	if cause := context.Cause(ctx); errors.Is(cause, executor.ErrTimeout) &&
+		(errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
+		return api.Errorf(api.ErrTimeout, "the instance of %s was not made within %s", h.spec.Name,
+			h.spec.Execution.Timeout)
 	}
 	e := executor.RedactorOf(ctx).Error(executor.ToolError(err, h.spec))
 	e.Message = fmt.Sprintf("the instance of %s could not be made: %s", h.spec.Name, e.Message)

@@ -12,7 +12,8 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// closeWithin bounds how long the report of an instance's end waits for calls that do not stop and for its Close.
+// closeWithin bounds how long the report of an instance's end waits for calls that do not stop and
+// for its Close.
 const closeWithin = 10 * time.Second
 
 // finish ends the instance and reports that.
@@ -56,7 +57,8 @@ func (h *holder) close(end ending) {
 
 // tell logs the end of an instance. failure is that of its Close.
 func (h *holder) tell(end ending, failure error) {
-	fields := []any{"tool", h.spec.Name, "run", h.request.Origin.Run, "generation", h.last.Generation, "why", string(end.kind)}
+	fields := []any{"tool", h.spec.Name, "run", h.request.Origin.Run, "generation",
+		h.last.Generation, "why", string(end.kind)}
 	if end.err != nil {
 		fields = append(fields, "reason", end.err.Message)
 	}
@@ -70,7 +72,8 @@ func (h *holder) tell(end ending, failure error) {
 	}
 }
 
-// waitClosed waits for the instance's end and keeps the hold alive meanwhile, so that no other instance is made before.
+// waitClosed waits for the instance's end and keeps the hold alive meanwhile, so that no other
+// instance is made before.
 func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
 	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
@@ -83,7 +86,8 @@ func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
 		case <-closed:
 			return
 		case <-late:
-			h.log.Warn("an instance does not end: its calls or its Close take longer than they may", "tool", h.spec.Name,
+			h.log.Warn("an instance does not end: its calls or its Close take longer than they may",
+				"tool", h.spec.Name,
 				"run", h.request.Origin.Run, "waited", closeWithin)
 			return
 		case <-tick.C:
@@ -94,8 +98,8 @@ func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
 	}
 }
 
-// report tells the run how the hold has ended. A hold that was adopted has no execution of its own: it is completed from
-// here.
+// report tells the run how the hold has ended. A hold that was adopted has no execution of its own:
+// it is completed from here.
 func (h *holder) report(end ending) (state api.InstanceProgress, err error) {
 	switch end.kind {
 	case endIdle:
@@ -118,12 +122,14 @@ func (h *holder) report(end ending) (state api.InstanceProgress, err error) {
 	defer cancel()
 	failure := h.config.Client.CompleteActivity(ctx, h.info.TaskToken, state, err)
 	if _, gone := errors.AsType[*serviceerror.NotFound](failure); failure != nil && !gone {
-		h.log.Warn("the end of an instance could not be reported", "tool", h.spec.Name, "run", h.request.Origin.Run, "error", failure)
+		h.log.Warn("the end of an instance could not be reported", "tool", h.spec.Name, "run",
+			h.request.Origin.Run, "error", failure)
 	}
 	return state, activity.ErrResultPending
 }
 
-// holdFailure is Failure with what is left of the instance. Only an instance that was given up is asked for again.
+// holdFailure is Failure with what is left of the instance. Only an instance that was given up is
+// asked for again.
 func hostFailure(e *api.Error, state api.InstanceProgress) error {
 	again := *e
 	again.Retryable = e.Type == api.ErrWorkerLost

@@ -55,8 +55,8 @@ func (h *holder) keep(asked context.Context) ending {
 	}
 }
 
-// next takes the next thing that happens to the hold. The context ends with the execution that asked first; the instance
-// may live on in the one that continues its run.
+// next takes the next thing that happens to the hold. The context ends with the execution that
+// asked first; the instance may live on in the one that continues its run.
 func (h *holder) next(asked context.Context, tick <-chan time.Time) *ending {
 	ctx := context.WithoutCancel(asked)
 	select {
@@ -84,8 +84,8 @@ func (h *holder) unserved(err error) *ending {
 
 func (h *holder) lost(why string) *ending { return &ending{endLost, h.lostError(why)} }
 
-// cancelled tells what the end of the first hold's context means: its run has cancelled it or is over, the run continues as
-// new, or the worker's time to stop is over.
+// cancelled tells what the end of the first hold's context means: its run has cancelled it or is
+// over, the run continues as new, or the worker's time to stop is over.
 func (h *holder) cancelled(ctx context.Context, cause error) *ending {
 	switch {
 	case !temporal.IsCanceledError(cause):
@@ -108,7 +108,8 @@ func (h *holder) begin(c creation) *ending {
 	i := c.instance
 	h.instance.Store(i)
 	h.config.Stateful.count(h.spec.Name, 1)
-	h.log.Info("instance made", "tool", h.spec.Name, "run", h.request.Origin.Run, "generation", h.last.Generation)
+	h.log.Info("instance made", "tool", h.spec.Name, "run", h.request.Origin.Run, "generation",
+		h.last.Generation)
 	stop, err := h.config.Serve(Served{Queue: h.request.Queue, Lane: h.spec.Execution.Lane,
 		Tool: func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
 			return h.Tool(context.WithValue(ctx, instanceKey{}, i), in)
@@ -128,9 +129,10 @@ func (h *holder) begin(c creation) *ending {
 	return nil
 }
 
-// adopt is the hold of an execution that continues the run, as the worker of the instance's own queue gets it. The
-// execution of Hold that made the instance goes on with it, and reports for it.
-func (h *holder) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.InstanceProgress, error) {
+// adopt is the hold of an execution that continues the run, as the worker of the instance's own
+// queue gets it. The execution of Hold that made the instance goes on with it, and reports for it.
+func (h *holder) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.InstanceProgress,
+	error) {
 	select {
 	case h.adoptions <- activity.GetInfo(ctx):
 		return api.InstanceProgress{}, activity.ErrResultPending
@@ -164,8 +166,9 @@ func (h *holder) look(ctx context.Context) *ending {
 	return nil
 }
 
-// forgotten finds out why the server knows the hold no more, or why it was cancelled: open says what it means where the
-// execution goes on. A run that continues as new has its instance adopted; until then no call begins.
+// forgotten finds out why the server knows the hold no more, or why it was cancelled: open says
+// what it means where the execution goes on. A run that continues as new has its instance adopted;
+// until then no call begins.
 func (h *holder) forgotten(ctx context.Context, open *ending) *ending {
 	described, err := h.describe(ctx, h.info.WorkflowExecution.RunID)
 	if err != nil {
@@ -206,14 +209,15 @@ func (h *holder) awaitAdoption(ctx context.Context) *ending {
 	return nil
 }
 
-func (h *holder) describe(ctx context.Context, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (h *holder) describe(ctx context.Context,
+	runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.lease.Patience())
 	defer cancel()
 	return h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, runID)
 }
 
-// before returns what is known of the run's last instance, and why its state is gone where it is: from the last heartbeat
-// of whoever held it, or from the run.
+// before returns what is known of the run's last instance, and why its state is gone where it is:
+// from the last heartbeat of whoever held it, or from the run.
 func (h *holder) before(ctx context.Context) (last api.InstanceProgress, gone string, err error) {
 	const lost = "the worker that held the last one was lost"
 	if activity.HasHeartbeatDetails(ctx) {
@@ -225,7 +229,8 @@ func (h *holder) before(ctx context.Context) (last api.InstanceProgress, gone st
 	case h.request.Lost:
 		return h.request.Last, lost, nil
 	default:
-		return h.request.Last, fmt.Sprintf("the last one was closed after %s without a call", h.spec.Entry.IdleTimeout), nil
+		return h.request.Last, fmt.Sprintf("the last one was closed after %s without a call",
+			h.spec.Entry.IdleTimeout), nil
 	}
 	for _, ref := range slices.Backward(h.request.Before) {
 		details, known, err := h.lastHeartbeat(ctx, ref)
@@ -233,7 +238,8 @@ func (h *holder) before(ctx context.Context) (last api.InstanceProgress, gone st
 		case err != nil:
 			return last, lost, err
 		case !known: // what an earlier hold told is not the last that was
-			return h.readable(h.request.Last, errors.New("the server has forgotten its hold")), lost, nil
+			return h.readable(h.request.Last, errors.New("the server has forgotten its hold")),
+				lost, nil
 		case details != nil:
 			err := h.config.Converter.FromPayloads(details, &last)
 			return h.readable(last, err), lost, nil
@@ -242,19 +248,25 @@ func (h *holder) before(ctx context.Context) (last api.InstanceProgress, gone st
 	return h.readable(h.request.Last, errors.New("no hold of the run has told any")), lost, nil
 }
 
-// readable returns a state as it was read. One that cannot be read is gone, which must not go unnoticed.
+// readable returns a state as it was read. One that cannot be read is gone, which must not go
+// unnoticed.
 func (h *holder) readable(s api.InstanceProgress, err error) api.InstanceProgress {
 	if err == nil {
 		return s
 	}
-	h.log.Warn("the state of an instance is gone", "tool", h.request.Tool, "run", h.request.Origin.Run, "error", err)
-	return api.InstanceProgress{Generation: max(s.Generation, h.request.Last.Generation), Used: true}
+	h.log.Warn("the state of an instance is gone", "tool", h.request.Tool, "run",
+		h.request.Origin.Run, "error", err)
+	return api.InstanceProgress{Generation: max(s.Generation, h.request.Last.Generation),
+		Used: true}
 }
 
-// lastHeartbeat returns what the last heartbeat told of a hold that ended with its execution, nil where there was none. known
-// says that the server still has that hold: it does for as long as it keeps the execution.
-func (h *holder) lastHeartbeat(ctx context.Context, ref api.InstanceHost) (details *commonpb.Payloads, known bool, err error) {
-	described, err := h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, ref.RunID)
+// lastHeartbeat returns what the last heartbeat told of a hold that ended with its execution, nil
+// where there was none. known says that the server still has that hold: it does for as long as it
+// keeps the execution.
+func (h *holder) lastHeartbeat(ctx context.Context,
+	ref api.InstanceHost) (details *commonpb.Payloads, known bool, err error) {
+	described, err := h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID,
+		ref.RunID)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return nil, false, nil
 	}

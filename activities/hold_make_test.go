@@ -14,17 +14,22 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// What a factory answers is told to those who wait: a plain error at once, one that may pass after as many attempts as the
-// tool has; a panic, a missing factory and a time that is over too. What had been made is closed.
+// What a factory answers is told to those who wait: a plain error at once, one that may pass after
+// as many attempts as the tool has; a panic, a missing factory and a time that is over too. What
+// had been made is closed.
 func TestHoldCannotMake(t *testing.T) {
 	attempts := 0
 	retry := func(s *toolspecs.Spec) {
-		s.Execution.Effect, s.Execution.Timeout = api.EffectIdempotent, api.Duration(50*time.Millisecond)
-		s.Execution.Retry = api.Retry{MaxAttempts: 3, InitialInterval: api.Duration(time.Millisecond)}
+		s.Execution.Effect, s.Execution.Timeout = api.EffectIdempotent,
+			api.Duration(50*time.Millisecond)
+		s.Execution.Retry = api.Retry{MaxAttempts: 3,
+			InitialInterval: api.Duration(time.Millisecond)}
 	}
-	factory := func(f func(context.Context) (*loudSnapshot, error)) func(*hosts) switchyard.Stateful {
+	factory := func(f func(context.Context) (*loudSnapshot,
+		error)) func(*hosts) switchyard.Stateful {
 		return func(*hosts) switchyard.Stateful {
-			return switchyard.NewStateful("counter", func(ctx context.Context, _ switchyard.StartInfo) (*loudSnapshot, error) {
+			return switchyard.NewStateful("counter", func(ctx context.Context,
+				_ switchyard.StartInfo) (*loudSnapshot, error) {
 				attempts++
 				return f(ctx)
 			}, (*loudSnapshot).Add)
@@ -36,13 +41,24 @@ func TestHoldCannotMake(t *testing.T) {
 		says     string
 		attempts int
 	}{
-		"plain":     {factory(func(context.Context) (*loudSnapshot, error) { return nil, errors.New("no disk") }), api.ErrExecution, "the instance of counter could not be made: no disk", 1},
-		"transient": {factory(func(context.Context) (*loudSnapshot, error) { return nil, api.Transient(errors.New("busy"), 0) }), api.ErrExecution, "busy", 3},
-		"panic":     {factory(func(context.Context) (*loudSnapshot, error) { panic("kaboom") }), api.ErrExecution, "kaboom", 1},
+		"plain": {factory(func(context.Context) (*loudSnapshot, error) {
+			return nil,
+				errors.New("no disk")
+		}), api.ErrExecution, "the instance of counter could not be made: no disk", 1},
+		"transient": {factory(func(context.Context) (*loudSnapshot, error) {
+			return nil,
+				api.Transient(errors.New("busy"), 0)
+		}), api.ErrExecution, "busy", 3},
+		"panic": {factory(func(context.Context) (*loudSnapshot, error) { panic("kaboom") }),
+			api.ErrExecution, "kaboom", 1},
 		"own type": {factory(func(context.Context) (*loudSnapshot, error) {
 			return nil, api.Errorf(api.ErrPolicyViolation, "not here")
 		}), api.ErrPolicyViolation, "not here", 1},
-		"late": {factory(func(ctx context.Context) (*loudSnapshot, error) { <-ctx.Done(); return nil, ctx.Err() }), api.ErrTimeout, "was not made within 50ms", 1},
+		"late": {factory(func(ctx context.Context) (*loudSnapshot,
+			error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}), api.ErrTimeout, "was not made within 50ms", 1},
 		"unknown": {func(*hosts) switchyard.Stateful {
 			return switchyard.NewStateful("other", makes(&loudSnapshot{}), (*loudSnapshot).Add)
 		}, api.ErrExecutorNotFound, `no factory "counter"`, 0},
@@ -51,7 +67,8 @@ func TestHoldCannotMake(t *testing.T) {
 			attempts = 0
 			h := newHolds(t, retry, c.factory)
 			e, _, again := h.failed(h.start(h.request()))
-			if e.Type != c.want || !strings.Contains(e.Message, c.says) || again || attempts != c.attempts {
+			if e.Type != c.want || !strings.Contains(e.Message, c.says) || again ||
+				attempts != c.attempts {
 				t.Errorf("%+v, again %v, %d attempts", e, again, attempts)
 			}
 		})
@@ -60,7 +77,8 @@ func TestHoldCannotMake(t *testing.T) {
 		h := newHolds(t, recreate, snapshotBy(nil))
 		damaged := api.InstanceProgress{Generation: 1, Used: true, State: []byte("text")}
 		e, left, again := h.failed(h.start(h.request(), damaged))
-		if again || !strings.Contains(e.Message, "kept state") || string(left.State) != "text" || left.Generation != 2 || h.said() != "make2 close" {
+		if again || !strings.Contains(e.Message, "kept state") || string(left.State) != "text" ||
+			left.Generation != 2 || h.said() != "make2 close" {
 			t.Errorf("%+v, left %+v, %s", e, left, h.said())
 		}
 	})
@@ -70,15 +88,18 @@ func TestHoldCannotMake(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := newHolds(t, nil, plain)
-		if e, _, _ := h.failed(h.start(h.request(), api.InstanceProgress{Used: true, State: packed})); !strings.Contains(e.Message, "another version") {
+		if e, _, _ := h.failed(h.start(h.request(), api.InstanceProgress{Used: true,
+			State: packed})); !strings.Contains(e.Message, "another version") {
 			t.Errorf("%+v", e)
 		}
 	})
 	t.Run("dependency", func(t *testing.T) {
 		h := newHolds(t, func(s *toolspecs.Spec) {
-			s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db", Check: []string{"no-such-program-here"}}}
+			s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db",
+				Check: []string{"no-such-program-here"}}}
 		}, plain)
-		if e, _, again := h.failed(h.start(h.request())); e.Type != api.ErrPreconditionFailed || again {
+		if e, _, again := h.failed(h.start(h.request())); e.Type != api.ErrPreconditionFailed ||
+			again {
 			t.Errorf("%+v, again %v", e, again)
 		}
 	})
@@ -103,7 +124,8 @@ func TestHoldCannotMake(t *testing.T) {
 func TestHoldEndsBeforeInstanceIsMade(t *testing.T) {
 	making, finish := make(chan struct{}), make(chan struct{})
 	h := newHolds(t, nil, func(h *hosts) switchyard.Stateful {
-		return switchyard.NewStateful("counter", func(ctx context.Context, _ switchyard.StartInfo) (*loud, error) {
+		return switchyard.NewStateful("counter", func(ctx context.Context,
+			_ switchyard.StartInfo) (*loud, error) {
 			close(making)
 			<-finish // it does not listen
 			h.say("made")

@@ -14,8 +14,8 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// An instance that is made anew after a loss has the state of the last call that reported, and answers that call itself
-// where it comes again. Every heartbeat carries that state.
+// An instance that is made anew after a loss has the state of the last call that reported, and
+// answers that call itself where it comes again. Every heartbeat carries that state.
 func TestHoldRestores(t *testing.T) {
 	h := newHolds(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
@@ -53,16 +53,20 @@ func TestHoldTellsOfLostState(t *testing.T) {
 		details []any
 		says    string
 	}{
-		"first":    {nil, nil, ""},
-		"unused":   {nil, []any{api.InstanceProgress{Generation: 4}}, ""},
-		"lost":     {nil, []any{used}, "the worker that held the last one was lost: this is a new instance of counter"},
-		"idle":     {func(r *api.HostInstanceRequest) { r.Last = used }, nil, "the last one was closed after 10m0s without a call"},
-		"run told": {func(r *api.HostInstanceRequest) { r.Last, r.Lost = used, true }, nil, "was lost"},
+		"first":  {nil, nil, ""},
+		"unused": {nil, []any{api.InstanceProgress{Generation: 4}}, ""},
+		"lost": {nil, []any{used},
+			"the worker that held the last one was lost: this is a new instance of counter"},
+		"idle": {func(r *api.HostInstanceRequest) { r.Last = used }, nil,
+			"the last one was closed after 10m0s without a call"},
+		"run told": {func(r *api.HostInstanceRequest) { r.Last, r.Lost = used, true }, nil,
+			"was lost"},
 		"server told": {func(r *api.HostInstanceRequest) {
 			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
 		"earlier told": {func(r *api.HostInstanceRequest) {
-			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter"}}
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"},
+				{RunID: "empty", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
 		"nobody told": {func(r *api.HostInstanceRequest) {
 			r.Last.Generation = 4
@@ -70,11 +74,13 @@ func TestHoldTellsOfLostState(t *testing.T) {
 		}, nil, "was lost"},
 		"forgotten": {func(r *api.HostInstanceRequest) {
 			r.Last.Generation = 4
-			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter/2"}}
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"},
+				{RunID: "empty", ActivityID: "hold/counter/2"}}
 		}, nil, "was lost"},
 		"deleted": {func(r *api.HostInstanceRequest) {
 			r.Last.Generation = 4
-			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "deleted", ActivityID: "hold/counter"}}
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"},
+				{RunID: "deleted", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
 		"unreadable": {nil, []any{"text"}, "was lost"},
 	} {
@@ -97,7 +103,8 @@ func TestHoldTellsOfLostState(t *testing.T) {
 			if more := h.add(s, 1).Notes; len(more) > 0 {
 				t.Errorf("the second answer says %q", more)
 			}
-			if want := map[bool]int{true: 1, false: 5}[name == "first" || name == "unreadable"]; h.server.last().Generation != want {
+			if want := map[bool]int{true: 1, false: 5}[name == "first" ||
+				name == "unreadable"]; h.server.last().Generation != want {
 				t.Errorf("generation %d, want %d", h.server.last().Generation, want)
 			}
 			running.end(errors.New("over"))
@@ -114,7 +121,9 @@ func toldBefore(t *testing.T, told api.InstanceProgress) *workflowservice.Descri
 		t.Fatal(err)
 	}
 	d := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
-	d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "other", HeartbeatDetails: &commonpb.Payloads{}}, {ActivityId: "hold/counter", HeartbeatDetails: details}}
+	d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "other",
+		HeartbeatDetails: &commonpb.Payloads{}}, {ActivityId: "hold/counter",
+		HeartbeatDetails: details}}
 	return d
 }
 
@@ -124,7 +133,8 @@ func TestHoldWithoutSnapshot(t *testing.T) {
 		h := newHolds(t, recreate, snapshotBy(func(c *loudSnapshot) { c.size = size }))
 		running := h.start(h.request())
 		s := expect.Receive(t, "the instance", h.served)
-		if notes := h.add(s, 1).Notes; len(notes) != 1 || !expect.Contains(notes[0], "not kept", says, "cannot be rebuilt") {
+		if notes := h.add(s, 1).Notes; len(notes) != 1 || !expect.Contains(notes[0], "not kept",
+			says, "cannot be rebuilt") {
 			t.Errorf("notes %q", notes)
 		}
 		if told := h.server.last(); told.State != nil || !told.Used {

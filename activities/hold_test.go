@@ -22,8 +22,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// A hold makes one instance, serves its queue, executes the calls on it, and closes it when the run cancels it: whether the
-// server says so at once or with a heartbeat.
+// A hold makes one instance, serves its queue, executes the calls on it, and closes it when the run
+// cancels it: whether the server says so at once or with a heartbeat.
 func TestHold(t *testing.T) {
 	for name, end := range map[string]func(*hosts, *hosted){
 		"pushed": func(h *hosts, running *hosted) {
@@ -36,7 +36,8 @@ func TestHold(t *testing.T) {
 			h := newHolds(t, nil, plain)
 			running := h.start(h.request())
 			s := expect.Receive(t, "the instance", h.served)
-			if s.Queue != "q/instance/run-1/counter" || s.Lane != "general" || h.config.Stateful.Live()["counter"] != 1 {
+			if s.Queue != "q/instance/run-1/counter" || s.Lane != "general" ||
+				h.config.Stateful.Live()["counter"] != 1 {
 				t.Errorf("served %+v, live %v", s, h.config.Stateful.Live())
 			}
 			for want := range 3 {
@@ -45,7 +46,8 @@ func TestHold(t *testing.T) {
 				}
 			}
 			end(h, running)
-			if err := expect.Receive(t, "the end", running.done); err != nil || running.left.State != nil {
+			if err := expect.Receive(t, "the end", running.done); err != nil ||
+				running.left.State != nil {
 				t.Errorf("%v, left %+v", err, running.left)
 			}
 			if got, want := h.said(), "make1 serve add1/1 add1/1 add1/1 stop close"; got != want {
@@ -58,7 +60,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A hold whose run is over without having cancelled it closes the instance; nobody is there to report to.
+// A hold whose run is over without having cancelled it closes the instance; nobody is there to
+// report to.
 func TestHoldOfEndedRun(t *testing.T) {
 	for name, described := range map[string]*workflowservice.DescribeWorkflowExecutionResponse{
 		"terminated": executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), "deleted": nil,
@@ -71,7 +74,8 @@ func TestHoldOfEndedRun(t *testing.T) {
 				h.server.describe(runID, described)
 			}
 			h.server.say(serviceerror.NewNotFound("no such execution"))
-			if err := expect.Receive(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) {
+			if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
+				activity.ErrResultPending) {
 				t.Errorf("got %v", err)
 			}
 			if got := h.said(); got != "make1 serve stop close" {
@@ -81,16 +85,19 @@ func TestHoldOfEndedRun(t *testing.T) {
 	}
 }
 
-// An instance whose holder cannot prove that it is one any more is given up: the call that runs is stopped, by its effect to
-// be tried again or not, and the instance closed, before the server can give it to another.
+// An instance whose holder cannot prove that it is one any more is given up: the call that runs is
+// stopped, by its effect to be tried again or not, and the instance closed, before the server can
+// give it to another.
 func TestHoldIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		effect api.Effect
 		cut    func(*hosts)
 		want   api.ErrorType
 	}{
-		"cut off, idempotent": {api.EffectIdempotent, func(h *hosts) { h.server.say(errors.New("broken pipe")) }, api.ErrWorkerLost},
-		"cut off, once":       {api.EffectOnce, func(h *hosts) { h.server.say(errors.New("broken pipe")) }, api.ErrOutcomeUnknown},
+		"cut off, idempotent": {api.EffectIdempotent,
+			func(h *hosts) { h.server.say(errors.New("broken pipe")) }, api.ErrWorkerLost},
+		"cut off, once": {api.EffectOnce,
+			func(h *hosts) { h.server.say(errors.New("broken pipe")) }, api.ErrOutcomeUnknown},
 		"replaced": {api.EffectOnce, func(h *hosts) {
 			h.server.describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
 			h.server.say(serviceerror.NewNotFound("no such activity"))
@@ -98,15 +105,17 @@ func TestHoldIsLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			calling := make(chan struct{})
-			h := newHolds(t, func(s *toolspecs.Spec) { s.Execution.Effect = c.effect }, func(h *hosts) switchyard.Stateful {
-				return switchyard.NewStateful("counter", func(context.Context, switchyard.StartInfo) (*loud, error) {
-					return &loud{hosts: h, call: func(ctx context.Context) error {
-						close(calling)
-						<-ctx.Done()
-						return context.Cause(ctx)
-					}}, nil
-				}, (*loud).Add)
-			})
+			h := newHolds(t, func(s *toolspecs.Spec) { s.Execution.Effect = c.effect },
+				func(h *hosts) switchyard.Stateful {
+					return switchyard.NewStateful("counter",
+						func(context.Context, switchyard.StartInfo) (*loud, error) {
+							return &loud{hosts: h, call: func(ctx context.Context) error {
+								close(calling)
+								<-ctx.Done()
+								return context.Cause(ctx)
+							}}, nil
+						}, (*loud).Add)
+				})
 			running := h.start(h.request())
 			s := expect.Receive(t, "the instance", h.served)
 			called := make(chan error, 1)
@@ -118,15 +127,19 @@ func TestHoldIsLost(t *testing.T) {
 			began := time.Now()
 			c.cut(h)
 			e, _ := callError(t, expect.Receive(t, "the call's end", called))
-			if e.Type != c.want || e.Retryable != (c.effect != api.EffectOnce) || !expect.Contains(e.Message, "interrupted", lease.ErrOver.Error()) {
+			if e.Type != c.want || e.Retryable != (c.effect != api.EffectOnce) ||
+				!expect.Contains(e.Message, "interrupted", lease.ErrOver.Error()) {
 				t.Errorf("the call ended with %+v", e)
 			}
 			err := expect.Receive(t, "the end", running.done)
 			if took := time.Since(began); took > time.Second {
-				t.Errorf("it took %s to give the instance up, and the heartbeat timeout is 1s", took)
+				t.Errorf("it took %s to give the instance up, and the heartbeat timeout is 1s",
+					took)
 			}
-			if app, failed := errors.AsType[*temporal.ApplicationError](err); name == "replaced" && !errors.Is(err, activity.ErrResultPending) ||
-				name != "replaced" && (!failed || app.Type() != string(api.ErrWorkerLost) || app.NonRetryable()) {
+			if app, failed := errors.AsType[*temporal.ApplicationError](err); name == "replaced" &&
+				!errors.Is(err, activity.ErrResultPending) ||
+				name != "replaced" && (!failed || app.Type() != string(api.ErrWorkerLost) ||
+					app.NonRetryable()) {
 				t.Errorf("the hold ended with %v", err)
 			}
 			if got := h.said(); got != "serve add1/1 stop close" {
@@ -134,20 +147,24 @@ func TestHoldIsLost(t *testing.T) {
 			}
 			if _, err := h.call(s, 1); err == nil {
 				t.Error("a call was executed on an instance that was given up")
-			} else if e, _ := callError(t, err); e.Type != api.ErrWorkerLost || !strings.Contains(e.Message, "nothing ran") {
+			} else if e, _ := callError(t, err); e.Type != api.ErrWorkerLost ||
+				!strings.Contains(e.Message, "nothing ran") {
 				t.Errorf("a call after the loss ended with %+v", e)
 			}
 		})
 	}
 }
 
-// A worker that stops gives its instances up at once, after the calls that run; so does one that cannot serve them.
+// A worker that stops gives its instances up at once, after the calls that run; so does one that
+// cannot serve them.
 func TestHoldStops(t *testing.T) {
 	h := newHolds(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
 	h.add(expect.Receive(t, "the instance", h.served), 5)
 	close(running.stop)
-	if e, left, again := h.failed(running); e.Type != api.ErrWorkerLost || !again || left.State != nil || left.Generation != 1 || !strings.Contains(e.Message, "its worker stops") {
+	if e, left, again := h.failed(running); e.Type != api.ErrWorkerLost || !again ||
+		left.State != nil || left.Generation != 1 || !strings.Contains(e.Message,
+		"its worker stops") {
 		t.Errorf("%+v, left %+v, again %v", e, left, again)
 	}
 	if got := h.said(); got != "make1 serve add5/1 snapshot stop close" {
@@ -161,7 +178,8 @@ func TestHoldStops(t *testing.T) {
 	}
 	h = newHolds(t, nil, plain)
 	h.refuse = errors.New("no port")
-	if e, _, again := h.failed(h.start(h.request())); !again || !strings.Contains(e.Message, "no port") || h.said() != "make1 close" {
+	if e, _, again := h.failed(h.start(h.request())); !again || !strings.Contains(e.Message,
+		"no port") || h.said() != "make1 close" {
 		t.Errorf("%+v, again %v, %s", e, again, h.said())
 	}
 	h = newHolds(t, nil, plain)
@@ -179,7 +197,8 @@ func TestHoldIdles(t *testing.T) {
 	h := newHolds(t, idle, snapshotBy(nil))
 	running := h.start(h.request())
 	h.add(expect.Receive(t, "the instance", h.served), 5)
-	if err := expect.Receive(t, "the end", running.done); err != nil || !running.left.Used || running.left.State == nil {
+	if err := expect.Receive(t, "the end", running.done); err != nil || !running.left.Used ||
+		running.left.State == nil {
 		t.Fatalf("%v, left %+v", err, running.left)
 	}
 	if got := h.said(); got != "make1 serve add5/1 stop snapshot close" {
@@ -188,39 +207,51 @@ func TestHoldIdles(t *testing.T) {
 	r := h.request()
 	r.Last = running.left
 	again := h.start(r)
-	if i := expect.Receive(t, "the next instance", h.served); h.said() != "make1 serve add5/1 stop snapshot close make2 restore serve" {
+	if i := expect.Receive(t, "the next instance",
+		h.served); h.said() != "make1 serve add5/1 stop snapshot close make2 restore serve" {
 		t.Errorf("got %s, %v", h.said(), i)
 	}
 	again.end(errors.New("over"))
 	h.failed(again)
 }
 
-// adopt has the instance adopted by a hold of the next execution, as the worker of the instance's queue gets it.
+// adopt has the instance adopted by a hold of the next execution, as the worker of the instance's
+// queue gets it.
 func (h *hosts) adopt(s Served) error {
 	h.t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivityWithOptions(s.HostInstance, activity.RegisterOptions{Name: api.HostInstanceActivity})
+	env.RegisterActivityWithOptions(s.HostInstance,
+		activity.RegisterOptions{Name: api.HostInstanceActivity})
 	_, err := env.ExecuteActivity(api.HostInstanceActivity, api.HostInstanceRequest{Adopt: true})
 	return err
 }
 
-// A run that continues as new keeps its instance: whoever adopts it goes on with it, and its end is reported by the new
-// hold's token.
+// A run that continues as new keeps its instance: whoever adopts it goes on with it, and its end is
+// reported by the new hold's token.
 func TestHoldIsAdopted(t *testing.T) {
 	for name, end := range map[string]func(*hosts, *hosted) ending{
 		"cancelled": func(h *hosts, _ *hosted) ending {
 			h.server.say(temporal.NewCanceledError())
 			return ending{kind: endOver}
 		},
-		"stopped": func(_ *hosts, running *hosted) ending { close(running.stop); return ending{kind: endStopped} },
-		"idle":    func(*hosts, *hosted) ending { return ending{kind: endIdle} },
+		"stopped": func(_ *hosts,
+			running *hosted) ending {
+			close(running.stop)
+			return ending{kind: endStopped}
+		},
+		"idle": func(*hosts, *hosted) ending { return ending{kind: endIdle} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHolds(t, func(s *toolspecs.Spec) { recreate(s); s.Entry.IdleTimeout = 2 * second }, snapshotBy(nil))
+			h := newHolds(t, func(s *toolspecs.Spec) {
+				recreate(
+					s)
+				s.Entry.IdleTimeout = 2 * second
+			}, snapshotBy(nil))
 			running := h.start(h.request())
 			s := expect.Receive(t, "the instance", h.served)
 			h.add(s, 1)
-			h.server.describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW))
+			h.server.describe(runID,
+				executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW))
 			h.server.describe("", executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
 			running.end(temporal.NewCanceledError())
 			if err := h.adopt(s); !errors.Is(err, activity.ErrResultPending) {
@@ -231,20 +262,24 @@ func TestHoldIsAdopted(t *testing.T) {
 			}
 			want := end(h, running)
 			report := expect.Receive(t, "the report", h.server.completed)
-			if (report.err != nil) != (want.kind == endStopped) || want.kind == endIdle && report.state.State == nil {
+			if (report.err != nil) != (want.kind == endStopped) || want.kind == endIdle &&
+				report.state.State == nil {
 				t.Errorf("reported %+v", report)
 			}
 			if want.kind == endStopped {
 				var e api.Error
 				var left api.InstanceProgress
-				if app, ok := errors.AsType[*temporal.ApplicationError](report.err); !ok || app.Details(&e, &left) != nil || left.State == nil {
+				if app, ok := errors.AsType[*temporal.ApplicationError](report.err); !ok ||
+					app.Details(&e, &left) != nil || left.State == nil {
 					t.Errorf("reported %v, left %+v", report.err, left)
 				}
 			}
-			if err := expect.Receive(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) {
+			if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
+				activity.ErrResultPending) {
 				t.Errorf("the first hold ended with %v", err)
 			}
-			if got := h.said(); strings.Count(got, "make") != 1 || strings.Count(got, "close") != 1 {
+			if got := h.said(); strings.Count(got, "make") != 1 ||
+				strings.Count(got, "close") != 1 {
 				t.Errorf("got %s", got)
 			}
 		})
@@ -261,10 +296,12 @@ func TestHoldIsNotAdopted(t *testing.T) {
 	h.server.describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW))
 	h.server.describe("", closed)
 	h.server.say(serviceerror.NewNotFound("no such execution"))
-	if err := expect.Receive(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) || h.said() != "make1 serve stop close" {
+	if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
+		activity.ErrResultPending) || h.said() != "make1 serve stop close" {
 		t.Errorf("%v, %s", err, h.said())
 	}
-	if err := h.adopt(Served{HostInstance: (&holder{request: h.request(), over: closedChannel()}).adopt}); err == nil {
+	if err := h.adopt(Served{HostInstance: (&holder{request: h.request(),
+		over: closedChannel()}).adopt}); err == nil {
 		t.Error("an instance that is being closed was adopted")
 	}
 }

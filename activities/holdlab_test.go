@@ -24,13 +24,15 @@ import (
 	"go.temporal.io/sdk/testsuite"
 )
 
-// holds is a process that holds instances of the tool "counter", the server that it talks to, and what it did.
+// holds is a process that holds instances of the tool "counter", the server that it talks to, and
+// what it did.
 type hosts struct {
 	*Activities
 	t        *testing.T
 	server   *hostedServer
 	compiled *toolspecs.Compiled
-	// served gets what is to be served when an instance has been made; refuse keeps it from being served.
+	// served gets what is to be served when an instance has been made; refuse keeps it from being
+	// served.
 	served chan Served
 	refuse error
 
@@ -99,9 +101,11 @@ func (c *loudSnapshot) Restore(_ context.Context, state []byte) error {
 }
 
 // newHolds makes a process whose factory is that of s; change completes the spec.
-func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*hosts) switchyard.Stateful) *hosts {
+func newHolds(t *testing.T, change func(*toolspecs.Spec),
+	factory func(*hosts) switchyard.Stateful) *hosts {
 	t.Helper()
-	h := &hosts{t: t, server: &hostedServer{described: map[string]*workflowservice.DescribeWorkflowExecutionResponse{}, completed: make(chan hostReport, 1)},
+	h := &hosts{t: t, server: &hostedServer{described: map[string]*workflowservice.DescribeWorkflowExecutionResponse{},
+		completed: make(chan hostReport, 1)},
 		served: make(chan Served, 10)}
 	catalog := catalogOf(t, spec("counter", func(s *toolspecs.Spec) {
 		s.Entry.Type = api.KindStateful
@@ -133,7 +137,8 @@ func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*hosts) s
 }
 
 func plain(h *hosts) switchyard.Stateful {
-	return switchyard.NewStateful("counter", func(_ context.Context, info switchyard.StartInfo) (*loud, error) {
+	return switchyard.NewStateful("counter", func(_ context.Context,
+		info switchyard.StartInfo) (*loud, error) {
 		h.say(fmt.Sprint("make", info.Generation))
 		return &loud{hosts: h}, nil
 	}, (*loud).Add)
@@ -141,7 +146,8 @@ func plain(h *hosts) switchyard.Stateful {
 
 func snapshotBy(change func(*loudSnapshot)) func(*hosts) switchyard.Stateful {
 	return func(h *hosts) switchyard.Stateful {
-		return switchyard.NewStateful("counter", func(_ context.Context, info switchyard.StartInfo) (*loudSnapshot, error) {
+		return switchyard.NewStateful("counter", func(_ context.Context,
+			info switchyard.StartInfo) (*loudSnapshot, error) {
 			h.say(fmt.Sprint("make", info.Generation))
 			c := &loudSnapshot{loud: loud{hosts: h}}
 			if change != nil {
@@ -163,7 +169,8 @@ type hosted struct {
 }
 
 func (h *hosts) request() api.HostInstanceRequest {
-	return api.HostInstanceRequest{Tool: "counter", Digest: h.compiled.Digest, Origin: api.Origin{Run: "run-1"}, Queue: "q/instance/run-1/counter"}
+	return api.HostInstanceRequest{Tool: "counter", Digest: h.compiled.Digest,
+		Origin: api.Origin{Run: "run-1"}, Queue: "q/instance/run-1/counter"}
 }
 
 // start starts a hold; details are those of the attempt before, if there was one.
@@ -176,7 +183,8 @@ func (h *hosts) start(r api.HostInstanceRequest, details ...any) *hosted {
 	if len(details) > 0 {
 		env.SetHeartbeatDetails(details[0])
 	}
-	env.RegisterActivityWithOptions(func(ctx context.Context, r api.HostInstanceRequest) (api.InstanceProgress, error) {
+	env.RegisterActivityWithOptions(func(ctx context.Context,
+		r api.HostInstanceRequest) (api.InstanceProgress, error) {
 		ctx, end := context.WithCancelCause(ctx)
 		ends <- end
 		return h.HostInstance(ctx, r)
@@ -197,7 +205,10 @@ func (h *hosts) call(s Served, by int) (result api.Result, err error) {
 	h.t.Helper()
 	x := executionOf(h.compiled)
 	x.Arguments = json.RawMessage(fmt.Sprintf(`{"by":%d}`, by))
-	value, err := within(h.t, "counter", x, func(ctx context.Context, in converter.EncodedValues) (any, error) { return s.Tool(ctx, in) })
+	value, err := within(h.t, "counter", x, func(ctx context.Context,
+		in converter.EncodedValues) (any, error) {
+		return s.Tool(ctx, in)
+	})
 	if err == nil {
 		err = value.Get(&result)
 	}
@@ -216,7 +227,8 @@ func (h *hosts) add(s Served, by int) api.Result {
 // failed waits for a hold's failure and returns it with what it tells of the instance.
 func (h *hosts) failed(running *hosted) (e api.Error, left api.InstanceProgress, again bool) {
 	h.t.Helper()
-	app, ok := errors.AsType[*temporal.ApplicationError](expect.Receive(h.t, "the hold's end", running.done))
+	app, ok := errors.AsType[*temporal.ApplicationError](expect.Receive(h.t, "the hold's end",
+		running.done))
 	if !ok || app.Details(&e, &left) != nil {
 		h.t.Fatalf("the hold ended with %v", app)
 	}
@@ -224,7 +236,8 @@ func (h *hosts) failed(running *hosted) (e api.Error, left api.InstanceProgress,
 }
 
 func executionIn(s enumspb.WorkflowExecutionStatus) *workflowservice.DescribeWorkflowExecutionResponse {
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: s, FirstRunId: "run-1"}}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: s,
+		FirstRunId: "run-1"}}
 }
 
 // runID is that of the execution in the test environment.

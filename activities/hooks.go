@@ -19,9 +19,13 @@ import (
 // Hooks are the hooks that a worker has registered. A nil one has none.
 type Hooks struct{ byName map[string]switchyard.Hook }
 
-// NewHooks registers hooks. The error names every one that is nil or has an illegal name or another's, at whichever point.
+// NewHooks registers hooks. The error names every one that is nil or has an illegal name or
+// another's, at whichever point.
 func NewHooks(hooks ...switchyard.Hook) (*Hooks, error) {
-	byName, err := executor.Register("hook", hooks, func(h *switchyard.Hook) (string, error) { return h.Name(), h.Err() })
+	byName, err := executor.Register("hook", hooks, func(h *switchyard.Hook) (string,
+		error) {
+		return h.Name(), h.Err()
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +39,8 @@ func (r *Hooks) find(point api.HookPoint, name string) (switchyard.Hook, error) 
 		if h, ok := r.byName[name]; ok && h.Point() == point {
 			return h, nil
 		} else if ok {
-			return switchyard.Hook{}, fmt.Errorf("the hook %q is one for %s, not for %s", name, h.Point(), point)
+			return switchyard.Hook{}, fmt.Errorf("the hook %q is one for %s, not for %s", name,
+				h.Point(), point)
 		}
 		for _, other := range slices.Sorted(maps.Keys(r.byName)) {
 			if r.byName[other].Point() == point {
@@ -44,9 +49,11 @@ func (r *Hooks) find(point api.HookPoint, name string) (switchyard.Hook, error) 
 		}
 	}
 	if near := spelling.Near(name, known, nearNames); len(near) > 0 {
-		return switchyard.Hook{}, fmt.Errorf("the worker has no hook %q for %s; did you mean %s?", name, point, strings.Join(near, ", "))
+		return switchyard.Hook{}, fmt.Errorf("the worker has no hook %q for %s; did you mean %s?",
+			name, point, strings.Join(near, ", "))
 	}
-	return switchyard.Hook{}, fmt.Errorf("the worker has no hook %q for %s; it has %s", name, point, executor.NameList(known))
+	return switchyard.Hook{}, fmt.Errorf("the worker has no hook %q for %s; it has %s", name, point,
+		executor.NameList(known))
 }
 
 // missingHooks reports the hooks of an agent that this worker does not have.
@@ -55,7 +62,8 @@ func (a *Activities) missingHooks(agent *api.Agent) []api.Problem {
 	for _, p := range agent.Hooks.Points() {
 		for i, h := range p.Hooks {
 			if _, err := a.config.Hooks.find(p.Point, h.Name); err != nil {
-				problems = append(problems, api.Problem{Path: fmt.Sprintf("$.hooks.%s[%d]", p.Point, i), Rule: "hook", Message: err.Error()})
+				problems = append(problems, api.Problem{Path: fmt.Sprintf("$.hooks.%s[%d]", p.Point,
+					i), Rule: "hook", Message: err.Error()})
 			}
 		}
 	}
@@ -74,7 +82,8 @@ func hookText(text string) string {
 // errHookTimeout is the cause of the end of a hook's context when its time is over.
 var errHookTimeout = errors.New("the hook's timeout has passed")
 
-// inTime runs a hook within its timeout. What must not show of its call is not in its error. One that does not end when its context does is left behind; one that panics fails.
+// inTime runs a hook within its timeout. What must not show of its call is not in its error. One
+// that does not end when its context does is left behind; one that panics fails.
 func inTime[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Within(), errHookTimeout)
 	defer cancel()
@@ -88,7 +97,8 @@ func inTime[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, 
 		defer func() {
 			if p := recover(); p != nil {
 				said := executor.RedactorOf(ctx).Text(fmt.Sprint(p))
-				slog.ErrorContext(ctx, "hook panicked", "hook", h.Name, "panic", said, "stack", string(debug.Stack()))
+				slog.ErrorContext(ctx, "hook panicked", "hook", h.Name, "panic", said, "stack",
+					string(debug.Stack()))
 				e.err = fmt.Errorf("it panicked: %s", said)
 			}
 			done <- e

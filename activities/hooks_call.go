@@ -17,16 +17,17 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// What hooks put into the verdicts of one admission is bounded, as written into history: what one call gets, and after how
-// much the verdicts of other calls are left to another admission.
+// What hooks put into the verdicts of one admission is bounded, as written into history: what one
+// call gets, and after how much the verdicts of other calls are left to another admission.
 const (
 	maxHooked    = 256 << 10
 	maxAllHooked = 2 * maxHooked
 )
 
-// beforeCalls has the hooks before calls decide about those that are admitted, about all at once. The error is
-// that of ctx.
-func (a *Activities) beforeCalls(ctx context.Context, r api.AdmissionRequest, decisions []api.AdmissionDecision) ([]api.AdmissionDecision, error) {
+// beforeCalls has the hooks before calls decide about those that are admitted, about all at once.
+// The error is that of ctx.
+func (a *Activities) beforeCalls(ctx context.Context, r api.AdmissionRequest,
+	decisions []api.AdmissionDecision) ([]api.AdmissionDecision, error) {
 	if len(r.Hooks) == 0 {
 		return decisions, nil
 	}
@@ -66,24 +67,29 @@ func recordedSize(v any) int {
 	return len(data)
 }
 
-// beforeCall takes one call past its hooks, in order: each sees the arguments as the one before it left them.
-func (a *Activities) beforeCall(ctx context.Context, r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, hooks []api.Hook) api.AdmissionDecision {
+// beforeCall takes one call past its hooks, in order: each sees the arguments as the one before it
+// left them.
+func (a *Activities) beforeCall(ctx context.Context, r api.AdmissionRequest, c api.Call,
+	v api.AdmissionDecision, hooks []api.Hook) api.AdmissionDecision {
 	tool, _ := toolOf(r, c.Tool)
 	ctx = withHookContext(ctx, *r.Origin, r.Parent, c.ID, tool)
 	if len(v.Arguments) > 0 {
 		c.Arguments = string(v.Arguments)
 	}
 	if compiled, err := a.specs.of(tool); err == nil { // the call was admitted by it
-		ctx = executor.WithRedactor(ctx, executor.NewRedactor(compiled, json.RawMessage(c.Arguments)))
+		ctx = executor.WithRedactor(ctx, executor.NewRedactor(compiled,
+			json.RawMessage(c.Arguments)))
 	}
 	for _, h := range hooks {
 		next, err := a.decide(ctx, r, c, v, h)
 		if err != nil {
 			next = v
-			next.Hooks = append(slices.Clone(v.Hooks), acted(h, api.HookBeforeCall, api.HookFailed, err.Error()))
+			next.Hooks = append(slices.Clone(v.Hooks), acted(h, api.HookBeforeCall, api.HookFailed,
+				err.Error()))
 			logHook(ctx, h, api.HookBeforeCall, err)
 			if h.Blocks(api.HookBeforeCall) {
-				next.Error = blocked("the hook %q before the call failed: %s", h.Name, hookText(err.Error()))
+				next.Error = blocked("the hook %q before the call failed: %s", h.Name,
+					hookText(err.Error()))
 			}
 		}
 		if v = next; v.Error != nil || v.Result != nil {
@@ -98,18 +104,21 @@ func (a *Activities) beforeCall(ctx context.Context, r api.AdmissionRequest, c a
 
 // stopped leaves in a verdict what a call needs that does not run.
 func stopped(v api.AdmissionDecision) api.AdmissionDecision {
-	return api.AdmissionDecision{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Plan: v.Plan, Hooks: v.Hooks,
+	return api.AdmissionDecision{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens,
+		Plan: v.Plan, Hooks: v.Hooks,
 		Policies: v.Policies, Labels: v.Labels, Result: v.Result, Error: v.Error}
 }
 
 // decide returns the verdict as one hook changes it. The error is the hook's failure.
-func (a *Activities) decide(ctx context.Context, r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, h api.Hook) (api.AdmissionDecision, error) {
+func (a *Activities) decide(ctx context.Context, r api.AdmissionRequest, c api.Call,
+	v api.AdmissionDecision, h api.Hook) (api.AdmissionDecision, error) {
 	registered, err := a.config.Hooks.find(api.HookBeforeCall, h.Name)
 	if err != nil {
 		return v, err
 	}
 	tool, _ := toolOf(r, c.Tool)
-	call := switchyard.HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect, Arguments: json.RawMessage(c.Arguments)}
+	call := switchyard.HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect,
+		Arguments: json.RawMessage(c.Arguments)}
 	decided, err := inTime(ctx, h, func(ctx context.Context) (switchyard.HookDecision, error) {
 		return registered.Funcs().BeforeCall(ctx, call)
 	})
@@ -149,7 +158,8 @@ func blocked(format string, args ...any) *api.Error {
 }
 
 // override takes a hook's answer through the phase post_execution, as if it were the tool's.
-func (a *Activities) override(ctx context.Context, tool api.Tool, v api.AdmissionDecision, h api.Hook, output json.RawMessage) (api.AdmissionDecision, error) {
+func (a *Activities) override(ctx context.Context, tool api.Tool, v api.AdmissionDecision,
+	h api.Hook, output json.RawMessage) (api.AdmissionDecision, error) {
 	compiled, err := a.specs.of(tool)
 	if err != nil {
 		return v, err
@@ -175,7 +185,9 @@ func hookOutput(compiled *toolspecs.Compiled, output json.RawMessage) (executor.
 		return executor.Answer{}, fmt.Errorf("its answer is no JSON value: %w", err)
 	}
 	if problems := compiled.CheckOutput(b.Bytes()); len(problems) > 0 {
-		return executor.Answer{}, fmt.Errorf("its answer does not have the form that %s declares: %s", compiled.Spec.Name, listed(problems))
+		return executor.Answer{},
+			fmt.Errorf("its answer does not have the form that %s declares: %s", compiled.Spec.Name,
+				listed(problems))
 	}
 	return executor.Answer{Output: b.Bytes()}, nil
 }
@@ -190,20 +202,25 @@ func listed(problems []api.Problem) string {
 	return strings.Join(texts, "; ")
 }
 
-// rewrite admits a call anew with a hook's arguments: they may be for another key of the lane, or be asked as another question.
-func (a *Activities) rewrite(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, h api.Hook, arguments json.RawMessage) (api.AdmissionDecision, error) {
+// rewrite admits a call anew with a hook's arguments: they may be for another key of the lane, or
+// be asked as another question.
+func (a *Activities) rewrite(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
+	h api.Hook, arguments json.RawMessage) (api.AdmissionDecision, error) {
 	c.Arguments, c.Plan = string(arguments), v.Plan
 	next := a.preValidate(r, c)
 	if e := next.Error; e != nil {
-		return v, fmt.Errorf("it changed the arguments to some that are refused: %s: %s", e.Message, listed(e.Problems))
+		return v, fmt.Errorf("it changed the arguments to some that are refused: %s: %s", e.Message,
+			listed(e.Problems))
 	}
 	if len(next.Arguments) == 0 {
 		next.Arguments = arguments
 	}
 	if n := recordedSize(next.Arguments); n > maxHooked {
-		return v, fmt.Errorf("its arguments take %d bytes in history, and may take %d", n, maxHooked)
+		return v, fmt.Errorf("its arguments take %d bytes in history, and may take %d", n,
+			maxHooked)
 	}
-	next.Notes = append(slices.DeleteFunc(next.Notes, func(n string) bool { return slices.Contains(v.Notes, n) }),
+	next.Notes = append(slices.DeleteFunc(next.Notes,
+		func(n string) bool { return slices.Contains(v.Notes, n) }),
 		fmt.Sprintf("the hook %s changed the arguments", h.Name))
 	next.Notes = slices.Concat(v.Notes, next.Notes)
 	next.Hooks = append(v.Hooks, acted(h, api.HookBeforeCall, api.HookModified, ""))
@@ -219,12 +236,16 @@ func logHook(ctx context.Context, h api.Hook, point api.HookPoint, err error) {
 		return
 	}
 	call, _ := api.ContextOf(ctx)
-	activity.GetLogger(ctx).Warn("hook failed", "hook", h.Name, "point", point, "blocks", h.Blocks(point), "call_id", call.CallID, "error", err)
+	activity.GetLogger(ctx).Warn("hook failed", "hook", h.Name, "point", point, "blocks",
+		h.Blocks(point), "call_id", call.CallID, "error", err)
 }
 
-// withHookContext puts into ctx what a hook can know about the run, and about the call where it is one of a call.
-func withHookContext(ctx context.Context, origin api.Origin, parent, call string, tool api.Tool) context.Context {
-	c := api.CallContext{CallID: call, Tool: tool.Name, Origin: origin, ParentCall: parent, Attempt: 1, Timeout: tool.Timeout, Lane: tool.Lane}
+// withHookContext puts into ctx what a hook can know about the run, and about the call where it is
+// one of a call.
+func withHookContext(ctx context.Context, origin api.Origin, parent, call string,
+	tool api.Tool) context.Context {
+	c := api.CallContext{CallID: call, Tool: tool.Name, Origin: origin, ParentCall: parent,
+		Attempt: 1, Timeout: tool.Timeout, Lane: tool.Lane}
 	if call != "" {
 		c.Key = api.IdempotencyKey(origin.Run, call)
 	}
@@ -245,9 +266,11 @@ type hooked struct {
 	call  switchyard.HookCall
 }
 
-// postExecute is the phase post_execution: the output's check, the hooks after the call, the output's cut to size, its count
-// of tokens. What hooks make of the output is checked like the tool's own.
-func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compiled, answer executor.Answer, h hooked) (api.Result, *api.Error) {
+// postExecute is the phase post_execution: the output's check, the hooks after the call, the
+// output's cut to size, its count of tokens. What hooks make of the output is checked like the
+// tool's own.
+func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compiled,
+	answer executor.Answer, h hooked) (api.Result, *api.Error) {
 	answer, failure := checked(compiled, answer)
 	if failure != nil {
 		return api.Result{}, failure
@@ -265,7 +288,8 @@ func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compil
 		}
 		logHook(h.ctx, hook, api.HookAfterCall, err)
 		if hook.Blocks(api.HookAfterCall) {
-			e := api.Errorf(api.ErrExecution, "%s answered, but the hook %q after the call failed, and so its answer is not told: %s",
+			e := api.Errorf(api.ErrExecution,
+				"%s answered, but the hook %q after the call failed, and so its answer is not told: %s",
 				compiled.Spec.Name, hook.Name, hookText(err.Error()))
 			e.Phase = api.PhasePostExecution
 			return api.Result{}, e
@@ -278,7 +302,8 @@ func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compil
 }
 
 // afterCall runs one hook after a call. It returns what takes the output's place, or nil.
-func (a *Activities) afterCall(h hooked, hook api.Hook, compiled *toolspecs.Compiled, output json.RawMessage) (json.RawMessage, error) {
+func (a *Activities) afterCall(h hooked, hook api.Hook, compiled *toolspecs.Compiled,
+	output json.RawMessage) (json.RawMessage, error) {
 	registered, err := a.config.Hooks.find(api.HookAfterCall, hook.Name)
 	if err != nil {
 		return nil, err
@@ -293,11 +318,14 @@ func (a *Activities) afterCall(h hooked, hook api.Hook, compiled *toolspecs.Comp
 	return answer.Output, err
 }
 
-// unexecuted is a call that no executor's activity answered, a person or a sub-agent did, as the hooks after it see it.
-func unexecuted(ctx context.Context, origin api.Origin, parent, id string, tool api.Tool, arguments json.RawMessage, hooks []api.Hook) hooked {
+// unexecuted is a call that no executor's activity answered, a person or a sub-agent did, as the
+// hooks after it see it.
+func unexecuted(ctx context.Context, origin api.Origin, parent, id string, tool api.Tool,
+	arguments json.RawMessage, hooks []api.Hook) hooked {
 	if len(hooks) == 0 {
 		return hooked{}
 	}
 	return hooked{ctx: withHookContext(ctx, origin, parent, id, tool), hooks: hooks,
-		call: switchyard.HookCall{ID: id, Tool: tool.Name, Effect: tool.Effect, Arguments: arguments}}
+		call: switchyard.HookCall{ID: id, Tool: tool.Name, Effect: tool.Effect,
+			Arguments: arguments}}
 }

@@ -17,7 +17,8 @@ const maxMemory = 64 << 10
 // hookFailed is the type of the failure of a run's hook in history.
 const hookFailed = "hook_failed"
 
-// RunHook runs one hook of a run. Its error is the hook's failure: one that switchyard.Transient marked is tried again.
+// RunHook runs one hook of a run. Its error is the hook's failure: one that switchyard.Transient
+// marked is tried again.
 func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAnswer, error) {
 	ctx, rest := keepAlive(ctx)
 	defer rest()
@@ -25,13 +26,15 @@ func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAn
 	if err != nil {
 		return api.HookAnswer{}, hookFailure(err)
 	}
-	run := switchyard.HookRun{Agent: r.Agent, Prompt: r.Prompt, Conversation: func(context.Context) ([]api.Message, error) {
-		return a.conversation(ctx, r.Conversation)
-	}}
+	run := switchyard.HookRun{Agent: r.Agent, Prompt: r.Prompt,
+		Conversation: func(context.Context) ([]api.Message, error) {
+			return a.conversation(ctx, r.Conversation)
+		}}
 	inner := withHookContext(ctx, r.Origin, r.Parent, "", api.Tool{})
 	answer, err := inTime(inner, r.Hook, func(ctx context.Context) (api.HookAnswer, error) {
 		if r.End != nil {
-			return api.HookAnswer{}, registered.Funcs().EndRun(ctx, switchyard.HookEnd{HookRun: run, RunEnd: *r.End})
+			return api.HookAnswer{}, registered.Funcs().EndRun(ctx, switchyard.HookEnd{HookRun: run,
+				RunEnd: *r.End})
 		}
 		return registered.Funcs().BeginRun(ctx, run)
 	})
@@ -44,7 +47,8 @@ func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAn
 	}
 	answer.Refused, answer.Text = hookText(answer.Refused), executor.ValidText(answer.Text)
 	if n := len(answer.Text); n > maxMemory {
-		answer.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]", answer.Text[:executor.FittingPrefix(answer.Text, maxMemory)], maxMemory, n)
+		answer.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]",
+			answer.Text[:executor.FittingPrefix(answer.Text, maxMemory)], maxMemory, n)
 	}
 	return answer, nil
 }
@@ -52,5 +56,6 @@ func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAn
 func hookFailure(err error) error {
 	transient, _ := errors.AsType[*api.Error](api.AsError(err))
 	return temporal.NewApplicationErrorWithOptions(hookText(err.Error()), hookFailed,
-		temporal.ApplicationErrorOptions{NonRetryable: !transient.Retryable, NextRetryDelay: transient.RetryAfter.Std()})
+		temporal.ApplicationErrorOptions{NonRetryable: !transient.Retryable,
+			NextRetryDelay: transient.RetryAfter.Std()})
 }

@@ -29,26 +29,36 @@ func hooksOf(t testing.TB, hooks ...switchyard.Hook) *Hooks {
 	return registered
 }
 
-// TestNewHooks proves that hooks that cannot run are refused when they are registered, each by its name.
+// TestNewHooks proves that hooks that cannot run are refused when they are registered, each by its
+// name.
 func TestNewHooks(t *testing.T) {
-	good := switchyard.NewAfterRun("good", func(context.Context, switchyard.HookEnd) error { return nil })
-	_, err := NewHooks(good, good, switchyard.Hook{}, switchyard.NewBeforeCall("nil", nil), switchyard.NewBeforeRun("nil_too", nil), switchyard.NewMemoryRetrieve("and_this", nil),
-		switchyard.NewAfterCall("after", nil), switchyard.NewMemoryWrite("write", nil), switchyard.NewAfterRun("two words", func(context.Context, switchyard.HookEnd) error { return nil }))
-	if err == nil || !expect.Contains(err.Error(), `hook "good": another hook`, `hook "": it is the zero Hook`, `hook "nil": the function is nil`,
-		`hook "nil_too": the function`, `hook "and_this"`, `hook "after"`, `hook "write"`, `hook "two words"`) {
+	good := switchyard.NewAfterRun("good",
+		func(context.Context, switchyard.HookEnd) error { return nil })
+	_, err := NewHooks(good, good, switchyard.Hook{}, switchyard.NewBeforeCall("nil", nil),
+		switchyard.NewBeforeRun("nil_too", nil), switchyard.NewMemoryRetrieve("and_this", nil),
+		switchyard.NewAfterCall("after", nil), switchyard.NewMemoryWrite("write", nil),
+		switchyard.NewAfterRun("two words",
+			func(context.Context, switchyard.HookEnd) error { return nil }))
+	if err == nil || !expect.Contains(err.Error(), `hook "good": another hook`,
+		`hook "": it is the zero Hook`, `hook "nil": the function is nil`,
+		`hook "nil_too": the function`, `hook "and_this"`, `hook "after"`, `hook "write"`,
+		`hook "two words"`) {
 		t.Errorf("got %v", err)
 	}
 	var none *Hooks
-	if _, err := none.find(api.HookAfterRun, "good"); err == nil || !expect.Contains(err.Error(), `"good"`, "it has none") {
+	if _, err := none.find(api.HookAfterRun, "good"); err == nil || !expect.Contains(err.Error(),
+		`"good"`, "it has none") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// hookedRequest is a request with hooks before calls of the tool "probe", which takes a text and a number.
+// hookedRequest is a request with hooks before calls of the tool "probe", which takes a text and a
+// number.
 func hookBench(t testing.TB, hooks ...switchyard.Hook) (*bench, api.AdmissionRequest) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
-		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "n", Type: "integer", Default: json.RawMessage("1")})
+		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "n", Type: "integer",
+			Default: json.RawMessage("1")})
 		s.OutputSchema = json.RawMessage(`{"type":"string"}`)
 		s.Execution.MaxResult = 400 << 10
 	}), spec("other", nil))
@@ -63,11 +73,15 @@ func hookBench(t testing.TB, hooks ...switchyard.Hook) (*bench, api.AdmissionReq
 
 // before makes a hook before calls that decides always the same.
 func before(v switchyard.HookDecision, err error) switchyard.Hook {
-	return switchyard.NewBeforeCall("h", func(context.Context, switchyard.HookCall) (switchyard.HookDecision, error) { return v, err })
+	return switchyard.NewBeforeCall("h",
+		func(context.Context, switchyard.HookCall) (switchyard.HookDecision, error) {
+			return v,
+				err
+		})
 }
 
-// TestBeforeCall proves what comes of everything that a hook before a call can decide, and of all that can be wrong with it, where
-// its failure blocks and where it is ignored.
+// TestBeforeCall proves what comes of everything that a hook before a call can decide, and of all
+// that can be wrong with it, where its failure blocks and where it is ignored.
 func TestBeforeCall(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -78,27 +92,56 @@ func TestBeforeCall(t *testing.T) {
 		did     api.HookOutcome
 	}{
 		{name: "proceeds", hook: before(switchyard.HookDecision{}, nil)},
-		{name: "blocks", hook: before(switchyard.HookDecision{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: api.HookBlocked},
-		{name: "changes", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: api.HookModified},
-		{name: "changes to the same", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: api.HookModified},
-		{name: "changes wrongly", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: api.HookFailed},
-		{name: "changes too much", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"` + strings.Repeat("b", maxHooked) + `"}`)}, nil),
+		{name: "blocks", hook: before(switchyard.HookDecision{Block: "no\xff"}, nil),
+			error: []string{`the hook "h" says: no`}, did: api.HookBlocked},
+		{name: "changes", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(
+			`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: api.HookModified},
+		{name: "changes to the same",
+			hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b","n":2}`)},
+				nil), changed: `{"text":"b","n":2}`, did: api.HookModified},
+		{name: "changes wrongly",
+			hook:  before(switchyard.HookDecision{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil),
+			error: []string{"refused", "$.txt"}, did: api.HookFailed},
+		{name: "changes too much",
+			hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"` +
+				strings.Repeat("b", maxHooked) + `"}`)}, nil),
 			error: []string{"its arguments take"}, did: api.HookFailed},
-		{name: "overrides", hook: before(switchyard.HookDecision{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: api.HookOverrode},
-		{name: "overrides with no JSON", hook: before(switchyard.HookDecision{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: api.HookFailed},
-		{name: "overrides in another form", hook: before(switchyard.HookDecision{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: api.HookFailed},
-		{name: "overrides with too much", hook: before(switchyard.HookDecision{Override: json.RawMessage(`"` + strings.Repeat("<", maxHooked/3) + `"`)}, nil),
+		{name: "overrides", hook: before(switchyard.HookDecision{Override: json.RawMessage(
+			` "<mine>" `)}, nil), output: `"<mine>"`, did: api.HookOverrode},
+		{name: "overrides with no JSON",
+			hook:  before(switchyard.HookDecision{Override: json.RawMessage(`mine`)}, nil),
+			error: []string{"no JSON"}, did: api.HookFailed},
+		{name: "overrides in another form",
+			hook:  before(switchyard.HookDecision{Override: json.RawMessage(`7`)}, nil),
+			error: []string{"form that probe declares"}, did: api.HookFailed},
+		{name: "overrides with too much",
+			hook: before(switchyard.HookDecision{Override: json.RawMessage(`"` +
+				strings.Repeat("<", maxHooked/3) + `"`)}, nil),
 			error: []string{"its answer takes"}, did: api.HookFailed},
-		{name: "decides twice", hook: before(switchyard.HookDecision{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: api.HookFailed},
-		{name: "fails", hook: before(switchyard.HookDecision{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: api.HookFailed},
-		{name: "panics", hook: switchyard.NewBeforeCall("h", func(context.Context, switchyard.HookCall) (switchyard.HookDecision, error) { panic("oh") }), error: []string{"it panicked: oh"}, did: api.HookFailed},
-		{name: "hangs", hook: switchyard.NewBeforeCall("h", func(context.Context, switchyard.HookCall) (switchyard.HookDecision, error) { select {} }), error: []string{"did not end within 50ms"}, did: api.HookFailed},
-		{name: "obeys its context", hook: switchyard.NewBeforeCall("h", func(ctx context.Context, _ switchyard.HookCall) (switchyard.HookDecision, error) {
+		{name: "decides twice", hook: before(switchyard.HookDecision{Block: "a",
+			Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"},
+			did: api.HookFailed},
+		{name: "fails", hook: before(switchyard.HookDecision{}, errors.New("no database")),
+			error: []string{`the hook "h" before the call failed: no database`},
+			did:   api.HookFailed},
+		{name: "panics", hook: switchyard.NewBeforeCall("h",
+			func(context.Context, switchyard.HookCall) (switchyard.HookDecision,
+				error) {
+				panic("oh")
+			}), error: []string{"it panicked: oh"}, did: api.HookFailed},
+		{name: "hangs", hook: switchyard.NewBeforeCall("h",
+			func(context.Context, switchyard.HookCall) (switchyard.HookDecision,
+				error) {
+				select {}
+			}), error: []string{"did not end within 50ms"}, did: api.HookFailed},
+		{name: "obeys its context", hook: switchyard.NewBeforeCall("h", func(ctx context.Context,
+			_ switchyard.HookCall) (switchyard.HookDecision, error) {
 			<-ctx.Done()
 			return switchyard.HookDecision{}, ctx.Err()
 		}),
 			error: []string{"did not end within 50ms"}, did: api.HookFailed},
-		{name: "is not there", hook: switchyard.Hook{}, error: []string{`no hook "gone" for before_call; it has none`}, did: api.HookFailed},
+		{name: "is not there", hook: switchyard.Hook{},
+			error: []string{`no hook "gone" for before_call; it has none`}, did: api.HookFailed},
 	} {
 		for _, on := range []api.HookFailure{api.HookBlocks, api.HookIgnored} {
 			t.Run(test.name+" "+string(on), func(t *testing.T) {
@@ -107,8 +150,10 @@ func TestBeforeCall(t *testing.T) {
 					registered = append(registered, test.hook)
 				}
 				b, r := hookBench(t, registered...)
-				r.Hooks = []api.Hook{{Name: cmp.Or(test.hook.Name(), "gone"), OnError: on, Tools: []string{"probe"}, Timeout: second / 20}}
-				r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "other", Arguments: `{"text":"a"}`}}
+				r.Hooks = []api.Hook{{Name: cmp.Or(test.hook.Name(), "gone"), OnError: on,
+					Tools: []string{"probe"}, Timeout: second / 20}}
+				r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`},
+					{ID: "1.2", Tool: "other", Arguments: `{"text":"a"}`}}
 				decisions := b.admit(t, r)
 				if other := decisions[1]; other.Error != nil || len(other.Hooks) > 0 {
 					t.Errorf("a call of another tool has the verdict %+v", other)
@@ -117,19 +162,24 @@ func TestBeforeCall(t *testing.T) {
 				ignored := test.did == api.HookFailed && on == api.HookIgnored
 				switch {
 				case test.error != nil && !ignored:
-					if v.Error == nil || v.Error.Type != api.ErrBlockedByHook || v.Error.Phase != api.PhasePreExecution || !expect.Contains(v.Error.Message, test.error...) {
+					if v.Error == nil || v.Error.Type != api.ErrBlockedByHook ||
+						v.Error.Phase != api.PhasePreExecution || !expect.Contains(v.Error.Message,
+						test.error...) {
 						t.Errorf("got %v", v.Error)
 					}
 				case v.Error != nil:
 					t.Errorf("got %v", v.Error)
 				case test.output != "":
-					if v.Result == nil || string(v.Result.Output) != test.output || v.Result.Tokens == 0 {
+					if v.Result == nil || string(v.Result.Output) != test.output ||
+						v.Result.Tokens == 0 {
 						t.Errorf("got %+v", v.Result)
 					}
-				case test.changed != "" && string(v.Arguments) != test.changed, test.changed == "" && string(v.Arguments) != `{"text":"a","n":1}`:
+				case test.changed != "" && string(v.Arguments) != test.changed,
+					test.changed == "" && string(v.Arguments) != `{"text":"a","n":1}`:
 					t.Errorf("the arguments are %s", v.Arguments)
 				}
-				if test.did == "" && len(v.Hooks) > 0 || test.did != "" && (len(v.Hooks) != 1 || v.Hooks[0].Outcome != test.did) {
+				if test.did == "" && len(v.Hooks) > 0 || test.did != "" &&
+					(len(v.Hooks) != 1 || v.Hooks[0].Outcome != test.did) {
 					t.Errorf("noted are %+v", v.Hooks)
 				}
 			})
@@ -137,45 +187,59 @@ func TestBeforeCall(t *testing.T) {
 	}
 }
 
-// TestBeforeCallsInOrder proves that a call's hooks see it one after the other, each as the one before it left it, with the
-// context of the call, and that after one has stopped the call no other sees it.
+// TestBeforeCallsInOrder proves that a call's hooks see it one after the other, each as the one
+// before it left it, with the context of the call, and that after one has stopped the call no other
+// sees it.
 func TestBeforeCallsInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	see := func(name string, v switchyard.HookDecision) switchyard.Hook {
-		return switchyard.NewBeforeCall(name, func(ctx context.Context, c switchyard.HookCall) (switchyard.HookDecision, error) {
+		return switchyard.NewBeforeCall(name, func(ctx context.Context,
+			c switchyard.HookCall) (switchyard.HookDecision, error) {
 			call, _ := api.ContextOf(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			seen = append(seen, fmt.Sprintf("%s %s %s %s %s %s", name, c.ID, c.Tool, c.Arguments, call.Key, c.Effect))
+			seen = append(seen, fmt.Sprintf("%s %s %s %s %s %s", name, c.ID, c.Tool, c.Arguments,
+				call.Key, c.Effect))
 			return v, nil
 		})
 	}
-	b, r := hookBench(t, see("one", switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}), see("two", switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
-		see("three", switchyard.HookDecision{Block: "enough"}), see("four", switchyard.HookDecision{}))
-	r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "probe", Arguments: `{"text":1}`}}
+	b, r := hookBench(t, see("one",
+		switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}),
+		see("two", switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
+		see("three", switchyard.HookDecision{Block: "enough"}),
+		see("four", switchyard.HookDecision{}))
+	r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`},
+		{ID: "1.2", Tool: "probe", Arguments: `{"text":1}`}}
 	v := b.admit(t, r)[0]
-	want := []string{`one 1.1 probe {"text":"a","n":1} run-1/1.1 read`, `two 1.1 probe {"text":"b","n":1} run-1/1.1 read`, `three 1.1 probe {"text":"c","n":2} run-1/1.1 read`}
+	want := []string{`one 1.1 probe {"text":"a","n":1} run-1/1.1 read`,
+		`two 1.1 probe {"text":"b","n":1} run-1/1.1 read`,
+		`three 1.1 probe {"text":"c","n":2} run-1/1.1 read`}
 	if strings.Join(seen, "\n") != strings.Join(want, "\n") {
 		t.Errorf("seen:\n%s", strings.Join(seen, "\n"))
 	}
 	if len(v.Hooks) != 3 || v.Error == nil || string(v.Arguments) != `{"text":"c","n":2}` {
 		t.Errorf("got %+v", v)
 	}
-	if got := strings.Join(v.Notes, "|"); got != "the hook one changed the arguments|the hook two changed the arguments" {
+	if got := strings.Join(v.Notes,
+		"|"); got != "the hook one changed the arguments|the hook two changed the arguments" {
 		t.Errorf("notes %q", got)
 	}
 }
 
-// TestBeforeCallsAreBounded proves that where hooks make the verdicts of a turn too long for one marker, the first calls are
-// answered alone, and that hooks that a run's end overtakes decide nothing.
+// TestBeforeCallsAreBounded proves that where hooks make the verdicts of a turn too long for one
+// marker, the first calls are answered alone, and that hooks that a run's end overtakes decide
+// nothing.
 func TestBeforeCallsAreBounded(t *testing.T) {
-	b, r := hookBench(t, before(switchyard.HookDecision{Override: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}, nil))
+	b, r := hookBench(t, before(switchyard.HookDecision{Override: json.RawMessage(`"` +
+		strings.Repeat("x", 200<<10) + `"`)}, nil))
 	for i := range 20 {
-		r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint("1.", i), Tool: "probe", Arguments: `{"text":"a"}`})
+		r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint("1.", i), Tool: "probe",
+			Arguments: `{"text":"a"}`})
 	}
 	decisions, err := b.Admit(t.Context(), r)
-	if err != nil || len(decisions) == 0 || len(decisions) > 5 || recordedSize(decisions) > api.MaxPayload {
+	if err != nil || len(decisions) == 0 || len(decisions) > 5 ||
+		recordedSize(decisions) > api.MaxPayload {
 		t.Errorf("%d verdicts of %d bytes, %v", len(decisions), recordedSize(decisions), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -185,11 +249,12 @@ func TestBeforeCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAfterCall proves what hooks after a call can do to its result, which is checked and cut as the tool's own, and what comes
-// of their failure.
+// TestAfterCall proves what hooks after a call can do to its result, which is checked and cut as
+// the tool's own, and what comes of their failure.
 func TestAfterCall(t *testing.T) {
 	after := func(output string, err error) switchyard.Hook {
-		return switchyard.NewAfterCall("h", func(_ context.Context, c switchyard.HookCall, seen json.RawMessage) (json.RawMessage, error) {
+		return switchyard.NewAfterCall("h", func(_ context.Context, c switchyard.HookCall,
+			seen json.RawMessage) (json.RawMessage, error) {
 			if string(c.Arguments) != `{"text":"a"}` || string(seen) != `"secret"` {
 				t.Errorf("the hook sees %+v, %s", c, seen)
 			}
@@ -209,12 +274,17 @@ func TestAfterCall(t *testing.T) {
 		{"leaves it", "secret", after("", nil), "", "", ""},
 		{"changes it", "***", after(`"***"`, nil), "", api.HookModified, ""},
 		{"fails", "secret", after("", errors.New("down")), "", api.HookFailed, ""},
-		{"fails and blocks", "", after("", errors.New("down")), api.HookBlocks, "", `the hook "h" after the call failed, and so its answer is not told: down`},
+		{"fails and blocks", "", after("", errors.New("down")), api.HookBlocks, "",
+			`the hook "h" after the call failed, and so its answer is not told: down`},
 		{"breaks the form", "secret", after("7", nil), "", api.HookFailed, ""},
 		{"is not there", "", switchyard.Hook{}, api.HookBlocks, "", "no hook"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) { s.OutputSchema = json.RawMessage(`{"type":"string"}`) }))
+			catalog := catalogOf(t,
+				spec("probe", func(s *toolspecs.Spec) {
+					s.OutputSchema = json.RawMessage(
+						`{"type":"string"}`)
+				}))
 			b := setUp(t, catalog, func(c *Config) {
 				c.Executors = map[string]executor.Executor{api.KindFunction: answers(`"secret"`)}
 				if test.hook.Point() != "" {
@@ -227,7 +297,9 @@ func TestAfterCall(t *testing.T) {
 			result, err := b.execute(t, x, nil)
 			if test.failure != "" {
 				e, _ := callError(t, err)
-				if e.Type != api.ErrExecution || e.Phase != api.PhasePostExecution || !expect.Contains(e.Message, test.failure) || expect.Contains(e.Message, "secret") {
+				if e.Type != api.ErrExecution || e.Phase != api.PhasePostExecution ||
+					!expect.Contains(e.Message, test.failure) || expect.Contains(e.Message,
+					"secret") {
 					t.Errorf("got %+v", e)
 				}
 				return
@@ -235,15 +307,16 @@ func TestAfterCall(t *testing.T) {
 			if err != nil || result.ForModel() != test.want {
 				t.Errorf("got %+v, %v", result, err)
 			}
-			if test.did == "" && len(result.Hooks) > 0 || test.did != "" && (len(result.Hooks) != 1 || result.Hooks[0].Outcome != test.did) {
+			if test.did == "" && len(result.Hooks) > 0 || test.did != "" &&
+				(len(result.Hooks) != 1 || result.Hooks[0].Outcome != test.did) {
 				t.Errorf("noted are %+v", result.Hooks)
 			}
 		})
 	}
 }
 
-// TestRunHook proves what a hook of a run knows, that what it remembers is bounded, that it can read the conversation, and which
-// of its failures are tried again.
+// TestRunHook proves what a hook of a run knows, that what it remembers is bounded, that it can
+// read the conversation, and which of its failures are tried again.
 func TestRunHook(t *testing.T) {
 	messages := []api.Message{{Role: api.RoleUser, Text: "Go."}}
 	asked := api.ModelRequest{Run: "run-1", Chain: api.NextChain("", messages[0].Digest()), Seen: 1}
@@ -251,16 +324,21 @@ func TestRunHook(t *testing.T) {
 		b := setUp(t, catalogOf(t), func(c *Config) { c.Hooks = hooksOf(t, h) })
 		b.run.messages = messages
 		r.Hook, r.Origin.Run, r.Conversation = api.Hook{Name: "h"}, "run-1", asked
-		value, err := within(t, "x", nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) { return b.RunHook(ctx, r) })
+		value, err := within(t, "x", nil, func(ctx context.Context, _ converter.EncodedValues) (any,
+			error) {
+			return b.RunHook(ctx, r)
+		})
 		if err == nil {
 			err = value.Get(&answer)
 		}
 		return answer, err
 	}
-	answer, err := run(switchyard.NewMemoryRetrieve("h", func(ctx context.Context, r switchyard.HookRun) (string, error) {
+	answer, err := run(switchyard.NewMemoryRetrieve("h", func(ctx context.Context,
+		r switchyard.HookRun) (string, error) {
 		talk, err := r.Conversation(ctx)
 		call, _ := api.ContextOf(ctx)
-		if len(talk) != 1 || talk[0].Text != "Go." || r.Agent != "me" || r.Prompt != "Go." || call.Run != "run-1" || call.Conversation == "" || call.Key != "" {
+		if len(talk) != 1 || talk[0].Text != "Go." || r.Agent != "me" || r.Prompt != "Go." ||
+			call.Run != "run-1" || call.Conversation == "" || call.Key != "" {
 			t.Errorf("the hook sees %+v, %+v in %+v", r, talk, call)
 		}
 		return strings.Repeat("é", maxMemory), err
@@ -269,7 +347,8 @@ func TestRunHook(t *testing.T) {
 		t.Errorf("remembered are %d bytes, %v", len(answer.Text), err)
 	}
 	end := func(err error) switchyard.Hook {
-		return switchyard.NewAfterRun("h", func(context.Context, switchyard.HookEnd) error { return err })
+		return switchyard.NewAfterRun("h",
+			func(context.Context, switchyard.HookEnd) error { return err })
 	}
 	ended := api.HookRequest{Point: api.HookAfterRun, End: &api.RunEnd{}}
 	for _, test := range []struct {
@@ -277,11 +356,14 @@ func TestRunHook(t *testing.T) {
 		again bool
 	}{{errors.New("down"), false}, {api.Transient(errors.New("down"), 0), true}} {
 		_, err := run(end(test.err), ended)
-		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != hookFailed || app.NonRetryable() == test.again || !expect.Contains(app.Message(), "down") {
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok ||
+			app.Type() != hookFailed || app.NonRetryable() == test.again ||
+			!expect.Contains(app.Message(), "down") {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := run(end(nil), api.HookRequest{Point: api.HookMemoryWrite}); err == nil || !expect.Contains(err.Error(), "is one for after_run, not for memory_write") {
+	if _, err := run(end(nil), api.HookRequest{Point: api.HookMemoryWrite}); err == nil ||
+		!expect.Contains(err.Error(), "is one for after_run, not for memory_write") {
 		t.Errorf("got %v", err)
 	}
 }

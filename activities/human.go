@@ -19,9 +19,10 @@ import (
 // waiting stands for the error of a call that is not over when its execution is.
 var waiting = &api.Error{Message: "a person is asked"}
 
-// Reply checks a reply to an open question, or has one that was found to fit end the call that was the question: an
-// answer becomes its result, through the phase post_execution like every other one, and a refusal its error. Reply runs
-// as a local activity of the update that brought the reply, and may run again: a call that is over stays as it is.
+// Reply checks a reply to an open question, or has one that was found to fit end the call that was
+// the question: an answer becomes its result, through the phase post_execution like every other
+// one, and a refusal its error. Reply runs as a local activity of the update that brought the
+// reply, and may run again: a call that is over stays as it is.
 func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDecision, error) {
 	if !r.Complete {
 		problems, err := checkReply(r)
@@ -31,13 +32,15 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 	if !r.Reply.Decline {
 		compiled, err := a.specs.of(*r.Tool)
 		if err != nil {
-			return api.ReplyDecision{}, fmt.Errorf("the pinned toolspec of %s cannot be used here: %w", r.Tool.Name, err)
+			return api.ReplyDecision{},
+				fmt.Errorf("the pinned toolspec of %s cannot be used here: %w", r.Tool.Name, err)
 		}
 		var value bytes.Buffer
 		if err := json.Compact(&value, r.Reply.Value); err != nil {
 			return api.ReplyDecision{}, err
 		}
-		result, failure := a.postExecute(ctx, compiled, executor.Answer{Output: value.Bytes(), Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
+		result, failure := a.postExecute(ctx, compiled, executor.Answer{Output: value.Bytes(),
+			Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
 			unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments, r.Hooks))
 		outcome.Result, outcome.Error = &result, failure
 	}
@@ -63,11 +66,11 @@ func checkReply(r api.ReplyRequest) ([]api.Problem, error) {
 	return form.Check(r.Reply.Value), nil
 }
 
-// complete ends the call that waits for a person, as a worker does at the end of every other one. early says that the
-// server does not take this end yet, because no worker has taken the call.
+// complete ends the call that waits for a person, as a worker does at the end of every other one.
+// early says that the server does not take this end yet, because no worker has taken the call.
 //
-// It looks before it asks: this runs within a step of the run itself, and a server that refuses a call's end may have the
-// run do its step again.
+// It looks before it asks: this runs within a step of the run itself, and a server that refuses a
+// call's end may have the run do its step again.
 func (a *Activities) complete(ctx context.Context, o api.CallOutcome) (early bool, err error) {
 	info := activity.GetInfo(ctx)
 	run := info.WorkflowExecution
@@ -76,15 +79,20 @@ func (a *Activities) complete(ctx context.Context, o api.CallOutcome) (early boo
 		return false, err
 	}
 	pending := described.GetPendingActivities()
-	i := slices.IndexFunc(pending, func(p *workflowpb.PendingActivityInfo) bool { return p.GetActivityId() == o.ID })
+	i := slices.IndexFunc(pending,
+		func(p *workflowpb.PendingActivityInfo) bool { return p.GetActivityId() == o.ID })
 	if i < 0 {
-		return false, nil // it is over: by an earlier try of this very reply, or because its time is
+		// it is over: by an earlier try of this very reply, or because its time is
+		return false, nil
 	}
 	if o.Error == nil {
-		return false, a.config.Client.CompleteActivityByID(ctx, info.Namespace, run.ID, run.RunID, o.ID, o.Result, nil)
+		return false, a.config.Client.CompleteActivityByID(ctx, info.Namespace, run.ID, run.RunID,
+			o.ID, o.Result, nil)
 	}
-	if state := pending[i].GetState(); state != enumspb.PENDING_ACTIVITY_STATE_STARTED && state != enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED {
+	if state := pending[i].GetState(); state != enumspb.PENDING_ACTIVITY_STATE_STARTED &&
+		state != enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED {
 		return true, nil
 	}
-	return false, a.config.Client.CompleteActivityByID(ctx, info.Namespace, run.ID, run.RunID, o.ID, nil, executor.Failure(o.Error))
+	return false, a.config.Client.CompleteActivityByID(ctx, info.Namespace, run.ID, run.RunID, o.ID,
+		nil, executor.Failure(o.Error))
 }

@@ -17,7 +17,9 @@ import (
 
 func asHuman(s *toolspecs.Spec) {
 	s.Entry, s.Execution.Timeout = toolspecs.Entry{Type: api.KindHuman}, 0
-	s.Output = &toolspecs.Parameter{Type: "object", Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n", Type: "integer", Required: true}}}}
+	s.Output = &toolspecs.Parameter{Type: "object",
+		Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n",
+			Type: "integer", Required: true}}}}
 }
 
 // humanBench is a process, a run that waits at call 1.1 for a person, and a request of a reply.
@@ -26,15 +28,18 @@ func humanBench(t *testing.T) (*bench, *askedRun, api.ReplyRequest) {
 	b, run, compiled := askingBench(t, nil, asHuman)
 	tool := compiled.Tool()
 	run.pending = enumspb.PENDING_ACTIVITY_STATE_STARTED
-	return b, run, api.ReplyRequest{Reply: api.Reply{Question: "1.1", By: "ada", Value: json.RawMessage(`{"n": 1}`)},
-		Question: api.Question{ID: "1.1", Call: "1.1", Tool: "probe", Schema: tool.OutputSchema}, Tool: &tool, Notes: []string{"of admission"},
+	return b, run, api.ReplyRequest{Reply: api.Reply{Question: "1.1", By: "ada",
+		Value: json.RawMessage(`{"n": 1}`)},
+		Question: api.Question{ID: "1.1", Call: "1.1", Tool: "probe", Schema: tool.OutputSchema},
+		Tool:     &tool, Notes: []string{"of admission"},
 		Origin: executionOf(compiled).Origin}
 }
 
 func (b *bench) reply(t *testing.T, r api.ReplyRequest) (api.ReplyDecision, error) {
 	t.Helper()
 	var decision api.ReplyDecision
-	value, err := within(t, api.CheckReplyActivity, r, func(ctx context.Context, in converter.EncodedValues) (any, error) {
+	value, err := within(t, api.CheckReplyActivity, r, func(ctx context.Context,
+		in converter.EncodedValues) (any, error) {
 		var r api.ReplyRequest
 		if err := in.Get(&r); err != nil {
 			return nil, err
@@ -50,7 +55,8 @@ func (b *bench) reply(t *testing.T, r api.ReplyRequest) (api.ReplyDecision, erro
 // TestHumanWaits proves that the execution of a human tool is over at once, and its call not.
 func TestHumanWaits(t *testing.T) {
 	b, _, compiled := askingBench(t, nil, asHuman)
-	_, err := within(t, "probe", executionOf(compiled), func(ctx context.Context, in converter.EncodedValues) (any, error) {
+	_, err := within(t, "probe", executionOf(compiled), func(ctx context.Context,
+		in converter.EncodedValues) (any, error) {
 		_, err := b.Tool(ctx, in)
 		if !errors.Is(err, activity.ErrResultPending) {
 			t.Errorf("got %v", err)
@@ -62,8 +68,8 @@ func TestHumanWaits(t *testing.T) {
 	}
 }
 
-// TestReplyIsChecked proves that a reply is checked before it ends anything, with every fault in one go, and that a
-// refusal needs no form.
+// TestReplyIsChecked proves that a reply is checked before it ends anything, with every fault in
+// one go, and that a refusal needs no form.
 func TestReplyIsChecked(t *testing.T) {
 	b, run, r := humanBench(t)
 	for value, want := range map[string]int{`{"n":1}`: 0, `{"n":"x","m":2}`: 2, `[`: 1} {
@@ -84,7 +90,8 @@ func TestReplyIsChecked(t *testing.T) {
 	if decision, err := b.reply(t, r); err != nil || len(decision.Problems) > 0 {
 		t.Errorf("a refusal: %+v, %v", decision, err)
 	}
-	r.Reply, r.Question.Schema = api.Reply{Value: json.RawMessage(`1`)}, json.RawMessage(`{"type":7}`)
+	r.Reply, r.Question.Schema = api.Reply{Value: json.RawMessage(`1`)},
+		json.RawMessage(`{"type":7}`)
 	if _, err := b.reply(t, r); err == nil {
 		t.Error("a form that is none checks replies")
 	}
@@ -93,8 +100,8 @@ func TestReplyIsChecked(t *testing.T) {
 	}
 }
 
-// TestReplyEndsCall proves that an answer ends the call as its result, compact, with all notes and its tokens, and
-// leaves the message for the next model step; a refusal ends it as its error.
+// TestReplyEndsCall proves that an answer ends the call as its result, compact, with all notes and
+// its tokens, and leaves the message for the next model step; a refusal ends it as its error.
 func TestReplyEndsCall(t *testing.T) {
 	b, run, r := humanBench(t)
 	r.Complete, r.Reply.Reason = true, "enough"
@@ -102,7 +109,8 @@ func TestReplyEndsCall(t *testing.T) {
 		t.Fatalf("%+v, %v", decision, err)
 	}
 	result := run.result.(*api.Result)
-	if string(result.Output) != `{"n":1}` || strings.Join(result.Notes, "|") != "of admission|answered by ada: enough" || result.Tokens == 0 || run.failure != nil {
+	if string(result.Output) != `{"n":1}` || strings.Join(result.Notes,
+		"|") != "of admission|answered by ada: enough" || result.Tokens == 0 || run.failure != nil {
 		t.Errorf("got %+v, %v", result, run.failure)
 	}
 	m := api.CallOutcome{ID: "1.1", Result: result}.Message()
@@ -114,13 +122,14 @@ func TestReplyEndsCall(t *testing.T) {
 	if decision, err := b.reply(t, r); err != nil || decision.Early {
 		t.Fatalf("%+v, %v", decision, err)
 	}
-	if e, _ := callError(t, run.failure); e.Type != api.ErrApprovalDenied || e.Message != "declined by ada: no" || e.Retryable || run.result != nil {
+	if e, _ := callError(t, run.failure); e.Type != api.ErrApprovalDenied ||
+		e.Message != "declined by ada: no" || e.Retryable || run.result != nil {
 		t.Errorf("got %+v, %v", e, run.result)
 	}
 }
 
-// TestReplyToCallElsewhere proves what becomes of a reply by where its call is: over already, at no worker yet, or at a
-// server that does not answer.
+// TestReplyToCallElsewhere proves what becomes of a reply by where its call is: over already, at no
+// worker yet, or at a server that does not answer.
 func TestReplyToCallElsewhere(t *testing.T) {
 	no := api.Reply{Question: "1.1", By: "ada", Decline: true}
 	for _, test := range []struct {
@@ -132,9 +141,12 @@ func TestReplyToCallElsewhere(t *testing.T) {
 	}{
 		{"over", 0, api.Reply{}, false, false},
 		{"refused when over", 0, no, false, false},
-		{"answered before a worker has it", enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, api.Reply{}, false, true},
-		{"refused before a worker has it", enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, no, true, false},
-		{"refused while it is cancelled", enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, no, false, true},
+		{"answered before a worker has it", enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, api.Reply{},
+			false, true},
+		{"refused before a worker has it", enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, no, true,
+			false},
+		{"refused while it is cancelled", enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, no,
+			false, true},
 	} {
 		b, run, r := humanBench(t)
 		run.pending, r.Complete = test.state, true
@@ -142,7 +154,8 @@ func TestReplyToCallElsewhere(t *testing.T) {
 			r.Reply = test.reply
 		}
 		decision, err := b.reply(t, r)
-		if ended := run.result != nil || run.failure != nil; err != nil || decision.Early != test.early || ended != test.ended {
+		if ended := run.result != nil || run.failure != nil; err != nil ||
+			decision.Early != test.early || ended != test.ended {
 			t.Errorf("%s: %+v, %v; ended: %v", test.name, decision, err, ended)
 		}
 	}
@@ -158,25 +171,30 @@ func TestReplyToCallElsewhere(t *testing.T) {
 	}
 }
 
-// TestAdmitQuestions proves that the verdict on a human tool's call holds what the person is asked, without what is
-// sensitive, and that long questions are admitted in parts that fit into history.
+// TestAdmitQuestions proves that the verdict on a human tool's call holds what the person is asked,
+// without what is sensitive, and that long questions are admitted in parts that fit into history.
 func TestAdmitQuestions(t *testing.T) {
 	b, _, compiled := askingBench(t, nil, func(s *toolspecs.Spec) {
 		asHuman(s)
-		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "pin", Type: "string", Sensitive: true})
+		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "pin", Type: "string",
+			Sensitive: true})
 		s.Entry.Question = "{{args.text}} {{args.pin}}"
 	})
 	request := api.AdmissionRequest{Tools: []api.Tool{compiled.Tool()}}
 	long, _ := json.Marshal(strings.Repeat("<", api.MaxQuestionText))
-	request.Calls = append(request.Calls, api.Call{ID: "1.1", Tool: "probe", Arguments: `{"text":"Well?","pin":"4711"}`}, api.Call{ID: "1.2", Tool: "probe", Arguments: `{"text":7}`})
+	request.Calls = append(request.Calls, api.Call{ID: "1.1", Tool: "probe",
+		Arguments: `{"text":"Well?","pin":"4711"}`}, api.Call{ID: "1.2", Tool: "probe",
+		Arguments: `{"text":7}`})
 	for range 40 {
-		request.Calls = append(request.Calls, api.Call{ID: "1.3", Tool: "probe", Arguments: `{"text":` + string(long) + `}`})
+		request.Calls = append(request.Calls, api.Call{ID: "1.3", Tool: "probe",
+			Arguments: `{"text":` + string(long) + `}`})
 	}
 	decisions, err := b.Admit(t.Context(), request)
 	if err != nil || len(decisions) < 3 || len(decisions) > 20 {
 		t.Fatalf("%d verdicts, %v", len(decisions), err)
 	}
-	if decisions[0].Question != "Well? ***" || decisions[1].Question != "" || decisions[1].Error == nil || decisions[2].Question == "" {
+	if decisions[0].Question != "Well? ***" || decisions[1].Question != "" ||
+		decisions[1].Error == nil || decisions[2].Question == "" {
 		t.Errorf("got %+v", decisions[:2])
 	}
 	if data, _ := json.Marshal(decisions); len(data) > api.MaxPayload {

@@ -16,7 +16,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Bounds of the images in one prompt: the newest are shown. They are the smaller ones of the two protocols.
+// Bounds of the images in one prompt: the newest are shown. They are the smaller ones of the two
+// protocols.
 const (
 	maxImage      = 3 << 20
 	maxImages     = 20
@@ -24,9 +25,9 @@ const (
 	maxImageSide  = 2000
 )
 
-// images returns the images in the results of calls, by the calls' ids, for a model that sees them; none for another one. An
-// image that is too large, that is no image or whose file is on another worker is not among them: the result's text says
-// where its file is.
+// images returns the images in the results of calls, by the calls' ids, for a model that sees them;
+// none for another one. An image that is too large, that is no image or whose file is on another
+// worker is not among them: the result's text says where its file is.
 func (a *Activities) images(setup *api.Setup, messages []api.Message) map[string][]models.Image {
 	if !a.known(setup, "").Images {
 		return nil
@@ -43,7 +44,8 @@ func (a *Activities) images(setup *api.Setup, messages []api.Message) map[string
 				continue
 			}
 			n, size = n+1, size+len(data)
-			found[m.CallID] = append(found[m.CallID], models.Image{MIMEType: part.MIMEType, Data: data})
+			found[m.CallID] = append(found[m.CallID], models.Image{MIMEType: part.MIMEType,
+				Data: data})
 		}
 	}
 	return found
@@ -58,7 +60,8 @@ type imagePart struct {
 	SHA256   string `json:"sha256"`
 }
 
-// imageParts returns the parts of a result that are images. Where a result has parts its text begins with them; notes follow.
+// imageParts returns the parts of a result that are images. Where a result has parts its text
+// begins with them; notes follow.
 func imageParts(text string) []imagePart {
 	if !strings.HasPrefix(text, `[{"`) || !strings.Contains(text, `"image"`) {
 		return nil
@@ -68,12 +71,13 @@ func imageParts(text string) []imagePart {
 		return nil
 	}
 	return slices.DeleteFunc(parts, func(p imagePart) bool {
-		return p.Type != "image" || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif"}, p.MIMEType)
+		return p.Type != "image" || !slices.Contains([]string{"image/png", "image/jpeg",
+			"image/gif"}, p.MIMEType)
 	})
 }
 
-// pictures remembers which bytes are images that a provider can read: one that is none would have it refuse every request
-// of the run from then on.
+// pictures remembers which bytes are images that a provider can read: one that is none would have
+// it refuse every request of the run from then on.
 type pictures struct {
 	mu    sync.Mutex
 	sound map[string]bool
@@ -84,8 +88,10 @@ const maxPictures = 1024
 
 func newPictures() *pictures { return &pictures{sound: map[string]bool{}} }
 
-// data returns the bytes of an image; nil where they are not here, or are no such image as models see. stored reads kept ones.
-func (p *pictures) data(part imagePart, stored func(digest, mimeType string) ([]byte, error)) []byte {
+// data returns the bytes of an image; nil where they are not here, or are no such image as models
+// see. stored reads kept ones.
+func (p *pictures) data(part imagePart, stored func(digest, mimeType string) ([]byte,
+	error)) []byte {
 	data := part.Data
 	if part.SHA256 != "" && stored != nil && part.Bytes <= maxImage {
 		var err error
@@ -122,7 +128,8 @@ func (p *pictures) sees(data []byte, mimeType string) bool {
 // isPicture reports whether the bytes are a whole image of that type.
 func isPicture(data []byte, mimeType string) bool {
 	size, format, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil || "image/"+format != mimeType || max(size.Width, size.Height) > maxImageSide || min(size.Width, size.Height) < 1 {
+	if err != nil || "image/"+format != mimeType || max(size.Width, size.Height) > maxImageSide ||
+		min(size.Width, size.Height) < 1 {
 		return false
 	}
 	_, _, err = image.Decode(bytes.NewReader(data))

@@ -49,7 +49,8 @@ func seeing(t *testing.T, images bool) (*bench, *api.Setup, *mcp.Executor) {
 	b := setUp(t, catalogOf(t), func(c *Config) {
 		c.Stored = files.Stored
 		var err error
-		if c.ModelTable, err = modeltable.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  sees: {input: 1, output: 1, images: true}\n  blind: {input: 1, output: 1}\n")); err != nil {
+		if c.ModelTable, err = modeltable.Decode("m.yaml",
+			[]byte("as_of: 2026-06-21\nmodels:\n  sees: {input: 1, output: 1, images: true}\n  blind: {input: 1, output: 1}\n")); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -67,12 +68,13 @@ func answeredWith(t testing.TB, m *mcp.Executor, id string, content ...sdk.Conte
 	if err != nil {
 		t.Fatal(err)
 	}
-	return api.CallOutcome{ID: id, Result: &api.Result{Output: output, Notes: []string{"a note"}}}.Message()
+	return api.CallOutcome{ID: id, Result: &api.Result{Output: output,
+		Notes: []string{"a note"}}}.Message()
 }
 
-// TestImagesOfResults proves which images a model is shown: those of answers of MCP servers that are small enough, whole and
-// of a kind that models see, whether they stand in the result or in a file of this worker; and none that would have its
-// provider refuse the conversation.
+// TestImagesOfResults proves which images a model is shown: those of answers of MCP servers that
+// are small enough, whole and of a kind that models see, whether they stand in the result or in a
+// file of this worker; and none that would have its provider refuse the conversation.
 func TestImagesOfResults(t *testing.T) {
 	small, large := picture(t, 10, false), picture(t, 200, true)
 	var photo bytes.Buffer
@@ -84,15 +86,21 @@ func TestImagesOfResults(t *testing.T) {
 		content sdk.Content
 		want    []models.Image
 	}{
-		{"in the result", &sdk.ImageContent{MIMEType: "image/png", Data: small}, []models.Image{{MIMEType: "image/png", Data: small}}},
-		{"in a file", &sdk.ImageContent{MIMEType: "image/png", Data: large}, []models.Image{{MIMEType: "image/png", Data: large}}},
-		{"jpeg", &sdk.ImageContent{MIMEType: "image/jpeg", Data: photo.Bytes()}, []models.Image{{MIMEType: "image/jpeg", Data: photo.Bytes()}}},
-		{"of another type than it says", &sdk.ImageContent{MIMEType: "image/jpeg", Data: small}, nil},
+		{"in the result", &sdk.ImageContent{MIMEType: "image/png", Data: small},
+			[]models.Image{{MIMEType: "image/png", Data: small}}},
+		{"in a file", &sdk.ImageContent{MIMEType: "image/png", Data: large},
+			[]models.Image{{MIMEType: "image/png", Data: large}}},
+		{"jpeg", &sdk.ImageContent{MIMEType: "image/jpeg", Data: photo.Bytes()},
+			[]models.Image{{MIMEType: "image/jpeg", Data: photo.Bytes()}}},
+		{"of another type than it says", &sdk.ImageContent{MIMEType: "image/jpeg", Data: small},
+			nil},
 		{"cut", &sdk.ImageContent{MIMEType: "image/png", Data: large[:len(large)/2]}, nil},
 		{"no image", &sdk.ImageContent{MIMEType: "image/png", Data: []byte("no image")}, nil},
 		{"empty", &sdk.ImageContent{MIMEType: "image/png"}, nil},
-		{"too wide", &sdk.ImageContent{MIMEType: "image/png", Data: picture(t, maxImageSide+1, false)}, nil},
-		{"too many bytes", &sdk.ImageContent{MIMEType: "image/png", Data: append(bytes.Clone(large), make([]byte, maxImage)...)}, nil},
+		{"too wide", &sdk.ImageContent{MIMEType: "image/png", Data: picture(t, maxImageSide+1,
+			false)}, nil},
+		{"too many bytes", &sdk.ImageContent{MIMEType: "image/png", Data: append(bytes.Clone(large),
+			make([]byte, maxImage)...)}, nil},
 		{"drawing", &sdk.ImageContent{MIMEType: "image/svg+xml", Data: []byte("<svg/>")}, nil},
 		{"sound", &sdk.AudioContent{MIMEType: "audio/wav", Data: small}, nil},
 	}
@@ -101,7 +109,8 @@ func TestImagesOfResults(t *testing.T) {
 			b, setup, files := seeing(t, true)
 			message := answeredWith(t, files, "1.1", &sdk.TextContent{Text: "see:"}, c.content)
 			for range 2 { // the second time it is known already
-				if got := b.images(setup, []api.Message{message})["1.1"]; !reflect.DeepEqual(got, c.want) {
+				if got := b.images(setup, []api.Message{message})["1.1"]; !reflect.DeepEqual(got,
+					c.want) {
 					t.Errorf("%d images are shown, want %d", len(got), len(c.want))
 				}
 			}
@@ -113,8 +122,9 @@ func TestImagesOfResults(t *testing.T) {
 	}
 }
 
-// TestImagesAreBounded proves that the newest images are shown where there are too many, that a model that sees none is
-// shown none, and that a file that is not here, or not what it was, is not shown.
+// TestImagesAreBounded proves that the newest images are shown where there are too many, that a
+// model that sees none is shown none, and that a file that is not here, or not what it was, is not
+// shown.
 func TestImagesAreBounded(t *testing.T) {
 	b, setup, files := seeing(t, true)
 	one := &sdk.ImageContent{MIMEType: "image/png", Data: picture(t, 200, true)}
@@ -151,20 +161,22 @@ func TestImagesAreBounded(t *testing.T) {
 			t.Errorf("%q is read", digest)
 		}
 	}
-	for _, text := range []string{`[{"type":"image"`, `[{"type":"image","data":5}]`, `[{"type":"text","text":"\"image\""}]`, `{"image":1}`} {
+	for _, text := range []string{`[{"type":"image"`, `[{"type":"image","data":5}]`,
+		`[{"type":"text","text":"\"image\""}]`, `{"image":1}`} {
 		if parts := imageParts(text); len(parts) > 0 {
 			t.Errorf("%s has %d images", text, len(parts))
 		}
 	}
 }
 
-// TestImagesOnTheWire proves how each protocol is sent the images of results: Anthropic's within the result, OpenAI's in a
-// message of the user after all results of the turn.
+// TestImagesOnTheWire proves how each protocol is sent the images of results: Anthropic's within
+// the result, OpenAI's in a message of the user after all results of the turn.
 func TestImagesOnTheWire(t *testing.T) {
 	data := picture(t, 4, false)
 	p := modelserver.PromptOf(
 		api.Message{Role: api.RoleUser, Text: "look"},
-		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "see"}, {ID: "1.2", Tool: "see"}}},
+		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "see"},
+			{ID: "1.2", Tool: "see"}}},
 		api.Message{Role: api.RoleTool, CallID: "1.1", Text: "one"},
 		api.Message{Role: api.RoleTool, CallID: "1.2", Text: "two"},
 	)
@@ -173,15 +185,20 @@ func TestImagesOnTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, chat := openAIModel(t, modelserver.Completion(`{"role":"assistant","content":"hi"}`, "stop"))
+	server, chat := openAIModel(t, modelserver.Completion(`{"role":"assistant","content":"hi"}`,
+		"stop"))
 	if _, err := chat.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	messages := server.Body["messages"].([]any)
-	if want := modelserver.Decoded(t, `{"role":"user","content":[{"type":"text","text":"An image in the result of call 1.1:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+string(encoded[1:])+`}}]}`); len(messages) != 5 || !reflect.DeepEqual(messages[4], want) {
+	if want := modelserver.Decoded(t,
+		`{"role":"user","content":[{"type":"text","text":"An image in the result of call 1.1:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+
+			string(encoded[1:])+`}}]}`); len(messages) != 5 || !reflect.DeepEqual(messages[4],
+		want) {
 		t.Errorf("openai was sent %v", messages)
 	}
-	server, claude := anthropicModel(t, modelserver.Message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+	server, claude := anthropicModel(t, modelserver.Message(`[{"type":"text","text":"hi"}]`,
+		"end_turn"))
 	if _, err := claude.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +221,8 @@ func openAIModel(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, *o
 }
 
 // anthropicModel returns a model of the provider Anthropic that reaches handle.
-func anthropicModel(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, *anthropic.Provider) {
+func anthropicModel(t testing.TB, handle http.HandlerFunc) (*modelserver.Server,
+	*anthropic.Provider) {
 	t.Helper()
 	s := modelserver.New(t, handle)
 	t.Setenv("ANTHROPIC_BASE_URL", s.URL)

@@ -22,13 +22,13 @@ type attempt struct {
 	info activity.Info
 	// id and tool are the call's.
 	id, tool string
-	// inline is set where the call runs within its run's workflow task. Then the run can be asked for nothing: it answers when
-	// the call is over.
+	// inline is set where the call runs within its run's workflow task. Then the run can be asked
+	// for nothing: it answers when the call is over.
 	inline *api.InlineCall
 }
 
-// attemptOf reads the attempt that an activity is to make. An activity's type and id are the call's tool and id, but for an
-// inline call, which the SDK numbers.
+// attemptOf reads the attempt that an activity is to make. An activity's type and id are the call's
+// tool and id, but for an inline call, which the SDK numbers.
 func attemptOf(ctx context.Context, input converter.EncodedValues) (attempt, error) {
 	info := activity.GetInfo(ctx)
 	t := attempt{info: info, id: info.ActivityID, tool: info.ActivityType.Name}
@@ -40,8 +40,8 @@ func attemptOf(ctx context.Context, input converter.EncodedValues) (attempt, err
 	return t, err
 }
 
-// spent is what the failure of an inline call says besides its error: how long the attempt took, of which history has no
-// other sign.
+// spent is what the failure of an inline call says besides its error: how long the attempt took, of
+// which history has no other sign.
 func (t attempt) spent() []any {
 	if t.inline == nil {
 		return nil
@@ -49,8 +49,8 @@ func (t attempt) spent() []any {
 	return []any{api.Result{ExecutionMicros: time.Since(t.info.StartedTime).Microseconds()}}
 }
 
-// inlineSpec returns the spec of a tool whose call runs inline, from what the call brought along. What runs inline is
-// recorded together and has to be small.
+// inlineSpec returns the spec of a tool whose call runs inline, from what the call brought along.
+// What runs inline is recorded together and has to be small.
 func (a *Activities) inlineSpec(tool api.Tool) (*toolspecs.Compiled, error) {
 	c, err := a.specs.of(tool)
 	if err != nil || c.Spec.Execution.MaxResult <= api.MaxInlineResult {
@@ -61,8 +61,8 @@ func (a *Activities) inlineSpec(tool api.Tool) (*toolspecs.Compiled, error) {
 	return &smaller, nil
 }
 
-// fitInline cuts a result that takes too much room in history although its text does not: JSON writes some characters with
-// six bytes.
+// fitInline cuts a result that takes too much room in history although its text does not: JSON
+// writes some characters with six bytes.
 func fitInline(r api.Result) api.Result {
 	const longest = (api.MaxInlineRecord - 2) / 6 // without the quotes
 	if len(r.Output) <= longest {
@@ -73,20 +73,23 @@ func fitInline(r api.Result) api.Result {
 	}
 	output, cut := executor.Truncate(r.Output, longest)
 	r.Output, r.Cut = output, r.Cut+cut
-	r.Notes = append(r.Notes, fmt.Sprintf("cut by %d bytes: what runs inline may take %d bytes in history", cut, api.MaxInlineRecord))
+	r.Notes = append(r.Notes, fmt.Sprintf(
+		"cut by %d bytes: what runs inline may take %d bytes in history", cut, api.MaxInlineRecord))
 	r.Tokens = tokens.Count(r.ForModel())
 	return r
 }
 
-// An inline step admits the calls of an answer up to these bounds, so that answer and verdicts fit into one marker. They
-// are those up to which a run has calls admitted together.
+// An inline step admits the calls of an answer up to these bounds, so that answer and verdicts fit
+// into one marker. They are those up to which a run has calls admitted together.
 const (
 	maxStepCalls = 200
 	maxStepBytes = 256 << 10
 )
 
-// admitStep returns the verdicts on the calls of an answer, as Admit does; none where it is left to the run.
-func (a *Activities) admitStep(ctx context.Context, r *api.AdmissionRequest, answer api.ModelResponse) []api.AdmissionDecision {
+// admitStep returns the verdicts on the calls of an answer, as Admit does; none where it is left to
+// the run.
+func (a *Activities) admitStep(ctx context.Context, r *api.AdmissionRequest,
+	answer api.ModelResponse) []api.AdmissionDecision {
 	m := answer.Message
 	if r == nil || len(m.Calls) == 0 || len(m.Calls) > maxStepCalls || m.Size() > maxStepBytes {
 		return nil
@@ -106,12 +109,14 @@ var (
 	errWallTime     = temporal.NewCanceledError("the run's wall time has passed")
 )
 
-// clockLag is by how much a run's own clock may be behind: it loses a little with every result of what runs inline. A run that
-// looks at it after an inline call that its wall time has ended must see that the time has passed.
+// clockLag is by how much a run's own clock may be behind: it loses a little with every result of
+// what runs inline. A run that looks at it after an inline call that its wall time has ended must
+// see that the time has passed.
 const clockLag = 250 * time.Millisecond
 
-// inlineContext returns a context for what runs inline. It ends when the run's wall time has passed, because no event of that
-// reaches the run meanwhile, and its cause tells a cancelled run from a stopped worker.
+// inlineContext returns a context for what runs inline. It ends when the run's wall time has
+// passed, because no event of that reaches the run meanwhile, and its cause tells a cancelled run
+// from a stopped worker.
 func inlineContext(ctx context.Context, left api.Duration) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	follow := context.AfterFunc(ctx, func() {
@@ -128,7 +133,8 @@ func inlineContext(ctx context.Context, left api.Duration) (context.Context, con
 	if left <= 0 {
 		return inner, release
 	}
-	bounded, end := context.WithTimeoutCause(inner, left.Std()+clockLag-time.Since(activity.GetInfo(ctx).ScheduledTime), errWallTime)
+	bounded, end := context.WithTimeoutCause(inner, left.Std()+
+		clockLag-time.Since(activity.GetInfo(ctx).ScheduledTime), errWallTime)
 	return bounded, func() {
 		end()
 		release()

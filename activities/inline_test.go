@@ -27,7 +27,8 @@ func inlineOf(c *toolspecs.Compiled) *api.InlineCall {
 }
 
 // inline executes f as the SDK executes a local activity: its input goes over as it is.
-func inline[In, Out any](t testing.TB, f func(context.Context, In) (Out, error), in In) (out Out, err error) {
+func inline[In, Out any](t testing.TB, f func(context.Context, In) (Out, error), in In) (out Out,
+	err error) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
 	value, err := suite.NewTestActivityEnvironment().ExecuteLocalActivity(f, in)
@@ -38,7 +39,8 @@ func inline[In, Out any](t testing.TB, f func(context.Context, In) (Out, error),
 }
 
 // call runs one attempt of an inline call, which cancel may end.
-func (b *bench) inline(t testing.TB, call *api.InlineCall, cancel func(context.CancelCauseFunc)) (api.Result, error) {
+func (b *bench) inline(t testing.TB, call *api.InlineCall,
+	cancel func(context.CancelCauseFunc)) (api.Result, error) {
 	t.Helper()
 	return inline(t, func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
 		ctx, end := context.WithCancelCause(ctx)
@@ -50,8 +52,9 @@ func (b *bench) inline(t testing.TB, call *api.InlineCall, cancel func(context.C
 	}, converter.EncodedValues(call))
 }
 
-// A process that holds nothing of the run, neither spec nor conversation, executes an inline call from what comes with it,
-// asks the run for nothing, and keeps the message for a model step elsewhere only where there will be one.
+// A process that holds nothing of the run, neither spec nor conversation, executes an inline call
+// from what comes with it, asks the run for nothing, and keeps the message for a model step
+// elsewhere only where there will be one.
 func TestInlineBringsItsSpec(t *testing.T) {
 	_, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Version = "9.9.9" }, nil)
 	b, _ := toolBench(t, nil, answers(`"x"`))
@@ -64,17 +67,20 @@ func TestInlineBringsItsSpec(t *testing.T) {
 		}
 		snapshot := len(b.runs.byRun) > 0
 		if b.run.queries.Load() > 0 || snapshot != apart {
-			t.Errorf("%d queries, message kept: %v, model steps elsewhere: %v", b.run.queries.Load(), snapshot, apart)
+			t.Errorf("%d queries, message kept: %v, model steps elsewhere: %v",
+				b.run.queries.Load(), snapshot, apart)
 		}
 		b.runs = newRunCache(1, 1<<20)
 	}
 }
 
-// What runs inline cannot ask its own run for anything, because the run waits for it: not for a setup or a conversation, and
-// not for a person's answer, whatever the toolspec says. It is told so at once.
+// What runs inline cannot ask its own run for anything, because the run waits for it: not for a
+// setup or a conversation, and not for a person's answer, whatever the toolspec says. It is told so
+// at once.
 func TestInlineAsksNothing(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
-	_, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Catalog: "other", New: []string{"unknown"}})
+	_, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Catalog: "other",
+		New: []string{"unknown"}})
 	if err == nil || !expect.Contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
 		t.Errorf("a step without its run's setup: %v, %d queries", err, b.run.queries.Load())
 	}
@@ -85,7 +91,8 @@ func TestInlineAsksNothing(t *testing.T) {
 	if err == nil || !expect.Contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
 		t.Errorf("a step without its conversation: %v, %d queries", err, b.run.queries.Load())
 	}
-	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(time.Hour) },
+	b, compiled := toolBench(t,
+		func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(time.Hour) },
 		func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
 			_, err := switchyard.Ask(ctx, "May I?", nil)
 			return executor.Answer{}, err
@@ -96,15 +103,20 @@ func TestInlineAsksNothing(t *testing.T) {
 	}
 }
 
-// A model step that runs inline answers from what it is given, and leaves nothing behind for later ones.
+// A model step that runs inline answers from what it is given, and leaves nothing behind for later
+// ones.
 func TestInlineStep(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
-	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: "x"}, {Calls: []api.ScriptCall{{Tool: "probe"}, {Tool: "probe"}}}}})
-	agent := &api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted, Script: &script}}
-	step := &api.InlineStep{ID: "turn-2", Setup: &api.Setup{Agent: agent, Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})},
+	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: "x"},
+		{Calls: []api.ScriptCall{{Tool: "probe"}, {Tool: "probe"}}}}})
+	agent := &api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted,
+		Script: &script}}
+	step := &api.InlineStep{ID: "turn-2", Setup: &api.Setup{Agent: agent,
+		Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})},
 		Messages: []api.Message{{Role: api.RoleUser, Text: strings.Repeat("x", 400)}}}
 	r, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 2, Inline: step})
-	if err != nil || r.Usage.InputTokens != 100 || len(r.Message.Calls) != 2 || r.Message.Calls[1].ID != "2.2" || len(b.runs.byRun) > 0 {
+	if err != nil || r.Usage.InputTokens != 100 || len(r.Message.Calls) != 2 ||
+		r.Message.Calls[1].ID != "2.2" || len(b.runs.byRun) > 0 {
 		t.Errorf("got %+v, %v; %d runs are remembered", r, err, len(b.runs.byRun))
 	}
 }
@@ -112,21 +124,27 @@ func TestInlineStep(t *testing.T) {
 // The calls of a model step that runs inline meet policies that know what the step itself has used.
 func TestInlineStepAdmits(t *testing.T) {
 	b, r := governed(t, rule("dear", "budget.tokens.used >= 150", api.PolicyDeny))
-	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{Tool: "send", ArgumentsText: `{"text":"a"}`}}}}})
-	agent := &api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted, Script: &script}}
+	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{Tool: "send",
+		ArgumentsText: `{"text":"a"}`}}}}})
+	agent := &api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted,
+		Script: &script}}
 	for used, denied := range map[int]bool{0: false, 60: true} {
 		request := r
 		request.Facts.Usage.InputTokens = used
-		response, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Inline: &api.InlineStep{ID: "turn-1", Admit: &request,
-			Setup:    &api.Setup{Agent: agent, Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})},
-			Messages: []api.Message{{Role: api.RoleUser, Text: strings.Repeat("x", 400)}}}})
-		if err != nil || len(response.Decisions) != 1 || (response.Decisions[0].Error != nil) != denied {
+		response, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1,
+			Inline: &api.InlineStep{ID: "turn-1", Admit: &request,
+				Setup: &api.Setup{Agent: agent,
+					Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})},
+				Messages: []api.Message{{Role: api.RoleUser, Text: strings.Repeat("x", 400)}}}})
+		if err != nil || len(response.Decisions) != 1 ||
+			(response.Decisions[0].Error != nil) != denied {
 			t.Errorf("with %d used: %+v, %v", used, response, err)
 		}
 	}
 }
 
-// An inline call's result is cut to what such calls may record together, by its text and by what it takes in history.
+// An inline call's result is cut to what such calls may record together, by its text and by what it
+// takes in history.
 func TestInlineResultIsSmall(t *testing.T) {
 	for name, test := range map[string]struct {
 		text     string
@@ -134,35 +152,42 @@ func TestInlineResultIsSmall(t *testing.T) {
 		longest  int
 		maxBytes int
 	}{
-		"plain, as long as it may be": {strings.Repeat("x", api.MaxInlineResult-2), true, api.MaxInlineResult, 1 << 20},
-		"plain, too long":             {strings.Repeat("x", 2*api.MaxInlineResult), false, api.MaxInlineResult + 2, 1 << 20},
-		"its tool's own bound":        {strings.Repeat("x", 2000), false, 1002, 1000},
-		"written with six bytes each": {strings.Repeat("<", api.MaxInlineResult-2), false, api.MaxInlineRecord, 1 << 20},
-		"real text":                   {expect.GoSource(t), true, api.MaxInlineResult, 1 << 20},
+		"plain, as long as it may be": {strings.Repeat("x", api.MaxInlineResult-2), true,
+			api.MaxInlineResult, 1 << 20},
+		"plain, too long": {strings.Repeat("x", 2*api.MaxInlineResult), false,
+			api.MaxInlineResult + 2, 1 << 20},
+		"its tool's own bound": {strings.Repeat("x", 2000), false, 1002, 1000},
+		"written with six bytes each": {strings.Repeat("<", api.MaxInlineResult-2), false,
+			api.MaxInlineRecord, 1 << 20},
+		"real text": {expect.GoSource(t), true, api.MaxInlineResult, 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			output, err := json.Marshal(test.text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = test.maxBytes }, answers(string(output)))
+			b, compiled := toolBench(t,
+				func(s *toolspecs.Spec) { s.Execution.MaxResult = test.maxBytes },
+				answers(string(output)))
 			r, err := b.inline(t, inlineOf(compiled), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			written, err := json.Marshal(r.Output)
-			if err != nil || len(written) > test.longest || test.whole != (r.Cut == 0) || test.whole != (len(r.Notes) == 0) {
+			if err != nil || len(written) > test.longest || test.whole != (r.Cut == 0) ||
+				test.whole != (len(r.Notes) == 0) {
 				t.Errorf("%d bytes, cut by %d, notes %q, %v", len(written), r.Cut, r.Notes, err)
 			}
 			if r.Cut > 0 && r.Cut != len(test.text)-len(api.PlainText(r.Output)) {
-				t.Errorf("%d of %d bytes are there, and %d are said to be cut", len(api.PlainText(r.Output)), len(test.text), r.Cut)
+				t.Errorf("%d of %d bytes are there, and %d are said to be cut",
+					len(api.PlainText(r.Output)), len(test.text), r.Cut)
 			}
 		})
 	}
 }
 
-// An inline call that is stopped says what by: its run, the run's wall time, or its worker. A failed one says how long it ran,
-// because history has no other sign of that.
+// An inline call that is stopped says what by: its run, the run's wall time, or its worker. A
+// failed one says how long it ran, because history has no other sign of that.
 func TestInlineIsStopped(t *testing.T) {
 	for name, test := range map[string]struct {
 		left api.Duration
@@ -194,30 +219,36 @@ func TestInlineIsStopped(t *testing.T) {
 			}
 			e, app := callError(t, err)
 			var took api.Result
-			if err := app.Details(e, &took); err != nil || e.Type != test.want || took.ExecutionMicros <= 0 {
+			if err := app.Details(e, &took); err != nil || e.Type != test.want ||
+				took.ExecutionMicros <= 0 {
 				t.Errorf("got %v after %dµs, %v", e, took.ExecutionMicros, err)
 			}
 		})
 	}
 }
 
-// An inline tool that cannot be compiled is refused like any other, and admission refuses what must not run inline.
+// An inline tool that cannot be compiled is refused like any other, and admission refuses what must
+// not run inline.
 func TestInlineRefusals(t *testing.T) {
 	b, compiled := toolBench(t, nil, answers("1"))
 	call := inlineOf(compiled)
 	call.Tool.Spec, call.Tool.Digest = []byte(`{"name":1}`), "none"
 	_, err := b.inline(t, call, nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !expect.Contains(e.Message, "probe") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !expect.Contains(e.Message,
+		"probe") {
 		t.Errorf("got %v", e)
 	}
 	tool := compiled.Tool()
 	tool.Lane, tool.Effect, tool.Timeout = api.LaneInline, api.EffectOnce, api.MaxInlineTimeout
-	request := api.AdmissionRequest{Tools: []api.Tool{tool}, Calls: []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}}}
+	request := api.AdmissionRequest{Tools: []api.Tool{tool},
+		Calls: []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}}}
 	decisions, err := b.Admit(t.Context(), request)
-	if err != nil || decisions[0].Error == nil || decisions[0].Error.Type != api.ErrPreconditionFailed {
+	if err != nil || decisions[0].Error == nil ||
+		decisions[0].Error.Type != api.ErrPreconditionFailed {
 		t.Errorf("got %+v, %v", decisions, err)
 	}
-	// The arguments of a plan's call stand in history with the verdict, because an inline call's input does not.
+	// The arguments of a plan's call stand in history with the verdict, because an inline call's
+	// input does not.
 	request.Tools[0].Effect, request.Caller.Type = api.EffectRead, api.CallerPlan
 	decisions, err = b.Admit(t.Context(), request)
 	if err != nil || string(decisions[0].Arguments) != `{"text":"a"}` {

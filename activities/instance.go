@@ -28,7 +28,8 @@ type instance struct {
 	hidden *executor.Redactor
 	// snapshots is nil where the instance takes none.
 	snapshots switchyard.Snapshotter
-	// everyCall says that what a call did is kept before the call reports: the instance is made anew where it is lost.
+	// everyCall says that what a call did is kept before the call reports: the instance is made
+	// anew where it is lost.
 	everyCall bool
 	// turn is held by the call that runs, where calls must not overlap; nil where they may.
 	turn chan struct{}
@@ -45,10 +46,12 @@ type instance struct {
 	snapshot snapshot
 }
 
-// newInstance returns an instance that no call has used yet. last is what is known of the run's one before; the answer to
-// the first call tells where its state is gone.
-func newInstance(spec *toolspecs.Spec, m made, l *lease.Lease, last api.InstanceProgress, gone string) *instance {
-	i := &instance{handler: executor.Handler(spec), made: m, lease: l, hostInstance: last, lastUsed: time.Now(), drained: make(chan struct{})}
+// newInstance returns an instance that no call has used yet. last is what is known of the run's one
+// before; the answer to the first call tells where its state is gone.
+func newInstance(spec *toolspecs.Spec, m made, l *lease.Lease, last api.InstanceProgress,
+	gone string) *instance {
+	i := &instance{handler: executor.Handler(spec), made: m, lease: l, hostInstance: last,
+		lastUsed: time.Now(), drained: make(chan struct{})}
 	close(i.drained)
 	i.snapshots, _ = m.value.(switchyard.Snapshotter)
 	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
@@ -56,7 +59,8 @@ func newInstance(spec *toolspecs.Spec, m made, l *lease.Lease, last api.Instance
 		i.turn = make(chan struct{}, 1)
 	}
 	if last.Used && last.State == nil {
-		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the one before", gone, spec.Name)
+		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the one before",
+			gone, spec.Name)
 	}
 	return i
 }
@@ -88,7 +92,8 @@ func (i *instance) state() api.InstanceProgress {
 }
 
 // execute executes a call, for as long as this process can prove that it holds the instance.
-func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
 	i.begin()
 	defer i.end()
 	period, err := i.enter(ctx)
@@ -150,7 +155,8 @@ func (i *instance) idle() time.Duration {
 	return time.Since(i.lastUsed)
 }
 
-// enter waits for the call's turn and for the lease, and returns a context that ends with the lease.
+// enter waits for the call's turn and for the lease, and returns a context that ends with the
+// lease.
 func (i *instance) enter(ctx context.Context) (context.Context, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -175,19 +181,21 @@ func (i *instance) leave() {
 	}
 }
 
-// notBegun is the error of a call that waited for the instance in vain: nothing ran, so that another attempt may come.
+// notBegun is the error of a call that waited for the instance in vain: nothing ran, so that
+// another attempt may come.
 func notStarted(err error, spec *toolspecs.Spec) error {
 	if !errors.Is(err, lease.ErrOver) {
 		return err
 	}
-	e := api.Errorf(api.ErrWorkerLost, "the instance of %s was lost before the call began; nothing ran", spec.Name)
+	e := api.Errorf(api.ErrWorkerLost,
+		"the instance of %s was lost before the call began; nothing ran", spec.Name)
 	e.Phase, e.Retryable = api.PhaseExecution, true
 	return e
 }
 
-// keep makes what a call did survive this process, as far as the tool wants that, before the call reports. A call that is
-// tried again leaves the state of before it: it must not take effect twice on an instance that is rebuilt. The error says
-// that the instance was lost before.
+// keep makes what a call did survive this process, as far as the tool wants that, before the call
+// reports. A call that is tried again leaves the state of before it: it must not take effect twice
+// on an instance that is rebuilt. The error says that the instance was lost before.
 func (i *instance) keep(c snapshotCall) error {
 	i.mu.Lock()
 	first := !i.hostInstance.Used
@@ -206,7 +214,8 @@ func (i *instance) keep(c snapshotCall) error {
 // snapshot makes the state as it is now the one that is kept, with how a call ended, if one did.
 func (i *instance) saveSnapshot(c *snapshotCall) {
 	ctx := context.Background() // what ends the call must not keep its effect from being kept
-	state, err := executor.Guard(ctx, i.handler, func() ([]byte, error) { return i.snapshots.Snapshot(ctx) })
+	state, err := executor.Guard(ctx, i.handler,
+		func() ([]byte, error) { return i.snapshots.Snapshot(ctx) })
 	i.snapshot.state = state
 	if c != nil {
 		i.snapshot = i.snapshot.with(*c)
@@ -218,7 +227,8 @@ func (i *instance) saveSnapshot(c *snapshotCall) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err != nil && !i.unsaved {
-		i.note = fmt.Sprintf("the state of the instance is not kept: %v; if its worker is lost, it cannot be rebuilt", err)
+		i.note = fmt.Sprintf("the state of the instance is not kept: %v; if its worker is lost, it cannot be rebuilt",
+			err)
 	}
 	i.unsaved, i.hostInstance.State = err != nil, packed
 }
@@ -255,7 +265,8 @@ func (i *instance) close() error {
 	if !ok {
 		return nil
 	}
-	_, err := executor.Guard(executor.WithRedactor(context.Background(), i.hidden), i.handler, func() (struct{}, error) { return struct{}{}, closer.Close() })
+	_, err := executor.Guard(executor.WithRedactor(context.Background(), i.hidden), i.handler,
+		func() (struct{}, error) { return struct{}{}, closer.Close() })
 	if err != nil {
 		err = i.hidden.Error(api.AsError(err))
 	}

@@ -15,14 +15,16 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// scripted is an instance whose calls do what their argument says, and whose state is how often one took effect.
+// scripted is an instance whose calls do what their argument says, and whose state is how often one
+// took effect.
 type scriptedInstance struct {
 	n int
 	// inside gets a word when a call waits for proceed.
 	inside, proceed chan struct{}
 }
 
-func (s *scriptedInstance) call(ctx context.Context, args json.RawMessage) (executor.Answer, error) {
+func (s *scriptedInstance) call(ctx context.Context, args json.RawMessage) (executor.Answer,
+	error) {
 	s.n++
 	output := json.RawMessage(fmt.Sprint(s.n))
 	switch string(args) {
@@ -73,7 +75,8 @@ func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveIns
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &liveInstance{t: t, server: &hostedServer{}, spec: compiled.Spec, scripted: &scriptedInstance{inside: make(chan struct{}, 10), proceed: make(chan struct{})}}
+	i := &liveInstance{t: t, server: &hostedServer{}, spec: compiled.Spec,
+		scripted: &scriptedInstance{inside: make(chan struct{}, 10), proceed: make(chan struct{})}}
 	l := lease.New(i.server, []byte("token"), time.Minute, func() any { return i.state() })
 	t.Cleanup(func() { l.GiveUp(lease.ErrOver) })
 	m := made{value: any(plainInstance{i.scripted}), call: i.scripted.call}
@@ -88,10 +91,12 @@ func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveIns
 }
 
 func (i *liveInstance) do(ctx context.Context, id, args string) (executor.Answer, error) {
-	return i.execute(api.WithCallContext(ctx, api.CallContext{CallID: id}), &i.spec, json.RawMessage(args))
+	return i.execute(api.WithCallContext(ctx, api.CallContext{CallID: id}), &i.spec,
+		json.RawMessage(args))
 }
 
-// told returns what the last heartbeat told of the instance's state and of the calls that it remembers.
+// told returns what the last heartbeat told of the instance's state and of the calls that it
+// remembers.
 func (i *liveInstance) told() (state string, calls []string) {
 	i.t.Helper()
 	last := i.server.last()
@@ -108,12 +113,13 @@ func (i *liveInstance) told() (state string, calls []string) {
 	return string(k.state), calls
 }
 
-// What is told to the server after each call is the state with everything that is final: an answer and a plain error are, a
-// failure that another attempt may cure is not, nor a call that was stopped and may be made again. A call that has ended for
-// good is never executed again.
+// What is told to the server after each call is the state with everything that is final: an answer
+// and a plain error are, a failure that another attempt may cure is not, nor a call that was
+// stopped and may be made again. A call that has ended for good is never executed again.
 func TestInstanceKeepsWhatIsFinal(t *testing.T) {
 	i := newLive(t, true, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectIdempotent })
-	stopped, stop := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, executor.ErrTimeout)
+	stopped, stop := context.WithTimeoutCause(t.Context(), 500*time.Millisecond,
+		executor.ErrTimeout)
 	defer stop()
 	for _, c := range []struct {
 		ctx      context.Context
@@ -130,19 +136,23 @@ func TestInstanceKeepsWhatIsFinal(t *testing.T) {
 		{t.Context(), "4", `"go"`, false, "6", 4},
 	} {
 		_, err := i.do(c.ctx, c.id, c.args)
-		if state, calls := i.told(); (err != nil) != c.failed || state != c.state || len(calls) != c.calls {
+		if state, calls := i.told(); (err != nil) != c.failed || state != c.state ||
+			len(calls) != c.calls {
 			t.Errorf("call %s %s: %v, told %q and calls %q", c.id, c.args, err, state, calls)
 		}
 	}
-	if answer, err := i.do(t.Context(), "1", `"go"`); err != nil || string(answer.Output) != "1" || i.scripted.n != 6 {
+	if answer, err := i.do(t.Context(), "1", `"go"`); err != nil || string(answer.Output) != "1" ||
+		i.scripted.n != 6 {
 		t.Errorf("the first call, made again, is answered with %+v, %v", answer, err)
 	}
-	if _, err := i.do(t.Context(), "3", `"go"`); !errors.Is(err, &api.Error{Type: api.ErrExecution}) || i.scripted.n != 6 {
+	if _, err := i.do(t.Context(), "3", `"go"`); !errors.Is(err,
+		&api.Error{Type: api.ErrExecution}) || i.scripted.n != 6 {
 		t.Errorf("the failed call, made again, is answered with %v", err)
 	}
 }
 
-// A tool that is not made anew tells the server no state, and an instance that cannot be rebuilt only that it was used.
+// A tool that is not made anew tells the server no state, and an instance that cannot be rebuilt
+// only that it was used.
 func TestInstanceTellsNoState(t *testing.T) {
 	for name, i := range map[string]*liveInstance{
 		"fail":  newLive(t, true, func(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossFail }),
@@ -159,14 +169,16 @@ func TestInstanceTellsNoState(t *testing.T) {
 	}
 }
 
-// Calls of an instance overlap only where its tool is shared and it takes no snapshots, which would hold half of a call.
+// Calls of an instance overlap only where its tool is shared and it takes no snapshots, which would
+// hold half of a call.
 func TestInstanceTurns(t *testing.T) {
 	shared := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared }
 	for name, c := range map[string]struct {
 		snapshot bool
 		change   func(*toolspecs.Spec)
 		overlaps bool
-	}{"exclusive": {false, nil, false}, "shared": {false, shared, true}, "shared with snapshots": {true, shared, false}} {
+	}{"exclusive": {false, nil, false}, "shared": {false, shared, true},
+		"shared with snapshots": {true, shared, false}} {
 		t.Run(name, func(t *testing.T) {
 			i := newLive(t, c.snapshot, c.change)
 			i.scripted.inside = make(chan struct{}, 2)
@@ -176,14 +188,16 @@ func TestInstanceTurns(t *testing.T) {
 				first <- err
 			}()
 			expect.Receive(t, "the first call", i.scripted.inside)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, executor.ErrTimeout)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond,
+				executor.ErrTimeout)
 			defer cancel()
 			second := make(chan error, 1)
 			go func() {
 				_, err := i.do(ctx, "2", `"hang"`)
 				second <- err
 			}()
-			if err := expect.Receive(t, "the second call", second); !errors.Is(err, executor.ErrTimeout) {
+			if err := expect.Receive(t, "the second call", second); !errors.Is(err,
+				executor.ErrTimeout) {
 				t.Errorf("the second call ended with %v", err)
 			}
 			close(i.scripted.proceed)
@@ -220,7 +234,8 @@ func TestInstanceInUse(t *testing.T) {
 	case <-time.After(20 * time.Millisecond):
 	}
 	close(i.scripted.proceed)
-	if err := errors.Join(expect.Receive(t, "the call", done), expect.Receive(t, "the end", closed)); err != nil {
+	if err := errors.Join(expect.Receive(t, "the call", done), expect.Receive(t, "the end",
+		closed)); err != nil {
 		t.Error(err)
 	}
 }

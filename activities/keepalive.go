@@ -12,15 +12,17 @@ import (
 )
 
 const (
-	// progressInterval is the least time between two heartbeats that tell of progress, and before the first.
+	// progressInterval is the least time between two heartbeats that tell of progress, and before
+	// the first.
 	progressInterval = 500 * time.Millisecond
 	// maxProgressMessage bounds the message of a report, in bytes.
 	maxProgressMessage = 1 << 10
 )
 
-// keepAlive heartbeats for the activity of ctx until stop is called, so that no tool's author has to: a lost worker is
-// noticed within the heartbeat timeout. A call that was cancelled is kept alive too, for as long as it takes to end: its
-// silence would count as a lost worker. Short activities end before the first beat and cost nothing.
+// keepAlive heartbeats for the activity of ctx until stop is called, so that no tool's author has
+// to: a lost worker is noticed within the heartbeat timeout. A call that was cancelled is kept
+// alive too, for as long as it takes to end: its silence would count as a lost worker. Short
+// activities end before the first beat and cost nothing.
 //
 // Every beat carries the last progress that was reported to the returned context.
 func keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
@@ -31,13 +33,15 @@ func keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
 	return api.WithProgress(ctx, p.report), p.stop
 }
 
-// newPulse begins the heartbeats of the activity of ctx; nil where nobody waits for any, as of what runs inline.
+// newPulse begins the heartbeats of the activity of ctx; nil where nobody waits for any, as of what
+// runs inline.
 func newPulse(ctx context.Context) *pulse {
 	info := activity.GetInfo(ctx)
 	if info.HeartbeatTimeout <= 0 {
 		return nil
 	}
-	p := &pulse{ctx: context.WithoutCancel(ctx), every: info.HeartbeatTimeout / 3, deadline: info.Deadline, last: time.Now()}
+	p := &pulse{ctx: context.WithoutCancel(ctx), every: info.HeartbeatTimeout / 3,
+		deadline: info.Deadline, last: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(p.every, p.beat)
@@ -56,7 +60,8 @@ type pulse struct {
 	stopped bool
 	// last and due are when the last beat was and the next one is.
 	last, due time.Time
-	// details are those of every beat: nothing, or the last progress. A model step has its speech in place of them.
+	// details are those of every beat: nothing, or the last progress. A model step has its speech
+	// in place of them.
 	details []any
 	speech  *speech
 }
@@ -89,16 +94,19 @@ func (p *pulse) report(progress api.Progress) {
 		return
 	}
 	progress.Message = executor.ValidText(progress.Message)
-	progress.Message = progress.Message[:executor.FittingPrefix(progress.Message, maxProgressMessage)]
+	progress.Message = progress.Message[:executor.FittingPrefix(progress.Message,
+		maxProgressMessage)]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.details = []any{progress}
 	p.hasten(progressInterval)
 }
 
-// hasten has the next beat follow the last one after pace, unless it is due before. The caller has the lock.
+// hasten has the next beat follow the last one after pace, unless it is due before. The caller has
+// the lock.
 func (p *pulse) hasten(pace time.Duration) {
-	if soon := max(0, time.Until(p.last.Add(pace))); !p.stopped && time.Now().Add(soon).Before(p.due) {
+	if soon := max(0, time.Until(p.last.Add(pace))); !p.stopped &&
+		time.Now().Add(soon).Before(p.due) {
 		p.next(soon)
 	}
 }

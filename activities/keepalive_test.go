@@ -19,10 +19,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// A call is kept alive without its author's doing, also while a cancelled one takes its time to end.
+// A call is kept alive without its author's doing, also while a cancelled one takes its time to
+// end.
 func TestToolIsKeptAlive(t *testing.T) {
 	beats := make(chan struct{}, 100)
-	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
+	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec,
+		_ json.RawMessage) (executor.Answer, error) {
 		<-beats
 		<-beats
 		return executor.Answer{Output: json.RawMessage("1")}, nil
@@ -31,7 +33,8 @@ func TestToolIsKeptAlive(t *testing.T) {
 		suite := testsuite.WorkflowTestSuite{}
 		env := suite.NewTestWorkflowEnvironment()
 		env.SetTestTimeout(20 * time.Second)
-		env.RegisterDynamicActivity(func(ctx context.Context, in converter.EncodedValues) (any, error) {
+		env.RegisterDynamicActivity(func(ctx context.Context, in converter.EncodedValues) (any,
+			error) {
 			ctx, end := context.WithCancelCause(ctx)
 			defer end(nil)
 			if cancelled {
@@ -39,9 +42,14 @@ func TestToolIsKeptAlive(t *testing.T) {
 			}
 			return b.Tool(ctx, in)
 		}, activity.DynamicRegisterOptions{})
-		env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { beats <- struct{}{} })
+		env.SetOnActivityHeartbeatListener(func(*activity.Info,
+			converter.EncodedValues) {
+			beats <- struct{}{}
+		})
 		env.ExecuteWorkflow(func(ctx workflow.Context) error {
-			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: 900 * time.Millisecond})
+			ctx = workflow.WithActivityOptions(ctx,
+				workflow.ActivityOptions{StartToCloseTimeout: time.Minute,
+					HeartbeatTimeout: 900 * time.Millisecond})
 			return workflow.ExecuteActivity(ctx, "probe", executionOf(compiled)).Get(ctx, nil)
 		})
 		if err := env.GetWorkflowError(); err != nil {
@@ -50,16 +58,19 @@ func TestToolIsKeptAlive(t *testing.T) {
 	}
 }
 
-// What a tool reports of its progress is what its next heartbeat carries, and every one after that; a report that JSON
-// cannot hold is dropped.
+// What a tool reports of its progress is what its next heartbeat carries, and every one after that;
+// a report that JSON cannot hold is dropped.
 func TestProgressIsInHeartbeats(t *testing.T) {
 	beats := make(chan api.Progress, 100)
-	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
+	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec,
+		_ json.RawMessage) (executor.Answer, error) {
 		api.ReportProgress(ctx, api.Progress{Done: 1})
-		api.ReportProgress(ctx, api.Progress{Done: 37, Total: 100, Message: "pages\xff" + strings.Repeat("é", maxProgressMessage)})
+		api.ReportProgress(ctx, api.Progress{Done: 37, Total: 100, Message: "pages\xff" +
+			strings.Repeat("é", maxProgressMessage)})
 		api.ReportProgress(ctx, api.Progress{Done: math.NaN()})
 		for range 2 {
-			if p := <-beats; p.Done != 37 || p.Total != 100 || !strings.HasPrefix(p.Message, "pages\uFFFDé") || len(p.Message) > maxProgressMessage {
+			if p := <-beats; p.Done != 37 || p.Total != 100 || !strings.HasPrefix(p.Message,
+				"pages\uFFFDé") || len(p.Message) > maxProgressMessage {
 				return executor.Answer{}, fmt.Errorf("a beat carries %+v", p)
 			}
 		}
@@ -68,7 +79,10 @@ func TestProgressIsInHeartbeats(t *testing.T) {
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(20 * time.Second)
-	env.RegisterDynamicActivity(func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) }, activity.DynamicRegisterOptions{})
+	env.RegisterDynamicActivity(func(ctx context.Context, in converter.EncodedValues) (any,
+		error) {
+		return b.Tool(ctx, in)
+	}, activity.DynamicRegisterOptions{})
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
 		var p api.Progress
 		if details.HasValues() && details.Get(&p) == nil {
@@ -76,7 +90,9 @@ func TestProgressIsInHeartbeats(t *testing.T) {
 		}
 	})
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
-		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: 2 * time.Second})
+		ctx = workflow.WithActivityOptions(ctx,
+			workflow.ActivityOptions{StartToCloseTimeout: time.Minute,
+				HeartbeatTimeout: 2 * time.Second})
 		return workflow.ExecuteActivity(ctx, "probe", executionOf(compiled)).Get(ctx, nil)
 	})
 	if err := env.GetWorkflowError(); err != nil {

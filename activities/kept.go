@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// maxKept bounds what is kept of an instance, compressed: every heartbeat of its hold carries it.
+	// maxKept bounds what is kept of an instance, compressed: every heartbeat of its hold carries
+	// it.
 	maxSnapshot = 128 << 10
 	// maxUnkept bounds what it may grow to when it is read again.
 	maxUnsaved = 256 << 20
@@ -23,8 +24,9 @@ const (
 	snapshotCalls = 16
 )
 
-// kept is what rebuilds an instance: its last snapshot, and how the latest calls ended. A call that took effect and whose
-// worker was lost before it could report is answered from there, not executed again.
+// kept is what rebuilds an instance: its last snapshot, and how the latest calls ended. A call that
+// took effect and whose worker was lost before it could report is answered from there, not executed
+// again.
 type snapshot struct {
 	state []byte
 	calls []snapshotCall
@@ -68,7 +70,8 @@ func (k snapshot) with(c snapshotCall) snapshot {
 	return k
 }
 
-// packedKept is the form of kept in heartbeats, before compression. Its names never change: they are read by later versions.
+// packedKept is the form of kept in heartbeats, before compression. Its names never change: they
+// are read by later versions.
 type packedSnapshot struct {
 	State []byte
 	Calls []byte // JSON
@@ -78,10 +81,12 @@ type packedSnapshot struct {
 type tooLargeError struct{ size int }
 
 func (e tooLargeError) Error() string {
-	return fmt.Sprintf("its state takes %d bytes compressed, and at most %d are kept", e.size, maxSnapshot)
+	return fmt.Sprintf("its state takes %d bytes compressed, and at most %d are kept", e.size,
+		maxSnapshot)
 }
 
-// pack returns k compressed. Outputs of the calls are left out, the oldest first, where it would be too large with them.
+// pack returns k compressed. Outputs of the calls are left out, the oldest first, where it would be
+// too large with them.
 func (k snapshot) pack() ([]byte, error) {
 	calls := slices.Clone(k.calls)
 	for left := 0; ; left++ {
@@ -105,7 +110,8 @@ func compressSnapshot(state []byte, calls []snapshotCall) ([]byte, error) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	// Closing the writer is what writes the last of it.
-	err = errors.Join(gob.NewEncoder(w).Encode(packedSnapshot{State: state, Calls: list}), w.Close())
+	err = errors.Join(gob.NewEncoder(w).Encode(packedSnapshot{State: state, Calls: list}),
+		w.Close())
 	return b.Bytes(), err
 }
 
@@ -115,7 +121,8 @@ func unpackSnapshot(data []byte) (snapshot, error) {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err == nil {
 		var plain []byte
-		if plain, err = io.ReadAll(io.LimitReader(r, maxUnsaved)); err == nil { // all of it, for the checksum
+		// all of it, for the checksum
+		if plain, err = io.ReadAll(io.LimitReader(r, maxUnsaved)); err == nil {
 			err = gob.NewDecoder(bytes.NewReader(plain)).Decode(&p)
 		}
 	}

@@ -20,13 +20,16 @@ func noise(t *testing.T, n int) []byte {
 	return b
 }
 
-// What is kept of an instance comes back as it was: its state, also an empty one, and how the latest calls ended.
+// What is kept of an instance comes back as it was: its state, also an empty one, and how the
+// latest calls ended.
 func TestKeptRoundTrip(t *testing.T) {
 	k := snapshot{state: []byte("state")}
 	for i := range snapshotCalls + 4 {
-		k = k.with(snapshotCall{ID: fmt.Sprint(i), Output: json.RawMessage(fmt.Sprint(i)), Notes: []string{"n"}})
+		k = k.with(snapshotCall{ID: fmt.Sprint(i), Output: json.RawMessage(fmt.Sprint(i)),
+			Notes: []string{"n"}})
 	}
-	k = k.with(snapshotCall{ID: "failed", Error: &api.Error{Type: api.ErrExecution, Message: "no", Phase: api.PhaseExecution}})
+	k = k.with(snapshotCall{ID: "failed", Error: &api.Error{Type: api.ErrExecution, Message: "no",
+		Phase: api.PhaseExecution}})
 	packed, err := k.pack()
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +38,15 @@ func TestKeptRoundTrip(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, k) || len(got.calls) != snapshotCalls {
 		t.Errorf("%v, got %+v, want %+v", err, got, k)
 	}
-	for id, known := range map[string]bool{"4": false, "5": true, "19": true, "failed": true, "other": false} {
+	for id, known := range map[string]bool{"4": false, "5": true, "19": true, "failed": true,
+		"other": false} {
 		c, ok := got.find(id)
 		if ok != known {
 			t.Errorf("call %s is known: %v", id, ok)
 		}
 		answer, err := c.answer()
-		if failed := err != nil; known && (failed != (id == "failed") || !failed && string(answer.Output) != id) {
+		if failed := err != nil; known && (failed != (id == "failed") || !failed &&
+			string(answer.Output) != id) {
 			t.Errorf("call %s is answered with %+v, %v", id, answer, err)
 		}
 	}
@@ -54,14 +59,16 @@ func TestKeptRoundTrip(t *testing.T) {
 	}
 }
 
-// Outputs are left out, the oldest first, where they and the state are too large together; a call that is asked for again
-// then says that it took effect. A state that is too large by itself is not kept.
+// Outputs are left out, the oldest first, where they and the state are too large together; a call
+// that is asked for again then says that it took effect. A state that is too large by itself is not
+// kept.
 func TestKeptIsBounded(t *testing.T) {
 	large, err := json.Marshal(noise(t, 60<<10))
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := snapshot{state: noise(t, 20<<10)}.with(snapshotCall{ID: "a", Output: large}).with(snapshotCall{ID: "b", Output: large})
+	k := snapshot{state: noise(t, 20<<10)}.with(snapshotCall{ID: "a",
+		Output: large}).with(snapshotCall{ID: "b", Output: large})
 	packed, err := k.pack()
 	if err != nil || len(packed) > maxSnapshot {
 		t.Fatalf("%d bytes, %v", len(packed), err)
@@ -75,7 +82,8 @@ func TestKeptIsBounded(t *testing.T) {
 		t.Errorf("a call whose output was left out is answered with %v", err)
 	}
 	second, _ := got.find("b")
-	if answer, err := second.answer(); err != nil || string(answer.Output) != string(large) || len(k.calls[0].Output) == 0 {
+	if answer, err := second.answer(); err != nil || string(answer.Output) != string(large) ||
+		len(k.calls[0].Output) == 0 {
 		t.Errorf("%v; the packed value itself was changed: %v", err, len(k.calls[0].Output) == 0)
 	}
 	_, err = snapshot{state: noise(t, maxSnapshot+1)}.pack()
@@ -94,7 +102,8 @@ func TestUnpackDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"nothing": nil, "text": []byte("text"), "half": packed[:len(packed)/2], "cut": packed[:len(packed)-9]} {
+	for name, data := range map[string][]byte{"nothing": nil, "text": []byte("text"),
+		"half": packed[:len(packed)/2], "cut": packed[:len(packed)-9]} {
 		if _, err := unpackSnapshot(data); err == nil {
 			t.Errorf("%s was read", name)
 		}

@@ -21,12 +21,13 @@ const (
 
 // keySignals is what keys need of a client.Client.
 type keySignals interface {
-	SignalWithStartWorkflow(ctx context.Context, id, signal string, argument any, options client.StartWorkflowOptions,
+	SignalWithStartWorkflow(ctx context.Context, id, signal string, argument any,
+		options client.StartWorkflowOptions,
 		workflow any, inputs ...any) (client.WorkflowRun, error)
 }
 
-// keys has keys of keyed lanes opened: it tells the lane's KeysWorkflow of them, which it starts where there is none. What it
-// opened lately it does not open again.
+// keys has keys of keyed lanes opened: it tells the lane's KeysWorkflow of them, which it starts
+// where there is none. What it opened lately it does not open again.
 type keys struct {
 	client  keySignals
 	places  chan struct{}
@@ -43,10 +44,12 @@ type opening struct {
 }
 
 func newKeys(c keySignals) *keys {
-	return &keys{client: c, places: make(chan struct{}, maxOpening), openers: map[api.OpenRequest]*opening{}}
+	return &keys{client: c, places: make(chan struct{}, maxOpening),
+		openers: map[api.OpenRequest]*opening{}}
 }
 
-// open has a key opened, unless that began less than fresh ago and has not failed. It does not wait for it.
+// open has a key opened, unless that began less than fresh ago and has not failed. It does not wait
+// for it.
 func (k *keys) open(r api.OpenRequest, fresh time.Duration) *opening {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -86,7 +89,8 @@ func (o *opening) wait(ctx context.Context) error {
 	}
 }
 
-// tell tells the lane's KeysWorkflow of a key. It belongs to no single caller: several may wait for it.
+// tell tells the lane's KeysWorkflow of a key. It belongs to no single caller: several may wait for
+// it.
 func (k *keys) tell(r api.OpenRequest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
 	defer cancel()
@@ -94,10 +98,13 @@ func (k *keys) tell(r api.OpenRequest) error {
 	case k.places <- struct{}{}:
 		defer func() { <-k.places }()
 	case <-ctx.Done():
-		return fmt.Errorf("open the key %s of the lane %s: %d others are being opened and do not end", r.Key, r.Lane, maxOpening)
+		return fmt.Errorf("open the key %s of the lane %s: %d others are being opened and do not end",
+			r.Key, r.Lane, maxOpening)
 	}
-	options := client.StartWorkflowOptions{ID: api.KeysWorkflowID(r.Base, r.Lane), TaskQueue: r.Base, StaticSummary: "open keys of the lane " + r.Lane}
-	_, err := k.client.SignalWithStartWorkflow(ctx, options.ID, api.OpenKeySignal, api.KeyOrder{Open: r.Key}, options,
+	options := client.StartWorkflowOptions{ID: api.KeysWorkflowID(r.Base, r.Lane),
+		TaskQueue: r.Base, StaticSummary: "open keys of the lane " + r.Lane}
+	_, err := k.client.SignalWithStartWorkflow(ctx, options.ID, api.OpenKeySignal,
+		api.KeyOrder{Open: r.Key}, options,
 		api.LaneKeysWorkflow, api.KeysInput{Lane: r.Lane})
 	if err != nil {
 		return fmt.Errorf("open the key %s of the lane %s: %w", r.Key, r.Lane, err)

@@ -19,16 +19,19 @@ type openedKeys struct {
 	mu      sync.Mutex
 	keys    []string
 	failure error
-	// hold, if set, keeps signals until it is closed; running and most count those that are on their way.
+	// hold, if set, keeps signals until it is closed; running and most count those that are on
+	// their way.
 	hostInstance  chan struct{}
 	running, most int
 }
 
-func (o *openedKeys) SignalWithStartWorkflow(ctx context.Context, id, signal string, argument any, options client.StartWorkflowOptions,
+func (o *openedKeys) SignalWithStartWorkflow(ctx context.Context, id, signal string, argument any,
+	options client.StartWorkflowOptions,
 	workflow any, inputs ...any) (client.WorkflowRun, error) {
 	base := options.TaskQueue
 	lane := inputs[0].(api.KeysInput).Lane
-	if id != api.KeysWorkflowID(base, lane) || options.ID != id || signal != api.OpenKeySignal || workflow != api.LaneKeysWorkflow {
+	if id != api.KeysWorkflowID(base, lane) || options.ID != id || signal != api.OpenKeySignal ||
+		workflow != api.LaneKeysWorkflow {
 		return nil, fmt.Errorf("signal %s of %v %s with %+v", signal, workflow, id, options)
 	}
 	o.mu.Lock()
@@ -72,37 +75,45 @@ func expectOpened(t *testing.T, o *openedKeys, want ...string) {
 	}
 }
 
-// TestAdmitOpensKeys proves that the keys of admitted calls are open before there is a verdict, each once for all calls with
-// it, of one turn and of later ones, and that a refused call opens none.
+// TestAdmitOpensKeys proves that the keys of admitted calls are open before there is a verdict,
+// each once for all calls with it, of one turn and of later ones, and that a refused call opens
+// none.
 func TestAdmitOpensKeys(t *testing.T) {
 	b, opened, r := laneBench(t)
-	for i, call := range []string{`android {"device":"a"}`, `android {"device":"b"}`, `android {"device":"a"}`, `phones {"device":"a"}`, `general {"device":"a"}`, `android {"device":7}`} {
+	for i, call := range []string{`android {"device":"a"}`, `android {"device":"b"}`,
+		`android {"device":"a"}`, `phones {"device":"a"}`, `general {"device":"a"}`,
+		`android {"device":7}`} {
 		tool, arguments, _ := strings.Cut(call, " ")
-		r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint("1.", i+1), Tool: tool, Arguments: arguments})
+		r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint("1.", i+1), Tool: tool,
+			Arguments: arguments})
 	}
 	b.admit(t, r)
 	expectOpened(t, opened, "base/android/a", "base/android/b", "base/phones/a")
 	b.admit(t, r)
-	if err := b.Open(t.Context(), api.OpenRequest{Base: "base", Lane: "android", Key: "a"}); err != nil {
+	if err := b.Open(t.Context(), api.OpenRequest{Base: "base", Lane: "android",
+		Key: "a"}); err != nil {
 		t.Error(err)
 	}
 	expectOpened(t, opened, "base/android/a", "base/android/b", "base/phones/a")
 	r.Base = "other"
 	b.admit(t, r)
-	expectOpened(t, opened, "base/android/a", "base/android/b", "base/phones/a", "other/android/a", "other/android/b", "other/phones/a")
+	expectOpened(t, opened, "base/android/a", "base/android/b", "base/phones/a", "other/android/a",
+		"other/android/b", "other/phones/a")
 }
 
-// TestAdmitWithoutServer proves that there is no verdict where the key cannot be opened, and that the next try does not take
-// the failed one for an open key.
+// TestAdmitWithoutServer proves that there is no verdict where the key cannot be opened, and that
+// the next try does not take the failed one for an open key.
 func TestAdmitWithoutServer(t *testing.T) {
 	b, opened, r := laneBench(t)
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"a"}`}}
 	unreachable := errors.New("unreachable")
 	opened.fail(unreachable)
-	if decisions, err := b.Admit(t.Context(), r); !errors.Is(err, unreachable) || !strings.Contains(err.Error(), "key a of the lane android") || decisions != nil {
+	if decisions, err := b.Admit(t.Context(), r); !errors.Is(err, unreachable) ||
+		!strings.Contains(err.Error(), "key a of the lane android") || decisions != nil {
 		t.Errorf("admitted %+v, %v", decisions, err)
 	}
-	if err := b.Open(t.Context(), api.OpenRequest{Base: "base", Lane: "nosuch", Key: "a"}); !errors.Is(err, unreachable) {
+	if err := b.Open(t.Context(), api.OpenRequest{Base: "base", Lane: "nosuch",
+		Key: "a"}); !errors.Is(err, unreachable) {
 		t.Errorf("opened: %v", err)
 	}
 	opened.fail(nil)
@@ -110,8 +121,9 @@ func TestAdmitWithoutServer(t *testing.T) {
 	expectOpened(t, opened, "base/android/a", "base/android/a", "base/nosuch/a")
 }
 
-// TestKeysAtOnce proves that many keys are opened at the same time but not without bound, that calls of one key wait for the
-// same signal, and that who waits for a key that does not open is let go with its context.
+// TestKeysAtOnce proves that many keys are opened at the same time but not without bound, that
+// calls of one key wait for the same signal, and that who waits for a key that does not open is let
+// go with its context.
 func TestKeysAtOnce(t *testing.T) {
 	opened := &openedKeys{hostInstance: make(chan struct{})}
 	k := newKeys(opened)
@@ -141,8 +153,8 @@ func TestKeysAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeysForgotten proves that a key is opened again when it was opened too long ago, and that what is remembered of keys
-// has a bound.
+// TestKeysForgotten proves that a key is opened again when it was opened too long ago, and that
+// what is remembered of keys has a bound.
 func TestKeysForgotten(t *testing.T) {
 	opened := &openedKeys{}
 	k := newKeys(opened)

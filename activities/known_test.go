@@ -15,9 +15,11 @@ import (
 )
 
 // knownBench is a process that knows some models by a table, and one run of the agent.
-func knownBench(t *testing.T, agent api.Agent, answer func(context.Context, models.Prompt) (api.ModelResponse, error)) *bench {
+func knownBench(t *testing.T, agent api.Agent, answer func(context.Context,
+	models.Prompt) (api.ModelResponse, error)) *bench {
 	t.Helper()
-	table, err := modeltable.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  listed: {input: 2, cached_input: 1, output: 8, window: 1000}\n  unbounded: {input: 1, output: 1}\n"))
+	table, err := modeltable.Decode("m.yaml",
+		[]byte("as_of: 2026-06-21\nmodels:\n  listed: {input: 2, cached_input: 1, output: 8, window: 1000}\n  unbounded: {input: 1, output: 1}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,8 +28,8 @@ func knownBench(t *testing.T, agent api.Agent, answer func(context.Context, mode
 	return b
 }
 
-// TestCostOfStep proves what a step costs: by the agent's own price, else by the table under the name that the agent or the
-// provider gives the model, else nothing.
+// TestCostOfStep proves what a step costs: by the agent's own price, else by the table under the
+// name that the agent or the provider gives the model, else nothing.
 func TestCostOfStep(t *testing.T) {
 	cases := []struct {
 		name, model, served string
@@ -41,26 +43,32 @@ func TestCostOfStep(t *testing.T) {
 		{"unknown", "other", "other", api.Price{}, 0},
 	}
 	for _, c := range cases {
-		b := knownBench(t, api.Agent{Model: api.Model{Name: c.model, Price: c.price}}, func(context.Context, models.Prompt) (api.ModelResponse, error) {
-			return api.ModelResponse{Message: api.Message{Text: "hi"}, Model: c.served, Usage: api.Usage{InputTokens: 1000, CachedTokens: 400, OutputTokens: 250}}, nil
-		})
-		if r, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || math.Abs(r.Usage.Cost-c.want) > 1e-12 {
+		b := knownBench(t, api.Agent{Model: api.Model{Name: c.model, Price: c.price}},
+			func(context.Context, models.Prompt) (api.ModelResponse, error) {
+				return api.ModelResponse{Message: api.Message{Text: "hi"}, Model: c.served,
+					Usage: api.Usage{InputTokens: 1000, CachedTokens: 400, OutputTokens: 250}}, nil
+			})
+		if r, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil ||
+			math.Abs(r.Usage.Cost-c.want) > 1e-12 {
 			t.Errorf("%s: %v, %v, want %v", c.name, r.Usage.Cost, err, c.want)
 		}
 	}
 	// A script that stands in for a listed model is free.
 	b := knownBench(t, api.Agent{}, nil)
-	setup := &api.Setup{Agent: &api.Agent{Model: api.Model{Name: "listed"}}, Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})}
+	setup := &api.Setup{Agent: &api.Agent{Model: api.Model{Name: "listed"}},
+		Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})}
 	if known := b.known(setup, "listed"); known != (modeltable.Model{}) {
 		t.Errorf("a script is known as %+v", known)
 	}
 }
 
-// TestOverflowByCount proves that a request that its server refuses without a code that says why counts as too long where it
-// is about as long as the model's window, and as wrong where it is not or the window is not known.
+// TestOverflowByCount proves that a request that its server refuses without a code that says why
+// counts as too long where it is about as long as the model's window, and as wrong where it is not
+// or the window is not known.
 func TestOverflowByCount(t *testing.T) {
 	long := strings.Repeat("word ", 900)
-	refuse := modelserver.Status(400, `{"error":{"message":"prompt is too long","type":"invalid_request_error"}}`)
+	refuse := modelserver.Status(400,
+		`{"error":{"message":"prompt is too long","type":"invalid_request_error"}}`)
 	cases := []struct {
 		name, model, text string
 		kind              string
@@ -79,7 +87,8 @@ func TestOverflowByCount(t *testing.T) {
 				first := api.Message{Role: api.RoleUser, Text: c.text}
 				b.run.messages = []api.Message{first}
 				_, err := b.step(t, api.ModelRequest{Turn: 1, New: []string{first.Digest()}}, nil)
-				if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != c.kind || !app.NonRetryable() {
+				if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok ||
+					app.Type() != c.kind || !app.NonRetryable() {
 					t.Errorf("%T: %v", model, err)
 				}
 			}

@@ -33,7 +33,8 @@ type hostedServer struct {
 	tokens []string
 	// beaten, if there is one, gets a word of every heartbeat.
 	beaten chan struct{}
-	// described is what the server says of executions, by run id; completed how holds were ended from outside.
+	// described is what the server says of executions, by run id; completed how holds were ended
+	// from outside.
 	described map[string]*workflowservice.DescribeWorkflowExecutionResponse
 	completed chan hostReport
 }
@@ -45,7 +46,8 @@ type hostReport struct {
 	err   error
 }
 
-func (s *hostedServer) RecordActivityHeartbeat(ctx context.Context, token []byte, details ...any) error {
+func (s *hostedServer) RecordActivityHeartbeat(ctx context.Context, token []byte,
+	details ...any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens = append(s.tokens, string(token))
@@ -62,7 +64,8 @@ func (s *hostedServer) RecordActivityHeartbeat(ctx context.Context, token []byte
 	return s.answer
 }
 
-func (s *hostedServer) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (s *hostedServer) DescribeWorkflowExecution(_ context.Context, _,
+	runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d, ok := s.described[runID]; ok {
@@ -71,7 +74,8 @@ func (s *hostedServer) DescribeWorkflowExecution(_ context.Context, _, runID str
 	return nil, serviceerror.NewNotFound("no such execution")
 }
 
-func (s *hostedServer) CompleteActivity(_ context.Context, token []byte, result any, err error) error {
+func (s *hostedServer) CompleteActivity(_ context.Context, token []byte, result any,
+	err error) error {
 	if err != nil { // as it arrives
 		failures := temporal.GetDefaultFailureConverter()
 		err = failures.FailureToError(failures.ErrorToFailure(err))
@@ -80,7 +84,8 @@ func (s *hostedServer) CompleteActivity(_ context.Context, token []byte, result 
 	return nil
 }
 
-func (*hostedServer) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+func (*hostedServer) QueryWorkflow(context.Context, string, string, string,
+	...any) (converter.EncodedValue, error) {
 	return nil, errors.New("nobody answers")
 }
 
@@ -100,7 +105,8 @@ func (s *hostedServer) watch() <-chan struct{} {
 }
 
 // describe makes the server describe an execution so.
-func (s *hostedServer) describe(runID string, d *workflowservice.DescribeWorkflowExecutionResponse) {
+func (s *hostedServer) describe(runID string,
+	d *workflowservice.DescribeWorkflowExecutionResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.described[runID] = d
@@ -114,11 +120,12 @@ func (s *hostedServer) last() api.InstanceProgress {
 }
 
 func leaseOf(server *hostedServer, timeout time.Duration) *lease.Lease {
-	return lease.New(server, []byte("token"), timeout, func() any { return api.InstanceProgress{Generation: 7} })
+	return lease.New(server, []byte("token"), timeout,
+		func() any { return api.InstanceProgress{Generation: 7} })
 }
 
-// A lease is held from a heartbeat that the server took until a fifth before the timeout, counted from its sending. What
-// uses it is stopped then, and the instance is lost.
+// A lease is held from a heartbeat that the server took until a fifth before the timeout, counted
+// from its sending. What uses it is stopped then, and the instance is lost.
 func TestLeaseEnds(t *testing.T) {
 	l := leaseOf(&hostedServer{}, 500*time.Millisecond)
 	if l.Valid() {
@@ -137,7 +144,8 @@ func TestLeaseEnds(t *testing.T) {
 		t.Errorf("the lease ended after %s", took)
 	}
 	expect.Receive(t, "the loss", l.Lost)
-	if _, err := l.Acquire(t.Context()); !errors.Is(err, lease.ErrOver) || !errors.Is(context.Cause(period), lease.ErrOver) || l.Valid() {
+	if _, err := l.Acquire(t.Context()); !errors.Is(err, lease.ErrOver) ||
+		!errors.Is(context.Cause(period), lease.ErrOver) || l.Valid() {
 		t.Errorf("%v, %v, held %v", err, context.Cause(period), l.Valid())
 	}
 	if l.Beat(t.Context()); l.Valid() {
@@ -145,8 +153,8 @@ func TestLeaseEnds(t *testing.T) {
 	}
 }
 
-// What the server answers to a heartbeat says whether it proves anything: also where the run or an operator wants
-// something, but not where nobody knows whether it arrived.
+// What the server answers to a heartbeat says whether it proves anything: also where the run or an
+// operator wants something, but not where nobody knows whether it arrived.
 func TestLeaseBeat(t *testing.T) {
 	broken := errors.New("broken pipe")
 	for _, c := range []struct {
@@ -174,15 +182,16 @@ func TestLeaseBeat(t *testing.T) {
 
 // The time between heartbeats is short enough that one may fail, and never long.
 func TestLeaseInterval(t *testing.T) {
-	for timeout, want := range map[time.Duration]time.Duration{time.Second: 250 * time.Millisecond, 2 * time.Second: 500 * time.Millisecond, time.Hour: 500 * time.Millisecond} {
+	for timeout, want := range map[time.Duration]time.Duration{time.Second: 250 * time.Millisecond,
+		2 * time.Second: 500 * time.Millisecond, time.Hour: 500 * time.Millisecond} {
 		if got := leaseOf(&hostedServer{}, timeout).Interval(); got != want {
 			t.Errorf("of %s: %s, want %s", timeout, got, want)
 		}
 	}
 }
 
-// A state is committed when the server has taken a heartbeat with it: attempts that fail are made again, until the instance
-// is lost.
+// A state is committed when the server has taken a heartbeat with it: attempts that fail are made
+// again, until the instance is lost.
 func TestLeaseCommit(t *testing.T) {
 	server := &hostedServer{}
 	l := leaseOf(server, time.Minute)
@@ -207,8 +216,8 @@ func TestLeaseCommit(t *testing.T) {
 	}
 }
 
-// No call begins while the instance waits to be adopted, nor does it have to end; once another hold proves the lease, both
-// go on. The old hold's token is not used any more.
+// No call begins while the instance waits to be adopted, nor does it have to end; once another hold
+// proves the lease, both go on. The old hold's token is not used any more.
 func TestLeaseIsAdopted(t *testing.T) {
 	server := &hostedServer{}
 	l := leaseOf(server, 400*time.Millisecond)
@@ -245,7 +254,8 @@ func TestLeaseIsAdopted(t *testing.T) {
 	expect.Receive(t, "the loss", l.Lost)
 }
 
-// A call's context tells that the lease is over by the clock, before any timer does; waiting for it ends with the call.
+// A call's context tells that the lease is over by the clock, before any timer does; waiting for it
+// ends with the call.
 func TestLeasedContext(t *testing.T) {
 	l := leaseOf(&hostedServer{}, time.Minute)
 	if err := l.Beat(t.Context()); err != nil {

@@ -14,17 +14,20 @@ import (
 const (
 	// livePace is the least time between two heartbeats that carry text.
 	livePace = 200 * time.Millisecond
-	// liveSteps is how many steps of one process keep that pace at a time. Where more speak at once, each is told of less
-	// often, so that a busy worker does not keep the server busy with what perhaps nobody watches.
+	// liveSteps is how many steps of one process keep that pace at a time. Where more speak at
+	// once, each is told of less often, so that a busy worker does not keep the server busy with
+	// what perhaps nobody watches.
 	liveSteps = 20
-	// maxLive bounds the text that a heartbeat carries, in bytes: some seconds of a fast model. Where a worker is lost, the
-	// server keeps its last heartbeat in history, so it has to be small.
+	// maxLive bounds the text that a heartbeat carries, in bytes: some seconds of a fast model.
+	// Where a worker is lost, the server keeps its last heartbeat in history, so it has to be
+	// small.
 	maxLive = 4 << 10
 )
 
-// keepStepAlive is keepAlive for the model step of a turn. say takes its text as it is produced and never waits; it is nil
-// where no heartbeat could carry it.
-func (a *Activities) keepStepAlive(ctx context.Context, turn int) (say func(piece string), stop func()) {
+// keepStepAlive is keepAlive for the model step of a turn. say takes its text as it is produced and
+// never waits; it is nil where no heartbeat could carry it.
+func (a *Activities) keepStepAlive(ctx context.Context, turn int) (say func(piece string),
+	stop func()) {
 	p := newPulse(ctx)
 	if p == nil {
 		return nil, func() {}
@@ -33,7 +36,8 @@ func (a *Activities) keepStepAlive(ctx context.Context, turn int) (say func(piec
 	return func(piece string) { p.say(s, &a.speaking, piece) }, func() { p.fallSilent(&a.speaking) }
 }
 
-// say takes a piece of the step's text. speaking counts the steps of this process that say something.
+// say takes a piece of the step's text. speaking counts the steps of this process that say
+// something.
 func (p *pulse) say(s *speech, speaking *atomic.Int64, piece string) {
 	if piece == "" {
 		return

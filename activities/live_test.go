@@ -26,7 +26,8 @@ func (b *bench) liveStep(t *testing.T, turn int, beat func(api.Live)) error {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(20 * time.Second)
 	env.RegisterActivityWithOptions(func(ctx context.Context) (api.ModelResponse, error) {
-		return b.ModelStep(ctx, api.ModelRequest{Run: "r", Turn: turn, Catalog: b.runs.setup("r").Pinned.Value.Catalog.Digest})
+		return b.ModelStep(ctx, api.ModelRequest{Run: "r", Turn: turn,
+			Catalog: b.runs.setup("r").Pinned.Value.Catalog.Digest})
 	}, activity.RegisterOptions{Name: api.ModelActivity})
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
 		var l api.Live
@@ -38,21 +39,25 @@ func (b *bench) liveStep(t *testing.T, turn int, beat func(api.Live)) error {
 		beat(l)
 	})
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
-		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: time.Second})
+		ctx = workflow.WithActivityOptions(ctx,
+			workflow.ActivityOptions{StartToCloseTimeout: time.Minute,
+				HeartbeatTimeout: time.Second})
 		return workflow.ExecuteActivity(ctx, api.ModelActivity).Get(ctx, nil)
 	})
 	return env.GetWorkflowError()
 }
 
-// What a model says while its step is under way is in the step's heartbeats: bounded ends of the text that say where they
-// begin, that join to what was said, and that are few, however many pieces there are.
+// What a model says while its step is under way is in the step's heartbeats: bounded ends of the
+// text that say where they begin, that join to what was said, and that are few, however many pieces
+// there are.
 func TestLiveTextIsInHeartbeats(t *testing.T) {
 	var mu sync.Mutex
 	var beats []api.Live
 	heard := make(chan struct{}, 100)
 	var said strings.Builder
 	began := time.Now()
-	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse,
+		error) {
 		for len(heard) < 3 {
 			piece := fmt.Sprintf("piece %d: é\n", strings.Count(said.String(), "\n"))
 			said.WriteString(piece)
@@ -76,7 +81,8 @@ func TestLiveTextIsInHeartbeats(t *testing.T) {
 		t.Errorf("%d heartbeats, want 3 to %d", len(beats), most)
 	}
 	for i, l := range beats {
-		if l.Turn != 7 || l.Attempt != 1 || len(l.Text) > maxLive || l.Text == "" || l.Text != said.String()[l.From:l.Until()] {
+		if l.Turn != 7 || l.Attempt != 1 || len(l.Text) > maxLive || l.Text == "" ||
+			l.Text != said.String()[l.From:l.Until()] {
 			t.Errorf("beat %d carries %+v", i, l)
 		}
 		if i > 0 && l.Until() <= beats[i-1].Until() {
@@ -88,17 +94,22 @@ func TestLiveTextIsInHeartbeats(t *testing.T) {
 	}
 }
 
-// A step that nobody could hear is not asked to speak, and what is said after a step's end goes nowhere.
+// A step that nobody could hear is not asked to speak, and what is said after a step's end goes
+// nowhere.
 func TestLiveTextGoesNowhere(t *testing.T) {
 	var live []func(string)
-	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse,
+		error) {
 		live = append(live, p.Live)
 		return api.ModelResponse{Message: api.Message{Text: "done"}}, nil
 	})
 	if _, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || live[0] != nil {
 		t.Errorf("without heartbeats a step is asked to speak, %v", err)
 	}
-	if err := b.liveStep(t, 2, func(l api.Live) { t.Errorf("a short step beats: %+v", l) }); err != nil {
+	if err := b.liveStep(t, 2, func(l api.Live) {
+		t.Errorf("a short step beats: %+v",
+			l)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	live[1]("too late")
@@ -107,7 +118,8 @@ func TestLiveTextGoesNowhere(t *testing.T) {
 	}
 }
 
-// The end of a text that a heartbeat carries is whole characters, and tells where it begins, whatever the pieces are.
+// The end of a text that a heartbeat carries is whole characters, and tells where it begins,
+// whatever the pieces are.
 func TestSpeech(t *testing.T) {
 	long := strings.Repeat("aé漢😀", 3000)
 	cases := []struct {
@@ -128,16 +140,18 @@ func TestSpeech(t *testing.T) {
 			whole.WriteString(executor.ValidText(piece))
 		}
 		l := s.live()
-		if l.Attempt != 2 || l.Text != whole.String()[l.From:] || !utf8.ValidString(l.Text) || len(l.Text) > maxLive || len(l.Text) < min(whole.Len(), maxLive-3) {
+		if l.Attempt != 2 || l.Text != whole.String()[l.From:] || !utf8.ValidString(l.Text) ||
+			len(l.Text) > maxLive || len(l.Text) < min(whole.Len(), maxLive-3) {
 			t.Errorf("%s: from %d %d bytes", c.name, l.From, len(l.Text))
 		}
 	}
 }
 
-// Where many steps of a process speak at once, each is told of less often, so that they all together cost the server no
-// more than a few do.
+// Where many steps of a process speak at once, each is told of less often, so that they all
+// together cost the server no more than a few do.
 func TestManySpeak(t *testing.T) {
-	p := &pulse{every: time.Hour, last: time.Now(), timer: time.AfterFunc(time.Hour, func() {}), due: time.Now().Add(time.Hour)}
+	p := &pulse{every: time.Hour, last: time.Now(), timer: time.AfterFunc(time.Hour, func() {}),
+		due: time.Now().Add(time.Hour)}
 	var b Activities
 	b.speaking.Store(10*liveSteps - 1)
 	p.say(&speech{}, &b.speaking, "text")
@@ -150,9 +164,11 @@ func TestManySpeak(t *testing.T) {
 	}
 }
 
-// A step that fails in the middle of its text keeps nothing of it: the failure is what history gets.
+// A step that fails in the middle of its text keeps nothing of it: the failure is what history
+// gets.
 func TestLiveTextOfAFailure(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse,
+		error) {
 		p.Live("half an answer")
 		return api.ModelResponse{}, &models.Error{Message: "cut", Permanent: true}
 	})

@@ -17,15 +17,18 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// guardedBench is an executor and the toolspec of a tool behind a login, of a person who has logged in for the import.
+// guardedBench is an executor and the toolspec of a tool behind a login, of a person who has logged
+// in for the import.
 func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.Spec) {
 	t.Helper()
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	t.Cleanup(g.Close)
 	t.Cleanup(g.CloseClientConnections)
-	entry := toolspecs.Entry{Type: api.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Remote: "echo",
-		Auth: &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute)}
-	c, err := mcpclient.Connect(t.Context(), entry.MCPServer(), mcpclient.Options{Login: mcpserver.Browse})
+	entry := toolspecs.Entry{Type: api.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"},
+		Remote: "echo",
+		Auth:   &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute)}
+	c, err := mcpclient.Connect(t.Context(), entry.MCPServer(),
+		mcpclient.Options{Login: mcpserver.Browse})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,8 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.S
 	entry.Pin = remote.Digest()
 	m := mcp.New(mcp.Options{Files: t.TempDir(), Logins: filepath.Join(t.TempDir(), "logins")})
 	t.Cleanup(m.Close)
-	return g, m, &toolspecs.Spec{Name: "echo", Version: "1.0.0", Entry: entry, Execution: toolspecs.ExecutionSpec{Effect: api.EffectOnce, MaxResult: 1000}}
+	return g, m, &toolspecs.Spec{Name: "echo", Version: "1.0.0", Entry: entry,
+		Execution: toolspecs.ExecutionSpec{Effect: api.EffectOnce, MaxResult: 1000}}
 }
 
 // unhurried gives a tool time for what it has to do besides asking.
@@ -48,7 +52,8 @@ func logsIn(t *testing.T) func(api.Question) (api.Reply, error) {
 	return func(q api.Question) (api.Reply, error) {
 		text, address, _ := strings.Cut(q.Text, "\n")
 		final, err := mcpserver.Browse(t.Context(), address)
-		if err != nil || !strings.Contains(text, "wants a login") || !strings.Contains(string(q.Schema), `"string"`) {
+		if err != nil || !strings.Contains(text, "wants a login") ||
+			!strings.Contains(string(q.Schema), `"string"`) {
 			t.Errorf("asked %+v: %v", q, err)
 		}
 		value, err := api.EncodeJSON(final)
@@ -56,8 +61,9 @@ func logsIn(t *testing.T) func(api.Question) (api.Reply, error) {
 	}
 }
 
-// TestMCPLogin proves that a call asks a person to log in, once for it and those after it; that whoever declines ends the
-// call before anything was called; and that no token is in what the run is told.
+// TestMCPLogin proves that a call asks a person to log in, once for it and those after it; that
+// whoever declines ends the call before anything was called; and that no token is in what the run
+// is told.
 func TestMCPLogin(t *testing.T) {
 	g, m, spec := guardedBench(t)
 	b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
@@ -72,7 +78,8 @@ func TestMCPLogin(t *testing.T) {
 		words string
 	}{{api.ErrApprovalDenied, "not today"}, {api.ErrPreconditionFailed, "no text"}} {
 		_, err := b.execute(t, executionOf(compiled), nil)
-		if e, _ := callError(t, err); e.Type != want.kind || !strings.Contains(e.Message, want.words) {
+		if e, _ := callError(t, err); e.Type != want.kind || !strings.Contains(e.Message,
+			want.words) {
 			t.Errorf("got %v, want %s", err, want.kind)
 		}
 	}
@@ -101,26 +108,31 @@ func TestMCPLoginUnasked(t *testing.T) {
 	_, m, spec := guardedBench(t)
 	spec.Entry.AnswerWithin = 0
 	_, err := m.Execute(t.Context(), spec, json.RawMessage(`{}`))
-	if e := api.AsError(err); e == nil || e.Type != api.ErrPreconditionFailed || e.Retryable || !strings.Contains(e.Message, "entry.answer_within") {
+	if e := api.AsError(err); e == nil || e.Type != api.ErrPreconditionFailed || e.Retryable ||
+		!strings.Contains(e.Message, "entry.answer_within") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestMCPLoginAbandoned proves that a login which ends with its call leaves the other calls of the run to make their own.
+// TestMCPLoginAbandoned proves that a login which ends with its call leaves the other calls of the
+// run to make their own.
 func TestMCPLoginAbandoned(t *testing.T) {
 	_, m, spec := guardedBench(t)
 	spec.Entry.Session = toolspecs.SessionRun
 	asked, left := make(chan struct{}), make(chan struct{})
-	first, abandon := context.WithCancel(api.WithCallContext(t.Context(), api.CallContext{Origin: api.Origin{Run: "r"}}))
+	first, abandon := context.WithCancel(api.WithCallContext(t.Context(),
+		api.CallContext{Origin: api.Origin{Run: "r"}}))
 	go func() {
 		defer close(left)
 		bench, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
-			within, cancel := context.WithCancel(api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "r"}}))
+			within, cancel := context.WithCancel(api.WithCallContext(ctx,
+				api.CallContext{Origin: api.Origin{Run: "r"}}))
 			defer cancel()
 			defer context.AfterFunc(first, cancel)()
 			return m.Execute(within, spec, json.RawMessage(`{"text":"first"}`))
 		}, unhurried)
-		run.replies = []func(api.Question) (api.Reply, error){func(api.Question) (api.Reply, error) {
+		run.replies = []func(api.Question) (api.Reply, error){func(api.Question) (api.Reply,
+			error) {
 			close(asked)
 			<-first.Done()
 			return api.Reply{}, refusal(api.ReplyTimeout)
@@ -136,7 +148,8 @@ func TestMCPLoginAbandoned(t *testing.T) {
 		return m.Execute(ctx, spec, json.RawMessage(`{"text":"second"}`))
 	}, unhurried)
 	run.replies = []func(api.Question) (api.Reply, error){logsIn(t)}
-	if result, err := b.execute(t, executionOf(compiled), nil); err != nil || string(result.Output) != `"second"` {
+	if result, err := b.execute(t, executionOf(compiled), nil); err != nil ||
+		string(result.Output) != `"second"` {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	<-left

@@ -21,8 +21,8 @@ const (
 	modelUnavailable = "model_unavailable"
 )
 
-// ModelStep asks the run's model about the conversation that r names. The model's calls get the ids of this turn; what
-// ids the provider used stays here.
+// ModelStep asks the run's model about the conversation that r names. The model's calls get the ids
+// of this turn; what ids the provider used stays here.
 func (a *Activities) ModelStep(ctx context.Context, r api.ModelRequest) (api.ModelResponse, error) {
 	say, rest := a.keepStepAlive(ctx, r.Turn)
 	defer rest()
@@ -52,13 +52,15 @@ func (a *Activities) ModelStep(ctx context.Context, r api.ModelRequest) (api.Mod
 	return response, nil
 }
 
-// subject returns what a model step is about: what the run is pinned to, and the conversation. A step that runs inline
-// brings both along.
-func (a *Activities) subject(ctx context.Context, r api.ModelRequest) (*api.Setup, []api.Message, error) {
+// subject returns what a model step is about: what the run is pinned to, and the conversation. A
+// step that runs inline brings both along.
+func (a *Activities) subject(ctx context.Context, r api.ModelRequest) (*api.Setup, []api.Message,
+	error) {
 	if r.Inline != nil {
 		return r.Inline.Setup, r.Inline.Messages, nil
 	}
-	setup, err := a.setup(ctx, r.Run, func(p api.Pinned) bool { return p.Catalog.Digest == r.Catalog })
+	setup, err := a.setup(ctx, r.Run,
+		func(p api.Pinned) bool { return p.Catalog.Digest == r.Catalog })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,14 +68,17 @@ func (a *Activities) subject(ctx context.Context, r api.ModelRequest) (*api.Setu
 	return setup, messages, err
 }
 
-func (a *Activities) answer(ctx context.Context, r api.ModelRequest, say func(string)) (api.ModelResponse, error) {
+func (a *Activities) answer(ctx context.Context, r api.ModelRequest,
+	say func(string)) (api.ModelResponse, error) {
 	setup, messages, err := a.subject(ctx, r)
 	if err != nil {
 		return api.ModelResponse{}, err
 	}
 	model, ok := a.config.Models[setup.Pinned.Value.Provider]
 	if !ok {
-		return api.ModelResponse{}, &models.Error{Message: "this worker has no models of the provider " + string(setup.Pinned.Value.Provider)}
+		return api.ModelResponse{},
+			&models.Error{Message: "this worker has no models of the provider " +
+				string(setup.Pinned.Value.Provider)}
 	}
 	p, compacted, err := a.prompt(setup, messages, r, say)
 	if err != nil {
@@ -82,7 +87,8 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest, say func(st
 	p.Images = a.images(setup, p.Messages)
 	hider := sensitiveIn(setup.Pinned.Value.Catalog, messages)
 	p.Live = hiddenLive(hider, p.Live)
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout, api.DefaultModelTimeout).Std())
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout,
+		api.DefaultModelTimeout).Std())
 	defer cancel()
 	response, err := model.Answer(ctx, p)
 	if err != nil {
@@ -96,7 +102,8 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest, say func(st
 	return response, nil
 }
 
-// settle makes a model's message one that the run can go on with; last says that it has no tools any more.
+// settle makes a model's message one that the run can go on with; last says that it has no tools
+// any more.
 func finalizeResult(m *api.Message, last bool) error {
 	if last {
 		m.Calls = nil
@@ -112,15 +119,17 @@ func finalizeResult(m *api.Message, last bool) error {
 // maxAnswer bounds the text of one answer, in bytes.
 const maxAnswer = 128 << 10
 
-// bound makes an answer fit into history: its text is cut, and its longest arguments are replaced by text that admission
-// refuses and the model sees.
+// bound makes an answer fit into history: its text is cut, and its longest arguments are replaced
+// by text that admission refuses and the model sees.
 func bound(m *api.Message) {
 	m.Text = executor.ValidText(m.Text)
 	if len(m.Text) > maxAnswer {
-		m.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]", m.Text[:executor.FittingPrefix(m.Text, maxAnswer)], maxAnswer, len(m.Text))
+		m.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]",
+			m.Text[:executor.FittingPrefix(m.Text, maxAnswer)], maxAnswer, len(m.Text))
 	}
 	for i := range m.Calls {
-		m.Calls[i].Tool, m.Calls[i].Arguments = executor.ValidText(m.Calls[i].Tool), executor.ValidText(m.Calls[i].Arguments)
+		m.Calls[i].Tool, m.Calls[i].Arguments = executor.ValidText(m.Calls[i].Tool),
+			executor.ValidText(m.Calls[i].Arguments)
 	}
 	for len(m.Calls) > 0 && !answerFits(m) {
 		longest := &m.Calls[0]
@@ -129,7 +138,9 @@ func bound(m *api.Message) {
 				longest = &m.Calls[i]
 			}
 		}
-		dropped := fmt.Sprintf("[%d bytes of arguments were dropped: an answer may have %d bytes in all]", len(longest.Arguments), api.MaxPayload)
+		dropped := fmt.Sprintf(
+			"[%d bytes of arguments were dropped: an answer may have %d bytes in all]",
+			len(longest.Arguments), api.MaxPayload)
 		if len(longest.Arguments) <= len(dropped) {
 			m.Calls = m.Calls[:len(m.Calls)/2] // tens of thousands of small calls
 			continue
@@ -138,7 +149,8 @@ func bound(m *api.Message) {
 	}
 }
 
-// answerFits measures the message as it is written into history, only if it could be too long at all.
+// answerFits measures the message as it is written into history, only if it could be too long at
+// all.
 func answerFits(m *api.Message) bool {
 	if m.Size()+len(m.Calls)*2*api.MaxToolName < api.MaxPayload/6 {
 		return true
@@ -147,7 +159,8 @@ func answerFits(m *api.Message) bool {
 	return err == nil && len(data) < api.MaxPayload*3/4 // the calls' ids come on top
 }
 
-// modelFailure maps a model's error to what Temporal records: one owner of retries, which honours the provider's wish.
+// modelFailure maps a model's error to what Temporal records: one owner of retries, which honours
+// the provider's wish.
 func modelFailure(ctx context.Context, err error) error {
 	if temporal.IsCanceledError(context.Cause(ctx)) {
 		return temporal.NewCanceledError()
@@ -165,7 +178,8 @@ func modelFailure(ctx context.Context, err error) error {
 		}
 	}
 	if activity.IsActivity(ctx) {
-		activity.GetLogger(ctx).Warn("model step failed", "error", err, "permanent", options.NonRetryable)
+		activity.GetLogger(ctx).Warn("model step failed", "error", err, "permanent",
+			options.NonRetryable)
 	}
 	return temporal.NewApplicationErrorWithOptions(executor.ValidText(err.Error()), kind, options)
 }
@@ -196,7 +210,8 @@ func (o *offers) of(s *specs, catalog api.Catalog) ([]models.Offer, error) {
 		if err != nil {
 			return nil, err
 		}
-		made = append(made, models.Offer{Name: tool.Name, Description: compiled.Spec.Description, Schema: compiled.ModelSchema()})
+		made = append(made, models.Offer{Name: tool.Name, Description: compiled.Spec.Description,
+			Schema: compiled.ModelSchema()})
 	}
 	if len(o.byCatalog) >= maxOffers {
 		clear(o.byCatalog)

@@ -18,13 +18,15 @@ import (
 )
 
 // step makes one model step of run "r", whose model answers by answer.
-func (b *bench) step(t testing.TB, r api.ModelRequest, cause error) (response api.ModelResponse, err error) {
+func (b *bench) step(t testing.TB, r api.ModelRequest, cause error) (response api.ModelResponse,
+	err error) {
 	t.Helper()
 	r.Run, r.Catalog = "r", b.run.setup.Pinned.Value.Catalog.Digest
 	if known := b.runs.setup("r"); known != nil && r.Catalog == "" {
 		r.Catalog = known.Pinned.Value.Catalog.Digest
 	}
-	value, err := within(t, api.ModelActivity, r, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+	value, err := within(t, api.ModelActivity, r, func(ctx context.Context,
+		_ converter.EncodedValues) (any, error) {
 		ctx, end := context.WithCancelCause(ctx)
 		defer end(nil)
 		if cause != nil {
@@ -38,23 +40,26 @@ func (b *bench) step(t testing.TB, r api.ModelRequest, cause error) (response ap
 	return response, err
 }
 
-func modelBench(t testing.TB, agent api.Agent, answer func(context.Context, models.Prompt) (api.ModelResponse, error)) *bench {
+func modelBench(t testing.TB, agent api.Agent, answer func(context.Context,
+	models.Prompt) (api.ModelResponse, error)) *bench {
 	t.Helper()
-	catalog := catalogOf(t, spec("probe", nil), spec("off", func(s *toolspecs.Spec) { s.Status = api.StatusDisabled }))
+	catalog := catalogOf(t, spec("probe", nil),
+		spec("off", func(s *toolspecs.Spec) { s.Status = api.StatusDisabled }))
 	b := setUp(t, catalog, func(c *Config) { c.Models["stub"] = modelStub{answer: answer} })
 	agent.Model.Provider = "stub"
 	b.pin(t, api.PinRequest{Run: "r", Agent: &agent, Tools: []string{"probe", "off"}})
 	return b
 }
 
-// The model is shown the conversation and the tools that may be called; its calls get the turn's ids, its tokens their
-// price, and its message is remembered as the workflow will have it.
+// The model is shown the conversation and the tools that may be called; its calls get the turn's
+// ids, its tokens their price, and its message is remembered as the workflow will have it.
 func TestModelStep(t *testing.T) {
 	var prompt models.Prompt
 	agent := api.Agent{Name: "a", Model: api.Model{Price: api.Price{Input: 2, Output: 8}}}
 	b := modelBench(t, agent, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
 		prompt = p
-		return api.ModelResponse{Message: api.Message{Calls: []api.Call{{ID: "call_x", Tool: "probe"}, {Tool: "probe"}}},
+		return api.ModelResponse{Message: api.Message{Calls: []api.Call{{ID: "call_x",
+			Tool: "probe"}, {Tool: "probe"}}},
 			Usage: api.Usage{InputTokens: 1000, OutputTokens: 250}}, nil
 	})
 	response, err := b.step(t, api.ModelRequest{Turn: 3}, nil)
@@ -62,16 +67,19 @@ func TestModelStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := response.Message
-	if m.Role != api.RoleAssistant || m.Calls[0].ID != "3.1" || m.Calls[1].ID != "3.2" || math.Abs(response.Usage.Cost-0.004) > 1e-12 {
+	if m.Role != api.RoleAssistant || m.Calls[0].ID != "3.1" || m.Calls[1].ID != "3.2" ||
+		math.Abs(response.Usage.Cost-0.004) > 1e-12 {
 		t.Errorf("got %+v", response)
 	}
-	if len(prompt.Tools) != 1 || prompt.Tools[0].Name != "probe" || !json.Valid(prompt.Tools[0].Schema) || prompt.Turn != 3 || prompt.Agent.Name != "a" {
+	if len(prompt.Tools) != 1 || prompt.Tools[0].Name != "probe" ||
+		!json.Valid(prompt.Tools[0].Schema) || prompt.Turn != 3 || prompt.Agent.Name != "a" {
 		t.Errorf("the model was asked %+v", prompt)
 	}
 	if _, ok := b.runs.byRun["r"].Value.(*runEntry).produced[m.Digest()]; !ok {
 		t.Error("the answer is not remembered")
 	}
-	if _, err := b.step(t, api.ModelRequest{Turn: 4, Limit: "turns"}, nil); err != nil || prompt.Tools != nil || prompt.Limit != "turns" {
+	if _, err := b.step(t, api.ModelRequest{Turn: 4, Limit: "turns"}, nil); err != nil ||
+		prompt.Tools != nil || prompt.Limit != "turns" {
 		t.Errorf("at a limit the model was asked %+v, %v", prompt, err)
 	}
 	if b.run.queries.Load() != 0 {
@@ -81,37 +89,45 @@ func TestModelStep(t *testing.T) {
 
 // A worker that did not pin the run asks it once for its setup.
 func TestModelStepAsksForSetup(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse,
+		error) {
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
 	b.run.setup = *b.runs.setup("r")
 	b.runs = newRunCache(10, 1<<20)
 	for range 2 {
-		if response, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || response.Message.Text != "hi" || b.run.queries.Load() != 1 {
+		if response, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil ||
+			response.Message.Text != "hi" || b.run.queries.Load() != 1 {
 			t.Errorf("got %+v, %v after %d queries", response, err, b.run.queries.Load())
 		}
 	}
 }
 
-// A process that remembers what the run was pinned to before it was reset asks again, and answers with what it is now.
+// A process that remembers what the run was pinned to before it was reset asks again, and answers
+// with what it is now.
 func TestModelStepAfterReset(t *testing.T) {
 	offered := 0
-	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse,
+		error) {
 		offered = len(p.Tools)
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
 	b.run.setup = *b.runs.setup("r")
 	b.run.setup.Pinned.Value.Catalog = api.Catalog{Digest: "another"}
-	if _, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || offered != 0 || b.run.queries.Load() != 1 {
+	if _, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || offered != 0 ||
+		b.run.queries.Load() != 1 {
 		t.Errorf("%d tools were offered after %d queries, %v", offered, b.run.queries.Load(), err)
 	}
 }
 
-// An answer that would not fit into history is cut, and the model learns it: its arguments are refused by admission.
+// An answer that would not fit into history is cut, and the model learns it: its arguments are
+// refused by admission.
 func TestModelStepIsBounded(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse,
+		error) {
 		return api.ModelResponse{Message: api.Message{Text: strings.Repeat("é", 1<<20) + "\xff",
-			Calls: []api.Call{{Tool: "probe", Arguments: `{"text":"a"}`}, {Tool: "probe", Arguments: strings.Repeat("<", 500<<10)}}}}, nil
+			Calls: []api.Call{{Tool: "probe", Arguments: `{"text":"a"}`},
+				{Tool: "probe", Arguments: strings.Repeat("<", 500<<10)}}}}, nil
 	})
 	response, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
 	if err != nil {
@@ -120,14 +136,16 @@ func TestModelStepIsBounded(t *testing.T) {
 	if data, err := json.Marshal(response); err != nil || len(data) > api.MaxPayload {
 		t.Errorf("the answer has %d bytes, %v", len(data), err)
 	}
-	if calls := response.Message.Calls; calls[0].Arguments != `{"text":"a"}` || json.Valid([]byte(calls[1].Arguments)) {
+	if calls := response.Message.Calls; calls[0].Arguments != `{"text":"a"}` ||
+		json.Valid([]byte(calls[1].Arguments)) {
 		t.Errorf("calls: %.100v", calls)
 	}
 }
 
 // A step without tools gives an answer, whatever the model asks for.
 func TestModelStepAtLimit(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse,
+		error) {
 		return api.ModelResponse{Message: api.Message{Calls: []api.Call{{Tool: "probe"}}}}, nil
 	})
 	response, err := b.step(t, api.ModelRequest{Turn: 1, Limit: "turns"}, nil)
@@ -147,17 +165,25 @@ func TestModelStepFails(t *testing.T) {
 		after     time.Duration
 		message   string
 	}{
-		{name: "permanent", err: &models.Error{Message: "no such model", Permanent: true}, kind: modelFailed, permanent: true, message: "no such model"},
-		{name: "wrapped", err: errors.Join(&models.Error{Message: "no such model", Permanent: true}), kind: modelFailed, permanent: true, message: "no such model"},
-		{name: "transient", err: &models.Error{Message: "busy", RetryAfter: 3 * time.Second}, kind: modelUnavailable, after: 3 * time.Second, message: "busy"},
-		{name: "any other", err: errors.New("broken pipe"), kind: modelUnavailable, message: "broken pipe"},
+		{name: "permanent", err: &models.Error{Message: "no such model", Permanent: true},
+			kind: modelFailed, permanent: true, message: "no such model"},
+		{name: "wrapped", err: errors.Join(&models.Error{Message: "no such model",
+			Permanent: true}), kind: modelFailed, permanent: true, message: "no such model"},
+		{name: "transient", err: &models.Error{Message: "busy", RetryAfter: 3 * time.Second},
+			kind: modelUnavailable, after: 3 * time.Second, message: "busy"},
+		{name: "any other", err: errors.New("broken pipe"), kind: modelUnavailable,
+			message: "broken pipe"},
 		{name: "nothing", kind: modelUnavailable, message: "neither text nor calls"},
 	}
 	for _, c := range cases {
-		b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse, error) { return c.answer, c.err })
+		b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse,
+			error) {
+			return c.answer, c.err
+		})
 		_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
 		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		if !ok || app.Type() != c.kind || app.NonRetryable() != c.permanent || app.NextRetryDelay() != c.after || !strings.Contains(app.Message(), c.message) {
+		if !ok || app.Type() != c.kind || app.NonRetryable() != c.permanent ||
+			app.NextRetryDelay() != c.after || !strings.Contains(app.Message(), c.message) {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}
@@ -166,7 +192,8 @@ func TestModelStepFails(t *testing.T) {
 // A model that does not answer within the agent's timeout is given up for this attempt.
 func TestModelStepTimeout(t *testing.T) {
 	agent := api.Agent{Model: api.Model{Timeout: api.Duration(20 * time.Millisecond)}}
-	b := modelBench(t, agent, func(ctx context.Context, _ models.Prompt) (api.ModelResponse, error) {
+	b := modelBench(t, agent, func(ctx context.Context, _ models.Prompt) (api.ModelResponse,
+		error) {
 		<-ctx.Done()
 		return api.ModelResponse{}, ctx.Err()
 	})
@@ -179,10 +206,13 @@ func TestModelStepTimeout(t *testing.T) {
 
 // A step that its run cancels ends as cancelled; one whose worker stops is tried again.
 func TestModelStepCancelled(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(ctx context.Context, _ models.Prompt) (api.ModelResponse, error) {
-		return api.ModelResponse{}, &models.Error{Message: "stopped: " + ctx.Err().Error(), Permanent: false}
+	b := modelBench(t, api.Agent{}, func(ctx context.Context, _ models.Prompt) (api.ModelResponse,
+		error) {
+		return api.ModelResponse{}, &models.Error{Message: "stopped: " + ctx.Err().Error(),
+			Permanent: false}
 	})
-	if _, err := b.step(t, api.ModelRequest{Turn: 1}, temporal.NewCanceledError()); !temporal.IsCanceledError(err) {
+	if _, err := b.step(t, api.ModelRequest{Turn: 1},
+		temporal.NewCanceledError()); !temporal.IsCanceledError(err) {
 		t.Errorf("got %v", err)
 	}
 	_, err := b.step(t, api.ModelRequest{Turn: 1}, errors.New("worker shutdown"))
@@ -191,20 +221,24 @@ func TestModelStepCancelled(t *testing.T) {
 	}
 }
 
-// A provider that this worker does not have may be another's; a pinned tool that nobody can read is nobody's.
+// A provider that this worker does not have may be another's; a pinned tool that nobody can read is
+// nobody's.
 func TestModelStepCannotAsk(t *testing.T) {
 	b := modelBench(t, api.Agent{}, nil)
 	setup := *b.runs.setup("r")
 	delete(b.config.Models, "stub")
 	_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() || !expect.Contains(app.Message(), "stub") {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() ||
+		!expect.Contains(app.Message(), "stub") {
 		t.Errorf("got %v", err)
 	}
 	b = modelBench(t, api.Agent{}, nil)
-	setup.Pinned.Value.Catalog = api.Catalog{Digest: "other", Tools: []api.Tool{{Name: "broken", Digest: "d", Spec: json.RawMessage(`{}`)}}}
+	setup.Pinned.Value.Catalog = api.Catalog{Digest: "other",
+		Tools: []api.Tool{{Name: "broken", Digest: "d", Spec: json.RawMessage(`{}`)}}}
 	b.runs.keepSetup("r", &setup)
 	_, err = b.step(t, api.ModelRequest{Turn: 1}, nil)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() || !expect.Contains(app.Message(), "broken") {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() ||
+		!expect.Contains(app.Message(), "broken") {
 		t.Errorf("got %v", err)
 	}
 	_, err = b.step(t, api.ModelRequest{Turn: 1, Seen: 1, Chain: "x"}, nil)

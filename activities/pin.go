@@ -12,10 +12,10 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Pin fixes the tools of a run, and those of the sub-agents below it, as the catalog has them now, and the provider of
-// its model. A sub-agent's run gets its tools as the run that calls it is pinned to them. What keeps the run from
-// starting is in the answer's Problems; a tool of a direct call that does not exist is none, because admission says it
-// better.
+// Pin fixes the tools of a run, and those of the sub-agents below it, as the catalog has them now,
+// and the provider of its model. A sub-agent's run gets its tools as the run that calls it is
+// pinned to them. What keeps the run from starting is in the answer's Problems; a tool of a direct
+// call that does not exist is none, because admission says it better.
 func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.Pinned], error) {
 	above, err := a.pinnedAbove(ctx, r.Parent)
 	if err != nil {
@@ -34,8 +34,8 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 	return packed, nil
 }
 
-// pinnedAbove returns the tools that the run above a sub-agent's is pinned to, its own and those below it; none for a run
-// that works for none.
+// pinnedAbove returns the tools that the run above a sub-agent's is pinned to, its own and those
+// below it; none for a run that works for none.
 func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) ([]api.Tool, error) {
 	if parent == nil {
 		return nil, nil
@@ -66,7 +66,8 @@ type pinning struct {
 	seen map[string]bool
 }
 
-// tools pins the tools that the run names, and then those of the agents among them, as deep as they go.
+// tools pins the tools that the run names, and then those of the agents among them, as deep as they
+// go.
 func (p *pinning) tools(r api.PinRequest) {
 	digests := make([]string, 0, len(r.Tools))
 	var agents []agentBelow
@@ -83,9 +84,11 @@ func (p *pinning) tools(r api.PinRequest) {
 		agents = append(agents, agentsIn(compiled, placesOf(r, i))...)
 	}
 	if r.Agent != nil {
-		agents = append(agents, p.checker(r.Agent, []string{"$.checker.tool"}, func(rule, message string) {
-			p.Problems = append(p.Problems, api.Problem{Path: "$.checker.tool", Rule: rule, Message: message})
-		})...)
+		agents = append(agents, p.checker(r.Agent, []string{"$.checker.tool"},
+			func(rule, message string) {
+				p.Problems = append(p.Problems, api.Problem{Path: "$.checker.tool", Rule: rule,
+					Message: message})
+			})...)
 	}
 	for len(agents) > 0 {
 		agents = append(p.below(agents[0]), agents[1:]...)
@@ -97,20 +100,25 @@ func (p *pinning) tools(r api.PinRequest) {
 	p.Catalog.Digest = api.Digest([]byte(strings.Join(digests, " ")))
 }
 
-// exactly reports the calls of a plan that are to be made with another version of a tool than there is now.
+// exactly reports the calls of a plan that are to be made with another version of a tool than there
+// is now.
 func (p *pinning) exactly(r api.PinRequest, tool *toolspecs.Compiled) {
 	if r.Plan == nil {
 		return
 	}
 	for n, c := range r.Plan.Calls {
 		if c.Tool == tool.Spec.Name && c.Digest != "" && c.Digest != tool.Digest {
-			p.Problems = append(p.Problems, api.Problem{Path: fmt.Sprintf("$.calls[%d].digest", n), Rule: api.RuleTool,
-				Message: fmt.Sprintf("tool %q has changed: its digest is %s, and the plan was made for %s; make the dry run once more", c.Tool, tool.Digest, c.Digest)})
+			p.Problems = append(p.Problems, api.Problem{Path: fmt.Sprintf("$.calls[%d].digest", n),
+				Rule: api.RuleTool,
+				Message: fmt.Sprintf(
+					"tool %q has changed: its digest is %s, and the plan was made for %s; make the dry run once more",
+					c.Tool, tool.Digest, c.Digest)})
 		}
 	}
 }
 
-// find returns a tool by its name: as the run above is pinned to it, else as the catalog has it now.
+// find returns a tool by its name: as the run above is pinned to it, else as the catalog has it
+// now.
 func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
 	for _, t := range p.above {
 		if t.Name == name {
@@ -125,7 +133,8 @@ func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
 	return compiled, ok
 }
 
-// agentBelow is an agent that is a tool, with the places in the request through which the run reaches it.
+// agentBelow is an agent that is a tool, with the places in the request through which the run
+// reaches it.
 type agentBelow struct {
 	tool   string
 	agent  *api.Agent
@@ -144,7 +153,8 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 	var agents []agentBelow
 	report := func(rule, message string) {
 		for _, place := range a.places {
-			p.Problems = append(p.Problems, api.Problem{Path: place, Rule: rule, Message: fmt.Sprintf("the agent %s of tool %q: %s", a.agent.Name, a.tool, message)})
+			p.Problems = append(p.Problems, api.Problem{Path: place, Rule: rule,
+				Message: fmt.Sprintf("the agent %s of tool %q: %s", a.agent.Name, a.tool, message)})
 		}
 	}
 	for _, name := range a.agent.Tools {
@@ -170,9 +180,11 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 	return agents
 }
 
-// checker pins the tool that checks an agent's runs, and returns the agent that it is, if it is one. places are those in the request
-// through which the run reaches it; report takes a rule and what is wrong.
-func (p *pinning) checker(a *api.Agent, places []string, report func(rule, message string)) []agentBelow {
+// checker pins the tool that checks an agent's runs, and returns the agent that it is, if it is
+// one. places are those in the request through which the run reaches it; report takes a rule and
+// what is wrong.
+func (p *pinning) checker(a *api.Agent, places []string,
+	report func(rule, message string)) []agentBelow {
 	if a.Checker == nil || p.seen[a.Checker.Tool] {
 		return nil
 	}
@@ -187,8 +199,8 @@ func (p *pinning) checker(a *api.Agent, places []string, report func(rule, messa
 	return agentsIn(compiled, places)
 }
 
-// byRun pins the tools whose calls the run makes by itself: those that undo or verify calls of the tools that are pinned. What
-// they do is neither, and direct calls are not undone.
+// byRun pins the tools whose calls the run makes by itself: those that undo or verify calls of the
+// tools that are pinned. What they do is neither, and direct calls are not undone.
 func (p *pinning) byRun(r api.PinRequest) {
 	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
 		if t.Undo != nil && (r.Agent != nil || r.Plan != nil) {
@@ -207,15 +219,18 @@ func (p *pinning) with(r api.PinRequest, tool, what, by string) {
 	}
 	compiled, ok := p.find(by)
 	if !ok {
-		message := fmt.Sprintf("tool %q is %s by %q: %s", tool, what, by, noTool(by, p.catalog.Near(by)))
-		p.Problems = append(p.Problems, api.Problem{Path: p.place(r, tool), Rule: api.RuleTool, Message: message})
+		message := fmt.Sprintf("tool %q is %s by %q: %s", tool, what, by,
+			noTool(by, p.catalog.Near(by)))
+		p.Problems = append(p.Problems, api.Problem{Path: p.place(r, tool), Rule: api.RuleTool,
+			Message: message})
 		return
 	}
 	p.seen[by] = true
 	p.DescendantTools = append(p.DescendantTools, compiled.Tool())
 }
 
-// place returns the first path at which the run's input names a tool, or all its tools for one of a sub-agent.
+// place returns the first path at which the run's input names a tool, or all its tools for one of a
+// sub-agent.
 func (p *pinning) place(r api.PinRequest, name string) string {
 	if i := slices.Index(r.Tools, name); i >= 0 {
 		return placesOf(r, i)[0]
@@ -238,7 +253,8 @@ func (p *pinning) bound() {
 	}
 	p.Catalog.Tools, p.DescendantTools = nil, nil
 	p.Problems = append(p.Problems, api.Problem{Path: "$.tools", Rule: "size",
-		Message: fmt.Sprintf("the tools of the run have %d bytes in all, compressed; history takes %d", len(data), api.MaxPayload)})
+		Message: fmt.Sprintf("the tools of the run have %d bytes in all, compressed; history takes %d",
+			len(data), api.MaxPayload)})
 }
 
 func noTool(name string, near []string) string {
@@ -249,14 +265,16 @@ func noTool(name string, near []string) string {
 	return message
 }
 
-// unknownTool returns the problems of naming a tool that the catalog does not have, one for each place that names it.
+// unknownTool returns the problems of naming a tool that the catalog does not have, one for each
+// place that names it.
 func unknownTool(r api.PinRequest, i int, near []string) []api.Problem {
 	if r.Agent == nil && r.Plan == nil {
 		return nil
 	}
 	var problems []api.Problem
 	for _, place := range placesOf(r, i) {
-		problems = append(problems, api.Problem{Path: place, Rule: api.RuleTool, Message: noTool(r.Tools[i], near)})
+		problems = append(problems, api.Problem{Path: place, Rule: api.RuleTool,
+			Message: noTool(r.Tools[i], near)})
 	}
 	return problems
 }
@@ -278,8 +296,8 @@ func placesOf(r api.PinRequest, i int) []string {
 	return places
 }
 
-// provider chooses how the model is reached: as declared, or by the script that the agent brings for a process that
-// has no credentials for it.
+// provider chooses how the model is reached: as declared, or by the script that the agent brings
+// for a process that has no credentials for it.
 func (a *Activities) provider(m api.Model, problems []api.Problem) (api.Provider, []api.Problem) {
 	model, ok := a.config.Models[m.Provider]
 	if !ok {
@@ -289,7 +307,8 @@ func (a *Activities) provider(m api.Model, problems []api.Problem) (api.Provider
 		}
 		slices.Sort(known)
 		return m.Provider, append(problems, api.Problem{Path: "$.model.provider", Rule: "enum",
-			Message: fmt.Sprintf("no worker reaches models of the provider %q%s; there are: %s", m.Provider,
+			Message: fmt.Sprintf("no worker reaches models of the provider %q%s; there are: %s",
+				m.Provider,
 				spelling.Hint(string(m.Provider), known), strings.Join(known, ", "))})
 	}
 	err := model.Ready()
@@ -299,5 +318,6 @@ func (a *Activities) provider(m api.Model, problems []api.Problem) (api.Provider
 	case m.Script != nil && m.Provider != api.ProviderScripted:
 		return api.ProviderScripted, problems
 	}
-	return m.Provider, append(problems, api.Problem{Path: "$.model", Rule: "ready", Message: err.Error()})
+	return m.Provider, append(problems, api.Problem{Path: "$.model", Rule: "ready",
+		Message: err.Error()})
 }

@@ -35,12 +35,13 @@ func (b *bench) pin(t testing.TB, r api.PinRequest) api.Pinned {
 	return packed.Value
 }
 
-// Tools are pinned in the order in which they are named, whole, and the same tools have the same digest in every
-// process; one changed letter in one spec gives another.
+// Tools are pinned in the order in which they are named, whole, and the same tools have the same
+// digest in every process; one changed letter in one spec gives another.
 func TestPinTools(t *testing.T) {
 	specs := []toolspecs.Spec{spec("alpha", nil), spec("beta", nil), spec("gamma", nil)}
 	pin := func(order ...string) api.Catalog {
-		return setUp(t, catalogOf(t, specs...), nil).pin(t, api.PinRequest{Run: "r", Tools: order}).Catalog
+		return setUp(t, catalogOf(t, specs...), nil).pin(t, api.PinRequest{Run: "r",
+			Tools: order}).Catalog
 	}
 	first := pin("beta", "alpha")
 	if fmt.Sprint(first.Names()) != "[beta alpha]" || first.Digest == "" {
@@ -66,19 +67,22 @@ func TestPinTools(t *testing.T) {
 	}
 }
 
-// A tool that nobody has keeps an agent and a plan from starting, at the place that names it and with what was probably
-// meant; a direct call is left to admission.
+// A tool that nobody has keeps an agent and a plan from starting, at the place that names it and
+// with what was probably meant; a direct call is left to admission.
 func TestPinUnknownTools(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("read_file", nil)), nil)
 	agent := &api.Agent{Model: api.Model{Provider: api.ProviderScripted}}
-	plan := &api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "read_file"}, {ID: "b", Tool: "readfile"}, {ID: "c", Tool: "readfile"}}}
+	plan := &api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "read_file"},
+		{ID: "b", Tool: "readfile"}, {ID: "c", Tool: "readfile"}}}
 	cases := []struct {
 		name string
 		r    api.PinRequest
 		want []string
 	}{
-		{"agent", api.PinRequest{Agent: agent, Tools: []string{"read_file", "reed_file", "zzz"}}, []string{"$.tools[1]", "$.tools[2]"}},
-		{"plan", api.PinRequest{Plan: plan, Tools: []string{"read_file", "readfile"}}, []string{"$.calls[1].tool", "$.calls[2].tool"}},
+		{"agent", api.PinRequest{Agent: agent, Tools: []string{"read_file", "reed_file", "zzz"}},
+			[]string{"$.tools[1]", "$.tools[2]"}},
+		{"plan", api.PinRequest{Plan: plan, Tools: []string{"read_file", "readfile"}},
+			[]string{"$.calls[1].tool", "$.calls[2].tool"}},
 		{"direct", api.PinRequest{Tools: []string{"readfile"}}, nil},
 	}
 	for _, c := range cases {
@@ -89,15 +93,16 @@ func TestPinUnknownTools(t *testing.T) {
 		}
 		for i, p := range pinned.Problems {
 			hint := expect.Contains(p.Message, "did you mean read_file?")
-			if p.Path != c.want[i] || p.Rule != api.RuleTool || hint == expect.Contains(p.Message, "zzz") {
+			if p.Path != c.want[i] || p.Rule != api.RuleTool || hint == expect.Contains(p.Message,
+				"zzz") {
 				t.Errorf("%s: got %v", c.name, p)
 			}
 		}
 	}
 }
 
-// The provider is the declared one, or the agent's script where this process has no credentials for it; a run that
-// could reach no model does not start.
+// The provider is the declared one, or the agent's script where this process has no credentials for
+// it; a run that could reach no model does not start.
 func TestPinProvider(t *testing.T) {
 	script := api.Pack(api.Script{})
 	missing := errors.New("the worker has no OPENAI_API_KEY")
@@ -110,29 +115,35 @@ func TestPinProvider(t *testing.T) {
 		problem  string
 	}{
 		{"ready", api.ProviderOpenAI, nil, nil, api.ProviderOpenAI, ""},
-		{"ready, with a script to fall back to", api.ProviderOpenAI, &script, nil, api.ProviderOpenAI, ""},
+		{"ready, with a script to fall back to", api.ProviderOpenAI, &script, nil,
+			api.ProviderOpenAI, ""},
 		{"not ready", api.ProviderOpenAI, nil, missing, api.ProviderOpenAI, "OPENAI_API_KEY"},
-		{"not ready, with a script to fall back to", api.ProviderOpenAI, &script, missing, api.ProviderScripted, ""},
+		{"not ready, with a script to fall back to", api.ProviderOpenAI, &script, missing,
+			api.ProviderScripted, ""},
 		{"scripted", api.ProviderScripted, &script, missing, api.ProviderScripted, ""},
 		{"unknown", "opemai", nil, nil, "opemai", "there are: openai, scripted"},
 	}
 	for _, c := range cases {
-		b := setUp(t, catalogOf(t), func(config *Config) { config.Models[api.ProviderOpenAI] = modelStub{ready: c.ready} })
-		pinned := b.pin(t, api.PinRequest{Agent: &api.Agent{Model: api.Model{Provider: c.provider, Script: c.script}}})
+		b := setUp(t, catalogOf(t),
+			func(config *Config) { config.Models[api.ProviderOpenAI] = modelStub{ready: c.ready} })
+		pinned := b.pin(t, api.PinRequest{Agent: &api.Agent{Model: api.Model{Provider: c.provider,
+			Script: c.script}}})
 		if pinned.Provider != c.want || (len(pinned.Problems) == 0) != (c.problem == "") {
 			t.Errorf("%s: got %s, %v", c.name, pinned.Provider, pinned.Problems)
 			continue
 		}
-		if c.problem != "" && (!expect.Contains(pinned.Problems[0].Message, c.problem) || !expect.Contains(pinned.Problems[0].Path, "$.model")) {
+		if c.problem != "" && (!expect.Contains(pinned.Problems[0].Message, c.problem) ||
+			!expect.Contains(pinned.Problems[0].Path, "$.model")) {
 			t.Errorf("%s: got %v", c.name, pinned.Problems[0])
 		}
 	}
 }
 
-// The steps of a run's model go by the rules of their lane as it is configured when the run starts. A lane that needs
-// arguments to tell its queues apart is none for a model.
+// The steps of a run's model go by the rules of their lane as it is configured when the run starts.
+// A lane that needs arguments to tell its queues apart is none for a model.
 func TestPinModelLane(t *testing.T) {
-	set := lanes.Of(api.Lane{Name: "ai", Limit: 2, Queue: "models", QueueTimeout: api.Duration(time.Minute)},
+	set := lanes.Of(api.Lane{Name: "ai", Limit: 2, Queue: "models",
+		QueueTimeout: api.Duration(time.Minute)},
 		api.Lane{Name: "device", Key: "{{args.device}}"})
 	for lane, want := range map[string]api.Route{
 		"":      {},
@@ -141,8 +152,10 @@ func TestPinModelLane(t *testing.T) {
 	} {
 		b := setUp(t, catalogOf(t), nil)
 		b.config.Lanes = func() *lanes.Set { return set }
-		agent := api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted, Lane: lane, Script: &api.Packed[api.Script]{}}}
-		if got := b.pin(t, api.PinRequest{Run: "r", Agent: &agent}); got.Model != want || len(got.Problems) != 0 {
+		agent := api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted, Lane: lane,
+			Script: &api.Packed[api.Script]{}}}
+		if got := b.pin(t, api.PinRequest{Run: "r", Agent: &agent}); got.Model != want ||
+			len(got.Problems) != 0 {
 			t.Errorf("lane %q: %+v, problems %v", lane, got.Model, got.Problems)
 		}
 		agent.Model.Lane = "device"

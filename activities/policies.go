@@ -48,10 +48,12 @@ func (s *rulesOfRuns) of(rules []api.PolicyRule) *policies.Set {
 	return set
 }
 
-// afterHooks checks, by the rules of worker and agents, the calls that hooks have let through with the arguments that they
-// have by now. Calls that the run makes by itself are not checked: what undoes another call, or finds out what became of it,
-// was declared with that one's tool. Those that a tool or a rule has wait for approval say so.
-func (a *Activities) afterHooks(ctx context.Context, r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
+// afterHooks checks, by the rules of worker and agents, the calls that hooks have let through with
+// the arguments that they have by now. Calls that the run makes by itself are not checked: what
+// undoes another call, or finds out what became of it, was declared with that one's tool. Those
+// that a tool or a rule has wait for approval say so.
+func (a *Activities) afterHooks(ctx context.Context, r api.AdmissionRequest,
+	decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	for i, v := range decisions {
 		if v.Error == nil && v.Result == nil && r.Calls[i].Governed() {
 			v = a.checkPolicies(ctx, r, r.Calls[i], v)
@@ -75,10 +77,11 @@ func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 	return calls
 }
 
-// checkPolicies checks one admitted call with the arguments of its verdict, those of the call where the verdict has none. It
-// returns the verdict as the rules leave it: with an error where one denies, else with a need for approval where one asks,
-// else with notes of those that warn.
-func (a *Activities) checkPolicies(_ context.Context, r api.AdmissionRequest, c api.Call, v api.AdmissionDecision) api.AdmissionDecision {
+// checkPolicies checks one admitted call with the arguments of its verdict, those of the call where
+// the verdict has none. It returns the verdict as the rules leave it: with an error where one
+// denies, else with a need for approval where one asks, else with notes of those that warn.
+func (a *Activities) checkPolicies(_ context.Context, r api.AdmissionRequest, c api.Call,
+	v api.AdmissionDecision) api.AdmissionDecision {
 	common, own := a.config.Policies(), a.rules.of(r.Policies)
 	tool, _ := toolOf(r, c.Tool)
 	compiled, err := a.specs.of(tool)
@@ -97,7 +100,8 @@ func (a *Activities) checkPolicies(_ context.Context, r api.AdmissionRequest, c 
 	case api.PolicyDeny:
 		return denied(v)
 	case api.PolicyAsk:
-		v.Approval = a.needApproval(r, c, v, tool, compiled, api.PoliciesSaid(v.Policies, api.PolicyAsk), met[0].Rule)
+		v.Approval = a.needApproval(r, c, v, tool, compiled, api.PoliciesSaid(v.Policies,
+			api.PolicyAsk), met[0].Rule)
 	}
 	return warned(v)
 }
@@ -106,7 +110,8 @@ func (a *Activities) checkPolicies(_ context.Context, r api.AdmissionRequest, c 
 func warned(v api.AdmissionDecision) api.AdmissionDecision {
 	for _, p := range v.Policies {
 		if p.Effect == api.PolicyWarn {
-			v.Notes = append(slices.Clip(v.Notes), api.PoliciesSaid([]api.PolicyAction{p}, api.PolicyWarn))
+			v.Notes = append(slices.Clip(v.Notes), api.PoliciesSaid([]api.PolicyAction{p},
+				api.PolicyWarn))
 		}
 	}
 	return v
@@ -114,7 +119,8 @@ func warned(v api.AdmissionDecision) api.AdmissionDecision {
 
 // denied is a verdict on a call that its rules refuse; all of them are told.
 func denied(v api.AdmissionDecision) api.AdmissionDecision {
-	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", api.PoliciesSaid(v.Policies, api.PolicyDeny, api.PolicyAsk, api.PolicyWarn))
+	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", api.PoliciesSaid(v.Policies, api.PolicyDeny,
+		api.PolicyAsk, api.PolicyWarn))
 	v.Error.Phase = api.PhasePreExecution
 	return stopped(v)
 }
@@ -122,7 +128,10 @@ func denied(v api.AdmissionDecision) api.AdmissionDecision {
 // lacksPolicy refuses a call whose tool is to be called only where certain rules are in force.
 func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *api.Error {
 	for _, name := range compiled.Spec.Policies {
-		if !slices.ContainsFunc(sets, func(s *policies.Set) bool { return slices.Contains(s.Names(), name) }) {
+		if !slices.ContainsFunc(sets, func(s *policies.Set) bool {
+			return slices.Contains(s.Names(),
+				name)
+		}) {
 			e := api.Errorf(api.ErrPreconditionFailed,
 				"tool %q may be called only where the policy %q is in force, and neither the worker nor the agent has it; start the workers with --policies-file and a file that has it",
 				compiled.Spec.Name, name)
@@ -134,13 +143,15 @@ func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *api.Error
 }
 
 // factsOf returns what the rules can know about a call.
-func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool, compiled *toolspecs.Compiled) *policies.Facts {
+func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
+	compiled *toolspecs.Compiled) *policies.Facts {
 	now := time.Now()
 	f := &policies.Facts{
 		Tool:   compiled.PolicyTool(tool),
 		Plan:   policies.PlanOf(v.Plan),
 		Caller: policies.Caller{Type: string(r.Caller.Type), ID: r.Caller.ID},
-		Run: policies.Run{ID: r.Facts.Run, Conversation: r.Facts.Conversation, Depth: int64(r.Depth), Turn: int64(r.Facts.Turn),
+		Run: policies.Run{ID: r.Facts.Run, Conversation: r.Facts.Conversation,
+			Depth: int64(r.Depth), Turn: int64(r.Facts.Turn),
 			Variables: append([]string{}, r.Variables...)},
 		Budget: policies.BudgetOf(r.Facts.Limits, r.Facts.Usage, now.Sub(r.Facts.Started)),
 		Labels: r.Facts.Labels, Calls: r.Facts.Calls, Now: now,
@@ -155,7 +166,8 @@ func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool a
 	return f
 }
 
-// recordedPolicies is what a verdict tells of the rules that a call met. What a failing expression says may quote arguments.
+// recordedPolicies is what a verdict tells of the rules that a call met. What a failing expression
+// says may quote arguments.
 func recordedPolicies(met []api.PolicyAction, sensitive bool) []api.PolicyAction {
 	met = slices.Clone(met[:min(len(met), maxPolicies)])
 	for i := range met {

@@ -17,20 +17,22 @@ import (
 )
 
 const (
-	// recentRuns is how many runs of a conversation, the newest ones, are looked through for the last that says something.
+	// recentRuns is how many runs of a conversation, the newest ones, are looked through for the
+	// last that says something.
 	recentRuns = 100
-	// listedPace and listedWithin are how often, and for how long, the server is asked for the list of runs until it has the
-	// newest: it keeps that list a moment behind.
+	// listedPace and listedWithin are how often, and for how long, the server is asked for the list
+	// of runs until it has the newest: it keeps that list a moment behind.
 	listedPace   = 50 * time.Millisecond
 	listedWithin = 30 * time.Second
 	// askWithin bounds one question to an earlier run.
 	askWithin = 15 * time.Second
 )
 
-// Recall returns the messages of the last run of a conversation that has any, for the run on whose behalf ctx executes. Each
-// run began with those of the earlier ones, so that it has them all. Its errors are the server's; a conversation that cannot
-// be continued is in the answer's Problems.
-func (a *Activities) LoadConversation(ctx context.Context, r api.LoadConversationRequest) (api.LoadedConversation, error) {
+// Recall returns the messages of the last run of a conversation that has any, for the run on whose
+// behalf ctx executes. Each run began with those of the earlier ones, so that it has them all. Its
+// errors are the server's; a conversation that cannot be continued is in the answer's Problems.
+func (a *Activities) LoadConversation(ctx context.Context,
+	r api.LoadConversationRequest) (api.LoadedConversation, error) {
 	runs, err := a.earlierRuns(ctx, r.Conversation)
 	if err != nil {
 		return api.LoadedConversation{}, err
@@ -42,8 +44,11 @@ func (a *Activities) LoadConversation(ctx context.Context, r api.LoadConversatio
 			return api.LoadedConversation{}, err
 		}
 		if running {
-			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation", Rule: "busy",
-				Message: fmt.Sprintf("the run %s of the conversation %s goes on; wait for its end, or cancel it", run.GetExecution().GetWorkflowId(), r.Conversation)}}}, nil
+			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation",
+				Rule: "busy",
+				Message: fmt.Sprintf(
+					"the run %s of the conversation %s goes on; wait for its end, or cancel it",
+					run.GetExecution().GetWorkflowId(), r.Conversation)}}}, nil
 		}
 		talk, err := a.talkOf(ctx, run)
 		if _, lost := errors.AsType[*serviceerror.NotFound](err); lost {
@@ -51,7 +56,9 @@ func (a *Activities) LoadConversation(ctx context.Context, r api.LoadConversatio
 			continue
 		}
 		if err != nil {
-			return api.LoadedConversation{}, fmt.Errorf("ask the run %s (%s) for its conversation: %w", run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
+			return api.LoadedConversation{},
+				fmt.Errorf("ask the run %s (%s) for its conversation: %w",
+					run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
 		}
 		if len(talk.messages) > 0 {
 			return talk.loaded(run)
@@ -61,20 +68,25 @@ func (a *Activities) LoadConversation(ctx context.Context, r api.LoadConversatio
 }
 
 // stillRuns reports whether a run that is listed as running is, which the list may learn late.
-func (a *Activities) stillRuns(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (bool, error) {
+func (a *Activities) stillRuns(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (bool,
+	error) {
 	if run.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return false, nil
 	}
-	now, err := a.config.Client.DescribeWorkflowExecution(ctx, run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId())
+	now, err := a.config.Client.DescribeWorkflowExecution(ctx, run.GetExecution().GetWorkflowId(),
+		run.GetExecution().GetRunId())
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return false, nil
 	}
-	return now.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
+	return now.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		err
 }
 
-// earlierRuns returns the agents' runs of a conversation but the one that asks, the one that ended last first; one that is
-// running comes before all. Runs of sub-agents have conversations of their own.
-func (a *Activities) earlierRuns(ctx context.Context, conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+// earlierRuns returns the agents' runs of a conversation but the one that asks, the one that ended
+// last first; one that is running comes before all. Runs of sub-agents have conversations of their
+// own.
+func (a *Activities) earlierRuns(ctx context.Context,
+	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	self := activity.GetInfo(ctx).WorkflowExecution
 	ctx, cancel := context.WithTimeout(ctx, listedWithin)
 	defer cancel()
@@ -91,25 +103,29 @@ func (a *Activities) earlierRuns(ctx context.Context, conversation string) ([]*w
 		select {
 		case <-pace.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the server's list of runs has not come up to date within %s", listedWithin)
+			return nil, fmt.Errorf("the server's list of runs has not come up to date within %s",
+				listedWithin)
 		}
 	}
 }
 
-// otherRuns returns the runs of a list but one, in the order of earlierRuns. current says that the list is up to date: it has
-// that one, and none that runs with the same workflow id.
-func otherRuns(runs []*workflowpb.WorkflowExecutionInfo, workflowID, runID string) (others []*workflowpb.WorkflowExecutionInfo, current bool) {
+// otherRuns returns the runs of a list but one, in the order of earlierRuns. current says that the
+// list is up to date: it has that one, and none that runs with the same workflow id.
+func otherRuns(runs []*workflowpb.WorkflowExecutionInfo, workflowID,
+	runID string) (others []*workflowpb.WorkflowExecutionInfo, current bool) {
 	for _, run := range runs {
 		switch {
 		case run.GetExecution().GetRunId() == runID:
 			current = true
-		case run.GetExecution().GetWorkflowId() == workflowID && run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		case run.GetExecution().GetWorkflowId() == workflowID &&
+			run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 			return nil, false
 		default:
 			others = append(others, run)
 		}
 	}
-	slices.SortStableFunc(others, func(x, y *workflowpb.WorkflowExecutionInfo) int { return endOf(y).Compare(endOf(x)) })
+	slices.SortStableFunc(others,
+		func(x, y *workflowpb.WorkflowExecutionInfo) int { return endOf(y).Compare(endOf(x)) })
 	return others, current
 }
 
@@ -121,14 +137,19 @@ func endOf(run *workflowpb.WorkflowExecutionInfo) time.Time {
 	return run.GetCloseTime().AsTime()
 }
 
-// listConversation asks the server for the newest runs of a conversation: those that have its id, and those that name it.
-func (a *Activities) listConversation(ctx context.Context, conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+// listConversation asks the server for the newest runs of a conversation: those that have its id,
+// and those that name it.
+func (a *Activities) listConversation(ctx context.Context,
+	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	id := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(conversation) + "'"
 	list := func(which string) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-		return a.config.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns, Query: which +
-			" AND WorkflowType = '" + api.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"})
+		return a.config.Client.ListWorkflow(ctx,
+			&workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns, Query: which +
+				" AND WorkflowType = '" + api.AgentWorkflow +
+				"' AND ExecutionStatus != 'ContinuedAsNew'"})
 	}
-	page, err := list("(WorkflowId = " + id + " OR ParentWorkflowId IS NULL AND " + api.AttributeConversation + " = " + id + ")")
+	page, err := list("(WorkflowId = " + id + " OR ParentWorkflowId IS NULL AND " +
+		api.AttributeConversation + " = " + id + ")")
 	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
 		page, err = list("WorkflowId = " + id) // a server without Switchyard's attributes
 	}
@@ -146,7 +167,8 @@ type pastTalk struct {
 }
 
 // talkOf asks a run that has ended for its conversation; a run that never began has none.
-func (a *Activities) talkOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (pastTalk, error) {
+func (a *Activities) talkOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (pastTalk,
+	error) {
 	var talk pastTalk
 	for {
 		page, err := a.pageOf(ctx, run, len(talk.messages))
@@ -164,29 +186,36 @@ func (a *Activities) talkOf(ctx context.Context, run *workflowpb.WorkflowExecuti
 	}
 }
 
-func (a *Activities) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo, from int) (page api.Page, err error) {
+func (a *Activities) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo,
+	from int) (page api.Page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	value, err := a.config.Client.QueryWorkflow(ctx, run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), api.ConversationQuery, from)
+	value, err := a.config.Client.QueryWorkflow(ctx, run.GetExecution().GetWorkflowId(),
+		run.GetExecution().GetRunId(), api.ConversationQuery, from)
 	if err == nil {
 		err = value.Get(&page)
 	}
 	if ctx.Err() == context.DeadlineExceeded {
-		err = fmt.Errorf("no worker answered within %s; one has to serve its task queue %s: %w", askWithin, run.GetTaskQueue(), err)
+		err = fmt.Errorf("no worker answered within %s; one has to serve its task queue %s: %w",
+			askWithin, run.GetTaskQueue(), err)
 	}
 	return page, err
 }
 
-// neverBegan reports whether a query failed because the run was ended before a worker had taken it up.
+// neverBegan reports whether a query failed because the run was ended before a worker had taken it
+// up.
 func neverBegan(err error) bool {
 	_, ok := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	return ok
 }
 
-// recalled is the talk as the next run is given it: without the agent's instructions, with an answer to every call.
+// recalled is the talk as the next run is given it: without the agent's instructions, with an
+// answer to every call.
 func (t pastTalk) loaded(run *workflowpb.WorkflowExecutionInfo) (api.LoadedConversation, error) {
-	messages := slices.DeleteFunc(answered(t.messages), func(m api.Message) bool { return m.Role == api.RoleSystem })
-	r := api.LoadedConversation{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(), RunID: run.GetExecution().GetRunId(), Labels: t.labels}
+	messages := slices.DeleteFunc(answered(t.messages),
+		func(m api.Message) bool { return m.Role == api.RoleSystem })
+	r := api.LoadedConversation{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(),
+		RunID: run.GetExecution().GetRunId(), Labels: t.labels}
 	for _, m := range messages {
 		for _, c := range m.Calls {
 			r.Turn = max(r.Turn, api.CallTurn(c.ID))
@@ -197,14 +226,15 @@ func (t pastTalk) loaded(run *workflowpb.WorkflowExecutionInfo) (api.LoadedConve
 	return r, err
 }
 
-// answered returns the messages with an answer to every call that the end of its run left without one, behind the others of
-// its turn: models refuse a conversation with gaps.
+// answered returns the messages with an answer to every call that the end of its run left without
+// one, behind the others of its turn: models refuse a conversation with gaps.
 func answered(messages []api.Message) []api.Message {
 	var whole []api.Message
 	var open []api.Call
 	end := func() {
 		for _, c := range open {
-			e := api.Errorf(api.ErrCancelled, "the run ended before this call did; it may have taken effect")
+			e := api.Errorf(api.ErrCancelled,
+				"the run ended before this call did; it may have taken effect")
 			whole = append(whole, api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
 		}
 		open = nil
@@ -221,11 +251,12 @@ func answered(messages []api.Message) []api.Message {
 	return whole
 }
 
-// maxRecalled bounds encoded messages so that, as base64 and with what stands beside them, they are one payload.
+// maxRecalled bounds encoded messages so that, as base64 and with what stands beside them, they are
+// one payload.
 const maxLoaded = api.MaxPayload*3/4 - 4<<10
 
-// carried encodes messages in at most limit bytes. Where that is too little it leaves out the oldest, dropped of them, by
-// whole turns, and puts a message that says so in their place.
+// carried encodes messages in at most limit bytes. Where that is too little it leaves out the
+// oldest, dropped of them, by whole turns, and puts a message that says so in their place.
 func continued(messages []api.Message, limit int) (data []byte, dropped int, err error) {
 	snapshot := messages
 	for {
@@ -243,8 +274,8 @@ func continued(messages []api.Message, limit int) (data []byte, dropped int, err
 	}
 }
 
-// latest returns the last of the messages, as many as may take limit bytes where all take encoded, but not all; it never
-// begins with an answer to a call.
+// latest returns the last of the messages, as many as may take limit bytes where all take encoded,
+// but not all; it never begins with an answer to a call.
 func latest(messages []api.Message, limit, encoded int) []api.Message {
 	total := 0
 	for _, m := range messages {
@@ -252,7 +283,8 @@ func latest(messages []api.Message, limit, encoded int) []api.Message {
 	}
 	allowed := int(float64(total) * 0.9 * float64(limit) / float64(encoded))
 	from := 0
-	for from < len(messages) && (from == 0 || total > allowed || messages[from].Role == api.RoleTool) {
+	for from < len(messages) && (from == 0 || total > allowed ||
+		messages[from].Role == api.RoleTool) {
 		total -= messages[from].Size()
 		from++
 	}
@@ -260,16 +292,19 @@ func latest(messages []api.Message, limit, encoded int) []api.Message {
 }
 
 func leftOut(n int) api.Message {
-	return api.Message{Role: api.RoleUser, Text: fmt.Sprintf("[note: the %d oldest messages of this conversation are left out here: all together are too long to be carried over]", n)}
+	return api.Message{Role: api.RoleUser,
+		Text: fmt.Sprintf("[note: the %d oldest messages of this conversation are left out here: all together are too long to be carried over]",
+			n)}
 }
 
-// nothingRecalled is the answer where no earlier run says anything; gone are those that the server has listed and keeps no
-// longer.
+// nothingRecalled is the answer where no earlier run says anything; gone are those that the server
+// has listed and keeps no longer.
 func nothingLoaded(gone int) (api.LoadedConversation, error) {
 	if gone == 0 {
 		return api.LoadedConversation{}, nil
 	}
-	note := api.Message{Role: api.RoleUser, Text: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"}
+	note := api.Message{Role: api.RoleUser,
+		Text: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"}
 	data, err := api.EncodeMessages([]api.Message{note})
 	return api.LoadedConversation{Messages: data}, err
 }

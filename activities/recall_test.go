@@ -21,7 +21,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// listedRuns is the server as a recall sees it: it lists runs, one list after the other, and each answers with its messages.
+// listedRuns is the server as a recall sees it: it lists runs, one list after the other, and each
+// answers with its messages.
 type listedRuns struct {
 	queriedRun
 	lists   [][]*workflowpb.WorkflowExecutionInfo
@@ -34,7 +35,9 @@ type listedRuns struct {
 	unknown bool
 }
 
-func (l *listedRuns) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (l *listedRuns) ListWorkflow(_ context.Context,
+	r *workflowservice.ListWorkflowExecutionsRequest) (
+	*workflowservice.ListWorkflowExecutionsResponse, error) {
 	l.asked = append(l.asked, r.Query)
 	if l.unknown && strings.Contains(r.Query, api.AttributeConversation) {
 		return nil, serviceerror.NewInvalidArgument("no such attribute")
@@ -46,15 +49,18 @@ func (l *listedRuns) ListWorkflow(_ context.Context, r *workflowservice.ListWork
 	return &workflowservice.ListWorkflowExecutionsResponse{Executions: runs}, nil
 }
 
-func (l *listedRuns) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (l *listedRuns) DescribeWorkflowExecution(_ context.Context, _,
+	runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	if l.running[runID] {
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status}}, l.failure["describe "+runID]
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status}},
+		l.failure["describe "+runID]
 }
 
-func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string, args ...any) (converter.EncodedValue, error) {
+func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string,
+	args ...any) (converter.EncodedValue, error) {
 	if err := l.failure[runID]; err != nil {
 		return nil, err
 	}
@@ -67,8 +73,10 @@ func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string,
 
 // past is a run that ended at that second; zero is one that is listed as running.
 func past(id, runID string, second int64) *workflowpb.WorkflowExecutionInfo {
-	run := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: runID}, TaskQueue: "q",
-		Status: enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, CloseTime: timestamppb.New(time.Unix(second, 0))}
+	run := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: id,
+		RunId: runID}, TaskQueue: "q",
+		Status:    enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+		CloseTime: timestamppb.New(time.Unix(second, 0))}
 	if second == 0 {
 		run.Status, run.CloseTime = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
 	}
@@ -88,7 +96,8 @@ func user(text string) api.Message {
 func (l *listedRuns) loadConversation(t *testing.T) (api.LoadedConversation, []string, error) {
 	t.Helper()
 	b := setUp(t, catalogOf(t), func(c *Config) { c.Client = l })
-	value, err := within(t, api.LoadConversationActivity, nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+	value, err := within(t, api.LoadConversationActivity, nil, func(ctx context.Context,
+		_ converter.EncodedValues) (any, error) {
 		return b.LoadConversation(ctx, api.LoadConversationRequest{Conversation: `Ada's \ talk`})
 	})
 	if err != nil {
@@ -109,8 +118,8 @@ func (l *listedRuns) loadConversation(t *testing.T) (api.LoadedConversation, []s
 	return r, texts, nil
 }
 
-// The run that ended last and has anything to say is gone on with: not one that never began or that is kept no longer, and
-// not before the list is up to date.
+// The run that ended last and has anything to say is gone on with: not one that never began or that
+// is kept no longer, and not before the list is up to date.
 func TestRecallTakesTheLastRun(t *testing.T) {
 	never := serviceerror.NewWorkflowNotReady("never began")
 	gone := serviceerror.NewNotFound("gone")
@@ -122,21 +131,36 @@ func TestRecallTakesTheLastRun(t *testing.T) {
 		problem string
 		fails   string
 	}{
-		"the first run":      {lists: [][]*workflowpb.WorkflowExecutionInfo{{self()}}},
-		"by its end":         {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), past("x", "b", 9), self()}}, want: "b"},
-		"never began":        {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), past("c", "b", 9), self()}}, failure: map[string]error{"b": never}, want: "a"},
-		"nothing said":       {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), past("c", "mute", 9), self()}}, want: "a"},
-		"kept no longer":     {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, failure: map[string]error{"a": gone}, want: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"},
-		"not listed yet":     {lists: [][]*workflowpb.WorkflowExecutionInfo{{}, {past("c", "a", 5), self()}}, want: "a"},
-		"not closed yet":     {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("default-test-workflow-id", "a", 0), self()}, {past("c", "a", 5), self()}}, want: "a"},
-		"goes on":            {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0), self()}}, running: map[string]bool{"a": true}, problem: "the run x of the conversation"},
-		"only listed so":     {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0), self()}}, want: "a"},
-		"listed and gone":    {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0), self()}}, failure: map[string]error{"describe a": gone}, want: "a"},
-		"server is away":     {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0), self()}}, failure: map[string]error{"describe a": errors.New("away")}, fails: "away"},
-		"it does not answer": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, failure: map[string]error{"a": errors.New("no worker")}, fails: "ask the run c (a) for its conversation: no worker"},
+		"the first run": {lists: [][]*workflowpb.WorkflowExecutionInfo{{self()}}},
+		"by its end": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			past("x", "b", 9), self()}}, want: "b"},
+		"never began": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			past("c", "b", 9), self()}}, failure: map[string]error{"b": never}, want: "a"},
+		"nothing said": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			past("c", "mute", 9), self()}}, want: "a"},
+		"kept no longer": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			self()}}, failure: map[string]error{"a": gone},
+			want: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"},
+		"not listed yet": {lists: [][]*workflowpb.WorkflowExecutionInfo{{},
+			{past("c", "a", 5), self()}}, want: "a"},
+		"not closed yet": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past(
+			"default-test-workflow-id", "a", 0), self()}, {past("c", "a", 5), self()}}, want: "a"},
+		"goes on": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
+			self()}}, running: map[string]bool{"a": true},
+			problem: "the run x of the conversation"},
+		"only listed so": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
+			self()}}, want: "a"},
+		"listed and gone": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
+			self()}}, failure: map[string]error{"describe a": gone}, want: "a"},
+		"server is away": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
+			self()}}, failure: map[string]error{"describe a": errors.New("away")}, fails: "away"},
+		"it does not answer": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			self()}}, failure: map[string]error{"a": errors.New("no worker")},
+			fails: "ask the run c (a) for its conversation: no worker"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &listedRuns{lists: c.lists, failure: c.failure, running: c.running, said: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}}}
+			l := &listedRuns{lists: c.lists, failure: c.failure, running: c.running,
+				said: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}}}
 			r, texts, err := l.loadConversation(t)
 			switch {
 			case c.fails != "":
@@ -152,26 +176,30 @@ func TestRecallTakesTheLastRun(t *testing.T) {
 			case strings.Join(texts, "|") != c.want:
 				t.Errorf("got %q, want %q", texts, c.want)
 			}
-			if c.want == "a" && (r.RunID != "a" || r.Turn != 7 || !slices.Equal(r.Labels, []string{"seen"})) {
+			if c.want == "a" && (r.RunID != "a" || r.Turn != 7 || !slices.Equal(r.Labels,
+				[]string{"seen"})) {
 				t.Errorf("got %+v", r)
 			}
 		})
 	}
 }
 
-// A server without Switchyard's attributes is asked for the runs with the conversation's id; what stands in an id does not
-// change the question.
+// A server without Switchyard's attributes is asked for the runs with the conversation's id; what
+// stands in an id does not change the question.
 func TestRecallWithoutAttributes(t *testing.T) {
-	l := &listedRuns{unknown: true, lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, said: map[string][]api.Message{"a": {user("a")}}}
+	l := &listedRuns{unknown: true, lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+		self()}}, said: map[string][]api.Message{"a": {user("a")}}}
 	if _, texts, err := l.loadConversation(t); err != nil || len(texts) != 1 {
 		t.Fatalf("got %q, %v", texts, err)
 	}
-	if len(l.asked) != 2 || !strings.HasPrefix(l.asked[1], `WorkflowId = 'Ada\'s \\ talk' AND WorkflowType`) {
+	if len(l.asked) != 2 || !strings.HasPrefix(l.asked[1],
+		`WorkflowId = 'Ada\'s \\ talk' AND WorkflowType`) {
 		t.Errorf("asked %q", l.asked)
 	}
 }
 
-// Instructions are left out, every call has an answer, in its place, and turns number on from the highest there is.
+// Instructions are left out, every call has an answer, in its place, and turns number on from the
+// highest there is.
 func TestRecalledIsWhole(t *testing.T) {
 	asks := func(ids ...string) api.Message {
 		m := api.Message{Role: api.RoleAssistant}
@@ -183,8 +211,10 @@ func TestRecalledIsWhole(t *testing.T) {
 	tool := func(id string) api.Message {
 		return api.Message{Role: api.RoleTool, CallID: id, Text: "done"}
 	}
-	l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, said: map[string][]api.Message{"a": {
-		{Role: api.RoleSystem, Text: "instructions"}, user("go"), asks("1.1", "1.2", "1.3"), tool("1.2"), user("on"), asks("12.1"), tool("12.1"), asks("x", "9.2")}}}
+	l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}},
+		said: map[string][]api.Message{"a": {
+			{Role: api.RoleSystem, Text: "instructions"}, user("go"), asks("1.1", "1.2", "1.3"),
+			tool("1.2"), user("on"), asks("12.1"), tool("12.1"), asks("x", "9.2")}}}
 	r, _, err := l.loadConversation(t)
 	if err != nil {
 		t.Fatal(err)
@@ -197,13 +227,16 @@ func TestRecalledIsWhole(t *testing.T) {
 	for _, m := range messages {
 		got = append(got, fmt.Sprint(m.Role, m.CallID, m.Failed))
 	}
-	want := []string{"userfalse", "assistantfalse", "tool1.2false", "tool1.1true", "tool1.3true", "userfalse", "assistantfalse", "tool12.1false", "assistantfalse", "toolxtrue", "tool9.2true"}
+	want := []string{"userfalse", "assistantfalse", "tool1.2false", "tool1.1true", "tool1.3true",
+		"userfalse", "assistantfalse", "tool12.1false", "assistantfalse", "toolxtrue",
+		"tool9.2true"}
 	if !slices.Equal(got, want) || r.Turn != 12 {
 		t.Errorf("turn %d, %q\nwant %q", r.Turn, got, want)
 	}
 }
 
-// What is too long loses its oldest messages, by whole turns, with a note in their place; what cannot be cut is left out.
+// What is too long loses its oldest messages, by whole turns, with a note in their place; what
+// cannot be cut is left out.
 func TestCarriedFits(t *testing.T) {
 	noise := func(n int) string {
 		text := make([]byte, n)
@@ -214,7 +247,8 @@ func TestCarriedFits(t *testing.T) {
 	}
 	var long []api.Message
 	for range 100 {
-		long = append(long, api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Arguments: noise(1000)}}},
+		long = append(long, api.Message{Role: api.RoleAssistant,
+			Calls: []api.Call{{ID: "1.1", Arguments: noise(1000)}}},
 			api.Message{Role: api.RoleTool, CallID: "1.1", Text: noise(3000)})
 	}
 	for name, c := range map[string]struct {
@@ -223,18 +257,23 @@ func TestCarriedFits(t *testing.T) {
 	}{
 		"short": {[]api.Message{user("a"), user("b")}, func(n int) bool { return n == 2 }},
 		"long":  {long, func(n int) bool { return n > 20 && n < 100 && n%2 == 0 }},
-		"huge":  {[]api.Message{user("a"), user(noise(1 << 20))}, func(n int) bool { return n == 0 }},
+		"huge": {[]api.Message{user("a"), user(noise(1 << 20))},
+			func(n int) bool { return n == 0 }},
 	} {
 		data, dropped, err := continued(c.messages, 100<<10)
 		if err != nil || len(data) > 100<<10 || !c.snapshot(len(c.messages)-dropped) {
-			t.Errorf("%s: %d bytes, %d of %d dropped, %v", name, len(data), dropped, len(c.messages), err)
+			t.Errorf("%s: %d bytes, %d of %d dropped, %v", name, len(data), dropped,
+				len(c.messages), err)
 		}
 		got, err := api.DecodeMessages(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if dropped > 0 && (!strings.HasPrefix(got[0].Text, fmt.Sprintf("[note: the %d oldest messages", dropped)) || len(got) != len(c.messages)-dropped+1) {
-			t.Errorf("%s: %d messages, the first is %q", name, len(got), api.Shorten(got[0].Text, 100))
+		if dropped > 0 && (!strings.HasPrefix(got[0].Text,
+			fmt.Sprintf("[note: the %d oldest messages", dropped)) ||
+			len(got) != len(c.messages)-dropped+1) {
+			t.Errorf("%s: %d messages, the first is %q", name, len(got), api.Shorten(got[0].Text,
+				100))
 		}
 	}
 }

@@ -18,16 +18,19 @@ func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
 	room := 3
 	configured := []api.Lane{
 		{Name: "android", Key: "{{args.device}}", IdleTimeout: api.Duration(time.Minute)},
-		{Name: "phones", Key: "{{args.device}}", Queue: "company/phones", Limit: 2, QueueTimeout: api.Duration(time.Second)},
+		{Name: "phones", Key: "{{args.device}}", Queue: "company/phones", Limit: 2,
+			QueueTimeout: api.Duration(time.Second)},
 		{Name: "http", Limit: 5, Rate: 10},
 		{Name: "far", Queue: "company/far"},
-		{Name: "printer", Limit: 1, QueueSize: &room, QueueTimeout: api.Duration(time.Minute), Bypass: []api.CallerType{api.CallerPlan}},
+		{Name: "printer", Limit: 1, QueueSize: &room, QueueTimeout: api.Duration(time.Minute),
+			Bypass: []api.CallerType{api.CallerPlan}},
 		{Name: "door", Limit: 1, Strategy: api.StrategyReject},
 		{Name: "mail", Limit: 1, Strategy: api.StrategyFIFO, Fairness: api.FairnessCaller},
 		{Name: "desk", Limit: 1, Fairness: api.FairnessCaller},
 	}
 	var specs []toolspecs.Spec
-	for _, name := range []string{"general", "serial", "inline", "unheard_of", "android", "phones", "http", "far", "printer", "door", "mail", "desk"} {
+	for _, name := range []string{"general", "serial", "inline", "unheard_of", "android", "phones",
+		"http", "far", "printer", "door", "mail", "desk"} {
 		specs = append(specs, spec(name, func(s *toolspecs.Spec) {
 			s.Execution.Lane = name
 			s.Parameters = []toolspecs.Parameter{{Name: "device", Type: "string"}}
@@ -40,11 +43,13 @@ func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
 		c.Lanes = func() *lanes.Set { return set }
 	})
 	b.keys = newKeys(opened)
-	return b, opened, api.AdmissionRequest{Base: "base", Tools: toolsOf(catalog), Caller: api.Caller{Type: api.CallerAgent}}
+	return b, opened, api.AdmissionRequest{Base: "base", Tools: toolsOf(catalog),
+		Caller: api.Caller{Type: api.CallerAgent}}
 }
 
-// TestRoute proves which rules a verdict takes over from the lane of its call: of a lane with default rules none, so that
-// verdicts are as short as ever, and for a caller whom the lane lets pass only another queue.
+// TestRoute proves which rules a verdict takes over from the lane of its call: of a lane with
+// default rules none, so that verdicts are as short as ever, and for a caller whom the lane lets
+// pass only another queue.
 func TestRoute(t *testing.T) {
 	b, _, r := laneBench(t)
 	for _, test := range []struct {
@@ -58,12 +63,14 @@ func TestRoute(t *testing.T) {
 		{"unheard_of", api.CallerAgent, api.Route{}},
 		{"http", api.CallerAgent, api.Route{}},
 		{"far", api.CallerAgent, api.Route{Queue: "company/far"}},
-		{"printer", api.CallerAgent, api.Route{QueueTimeout: api.Duration(time.Minute), Holds: true}},
+		{"printer", api.CallerAgent, api.Route{QueueTimeout: api.Duration(time.Minute),
+			Holds: true}},
 		{"printer", api.CallerPlan, api.Route{Queue: "base/bypass/printer"}},
 		{"door", api.CallerAgent, api.Route{Holds: true}},
 		{"mail", api.CallerAgent, api.Route{FIFO: true}},
 		{"desk", api.CallerAgent, api.Route{Fairness: api.FairnessCaller}},
-		{"android", api.CallerAgent, api.Route{Queue: "base/android/pixel-7", Key: "pixel-7", OpenFor: api.Duration(15 * time.Second)}},
+		{"android", api.CallerAgent, api.Route{Queue: "base/android/pixel-7", Key: "pixel-7",
+			OpenFor: api.Duration(15 * time.Second)}},
 		{"phones", api.CallerAgent, api.Route{Queue: "company/phones/pixel-7", Key: "pixel-7",
 			OpenFor: lanes.DefaultIdleTimeout / 4, QueueTimeout: api.Duration(time.Second)}},
 	} {
@@ -71,16 +78,18 @@ func TestRoute(t *testing.T) {
 		r.Calls = []api.Call{{ID: "1.1", Tool: test.tool, Arguments: `{"device":"pixel-7"}`}}
 		v := b.admit(t, r)[0]
 		if v.Error != nil || v.Route != test.want {
-			t.Errorf("%s called by %s: %v, the route is %+v\nwant %+v", test.tool, test.caller, v.Error, v.Route, test.want)
+			t.Errorf("%s called by %s: %v, the route is %+v\nwant %+v", test.tool, test.caller,
+				v.Error, v.Route, test.want)
 		}
-		if data, err := json.Marshal(v); err != nil || strings.Contains(string(data), "route") != (test.want != api.Route{}) {
+		if data, err := json.Marshal(v); err != nil || strings.Contains(string(data),
+			"route") != (test.want != api.Route{}) {
 			t.Errorf("%s: the verdict is %s, %v", test.tool, data, err)
 		}
 	}
 }
 
-// TestRouteOfOlderRuns proves that a run which does not say where its workflow lives, as one in flight since before there were
-// routes, gets none, and that no key is opened for it.
+// TestRouteOfOlderRuns proves that a run which does not say where its workflow lives, as one in
+// flight since before there were routes, gets none, and that no key is opened for it.
 func TestRouteOfOlderRuns(t *testing.T) {
 	b, opened, r := laneBench(t)
 	r.Base = ""
@@ -90,13 +99,14 @@ func TestRouteOfOlderRuns(t *testing.T) {
 	}
 }
 
-// TestRouteNeedsKey proves that a call on a keyed lane which does not say with which key is refused like one whose arguments
-// are wrong, and that it opens none.
+// TestRouteNeedsKey proves that a call on a keyed lane which does not say with which key is refused
+// like one whose arguments are wrong, and that it opens none.
 func TestRouteNeedsKey(t *testing.T) {
 	b, opened, r := laneBench(t)
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{}`}}
 	v := b.admit(t, r)[0]
-	if v.Error == nil || v.Error.Type != api.ErrValidation || !expect.Contains(v.Error.Error(), "android", "$.device") || v.Route != (api.Route{}) {
+	if v.Error == nil || v.Error.Type != api.ErrValidation || !expect.Contains(v.Error.Error(),
+		"android", "$.device") || v.Route != (api.Route{}) {
 		t.Errorf("the verdict is %+v", v)
 	}
 	if keys := opened.all(); len(keys) > 0 {
@@ -104,16 +114,19 @@ func TestRouteNeedsKey(t *testing.T) {
 	}
 }
 
-// TestRouteBeyondBudget proves that a call which the run's budget refuses goes nowhere: no route, no open key.
+// TestRouteBeyondBudget proves that a call which the run's budget refuses goes nowhere: no route,
+// no open key.
 func TestRouteBeyondBudget(t *testing.T) {
 	b, opened, r := laneBench(t)
 	allow := 1
 	r.Allow = &allow
 	for _, device := range []string{"a", "b"} {
-		r.Calls = append(r.Calls, api.Call{ID: device, Tool: "android", Arguments: `{"device":"` + device + `"}`})
+		r.Calls = append(r.Calls, api.Call{ID: device, Tool: "android", Arguments: `{"device":"` +
+			device + `"}`})
 	}
 	decisions := b.admit(t, r)
-	if decisions[0].Route.Key != "a" || decisions[1].Error == nil || decisions[1].Route != (api.Route{}) {
+	if decisions[0].Route.Key != "a" || decisions[1].Error == nil ||
+		decisions[1].Route != (api.Route{}) {
 		t.Errorf("the verdicts are %+v", decisions)
 	}
 	expectOpened(t, opened, "base/android/a")

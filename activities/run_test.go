@@ -20,7 +20,8 @@ import (
 	"go.temporal.io/sdk/testsuite"
 )
 
-// queriedRun is the server as activities see it: one run that answers queries as workflows do, and counts them.
+// queriedRun is the server as activities see it: one run that answers queries as workflows do, and
+// counts them.
 type queriedRun struct {
 	client.Client
 	setup    api.Setup
@@ -31,7 +32,8 @@ type queriedRun struct {
 	queries atomic.Int64
 }
 
-func (q *queriedRun) QueryWorkflow(_ context.Context, _, _, query string, args ...any) (converter.EncodedValue, error) {
+func (q *queriedRun) QueryWorkflow(_ context.Context, _, _, query string,
+	args ...any) (converter.EncodedValue, error) {
 	q.queries.Add(1)
 	if q.failure != nil {
 		return nil, q.failure
@@ -61,7 +63,8 @@ type bench struct {
 // spec returns a function tool that takes a required text, after change.
 func spec(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Does " + name + ".",
-		Parameters: []toolspecs.Parameter{{Name: "text", Type: "string", Required: true}}, Entry: toolspecs.Entry{Type: api.KindFunction}}
+		Parameters: []toolspecs.Parameter{{Name: "text", Type: "string", Required: true}},
+		Entry:      toolspecs.Entry{Type: api.KindFunction}}
 	s.Execution.Effect = api.EffectRead
 	if change != nil {
 		change(&s)
@@ -82,7 +85,8 @@ func catalogOf(t testing.TB, specs ...toolspecs.Spec) *toolspecs.Catalog {
 func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *bench {
 	t.Helper()
 	run := &queriedRun{}
-	c := Config{Catalog: func() *toolspecs.Catalog { return catalog }, Client: run, Models: map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{}}}
+	c := Config{Catalog: func() *toolspecs.Catalog { return catalog }, Client: run,
+		Models: map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{}}}
 	if change != nil {
 		change(&c)
 	}
@@ -94,7 +98,8 @@ func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *benc
 }
 
 // within executes f in an activity's context, and gives the name as the activity's type.
-func within(t testing.TB, name string, x any, f func(context.Context, converter.EncodedValues) (any, error)) (converter.EncodedValue, error) {
+func within(t testing.TB, name string, x any, f func(context.Context, converter.EncodedValues) (any,
+	error)) (converter.EncodedValue, error) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
@@ -112,27 +117,32 @@ func toolsOf(c *toolspecs.Catalog) []api.Tool {
 }
 
 // answerFunc is an executor made of a function.
-type answerFunc func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error)
+type answerFunc func(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error)
 
-func (f answerFunc) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+func (f answerFunc) Execute(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
 	return f(ctx, spec, args)
 }
 
 // A process without a catalog or a client is refused at its start, with the field's name.
 func TestNewRefusesHalfAConfiguration(t *testing.T) {
 	catalog := func() *toolspecs.Catalog { return nil }
-	for want, c := range map[string]Config{"Config.Catalog": {Client: &queriedRun{}}, "Config.Client": {Catalog: catalog}} {
+	for want, c := range map[string]Config{"Config.Catalog": {Client: &queriedRun{}},
+		"Config.Client": {Catalog: catalog}} {
 		if _, err := New(c); err == nil || !expect.Contains(err.Error(), want) {
 			t.Errorf("got %v; want an error that names %s", err, want)
 		}
 	}
 }
 
-// A run that cannot be asked for its setup fails the step, which is tried again, and says what was asked.
+// A run that cannot be asked for its setup fails the step, which is tried again, and says what was
+// asked.
 func TestSetupCannotBeAsked(t *testing.T) {
 	b := setUp(t, catalogOf(t), nil)
 	b.run.failure = errors.New("gone")
-	_, err := within(t, api.ModelActivity, nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+	_, err := within(t, api.ModelActivity, nil, func(ctx context.Context,
+		_ converter.EncodedValues) (any, error) {
 		return b.ModelStep(ctx, api.ModelRequest{Run: "r", Turn: 1})
 	})
 	if err == nil || !expect.Contains(err.Error(), api.SetupQuery, "gone") {

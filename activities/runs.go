@@ -8,9 +8,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// runCache remembers, within bounds, what this process knows of runs: what they are pinned to and the messages of
-// their conversations. It only saves queries: whatever is missing is asked of the run. The run used last is kept
-// whatever its size.
+// runCache remembers, within bounds, what this process knows of runs: what they are pinned to and
+// the messages of their conversations. It only saves queries: whatever is missing is asked of the
+// run. The run used last is kept whatever its size.
 type runCache struct {
 	maxRuns, maxBytes int
 
@@ -20,8 +20,8 @@ type runCache struct {
 	byRun map[string]*list.Element
 }
 
-// talk is a conversation or its beginning; chains[i] is its digest after message i. Neither slice is written to once it
-// is handed out.
+// talk is a conversation or its beginning; chains[i] is its digest after message i. Neither slice
+// is written to once it is handed out.
 type talk struct {
 	messages []api.Message
 	chains   []string
@@ -55,10 +55,12 @@ type runEntry struct {
 }
 
 func newRunCache(maxRuns, maxBytes int) *runCache {
-	return &runCache{maxRuns: maxRuns, maxBytes: maxBytes, order: list.New(), byRun: map[string]*list.Element{}}
+	return &runCache{maxRuns: maxRuns, maxBytes: maxBytes, order: list.New(),
+		byRun: map[string]*list.Element{}}
 }
 
-// update calls f with what is known of the run, and then forgets the runs used longest ago until the bounds hold.
+// update calls f with what is known of the run, and then forgets the runs used longest ago until
+// the bounds hold.
 func (c *runCache) update(run string, f func(*runEntry)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,8 +113,9 @@ func (c *runCache) keepSetup(run string, s *api.Setup) {
 	c.update(run, func(e *runEntry) { e.keepSetup(s) })
 }
 
-// known returns the conversation that a model step is about as far as this process knows it. Where that is less than
-// earlier steps saw, it may belong to another past of the run, which only shows when the rest is there.
+// known returns the conversation that a model step is about as far as this process knows it. Where
+// that is less than earlier steps saw, it may belong to another past of the run, which only shows
+// when the rest is there.
 func (c *runCache) known(r api.ModelRequest) (known talk) {
 	c.update(r.Run, func(e *runEntry) {
 		switch {
@@ -127,8 +130,8 @@ func (c *runCache) known(r api.ModelRequest) (known talk) {
 	return known
 }
 
-// learn remembers a conversation that is known to be the run's; fetched are the digests of those of its messages that
-// the run was asked for.
+// learn remembers a conversation that is known to be the run's; fetched are the digests of those of
+// its messages that the run was asked for.
 func (c *runCache) learn(run string, t talk, fetched []string) {
 	c.update(run, func(e *runEntry) {
 		e.cut(0)
@@ -142,7 +145,8 @@ func (c *runCache) learn(run string, t talk, fetched []string) {
 	})
 }
 
-// follow extends the conversation by the new messages of a model step, up to the first that is not known.
+// follow extends the conversation by the new messages of a model step, up to the first that is not
+// known.
 func (e *runEntry) follow(r api.ModelRequest) {
 	for i, digest := range r.New {
 		at := r.Seen + i
@@ -193,7 +197,8 @@ const perMessage = 160
 
 func weight(m api.Message) int { return m.Size() + perMessage*(1+len(m.Calls)) }
 
-// setupWeight is about what a setup takes in memory: nearly all of it are toolspecs, instructions and scripts.
+// setupWeight is about what a setup takes in memory: nearly all of it are toolspecs, instructions
+// and scripts.
 func setupWeight(s *api.Setup) (n int) {
 	if s == nil {
 		return 0

@@ -13,10 +13,12 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Settle takes what became of a call that no tool's activity executed through the phase post_execution. It runs as a
-// local activity, so that how the call ended is one marker in history.
-func (a *Activities) FinalizeResult(ctx context.Context, r api.FinalizeResultRequest) (api.FinalizedResult, error) {
-	finalized := api.FinalizedResult{CallOutcome: api.CallOutcome{ID: r.Call, Tool: r.Tool.Name, Error: r.Error}, Usage: r.Usage}
+// Settle takes what became of a call that no tool's activity executed through the phase
+// post_execution. It runs as a local activity, so that how the call ended is one marker in history.
+func (a *Activities) FinalizeResult(ctx context.Context,
+	r api.FinalizeResultRequest) (api.FinalizedResult, error) {
+	finalized := api.FinalizedResult{CallOutcome: api.CallOutcome{ID: r.Call, Tool: r.Tool.Name,
+		Error: r.Error}, Usage: r.Usage}
 	if r.Error == nil {
 		finalized.Result, finalized.Error = a.finalized(ctx, r)
 	}
@@ -29,10 +31,12 @@ func (a *Activities) FinalizeResult(ctx context.Context, r api.FinalizeResultReq
 }
 
 // settled checks an answer and makes the call's result of it.
-func (a *Activities) finalized(ctx context.Context, r api.FinalizeResultRequest) (*api.Result, *api.Error) {
+func (a *Activities) finalized(ctx context.Context, r api.FinalizeResultRequest) (*api.Result,
+	*api.Error) {
 	compiled, err := a.specs.of(r.Tool)
 	if err != nil {
-		e := api.Errorf(api.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", r.Tool.Name, err)
+		e := api.Errorf(api.ErrExecutorNotFound,
+			"the pinned toolspec of %q cannot be used here: %v", r.Tool.Name, err)
 		e.Phase = api.PhasePostExecution
 		return nil, e
 	}
@@ -41,18 +45,21 @@ func (a *Activities) finalized(ctx context.Context, r api.FinalizeResultRequest)
 	if len(output) == 0 {
 		output = outputOf(compiled, r.Answer)
 	}
-	result, failure := a.postExecute(ctx, compiled, executor.Answer{Output: output, Notes: slices.Clone(r.Notes)},
+	result, failure := a.postExecute(ctx, compiled, executor.Answer{Output: output,
+		Notes: slices.Clone(r.Notes)},
 		unexecuted(ctx, r.Origin, r.Parent, r.Call, r.Tool, r.Arguments, r.Hooks))
 	if failure != nil {
 		return nil, failure
 	}
 	result.Slow = r.Took > compiled.Spec.Execution.SlowAfter
-	result.ExecutionMicros, result.PostMicros = r.Took.Std().Microseconds(), time.Since(began).Microseconds()
+	result.ExecutionMicros, result.PostMicros = r.Took.Std().Microseconds(),
+		time.Since(began).Microseconds()
 	return &result, nil
 }
 
-// outputOf returns an answer as a JSON value: a text is a JSON string. Where the tool declares its output, the answer is
-// the JSON that the text holds, alone or fenced as models like to, unless only the text itself fits.
+// outputOf returns an answer as a JSON value: a text is a JSON string. Where the tool declares its
+// output, the answer is the JSON that the text holds, alone or fenced as models like to, unless
+// only the text itself fits.
 func outputOf(compiled *toolspecs.Compiled, answer string) json.RawMessage {
 	text, err := api.EncodeJSON(strings.ToValidUTF8(answer, "\uFFFD"))
 	if err != nil || compiled.OutputSchema() == nil {

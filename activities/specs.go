@@ -10,7 +10,8 @@ import (
 // maxSpecs bounds how many compiled toolspecs a process remembers.
 const maxSpecs = 4096
 
-// specs remembers compiled toolspecs by digest: compiling costs a thousand times what validating does.
+// specs remembers compiled toolspecs by digest: compiling costs a thousand times what validating
+// does.
 type specs struct {
 	mu       sync.RWMutex
 	byDigest map[string]*toolspecs.Compiled

@@ -43,7 +43,8 @@ func (s Stateful) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []str
 	return function.CheckType(s.Name(), s.takes, spec, inputSchema)
 }
 
-// Factories executes tools of the kind stateful: it knows the factories, and counts the instances that live here.
+// Factories executes tools of the kind stateful: it knows the factories, and counts the instances
+// that live here.
 type Factories struct {
 	byName map[string]Stateful
 
@@ -51,14 +52,15 @@ type Factories struct {
 	live map[string]int
 }
 
-// NewFactories registers stateful tools. The error names every one that is nil, takes what JSON cannot fill, has half of a
-// Snapshotter, or has an illegal name or another's.
+// NewFactories registers stateful tools. The error names every one that is nil, takes what JSON
+// cannot fill, has half of a Snapshotter, or has an illegal name or another's.
 func NewFactories(stateful ...switchyard.Stateful) (*Factories, error) {
 	all := make([]Stateful, len(stateful))
 	for i, s := range stateful {
 		all[i].Stateful = s
 	}
-	byName, err := executor.Register("stateful tool", all, func(s *Stateful) (name string, err error) {
+	byName, err := executor.Register("stateful tool", all, func(s *Stateful) (name string,
+		err error) {
 		s.takes, err = function.TakesOf(s.Input(), s.Err())
 		return s.Name(), err
 	})
@@ -91,10 +93,12 @@ func (f *Factories) count(tool string, change int) {
 }
 
 // Execute implements Executor: it executes the call on the instance that ctx leads to.
-func (f *Factories) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+func (f *Factories) Execute(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
 	i, ok := ctx.Value(instanceKey{}).(*instance)
 	if !ok {
-		return executor.Answer{}, api.Errorf(api.ErrExecutorNotFound, "the call of %s came to a worker that holds no instance for it", spec.Name)
+		return executor.Answer{}, api.Errorf(api.ErrExecutorNotFound,
+			"the call of %s came to a worker that holds no instance for it", spec.Name)
 	}
 	return i.execute(ctx, spec, args)
 }

@@ -57,27 +57,39 @@ func TestFactoriesFaults(t *testing.T) {
 		stateful switchyard.Stateful
 		says     string
 	}{
-		"no factory":  {switchyard.NewStateful("a", nil, (*tally).Add), "the function that starts an instance is nil"},
-		"no call":     {switchyard.NewStateful[tally, tallyArgs, int]("a", makes(&tally{}), nil), "executes calls is nil"},
-		"half":        {switchyard.NewStateful("a", makes(&halfTally{}), addTo[halfTally]), "halfTally has Snapshot or Restore"},
-		"wrong types": {switchyard.NewStateful("a", makes(&wrongTally{}), addTo[wrongTally]), "wrongTally has Snapshot or Restore"},
-		"no object":   {switchyard.NewStateful("a", makes(&tally{}), func(*tally, context.Context, int) (int, error) { return 0, nil }), "not an object"},
-		"raw":         {switchyard.RawStateful("a", nil), "the function that starts an instance is nil"},
-		"zero":        {switchyard.Stateful{}, "it is nil"},
-		"name":        {switchyard.NewStateful("a b", makes(&tally{}), (*tally).Add), "contains"},
-		"twice":       {switchyard.NewStateful("good", makes(&tally{}), (*tally).Add), "has this name too"},
+		"no factory": {switchyard.NewStateful("a", nil, (*tally).Add),
+			"the function that starts an instance is nil"},
+		"no call": {switchyard.NewStateful[tally, tallyArgs, int]("a", makes(&tally{}), nil),
+			"executes calls is nil"},
+		"half": {switchyard.NewStateful("a", makes(&halfTally{}), addTo[halfTally]),
+			"halfTally has Snapshot or Restore"},
+		"wrong types": {switchyard.NewStateful("a", makes(&wrongTally{}), addTo[wrongTally]),
+			"wrongTally has Snapshot or Restore"},
+		"no object": {switchyard.NewStateful("a", makes(&tally{}), func(*tally, context.Context,
+			int) (int, error) {
+			return 0, nil
+		}), "not an object"},
+		"raw": {switchyard.RawStateful("a", nil),
+			"the function that starts an instance is nil"},
+		"zero": {switchyard.Stateful{}, "it is nil"},
+		"name": {switchyard.NewStateful("a b", makes(&tally{}), (*tally).Add), "contains"},
+		"twice": {switchyard.NewStateful("good", makes(&tally{}), (*tally).Add),
+			"has this name too"},
 	} {
-		if _, err := NewFactories(good, c.stateful); err == nil || !expect.Contains(err.Error(), c.says, c.stateful.Name()) {
+		if _, err := NewFactories(good, c.stateful); err == nil || !expect.Contains(err.Error(),
+			c.says, c.stateful.Name()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	f, err := NewFactories(good, switchyard.NewStateful("kept", makes(&tallySnapshot{}), addTo[tallySnapshot]))
+	f, err := NewFactories(good, switchyard.NewStateful("kept", makes(&tallySnapshot{}),
+		addTo[tallySnapshot]))
 	if err != nil || strings.Join(f.Names(), " ") != "good kept" {
 		t.Errorf("%v, %v", f, err)
 	}
 }
 
-// The Go type that calls take is compared with a tool's parameters, as a function's is; a raw one fits everything.
+// The Go type that calls take is compared with a tool's parameters, as a function's is; a raw one
+// fits everything.
 func TestStatefulCheck(t *testing.T) {
 	fits := func(s switchyard.Stateful, parameter string) []string {
 		compiled, err := spec("counter", func(s *toolspecs.Spec) {
@@ -98,10 +110,15 @@ func TestStatefulCheck(t *testing.T) {
 	if faults := fits(typed, "by"); len(faults) > 0 {
 		t.Errorf("got %q", faults)
 	}
-	if faults := fits(typed, "times"); len(faults) != 2 || !expect.Contains(faults[0], "times", "counter") {
+	if faults := fits(typed, "times"); len(faults) != 2 || !expect.Contains(faults[0], "times",
+		"counter") {
 		t.Errorf("got %q", faults)
 	}
-	if faults := fits(switchyard.RawStateful("counter", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) { return nil, nil }), "times"); len(faults) > 0 {
+	if faults := fits(switchyard.RawStateful("counter",
+		func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) {
+			return nil,
+				nil
+		}), "times"); len(faults) > 0 {
 		t.Errorf("got %q", faults)
 	}
 }
@@ -112,32 +129,52 @@ func (r rawInstance) Call(_ context.Context, args json.RawMessage) (json.RawMess
 	return r(args)
 }
 
-// What a factory makes is called with the arguments as they are; one that makes nothing is at fault.
+// What a factory makes is called with the arguments as they are; one that makes nothing is at
+// fault.
 func TestStatefulMakes(t *testing.T) {
-	echo := switchyard.RawStateful("raw", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) {
-		return rawInstance(func(args json.RawMessage) (json.RawMessage, error) { return args, nil }), nil
-	})
+	echo := switchyard.RawStateful("raw",
+		func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) {
+			return rawInstance(func(args json.RawMessage) (json.RawMessage, error) {
+				return args,
+					nil
+			}), nil
+		})
 	m, err := Stateful{Stateful: echo}.start(t.Context(), switchyard.StartInfo{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := m.call(t.Context(), json.RawMessage(`{"a":1}`)); err != nil || string(answer.Output) != `{"a":1}` {
+	if answer, err := m.call(t.Context(), json.RawMessage(`{"a":1}`)); err != nil ||
+		string(answer.Output) != `{"a":1}` {
 		t.Errorf("%+v, %v", answer, err)
 	}
 	broken := errors.New("no disk")
 	for name, s := range map[string]switchyard.Stateful{
 		"typed nothing": switchyard.NewStateful("a", makes[tally](nil), (*tally).Add),
-		"raw nothing":   switchyard.RawStateful("a", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) { return nil, nil }),
+		"raw nothing": switchyard.RawStateful("a",
+			func(context.Context, switchyard.StartInfo) (switchyard.RawInstance,
+				error) {
+				return nil, nil
+			}),
 	} {
-		if _, err := (Stateful{Stateful: s}).start(t.Context(), switchyard.StartInfo{}); err == nil || !expect.Contains(err.Error(), "no instance was started") {
+		if _, err := (Stateful{Stateful: s}).start(t.Context(),
+			switchyard.StartInfo{}); err == nil || !expect.Contains(err.Error(),
+			"no instance was started") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, s := range map[string]switchyard.Stateful{
-		"typed": switchyard.NewStateful("a", func(context.Context, switchyard.StartInfo) (*tally, error) { return nil, broken }, (*tally).Add),
-		"raw":   switchyard.RawStateful("a", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) { return nil, broken }),
+		"typed": switchyard.NewStateful("a", func(context.Context, switchyard.StartInfo) (*tally,
+			error) {
+			return nil, broken
+		}, (*tally).Add),
+		"raw": switchyard.RawStateful("a",
+			func(context.Context, switchyard.StartInfo) (switchyard.RawInstance,
+				error) {
+				return nil, broken
+			}),
 	} {
-		if _, err := (Stateful{Stateful: s}).start(t.Context(), switchyard.StartInfo{}); !errors.Is(err, broken) {
+		if _, err := (Stateful{Stateful: s}).start(t.Context(),
+			switchyard.StartInfo{}); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -150,7 +187,8 @@ func TestCallWithoutInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := spec("probe", nil)
-	if _, err := f.Execute(t.Context(), &s, json.RawMessage(`{}`)); !errors.Is(err, &api.Error{Type: api.ErrExecutorNotFound}) {
+	if _, err := f.Execute(t.Context(), &s, json.RawMessage(`{}`)); !errors.Is(err,
+		&api.Error{Type: api.ErrExecutorNotFound}) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,24 +7,28 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// maxPrompt bounds what one sub-agent is asked, and maxPrompts what the verdicts of one admission say in all, in bytes as
-// they are written into history.
+// maxPrompt bounds what one sub-agent is asked, and maxPrompts what the verdicts of one admission
+// say in all, in bytes as they are written into history.
 const (
 	maxPrompt  = 256 << 10
 	maxPrompts = 2 * maxPrompt
 )
 
-// admitAgent completes the verdict on a call of an agent tool: what the agent is asked, and what of the run's budget the
-// call needs beside itself.
-func admitAgent(r api.AdmissionRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *api.AdmissionDecision) *api.Error {
+// admitAgent completes the verdict on a call of an agent tool: what the agent is asked, and what of
+// the run's budget the call needs beside itself.
+func admitAgent(r api.AdmissionRequest, compiled *toolspecs.Compiled, arguments json.RawMessage,
+	v *api.AdmissionDecision) *api.Error {
 	if r.Depth >= api.MaxDepth {
-		e := api.Errorf(api.ErrPreconditionFailed, "this run is a sub-agent %d deep already, and none may be deeper", r.Depth)
+		e := api.Errorf(api.ErrPreconditionFailed,
+			"this run is a sub-agent %d deep already, and none may be deeper", r.Depth)
 		e.Phase = api.PhasePreValidation
 		return e
 	}
 	prompt, err := compiled.AgentPrompt(arguments)
 	if err == nil && encodedSize(prompt) > maxPrompt {
-		err = api.Errorf(api.ErrValidation, "what the agent would be asked has %d bytes; at most %d fit into history", encodedSize(prompt), maxPrompt)
+		err = api.Errorf(api.ErrValidation,
+			"what the agent would be asked has %d bytes; at most %d fit into history",
+			encodedSize(prompt), maxPrompt)
 	}
 	if err != nil {
 		e := *api.AsError(err)
@@ -32,7 +36,8 @@ func admitAgent(r api.AdmissionRequest, compiled *toolspecs.Compiled, arguments 
 		return &e
 	}
 	if r.Spent != "" {
-		e := api.Errorf(api.ErrBudgetExceeded, "the run's budget of %s is used up, so that nothing is left for a sub-agent", r.Spent)
+		e := api.Errorf(api.ErrBudgetExceeded,
+			"the run's budget of %s is used up, so that nothing is left for a sub-agent", r.Spent)
 		e.Phase = api.PhasePreExecution
 		return e
 	}

@@ -18,7 +18,8 @@ import (
 func agentSpec(name, tools string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: "done"}}})
 	return spec(name, func(s *toolspecs.Spec) {
-		s.Entry = toolspecs.Entry{Type: api.KindAgent, Agent: &api.Agent{Name: name, Tools: strings.Fields(tools),
+		s.Entry = toolspecs.Entry{Type: api.KindAgent, Agent: &api.Agent{Name: name,
+			Tools: strings.Fields(tools),
 			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}
 		if change != nil {
 			change(s)
@@ -30,20 +31,25 @@ func scriptedModels(c *Config) {
 	c.Models = map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{}}
 }
 
-// TestPinBelow proves that a run is pinned to the tools of all agents below it, each once, and that a sub-agent's run gets
-// the versions of the run above, which it asks where it does not know them; what is there now fills the gaps.
+// TestPinBelow proves that a run is pinned to the tools of all agents below it, each once, and that
+// a sub-agent's run gets the versions of the run above, which it asks where it does not know them;
+// what is there now fills the gaps.
 func TestPinBelow(t *testing.T) {
-	specs := []toolspecs.Spec{agentSpec("lead", "helper read lead", nil), agentSpec("helper", "write lead", nil), spec("read", nil), spec("write", nil)}
+	specs := []toolspecs.Spec{agentSpec("lead", "helper read lead", nil),
+		agentSpec("helper", "write lead", nil), spec("read", nil), spec("write", nil)}
 	above := setUp(t, catalogOf(t, specs...), scriptedModels)
 	p := above.pin(t, api.PinRequest{Run: "top", Tools: []string{"lead", "read"}})
 	below := api.Catalog{Tools: p.DescendantTools}
-	if fmt.Sprint(p.Catalog.Names(), below.Names()) != "[lead read] [helper write]" || len(p.Problems) > 0 {
+	if fmt.Sprint(p.Catalog.Names(), below.Names()) != "[lead read] [helper write]" ||
+		len(p.Problems) > 0 {
 		t.Fatalf("pinned %v, below %v, problems %v", p.Catalog.Names(), below.Names(), p.Problems)
 	}
-	edited := []toolspecs.Spec{agentSpec("lead", "new", nil), spec("read", func(s *toolspecs.Spec) { s.Version = "2.0.0" }), spec("new", nil)}
+	edited := []toolspecs.Spec{agentSpec("lead", "new", nil),
+		spec("read", func(s *toolspecs.Spec) { s.Version = "2.0.0" }), spec("new", nil)}
 	other := setUp(t, catalogOf(t, edited...), scriptedModels)
 	other.run.setup = api.Setup{Pinned: api.Pack(p)}
-	parent := &api.Parent{WorkflowID: "w", Run: "top", Call: "1.1", Catalog: p.Catalog.Digest, Depth: 1}
+	parent := &api.Parent{WorkflowID: "w", Run: "top", Call: "1.1", Catalog: p.Catalog.Digest,
+		Depth: 1}
 	request := api.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper", "read", "new"}}
 	sub := other.pin(t, request)
 	for _, want := range []string{"helper 1.0.0", "read 1.0.0", "new 1.0.0"} {
@@ -52,16 +58,19 @@ func TestPinBelow(t *testing.T) {
 			t.Errorf("%s is pinned to %q, want %q", name, tool.Version, version)
 		}
 	}
-	if names := (api.Catalog{Tools: sub.DescendantTools}).Names(); fmt.Sprint(names) != "[write lead]" || other.run.queries.Load() != 1 {
+	if names := (api.Catalog{Tools: sub.DescendantTools}).Names(); fmt.Sprint(
+		names) != "[write lead]" || other.run.queries.Load() != 1 {
 		t.Errorf("below the sub-agent: %v, after %d queries", names, other.run.queries.Load())
 	}
 	again := above.pin(t, api.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper"}})
-	if above.run.queries.Load() != 0 || again.Catalog.Tools[0].Digest != sub.Catalog.Tools[0].Digest {
+	if above.run.queries.Load() != 0 ||
+		again.Catalog.Tools[0].Digest != sub.Catalog.Tools[0].Digest {
 		t.Error("the process that pinned the run above asked it again")
 	}
 	other.run.failure = errors.New("no answer")
 	other.runs = newRunCache(1, 1)
-	if _, err := other.Pin(t.Context(), request); err == nil || !strings.Contains(err.Error(), "ask the run w for its tools: no answer") {
+	if _, err := other.Pin(t.Context(), request); err == nil || !strings.Contains(err.Error(),
+		"ask the run w for its tools: no answer") {
 		t.Errorf("without the run above: %v", err)
 	}
 }
@@ -77,45 +86,64 @@ func TestPinTooMuch(t *testing.T) {
 			noise[n] = byte('!' + random.IntN(90))
 		}
 		names = append(names, fmt.Sprint("tool", i))
-		specs = append(specs, spec(names[i], func(s *toolspecs.Spec) { s.Description = string(noise) }))
+		specs = append(specs, spec(names[i],
+			func(s *toolspecs.Spec) { s.Description = string(noise) }))
 	}
 	b := setUp(t, catalogOf(t, specs...), nil)
-	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names}); len(p.Problems) != 1 || !strings.Contains(p.Problems[0].Message, "history takes 1572864") || len(p.Catalog.Tools) > 0 {
+	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names}); len(p.Problems) != 1 ||
+		!strings.Contains(p.Problems[0].Message, "history takes 1572864") ||
+		len(p.Catalog.Tools) > 0 {
 		t.Errorf("problems: %v", p.Problems)
 	}
-	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names[:15]}); len(p.Problems) > 0 || len(p.Catalog.Tools) != 15 {
+	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names[:15]}); len(p.Problems) > 0 ||
+		len(p.Catalog.Tools) != 15 {
 		t.Errorf("what fits is refused: %v", p.Problems)
 	}
 }
 
-// TestSettle proves what becomes of a call that no activity executed: an error stays what it is, in text that history
-// takes; an answer is counted and marked slow; and a spec that cannot be used fails the call, not the run.
+// TestSettle proves what becomes of a call that no activity executed: an error stays what it is, in
+// text that history takes; an answer is counted and marked slow; and a spec that cannot be used
+// fails the call, not the run.
 func TestSettle(t *testing.T) {
 	b := setUp(t, catalogOf(t), nil)
 	tool := catalogOf(t, agentSpec("sub", "", nil)).All()[0].Tool()
 	finalizeResult := func(change func(*api.FinalizeResultRequest)) api.FinalizedResult {
-		r := api.FinalizeResultRequest{Call: "1.1", Tool: tool, Answer: "an answer", Usage: api.Usage{Calls: 2}}
+		r := api.FinalizeResultRequest{Call: "1.1", Tool: tool, Answer: "an answer",
+			Usage: api.Usage{Calls: 2}}
 		change(&r)
 		s, err := b.FinalizeResult(t.Context(), r)
-		if err != nil || s.ID != "1.1" || s.Tool != "sub" || s.Usage.Calls != 2 || (s.Result == nil) == (s.Error == nil) {
+		if err != nil || s.ID != "1.1" || s.Tool != "sub" || s.Usage.Calls != 2 ||
+			(s.Result == nil) == (s.Error == nil) {
 			t.Fatalf("settled as %+v, %v", s, err)
 		}
 		return s
 	}
-	if s := finalizeResult(func(r *api.FinalizeResultRequest) { r.Took = api.Duration(time.Hour) }); string(s.Result.Output) != `"an answer"` || !s.Result.Slow || s.Result.Tokens == 0 || s.Result.ExecutionMicros != 3600e6 {
+	if s := finalizeResult(func(r *api.FinalizeResultRequest) {
+		r.Took = api.Duration(
+			time.Hour)
+	}); string(s.Result.Output) != `"an answer"` || !s.Result.Slow || s.Result.Tokens == 0 ||
+		s.Result.ExecutionMicros != 3600e6 {
 		t.Errorf("an answer: %+v", s.Result)
 	}
-	if s := finalizeResult(func(r *api.FinalizeResultRequest) { r.Error = api.Errorf(api.ErrTimeout, "late\xff") }); s.Error.Type != api.ErrTimeout || s.Error.Message != "late\uFFFD" {
+	if s := finalizeResult(func(r *api.FinalizeResultRequest) {
+		r.Error = api.Errorf(api.ErrTimeout,
+			"late\xff")
+	}); s.Error.Type != api.ErrTimeout || s.Error.Message != "late\uFFFD" {
 		t.Errorf("an error: %+v", s.Error)
 	}
-	if s := finalizeResult(func(r *api.FinalizeResultRequest) { r.Tool.Digest = "other" }); s.Error.Type != api.ErrExecutorNotFound {
+	if s := finalizeResult(func(
+		r *api.FinalizeResultRequest) {
+		r.Tool.Digest = "other"
+	}); s.Error.Type != api.ErrExecutorNotFound {
 		t.Errorf("a spec that was altered: %+v", s.Error)
 	}
 }
 
-// TestAnswerAsJSON proves what an agent's answer is as a value, alone, in a fence of any kind, or as text.
+// TestAnswerAsJSON proves what an agent's answer is as a value, alone, in a fence of any kind, or
+// as text.
 func TestAnswerAsJSON(t *testing.T) {
-	anything := catalogOf(t, agentSpec("sub", "", func(s *toolspecs.Spec) { s.OutputSchema = []byte(`{}`) })).All()[0]
+	anything := catalogOf(t, agentSpec("sub", "",
+		func(s *toolspecs.Spec) { s.OutputSchema = []byte(`{}`) })).All()[0]
 	open := catalogOf(t, agentSpec("sub", "", nil)).All()[0]
 	for answer, want := range map[string]string{
 		` {"b": 1, "a": [2]} `:            `{"b":1,"a":[2]}`,

@@ -10,15 +10,17 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// maxTogether bounds what the results of calls that are made together take in all, in bytes: they are one result in history.
+// maxTogether bounds what the results of calls that are made together take in all, in bytes: they
+// are one result in history.
 const maxBatched = 1 << 20
 
 // maxMerged bounds the arguments of calls that are made together, in bytes.
 const maxMerged = 512 << 10
 
-// together decides which of the admitted calls of an agent's turn are made as one: those of one tool that batches, with equal other
-// arguments and the same way to go. Calls that have to be approved, or whose execution plan bounds them, are made alone. It does not
-// change the order of calls that conflict.
+// together decides which of the admitted calls of an agent's turn are made as one: those of one
+// tool that batches, with equal other arguments and the same way to go. Calls that have to be
+// approved, or whose execution plan bounds them, are made alone. It does not change the order of
+// calls that conflict.
 func batching(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	if r.Caller.Type != api.CallerAgent {
 		return decisions
@@ -31,7 +33,8 @@ func batching(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.A
 		tool, _ := toolOf(r, r.Calls[i].Tool)
 		mine := candidate(tool, r.Calls[i], v)
 		if b := join(open, mine, tool, v.Route.Key); b != nil {
-			decisions[b.first].Batch, decisions[i].Batch = decisions[b.first].ID, decisions[b.first].ID
+			decisions[b.first].Batch, decisions[i].Batch = decisions[b.first].ID,
+				decisions[b.first].ID
 		} else if mine != nil {
 			mine.first = i
 			open = append(open, mine)
@@ -40,7 +43,8 @@ func batching(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.A
 	return decisions
 }
 
-// join returns those that a call of the tool is made with, nil for none. All others notice that it came by.
+// join returns those that a call of the tool is made with, nil for none. All others notice that it
+// came by.
 func join(open []*batchOf, mine *batchOf, tool api.Tool, key string) (joined *batchOf) {
 	for _, b := range open {
 		if joined == nil && mine != nil && b.takes(mine) {
@@ -79,7 +83,8 @@ func candidate(tool api.Tool, c api.Call, v api.AdmissionDecision) *batchOf {
 	if err != nil || len(list) == 0 {
 		return nil
 	}
-	return &batchOf{tool: tool, others: others, route: v.Route, elements: len(list), size: len(arguments)}
+	return &batchOf{tool: tool, others: others, route: v.Route, elements: len(list),
+		size: len(arguments)}
 }
 
 // takes adds a call, if it fits in.
@@ -93,51 +98,61 @@ func (b *batchOf) takes(c *batchOf) bool {
 	return true
 }
 
-// pass notices a call that is not one of these: where the two conflict, no later one may come before it.
+// pass notices a call that is not one of these: where the two conflict, no later one may come
+// before it.
 func (b *batchOf) pass(tool api.Tool, key string) {
 	alone := tool.Access == api.AccessExclusive || b.tool.Access == api.AccessExclusive
 	b.closed = b.closed || alone && tool.Lane == b.tool.Lane && key == b.route.Key
 }
 
-// apart takes the answer to calls that were made together through the phase post_execution, each part of it as the answer to its
-// call. The error is that of all of them: the answer is no list with one element for each.
-func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled, answer executor.Answer, t attempt, took time.Duration) (api.Result, *api.Error) {
+// apart takes the answer to calls that were made together through the phase post_execution, each
+// part of it as the answer to its call. The error is that of all of them: the answer is no list
+// with one element for each.
+func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled,
+	answer executor.Answer, t attempt, took time.Duration) (api.Result, *api.Error) {
 	var answers []json.RawMessage
 	want := 0
 	for _, p := range t.Parts {
 		want += p.Elements
 	}
 	if err := json.Unmarshal(answer.Output, &answers); err != nil || len(answers) != want {
-		e := api.Errorf(api.ErrInvalidOutput, "%d calls of %s were made together, and the answer is no list with one element for each of their %d elements",
+		e := api.Errorf(api.ErrInvalidOutput,
+			"%d calls of %s were made together, and the answer is no list with one element for each of their %d elements",
 			len(t.Parts), compiled.Spec.Name, want)
 		e.Phase = api.PhasePostExecution
 		return api.Result{}, e
 	}
 	smaller := *compiled
-	smaller.Spec.Execution.MaxResult = min(compiled.Spec.Execution.MaxResult, maxBatched/len(t.Parts))
-	elements, _, _ := compiled.Spec.Batch.Elements(t.Arguments) // the run has made them of such lists
+	smaller.Spec.Execution.MaxResult = min(compiled.Spec.Execution.MaxResult,
+		maxBatched/len(t.Parts))
+	// the run has made them of such lists
+	elements, _, _ := compiled.Spec.Batch.Elements(t.Arguments)
 	whole, at := api.Result{}, 0
 	for _, p := range t.Parts {
 		mine := t
 		mine.id = p.ID
-		if arguments, err := compiled.Spec.Batch.With(t.Arguments, elements[at:at+p.Elements]); err == nil {
+		if arguments, err := compiled.Spec.Batch.With(t.Arguments,
+			elements[at:at+p.Elements]); err == nil {
 			mine.Arguments = arguments
 		}
 		output, _ := api.EncodeJSON(answers[at : at+p.Elements]) // they were decoded from JSON
 		at += p.Elements
-		whole.Parts = append(whole.Parts, a.partOf(ctx, &smaller, executor.Answer{Output: output, Notes: answer.Notes}, mine, took))
+		whole.Parts = append(whole.Parts, a.partOf(ctx, &smaller, executor.Answer{Output: output,
+			Notes: answer.Notes}, mine, took))
 	}
 	return whole, nil
 }
 
 // partOf makes the result of one of the calls.
-func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled, answer executor.Answer, t attempt, took time.Duration) api.CallOutcome {
+func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled,
+	answer executor.Answer, t attempt, took time.Duration) api.CallOutcome {
 	began := time.Now()
 	part := api.CallOutcome{ID: t.id, Tool: t.tool}
 	result, failure := a.postExecute(ctx, compiled, answer, t.hooked(ctx, &compiled.Spec))
 	if part.Error = executor.RedactorOf(ctx).Error(failure); failure == nil {
 		result.Slow = took > compiled.Spec.Execution.SlowAfter.Std()
-		result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
+		result.ExecutionMicros, result.PostMicros = took.Microseconds(),
+			time.Since(began).Microseconds()
 		part.Result = &result
 	}
 	return part

@@ -17,7 +17,8 @@ import (
 
 func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	return spec(name, func(s *toolspecs.Spec) {
-		s.Parameters = []toolspecs.Parameter{{Name: "paths", Type: "array", Required: true}, {Name: "unit", Type: "string"}}
+		s.Parameters = []toolspecs.Parameter{{Name: "paths", Type: "array", Required: true},
+			{Name: "unit", Type: "string"}}
 		s.Batch = &api.Batch{Argument: "paths", Max: 3}
 		if change != nil {
 			change(s)
@@ -25,11 +26,13 @@ func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	})
 }
 
-// TestTogether proves which calls of a turn are made as one: never past a call that conflicts with them, never more than there may
-// be, never where one of them needs something of its own, and those of agents alone.
+// TestTogether proves which calls of a turn are made as one: never past a call that conflicts with
+// them, never more than there may be, never where one of them needs something of its own, and those
+// of agents alone.
 func TestTogether(t *testing.T) {
 	alone := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessExclusive }
-	catalog := catalogOf(t, stat("stat", nil), stat("write", alone), spec("look", nil), spec("lock", alone))
+	catalog := catalogOf(t, stat("stat", nil), stat("write", alone), spec("look", nil),
+		spec("lock", alone))
 	b := setUp(t, catalog, nil)
 	const one, two, other = `{"paths":["a"]}`, `{"paths":["b","c"]}`, `{"paths":["a"],"unit":"kB"}`
 	for _, test := range []struct {
@@ -37,18 +40,26 @@ func TestTogether(t *testing.T) {
 		calls []string
 		want  []int // the first call that each is made with, from 1; 0 for none
 	}{
-		{"equal others", []string{"stat " + one, "stat " + other, "stat " + two, "stat " + other}, []int{1, 2, 1, 2}},
+		{"equal others", []string{"stat " + one, "stat " + other, "stat " + two, "stat " + other},
+			[]int{1, 2, 1, 2}},
 		{"too many", []string{"stat " + two, "stat " + two, "stat " + one}, []int{1, 0, 1}},
-		{"a shared call between", []string{"stat " + one, `look {"text":"a"}`, "stat " + one}, []int{1, 0, 1}},
-		{"an exclusive call of the lane between", []string{"write " + one, "write " + one, `lock {"text":"a"}`, "write " + one}, []int{1, 1, 0, 0}},
-		{"an exclusive call of another lane between", []string{"stat " + one, `lock {"text":"a"}`, "stat " + one}, []int{1, 0, 1}},
-		{"exclusive, and another list between", []string{"write " + one, "write " + other, "write " + one}, []int{0, 0, 0}},
-		{"refused ones between", []string{"write " + one, `write {}`, "write " + one}, []int{1, 0, 1}},
+		{"a shared call between", []string{"stat " + one, `look {"text":"a"}`, "stat " + one},
+			[]int{1, 0, 1}},
+		{"an exclusive call of the lane between", []string{"write " + one, "write " + one,
+			`lock {"text":"a"}`, "write " + one}, []int{1, 1, 0, 0}},
+		{"an exclusive call of another lane between", []string{"stat " + one, `lock {"text":"a"}`,
+			"stat " + one}, []int{1, 0, 1}},
+		{"exclusive, and another list between", []string{"write " + one, "write " + other,
+			"write " + one}, []int{0, 0, 0}},
+		{"refused ones between", []string{"write " + one, `write {}`, "write " + one},
+			[]int{1, 0, 1}},
 	} {
-		r := api.AdmissionRequest{Tools: toolsOf(catalog), Caller: api.Caller{Type: api.CallerAgent}}
+		r := api.AdmissionRequest{Tools: toolsOf(catalog),
+			Caller: api.Caller{Type: api.CallerAgent}}
 		for i, c := range test.calls {
 			tool, arguments, _ := strings.Cut(c, " ")
-			r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint(i + 1), Tool: tool, Arguments: arguments})
+			r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint(i + 1), Tool: tool,
+				Arguments: arguments})
 		}
 		var got []int
 		for _, v := range b.admit(t, r) {
@@ -60,7 +71,8 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 		r.Caller.Type = api.CallerPlan
-		if slices.ContainsFunc(b.admit(t, r), func(v api.AdmissionDecision) bool { return v.Batch != "" }) {
+		if slices.ContainsFunc(b.admit(t, r),
+			func(v api.AdmissionDecision) bool { return v.Batch != "" }) {
 			t.Errorf("%s: calls of a plan are made together", test.name)
 		}
 	}
@@ -71,16 +83,20 @@ func TestTogether(t *testing.T) {
 			t.Errorf("a call with %s is made with others", name)
 		}
 	}
-	if candidate(tool.Tool(), api.Call{Arguments: one, CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: "1"}}, api.AdmissionDecision{}) != nil {
+	if candidate(tool.Tool(), api.Call{Arguments: one,
+		CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: "1"}},
+		api.AdmissionDecision{}) != nil {
 		t.Error("a call that the run makes by itself is made with others")
 	}
 }
 
-// TestApart proves that each call gets its part of the answer, cut so that all of them fit into history, that a hook after the call
-// sees each with its own arguments and stops its own alone, and that the process keeps the message of each for the next step.
+// TestApart proves that each call gets its part of the answer, cut so that all of them fit into
+// history, that a hook after the call sees each with its own arguments and stops its own alone, and
+// that the process keeps the message of each for the next step.
 func TestApart(t *testing.T) {
 	var seen []string
-	hooks, err := NewHooks(switchyard.NewAfterCall("h", func(_ context.Context, c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
+	hooks, err := NewHooks(switchyard.NewAfterCall("h", func(_ context.Context,
+		c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		seen = append(seen, c.ID+" "+string(c.Arguments)+" "+string(output)[:8])
 		if c.ID == "2" {
 			return nil, fmt.Errorf("not this one")
@@ -90,7 +106,8 @@ func TestApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := catalogOf(t, stat("stat", func(s *toolspecs.Spec) { s.Execution.MaxResult = 1 << 20 }))
+	catalog := catalogOf(t, stat("stat",
+		func(s *toolspecs.Spec) { s.Execution.MaxResult = 1 << 20 }))
 	b := setUp(t, catalog, func(c *Config) { c.Hooks = hooks })
 	compiled, _ := catalog.Get("stat")
 	long := strings.Repeat("x", 1<<19-100)
@@ -99,14 +116,16 @@ func TestApart(t *testing.T) {
 	x.Parts = []api.Part{{ID: "1", Elements: 1}, {ID: "2", Elements: 2}, {ID: "3"}}
 	x.Hooks = []api.Hook{{Name: "h", OnError: api.HookBlocks}}
 	x.Origin.Caller.Type = api.CallerAgent
-	answer := executor.Answer{Output: json.RawMessage(`["` + long + `","bbbbbb","cc"]`), Notes: []string{"noted"}}
+	answer := executor.Answer{Output: json.RawMessage(`["` + long + `","bbbbbb","cc"]`),
+		Notes: []string{"noted"}}
 	x.Parts = x.Parts[:2]
 	result, failure := b.apart(t.Context(), compiled, answer, x, time.Second)
 	if failure != nil {
 		t.Fatal(failure)
 	}
 	first, second := result.Parts[0], result.Parts[1]
-	if first.Result == nil || first.Result.Cut != 0 || first.Result.Notes[0] != "noted" || first.Result.ExecutionMicros != 1_000_000 {
+	if first.Result == nil || first.Result.Cut != 0 || first.Result.Notes[0] != "noted" ||
+		first.Result.ExecutionMicros != 1_000_000 {
 		t.Errorf("the first part: cut %d, %v", first.Result.Cut, first.Error)
 	}
 	if second.Error == nil || !strings.Contains(second.Error.Message, "not this one") {
@@ -116,7 +135,9 @@ func TestApart(t *testing.T) {
 		t.Errorf("the hook saw %q", seen)
 	}
 	for _, output := range []string{`["a"]`, `{}`, `"abc"`} {
-		if _, failure := b.apart(t.Context(), compiled, executor.Answer{Output: json.RawMessage(output)}, x, 0); failure == nil || failure.Type != api.ErrInvalidOutput {
+		if _, failure := b.apart(t.Context(), compiled,
+			executor.Answer{Output: json.RawMessage(output)}, x, 0); failure == nil ||
+			failure.Type != api.ErrInvalidOutput {
 			t.Errorf("%s is split: %v", output, failure)
 		}
 	}
@@ -125,10 +146,13 @@ func TestApart(t *testing.T) {
 	x.Arguments = json.RawMessage(`{"paths":["a","b","c","d","e","f"]}`)
 	answer.Output = json.RawMessage(`["` + strings.Repeat(long+`","`, 5) + `end"]`)
 	result, failure = b.apart(t.Context(), compiled, answer, x, 0)
-	if size := len(result.Parts[0].Result.Output) + len(result.Parts[1].Result.Output); failure != nil || result.Parts[1].Result.Cut == 0 || size > 2*maxBatched/5+100 {
+	if size := len(result.Parts[0].Result.Output) +
+		len(result.Parts[1].Result.Output); failure != nil || result.Parts[1].Result.Cut == 0 ||
+		size > 2*maxBatched/5+100 {
 		t.Errorf("two of five parts have %d bytes, %v", size, failure)
 	}
-	if all := x.outcomes(api.CallOutcome{Error: api.Errorf(api.ErrTimeout, "late")}); len(all) != 5 || all[4].ID != "n" || all[4].Error == nil {
+	if all := x.outcomes(api.CallOutcome{Error: api.Errorf(api.ErrTimeout,
+		"late")}); len(all) != 5 || all[4].ID != "n" || all[4].Error == nil {
 		t.Errorf("a failure is told to %+v", all)
 	}
 }

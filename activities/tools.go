@@ -21,9 +21,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Tool executes any tool: it is the dynamic activity, and the activity's type is the tool's name. It takes one
-// switchyard.Execution, or as a local activity one *switchyard.InlineCall, through the phases execution and post_execution.
-// Its error is a failure made by Failure, or Temporal's own of a cancelled activity.
+// Tool executes any tool: it is the dynamic activity, and the activity's type is the tool's name.
+// It takes one switchyard.Execution, or as a local activity one *switchyard.InlineCall, through the
+// phases execution and post_execution. Its error is a failure made by Failure, or Temporal's own of
+// a cancelled activity.
 func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (api.Result, error) {
 	t, err := attemptOf(ctx, input)
 	if err != nil {
@@ -74,19 +75,22 @@ func (a *Activities) ended(t attempt, whole api.CallOutcome) {
 func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Error) {
 	compiled, err := a.specOf(ctx, t)
 	if err != nil {
-		e := api.Errorf(api.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", t.tool, err)
+		e := api.Errorf(api.ErrExecutorNotFound,
+			"the worker cannot get the pinned toolspec of %s: %v", t.tool, err)
 		e.Phase, e.Retryable = api.PhaseExecution, true
 		return api.Result{}, e
 	}
 	spec := t.bounded(&compiled.Spec)
 	kind, ok := a.config.Executors[spec.Entry.Type]
 	if !ok {
-		e := api.Errorf(api.ErrExecutorNotFound, "this worker does not execute tools of the kind %q", spec.Entry.Type)
+		e := api.Errorf(api.ErrExecutorNotFound,
+			"this worker does not execute tools of the kind %q", spec.Entry.Type)
 		e.Phase = api.PhaseExecution
 		return api.Result{}, e
 	}
 	hidden := executor.NewRedactor(compiled, t.Arguments)
-	timeout, cancel := a.withTimeout(hidden.Reporting(executor.WithRedactor(t.withContext(ctx, spec), hidden)), t, spec)
+	timeout, cancel := a.withTimeout(hidden.Reporting(executor.WithRedactor(t.withContext(ctx,
+		spec), hidden)), t, spec)
 	defer cancel()
 	if e := command.EnsureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {
@@ -111,12 +115,14 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		result, failure := a.apart(executor.WithRedactor(ctx, hidden), compiled, answer, t, took)
 		return result, hidden.Error(failure)
 	}
-	result, failure := a.postExecute(ctx, compiled, answer, t.hooked(executor.WithRedactor(ctx, hidden), spec))
+	result, failure := a.postExecute(ctx, compiled, answer,
+		t.hooked(executor.WithRedactor(ctx, hidden), spec))
 	if t.inline != nil {
 		result = fitInline(result)
 	}
 	result.Slow = took > spec.Execution.SlowAfter.Std()
-	result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
+	result.ExecutionMicros, result.PostMicros = took.Microseconds(),
+		time.Since(began).Microseconds()
 	return result, hidden.Error(failure)
 }
 
@@ -138,9 +144,10 @@ func (a *Activities) specOf(ctx context.Context, t attempt) (*toolspecs.Compiled
 	return a.pinnedSpec(ctx, t.tool, t.Execution)
 }
 
-// pinnedSpec returns the exact spec that the run is pinned to: this process has it from its own catalog or an earlier
-// run, or asks the run.
-func (a *Activities) pinnedSpec(ctx context.Context, name string, x api.Execution) (*toolspecs.Compiled, error) {
+// pinnedSpec returns the exact spec that the run is pinned to: this process has it from its own
+// catalog or an earlier run, or asks the run.
+func (a *Activities) pinnedSpec(ctx context.Context, name string,
+	x api.Execution) (*toolspecs.Compiled, error) {
 	if c, ok := a.specs.get(x.Digest); ok {
 		return c, nil
 	}
@@ -173,8 +180,10 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 	origin.Conversation = cmp.Or(origin.Conversation, t.info.WorkflowExecution.ID)
 	return api.WithCallContext(ctx, api.CallContext{
 		CallID: t.id, Tool: t.tool, Origin: origin,
-		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID, ParentCall: t.Parent, Parts: t.Parts,
-		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout, Key: api.IdempotencyKey(t.Origin.Run, t.id),
+		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID,
+		ParentCall: t.Parent, Parts: t.Parts,
+		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout,
+		Key:  api.IdempotencyKey(t.Origin.Run, t.id),
 		Lane: lane, Fence: fence,
 	})
 }
@@ -184,17 +193,20 @@ func (t attempt) hooked(ctx context.Context, spec *toolspecs.Spec) hooked {
 	if len(t.Hooks) == 0 {
 		return hooked{}
 	}
-	return hooked{ctx: t.withContext(ctx, spec), hooks: t.Hooks, call: switchyard.HookCall{ID: t.id, Tool: t.tool, Effect: spec.Execution.Effect, Arguments: t.Arguments}}
+	return hooked{ctx: t.withContext(ctx, spec), hooks: t.Hooks, call: switchyard.HookCall{ID: t.id,
+		Tool: t.tool, Effect: spec.Execution.Effect, Arguments: t.Arguments}}
 }
 
-// checked returns an answer that has the form which the tool declares, or a note that it does not where that is enough.
+// checked returns an answer that has the form which the tool declares, or a note that it does not
+// where that is enough.
 func checked(compiled *toolspecs.Compiled, answer executor.Answer) (executor.Answer, *api.Error) {
 	problems := compiled.CheckOutput(answer.Output)
 	if len(problems) == 0 {
 		return answer, nil
 	}
 	if compiled.Spec.Execution.OnInvalidOutput != "warn" {
-		e := api.Errorf(api.ErrInvalidOutput, "the answer of %s does not have the declared form", compiled.Spec.Name)
+		e := api.Errorf(api.ErrInvalidOutput, "the answer of %s does not have the declared form",
+			compiled.Spec.Name)
 		e.Problems, e.Phase = problems, api.PhasePostExecution
 		return executor.Answer{}, e
 	}
@@ -202,14 +214,17 @@ func checked(compiled *toolspecs.Compiled, answer executor.Answer) (executor.Ans
 	return answer, nil
 }
 
-// sized makes an answer a result: cut to size, the whole of it kept where there is a place, and its tokens counted.
-func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled, answer executor.Answer) api.Result {
+// sized makes an answer a result: cut to size, the whole of it kept where there is a place, and its
+// tokens counted.
+func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled,
+	answer executor.Answer) api.Result {
 	spec := compiled.Spec
 	result := api.Result{Output: answer.Output, Notes: answer.Notes}
 	result.Output, result.Cut = executor.Truncate(answer.Output, spec.Execution.MaxResult)
 	if result.Cut > 0 {
 		whole := len(api.PlainText(answer.Output))
-		note := fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time", whole-result.Cut, whole, spec.Name)
+		note := fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time",
+			whole-result.Cut, whole, spec.Name)
 		result.Whole, note = a.keepWhole(ctx, answer.Output, note)
 		result.Notes = append(result.Notes, note)
 	}
@@ -217,9 +232,10 @@ func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled, an
 	return result
 }
 
-// keepWhole keeps an output of which a run holds a part, and adds to the note where it is. That it cannot be kept costs
-// nobody the part.
-func (a *Activities) keepWhole(ctx context.Context, output json.RawMessage, note string) (reference, noted string) {
+// keepWhole keeps an output of which a run holds a part, and adds to the note where it is. That it
+// cannot be kept costs nobody the part.
+func (a *Activities) keepWhole(ctx context.Context, output json.RawMessage, note string) (reference,
+	noted string) {
 	if a.config.Keep == nil {
 		return "", note
 	}

@@ -22,23 +22,30 @@ import (
 )
 
 // toolBench is a process with the one tool "probe", which f executes.
-func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench, *toolspecs.Compiled) {
+func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench,
+	*toolspecs.Compiled) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", change))
-	b := setUp(t, catalog, func(c *Config) { c.Executors = map[string]executor.Executor{api.KindFunction: f} })
+	b := setUp(t, catalog, func(
+		c *Config) {
+		c.Executors = map[string]executor.Executor{api.KindFunction: f}
+	})
 	compiled, _ := catalog.Get("probe")
 	return b, compiled
 }
 
 func executionOf(c *toolspecs.Compiled) api.Execution {
-	return api.Execution{Digest: c.Digest, Arguments: json.RawMessage(`{"text":"a"}`), Origin: api.Origin{Run: "run-1",
-		Caller: api.Caller{Type: api.CallerAgent, ID: "tester"}}}
+	return api.Execution{Digest: c.Digest, Arguments: json.RawMessage(`{"text":"a"}`),
+		Origin: api.Origin{Run: "run-1",
+			Caller: api.Caller{Type: api.CallerAgent, ID: "tester"}}}
 }
 
 // execute runs one attempt of the tool "probe" in an activity's context, which cancel may end.
-func (b *bench) execute(t testing.TB, x api.Execution, cancel func(context.CancelCauseFunc)) (result api.Result, err error) {
+func (b *bench) execute(t testing.TB, x api.Execution,
+	cancel func(context.CancelCauseFunc)) (result api.Result, err error) {
 	t.Helper()
-	value, err := within(t, "probe", x, func(ctx context.Context, in converter.EncodedValues) (any, error) {
+	value, err := within(t, "probe", x, func(ctx context.Context, in converter.EncodedValues) (any,
+		error) {
 		ctx, end := context.WithCancelCause(ctx)
 		defer end(nil)
 		if cancel != nil {
@@ -60,7 +67,8 @@ func callError(t testing.TB, err error) (*api.Error, *temporal.ApplicationError)
 		t.Fatalf("got %v; want a failure of the closed set", err)
 	}
 	var e api.Error
-	if err := app.Details(&e); err != nil || string(e.Type) != app.Type() || e.Retryable == app.NonRetryable() {
+	if err := app.Details(&e); err != nil || string(e.Type) != app.Type() ||
+		e.Retryable == app.NonRetryable() {
 		t.Fatalf("the failure %v has the details %+v, %v", app, e, err)
 	}
 	return &e, app
@@ -78,26 +86,30 @@ func fails(err error) answerFunc {
 	}
 }
 
-// untilStopped is a tool that runs until it is stopped, and says what stopped it. It tells when it runs.
+// untilStopped is a tool that runs until it is stopped, and says what stopped it. It tells when it
+// runs.
 func untilStopped(running chan<- struct{}) answerFunc {
-	return func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
+	return func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer,
+		error) {
 		close(running)
 		<-ctx.Done()
 		return executor.Answer{}, fmt.Errorf("the tool was stopped: %w", context.Cause(ctx))
 	}
 }
 
-// A call that succeeds comes back with its output, notes in order, times and tokens, and its message is remembered
-// under the run exactly as the workflow will make it.
+// A call that succeeds comes back with its output, notes in order, times and tokens, and its
+// message is remembered under the run exactly as the workflow will make it.
 func TestToolSucceeds(t *testing.T) {
-	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.SlowAfter = 1 }, answers(`{"n": 1, "url": "a<b&c"}`, "own note"))
+	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.SlowAfter = 1 },
+		answers(`{"n": 1, "url": "a<b&c"}`, "own note"))
 	x := executionOf(compiled)
 	x.Notes = []string{"of admission"}
 	result, err := b.execute(t, x, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(result.Notes, "|"); got != "of admission|own note" || !result.Slow || result.Cut != 0 || result.Tokens == 0 {
+	if got := strings.Join(result.Notes, "|"); got != "of admission|own note" || !result.Slow ||
+		result.Cut != 0 || result.Tokens == 0 {
 		t.Errorf("got %+v", result)
 	}
 	if result.ForModel() != "{\"n\":1,\"url\":\"a<b&c\"}\n[note: of admission; own note]" {
@@ -117,27 +129,32 @@ func TestToolSucceeds(t *testing.T) {
 func TestToolSeesItsCall(t *testing.T) {
 	var seen api.CallContext
 	var args string
-	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Timeout = 3 * second }, func(ctx context.Context, s *toolspecs.Spec, a json.RawMessage) (executor.Answer, error) {
-		seen, _ = api.ContextOf(ctx)
-		args = string(a)
-		info := activity.GetInfo(ctx)
-		if seen.CallID != info.ActivityID || seen.WorkflowID != info.WorkflowExecution.ID || seen.RunID != info.WorkflowExecution.RunID || s.Name != "probe" {
-			t.Errorf("got %+v in %+v", seen, info)
-		}
-		if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 3*time.Second {
-			t.Errorf("the deadline is %v, %v", deadline, ok)
-		}
-		return executor.Answer{Output: json.RawMessage("1")}, nil
-	})
+	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Timeout = 3 * second },
+		func(ctx context.Context, s *toolspecs.Spec, a json.RawMessage) (executor.Answer, error) {
+			seen, _ = api.ContextOf(ctx)
+			args = string(a)
+			info := activity.GetInfo(ctx)
+			if seen.CallID != info.ActivityID || seen.WorkflowID != info.WorkflowExecution.ID ||
+				seen.RunID != info.WorkflowExecution.RunID || s.Name != "probe" {
+				t.Errorf("got %+v in %+v", seen, info)
+			}
+			if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 3*time.Second {
+				t.Errorf("the deadline is %v, %v", deadline, ok)
+			}
+			return executor.Answer{Output: json.RawMessage("1")}, nil
+		})
 	x := executionOf(compiled)
 	x.Parent = "1.1"
-	x.Origin = api.Origin{Run: "run-7", Caller: api.Caller{Type: api.CallerAgent, ID: "me"}, Conversation: "talk", Trace: "t",
+	x.Origin = api.Origin{Run: "run-7", Caller: api.Caller{Type: api.CallerAgent, ID: "me"},
+		Conversation: "talk", Trace: "t",
 		Variables: map[string]any{"project": "p"}}
 	if _, err := b.execute(t, x, nil); err != nil {
 		t.Fatal(err)
 	}
-	if seen.Run != "run-7" || seen.Caller.ID != "me" || seen.Conversation != "talk" || seen.Trace != "t" || seen.Variables["project"] != "p" ||
-		seen.Tool != "probe" || seen.ParentCall != "1.1" || seen.Attempt != 1 || seen.Timeout != 3*second || args != `{"text":"a"}` {
+	if seen.Run != "run-7" || seen.Caller.ID != "me" || seen.Conversation != "talk" ||
+		seen.Trace != "t" || seen.Variables["project"] != "p" ||
+		seen.Tool != "probe" || seen.ParentCall != "1.1" || seen.Attempt != 1 ||
+		seen.Timeout != 3*second || args != `{"text":"a"}` {
 		t.Errorf("got %+v, %s", seen, args)
 	}
 	if want := "run-7/" + seen.CallID; seen.Key != want {
@@ -145,7 +162,8 @@ func TestToolSeesItsCall(t *testing.T) {
 	}
 }
 
-// What a tool answers as an error is told at once; what may pass is retryable, and not before the time that it names.
+// What a tool answers as an error is told at once; what may pass is retryable, and not before the
+// time that it names.
 func TestToolErrors(t *testing.T) {
 	own := api.Errorf(api.ErrPolicyViolation, "not here")
 	unfinished := &api.Error{Type: api.ErrCancelled, Message: "by the tool itself"}
@@ -159,26 +177,34 @@ func TestToolErrors(t *testing.T) {
 	}{
 		{"plain", errors.New("no such row"), api.ErrExecution, "no such row", false, 0},
 		{"own type", own, api.ErrPolicyViolation, "not here", false, 0},
-		{"own type in another", fmt.Errorf("in short: %w", own), api.ErrPolicyViolation, "not here", false, 0},
+		{"own type in another", fmt.Errorf("in short: %w", own), api.ErrPolicyViolation, "not here",
+			false, 0},
 		{"transient", api.Transient(errors.New("busy"), 0), api.ErrExecution, "busy", true, 0},
-		{"transient with a time", api.Transient(errors.New("busy"), 2*second), api.ErrExecution, "busy", true, 2 * time.Second},
-		{"a time of its own", context.DeadlineExceeded, api.ErrExecution, "context deadline exceeded", false, 0},
+		{"transient with a time", api.Transient(errors.New("busy"), 2*second), api.ErrExecution,
+			"busy", true, 2 * time.Second},
+		{"a time of its own", context.DeadlineExceeded, api.ErrExecution,
+			"context deadline exceeded", false, 0},
 		{"cancelled by the tool", unfinished, api.ErrCancelled, "by the tool itself", false, 0},
-		{"long", errors.New(strings.Repeat("é", 100<<10)), api.ErrExecution, "é… (cut to 32768 of 204800 bytes)", false, 0},
+		{"long", errors.New(strings.Repeat("é", 100<<10)), api.ErrExecution,
+			"é… (cut to 32768 of 204800 bytes)", false, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			b, compiled := toolBench(t, nil, fails(c.err))
 			_, err := b.execute(t, executionOf(compiled), nil)
 			e, app := callError(t, err)
-			if e.Type != c.want || !strings.Contains(e.Message, c.message) || e.Retryable != c.retryable || e.Phase != api.PhaseExecution {
+			if e.Type != c.want || !strings.Contains(e.Message, c.message) ||
+				e.Retryable != c.retryable || e.Phase != api.PhaseExecution {
 				t.Errorf("got %.200v, phase %s", e, e.Phase)
 			}
-			if app.NextRetryDelay() != c.after || !utf8.ValidString(e.Message) || len(e.Message) > 40<<10 {
-				t.Errorf("next attempt after %v; message of %d bytes", app.NextRetryDelay(), len(e.Message))
+			if app.NextRetryDelay() != c.after || !utf8.ValidString(e.Message) ||
+				len(e.Message) > 40<<10 {
+				t.Errorf("next attempt after %v; message of %d bytes", app.NextRetryDelay(),
+					len(e.Message))
 			}
 			if snapshot := len(b.runs.byRun) > 0; snapshot == c.retryable {
-				t.Errorf("remembered: %v; only what no other attempt can change is the call's message", snapshot)
+				t.Errorf("remembered: %v; only what no other attempt can change is the call's message",
+					snapshot)
 			}
 		})
 	}
@@ -187,8 +213,8 @@ func TestToolErrors(t *testing.T) {
 	}
 }
 
-// What ends a call in the middle decides its error: its timeout, a cancelled run, a worker that stops; and by the tool's
-// effect whether another attempt is allowed.
+// What ends a call in the middle decides its error: its timeout, a cancelled run, a worker that
+// stops; and by the tool's effect whether another attempt is allowed.
 func TestToolStopped(t *testing.T) {
 	stopping := errors.New("worker shutdown")
 	cases := []struct {
@@ -199,23 +225,31 @@ func TestToolStopped(t *testing.T) {
 		want      api.ErrorType
 		retryable bool
 	}{
-		{"timeout of a read", api.EffectRead, api.Duration(20 * time.Millisecond), nil, api.ErrTimeout, true},
-		{"timeout of an idempotent one", api.EffectIdempotent, api.Duration(20 * time.Millisecond), nil, api.ErrTimeout, true},
-		{"timeout of a once", api.EffectOnce, api.Duration(20 * time.Millisecond), nil, api.ErrTimeout, false},
-		{"the attempt's own deadline", api.EffectRead, 0, context.DeadlineExceeded, api.ErrTimeout, true},
+		{"timeout of a read", api.EffectRead, api.Duration(20 * time.Millisecond), nil,
+			api.ErrTimeout, true},
+		{"timeout of an idempotent one", api.EffectIdempotent, api.Duration(20 * time.Millisecond),
+			nil, api.ErrTimeout, true},
+		{"timeout of a once", api.EffectOnce, api.Duration(20 * time.Millisecond), nil,
+			api.ErrTimeout, false},
+		{"the attempt's own deadline", api.EffectRead, 0, context.DeadlineExceeded, api.ErrTimeout,
+			true},
 		{"worker stops a read", api.EffectRead, 0, stopping, api.ErrWorkerLost, true},
 		{"worker stops a once", api.EffectOnce, 0, stopping, api.ErrOutcomeUnknown, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			running := make(chan struct{})
-			b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect, s.Execution.Timeout = c.effect, c.timeout }, untilStopped(running))
+			b, compiled := toolBench(t, func(s *toolspecs.Spec) {
+				s.Execution.Effect,
+					s.Execution.Timeout = c.effect, c.timeout
+			}, untilStopped(running))
 			_, err := b.execute(t, executionOf(compiled), func(end context.CancelCauseFunc) {
 				if c.cause != nil {
 					go func() { <-running; end(c.cause) }()
 				}
 			})
-			if e, _ := callError(t, err); e.Type != c.want || e.Retryable != c.retryable || !strings.Contains(e.Message, "worker shutdown") == (c.cause == stopping) {
+			if e, _ := callError(t, err); e.Type != c.want || e.Retryable != c.retryable ||
+				!strings.Contains(e.Message, "worker shutdown") == (c.cause == stopping) {
 				t.Errorf("got %v, retryable %v; want %s, %v", e, e.Retryable, c.want, c.retryable)
 			}
 		})
@@ -226,7 +260,8 @@ func TestToolStopped(t *testing.T) {
 func TestToolCancelled(t *testing.T) {
 	for _, effect := range []api.Effect{api.EffectRead, api.EffectOnce} {
 		running := make(chan struct{})
-		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect }, untilStopped(running))
+		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect },
+			untilStopped(running))
 		_, err := b.execute(t, executionOf(compiled), func(end context.CancelCauseFunc) {
 			go func() { <-running; end(temporal.NewCanceledError()) }()
 		})
@@ -248,12 +283,14 @@ func TestToolPanics(t *testing.T) {
 	}
 	b, compiled := toolBench(t, nil, functions.Execute)
 	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecution || !strings.Contains(e.Message, "kaboom") || strings.Contains(e.Message, ".go:") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecution || !strings.Contains(e.Message,
+		"kaboom") || strings.Contains(e.Message, ".go:") {
 		t.Errorf("got %v", e)
 	}
 }
 
-// A tool cannot say of its own call that it had not begun: the run would make it again, whatever its effect.
+// A tool cannot say of its own call that it had not begun: the run would make it again, whatever
+// its effect.
 func TestToolCannotHandBack(t *testing.T) {
 	functions, err := function.New(switchyard.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
@@ -270,33 +307,40 @@ func TestToolCannotHandBack(t *testing.T) {
 	}
 }
 
-// An answer that is not what the spec declares fails the call after it ran, or goes through with a note.
+// An answer that is not what the spec declares fails the call after it ran, or goes through with a
+// note.
 func TestToolInvalidOutput(t *testing.T) {
 	declare := func(mode string) func(*toolspecs.Spec) {
 		return func(s *toolspecs.Spec) {
-			s.Output = &toolspecs.Parameter{Type: "object", Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n", Type: "integer", Required: true}}}}
+			s.Output = &toolspecs.Parameter{Type: "object",
+				Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n",
+					Type: "integer", Required: true}}}}
 			s.Execution.OnInvalidOutput = mode
 		}
 	}
 	b, compiled := toolBench(t, declare(""), answers(`{"n":"x"}`))
 	_, err := b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrInvalidOutput || len(e.Problems) != 1 || e.Problems[0].Path != "$.n" || e.Phase != api.PhasePostExecution || e.Retryable {
+	if e, _ := callError(t, err); e.Type != api.ErrInvalidOutput || len(e.Problems) != 1 ||
+		e.Problems[0].Path != "$.n" || e.Phase != api.PhasePostExecution || e.Retryable {
 		t.Errorf("got %+v", e)
 	}
 	b, compiled = toolBench(t, declare("warn"), answers(`{"n":"x"}`))
 	result, err := b.execute(t, executionOf(compiled), nil)
-	if err != nil || string(result.Output) != `{"n":"x"}` || len(result.Notes) != 1 || !expect.Contains(result.Notes[0], "invalid output", "$.n") {
+	if err != nil || string(result.Output) != `{"n":"x"}` || len(result.Notes) != 1 ||
+		!expect.Contains(result.Notes[0], "invalid output", "$.n") {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	b, compiled = toolBench(t, declare(""), answers(`{"n":5}`))
-	if result, err := b.execute(t, executionOf(compiled), nil); err != nil || len(result.Notes) != 0 {
+	if result, err := b.execute(t, executionOf(compiled), nil); err != nil ||
+		len(result.Notes) != 0 {
 		t.Errorf("got %+v, %v", result, err)
 	}
 }
 
 // The exact spec that the run pinned is executed, wherever it comes from; another one never is.
 func TestToolFindsPinnedSpec(t *testing.T) {
-	reply := func(_ context.Context, s *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
+	reply := func(_ context.Context, s *toolspecs.Spec, _ json.RawMessage) (executor.Answer,
+		error) {
 		return executor.Answer{Output: json.RawMessage(`"` + s.Version + `"`)}, nil
 	}
 	old := catalogOf(t, spec("probe", func(s *toolspecs.Spec) { s.Version = "0.9.0" }))
@@ -309,7 +353,8 @@ func TestToolFindsPinnedSpec(t *testing.T) {
 	if got, err := version(current); got != "1.0.0" || err != nil || b.run.queries.Load() != 0 {
 		t.Errorf("of the catalog: %s, %v, %d queries", got, err, b.run.queries.Load())
 	}
-	// The run is pinned to what this process's catalog does not hold any more: it asks the run, once.
+	// The run is pinned to what this process's catalog does not hold any more: it asks the run,
+	// once.
 	b.run.setup.Pinned = api.Pack(api.Pinned{Catalog: api.Catalog{Tools: toolsOf(old)}})
 	for range 2 {
 		if got, err := version(pinned); got != "0.9.0" || err != nil || b.run.queries.Load() != 1 {
@@ -319,19 +364,23 @@ func TestToolFindsPinnedSpec(t *testing.T) {
 	// A digest that nobody has is refused, and so is a spec that was altered.
 	forged := api.Execution{Digest: "nobody-has-this", Origin: api.Origin{Run: "run-1"}}
 	_, err := b.execute(t, forged, nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable || !expect.Contains(e.Message, "probe", "nobody-has-this") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable ||
+		!expect.Contains(e.Message, "probe", "nobody-has-this") {
 		t.Errorf("got %v", e)
 	}
 	altered := pinned.Tool()
 	altered.Digest = "nobody-has-this"
-	b.runs.keepSetup("run-1", &api.Setup{Pinned: api.Pack(api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{altered}}})})
+	b.runs.keepSetup("run-1", &api.Setup{Pinned: api.Pack(
+		api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{altered}}})})
 	_, err = b.execute(t, forged, nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !expect.Contains(e.Message, "digest") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !expect.Contains(e.Message,
+		"digest") {
 		t.Errorf("got %v", e)
 	}
 	b.run.failure = errors.New("gone")
 	_, err = b.execute(t, api.Execution{Digest: "other", Origin: api.Origin{Run: "run-2"}}, nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable || !expect.Contains(e.Message, "gone") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable ||
+		!expect.Contains(e.Message, "gone") {
 		t.Errorf("got %v", e)
 	}
 }
@@ -347,34 +396,43 @@ func TestSpecsAreBounded(t *testing.T) {
 	}
 }
 
-// A kind of tool that this worker does not execute, what the tool needs and is not up, and an input that is none, are
-// errors of the call.
+// A kind of tool that this worker does not execute, what the tool needs and is not up, and an input
+// that is none, are errors of the call.
 func TestToolCannotRun(t *testing.T) {
 	b, compiled := toolBench(t, nil, answers("1"))
 	delete(b.config.Executors, api.KindFunction)
 	_, err := b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || e.Retryable || !expect.Contains(e.Message, `"function"`) {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || e.Retryable ||
+		!expect.Contains(e.Message, `"function"`) {
 		t.Errorf("got %v", e)
 	}
 	b, compiled = toolBench(t, func(s *toolspecs.Spec) {
-		s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db", Check: []string{"no-such-program-here"}}}
+		s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db",
+			Check: []string{"no-such-program-here"}}}
 	}, answers("1"))
 	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrPreconditionFailed || !expect.Contains(e.Message, "db") {
+	if e, _ := callError(t, err); e.Type != api.ErrPreconditionFailed || !expect.Contains(e.Message,
+		"db") {
 		t.Errorf("got %v", e)
 	}
-	_, err = within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
-	if e, _ := callError(t, err); e.Type != api.ErrExecution || !expect.Contains(e.Message, "input") {
+	_, err = within(t, "probe", "no execution", func(ctx context.Context,
+		in converter.EncodedValues) (any, error) {
+		return b.Tool(ctx, in)
+	})
+	if e, _ := callError(t, err); e.Type != api.ErrExecution || !expect.Contains(e.Message,
+		"input") {
 		t.Errorf("got %v", e)
 	}
 }
 
-// BenchmarkTool is one call's own cost: context, execution, checks, count of 1 KB of result, memory of its message.
+// BenchmarkTool is one call's own cost: context, execution, checks, count of 1 KB of result, memory
+// of its message.
 func BenchmarkTool(b *testing.B) {
 	output, _ := json.Marshal(expect.GoSource(b)[:1024])
 	bench, compiled := toolBench(b, nil, answers(string(output)))
 	x := executionOf(compiled)
-	_, err := within(b, "probe", x, func(ctx context.Context, in converter.EncodedValues) (any, error) {
+	_, err := within(b, "probe", x, func(ctx context.Context, in converter.EncodedValues) (any,
+		error) {
 		call, err := attemptOf(ctx, in)
 		if err != nil {
 			return nil, err
@@ -393,14 +451,20 @@ func BenchmarkTool(b *testing.B) {
 	}
 }
 
-// TestUnreadableInput proves that a call whose input a worker cannot read is handed back as not begun, so that the run makes it
-// again: also one that must not run twice.
+// TestUnreadableInput proves that a call whose input a worker cannot read is handed back as not
+// begun, so that the run makes it again: also one that must not run twice.
 func TestUnreadableInput(t *testing.T) {
-	b, _ := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce }, answers(`"never"`))
-	_, err := within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
+	b, _ := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce },
+		answers(`"never"`))
+	_, err := within(t, "probe", "no execution", func(ctx context.Context,
+		in converter.EncodedValues) (any, error) {
+		return b.Tool(ctx, in)
+	})
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	var e api.Error
-	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotStarted || e.Type != api.ErrExecution || !expect.Contains(e.Message, "this worker cannot read the call's input") {
+	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotStarted ||
+		e.Type != api.ErrExecution || !expect.Contains(e.Message,
+		"this worker cannot read the call's input") {
 		t.Errorf("got %v, %+v", err, e)
 	}
 }

@@ -20,8 +20,9 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// Headers of what the webhook is told. The signature is sha256= and the HMAC-SHA256, in hexadecimal, of the timestamp, a dot and
-// the body. The timestamp is when it was sent, in seconds since 1970: a receiver refuses old ones, which somebody may be repeating.
+// Headers of what the webhook is told. The signature is sha256= and the HMAC-SHA256, in
+// hexadecimal, of the timestamp, a dot and the body. The timestamp is when it was sent, in seconds
+// since 1970: a receiver refuses old ones, which somebody may be repeating.
 const (
 	headerTimestamp = "X-Switchyard-Timestamp"
 	headerSignature = "X-Switchyard-Signature"
@@ -32,16 +33,19 @@ const webhookTimeout = 10 * time.Second
 
 // Webhook is where people are told of calls that wait for approval. The zero value is none.
 type Webhook struct {
-	// URL is an http or https URL, or env:NAME. Only its host is reached, wherever that is, and no redirect is followed.
+	// URL is an http or https URL, or env:NAME. Only its host is reached, wherever that is, and no
+	// redirect is followed.
 	URL string
-	// Secret is a reference, env:NAME or file:/path, to what signs the requests. It is read at each of them.
+	// Secret is a reference, env:NAME or file:/path, to what signs the requests. It is read at each
+	// of them.
 	Secret string
 }
 
 func (w Webhook) set() bool { return w.URL != "" }
 
-// Check returns what is wrong with a webhook's configuration, by the flags that set it; nil if nothing is. What its references name
-// must be there: otherwise nobody would hear of it before the first call waits.
+// Check returns what is wrong with a webhook's configuration, by the flags that set it; nil if
+// nothing is. What its references name must be there: otherwise nobody would hear of it before the
+// first call waits.
 func (w Webhook) Check() error {
 	switch {
 	case w == Webhook{}:
@@ -54,7 +58,9 @@ func (w Webhook) Check() error {
 		faults[0] = fmt.Errorf("--approval-webhook: %w", err)
 	}
 	if w.Secret == "" {
-		faults[1] = errors.New("--approval-webhook-secret is missing: it names what signs the requests; " + outbound.HintSecret)
+		faults[1] = errors.New(
+			"--approval-webhook-secret is missing: it names what signs the requests; " +
+				outbound.HintSecret)
 	} else if _, err := outbound.SecretHere(w.Secret); err != nil {
 		faults[1] = fmt.Errorf("--approval-webhook-secret: %w", err)
 	}
@@ -81,13 +87,14 @@ func webhookURL(text string) (*url.URL, error) {
 		return nil, errors.New("it cannot be read as a URL")
 	}
 	if err := outbound.CheckURL(u); err != nil {
-		return nil, fmt.Errorf("%w; write a URL such as https://chat.example.com/hook, or env:NAME", err)
+		return nil, fmt.Errorf("%w; write a URL such as https://chat.example.com/hook, or env:NAME",
+			err)
 	}
 	return u, nil
 }
 
-// Notify tells the webhook. Every error is one to try again: another worker may have the webhook, or the secret. None holds
-// the URL or the secret.
+// Notify tells the webhook. Every error is one to try again: another worker may have the webhook,
+// or the secret. None holds the URL or the secret.
 func (a *Activities) Notify(ctx context.Context, n api.Notice) error {
 	w := a.config.Webhook
 	if !w.set() {
@@ -117,7 +124,8 @@ func (w Webhook) request(ctx context.Context, body []byte, now time.Time) (*http
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(),
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the webhook's URL makes no request")
 	}
@@ -142,7 +150,10 @@ func send(request *http.Request) error {
 	if err != nil {
 		return errors.New("the webhook's URL names no host that can be reached")
 	}
-	client := http.Client{Transport: guard.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: guard.Transport(), CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	response, err := client.Do(request)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {

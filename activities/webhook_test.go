@@ -37,13 +37,16 @@ func received(t *testing.T, r *http.Request) api.Notice {
 	timestamp := r.Header.Get("X-Switchyard-Timestamp")
 	mac := hmac.New(sha256.New, []byte(planted))
 	mac.Write([]byte(timestamp + "." + string(body)))
-	if got, want := r.Header.Get("X-Switchyard-Signature"), "sha256="+hex.EncodeToString(mac.Sum(nil)); got != want {
+	if got, want := r.Header.Get("X-Switchyard-Signature"), "sha256="+
+		hex.EncodeToString(mac.Sum(nil)); got != want {
 		t.Errorf("the signature is %q, want %q", got, want)
 	}
-	if sent, err := strconv.ParseInt(timestamp, 10, 64); err != nil || time.Since(time.Unix(sent, 0)).Abs() > time.Minute {
+	if sent, err := strconv.ParseInt(timestamp, 10, 64); err != nil ||
+		time.Since(time.Unix(sent, 0)).Abs() > time.Minute {
 		t.Errorf("the timestamp is %q", timestamp)
 	}
-	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || strings.Contains(string(body), planted) {
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" ||
+		strings.Contains(string(body), planted) {
 		t.Errorf("the request is %s with %v and %s", r.Method, r.Header, body)
 	}
 	var n api.Notice
@@ -53,8 +56,9 @@ func received(t *testing.T, r *http.Request) api.Notice {
 	return n
 }
 
-// A webhook is told by a signed request until it has taken the notice: the secret comes from a file or the environment, the
-// URL too, and a body that the receiver reads tells what waits and which command decides.
+// A webhook is told by a signed request until it has taken the notice: the secret comes from a file
+// or the environment, the URL too, and a body that the receiver reads tells what waits and which
+// command decides.
 func TestNotify(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", planted)
 	file := filepath.Join(t.TempDir(), "secret")
@@ -69,11 +73,13 @@ func TestNotify(t *testing.T) {
 		}
 	}) + "/hook?channel=1"
 	t.Setenv("SWITCHYARD_TEST_HOOK", url)
-	sent := api.Notice{Event: api.NoticeWaiting, At: time.Unix(1e9, 0).UTC(), WorkflowID: "it's", Run: "r", Call: "1.1", Tool: "pay", Text: "Pay ***?",
+	sent := api.Notice{Event: api.NoticeWaiting, At: time.Unix(1e9, 0).UTC(), WorkflowID: "it's",
+		Run: "r", Call: "1.1", Tool: "pay", Text: "Pay ***?",
 		Reason: "the tool asks", Rule: "big", Digest: "d", Until: time.Unix(2e9, 0).UTC()}
 	want := sent
 	want.Command = `starter approve 'it'\''s' 1.1`
-	for _, w := range []Webhook{{URL: url, Secret: "file:" + file}, {URL: "env:SWITCHYARD_TEST_HOOK", Secret: "env:SWITCHYARD_TEST_SECRET"}} {
+	for _, w := range []Webhook{{URL: url, Secret: "file:" + file},
+		{URL: "env:SWITCHYARD_TEST_HOOK", Secret: "env:SWITCHYARD_TEST_SECRET"}} {
 		if err := w.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -81,9 +87,11 @@ func TestNotify(t *testing.T) {
 		b := setUp(t, catalogOf(t, spec("pay", nil)), func(c *Config) { c.Webhook = w })
 		var suite testsuite.WorkflowTestSuite
 		env := suite.NewTestWorkflowEnvironment()
-		env.RegisterActivityWithOptions(b.Notify, activity.RegisterOptions{Name: api.NotifyApprovalActivity})
+		env.RegisterActivityWithOptions(b.Notify,
+			activity.RegisterOptions{Name: api.NotifyApprovalActivity})
 		env.ExecuteWorkflow(func(ctx workflow.Context) error {
-			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+			ctx = workflow.WithActivityOptions(ctx,
+				workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
 			return workflow.ExecuteActivity(ctx, api.NotifyApprovalActivity, sent).Get(ctx, nil)
 		})
 		if err := env.GetWorkflowError(); err != nil || len(requests) != 3 {
@@ -97,11 +105,14 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// What keeps a notice from being sent is told without the URL and the secret, may be tried again, and a redirect is not
-// followed.
+// What keeps a notice from being sent is told without the URL and the secret, may be tried again,
+// and a redirect is not followed.
 func TestNotifyFails(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", planted)
-	elsewhere := serveWebhook(t, func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") })
+	elsewhere := serveWebhook(t, func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("a redirect was followed")
+	})
 	moved := serveWebhook(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
 	})
@@ -110,16 +121,20 @@ func TestNotifyFails(t *testing.T) {
 		webhook Webhook
 		want    string
 	}{
-		"none":       {Webhook{}, "--approval-webhook"},
-		"redirect":   {Webhook{URL: moved + "/private-path", Secret: secret}, "status 307"},
-		"nobody":     {Webhook{URL: "http://127.0.0.1:1/private-path", Secret: secret}, "cannot be reached"},
-		"no secret":  {Webhook{URL: moved, Secret: "env:SWITCHYARD_TEST_NONE"}, "env:SWITCHYARD_TEST_NONE is not set"},
-		"no address": {Webhook{URL: "env:SWITCHYARD_TEST_NONE", Secret: secret}, "env:SWITCHYARD_TEST_NONE is not set"},
-		"bad":        {Webhook{URL: secret, Secret: secret}, "must begin with http"},
+		"none":     {Webhook{}, "--approval-webhook"},
+		"redirect": {Webhook{URL: moved + "/private-path", Secret: secret}, "status 307"},
+		"nobody": {Webhook{URL: "http://127.0.0.1:1/private-path", Secret: secret},
+			"cannot be reached"},
+		"no secret": {Webhook{URL: moved, Secret: "env:SWITCHYARD_TEST_NONE"},
+			"env:SWITCHYARD_TEST_NONE is not set"},
+		"no address": {Webhook{URL: "env:SWITCHYARD_TEST_NONE", Secret: secret},
+			"env:SWITCHYARD_TEST_NONE is not set"},
+		"bad": {Webhook{URL: secret, Secret: secret}, "must begin with http"},
 	} {
 		b := setUp(t, catalogOf(t, spec("pay", nil)), func(c *Config) { c.Webhook = tt.webhook })
 		err := b.Notify(t.Context(), api.Notice{Event: api.NoticeWaiting})
-		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "private") || strings.Contains(err.Error(), planted) {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(),
+			"private") || strings.Contains(err.Error(), planted) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if e, ok := errors.AsType[*temporal.ApplicationError](err); ok && e.NonRetryable() {
@@ -128,12 +143,16 @@ func TestNotifyFails(t *testing.T) {
 	}
 }
 
-// A webhook without a way to sign, one whose secret or URL is not there, and a secret written out, are refused without repeating what was written.
+// A webhook without a way to sign, one whose secret or URL is not there, and a secret written out,
+// are refused without repeating what was written.
 func TestWebhookCheck(t *testing.T) {
 	t.Setenv("X", planted)
 	t.Setenv("HOOK", "https://x/y")
-	for _, w := range []Webhook{{URL: "https://x"}, {Secret: "env:X"}, {URL: "https://x", Secret: planted}, {URL: "https://user:" + planted + "@x", Secret: "env:X"},
-		{URL: "ftp://" + planted, Secret: "env:X"}, {URL: "http://%zz" + planted, Secret: "env:X"}, {URL: "env:NOT_SET", Secret: "env:X"}, {URL: "https://x", Secret: "env:NOT_SET"}} {
+	for _, w := range []Webhook{{URL: "https://x"}, {Secret: "env:X"},
+		{URL: "https://x", Secret: planted}, {URL: "https://user:" + planted + "@x",
+			Secret: "env:X"},
+		{URL: "ftp://" + planted, Secret: "env:X"}, {URL: "http://%zz" + planted, Secret: "env:X"},
+		{URL: "env:NOT_SET", Secret: "env:X"}, {URL: "https://x", Secret: "env:NOT_SET"}} {
 		if err := w.Check(); err == nil || strings.Contains(err.Error(), planted) {
 			t.Errorf("%+v: %v", w, err)
 		}
@@ -142,21 +161,26 @@ func TestWebhookCheck(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(planted), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []Webhook{{}, {URL: "https://x/y?z=1", Secret: "env:X"}, {URL: "env:HOOK", Secret: "file:" + secret}} {
+	for _, w := range []Webhook{{}, {URL: "https://x/y?z=1", Secret: "env:X"},
+		{URL: "env:HOOK", Secret: "file:" + secret}} {
 		if err := w.Check(); err != nil {
 			t.Errorf("%+v: %v", w, err)
 		}
 	}
 }
 
-// Verdicts and limits say that the webhook is to be told exactly where the worker that decided has one.
+// Verdicts and limits say that the webhook is to be told exactly where the worker that decided has
+// one.
 func TestVerdictNotifies(t *testing.T) {
 	for _, w := range []Webhook{{}, {URL: "https://x", Secret: "env:X"}} {
-		catalog := catalogOf(t, spec("pay", func(s *toolspecs.Spec) { s.Approval = &toolspecs.Approval{} }))
+		catalog := catalogOf(t,
+			spec("pay", func(s *toolspecs.Spec) { s.Approval = &toolspecs.Approval{} }))
 		b := setUp(t, catalog, func(c *Config) { c.Webhook = w })
-		decisions := b.admit(t, api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{textCall("pay", "a")}})
+		decisions := b.admit(t, api.AdmissionRequest{Tools: toolsOf(catalog),
+			Known: []string{"pay"}, Calls: []api.Call{textCall("pay", "a")}})
 		limit, err := b.Limit(t.Context(), api.LimitRequest{Limit: "calls"})
-		if need := decisions[0].Approval; need == nil || err != nil || need.Notify != w.set() || limit.Notify != w.set() {
+		if need := decisions[0].Approval; need == nil || err != nil || need.Notify != w.set() ||
+			limit.Notify != w.set() {
 			t.Errorf("with %+v: %+v, %+v, %v", w, decisions[0], limit, err)
 		}
 	}

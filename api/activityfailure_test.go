@@ -8,12 +8,19 @@ import (
 	"time"
 )
 
-// TestCallError proves what each way in which an activity fails means for a call, whoever read the failure.
+// TestCallError proves what each way in which an activity fails means for a call, whoever read the
+// failure.
 func TestCallError(t *testing.T) {
-	read := Tool{Name: "read", Lane: "files", Effect: EffectRead, Timeout: Duration(3 * time.Second), QueueTimeout: Duration(time.Minute)}
+	read := Tool{Name: "read", Lane: "files", Effect: EffectRead,
+		Timeout: Duration(3 * time.Second), QueueTimeout: Duration(time.Minute)}
 	once := read
 	once.Effect = EffectOnce
-	details := func(text string) func(any) error { return func(v any) error { return json.Unmarshal([]byte(text), v) } }
+	details := func(text string) func(any) error {
+		return func(v any) error {
+			return json.Unmarshal(
+				[]byte(text), v)
+		}
+	}
 	tests := []struct {
 		name    string
 		failure ActivityFailure
@@ -22,22 +29,35 @@ func TestCallError(t *testing.T) {
 		phase   Phase
 		words   string
 	}{
-		{"nobody took it", ActivityFailure{Timeout: TimeoutScheduleToStart}, once, ErrQueueTimeout, PhasePreExecution, "lane files took the call within 1m0s"},
-		{"too slow", ActivityFailure{Timeout: "StartToClose"}, read, ErrTimeout, PhaseExecution, "within 3s"},
-		{"lost", ActivityFailure{Timeout: TimeoutHeartbeat}, read, ErrWorkerLost, PhaseExecution, "lost, at every attempt"},
-		{"lost, and must not run twice", ActivityFailure{Timeout: TimeoutHeartbeat}, once, ErrOutcomeUnknown, PhaseExecution, "before it reported"},
-		{"cancelled", ActivityFailure{Cancelled: true, Message: "canceled"}, read, ErrCancelled, PhaseExecution, "the run was cancelled"},
-		{"typed", ActivityFailure{Type: string(ErrInvalidOutput), Message: "m", Details: details(`{"type":"invalid_output","message":"no number","phase":"post_execution"}`)}, read, ErrInvalidOutput, PhasePostExecution, "no number"},
-		{"typed, with broken details", ActivityFailure{Type: string(ErrTimeout), Message: "m", Details: details(`[`)}, read, ErrExecution, PhaseExecution, "m"},
-		{"typed, with empty details", ActivityFailure{Type: string(ErrTimeout), Message: "m", Details: details(`{}`)}, read, ErrExecution, PhaseExecution, "m"},
-		{"typed, without details", ActivityFailure{Type: string(ErrTimeout), Message: "m"}, read, ErrExecution, PhaseExecution, "m"},
-		{"of a type that is not ours", ActivityFailure{Type: "PanicError", Message: "nil map", Details: details(`{"type":"timeout"}`)}, read, ErrExecution, PhaseExecution, "nil map"},
+		{"nobody took it", ActivityFailure{Timeout: TimeoutScheduleToStart}, once, ErrQueueTimeout,
+			PhasePreExecution, "lane files took the call within 1m0s"},
+		{"too slow", ActivityFailure{Timeout: "StartToClose"}, read, ErrTimeout, PhaseExecution,
+			"within 3s"},
+		{"lost", ActivityFailure{Timeout: TimeoutHeartbeat}, read, ErrWorkerLost, PhaseExecution,
+			"lost, at every attempt"},
+		{"lost, and must not run twice", ActivityFailure{Timeout: TimeoutHeartbeat}, once,
+			ErrOutcomeUnknown, PhaseExecution, "before it reported"},
+		{"cancelled", ActivityFailure{Cancelled: true, Message: "canceled"}, read, ErrCancelled,
+			PhaseExecution, "the run was cancelled"},
+		{"typed", ActivityFailure{Type: string(ErrInvalidOutput), Message: "m",
+			Details: details(`{"type":"invalid_output","message":"no number","phase":"post_execution"}`)},
+			read, ErrInvalidOutput, PhasePostExecution, "no number"},
+		{"typed, with broken details", ActivityFailure{Type: string(ErrTimeout), Message: "m",
+			Details: details(`[`)}, read, ErrExecution, PhaseExecution, "m"},
+		{"typed, with empty details", ActivityFailure{Type: string(ErrTimeout), Message: "m",
+			Details: details(`{}`)}, read, ErrExecution, PhaseExecution, "m"},
+		{"typed, without details", ActivityFailure{Type: string(ErrTimeout), Message: "m"}, read,
+			ErrExecution, PhaseExecution, "m"},
+		{"of a type that is not ours", ActivityFailure{Type: "PanicError", Message: "nil map",
+			Details: details(`{"type":"timeout"}`)}, read, ErrExecution, PhaseExecution, "nil map"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tt.failure.CallError(tt.tool, Route{})
-			if !errors.Is(got, &Error{Type: tt.want}) || got.Phase != tt.phase || !strings.Contains(got.Message, tt.words) {
-				t.Errorf("got %s in %s: %q, want %s in %s: …%q…", got.Type, got.Phase, got.Message, tt.want, tt.phase, tt.words)
+			if !errors.Is(got, &Error{Type: tt.want}) || got.Phase != tt.phase ||
+				!strings.Contains(got.Message, tt.words) {
+				t.Errorf("got %s in %s: %q, want %s in %s: …%q…", got.Type, got.Phase, got.Message,
+					tt.want, tt.phase, tt.words)
 			}
 		})
 	}

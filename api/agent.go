@@ -95,7 +95,8 @@ type Price struct {
 func (p Price) Cost(u Usage) float64 {
 	plain := u.InputTokens - u.CachedTokens - u.WrittenTokens
 	return (float64(plain)*p.Input + float64(u.CachedTokens)*cmp.Or(p.CachedInput, p.Input) +
-		float64(u.WrittenTokens)*cmp.Or(p.CacheWrite, p.Input) + float64(u.OutputTokens)*p.Output) / 1e6
+		float64(u.WrittenTokens)*cmp.Or(p.CacheWrite, p.Input) +
+		float64(u.OutputTokens)*p.Output) / 1e6
 }
 
 // Script is the script of the scripted model: one step per turn, in order. Texts and arguments may

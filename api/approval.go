@@ -50,7 +50,8 @@ type ApprovalNeed struct {
 // plan or another version of the tool gives another digest. The salt is never shown: without it a
 // short sensitive argument could be found by trying values. A call that is asked about again
 // therefore has another digest.
-func ApprovalDigest(salt, run, call string, tool Tool, arguments json.RawMessage, plan *ExecutionPlan) string {
+func ApprovalDigest(salt, run, call string, tool Tool, arguments json.RawMessage,
+	plan *ExecutionPlan) string {
 	parts := []string{salt, run, call, tool.Name, tool.Digest, string(arguments)}
 	if plan != nil {
 		written, _ := json.Marshal(plan) // it has texts and numbers alone
@@ -138,16 +139,19 @@ func (d Decision) Check() *ReplyError {
 	edits := d.Kind == DecisionEdit
 	return malformedReply(
 		replyFault{d.Call == "", "the decision does not say which call it is about"},
-		replyFault{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny, "a decision is approve, deny or edit"},
+		replyFault{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny,
+			"a decision is approve, deny or edit"},
 		replyFault{len(d.By) > maxBy, "the name of who decides is too long"},
-		replyFault{d.Named() && IsBlankIdentity(d.By), "the name of who decides has no letter and no digit"},
+		replyFault{d.Named() && IsBlankIdentity(d.By),
+			"the name of who decides has no letter and no digit"},
 		replyFault{len(d.Reason) > maxReason, "the reason is too long"},
 		replyFault{len(d.Call) > maxReason, "the call's id is too long"},
 		replyFault{len(d.Digest) > maxBy, "the digest is too long"},
 		replyFault{edits && len(d.Arguments) == 0, "an edit says which arguments it changes"},
 		replyFault{!edits && len(d.Arguments) > 0, "only an edit has arguments"},
 		replyFault{len(d.Arguments) > MaxPayload/2, "the changed arguments are too large"},
-		replyFault{d.Grant != nil && d.Kind != DecisionApprove, "only an approval grants something"},
+		replyFault{d.Grant != nil && d.Kind != DecisionApprove,
+			"only an approval grants something"},
 		replyFault{d.Grant.negative(), "what is granted cannot be less than nothing"},
 	)
 }
@@ -177,8 +181,10 @@ type Decided struct {
 }
 
 // decisionText has the verb for each decision.
-var decisionText = map[DecisionKind]string{DecisionApprove: "approved", DecisionDeny: "denied", DecisionEdit: "approved with changed arguments",
-	DecisionTimeout: "not decided in time", DecisionWithdrawn: "withdrawn", "": "waits for approval"}
+var decisionText = map[DecisionKind]string{DecisionApprove: "approved", DecisionDeny: "denied",
+	DecisionEdit:    "approved with changed arguments",
+	DecisionTimeout: "not decided in time", DecisionWithdrawn: "withdrawn",
+	"": "waits for approval"}
 
 // Note returns the decision, who made it and why, in a few words.
 func (d Decided) Note() string {

@@ -5,17 +5,20 @@ import (
 	"testing"
 )
 
-// TestBatchElements proves that equal other arguments read the same however they are written, and that a list goes back in its place.
+// TestBatchElements proves that equal other arguments read the same however they are written, and
+// that a list goes back in its place.
 func TestBatchElements(t *testing.T) {
 	b := Batch{Argument: "paths"}
 	list, others, err := b.Elements(json.RawMessage(`{"b":1,"paths":["x",2],"a":"<"}`))
 	if err != nil || len(list) != 2 || others != `{"a":"<","b":1}` {
 		t.Errorf("%v, %s, %v", list, others, err)
 	}
-	if _, same, _ := b.Elements(json.RawMessage(`{ "a": "\u003c", "b":1, "paths":[] }`)); same != others {
+	if _, same, _ := b.Elements(
+		json.RawMessage(`{ "a": "\u003c", "b":1, "paths":[] }`)); same != others {
 		t.Errorf("the same is %s", same)
 	}
-	if got, err := b.With(json.RawMessage(`{"paths":["x"],"a":1}`), []any{"y", "z"}); err != nil || string(got) != `{"a":1,"paths":["y","z"]}` {
+	if got, err := b.With(json.RawMessage(`{"paths":["x"],"a":1}`), []any{"y", "z"}); err != nil ||
+		string(got) != `{"a":1,"paths":["y","z"]}` {
 		t.Errorf("with another list: %s, %v", got, err)
 	}
 	for _, wrong := range []string{`{`, `[]`, `{"paths":"x"}`, `{}`} {
@@ -30,21 +33,26 @@ func TestBatchElements(t *testing.T) {
 	}
 }
 
-// TestPartOf proves that each call gets its own part, or the failure of all, and that a worker that tells no parts is found out.
+// TestPartOf proves that each call gets its own part, or the failure of all, and that a worker that
+// tells no parts is found out.
 func TestPartOf(t *testing.T) {
-	whole := CallOutcome{ID: "1.1", Tool: "a", Result: &Result{Parts: []CallOutcome{{ID: "1.1", Result: &Result{Output: json.RawMessage(`[1]`)}},
-		{ID: "1.2", Error: Errorf(ErrInvalidOutput, "no")}}}}
+	whole := CallOutcome{ID: "1.1", Tool: "a",
+		Result: &Result{Parts: []CallOutcome{{ID: "1.1",
+			Result: &Result{Output: json.RawMessage(`[1]`)}},
+			{ID: "1.2", Error: Errorf(ErrInvalidOutput, "no")}}}}
 	if got := whole.PartOf("1.1"); string(got.Result.Output) != `[1]` {
 		t.Errorf("the first is %+v", got)
 	}
 	if got := whole.PartOf("1.2"); got.Error == nil || got.Error.Message != "no" {
 		t.Errorf("the second is %+v", got)
 	}
-	if got := whole.PartOf("1.3"); got.ID != "1.3" || got.Error == nil || got.Error.Type != ErrInvalidOutput {
+	if got := whole.PartOf("1.3"); got.ID != "1.3" || got.Error == nil ||
+		got.Error.Type != ErrInvalidOutput {
 		t.Errorf("one that is not told is %+v", got)
 	}
 	failed := CallOutcome{ID: "1.1", Tool: "a", Error: Errorf(ErrTimeout, "late")}
-	if got := failed.PartOf("1.2"); got.Error == failed.Error || got.Error.Type != ErrTimeout || got.ID != "1.2" {
+	if got := failed.PartOf("1.2"); got.Error == failed.Error || got.Error.Type != ErrTimeout ||
+		got.ID != "1.2" {
 		t.Errorf("a failure of all is %+v", got)
 	}
 }

@@ -100,8 +100,8 @@ type AdmissionDecision struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Error is set if the call must not run.
 	Error *Error `json:"error,omitempty"`
-	// CallPurpose and Tool are those of a call with a purpose: no earlier event of the history names
-	// them.
+	// CallPurpose and Tool are those of a call with a purpose: no earlier event of the history
+	// names them.
 	CallPurpose
 	Tool string `json:"tool,omitempty"`
 }
@@ -176,7 +176,8 @@ const NotesBegin = "\n[note: "
 // JSON escapes some characters with six bytes.
 func ResultBytes(maxResult int) int { return min(6*maxResult, max(2*maxResult, 64<<10)) }
 
-// ForModel returns the result as text: a JSON string without its quotes, any other value as compact JSON, then notes.
+// ForModel returns the result as text: a JSON string without its quotes, any other value as compact
+// JSON, then notes.
 func (r Result) ForModel() string {
 	text := PlainText(r.Output)
 	if len(r.Notes) > 0 {
@@ -189,7 +190,8 @@ func (r Result) ForModel() string {
 // same before and after the value passed through encoding/json, which escapes some characters.
 func PlainText(value json.RawMessage) string {
 	var s string
-	if bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte{'"'}) && json.Unmarshal(value, &s) == nil {
+	if bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte{'"'}) &&
+		json.Unmarshal(value, &s) == nil {
 		return s
 	}
 	var b bytes.Buffer
@@ -200,7 +202,8 @@ func PlainText(value json.RawMessage) string {
 }
 
 // escapes are the escapes that encoding/json writes although JSON does not require them.
-var escapes = map[string]string{"u003c": "<", "u003e": ">", "u0026": "&", "u2028": "\u2028", "u2029": "\u2029"}
+var escapes = map[string]string{"u003c": "<", "u003e": ">", "u0026": "&", "u2028": "\u2028",
+	"u2029": "\u2029"}
 
 func unescape(text string) string {
 	if !strings.Contains(text, `\u`) {
@@ -343,8 +346,8 @@ type CallPurpose struct {
 // OfRun reports whether the run itself makes the call.
 func (p CallPurpose) OfRun() bool { return p.Purpose != "" }
 
-// Governed reports whether policies and approvals apply to the call. They do not apply to calls that
-// undo or verify another one.
+// Governed reports whether policies and approvals apply to the call. They do not apply to calls
+// that undo or verify another one.
 func (p CallPurpose) Governed() bool {
 	return p.Purpose != PurposeUndo && p.Purpose != PurposeVerify
 }
@@ -356,8 +359,9 @@ func WithProgress(ctx context.Context, report func(Progress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, report)
 }
 
-// ReportProgress tells how far the call that ctx belongs to has come. Whoever watches the run sees the last report, up to
-// a second late; it may be called as often as the tool likes and never waits. Outside of a call it does nothing.
+// ReportProgress tells how far the call that ctx belongs to has come. Whoever watches the run sees
+// the last report, up to a second late; it may be called as often as the tool likes and never
+// waits. Outside of a call it does nothing.
 func ReportProgress(ctx context.Context, p Progress) {
 	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
 		report(p)

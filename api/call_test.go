@@ -8,13 +8,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// jsonValues draws JSON texts with blanks, escapes and every kind of value, as they may come from a tool.
+// jsonValues draws JSON texts with blanks, escapes and every kind of value, as they may come from a
+// tool.
 func jsonValues() *rapid.Generator[json.RawMessage] {
 	return rapid.Custom(func(t *rapid.T) json.RawMessage { return json.RawMessage(drawJSON(t, 3)) })
 }
 
 func drawJSON(t *rapid.T, depth int) string {
-	blank := func() string { return rapid.SampledFrom([]string{"", "", " ", "\n\t", "\r"}).Draw(t, "blank") }
+	blank := func() string {
+		return rapid.SampledFrom([]string{"", "", " ", "\n\t", "\r"}).Draw(t,
+			"blank")
+	}
 	kinds := 3
 	if depth > 0 {
 		kinds = 5
@@ -22,7 +26,8 @@ func drawJSON(t *rapid.T, depth int) string {
 	var text string
 	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
 	case 0:
-		text = rapid.SampledFrom([]string{"null", "true", "false", "0", "-1.5e30", "12345678901234567890"}).Draw(t, "scalar")
+		text = rapid.SampledFrom([]string{"null", "true", "false", "0", "-1.5e30",
+			"12345678901234567890"}).Draw(t, "scalar")
 	case 1:
 		text = drawString(t)
 	case 2:
@@ -49,12 +54,16 @@ func drawJSON(t *rapid.T, depth int) string {
 
 // drawString draws a JSON string out of pieces that encoders and decoders treat specially.
 func drawString(t *rapid.T) string {
-	pieces := []string{"a", "<", ">", "&", `\u003c`, `\u003C`, `\\u003c`, `\\`, `\"`, `\/`, `\n`, "\u2028", `\u2028`, "\u2029", `\u2029`, "é", "😀", `\ud83d\ude00`, `\ud800`, "\xff", "u003e", " "}
-	return `"` + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 6).Draw(t, "pieces"), "") + `"`
+	pieces := []string{"a", "<", ">", "&", `\u003c`, `\u003C`, `\\u003c`, `\\`, `\"`, `\/`, `\n`,
+		"\u2028", `\u2028`, "\u2029", `\u2029`, "é", "😀", `\ud83d\ude00`, `\ud800`, "\xff", "u003e",
+		" "}
+	return `"` + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 6).Draw(t, "pieces"),
+		"") + `"`
 }
 
-// TestPlainTextSurvivesEncoding proves that a result gives the same text in the process that made it and in the workflow
-// that read it back from history: their digests of the conversation depend on it.
+// TestPlainTextSurvivesEncoding proves that a result gives the same text in the process that made
+// it and in the workflow that read it back from history: their digests of the conversation depend
+// on it.
 func TestPlainTextSurvivesEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := jsonValues().Draw(t, "value")
@@ -68,8 +77,8 @@ func TestPlainTextSurvivesEncoding(t *testing.T) {
 	})
 }
 
-// TestPlainText proves what a model reads of a value: a string's content, other values compact, and no escapes that only
-// an encoder put there.
+// TestPlainText proves what a model reads of a value: a string's content, other values compact, and
+// no escapes that only an encoder put there.
 func TestPlainText(t *testing.T) {
 	tests := []struct{ value, want string }{
 		{`"a \"quoted\" <word>"`, `a "quoted" <word>`},
@@ -103,19 +112,24 @@ func TestResultForModel(t *testing.T) {
 	}
 }
 
-// TestContextOf proves that a tool reads the context of its own call, and that there is none outside of a call.
+// TestContextOf proves that a tool reads the context of its own call, and that there is none
+// outside of a call.
 func TestContextOf(t *testing.T) {
 	if c, ok := ContextOf(t.Context()); ok {
 		t.Errorf("a context outside of a call holds %+v", c)
 	}
-	want := CallContext{CallID: "3.1", Tool: "echo", Attempt: 2, Key: "r/3.1", Origin: Origin{Run: "r", Caller: Caller{Type: CallerAgent, ID: "a"}}}
-	got, ok := ContextOf(WithCallContext(WithCallContext(t.Context(), CallContext{CallID: "outer"}), want))
-	if !ok || got.CallID != want.CallID || got.Run != "r" || got.Caller != want.Caller || got.Attempt != 2 || got.Key != want.Key {
+	want := CallContext{CallID: "3.1", Tool: "echo", Attempt: 2, Key: "r/3.1",
+		Origin: Origin{Run: "r", Caller: Caller{Type: CallerAgent, ID: "a"}}}
+	got, ok := ContextOf(WithCallContext(WithCallContext(t.Context(), CallContext{CallID: "outer"}),
+		want))
+	if !ok || got.CallID != want.CallID || got.Run != "r" || got.Caller != want.Caller ||
+		got.Attempt != 2 || got.Key != want.Key {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-// TestCallIDs freezes the ids of calls and steps: they are activity ids in histories, and keys on the far side.
+// TestCallIDs freezes the ids of calls and steps: they are activity ids in histories, and keys on
+// the far side.
 func TestCallIDs(t *testing.T) {
 	for got, want := range map[string]string{
 		TurnCallID(3, 1):               "3.1",

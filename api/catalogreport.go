@@ -86,8 +86,8 @@ type PoliciesInForce struct {
 // CatalogAnswer is the result of ReportCatalogActivity.
 type CatalogAnswer struct {
 	WorkerCatalog
-	// ToolVersions are its tools, sorted by name: a Packed []ToolVersion as JSON, which the workflow
-	// copies unchanged.
+	// ToolVersions are its tools, sorted by name: a Packed []ToolVersion as JSON, which the
+	// workflow copies unchanged.
 	ToolVersions json.RawMessage `json:"tool_versions"`
 }
 

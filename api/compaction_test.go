@@ -6,13 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// TestCutText proves that a cut text is within its limit but for the note, is no longer than the text, and has no half
-// characters.
+// TestCutText proves that a cut text is within its limit but for the note, is no longer than the
+// text, and has no half characters.
 func TestCutText(t *testing.T) {
 	long := strings.Repeat("é漢", 200)
 	for limit := -1; limit < len(long)+5; limit++ {
 		cut := CutText(long, limit, "because")
-		if !utf8.ValidString(cut) || len(cut) > len(long) || len(cut) > max(limit, 0)+70 && cut != long {
+		if !utf8.ValidString(cut) || len(cut) > len(long) || len(cut) > max(limit, 0)+70 &&
+			cut != long {
 			t.Fatalf("cut to %d bytes it has %d: %s", limit, len(cut), cut)
 		}
 	}
@@ -27,7 +28,8 @@ func TestCutText(t *testing.T) {
 // TestSummaryMessage proves that a summary is known as one, and other messages are not.
 func TestSummaryMessage(t *testing.T) {
 	m := SummaryMessage("the code is 7", Compacted{Messages: 12, Cut: 2})
-	if !m.IsSummary() || !strings.HasSuffix(m.Text, "\nthe code is 7") || !strings.Contains(m.Text, "12 earlier messages") || !strings.Contains(m.Text, "2 of them were too long") {
+	if !m.IsSummary() || !strings.HasSuffix(m.Text, "\nthe code is 7") || !strings.Contains(m.Text,
+		"12 earlier messages") || !strings.Contains(m.Text, "2 of them were too long") {
 		t.Errorf("got %+v", m)
 	}
 	m.Role = RoleAssistant

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestSentCheck proves that a message needs a text that is no longer than a run takes, and somebody who sends it.
+// TestSentCheck proves that a message needs a text that is no longer than a run takes, and somebody
+// who sends it.
 func TestSentCheck(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -22,12 +23,16 @@ func TestSentCheck(t *testing.T) {
 	}
 }
 
-// TestPauseCheck proves that a pause needs somebody who says so, and a reason that servers take; and what is said of it.
+// TestPauseCheck proves that a pause needs somebody who says so, and a reason that servers take;
+// and what is said of it.
 func TestPauseCheck(t *testing.T) {
-	checkControl(t, "good", Pause{By: "ada", Reason: strings.Repeat("r", maxPauseReason)}.Check(), "")
+	checkControl(t, "good", Pause{By: "ada", Reason: strings.Repeat("r", maxPauseReason)}.Check(),
+		"")
 	checkControl(t, "nobody's", Pause{}.Check(), "nobody")
-	checkControl(t, "with a long reason", Pause{By: "ada", Reason: strings.Repeat("r", maxPauseReason+1)}.Check(), "reason")
-	if got := (Pause{By: "ada"}).Note() + "; " + (Pause{By: "ada", Reason: "a look"}).Note(); got != "paused by ada; paused by ada: a look" {
+	checkControl(t, "with a long reason", Pause{By: "ada", Reason: strings.Repeat("r",
+		maxPauseReason+1)}.Check(), "reason")
+	if got := (Pause{By: "ada"}).Note() + "; " +
+		(Pause{By: "ada", Reason: "a look"}).Note(); got != "paused by ada; paused by ada: a look" {
 		t.Errorf("it says %q", got)
 	}
 }
@@ -35,7 +40,8 @@ func TestPauseCheck(t *testing.T) {
 func checkControl(t *testing.T, name string, e *ControlError, says string) {
 	t.Helper()
 	switch {
-	case e == nil && says != "", e != nil && (says == "" || e.Type != ControlMalformed || !strings.Contains(e.Error(), says)):
+	case e == nil && says != "", e != nil && (says == "" || e.Type != ControlMalformed ||
+		!strings.Contains(e.Error(), says)):
 		t.Errorf("%s: got %v, want %q", name, e, says)
 	}
 }

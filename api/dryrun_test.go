@@ -7,12 +7,17 @@ import (
 	"testing"
 )
 
-// TestPlanOfDryRun proves that the plan of withheld calls has them in their order with legal ids that differ, bound to their
-// toolspecs and to what people are to approve, that texts that look like references stay texts, and that execution plans go with them without the dry run.
+// TestPlanOfDryRun proves that the plan of withheld calls has them in their order with legal ids
+// that differ, bound to their toolspecs and to what people are to approve, that texts that look
+// like references stay texts, and that execution plans go with them without the dry run.
 func TestPlanOfDryRun(t *testing.T) {
 	calls := []WithheldCall{
-		{Path: "1.1", Tool: "a", Digest: "d1", Arguments: json.RawMessage(`{"text":"${x} and $${y}","list":["${z}",1],"pin":"4711"}`), Mask: Tool{Sensitive: []string{"pin"}}.ArgumentMask()},
-		{Path: "1.2/3.1", Tool: "b", Digest: "d2", Arguments: json.RawMessage(`{"card":"card-4711"}`), Plan: &ExecutionPlan{Intent: "try card-4711", DryRun: true}, Ask: "large",
+		{Path: "1.1", Tool: "a", Digest: "d1",
+			Arguments: json.RawMessage(`{"text":"${x} and $${y}","list":["${z}",1],"pin":"4711"}`),
+			Mask:      Tool{Sensitive: []string{"pin"}}.ArgumentMask()},
+		{Path: "1.2/3.1", Tool: "b", Digest: "d2",
+			Arguments: json.RawMessage(`{"card":"card-4711"}`),
+			Plan:      &ExecutionPlan{Intent: "try card-4711", DryRun: true}, Ask: "large",
 			Mask: Tool{Sensitive: []string{"card"}}.ArgumentMask()},
 		{Path: "1-2/3.1", Tool: "b", Arguments: json.RawMessage(`{"n":12345678901234567890}`)},
 		{Path: strings.Repeat("1.1/", 40), Tool: "b", Arguments: json.RawMessage(`{}`)},
@@ -27,7 +32,8 @@ func TestPlanOfDryRun(t *testing.T) {
 	var ids []string
 	for i, c := range plan.Calls {
 		ids = append(ids, c.ID)
-		if c.Digest != calls[i].Digest || c.Ask != calls[i].Ask || i > 0 && !slices.Equal(c.DependsOn, []string{ids[i-1]}) || len(c.References()) > 0 {
+		if c.Digest != calls[i].Digest || c.Ask != calls[i].Ask || i > 0 &&
+			!slices.Equal(c.DependsOn, []string{ids[i-1]}) || len(c.References()) > 0 {
 			t.Errorf("call %d is %+v", i, c)
 		}
 	}
@@ -39,7 +45,8 @@ func TestPlanOfDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, err := Resolve(value, func(string) (any, bool) { return nil, false })
-	if data, _ := EncodeJSON(back); err != nil || string(data) != `{"list":["${z}",1],"pin":"4711","text":"${x} and $${y}"}` {
+	if data, _ := EncodeJSON(back); err != nil ||
+		string(data) != `{"list":["${z}",1],"pin":"4711","text":"${x} and $${y}"}` {
 		t.Errorf("the first call gets %s, %v", data, err)
 	}
 	if got := string(plan.Calls[1].Arguments); got != `{"card":"card-4711","execution_plan":{"intent":"try card-4711"}}` {
@@ -56,7 +63,8 @@ func TestPlanOfDryRun(t *testing.T) {
 	if text := string(shown.Calls[1].Arguments); text != `{"card":"***","execution_plan":{"intent":"try ***"}}` {
 		t.Errorf("shown as %s", text)
 	}
-	if text := string(shown.Calls[0].Arguments); strings.Contains(text, "4711") || !strings.Contains(string(plan.Calls[0].Arguments), "4711") {
+	if text := string(shown.Calls[0].Arguments); strings.Contains(text, "4711") ||
+		!strings.Contains(string(plan.Calls[0].Arguments), "4711") {
 		t.Errorf("shown as %s", text)
 	}
 	calls[1].Digest = "d3"
@@ -64,7 +72,8 @@ func TestPlanOfDryRun(t *testing.T) {
 	if second, _ := PlanDigest(other); err != nil || second == digest {
 		t.Error("another toolspec gives the same digest")
 	}
-	if _, err := PlanOfDryRun("dry", []WithheldCall{{Path: "1.1", Tool: "a", Arguments: json.RawMessage(`{`)}}); err == nil {
+	if _, err := PlanOfDryRun("dry",
+		[]WithheldCall{{Path: "1.1", Tool: "a", Arguments: json.RawMessage(`{`)}}); err == nil {
 		t.Error("broken arguments make a plan")
 	}
 }
@@ -72,7 +81,8 @@ func TestPlanOfDryRun(t *testing.T) {
 // TestCallDigest proves that calls that ask for the same have the same digest, and others do not.
 func TestCallDigest(t *testing.T) {
 	one := CallDigest("a", `{"x":1,"y":"<"}`)
-	for _, same := range []string{`{ "y":"<", "x":1 }`, `{"x":1,"y":"\u003c","execution_plan":{"intent":"b"}}`} {
+	for _, same := range []string{`{ "y":"<", "x":1 }`,
+		`{"x":1,"y":"\u003c","execution_plan":{"intent":"b"}}`} {
 		if CallDigest("a", same) != one {
 			t.Errorf("%s differs", same)
 		}

@@ -246,7 +246,8 @@ func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	case f.Timeout != "":
 		return timeoutError(f.Timeout, tool)
 	case f.Cancelled:
-		return &Error{Type: ErrCancelled, Message: "the run was cancelled while this call waited or ran", Phase: PhaseExecution}
+		return &Error{Type: ErrCancelled,
+			Message: "the run was cancelled while this call waited or ran", Phase: PhaseExecution}
 	}
 	var e Error
 	if ErrorType(f.Type).Known() && f.Details != nil && f.Details(&e) == nil && e.Type.Known() {
@@ -263,9 +264,11 @@ func timeoutError(kind TimeoutKind, tool Tool) *Error {
 	switch {
 	case kind == TimeoutScheduleToStart:
 		e.Type, e.Phase = ErrQueueTimeout, PhasePreExecution
-		e.Message = "no worker of lane " + tool.Lane + " took the call within " + tool.QueueTimeout.String()
+		e.Message = "no worker of lane " + tool.Lane + " took the call within " +
+			tool.QueueTimeout.String()
 	case kind == TimeoutHeartbeat:
-		e.Type, e.Message = ErrWorkerLost, "the worker that ran "+tool.Name+" was lost, at every attempt"
+		e.Type, e.Message = ErrWorkerLost, "the worker that ran "+tool.Name+
+			" was lost, at every attempt"
 	default:
 		e.Type, e.Message = ErrTimeout, tool.Name+" did not answer within "+tool.Timeout.String()
 	}
@@ -291,19 +294,22 @@ const MaxRequeues = 20
 // so.
 func (f ActivityFailure) requeued(route Route) bool {
 	var w Waiting
-	return route.Holds && f.Timeout == TimeoutHeartbeat && f.LastHeartbeat != nil && f.LastHeartbeat(&w) == nil && w.Waiting
+	return route.Holds && f.Timeout == TimeoutHeartbeat && f.LastHeartbeat != nil &&
+		f.LastHeartbeat(&w) == nil && w.Waiting
 }
 
 // lostWaiting is the error of a call whose worker was lost while the call waited.
 func lostWaiting(lane string) *Error {
 	return &Error{Type: ErrWorkerLost, Phase: PhasePreExecution, NotStarted: true,
-		Message: "the worker with which the call waited for its turn on the lane " + lane + " was lost; nothing ran"}
+		Message: "the worker with which the call waited for its turn on the lane " + lane +
+			" was lost; nothing ran"}
 }
 
 // NotStartedError is the error of a call that had not started when its run was cancelled or reached
 // a limit.
 func NotStartedError() *Error {
-	return &Error{Type: ErrCancelled, Phase: PhasePreExecution, Message: "the run was cancelled or reached a limit before this call started"}
+	return &Error{Type: ErrCancelled, Phase: PhasePreExecution,
+		Message: "the run was cancelled or reached a limit before this call started"}
 }
 
 // On returns the tool with the timeouts that its lane sets where the tool sets none.

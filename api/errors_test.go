@@ -16,7 +16,8 @@ const closedSet = `tool_not_found, tool_not_active, validation_error, preconditi
 	policy_violation, approval_denied, approval_timeout, blocked_by_hook, budget_exceeded, queue_full, queue_timeout, timeout,
 	executor_not_found, execution_error, invalid_output, worker_lost, outcome_unknown, cancelled`
 
-// TestErrorTypesAreClosed proves that the set of errors is the one that is promised: histories, records and models know these.
+// TestErrorTypesAreClosed proves that the set of errors is the one that is promised: histories,
+// records and models know these.
 func TestErrorTypesAreClosed(t *testing.T) {
 	var want []ErrorType
 	for name := range strings.SplitSeq(closedSet, ",") {
@@ -38,11 +39,13 @@ func TestErrorTypesAreClosed(t *testing.T) {
 	}
 }
 
-// TestErrorForModel proves that a model learns what went wrong, everything that is wrong, what it may have meant and what
-// to do, for every type of error.
+// TestErrorForModel proves that a model learns what went wrong, everything that is wrong, what it
+// may have meant and what to do, for every type of error.
 func TestErrorForModel(t *testing.T) {
-	e := &Error{Type: ErrValidation, Message: "2 arguments are wrong", Near: []string{"search", "reach"},
-		Problems: []Problem{{"$.n", "type", "must be a number"}, {"$.x", "unknown", "there is no x"}}}
+	e := &Error{Type: ErrValidation, Message: "2 arguments are wrong", Near: []string{"search",
+		"reach"},
+		Problems: []Problem{{"$.n", "type", "must be a number"},
+			{"$.x", "unknown", "there is no x"}}}
 	want := "ERROR validation_error: 2 arguments are wrong\n  $.n: must be a number\n  $.x: there is no x\n" +
 		"Did you mean: search, reach?\nThe arguments were refused and nothing ran. Correct them and call again."
 	if got := e.ForModel(); got != want {
@@ -65,7 +68,8 @@ func TestErrorIs(t *testing.T) {
 	if !errors.Is(err, &Error{Type: ErrTimeout}) {
 		t.Error("a timeout is not recognised")
 	}
-	if errors.Is(err, &Error{Type: ErrCancelled}) || errors.Is(err, errors.New("timeout: after 1s")) {
+	if errors.Is(err, &Error{Type: ErrCancelled}) ||
+		errors.Is(err, errors.New("timeout: after 1s")) {
 		t.Error("a timeout passes for another error")
 	}
 	if got := err.Error(); got != "call 1.1: timeout: after 1s" {
@@ -73,8 +77,8 @@ func TestErrorIs(t *testing.T) {
 	}
 }
 
-// TestAsError proves what a tool's error becomes: its own type stays, a plain one is its answer, a transient one may be
-// tried again, no earlier than it says.
+// TestAsError proves what a tool's error becomes: its own type stays, a plain one is its answer, a
+// transient one may be tried again, no earlier than it says.
 func TestAsError(t *testing.T) {
 	plain := errors.New("no such file")
 	tests := []struct {
@@ -84,10 +88,13 @@ func TestAsError(t *testing.T) {
 	}{
 		{"none", nil, nil},
 		{"no transient one", Transient(nil, 5), nil},
-		{"typed", fmt.Errorf("outer: %w", Errorf(ErrInvalidOutput, "m")), &Error{Type: ErrInvalidOutput, Message: "m"}},
-		{"plain", plain, &Error{Type: ErrExecution, Message: "no such file", Phase: PhaseExecution}},
+		{"typed", fmt.Errorf("outer: %w", Errorf(ErrInvalidOutput, "m")),
+			&Error{Type: ErrInvalidOutput, Message: "m"}},
+		{"plain", plain, &Error{Type: ErrExecution, Message: "no such file",
+			Phase: PhaseExecution}},
 		{"transient", fmt.Errorf("read: %w", Transient(plain, Duration(time.Second))),
-			&Error{Type: ErrExecution, Message: "read: no such file", Phase: PhaseExecution, Retryable: true, RetryAfter: Duration(time.Second)}},
+			&Error{Type: ErrExecution, Message: "read: no such file", Phase: PhaseExecution,
+				Retryable: true, RetryAfter: Duration(time.Second)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +110,9 @@ func TestAsError(t *testing.T) {
 
 // TestErrorInHistory proves that an error crosses history whole.
 func TestErrorInHistory(t *testing.T) {
-	want := &Error{Type: ErrQueueFull, Message: "m", Phase: PhasePreExecution, Problems: []Problem{{"$", "r", "m"}}, Near: []string{"n"}, Retryable: true, RetryAfter: Duration(time.Minute)}
+	want := &Error{Type: ErrQueueFull, Message: "m", Phase: PhasePreExecution,
+		Problems: []Problem{{"$", "r", "m"}}, Near: []string{"n"}, Retryable: true,
+		RetryAfter: Duration(time.Minute)}
 	data, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
@@ -114,24 +123,30 @@ func TestErrorInHistory(t *testing.T) {
 	}
 }
 
-// TestDuration proves that durations are written and read as text, and that what is none is refused with the form to write.
+// TestDuration proves that durations are written and read as text, and that what is none is refused
+// with the form to write.
 func TestDuration(t *testing.T) {
 	type holder struct {
 		D Duration `json:"d,omitzero"`
 	}
-	for text, want := range map[string]time.Duration{"90s": 90 * time.Second, "1m30s": 90 * time.Second, "500ms": 500 * time.Millisecond, "0s": 0} {
+	for text, want := range map[string]time.Duration{"90s": 90 * time.Second,
+		"1m30s": 90 * time.Second, "500ms": 500 * time.Millisecond, "0s": 0} {
 		var h holder
 		if err := json.Unmarshal([]byte(`{"d":"`+text+`"}`), &h); err != nil || h.D.Std() != want {
 			t.Errorf("%s: %v, %v", text, h.D, err)
 		}
 	}
-	for text, says := range map[string]string{`"5"`: "500ms, 30s or 2h", `"soon"`: "not a duration", `""`: "not a duration", `"-1s"`: "negative", `"9999999999h"`: "not a duration", `5`: "cannot unmarshal number"} {
+	for text, says := range map[string]string{`"5"`: "500ms, 30s or 2h", `"soon"`: "not a duration",
+		`""`: "not a duration", `"-1s"`: "negative", `"9999999999h"`: "not a duration",
+		`5`: "cannot unmarshal number"} {
 		var h holder
-		if err := json.Unmarshal([]byte(`{"d":`+text+`}`), &h); err == nil || !strings.Contains(err.Error(), says) {
+		if err := json.Unmarshal([]byte(`{"d":`+text+`}`), &h); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want …%s…", text, err, says)
 		}
 	}
-	for want, h := range map[string]holder{`{"d":"1m30s"}`: {D: Duration(90 * time.Second)}, `{}`: {}} {
+	for want, h := range map[string]holder{`{"d":"1m30s"}`: {D: Duration(90 * time.Second)},
+		`{}`: {}} {
 		if got, err := json.Marshal(h); err != nil || string(got) != want {
 			t.Errorf("wrote %s, %v, want %s", got, err, want)
 		}
@@ -145,7 +160,8 @@ func TestErrorDetails(t *testing.T) {
 	if text := e.Error(); !strings.HasSuffix(text, "\n  "+e.Details[0]) {
 		t.Errorf("people read %q", text)
 	}
-	if text := e.ForModel(); strings.Contains(text, "Ignore") || !strings.Contains(text, "the tool changed") {
+	if text := e.ForModel(); strings.Contains(text, "Ignore") || !strings.Contains(text,
+		"the tool changed") {
 		t.Errorf("the model reads %q", text)
 	}
 }

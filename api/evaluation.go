@@ -37,7 +37,8 @@ func (v RunEvaluation) Check() error {
 	case IsBlankIdentity(v.By):
 		return fmt.Errorf("a verdict needs the name of who gives it")
 	case len(v.By) > maxEvaluationText || len(v.Reason) > maxEvaluationText:
-		return fmt.Errorf("a verdict's name and reason take at most %d bytes each", maxEvaluationText)
+		return fmt.Errorf("a verdict's name and reason take at most %d bytes each",
+			maxEvaluationText)
 	}
 	return nil
 }
@@ -87,9 +88,11 @@ func (c Checker) Call(run CheckedRun) (Call, error) {
 	}
 	arguments, err := EncodeJSON(filled)
 	if err == nil && len(arguments) > maxCheckArguments {
-		err = fmt.Errorf("prompt and answer are too long to be checked: the arguments of %s would have %d bytes, and at most %d are sent", c.Tool, len(arguments), maxCheckArguments)
+		err = fmt.Errorf("prompt and answer are too long to be checked: the arguments of %s would have %d bytes, and at most %d are sent",
+			c.Tool, len(arguments), maxCheckArguments)
 	}
-	return Call{ID: checkCallID, Tool: c.Tool, Arguments: string(arguments), CallPurpose: CallPurpose{Purpose: PurposeCheck}}, err
+	return Call{ID: checkCallID, Tool: c.Tool, Arguments: string(arguments),
+		CallPurpose: CallPurpose{Purpose: PurposeCheck}}, err
 }
 
 // Problems calls report with the path, which starts with path, and the fault of each string with an
@@ -100,8 +103,10 @@ func (c Checker) Problems(path string, report func(path, fault string)) {
 			report(at, "has double braces that are part of no placeholder")
 		}
 		for _, p := range PlaceholdersIn(text) {
-			if p.Source != UndoArguments || len(p.Path) != 1 || p.Path[0] != "prompt" && p.Path[0] != "answer" {
-				report(at, p.Text+" is none of the placeholders that there are: {{args.prompt}} and {{args.answer}}")
+			if p.Source != UndoArguments || len(p.Path) != 1 || p.Path[0] != "prompt" &&
+				p.Path[0] != "answer" {
+				report(at, p.Text+
+					" is none of the placeholders that there are: {{args.prompt}} and {{args.answer}}")
 			}
 		}
 	})
@@ -139,7 +144,8 @@ func evaluated(out CallOutcome) (solved bool, reason string, err error) {
 	case out.Result == nil:
 		return false, "", fmt.Errorf("the check gave no answer")
 	case out.Result.Cut > 0:
-		return false, "", fmt.Errorf("%d bytes of the answer of %s were cut", out.Result.Cut, out.Tool)
+		return false, "", fmt.Errorf("%d bytes of the answer of %s were cut", out.Result.Cut,
+			out.Tool)
 	}
 	value, err := DecodeJSON(out.Result.Output)
 	object, ok := value.(map[string]any)
@@ -147,7 +153,8 @@ func evaluated(out CallOutcome) (solved bool, reason string, err error) {
 		return false, "", fmt.Errorf("the answer of %s is no JSON object", out.Tool)
 	}
 	if solved, ok = object["solved"].(bool); !ok {
-		return false, "", fmt.Errorf("the answer of %s has neither true nor false at \"solved\"", out.Tool)
+		return false, "", fmt.Errorf("the answer of %s has neither true nor false at \"solved\"",
+			out.Tool)
 	}
 	if reason, ok = object["reason"].(string); !ok && object["reason"] != nil {
 		return false, "", fmt.Errorf("the answer of %s has no text at \"reason\"", out.Tool)

@@ -97,7 +97,8 @@ func (p *ExecutionPlan) Redacted(mask *Mask, arguments json.RawMessage) *Executi
 	}
 	shown := *p
 	if _, err := DecodeJSON(arguments); err != nil {
-		shown.Intent, shown.Rollback, shown.Preconditions, shown.ExpectedOutcomes = Redacted, "", nil, nil
+		shown.Intent, shown.Rollback, shown.Preconditions, shown.ExpectedOutcomes = Redacted, "",
+			nil, nil
 		return &shown
 	}
 	var none *Hider
@@ -111,7 +112,8 @@ func (p *ExecutionPlan) Hidden(hider *Hider) *ExecutionPlan {
 	}
 	shown := *p
 	shown.Intent, shown.Rollback = hider.Text(p.Intent), hider.Text(p.Rollback)
-	shown.Preconditions, shown.ExpectedOutcomes = hider.Texts(p.Preconditions), hider.Texts(p.ExpectedOutcomes)
+	shown.Preconditions, shown.ExpectedOutcomes = hider.Texts(p.Preconditions),
+		hider.Texts(p.ExpectedOutcomes)
 	return &shown
 }
 
@@ -142,7 +144,8 @@ func (p *ExecutionPlan) IsDryRun() bool { return p != nil && p.DryRun }
 
 // WithheldCall is a call that a dry run did not make, with what is needed to make it.
 type WithheldCall struct {
-	// Path leads to the call from the run on: its id, behind those of the calls whose sub-agents made it.
+	// Path leads to the call from the run on: its id, behind those of the calls whose sub-agents
+	// made it.
 	Path    string `json:"path"`
 	Tool    string `json:"tool"`
 	Version string `json:"version"`
@@ -152,7 +155,8 @@ type WithheldCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 	// Plan is the call's execution plan.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
-	// Ask is what the rules said for which a person would have had to approve the call; empty where none did.
+	// Ask is what the rules said for which a person would have had to approve the call; empty where
+	// none did.
 	Ask string `json:"ask,omitempty"`
 	// Mask says which parts of the arguments are not shown.
 	Mask *Mask `json:"-"`
@@ -167,9 +171,9 @@ type FromDryRun struct {
 	By     string `json:"by"`
 }
 
-// PlanOfDryRun returns the plan that makes the calls that a dry run withheld: exactly those, each with its toolspec as it was
-// then, one after the other. A call that a rule would have had a person approve waits for that in the plan as well: the rules of
-// the agent are not there any more.
+// PlanOfDryRun returns the plan that makes the calls that a dry run withheld: exactly those, each
+// with its toolspec as it was then, one after the other. A call that a rule would have had a person
+// approve waits for that in the plan as well: the rules of the agent are not there any more.
 func PlanOfDryRun(name string, calls []WithheldCall) (Plan, error) {
 	plan := Plan{Name: name}
 	taken := map[string]bool{}
@@ -178,7 +182,8 @@ func PlanOfDryRun(name string, calls []WithheldCall) (Plan, error) {
 		if err != nil {
 			return Plan{}, fmt.Errorf("call %s of %s: %w", c.Path, c.Tool, err)
 		}
-		call := PlanCall{ID: planID(c.Path, taken), Tool: c.Tool, Arguments: arguments, Digest: c.Digest, Ask: c.Ask}
+		call := PlanCall{ID: planID(c.Path, taken), Tool: c.Tool, Arguments: arguments,
+			Digest: c.Digest, Ask: c.Ask}
 		if n := len(plan.Calls); n > 0 {
 			call.DependsOn = []string{plan.Calls[n-1].ID}
 		}
@@ -187,8 +192,8 @@ func PlanOfDryRun(name string, calls []WithheldCall) (Plan, error) {
 	return plan, nil
 }
 
-// planned returns the call's arguments as a plan writes them: without references, and with the execution plan, which is no dry
-// run any more.
+// planned returns the call's arguments as a plan writes them: without references, and with the
+// execution plan, which is no dry run any more.
 func (c WithheldCall) planned() (json.RawMessage, error) {
 	value, err := DecodeJSON(c.Arguments)
 	if err != nil {
@@ -231,8 +236,8 @@ func PlanDigest(p Plan) (string, error) {
 	return Digest(data), err
 }
 
-// Shown returns the plan with the values of sensitive arguments redacted, also in execution plans; calls are those that it was
-// made of.
+// Shown returns the plan with the values of sensitive arguments redacted, also in execution plans;
+// calls are those that it was made of.
 func (p Plan) Shown(calls []WithheldCall) Plan {
 	p.Calls = slices.Clone(p.Calls)
 	for i, c := range calls {

@@ -6,14 +6,18 @@ import (
 	"time"
 )
 
-// TestUnder proves that the lower one of each two bounds holds, and that a plan never widens what a tool may.
+// TestUnder proves that the lower one of each two bounds holds, and that a plan never widens what a
+// tool may.
 func TestUnder(t *testing.T) {
-	tool := Tool{Timeout: Duration(time.Minute), AnswerWithin: Duration(time.Hour), Retry: Retry{MaxAttempts: 3}}
+	tool := Tool{Timeout: Duration(time.Minute), AnswerWithin: Duration(time.Hour),
+		Retry: Retry{MaxAttempts: 3}}
 	if got := tool.Under(nil); got.Timeout != tool.Timeout || got.Retry != tool.Retry {
 		t.Errorf("without a plan: %+v", got)
 	}
-	lower := &ExecutionPlan{Limits: PlanLimits{Timeout: Duration(time.Second), MaxAttempts: 1, MaxTurns: 2, MaxCalls: 3, MaxTokens: 4, MaxCost: 0.5}}
-	if got := tool.Under(lower); got.Timeout.Std() != time.Second || got.AnswerWithin != tool.AnswerWithin || got.Retry.MaxAttempts != 1 {
+	lower := &ExecutionPlan{Limits: PlanLimits{Timeout: Duration(time.Second), MaxAttempts: 1,
+		MaxTurns: 2, MaxCalls: 3, MaxTokens: 4, MaxCost: 0.5}}
+	if got := tool.Under(lower); got.Timeout.Std() != time.Second ||
+		got.AnswerWithin != tool.AnswerWithin || got.Retry.MaxAttempts != 1 {
 		t.Errorf("a lower plan: %+v", got)
 	}
 	asks := tool
@@ -32,24 +36,30 @@ func TestUnder(t *testing.T) {
 	if got := (*ExecutionPlan)(nil).Bound(want); got != want {
 		t.Errorf("without a plan a sub-agent has %+v", got)
 	}
-	if lower.ShortestTimeout().Std() != time.Second || (*ExecutionPlan)(nil).ShortestTimeout() != 0 {
+	if lower.ShortestTimeout().Std() != time.Second ||
+		(*ExecutionPlan)(nil).ShortestTimeout() != 0 {
 		t.Error("the timeout of an attempt")
 	}
 }
 
-// TestPlanRedacted proves that the texts of a plan do not repeat the values of sensitive arguments, however deep those are, and
-// that nothing is shown where the arguments cannot be read.
+// TestPlanRedacted proves that the texts of a plan do not repeat the values of sensitive arguments,
+// however deep those are, and that nothing is shown where the arguments cannot be read.
 func TestPlanRedacted(t *testing.T) {
-	plan := &ExecutionPlan{Intent: "log in with s3cret and 471147", Rollback: "log out", Preconditions: []string{"hunter2 works", "a"}}
-	arguments := json.RawMessage(`{"Password":{"value":"s3cret","also":["hunter2"]},"pin":471147,"name":"a","empty":""}`)
-	got := plan.Redacted(Tool{Sensitive: []string{"password", "pin", "empty"}}.ArgumentMask(), arguments)
-	if got.Intent != "log in with *** and ***" || got.Rollback != "log out" || got.Preconditions[0] != "*** works" || got.Preconditions[1] != "a" {
+	plan := &ExecutionPlan{Intent: "log in with s3cret and 471147", Rollback: "log out",
+		Preconditions: []string{"hunter2 works", "a"}}
+	arguments := json.RawMessage(
+		`{"Password":{"value":"s3cret","also":["hunter2"]},"pin":471147,"name":"a","empty":""}`)
+	got := plan.Redacted(Tool{Sensitive: []string{"password", "pin", "empty"}}.ArgumentMask(),
+		arguments)
+	if got.Intent != "log in with *** and ***" || got.Rollback != "log out" ||
+		got.Preconditions[0] != "*** works" || got.Preconditions[1] != "a" {
 		t.Errorf("shown as %+v", got)
 	}
 	if plan.Intent != "log in with s3cret and 471147" || plan.Preconditions[0] != "hunter2 works" {
 		t.Errorf("the plan itself was changed: %+v", plan)
 	}
-	if got := plan.Redacted(Tool{Sensitive: []string{"password"}}.ArgumentMask(), json.RawMessage(`{`)); got.Intent != Redacted {
+	if got := plan.Redacted(Tool{Sensitive: []string{"password"}}.ArgumentMask(),
+		json.RawMessage(`{`)); got.Intent != Redacted {
 		t.Errorf("with broken arguments: %+v", got)
 	}
 	if got := plan.Redacted(nil, arguments); got != plan {

@@ -5,11 +5,12 @@ import (
 	"testing"
 )
 
-// TestHider proves that values go from texts in every form that they take there, that each has its own word, the longest
-// goes first, short ones stay, and that nothing to hide changes nothing.
+// TestHider proves that values go from texts in every form that they take there, that each has its
+// own word, the longest goes first, short ones stay, and that nothing to hide changes nothing.
 func TestHider(t *testing.T) {
 	var none *Hider
-	h := none.With(HiddenSecret, `to"ken/42`, "short").With(Redacted, "4111 1111", `to"ken/42 and more`)
+	h := none.With(HiddenSecret, `to"ken/42`, "short").With(Redacted, "4111 1111",
+		`to"ken/42 and more`)
 	for text, want := range map[string]string{
 		`a to"ken/42 b`:            "a [secret] b",
 		`{"a":"to\"ken/42"}`:       `{"a":"[secret]"}`,
@@ -30,8 +31,9 @@ func TestHider(t *testing.T) {
 	}
 }
 
-// TestHiderJSON proves that values go from texts, keys and numbers of a JSON value at any depth, however they are escaped,
-// that a value without them keeps every byte, and that what is no JSON is a text.
+// TestHiderJSON proves that values go from texts, keys and numbers of a JSON value at any depth,
+// however they are escaped, that a value without them keeps every byte, and that what is no JSON is
+// a text.
 func TestHiderJSON(t *testing.T) {
 	var none *Hider
 	h := none.With(Redacted, "hunter22", "12345678901234567890", "a/b/c/d")
@@ -55,7 +57,8 @@ func TestHiderJSON(t *testing.T) {
 	}
 }
 
-// TestHiderSplit proves that of a text that comes in pieces, however it is cut, nothing of a value is told.
+// TestHiderSplit proves that of a text that comes in pieces, however it is cut, nothing of a value
+// is told.
 func TestHiderSplit(t *testing.T) {
 	var none *Hider
 	h := none.With(Redacted, "hunter22")
@@ -73,11 +76,13 @@ func TestHiderSplit(t *testing.T) {
 	}
 }
 
-// TestHiderError proves that nothing that an error says has the values, and that the error itself stays as it is.
+// TestHiderError proves that nothing that an error says has the values, and that the error itself
+// stays as it is.
 func TestHiderError(t *testing.T) {
 	var none *Hider
-	e := &Error{Type: ErrValidation, Message: "m hunter22", Problems: []Problem{{Path: "$.hunter22", Rule: "r", Message: "p hunter22"}},
-		Near: []string{"n hunter22"}, Details: []string{"d hunter22"}}
+	e := &Error{Type: ErrValidation, Message: "m hunter22",
+		Problems: []Problem{{Path: "$.hunter22", Rule: "r", Message: "p hunter22"}},
+		Near:     []string{"n hunter22"}, Details: []string{"d hunter22"}}
 	before, _ := json.Marshal(e)
 	got, _ := json.Marshal(none.With(Redacted, "hunter22").Error(e))
 	if after, _ := json.Marshal(e); string(after) != string(before) {

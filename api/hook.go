@@ -110,7 +110,8 @@ type PointHooks struct {
 
 // Points returns the hooks point by point, in the order of a run.
 func (h Hooks) Points() []PointHooks {
-	return []PointHooks{{HookBeforeRun, h.BeforeRun}, {HookMemoryRetrieve, h.MemoryRetrieve}, {HookBeforeCall, h.BeforeCall},
+	return []PointHooks{{HookBeforeRun, h.BeforeRun}, {HookMemoryRetrieve, h.MemoryRetrieve},
+		{HookBeforeCall, h.BeforeCall},
 		{HookAfterCall, h.AfterCall}, {HookMemoryWrite, h.MemoryWrite}, {HookAfterRun, h.AfterRun}}
 }
 

@@ -33,11 +33,13 @@ func (t Tool) InlineFault() *Error {
 	case t.AnswerWithin > 0:
 		why = "tools that ask people (answer_within) cannot"
 	case t.Timeout > MaxInlineTimeout:
-		why = fmt.Sprintf("only tools with a timeout of at most %s may, and its timeout is %s", MaxInlineTimeout, t.Timeout)
+		why = fmt.Sprintf("only tools with a timeout of at most %s may, and its timeout is %s",
+			MaxInlineTimeout, t.Timeout)
 	default:
 		return nil
 	}
-	e := Errorf(ErrPreconditionFailed, "tool %q has the lane %s: %s; give its toolspec another lane", t.Name, LaneInline, why)
+	e := Errorf(ErrPreconditionFailed,
+		"tool %q has the lane %s: %s; give its toolspec another lane", t.Name, LaneInline, why)
 	e.Phase = PhasePreExecution
 	return e
 }

@@ -80,5 +80,7 @@ func (f ActivityFailure) InstanceHostError(tool Tool) (e *Error, lost bool) {
 // InstanceLost is the error of every call of a lost instance with on_loss: fail.
 func InstanceLost(tool string) *Error {
 	return &Error{Type: ErrWorkerLost, Phase: PhaseExecution,
-		Message: "the worker that held the instance of " + tool + " was lost, and its state with it (on_loss: fail); do not call " + tool + " again in this run"}
+		Message: "the worker that held the instance of " + tool +
+			" was lost, and its state with it (on_loss: fail); do not call " + tool +
+			" again in this run"}
 }

@@ -185,10 +185,12 @@ var reservedLanes = []string{"bypass", "hold", "instance", "slots", "worker"}
 // 64, and no reserved name.
 func CheckLaneName(name string) error {
 	if CheckToolName(name) != nil {
-		return fmt.Errorf("%.80q cannot name a lane: letters, digits, _ and - only, and from 1 to %d of them", name, MaxToolName)
+		return fmt.Errorf("%.80q cannot name a lane: letters, digits, _ and - only, and from 1 to %d of them",
+			name, MaxToolName)
 	}
 	if slices.Contains(reservedLanes, name) {
-		return fmt.Errorf("no lane can have the name %q: Switchyard has task queues of its own under it", name)
+		return fmt.Errorf("no lane can have the name %q: Switchyard has task queues of its own under it",
+			name)
 	}
 	return nil
 }

@@ -23,13 +23,17 @@ func checkKeyPart(key, part string) error {
 	return nil
 }
 
-// Any key gives a part that can stand in the name of a task queue, and different keys have different ones: also those that
-// look like the part of another, that are long, empty, not ASCII or no text at all.
+// Any key gives a part that can stand in the name of a task queue, and different keys have
+// different ones: also those that look like the part of another, that are long, empty, not ASCII or
+// no text at all.
 func TestKeyParts(t *testing.T) {
 	long := strings.Repeat("x", 10<<10)
-	keys := []string{"", " ", "~", "~~", ".", "..", "/", "a", "A", "a/b", "a b", "a%2Fb", "a~b", "pixel-7", "pixel_7", "pixel.7", "größe", "gro\u0308ße", "日本",
-		"\x00", "\xff", "\xfe\xff", "\ufffd", "\n", "{{args.device}}", "instance", "keys", "null", `["a"]`, long, long + "y", "y" + long,
-		strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("ü", 10<<10), strings.Repeat("a b", 20)}
+	keys := []string{"", " ", "~", "~~", ".", "..", "/", "a", "A", "a/b", "a b", "a%2Fb", "a~b",
+		"pixel-7", "pixel_7", "pixel.7", "größe", "gro\u0308ße", "日本",
+		"\x00", "\xff", "\xfe\xff", "\ufffd", "\n", "{{args.device}}", "instance", "keys", "null",
+		`["a"]`, long, long + "y", "y" + long,
+		strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("ü", 10<<10),
+		strings.Repeat("a b", 20)}
 	for _, key := range slices.Clone(keys) {
 		keys = append(keys, api.KeyPart(key)) // a key that is the part of another
 	}
@@ -56,7 +60,8 @@ func TestKeyParts(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		if a != b && (api.KeyPart(a) == api.KeyPart(b) || api.KeyPart(a) == api.KeyPart(api.KeyPart(b)) && a != api.KeyPart(b)) {
+		if a != b && (api.KeyPart(a) == api.KeyPart(b) ||
+			api.KeyPart(a) == api.KeyPart(api.KeyPart(b)) && a != api.KeyPart(b)) {
 			rt.Fatalf("%q and %q have one part", a, b)
 		}
 	})
@@ -80,11 +85,12 @@ func FuzzKeyPart(f *testing.F) {
 	})
 }
 
-// The groups' shares are the limit together and differ by one at most; of a keyed lane each has the whole limit. Every key
-// belongs to one group.
+// The groups' shares are the limit together and differ by one at most; of a keyed lane each has the
+// whole limit. Every key belongs to one group.
 func TestShares(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		limit, groups := rapid.IntRange(1, 1000).Draw(rt, "limit"), rapid.IntRange(1, 64).Draw(rt, "groups")
+		limit, groups := rapid.IntRange(1, 1000).Draw(rt, "limit"), rapid.IntRange(1, 64).Draw(rt,
+			"groups")
 		lane, keyed := api.Lane{Limit: limit}, api.Lane{Limit: limit, Key: "{{args.a}}"}
 		sum, least, most := 0, limit, 0
 		for group := range groups {
@@ -98,7 +104,8 @@ func TestShares(t *testing.T) {
 			rt.Fatalf("the shares are %d together, from %d to %d", sum, least, most)
 		}
 		part := api.KeyPart(rapid.String().Draw(rt, "key"))
-		if g := api.KeyGroup(part, groups); g < 0 || g >= groups || g != api.KeyGroup(part, groups) {
+		if g := api.KeyGroup(part, groups); g < 0 || g >= groups || g != api.KeyGroup(part,
+			groups) {
 			rt.Fatalf("%q is in group %d of %d", part, g, groups)
 		}
 	})
@@ -125,43 +132,56 @@ func TestLaneRules(t *testing.T) {
 	}{
 		{api.Lane{Name: "general"}, false, false, false, 0, "none", "base"},
 		{api.Lane{Name: "gpu"}, false, false, false, 0, "none", "base/gpu"},
-		{api.Lane{Name: "http", Limit: 5, Holders: 4}, true, false, false, 0, "4 of slots", "base/http"},
-		{api.Lane{Name: "old", Limit: 1, Holders: 1, Queue: "legacy"}, true, false, false, 0, "1 of slots", "legacy"},
-		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}"}, true, true, false, 0, "2 of keys", "base/phones/k.1"},
-		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}", Queue: "legacy"}, true, true, false, 0, "2 of keys", "legacy/k.1"},
-		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &ten}, true, false, true, 10, "1 of slots", "base/a"},
-		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &none}, true, false, true, 0, "1 of slots", "base/a"},
-		{api.Lane{Name: "a", Limit: 1, Holders: 1, Strategy: api.StrategyReject, QueueSize: &ten}, true, false, true, 0, "1 of slots", "base/a"},
+		{api.Lane{Name: "http", Limit: 5, Holders: 4}, true, false, false, 0, "4 of slots",
+			"base/http"},
+		{api.Lane{Name: "old", Limit: 1, Holders: 1, Queue: "legacy"}, true, false, false, 0,
+			"1 of slots", "legacy"},
+		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}"}, true, true, false, 0,
+			"2 of keys", "base/phones/k.1"},
+		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}", Queue: "legacy"}, true,
+			true, false, 0, "2 of keys", "legacy/k.1"},
+		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &ten}, true, false, true, 10,
+			"1 of slots", "base/a"},
+		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &none}, true, false, true, 0,
+			"1 of slots", "base/a"},
+		{api.Lane{Name: "a", Limit: 1, Holders: 1, Strategy: api.StrategyReject, QueueSize: &ten},
+			true, false, true, 0, "1 of slots", "base/a"},
 	} {
 		l := c.lane
-		if l.Limited() != c.limited || l.Keyed() != c.keyed || l.UsesWaitQueue() != c.holds || l.WaitCapacity() != c.room || l.Groups() != c.groups {
-			t.Errorf("%+v: limited %t, keyed %t, holds %t, room %d, groups %s", l, l.Limited(), l.Keyed(), l.UsesWaitQueue(), l.WaitCapacity(), l.Groups())
+		if l.Limited() != c.limited || l.Keyed() != c.keyed || l.UsesWaitQueue() != c.holds ||
+			l.WaitCapacity() != c.room || l.Groups() != c.groups {
+			t.Errorf("%+v: limited %t, keyed %t, holds %t, room %d, groups %s", l, l.Limited(),
+				l.Keyed(), l.UsesWaitQueue(), l.WaitCapacity(), l.Groups())
 		}
 		if got := l.TaskQueue("base", "k.1"); got != c.queue {
 			t.Errorf("%+v has the task queue %s", l, got)
 		}
 	}
 	printer := api.Lane{Bypass: []api.CallerType{api.CallerPlan}}
-	if !printer.Bypasses(api.CallerPlan) || printer.Bypasses(api.CallerAgent) || (api.Lane{}).Bypasses("") {
+	if !printer.Bypasses(api.CallerPlan) || printer.Bypasses(api.CallerAgent) ||
+		(api.Lane{}).Bypasses("") {
 		t.Error("the wrong callers bypass")
 	}
 }
 
 // Names of lanes keep apart from task queues that are none.
 func TestLaneNames(t *testing.T) {
-	for _, name := range []string{"a", "general", "serial", "inline", "http-2", "Phones_EU", strings.Repeat("a", 64)} {
+	for _, name := range []string{"a", "general", "serial", "inline", "http-2", "Phones_EU",
+		strings.Repeat("a", 64)} {
 		if err := api.CheckLaneName(name); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, name := range []string{"", "a/b", "a b", "a.b", "~", "ü", "bypass", "hold", "instance", "slots", "worker", strings.Repeat("a", 65)} {
+	for _, name := range []string{"", "a/b", "a b", "a.b", "~", "ü", "bypass", "hold", "instance",
+		"slots", "worker", strings.Repeat("a", 65)} {
 		if api.CheckLaneName(name) == nil {
 			t.Errorf("a lane can have the name %q", name)
 		}
 	}
 }
 
-// Whoever follows the orders has the same open keys; a wish to close a key loses against a call that it has not seen.
+// Whoever follows the orders has the same open keys; a wish to close a key loses against a call
+// that it has not seen.
 func TestOpenKeys(t *testing.T) {
 	keys := api.OpenKeys{}
 	for _, c := range []struct {
@@ -187,7 +207,8 @@ func TestOpenKeys(t *testing.T) {
 
 // Priorities are Temporal's levels 1 to 4, and what is none is normal.
 func TestPriorityLevel(t *testing.T) {
-	for priority, want := range map[api.Priority]int{"urgent": 1, "high": 2, "normal": 3, "low": 4, "": 3, "URGENT": 3} {
+	for priority, want := range map[api.Priority]int{"urgent": 1, "high": 2, "normal": 3, "low": 4,
+		"": 3, "URGENT": 3} {
 		if got := priority.Level(); got != want {
 			t.Errorf("%q has the level %d, want %d", priority, got, want)
 		}
@@ -208,10 +229,12 @@ func TestFairnessKey(t *testing.T) {
 
 // Counts add up.
 func TestLaneCounts(t *testing.T) {
-	c := api.LaneCounts{Running: 1, Waiting: 2, Keys: 3, Acquired: 4, Rejected: 5, TimedOut: 6, Ended: 7, WaitMicros: 8, ExecutionMicros: 9}
+	c := api.LaneCounts{Running: 1, Waiting: 2, Keys: 3, Acquired: 4, Rejected: 5, TimedOut: 6,
+		Ended: 7, WaitMicros: 8, ExecutionMicros: 9}
 	sum := c
 	sum.Add(c)
-	if want := (api.LaneCounts{Running: 2, Waiting: 4, Keys: 6, Acquired: 8, Rejected: 10, TimedOut: 12, Ended: 14, WaitMicros: 16, ExecutionMicros: 18}); sum != want {
+	if want := (api.LaneCounts{Running: 2, Waiting: 4, Keys: 6, Acquired: 8, Rejected: 10,
+		TimedOut: 12, Ended: 14, WaitMicros: 16, ExecutionMicros: 18}); sum != want {
 		t.Errorf("got %+v", sum)
 	}
 }

@@ -6,19 +6,23 @@ import (
 	"testing"
 )
 
-// TestMask proves that of any value exactly the sensitive parts are redacted, that a value of another form than was declared
-// is redacted wholly, and that what is collected for hiding is what was redacted.
+// TestMask proves that of any value exactly the sensitive parts are redacted, that a value of
+// another form than was declared is redacted wholly, and that what is collected for hiding is what
+// was redacted.
 func TestMask(t *testing.T) {
 	all := &Mask{All: true}
-	m := &Mask{Keys: map[string]*Mask{"pin": all, "cards": {Items: &Mask{Keys: map[string]*Mask{"number": all}}}}}
+	m := &Mask{Keys: map[string]*Mask{"pin": all,
+		"cards": {Items: &Mask{Keys: map[string]*Mask{"number": all}}}}}
 	for _, c := range []struct {
 		mask        *Mask
 		value, want string
 		values      []string
 	}{
 		{m, `{"name":"ada","pin":1234,"cards":[{"number":"4111","bank":"x"},{"bank":"y"}]}`,
-			`{"cards":[{"bank":"x","number":"***"},{"bank":"y"}],"name":"ada","pin":"***"}`, []string{"4111", "1234"}},
-		{m, `{"PIN":{"a":["x",2,true,null]},"cards":"4111 as text"}`, `{"PIN":"***","cards":"***"}`, []string{"x", "2", "4111 as text"}},
+			`{"cards":[{"bank":"x","number":"***"},{"bank":"y"}],"name":"ada","pin":"***"}`,
+			[]string{"4111", "1234"}},
+		{m, `{"PIN":{"a":["x",2,true,null]},"cards":"4111 as text"}`, `{"PIN":"***","cards":"***"}`,
+			[]string{"x", "2", "4111 as text"}},
 		{m, `{"cards":[["4111"],null]}`, `{"cards":["***",null]}`, []string{"4111"}},
 		{m, `["4111"]`, `"***"`, []string{"4111"}},
 		{m, `"4111"`, `"***"`, []string{"4111"}},
@@ -51,7 +55,8 @@ func TestToolRedacts(t *testing.T) {
 	if got := masked.Summary(arguments); got != `login to=bob user={"name":"ada","password":"***"}` {
 		t.Errorf("got %s", got)
 	}
-	if listed.ArgumentMask().Partly() || !masked.ArgumentMask().Partly() || (Tool{}).ArgumentMask().Partly() {
+	if listed.ArgumentMask().Partly() || !masked.ArgumentMask().Partly() ||
+		(Tool{}).ArgumentMask().Partly() {
 		t.Error("wrong: which masks say more than which parameters are sensitive")
 	}
 }

@@ -179,7 +179,8 @@ const summaryHead = "[Summary of the conversation so far"
 // SummaryMessage returns the message that replaces the summarised ones. It has the role user, which
 // every provider accepts at that place.
 func SummaryMessage(text string, c Compacted) Message {
-	head := fmt.Sprintf("%s: %d earlier messages, which you are not shown any more.", summaryHead, c.Messages)
+	head := fmt.Sprintf("%s: %d earlier messages, which you are not shown any more.", summaryHead,
+		c.Messages)
 	if c.Cut > 0 {
 		head += fmt.Sprintf(" %d of them were too long to be read whole for it.", c.Cut)
 	}
@@ -198,7 +199,8 @@ func CutText(text string, limit int, why string) string {
 	for end > 0 && end < len(text) && text[end]&0xC0 == 0x80 {
 		end--
 	}
-	cut := fmt.Sprintf("%s… [%d of %d bytes are left out: %s]", text[:end], len(text)-end, len(text), why)
+	cut := fmt.Sprintf("%s… [%d of %d bytes are left out: %s]", text[:end], len(text)-end,
+		len(text), why)
 	if len(cut) >= len(text) {
 		return text
 	}

@@ -8,16 +8,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDigestsAreFrozen holds digests to golden values: they stand in histories, and another process computes them again.
+// TestDigestsAreFrozen holds digests to golden values: they stand in histories, and another process
+// computes them again.
 func TestDigestsAreFrozen(t *testing.T) {
 	call := Call{ID: "1.1", Tool: "echo", Arguments: `{"text":"hi"}`}
 	tests := []struct{ what, got, want string }{
 		{"nothing", Message{}.Digest(), "nZCOz7ayVt74tJp8"},
 		{"user", Message{Role: RoleUser, Text: "hello"}.Digest(), "S7eiSGCfFfpXdKVE"},
-		{"assistant with a call", Message{Role: RoleAssistant, Text: "t", Calls: []Call{call}}.Digest(), "FkY__yfRkMe5yGoE"},
+		{"assistant with a call", Message{Role: RoleAssistant, Text: "t",
+			Calls: []Call{call}}.Digest(), "FkY__yfRkMe5yGoE"},
 		{"tool", Message{Role: RoleTool, CallID: "1.1", Text: "hi"}.Digest(), "V2tTC3bRDgGs1G3g"},
-		{"failed tool", Message{Role: RoleTool, CallID: "1.1", Text: "hi", Failed: true}.Digest(), "kOzypmIo0tVA4_hY"},
-		{"chain", NextChain("", Message{Role: RoleUser, Text: "hello"}.Digest()), "-u9BgnqUeKhRhlP2"},
+		{"failed tool", Message{Role: RoleTool, CallID: "1.1", Text: "hi", Failed: true}.Digest(),
+			"kOzypmIo0tVA4_hY"},
+		{"chain", NextChain("", Message{Role: RoleUser, Text: "hello"}.Digest()),
+			"-u9BgnqUeKhRhlP2"},
 		{"data", Digest([]byte("hello")), "LPJNul-wow4m6Dsq"},
 	}
 	for _, tt := range tests {
@@ -34,15 +38,18 @@ func TestDigestsAreFrozen(t *testing.T) {
 func messages() *rapid.Generator[Message] {
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 0, 2, -1)
 	return rapid.Custom(func(t *rapid.T) Message {
-		m := Message{Role: Role(text.Draw(t, "role")), Text: text.Draw(t, "text"), CallID: text.Draw(t, "call"), Failed: rapid.Bool().Draw(t, "failed")}
+		m := Message{Role: Role(text.Draw(t, "role")), Text: text.Draw(t, "text"),
+			CallID: text.Draw(t, "call"), Failed: rapid.Bool().Draw(t, "failed")}
 		for range rapid.IntRange(0, 2).Draw(t, "calls") {
-			m.Calls = append(m.Calls, Call{ID: text.Draw(t, "id"), Tool: text.Draw(t, "tool"), Arguments: text.Draw(t, "arguments")})
+			m.Calls = append(m.Calls, Call{ID: text.Draw(t, "id"), Tool: text.Draw(t, "tool"),
+				Arguments: text.Draw(t, "arguments")})
 		}
 		return m
 	})
 }
 
-// TestDigestTellsMessagesApart proves that two messages have one digest only if they are equal, wherever their texts are cut.
+// TestDigestTellsMessagesApart proves that two messages have one digest only if they are equal,
+// wherever their texts are cut.
 func TestDigestTellsMessagesApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := messages().Draw(t, "a"), messages().Draw(t, "b")
@@ -67,14 +74,16 @@ func TestNextChainDependsOnOrder(t *testing.T) {
 	}
 }
 
-// TestOutcomeMessage proves what the conversation holds for a call that succeeded, failed, or has neither outcome.
+// TestOutcomeMessage proves what the conversation holds for a call that succeeded, failed, or has
+// neither outcome.
 func TestOutcomeMessage(t *testing.T) {
 	done := CallOutcome{ID: "1.1", Result: &Result{Output: json.RawMessage(`"fine"`)}}.Message()
 	if done.Role != RoleTool || done.CallID != "1.1" || done.Text != "fine" || done.Failed {
 		t.Errorf("of a result: %+v", done)
 	}
 	failed := CallOutcome{ID: "1.2", Error: Errorf(ErrTimeout, "too slow")}.Message()
-	if failed.CallID != "1.2" || !failed.Failed || !strings.HasPrefix(failed.Text, "ERROR timeout: too slow") {
+	if failed.CallID != "1.2" || !failed.Failed || !strings.HasPrefix(failed.Text,
+		"ERROR timeout: too slow") {
 		t.Errorf("of an error: %+v", failed)
 	}
 	if none := (CallOutcome{ID: "1.3"}).Message(); none.Text != "" || none.Failed {
@@ -82,22 +91,27 @@ func TestOutcomeMessage(t *testing.T) {
 	}
 }
 
-// TestPagesHoldTheConversation proves that reading page after page gives every message once and in order, that no page
-// is much larger than pageBytes unless one message is, and that every index outside gives a sane page.
+// TestPagesHoldTheConversation proves that reading page after page gives every message once and in
+// order, that no page is much larger than pageBytes unless one message is, and that every index
+// outside gives a sane page.
 func TestPagesHoldTheConversation(t *testing.T) {
 	large := strings.Repeat("x", pageBytes/3)
 	var conversation []Message
 	for i := range 10 {
-		conversation = append(conversation, Message{Role: RoleUser, CallID: string(rune('a' + i)), Text: large})
+		conversation = append(conversation, Message{Role: RoleUser, CallID: string(rune('a' + i)),
+			Text: large})
 	}
 	conversation[4].Text = strings.Repeat("y", 3*pageBytes)
-	conversation[7] = Message{Role: RoleAssistant, CallID: "h", Calls: []Call{{Arguments: large}, {Arguments: large}, {Arguments: large}}}
+	conversation[7] = Message{Role: RoleAssistant, CallID: "h", Calls: []Call{{Arguments: large},
+		{Arguments: large}, {Arguments: large}}}
 	var read []Message
 	pages := 0
 	for len(read) < len(conversation) {
 		page := PageOf(conversation, len(read))
-		if page.From != len(read) || page.Total != len(conversation) || len(page.Messages.Value) == 0 {
-			t.Fatalf("page from %d of %d with %d messages after %d", page.From, page.Total, len(page.Messages.Value), len(read))
+		if page.From != len(read) || page.Total != len(conversation) ||
+			len(page.Messages.Value) == 0 {
+			t.Fatalf("page from %d of %d with %d messages after %d", page.From, page.Total,
+				len(page.Messages.Value), len(read))
 		}
 		size := 0
 		for _, m := range page.Messages.Value[:len(page.Messages.Value)-1] {
@@ -118,8 +132,10 @@ func TestPagesHoldTheConversation(t *testing.T) {
 		}
 	}
 	for from, want := range map[int]int{-3: 0, 10: 10, 99: 10} {
-		if page := PageOf(conversation, from); page.From != want || from > 0 && len(page.Messages.Value) != 0 {
-			t.Errorf("page from %d starts at %d with %d messages", from, page.From, len(page.Messages.Value))
+		if page := PageOf(conversation, from); page.From != want || from > 0 &&
+			len(page.Messages.Value) != 0 {
+			t.Errorf("page from %d starts at %d with %d messages", from, page.From,
+				len(page.Messages.Value))
 		}
 	}
 }

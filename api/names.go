@@ -1,8 +1,9 @@
-// Package switchyard holds the words that every part of Switchyard shares: what a tool, a call, a result, a run, an
-// event and a call record are, the closed set of errors, and every name that ends up in a workflow history.
+// Package switchyard holds the words that every part of Switchyard shares: what a tool, a call, a
+// result, a run, an event and a call record are, the closed set of errors, and every name that ends
+// up in a workflow history.
 //
-// It imports nothing of ours and nothing outside the standard library, so that workflow code can rely on it without
-// depending on anything whose upgrade could change a decision.
+// It imports nothing of ours and nothing outside the standard library, so that workflow code can
+// rely on it without depending on anything whose upgrade could change a decision.
 package api
 
 import (
@@ -12,23 +13,25 @@ import (
 	"strings"
 )
 
-// Registered names. They are written into histories, so they never change after the first release: to retire a name,
-// add a new one beside it. Every name is "switchyard/" and snake case: a noun for workflows and queries, a verb and a noun
-// for activities, signals and updates. The slash separates them from tools, whose activity type is the tool's name.
+// Registered names. They are written into histories, so they never change after the first release:
+// to retire a name, add a new one beside it. Every name is "switchyard/" and snake case: a noun for
+// workflows and queries, a verb and a noun for activities, signals and updates. The slash separates
+// them from tools, whose activity type is the tool's name.
 const (
-	// AgentWorkflow runs an agent: a model step, the tool calls it asks for, their results, and again.
+	// AgentWorkflow runs an agent: a model step, the tool calls it asks for, their results, and
+	// again.
 	AgentWorkflow = "switchyard/agent_run"
 	// PlanWorkflow runs a plan: a list of calls with dependencies, without a model.
 	PlanWorkflow = "switchyard/plan_run"
 	// CallWorkflow runs one call of one tool.
 	CallWorkflow = "switchyard/direct_call"
-	// ScheduledWorkflow starts a run in an existing conversation for a schedule, because a schedule cannot choose the
-	// workflow id of what it starts. It is not a run.
+	// ScheduledWorkflow starts a run in an existing conversation for a schedule, because a schedule
+	// cannot choose the workflow id of what it starts. It is not a run.
 	ScheduledWorkflow = "switchyard/scheduled_run"
 	// CatalogWorkflow asks workers which tools they have. It is not a run.
 	CatalogWorkflow = "switchyard/catalog_report"
-	// EvaluationWorkflow has a person's RunEvaluation of a finished run in its memo and does nothing else, because a
-	// closed run accepts no input. It is not a run.
+	// EvaluationWorkflow has a person's RunEvaluation of a finished run in its memo and does
+	// nothing else, because a closed run accepts no input. It is not a run.
 	EvaluationWorkflow = "switchyard/run_evaluation"
 	// LaneSlotsWorkflow assigns the slots of a lane to workers. It is not a run.
 	LaneSlotsWorkflow = "switchyard/lane_slots"
@@ -41,25 +44,30 @@ const (
 	AdmitActivity = "switchyard/admit_calls"
 	// ModelActivity is a model step.
 	ModelActivity = "switchyard/model_step"
-	// HostInstanceActivity hosts the instance of a stateful tool on one worker for as long as its run needs it.
+	// HostInstanceActivity hosts the instance of a stateful tool on one worker for as long as its
+	// run needs it.
 	HostInstanceActivity = "switchyard/host_instance"
-	// ServeSlotsActivity serves one group of a lane's slots for as long as the worker can prove its lease.
+	// ServeSlotsActivity serves one group of a lane's slots for as long as the worker can prove its
+	// lease.
 	ServeSlotsActivity = "switchyard/serve_slots"
-	// OpenKeyActivity, a local activity, has a key of a keyed lane served before a call that starts long after its
-	// admission.
+	// OpenKeyActivity, a local activity, has a key of a keyed lane served before a call that starts
+	// long after its admission.
 	OpenKeyActivity = "switchyard/open_key"
-	// FinalizeResultActivity, a local activity, takes a result that no tool's activity returned, such as a sub-agent's
-	// answer, through the phase post_execution.
+	// FinalizeResultActivity, a local activity, takes a result that no tool's activity returned,
+	// such as a sub-agent's answer, through the phase post_execution.
 	FinalizeResultActivity = "switchyard/finalize_result"
 	// HookActivity runs one hook of a run, before it starts or after it ended.
 	HookActivity = "switchyard/run_hook"
 	// CheckReplyActivity, a local activity, checks a person's reply against the question's schema.
 	CheckReplyActivity = "switchyard/check_reply"
-	// AdmitEditActivity, a local activity, admits a call again with the arguments that an approver gave it.
+	// AdmitEditActivity, a local activity, admits a call again with the arguments that an approver
+	// gave it.
 	AdmitEditActivity = "switchyard/admit_edit"
-	// DescribeLimitActivity, a local activity, returns the question to a person when a run reaches a limit.
+	// DescribeLimitActivity, a local activity, returns the question to a person when a run reaches
+	// a limit.
 	DescribeLimitActivity = "switchyard/describe_limit"
-	// NotifyApprovalActivity sends a Notice of a call that waits for approval to the workers' webhook.
+	// NotifyApprovalActivity sends a Notice of a call that waits for approval to the workers'
+	// webhook.
 	NotifyApprovalActivity = "switchyard/notify_approval"
 	// LoadConversationActivity loads the messages of a conversation's earlier runs.
 	LoadConversationActivity = "switchyard/load_conversation"
@@ -82,7 +90,8 @@ const (
 	// OpenKeySignal sends LaneKeysWorkflow a key to serve, a KeyOrder.
 	OpenKeySignal = "switchyard/open_key"
 
-	// AskQuestionUpdate takes a Question of a running call and returns the Reply once a person has given it.
+	// AskQuestionUpdate takes a Question of a running call and returns the Reply once a person has
+	// given it.
 	AskQuestionUpdate = "switchyard/ask_question"
 	// AnswerQuestionUpdate takes a Reply to an open question.
 	AnswerQuestionUpdate = "switchyard/answer_question"
@@ -90,7 +99,8 @@ const (
 	DecideApprovalUpdate = "switchyard/decide_approval"
 	// SendMessageUpdate takes a Sent, a user's message to a running agent.
 	SendMessageUpdate = "switchyard/send_message"
-	// SendMessageSignal takes a Sent where the server accepts no updates: while it holds the run paused.
+	// SendMessageSignal takes a Sent where the server accepts no updates: while it holds the run
+	// paused.
 	SendMessageSignal = "switchyard/send_message"
 	// PauseUpdate and ResumeUpdate take a Pause: who pauses or resumes the run, and why.
 	PauseUpdate  = "switchyard/pause"
@@ -103,11 +113,13 @@ const (
 	// EvaluationMemo is the memo field of an EvaluationWorkflow with the RunEvaluation.
 	EvaluationMemo = "SwitchyardEvaluation"
 
-	// ModelOverflow is the failure type of a model step whose conversation is longer than the model's window.
+	// ModelOverflow is the failure type of a model step whose conversation is longer than the
+	// model's window.
 	ModelOverflow = "model_overflow"
 )
 
-// Search attributes of a run. The devserver registers them; on any other server `starter setup` does.
+// Search attributes of a run. The devserver registers them; on any other server `starter setup`
+// does.
 const (
 	// These four are keywords, set when the run starts.
 	AttributeAgent        = "SwitchyardAgent"
@@ -115,11 +127,13 @@ const (
 	AttributeKind         = "SwitchyardKind"
 	AttributeCaller       = "SwitchyardCaller"
 
-	// AttributeWaiting, a boolean, says that the run waits for a person: for an approval, an answer or a grant.
+	// AttributeWaiting, a boolean, says that the run waits for a person: for an approval, an answer
+	// or a grant.
 	AttributeWaiting = "SwitchyardWaiting"
 	// AttributeOutcome, a keyword, is the Outcome of a run that has ended.
 	AttributeOutcome = "SwitchyardOutcome"
-	// AttributeTools, a list of keywords, names the tools that the run and its sub-agents called, and OtherTools.
+	// AttributeTools, a list of keywords, names the tools that the run and its sub-agents called,
+	// and OtherTools.
 	AttributeTools = "SwitchyardTools"
 	// Turns, calls and tokens are integers, the cost is a double, as in Usage.
 	AttributeTurns  = "SwitchyardTurns"
@@ -139,18 +153,18 @@ const DefaultTaskQueue = "switchyard"
 
 // Built-in lanes.
 const (
-	// LaneGeneral runs calls in parallel. It is the task queue of the workflows, so that the server can return an
-	// activity with the workflow task that scheduled it (eager dispatch).
+	// LaneGeneral runs calls in parallel. It is the task queue of the workflows, so that the server
+	// can return an activity with the workflow task that scheduled it (eager dispatch).
 	LaneGeneral = "general"
 	// LaneSerial runs one call at a time over all workers.
 	LaneSerial = "serial"
-	// LaneInline runs calls as local activities, inside the workflow task that handles the model's answer. It has no
-	// task queue.
+	// LaneInline runs calls as local activities, inside the workflow task that handles the model's
+	// answer. It has no task queue.
 	LaneInline = "inline"
 )
 
-// Queue returns the task queue of a lane for workflows on the task queue base: base for the general lane, base/lane for
-// every other.
+// Queue returns the task queue of a lane for workflows on the task queue base: base for the general
+// lane, base/lane for every other.
 func Queue(base, lane string) string {
 	if lane == LaneGeneral || lane == "" {
 		return base
@@ -158,16 +172,19 @@ func Queue(base, lane string) string {
 	return base + "/" + lane
 }
 
-// InstanceHostQueue returns the task queue on which workers of a lane are asked to host instances of stateful tools. It is
-// separate from the lane's queue, because hosting lasts as long as the run and would occupy a slot of the lane.
+// InstanceHostQueue returns the task queue on which workers of a lane are asked to host instances
+// of stateful tools. It is separate from the lane's queue, because hosting lasts as long as the run
+// and would occupy a slot of the lane.
 func InstanceHostQueue(base, lane string) string {
 	return base + "/hold/" + cmp.Or(lane, LaneGeneral)
 }
 
-// SlotsQueue returns the task queue on which workers of a lane are asked to serve groups of its slots.
+// SlotsQueue returns the task queue on which workers of a lane are asked to serve groups of its
+// slots.
 func SlotsQueue(base, lane string) string { return base + "/slots/" + lane }
 
-// BypassQueue returns the task queue of calls that bypass the rules of a lane. All workers that serve the lane poll it.
+// BypassQueue returns the task queue of calls that bypass the rules of a lane. All workers that
+// serve the lane poll it.
 func BypassQueue(base, lane string) string { return base + "/bypass/" + lane }
 
 // LaneWorkflowID returns the id of a lane's LaneSlotsWorkflow.
@@ -179,18 +196,22 @@ func KeysWorkflowID(base, lane string) string { return LaneWorkflowID(base, lane
 // evaluationPart is the prefix of the ids of evaluation workflows.
 const evaluationPart = "switchyard/evaluation/"
 
-// EvaluationWorkflowID returns the id of the workflow with the evaluations of a run. runID is the id of the last execution
-// of its chain.
+// EvaluationWorkflowID returns the id of the workflow with the evaluations of a run. runID is the
+// id of the last execution of its chain.
 func EvaluationWorkflowID(runID string) string { return evaluationPart + runID }
 
 // EvaluatedRun is the inverse of EvaluationWorkflowID.
-func EvaluatedRun(workflowID string) string { return strings.TrimPrefix(workflowID, evaluationPart) }
+func EvaluatedRun(workflowID string) string {
+	return strings.TrimPrefix(workflowID,
+		evaluationPart)
+}
 
-// instancePart separates, in the name of an instance's task queue, the lane's queue from the run and the tool.
+// instancePart separates, in the name of an instance's task queue, the lane's queue from the run
+// and the tool.
 const instancePart = "/instance/"
 
-// InstanceQueue returns the task queue of a run's instance of a stateful tool. Only the worker that hosts the instance
-// polls it. lane is the tool's lane.
+// InstanceQueue returns the task queue of a run's instance of a stateful tool. Only the worker that
+// hosts the instance polls it. lane is the tool's lane.
 func InstanceQueue(base, lane, run, tool string) string {
 	return Queue(base, lane) + instancePart + run + "/" + tool
 }
@@ -201,8 +222,9 @@ func IsInstanceQueue(queue string) bool { return strings.Contains(queue, instanc
 // WorkerQueue returns the task queue of one worker, by its identity, for reports about itself.
 func WorkerQueue(base, identity string) string { return base + "/worker/" + identity }
 
-// LaneOf is the inverse of Queue: the lane of a task queue, for workflows on the task queue base. The queue of an instance
-// belongs to its tool's lane. A queue that does not derive from base is returned unchanged.
+// LaneOf is the inverse of Queue: the lane of a task queue, for workflows on the task queue base.
+// The queue of an instance belongs to its tool's lane. A queue that does not derive from base is
+// returned unchanged.
 func LaneOf(base, queue string) string {
 	rest, ok := strings.CutPrefix(queue, base)
 	if i := strings.LastIndex(rest, instancePart); ok && i >= 0 {
@@ -224,8 +246,8 @@ func LaneOf(base, queue string) string {
 // plainKey matches keys that need no quotes in a path.
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// KeyPath returns the path of an object's member, as in Problem.Path: $.name, or $["two words"] where key is not an
-// identifier. path is that of the object.
+// KeyPath returns the path of an object's member, as in Problem.Path: $.name, or $["two words"]
+// where key is not an identifier. path is that of the object.
 func KeyPath(path, key string) string {
 	if plainKey.MatchString(key) {
 		return path + "." + key
@@ -237,5 +259,6 @@ func KeyPath(path, key string) string {
 	return path + "[" + string(quoted) + "]"
 }
 
-// IndexPath returns the path of an array's element, as in Problem.Path: $[2]. path is that of the array.
+// IndexPath returns the path of an array's element, as in Problem.Path: $[2]. path is that of the
+// array.
 func IndexPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

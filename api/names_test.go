@@ -9,35 +9,55 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNamesAreFrozen holds every name that ends up in histories, on servers and in queries: a changed one breaks runs in
-// flight. To retire a name, add a new one and leave the old one here.
+// TestNamesAreFrozen holds every name that ends up in histories, on servers and in queries: a
+// changed one breaks runs in flight. To retire a name, add a new one and leave the old one here.
 func TestNamesAreFrozen(t *testing.T) {
 	frozen := []struct{ got, want string }{
-		{AgentWorkflow, "switchyard/agent_run"}, {PlanWorkflow, "switchyard/plan_run"}, {CallWorkflow, "switchyard/direct_call"}, {CatalogWorkflow, "switchyard/catalog_report"}, {ReportCatalogActivity, "switchyard/report_catalog"},
+		{AgentWorkflow, "switchyard/agent_run"}, {PlanWorkflow, "switchyard/plan_run"},
+		{CallWorkflow, "switchyard/direct_call"}, {CatalogWorkflow, "switchyard/catalog_report"},
+		{ReportCatalogActivity, "switchyard/report_catalog"},
 		{WorkerQueue("q", "1@host"), "q/worker/1@host"},
-		{PinActivity, "switchyard/pin_catalog"}, {AdmitActivity, "switchyard/admit_calls"}, {ModelActivity, "switchyard/model_step"},
-		{HostInstanceActivity, "switchyard/host_instance"}, {HookActivity, "switchyard/run_hook"}, {NotifyApprovalActivity, "switchyard/notify_approval"},
+		{PinActivity, "switchyard/pin_catalog"}, {AdmitActivity, "switchyard/admit_calls"},
+		{ModelActivity, "switchyard/model_step"},
+		{HostInstanceActivity, "switchyard/host_instance"}, {HookActivity, "switchyard/run_hook"},
+		{NotifyApprovalActivity, "switchyard/notify_approval"},
 		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
-		{SendMessageUpdate, "switchyard/send_message"}, {SendMessageSignal, "switchyard/send_message"}, {PauseUpdate, "switchyard/pause"}, {ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
+		{SendMessageUpdate, "switchyard/send_message"},
+		{SendMessageSignal, "switchyard/send_message"}, {PauseUpdate, "switchyard/pause"},
+		{ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
 		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
-		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"}, {AttributeWaiting, "SwitchyardWaiting"},
-		{AttributeOutcome, "SwitchyardOutcome"}, {AttributeTools, "SwitchyardTools"}, {AttributeTurns, "SwitchyardTurns"},
-		{AttributeCalls, "SwitchyardCalls"}, {AttributeTokens, "SwitchyardTokens"}, {AttributeCost, "SwitchyardCost"},
+		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"},
+		{AttributeWaiting, "SwitchyardWaiting"},
+		{AttributeOutcome, "SwitchyardOutcome"}, {AttributeTools, "SwitchyardTools"},
+		{AttributeTurns, "SwitchyardTurns"},
+		{AttributeCalls, "SwitchyardCalls"}, {AttributeTokens, "SwitchyardTokens"},
+		{AttributeCost, "SwitchyardCost"},
 		{DefaultTaskQueue, "switchyard"}, {LaneGeneral, "general"}, {LaneSerial, "serial"},
-		{string(PhasePreValidation), "pre_validation"}, {string(PhasePreExecution), "pre_execution"}, {string(PhaseExecution), "execution"},
-		{string(PhasePostExecution), "post_execution"}, {string(PhaseErrorHandling), "error_handling"},
-		{string(CallerAgent), "agent"}, {string(CallerPlan), "plan"}, {string(CallerSession), "session"}, {string(CallerDirect), "direct"},
-		{string(RoleSystem), "system"}, {string(RoleUser), "user"}, {string(RoleAssistant), "assistant"}, {string(RoleTool), "tool"},
-		{string(RunInvalid), "invalid_run"}, {string(RunModelFailed), "model_failed"}, {string(RunRefused), "model_refused"}, {string(RunCallsFailed), "calls_failed"},
+		{string(PhasePreValidation), "pre_validation"}, {string(PhasePreExecution),
+			"pre_execution"}, {string(PhaseExecution), "execution"},
+		{string(PhasePostExecution), "post_execution"}, {string(PhaseErrorHandling),
+			"error_handling"},
+		{string(CallerAgent), "agent"}, {string(CallerPlan), "plan"}, {string(CallerSession),
+			"session"}, {string(CallerDirect), "direct"},
+		{string(RoleSystem), "system"}, {string(RoleUser), "user"}, {string(RoleAssistant),
+			"assistant"}, {string(RoleTool), "tool"},
+		{string(RunInvalid), "invalid_run"}, {string(RunModelFailed), "model_failed"},
+		{string(RunRefused), "model_refused"}, {string(RunCallsFailed), "calls_failed"},
 		{string(RunBlocked), "blocked_by_hook"}, {string(OutcomeCancelled), "cancelled"},
-		{string(HookBeforeRun), "before_run"}, {string(HookMemoryRetrieve), "memory_retrieve"}, {string(HookBeforeCall), "before_call"},
-		{string(HookAfterCall), "after_call"}, {string(HookMemoryWrite), "memory_write"}, {string(HookAfterRun), "after_run"},
-		{string(OutcomeAnswered), "answered"}, {string(OutcomeCompleted), "completed"}, {string(OutcomeLimit), "limit_reached"}, {string(OutcomeFailed), "failed"},
+		{string(HookBeforeRun), "before_run"}, {string(HookMemoryRetrieve), "memory_retrieve"},
+		{string(HookBeforeCall), "before_call"},
+		{string(HookAfterCall), "after_call"}, {string(HookMemoryWrite), "memory_write"},
+		{string(HookAfterRun), "after_run"},
+		{string(OutcomeAnswered), "answered"}, {string(OutcomeCompleted), "completed"},
+		{string(OutcomeLimit), "limit_reached"}, {string(OutcomeFailed), "failed"},
 		{string(ProviderOpenAI), "openai"}, {string(ProviderScripted), "scripted"},
-		{string(StopAnswer), "stop"}, {string(StopCalls), "tool_calls"}, {string(StopLength), "length"}, {string(StopRefusal), "refusal"},
-		{string(StatusActive), "active"}, {string(StatusDeprecated), "deprecated"}, {string(StatusDisabled), "disabled"},
+		{string(StopAnswer), "stop"}, {string(StopCalls), "tool_calls"},
+		{string(StopLength), "length"}, {string(StopRefusal), "refusal"},
+		{string(StatusActive), "active"}, {string(StatusDeprecated), "deprecated"},
+		{string(StatusDisabled), "disabled"},
 		{string(AccessShared), "shared"}, {string(AccessExclusive), "exclusive"},
-		{string(EffectRead), "read"}, {string(EffectIdempotent), "idempotent"}, {string(EffectOnce), "once"},
+		{string(EffectRead), "read"}, {string(EffectIdempotent), "idempotent"},
+		{string(EffectOnce), "once"},
 		{string(OrderAsCalled), "as_called"}, {string(OrderParallelFirst), "parallel_first"},
 		{string(ModeStrict), "strict"}, {string(ModeLenient), "lenient"},
 	}
@@ -48,19 +68,23 @@ func TestNamesAreFrozen(t *testing.T) {
 	}
 }
 
-// TestActivityNamesAreNoTools proves that no tool can be called as one of the run's own activities is.
+// TestActivityNamesAreNoTools proves that no tool can be called as one of the run's own activities
+// is.
 func TestActivityNamesAreNoTools(t *testing.T) {
-	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HostInstanceActivity, HookActivity} {
+	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HostInstanceActivity,
+		HookActivity} {
 		if CheckToolName(name) == nil {
 			t.Errorf("a tool may be called %s", name)
 		}
 	}
 }
 
-// TestQueues proves that a lane is a task queue and can be told from it again, whatever the base is called.
+// TestQueues proves that a lane is a task queue and can be told from it again, whatever the base is
+// called.
 func TestQueues(t *testing.T) {
 	for _, tt := range []struct{ base, lane, queue string }{
-		{"switchyard", LaneGeneral, "switchyard"}, {"switchyard", "", "switchyard"}, {"switchyard", LaneSerial, "switchyard/serial"},
+		{"switchyard", LaneGeneral, "switchyard"}, {"switchyard", "", "switchyard"},
+		{"switchyard", LaneSerial, "switchyard/serial"},
 		{"my/app", "android/emulator-1", "my/app/android/emulator-1"}, {"", "gpu", "/gpu"},
 	} {
 		if got := Queue(tt.base, tt.lane); got != tt.queue {
@@ -84,8 +108,9 @@ func TestQueues(t *testing.T) {
 	})
 }
 
-// TestInstanceQueues proves that a run's instance of a tool has a queue of its own, whose calls are still its lane's, and
-// that no lane can be called so that its queue is the one on which instances are asked for.
+// TestInstanceQueues proves that a run's instance of a tool has a queue of its own, whose calls are
+// still its lane's, and that no lane can be called so that its queue is the one on which instances
+// are asked for.
 func TestInstanceQueues(t *testing.T) {
 	for _, lane := range []string{LaneGeneral, LaneSerial, "instance", "hold"} {
 		for _, tool := range []string{"counter", "instance", "hold"} {
@@ -94,11 +119,13 @@ func TestInstanceQueues(t *testing.T) {
 				t.Errorf("%s is of the lane %q, want %q", queue, got, lane)
 			}
 		}
-		if IsInstanceQueue(Queue("my/app", lane)) || InstanceHostQueue("my/app", "general") == Queue("my/app", lane) {
+		if IsInstanceQueue(Queue("my/app", lane)) || InstanceHostQueue("my/app",
+			"general") == Queue("my/app", lane) {
 			t.Errorf("the queue of lane %q is taken for another", lane)
 		}
 	}
-	if a, b := InstanceQueue("q", "", "run-1", "counter"), InstanceQueue("q", "", "run-2", "counter"); a == b || a != "q/instance/run-1/counter" {
+	if a, b := InstanceQueue("q", "", "run-1", "counter"), InstanceQueue("q", "", "run-2",
+		"counter"); a == b || a != "q/instance/run-1/counter" {
 		t.Errorf("the queues of two runs are %q and %q", a, b)
 	}
 	if got := InstanceHostQueue("q", ""); got != "q/hold/general" {
@@ -106,15 +133,18 @@ func TestInstanceQueues(t *testing.T) {
 	}
 }
 
-// TestCheckToolName proves that exactly the names that models accept are accepted, and that the message shows what is wrong.
+// TestCheckToolName proves that exactly the names that models accept are accepted, and that the
+// message shows what is wrong.
 func TestCheckToolName(t *testing.T) {
-	for _, name := range []string{"a", "read_document", "Get-Weather2", "_", "-", strings.Repeat("x", MaxToolName)} {
+	for _, name := range []string{"a", "read_document", "Get-Weather2", "_", "-",
+		strings.Repeat("x", MaxToolName)} {
 		if err := CheckToolName(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	for name, says := range map[string]string{
-		"": "empty", "github.search": "github_search", "a b": `' '`, "a/b": `'/'`, "Wetter_für": `'ü'`, "a\nb": `'\n'`, "a\xff": "contains",
+		"": "empty", "github.search": "github_search", "a b": `' '`, "a/b": `'/'`,
+		"Wetter_für": `'ü'`, "a\nb": `'\n'`, "a\xff": "contains",
 		strings.Repeat("x", MaxToolName+1): "has 65 characters",
 	} {
 		if err := CheckToolName(name); err == nil || !strings.Contains(err.Error(), says) {

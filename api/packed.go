@@ -128,10 +128,12 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%q is not a duration; write a number and a unit, such as 500ms, 30s or 2h", text)
+		return fmt.Errorf("%q is not a duration; write a number and a unit, such as 500ms, 30s or 2h",
+			text)
 	}
 	if v < 0 {
-		return fmt.Errorf("the duration %q is negative; write how long it lasts, such as %s", text, -v)
+		return fmt.Errorf("the duration %q is negative; write how long it lasts, such as %s", text,
+			-v)
 	}
 	*d = Duration(v)
 	return nil

@@ -11,11 +11,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPackedRoundTrip proves that a value comes back as it was on either side of the threshold, readable when it is small
-// and compressed when it is large.
+// TestPackedRoundTrip proves that a value comes back as it was on either side of the threshold,
+// readable when it is small and compressed when it is large.
 func TestPackedRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Repeat(rapid.StringN(1, 8, -1).Draw(t, "piece"), rapid.IntRange(0, 6000).Draw(t, "times"))
+		text := strings.Repeat(rapid.StringN(1, 8, -1).Draw(t, "piece"),
+			rapid.IntRange(0, 6000).Draw(t, "times"))
 		data, err := json.Marshal(Pack([]string{text}))
 		if err != nil {
 			t.Fatal(err)
@@ -24,7 +25,8 @@ func TestPackedRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if large := len(plain) >= packThreshold; large != bytes.HasPrefix(data, []byte(`{"gzip":`)) {
+		if large := len(plain) >= packThreshold; large != bytes.HasPrefix(data,
+			[]byte(`{"gzip":`)) {
 			t.Fatalf("%d bytes are written as %.30s", len(plain), data)
 		}
 		var back Packed[[]string]
@@ -61,28 +63,33 @@ func TestPackedRefusesForgeries(t *testing.T) {
 		{"not gzip", `{"gzip":"` + encode([]byte("plain text, no gzip")) + `"}`, "invalid header"},
 		{"empty", `{"gzip":""}`, "decompress"},
 		{"cut off", `{"gzip":"` + encode(good[:len(good)-6]) + `"}`, "unexpected EOF"},
-		{"changed", `{"gzip":"` + encode(append(bytes.Clone(good[:len(good)-8]), 0, 0, 0, 0, 0, 0, 0, 0)) + `"}`, "checksum"},
-		{"not the type", `{"gzip":"` + encode(gzipOf(t, `{"a":1}`)) + `"}`, "cannot unmarshal object"},
+		{"changed", `{"gzip":"` + encode(append(bytes.Clone(good[:len(good)-8]), 0, 0, 0, 0, 0, 0,
+			0, 0)) + `"}`, "checksum"},
+		{"not the type", `{"gzip":"` + encode(gzipOf(t, `{"a":1}`)) + `"}`,
+			"cannot unmarshal object"},
 		{"not JSON inside", `{"gzip":"` + encode(gzipOf(t, `[`)) + `"}`, "unexpected end"},
 		{"plain, not the type", `"text"`, "cannot unmarshal string"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var p Packed[[]string]
-			if err := json.Unmarshal([]byte(tt.data), &p); err == nil || !strings.Contains(err.Error(), tt.says) {
+			if err := json.Unmarshal([]byte(tt.data), &p); err == nil ||
+				!strings.Contains(err.Error(), tt.says) {
 				t.Errorf("error %v, want …%s…", err, tt.says)
 			}
 		})
 	}
 }
 
-// TestGunzipBounds proves that a small forged value cannot unfold beyond the limit, and that the limit itself is allowed.
+// TestGunzipBounds proves that a small forged value cannot unfold beyond the limit, and that the
+// limit itself is allowed.
 func TestGunzipBounds(t *testing.T) {
 	bomb := gzipOf(t, strings.Repeat("0", 10<<20))
 	if len(bomb) > 20<<10 {
 		t.Fatalf("the bomb has %d bytes", len(bomb))
 	}
-	if _, err := gunzip(bomb, 10<<20-1); err == nil || !strings.Contains(err.Error(), "more than 10485759 bytes") {
+	if _, err := gunzip(bomb, 10<<20-1); err == nil || !strings.Contains(err.Error(),
+		"more than 10485759 bytes") {
 		t.Errorf("one byte over the limit: %v", err)
 	}
 	if plain, err := gunzip(bomb, 10<<20); err != nil || len(plain) != 10<<20 {

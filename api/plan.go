@@ -57,7 +57,8 @@ const (
 func (p Plan) Check() []Problem {
 	var problems []Problem
 	if len(p.Calls) == 0 {
-		problems = append(problems, Problem{Path: "$.calls", Rule: RuleRequired, Message: "the plan has no calls"})
+		problems = append(problems, Problem{Path: "$.calls", Rule: RuleRequired,
+			Message: "the plan has no calls"})
 	}
 	ids := map[string]bool{}
 	for i, c := range p.Calls {
@@ -95,7 +96,8 @@ func (c PlanCall) check(path string, ids map[string]bool) []Problem {
 	var problems []Problem
 	for j, d := range c.DependsOn {
 		if !ids[d] {
-			problems = append(problems, Problem{Path: fmt.Sprintf("%s.depends_on[%d]", path, j), Rule: ruleDependency,
+			problems = append(problems, Problem{Path: fmt.Sprintf("%s.depends_on[%d]", path, j),
+				Rule:    ruleDependency,
 				Message: fmt.Sprintf("there is no call %q in the plan", d)})
 		}
 	}
@@ -104,10 +106,12 @@ func (c PlanCall) check(path string, ids map[string]bool) []Problem {
 	}
 	value, err := DecodeJSON(c.Arguments)
 	if err != nil {
-		return append(problems, Problem{Path: path + ".arguments", Rule: RuleType, Message: err.Error()})
+		return append(problems, Problem{Path: path + ".arguments", Rule: RuleType,
+			Message: err.Error()})
 	}
 	if _, ok := value.(map[string]any); !ok {
-		problems = append(problems, Problem{Path: path + ".arguments", Rule: RuleType, Message: "the arguments must be an object"})
+		problems = append(problems, Problem{Path: path + ".arguments", Rule: RuleType,
+			Message: "the arguments must be an object"})
 	}
 	return append(problems, CheckReferences(value, path+".arguments", notInPlan, known(ids))...)
 }
@@ -189,7 +193,8 @@ func (p Plan) checkCycles() []Problem {
 		if len(ids) > most {
 			ids = slices.Concat(ids[:most-2], []string{"…"}, ids[len(ids)-1:])
 		}
-		problems = append(problems, Problem{Path: fmt.Sprintf("$.calls[%d].id", cycle[0]), Rule: RuleCycle,
+		problems = append(problems, Problem{Path: fmt.Sprintf("$.calls[%d].id", cycle[0]),
+			Rule:    RuleCycle,
 			Message: what + strings.Join(ids, " → ")})
 	}
 	for _, component := range g.components() {
@@ -219,7 +224,8 @@ type planGraph struct {
 
 func newPlanGraph(p Plan) *planGraph {
 	n := len(p.Calls)
-	g := &planGraph{needs: make([][]int, n), order: make([]int, n), low: make([]int, n), waiting: make([]bool, n)}
+	g := &planGraph{needs: make([][]int, n), order: make([]int, n), low: make([]int, n),
+		waiting: make([]bool, n)}
 	index := make(map[string]int, n)
 	for i, c := range p.Calls {
 		if _, twice := index[c.ID]; !twice {

@@ -20,28 +20,45 @@ func planOf(t *testing.T, text string) Plan {
 	return p
 }
 
-// TestPlanCheck proves that every fault of a plan is found before anything runs, all in one go, each with its place.
+// TestPlanCheck proves that every fault of a plan is found before anything runs, all in one go,
+// each with its place.
 func TestPlanCheck(t *testing.T) {
 	tests := []struct{ name, plan, want string }{
-		{"good", `{"calls":[{"id":"a","tool":"echo"},{"id":"b","tool":"echo","depends_on":["a"],"arguments":{"text":"${a.x} $${literal}"}}],"output":"${b}"}`, ""},
-		{"forward reference", `{"calls":[{"id":"b","tool":"echo","arguments":{"x":["${a}"]}},{"id":"a","tool":"echo"}]}`, ""},
+		{"good", `{"calls":[{"id":"a","tool":"echo"},{"id":"b","tool":"echo","depends_on":["a"],"arguments":{"text":"${a.x} $${literal}"}}],"output":"${b}"}`,
+			""},
+		{"forward reference", `{"calls":[{"id":"b","tool":"echo","arguments":{"x":["${a}"]}},{"id":"a","tool":"echo"}]}`,
+			""},
 		{"no calls", `{"calls":[]}`, "required $.calls"},
 		{"no id, no tool", `{"calls":[{}]}`, "required $.calls[0].id; required $.calls[0].tool"},
 		{"illegal id", `{"calls":[{"id":"a.b","tool":"echo"}]}`, "name $.calls[0].id"},
-		{"id twice", `{"calls":[{"id":"a","tool":"echo"},{"id":"a","tool":"echo"}]}`, "unique $.calls[1].id"},
-		{"dangling dependency", `{"calls":[{"id":"a","tool":"echo","depends_on":["a2","a3"]}]}`, "depends_on $.calls[0].depends_on[0]; depends_on $.calls[0].depends_on[1]"},
-		{"dangling reference", `{"calls":[{"id":"a","tool":"echo","arguments":{"deep":{"er":"${b.c}"}}}]}`, "reference $.calls[0].arguments.deep.er"},
-		{"malformed reference", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${}"}}]}`, "reference $.calls[0].arguments.x"},
-		{"arguments are no object", `{"calls":[{"id":"a","tool":"echo","arguments":["${b}"]}]}`, "type $.calls[0].arguments; reference $.calls[0].arguments[0]"},
-		{"dangling output", `{"calls":[{"id":"a","tool":"echo"}],"output":{"x":"${b}"}}`, "reference $.output.x"},
-		{"waits for itself", `{"calls":[{"id":"a","tool":"echo","depends_on":["a"]}]}`, "cycle $.calls[0].id"},
-		{"refers to itself", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${a}"}}]}`, "cycle $.calls[0].id"},
-		{"several references", `{"calls":[{"id":"a","tool":"echo","arguments":{"a b":["${b}","${"],"x":"${c} ${d"}}]}`,
+		{"id twice", `{"calls":[{"id":"a","tool":"echo"},{"id":"a","tool":"echo"}]}`,
+			"unique $.calls[1].id"},
+		{"dangling dependency", `{"calls":[{"id":"a","tool":"echo","depends_on":["a2","a3"]}]}`,
+			"depends_on $.calls[0].depends_on[0]; depends_on $.calls[0].depends_on[1]"},
+		{"dangling reference",
+			`{"calls":[{"id":"a","tool":"echo","arguments":{"deep":{"er":"${b.c}"}}}]}`,
+			"reference $.calls[0].arguments.deep.er"},
+		{"malformed reference", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${}"}}]}`,
+			"reference $.calls[0].arguments.x"},
+		{"arguments are no object", `{"calls":[{"id":"a","tool":"echo","arguments":["${b}"]}]}`,
+			"type $.calls[0].arguments; reference $.calls[0].arguments[0]"},
+		{"dangling output", `{"calls":[{"id":"a","tool":"echo"}],"output":{"x":"${b}"}}`,
+			"reference $.output.x"},
+		{"waits for itself", `{"calls":[{"id":"a","tool":"echo","depends_on":["a"]}]}`,
+			"cycle $.calls[0].id"},
+		{"refers to itself", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${a}"}}]}`,
+			"cycle $.calls[0].id"},
+		{"several references",
+			`{"calls":[{"id":"a","tool":"echo","arguments":{"a b":["${b}","${"],"x":"${c} ${d"}}]}`,
 			`reference $.calls[0].arguments["a b"][0]; reference $.calls[0].arguments["a b"][1]; reference $.calls[0].arguments.x`},
-		{"two cycles and more faults", `{"calls":[{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"","depends_on":["a","z"]},{"id":"c","tool":"echo","arguments":{"x":"${d} ${"}},{"id":"d","tool":"echo","depends_on":["c","d"]}]}`,
+		{"two cycles and more faults",
+			`{"calls":[{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"","depends_on":["a","z"]},{"id":"c","tool":"echo","arguments":{"x":"${d} ${"}},{"id":"d","tool":"echo","depends_on":["c","d"]}]}`,
 			"required $.calls[1].tool; depends_on $.calls[1].depends_on[1]; reference $.calls[2].arguments.x; cycle $.calls[0].id; cycle $.calls[2].id; cycle $.calls[3].id"},
-		{"cycle behind a good call", `{"calls":[{"id":"go","tool":"echo"},{"id":"x","tool":"echo","depends_on":["c"]},{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"echo","arguments":{"x":"${c}"}},{"id":"c","tool":"echo","depends_on":["a"]}]}`, "cycle $.calls[2].id"},
-		{"everything at once", `{"calls":[{"id":"","tool":""},{"id":"b","tool":"","depends_on":["z"],"arguments":{"x":"${y}"}}],"output":"${}"}`,
+		{"cycle behind a good call",
+			`{"calls":[{"id":"go","tool":"echo"},{"id":"x","tool":"echo","depends_on":["c"]},{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"echo","arguments":{"x":"${c}"}},{"id":"c","tool":"echo","depends_on":["a"]}]}`,
+			"cycle $.calls[2].id"},
+		{"everything at once",
+			`{"calls":[{"id":"","tool":""},{"id":"b","tool":"","depends_on":["z"],"arguments":{"x":"${y}"}}],"output":"${}"}`,
 			"required $.calls[0].id; required $.calls[0].tool; required $.calls[1].tool; depends_on $.calls[1].depends_on[0]; reference $.calls[1].arguments.x; reference $.output"},
 	}
 	for _, tt := range tests {
@@ -60,12 +77,14 @@ func TestPlanCheck(t *testing.T) {
 	}
 }
 
-// TestPlanCheckOfBrokenJSON proves that arguments and an output that are no JSON are problems, not panics: a program may
-// build a Plan by hand.
+// TestPlanCheckOfBrokenJSON proves that arguments and an output that are no JSON are problems, not
+// panics: a program may build a Plan by hand.
 func TestPlanCheckOfBrokenJSON(t *testing.T) {
-	p := Plan{Calls: []PlanCall{{ID: "a", Tool: "echo", Arguments: json.RawMessage(`{"x":`)}}, Output: json.RawMessage(`{}}`)}
+	p := Plan{Calls: []PlanCall{{ID: "a", Tool: "echo", Arguments: json.RawMessage(`{"x":`)}},
+		Output: json.RawMessage(`{}}`)}
 	problems := p.Check()
-	if len(problems) != 2 || problems[0].Path != "$.calls[0].arguments" || problems[1].Path != "$.output" || problems[0].Rule != RuleType {
+	if len(problems) != 2 || problems[0].Path != "$.calls[0].arguments" ||
+		problems[1].Path != "$.output" || problems[0].Rule != RuleType {
 		t.Errorf("got %v", problems)
 	}
 	if refs := p.Calls[0].References(); refs != nil {
@@ -76,11 +95,13 @@ func TestPlanCheckOfBrokenJSON(t *testing.T) {
 	}
 }
 
-// TestPlanCycleIsNamed proves that a cycle is told as the way around, so that one can see which dependency to drop.
+// TestPlanCycleIsNamed proves that a cycle is told as the way around, so that one can see which
+// dependency to drop.
 func TestPlanCycleIsNamed(t *testing.T) {
 	p := planOf(t, `{"calls":[{"id":"a","tool":"t","depends_on":["b"]},{"id":"b","tool":"t","depends_on":["c"]},{"id":"c","tool":"t","depends_on":["b"]}]}`)
 	problems := p.Check()
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "b → c → b") || problems[0].Path != "$.calls[1].id" {
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "b → c → b") ||
+		problems[0].Path != "$.calls[1].id" {
 		t.Errorf("got %v", problems)
 	}
 }
@@ -89,7 +110,8 @@ func TestPlanCycleIsNamed(t *testing.T) {
 func TestLongCycle(t *testing.T) {
 	var p Plan
 	for i := range 1000 {
-		p.Calls = append(p.Calls, PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "t", DependsOn: []string{fmt.Sprintf("c%d", (i+1)%1000)}})
+		p.Calls = append(p.Calls, PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "t",
+			DependsOn: []string{fmt.Sprintf("c%d", (i+1)%1000)}})
 	}
 	problems := p.Check()
 	if len(problems) != 1 || !strings.HasSuffix(problems[0].Message, "c17 → … → c0") {
@@ -97,9 +119,11 @@ func TestLongCycle(t *testing.T) {
 	}
 }
 
-// TestPlanNeeds proves that dependencies and references count alike, once each, in the order written.
+// TestPlanNeeds proves that dependencies and references count alike, once each, in the order
+// written.
 func TestPlanNeeds(t *testing.T) {
-	c := PlanCall{DependsOn: []string{"b", "a", "b"}, Arguments: json.RawMessage(`{"z":"${d} ${a}","y":"${c.0}"}`)}
+	c := PlanCall{DependsOn: []string{"b", "a", "b"},
+		Arguments: json.RawMessage(`{"z":"${d} ${a}","y":"${c.0}"}`)}
 	if got := c.Needs(); !slices.Equal(got, []string{"b", "a", "c", "d"}) {
 		t.Errorf("needs %v", got)
 	}
@@ -108,8 +132,9 @@ func TestPlanNeeds(t *testing.T) {
 	}
 }
 
-// TestPlanSorted proves, for any plan without cycles in any order of writing, that every call comes after those it needs,
-// none is lost or repeated; and for a plan that has a cycle, that Check finds it.
+// TestPlanSorted proves, for any plan without cycles in any order of writing, that every call comes
+// after those it needs, none is lost or repeated; and for a plan that has a cycle, that Check finds
+// it.
 func TestPlanSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "calls")

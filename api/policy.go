@@ -54,16 +54,20 @@ func PoliciesSaid(met []PolicyAction, effects ...PolicyEffect) string {
 		if !slices.Contains(effects, p.Effect) {
 			continue
 		}
-		text := fmt.Sprintf("the policy %q %s: %s", p.Rule, cmp.Or(policySaying[p.Effect], string(p.Effect)), p.Message)
+		text := fmt.Sprintf("the policy %q %s: %s", p.Rule, cmp.Or(policySaying[p.Effect],
+			string(p.Effect)), p.Message)
 		if p.Failure != "" {
-			text = fmt.Sprintf("the policy %q cannot be evaluated on this call, and so denies it: %s (its message: %s)", p.Rule, p.Failure, p.Message)
+			text = fmt.Sprintf(
+				"the policy %q cannot be evaluated on this call, and so denies it: %s (its message: %s)",
+				p.Rule, p.Failure, p.Message)
 		}
 		texts = append(texts, text)
 	}
 	return strings.Join(texts, "; ")
 }
 
-var policySaying = map[PolicyEffect]string{PolicyDeny: "says", PolicyAsk: "asks for approval", PolicyWarn: "warns"}
+var policySaying = map[PolicyEffect]string{PolicyDeny: "says", PolicyAsk: "asks for approval",
+	PolicyWarn: "warns"}
 
 // PastCalls counts the calls of a run by tool, for policies.
 type PastCalls struct {
@@ -151,7 +155,8 @@ func (g *Grant) Of(limit string) float64 {
 	if g == nil {
 		return 0
 	}
-	return map[string]float64{"turns": float64(g.Turns), "calls": float64(g.Calls), "tokens": float64(g.Tokens), "cost": g.Cost,
+	return map[string]float64{"turns": float64(g.Turns), "calls": float64(g.Calls),
+		"tokens": float64(g.Tokens), "cost": g.Cost,
 		"wall_time": float64(g.WallTime)}[limit]
 }
 
@@ -190,7 +195,8 @@ type LimitRequest struct {
 // Need is the answer to the request.
 func (r LimitRequest) Need() ApprovalNeed {
 	l, u := r.Limits, r.Usage
-	lines := []string{fmt.Sprintf("The agent %s has reached its limit of %s. May it use more?", r.Agent, r.Limit)}
+	lines := []string{fmt.Sprintf("The agent %s has reached its limit of %s. May it use more?",
+		r.Agent, r.Limit)}
 	add := func(name string, limited bool, used, limit string) {
 		if limited {
 			lines = append(lines, fmt.Sprintf("%s: %s of %s", name, used, limit))
@@ -200,9 +206,12 @@ func (r LimitRequest) Need() ApprovalNeed {
 	add("calls", l.Calls > 0, fmt.Sprint(u.Calls), fmt.Sprint(l.Calls))
 	add("tokens", l.Tokens > 0, fmt.Sprint(u.InputTokens+u.OutputTokens), fmt.Sprint(l.Tokens))
 	add("cost", l.Cost > 0, fmt.Sprintf("$%.4f", u.Cost), fmt.Sprintf("$%.4f", l.Cost))
-	add("wall time", l.WallTime > 0, Duration(r.Took.Std().Round(time.Second)).String(), l.WallTime.String())
+	add("wall time", l.WallTime > 0, Duration(r.Took.Std().Round(time.Second)).String(),
+		l.WallTime.String())
 	text := strings.Join(lines, "\n")
-	return ApprovalNeed{Reason: "the run has reached its limit of " + r.Limit, Limit: r.Limit, Text: text,
-		Digest: ApprovalDigest("", r.Run, LimitCall, Tool{Name: r.Limit}, []byte(fmt.Sprint(r.Asked, " ", text)), nil),
+	return ApprovalNeed{Reason: "the run has reached its limit of " + r.Limit, Limit: r.Limit,
+		Text: text,
+		Digest: ApprovalDigest("", r.Run, LimitCall, Tool{Name: r.Limit},
+			[]byte(fmt.Sprint(r.Asked, " ", text)), nil),
 		Within: cmp.Or(l.AskTimeout, DefaultApprovalTimeout)}
 }

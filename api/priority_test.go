@@ -2,7 +2,8 @@ package api
 
 import "testing"
 
-// TestPriorityOf proves whose word on a call's priority counts: the plan's, then the run's, then the tool's.
+// TestPriorityOf proves whose word on a call's priority counts: the plan's, then the run's, then
+// the tool's.
 func TestPriorityOf(t *testing.T) {
 	for _, test := range []struct {
 		call, run, tool, want Priority
@@ -13,34 +14,40 @@ func TestPriorityOf(t *testing.T) {
 		{PriorityUrgent, PriorityHigh, PriorityLow, PriorityUrgent},
 		{PriorityNormal, PriorityHigh, PriorityLow, PriorityNormal},
 	} {
-		if got := PriorityOf(Call{Priority: test.call}, test.run, Tool{Priority: test.tool}); got != test.want {
-			t.Errorf("call %q, run %q, tool %q: got %q, want %q", test.call, test.run, test.tool, got, test.want)
+		if got := PriorityOf(Call{Priority: test.call}, test.run,
+			Tool{Priority: test.tool}); got != test.want {
+			t.Errorf("call %q, run %q, tool %q: got %q, want %q", test.call, test.run, test.tool,
+				got, test.want)
 		}
 	}
 }
 
-// TestRunPriority proves that a run which was started as an important workflow is an important run, unless its input says
-// what it is.
+// TestRunPriority proves that a run which was started as an important workflow is an important run,
+// unless its input says what it is.
 func TestRunPriority(t *testing.T) {
 	for _, test := range []struct {
 		input Priority
 		level int
 		want  Priority
-	}{{"", 0, ""}, {"", 1, PriorityUrgent}, {PriorityLow, 1, PriorityLow}, {PriorityHigh, 0, PriorityHigh}} {
+	}{{"", 0, ""}, {"", 1, PriorityUrgent}, {PriorityLow, 1, PriorityLow},
+		{PriorityHigh, 0, PriorityHigh}} {
 		if got := RunPriority(test.input, test.level); got != test.want {
-			t.Errorf("input %q at level %d: got %q, want %q", test.input, test.level, got, test.want)
+			t.Errorf("input %q at level %d: got %q, want %q", test.input, test.level, got,
+				test.want)
 		}
 	}
 }
 
-// TestPriorityAt proves that levels and priorities go with each other, and what those mean that Switchyard does not give.
+// TestPriorityAt proves that levels and priorities go with each other, and what those mean that
+// Switchyard does not give.
 func TestPriorityAt(t *testing.T) {
 	for i, p := range Priorities {
 		if PriorityAt(i+1) != p || p.Level() != i+1 {
 			t.Errorf("level %d is %q, %q has the level %d", i+1, PriorityAt(i+1), p, p.Level())
 		}
 	}
-	for level, want := range map[int]Priority{-1: PriorityNormal, 0: PriorityNormal, 5: PriorityLow, 99: PriorityLow} {
+	for level, want := range map[int]Priority{-1: PriorityNormal, 0: PriorityNormal, 5: PriorityLow,
+		99: PriorityLow} {
 		if got := PriorityAt(level); got != want {
 			t.Errorf("level %d is %q, want %q", level, got, want)
 		}

@@ -88,7 +88,8 @@ func (r Reply) Check() *ReplyError {
 		replyFault{len(r.Reason) > maxReason, "the reason is too long"},
 		replyFault{r.Decline && len(r.Value) > 0, "a reply has a value or declines, not both"},
 		replyFault{!r.Decline && len(r.Value) == 0, "the reply has no value, and does not decline"},
-		replyFault{len(r.Value) > MaxPayload, "the answer is too large: histories take at most 1.5 MiB of JSON"},
+		replyFault{len(r.Value) > MaxPayload,
+			"the answer is too large: histories take at most 1.5 MiB of JSON"},
 	)
 }
 
@@ -172,6 +173,7 @@ type ReplyDecision struct {
 // IsBlankIdentity reports whether a text identifies no person: it has no visible letter or digit.
 func IsBlankIdentity(by string) bool {
 	return !strings.ContainsFunc(by, func(r rune) bool {
-		return unicode.In(r, unicode.L, unicode.N) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+		return unicode.In(r, unicode.L, unicode.N) &&
+			!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 	})
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestReplyCheck proves what no reply is, whatever the question, and that the bounds themselves are within.
+// TestReplyCheck proves what no reply is, whatever the question, and that the bounds themselves are
+// within.
 func TestReplyCheck(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -18,25 +19,30 @@ func TestReplyCheck(t *testing.T) {
 		{"the largest", Reply{By: strings.Repeat("b", maxBy), Value: make([]byte, MaxPayload)}, ""},
 		{"of nobody", Reply{By: "\t ", Value: []byte(`1`)}, "whose"},
 		{"of a long name", Reply{By: strings.Repeat("b", maxBy+1), Value: []byte(`1`)}, "too long"},
-		{"with a long reason", Reply{By: "ada", Decline: true, Reason: strings.Repeat("r", maxReason+1)}, "reason"},
+		{"with a long reason", Reply{By: "ada", Decline: true, Reason: strings.Repeat("r",
+			maxReason+1)}, "reason"},
 		{"both", Reply{By: "ada", Decline: true, Value: []byte(`1`)}, "not both"},
 		{"neither", Reply{By: "ada"}, "no value"},
 		{"too large", Reply{By: "ada", Value: make([]byte, MaxPayload+1)}, "1.5 MiB"},
 	} {
 		e := test.reply.Check()
-		if (e == nil) != (test.words == "") || e != nil && (e.Type != ReplyMalformed || !strings.Contains(e.Error(), test.words)) {
+		if (e == nil) != (test.words == "") || e != nil && (e.Type != ReplyMalformed ||
+			!strings.Contains(e.Error(), test.words)) {
 			t.Errorf("%s: %v", test.name, e)
 		}
 	}
 }
 
-// TestReplyWords proves how a reply is told: on one line, whatever it says, and as the error of a call that it refuses.
+// TestReplyWords proves how a reply is told: on one line, whatever it says, and as the error of a
+// call that it refuses.
 func TestReplyWords(t *testing.T) {
-	if got := (Reply{By: "ada\nlovelace", Value: []byte(`1`)}).Note(); got != "answered by ada lovelace" {
+	if got := (Reply{By: "ada\nlovelace",
+		Value: []byte(`1`)}).Note(); got != "answered by ada lovelace" {
 		t.Errorf("got %q", got)
 	}
 	e := Reply{By: "ada", Decline: true, Reason: "no\x1b[2J"}.Denied()
-	if e.Type != ErrApprovalDenied || e.Message != "declined by ada: no [2J" || e.Phase != PhaseExecution {
+	if e.Type != ErrApprovalDenied || e.Message != "declined by ada: no [2J" ||
+		e.Phase != PhaseExecution {
 		t.Errorf("got %+v", e)
 	}
 	if got := (&ReplyError{Type: ReplyBusy}).Error(); got != string(ReplyBusy) {
@@ -47,10 +53,11 @@ func TestReplyWords(t *testing.T) {
 	}
 }
 
-// TestHumanTimeouts proves that a person who takes too long is one error, whichever of the server's clocks says so, and
-// that a queue that has a time of its own is told apart.
+// TestHumanTimeouts proves that a person who takes too long is one error, whichever of the server's
+// clocks says so, and that a queue that has a time of its own is told apart.
 func TestHumanTimeouts(t *testing.T) {
-	human := Tool{Name: "ask", Kind: KindHuman, Effect: EffectRead, AnswerWithin: Duration(time.Hour)}
+	human := Tool{Name: "ask", Kind: KindHuman, Effect: EffectRead,
+		AnswerWithin: Duration(time.Hour)}
 	queued := human
 	queued.QueueTimeout = Duration(time.Minute)
 	for _, test := range []struct {
@@ -58,11 +65,14 @@ func TestHumanTimeouts(t *testing.T) {
 		tool Tool
 		want ErrorType
 	}{
-		{"ScheduleToClose", human, ErrApprovalTimeout}, {"StartToClose", human, ErrApprovalTimeout}, {TimeoutScheduleToStart, human, ErrApprovalTimeout},
-		{"ScheduleToClose", queued, ErrApprovalTimeout}, {TimeoutScheduleToStart, queued, ErrQueueTimeout},
+		{"ScheduleToClose", human, ErrApprovalTimeout}, {"StartToClose", human, ErrApprovalTimeout},
+		{TimeoutScheduleToStart, human, ErrApprovalTimeout},
+		{"ScheduleToClose", queued, ErrApprovalTimeout}, {TimeoutScheduleToStart, queued,
+			ErrQueueTimeout},
 	} {
 		e := ActivityFailure{Timeout: test.kind}.CallError(test.tool, Route{})
-		if e.Type != test.want || test.want == ErrApprovalTimeout && !strings.Contains(e.Message, "within 1h") {
+		if e.Type != test.want || test.want == ErrApprovalTimeout && !strings.Contains(e.Message,
+			"within 1h") {
 			t.Errorf("%s with a queue timeout of %s: %+v", test.kind, test.tool.QueueTimeout, e)
 		}
 	}

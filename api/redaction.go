@@ -41,7 +41,8 @@ func (h *Hider) With(word string, values ...string) *Hider {
 	if len(words) == 0 || h != nil && len(words) == len(h.words) {
 		return h
 	}
-	more := &Hider{words: words, forms: slices.SortedFunc(maps.Keys(words), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })}
+	more := &Hider{words: words, forms: slices.SortedFunc(maps.Keys(words),
+		func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })}
 	var pairs []string
 	for _, form := range more.forms {
 		pairs = append(pairs, form, words[form])
@@ -57,7 +58,8 @@ func formsOf(value string) []string {
 	}
 	// Encoding a string cannot fail; text that is not UTF-8 is also hidden in its raw form.
 	text, _ := EncodeJSON(value)
-	return []string{value, string(text[1 : len(text)-1]), url.QueryEscape(value), url.PathEscape(value)}
+	return []string{value, string(text[1 : len(text)-1]), url.QueryEscape(value),
+		url.PathEscape(value)}
 }
 
 // Text returns a text with the values replaced.
@@ -292,7 +294,8 @@ func (m *Mask) Partly() bool {
 	if m == nil {
 		return false
 	}
-	return m.All || m.Items != nil || slices.ContainsFunc(slices.Sorted(maps.Keys(m.Keys)), func(k string) bool { return !m.Keys[k].All })
+	return m.All || m.Items != nil || slices.ContainsFunc(slices.Sorted(maps.Keys(m.Keys)),
+		func(k string) bool { return !m.Keys[k].All })
 }
 
 var allMasked = &Mask{All: true}

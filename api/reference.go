@@ -16,7 +16,8 @@ import (
 	"unicode/utf8"
 )
 
-// Reference points into the result of an earlier call: ${id} is the whole result, ${id.items.0.name} a part of it.
+// Reference points into the result of an earlier call: ${id} is the whole result,
+// ${id.items.0.name} a part of it.
 type Reference struct {
 	ID   string
 	Path []string
@@ -82,7 +83,8 @@ func CheckReferences(value any, path, absent string, known func(id string) bool)
 		default:
 			return
 		}
-		problems = append(problems, Problem{Path: at, Rule: ruleReference, Message: strings.Join(wrong, "; ")})
+		problems = append(problems, Problem{Path: at, Rule: ruleReference,
+			Message: strings.Join(wrong, "; ")})
 	})
 	return problems
 }
@@ -230,7 +232,8 @@ func resolveOne(match, rest string, lookup func(string) (any, bool)) (any, error
 	}
 	value, depth, ok := walk(value, ref.Path)
 	if !ok {
-		return nil, fmt.Errorf("%s: the result has no %q", ref, strings.Join(ref.Path[:depth+1], "."))
+		return nil, fmt.Errorf("%s: the result has no %q", ref, strings.Join(ref.Path[:depth+1],
+			"."))
 	}
 	return value, nil
 }
@@ -316,8 +319,10 @@ func unreadableJSON(data []byte, err error) error {
 	if !ok || wrong.Offset < 1 || wrong.Offset > int64(len(data)) {
 		return err
 	}
-	if before := data[:wrong.Offset]; bytes.Count(before, []byte("["))+bytes.Count(before, []byte("{")) > maxJSONDepth {
-		return fmt.Errorf("it nests too deep: more than %d brackets and braces are open", maxJSONDepth)
+	if before := data[:wrong.Offset]; bytes.Count(before, []byte("["))+
+		bytes.Count(before, []byte("{")) > maxJSONDepth {
+		return fmt.Errorf("it nests too deep: more than %d brackets and braces are open",
+			maxJSONDepth)
 	}
 	found, _ := utf8.DecodeRune(data[wrong.Offset-1:])
 	hint := ""

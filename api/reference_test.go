@@ -21,7 +21,8 @@ func decoded(t *testing.T, text string) any {
 	return v
 }
 
-// TestReferences proves that references are found at any depth, each once, in a fixed order, and that literal dollars are none.
+// TestReferences proves that references are found at any depth, each once, in a fixed order, and
+// that literal dollars are none.
 func TestReferences(t *testing.T) {
 	tests := []struct {
 		value string
@@ -49,21 +50,26 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestMalformedReferences proves that what looks like a reference and is none is told, with the form to write.
+// TestMalformedReferences proves that what looks like a reference and is none is told, with the
+// form to write.
 func TestMalformedReferences(t *testing.T) {
-	for _, text := range []string{"${}", "${ }", "${.a}", "${a.}", "${a..b}", "${a", "${ open", "${a{b}", "$${a} ${", "fine ${a} then ${}"} {
+	for _, text := range []string{"${}", "${ }", "${.a}", "${a.}", "${a..b}", "${a", "${ open",
+		"${a{b}", "$${a} ${", "fine ${a} then ${}"} {
 		for _, value := range []any{text, []any{1, text}, map[string]any{"x": text}} {
-			if _, err := references(value); err == nil || !strings.Contains(err.Error(), "write ${id}") {
+			if _, err := references(value); err == nil || !strings.Contains(err.Error(),
+				"write ${id}") {
 				t.Errorf("References(%q): %v", value, err)
 			}
-			if _, err := Resolve(value, func(string) (any, bool) { return "", true }); err == nil || !strings.Contains(err.Error(), "write ${id}") {
+			if _, err := Resolve(value, func(string) (any, bool) { return "", true }); err == nil ||
+				!strings.Contains(err.Error(), "write ${id}") {
 				t.Errorf("Resolve(%q): %v", value, err)
 			}
 		}
 	}
 }
 
-// TestResolve proves what becomes of references: whole values of any type, parts of them, text within text, dollars.
+// TestResolve proves what becomes of references: whole values of any type, parts of them, text
+// within text, dollars.
 func TestResolve(t *testing.T) {
 	results := map[string]any{
 		"a": decoded(t, `{"items":[{"name":"first","n":12345678901234567890}],"0":"zero","html":"<b>"}`),
@@ -109,32 +115,38 @@ func TestResolveFails(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, value := range []any{tt.text, []any{tt.text}, map[string]any{"x": tt.text}} {
-			if got, err := Resolve(value, lookup); err == nil || got != nil || !strings.Contains(err.Error(), tt.says) {
+			if got, err := Resolve(value, lookup); err == nil || got != nil ||
+				!strings.Contains(err.Error(), tt.says) {
 				t.Errorf("Resolve(%v) = %v, %v, want …%s…", value, got, err, tt.says)
 			}
 		}
 	}
 }
 
-// TestResolveLeavesPlainValues proves that a value without dollars comes back as it was, and that escaping every ${ keeps
-// any text whole.
+// TestResolveLeavesPlainValues proves that a value without dollars comes back as it was, and that
+// escaping every ${ keeps any text whole.
 func TestResolveLeavesPlainValues(t *testing.T) {
 	none := func(string) (any, bool) { return nil, false }
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("a.{}\n<é "))).Draw(t, "text")
-		if got, err := Resolve([]any{map[string]any{text: text}}, none); err != nil || !reflect.DeepEqual(got, []any{map[string]any{text: text}}) {
+		if got, err := Resolve([]any{map[string]any{text: text}}, none); err != nil ||
+			!reflect.DeepEqual(got, []any{map[string]any{text: text}}) {
 			t.Fatalf("%q became %v, %v", text, got, err)
 		}
-		text = strings.ReplaceAll(rapid.StringOf(rapid.RuneFrom([]rune("a{}$."))).Draw(t, "dollars"), "$$", "$")
-		if got, err := Resolve(strings.ReplaceAll(text, "${", "$${"), none); err != nil || got != text {
+		text = strings.ReplaceAll(rapid.StringOf(rapid.RuneFrom([]rune("a{}$."))).Draw(t,
+			"dollars"), "$$", "$")
+		if got, err := Resolve(strings.ReplaceAll(text, "${", "$${"), none); err != nil ||
+			got != text {
 			t.Fatalf("%q became %v, %v", text, got, err)
 		}
 	})
 }
 
-// TestDecodeJSON proves that one value and nothing else is decoded, with every digit of its numbers.
+// TestDecodeJSON proves that one value and nothing else is decoded, with every digit of its
+// numbers.
 func TestDecodeJSON(t *testing.T) {
-	if got := decoded(t, ` {"n": 12345678901234567890.5} `); !reflect.DeepEqual(got, map[string]any{"n": json.Number("12345678901234567890.5")}) {
+	if got := decoded(t, ` {"n": 12345678901234567890.5} `); !reflect.DeepEqual(got,
+		map[string]any{"n": json.Number("12345678901234567890.5")}) {
 		t.Errorf("got %v", got)
 	}
 	for text, says := range map[string]string{
@@ -157,7 +169,8 @@ func TestDecodeJSON(t *testing.T) {
 
 // TestTextOf proves that a value that JSON cannot hold still gives text.
 func TestTextOf(t *testing.T) {
-	for want, value := range map[string]any{"a<b": "a<b", `["<&>"]`: []any{"<&>"}, "1.50": json.Number("1.50"), "+Inf": math.Inf(1)} {
+	for want, value := range map[string]any{"a<b": "a<b", `["<&>"]`: []any{"<&>"},
+		"1.50": json.Number("1.50"), "+Inf": math.Inf(1)} {
 		if got := TextOf(value); got != want {
 			t.Errorf("TextOf(%v) = %q, want %q", value, got, want)
 		}

@@ -7,14 +7,21 @@ import (
 	"time"
 )
 
-// TestHandedBack proves which failures mean that the call did not begin, so that its run makes it again: the worker said so,
-// or it was lost while its last heartbeat said that the call waited, on a lane where calls wait with workers.
+// TestHandedBack proves which failures mean that the call did not begin, so that its run makes it
+// again: the worker said so, or it was lost while its last heartbeat said that the call waited, on
+// a lane where calls wait with workers.
 func TestHandedBack(t *testing.T) {
 	holds := Route{Holds: true}
 	once := Tool{Name: "t", Lane: "android", Effect: EffectOnce}
 	agent := Tool{Name: "t", Kind: KindAgent}
-	reads := func(text string) func(any) error { return func(v any) error { return json.Unmarshal([]byte(text), v) } }
-	told := ActivityFailure{Type: string(ErrWorkerLost), Details: reads(`{"type":"worker_lost","message":"m","not_started":true}`)}
+	reads := func(text string) func(any) error {
+		return func(v any) error {
+			return json.Unmarshal(
+				[]byte(text), v)
+		}
+	}
+	told := ActivityFailure{Type: string(ErrWorkerLost),
+		Details: reads(`{"type":"worker_lost","message":"m","not_started":true}`)}
 	lost := func(beat func(any) error) ActivityFailure {
 		return ActivityFailure{Timeout: TimeoutHeartbeat, LastHeartbeat: beat}
 	}
@@ -33,25 +40,32 @@ func TestHandedBack(t *testing.T) {
 		{"it told of progress", lost(reads(`{"done":1}`)), once, holds, false, ErrOutcomeUnknown},
 		{"what it told cannot be read", lost(reads(`[`)), once, holds, false, ErrOutcomeUnknown},
 		{"it told nothing", lost(nil), once, holds, false, ErrOutcomeUnknown},
-		{"nobody waits with workers of this lane", lost(reads(`{"waiting":true}`)), once, Route{}, false, ErrOutcomeUnknown},
-		{"another timeout", ActivityFailure{Timeout: "StartToClose", LastHeartbeat: reads(`{"waiting":true}`)}, once, holds, false, ErrOutcomeUnknown},
+		{"nobody waits with workers of this lane", lost(reads(`{"waiting":true}`)), once, Route{},
+			false, ErrOutcomeUnknown},
+		{"another timeout", ActivityFailure{Timeout: "StartToClose",
+			LastHeartbeat: reads(`{"waiting":true}`)}, once, holds, false, ErrOutcomeUnknown},
 	} {
-		if e := test.failure.CallError(test.tool, test.route); e.NotStarted != test.notStarted || e.Type != test.want {
+		if e := test.failure.CallError(test.tool, test.route); e.NotStarted != test.notStarted ||
+			e.Type != test.want {
 			t.Errorf("%s: got %+v, want %s, not begun %t", test.name, e, test.want, test.notStarted)
 		}
 	}
-	if e := (ActivityFailure{Timeout: TimeoutHeartbeat, LastHeartbeat: reads(`{"waiting":true}`)}).CallError(once, holds); !strings.Contains(e.Message, "the lane android was lost; nothing ran") {
+	if e := (ActivityFailure{Timeout: TimeoutHeartbeat,
+		LastHeartbeat: reads(`{"waiting":true}`)}).CallError(once,
+		holds); !strings.Contains(e.Message, "the lane android was lost; nothing ran") {
 		t.Errorf("the message is %q", e.Message)
 	}
 }
 
-// TestQueueTimeoutOfRoute proves that the error of a call which waited too long names the time that held for it: the tool's,
-// else the lane's.
+// TestQueueTimeoutOfRoute proves that the error of a call which waited too long names the time that
+// held for it: the tool's, else the lane's.
 func TestQueueTimeoutOfRoute(t *testing.T) {
 	route := Route{QueueTimeout: Duration(time.Minute)}
-	for own, want := range map[Duration]string{0: "within 1m0s", Duration(time.Second): "within 1s"} {
+	for own, want := range map[Duration]string{0: "within 1m0s",
+		Duration(time.Second): "within 1s"} {
 		tool := Tool{Name: "t", Lane: "http", QueueTimeout: own}
-		if e := (ActivityFailure{Timeout: TimeoutScheduleToStart}).CallError(tool, route); e.Type != ErrQueueTimeout || !strings.HasSuffix(e.Message, want) {
+		if e := (ActivityFailure{Timeout: TimeoutScheduleToStart}).CallError(tool,
+			route); e.Type != ErrQueueTimeout || !strings.HasSuffix(e.Message, want) {
 			t.Errorf("with %s of its own: %+v", own, e)
 		}
 	}

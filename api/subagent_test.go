@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestCallPaths proves that the path of a call tells its place below the calls of all runs above it, and that the workflow
-// id of a sub-agent's run tells which call it works for.
+// TestCallPaths proves that the path of a call tells its place below the calls of all runs above
+// it, and that the workflow id of a sub-agent's run tells which call it works for.
 func TestCallPaths(t *testing.T) {
 	if got := CallPath("", "2.1"); got != "2.1" {
 		t.Errorf("path of a call of a run of its own: %q", got)
@@ -33,7 +33,8 @@ func TestCallPaths(t *testing.T) {
 func TestUsageAdd(t *testing.T) {
 	u := Usage{Turns: 1, Calls: 2, Failed: 1, InputTokens: 10, OutputTokens: 5, Cost: 0.5}
 	u.Add(Usage{Turns: 7, Calls: 3, Failed: 2, InputTokens: 20, OutputTokens: 7, Cost: 0.25})
-	if want := (Usage{Turns: 1, Calls: 5, Failed: 3, InputTokens: 30, OutputTokens: 12, Cost: 0.75}); u != want {
+	if want := (Usage{Turns: 1, Calls: 5, Failed: 3, InputTokens: 30, OutputTokens: 12,
+		Cost: 0.75}); u != want {
 		t.Errorf("got %+v, want %+v", u, want)
 	}
 }

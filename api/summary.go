@@ -63,7 +63,8 @@ func Shorten(text string, limit int) string {
 		switch {
 		case left == 1 && size < len(text):
 			r = '…'
-		case unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control):
+		case unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Zl, unicode.Zp,
+			unicode.Bidi_Control):
 			r = ' '
 		}
 		b.WriteRune(r)
@@ -129,8 +130,12 @@ func NewCallStats(used Usage, tools []PastCalls) *CallStats {
 	if used.Calls == 0 {
 		return nil
 	}
-	b := &CallStats{Calls: used.Calls, SuccessRate: float64(max(used.Calls-used.Failed, 0)) / float64(used.Calls), Tools: slices.Clone(tools)}
-	slices.SortFunc(b.Tools, func(x, y PastCalls) int { return cmp.Or(y.All()-x.All(), cmp.Compare(x.Tool, y.Tool)) })
+	b := &CallStats{Calls: used.Calls, SuccessRate: float64(max(used.Calls-used.Failed,
+		0)) / float64(used.Calls), Tools: slices.Clone(tools)}
+	slices.SortFunc(b.Tools, func(x, y PastCalls) int {
+		return cmp.Or(y.All()-x.All(),
+			cmp.Compare(x.Tool, y.Tool))
+	})
 	b.Tools = b.Tools[:min(len(b.Tools), MaxCallStatsTools)]
 	b.Others = b.Calls
 	for _, t := range b.Tools {
@@ -155,7 +160,8 @@ func (p PastCalls) Plus(other PastCalls) PastCalls {
 // Sendable reports whether an id can be written into addresses and command lines unchanged.
 func Sendable(id string) bool {
 	return !strings.ContainsFunc(id, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/", r)
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) &&
+			!strings.ContainsRune("_-.:/", r)
 	})
 }
 

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkLine fails unless text can stand on one line of a terminal, is valid, and at most limit characters long.
+// checkLine fails unless text can stand on one line of a terminal, is valid, and at most limit
+// characters long.
 func checkLine(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -30,8 +31,8 @@ func checkLine(t interface {
 	}
 }
 
-// TestNaughtyStrings proves that no string of the list breaks a summary, survives redaction, or is changed by what carries
-// values from a tool to the model.
+// TestNaughtyStrings proves that no string of the list breaks a summary, survives redaction, or is
+// changed by what carries values from a tool to the model.
 func TestNaughtyStrings(t *testing.T) {
 	for _, s := range cases.NaughtyStrings(t) {
 		arguments, err := json.Marshal(map[string]string{"value": s, "secret": "sec" + s + "ret"})
@@ -57,7 +58,8 @@ func TestNaughtyStrings(t *testing.T) {
 	}
 }
 
-// TestShorten proves that any bytes become one line of at most so many characters, cut only if they have to be.
+// TestShorten proves that any bytes become one line of at most so many characters, cut only if they
+// have to be.
 func TestShorten(t *testing.T) {
 	tests := []struct {
 		text  string
@@ -88,18 +90,22 @@ func TestShorten(t *testing.T) {
 		limit := rapid.IntRange(0, 30).Draw(t, "limit")
 		short := Shorten(text, limit)
 		checkLine(t, short, limit)
-		if utf8.RuneCountInString(text) <= limit && utf8.RuneCountInString(short) != utf8.RuneCountInString(text) {
+		if utf8.RuneCountInString(text) <= limit &&
+			utf8.RuneCountInString(short) != utf8.RuneCountInString(text) {
 			t.Fatalf("%q was cut to %q although %d fit", text, short, limit)
 		}
 	})
 }
 
-// TestSummary proves that a call reads as one line, with its parameters in order and its secrets hidden.
+// TestSummary proves that a call reads as one line, with its parameters in order and its secrets
+// hidden.
 func TestSummary(t *testing.T) {
 	tests := []struct{ arguments, want string }{
-		{`{"path":"docs/a.md","lines":3,"deep":{"b":[1]}}`, `read deep={"b":[1]} lines=3 path=docs/a.md`},
+		{`{"path":"docs/a.md","lines":3,"deep":{"b":[1]}}`,
+			`read deep={"b":[1]} lines=3 path=docs/a.md`},
 		{`{"token":"abc","TOKEN":["abc"],"Token":null}`, `read TOKEN=*** Token=*** token=***`},
-		{`{"path":"` + strings.Repeat("x", 50) + `"}`, "read path=" + strings.Repeat("x", 39) + "…"},
+		{`{"path":"` + strings.Repeat("x", 50) + `"}`, "read path=" + strings.Repeat("x", 39) +
+			"…"},
 		{`{"path":"a\nb"}`, "read path=a b"},
 		{`{}`, "read"},
 		{`["abc"]`, "read"},
@@ -107,7 +113,8 @@ func TestSummary(t *testing.T) {
 		{``, "read"},
 	}
 	for _, tt := range tests {
-		if got := Summary("read", json.RawMessage(tt.arguments), []string{"token"}); got != tt.want {
+		if got := Summary("read", json.RawMessage(tt.arguments),
+			[]string{"token"}); got != tt.want {
 			t.Errorf("Summary(%s) = %q, want %q", tt.arguments, got, tt.want)
 		}
 	}
@@ -126,8 +133,8 @@ func TestRunSummary(t *testing.T) {
 	}
 }
 
-// TestRedact proves that no value of a sensitive parameter is shown, however the arguments are written, and that arguments
-// without one stay as they are.
+// TestRedact proves that no value of a sensitive parameter is shown, however the arguments are
+// written, and that arguments without one stay as they are.
 func TestRedact(t *testing.T) {
 	tests := []struct{ arguments, want string }{
 		{`{"a":1.50,"token":"abc"}`, `{"a":1.50,"token":"***"}`},
@@ -151,19 +158,22 @@ func TestRedact(t *testing.T) {
 
 // TestNumbers proves the separators, and that a count agrees with its word.
 func TestNumbers(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 1234567: "1,234,567"} {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000",
+		1234567: "1,234,567"} {
 		if got := Thousands(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
-	for want, got := range map[string]string{"1 run": Plural(1, "run"), "0 runs": Plural(0, "run"), "1,200 calls": Plural(1200, "call"), "2 retries": Plural(2, "retry")} {
+	for want, got := range map[string]string{"1 run": Plural(1, "run"), "0 runs": Plural(0, "run"),
+		"1,200 calls": Plural(1200, "call"), "2 retries": Plural(2, "retry")} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
 
-// TestShortenLines proves that lines stay whole as long as there is room, and that it is said how many are left out.
+// TestShortenLines proves that lines stay whole as long as there is room, and that it is said how
+// many are left out.
 func TestShortenLines(t *testing.T) {
 	for _, c := range []struct {
 		text  string

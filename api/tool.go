@@ -157,18 +157,22 @@ func CheckToolName(name string) error {
 		return fmt.Errorf("the name is empty")
 	}
 	if len(name) > MaxToolName {
-		return fmt.Errorf("name %.20q… has %d characters; models accept at most %d", name, len(name), MaxToolName)
+		return fmt.Errorf("name %.20q… has %d characters; models accept at most %d", name,
+			len(name), MaxToolName)
 	}
 	for _, r := range name {
 		if !isNameRune(r) {
-			return fmt.Errorf("name %q contains %q; models accept only letters, digits, _ and - (github.search becomes github_search)", name, r)
+			return fmt.Errorf(
+				"name %q contains %q; models accept only letters, digits, _ and - (github.search becomes github_search)",
+				name, r)
 		}
 	}
 	return nil
 }
 
 func isNameRune(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' ||
+		r == '-'
 }
 
 // The kinds of tool, as entry.type of a toolspec names them. The older names builtin, external and
@@ -309,7 +313,8 @@ func (o CallOutcome) PartOf(id string) CallOutcome {
 			return part
 		}
 	}
-	own.Error = Errorf(ErrInvalidOutput, "the call was made together with others, and the worker did not tell its part of the answer")
+	own.Error = Errorf(ErrInvalidOutput,
+		"the call was made together with others, and the worker did not tell its part of the answer")
 	own.Error.Phase = PhasePostExecution
 	return own
 }

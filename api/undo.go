@@ -150,7 +150,8 @@ func (u Undo) For(s UndoSource) (json.RawMessage, error) {
 	}
 	data, err := EncodeJSON(filled)
 	if err == nil && len(data) > maxUndoArguments {
-		return nil, fmt.Errorf("the arguments would have %d bytes; at most %d are kept ready", len(data), maxUndoArguments)
+		return nil, fmt.Errorf("the arguments would have %d bytes; at most %d are kept ready",
+			len(data), maxUndoArguments)
 	}
 	return data, err
 }
@@ -230,16 +231,20 @@ func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error)
 		value, _, there = walk(value, p.Path)
 		return value, there, nil
 	case s.Result == nil:
-		return nil, false, fmt.Errorf("%s: nobody knows the result of the call; it may have taken effect", p.Text)
+		return nil, false, fmt.Errorf(
+			"%s: nobody knows the result of the call; it may have taken effect", p.Text)
 	case s.Result.Cut > 0:
-		return nil, false, fmt.Errorf("%s: %d bytes of the result were cut; raise the tool's max_result", p.Text, s.Result.Cut)
+		return nil, false, fmt.Errorf(
+			"%s: %d bytes of the result were cut; raise the tool's max_result", p.Text,
+			s.Result.Cut)
 	}
 	if value, err = DecodeJSON(s.Result.Output); err != nil {
 		return nil, false, fmt.Errorf("%s: the result is no JSON: %w", p.Text, err)
 	}
 	value, depth, there := walk(value, p.Path)
 	if !there {
-		return nil, false, fmt.Errorf("%s: the result has no %q", p.Text, strings.Join(p.Path[:depth+1], "."))
+		return nil, false, fmt.Errorf("%s: the result has no %q", p.Text,
+			strings.Join(p.Path[:depth+1], "."))
 	}
 	return value, true, nil
 }
@@ -294,13 +299,16 @@ func (v Verify) Evaluate(r *Result) (done bool, output json.RawMessage, err erro
 	done, ok := told.(bool)
 	switch {
 	case !ok:
-		return false, nil, fmt.Errorf("the answer of %s has neither true nor false at %q", v.Tool, v.Done)
+		return false, nil, fmt.Errorf("the answer of %s has neither true nor false at %q", v.Tool,
+			v.Done)
 	case !done || v.Result == "":
 		return done, r.Output, nil
 	}
 	own, _, ok := walk(value, strings.Split(v.Result, "."))
 	if !ok {
-		return false, nil, fmt.Errorf("the answer of %s says that the call has taken effect, and has nothing at %q", v.Tool, v.Result)
+		return false, nil, fmt.Errorf(
+			"the answer of %s says that the call has taken effect, and has nothing at %q", v.Tool,
+			v.Result)
 	}
 	output, err = EncodeJSON(own)
 	return true, output, err

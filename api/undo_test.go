@@ -6,11 +6,14 @@ import (
 	"testing"
 )
 
-// TestUndoArguments proves what the placeholders of an undo stand for, with their types; that an argument that the call does
-// not have is left out; and that nothing is guessed: what is not there in the result keeps the call from being made.
+// TestUndoArguments proves what the placeholders of an undo stand for, with their types; that an
+// argument that the call does not have is left out; and that nothing is guessed: what is not there
+// in the result keeps the call from being made.
 func TestUndoArguments(t *testing.T) {
-	source := UndoSource{Arguments: json.RawMessage(`{"room":"7","days":3,"who":{"name":"Ann"},"none":null}`),
-		Result: &Result{Output: json.RawMessage(`{"id":12345678901234567890,"parts":[{"no":1}],"ok":true}`)}, Key: "run/1.2"}
+	source := UndoSource{Arguments: json.RawMessage(
+		`{"room":"7","days":3,"who":{"name":"Ann"},"none":null}`),
+		Result: &Result{Output: json.RawMessage(
+			`{"id":12345678901234567890,"parts":[{"no":1}],"ok":true}`)}, Key: "run/1.2"}
 	unknown, cut, text := source, source, source
 	unknown.Result = nil
 	cut.Result = &Result{Output: json.RawMessage(`"{\"id\":1"`), Cut: 5}
@@ -20,17 +23,23 @@ func TestUndoArguments(t *testing.T) {
 		arguments, want string
 	}{
 		{source, ``, `{}`},
-		{source, `{"id":"{{result.id}}","all":"{{ result.parts }}"}`, `{"all":[{"no":1}],"id":12345678901234567890}`},
-		{source, `{"why":"{{args.room}} for {{args.days}} days, {{args.who.name}}, no {{result.parts.0.no}}, {{call.key}}"}`, `{"why":"7 for 3 days, Ann, no 1, run/1.2"}`},
+		{source, `{"id":"{{result.id}}","all":"{{ result.parts }}"}`,
+			`{"all":[{"no":1}],"id":12345678901234567890}`},
+		{source, `{"why":"{{args.room}} for {{args.days}} days, {{args.who.name}}, no {{result.parts.0.no}}, {{call.key}}"}`,
+			`{"why":"7 for 3 days, Ann, no 1, run/1.2"}`},
 		{source, `{"days":"{{args.days}}","gone":"{{args.gone}}","text":"<{{args.gone}}>","null":"{{args.none}}","list":["{{args.gone}}",1,"{{result.ok}}"]}`,
 			`{"days":3,"list":[1,true],"null":null,"text":"<>"}`},
 		{text, `{"id":"{{result}}"}`, `{"id":"B-7"}`},
 		{unknown, `{"key":"{{call.key}}","room":"{{args.room}}"}`, `{"key":"run/1.2","room":"7"}`},
-		{unknown, `{"id":"x {{result.id}}"}`, `! {{result.id}}: nobody knows the result of the call; it may have taken effect`},
-		{cut, `{"id":["{{result.id}}"]}`, `! {{result.id}}: 5 bytes of the result were cut; raise the tool's max_result`},
-		{source, `{"id":"{{result.parts.1.no}}"}`, `! {{result.parts.1.no}}: the result has no "parts.1"`},
+		{unknown, `{"id":"x {{result.id}}"}`,
+			`! {{result.id}}: nobody knows the result of the call; it may have taken effect`},
+		{cut, `{"id":["{{result.id}}"]}`,
+			`! {{result.id}}: 5 bytes of the result were cut; raise the tool's max_result`},
+		{source, `{"id":"{{result.parts.1.no}}"}`,
+			`! {{result.parts.1.no}}: the result has no "parts.1"`},
 		{source, `{"id":"{{call.id}}"}`, `! {{call.id}} is not a placeholder`},
-		{source, `{"id":"` + strings.Repeat("x", maxUndoArguments) + `"}`, `! the arguments would have 32777 bytes; at most 32768 are kept ready`},
+		{source, `{"id":"` + strings.Repeat("x", maxUndoArguments) + `"}`,
+			`! the arguments would have 32777 bytes; at most 32768 are kept ready`},
 	} {
 		got, err := Undo{Arguments: json.RawMessage(test.arguments)}.For(test.source)
 		if err != nil {
@@ -40,7 +49,8 @@ func TestUndoArguments(t *testing.T) {
 			t.Errorf("%.80s gives %s, want %s", test.arguments, got, test.want)
 		}
 	}
-	for _, broken := range []UndoSource{{Arguments: json.RawMessage(`{`)}, {Result: &Result{Output: json.RawMessage(`{`)}}} {
+	for _, broken := range []UndoSource{{Arguments: json.RawMessage(`{`)},
+		{Result: &Result{Output: json.RawMessage(`{`)}}} {
 		for _, template := range []string{`{"a":"{{args.x}}"}`, `{"a":"{{result.x}}"}`, `{`} {
 			if got, err := (Undo{Arguments: json.RawMessage(template)}).For(broken); err == nil {
 				t.Errorf("%s gives %s of what is no JSON", template, got)
@@ -49,9 +59,11 @@ func TestUndoArguments(t *testing.T) {
 	}
 }
 
-// TestMayHaveActed proves of which failed calls an effect may be left: of those that began and did not say that they failed.
+// TestMayHaveActed proves of which failed calls an effect may be left: of those that began and did
+// not say that they failed.
 func TestMayHaveActed(t *testing.T) {
-	acted := map[ErrorType]bool{ErrTimeout: true, ErrWorkerLost: true, ErrOutcomeUnknown: true, ErrInvalidOutput: true, ErrCancelled: true}
+	acted := map[ErrorType]bool{ErrTimeout: true, ErrWorkerLost: true, ErrOutcomeUnknown: true,
+		ErrInvalidOutput: true, ErrCancelled: true}
 	for _, kind := range errorTypes() {
 		e := Error{Type: kind, Phase: PhaseExecution}
 		if e.MayHaveActed() != acted[kind] {
@@ -67,7 +79,8 @@ func TestMayHaveActed(t *testing.T) {
 
 // TestUndoWhen proves at which ends calls are undone.
 func TestUndoWhen(t *testing.T) {
-	for when, want := range map[UndoWhen][2]bool{"": {true, true}, UndoBoth: {true, true}, UndoOnFailure: {true, false}, UndoOnCancel: {false, true}, UndoNever: {false, false}} {
+	for when, want := range map[UndoWhen][2]bool{"": {true, true}, UndoBoth: {true, true},
+		UndoOnFailure: {true, false}, UndoOnCancel: {false, true}, UndoNever: {false, false}} {
 		if got := [2]bool{when.At(false), when.At(true)}; got != want {
 			t.Errorf("%q: on failure and cancel %v, want %v", when, got, want)
 		}

@@ -5,22 +5,31 @@ import (
 	"testing"
 )
 
-// TestVerifyJudge proves that only true and false decide, where the declaration says, and that anything else leaves it open.
+// TestVerifyJudge proves that only true and false decide, where the declaration says, and that
+// anything else leaves it open.
 func TestVerifyJudge(t *testing.T) {
 	for _, test := range []struct {
 		verify Verify
 		result Result
 		want   string
 	}{
-		{Verify{Done: "found"}, Result{Output: json.RawMessage(`{"found":true}`)}, `true {"found":true}`},
-		{Verify{Done: "a.0.b", Result: "a.0"}, Result{Output: json.RawMessage(`{"a":[{"b":true}]}`)}, `true {"b":true}`},
-		{Verify{Done: "found", Result: "gone"}, Result{Output: json.RawMessage(`{"found":false}`)}, `false {"found":false}`},
-		{Verify{Tool: "t", Done: "found", Result: "gone"}, Result{Output: json.RawMessage(`{"found":true}`)},
+		{Verify{Done: "found"}, Result{Output: json.RawMessage(`{"found":true}`)},
+			`true {"found":true}`},
+		{Verify{Done: "a.0.b", Result: "a.0"},
+			Result{Output: json.RawMessage(`{"a":[{"b":true}]}`)}, `true {"b":true}`},
+		{Verify{Done: "found", Result: "gone"}, Result{Output: json.RawMessage(`{"found":false}`)},
+			`false {"found":false}`},
+		{Verify{Tool: "t", Done: "found", Result: "gone"},
+			Result{Output: json.RawMessage(`{"found":true}`)},
 			`! the answer of t says that the call has taken effect, and has nothing at "gone"`},
-		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{"found":1}`)}, `! the answer of t has neither true nor false at "found"`},
-		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`null`)}, `! the answer of t has neither true nor false at "found"`},
-		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{"found":true`), Cut: 1}, `! 1 bytes of the answer of t were cut`},
-		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{`)}, `! the answer of t is no JSON: it ends too early: something in it is not closed, or not whole`},
+		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{"found":1}`)},
+			`! the answer of t has neither true nor false at "found"`},
+		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`null`)},
+			`! the answer of t has neither true nor false at "found"`},
+		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{"found":true`), Cut: 1},
+			`! 1 bytes of the answer of t were cut`},
+		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{`)},
+			`! the answer of t is no JSON: it ends too early: something in it is not closed, or not whole`},
 	} {
 		done, output, err := test.verify.Evaluate(&test.result)
 		got := "false " + string(output)
@@ -36,13 +45,15 @@ func TestVerifyJudge(t *testing.T) {
 	}
 }
 
-// TestVerifiable proves which failed calls are verified: those of once tools that say how, and of which nobody knows what became.
+// TestVerifiable proves which failed calls are verified: those of once tools that say how, and of
+// which nobody knows what became.
 func TestVerifiable(t *testing.T) {
 	tool := Tool{Effect: EffectOnce, Verify: &Verify{}}
 	unknown := Error{Type: ErrOutcomeUnknown, Phase: PhaseExecution}
 	repeatable, stateful, silent := tool, tool, tool
 	repeatable.Effect, stateful.Kind, silent.Verify = EffectIdempotent, KindStateful, nil
-	if !tool.Verifiable(&unknown) || repeatable.Verifiable(&unknown) || stateful.Verifiable(&unknown) || silent.Verifiable(&unknown) {
+	if !tool.Verifiable(&unknown) || repeatable.Verifiable(&unknown) ||
+		stateful.Verifiable(&unknown) || silent.Verifiable(&unknown) {
 		t.Error("which tools' calls are verified")
 	}
 	for _, kind := range errorTypes() {

@@ -72,14 +72,19 @@ func TestControlEvents(t *testing.T) {
 		events   []api.EventType
 		status   history.RunStatus
 	}{
-		{"messages", []*historypb.HistoryEvent{accepted(t, "one", api.SendMessageUpdate, message), signalled(t, api.SendMessageSignal, message), signalled(t, "other", message),
-			signalled(t, api.SendMessageSignal, api.Sent{}), signalled(t, api.SendMessageSignal, api.Sent{Text: "y", By: "ada", ID: "two"})},
+		{"messages", []*historypb.HistoryEvent{accepted(t, "one", api.SendMessageUpdate, message),
+			signalled(t, api.SendMessageSignal, message), signalled(t, "other", message),
+			signalled(t, api.SendMessageSignal, api.Sent{}), signalled(t, api.SendMessageSignal,
+				api.Sent{Text: "y", By: "ada", ID: "two"})},
 			[]api.EventType{api.EventMessageSent, api.EventMessageSent}, history.RunRunning},
-		{"both pauses", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), paused, accepted(t, "r", api.ResumeUpdate, pause)},
+		{"both pauses", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), paused,
+			accepted(t, "r", api.ResumeUpdate, pause)},
 			[]api.EventType{api.EventRunPaused, api.EventRunPaused, api.EventRunResumed},
 			history.RunPaused},
-		{"a pause that is over", []*historypb.HistoryEvent{paused, resumed}, []api.EventType{api.EventRunPaused, api.EventRunResumed}, history.RunRunning},
-		{"a paused run that ends", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), runFailed(application("x", "y", nil))},
+		{"a pause that is over", []*historypb.HistoryEvent{paused, resumed},
+			[]api.EventType{api.EventRunPaused, api.EventRunResumed}, history.RunRunning},
+		{"a paused run that ends", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate,
+			pause), runFailed(application("x", "y", nil))},
 			[]api.EventType{api.EventRunPaused, api.EventRunFailed}, history.RunFailed},
 	} {
 		d := history.NewDeriver("", "")

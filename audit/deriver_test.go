@@ -319,8 +319,9 @@ func TestUnknownEvents(t *testing.T) {
 		event(5, enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, nil),
 		event(6, enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, nil),
 		event(7, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, nil),
-		{EventId: 8, EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
-			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: "switchyard/later"}}}},
+		{EventId: 8, EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
+			Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
+				ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: "switchyard/later"}}}},
 	} {
 		if events, err := d.Add(e); err != nil || len(events) > 0 {
 			t.Errorf("event %d: %v, %v", e.GetEventId(), events, err)

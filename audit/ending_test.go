@@ -13,10 +13,12 @@ import (
 func TestCancelled(t *testing.T) {
 	above := &commonpb.WorkflowExecution{WorkflowId: "above"}
 	for want, request := range map[string]*historypb.WorkflowExecutionCancelRequestedEventAttributes{
-		"the run was cancelled":                                  {},
-		"the run was cancelled: wrong folder":                    {Cause: "wrong folder"},
-		"the run was cancelled by ada@desk: wrong folder":        {Cause: "wrong folder", Identity: "ada@desk"},
-		"the run was cancelled by the run above: its run closed": {Cause: "its run closed", Identity: "history", ExternalWorkflowExecution: above},
+		"the run was cancelled":               {},
+		"the run was cancelled: wrong folder": {Cause: "wrong folder"},
+		"the run was cancelled by ada@desk: wrong folder": {Cause: "wrong folder",
+			Identity: "ada@desk"},
+		"the run was cancelled by the run above: its run closed": {Cause: "its run closed",
+			Identity: "history", ExternalWorkflowExecution: above},
 	} {
 		recorded := histories(t, "cancelled")[0]
 		for _, e := range recorded {

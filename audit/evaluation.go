@@ -76,7 +76,8 @@ func Evaluation(s history.Summary, person *api.RunEvaluation) api.EvaluatedResul
 		j.By, j.Reason = s.Result.Checked.Tool, s.Result.Checked.Reason
 	default:
 		if s.Result != nil && s.Result.Checked != nil {
-			j.Reason = "the checker " + s.Result.Checked.Tool + " gave no evaluation: " + s.Result.Checked.Problem
+			j.Reason = "the checker " + s.Result.Checked.Tool + " gave no evaluation: " +
+				s.Result.Checked.Problem
 		}
 	}
 	return j

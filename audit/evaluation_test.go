@@ -22,12 +22,20 @@ func TestJudge(t *testing.T) {
 		by     EvaluatedBy
 		text   string
 	}{
-		{history.Summary{Status: history.RunFailed, Closed: over}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
-		{history.Summary{Status: history.RunFailed, Closed: over}, &api.RunEvaluation{By: "ada", Reason: "no"}, SolvedNo, EvaluatedByPerson, "failed, says ada: no"},
-		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{})}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
-		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo, EvaluatedByChecker, "failed, says the checker grade: wrong"},
-		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes, EvaluatedByEnd, "solved by its end; the checker grade gave no evaluation: it broke"},
-		{history.Summary{Status: history.RunTerminated, Closed: over}, nil, SolvedNo, EvaluatedByEnd, "failed by its end"},
+		{history.Summary{Status: history.RunFailed, Closed: over}, yes, SolvedYes,
+			EvaluatedByPerson, "solved, says ada"},
+		{history.Summary{Status: history.RunFailed, Closed: over}, &api.RunEvaluation{By: "ada",
+			Reason: "no"}, SolvedNo, EvaluatedByPerson, "failed, says ada: no"},
+		{history.Summary{Status: history.RunCompleted, Closed: over,
+			Result: checked(api.Checked{})}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
+		{history.Summary{Status: history.RunCompleted, Closed: over,
+			Result: checked(api.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo,
+			EvaluatedByChecker, "failed, says the checker grade: wrong"},
+		{history.Summary{Status: history.RunCompleted, Closed: over,
+			Result: checked(api.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes,
+			EvaluatedByEnd, "solved by its end; the checker grade gave no evaluation: it broke"},
+		{history.Summary{Status: history.RunTerminated, Closed: over}, nil, SolvedNo,
+			EvaluatedByEnd, "failed by its end"},
 		{history.Summary{Status: history.RunRunning}, yes, SolvedOpen, EvaluatedByEnd, ""},
 	} {
 		if got := EvaluationText(Evaluation(test.s, test.person)); got != test.text {

@@ -277,7 +277,8 @@ func TestRecordLane(t *testing.T) {
 	}{
 		{api.Route{}, queue, "general"},
 		{api.Route{Queue: "company/far"}, "company/far", "general"},
-		{api.Route{Queue: "company/far/pixel-7", Key: "pixel-7"}, "company/far/pixel-7", "general/pixel-7"},
+		{api.Route{Queue: "company/far/pixel-7", Key: "pixel-7"}, "company/far/pixel-7",
+			"general/pixel-7"},
 		{api.Route{Queue: queue + "/bypass/general"}, queue + "/bypass/general", "bypass/general"},
 	} {
 		w := newTale(t)

@@ -92,15 +92,23 @@ func TestHoldFailures(t *testing.T) {
 		status api.CallStatus
 		want   api.ErrorType
 	}{
-		"unmade": {[]*historypb.HistoryEvent{activityFailed(hostInstance, application("precondition_failed", "m", payloads(t, unmade, api.InstanceProgress{}))), activityCancelled(call)},
+		"unmade": {[]*historypb.HistoryEvent{activityFailed(hostInstance,
+			application("precondition_failed", "m", payloads(t, unmade, api.InstanceProgress{}))),
+			activityCancelled(call)},
 			api.CallFailed, api.ErrPreconditionFailed},
-		"given up": {[]*historypb.HistoryEvent{activityFailed(hostInstance, application("worker_lost", "m", payloads(t, given, api.InstanceProgress{}))), activityCancelled(call)},
+		"given up": {[]*historypb.HistoryEvent{activityFailed(hostInstance,
+			application("worker_lost", "m", payloads(t, given, api.InstanceProgress{}))),
+			activityCancelled(call)},
 			api.CallFailed, api.ErrWorkerLost},
-		"lost":          {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), activityCancelled(call)}, api.CallFailed, api.ErrWorkerLost},
-		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), activityTimedOut(call)}, api.CallFailed, api.ErrOutcomeUnknown},
-		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), recorded[i-1], activityCancelled(call)},
+		"lost": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance),
+			activityCancelled(call)}, api.CallFailed, api.ErrWorkerLost},
+		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance),
+			activityTimedOut(call)}, api.CallFailed, api.ErrOutcomeUnknown},
+		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), recorded[i-1],
+			activityCancelled(call)},
 			api.CallCancelled, api.ErrCancelled},
-		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hostInstance), activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
+		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hostInstance),
+			activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			records := recordsOf(
@@ -119,7 +127,8 @@ func TestHoldFailures(t *testing.T) {
 // records, though history does not show them: the run refused them itself.
 func TestCallsOfLostInstance(t *testing.T) {
 	byCall := map[string]api.Record{}
-	for _, r := range recordsOf(derive(t, history.NewDeriver("", ""), replayedHistory(t, "plan_stateful_lost"))) {
+	for _, r := range recordsOf(derive(t, history.NewDeriver("", ""),
+		replayedHistory(t, "plan_stateful_lost"))) {
 		byCall[r.CallID] = r
 	}
 	if r := byCall["b"]; r.Status != api.CallRefused || r.Error.Type != api.ErrWorkerLost ||

@@ -31,9 +31,10 @@ func inlineSpecs() []toolspecs.Spec {
 			Parameters:  parameters,
 			Entry:       toolspecs.Entry{Type: api.KindFunction, Handler: name},
 		}
-		s.Execution.Lane, s.Execution.Effect, s.Execution.Timeout = api.LaneInline, api.EffectRead, api.Duration(
-			timeout,
-		)
+		s.Execution.Lane, s.Execution.Effect, s.Execution.Timeout = api.LaneInline, api.EffectRead,
+			api.Duration(
+				timeout,
+			)
 		s.Execution.Retry = api.Retry{
 			MaxAttempts:     2,
 			InitialInterval: api.Duration(10 * time.Millisecond),

@@ -236,7 +236,8 @@ func TestLaneWithLimit(t *testing.T) {
 		t.Errorf("got limit %d, workers %v", s.Lane.Limit, s.Workers)
 	}
 	lane.Limit = 4
-	if err := h.client.SignalWorkflow(t.Context(), api.LaneWorkflowID(laneBase, "http"), "", api.ConfigureLaneSignal, lane); err != nil {
+	if err := h.client.SignalWorkflow(t.Context(), api.LaneWorkflowID(laneBase, "http"), "",
+		api.ConfigureLaneSignal, lane); err != nil {
 		t.Fatal(err)
 	}
 	h.until(

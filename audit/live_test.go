@@ -222,7 +222,10 @@ func functions() []switchyard.Function {
 		),
 		switchyard.NewFunction(
 			"broken",
-			func(context.Context, struct{}) (string, error) { return "", errors.New("it is broken") },
+			func(context.Context, struct{}) (string, error) {
+				return "",
+					errors.New("it is broken")
+			},
 		),
 		switchyard.NewFunction("flaky", func(ctx context.Context, _ struct{}) (string, error) {
 			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {

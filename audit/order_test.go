@@ -22,9 +22,11 @@ func TestOrderOfCalls(t *testing.T) {
 		records    []api.Record
 	}{
 		{"an agent's by turn and place, refused ones in theirs", "1.2 1.10 2.1", []api.Record{
-			{CallID: "2.1", Turn: 2, Timing: at(2)}, {CallID: "1.10", Turn: 1, Timing: at(1)}, {CallID: "1.2", Turn: 1}}},
+			{CallID: "2.1", Turn: 2, Timing: at(2)}, {CallID: "1.10", Turn: 1, Timing: at(1)},
+			{CallID: "1.2", Turn: 1}}},
 		{"a plan's by the time, those that never were scheduled last", "b a c d", []api.Record{
-			{CallID: "c"}, {CallID: "a", Timing: at(2)}, {CallID: "d"}, {CallID: "b", Timing: at(1)}}},
+			{CallID: "c"}, {CallID: "a", Timing: at(2)}, {CallID: "d"},
+			{CallID: "b", Timing: at(1)}}},
 	} {
 		slices.SortStableFunc(c.records, audit.ByCall)
 		var got []string

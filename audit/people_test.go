@@ -47,7 +47,8 @@ func questionSpecs() []toolspecs.Spec {
 		},
 	}
 	inquireInHurry := inquire
-	inquireInHurry.Name, inquireInHurry.Entry.Handler, inquireInHurry.Entry.AnswerWithin = "inquire_in_hurry", "inquire", hurry.Entry.AnswerWithin
+	inquireInHurry.Name, inquireInHurry.Entry.Handler,
+		inquireInHurry.Entry.AnswerWithin = "inquire_in_hurry", "inquire", hurry.Entry.AnswerWithin
 	return []toolspecs.Spec{human, hurry, inquire, inquireInHurry}
 }
 
@@ -184,7 +185,8 @@ func TestQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []api.Question{{ID: "1.1", Call: "1.1", Tool: "ask", Text: "wait"}, {ID: "1.2/1", Call: "1.2", Tool: "inquire", Text: "really?"}} {
+	for i, want := range []api.Question{{ID: "1.1", Call: "1.1", Tool: "ask", Text: "wait"},
+		{ID: "1.2/1", Call: "1.2", Tool: "inquire", Text: "really?"}} {
 		for _, q := range []api.Question{open[i].Question, summary.Questions[i]} {
 			schema := len(q.Schema)
 			left := q.Until.Sub(q.Asked)
@@ -273,8 +275,10 @@ func TestAdmittedUpdates(t *testing.T) {
 	begin := started(t, api.CallWorkflow, payloads(t, direct("echo", `{}`)))
 	d := history.NewDeriver("", "")
 	var kinds []string
-	for _, e := range derive(t, d, []*historypb.HistoryEvent{begin, admitted(ask), accepted("u1", nil), accepted("u2", request("u2", "another", 1)), completed("u2", success),
-		accepted("u3", request("u3", api.AnswerQuestionUpdate, api.Reply{Question: "1.1/1", By: "ada"})), completed("u3", success), completed("u1", success)}) {
+	for _, e := range derive(t, d, []*historypb.HistoryEvent{begin, admitted(ask),
+		accepted("u1", nil), accepted("u2", request("u2", "another", 1)), completed("u2", success),
+		accepted("u3", request("u3", api.AnswerQuestionUpdate, api.Reply{Question: "1.1/1",
+			By: "ada"})), completed("u3", success), completed("u1", success)}) {
 		kinds = append(kinds, string(e.Type))
 	}
 	if got := strings.Join(kinds, " "); got != "run_started question_asked question_closed" {
@@ -283,7 +287,9 @@ func TestAdmittedUpdates(t *testing.T) {
 	for name, broken := range map[string][]*historypb.HistoryEvent{
 		"a question": {accepted("u1", request("u1", api.AskQuestionUpdate, 1))},
 		"a reply":    {accepted("u1", request("u1", api.AnswerQuestionUpdate, 1))},
-		"an outcome": {accepted("u1", ask), completed("u1", &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, 1)}})},
+		"an outcome": {accepted("u1", ask),
+			completed("u1", &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t,
+				1)}})},
 	} {
 		d := history.NewDeriver("", "")
 		derive(t, d, []*historypb.HistoryEvent{begin})

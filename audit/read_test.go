@@ -271,7 +271,8 @@ func TestPendingOfAnEarlierRun(t *testing.T) {
 	first, later := histories(t, "continued")[0], openRun(t)
 	later.parts = [][]*historypb.HistoryEvent{first, later.parts[0]}
 	c := serve(t, map[string]*archivedRun{"agent": later})
-	if pending, err := audit.Pending(t.Context(), c, "agent", start(first).GetOriginalExecutionRunId()); err != nil ||
+	if pending, err := audit.Pending(t.Context(), c, "agent",
+		start(first).GetOriginalExecutionRunId()); err != nil ||
 		len(pending) > 0 {
 		t.Errorf("got %+v, %v", pending, err)
 	}
@@ -322,7 +323,8 @@ func TestErrors(t *testing.T) {
 		&commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}},
 	)
 	c := serve(t, map[string]*archivedRun{
-		"foreign": foreign, "lost": {parts: first, lost: 0}, "damaged": {parts: damaged, lost: -1}, "agent": {parts: histories(t, "agent"), lost: -1},
+		"foreign": foreign, "lost": {parts: first, lost: 0}, "damaged": {parts: damaged, lost: -1},
+		"agent": {parts: histories(t, "agent"), lost: -1},
 	})
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

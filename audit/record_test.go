@@ -208,7 +208,8 @@ func TestLivePending(t *testing.T) {
 			fmt.Sprintf("%s %s %s attempts=%d", r.CallID, r.Status, r.Phase, r.Attempts),
 		)
 	}
-	if want := []string{"1.1 completed post_execution attempts=1", "1.2 running execution attempts=1", "1.3 running pre_execution attempts=0"}; !slices.Equal(
+	if want := []string{"1.1 completed post_execution attempts=1",
+		"1.2 running execution attempts=1", "1.3 running pre_execution attempts=0"}; !slices.Equal(
 		lines,
 		want,
 	) {
@@ -238,7 +239,8 @@ func TestLiveAbsent(t *testing.T) {
 			return r.Kind == audit.KindRun && r.State == audit.StateWaiting
 		},
 	)
-	for _, name := range [][2]string{{"nosuch", ""}, {"unserved", "not-an-id"}, {"unserved", "00000000-0000-4000-8000-000000000000"}} {
+	for _, name := range [][2]string{{"nosuch", ""}, {"unserved", "not-an-id"},
+		{"unserved", "00000000-0000-4000-8000-000000000000"}} {
 		if _, err := audit.Describe(ctx, c, name[0], name[1]); !errors.Is(err, audit.ErrNotFound) {
 			t.Errorf("%v: %v", name, err)
 		}

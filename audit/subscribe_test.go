@@ -89,14 +89,23 @@ func TestPositions(t *testing.T) {
 		position audit.Position
 		want     error
 	}{
-		"of another run":             {audit.Position{WorkflowID: "agent", Run: run, Part: foreign, Sequence: 2}, audit.ErrPosition},
-		"of a run that is not there": {audit.Position{WorkflowID: "agent", Run: run, Sequence: 2}, audit.ErrNotFound},
-		"past the end":               {audit.Position{WorkflowID: "continued", Run: run, Sequence: end + 1}, audit.ErrPosition},
-		"past what has happened":     {audit.Position{WorkflowID: "open", Run: start(openRun(t).parts[0]).GetOriginalExecutionRunId(), Sequence: 1000}, audit.ErrPosition},
-		"the end":                    {audit.Position{WorkflowID: "continued", Run: run, Sequence: end}, nil},
-		"before what is kept":        {audit.Position{WorkflowID: "gone", Run: run, Sequence: 3}, audit.ErrNotFound},
-		"from the start of a rest":   {audit.Position{WorkflowID: "gone"}, audit.ErrIncomplete},
-		"past the end of a rest":     {audit.Position{WorkflowID: "gone", Run: run, Part: start(parts[2]).GetOriginalExecutionRunId(), Sequence: 1000, Before: 60}, audit.ErrPosition},
+		"of another run": {audit.Position{WorkflowID: "agent", Run: run, Part: foreign,
+			Sequence: 2}, audit.ErrPosition},
+		"of a run that is not there": {audit.Position{WorkflowID: "agent", Run: run, Sequence: 2},
+			audit.ErrNotFound},
+		"past the end": {audit.Position{WorkflowID: "continued", Run: run,
+			Sequence: end + 1}, audit.ErrPosition},
+		"past what has happened": {audit.Position{WorkflowID: "open",
+			Run: start(openRun(t).parts[0]).GetOriginalExecutionRunId(), Sequence: 1000},
+			audit.ErrPosition},
+		"the end": {audit.Position{WorkflowID: "continued", Run: run,
+			Sequence: end}, nil},
+		"before what is kept": {audit.Position{WorkflowID: "gone", Run: run, Sequence: 3},
+			audit.ErrNotFound},
+		"from the start of a rest": {audit.Position{WorkflowID: "gone"}, audit.ErrIncomplete},
+		"past the end of a rest": {audit.Position{WorkflowID: "gone", Run: run,
+			Part: start(parts[2]).GetOriginalExecutionRunId(), Sequence: 1000, Before: 60},
+			audit.ErrPosition},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for e, err := range audit.Subscribe(c, tt.position).Events(t.Context()) {

@@ -29,7 +29,8 @@ func TestTogetherRecords(t *testing.T) {
 	events := derive(t, d, recorded)
 	checkEvents(t, events)
 	records := recordsIn(events)
-	if got := string(records["1.1"].Arguments) + string(records["1.1"].Result.Output) + string(records["1.3"].Arguments) + string(records["1.3"].Result.Output); got !=
+	if got := string(records["1.1"].Arguments) + string(records["1.1"].Result.Output) +
+		string(records["1.3"].Arguments) + string(records["1.3"].Result.Output); got !=
 		`{"texts":["a","b"]}["a","b"]{"texts":["d"]}["d"]` {
 		t.Errorf("made together: %s", got)
 	}

@@ -14,7 +14,8 @@ import (
 	"go.temporal.io/server/common/primitives"
 )
 
-// uiPortOffset is the distance of the UI's port from the server's when none is given, as in the Temporal CLI.
+// uiPortOffset is the distance of the UI's port from the server's when none is given, as in the
+// Temporal CLI.
 const uiPortOffset = 1000
 
 var logLevels = []string{"debug", "info", "warn", "error", "never"}
@@ -49,7 +50,8 @@ func newFlags(v *flagValues) *pflag.FlagSet {
 	f.Usage = func() {}
 	f.StringVar(&v.ipText, "ip", "127.0.0.1", "IP `address` the server and the UI listen on")
 	f.IntVarP(&v.port, "port", "p", 7233, "`port` of the server (gRPC); 0 takes a free one")
-	f.IntVar(&v.uiPort, "ui-port", 0, "`port` of the Web UI; 0 takes a free one (default: --port + 1000)")
+	f.IntVar(&v.uiPort, "ui-port", 0,
+		"`port` of the Web UI; 0 takes a free one (default: --port + 1000)")
 	f.BoolVar(&v.headless, "headless", false, "no Web UI")
 	f.StringVarP(&v.dbFilename, "db-filename", "f", "",
 		"SQLite `file` that keeps the runs, created with its folder if missing (default: in memory)")
@@ -58,10 +60,14 @@ func newFlags(v *flagValues) *pflag.FlagSet {
 	f.StringArrayVar(&v.dynamic, "dynamic-config-value", nil,
 		"`key=value` of the server's dynamic configuration, value in JSON; wins over the tuning; repeatable")
 	f.StringArrayVar(&v.attrs, "search-attribute", nil,
-		"`Name=Type` of a search attribute beside Switchyard's own; repeatable\n(types: "+strings.Join(searchAttributeTypes(), ", ")+")")
-	f.IntVar(&v.metricsPort, "metrics-port", 0, "`port` of the server's Prometheus metrics, path /metrics (default: none)")
-	f.StringVar(&v.logLevel, "log-level", "warn", "least `level` of the log on standard error: "+strings.Join(logLevels, ", "))
-	f.IntVar(&v.parentPID, "parent-pid", 0, "`pid` of a process; the server ends when that process is gone")
+		"`Name=Type` of a search attribute beside Switchyard's own; repeatable\n(types: "+
+			strings.Join(searchAttributeTypes(), ", ")+")")
+	f.IntVar(&v.metricsPort, "metrics-port", 0,
+		"`port` of the server's Prometheus metrics, path /metrics (default: none)")
+	f.StringVar(&v.logLevel, "log-level", "warn", "least `level` of the log on standard error: "+
+		strings.Join(logLevels, ", "))
+	f.IntVar(&v.parentPID, "parent-pid", 0,
+		"`pid` of a process; the server ends when that process is gone")
 	return f
 }
 
@@ -88,8 +94,8 @@ Flags:
 ` + newFlags(&flagValues{}).FlagUsages()
 }
 
-// parseConfig turns the command line into a checked settings. The error is pflag.ErrHelp for --help, and otherwise names
-// the flag, the value and what would be right.
+// parseConfig turns the command line into a checked settings. The error is pflag.ErrHelp for
+// --help, and otherwise names the flag, the value and what would be right.
 func parseConfig(args []string) (*settings, error) {
 	var v flagValues
 	flags := newFlags(&v)
@@ -101,7 +107,8 @@ func parseConfig(args []string) (*settings, error) {
 	}
 	v.uiPortChosen = flags.Changed("ui-port")
 	for _, check := range []func(*flagValues) error{
-		checkIP, checkPorts, checkNamespaces, checkLogLevel, checkParent, checkDynamicConfig, checkSearchAttributes,
+		checkIP, checkPorts, checkNamespaces, checkLogLevel, checkParent, checkDynamicConfig,
+		checkSearchAttributes,
 	} {
 		if err := check(&v); err != nil {
 			return nil, err
@@ -116,7 +123,8 @@ func checkIP(v *flagValues) error {
 	}
 	ip, err := netip.ParseAddr(v.ipText)
 	if err != nil || ip.Zone() != "" {
-		return fmt.Errorf("--ip %q is not an IP address: give one such as 127.0.0.1, ::1, or 0.0.0.0 for all interfaces", v.ipText)
+		return fmt.Errorf("--ip %q is not an IP address: give one such as 127.0.0.1, ::1, or 0.0.0.0 for all interfaces",
+			v.ipText)
 	}
 	v.ip = ip.Unmap()
 	return nil
@@ -135,10 +143,13 @@ func checkPorts(v *flagValues) error {
 		port int
 	}{{"--port", v.port}, {"--ui-port", v.uiPort}, {"--metrics-port", v.metricsPort}} {
 		if p.port < 0 || p.port > 65535 {
-			return fmt.Errorf("%s %d is out of range: ports go from 1 to 65535, 0 takes a free one%s", p.flag, p.port, uiPortHint(v, p.flag))
+			return fmt.Errorf(
+				"%s %d is out of range: ports go from 1 to 65535, 0 takes a free one%s", p.flag,
+				p.port, uiPortHint(v, p.flag))
 		}
 		if other, ok := taken[p.port]; ok && p.port != 0 {
-			return fmt.Errorf("%s and %s are both %d: give each its own port%s", other, p.flag, p.port, uiPortHint(v, p.flag))
+			return fmt.Errorf("%s and %s are both %d: give each its own port%s", other, p.flag,
+				p.port, uiPortHint(v, p.flag))
 		}
 		taken[p.port] = p.flag
 	}
@@ -153,17 +164,21 @@ func uiPortHint(v *flagValues, flag string) string {
 	return fmt.Sprintf(" (it defaults to --port + %d)", uiPortOffset)
 }
 
-// A namespace's name is part of addresses in the UI and of command lines, so only what needs no quoting there.
+// A namespace's name is part of addresses in the UI and of command lines, so only what needs no
+// quoting there.
 var namespaceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,254}$`)
 
 func checkNamespaces(v *flagValues) error {
 	var names []string
 	for _, name := range v.namespaces {
 		if !namespaceName.MatchString(name) {
-			return fmt.Errorf("--namespace %q: a name starts with a letter or digit and holds only those, '_', '.' and '-'", name)
+			return fmt.Errorf(
+				"--namespace %q: a name starts with a letter or digit and holds only those, '_', '.' and '-'",
+				name)
 		}
 		if name == primitives.SystemLocalNamespace {
-			return fmt.Errorf("--namespace %q belongs to the server itself: choose another name", name)
+			return fmt.Errorf("--namespace %q belongs to the server itself: choose another name",
+				name)
 		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -178,7 +193,8 @@ func checkNamespaces(v *flagValues) error {
 
 func checkLogLevel(v *flagValues) error {
 	if !slices.Contains(logLevels, v.logLevel) {
-		return fmt.Errorf("--log-level %q is not one of %s", v.logLevel, strings.Join(logLevels, ", "))
+		return fmt.Errorf("--log-level %q is not one of %s", v.logLevel, strings.Join(logLevels,
+			", "))
 	}
 	return nil
 }

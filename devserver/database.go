@@ -21,11 +21,13 @@ import (
 const (
 	// sqlDriver is the name under which the server's SQLite plugin registers with database/sql.
 	sqlDriver = "sqlite"
-	// retention is how long a closed run stays. Reports are made from histories, so it is a month, not the server's day.
+	// retention is how long a closed run stays. Reports are made from histories, so it is a month,
+	// not the server's day.
 	retention = 30 * 24 * time.Hour
 )
 
-// The first and the last table of the server's schema: a file that has one but not the other was left half made.
+// The first and the last table of the server's schema: a file that has one but not the other was
+// left half made.
 const firstTable, lastTable = "namespaces", "executions_visibility"
 
 // database is the store of one server: a file that this process alone uses, or memory.
@@ -35,8 +37,9 @@ type database struct {
 	sql  config.SQL
 }
 
-// openDatabase prepares the store: folder, lock, schema and namespaces. Errors name the file and what to do: the folder
-// cannot be made, another server uses the file, or the file is something else.
+// openDatabase prepares the store: folder, lock, schema and namespaces. Errors name the file and
+// what to do: the folder cannot be made, another server uses the file, or the file is something
+// else.
 func openDatabase(ctx context.Context, filename string, namespaces []string) (*database, error) {
 	db := &database{sql: config.SQL{PluginName: sqliteplugin.PluginName}}
 	if filename == "" {
@@ -70,10 +73,11 @@ func (db *database) openFile(filename string) (err error) {
 	db.sql.DatabaseName = uriPath(db.file)
 	db.sql.ConnectAttributes = map[string]string{
 		"mode": "rwc",
-		// Readers and the writer do not wait for each other, and a commit is one append: twice the calls per second.
+		// Readers and the writer do not wait for each other, and a commit is one append: twice the
+		// calls per second.
 		"journal_mode": "wal",
-		// Every commit reaches the disk before it is acknowledged. NORMAL is a third faster and may lose the last
-		// commits on power loss, which a durable orchestrator must not.
+		// Every commit reaches the disk before it is acknowledged. NORMAL is a third faster and may
+		// lose the last commits on power loss, which a durable orchestrator must not.
 		"synchronous": "full",
 	}
 	complete, err := db.inspect()
@@ -89,7 +93,8 @@ func (db *database) openFile(filename string) (err error) {
 	return nil
 }
 
-// realPath is the absolute path of a file that may not exist yet, without symbolic links, so that one file has one lock.
+// realPath is the absolute path of a file that may not exist yet, without symbolic links, so that
+// one file has one lock.
 func realPath(filename string) (string, error) {
 	path, err := filepath.Abs(filename)
 	if err != nil {
@@ -111,8 +116,8 @@ func uriPath(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
 }
 
-// inspect reports whether the file already is a database of the server. A new or empty file is not; any other content
-// is an error, so that nobody's file is overwritten.
+// inspect reports whether the file already is a database of the server. A new or empty file is not;
+// any other content is an error, so that nobody's file is overwritten.
 func (db *database) inspect() (complete bool, err error) {
 	conn, err := sql.Open(sqlDriver, "file:"+db.sql.DatabaseName+"?mode=rwc")
 	if err != nil {
@@ -121,7 +126,9 @@ func (db *database) inspect() (complete bool, err error) {
 	defer conn.Close()
 	rows, err := conn.Query("SELECT name FROM sqlite_master WHERE type = 'table'")
 	if err != nil {
-		return false, fmt.Errorf("cannot be opened as a SQLite database (%w): check that it is one and writable, or choose another file", err)
+		return false, fmt.Errorf(
+			"cannot be opened as a SQLite database (%w): check that it is one and writable, or choose another file",
+			err)
 	}
 	defer rows.Close()
 	var tables []string
@@ -136,7 +143,8 @@ func (db *database) inspect() (complete bool, err error) {
 		return false, err
 	}
 	if !slices.Contains(tables, firstTable) || !slices.Contains(tables, lastTable) {
-		return false, errors.New("it is a SQLite database, but not a complete one of this server: choose another file, or remove this one")
+		return false, errors.New(
+			"it is a SQLite database, but not a complete one of this server: choose another file, or remove this one")
 	}
 	return true, nil
 }
@@ -158,8 +166,9 @@ func (db *database) createNamespaces(names []string) error {
 	return nil
 }
 
-// close brings the write-ahead log into the file, so that the file alone can be copied, and gives the lock back. It is
-// called when the server has ended; what was committed is safe even if it is not called.
+// close brings the write-ahead log into the file, so that the file alone can be copied, and gives
+// the lock back. It is called when the server has ended; what was committed is safe even if it is
+// not called.
 func (db *database) close() error {
 	if db.lock == nil {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"go.temporal.io/server/common/log"
 )
 
-// Proves that flags which make no sense end the program with 2 and one message that names flag, value and remedy.
+// Proves that flags which make no sense end the program with 2 and one message that names flag,
+// value and remedy.
 func TestWrongFlags(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -29,7 +30,8 @@ func TestWrongFlags(t *testing.T) {
 		{"--port -1", []string{"--port -1 is out of range"}},
 		{"--port 65000", []string{"--ui-port 66000 is out of range", "defaults to --port + 1000"}},
 		{"--port 8000 --ui-port 8000", []string{"--port and --ui-port are both 8000"}},
-		{"--port 8000 --headless --metrics-port 8000", []string{"--port and --metrics-port are both 8000"}},
+		{"--port 8000 --headless --metrics-port 8000",
+			[]string{"--port and --metrics-port are both 8000"}},
 		{"--ip here", []string{`--ip "here" is not an IP address`}},
 		{"--ip fe80::1%eth0", []string{"is not an IP address"}},
 		{"--log-level loud", []string{`--log-level "loud"`, "debug, info, warn, error, never"}},
@@ -40,17 +42,22 @@ func TestWrongFlags(t *testing.T) {
 		{"--dynamic-config-value frontend.rps", []string{"key=value"}},
 		{"--dynamic-config-value =5", []string{"key=value"}},
 		{"--dynamic-config-value frontend.rps=", []string{"not JSON"}},
-		{"--dynamic-config-value history.timerProcessorMaxTimeShift=10ms", []string{`not JSON`, `'history.timerProcessorMaxTimeShift="10ms"'`}},
+		{"--dynamic-config-value history.timerProcessorMaxTimeShift=10ms",
+			[]string{`not JSON`, `'history.timerProcessorMaxTimeShift="10ms"'`}},
 		{"--dynamic-config-value frontend.rsp=5", []string{"frontend.rsp", "unregistered key"}},
-		{`--dynamic-config-value frontend.rps="many"`, []string{"refused by the server", "frontend.rps"}},
+		{`--dynamic-config-value frontend.rps="many"`, []string{"refused by the server",
+			"frontend.rps"}},
 		{"--dynamic-config-value frontend.rps=5}]", []string{"not JSON"}},
 		{"--search-attribute Customer", []string{"Name=Type"}},
 		{"--search-attribute 9=Int", []string{"Name=Type"}},
-		{"--search-attribute Customer=String", []string{"Bool, Datetime, Double, Int, Keyword, KeywordList, Text"}},
+		{"--search-attribute Customer=String",
+			[]string{"Bool, Datetime, Double, Int, Keyword, KeywordList, Text"}},
 		{"--search-attribute Customer=Unspecified", []string{"the type is one of"}},
 		{"--search-attribute WorkflowId=Keyword", []string{"belongs to the server"}},
-		{"--search-attribute SwitchyardCost=Int", []string{"SwitchyardCost is already of type Double"}},
-		{"--search-attribute Age=Int", []string{"4 attributes of type Int", "3 are Switchyard's own", "columns for 3"}},
+		{"--search-attribute SwitchyardCost=Int",
+			[]string{"SwitchyardCost is already of type Double"}},
+		{"--search-attribute Age=Int", []string{"4 attributes of type Int",
+			"3 are Switchyard's own", "columns for 3"}},
 	} {
 		t.Run(test.flags, func(t *testing.T) {
 			t.Parallel()
@@ -81,11 +88,12 @@ func TestHelp(t *testing.T) {
 	})
 }
 
-// Proves that every value of the tuning is one the server accepts for that key, that it reads back as meant, and that
-// an override wins, whatever the case of its key.
+// Proves that every value of the tuning is one the server accepts for that key, that it reads back
+// as meant, and that an override wins, whatever the case of its key.
 func TestTuning(t *testing.T) {
 	t.Parallel()
-	cfg, err := parseConfig([]string{"--dynamic-config-value", "FRONTEND.rps=5", "--dynamic-config-value", "frontend.rps=6",
+	cfg, err := parseConfig([]string{"--dynamic-config-value", "FRONTEND.rps=5",
+		"--dynamic-config-value", "frontend.rps=6",
 		"--dynamic-config-value", `history.timerProcessorMaxTimeShift = "1s"`})
 	if err != nil {
 		t.Fatal(err)
@@ -101,28 +109,33 @@ func TestTuning(t *testing.T) {
 		{"visibility", dynamicconfig.VisibilityProcessorMaxPollRPS.Get(ours)(), 2000},
 		{"outbound", dynamicconfig.OutboundProcessorMaxPollRPS.Get(ours)(), 2000},
 		{"time shift", dynamicconfig.TimerProcessorMaxTimeShift.Get(ours)(), 10 * time.Millisecond},
-		{"read partitions", dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(ours)("ns", "q", 1), 1},
-		{"write partitions", dynamicconfig.MatchingNumTaskqueueWritePartitions.Get(ours)("ns", "q", 2), 1},
+		{"read partitions", dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(ours)("ns", "q",
+			1), 1},
+		{"write partitions", dynamicconfig.MatchingNumTaskqueueWritePartitions.Get(ours)("ns", "q",
+			2), 1},
 		{"worker commands", dynamicconfig.WorkerCommandsEnabled.Get(ours)("ns"), true},
 		{"pushed cancel", dynamicconfig.EnableCancelActivityWorkerCommand.Get(ours)("ns"), true},
 		{"pause", dynamicconfig.WorkflowPauseEnabled.Get(ours)("ns"), true},
-		{"polls", dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Get(ours)("ns"), 50_000},
+		{"polls", dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Get(ours)("ns"),
+			50_000},
 		{"version check", dynamicconfig.EnableServerVersionCheck.Get(ours)(), false},
 		{"override", dynamicconfig.FrontendRPS.Get(changed)(), 6},
-		{"override of a duration", dynamicconfig.TimerProcessorMaxTimeShift.Get(changed)(), time.Second},
+		{"override of a duration", dynamicconfig.TimerProcessorMaxTimeShift.Get(changed)(),
+			time.Second},
 		{"beside an override", dynamicconfig.TransferProcessorMaxPollRPS.Get(changed)(), 2000},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, test.got, test.want)
 		}
 	}
-	if v := dynamicconfig.MatchingEnableFairness.Get(ours)("ns", "q", 2); !v.Value(nil, time.Now()) {
+	if v := dynamicconfig.MatchingEnableFairness.Get(ours)("ns", "q", 2); !v.Value(nil,
+		time.Now()) {
 		t.Error("fairness is off")
 	}
 }
 
-// Proves that a busy port ends the program with 1 and one line that names the port and the flag, before the database
-// folder is made.
+// Proves that a busy port ends the program with 1 and one line that names the port and the flag,
+// before the database folder is made.
 func TestBusyPort(t *testing.T) {
 	t.Parallel()
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -144,9 +157,11 @@ func TestBusyPort(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "db")
-			code, stdout, stderr := runToEnd(t, append(test.flags, "--db-filename", filepath.Join(folder, "runs.db"))...)
+			code, stdout, stderr := runToEnd(t, append(test.flags, "--db-filename",
+				filepath.Join(folder, "runs.db"))...)
 			if code != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 ||
-				!strings.Contains(stderr, "port "+port+" on ") || !strings.Contains(stderr, "another port with "+test.want+" ") {
+				!strings.Contains(stderr, "port "+port+" on ") || !strings.Contains(stderr,
+				"another port with "+test.want+" ") {
 				t.Errorf("exit code %d, %q", code, stderr)
 			}
 			if _, err := os.Stat(folder); err == nil {
@@ -156,7 +171,8 @@ func TestBusyPort(t *testing.T) {
 	}
 }
 
-// Proves that a database file that cannot be had, or is not ours, is refused with one line and left as it was.
+// Proves that a database file that cannot be had, or is not ours, is refused with one line and left
+// as it was.
 func TestUnusableFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -170,7 +186,8 @@ func TestUnusableFile(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before, _ := os.ReadFile(test.file)
-			code, stdout, stderr := runToEnd(t, "--port", "0", "--headless", "--db-filename", test.file)
+			code, stdout, stderr := runToEnd(t, "--port", "0", "--headless", "--db-filename",
+				test.file)
 			if code != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 ||
 				!strings.Contains(stderr, test.want) || !strings.Contains(stderr, test.file) {
 				t.Errorf("exit code %d, %q", code, stderr)
@@ -185,7 +202,8 @@ func TestUnusableFile(t *testing.T) {
 // writeForeignFiles makes a file that is no database, and a database of another program.
 func writeForeignFiles(t *testing.T, text, other string) {
 	t.Helper()
-	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600); err != nil {
+	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := sql.Open(sqlDriver, other)

@@ -10,14 +10,17 @@ import (
 	"strings"
 )
 
-// keptIndexes are the indexes of the list of runs that its usual questions go by: newest first, by id, type, status, parent,
-// schedule, and by the attributes of type keyword, which Switchyard's are.
-var keptIndexes = []string{"default_idx", "by_workflow_id", "by_workflow_type", "by_status", "by_parent_workflow_id",
+// keptIndexes are the indexes of the list of runs that its usual questions go by: newest first, by
+// id, type, status, parent, schedule, and by the attributes of type keyword, which Switchyard's
+// are.
+var keptIndexes = []string{"default_idx", "by_workflow_id", "by_workflow_type", "by_status",
+	"by_parent_workflow_id",
 	"by_root_workflow_id", "by_temporal_scheduled_by_id", "by_keyword_"}
 
-// dropIndexes drops all other indexes of the list of runs: the server's schema has one for every column, 58, each of which
-// is written anew whenever a run starts, changes its attributes or ends. That was two fifths of what the server did for a
-// short run. Questions by other columns are answered too: by reading the list.
+// dropIndexes drops all other indexes of the list of runs: the server's schema has one for every
+// column, 58, each of which is written anew whenever a run starts, changes its attributes or ends.
+// That was two fifths of what the server did for a short run. Questions by other columns are
+// answered too: by reading the list.
 func (db *database) dropIndexes(ctx context.Context) (err error) {
 	conn, err := sql.Open(sqlDriver, db.uri())
 	if err != nil {
@@ -29,7 +32,10 @@ func (db *database) dropIndexes(ctx context.Context) (err error) {
 		return err
 	}
 	for _, name := range names {
-		if slices.ContainsFunc(keptIndexes, func(kept string) bool { return strings.HasPrefix(name, kept) }) {
+		if slices.ContainsFunc(keptIndexes, func(kept string) bool {
+			return strings.HasPrefix(name,
+				kept)
+		}) {
 			continue
 		}
 		if _, err := conn.ExecContext(ctx, `DROP INDEX "`+name+`"`); err != nil {
@@ -39,9 +45,12 @@ func (db *database) dropIndexes(ctx context.Context) (err error) {
 	return nil
 }
 
-// listIndexes returns the names of the indexes of the list of runs, but for those that constraints bring along.
+// listIndexes returns the names of the indexes of the list of runs, but for those that constraints
+// bring along.
 func listIndexes(ctx context.Context, conn *sql.DB) (names []string, err error) {
-	rows, err := conn.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?", lastTable)
+	rows, err := conn.QueryContext(ctx,
+		"SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?",
+		lastTable)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Proves that the list of runs keeps the indexes that are named and no others, in memory and in a file, also when the file
-// is opened again; and that each name still stands for one in the server's schema.
+// Proves that the list of runs keeps the indexes that are named and no others, in memory and in a
+// file, also when the file is opened again; and that each name still stands for one in the server's
+// schema.
 func TestIndexesOfTheListOfRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs.db")
 	for _, name := range []string{"", file, file} {

@@ -12,8 +12,9 @@ import (
 // errLocked is what tryLock returns when another process holds the lock.
 var errLocked = errors.New("locked")
 
-// lockFile takes the lock that a file stands for, or says which process has it. The lock ends with the process, however
-// it ends; the file stays, because removing it would let two processes lock two files of one name.
+// lockFile takes the lock that a file stands for, or says which process has it. The lock ends with
+// the process, however it ends; the file stays, because removing it would let two processes lock
+// two files of one name.
 func lockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -22,7 +23,8 @@ func lockFile(path string) (*os.File, error) {
 	if err := tryLock(file); err != nil {
 		defer file.Close()
 		if errors.Is(err, errLocked) {
-			return nil, fmt.Errorf("another devserver%s uses this file: end it, or choose another file", holder(file))
+			return nil, fmt.Errorf(
+				"another devserver%s uses this file: end it, or choose another file", holder(file))
 		}
 		return nil, fmt.Errorf("cannot lock %s: %w", path, err)
 	}

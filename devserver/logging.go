@@ -22,8 +22,9 @@ func newLogging(level string) *logging {
 	return &logging{log.NewZapLogger(built.WithOptions(zap.IncreaseLevel(least))), least}
 }
 
-// quiet leaves out warnings and errors from here on: while a server ends, its parts complain that they cannot reach each
-// other any more, and whether the end was clean is said by the exit code. Whoever asked for more still sees all.
+// quiet leaves out warnings and errors from here on: while a server ends, its parts complain that
+// they cannot reach each other any more, and whether the end was clean is said by the exit code.
+// Whoever asked for more still sees all.
 func (l *logging) quiet() {
 	if l.least.Level() >= zapcore.WarnLevel {
 		l.least.SetLevel(zapcore.FatalLevel)

@@ -1,7 +1,8 @@
-// Command devserver is a Temporal server for one machine: server, SQLite store and Web UI in one process, tuned for
-// many short activities and with the search attributes of Switchyard registered.
+// Command devserver is a Temporal server for one machine: server, SQLite store and Web UI in one
+// process, tuned for many short activities and with the search attributes of Switchyard registered.
 //
-// It prints one line of JSON on standard output once everything answers; all else goes to standard error.
+// It prints one line of JSON on standard output once everything answers; all else goes to standard
+// error.
 package main
 
 import (
@@ -25,15 +26,16 @@ const (
 )
 
 func main() {
-	// Libraries inside the server and the UI write to os.Stdout when something goes wrong. Programs that start us read
-	// that stream for the ready line, so everyone but us is sent to standard error.
+	// Libraries inside the server and the UI write to os.Stdout when something goes wrong. Programs
+	// that start us read that stream for the ready line, so everyone but us is sent to standard
+	// error.
 	stdout := os.Stdout
 	os.Stdout = os.Stderr
 	os.Exit(run(os.Args[1:], stdout, os.Stderr))
 }
 
-// run serves until a signal or the end of the watched parent, and returns the exit code: 0 after a clean end, 1 when
-// the server could not start, run or stop, 2 for flags that make no sense.
+// run serves until a signal or the end of the watched parent, and returns the exit code: 0 after a
+// clean end, 1 when the server could not start, run or stop, 2 for flags that make no sense.
 func run(args []string, stdout, stderr io.Writer) int {
 	began := time.Now()
 	cfg, err := parseConfig(args)
@@ -52,16 +54,19 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitDone
 }
 
-// serve starts everything, announces it, waits for a reason to end, and takes everything down again.
+// serve starts everything, announces it, waits for a reason to end, and takes everything down
+// again.
 func serve(cfg *settings, began time.Time, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A program that reads our output and is killed must not take us along by SIGPIPE before we have ended cleanly.
+	// A program that reads our output and is killed must not take us along by SIGPIPE before we
+	// have ended cleanly.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, parentGone := withParent(ctx, cfg.parentPID)
 	defer func() {
 		if parentGone() {
-			fmt.Fprintf(stderr, "devserver: ended because process %d (--parent-pid) is gone\n", cfg.parentPID)
+			fmt.Fprintf(stderr, "devserver: ended because process %d (--parent-pid) is gone\n",
+				cfg.parentPID)
 		}
 	}()
 

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// parentPoll is how often the parent is looked for where the system cannot say by itself when a process ends.
+// parentPoll is how often the parent is looked for where the system cannot say by itself when a
+// process ends.
 const parentPoll = 500 * time.Millisecond
 
-// withParent returns a context that ends when the process pid does, and a function that tells whether it did. With pid
-// 0 nothing is watched.
+// withParent returns a context that ends when the process pid does, and a function that tells
+// whether it did. With pid 0 nothing is watched.
 func withParent(ctx context.Context, pid int) (context.Context, func() bool) {
 	var gone atomic.Bool
 	if pid == 0 {
@@ -28,8 +29,8 @@ func withParent(ctx context.Context, pid int) (context.Context, func() bool) {
 	return ctx, gone.Load
 }
 
-// pollExit returns when the process is gone or the context ends. A parent counts as gone as soon as this process has
-// another one: a killed process that nobody waits for keeps its id.
+// pollExit returns when the process is gone or the context ends. A parent counts as gone as soon as
+// this process has another one: a killed process that nobody waits for keeps its id.
 func pollExit(ctx context.Context, pid int) {
 	isParent := os.Getppid() == pid
 	tick := time.NewTicker(parentPoll)

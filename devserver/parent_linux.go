@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitExit returns true when the process is gone or the context ends, and false when this kernel cannot tell.
+// awaitExit returns true when the process is gone or the context ends, and false when this kernel
+// cannot tell.
 func awaitExit(ctx context.Context, pid int) bool {
 	handle, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -18,7 +19,8 @@ func awaitExit(ctx context.Context, pid int) bool {
 	}
 	defer unix.Close(handle)
 	for ctx.Err() == nil {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}}, int(parentPoll.Milliseconds()))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}},
+			int(parentPoll.Milliseconds()))
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return false
 		}

@@ -11,12 +11,13 @@ import (
 	"testing"
 )
 
-// Proves that a server whose parent was killed with -9, and which can no longer write to anybody, ends by itself and
-// cleanly: the write-ahead log is in the file.
+// Proves that a server whose parent was killed with -9, and which can no longer write to anybody,
+// ends by itself and cleanly: the write-ahead log is in the file.
 func TestParentDeath(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "runs.db")
-	parent := command(context.Background(), roleParent, "--port", "0", "--headless", "--db-filename", file,
+	parent := command(context.Background(), roleParent, "--port", "0", "--headless",
+		"--db-filename", file,
 		"--log-level", "info") // so that it has much to write while it ends
 	stdout, err := parent.StdoutPipe()
 	if err != nil {
@@ -62,13 +63,15 @@ func TestParentGoneAlready(t *testing.T) {
 	if err := child.Run(); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := runToEnd(t, "--port", "0", "--headless", "--parent-pid", strconv.Itoa(child.Process.Pid))
+	code, _, stderr := runToEnd(t, "--port", "0", "--headless", "--parent-pid",
+		strconv.Itoa(child.Process.Pid))
 	if code != exitDone || !strings.Contains(stderr, "is gone") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
 
-// Proves that both ways to watch a process return when it ends and when the context does, and only then.
+// Proves that both ways to watch a process return when it ends and when the context does, and only
+// then.
 func TestWatchProcess(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(context.Context, int){"poll": pollExit}

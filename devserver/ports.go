@@ -11,7 +11,8 @@ import (
 // loopback is where the parts of the server talk to each other, whatever the server listens on.
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// ports are the ports of one server. Each is held by a listener of ours from the check until its real owner takes it.
+// ports are the ports of one server. Each is held by a listener of ours from the check until its
+// real owner takes it.
 type ports struct {
 	frontend, http, history, matching, worker, ui, metrics reservation
 }
@@ -21,7 +22,8 @@ type reservation struct {
 	addr     netip.AddrPort
 }
 
-// reservePorts finds a port for each part. The error names a port that is busy and the flag that changes it.
+// reservePorts finds a port for each part. The error names a port that is busy and the flag that
+// changes it.
 func reservePorts(cfg *settings) (*ports, error) {
 	p := &ports{}
 	for _, want := range []struct {
@@ -33,7 +35,8 @@ func reservePorts(cfg *settings) (*ports, error) {
 	}{
 		{held: &p.frontend, ip: cfg.ip, port: cfg.port, flag: "--port"},
 		{held: &p.ui, ip: cfg.ip, port: cfg.uiPort, flag: "--ui-port", skip: cfg.headless},
-		{held: &p.metrics, ip: cfg.ip, port: cfg.metricsPort, flag: "--metrics-port", skip: cfg.metricsPort == 0},
+		{held: &p.metrics, ip: cfg.ip, port: cfg.metricsPort, flag: "--metrics-port",
+			skip: cfg.metricsPort == 0},
 		{held: &p.http, ip: cfg.ip},
 		{held: &p.history, ip: loopback},
 		{held: &p.matching, ip: loopback},
@@ -52,7 +55,8 @@ func reservePorts(cfg *settings) (*ports, error) {
 
 // releaseServer frees all ports but the UI's, for the server to take.
 func (p *ports) releaseServer() {
-	for _, r := range []*reservation{&p.frontend, &p.http, &p.history, &p.matching, &p.worker, &p.metrics} {
+	for _, r := range []*reservation{&p.frontend, &p.http, &p.history, &p.matching, &p.worker,
+		&p.metrics} {
 		r.release()
 	}
 }
@@ -67,9 +71,11 @@ func (r *reservation) take(ip netip.Addr, port int, flag string) error {
 	listener, err := net.Listen("tcp", address.String())
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("port %d on %s is in use by another process: end that process, or choose another port with %s (0 takes a free one)", port, ip, flag)
+		return fmt.Errorf("port %d on %s is in use by another process: end that process, or choose another port with %s (0 takes a free one)",
+			port, ip, flag)
 	case err != nil:
-		return fmt.Errorf("cannot listen on %s: %w: choose another address with --ip or another port with %s", address, err, flag)
+		return fmt.Errorf("cannot listen on %s: %w: choose another address with --ip or another port with %s",
+			address, err, flag)
 	}
 	r.listener = listener
 	r.addr = netip.AddrPortFrom(ip, uint16(listener.Addr().(*net.TCPAddr).Port))
@@ -79,11 +85,13 @@ func (r *reservation) take(ip netip.Addr, port int, flag string) error {
 	return nil
 }
 
-// linger leaves a just closed connection on the listener's port. For a minute the system then gives the port neither to
-// others that ask for a free one nor to outgoing connections, while whoever names it, as the server does, still gets it.
-// It is a precaution: where it does not work, the port is only less well kept.
+// linger leaves a just closed connection on the listener's port. For a minute the system then gives
+// the port neither to others that ask for a free one nor to outgoing connections, while whoever
+// names it, as the server does, still gets it. It is a precaution: where it does not work, the port
+// is only less well kept.
 func linger(listener net.Listener) {
-	dialed, err := net.Dial("tcp", reachable(netip.MustParseAddrPort(listener.Addr().String())).String())
+	dialed, err := net.Dial("tcp",
+		reachable(netip.MustParseAddrPort(listener.Addr().String())).String())
 	if err != nil {
 		return
 	}
@@ -102,7 +110,8 @@ func (r *reservation) release() {
 
 func (r *reservation) port() int { return int(r.addr.Port()) }
 
-// reachable is the address under which a listener on this machine is called: the loopback one when it listens on all.
+// reachable is the address under which a listener on this machine is called: the loopback one when
+// it listens on all.
 func reachable(addr netip.AddrPort) netip.AddrPort {
 	switch ip := addr.Addr(); {
 	case !ip.IsUnspecified():

@@ -22,11 +22,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// The tests run the real program: this test binary, which plays the role that the environment names.
+// The tests run the real program: this test binary, which plays the role that the environment
+// names.
 const (
 	roleVariable = "DEVSERVER_TEST_ROLE"
 	roleServer   = "server" // the program itself
-	roleParent   = "parent" // a program that starts the server with pipes and --parent-pid, and then hangs
+	// a program that starts the server with pipes and --parent-pid, and then hangs
+	roleParent = "parent"
 )
 
 // patience bounds every wait for something that must happen.
@@ -112,7 +114,8 @@ func (l *lockedBuffer) String() string {
 // start runs the program and waits for its ready line.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: command(context.Background(), roleServer, args...), stderr: &lockedBuffer{}, rest: make(chan string, 1)}
+	p := &process{cmd: command(context.Background(), roleServer, args...), stderr: &lockedBuffer{},
+		rest: make(chan string, 1)}
 	p.cmd.Stderr = p.stderr
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -155,16 +158,18 @@ func readReady(t *testing.T, from *bufio.Reader) (ready readyLine) {
 
 func dial(t *testing.T, address string) *clients {
 	t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &clients{workflowservice.NewWorkflowServiceClient(conn), operatorservice.NewOperatorServiceClient(conn)}
+	return &clients{workflowservice.NewWorkflowServiceClient(conn),
+		operatorservice.NewOperatorServiceClient(conn)}
 }
 
-// end sends a signal, waits for the end and returns the exit code, -1 for a death by signal. It fails the test when
-// anything but the ready line was written to standard output.
+// end sends a signal, waits for the end and returns the exit code, -1 for a death by signal. It
+// fails the test when anything but the ready line was written to standard output.
 func (p *process) end(t *testing.T, signal os.Signal) int {
 	t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {

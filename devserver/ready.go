@@ -37,12 +37,14 @@ type readyLine struct {
 
 // announce writes the ready line to stdout and the same for people to stderr.
 func announce(s *server, took time.Duration, stdout, stderr io.Writer) error {
-	line := readyLine{Address: s.address().String(), Namespace: s.cfg.namespaces[0], PID: os.Getpid(), ReadyMS: took.Milliseconds()}
+	line := readyLine{Address: s.address().String(), Namespace: s.cfg.namespaces[0],
+		PID: os.Getpid(), ReadyMS: took.Milliseconds()}
 	kept := "in memory, lost when it ends"
 	if s.db.file != "" {
 		kept = "in " + s.db.file
 	}
-	fmt.Fprintf(stderr, "Temporal server %s on %s, namespace %s, runs kept %s\n", headers.ServerVersion, line.Address, line.Namespace, kept)
+	fmt.Fprintf(stderr, "Temporal server %s on %s, namespace %s, runs kept %s\n",
+		headers.ServerVersion, line.Address, line.Namespace, kept)
 	if s.ui != nil {
 		line.UI = httpURL(reachable(s.ports.ui.addr))
 		fmt.Fprintf(stderr, "Web UI on %s/namespaces/%s/workflows\n", line.UI, line.Namespace)
@@ -59,17 +61,19 @@ type clients struct {
 	operator operatorservice.OperatorServiceClient
 }
 
-// awaitReady returns nil once a user would see everything work: the namespaces, history, the search attributes, which it
-// registers, and the UI.
+// awaitReady returns nil once a user would see everything work: the namespaces, history, the search
+// attributes, which it registers, and the UI.
 func (s *server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	conn, err := grpc.NewClient(s.address().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	conn, err := grpc.NewClient(s.address().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	c := &clients{workflowservice.NewWorkflowServiceClient(conn), operatorservice.NewOperatorServiceClient(conn)}
+	c := &clients{workflowservice.NewWorkflowServiceClient(conn),
+		operatorservice.NewOperatorServiceClient(conn)}
 	for _, namespace := range s.cfg.namespaces {
 		if err := s.awaitNamespace(ctx, c, namespace); err != nil {
 			return err
@@ -78,7 +82,8 @@ func (s *server) awaitReady(ctx context.Context) error {
 	if s.ui == nil {
 		return nil
 	}
-	return until(ctx, "the Web UI", always, func() error { return uiAnswers(ctx, httpURL(reachable(s.ports.ui.addr))) })
+	return until(ctx, "the Web UI", always,
+		func() error { return uiAnswers(ctx, httpURL(reachable(s.ports.ui.addr))) })
 }
 
 func (s *server) awaitNamespace(ctx context.Context, c *clients, namespace string) error {
@@ -87,9 +92,16 @@ func (s *server) awaitNamespace(ctx context.Context, c *clients, namespace strin
 		again func(error) bool
 		try   func() error
 	}{
-		{"the history of namespace " + namespace, always, func() error { return historyAnswers(ctx, c, namespace) }},
-		{"the operator service", busy, func() error { return register(ctx, c, namespace, s.cfg.searchAttrs) }},
-		{"search by attribute", always, func() error { return searchable(ctx, c, namespace, s.cfg.searchAttrs) }},
+		{"the history of namespace " + namespace, always,
+			func() error { return historyAnswers(ctx, c, namespace) }},
+		{"the operator service", busy, func() error {
+			return register(ctx, c, namespace,
+				s.cfg.searchAttrs)
+		}},
+		{"search by attribute", always, func() error {
+			return searchable(ctx, c, namespace,
+				s.cfg.searchAttrs)
+		}},
 	} {
 		if err := until(ctx, step.what, step.again, step.try); err != nil {
 			return err
@@ -98,8 +110,8 @@ func (s *server) awaitNamespace(ctx context.Context, c *clients, namespace strin
 	return nil
 }
 
-// until tries until it works. It returns the error of a try that is not worth another one, or, when the context ends,
-// what did not answer and why not.
+// until tries until it works. It returns the error of a try that is not worth another one, or, when
+// the context ends, what did not answer and why not.
 func until(ctx context.Context, what string, again func(error) bool, try func() error) error {
 	for {
 		err := try()
@@ -119,15 +131,20 @@ func always(error) bool { return true }
 // busy tells an answer that only means "later" from one that will not change.
 func busy(err error) bool {
 	code := status.Code(err)
-	return code == codes.Unavailable || code == codes.ResourceExhausted || code == codes.DeadlineExceeded
+	return code == codes.Unavailable || code == codes.ResourceExhausted ||
+		code == codes.DeadlineExceeded
 }
 
-// historyAnswers asks for a run that does not exist: to know that, the server needs the namespace and its shard.
+// historyAnswers asks for a run that does not exist: to know that, the server needs the namespace
+// and its shard.
 func historyAnswers(ctx context.Context, c *clients, namespace string) error {
-	_, err := c.workflow.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: "devserver-ready"},
-	})
-	if _, unknown := errors.AsType[*serviceerror.NotFound](serviceerror.FromStatus(status.Convert(err))); unknown {
+	_, err := c.workflow.DescribeWorkflowExecution(ctx,
+		&workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: namespace,
+			Execution: &commonpb.WorkflowExecution{WorkflowId: "devserver-ready"},
+		})
+	if _, unknown := errors.AsType[*serviceerror.NotFound](serviceerror.FromStatus(
+		status.Convert(err))); unknown {
 		return nil
 	}
 	return errors.Join(err, ctx.Err())

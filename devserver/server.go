@@ -21,9 +21,11 @@ import (
 const (
 	clusterName = "active"
 	storeName   = "sqlite"
-	// shards is fixed in a database file when it is made. SQLite has one writer, so more only cost memory.
+	// shards is fixed in a database file when it is made. SQLite has one writer, so more only cost
+	// memory.
 	shards = 1
-	// stopTimeout bounds a clean end: the server drains for a second or two while workers are connected.
+	// stopTimeout bounds a clean end: the server drains for a second or two while workers are
+	// connected.
 	stopTimeout = 10 * time.Second
 )
 
@@ -37,8 +39,9 @@ type server struct {
 	log      *logging
 }
 
-// startServer brings up store, server and UI and returns once all of them answer. Nothing keeps running when it returns
-// an error, which names what failed and the flag that changes it. Busy ports are found before anything is touched.
+// startServer brings up store, server and UI and returns once all of them answer. Nothing keeps
+// running when it returns an error, which names what failed and the flag that changes it. Busy
+// ports are found before anything is touched.
 func startServer(ctx context.Context, cfg *settings) (*server, error) {
 	held, err := reservePorts(cfg)
 	if err != nil {
@@ -84,10 +87,12 @@ func (s *server) stop() error {
 		select {
 		case err := <-ended:
 			if err != nil {
-				return errors.Join(fmt.Errorf("the server did not end cleanly: %w", err), s.db.close())
+				return errors.Join(fmt.Errorf("the server did not end cleanly: %w", err),
+					s.db.close())
 			}
 		case <-time.After(stopTimeout):
-			return fmt.Errorf("the server did not end within %s; what it acknowledged is kept", stopTimeout)
+			return fmt.Errorf("the server did not end within %s; what it acknowledged is kept",
+				stopTimeout)
 		}
 	}
 	return s.db.close()
@@ -96,7 +101,8 @@ func (s *server) stop() error {
 // address is what a client on this machine calls.
 func (s *server) address() netip.AddrPort { return reachable(s.ports.frontend.addr) }
 
-func newTemporal(cfg *settings, p *ports, db *database, logger log.Logger) (temporal.Server, error) {
+func newTemporal(cfg *settings, p *ports, db *database, logger log.Logger) (temporal.Server,
+	error) {
 	static := staticConfig(cfg, p, db)
 	authorizer, err := authorization.GetAuthorizerFromConfig(&static.Global.Authorization)
 	if err != nil {
@@ -127,7 +133,8 @@ func staticConfig(cfg *settings, p *ports, db *database) *config.Config {
 			DataStores: map[string]config.DataStore{storeName: {SQL: &db.sql}},
 		},
 		ClusterMetadata: &cluster.Config{
-			FailoverVersionIncrement: 10, MasterClusterName: clusterName, CurrentClusterName: clusterName,
+			FailoverVersionIncrement: 10, MasterClusterName: clusterName,
+			CurrentClusterName: clusterName,
 			ClusterInformation: map[string]cluster.ClusterInformation{clusterName: {
 				Enabled: true, InitialFailoverVersion: 1, ClusterID: uuid.NewString(),
 				RPCAddress: frontend, HTTPAddress: reachable(p.http.addr).String(),
@@ -136,7 +143,8 @@ func staticConfig(cfg *settings, p *ports, db *database) *config.Config {
 		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
 		PublicClient:        config.PublicClient{HostPort: frontend},
 	}
-	c.Global.Membership = config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: loopback.String()}
+	c.Global.Membership = config.Membership{MaxJoinDuration: 30 * time.Second,
+		BroadcastAddress: loopback.String()}
 	if p.metrics.addr.IsValid() {
 		c.Global.Metrics = &metrics.Config{Prometheus: &metrics.PrometheusConfig{
 			ListenAddress: p.metrics.addr.String(), HandlerPath: "/metrics",
@@ -144,7 +152,8 @@ func staticConfig(cfg *settings, p *ports, db *database) *config.Config {
 	}
 	const off = config.ArchivalDisabled
 	c.Archival.History.State, c.Archival.Visibility.State = off, off
-	c.NamespaceDefaults.Archival.History.State, c.NamespaceDefaults.Archival.Visibility.State = off, off
+	c.NamespaceDefaults.Archival.History.State, c.NamespaceDefaults.Archival.Visibility.State = off,
+		off
 	return c
 }
 

@@ -24,8 +24,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// Proves that when the ready line is out a user finds everything: both namespaces with all search attributes, the UI and
-// through it the server, metrics; and that with a worker's long poll open SIGTERM still ends it with 0.
+// Proves that when the ready line is out a user finds everything: both namespaces with all search
+// attributes, the UI and through it the server, metrics; and that with a worker's long poll open
+// SIGTERM still ends it with 0.
 func TestReadyMeansEverythingAnswers(t *testing.T) {
 	t.Parallel()
 	metricsPort := freePort(t)
@@ -51,36 +52,42 @@ func TestReadyMeansEverythingAnswers(t *testing.T) {
 			t.Errorf("%s does not hold %q: %.200s", url, part, body)
 		}
 	}
-	if banner := p.stderr.String(); !strings.Contains(banner, p.ready.UI) || !strings.Contains(banner, p.ready.Address) {
+	if banner := p.stderr.String(); !strings.Contains(banner, p.ready.UI) ||
+		!strings.Contains(banner, p.ready.Address) {
 		t.Errorf("nothing for people on standard error: %q", banner)
 	}
 
 	polling, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		_, _ = p.workflow.PollActivityTaskQueue(polling, &workflowservice.PollActivityTaskQueueRequest{
-			Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}, Identity: "test",
-		})
+		_, _ = p.workflow.PollActivityTaskQueue(polling,
+			&workflowservice.PollActivityTaskQueueRequest{
+				Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
+				Identity: "test",
+			})
 	}()
 	awaitPoller(ctx, t, p, "q")
 	p.endCleanly(t)
 }
 
-// Proves that a run can be started with every search attribute and is found by all of them, on the first run after the
-// ready line.
+// Proves that a run can be started with every search attribute and is found by all of them, on the
+// first run after the ready line.
 func TestSearchAttributesWork(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--port", "0", "--headless")
 	ctx := withPatience(t)
 	values := map[enumspb.IndexedValueType]string{
-		enumspb.INDEXED_VALUE_TYPE_KEYWORD: `"x"`, enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST: `["x","y"]`,
-		enumspb.INDEXED_VALUE_TYPE_INT: `7`, enumspb.INDEXED_VALUE_TYPE_DOUBLE: `0.5`, enumspb.INDEXED_VALUE_TYPE_BOOL: `true`,
+		enumspb.INDEXED_VALUE_TYPE_KEYWORD:      `"x"`,
+		enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST: `["x","y"]`,
+		enumspb.INDEXED_VALUE_TYPE_INT:          `7`, enumspb.INDEXED_VALUE_TYPE_DOUBLE: `0.5`,
+		enumspb.INDEXED_VALUE_TYPE_BOOL: `true`,
 	}
 	fields := map[string]*commonpb.Payload{}
 	var terms []string
 	for name, kind := range switchyardAttributes() {
 		fields[name] = &commonpb.Payload{
-			Metadata: map[string][]byte{"encoding": []byte("json/plain"), "type": []byte(kind.String())}, Data: []byte(values[kind]),
+			Metadata: map[string][]byte{"encoding": []byte("json/plain"),
+				"type": []byte(kind.String())}, Data: []byte(values[kind]),
 		}
 		value := strings.NewReplacer(`"`, `'`, `["x","y"]`, `('x')`).Replace(values[kind])
 		operator := "="
@@ -92,7 +99,8 @@ func TestSearchAttributesWork(t *testing.T) {
 	startRun(ctx, t, p, "found", &commonpb.SearchAttributes{IndexedFields: fields})
 	query := strings.Join(slices.Sorted(slices.Values(terms)), " AND ")
 	err := until(ctx, "the run by "+query, always, func() error {
-		response, err := p.workflow.ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", Query: query})
+		response, err := p.workflow.ListWorkflowExecutions(ctx,
+			&workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", Query: query})
 		if err == nil && len(response.GetExecutions()) != 1 {
 			err = fmt.Errorf("%d runs", len(response.GetExecutions()))
 		}
@@ -106,8 +114,8 @@ func TestSearchAttributesWork(t *testing.T) {
 	}
 }
 
-// Proves that the tuning reaches the running server and that an override wins there, by two settings that the server
-// tells its clients.
+// Proves that the tuning reaches the running server and that an override wins there, by two
+// settings that the server tells its clients.
 func TestTuningReachesTheServer(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -116,12 +124,14 @@ func TestTuningReachesTheServer(t *testing.T) {
 		wantPause bool
 	}{
 		{"ours", nil, true},
-		{"override", []string{"--dynamic-config-value", "frontend.workflowpauseenabled=false"}, false},
+		{"override", []string{"--dynamic-config-value", "frontend.workflowpauseenabled=false"},
+			false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, append(test.flags, "--port", "0", "--headless")...)
-			response, err := p.workflow.DescribeNamespace(withPatience(t), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
+			response, err := p.workflow.DescribeNamespace(withPatience(t),
+				&workflowservice.DescribeNamespaceRequest{Namespace: "default"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,8 +146,8 @@ func TestTuningReachesTheServer(t *testing.T) {
 	}
 }
 
-// Proves that a file keeps runs over a clean end and over kill -9, that the file alone holds them after a clean end,
-// and that registering namespaces and attributes again changes nothing.
+// Proves that a file keeps runs over a clean end and over kill -9, that the file alone holds them
+// after a clean end, and that registering namespaces and attributes again changes nothing.
 func TestRestartKeepsRuns(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "new folder", "100% #1?", "runs.db")
@@ -172,8 +182,8 @@ func TestRestartKeepsRuns(t *testing.T) {
 	}
 }
 
-// Proves that one file has one server, also under another name, that the message names the holder, and that the first
-// server is not disturbed.
+// Proves that one file has one server, also under another name, that the message names the holder,
+// and that the first server is not disturbed.
 func TestFileInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -185,7 +195,8 @@ func TestFileInUseIsRefused(t *testing.T) {
 	for _, name := range []string{file, link} {
 		code, stdout, stderr := runToEnd(t, "--port", "0", "--headless", "--db-filename", name)
 		want := fmt.Sprintf("another devserver (process %d) uses this file", p.cmd.Process.Pid)
-		if code != exitFailed || stdout != "" || !strings.Contains(stderr, want) || !strings.Contains(stderr, name) || strings.Count(stderr, "\n") != 1 {
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, want) ||
+			!strings.Contains(stderr, name) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("second server on %s: exit code %d, %q, want %q", name, code, stderr, want)
 		}
 	}
@@ -193,23 +204,27 @@ func TestFileInUseIsRefused(t *testing.T) {
 	p.endCleanly(t)
 }
 
-// Proves that an attribute of a database file that has another type is an error which names it, not a surprise later.
+// Proves that an attribute of a database file that has another type is an error which names it, not
+// a surprise later.
 func TestSearchAttributeOfAnotherType(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "runs.db")
 	flags := []string{"--port", "0", "--headless", "--db-filename", file, "--search-attribute"}
 	start(t, append(flags, "Customer=Keyword")...).endCleanly(t)
 	code, stdout, stderr := runToEnd(t, append(flags, "Customer=Text")...)
-	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "search attribute Customer of namespace") || !strings.Contains(stderr, "is of type Keyword in this database, not Text") {
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr,
+		"search attribute Customer of namespace") || !strings.Contains(stderr,
+		"is of type Keyword in this database, not Text") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
 
-// Proves that the server and the UI can listen on all interfaces and on IPv6, and that the ready line then names
-// addresses that work.
+// Proves that the server and the UI can listen on all interfaces and on IPv6, and that the ready
+// line then names addresses that work.
 func TestListensOn(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ ip, want string }{{"0.0.0.0", "127.0.0.1"}, {"::1", "::1"}, {"localhost", "127.0.0.1"}} {
+	for _, test := range []struct{ ip, want string }{{"0.0.0.0", "127.0.0.1"}, {"::1", "::1"},
+		{"localhost", "127.0.0.1"}} {
 		t.Run(test.ip, func(t *testing.T) {
 			t.Parallel()
 			if probe, err := net.Listen("tcp", net.JoinHostPort(test.ip, "0")); err != nil {
@@ -229,11 +244,13 @@ func TestListensOn(t *testing.T) {
 	}
 }
 
-// BenchmarkReady measures what a user waits for, on a new file and with the UI, until everything answers.
+// BenchmarkReady measures what a user waits for, on a new file and with the UI, until everything
+// answers.
 func BenchmarkReady(b *testing.B) {
 	var total int64
 	for b.Loop() {
-		cmd := command(b.Context(), roleServer, "--port", "0", "--db-filename", filepath.Join(b.TempDir(), "runs.db"))
+		cmd := command(b.Context(), roleServer, "--port", "0", "--db-filename",
+			filepath.Join(b.TempDir(), "runs.db"))
 		stdout, err := cmd.StdoutPipe()
 		if err != nil || cmd.Start() != nil {
 			b.Fatal("cannot start", err)
@@ -250,12 +267,15 @@ func BenchmarkReady(b *testing.B) {
 }
 
 // startRun starts a run that no worker will ever touch and returns its run id.
-func startRun(ctx context.Context, t *testing.T, p *process, id string, attributes *commonpb.SearchAttributes) string {
+func startRun(ctx context.Context, t *testing.T, p *process, id string,
+	attributes *commonpb.SearchAttributes) string {
 	t.Helper()
-	response, err := p.workflow.StartWorkflowExecution(ctx, &workflowservice.StartWorkflowExecutionRequest{
-		Namespace: "default", WorkflowId: id, RequestId: id, SearchAttributes: attributes,
-		WorkflowType: &commonpb.WorkflowType{Name: "idle"}, TaskQueue: &taskqueuepb.TaskQueue{Name: "nobody"},
-	})
+	response, err := p.workflow.StartWorkflowExecution(ctx,
+		&workflowservice.StartWorkflowExecutionRequest{
+			Namespace: "default", WorkflowId: id, RequestId: id, SearchAttributes: attributes,
+			WorkflowType: &commonpb.WorkflowType{Name: "idle"},
+			TaskQueue:    &taskqueuepb.TaskQueue{Name: "nobody"},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,22 +284,26 @@ func startRun(ctx context.Context, t *testing.T, p *process, id string, attribut
 
 func checkRunning(ctx context.Context, t *testing.T, p *process, id, runID string) {
 	t.Helper()
-	response, err := p.workflow.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
-	})
+	response, err := p.workflow.DescribeWorkflowExecution(ctx,
+		&workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
+		})
 	if err != nil {
 		t.Errorf("run %s is lost: %v", id, err)
 		return
 	}
 	info := response.GetWorkflowExecutionInfo()
-	if info.GetExecution().GetRunId() != runID || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	if info.GetExecution().GetRunId() != runID ||
+		info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		t.Errorf("run %s came back as %v", id, info)
 	}
 }
 
-func checkAttributes(ctx context.Context, t *testing.T, p *process, namespace string, want map[string]enumspb.IndexedValueType) {
+func checkAttributes(ctx context.Context, t *testing.T, p *process, namespace string,
+	want map[string]enumspb.IndexedValueType) {
 	t.Helper()
-	list, err := p.operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	list, err := p.operator.ListSearchAttributes(ctx,
+		&operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,9 +315,11 @@ func checkAttributes(ctx context.Context, t *testing.T, p *process, namespace st
 func awaitPoller(ctx context.Context, t *testing.T, p *process, queue string) {
 	t.Helper()
 	err := until(ctx, "a poller of "+queue, always, func() error {
-		response, err := p.workflow.DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-			Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-		})
+		response, err := p.workflow.DescribeTaskQueue(ctx,
+			&workflowservice.DescribeTaskQueueRequest{
+				Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: queue},
+				TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+			})
 		if err == nil && len(response.GetPollers()) == 0 {
 			err = fmt.Errorf("no poller yet")
 		}

@@ -38,7 +38,8 @@ func (s *Storage) take(ctx context.Context, request, response any, conn grpc.Cli
 // returnTask fails a task. Like the SDK it fails the first attempt only: later attempts time out,
 // which avoids a busy loop. An unreachable server notices by the same timeout.
 func returnTask(ctx context.Context, poll *workflowservice.PollWorkflowTaskQueueRequest,
-	task *workflowservice.PollWorkflowTaskQueueResponse, reason error, conn grpc.ClientConnInterface) {
+	task *workflowservice.PollWorkflowTaskQueueResponse, reason error,
+	conn grpc.ClientConnInterface) {
 	failure := &failurepb.Failure{Message: reason.Error(), Source: "Switchyard",
 		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{
 			ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: unreadableType}}}
@@ -47,7 +48,8 @@ func returnTask(ctx context.Context, poll *workflowservice.PollWorkflowTaskQueue
 		_, _ = service.RespondQueryTaskCompleted(ctx,
 			&workflowservice.RespondQueryTaskCompletedRequest{TaskToken: task.GetTaskToken(),
 				Namespace:     poll.GetNamespace(),
-				CompletedType: enumspb.QUERY_RESULT_TYPE_FAILED, ErrorMessage: reason.Error(), Failure: failure})
+				CompletedType: enumspb.QUERY_RESULT_TYPE_FAILED, ErrorMessage: reason.Error(),
+				Failure: failure})
 		return
 	}
 	if task.GetAttempt() > 1 {
@@ -56,5 +58,7 @@ func returnTask(ctx context.Context, poll *workflowservice.PollWorkflowTaskQueue
 	_, _ = service.RespondWorkflowTaskFailed(ctx,
 		&workflowservice.RespondWorkflowTaskFailedRequest{TaskToken: task.GetTaskToken(),
 			Namespace: poll.GetNamespace(),
-			Identity:  poll.GetIdentity(), Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE, Failure: failure})
+			Identity:  poll.GetIdentity(),
+			Cause:     enumspb.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
+			Failure:   failure})
 }

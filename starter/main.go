@@ -1,4 +1,5 @@
-// Command starter starts, follows and inspects runs of agents, plans and single calls on a Temporal server.
+// Command starter starts, follows and inspects runs of agents, plans and single calls on a Temporal
+// server.
 package main
 
 import (
@@ -16,11 +17,13 @@ import (
 func main() {
 	interrupts := make(chan os.Signal, 3)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	os.Exit(starter.Run(context.Background(), os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Interrupts: interrupts,
+	os.Exit(starter.Run(context.Background(), os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout,
+		Err: os.Stderr, Interrupts: interrupts,
 		Program: typedAs(os.Args[0])}))
 }
 
-// typedAs is how the program can be called again: by its name where the PATH leads to it, else by the path that was typed.
+// typedAs is how the program can be called again: by its name where the PATH leads to it, else by
+// the path that was typed.
 func typedAs(path string) string {
 	name := filepath.Base(path)
 	if found, err := exec.LookPath(name); err == nil && (found == path || path == name) {

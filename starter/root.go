@@ -11,11 +11,13 @@ import (
 	"github.com/switchyard/switchyard/starter/runs"
 )
 
-// starter is the program with all its commands. A new command is one file and one line in the Commands of its package.
+// starter is the program with all its commands. A new command is one file and one line in the
+// Commands of its package.
 var starter = cli.Program{
 	Long: rootHelp, Example: rootExamples,
-	Commands: []func(*cli.App) []*cobra.Command{runs.Commands, inspect.Commands, decide.Commands, catalog.Commands, operate.Commands, completion.Commands},
-	Finish:   completion.Add,
+	Commands: []func(*cli.App) []*cobra.Command{runs.Commands, inspect.Commands, decide.Commands,
+		catalog.Commands, operate.Commands, completion.Commands},
+	Finish: completion.Add,
 }
 
 const rootHelp = `starter starts, follows and inspects runs on a Temporal server: agents, plans and single tool calls.

@@ -17,7 +17,8 @@ import (
 
 // TestMain makes the test binary serve as the programs of scripts: starter, and an MCP server.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"starter": main, "mcp-server": func() { mcpserver.Run(os.Args[1], os.Args[2:]...) }})
+	testscript.Main(m, map[string]func(){"starter": main,
+		"mcp-server": func() { mcpserver.Run(os.Args[1], os.Args[2:]...) }})
 }
 
 // scriptPatience bounds what a script waits for.
@@ -60,8 +61,8 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	},
 }
 
-// cleanEnvironment keeps the settings of whoever runs the tests out of the scripts: testscript passes on no variables, and
-// here no files.
+// cleanEnvironment keeps the settings of whoever runs the tests out of the scripts: testscript
+// passes on no variables, and here no files.
 func cleanEnvironment(env *testscript.Env) {
 	env.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(env.WorkDir, "no-such-file.toml"))
 	env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
@@ -72,9 +73,11 @@ func cleanEnvironment(env *testscript.Env) {
 	}
 }
 
-// TestScripts proves what needs no server: help, wrong usage, faults in files, toolspecs, and what is said without one.
+// TestScripts proves what needs no server: help, wrong usage, faults in files, toolspecs, and what
+// is said without one.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands, RequireExplicitExec: true,
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands,
+		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			cleanEnvironment(env)
 			return nil
@@ -92,9 +95,11 @@ func TestOnServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ready map[string]any
-	testserver.Start(t, &ready, nil, testserver.Bin(t, "worker"), "--address", server.Address, "--tools", tools, "--lanes", "general,serial",
+	testserver.Start(t, &ready, nil, testserver.Bin(t, "worker"), "--address", server.Address,
+		"--tools", tools, "--lanes", "general,serial",
 		"--parent-pid", strconv.Itoa(os.Getpid()))
-	testscript.Run(t, testscript.Params{Dir: "testdata/e2e", Cmds: scriptCommands, RequireExplicitExec: true,
+	testscript.Run(t, testscript.Params{Dir: "testdata/e2e", Cmds: scriptCommands,
+		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			cleanEnvironment(env)
 			env.Setenv("TEMPORAL_ADDRESS", server.Address)

@@ -19,12 +19,14 @@ import (
 func runStarter(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
-	code = starter.Run(t.Context(), args, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &err})
+	code = starter.Run(t.Context(), args, cli.Stdio{In: strings.NewReader(""), Out: &out,
+		Err: &err})
 	return code, out.String(), err.String()
 }
 
-// TestSetup proves that a server without our search attributes, or with some of them, still takes runs and that these come to their
-// end, that starter says what is missing, and that setup registers what there is room for.
+// TestSetup proves that a server without our search attributes, or with some of them, still takes
+// runs and that these come to their end, that starter says what is missing, and that setup
+// registers what there is room for.
 func TestSetup(t *testing.T) {
 	if os.Getenv("SWITCHYARD_E2E") == "" {
 		t.Skip("SWITCHYARD_E2E is not set: this test runs a server; make check does")
@@ -35,17 +37,21 @@ func TestSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ready map[string]any
-	testserver.Start(t, &ready, nil, testserver.Bin(t, "worker"), "--address", server.Address, "--tools", tools, "--parent-pid", strconv.Itoa(os.Getpid()))
+	testserver.Start(t, &ready, nil, testserver.Bin(t, "worker"), "--address", server.Address,
+		"--tools", tools, "--parent-pid", strconv.Itoa(os.Getpid()))
 	operator := server.Client.OperatorService()
 	remove := func(names ...string) {
-		_, err := operator.RemoveSearchAttributes(context.Background(), &operatorservice.RemoveSearchAttributesRequest{Namespace: "default", SearchAttributes: names})
+		_, err := operator.RemoveSearchAttributes(context.Background(),
+			&operatorservice.RemoveSearchAttributesRequest{Namespace: "default",
+				SearchAttributes: names})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	run := func(args string, code int, says ...string) {
 		t.Helper()
-		got, stdout, stderr := runStarter(t, append(strings.Fields(args), "--address", server.Address)...)
+		got, stdout, stderr := runStarter(t, append(strings.Fields(args), "--address",
+			server.Address)...)
 		if got != code {
 			t.Errorf("starter %s: exit code %d, want %d:\n%s%s", args, got, code, stdout, stderr)
 		}
@@ -58,30 +64,42 @@ func TestSetup(t *testing.T) {
 	all := runlist.AttributeNames(runlist.RunAttributes)
 	remove(all...)
 	run("call echo text=hello --id without", cli.ExitDone, "starter setup", "hello")
-	run("list --tool echo --outcome completed", cli.ExitFailed, "lacks the search attributes SwitchyardOutcome, SwitchyardTools, so runs", "starter setup --address")
-	run("list --waiting", cli.ExitFailed, "lacks the search attributes SwitchyardWaiting", "starter setup --address")
+	run("list --tool echo --outcome completed", cli.ExitFailed,
+		"lacks the search attributes SwitchyardOutcome, SwitchyardTools, so runs",
+		"starter setup --address")
+	run("list --waiting", cli.ExitFailed, "lacks the search attributes SwitchyardWaiting",
+		"starter setup --address")
 	run("records --tool echo", cli.ExitDone)
-	run("doctor", cli.ExitDone, "search attributes are missing: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome")
+	run("doctor", cli.ExitDone,
+		"search attributes are missing: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome")
 
 	// One is there as something else, and of three whole numbers two are another program's.
-	_, err = operator.AddSearchAttributes(context.Background(), &operatorservice.AddSearchAttributesRequest{Namespace: "default", SearchAttributes: map[string]enumspb.IndexedValueType{
-		"SwitchyardCost": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "Alien": enumspb.INDEXED_VALUE_TYPE_INT, "Alien2": enumspb.INDEXED_VALUE_TYPE_INT}})
+	_, err = operator.AddSearchAttributes(context.Background(),
+		&operatorservice.AddSearchAttributesRequest{Namespace: "default",
+			SearchAttributes: map[string]enumspb.IndexedValueType{
+				"SwitchyardCost": enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+				"Alien":          enumspb.INDEXED_VALUE_TYPE_INT,
+				"Alien2":         enumspb.INDEXED_VALUE_TYPE_INT}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	run("setup", cli.ExitFailed, "registered SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting, SwitchyardCalls\n",
+	run("setup", cli.ExitFailed,
+		"registered SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting, SwitchyardCalls\n",
 		"cannot register SwitchyardTokens (Int), SwitchyardTurns (Int)")
-	run("doctor", cli.ExitDone, "search attributes are missing: SwitchyardTokens, SwitchyardTurns", "have other types than Switchyard's: SwitchyardCost (Keyword, not Double)")
+	run("doctor", cli.ExitDone, "search attributes are missing: SwitchyardTokens, SwitchyardTurns",
+		"have other types than Switchyard's: SwitchyardCost (Keyword, not Double)")
 	run("call echo text=hello --id some", cli.ExitDone, "hello")
 	remove("Alien", "Alien2")
-	run("setup", cli.ExitFailed, "registered SwitchyardTokens, SwitchyardTurns", "SwitchyardCost (Keyword, not Double)")
+	run("setup", cli.ExitFailed, "registered SwitchyardTokens, SwitchyardTurns",
+		"SwitchyardCost (Keyword, not Double)")
 	remove("SwitchyardCost")
 	run("setup", cli.ExitDone, "registered SwitchyardCost")
 	run("setup", cli.ExitDone, "all search attributes are registered")
 	run("call echo text=hello --id with", cli.ExitDone, "hello")
 	for id, want := range map[string]int{"without": 0, "some": 1, "with": 1} {
 		upserts := 0
-		history := server.Client.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		history := server.Client.GetWorkflowHistory(t.Context(), id, "", false,
+			enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for history.HasNext() {
 			event, err := history.Next()
 			if err != nil {
@@ -92,7 +110,8 @@ func TestSetup(t *testing.T) {
 			}
 		}
 		if upserts != want {
-			t.Errorf("the history of %s has %d upserts of search attributes, want %d", id, upserts, want)
+			t.Errorf("the history of %s has %d upserts of search attributes, want %d", id, upserts,
+				want)
 		}
 	}
 }

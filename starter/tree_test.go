@@ -23,8 +23,8 @@ func shownCommands(c *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestHelp proves that every command explains itself: a long text, an example that names it, and flags that say what they do and
-// what they take; and that a short form means one flag everywhere.
+// TestHelp proves that every command explains itself: a long text, an example that names it, and
+// flags that say what they do and what they take; and that a short form means one flag everywhere.
 func TestHelp(t *testing.T) {
 	shorts := map[string]string{}
 	for _, c := range shownCommands(starter.Root(&cli.App{})) {
@@ -57,7 +57,8 @@ func checkFlag(t *testing.T, path string, f *pflag.Flag, shorts map[string]strin
 		t.Errorf("%s --%s has no help text", path, f.Name)
 	}
 	if taken := f.NoOptDefVal == ""; taken != (strings.Count(f.Usage, "`") == 2) {
-		t.Errorf("%s --%s: what a flag takes stands between backquotes, once: %s", path, f.Name, f.Usage)
+		t.Errorf("%s --%s: what a flag takes stands between backquotes, once: %s", path, f.Name,
+			f.Usage)
 	}
 	if f.Shorthand == "" {
 		return
@@ -76,11 +77,13 @@ func TestHelp_NamesTheProgramAndHintsItsPath(t *testing.T) {
 		{"watch", "list them: starter list"},
 		{"plan --help", "\n  starter plan nightly.yaml\n"},
 		{"plan --help", "\n  starter plan PLAN.yaml [flags]\n"},
-		{"call grete --tools testdata/tools", "List them: bin/starter tools list --tools testdata/tools"},
+		{"call grete --tools testdata/tools",
+			"List them: bin/starter tools list --tools testdata/tools"},
 		{"__complete tools show ech", "echo\t"},
 	} {
 		var out strings.Builder
-		starter.Run(context.Background(), strings.Fields(c.args), cli.Stdio{Out: &out, Err: &out, Program: "bin/starter"})
+		starter.Run(context.Background(), strings.Fields(c.args), cli.Stdio{Out: &out, Err: &out,
+			Program: "bin/starter"})
 		if !strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: want %q in\n%s", c.args, c.want, &out)
 		}
@@ -95,7 +98,8 @@ func TestTypedAs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	for typed, want := range map[string]string{"starter": "starter", path: "starter", "bin/starter": "bin/starter", "my bin/starter": "'my bin/starter'"} {
+	for typed, want := range map[string]string{"starter": "starter", path: "starter",
+		"bin/starter": "bin/starter", "my bin/starter": "'my bin/starter'"} {
 		if got := typedAs(typed); got != want {
 			t.Errorf("%s: %s, want %s", typed, got, want)
 		}

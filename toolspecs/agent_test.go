@@ -16,13 +16,15 @@ import (
 // agentSpec is an agent tool whose script says one text.
 func agentSpec(name, answer string, tools ...string) Spec {
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: answer}}})
-	return Spec{Name: name, Version: "1.0.0", Description: "An agent.", Parameters: []Parameter{{Name: "task", Type: "string"}},
+	return Spec{Name: name, Version: "1.0.0", Description: "An agent.",
+		Parameters: []Parameter{{Name: "task", Type: "string"}},
 		Entry: Entry{Type: api.KindAgent, Agent: &api.Agent{Name: "one", Tools: tools,
 			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}}
 }
 
-// TestAgentSpec proves that an agent tool is pinned whole, its agent in it, with its own defaults; that it is read back as
-// the same; and that every letter of the agent counts in its digest, also of a script so long that it is compressed.
+// TestAgentSpec proves that an agent tool is pinned whole, its agent in it, with its own defaults;
+// that it is read back as the same; and that every letter of the agent counts in its digest, also
+// of a script so long that it is compressed.
 func TestAgentSpec(t *testing.T) {
 	long := strings.Repeat("a long answer ", 2000)
 	for _, answer := range []string{"<short> & sweet", long} {
@@ -31,7 +33,8 @@ func TestAgentSpec(t *testing.T) {
 			t.Fatal(err)
 		}
 		tool := c.Tool()
-		if tool.Kind != api.KindAgent || tool.Timeout != defaultAgentTimeout || tool.Retry.MaxAttempts != 1 || tool.Effect != api.EffectOnce {
+		if tool.Kind != api.KindAgent || tool.Timeout != defaultAgentTimeout ||
+			tool.Retry.MaxAttempts != 1 || tool.Effect != api.EffectOnce {
 			t.Errorf("facts: %+v", tool)
 		}
 		// As a run's history keeps it.
@@ -47,7 +50,8 @@ func TestAgentSpec(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := again.Spec.Entry.Agent; a.Model.Script.Value.Steps[0].Answer != answer || a.Tools[0] != "read" {
+		if a := again.Spec.Entry.Agent; a.Model.Script.Value.Steps[0].Answer != answer ||
+			a.Tools[0] != "read" {
 			t.Errorf("read back: %+v", a)
 		}
 		other, err := agentSpec("sub", answer+".", "read").Compile()
@@ -59,18 +63,20 @@ func TestAgentSpec(t *testing.T) {
 			t.Errorf("an agent with other tools has the digest %s too, %v", c.Digest, err)
 		}
 	}
-	if _, err := (Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: api.KindAgent, AgentFile: "a.yaml"}}).Compile(); err == nil {
+	if _, err := (Spec{Name: "a", Version: "1.0.0", Description: "A.",
+		Entry: Entry{Type: api.KindAgent, AgentFile: "a.yaml"}}).Compile(); err == nil {
 		t.Error("an agent tool without an agent compiles")
 	}
 	unnamed := agentSpec("a", "x")
 	unnamed.Entry.Agent.Name = "two words"
-	if _, err := unnamed.Compile(); err == nil || !strings.Contains(err.Error(), "the agent's name") {
+	if _, err := unnamed.Compile(); err == nil || !strings.Contains(err.Error(),
+		"the agent's name") {
 		t.Errorf("an agent with a bad name: %v", err)
 	}
 }
 
-// TestCompressionIsNoDigest proves that the digest of an agent tool does not depend on how a compressor works: one of
-// another version of Go may write the same script in other bytes.
+// TestCompressionIsNoDigest proves that the digest of an agent tool does not depend on how a
+// compressor works: one of another version of Go may write the same script in other bytes.
 func TestCompressionIsNoDigest(t *testing.T) {
 	c, err := agentSpec("sub", strings.Repeat("a long answer ", 2000)).Compile()
 	if err != nil {
@@ -92,22 +98,27 @@ func TestCompressionIsNoDigest(t *testing.T) {
 	}
 }
 
-// TestCheckAgents proves that a tool that an agent names and nobody has is told at its place in the agent's file, once,
-// or by the tool's name where the agent came from no file.
+// TestCheckAgents proves that a tool that an agent names and nobody has is told at its place in the
+// agent's file, once, or by the tool's name where the agent came from no file.
 func TestCheckAgents(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "agents", "lead.yaml")
 	write(t, file, "name: lead\nmodel: {provider: openai, name: gpt}\ntools: [look, serch, lead]\n")
 	tool := "version: 1.0.0\ndescription: Leads.\nentry: {type: agent, agent: ../agents/lead.yaml}\n"
-	write(t, filepath.Join(dir, "tools", "a.yaml"), "name: lead\n"+tool+"---\nname: lead_too\n"+tool+"---\nname: look\n"+strings.Replace(tool, "agent, agent: ../agents/lead.yaml", "function", 1))
+	write(t, filepath.Join(dir, "tools", "a.yaml"), "name: lead\n"+tool+"---\nname: lead_too\n"+
+		tool+"---\nname: look\n"+strings.Replace(tool, "agent, agent: ../agents/lead.yaml",
+		"function", 1))
 	specs, known := decodeFileOf(t, filepath.Join(dir, "tools", "a.yaml"))
 	err := CheckAgents(specs, known)
-	if want := file + `:3:15: there is no tool "serch"`; err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+	if want := file + `:3:15: there is no tool "serch"`; err == nil ||
+		!strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want %s…", err, want)
 	}
 	var faults Faults
-	err = CheckAgents([]Spec{agentSpec("sub", "x", "look", "lok"), {Name: "look"}}, []string{"look", "sub"})
-	if !errors.As(err, &faults) || err.Error() != `toolspec "sub": its agent one names the tool "lok", and there is none (did you mean "look"?)` {
+	err = CheckAgents([]Spec{agentSpec("sub", "x", "look", "lok"), {Name: "look"}},
+		[]string{"look", "sub"})
+	if !errors.As(err, &faults) ||
+		err.Error() != `toolspec "sub": its agent one names the tool "lok", and there is none (did you mean "look"?)` {
 		t.Errorf("got %v", err)
 	}
 	if err := CheckAgents([]Spec{agentSpec("sub", "x", "sub")}, []string{"sub"}); err != nil {
@@ -115,8 +126,9 @@ func TestCheckAgents(t *testing.T) {
 	}
 }
 
-// TestAgentHooks proves that an agent has the hooks of its file, point by point and in order, and that a name alone is short
-// for a hook with every default: those before something block where they fail, those after it do not.
+// TestAgentHooks proves that an agent has the hooks of its file, point by point and in order, and
+// that a name alone is short for a hook with every default: those before something block where they
+// fail, those after it do not.
 func TestAgentHooks(t *testing.T) {
 	agent, err := agents.Load("testdata/agents/hooks_good.yaml", nil)
 	if err != nil {
@@ -125,14 +137,16 @@ func TestAgentHooks(t *testing.T) {
 	var got []string
 	for _, p := range agent.Hooks.Points() {
 		for _, h := range p.Hooks {
-			line := string(p.Point) + " " + h.Name + " " + h.Within().String() + " " + strings.Join(h.Tools, ",")
+			line := string(p.Point) + " " + h.Name + " " + h.Within().String() + " " +
+				strings.Join(h.Tools, ",")
 			if h.Blocks(p.Point) {
 				line += " blocks"
 			}
 			got = append(got, line)
 		}
 	}
-	want := []string{"before_run may_run 10s  blocks", "memory_retrieve recall 2s ", "before_call guard 10s read blocks", "before_call log 10s  blocks",
+	want := []string{"before_run may_run 10s  blocks", "memory_retrieve recall 2s ",
+		"before_call guard 10s read blocks", "before_call log 10s  blocks",
 		"after_call redact 10s  blocks", "memory_write remember 10s ", "after_run report 10s "}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))

@@ -20,15 +20,18 @@ const (
 	approvalNever  = "never"
 )
 
-// Approval says which calls of a tool wait until a person has approved them. In YAML, a text alone stands for when.
+// Approval says which calls of a tool wait until a person has approved them. In YAML, a text alone
+// stands for when.
 type Approval struct {
-	// When is always (the default), never, or an expression of package policies: calls of which it is true wait.
+	// When is always (the default), never, or an expression of package policies: calls of which it
+	// is true wait.
 	When string `json:"when" yaml:"when"`
 	// Timeout is how long a decision may take; default 24h.
 	Timeout api.Duration `json:"timeout" yaml:"timeout" rule:"min=1s,max=8760h"`
 	// OnTimeout is deny (the default) or escalate: what comes when nobody has decided.
 	OnTimeout api.ApprovalTimeout `json:"on_timeout" yaml:"on_timeout" rule:"enum=deny|escalate"`
-	// Ask is the template of what people are shown; default the tool's description and all arguments.
+	// Ask is the template of what people are shown; default the tool's description and all
+	// arguments.
 	Ask string `json:"ask,omitempty" yaml:"ask"`
 }
 
@@ -37,7 +40,8 @@ func (a *Approval) withDefaults() *Approval {
 	if a == nil || a.When == approvalNever {
 		return nil
 	}
-	return &Approval{When: cmp.Or(a.When, approvalAlways), Timeout: cmp.Or(a.Timeout, api.DefaultApprovalTimeout),
+	return &Approval{When: cmp.Or(a.When, approvalAlways), Timeout: cmp.Or(a.Timeout,
+		api.DefaultApprovalTimeout),
 		OnTimeout: cmp.Or(a.OnTimeout, api.ApprovalDenies), Ask: a.Ask}
 }
 
@@ -49,7 +53,8 @@ func (c *checker) approval(s Spec) {
 	}
 	if a.When != approvalAlways {
 		if _, err := policies.Compile(a.When); err != nil {
-			message, hint := err.Error(), "write always, never, or an expression such as args.amount > 100"
+			message, hint := err.Error(),
+				"write always, never, or an expression such as args.amount > 100"
 			if f, ok := errors.AsType[*policies.Fault](err); ok && f.Hint != "" {
 				message, hint = f.Where()+f.Message, f.Hint
 			}
@@ -59,8 +64,8 @@ func (c *checker) approval(s Spec) {
 	c.placeholders("$.approval.ask", a.Ask, s.argumentNames(), false)
 }
 
-// NeedsApproval reports whether a call with these facts waits until a person has approved it, and says why. One of which that
-// cannot be told waits.
+// NeedsApproval reports whether a call with these facts waits until a person has approved it, and
+// says why. One of which that cannot be told waits.
 func (c *Compiled) NeedsApproval(f *policies.Facts) (reason string, needs bool) {
 	a := c.Spec.Approval
 	if a == nil {
@@ -81,7 +86,8 @@ func (c *Compiled) NeedsApproval(f *policies.Facts) (reason string, needs bool) 
 
 // PolicyTool returns what rules can know of the tool as it is pinned.
 func (c *Compiled) PolicyTool(pinned api.Tool) policies.Tool {
-	return policies.Tool{Name: pinned.Name, Version: pinned.Version, Category: c.Spec.Category, Tags: c.Spec.Tags, Lane: pinned.Lane,
+	return policies.Tool{Name: pinned.Name, Version: pinned.Version, Category: c.Spec.Category,
+		Tags: c.Spec.Tags, Lane: pinned.Lane,
 		Effect: string(pinned.Effect), Effects: c.Spec.Effects, Emits: c.Spec.Emits}
 }
 
@@ -101,9 +107,10 @@ func (c *Compiled) compileApproval() error {
 	return err
 }
 
-// ApprovalText is what people are shown of a call with these validated arguments that waits for approval: the template filled;
-// without one the tool's description and all arguments, one on a line. Values of sensitive parameters are redacted. What is
-// longer than switchyard.MaxApprovalText is cut, and says so.
+// ApprovalText is what people are shown of a call with these validated arguments that waits for
+// approval: the template filled; without one the tool's description and all arguments, one on a
+// line. Values of sensitive parameters are redacted. What is longer than switchyard.MaxApprovalText
+// is cut, and says so.
 func (c *Compiled) ApprovalText(args json.RawMessage) string {
 	values := c.shown(args)
 	text := ""
@@ -123,7 +130,8 @@ func (c *checker) governed(s Spec) {
 	c.wordList("$.emits", s.Emits, "cannot be a label")
 	for i, effect := range s.Effects {
 		if slices.Contains([]string{"read", "idempotent", "once"}, strings.ToLower(effect)) {
-			c.Add(jsonpath.Index("$.effects", i), "write execution: {effect: "+strings.ToLower(effect)+"}; effects are powers such as external_write",
+			c.Add(jsonpath.Index("$.effects", i), "write execution: {effect: "+
+				strings.ToLower(effect)+"}; effects are powers such as external_write",
 				"%q is an effect of the execution, not a power of the tool", effect)
 		}
 	}
@@ -133,7 +141,9 @@ func (c *checker) wordList(path string, words []string, complaint string) {
 	for i, word := range words {
 		switch {
 		case !policies.IsName(word):
-			c.Add(jsonpath.Index(path, i), "use up to 64 letters, digits, _, - and .; the first one a letter or digit", "%.80q %s", word, complaint)
+			c.Add(jsonpath.Index(path, i),
+				"use up to 64 letters, digits, _, - and .; the first one a letter or digit",
+				"%.80q %s", word, complaint)
 		case slices.Contains(words[:i], word):
 			c.Add(jsonpath.Index(path, i), "remove one", "%q is given twice", word)
 		}

@@ -100,9 +100,11 @@ var argumentCases = []struct {
 	{"search", "", `{"query":"ab","limit":5.0,"filter":{"field":"f"},"rows":[{},{"n":2e0}]}`,
 		`{"query":"ab","limit":5,"filter":{"field":"f","depth":3},"rows":[{"n":1},{"n":2}]}`, ""},
 	{"search", "", `{"query":"ab","extra":{"z":12345678901234567890123,"a":[null,true,false,1.50]}}`,
-		`{"query":"ab","limit":10,"extra":{"a":[null,true,false,1.50],"z":12345678901234567890123}}`, ""},
+		`{"query":"ab","limit":10,"extra":{"a":[null,true,false,1.50],"z":12345678901234567890123}}`,
+		""},
 	{"search", "", "", "", `$.query [required] "query" is required (string)`},
-	{"search", "", `{"query":"A","limit":0,"ratio":0.1,"exact":"true","order":"newst","tags":[],"filter":{"feld":1}}`, "",
+	{"search", "", `{"query":"A","limit":0,"ratio":0.1,"exact":"true","order":"newst","tags":[],"filter":{"feld":1}}`,
+		"",
 		`$.exact [type] must be a boolean, not the string "true"
 $.filter.feld [unknown] there is no property "feld"; did you mean "field"?
 $.filter.field [required] "field" is required (string)
@@ -112,7 +114,8 @@ $.query [min_length] "A" has 1 of at least 2 characters
 $.query [pattern] "A" does not match the pattern ^[a-z ]+$
 $.ratio [min] 0.1 must be at least 0.5
 $.tags [min_items] [] has 0 of at least 1 elements`},
-	{"search", "", `{"query":"abcdefghijkl","limit":101,"ratio":100.5,"tags":["a","long","c"],"rows":[{"n":"x"},5]}`, "",
+	{"search", "", `{"query":"abcdefghijkl","limit":101,"ratio":100.5,"tags":["a","long","c"],"rows":[{"n":"x"},5]}`,
+		"",
 		`$.limit [max] 101 must be at most 100
 $.query [max_length] "abcdefghijkl" has 12 of at most 10 characters
 $.ratio [max] 100.5 must be at most 100
@@ -127,7 +130,8 @@ $.token [min_length] the value has 6 of at least 20 characters`},
 	{"search", api.ModeStrict, `{"query":"ab","qury":1,"other":{"a":1}}`, "",
 		`$.other [unknown] there is no argument "other"; known: query, limit, ratio, exact, order, token, tags, filter, extra, rows
 $.qury [unknown] there is no argument "qury"; did you mean "query"?`},
-	{"search", api.ModeLenient, `{"query":"ab","qury":1,"limit":" 5 ","ratio":"1.5","exact":"True","filter":{"field":"5","depth":"2.0","x":1}}`,
+	{"search", api.ModeLenient,
+		`{"query":"ab","qury":1,"limit":" 5 ","ratio":"1.5","exact":"True","filter":{"field":"5","depth":"2.0","x":1}}`,
 		`{"query":"ab","limit":5,"ratio":1.5,"exact":true,"filter":{"field":"5","depth":2}}`,
 		`$.qury is not an argument of this tool and was dropped
 $.limit: " 5 " was read as 5
@@ -148,14 +152,17 @@ $.ratio [type] must be a number, not the string "0x1"`},
 		`$.extra.a[0].k [duplicate] the key "k" is given twice, at byte 35`},
 	{"search", "", `{"two words":1}`, "", `$.query [required] "query" is required (string)
 $["two words"] [unknown] there is no argument "two words"; known: query, limit, ratio, exact, order, token, tags, filter, extra, rows`},
-	{"search", "", `{"query":`, "", `$ [json] the arguments are not valid JSON: a JSON value was expected, not the end of the text, at byte 9`},
+	{"search", "", `{"query":`, "",
+		`$ [json] the arguments are not valid JSON: a JSON value was expected, not the end of the text, at byte 9`},
 	{"search", "", `[1]`, "", `$ [type] the arguments must be an object, such as {}, not an array`},
 	{"search", "", `"x"`, "", `$ [type] the arguments must be an object, such as {}, not the string the value`},
 	{"search", "", `null`, "", `$ [type] the arguments must be an object, such as {}, not null`},
 
 	{"schema", "", `{"id":null,"kind":"a","open":{"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`,
-		`{"id":null,"kind":"a","open":{"x":5,"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`, ""},
-	{"schema", "", `{"id":1.5,"kind":"b","size":11,"set":["a","a"],"open":{"x":"5"},"typed":{"long":"x","b":1,"c":1},"patterned":{"y":1}}`, "",
+		`{"id":null,"kind":"a","open":{"x":5,"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`,
+		""},
+	{"schema", "", `{"id":1.5,"kind":"b","size":11,"set":["a","a"],"open":{"x":"5"},"typed":{"long":"x","b":1,"c":1},"patterned":{"y":1}}`,
+		"",
 		`$ [propertyNames] the property name "long" is not allowed where it stands: "long" has 4 of at most 3 characters
 $.id [type] must be null or an integer, not the number 1.5
 $.kind [const] must be "a", not "b"
@@ -167,7 +174,8 @@ $.size [exclusiveMaximum] 11 must be less than 10
 $.size [multipleOf] 11 must be a multiple of 2
 $.typed [maxProperties] {"b":1,"c":1,"long":"x"} has 3 of at most 2 properties
 $.typed.long [type] must be an integer, not the string "x"`},
-	{"schema", "", `{"id":1,"kind":"a","size":0,"typed":{},"either":{"a":"x"},"one":1,"not":"x","both":{"b":"x"},"referred":0,"never":1,"depends":{"a":1}}`, "",
+	{"schema", "", `{"id":1,"kind":"a","size":0,"typed":{},"either":{"a":"x"},"one":1,"not":"x","both":{"b":"x"},"referred":0,"never":1,"depends":{"a":1}}`,
+		"",
 		`$.both.b [type] must be an integer, not the string "x"
 $.depends.b [required] "b" is required because "a" is given
 $.either [anyOf] the value fits none of the allowed forms: $.either: must be a string, not an object; or $.either.a: must be an integer, not the string "x"
@@ -177,28 +185,32 @@ $.one [oneOf] the value fits more than one of the allowed forms
 $.referred [min] 0 must be at least 1
 $.size [exclusiveMinimum] 0 must be more than 0
 $.typed [minProperties] {} has 0 of at least 1 properties`},
-	{"schema", api.ModeLenient, `{"id":"7","kind":"a","secret":"hunter2","open":{"x":"6","more":1}}`, "",
+	{"schema", api.ModeLenient,
+		`{"id":"7","kind":"a","secret":"hunter2","open":{"x":"6","more":1}}`, "",
 		`$.id: "7" was read as 7
 $.open.x: "6" was read as 6
 $.secret [max_length] the value has 7 of at most 3 characters`},
 	{"schema", "", `{"id":1}`, "", `$.kind [required] "kind" is required`},
 }
 
-// Arguments come back complete and in order, or with every problem named: by path, by the rule's word, and in a
-// message that says what was expected and what was given.
+// Arguments come back complete and in order, or with every problem named: by path, by the rule's
+// word, and in a message that says what was expected and what was given.
 func TestArguments(t *testing.T) {
-	tools := map[string]*Compiled{"search": decodeOne(t, searchSpec), "schema": decodeOne(t, schemaSpec)}
+	tools := map[string]*Compiled{"search": decodeOne(t, searchSpec), "schema": decodeOne(t,
+		schemaSpec)}
 	for _, c := range argumentCases {
 		args, notes, problems := tools[c.tool].Arguments(c.text, c.mode)
 		if string(args) != c.args || text(notes, problems) != c.want {
-			t.Errorf("%s\ngot  %s\n%s\nwant %s\n%s", c.text, args, text(notes, problems), c.args, c.want)
+			t.Errorf("%s\ngot  %s\n%s\nwant %s\n%s", c.text, args, text(notes, problems), c.args,
+				c.want)
 		}
 	}
 }
 
 // What is not JSON, or JSON that other readers would read differently, is refused with the place.
 func TestBrokenJSON(t *testing.T) {
-	c := compile(t, Spec{InputSchema: json.RawMessage(`{"type":"object","additionalProperties":true}`)})
+	c := compile(t, Spec{InputSchema: json.RawMessage(
+		`{"type":"object","additionalProperties":true}`)})
 	for _, b := range []struct{ text, want string }{
 		{`{"a":1`, `',' or '}' was expected, not the end of the text, at byte 6`},
 		{`{"a":1}}`, `unexpected text after the JSON value: '}', at byte 7`},
@@ -213,7 +225,8 @@ func TestBrokenJSON(t *testing.T) {
 		{`{"a":1.}`, `digits were expected after the decimal point, not '}', at byte 7`},
 		{`{"a":1e}`, `digits were expected after the exponent, not '}', at byte 7`},
 		{`{"a":1e+1001}`, `the exponent of a number is larger than 1000, at byte 12`},
-		{`{"a":` + strings.Repeat("1", 1001) + `}`, `a number has more than 1000 digits, at byte 1006`},
+		{`{"a":` + strings.Repeat("1", 1001) + `}`,
+			`a number has more than 1000 digits, at byte 1006`},
 		{`{"a":"x`, `a string is not closed, at byte 7`},
 		{`{"a":"x\`, `a string is not closed, at byte 7`},
 		{"{\"a\":\"\n\"}", `the control character U+000A must be escaped in a string, at byte 6`},
@@ -221,7 +234,8 @@ func TestBrokenJSON(t *testing.T) {
 		{`{"a":"\ud800x"}`, `a surrogate pair is incomplete, at byte 6`},
 		{`{"\q":1}`, `unknown escape sequence; write \\ for a backslash, at byte 2`},
 		{"{\"a\":\"\xff\"}", `the text is not valid UTF-8, at byte 6`},
-		{strings.Repeat(`{"a":`, 201) + "1" + strings.Repeat("}", 201), `the values nest more than 200 deep, at byte 1000`},
+		{strings.Repeat(`{"a":`, 201) + "1" + strings.Repeat("}", 201),
+			`the values nest more than 200 deep, at byte 1000`},
 	} {
 		args, _, problems := c.Arguments(b.text, "")
 		want := "$ [json] the arguments are not valid JSON: " + b.want
@@ -229,7 +243,8 @@ func TestBrokenJSON(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", b.text, text(nil, problems), want)
 		}
 	}
-	if args, _, problems := c.Arguments(`{"a":"\u00e9\ud83d\ude00\"\\\/\b\f\n\r\t"}`, ""); string(args) != `{"a":"é😀\"\\/\b\f\n\r\t"}` {
+	if args, _, problems := c.Arguments(`{"a":"\u00e9\ud83d\ude00\"\\\/\b\f\n\r\t"}`,
+		""); string(args) != `{"a":"é😀\"\\/\b\f\n\r\t"}` {
 		t.Errorf("got %s %v", args, problems)
 	}
 }
@@ -245,7 +260,8 @@ func TestManyProblems(t *testing.T) {
 
 // CanonicalJSON gives equal values equal bytes and keeps every digit.
 func TestCanonicalJSON(t *testing.T) {
-	got, err := jsontext.Canonical(" {\"b\" : [1.0, 12345678901234567890], \"a\":\"<\\u0041\\u2028\"}")
+	got, err := jsontext.Canonical(
+		" {\"b\" : [1.0, 12345678901234567890], \"a\":\"<\\u0041\\u2028\"}")
 	if err != nil || string(got) != `{"a":"<A\u2028","b":[1.0,12345678901234567890]}` {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -261,11 +277,15 @@ func TestCheckOutput(t *testing.T) {
 		{"", `{"a":`, ""},
 		{"output: {type: integer, validation: {min: 1}}", `5`, ""},
 		{"output: {type: integer, validation: {min: 1}}", `0`, "$ [min] 0 must be at least 1"},
-		{"output: {type: integer, sensitive: true}", `"x"`, "$ [type] must be an integer, not the string the value"},
-		{"output: {type: object, validation: {properties: [{name: a, type: string, required: true}]}}", `{"b":1}`,
+		{"output: {type: integer, sensitive: true}", `"x"`,
+			"$ [type] must be an integer, not the string the value"},
+		{"output: {type: object, validation: {properties: [{name: a, type: string, required: true}]}}",
+			`{"b":1}`,
 			"$.a [required] \"a\" is required (string)\n$.b [unknown] there is no property \"b\""},
-		{"output_schema: {type: array, items: {type: string}}", `["a",1]`, "$[1] [type] must be a string, not the number 1"},
-		{"output: {type: string}", `{"a":1,"a":2}`, `$.a [duplicate] the result is not usable JSON: the key "a" is given twice, at byte 7`},
+		{"output_schema: {type: array, items: {type: string}}", `["a",1]`,
+			"$[1] [type] must be a string, not the number 1"},
+		{"output: {type: string}", `{"a":1,"a":2}`,
+			`$.a [duplicate] the result is not usable JSON: the key "a" is given twice, at byte 7`},
 	} {
 		tool := decodeOne(t, yaml+c.output+"\n")
 		if got := text(nil, tool.CheckOutput(json.RawMessage(c.value))); got != c.want {
@@ -274,7 +294,8 @@ func TestCheckOutput(t *testing.T) {
 	}
 }
 
-// What is sensitive stays hidden with everything in it, also where a schema declares it out of plain sight.
+// What is sensitive stays hidden with everything in it, also where a schema declares it out of
+// plain sight.
 func TestSensitiveWholes(t *testing.T) {
 	login := decodeOne(t, `
 name: login
@@ -298,9 +319,11 @@ entry: {type: function}
 		tool       *Compiled
 		text, want string
 	}{
-		{login, `{"as":{"pin":"1234","user":"hunter2"}}`, "$.as.pin: the text was read as the declared type\n$.as.user [min_length] the value has 7 of at least 20 characters"},
-		{hidden, `{"a":"1234","b":{"key":"hunter2"}}`, "$.a: the text was read as the declared type\n$.b [anyOf] the value fits none of the allowed forms: " +
-			"$.b: must be an integer, not an object; or $.b.key: the value has 7 of at most 2 characters"},
+		{login, `{"as":{"pin":"1234","user":"hunter2"}}`,
+			"$.as.pin: the text was read as the declared type\n$.as.user [min_length] the value has 7 of at least 20 characters"},
+		{hidden, `{"a":"1234","b":{"key":"hunter2"}}`,
+			"$.a: the text was read as the declared type\n$.b [anyOf] the value fits none of the allowed forms: " +
+				"$.b: must be an integer, not an object; or $.b.key: the value has 7 of at most 2 characters"},
 	} {
 		_, notes, problems := c.tool.Arguments(c.text, api.ModeLenient)
 		if got := text(notes, problems); got != c.want {
@@ -312,7 +335,9 @@ entry: {type: function}
 func BenchmarkArguments(b *testing.B) {
 	c := decodeOne(b, searchSpec)
 	for b.Loop() {
-		if _, _, problems := c.Arguments(`{"query":"some words","limit":5,"exact":true,"filter":{"field":"title"}}`, ""); problems != nil {
+		if _, _, problems := c.Arguments(
+			`{"query":"some words","limit":5,"exact":true,"filter":{"field":"title"}}`,
+			""); problems != nil {
 			b.Fatal(problems)
 		}
 	}

@@ -24,7 +24,8 @@ func (c *checker) batch(s Spec) {
 	}
 	c.batchArgument(s)
 	if s.Output != nil && s.Output.Type != schemas.TypeArray {
-		c.Add(batchPath, "declare the output as an array with one element for each", "the output is declared as %s, but a batched call returns an array", s.Output.Type)
+		c.Add(batchPath, "declare the output as an array with one element for each",
+			"the output is declared as %s, but a batched call returns an array", s.Output.Type)
 	}
 }
 
@@ -32,13 +33,17 @@ func (c *checker) batch(s Spec) {
 func (c *checker) batchedCalls(s Spec) {
 	switch {
 	case s.Entry.Type != "" && !takesSlots(s.Entry.Type):
-		c.AddKey(batchPath, "remove it", "calls of the kind %s cannot be batched; batch is for %s", s.Entry.Type, strings.Join(slotKinds(), ", "))
+		c.AddKey(batchPath, "remove it", "calls of the kind %s cannot be batched; batch is for %s",
+			s.Entry.Type, strings.Join(slotKinds(), ", "))
 	case s.Execution.Lane == api.LaneInline:
-		c.AddKey(batchPath, "remove it, or name another lane", "calls on the lane inline cannot be batched")
+		c.AddKey(batchPath, "remove it, or name another lane",
+			"calls on the lane inline cannot be batched")
 	case s.Entry.AnswerWithin > 0:
-		c.AddKey(batchPath, "remove it, or answer_within", "calls that can ask a person cannot be batched")
+		c.AddKey(batchPath, "remove it, or answer_within",
+			"calls that can ask a person cannot be batched")
 	case s.Verify != nil:
-		c.AddKey(batchPath, "remove it, or verify", "the outcome of one call of a batch cannot be verified")
+		c.AddKey(batchPath, "remove it, or verify",
+			"the outcome of one call of a batch cannot be verified")
 	}
 }
 
@@ -51,9 +56,11 @@ func (c *checker) batchArgument(s Spec) {
 	name := s.Batch.Argument
 	switch argument := declared.Property(name); {
 	case name == "":
-		c.Add(batchPath, "write argument: and the name of the parameter that holds the list", "batch names no argument")
+		c.Add(batchPath, "write argument: and the name of the parameter that holds the list",
+			"batch names no argument")
 	case !declared.Has(name):
-		c.Add(batchPath+".argument", spelling.Hint(name, declared.Declared()), "the tool has no parameter %q", name)
+		c.Add(batchPath+".argument", spelling.Hint(name, declared.Declared()),
+			"the tool has no parameter %q", name)
 	case argument != nil && !argument.Only(schemas.TypeArray):
 		c.Add(batchPath+".argument", "name a parameter of the type array", "%s is no list", name)
 	}

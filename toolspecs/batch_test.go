@@ -9,11 +9,14 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// TestCheckBatch proves that everything that keeps calls from being made together is told, and that the default of max holds.
+// TestCheckBatch proves that everything that keeps calls from being made together is told, and that
+// the default of max holds.
 func TestCheckBatch(t *testing.T) {
 	spec := func(change func(*Spec)) error {
-		s := Spec{Name: "stat", Version: "1.0.0", Description: "Stats.", Entry: Entry{Type: api.KindFunction},
-			Parameters: []Parameter{{Name: "paths", Type: schemas.TypeArray}, {Name: "unit", Type: schemas.TypeString}}, Batch: &api.Batch{Argument: "paths"}}
+		s := Spec{Name: "stat", Version: "1.0.0", Description: "Stats.",
+			Entry: Entry{Type: api.KindFunction},
+			Parameters: []Parameter{{Name: "paths", Type: schemas.TypeArray},
+				{Name: "unit", Type: schemas.TypeString}}, Batch: &api.Batch{Argument: "paths"}}
 		change(&s)
 		c, err := s.Compile()
 		if err == nil && (c.Tool().Batch.Max != api.DefaultBatch || s.Batch.Max != 0) {
@@ -22,31 +25,50 @@ func TestCheckBatch(t *testing.T) {
 		return err
 	}
 	for want, change := range map[string]func(*Spec){
-		"":                                   func(s *Spec) { s.Output = &Parameter{Type: schemas.TypeArray} },
+		"": func(
+			s *Spec) {
+			s.Output = &Parameter{Type: schemas.TypeArray}
+		},
 		"names no argument":                  func(s *Spec) { s.Batch.Argument = "" },
 		`the tool has no parameter "path" (`: func(s *Spec) { s.Batch.Argument = "path" },
 		"unit is no list":                    func(s *Spec) { s.Batch.Argument = "unit" },
 		"is not between 2 and":               func(s *Spec) { s.Batch.Max = 1 },
-		"declare the output as an array":     func(s *Spec) { s.Output = &Parameter{Type: schemas.TypeString} },
-		"calls of the kind stateful cannot be batched": func(s *Spec) { s.Entry.Type = api.KindStateful },
+		"declare the output as an array": func(
+			s *Spec) {
+			s.Output = &Parameter{Type: schemas.TypeString}
+		},
+		"calls of the kind stateful cannot be batched": func(
+			s *Spec) {
+			s.Entry.Type = api.KindStateful
+		},
 		"calls on the lane inline": func(s *Spec) {
 			s.Execution.Lane, s.Execution.Effect = api.LaneInline, api.EffectRead
 		},
-		"calls that can ask a person cannot be batched": func(s *Spec) { s.Entry.AnswerWithin = defaultAnswerWithin },
-		"of a batch cannot be verified":                 func(s *Spec) { s.Verify = &api.Verify{Tool: "look", Done: "found"} },
+		"calls that can ask a person cannot be batched": func(
+			s *Spec) {
+			s.Entry.AnswerWithin = defaultAnswerWithin
+		},
+		"of a batch cannot be verified": func(
+			s *Spec) {
+			s.Verify = &api.Verify{Tool: "look", Done: "found"}
+		},
 		`the tool has no parameter "paths"`: func(s *Spec) {
-			s.Parameters, s.InputSchema = nil, json.RawMessage(`{"type":"object","properties":{"list":{"type":"array"}}}`)
+			s.Parameters, s.InputSchema = nil,
+				json.RawMessage(`{"type":"object","properties":{"list":{"type":"array"}}}`)
 		},
 	} {
-		if err := spec(change); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := spec(change); (err != nil) != (want != "") || err != nil &&
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
 	const head = "name: stat\nversion: 1.0.0\ndescription: Stats.\nparameters: [{name: paths, type: array}]\nentry: {type: function}\n"
-	if specs, err := Decode("t.yaml", []byte(head+"batch: {argument: paths, max: 7}\n"), Options{}); err != nil || specs[0].Batch.Max != 7 {
+	if specs, err := Decode("t.yaml", []byte(head+"batch: {argument: paths, max: 7}\n"),
+		Options{}); err != nil || specs[0].Batch.Max != 7 {
 		t.Errorf("from a file: %v", err)
 	}
-	if _, err := Decode("t.yaml", []byte(head+"batch: {argument: path, min: 7}\n"), Options{}); err == nil || !strings.Contains(err.Error(), "t.yaml:6:") {
+	if _, err := Decode("t.yaml", []byte(head+"batch: {argument: path, min: 7}\n"),
+		Options{}); err == nil || !strings.Contains(err.Error(), "t.yaml:6:") {
 		t.Errorf("a wrong file: %v", err)
 	}
 }

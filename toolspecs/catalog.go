@@ -26,7 +26,8 @@ func CatalogOf(tools []*Compiled) *Catalog {
 	return c
 }
 
-// NewCatalog compiles specs. The error is Faults: every spec that does not compile and every name that is taken.
+// NewCatalog compiles specs. The error is Faults: every spec that does not compile and every name
+// that is taken.
 func NewCatalog(specs []Spec) (*Catalog, error) {
 	c := &Catalog{}
 	var faults Faults
@@ -55,16 +56,21 @@ func NewCatalog(specs []Spec) (*Catalog, error) {
 const HintTaken = "rename or remove one of them"
 
 func taken(name string) Fault {
-	return Fault{File: fmt.Sprintf("toolspec %q", name), Message: "there is another tool of this name", Hint: HintTaken}
+	return Fault{File: fmt.Sprintf("toolspec %q", name),
+		Message: "there is another tool of this name", Hint: HintTaken}
 }
 
 func (c *Catalog) sort() {
-	slices.SortFunc(c.tools, func(a, b *Compiled) int { return cmp.Compare(a.Spec.Name, b.Spec.Name) })
+	slices.SortFunc(c.tools, func(a, b *Compiled) int {
+		return cmp.Compare(a.Spec.Name,
+			b.Spec.Name)
+	})
 }
 
 // Get returns the tool of that name.
 func (c *Catalog) Get(name string) (*Compiled, bool) {
-	i, found := slices.BinarySearchFunc(c.tools, name, func(t *Compiled, name string) int { return cmp.Compare(t.Spec.Name, name) })
+	i, found := slices.BinarySearchFunc(c.tools, name,
+		func(t *Compiled, name string) int { return cmp.Compare(t.Spec.Name, name) })
 	if !found {
 		return nil, false
 	}
@@ -145,7 +151,8 @@ func (c *Catalog) Active() []string {
 	return names
 }
 
-// Merge returns the tools of both catalogs. A name that both have is a fault, unless it is the same spec.
+// Merge returns the tools of both catalogs. A name that both have is a fault, unless it is the same
+// spec.
 func (c *Catalog) Merge(other *Catalog) (*Catalog, error) {
 	merged := &Catalog{tools: c.All()}
 	var faults Faults
@@ -165,8 +172,8 @@ func (c *Catalog) Merge(other *Catalog) (*Catalog, error) {
 	return merged, nil
 }
 
-// OnLanes returns the catalog with every tool that names no lane on that of its category. The error is Faults: tools that
-// cannot have their lane's key.
+// OnLanes returns the catalog with every tool that names no lane on that of its category. The error
+// is Faults: tools that cannot have their lane's key.
 func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 	moved := &Catalog{tools: c.All()}
 	var faults Faults
@@ -196,8 +203,8 @@ func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 //go:embed shipped/*.yaml
 var shipped embed.FS
 
-// Shipped returns the specs of the tools that come with the project, sorted by file. Their handlers are registered by
-// the worker like any application's.
+// Shipped returns the specs of the tools that come with the project, sorted by file. Their handlers
+// are registered by the worker like any application's.
 func Shipped() []Spec {
 	var specs []Spec
 	names, err := fs.Glob(shipped, "shipped/*.yaml")

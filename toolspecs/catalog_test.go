@@ -16,8 +16,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// Both ways to declare arguments give models one JSON Schema, with properties in declared order and the same bytes
-// every time.
+// Both ways to declare arguments give models one JSON Schema, with properties in declared order and
+// the same bytes every time.
 func TestSchemas(t *testing.T) {
 	c := decodeOne(t, searchSpec)
 	want := `{"type":"object","properties":{` +
@@ -43,27 +43,34 @@ func TestSchemas(t *testing.T) {
 	if !bytes.Equal(again.InputSchema(), c.InputSchema()) {
 		t.Errorf("as input_schema it became %s", again.InputSchema())
 	}
-	open := compile(t, Spec{Parameters: []Parameter{{Name: "map", Type: schemas.TypeObject, Validation: &Validation{Required: []string{"id"}}}}})
-	if got := string(open.InputSchema()); !strings.Contains(got, `"map":{"type":"object","required":["id"]}`) {
+	open := compile(t, Spec{Parameters: []Parameter{{Name: "map", Type: schemas.TypeObject,
+		Validation: &Validation{Required: []string{"id"}}}}})
+	if got := string(open.InputSchema()); !strings.Contains(got,
+		`"map":{"type":"object","required":["id"]}`) {
 		t.Errorf("an object without declared properties is open: %s", got)
 	}
 }
 
-// What a run pins holds the facts that decisions need, and leads back to the same compiled spec without YAML, also
-// after a trip through JSON; an altered spec is refused.
+// What a run pins holds the facts that decisions need, and leads back to the same compiled spec
+// without YAML, also after a trip through JSON; an altered spec is refused.
 func TestPinnedTool(t *testing.T) {
-	c := decodeOne(t, strings.Replace(searchSpec, "description: Searches.", "description: Finds a<b & c>d.", 1)+
+	c := decodeOne(t, strings.Replace(searchSpec, "description: Searches.",
+		"description: Finds a<b & c>d.", 1)+
 		"execution: {lane: serial, access: exclusive, effect: idempotent, timeout: 1m, queue_timeout: 2m, heartbeat: 2s, retry: {max_attempts: 7}}\n")
 	tool := c.Tool()
 	want := api.Tool{
-		Name: "search", Version: "1.0.0", Digest: api.Digest(tool.Spec), Status: api.StatusActive, Lane: "serial",
+		Name: "search", Version: "1.0.0", Digest: api.Digest(tool.Spec), Status: api.StatusActive,
+		Lane:   "serial",
 		Access: api.AccessExclusive, Effect: api.EffectIdempotent,
-		Timeout: api.Duration(time.Minute), QueueTimeout: api.Duration(2 * time.Minute), Heartbeat: api.Duration(2 * time.Second),
-		Retry: api.Retry{MaxAttempts: 7, InitialInterval: api.Duration(200 * time.Millisecond), Backoff: 2,
+		Timeout: api.Duration(time.Minute), QueueTimeout: api.Duration(2 * time.Minute),
+		Heartbeat: api.Duration(2 * time.Second),
+		Retry: api.Retry{MaxAttempts: 7, InitialInterval: api.Duration(200 * time.Millisecond),
+			Backoff:     2,
 			MaxInterval: api.Duration(10 * time.Second)},
 		// filter holds a sensitive property.
 		Sensitive: []string{"token", "filter"}, Mask: &api.Mask{Keys: map[string]*api.Mask{
-			"token": {All: true}, "filter": {Keys: map[string]*api.Mask{"password": {All: true}}}}}, Spec: tool.Spec,
+			"token": {All: true}, "filter": {Keys: map[string]*api.Mask{"password": {All: true}}}}},
+		Spec: tool.Spec,
 	}
 	got, _ := json.Marshal(tool)
 	if wanted, _ := json.Marshal(want); string(got) != string(wanted) {
@@ -77,7 +84,8 @@ func TestPinnedTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back.Digest != c.Digest || !bytes.Equal(back.InputSchema(), c.InputSchema()) || !bytes.Equal(back.Tool().Spec, tool.Spec) {
+	if back.Digest != c.Digest || !bytes.Equal(back.InputSchema(), c.InputSchema()) ||
+		!bytes.Equal(back.Tool().Spec, tool.Spec) {
 		t.Errorf("%s came back as %s", tool.Spec, back.Tool().Spec)
 	}
 	for name, altered := range map[string]string{
@@ -95,13 +103,15 @@ func TestPinnedTool(t *testing.T) {
 
 // The defaults of retries: three attempts, one where a second would be a second effect.
 func TestRetryDefaults(t *testing.T) {
-	for effect, attempts := range map[api.Effect]int{api.EffectRead: 3, api.EffectIdempotent: 3, api.EffectOnce: 1, "": 1} {
+	for effect, attempts := range map[api.Effect]int{api.EffectRead: 3, api.EffectIdempotent: 3,
+		api.EffectOnce: 1, "": 1} {
 		c := compile(t, Spec{Execution: ExecutionSpec{Effect: effect}})
 		if got := c.Tool().Retry.MaxAttempts; got != attempts {
 			t.Errorf("effect %q: %d attempts, want %d", effect, got, attempts)
 		}
 	}
-	c := compile(t, Spec{Execution: ExecutionSpec{Retry: api.Retry{InitialInterval: api.Duration(time.Minute)}}})
+	c := compile(t, Spec{Execution: ExecutionSpec{Retry: api.Retry{InitialInterval: api.Duration(
+		time.Minute)}}})
 	if got := c.Spec.Execution.Retry.MaxInterval; got.Std() != time.Minute {
 		t.Errorf("max_interval %s is less than initial_interval", got)
 	}
@@ -111,11 +121,13 @@ func TestRetryDefaults(t *testing.T) {
 func TestCompileRefuses(t *testing.T) {
 	negative := -1
 	s := Spec{
-		Name: "bad", Version: "1", Category: "htpp", Parameters: []Parameter{{Name: "a", Type: "text"}, {Name: "b", Type: schemas.TypeString,
+		Name: "bad", Version: "1", Category: "htpp",
+		Parameters: []Parameter{{Name: "a", Type: "text"}, {Name: "b", Type: schemas.TypeString,
 			Validation: &Validation{MinLength: &negative}}},
-		Entry:     Entry{Type: api.KindFunction, Handler: "x"},
-		Execution: ExecutionSpec{Timeout: api.Duration(48 * time.Hour), Retry: api.Retry{MaxAttempts: -1}},
-		Requires:  Requires{Dependencies: []Dependency{{Name: "db"}}},
+		Entry: Entry{Type: api.KindFunction, Handler: "x"},
+		Execution: ExecutionSpec{Timeout: api.Duration(48 * time.Hour),
+			Retry: api.Retry{MaxAttempts: -1}},
+		Requires: Requires{Dependencies: []Dependency{{Name: "db"}}},
 	}
 	_, err := s.Compile()
 	faults, ok := errors.AsType[Faults](err)
@@ -134,10 +146,15 @@ toolspec "bad": $.version: version "1" is not a semantic version (write three nu
 		t.Errorf("got\n%s\nwant\n%s", faults.Error(), want)
 	}
 	for name, broken := range map[string]Spec{
-		"default that is no JSON":      {Parameters: []Parameter{{Name: "a", Type: schemas.TypeString, Default: json.RawMessage("{")}}},
-		"enum that is no JSON":         {Parameters: []Parameter{{Name: "a", Type: schemas.TypeString, Validation: &Validation{Enum: []json.RawMessage{json.RawMessage("x")}}}}},
+		"default that is no JSON": {Parameters: []Parameter{{Name: "a",
+			Type: schemas.TypeString, Default: json.RawMessage("{")}}},
+		"enum that is no JSON": {Parameters: []Parameter{{Name: "a",
+			Type:       schemas.TypeString,
+			Validation: &Validation{Enum: []json.RawMessage{json.RawMessage("x")}}}}},
 		"input_schema that is no JSON": {InputSchema: json.RawMessage("{")},
-		"min that is no number":        {Parameters: []Parameter{{Name: "a", Type: schemas.TypeNumber, Default: json.RawMessage("1"), Validation: &Validation{Min: new(json.Number)}}}},
+		"min that is no number": {Parameters: []Parameter{{Name: "a",
+			Type: schemas.TypeNumber, Default: json.RawMessage("1"),
+			Validation: &Validation{Min: new(json.Number)}}}},
 	} {
 		if _, err := complete(broken).Compile(); err == nil {
 			t.Errorf("%s: compiled", name)
@@ -212,11 +229,14 @@ func TestCatalogMerge(t *testing.T) {
 		t.Fatalf("merged %v, %v", merged, err)
 	}
 	_, err = merged.Merge(catalogOf(t, Spec{Name: "a", Description: "Another."}))
-	if err == nil || !strings.Contains(err.Error(), `toolspec "a": there is another tool of this name`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`toolspec "a": there is another tool of this name`) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := NewCatalog([]Spec{complete(Spec{Name: "a"}), complete(Spec{Name: "a"}), {Name: "c"}}); err == nil ||
-		!strings.Contains(err.Error(), "another tool") || !strings.Contains(err.Error(), `toolspec "c": $.version`) {
+	if _, err := NewCatalog([]Spec{complete(Spec{Name: "a"}), complete(Spec{Name: "a"}),
+		{Name: "c"}}); err == nil ||
+		!strings.Contains(err.Error(), "another tool") || !strings.Contains(err.Error(),
+		`toolspec "c": $.version`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -235,9 +255,10 @@ func TestShipped(t *testing.T) {
 // Agent, plan and script files come out as the values that runs are started with.
 func TestRunFiles(t *testing.T) {
 	agent, err := agents.Load("testdata/agents/scripted_good.yaml", []string{"search", "read"})
-	compareJSON(t, agent, err, `{"name":"docs","description":"Answers questions.","instructions":"Be brief.","model":{"provider":"scripted",`+
-		`"script":{"steps":[{"calls":[{"id":"a","tool":"search","arguments":{"query":"x"}}]},{"answer":"found ${a}"}]}},"tools":["search","read"],`+
-		`"order":"parallel_first","mode":"lenient","limits":{"turns":5,"calls":10,"tokens":1000,"cost":0.5,"wall_time":"1m0s"}}`)
+	compareJSON(t, agent, err,
+		`{"name":"docs","description":"Answers questions.","instructions":"Be brief.","model":{"provider":"scripted",`+
+			`"script":{"steps":[{"calls":[{"id":"a","tool":"search","arguments":{"query":"x"}}]},{"answer":"found ${a}"}]}},"tools":["search","read"],`+
+			`"order":"parallel_first","mode":"lenient","limits":{"turns":5,"calls":10,"tokens":1000,"cost":0.5,"wall_time":"1m0s"}}`)
 	agent, err = agents.Load("testdata/agents/openai_good.yaml", nil)
 	compareJSON(t, agent, err, `{"name":"docs","model":{"provider":"openai","name":"gpt",`+
 		`"script":{"steps":[{"calls":[{"id":"a","tool":"search","arguments":{"query":"x"}}]},{"answer":"found ${a}"}]},"temperature":0,"max_tokens":100,`+
@@ -252,17 +273,20 @@ func TestRunFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	script, err := plans.DecodeScript("one_good.yaml", data, nil, "")
-	compareJSON(t, script, err, `{"steps":[{"text":"Let me look.","calls":[{"id":"found","tool":"search","arguments":{"query":"x"}},`+
-		`{"tool":"search","arguments_text":"{broken","repeat":3}]},{"calls":[{"id":"text","tool":"read","arguments":{"path":"${found.0.path}"}}]},`+
-		`{"answer":"It says ${text}, for $${PRICE}.","delay":"2s"}],"summary":"So far: ${found}"}`)
+	compareJSON(t, script, err,
+		`{"steps":[{"text":"Let me look.","calls":[{"id":"found","tool":"search","arguments":{"query":"x"}},`+
+			`{"tool":"search","arguments_text":"{broken","repeat":3}]},{"calls":[{"id":"text","tool":"read","arguments":{"path":"${found.0.path}"}}]},`+
+			`{"answer":"It says ${text}, for $${PRICE}.","delay":"2s"}],"summary":"So far: ${found}"}`)
 	for name, load := range map[string]func(string) error{
 		"agent": func(path string) error { _, err := agents.Load(path, nil); return err },
 		"plan":  func(path string) error { _, err := plans.Load(path, nil); return err },
 	} {
-		if err := load("testdata/none.yaml"); err == nil || err.Error() != "testdata/none.yaml: cannot be read: no such file or directory" {
+		if err := load("testdata/none.yaml"); err == nil ||
+			err.Error() != "testdata/none.yaml: cannot be read: no such file or directory" {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := load("testdata"); err == nil || err.Error() != "testdata: cannot be read: it is not a regular file" {
+		if err := load("testdata"); err == nil ||
+			err.Error() != "testdata: cannot be read: it is not a regular file" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -10,10 +10,12 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// checker collects what is wrong with a spec beyond the types and bounds that its struct tags declare.
+// checker collects what is wrong with a spec beyond the types and bounds that its struct tags
+// declare.
 type checker struct{ strictyaml.Findings }
 
-// semver is semantic versioning 2.0: three numbers without leading zeros, then optional pre-release and build parts.
+// semver is semantic versioning 2.0: three numbers without leading zeros, then optional pre-release
+// and build parts.
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 	`(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
@@ -25,7 +27,8 @@ func (c *checker) spec(s Spec) {
 		}
 	}
 	if s.Version != "" && !semver.MatchString(s.Version) {
-		c.Add("$.version", "write three numbers, such as 1.0.0", "version %q is not a semantic version", s.Version)
+		c.Add("$.version", "write three numbers, such as 1.0.0",
+			"version %q is not a semantic version", s.Version)
 	}
 	for i, tag := range s.Tags {
 		if strings.TrimSpace(tag) == "" {
@@ -51,14 +54,16 @@ func (c *checker) arguments(s Spec) {
 		return
 	}
 	if len(s.Parameters) > 0 {
-		c.AddKey("$.input_schema", "keep one of them", "a tool has either parameters or input_schema, not both")
+		c.AddKey("$.input_schema", "keep one of them",
+			"a tool has either parameters or input_schema, not both")
 	}
 	schemas.Check(&c.Findings, "$.input_schema", s.InputSchema, true)
 }
 
 func (c *checker) output(s Spec) {
 	if s.Output != nil && s.OutputSchema != nil {
-		c.AddKey("$.output_schema", "keep one of them", "a tool has either output or output_schema, not both")
+		c.AddKey("$.output_schema", "keep one of them",
+			"a tool has either output or output_schema, not both")
 	}
 	if s.OutputSchema != nil {
 		schemas.Check(&c.Findings, "$.output_schema", s.OutputSchema, false)
@@ -70,11 +75,14 @@ func (c *checker) output(s Spec) {
 
 func (c *checker) execution(e ExecutionSpec) {
 	if e.Effect == api.EffectOnce && e.Retry.MaxAttempts > 1 {
-		c.Add("$.execution.retry.max_attempts", "remove it, or say effect: idempotent or read where that is true",
+		c.Add("$.execution.retry.max_attempts",
+			"remove it, or say effect: idempotent or read where that is true",
 			"a tool whose effect is once has one attempt, not %d", e.Retry.MaxAttempts)
 	}
 	if e.Retry.MaxInterval < e.Retry.InitialInterval {
-		c.Add("$.execution.retry.max_interval", "", "max_interval %s is less than initial_interval %s", e.Retry.MaxInterval, e.Retry.InitialInterval)
+		c.Add("$.execution.retry.max_interval", "",
+			"max_interval %s is less than initial_interval %s", e.Retry.MaxInterval,
+			e.Retry.InitialInterval)
 	}
 }
 
@@ -83,7 +91,8 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 func (c *checker) requires(r Requires) {
 	for i, v := range r.Variables {
 		if !variableName.MatchString(v) {
-			c.Add(jsonpath.Index("$.requires.variables", i), "use letters, digits, _, - and .", "%q cannot name a run variable", v)
+			c.Add(jsonpath.Index("$.requires.variables", i), "use letters, digits, _, - and .",
+				"%q cannot name a run variable", v)
 		}
 	}
 }

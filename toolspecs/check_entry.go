@@ -25,7 +25,8 @@ func (c *checker) entry(s Spec) {
 	switch name := s.Entry.Type; {
 	case name == "":
 	case !known:
-		c.Add("$.entry.type", spelling.Hint(name, slices.Sorted(maps.Keys(kinds))), "there is no kind %q", name)
+		c.Add("$.entry.type", spelling.Hint(name, slices.Sorted(maps.Keys(kinds))),
+			"there is no kind %q", name)
 	default:
 		c.onlyFor(s.Entry)
 		c.secrets(s.Entry)
@@ -41,15 +42,18 @@ func (c *checker) onlyFor(e Entry) {
 		if of == "" || v.Field(i).IsZero() || slices.Contains(strings.Split(of, ","), e.Type) {
 			continue
 		}
-		name := cmp.Or(strings.Trim(f.Tag.Get("yaml"), "-"), strings.Split(f.Tag.Get("json"), ",")[0])
-		c.AddKey("$.entry."+name, "remove it, or change the type", "%s is for the kind %s, not for %s", name, strings.ReplaceAll(of, ",", " or "), e.Type)
+		name := cmp.Or(strings.Trim(f.Tag.Get("yaml"), "-"), strings.Split(f.Tag.Get("json"),
+			",")[0])
+		c.AddKey("$.entry."+name, "remove it, or change the type",
+			"%s is for the kind %s, not for %s", name, strings.ReplaceAll(of, ",", " or "), e.Type)
 	}
 }
 
 func (c *checker) env(names []string) {
 	for i, name := range names {
 		if !envName.MatchString(name) {
-			c.Add(jsonpath.Index("$.entry.env", i), "list names, not values; the values come from the worker's environment",
+			c.Add(jsonpath.Index("$.entry.env", i),
+				"list names, not values; the values come from the worker's environment",
 				"%q cannot name an environment variable", name)
 		}
 	}
@@ -63,9 +67,11 @@ func (c *checker) secrets(e Entry) {
 		path := jsonpath.Key("$.entry.secrets", name)
 		switch {
 		case !envName.MatchString(name):
-			c.AddKey(path, "use letters, digits and _", "%s cannot name an environment variable", jsontext.Shorten(name))
+			c.AddKey(path, "use letters, digits and _", "%s cannot name an environment variable",
+				jsontext.Shorten(name))
 		case slices.Contains(ownVariables, name) || strings.HasPrefix(name, "SWITCHYARD_"):
-			c.AddKey(path, "name another", "every program gets the variable %s from the worker", name)
+			c.AddKey(path, "name another", "every program gets the variable %s from the worker",
+				name)
 		case slices.Contains(e.Env, name):
 			c.AddKey(path, "keep one of them", "env and secrets both give %s", name)
 		}

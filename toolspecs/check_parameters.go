@@ -30,21 +30,26 @@ func (c parameterChecker) parameters(path string, list []Parameter) {
 		case p.Name == "":
 			c.Add(at, "write name: …", "the parameter has no name")
 		case !parameterName.MatchString(p.Name):
-			c.Add(at+".name", "", "%s cannot name a parameter; models accept 1 to 64 letters, digits, _, - and .", jsontext.Shorten(p.Name))
+			c.Add(at+".name", "",
+				"%s cannot name a parameter; models accept 1 to 64 letters, digits, _, - and .",
+				jsontext.Shorten(p.Name))
 		case taken && other == p.Name:
-			c.Add(at+".name", "rename or remove one", "there is another parameter %q in this list", p.Name)
+			c.Add(at+".name", "rename or remove one", "there is another parameter %q in this list",
+				p.Name)
 		case taken:
 			c.Add(at+".name", "rename one", "%q and %q differ only by letter case", p.Name, other)
 		}
 		first[key] = p.Name
 		if p.Required && p.Default != nil {
-			c.AddKey(at+".default", "remove required or the default", "a required parameter cannot have a default")
+			c.AddKey(at+".default", "remove required or the default",
+				"a required parameter cannot have a default")
 		}
 		c.parameter(at, p)
 	}
 }
 
-// unnamed checks a declaration that stands for a value itself: the elements of an array, or the output.
+// unnamed checks a declaration that stands for a value itself: the elements of an array, or the
+// output.
 func (c parameterChecker) unnamed(path string, p Parameter) {
 	given := []struct {
 		name string
@@ -60,7 +65,8 @@ func (c parameterChecker) unnamed(path string, p Parameter) {
 
 func (c parameterChecker) parameter(path string, p Parameter) {
 	if p.Type == "" {
-		c.Add(path, "write type: string, number, integer, boolean, array or object", "the type is missing")
+		c.Add(path, "write type: string, number, integer, boolean, array or object",
+			"the type is missing")
 		return
 	}
 	if !slices.Contains(schemas.Types, p.Type) {
@@ -77,10 +83,13 @@ func (c parameterChecker) parameter(path string, p Parameter) {
 
 // ruleTypes says which rules go with which types.
 var ruleTypes = map[string][]string{
-	"pattern": {schemas.TypeString}, "min_length": {schemas.TypeString}, "max_length": {schemas.TypeString},
-	"enum": {schemas.TypeString, schemas.TypeNumber, schemas.TypeInteger},
-	"min":  {schemas.TypeNumber, schemas.TypeInteger}, "max": {schemas.TypeNumber, schemas.TypeInteger},
-	"items": {schemas.TypeArray}, "min_items": {schemas.TypeArray}, "max_items": {schemas.TypeArray},
+	"pattern": {schemas.TypeString}, "min_length": {schemas.TypeString},
+	"max_length": {schemas.TypeString},
+	"enum":       {schemas.TypeString, schemas.TypeNumber, schemas.TypeInteger},
+	"min":        {schemas.TypeNumber, schemas.TypeInteger}, "max": {schemas.TypeNumber,
+		schemas.TypeInteger},
+	"items": {schemas.TypeArray}, "min_items": {schemas.TypeArray},
+	"max_items":  {schemas.TypeArray},
 	"properties": {schemas.TypeObject}, "required": {schemas.TypeObject},
 }
 
@@ -89,9 +98,12 @@ func (v Validation) given() []string {
 		name string
 		set  bool
 	}{
-		{"pattern", v.Pattern != ""}, {"min_length", v.MinLength != nil}, {"max_length", v.MaxLength != nil},
-		{"enum", v.Enum != nil}, {"min", v.Min != nil}, {"max", v.Max != nil}, {"items", v.Items != nil},
-		{"min_items", v.MinItems != nil}, {"max_items", v.MaxItems != nil}, {"properties", v.Properties != nil}, {"required", v.Required != nil},
+		{"pattern", v.Pattern != ""}, {"min_length", v.MinLength != nil},
+		{"max_length", v.MaxLength != nil},
+		{"enum", v.Enum != nil}, {"min", v.Min != nil}, {"max", v.Max != nil},
+		{"items", v.Items != nil},
+		{"min_items", v.MinItems != nil}, {"max_items", v.MaxItems != nil},
+		{"properties", v.Properties != nil}, {"required", v.Required != nil},
 	}
 	var names []string
 	for _, r := range all {
@@ -105,15 +117,20 @@ func (v Validation) given() []string {
 func (c parameterChecker) validation(path, typ string, v Validation) {
 	for _, name := range v.given() {
 		if fit := ruleTypes[name]; !slices.Contains(fit, typ) {
-			c.AddKey(path+"."+name, fmt.Sprintf("%s is for %s", name, strings.Join(fit, " and ")), "the rule %s does not fit the type %s", name, typ)
+			c.AddKey(path+"."+name, fmt.Sprintf("%s is for %s", name, strings.Join(fit, " and ")),
+				"the rule %s does not fit the type %s", name, typ)
 		}
 	}
 	if _, err := regexp.Compile(v.Pattern); err != nil {
-		c.Add(path+".pattern", schemas.HintRegex, "the pattern is not a regular expression: %v", err)
+		c.Add(path+".pattern", schemas.HintRegex, "the pattern is not a regular expression: %v",
+			err)
 	}
-	schemas.Ordered(&c.Findings, path, "min_length", "max_length", number(v.MinLength), number(v.MaxLength))
-	schemas.Ordered(&c.Findings, path, "min_items", "max_items", number(v.MinItems), number(v.MaxItems))
-	schemas.Ordered(&c.Findings, path, "min", "max", schemas.Rational(v.Min), schemas.Rational(v.Max))
+	schemas.Ordered(&c.Findings, path, "min_length", "max_length", number(v.MinLength),
+		number(v.MaxLength))
+	schemas.Ordered(&c.Findings, path, "min_items", "max_items", number(v.MinItems),
+		number(v.MaxItems))
+	schemas.Ordered(&c.Findings, path, "min", "max", schemas.Rational(v.Min),
+		schemas.Rational(v.Max))
 	if v.Items != nil {
 		c.unnamed(path+".items", *v.Items)
 	}
@@ -133,7 +150,8 @@ func (c parameterChecker) requiredNames(path string, v Validation) {
 		case j < 0 && len(names) > 0:
 			c.Add(at, spelling.Hint(name, names), "there is no property %q", name)
 		case j >= 0 && v.Properties[j].Default != nil:
-			c.Add(at, "remove it here, or the default", "%q is required, so it cannot have a default", name)
+			c.Add(at, "remove it here, or the default",
+				"%q is required, so it cannot have a default", name)
 		}
 	}
 }
@@ -145,7 +163,8 @@ func number(n *int) *big.Rat {
 	return new(big.Rat).SetInt64(int64(*n))
 }
 
-// defaultAndEnum checks the values that a parameter gives against its own rules, all of which are sound.
+// defaultAndEnum checks the values that a parameter gives against its own rules, all of which are
+// sound.
 func (c parameterChecker) defaultAndEnum(path string, p Parameter) {
 	c.enum(path+".validation.enum", p)
 	if p.Default == nil {
@@ -158,7 +177,8 @@ func (c parameterChecker) defaultAndEnum(path string, p Parameter) {
 	}
 	bare := p
 	bare.Default = nil
-	c.conform(func(int) string { return path + ".default" }, "correct or remove the default", "the default breaks its own rule", bare, p.Default)
+	c.conform(func(int) string { return path + ".default" }, "correct or remove the default",
+		"the default breaks its own rule", bare, p.Default)
 }
 
 func (c parameterChecker) enum(path string, p Parameter) {
@@ -174,12 +194,15 @@ func (c parameterChecker) enum(path string, p Parameter) {
 		seen[string(e)] = true
 	}
 	if len(values) > 0 {
-		c.conform(func(i int) string { return jsonpath.Index(path, i) }, "correct or remove the value", "the value breaks the parameter's other rules", p, values...)
+		c.conform(func(i int) string { return jsonpath.Index(path, i) },
+			"correct or remove the value", "the value breaks the parameter's other rules", p,
+			values...)
 	}
 }
 
 // conform reports those values that break the rules of p, each at its place.
-func (c parameterChecker) conform(place func(i int) string, hint, what string, p Parameter, values ...json.RawMessage) {
+func (c parameterChecker) conform(place func(i int) string, hint, what string, p Parameter,
+	values ...json.RawMessage) {
 	form, _, err := schemas.Compile(schemas.Encode(schemaOfParameter(p)), shapeOfParameter(p))
 	if err != nil {
 		c.Add(place(0), "", "the rules cannot be compiled: %v", err)

@@ -29,15 +29,17 @@ type Compiled struct {
 	output      *schemas.Form
 	inputShape  *schemas.Shape
 	outputShape *schemas.Shape
-	// sensitive are the parameters that are or contain what is never shown; mask and outputMask say which parts.
+	// sensitive are the parameters that are or contain what is never shown; mask and outputMask say
+	// which parts.
 	sensitive        []string
 	mask, outputMask *api.Mask
 	// approvalWhen is the condition under which calls wait for approval; nil where all do or none.
 	approvalWhen *policies.Condition
 }
 
-// Compile fills in defaults, checks the spec as decoding a file does, and compiles its schemas. The error is Faults
-// that name the tool and paths in the spec in place of a file and lines. Lanes and handlers are not checked.
+// Compile fills in defaults, checks the spec as decoding a file does, and compiles its schemas. The
+// error is Faults that name the tool and paths in the spec in place of a file and lines. Lanes and
+// handlers are not checked.
 func (s Spec) Compile() (*Compiled, error) {
 	s = s.withDefaults()
 	if err := s.faults().Err(); err != nil {
@@ -66,7 +68,10 @@ func (s Spec) Compile() (*Compiled, error) {
 
 func (s Spec) faults() Faults {
 	var faults Faults
-	add := func(path, message, hint string) { faults = append(faults, s.fault(path, message, hint)) }
+	add := func(path, message, hint string) {
+		faults = append(faults, s.fault(path, message,
+			hint))
+	}
 	for _, p := range strictyaml.Check(s) {
 		add(p.Path, p.Message, "")
 	}
@@ -80,7 +85,8 @@ func (s Spec) faults() Faults {
 
 // fault is a fault of a spec that is in no file.
 func (s Spec) fault(path, message, hint string) Fault {
-	return Fault{File: fmt.Sprintf("toolspec %q", s.Name), Message: path + ": " + message, Hint: hint}
+	return Fault{File: fmt.Sprintf("toolspec %q", s.Name), Message: path + ": " + message,
+		Hint: hint}
 }
 
 // faults returns what was found in a spec that is in no file.
@@ -173,7 +179,8 @@ func (c *Compiled) Tool() api.Tool {
 	return t
 }
 
-// kindForRuns returns the kind of a tool whose calls are more to a run than activities on a lane; empty for all others.
+// kindForRuns returns the kind of a tool whose calls are more to a run than activities on a lane;
+// empty for all others.
 func kindForRuns(name string) string {
 	if k, known := kinds[name]; known && k.traits().pinned {
 		return name
@@ -181,8 +188,9 @@ func kindForRuns(name string) string {
 	return ""
 }
 
-// FromTool compiles what a run has pinned. An error says that the pinned spec cannot be read or is not the one that
-// the digest names: it was altered, or written by a version whose specs hold more than this one's.
+// FromTool compiles what a run has pinned. An error says that the pinned spec cannot be read or is
+// not the one that the digest names: it was altered, or written by a version whose specs hold more
+// than this one's.
 func FromTool(t api.Tool) (*Compiled, error) {
 	var s Spec
 	if err := json.Unmarshal(t.Spec, &s); err != nil {
@@ -193,7 +201,9 @@ func FromTool(t api.Tool) (*Compiled, error) {
 		return nil, fmt.Errorf("the pinned spec of tool %q: %w", t.Name, err)
 	}
 	if c.Digest != t.Digest {
-		return nil, fmt.Errorf("the pinned spec of tool %q has the digest %s, not %s; was it written by another version of Switchyard?", t.Name, c.Digest, t.Digest)
+		return nil, fmt.Errorf(
+			"the pinned spec of tool %q has the digest %s, not %s; was it written by another version of Switchyard?",
+			t.Name, c.Digest, t.Digest)
 	}
 	return c, nil
 }
@@ -209,8 +219,8 @@ func (c *Compiled) CheckOutput(value json.RawMessage) []api.Problem {
 	return c.output.Check(value)
 }
 
-// canonicalSpec returns the JSON of a spec: fields in their declared order, keys within schemas and defaults as
-// written. Reading it and writing it again gives the same bytes.
+// canonicalSpec returns the JSON of a spec: fields in their declared order, keys within schemas and
+// defaults as written. Reading it and writing it again gives the same bytes.
 func canonicalSpec(s Spec) (json.RawMessage, error) {
 	data, err := api.EncodeJSON(s)
 	if err != nil {
@@ -219,8 +229,8 @@ func canonicalSpec(s Spec) (json.RawMessage, error) {
 	return jsontext.Compact(data)
 }
 
-// digestOfSpec returns the digest of a spec whose JSON is data. How a long script is compressed differs between versions
-// of Go, so the script counts as it is.
+// digestOfSpec returns the digest of a spec whose JSON is data. How a long script is compressed
+// differs between versions of Go, so the script counts as it is.
 func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
 	if s.Entry.Agent == nil || s.Entry.Agent.Model.Script == nil {
 		return api.Digest(data), nil
@@ -240,13 +250,15 @@ func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
 	return api.Digest(append(plain, played...)), err
 }
 
-// Arguments reads the text of a call's arguments as its caller wrote it and returns them validated: compact JSON,
-// declared arguments in their declared order, then others sorted, defaults filled in at any depth. An empty text is
-// an empty object. problems are all that is wrong, at most 100 and a last one that counts the rest; with any there are
-// no arguments. notes tell what was dropped or read as another type.
+// Arguments reads the text of a call's arguments as its caller wrote it and returns them validated:
+// compact JSON, declared arguments in their declared order, then others sorted, defaults filled in
+// at any depth. An empty text is an empty object. problems are all that is wrong, at most 100 and a
+// last one that counts the rest; with any there are no arguments. notes tell what was dropped or
+// read as another type.
 //
-// mode decides how undeclared arguments and numbers in quotes are treated; empty leaves it to the spec, whose default
-// is strict.
-func (c *Compiled) Arguments(text string, mode api.Mode) (args json.RawMessage, notes []string, problems []api.Problem) {
+// mode decides how undeclared arguments and numbers in quotes are treated; empty leaves it to the
+// spec, whose default is strict.
+func (c *Compiled) Arguments(text string, mode api.Mode) (args json.RawMessage, notes []string,
+	problems []api.Problem) {
 	return c.input.Arguments(text, cmp.Or(mode, c.Spec.Execution.Arguments) == api.ModeLenient)
 }

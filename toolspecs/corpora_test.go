@@ -23,8 +23,9 @@ type schemaGroup struct {
 // schemaExceptions are tests that this package fails on purpose, with the reason.
 var schemaExceptions = map[string]string{}
 
-// The JSON-Schema-Test-Suite holds the way from an input_schema's text to a verdict on a value's text: all required
-// tests of both drafts pass. Formats are annotations here, so the optional format tests are not run.
+// The JSON-Schema-Test-Suite holds the way from an input_schema's text to a verdict on a value's
+// text: all required tests of both drafts pass. Formats are annotations here, so the optional
+// format tests are not run.
 func TestJSONSchemaSuite(t *testing.T) {
 	var suite struct {
 		Draft2020 map[string][]schemaGroup `json:"draft2020-12"`
@@ -32,7 +33,8 @@ func TestJSONSchemaSuite(t *testing.T) {
 	}
 	cases.Read(t, "json_schema_suite.json", &suite)
 	ran := 0
-	for draft, files := range map[string]map[string][]schemaGroup{"": suite.Draft2020, "http://json-schema.org/draft-07/schema#": suite.Draft7} {
+	for draft, files := range map[string]map[string][]schemaGroup{"": suite.Draft2020,
+		"http://json-schema.org/draft-07/schema#": suite.Draft7} {
 		for file, groups := range files {
 			if strings.HasPrefix(file, "optional/") {
 				continue
@@ -50,7 +52,8 @@ func TestJSONSchemaSuite(t *testing.T) {
 func runSchemaGroup(t *testing.T, draft, file string, g schemaGroup) int {
 	t.Helper()
 	raw := g.Schema
-	if draft != "" && strings.HasPrefix(string(raw), "{") && !strings.Contains(string(raw), `"$schema"`) {
+	if draft != "" && strings.HasPrefix(string(raw), "{") && !strings.Contains(string(raw),
+		`"$schema"`) {
 		raw = json.RawMessage(`{"$schema":"` + draft + `",` + strings.TrimPrefix(string(raw), "{"))
 		raw = json.RawMessage(strings.Replace(string(raw), ",}", "}", 1))
 	}
@@ -71,7 +74,8 @@ func runSchemaGroup(t *testing.T, draft, file string, g schemaGroup) int {
 
 // Every naughty string goes through arguments and a default without changing a byte of it.
 func TestNaughtyStringsRoundTrip(t *testing.T) {
-	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: schemas.TypeString, Required: true}}})
+	c := compile(t, Spec{Name: "echo",
+		Parameters: []Parameter{{Name: "text", Type: schemas.TypeString, Required: true}}})
 	for _, s := range cases.NaughtyStrings(t) {
 		text, err := json.Marshal(map[string]string{"text": s})
 		if err != nil {
@@ -95,7 +99,8 @@ func naughtyDefault(t *testing.T, s string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: schemas.TypeString, Default: value}}})
+	c := compile(t, Spec{Name: "echo",
+		Parameters: []Parameter{{Name: "text", Type: schemas.TypeString, Default: value}}})
 	args, _, _ := c.Arguments("", "")
 	var back struct{ Text string }
 	if err := json.Unmarshal(args, &back); err != nil || back.Text != s {

@@ -23,12 +23,15 @@ type Options struct {
 	Lanes *lanes.Set
 	// Handlers are the names of the registered functions; nil leaves handlers unchecked.
 	Handlers []string
-	// Factories are the names of the registered factories of stateful tools; nil leaves them unchecked.
+	// Factories are the names of the registered factories of stateful tools; nil leaves them
+	// unchecked.
 	Factories []string
-	// Mode is how strictly arguments are read where a spec does not say; empty leaves it to the run.
+	// Mode is how strictly arguments are read where a spec does not say; empty leaves it to the
+	// run.
 	Mode api.Mode
 
-	// ReadFile reads the files that toolspecs name, up to a limit in bytes; default strictyaml.ReadFile.
+	// ReadFile reads the files that toolspecs name, up to a limit in bytes; default
+	// strictyaml.ReadFile.
 	ReadFile func(path string, limit int) ([]byte, error)
 }
 
@@ -68,8 +71,8 @@ type retryFile struct {
 	MaxInterval     api.Duration `yaml:"max_interval" rule:"above=0s,max=24h"`
 }
 
-// Decode reads a toolspec file: one YAML document per tool, several are allowed. The specs come with all defaults
-// filled in. The error is Faults and lists everything that is wrong in the file.
+// Decode reads a toolspec file: one YAML document per tool, several are allowed. The specs come
+// with all defaults filled in. The error is Faults and lists everything that is wrong in the file.
 func Decode(file string, data []byte, o Options) ([]Spec, error) {
 	located, faults := DecodeLocated(file, data, o)
 	if err := faults.Err(); err != nil {
@@ -96,10 +99,12 @@ func (l Located) Fault(message, hint string) Fault {
 
 // Taken returns the fault of a spec that has the name of another.
 func (l Located) Taken(other Located) Fault {
-	return l.Fault(fmt.Sprintf("there is another tool %q, at %s:%d:%d", l.Spec.Name, other.File, other.Line, other.Column), HintTaken)
+	return l.Fault(fmt.Sprintf("there is another tool %q, at %s:%d:%d", l.Spec.Name, other.File,
+		other.Line, other.Column), HintTaken)
 }
 
-// DecodeLocated is Decode with the place of each spec's name. It returns the specs beside the faults.
+// DecodeLocated is Decode with the place of each spec's name. It returns the specs beside the
+// faults.
 func DecodeLocated(file string, data []byte, o Options) ([]Located, Faults) {
 	docs, faults := strictyaml.Parse(file, data, MaxFileBytes)
 	var specs []Located
@@ -163,14 +168,16 @@ func (f executionFile) readOlderWords(doc *strictyaml.Document, into *ExecutionS
 			access = api.AccessShared
 		}
 		if into.Access != "" && into.Access != access {
-			doc.Report("$.execution.parallelizable", fmt.Sprintf("parallelizable: %t contradicts access: %s", *p, into.Access),
+			doc.Report("$.execution.parallelizable",
+				fmt.Sprintf("parallelizable: %t contradicts access: %s", *p, into.Access),
 				"give only access")
 		}
 		into.Access = access
 	}
 	if i := f.Idempotent; i != nil {
 		if into.Effect != "" && *i == (into.Effect == api.EffectOnce) {
-			doc.Report("$.execution.idempotent", fmt.Sprintf("idempotent: %t contradicts effect: %s", *i, into.Effect),
+			doc.Report("$.execution.idempotent",
+				fmt.Sprintf("idempotent: %t contradicts effect: %s", *i, into.Effect),
 				"give only effect")
 		}
 		if into.Effect == "" {
@@ -187,14 +194,17 @@ func effectOf(idempotent bool) api.Effect {
 }
 
 // otherFiles tell files that are no toolspecs by a key at their top.
-var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"}, {"$.calls", "a plan"},
-	{"$.lanes", "a lanes file"}, {"$.buckets", "a lanes file"}, {"$.policies[0].when", "a file of policies"}}
+var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"},
+	{"$.calls", "a plan"},
+	{"$.lanes", "a lanes file"}, {"$.buckets", "a lanes file"}, {"$.policies[0].when",
+		"a file of policies"}}
 
 // reportOther reports a file of another kind that lies among toolspecs.
 func reportOther(doc *strictyaml.Document) bool {
 	for _, other := range otherFiles {
 		if doc.Has(other.key) && !doc.Has("$.entry") {
-			doc.Report("$", "this is "+other.what+", not a toolspec", "keep such files outside of the folder of toolspecs, beside it")
+			doc.Report("$", "this is "+other.what+", not a toolspec",
+				"keep such files outside of the folder of toolspecs, beside it")
 			return true
 		}
 	}

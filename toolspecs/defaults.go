@@ -9,7 +9,8 @@ import (
 )
 
 // olderKinds maps names of kinds that are still read to today's.
-var olderKinds = map[string]string{"builtin": api.KindFunction, "external": api.KindCommand, "custom": api.KindStateful}
+var olderKinds = map[string]string{"builtin": api.KindFunction, "external": api.KindCommand,
+	"custom": api.KindStateful}
 
 // Defaults of commands, dependencies and retries.
 const (
@@ -27,7 +28,8 @@ var defaultRetry = api.Retry{
 	MaxInterval:     api.Duration(10 * time.Second),
 }
 
-// withDefaults returns s with every default filled in. What s already says stays; a second time changes nothing.
+// withDefaults returns s with every default filled in. What s already says stays; a second time
+// changes nothing.
 func (s Spec) withDefaults() Spec {
 	s.Status = cmp.Or(s.Status, api.StatusActive)
 	s.Approval = s.Approval.withDefaults()

@@ -13,11 +13,14 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// TestDocs proves that every YAML block of the documentation is what it says it is: it decodes without a fault.
+// TestDocs proves that every YAML block of the documentation is what it says it is: it decodes
+// without a fault.
 func TestDocs(t *testing.T) {
 	for _, page := range []string{
-		"toolspecs.md", "tool-kinds.md", "stateful-tools.md", "rest-tools.md", "mcp-tools.md", "call-options.md",
-		"developing-tools.md", "runs.md", "plans.md", "importing.md", "lanes.md", "lanes-file.md", "hooks.md",
+		"toolspecs.md", "tool-kinds.md", "stateful-tools.md", "rest-tools.md", "mcp-tools.md",
+		"call-options.md",
+		"developing-tools.md", "runs.md", "plans.md", "importing.md", "lanes.md", "lanes-file.md",
+		"hooks.md",
 		"approvals.md", "policies.md",
 	} {
 		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
@@ -54,14 +57,18 @@ func decodeBlock(t *testing.T, block string) error {
 	var err error
 	switch {
 	case strings.Contains(block, "\nentry:"):
-		_, err = toolspecs.Decode(beside(t, "agents/researcher.yaml", "name: researcher\nmodel: {provider: openai, name: any}\n"), []byte(block), toolspecs.Options{})
+		_, err = toolspecs.Decode(beside(t, "agents/researcher.yaml",
+			"name: researcher\nmodel: {provider: openai, name: any}\n"), []byte(block),
+			toolspecs.Options{})
 	case strings.Contains(block, "\nmodel:"):
-		_, err = agents.Decode(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"), []byte(block), nil)
+		_, err = agents.Decode(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"),
+			[]byte(block), nil)
 	case strings.HasPrefix(block, "lanes:"):
 		_, err = lanes.Decode("block.yaml", []byte(block))
 	case strings.Contains(block, "\ncases:"):
 		rules := yamlBlocks(t, filepath.Join("..", "docs", "policies.md"))[0]
-		_, err = policies.LoadCases(beside(t, "blocks/rules.yaml", rules, "blocks/block.yaml", block))
+		_, err = policies.LoadCases(beside(t, "blocks/rules.yaml", rules, "blocks/block.yaml",
+			block))
 	case strings.HasPrefix(block, "policies:"):
 		_, err = policies.Decode("block.yaml", []byte(block))
 	case strings.HasPrefix(block, "steps:"):

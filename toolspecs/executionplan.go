@@ -16,8 +16,8 @@ import (
 
 // What a toolspec says of the execution plans of its tool's calls.
 const (
-	// PlanRequired refuses calls without one, planOptional tells models of it. Without a word a call may carry one, and models
-	// are not told.
+	// PlanRequired refuses calls without one, planOptional tells models of it. Without a word a
+	// call may carry one, and models are not told.
 	PlanRequired = "required"
 	planOptional = "optional"
 	// planNone leaves an argument of that name to the tool, as any other.
@@ -35,18 +35,21 @@ const (
 
 func planText(name, description string) Parameter {
 	most := maxPlanText
-	return Parameter{Name: name, Type: schemas.TypeString, Description: description, Validation: &Validation{MaxLength: &most}}
+	return Parameter{Name: name, Type: schemas.TypeString, Description: description,
+		Validation: &Validation{MaxLength: &most}}
 }
 
 func planTexts(name, description string) Parameter {
 	most, text := maxPlanTexts, planText("", "")
-	return Parameter{Name: name, Type: schemas.TypeArray, Description: description, Validation: &Validation{Items: &text, MaxItems: &most}}
+	return Parameter{Name: name, Type: schemas.TypeArray, Description: description,
+		Validation: &Validation{Items: &text, MaxItems: &most}}
 }
 
 // planLimit is a bound of at least so much.
 func planLimit(name, kind, least, description string) Parameter {
 	number := json.Number(least)
-	return Parameter{Name: name, Type: kind, Description: description, Validation: &Validation{Min: &number}}
+	return Parameter{Name: name, Type: kind, Description: description,
+		Validation: &Validation{Min: &number}}
 }
 
 // planParameter declares an execution plan as if it were an argument.
@@ -60,14 +63,18 @@ func planParameter() Parameter {
 		planLimit("max_turns", schemas.TypeInteger, "1", "Of an agent: its model steps."),
 		planLimit("max_calls", schemas.TypeInteger, "1", "Of an agent: its tool calls."),
 		planLimit("max_tokens", schemas.TypeInteger, "1", "Of an agent: its model's tokens."),
-		planLimit("max_cost", schemas.TypeNumber, "0.000001", "Of an agent: its model's cost in US dollars."),
+		planLimit("max_cost", schemas.TypeNumber, "0.000001",
+			"Of an agent: its model's cost in US dollars."),
 	}
 	return Parameter{Name: api.PlanArgument, Type: schemas.TypeObject,
 		Description: "What the call is to do and how far it may go. It is recorded and not passed on to the tool.",
 		Validation: &Validation{Properties: []Parameter{
 			intent,
-			{Name: "dry_run", Type: schemas.TypeBoolean, Description: "True has the call told what it would do, and do nothing."},
-			{Name: "limits", Type: schemas.TypeObject, Description: "Bounds below those of the tool.", Validation: &Validation{Properties: limits}},
+			{Name: "dry_run", Type: schemas.TypeBoolean,
+				Description: "True has the call told what it would do, and do nothing."},
+			{Name: "limits", Type: schemas.TypeObject,
+				Description: "Bounds below those of the tool.",
+				Validation:  &Validation{Properties: limits}},
 			planText("rollback", "How to put back what the call does."),
 			planTexts("preconditions", "What has to be true before."),
 			planTexts("expected_outcomes", "What is to be true after."),
@@ -85,11 +92,14 @@ var planForm = sync.OnceValue(func() *Compiled {
 	return compiled
 })
 
-// TakePlan takes the execution plan off the text of a call's arguments. rest is the text without it, or the same text where
-// there is none: it is no JSON object, or the tool declares a parameter of that name. problems are all that is wrong with the
-// plan, also bounds that the tool's calls do not have; with any, plan is nil.
-func (c *Compiled) TakePlan(text string) (rest string, plan *api.ExecutionPlan, problems []api.Problem) {
-	if !strings.Contains(text, api.PlanArgument) && !strings.Contains(text, `\u`) || !c.takesPlans() {
+// TakePlan takes the execution plan off the text of a call's arguments. rest is the text without
+// it, or the same text where there is none: it is no JSON object, or the tool declares a parameter
+// of that name. problems are all that is wrong with the plan, also bounds that the tool's calls do
+// not have; with any, plan is nil.
+func (c *Compiled) TakePlan(text string) (rest string, plan *api.ExecutionPlan,
+	problems []api.Problem) {
+	if !strings.Contains(text, api.PlanArgument) && !strings.Contains(text, `\u`) ||
+		!c.takesPlans() {
 		return text, nil, nil
 	}
 	value, jsonErr := jsontext.ParseOrdered([]byte(text))
@@ -123,7 +133,8 @@ func (c *Compiled) NeedsPlan() bool { return c.Spec.ExecutionPlan == PlanRequire
 func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 	arguments := jsontext.NewObject()
 	arguments.Set(api.PlanArgument, given)
-	checked, _, problems := planForm().Arguments(string(jsontext.Encode(arguments, nil)), api.ModeStrict)
+	checked, _, problems := planForm().Arguments(string(jsontext.Encode(arguments, nil)),
+		api.ModeStrict)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -142,15 +153,19 @@ func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 	plan := args.Plan.ExecutionPlan
 	plan.Limits = args.Plan.Limits.PlanLimits
 	if text := args.Plan.Limits.Timeout; text != "" {
-		if err := plan.Limits.Timeout.UnmarshalText([]byte(text)); err != nil || plan.Limits.Timeout == 0 {
+		if err := plan.Limits.Timeout.UnmarshalText([]byte(text)); err != nil ||
+			plan.Limits.Timeout == 0 {
 			return nil, []api.Problem{{Path: planPath + ".limits.timeout", Rule: api.RuleType,
-				Message: fmt.Sprintf("%s is not how long something may take; write a number and a unit, such as 500ms, 30s or 2h", jsontext.Shorten(text))}}
+				Message: fmt.Sprintf(
+					"%s is not how long something may take; write a number and a unit, such as 500ms, 30s or 2h",
+					jsontext.Shorten(text))}}
 		}
 	}
 	return &plan, nil
 }
 
-// limitsFor returns the bounds in a plan that mean nothing for a call of the tool: what is said must be held.
+// limitsFor returns the bounds in a plan that mean nothing for a call of the tool: what is said
+// must be held.
 func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
 	agent := c.Spec.Entry.Type == api.KindAgent
 	l := plan.Limits
@@ -166,18 +181,22 @@ func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
 		{"max_cost", l.MaxCost > 0, agent},
 	} {
 		if bound.set && !bound.hosted {
-			message := fmt.Sprintf("%s bounds agents, and %s is none; remove it", bound.name, c.Spec.Name)
+			message := fmt.Sprintf("%s bounds agents, and %s is none; remove it", bound.name,
+				c.Spec.Name)
 			if agent {
-				message = fmt.Sprintf("%s bounds tools that are no agents, and %s is one; remove it", bound.name, c.Spec.Name)
+				message = fmt.Sprintf(
+					"%s bounds tools that are no agents, and %s is one; remove it", bound.name,
+					c.Spec.Name)
 			}
-			problems = append(problems, api.Problem{Path: planPath + ".limits." + bound.name, Rule: "limit", Message: message})
+			problems = append(problems, api.Problem{Path: planPath + ".limits." + bound.name,
+				Rule: "limit", Message: message})
 		}
 	}
 	return problems
 }
 
-// ModelSchema returns the JSON Schema of the arguments as models are shown it: with the execution plan where the spec tells
-// of one.
+// ModelSchema returns the JSON Schema of the arguments as models are shown it: with the execution
+// plan where the spec tells of one.
 func (c *Compiled) ModelSchema() json.RawMessage {
 	if len(c.modelJSON) == 0 {
 		return c.InputSchema()
@@ -233,6 +252,7 @@ func (c *checker) executionPlan(s Spec) {
 	}
 	if taken.Has(api.PlanArgument) {
 		c.Add("$.execution_plan", "rename the parameter, or write execution_plan: none",
-			"the tool declares a parameter %s of its own, so that calls cannot carry an execution plan", api.PlanArgument)
+			"the tool declares a parameter %s of its own, so that calls cannot carry an execution plan",
+			api.PlanArgument)
 	}
 }

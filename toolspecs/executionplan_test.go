@@ -13,7 +13,8 @@ import (
 
 func planned(t *testing.T, change func(*Spec)) *Compiled {
 	t.Helper()
-	s := Spec{Name: "book", Version: "1.0.0", Description: "Books.", Entry: Entry{Type: api.KindFunction},
+	s := Spec{Name: "book", Version: "1.0.0", Description: "Books.",
+		Entry:      Entry{Type: api.KindFunction},
 		Parameters: []Parameter{{Name: "room", Type: schemas.TypeString, Required: true}}}
 	if change != nil {
 		change(&s)
@@ -25,8 +26,8 @@ func planned(t *testing.T, change func(*Spec)) *Compiled {
 	return c
 }
 
-// TestTakePlan proves that an execution plan is taken off whole and read with every field, and that nothing is touched where
-// there is none, or where the argument is the tool's own.
+// TestTakePlan proves that an execution plan is taken off whole and read with every field, and that
+// nothing is touched where there is none, or where the argument is the tool's own.
 func TestTakePlan(t *testing.T) {
 	c := planned(t, nil)
 	rest, plan, problems := c.TakePlan(`{"room":"7","execution_plan":{"intent":"book it","dry_run":true,
@@ -34,12 +35,15 @@ func TestTakePlan(t *testing.T) {
 	if rest != `{"room":"7","z":1}` || len(problems) > 0 {
 		t.Fatalf("rest %s, problems %v", rest, problems)
 	}
-	if plan.Intent != "book it" || !plan.DryRun || plan.Limits.Timeout.Std() != 5*time.Second || plan.Limits.MaxAttempts != 2 ||
-		plan.Rollback != "cancel" || plan.Preconditions[0] != "free" || plan.ExpectedOutcomes[0] != "booked" {
+	if plan.Intent != "book it" || !plan.DryRun || plan.Limits.Timeout.Std() != 5*time.Second ||
+		plan.Limits.MaxAttempts != 2 ||
+		plan.Rollback != "cancel" || plan.Preconditions[0] != "free" ||
+		plan.ExpectedOutcomes[0] != "booked" {
 		t.Errorf("the plan is %+v", plan)
 	}
 	own := planned(t, func(s *Spec) {
-		s.Parameters = append(s.Parameters, Parameter{Name: api.PlanArgument, Type: schemas.TypeString})
+		s.Parameters = append(s.Parameters, Parameter{Name: api.PlanArgument,
+			Type: schemas.TypeString})
 	})
 	none := planned(t, func(s *Spec) { s.ExecutionPlan = planNone })
 	for name, test := range map[string]struct {
@@ -53,17 +57,20 @@ func TestTakePlan(t *testing.T) {
 		"the tool's own":      {own, `{"execution_plan": "x"}`},
 		"a tool without them": {none, `{"execution_plan": {"intent": "x"}}`},
 	} {
-		if rest, plan, problems := test.tool.TakePlan(test.text); rest != test.text || plan != nil || len(problems) > 0 {
+		if rest, plan, problems := test.tool.TakePlan(test.text); rest != test.text ||
+			plan != nil || len(problems) > 0 {
 			t.Errorf("%s: %s, %v, %v", name, rest, plan, problems)
 		}
 	}
 }
 
-// TestTakePlanRefuses proves that everything wrong with a plan is told with its path, also bounds that would not be held.
+// TestTakePlanRefuses proves that everything wrong with a plan is told with its path, also bounds
+// that would not be held.
 func TestTakePlanRefuses(t *testing.T) {
 	tool := planned(t, nil)
 	agent := planned(t, func(s *Spec) {
-		s.Entry = Entry{Type: api.KindAgent, Agent: &api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderOpenAI, Name: "m"}}}
+		s.Entry = Entry{Type: api.KindAgent, Agent: &api.Agent{Name: "a",
+			Model: api.Model{Provider: api.ProviderOpenAI, Name: "m"}}}
 	})
 	for _, test := range []struct {
 		tool *Compiled
@@ -74,12 +81,18 @@ func TestTakePlanRefuses(t *testing.T) {
 		{tool, `{}`, []string{"$.execution_plan", "intent"}},
 		{tool, `{"intent":""}`, []string{"$.execution_plan.intent"}},
 		{tool, `{"intent":"a","intention":"b","limits":{"timout":"1s","max_attempts":0}}`,
-			[]string{"$.execution_plan.intention", `intent`, "$.execution_plan.limits.timout", "timeout", "$.execution_plan.limits.max_attempts"}},
-		{tool, `{"intent":"a","limits":{"timeout":"soon"}}`, []string{"$.execution_plan.limits.timeout: ", "such as 500ms"}},
-		{tool, `{"intent":"a","limits":{"timeout":"0s"}}`, []string{"$.execution_plan.limits.timeout"}},
-		{tool, `{"intent":"a","limits":{"max_calls":3,"max_cost":0.5}}`, []string{"max_calls bounds agents, and book is none", "max_cost"}},
-		{agent, `{"intent":"a","limits":{"max_attempts":3}}`, []string{"max_attempts bounds tools that are no agents"}},
-		{tool, `{"intent":"` + strings.Repeat("x", maxPlanText+1) + `"}`, []string{"$.execution_plan.intent"}},
+			[]string{"$.execution_plan.intention", `intent`, "$.execution_plan.limits.timout",
+				"timeout", "$.execution_plan.limits.max_attempts"}},
+		{tool, `{"intent":"a","limits":{"timeout":"soon"}}`,
+			[]string{"$.execution_plan.limits.timeout: ", "such as 500ms"}},
+		{tool, `{"intent":"a","limits":{"timeout":"0s"}}`,
+			[]string{"$.execution_plan.limits.timeout"}},
+		{tool, `{"intent":"a","limits":{"max_calls":3,"max_cost":0.5}}`,
+			[]string{"max_calls bounds agents, and book is none", "max_cost"}},
+		{agent, `{"intent":"a","limits":{"max_attempts":3}}`,
+			[]string{"max_attempts bounds tools that are no agents"}},
+		{tool, `{"intent":"` + strings.Repeat("x", maxPlanText+1) + `"}`,
+			[]string{"$.execution_plan.intent"}},
 	} {
 		_, plan, problems := test.tool.TakePlan(`{"room":"7","execution_plan":` + test.plan + `}`)
 		var told strings.Builder
@@ -95,13 +108,15 @@ func TestTakePlanRefuses(t *testing.T) {
 			t.Errorf("%.80s: taken as %+v", test.plan, plan)
 		}
 	}
-	if _, plan, problems := agent.TakePlan(`{"execution_plan":{"intent":"a","limits":{"max_turns":1,"max_calls":2,"max_tokens":3,"max_cost":0.5}}}`); plan == nil || plan.Limits.MaxCost != 0.5 {
+	if _, plan, problems := agent.TakePlan(
+		`{"execution_plan":{"intent":"a","limits":{"max_turns":1,"max_calls":2,"max_tokens":3,"max_cost":0.5}}}`); plan == nil ||
+		plan.Limits.MaxCost != 0.5 {
 		t.Errorf("an agent's bounds: %v", problems)
 	}
 }
 
-// TestModelSchema proves that models are told of execution plans where the spec says so alone, that the tool's own schema stays
-// as it is, and that a tool cannot declare both.
+// TestModelSchema proves that models are told of execution plans where the spec says so alone, that
+// the tool's own schema stays as it is, and that a tool cannot declare both.
 func TestModelSchema(t *testing.T) {
 	plain := planned(t, nil)
 	if string(plain.ModelSchema()) != string(plain.InputSchema()) {
@@ -124,20 +139,26 @@ func TestModelSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		problems := schema.Check(json.RawMessage(`{"room":"7","a":"b"}`))
-		if !slices.ContainsFunc(problems, func(p api.Problem) bool { return p.Path == "$."+api.PlanArgument && p.Rule == api.RuleRequired }) {
+		if !slices.ContainsFunc(problems, func(p api.Problem) bool {
+			return p.Path == "$."+
+				api.PlanArgument && p.Rule == api.RuleRequired
+		}) {
 			t.Errorf("%s: %v", required.ModelSchema(), problems)
 		}
-		if strings.Contains(string(required.InputSchema()), api.PlanArgument) || !required.NeedsPlan() {
+		if strings.Contains(string(required.InputSchema()), api.PlanArgument) ||
+			!required.NeedsPlan() {
 			t.Errorf("the tool's own schema is %s", required.InputSchema())
 		}
 	}
 	optional := planned(t, func(s *Spec) { s.ExecutionPlan = planOptional })
-	if text := string(optional.ModelSchema()); !strings.Contains(text, `"expected_outcomes"`) || strings.Contains(text, `"required":["room","execution_plan"]`) {
+	if text := string(optional.ModelSchema()); !strings.Contains(text, `"expected_outcomes"`) ||
+		strings.Contains(text, `"required":["room","execution_plan"]`) {
 		t.Errorf("models are shown %s", text)
 	}
 	s := optional.Spec
 	s.Parameters = []Parameter{{Name: api.PlanArgument, Type: schemas.TypeString}}
-	if _, err := s.Compile(); err == nil || !strings.Contains(err.Error(), "declares a parameter execution_plan") {
+	if _, err := s.Compile(); err == nil || !strings.Contains(err.Error(),
+		"declares a parameter execution_plan") {
 		t.Errorf("both: %v", err)
 	}
 }

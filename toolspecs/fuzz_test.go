@@ -12,10 +12,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
-// FuzzDecode feeds any bytes to every decoder: they give a value or faults with a place, and never panic or hang. What
-// decodes as a toolspec also compiles and survives pinning.
+// FuzzDecode feeds any bytes to every decoder: they give a value or faults with a place, and never
+// panic or hang. What decodes as a toolspec also compiles and survives pinning.
 func FuzzDecode(f *testing.F) {
-	golden.Seed(f, "testdata/specs/*", "testdata/agents/*", "testdata/plans/*", "testdata/scripts/*")
+	golden.Seed(f, "testdata/specs/*", "testdata/agents/*", "testdata/plans/*",
+		"testdata/scripts/*")
 	f.Add([]byte(searchSpec))
 	f.Add([]byte(schemaSpec))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -56,14 +57,16 @@ func placed(t *testing.T, err error) {
 	}
 }
 
-// FuzzArguments feeds any text as arguments. What is accepted is what encoding/json reads too, and giving it again
-// changes nothing.
+// FuzzArguments feeds any text as arguments. What is accepted is what encoding/json reads too, and
+// giving it again changes nothing.
 func FuzzArguments(f *testing.F) {
-	for _, text := range []string{`{"query":"ab","limit":5.0,"rows":[{}],"extra":{"a":[1e3,null,"\ud83d\ude00"]}}`, `{"id":1,"kind":"a","open":{"y":{"z":[[]]}}}`, `{"a":`, ``} {
+	for _, text := range []string{`{"query":"ab","limit":5.0,"rows":[{}],"extra":{"a":[1e3,null,"\ud83d\ude00"]}}`,
+		`{"id":1,"kind":"a","open":{"y":{"z":[[]]}}}`, `{"a":`, ``} {
 		f.Add(text, true)
 		f.Add(text, false)
 	}
-	open := compile(f, Spec{InputSchema: json.RawMessage(`{"type":"object","additionalProperties":true}`)})
+	open := compile(f, Spec{InputSchema: json.RawMessage(
+		`{"type":"object","additionalProperties":true}`)})
 	tools := []*Compiled{open, decodeOne(f, searchSpec), decodeOne(f, schemaSpec)}
 	f.Fuzz(func(t *testing.T, text string, strict bool) {
 		mode := api.ModeLenient

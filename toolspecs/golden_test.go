@@ -15,11 +15,12 @@ import (
 )
 
 // someLanes are those of the specs in testdata that are about lanes.
-var someLanes = lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}"}, api.Lane{Name: "net", Limit: 5, Categories: []string{"http"}},
+var someLanes = lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}"},
+	api.Lane{Name: "net", Limit: 5, Categories: []string{"http"}},
 	api.Lane{Name: "files", Key: "{{args.volume}}/{{args.path}}", Categories: []string{"file"}})
 
-// Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column and
-// hint, all in one go. Files named _good have none.
+// Every file in testdata is decoded, and the faults are those of the golden file beside it: each
+// with line, column and hint, all in one go. Files named _good have none.
 func TestFaultsOfFiles(t *testing.T) {
 	known := []string{"search", "read"}
 	decoders := map[string]func(file string, data []byte) error{
@@ -80,7 +81,8 @@ func compareFaults(t *testing.T, file string, decode func(string, []byte) error)
 	golden.Compare(t, file+".faults", got)
 }
 
-// What a spec says in other words comes out in the words that Spec has, with every default filled in.
+// What a spec says in other words comes out in the words that Spec has, with every default filled
+// in.
 func TestDecodedSpec(t *testing.T) {
 	file := filepath.Join("testdata", "specs", "aliases_good.yaml")
 	data, err := os.ReadFile(file)
@@ -111,8 +113,10 @@ func TestDecodedSpec(t *testing.T) {
 // Lanes and handlers are those of the options; the older word idempotent stands for an effect.
 func TestOptions(t *testing.T) {
 	const spec = "name: a\nversion: 1.0.0\ndescription: A.\nentry: {type: function}\nexecution: {lane: phones, idempotent: true}\n"
-	specs, err := Decode("a.yaml", []byte(spec), Options{Lanes: lanes.Of().Plain("phones"), Handlers: []string{"a"}})
-	if err != nil || specs[0].Execution.Effect != "idempotent" || specs[0].Execution.Arguments != "" {
+	specs, err := Decode("a.yaml", []byte(spec), Options{Lanes: lanes.Of().Plain("phones"),
+		Handlers: []string{"a"}})
+	if err != nil || specs[0].Execution.Effect != "idempotent" ||
+		specs[0].Execution.Arguments != "" {
 		t.Errorf("%+v, %v", specs, err)
 	}
 	_, err = Decode("a.yaml", []byte(spec), Options{Handlers: []string{}})
@@ -122,8 +126,9 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A stateful tool says in few words what it usually needs: an instance is a lane of its own, so its calls run one by one
-// and hold back nobody, its worker's loss shows early, and state that is gone is not replaced unnoticed.
+// A stateful tool says in few words what it usually needs: an instance is a lane of its own, so its
+// calls run one by one and hold back nobody, its worker's loss shows early, and state that is gone
+// is not replaced unnoticed.
 func TestStatefulDefaults(t *testing.T) {
 	const spec = "name: counter\nversion: 1.0.0\ndescription: Counts.\nentry: {type: custom}\n"
 	specs, err := Decode("a.yaml", []byte(spec), Options{Factories: []string{"counter"}})
@@ -135,12 +140,18 @@ func TestStatefulDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := compiled.Tool()
-	if tool.Kind != api.KindStateful || tool.Lane != api.LaneGeneral || tool.Access != api.AccessExclusive ||
-		tool.Heartbeat != DefaultStatefulHeartbeat || tool.OnLoss != api.OnLossFail || tool.IdleTimeout != defaultIdleTimeout || specs[0].Entry.Handler != "counter" {
+	if tool.Kind != api.KindStateful || tool.Lane != api.LaneGeneral ||
+		tool.Access != api.AccessExclusive ||
+		tool.Heartbeat != DefaultStatefulHeartbeat || tool.OnLoss != api.OnLossFail ||
+		tool.IdleTimeout != defaultIdleTimeout || specs[0].Entry.Handler != "counter" {
 		t.Errorf("the run pins %+v", tool)
 	}
-	told, err := Decode("a.yaml", []byte(spec+"execution: {access: shared, lane: serial, heartbeat: 3s, effect: idempotent}\n"), Options{})
-	if err != nil || told[0].Execution.Access != api.AccessShared || told[0].Execution.Lane != api.LaneSerial || told[0].Execution.Heartbeat != 3*api.Duration(time.Second) {
+	told, err := Decode("a.yaml",
+		[]byte(spec+"execution: {access: shared, lane: serial, heartbeat: 3s, effect: idempotent}\n"),
+		Options{})
+	if err != nil || told[0].Execution.Access != api.AccessShared ||
+		told[0].Execution.Lane != api.LaneSerial ||
+		told[0].Execution.Heartbeat != 3*api.Duration(time.Second) {
 		t.Errorf("what the spec says became %+v, %v", told, err)
 	}
 }

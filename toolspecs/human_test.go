@@ -14,8 +14,10 @@ import (
 
 func human(t *testing.T, change func(*toolspecs.Spec)) *toolspecs.Compiled {
 	t.Helper()
-	s := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Says what to do.", Entry: toolspecs.Entry{Type: api.KindHuman},
-		Parameters: []toolspecs.Parameter{{Name: "question", Type: "string"}, {Name: "b", Type: "integer"}, {Name: "a", Type: "object"},
+	s := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Says what to do.",
+		Entry: toolspecs.Entry{Type: api.KindHuman},
+		Parameters: []toolspecs.Parameter{{Name: "question", Type: "string"},
+			{Name: "b", Type: "integer"}, {Name: "a", Type: "object"},
 			{Name: "pin", Type: "string", Sensitive: true}}}
 	if change != nil {
 		change(&s)
@@ -27,8 +29,8 @@ func human(t *testing.T, change func(*toolspecs.Spec)) *toolspecs.Compiled {
 	return c
 }
 
-// TestQuestion proves what a person is asked: the template, the argument question, or description and arguments, without
-// what is sensitive, and never nothing.
+// TestQuestion proves what a person is asked: the template, the argument question, or description
+// and arguments, without what is sensitive, and never nothing.
 func TestQuestion(t *testing.T) {
 	template := func(text string) func(*toolspecs.Spec) {
 		return func(s *toolspecs.Spec) { s.Entry.Question = text }
@@ -37,33 +39,40 @@ func TestQuestion(t *testing.T) {
 		name, args, want string
 		change           func(*toolspecs.Spec)
 	}{
-		{"a template", `{"b":7,"pin":"secret"}`, "Is 7 right for ***?", template("Is {{args.b}} right for {{args.pin}}{{ args.question }}?")},
+		{"a template", `{"b":7,"pin":"secret"}`, "Is 7 right for ***?",
+			template("Is {{args.b}} right for {{args.pin}}{{ args.question }}?")},
 		{"a template of what is absent", `{}`, "Says what to do.", template("{{args.question}}")},
 		{"the argument question", `{"question":"Why?","b":7}`, "Why?", nil},
 		{"an empty one", `{"question":" ","b":7}`, "Says what to do.\nquestion:  \nb: 7", nil},
-		{"the arguments in their order", `{"a":{"x":[1]},"b":12345678901234567890,"pin":"secret"}`, "Says what to do.\nb: 12345678901234567890\na: {\"x\":[1]}\npin: ***", nil},
+		{"the arguments in their order", `{"a":{"x":[1]},"b":12345678901234567890,"pin":"secret"}`,
+			"Says what to do.\nb: 12345678901234567890\na: {\"x\":[1]}\npin: ***", nil},
 		{"nothing", ``, "Says what to do.", nil},
 	} {
 		if got := human(t, test.change).Question(json.RawMessage(test.args)); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
-	if got := human(t, nil).ApprovalText(json.RawMessage(`{"question":"x\nb: 1","b":7}`)); got != "Says what to do.\nquestion: x\n    b: 1\nb: 7" {
+	if got := human(t, nil).ApprovalText(
+		json.RawMessage(`{"question":"x\nb: 1","b":7}`)); got != "Says what to do.\nquestion: x\n    b: 1\nb: 7" {
 		t.Errorf("a value passes for another argument: %q", got)
 	}
-	long, _ := json.Marshal(map[string]string{"question": "a" + strings.Repeat("é", api.MaxQuestionText)})
+	long, _ := json.Marshal(map[string]string{"question": "a" +
+		strings.Repeat("é", api.MaxQuestionText)})
 	got := human(t, nil).Question(long)
-	if len(got) > api.MaxQuestionText || !utf8.ValidString(got) || !strings.HasSuffix(got, "… (cut)") {
+	if len(got) > api.MaxQuestionText || !utf8.ValidString(got) || !strings.HasSuffix(got,
+		"… (cut)") {
 		t.Errorf("a long question has %d bytes and ends with %q", len(got), got[len(got)-20:])
 	}
 }
 
-// TestHumanTool proves the facts that a run pins of a human tool: its kind, how long the person may take, and the form of
-// the answer, whichever way it is declared.
+// TestHumanTool proves the facts that a run pins of a human tool: its kind, how long the person may
+// take, and the form of the answer, whichever way it is declared.
 func TestHumanTool(t *testing.T) {
 	c := human(t, func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "string"} })
 	tool := c.Tool()
-	if tool.Kind != api.KindHuman || tool.Effect != api.EffectRead || tool.AnswerWithin != api.Duration(168*time.Hour) || string(tool.OutputSchema) != `{"type":"string"}` {
+	if tool.Kind != api.KindHuman || tool.Effect != api.EffectRead ||
+		tool.AnswerWithin != api.Duration(168*time.Hour) ||
+		string(tool.OutputSchema) != `{"type":"string"}` {
 		t.Errorf("got %+v", tool)
 	}
 	again, err := toolspecs.FromTool(tool)
@@ -71,35 +80,44 @@ func TestHumanTool(t *testing.T) {
 		t.Errorf("compiled again: %v", err)
 	}
 	c = human(t, func(s *toolspecs.Spec) {
-		s.OutputSchema, s.Entry.AnswerWithin = json.RawMessage(`{"enum":[1,2]}`), api.Duration(time.Hour)
+		s.OutputSchema, s.Entry.AnswerWithin = json.RawMessage(`{"enum":[1,2]}`),
+			api.Duration(time.Hour)
 	})
-	if tool := c.Tool(); tool.AnswerWithin != api.Duration(time.Hour) || string(tool.OutputSchema) != `{"enum":[1,2]}` {
+	if tool := c.Tool(); tool.AnswerWithin != api.Duration(time.Hour) ||
+		string(tool.OutputSchema) != `{"enum":[1,2]}` {
 		t.Errorf("got %+v", tool)
 	}
-	large := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.", Entry: toolspecs.Entry{Type: api.KindHuman},
-		OutputSchema: json.RawMessage(`{"const":"` + strings.Repeat("x", api.MaxQuestionSchema) + `"}`)}
-	if _, err := large.Compile(); err == nil || !strings.Contains(err.Error(), "the schema of the answer has") {
+	large := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.",
+		Entry: toolspecs.Entry{Type: api.KindHuman},
+		OutputSchema: json.RawMessage(`{"const":"` + strings.Repeat("x", api.MaxQuestionSchema) +
+			`"}`)}
+	if _, err := large.Compile(); err == nil || !strings.Contains(err.Error(),
+		"the schema of the answer has") {
 		t.Errorf("a schema that nobody could read: %v", err)
 	}
 }
 
-// TestForm proves that answers are checked against any usable schema, all faults at once, and that no schema takes every
-// JSON value.
+// TestForm proves that answers are checked against any usable schema, all faults at once, and that
+// no schema takes every JSON value.
 func TestForm(t *testing.T) {
-	form, err := schemas.NewForm(json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"],"additionalProperties":false}`))
+	form, err := schemas.NewForm(
+		json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"],"additionalProperties":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for value, faults := range map[string]int{`{"a":1}`: 0, `{"b":1,"c":2}`: 3, `[]`: 1, `{"a":1`: 1, `{"a":1,"a":2}`: 1} {
+	for value, faults := range map[string]int{`{"a":1}`: 0, `{"b":1,"c":2}`: 3, `[]`: 1,
+		`{"a":1`: 1, `{"a":1,"a":2}`: 1} {
 		if got := form.Check(json.RawMessage(value)); len(got) != faults {
 			t.Errorf("%s: %v", value, got)
 		}
 	}
 	open, err := schemas.NewForm(nil)
-	if err != nil || len(open.Check(json.RawMessage(`[1]`))) != 0 || len(open.Check(json.RawMessage(`[1`))) != 1 {
+	if err != nil || len(open.Check(json.RawMessage(`[1]`))) != 0 ||
+		len(open.Check(json.RawMessage(`[1`))) != 1 {
 		t.Errorf("no schema: %v", err)
 	}
-	for _, schema := range []string{`{`, `{"type":"strin"}`, `{"$ref":"https://elsewhere.example/schema"}`, `{"pattern":"("}`} {
+	for _, schema := range []string{`{`, `{"type":"strin"}`,
+		`{"$ref":"https://elsewhere.example/schema"}`, `{"pattern":"("}`} {
 		if _, err := schemas.NewForm(json.RawMessage(schema)); err == nil {
 			t.Errorf("%s is taken for a schema", schema)
 		}

@@ -29,44 +29,52 @@ func (agentKind) setDefaults(s *Spec) {
 
 func (agentKind) traits() traits { return traits{pinned: true} }
 
-// check implements kind. What no activity executes cannot be tried again by one, wait for one, or have its
-// dependencies checked in one; and what an agent is asked is shown as the prompt of its run.
+// check implements kind. What no activity executes cannot be tried again by one, wait for one, or
+// have its dependencies checked in one; and what an agent is asked is shown as the prompt of its
+// run.
 func (agentKind) check(c *checker, s Spec) {
 	a := s.Entry.Agent
 	if a == nil {
-		c.Add("$.entry.agent", "write agent: and the path of an agent file", "an agent tool needs an agent")
+		c.Add("$.entry.agent", "write agent: and the path of an agent file",
+			"an agent tool needs an agent")
 	} else if err := api.CheckToolName(a.Name); err != nil {
 		c.Add("$.entry.agent", "", "the agent's %v", err)
 	}
 	c.placeholders("$.entry.prompt", s.Entry.Prompt, s.argumentNames(), false)
 	if s.Execution.Retry.MaxAttempts > 1 {
-		c.Add("$.execution.retry.max_attempts", "remove it; its model steps and calls are tried again by their own policies",
+		c.Add("$.execution.retry.max_attempts",
+			"remove it; its model steps and calls are tried again by their own policies",
 			"a sub-agent's run has one attempt, not %d", s.Execution.Retry.MaxAttempts)
 	}
 	if s.Execution.QueueTimeout > 0 {
-		c.AddKey("$.execution.queue_timeout", "write timeout, which bounds the whole of it", "a sub-agent's run is not queued")
+		c.AddKey("$.execution.queue_timeout", "write timeout, which bounds the whole of it",
+			"a sub-agent's run is not queued")
 	}
 	if len(s.Requires.Dependencies) > 0 {
-		c.AddKey("$.requires.dependencies", "give them to the tools that the agent calls", "the dependencies of an agent tool are not checked")
+		c.AddKey("$.requires.dependencies", "give them to the tools that the agent calls",
+			"the dependencies of an agent tool are not checked")
 	}
 	c.shownToAgent(s)
 }
 
 // shownToAgent refuses sensitive arguments.
 func (c *checker) shownToAgent(s Spec) {
-	const message, hint = "arguments of an agent tool cannot be sensitive: they are shown as its run's prompt", "give the secret to a tool of the agent"
+	const message, hint = "arguments of an agent tool cannot be sensitive: they are shown as its run's prompt",
+		"give the secret to a tool of the agent"
 	for i, p := range s.Parameters {
 		if shapeOfParameter(p).Hides() {
 			c.Add(jsonpath.Index("$.parameters", i)+".sensitive", hint, message)
 		}
 	}
-	if tree, err := jsontext.ParseOrdered(s.InputSchema); err == nil && schemas.ShapeOf(tree, "").Hides() {
+	if tree, err := jsontext.ParseOrdered(s.InputSchema); err == nil &&
+		schemas.ShapeOf(tree, "").Hides() {
 		c.AddKey("$.input_schema", hint, message)
 	}
 }
 
-// CheckAgents returns which tools the agents of specs may call that there are not; known are the names of all tools. The
-// error is Faults, each at its place in the agent's file where the agent came from one.
+// CheckAgents returns which tools the agents of specs may call that there are not; known are the
+// names of all tools. The error is Faults, each at its place in the agent's file where the agent
+// came from one.
 func CheckAgents(specs []Spec, known []string) error {
 	var faults Faults
 	for _, s := range specs {
@@ -75,7 +83,8 @@ func CheckAgents(specs []Spec, known []string) error {
 		}
 	}
 	slices.SortStableFunc(faults, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
 	})
 	// Several tools may name one agent.
 	return slices.Compact(faults).Err()
@@ -94,7 +103,8 @@ func missingTools(s Spec, known []string) Faults {
 	for _, name := range toolsOf(s.Entry.Agent) {
 		if !slices.Contains(known, name) {
 			faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", s.Name),
-				Message: fmt.Sprintf("its agent %s names the tool %q, and there is none", s.Entry.Agent.Name, name), Hint: spelling.Hint(name, known)})
+				Message: fmt.Sprintf("its agent %s names the tool %q, and there is none",
+					s.Entry.Agent.Name, name), Hint: spelling.Hint(name, known)})
 		}
 	}
 	if len(faults) == 0 || s.Entry.AgentFile == "" {
@@ -106,7 +116,8 @@ func missingTools(s Spec, known []string) Faults {
 	return faults
 }
 
-// readFiles implements fileReader: it reads the agent file that an entry names, relative to the toolspec's file. The faults are the agent file's.
+// readFiles implements fileReader: it reads the agent file that an entry names, relative to the
+// toolspec's file. The faults are the agent file's.
 func (agentKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults {
 	if e.AgentFile == "" {
 		return nil
@@ -127,9 +138,10 @@ func (agentKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Op
 // promptNames are the arguments that are a sub-agent's prompt where the tool has no template.
 var promptNames = []string{"prompt", "task"}
 
-// AgentPrompt returns what the agent of an agent tool is asked by a call with these validated arguments: the template
-// filled; without one the argument prompt or task, else all arguments as JSON. Where the tool declares its output, the
-// prompt ends with the schema that the answer must fit. An error is a validation_error.
+// AgentPrompt returns what the agent of an agent tool is asked by a call with these validated
+// arguments: the template filled; without one the argument prompt or task, else all arguments as
+// JSON. Where the tool declares its output, the prompt ends with the schema that the answer must
+// fit. An error is a validation_error.
 func (c *Compiled) AgentPrompt(args json.RawMessage) (string, error) {
 	values, err := templates.Values(args)
 	if err != nil {
@@ -137,10 +149,12 @@ func (c *Compiled) AgentPrompt(args json.RawMessage) (string, error) {
 	}
 	prompt := c.ownPrompt(values, args)
 	if strings.TrimSpace(prompt) == "" {
-		return "", api.Errorf(api.ErrValidation, "what the agent %s would be asked is empty", c.Spec.Entry.Agent.Name)
+		return "", api.Errorf(api.ErrValidation, "what the agent %s would be asked is empty",
+			c.Spec.Entry.Agent.Name)
 	}
 	if c.outputJSON != nil {
-		prompt += "\n\nAnswer with nothing but one JSON value that fits this JSON Schema:\n" + string(c.outputJSON)
+		prompt += "\n\nAnswer with nothing but one JSON value that fits this JSON Schema:\n" +
+			string(c.outputJSON)
 	}
 	return prompt, nil
 }

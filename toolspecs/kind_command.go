@@ -35,9 +35,11 @@ func (c commandChecker) command(s Spec) {
 	c.argv(s)
 	c.env(e.Env)
 	c.exitCodes(e)
-	if o := s.Output; o != nil && e.Stdout == stdoutText && o.Type != "" && o.Type != "string" && s.Execution.OnInvalidOutput == onInvalidFail {
+	if o := s.Output; o != nil && e.Stdout == stdoutText && o.Type != "" && o.Type != "string" &&
+		s.Execution.OnInvalidOutput == onInvalidFail {
 		c.Add("$.output.type", "write stdout: json in entry, if the program prints JSON",
-			"the answer of a command with stdout: text is a string and does not fit the type %s", o.Type)
+			"the answer of a command with stdout: text is a string and does not fit the type %s",
+			o.Type)
 	}
 }
 
@@ -63,7 +65,8 @@ func (c commandChecker) exitCodes(e Entry) {
 		path := jsonpath.Index("$.entry.transient_exit_codes", i)
 		c.exitCode(path, code)
 		if slices.Contains(e.OKExitCodes, code) {
-			c.Add(path, "keep it in one of the lists", "exit code %d counts as success and as transient failure", code)
+			c.Add(path, "keep it in one of the lists",
+				"exit code %d counts as success and as transient failure", code)
 		}
 	}
 }

@@ -8,15 +8,17 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// interpreter is a family of programs that run a text of their command line as a program. An argument within that text
-// would be a part of the program, whatever the shell's quotes around it are: who chooses the argument would choose what runs.
+// interpreter is a family of programs that run a text of their command line as a program. An
+// argument within that text would be a part of the program, whatever the shell's quotes around it
+// are: who chooses the argument would choose what runs.
 type interpreter struct {
 	// name matches the program's name without folder and .exe, in lower case.
 	name *regexp.Regexp
-	// flag matches the option after which the text stands, or within which it begins; value the options that have a value
-	// of their own.
+	// flag matches the option after which the text stands, or within which it begins; value the
+	// options that have a value of their own.
 	flag, value *regexp.Regexp
-	// rest says that all that follows flag is the program; repeats that flag may stand there more than once.
+	// rest says that all that follows flag is the program; repeats that flag may stand there more
+	// than once.
 	rest, repeats bool
 	hint          string
 }
@@ -26,22 +28,31 @@ var anOption = regexp.MustCompile(`^[-+].`)
 const hintShell = `pass it as an argument of its own: [sh, -c, 'echo "$1"', sh, "{{args.who}}"]`
 
 var interpreters = []interpreter{
-	{name: regexp.MustCompile(`^(sh|bash|dash|ash|zsh|[mp]?d?ksh(93)?|fish)$`), flag: regexp.MustCompile(`^-[A-Za-z]*c[A-Za-z]*$`), value: regexp.MustCompile(`^[-+][A-Za-z]*[oO]$`), hint: hintShell},
-	{name: regexp.MustCompile(`^python[0-9.]*$`), flag: regexp.MustCompile(`^-[A-Za-z]*c`), value: regexp.MustCompile(`^-[A-Za-z]*[WX]$`),
-		hint: `pass it as an argument of its own: [python3, -c, "import sys; print(sys.argv[1])", "{{args.who}}"]`},
-	{name: regexp.MustCompile(`^node(js)?$`), flag: regexp.MustCompile(`^(-p?e|-p|--eval|--print)($|=)`), value: regexp.MustCompile(`^(-r|--require|--import|-C)$`), repeats: true,
+	{name: regexp.MustCompile(`^(sh|bash|dash|ash|zsh|[mp]?d?ksh(93)?|fish)$`),
+		flag:  regexp.MustCompile(`^-[A-Za-z]*c[A-Za-z]*$`),
+		value: regexp.MustCompile(`^[-+][A-Za-z]*[oO]$`), hint: hintShell},
+	{name: regexp.MustCompile(`^python[0-9.]*$`), flag: regexp.MustCompile(`^-[A-Za-z]*c`),
+		value: regexp.MustCompile(`^-[A-Za-z]*[WX]$`),
+		hint:  `pass it as an argument of its own: [python3, -c, "import sys; print(sys.argv[1])", "{{args.who}}"]`},
+	{name: regexp.MustCompile(`^node(js)?$`),
+		flag:  regexp.MustCompile(`^(-p?e|-p|--eval|--print)($|=)`),
+		value: regexp.MustCompile(`^(-r|--require|--import|-C)$`), repeats: true,
 		hint: `pass it as an argument of its own: [node, -e, "console.log(process.argv[1])", --, "{{args.who}}"]`},
-	{name: regexp.MustCompile(`^perl[0-9.]*$`), flag: regexp.MustCompile(`^-[^-]*[eE]`), value: regexp.MustCompile(`^-I$`), repeats: true,
+	{name: regexp.MustCompile(`^perl[0-9.]*$`), flag: regexp.MustCompile(`^-[^-]*[eE]`),
+		value: regexp.MustCompile(`^-I$`), repeats: true,
 		hint: `pass it as an argument of its own: [perl, -e, "print $ARGV[0]", --, "{{args.who}}"]`},
-	{name: regexp.MustCompile(`^ruby[0-9.]*$`), flag: regexp.MustCompile(`^-[^-]*e`), value: regexp.MustCompile(`^-[IrC]$`), repeats: true,
+	{name: regexp.MustCompile(`^ruby[0-9.]*$`), flag: regexp.MustCompile(`^-[^-]*e`),
+		value: regexp.MustCompile(`^-[IrC]$`), repeats: true,
 		hint: `pass it as an argument of its own: [ruby, -e, "puts ARGV[0]", --, "{{args.who}}"]`},
-	{name: regexp.MustCompile(`^cmd$`), flag: regexp.MustCompile(`(?i)^/[ckr]`), rest: true, hint: "run the program itself, without cmd"},
-	{name: regexp.MustCompile(`^(powershell|pwsh)$`), flag: regexp.MustCompile(`(?i)^[-/]c`), rest: true,
+	{name: regexp.MustCompile(`^cmd$`), flag: regexp.MustCompile(`(?i)^/[ckr]`), rest: true,
+		hint: "run the program itself, without cmd"},
+	{name: regexp.MustCompile(`^(powershell|pwsh)$`), flag: regexp.MustCompile(`(?i)^[-/]c`),
+		rest: true,
 		hint: `put the program into a file: [pwsh, -File, hello.ps1, "{{args.who}}"]`},
 }
 
-// programs reports placeholders within a program that stands in argv. The interpreter may follow other programs, as in
-// [busybox, sh, -c, …].
+// programs reports placeholders within a program that stands in argv. The interpreter may follow
+// other programs, as in [busybox, sh, -c, …].
 func (c commandChecker) programs(argv []string) {
 	for i, element := range argv {
 		name := element[strings.LastIndexAny(element, `/\`)+1:]
@@ -52,7 +63,9 @@ func (c commandChecker) programs(argv []string) {
 			}
 			for _, at := range of.text(argv, i+1) {
 				if m := placeholder.FindString(argv[at]); m != "" {
-					c.Add(jsonpath.Index("$.entry.argv", at), of.hint, "%s within a program that %s runs: an argument could be any program", m, jsontext.Shorten(name))
+					c.Add(jsonpath.Index("$.entry.argv", at), of.hint,
+						"%s within a program that %s runs: an argument could be any program", m,
+						jsontext.Shorten(name))
 				}
 			}
 			return
@@ -60,7 +73,8 @@ func (c commandChecker) programs(argv []string) {
 	}
 }
 
-// text returns which elements of argv, from the interpreter's first option on, have a text that it runs.
+// text returns which elements of argv, from the interpreter's first option on, have a text that it
+// runs.
 func (p interpreter) text(argv []string, first int) (found []int) {
 	if !p.rest {
 		return p.afterFlags(argv, first)

@@ -15,7 +15,10 @@ func (functionKind) check(*checker, Spec) {}
 
 func (functionKind) traits() traits { return traits{slots: true} }
 
-func (functionKind) handlers(o Options) (known []string, what string) { return o.Handlers, "function" }
+func (functionKind) handlers(o Options) (known []string, what string) {
+	return o.Handlers,
+		"function"
+}
 
 // statefulKind is a Go object that keeps state for a run.
 type statefulKind struct{}

@@ -21,38 +21,44 @@ func (humanKind) setDefaults(s *Spec) {
 
 func (humanKind) traits() traits { return traits{pinned: true} }
 
-// check implements kind. A call occupies no worker while a person answers, so much of what other calls have does not
-// apply.
+// check implements kind. A call occupies no worker while a person answers, so much of what other
+// calls have does not apply.
 func (humanKind) check(c *checker, s Spec) {
 	c.placeholders("$.entry.question", s.Entry.Question, s.argumentNames(), false)
 	e := s.Execution
 	if e.Effect != api.EffectRead {
-		c.Add("$.execution.effect", "remove it", "a human tool changes nothing, so its effect is read, not %s", e.Effect)
+		c.Add("$.execution.effect", "remove it",
+			"a human tool changes nothing, so its effect is read, not %s", e.Effect)
 	}
 	if e.Timeout != defaultTimeout {
 		c.AddKey("$.execution.timeout", "write entry.answer_within", "a human tool has no timeout")
 	}
 	if e.OnInvalidOutput != onInvalidFail {
-		c.Add("$.execution.on_invalid_output", "remove it", "a human tool always returns invalid answers to the person")
+		c.Add("$.execution.on_invalid_output", "remove it",
+			"a human tool always returns invalid answers to the person")
 	}
 	if len(s.Requires.Dependencies) > 0 {
-		c.AddKey("$.requires.dependencies", "remove them", "a human tool runs no program on a worker")
+		c.AddKey("$.requires.dependencies", "remove them",
+			"a human tool runs no program on a worker")
 	}
 	schema := s.OutputSchema
 	if s.Output != nil {
 		schema = schemas.Encode(schemaOfParameter(*s.Output))
 	}
 	if len(schema) > api.MaxQuestionSchema {
-		c.AddKey("$.output", "ask for less", "the schema of the answer has %d bytes; at most %d are shown to people", len(schema), api.MaxQuestionSchema)
+		c.AddKey("$.output", "ask for less",
+			"the schema of the answer has %d bytes; at most %d are shown to people", len(schema),
+			api.MaxQuestionSchema)
 	}
 }
 
 // questionName is the argument that is a human tool's question where the tool has no template.
 const questionName = "question"
 
-// Question returns what a person is asked by a call of a human tool with these validated arguments: the template filled;
-// without one the argument question, else the tool's description and all arguments, one on a line. Values of sensitive
-// parameters are redacted. What is longer than switchyard.MaxQuestionText is cut, and says so.
+// Question returns what a person is asked by a call of a human tool with these validated arguments:
+// the template filled; without one the argument question, else the tool's description and all
+// arguments, one on a line. Values of sensitive parameters are redacted. What is longer than
+// switchyard.MaxQuestionText is cut, and says so.
 func (c *Compiled) Question(args json.RawMessage) string {
 	values := c.shown(args)
 	text, _ := templates.Text(c.Spec.Entry.Question, values)
@@ -76,12 +82,13 @@ func (c *Compiled) shown(args json.RawMessage) map[string]any {
 	return values
 }
 
-// ask is the description and the arguments, those declared in their order. The lines of one after its first are set in, so that no
-// value passes for another argument.
+// ask is the description and the arguments, those declared in their order. The lines of one after
+// its first are set in, so that no value passes for another argument.
 func (c *Compiled) ask(values map[string]any) string {
 	lines := []string{c.Spec.Description}
 	for _, name := range c.inputShape.Order(values) {
-		lines = append(lines, name+": "+strings.ReplaceAll(api.TextOf(values[name]), "\n", "\n    "))
+		lines = append(lines, name+": "+strings.ReplaceAll(api.TextOf(values[name]), "\n",
+			"\n    "))
 	}
 	return strings.Join(lines, "\n")
 }

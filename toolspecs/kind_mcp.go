@@ -44,7 +44,8 @@ func (c mcpChecker) mcp(s Spec) {
 	e := s.Entry
 	switch {
 	case len(e.Argv) == 0 && e.URL == "":
-		c.Add("$.entry", "write argv: [program, argument, …] or url: https://…", "an MCP tool needs its server: argv or url")
+		c.Add("$.entry", "write argv: [program, argument, …] or url: https://…",
+			"an MCP tool needs its server: argv or url")
 	case len(e.Argv) > 0 && e.URL != "":
 		c.AddKey("$.entry.url", "keep one of them", "a tool has either argv or url, not both")
 	case e.URL != "":
@@ -90,7 +91,8 @@ func (c mcpChecker) mcpHeaders(headers any) {
 	for _, name := range names.Names() {
 		key := http.CanonicalHeaderKey(name)
 		if strings.HasPrefix(key, "Mcp-") || key == "Accept" || key == "Content-Type" {
-			c.AddKey(jsonpath.Key("$.entry.headers", name), "remove it", "the header %s is set by the protocol", key)
+			c.AddKey(jsonpath.Key("$.entry.headers", name), "remove it",
+				"the header %s is set by the protocol", key)
 		}
 	}
 }
@@ -104,19 +106,23 @@ func (c mcpChecker) notWith(set bool, field, other, hint string) {
 
 func (c mcpChecker) noPlaceholder(path, text string) {
 	if placeholder.MatchString(text) {
-		c.Add(path, "remove it; arguments reach the tool through its call", "one server serves many calls, so it cannot contain placeholders")
+		c.Add(path, "remove it; arguments reach the tool through its call",
+			"one server serves many calls, so it cannot contain placeholders")
 	}
 }
 
 // MCPServer returns the server of a tool of the kind mcp.
 func (e *Entry) MCPServer() *mcpclient.Server {
-	return &mcpclient.Server{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers,
-		Auth: e.Auth, Allow: e.Allow}
+	return &mcpclient.Server{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL,
+		Headers: e.Headers,
+		Auth:    e.Auth, Allow: e.Allow}
 }
 
-// MCPChanges returns the differences between a tool of the kind mcp and the tool that its server lists.
+// MCPChanges returns the differences between a tool of the kind mcp and the tool that its server
+// lists.
 func (s *Spec) MCPChanges(remote mcpclient.Tool) []mcpclient.Change {
-	declared := mcpclient.Tool{Description: s.Description, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema}
+	declared := mcpclient.Tool{Description: s.Description, InputSchema: s.InputSchema,
+		OutputSchema: s.OutputSchema}
 	if compiled, err := s.Compile(); declared.InputSchema == nil && err == nil {
 		declared.InputSchema = compiled.InputSchema()
 	}

@@ -80,7 +80,8 @@ func (c restChecker) baseURL(text string) {
 	}
 	c.address(path, text)
 	if strings.ContainsAny(text, "?#") {
-		c.Add(path, "put parameters under query, and a secret under auth", "base_url contains a query or a fragment")
+		c.Add(path, "put parameters under query, and a secret under auth",
+			"base_url contains a query or a fragment")
 	}
 }
 
@@ -96,9 +97,11 @@ func (c restChecker) path(s Spec, declared []string) {
 		switch {
 		case !slices.Contains(declared, name):
 		case kind == "array" || kind == "object":
-			c.Add(path, "put it into query or body", "%s is of the type %s, which a path cannot contain", name, kind)
+			c.Add(path, "put it into query or body",
+				"%s is of the type %s, which a path cannot contain", name, kind)
 		case !always:
-			c.Add(path, "give the parameter required: true or a default, or put it into query", "%s is part of the path, so every call must have it", name)
+			c.Add(path, "give the parameter required: true or a default, or put it into query",
+				"%s is part of the path, so every call must have it", name)
 		}
 	}
 	written := placeholder.ReplaceAllString(text, "x")
@@ -106,7 +109,8 @@ func (c restChecker) path(s Spec, declared []string) {
 	case strings.ContainsAny(written, "?#"):
 		c.Add(path, "put parameters under query", "path contains a query or a fragment")
 	case !pathText.MatchString(written):
-		c.Add(path, "write it percent-encoded, such as %20 for a blank", "path contains a character that must be percent-encoded")
+		c.Add(path, "write it percent-encoded, such as %20 for a blank",
+			"path contains a character that must be percent-encoded")
 	case slices.ContainsFunc(strings.Split(written, "/"), dotSegment):
 		c.Add(path, "write the path without it", "path has a segment that is . or ..")
 	}
@@ -117,7 +121,8 @@ func dotSegment(segment string) bool {
 	return err == nil && (plain == "." || plain == "..")
 }
 
-// argument returns the type of a declared argument, where one is said, and whether every call has it.
+// argument returns the type of a declared argument, where one is said, and whether every call has
+// it.
 func (s Spec) argument(name string) (kind string, always bool) {
 	for _, p := range s.Parameters {
 		if p.Name == name {
@@ -128,9 +133,11 @@ func (s Spec) argument(name string) (kind string, always bool) {
 	if err != nil {
 		return "", false
 	}
-	schema := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](tree, "properties"), name)
+	schema := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](tree,
+		"properties"), name)
 	always = schema.Has("default")
-	return jsontext.Member[string](schema, "type"), always || slices.Contains(jsontext.Member[[]any](tree, "required"), any(name))
+	return jsontext.Member[string](schema, "type"), always ||
+		slices.Contains(jsontext.Member[[]any](tree, "required"), any(name))
 }
 
 func (c restChecker) body(e Entry, declared []string) {
@@ -142,7 +149,8 @@ func (c restChecker) body(e Entry, declared []string) {
 		return
 	}
 	if e.Method == http.MethodGet || e.Method == http.MethodHead {
-		c.AddKey(path, "put the values into query, or choose another method", "a request of the method %s has no body", e.Method)
+		c.AddKey(path, "put the values into query, or choose another method",
+			"a request of the method %s has no body", e.Method)
 	}
 	tree, err := jsontext.ParseOrdered(e.Body)
 	if err != nil {
@@ -159,9 +167,11 @@ func (c restChecker) bodyForm(encoding string, tree any) {
 	_, isMapping := tree.(*jsontext.Object)
 	switch {
 	case encoding == EncodingText && !isText:
-		c.Add("$.entry.body", "write text, with {{args.name}} where an argument goes", "with encoding: text the body must be text")
+		c.Add("$.entry.body", "write text, with {{args.name}} where an argument goes",
+			"with encoding: text the body must be text")
 	case encoding == EncodingForm && !isMapping && !lone:
-		c.Add("$.entry.body", "write name: value, or {{args.name}} of an object", "with encoding: form the body must be a mapping")
+		c.Add("$.entry.body", "write name: value, or {{args.name}} of an object",
+			"with encoding: form the body must be a mapping")
 	}
 }
 
@@ -179,7 +189,8 @@ func (c restChecker) bodyTemplates(path string, tree any, declared []string) {
 			if placeholder.MatchString(name) {
 				c.AddKey(at, "", "a name cannot contain a placeholder")
 			}
-			if text, ok := tree.Members[name].(string); ok && (template{name: name, text: text}).secret() {
+			if text, ok := tree.Members[name].(string); ok &&
+				(template{name: name, text: text}).secret() {
 				c.writtenSecret(at, "the field "+name)
 			}
 			c.bodyTemplates(at, tree.Members[name], declared)
@@ -192,10 +203,13 @@ func (c restChecker) extract(e Entry) {
 		return
 	}
 	if e.Method == http.MethodHead {
-		c.AddKey("$.entry.extract", "remove it, or choose GET", "a response to HEAD has nothing to extract")
+		c.AddKey("$.entry.extract", "remove it, or choose GET",
+			"a response to HEAD has nothing to extract")
 	}
 	if _, err := extract.Compile(e.Extract); err != nil {
-		c.Add("$.entry.extract", "write a JSON pointer such as /data/0/id, or a JMESPath expression such as data[0].id", "%v", err)
+		c.Add("$.entry.extract",
+			"write a JSON pointer such as /data/0/id, or a JMESPath expression such as data[0].id",
+			"%v", err)
 	}
 }
 
@@ -208,7 +222,8 @@ func (c restChecker) statuses(rules []StatusRule) {
 		switch {
 		case r.Status == "":
 		case !statusRule.MatchString(r.Status):
-			c.Add(path, "write a number such as 404 in quotes, or 4xx for all of its class", "%q is not a response status", r.Status)
+			c.Add(path, "write a number such as 404 in quotes, or 4xx for all of its class",
+				"%q is not a response status", r.Status)
 		case seen[r.Status]:
 			c.Add(path, "keep one of them", "there is another rule for %s", r.Status)
 		}
@@ -216,12 +231,16 @@ func (c restChecker) statuses(rules []StatusRule) {
 	}
 }
 
-// pagingNames are what APIs call the parameters that ask for a part of an answer, without underscores and case.
-var pagingNames = []string{"after", "before", "count", "cursor", "end", "endingbefore", "first", "fields", "from", "last", "limit",
-	"maxresults", "offset", "page", "pagenumber", "pagesize", "pagetoken", "perpage", "range", "select", "since", "size", "skip",
+// pagingNames are what APIs call the parameters that ask for a part of an answer, without
+// underscores and case.
+var pagingNames = []string{"after", "before", "count", "cursor", "end", "endingbefore", "first",
+	"fields", "from", "last", "limit",
+	"maxresults", "offset", "page", "pagenumber", "pagesize", "pagetoken", "perpage", "range",
+	"select", "since", "size", "skip",
 	"start", "startingafter", "take", "to", "top", "until"}
 
-// PagingArguments returns the declared arguments whose names say that they ask for a part of an answer.
+// PagingArguments returns the declared arguments whose names say that they ask for a part of an
+// answer.
 func (s Spec) PagingArguments() []string {
 	var names []string
 	for _, name := range s.argumentNames() {

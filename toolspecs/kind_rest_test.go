@@ -11,8 +11,8 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// Defaults of a REST tool depend on its method and body, and stay what they are when they are filled in again: the digest
-// of a spec does not depend on how often it was read.
+// Defaults of a REST tool depend on its method and body, and stay what they are when they are
+// filled in again: the digest of a spec does not depend on how often it was read.
 func TestRESTDefaults(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "specs", "rest_good.yaml"))
 	if err != nil {
@@ -29,7 +29,8 @@ func TestRESTDefaults(t *testing.T) {
 		"text":         {"PATCH", "text", "once", "1048576"},
 	}
 	for _, s := range specs {
-		got := [4]string{s.Entry.Method, s.Entry.Encoding, string(s.Execution.Effect), api.TextOf(s.Entry.MaxResponse)}
+		got := [4]string{s.Entry.Method, s.Entry.Encoding, string(s.Execution.Effect),
+			api.TextOf(s.Entry.MaxResponse)}
 		if got != want[s.Name] {
 			t.Errorf("%s: got %v, want %v", s.Name, got, want[s.Name])
 		}
@@ -51,18 +52,23 @@ func TestRESTDefaults(t *testing.T) {
 
 // A spec that is made in Go is held to the same rules, and no fault of it repeats a secret either.
 func TestRESTSecretInGo(t *testing.T) {
-	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: api.KindREST, BaseURL: "https://u:planted@api.example.com",
-		Headers: []byte(`{"Authorization":"planted"}`), Auth: &outbound.Auth{Type: "bearer", Secret: "planted"}, Query: []byte(`{"a":`), Body: []byte(`{`)}}
+	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: api.KindREST,
+		BaseURL: "https://u:planted@api.example.com",
+		Headers: []byte(`{"Authorization":"planted"}`), Auth: &outbound.Auth{Type: "bearer",
+			Secret: "planted"}, Query: []byte(`{"a":`), Body: []byte(`{`)}}
 	_, err := s.Compile()
-	if err == nil || strings.Contains(err.Error(), "planted") || strings.Count(err.Error(), "\n") < 4 {
+	if err == nil || strings.Contains(err.Error(), "planted") || strings.Count(err.Error(),
+		"\n") < 4 {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Arguments that ask for a part of an answer are known by their names, however those are written.
 func TestPagingArguments(t *testing.T) {
-	s := Spec{Parameters: []Parameter{{Name: "owner"}, {Name: "per_page"}, {Name: "startingAfter"}, {Name: "$top"}}}
-	if got := s.PagingArguments(); !slices.Equal(got, []string{"per_page", "startingAfter", "$top"}) {
+	s := Spec{Parameters: []Parameter{{Name: "owner"}, {Name: "per_page"}, {Name: "startingAfter"},
+		{Name: "$top"}}}
+	if got := s.PagingArguments(); !slices.Equal(got, []string{"per_page", "startingAfter",
+		"$top"}) {
 		t.Errorf("got %v", got)
 	}
 	s = Spec{InputSchema: []byte(`{"type":"object","properties":{"cursor":{},"id":{}}}`)}

@@ -9,8 +9,9 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// kind is a kind of tool: one value of entry.type. A new kind is a file with a type that implements kind, one entry of kinds
-// and, for its fields, the tag kinds in Entry. Its executor is registered with the worker.
+// kind is a kind of tool: one value of entry.type. A new kind is a file with a type that implements
+// kind, one entry of kinds and, for its fields, the tag kinds in Entry. Its executor is registered
+// with the worker.
 type kind interface {
 	// setDefaults fills in what a spec of the kind leaves out. The defaults of all kinds follow.
 	setDefaults(s *Spec)
@@ -21,8 +22,8 @@ type kind interface {
 
 // traits are the properties of a kind that other checks depend on.
 type traits struct {
-	// slots says that calls are activities that take slots of their tool's lane. Only such calls can be batched, verified,
-	// inline, or undo other calls.
+	// slots says that calls are activities that take slots of their tool's lane. Only such calls
+	// can be batched, verified, inline, or undo other calls.
 	slots bool
 	// pinned says that runs treat calls of the kind differently, so that they pin the kind's name.
 	pinned bool
@@ -41,13 +42,15 @@ var kinds = map[string]kind{
 
 // handled is a kind whose entry names something that a program registers.
 type handled interface {
-	// handlers returns the registered names, nil where they are not known, and what they are names of.
+	// handlers returns the registered names, nil where they are not known, and what they are names
+	// of.
 	handlers(o Options) (known []string, what string)
 }
 
 // fileReader is a kind whose entry names a file.
 type fileReader interface {
-	// readFiles reads the file that the entry of a spec in file names. The faults are those of the file it read.
+	// readFiles reads the file that the entry of a spec in file names. The faults are those of the
+	// file it read.
 	readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults
 }
 
@@ -59,7 +62,8 @@ func takesSlots(name string) bool {
 
 // slotKinds returns the names of the kinds whose calls take slots of a lane, sorted.
 func slotKinds() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return !takesSlots(name) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)),
+		func(name string) bool { return !takesSlots(name) })
 }
 
 // handler checks that what the entry names is registered with the worker.
@@ -70,6 +74,7 @@ func (c *checker) handler(e Entry, o Options) {
 	}
 	known, what := k.handlers(o)
 	if known != nil && e.Handler != "" && !slices.Contains(known, e.Handler) {
-		c.Add("$.entry.handler", spelling.Hint(e.Handler, known), "no %s is registered as %q", what, e.Handler)
+		c.Add("$.entry.handler", spelling.Hint(e.Handler, known), "no %s is registered as %q", what,
+			e.Handler)
 	}
 }

@@ -18,8 +18,8 @@ func (e ExecutionSpec) usualLane() string {
 	return api.LaneGeneral
 }
 
-// onLane puts a spec that has its defaults and named no lane on that of its category, where there is one. It may be put on
-// another one again.
+// onLane puts a spec that has its defaults and named no lane on that of its category, where there
+// is one. It may be put on another one again.
 func (s Spec) onLane(known *lanes.Set) Spec {
 	if !s.Execution.laneless {
 		return s
@@ -42,7 +42,8 @@ func (c laneChecker) lane(s Spec, known *lanes.Set) {
 		names := known.Names()
 		hint := spelling.Hint(name, names)
 		if len(spelling.Near(name, names, 1)) == 0 {
-			hint += "; name it in lanes.yaml, or serve it with worker --lanes " + name + ", or correct the name"
+			hint += "; name it in lanes.yaml, or serve it with worker --lanes " + name +
+				", or correct the name"
 		}
 		c.Add("$.execution.lane", hint, "there is no lane %q", name)
 	}
@@ -72,10 +73,12 @@ func (c laneChecker) laneKey(s Spec, argument string) {
 		if near := spelling.Near(argument, declared, 1); len(near) > 0 {
 			hint = "call " + near[0] + " so, or name another lane in execution.lane"
 		}
-		c.Add("$.execution.lane", hint, "%s has a queue for each {{args.%s}}, but the tool has no such argument", of, argument)
+		c.Add("$.execution.lane", hint,
+			"%s has a queue for each {{args.%s}}, but the tool has no such argument", of, argument)
 	case s.hides(argument):
 		c.Add("$.execution.lane", "name another lane in execution.lane",
-			"%s has a queue for each {{args.%s}}, but the argument is sensitive: its values would appear in task queue names", of, argument)
+			"%s has a queue for each {{args.%s}}, but the argument is sensitive: its values would appear in task queue names",
+			of, argument)
 	}
 }
 
@@ -92,23 +95,31 @@ func (c laneChecker) inline(s Spec) {
 		return
 	}
 	if !takesSlots(s.Entry.Type) {
-		c.Add("$.execution.lane", "choose another lane", "the lane inline does not run calls of the kind %s; it runs %s",
+		c.Add("$.execution.lane", "choose another lane",
+			"the lane inline does not run calls of the kind %s; it runs %s",
 			s.Entry.Type, strings.Join(slotKinds(), ", "))
 		return
 	}
 	if e.Effect != api.EffectRead {
-		c.Add("$.execution.effect", "write effect: read where that is true, "+another, "the effect is %s, but the lane inline requires read: a crash repeats its calls", e.Effect)
+		c.Add("$.execution.effect", "write effect: read where that is true, "+another,
+			"the effect is %s, but the lane inline requires read: a crash repeats its calls",
+			e.Effect)
 	}
 	if e.Access == api.AccessExclusive {
-		c.Add("$.execution.access", "write access: shared where that is true, "+another, "calls on the lane inline have no order, so they cannot be exclusive")
+		c.Add("$.execution.access", "write access: shared where that is true, "+another,
+			"calls on the lane inline have no order, so they cannot be exclusive")
 	}
 	if e.Timeout > maxInlineTimeout {
-		c.Add("$.execution.timeout", "shorten it, "+another, "timeout is %s; the maximum on the lane inline is %s, because a call blocks its run", e.Timeout, maxInlineTimeout)
+		c.Add("$.execution.timeout", "shorten it, "+another,
+			"timeout is %s; the maximum on the lane inline is %s, because a call blocks its run",
+			e.Timeout, maxInlineTimeout)
 	}
 	if s.Entry.AnswerWithin > 0 {
-		c.Add("$.entry.answer_within", "remove it, "+another, "a call on the lane inline cannot ask a person, because it blocks its run")
+		c.Add("$.entry.answer_within", "remove it, "+another,
+			"a call on the lane inline cannot ask a person, because it blocks its run")
 	}
 	if e.QueueTimeout > 0 {
-		c.Add("$.execution.queue_timeout", "remove it, "+another, "calls on the lane inline are not queued, so they have no queue_timeout")
+		c.Add("$.execution.queue_timeout", "remove it, "+another,
+			"calls on the lane inline are not queued, so they have no queue_timeout")
 	}
 }

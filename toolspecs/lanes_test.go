@@ -18,7 +18,8 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-// The lanes that specs come out with: named, of the category, or by default; and the short timeout of an inline call.
+// The lanes that specs come out with: named, of the category, or by default; and the short timeout
+// of an inline call.
 func TestLaneOfSpec(t *testing.T) {
 	data := "name: a\nversion: 1.0.0\ndescription: A.\n"
 	for _, c := range []struct{ spec, lane, timeout string }{
@@ -26,13 +27,15 @@ func TestLaneOfSpec(t *testing.T) {
 		{"entry: {type: function}\nexecution: {access: exclusive}", "serial", "30s"},
 		{"category: http\nentry: {type: function}", "net", "30s"},
 		{"category: http\nentry: {type: function}\nexecution: {access: exclusive}", "net", "30s"},
-		{"category: http\nentry: {type: command, argv: [date]}\nexecution: {lane: serial}", "serial", "30s"},
+		{"category: http\nentry: {type: command, argv: [date]}\nexecution: {lane: serial}",
+			"serial", "30s"},
 		{"category: http\nentry: {type: function}\nexecution: {lane: general}", "general", "30s"},
 		{"category: ai\nentry: {type: function}", "general", "30s"},
 		{"category: http\nentry: {type: stateful}", "general", "30s"},
 		{"category: http\nentry: {type: human}", "general", "30s"},
 		{"entry: {type: function}\nexecution: {lane: inline, effect: read}", "inline", "2s"},
-		{"entry: {type: function}\nexecution: {lane: inline, effect: read, timeout: 1s}", "inline", "1s"},
+		{"entry: {type: function}\nexecution: {lane: inline, effect: read, timeout: 1s}", "inline",
+			"1s"},
 	} {
 		specs, err := Decode("a.yaml", []byte(data+c.spec+"\n"), Options{Lanes: someLanes})
 		if err != nil {
@@ -46,13 +49,16 @@ func TestLaneOfSpec(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := FromTool(compiled.Tool()); err != nil || again.Spec.Execution.Lane != c.lane || again.Spec.onLane(lanes.Of()).Execution.Lane != c.lane {
+		if again, err := FromTool(compiled.Tool()); err != nil ||
+			again.Spec.Execution.Lane != c.lane ||
+			again.Spec.onLane(lanes.Of()).Execution.Lane != c.lane {
 			t.Errorf("%s:\na run that has pinned it leaves the lane: %v", c.spec, err)
 		}
 	}
 }
 
-// Tools that are in no file go to the lane of their category too, and back; one that cannot have the lane's key is a fault.
+// Tools that are in no file go to the lane of their category too, and back; one that cannot have
+// the lane's key is a fault.
 func TestCatalogOnLanes(t *testing.T) {
 	shipped, err := NewCatalog(Shipped())
 	if err != nil {
@@ -65,7 +71,8 @@ func TestCatalogOnLanes(t *testing.T) {
 		}
 		return tool.Tool().Lane
 	}
-	moved, err := shipped.OnLanes(lanes.Of(api.Lane{Name: "net", Limit: 5, Categories: []string{"http"}}))
+	moved, err := shipped.OnLanes(lanes.Of(api.Lane{Name: "net", Limit: 5,
+		Categories: []string{"http"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,16 +85,21 @@ func TestCatalogOnLanes(t *testing.T) {
 	if back, err := moved.OnLanes(lanes.Of()); err != nil || back.Digest() != shipped.Digest() {
 		t.Errorf("the way back leads elsewhere: %v", err)
 	}
-	_, err = shipped.OnLanes(lanes.Of(api.Lane{Name: "hosts", Key: "{{args.host}}", Categories: []string{"http"}}))
+	_, err = shipped.OnLanes(lanes.Of(api.Lane{Name: "hosts", Key: "{{args.host}}",
+		Categories: []string{"http"}}))
 	want := `toolspec "http_get": $.execution.lane: the lane hosts, that of its category http, has a queue for each {{args.host}}, but the tool has no such argument (declare it, or name another lane in execution.lane)`
-	if faults, ok := errors.AsType[Faults](err); !ok || len(faults) != 2 || faults[0].String() != want {
+	if faults, ok := errors.AsType[Faults](err); !ok || len(faults) != 2 ||
+		faults[0].String() != want {
 		t.Errorf("got %v", err)
 	}
-	late, err := NewCatalog([]Spec{complete(Spec{Name: "late", Category: "http", Execution: ExecutionSpec{Effect: api.EffectRead}})})
+	late, err := NewCatalog([]Spec{complete(Spec{Name: "late", Category: "http",
+		Execution: ExecutionSpec{Effect: api.EffectRead}})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := late.OnLanes(lanes.Of(api.Lane{Name: api.LaneInline, Categories: []string{"http"}})); err == nil || !strings.Contains(err.Error(), "maximum on the lane inline is 5s") {
+	if _, err := late.OnLanes(lanes.Of(api.Lane{Name: api.LaneInline,
+		Categories: []string{"http"}})); err == nil || !strings.Contains(err.Error(),
+		"maximum on the lane inline is 5s") {
 		t.Errorf("got %v", err)
 	}
 }

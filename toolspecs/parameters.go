@@ -79,7 +79,8 @@ func (v Validation) addTo(s *jsontext.Object) {
 	for _, r := range []struct {
 		keyword string
 		value   *int
-	}{{"minLength", v.MinLength}, {"maxLength", v.MaxLength}, {"minItems", v.MinItems}, {"maxItems", v.MaxItems}} {
+	}{{"minLength", v.MinLength}, {"maxLength", v.MaxLength}, {"minItems", v.MinItems},
+		{"maxItems", v.MaxItems}} {
 		if r.value != nil {
 			s.Set(r.keyword, json.Number(fmt.Sprint(*r.value)))
 		}

@@ -50,7 +50,8 @@ type filePlace struct {
 	line, column int
 }
 
-// placeCalls keeps where the parts of undo and verify stand: what is wrong with them may show only beside other tools.
+// placeCalls keeps where the parts of undo and verify stand: what is wrong with them may show only
+// beside other tools.
 func (s *Spec) placeCalls(doc *strictyaml.Document, file string) {
 	for _, call := range s.callsByRun() {
 		keep := func(path string) {
@@ -73,7 +74,8 @@ func (s *Spec) placeCalls(doc *strictyaml.Document, file string) {
 // relatedChecker checks the calls that undo and verify those of a tool.
 type relatedChecker struct{ *checker }
 
-// byRun checks the declarations of the calls that undo and verify a tool's calls, as far as one spec tells.
+// byRun checks the declarations of the calls that undo and verify a tool's calls, as far as one
+// spec tells.
 func (c relatedChecker) byRun(s Spec) {
 	if s.Undo != nil && s.Execution.Effect == api.EffectRead {
 		c.AddKey(undoPath, hintReadsOnly, "the effect is read, so there is nothing to undo")
@@ -91,18 +93,23 @@ func (c relatedChecker) verify(s Spec) {
 		return
 	}
 	if s.Execution.Effect != api.EffectOnce {
-		c.AddKey(verifyPath, "remove it, or write effect: once", "the effect is %s, so calls with an unknown outcome are repeated, not verified", s.Execution.Effect)
+		c.AddKey(verifyPath, "remove it, or write effect: once",
+			"the effect is %s, so calls with an unknown outcome are repeated, not verified",
+			s.Execution.Effect)
 	} else if s.Entry.Type != "" && !takesSlots(s.Entry.Type) {
-		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not repeated; verify is for %s", s.Entry.Type, strings.Join(slotKinds(), ", "))
+		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not repeated; verify is for %s",
+			s.Entry.Type, strings.Join(slotKinds(), ", "))
 	}
 	if v.Done == "" {
-		c.Add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect", "verify has no done")
+		c.Add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect",
+			"verify has no done")
 	}
 }
 
 func (c relatedChecker) callByRun(s Spec, call callByRun) {
 	if call.Tool == "" {
-		c.Add(call.path, "write tool: and the name of the tool", "%s names no tool", strings.TrimPrefix(call.path, "$."))
+		c.Add(call.path, "write tool: and the name of the tool", "%s names no tool",
+			strings.TrimPrefix(call.path, "$."))
 	} else if err := api.CheckToolName(call.Tool); err != nil {
 		c.Add(call.toolPath(), "", "%v", err)
 	}
@@ -110,11 +117,15 @@ func (c relatedChecker) callByRun(s Spec, call callByRun) {
 		return
 	}
 	if _, err := templates.Values(call.Arguments); err != nil {
-		c.Add(call.argumentsPath(), "write a mapping of the arguments of "+call.Tool, "the arguments must be an object")
+		c.Add(call.argumentsPath(), "write a mapping of the arguments of "+call.Tool,
+			"the arguments must be an object")
 		return
 	}
 	// What is an object has been read before.
-	_ = call.Strings(call.argumentsPath(), func(path, text string) { c.stringByRun(s, call, path, text) })
+	_ = call.Strings(call.argumentsPath(), func(path, text string) {
+		c.stringByRun(s, call, path,
+			text)
+	})
 }
 
 // stringByRun checks the placeholders of one string.
@@ -142,13 +153,14 @@ func (c relatedChecker) placeholderByRun(s Spec, path string, p api.UndoPlacehol
 		c.inOutput(s, path, p.Text, p.Path)
 	case api.UndoArguments:
 		if declared := s.argumentNames(); !slices.Contains(declared, p.Path[0]) {
-			c.Add(path, spelling.Hint(p.Path[0], declared), "%s names no parameter of this tool", p.Text)
+			c.Add(path, spelling.Hint(p.Path[0], declared), "%s names no parameter of this tool",
+				p.Text)
 		}
 	}
 }
 
-// inOutput checks that the result of a tool can have something at a place in it, where the output is declared; text is what
-// names the place, at path.
+// inOutput checks that the result of a tool can have something at a place in it, where the output
+// is declared; text is what names the place, at path.
 func (c relatedChecker) inOutput(s Spec, path, text string, place []string) {
 	result := s.outputShape()
 	for i, key := range place {
@@ -160,7 +172,8 @@ func (c relatedChecker) inOutput(s Spec, path, text string, place []string) {
 			result = result.Item()
 			continue
 		case !slices.Contains(names, key) && !result.TakesOthers():
-			c.Add(path, spelling.Hint(key, names), "%s: the output of %s declares no %q", text, s.Name, strings.Join(place[:i+1], "."))
+			c.Add(path, spelling.Hint(key, names), "%s: the output of %s declares no %q", text,
+				s.Name, strings.Join(place[:i+1], "."))
 			return
 		}
 		result = result.Property(key)
@@ -188,9 +201,10 @@ func (s Spec) inputShape() *schemas.Shape {
 	return schemas.ShapeOf(tree, "")
 }
 
-// CheckCalls returns what is wrong with the calls by which runs undo and verify the calls of specs: tools that there are not or
-// that cannot do it, and arguments that they do not take. known are the names of all tools. The error is Faults, each at its
-// place in the spec's file where the spec came from one.
+// CheckCalls returns what is wrong with the calls by which runs undo and verify the calls of specs:
+// tools that there are not or that cannot do it, and arguments that they do not take. known are the
+// names of all tools. The error is Faults, each at its place in the spec's file where the spec came
+// from one.
 func CheckCalls(specs []Spec, known []string) error {
 	byName := map[string]Spec{}
 	for _, s := range specs {
@@ -203,7 +217,8 @@ func CheckCalls(specs []Spec, known []string) error {
 			if with, ok := byName[call.Tool]; ok {
 				relatedChecker{&c}.callWith(s, with, call)
 			} else if !slices.Contains(known, call.Tool) {
-				c.Add(call.toolPath(), spelling.Hint(call.Tool, known), "there is no tool %q", call.Tool)
+				c.Add(call.toolPath(), spelling.Hint(call.Tool, known), "there is no tool %q",
+					call.Tool)
 			}
 			for _, f := range c.All {
 				faults = append(faults, s.placed(f))
@@ -226,11 +241,16 @@ func (c relatedChecker) callWith(s, with Spec, call callByRun) {
 	reads := with.Execution.Effect == api.EffectRead
 	switch {
 	case !takesSlots(with.Entry.Type):
-		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(slotKinds(), ", "), "%s is of the kind %s, which a run cannot call to undo or verify", with.Name, with.Entry.Type)
+		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(slotKinds(), ", "),
+			"%s is of the kind %s, which a run cannot call to undo or verify", with.Name,
+			with.Entry.Type)
 	case call.path == undoPath && reads:
-		c.Add(call.toolPath(), "name a tool that changes something", "the effect of %s is read, so it cannot undo anything", with.Name)
+		c.Add(call.toolPath(), "name a tool that changes something",
+			"the effect of %s is read, so it cannot undo anything", with.Name)
 	case call.path == verifyPath && !reads:
-		c.Add(call.toolPath(), "name a tool that reads", "the effect of %s is %s, but verify needs a tool that only reads", with.Name, with.Execution.Effect)
+		c.Add(call.toolPath(), "name a tool that reads",
+			"the effect of %s is %s, but verify needs a tool that only reads", with.Name,
+			with.Execution.Effect)
 	}
 	if call.path == verifyPath && s.Verify.Done != "" {
 		c.inOutput(with, verifyPath+".done", s.Verify.Done, strings.Split(s.Verify.Done, "."))
@@ -248,11 +268,14 @@ func (c relatedChecker) argumentsByRun(s, with Spec, call callByRun) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := api.KeyPath(call.argumentsPath(), name)
 		if !takes.Has(name) && !takes.TakesOthers() {
-			c.Add(path, spelling.Hint(name, takes.Declared()), "%s has no parameter %q", with.Name, name)
+			c.Add(path, spelling.Hint(name, takes.Declared()), "%s has no parameter %q", with.Name,
+				name)
 			continue
 		}
 		if hidden := s.hiddenIn(given[name]); hidden != "" && !takes.Property(name).Hides() {
-			c.Add(path, "mark that parameter as sensitive", "{{%s}} is sensitive, but the parameter %s of %s is not: its value would be shown", hidden, name, with.Name)
+			c.Add(path, "mark that parameter as sensitive",
+				"{{%s}} is sensitive, but the parameter %s of %s is not: its value would be shown",
+				hidden, name, with.Name)
 		}
 	}
 	for _, name := range with.requiredArguments() {
@@ -262,8 +285,8 @@ func (c relatedChecker) argumentsByRun(s, with Spec, call callByRun) {
 	}
 }
 
-// hiddenIn returns the first placeholder of a template that stands for a sensitive argument, or for a sensitive part of the
-// result; "" if it has none.
+// hiddenIn returns the first placeholder of a template that stands for a sensitive argument, or for
+// a sensitive part of the result; "" if it has none.
 func (s Spec) hiddenIn(template any) (name string) {
 	data, err := api.EncodeJSON(template)
 	if err != nil {

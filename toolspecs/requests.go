@@ -24,7 +24,8 @@ var (
 	restHeaders = []string{"Idempotency-Key", "Accept-Encoding"}
 )
 
-const hintAuth = "write auth: {type: bearer, secret: env:NAME}, or another type; " + outbound.HintSecret
+const hintAuth = "write auth: {type: bearer, secret: env:NAME}, or another type; " +
+	outbound.HintSecret
 
 // requestChecker checks entries of kinds that send requests.
 type requestChecker struct{ *checker }
@@ -84,14 +85,16 @@ func (c requestChecker) auth(e Entry) {
 		return
 	}
 	if a.Secret == "" {
-		c.Add("$.entry.auth", "write secret: env:NAME or secret: file:/path", "auth of the type %s needs a secret", a.Type)
+		c.Add("$.entry.auth", "write secret: env:NAME or secret: file:/path",
+			"auth of the type %s needs a secret", a.Type)
 	}
 	c.onlyOAuth(a)
 }
 
 func (c requestChecker) authName(a *outbound.Auth) {
 	if a.Name == "" {
-		c.Add("$.entry.auth", "write name: and the name of the header or query parameter", "auth of the type %s needs a name", a.Type)
+		c.Add("$.entry.auth", "write name: and the name of the header or query parameter",
+			"auth of the type %s needs a name", a.Type)
 	} else if fault := headerFault(a.Name); fault != "" && a.Type == outbound.Header {
 		c.Add("$.entry.auth.name", "name another", "%s", fault)
 	}
@@ -146,7 +149,8 @@ type template struct{ path, name, text string }
 
 // secret reports whether the template is a secret, as far as its name tells: text that no argument fills.
 func (t template) secret() bool {
-	return secretName.MatchString(t.name) && t.text != "" && t.text != "true" && t.text != "false" && !placeholder.MatchString(t.text)
+	return secretName.MatchString(t.name) && t.text != "" && t.text != "true" &&
+		t.text != "false" && !placeholder.MatchString(t.text)
 }
 
 func (c requestChecker) writtenSecret(path, place string) {
@@ -174,7 +178,8 @@ func (c requestChecker) templates(path string, raw json.RawMessage, declared []s
 		case json.Number, bool:
 			t.text = fmt.Sprint(v)
 		default:
-			c.Add(t.path, "write text, a number or a boolean; {{args.name}} stands for an argument of any type", "this must be text, a number or a boolean")
+			c.Add(t.path, "write text, a number or a boolean; {{args.name}} stands for an argument of any type",
+				"this must be text, a number or a boolean")
 			continue
 		}
 		if !t.secret() {
@@ -189,18 +194,21 @@ func (c requestChecker) templates(path string, raw json.RawMessage, declared []s
 func (c requestChecker) oauth(e Entry) {
 	a := e.Auth
 	if e.Type != api.KindMCP {
-		c.Add("$.entry.auth.type", "give a token that you have: type: bearer", "oauth is for MCP servers with url")
+		c.Add("$.entry.auth.type", "give a token that you have: type: bearer",
+			"oauth is for MCP servers with url")
 		return
 	}
 	if a.Grant == outbound.GrantClientCredentials {
 		c.clientCredentials(a)
 	} else if a.Secret != "" && a.ClientID == "" {
-		c.Add("$.entry.auth", "write client_id: and what the authorization server knows the client by", "the client's secret needs its client_id")
+		c.Add("$.entry.auth", "write client_id: and what the authorization server knows the client by",
+			"the client's secret needs its client_id")
 	}
 	c.loginURLs(a)
 	for i, scope := range a.Scopes {
 		if !isScope(scope) {
-			c.Add(jsonpath.Index("$.entry.auth.scopes", i), "list each by itself", "a scope is one word without quotation marks and backslashes")
+			c.Add(jsonpath.Index("$.entry.auth.scopes", i), "list each by itself",
+				"a scope is one word without quotation marks and backslashes")
 		}
 	}
 }
@@ -224,7 +232,8 @@ func (c requestChecker) loginURLs(a *outbound.Auth) {
 	}
 	u := c.loginURL("$.entry.auth.client_metadata_url", a.ClientMetadataURL)
 	if u != nil && (u.Scheme != "https" || u.Path == "" || u.Path == "/") {
-		c.Add("$.entry.auth.client_metadata_url", "write it as in https://example.com/client.json", "client_metadata_url must be https and have a path")
+		c.Add("$.entry.auth.client_metadata_url", "write it as in https://example.com/client.json",
+			"client_metadata_url must be https and have a path")
 	}
 }
 
@@ -243,14 +252,17 @@ func (c requestChecker) loginURL(path, text string) *url.URL {
 
 func (c requestChecker) clientCredentials(a *outbound.Auth) {
 	if a.ClientID == "" || a.Secret == "" {
-		c.Add("$.entry.auth", "write client_id: and secret: env:NAME", "grant: client_credentials needs client_id and secret")
+		c.Add("$.entry.auth", "write client_id: and secret: env:NAME",
+			"grant: client_credentials needs client_id and secret")
 	}
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"client_metadata_url", a.ClientMetadataURL != ""}, {"redirect_url", a.RedirectURL != ""}, {"scopes", a.Scopes != nil}} {
+	}{{"client_metadata_url", a.ClientMetadataURL != ""}, {"redirect_url", a.RedirectURL != ""},
+		{"scopes", a.Scopes != nil}} {
 		if f.set {
-			c.AddKey("$.entry.auth."+f.name, "remove it", "%s is for grant: authorization_code", f.name)
+			c.AddKey("$.entry.auth."+f.name, "remove it", "%s is for grant: authorization_code",
+				f.name)
 		}
 	}
 }
@@ -260,10 +272,12 @@ func (c requestChecker) onlyOAuth(a *outbound.Auth) {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"client_id", a.ClientID != ""}, {"client_metadata_url", a.ClientMetadataURL != ""}, {"redirect_url", a.RedirectURL != ""},
+	}{{"client_id", a.ClientID != ""}, {"client_metadata_url", a.ClientMetadataURL != ""},
+		{"redirect_url", a.RedirectURL != ""},
 		{"scopes", a.Scopes != nil}, {"grant", a.Grant != ""}} {
 		if f.set {
-			c.AddKey("$.entry.auth."+f.name, "remove it, or say type: oauth", "%s is for the type oauth", f.name)
+			c.AddKey("$.entry.auth."+f.name, "remove it, or say type: oauth",
+				"%s is for the type oauth", f.name)
 		}
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// TestSensitiveProblems proves that no problem of arguments or of a result repeats a sensitive value, whichever rule it breaks
-// and however deep it stands.
+// TestSensitiveProblems proves that no problem of arguments or of a result repeats a sensitive
+// value, whichever rule it breaks and however deep it stands.
 func TestSensitiveProblems(t *testing.T) {
-	compiled, err := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: api.KindFunction},
+	compiled, err := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
+		Entry: toolspecs.Entry{Type: api.KindFunction},
 		InputSchema: json.RawMessage(`{"type":"object","properties":{
 			"when":{"type":"string","format":"date-time","writeOnly":true},
 			"kind":{"enum":["planted-b","planted-c"],"writeOnly":true},
@@ -21,14 +22,16 @@ func TestSensitiveProblems(t *testing.T) {
 			"list":{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer","maximum":3,"multipleOf":7,"writeOnly":true}}}},
 			"any":{"anyOf":[{"type":"integer"},{"type":"boolean"}],"writeOnly":true},
 			"flag":{"type":"boolean","writeOnly":true}}}`),
-		OutputSchema: json.RawMessage(`{"type":"object","properties":{"token":{"type":"string","maxLength":3,"writeOnly":true},"open":{"type":"string","maxLength":3}}}`),
+		OutputSchema: json.RawMessage(
+			`{"type":"object","properties":{"token":{"type":"string","maxLength":3,"writeOnly":true},"open":{"type":"string","maxLength":3}}}`),
 	}.Compile()
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, notes, problems := compiled.Arguments(`{"when":"planted-value","kind":"planted-a","one":"planted-value","code":"planted-value",
 		"list":[{"n":987654321}],"any":"planted-value","flag":"planted-value"}`, api.ModeLenient)
-	problems = append(problems, compiled.CheckOutput(json.RawMessage(`{"token":"planted-value","open":"shown"}`))...)
+	problems = append(problems,
+		compiled.CheckOutput(json.RawMessage(`{"token":"planted-value","open":"shown"}`))...)
 	if len(problems) < 9 {
 		t.Errorf("only %d problems: %v", len(problems), problems)
 	}
@@ -45,10 +48,12 @@ func TestSensitiveProblems(t *testing.T) {
 		t.Errorf("what is not sensitive is to be shown:\n%s", text)
 	}
 	tool := compiled.Tool()
-	if got := string(tool.OutputMask.Redact(json.RawMessage(`{"token":"x","open":"y"}`))); got != `{"open":"y","token":"***"}` {
+	if got := string(tool.OutputMask.Redact(
+		json.RawMessage(`{"token":"x","open":"y"}`))); got != `{"open":"y","token":"***"}` {
 		t.Errorf("got %s", got)
 	}
-	if got := string(tool.Redact(json.RawMessage(`{"flag":true,"list":[{"n":1,"m":2}]}`))); got != `{"flag":"***","list":[{"m":2,"n":"***"}]}` {
+	if got := string(tool.Redact(
+		json.RawMessage(`{"flag":true,"list":[{"n":1,"m":2}]}`))); got != `{"flag":"***","list":[{"m":2,"n":"***"}]}` {
 		t.Errorf("got %s", got)
 	}
 }

@@ -17,19 +17,21 @@ const (
 	DefaultSlowAfter = api.Duration(5 * time.Second)
 	// defaultAnswerWithin is how long a person may take over the question of a human tool.
 	defaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
-	// DefaultStatefulHeartbeat is shorter, because an instance that is lost with its worker keeps the whole run waiting.
+	// DefaultStatefulHeartbeat is shorter, because an instance that is lost with its worker keeps
+	// the whole run waiting.
 	DefaultStatefulHeartbeat = api.Duration(2 * time.Second)
 	defaultIdleTimeout       = api.Duration(10 * time.Minute)
 	// defaultAgentTimeout is the timeout of a sub-agent, whose run goes on for many turns.
 	defaultAgentTimeout = api.Duration(time.Hour)
-	// defaultInlineTimeout and maxInlineTimeout are shorter, because an inline call holds up its run's workflow task.
+	// defaultInlineTimeout and maxInlineTimeout are shorter, because an inline call holds up its
+	// run's workflow task.
 	defaultInlineTimeout  = api.Duration(2 * time.Second)
 	maxInlineTimeout      = api.MaxInlineTimeout
 	defaultAgentSlowAfter = api.Duration(10 * time.Minute)
 )
 
-// Spec is the declaration of one tool, as decoded from YAML with all defaults filled in. Its JSON form is what runs
-// pin and what its digest is made of.
+// Spec is the declaration of one tool, as decoded from YAML with all defaults filled in. Its JSON
+// form is what runs pin and what its digest is made of.
 type Spec struct {
 	Name        string     `json:"name" yaml:"name" rule:"required"`
 	Version     string     `json:"version" yaml:"version" rule:"required"`
@@ -37,7 +39,8 @@ type Spec struct {
 	Category    string     `json:"category,omitempty" yaml:"category" rule:"enum=http|database|file|ai|notification|custom"`
 	Tags        []string   `json:"tags,omitempty" yaml:"tags"`
 	Status      api.Status `json:"status" yaml:"status" rule:"enum=active|deprecated|disabled"`
-	// Parameters and InputSchema are two ways to declare the arguments; a spec has at most one of them.
+	// Parameters and InputSchema are two ways to declare the arguments; a spec has at most one of
+	// them.
 	Parameters  []Parameter     `json:"parameters,omitempty" yaml:"parameters"`
 	InputSchema json.RawMessage `json:"input_schema,omitempty" yaml:"input_schema"`
 	// Output and OutputSchema are two ways to declare the result; neither leaves it open.
@@ -48,10 +51,11 @@ type Spec struct {
 	Execution    ExecutionSpec   `json:"execution" yaml:"execution"`
 	// Undo names the call that undoes a call of the tool; none where there is no such call.
 	Undo *api.Undo `json:"undo,omitempty" yaml:"undo"`
-	// Verify says how to find out what became of a call whose outcome is unknown; only for tools of the effect once.
+	// Verify says how to find out what became of a call whose outcome is unknown; only for tools of
+	// the effect once.
 	Verify *api.Verify `json:"verify,omitempty" yaml:"verify"`
-	// ExecutionPlan is required, optional or none: whether calls carry one, and models are told. Without it they may, and models
-	// are not told.
+	// ExecutionPlan is required, optional or none: whether calls carry one, and models are told.
+	// Without it they may, and models are not told.
 	ExecutionPlan string `json:"execution_plan,omitempty" yaml:"execution_plan" rule:"enum=required|optional|none"`
 	// Batch says how calls of a turn are made together; none where they are not.
 	Batch *api.Batch `json:"batch,omitempty" yaml:"batch"`
@@ -59,10 +63,11 @@ type Spec struct {
 	places map[string]filePlace
 	// Approval says which calls wait until a person has approved them; nil for none.
 	Approval *Approval `json:"approval,omitempty" yaml:"approval" rule:"short=when"`
-	// Policies names rules that must be in force, in the worker's file or the agent's, for the tool to be callable.
+	// Policies names rules that must be in force, in the worker's file or the agent's, for the tool
+	// to be callable.
 	Policies []string `json:"policies,omitempty" yaml:"policies"`
-	// Effects are the tool's powers, such as external_write, and Emits the labels that its results carry, such as untrusted:
-	// free words, for policies.
+	// Effects are the tool's powers, such as external_write, and Emits the labels that its results
+	// carry, such as untrusted: free words, for policies.
 	Effects []string `json:"effects,omitempty" yaml:"effects"`
 	Emits   []string `json:"emits,omitempty" yaml:"emits"`
 }
@@ -118,22 +123,27 @@ type Dependency struct {
 	Within api.Duration `json:"within,omitzero" yaml:"within" rule:"above=0s,max=1h"`
 }
 
-// Entry says how the tool is executed. The tag kinds names the kinds that a field is for; a test and the checker hold it.
+// Entry says how the tool is executed. The tag kinds names the kinds that a field is for; a test
+// and the checker hold it.
 type Entry struct {
 	Type string `json:"type" yaml:"type" rule:"required"`
 	// Handler names the Go function or factory; default the tool's name.
 	Handler string `json:"handler,omitempty" yaml:"handler" kinds:"function,stateful"`
 
-	// Argv is the program and its arguments; there is no shell. For a command its elements may hold {{args.name}}; an
-	// element that is nothing but one such placeholder of an absent optional argument is left out. For mcp it is the
-	// server, which speaks over its standard input and output.
+	// Argv is the program and its arguments; there is no shell. For a command its elements may hold
+	// {{args.name}}; an element that is nothing but one such placeholder of an absent optional
+	// argument is left out. For mcp it is the server, which speaks over its standard input and
+	// output.
 	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1" kinds:"command,mcp"`
-	// Dir is the working folder; relative ones are under the folder the worker was given for its tools' files.
+	// Dir is the working folder; relative ones are under the folder the worker was given for its
+	// tools' files.
 	Dir string `json:"dir,omitempty" yaml:"dir" kinds:"command,mcp"`
-	// Env lists the environment variables that the program sees, beside PATH, HOME, LANG and TMPDIR.
+	// Env lists the environment variables that the program sees, beside PATH, HOME, LANG and
+	// TMPDIR.
 	Env []string `json:"env,omitempty" yaml:"env" kinds:"command,mcp"`
-	// Secrets map names to references, env:NAME or file:/path. A program gets them as environment variables; a Go function asks
-	// for them by switchyard.Secret. Their values are taken out of what the tool answers and fails with.
+	// Secrets map names to references, env:NAME or file:/path. A program gets them as environment
+	// variables; a Go function asks for them by switchyard.Secret. Their values are taken out of
+	// what the tool answers and fails with.
 	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret" kinds:"command,mcp,function,stateful"`
 	// Stdin is json (the arguments; the default) or none.
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none" kinds:"command"`
@@ -143,43 +153,48 @@ type Entry struct {
 	OKExitCodes []int `json:"ok_exit_codes,omitempty" yaml:"ok_exit_codes" rule:"min=1" kinds:"command"`
 	// TransientExitCodes are failures that another attempt may cure.
 	TransientExitCodes []int `json:"transient_exit_codes,omitempty" yaml:"transient_exit_codes" kinds:"command"`
-	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. Beyond it the program is ended.
+	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. Beyond it
+	// the program is ended.
 	MaxOutput int `json:"max_output,omitempty" yaml:"max_output" rule:"min=1,max=1073741824" kinds:"command"`
-	// MaxMemory bounds the program's address space in bytes, where the system can; zero leaves it open.
+	// MaxMemory bounds the program's address space in bytes, where the system can; zero leaves it
+	// open.
 	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"min=1048576" kinds:"command"`
 
-	// OnLoss is fail (the default) or recreate: what becomes of the instance when its worker is lost.
+	// OnLoss is fail (the default) or recreate: what becomes of the instance when its worker is
+	// lost.
 	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful"`
 	// IdleTimeout closes an instance that no call has used for so long; default 10m.
 	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful"`
 
-	// BaseURL is the API's address, http or https, or env:NAME, an environment variable of the worker that holds it. It
-	// holds no placeholder.
+	// BaseURL is the API's address, http or https, or env:NAME, an environment variable of the
+	// worker that holds it. It holds no placeholder.
 	BaseURL string `json:"base_url,omitempty" yaml:"base_url" kinds:"rest"`
 	// Method is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
 	Method string `json:"method,omitempty" yaml:"method" rule:"enum=GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS" kinds:"rest"`
 	// Path follows the base URL; each {{args.name}} in it is one path segment or a part of one.
 	Path string `json:"path,omitempty" yaml:"path" kinds:"rest"`
-	// Query and Headers map names to templates. An entry that is nothing but the placeholder of an absent optional
-	// argument is left out; a list gives a query parameter several times.
+	// Query and Headers map names to templates. An entry that is nothing but the placeholder of an
+	// absent optional argument is left out; a list gives a query parameter several times.
 	Query   json.RawMessage `json:"query,omitempty" yaml:"query" kinds:"rest"`
 	Headers json.RawMessage `json:"headers,omitempty" yaml:"headers" kinds:"rest,mcp"`
-	// Body is any JSON value with placeholders in its strings; a string that is nothing but a placeholder becomes the
-	// argument with its type.
+	// Body is any JSON value with placeholders in its strings; a string that is nothing but a
+	// placeholder becomes the argument with its type.
 	Body json.RawMessage `json:"body,omitempty" yaml:"body" kinds:"rest"`
 	// Encoding is how Body is sent: json (the default), form, or text.
 	Encoding string `json:"encoding,omitempty" yaml:"encoding" rule:"enum=json|form|text" kinds:"rest"`
 	// Auth says which secret goes where.
 	Auth *outbound.Auth `json:"auth,omitempty" yaml:"auth" rule:"secret" kinds:"rest,mcp"`
-	// Extract takes a part of a JSON response: a JSON pointer where it begins with /, else a JMESPath expression.
+	// Extract takes a part of a JSON response: a JSON pointer where it begins with /, else a
+	// JMESPath expression.
 	Extract string `json:"extract,omitempty" yaml:"extract" kinds:"rest"`
-	// Statuses say what responses mean where that differs from the usual: 2xx is an answer, 429, 503 and other 5xx may be
-	// cured by another attempt, every other status is a failure.
+	// Statuses say what responses mean where that differs from the usual: 2xx is an answer, 429,
+	// 503 and other 5xx may be cured by another attempt, every other status is a failure.
 	Statuses []StatusRule `json:"statuses,omitempty" yaml:"statuses" kinds:"rest"`
 	// MaxResponse bounds what is read of a response, in bytes; default 1 MiB.
 	MaxResponse int `json:"max_response,omitempty" yaml:"max_response" rule:"min=1,max=67108864" kinds:"rest"`
-	// Allow lists host names, addresses and ranges that may be reached besides the host of base_url or url, and those
-	// that may be reached although they are loopback, private or otherwise not public.
+	// Allow lists host names, addresses and ranges that may be reached besides the host of base_url
+	// or url, and those that may be reached although they are loopback, private or otherwise not
+	// public.
 	Allow []string `json:"allow,omitempty" yaml:"allow" kinds:"rest,mcp"`
 
 	// URL is the MCP server's streamable-HTTP endpoint, or env:NAME, where it has no argv.
@@ -191,20 +206,21 @@ type Entry struct {
 	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
 	Pin string `json:"pin,omitempty" yaml:"pin" kinds:"mcp"`
 
-	// Agent is the agent that runs; in YAML agent: is the path of its file, relative to the toolspec's.
+	// Agent is the agent that runs; in YAML agent: is the path of its file, relative to the
+	// toolspec's.
 	Agent *api.Agent `json:"agent,omitempty" yaml:"-" kinds:"agent"`
 	// AgentFile is the path that Agent was read from.
 	AgentFile string `json:"-" yaml:"agent" kinds:"agent"`
-	// Prompt is the template of what the agent is asked; default the argument prompt or task where there is one, else all
-	// arguments as JSON.
+	// Prompt is the template of what the agent is asked; default the argument prompt or task where
+	// there is one, else all arguments as JSON.
 	Prompt string `json:"prompt,omitempty" yaml:"prompt" kinds:"agent"`
 
-	// Question is the template of what the person is asked; default the argument question where there is one, else the
-	// tool's description and all arguments.
+	// Question is the template of what the person is asked; default the argument question where
+	// there is one, else the tool's description and all arguments.
 	Question string `json:"question,omitempty" yaml:"question" kinds:"human"`
-	// AnswerWithin is how long a person may take. For human it defaults to 168h. For mcp it lets the server ask a person in
-	// the middle of a call, and none, the default, declines for everyone; for the tools written in Go it lets them call
-	// switchyard.Ask.
+	// AnswerWithin is how long a person may take. For human it defaults to 168h. For mcp it lets
+	// the server ask a person in the middle of a call, and none, the default, declines for
+	// everyone; for the tools written in Go it lets them call switchyard.Ask.
 	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp,function,stateful"`
 }
 
@@ -218,8 +234,8 @@ type StatusRule struct {
 	Message string `json:"message,omitempty" yaml:"message"`
 }
 
-// ExecutionSpec says where and how calls run. In YAML, parallelizable: false may stand for access: exclusive, and
-// idempotent: true or false for effect: idempotent or once.
+// ExecutionSpec says where and how calls run. In YAML, parallelizable: false may stand for access:
+// exclusive, and idempotent: true or false for effect: idempotent or once.
 type ExecutionSpec struct {
 	Lane string `json:"lane" yaml:"lane"`
 	// laneless says that the spec named no lane, so that its category's goes before Lane.
@@ -228,18 +244,21 @@ type ExecutionSpec struct {
 	Effect   api.Effect `json:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
 	// Priority is that of calls whose run and plan name none; empty is normal.
 	Priority api.Priority `json:"priority,omitempty" yaml:"priority" rule:"enum=urgent|high|normal|low"`
-	// Timeout bounds one attempt; default 30s, 2s on the lane inline, and 1h for a sub-agent's whole run.
+	// Timeout bounds one attempt; default 30s, 2s on the lane inline, and 1h for a sub-agent's
+	// whole run.
 	Timeout api.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
 	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.
 	QueueTimeout api.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
-	// Heartbeat is how long the worker may be silent before it counts as lost; default 3s, of stateful tools 2s, at least 1s.
+	// Heartbeat is how long the worker may be silent before it counts as lost; default 3s, of
+	// stateful tools 2s, at least 1s.
 	Heartbeat api.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
 	Retry     api.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.
 	MaxResult int `json:"max_result" yaml:"max_result" rule:"min=1,max=1048576"`
 	// SlowAfter marks calls that take longer as slow; default 5s, and 10m for a sub-agent.
 	SlowAfter api.Duration `json:"slow_after" yaml:"slow_after" rule:"above=0s"`
-	// ExpectedTokens is how many tokens a result takes as a rule, for the audit trail to compare with; zero says nothing.
+	// ExpectedTokens is how many tokens a result takes as a rule, for the audit trail to compare
+	// with; zero says nothing.
 	ExpectedTokens int `json:"expected_tokens,omitempty" yaml:"expected_tokens" rule:"min=1,max=1000000"`
 	// Arguments is strict or lenient; empty leaves it to the run or the catalog.
 	Arguments api.Mode `json:"arguments,omitempty" yaml:"arguments" rule:"enum=strict|lenient"`

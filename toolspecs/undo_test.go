@@ -8,9 +8,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestCheckCalls proves that what is wrong with an undo beside the other tools is told at its place in the file: a tool that
-// there is not, one that changes nothing or needs what ends with the run, arguments that it does not take or that it lacks,
-// and a secret that it would show.
+// TestCheckCalls proves that what is wrong with an undo beside the other tools is told at its place
+// in the file: a tool that there is not, one that changes nothing or needs what ends with the run,
+// arguments that it does not take or that it lacks, and a secret that it would show.
 func TestCheckCalls(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tools.yaml")
@@ -28,8 +28,10 @@ func TestCheckCalls(t *testing.T) {
 		"name: good\n"+head+"undo: {tool: cancel, arguments: {id: \"{{call.key}}\"}}\n---\n"+
 		"name: look\n"+head+"output: {type: object, validation: {properties: [{name: found, type: boolean}]}}\nexecution: {effect: read}\n---\n"+
 		"name: ask\nversion: 1.0.0\ndescription: Asks.\nentry: {type: human}\n---\n"+
-		"name: cancel\n"+head+"parameters: [{name: id, type: string, required: true}, {name: why, type: string}, {name: card, type: string, sensitive: true}]\n---\n"+
-		"name: schema\n"+head+"input_schema: {type: object, properties: {id: {}}, required: [id], additionalProperties: true}\n")
+		"name: cancel\n"+head+
+		"parameters: [{name: id, type: string, required: true}, {name: why, type: string}, {name: card, type: string, sensitive: true}]\n---\n"+
+		"name: schema\n"+head+
+		"input_schema: {type: object, properties: {id: {}}, required: [id], additionalProperties: true}\n")
 	specs, known := decodeFileOf(t, file)
 	var want strings.Builder
 	for n, line := range []string{
@@ -56,15 +58,17 @@ func TestCheckCalls(t *testing.T) {
 	if err := CheckCalls([]Spec{spec}, []string{"cancel"}); err != nil {
 		t.Errorf("a tool that only its name is known of: %v", err)
 	}
-	if err := CheckCalls([]Spec{spec}, nil); err == nil || err.Error() != `toolspec "a": $.undo.tool: there is no tool "cancel"` {
+	if err := CheckCalls([]Spec{spec}, nil); err == nil ||
+		err.Error() != `toolspec "a": $.undo.tool: there is no tool "cancel"` {
 		t.Errorf("a spec that is in no file: %v", err)
 	}
 }
 
-// TestUndoIsPinned proves that a run pins what undoes a tool's calls with the tool, and that a spec without it has the digest
-// that it had before there was such a thing.
+// TestUndoIsPinned proves that a run pins what undoes a tool's calls with the tool, and that a spec
+// without it has the digest that it had before there was such a thing.
 func TestUndoIsPinned(t *testing.T) {
-	spec := Spec{Name: "book", Version: "1.0.0", Description: "Books.", Entry: Entry{Type: api.KindFunction}}
+	spec := Spec{Name: "book", Version: "1.0.0", Description: "Books.",
+		Entry: Entry{Type: api.KindFunction}}
 	plain, err := spec.Compile()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +82,8 @@ func TestUndoIsPinned(t *testing.T) {
 		t.Errorf("digests %s and %s", plain.Digest, undone.Digest)
 	}
 	again, err := FromTool(undone.Tool())
-	if err != nil || again.Tool().Undo.Tool != "cancel" || string(again.Tool().Undo.Arguments) != `{"id":"{{result.id}}"}` {
+	if err != nil || again.Tool().Undo.Tool != "cancel" ||
+		string(again.Tool().Undo.Arguments) != `{"id":"{{result.id}}"}` {
 		t.Errorf("pinned: %+v, error %v", again, err)
 	}
 }

@@ -12,16 +12,20 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// pinMessages bounds the conversation that is handed to the pin step, in bytes; a longer one is fetched by query.
+// pinMessages bounds the conversation that is handed to the pin step, in bytes; a longer one is
+// fetched by query.
 const pinMessages = 64 << 10
 
-// agentWorkflow is the workflow of an agent run: model step, its tool calls, results, again, until the model answers or a limit
-// is reached. earlier is the conversation so far, by switchyard.EncodeMessages; nil for a new one. The error of a run has
-// a switchyard.RunErrorType as its type, unless a worker could not pin or admit at all; a cancelled run ends as
-// cancelled, after its calls.
+// agentWorkflow is the workflow of an agent run: model step, its tool calls, results, again, until
+// the model answers or a limit is reached. earlier is the conversation so far, by
+// switchyard.EncodeMessages; nil for a new one. The error of a run has a switchyard.RunErrorType as
+// its type, unless a worker could not pin or admit at all; a cancelled run ends as cancelled, after
+// its calls.
 func agentWorkflow(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	if in.Agent == nil {
-		return api.RunResult{}, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
+		return api.RunResult{},
+			invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired,
+				Message: "the input has no agent"}})
 	}
 	run := newAgentRun(ctx, in)
 	result, err := run.toEnd(ctx, earlier)
@@ -45,8 +49,8 @@ func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (api.RunResult, e
 	return result, err
 }
 
-// agentRun is an agent's run. Its guard, hooks, compactor and breaker are views of it, each with the
-// methods of one subject.
+// agentRun is an agent's run. Its guard, hooks, compactor and breaker are views of it, each with
+// the methods of one subject.
 type agentRun struct {
 	guard     limitGuard
 	hooks     runHooks
@@ -64,7 +68,8 @@ type agentRun struct {
 	// recalled are the labels that they had seen.
 	loaded  []string
 	started time.Time
-	// limits are the agent's, with what a person has granted on top; asked is how often one was asked.
+	// limits are the agent's, with what a person has granted on top; asked is how often one was
+	// asked.
 	limits api.Limits
 	asked  int
 	// last is what the last model step used.
@@ -73,7 +78,8 @@ type agentRun struct {
 	timeOver bool
 	// stopped names what else ends the run before its next turn: the limit conversation or repeats.
 	stopped string
-	// window is how full the model's window is; compacted is set while no step has shown what a compaction made of it.
+	// window is how full the model's window is; compacted is set while no step has shown what a
+	// compaction made of it.
 	window    api.Window
 	compacted bool
 	repeats   api.Repeats
@@ -105,7 +111,8 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 			return err
 		}
 	} else {
-		r.turn, r.before, r.started, r.pinned = continueState.Turn, continueState.Before, continueState.Started, continueState.Pinned.Value
+		r.turn, r.before, r.started, r.pinned = continueState.Turn, continueState.Before,
+			continueState.Started, continueState.Pinned.Value
 		r.resume(continueState)
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
@@ -131,8 +138,8 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	return nil
 }
 
-// begin fills the conversation with what is there before the first turn: instructions, earlier messages, the prompt. A
-// run that continued has its instructions among the earlier messages.
+// begin fills the conversation with what is there before the first turn: instructions, earlier
+// messages, the prompt. A run that continued has its instructions among the earlier messages.
 func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	earlier, err := r.loadConversation(ctx, earlier)
 	if err != nil {
@@ -140,7 +147,8 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	}
 	messages, err := api.DecodeMessages(earlier)
 	if err != nil {
-		return invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType, Message: err.Error()}})
+		return invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType,
+			Message: err.Error()}})
 	}
 	if r.in.State == nil {
 		r.instruct()
@@ -209,7 +217,8 @@ func (r *agentRun) loop(ctx workflow.Context) (api.RunResult, error) {
 }
 
 // nextTurn takes a turn and reports whether the run ends with it.
-func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool, result api.RunResult, err error) {
+func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool,
+	result api.RunResult, err error) {
 	done, result, err := r.takeTurn(turns)
 	r.guard.noticeWallTime(ctx, stopTurns)
 	switch {
@@ -245,7 +254,8 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 		if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
 			return false, result, err
 		}
-		result, err = r.end(api.RunResult{Outcome: api.OutcomeAnswered, Answer: response.Message.Text}, response.Stop)
+		result, err = r.end(api.RunResult{Outcome: api.OutcomeAnswered,
+			Answer: response.Message.Text}, response.Stop)
 		return true, result, err
 	}
 	outcomes, err := r.pipeline.runTurn(ctx, response.Message.Calls, r.agent.Order)
@@ -253,14 +263,16 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 	return false, result, err
 }
 
-// modelStep asks the model, for a summary of what compaction says where it is set; the activity gets digests and fetches by
-// query what its process does not have.
-func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction *api.Compaction) (api.ModelResponse, error) {
+// modelStep asks the model, for a summary of what compaction says where it is set; the activity
+// gets digests and fetches by query what its process does not have.
+func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
+	compaction *api.Compaction) (api.ModelResponse, error) {
 	if err := r.listen(ctx, limit, compaction != nil); err != nil {
 		return api.ModelResponse{}, err
 	}
 	c := &r.conversation
-	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
+	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before,
+		Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
 		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
@@ -268,7 +280,8 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 	case limit != "":
 		summary = "summary, because the limit of " + limit + " was reached"
 	case compaction != nil:
-		summary = fmt.Sprintf("summing up messages %d to %d, because the conversation is long", compaction.From+1, compaction.To)
+		summary = fmt.Sprintf("summing up messages %d to %d, because the conversation is long",
+			compaction.From+1, compaction.To)
 	}
 	if model.Name != "" {
 		summary += " · " + model.Name
@@ -286,11 +299,13 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 	return response, nil
 }
 
-func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions, request api.ModelRequest) (response api.ModelResponse, err error) {
+func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions,
+	request api.ModelRequest) (response api.ModelResponse, err error) {
 	if r.pipeline.stepsInline {
 		return r.inlineStep(ctx, o, request)
 	}
-	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), api.ModelActivity, request).Get(ctx, &response)
+	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), api.ModelActivity,
+		request).Get(ctx, &response)
 	return response, err
 }
 
@@ -317,12 +332,14 @@ func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, erro
 		result.Stop = stop
 	}
 	if stop == api.StopRefusal {
-		return api.RunResult{}, runError(api.RunRefused, "the model declined: "+result.Answer, nil, result)
+		return api.RunResult{}, runError(api.RunRefused, "the model declined: "+result.Answer, nil,
+			result)
 	}
 	return result, nil
 }
 
-// carryOn goes on in a fresh history with everything the run knows, or ends the run where that is too much to carry.
+// carryOn goes on in a fresh history with everything the run knows, or ends the run where that is
+// too much to carry.
 func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 	earlier, err := r.compactor.carriable(ctx)
 	if err != nil {
@@ -333,18 +350,21 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 	}
 	next := r.in
 	next.Prompt = ""
-	next.State = &api.ContinueState{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hooks.hookPrompt(),
-		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.continueState(ctx), Undo: r.pipeline.undo.continueState()}
+	next.State = &api.ContinueState{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn,
+		Before: r.before, Usage: r.pipeline.usage, Prompt: r.hooks.hookPrompt(),
+		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.continueState(ctx),
+		Undo: r.pipeline.undo.continueState()}
 	next.State.Limits, next.State.Grants = r.guard.continuedLimits(), r.asked
-	next.State.Window, next.State.Repeats = r.compactor.continuedWindow(), r.breaker.continuedRepeats()
+	next.State.Window, next.State.Repeats = r.compactor.continuedWindow(),
+		r.breaker.continuedRepeats()
 	next.State.Labels, next.State.Calls = r.pipeline.runFacts.Labels, r.pipeline.runFacts.Past("")
 	next.State.DescendantCalls = r.pipeline.runFacts.ContinueDescendants()
 	next.State.Paused, next.State.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
 	return api.RunResult{}, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
 }
 
-// carriable returns the conversation as it is carried into a fresh history, made shorter where it is too long for that. Messages
-// that come while it waits are in it too: nothing else carries them.
+// carriable returns the conversation as it is carried into a fresh history, made shorter where it
+// is too long for that. Messages that come while it waits are in it too: nothing else carries them.
 func (r compactor) carriable(ctx workflow.Context) ([]byte, error) {
 	earlier, err := r.shortened(ctx)
 	for err == nil && r.pipeline.inline.On && len(earlier) <= api.MaxPayload {
@@ -360,8 +380,9 @@ func (r compactor) carriable(ctx workflow.Context) ([]byte, error) {
 	return earlier, err
 }
 
-// maxConversation bounds the conversation that a run tries to carry on, in bytes, however short it may be compressed: no model reads as
-// much, and writing it takes a workflow task longer than one may take.
+// maxConversation bounds the conversation that a run tries to carry on, in bytes, however short it
+// may be compressed: no model reads as much, and writing it takes a workflow task longer than one
+// may take.
 const maxConversation = 16 << 20
 
 func (r compactor) shortened(ctx workflow.Context) ([]byte, error) {
@@ -378,7 +399,8 @@ func (r compactor) shortened(ctx workflow.Context) ([]byte, error) {
 
 func (r compactor) compactToContinue(ctx workflow.Context) ([]byte, error) {
 	frame := min(r.frame(), api.MaxPayload)
-	if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame), frame); err != nil {
+	if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame),
+		frame); err != nil {
 		return nil, err
 	}
 	return r.readAll(ctx)

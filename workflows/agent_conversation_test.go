@@ -15,26 +15,31 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// TestAgentEarlierMessages proves that a run starts with the messages it is given, after the instructions and before
-// the prompt, whether they are small enough for the pin step or have to be asked for in pages.
+// TestAgentEarlierMessages proves that a run starts with the messages it is given, after the
+// instructions and before the prompt, whether they are small enough for the pin step or have to be
+// asked for in pages.
 func TestAgentEarlierMessages(t *testing.T) {
 	for name, size := range map[string]int{"small": 10, "large": 300 << 10} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			var earlier []api.Message
 			for i := range 12 {
-				earlier = append(earlier, api.Message{Role: api.RoleUser, Text: fmt.Sprint(i, strings.Repeat("x", size))})
+				earlier = append(earlier, api.Message{Role: api.RoleUser,
+					Text: fmt.Sprint(i, strings.Repeat("x", size))})
 			}
 			l.tell(api.Message{Text: "ok"})
 			encoded, err := api.EncodeMessages(earlier)
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: toldAgent(), Prompt: "And now?"}, encoded)
+			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: toldAgent(),
+				Prompt: "And now?"}, encoded)
 			l.result()
-			want := slices.Concat([]api.Message{{Role: api.RoleSystem, Text: "Test."}}, earlier, []api.Message{{Role: api.RoleUser, Text: "And now?"}})
+			want := slices.Concat([]api.Message{{Role: api.RoleSystem, Text: "Test."}}, earlier,
+				[]api.Message{{Role: api.RoleUser, Text: "And now?"}})
 			got := l.prompts[0].Messages
-			if !slices.EqualFunc(got, want, func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
+			if !slices.EqualFunc(got, want,
+				func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
 				t.Errorf("the model saw %d messages, want %d", len(got), len(want))
 			}
 			if asked := l.queries[api.ConversationQuery] > 1; asked != (name == "large") {
@@ -44,12 +49,13 @@ func TestAgentEarlierMessages(t *testing.T) {
 	}
 }
 
-// TestAgentOverProcesses proves that a model step in a process that holds nothing of the run sees the whole conversation
-// and the pinned tools, by query.
+// TestAgentOverProcesses proves that a model step in a process that holds nothing of the run sees
+// the whole conversation and the pinned tools, by query.
 func TestAgentOverProcesses(t *testing.T) {
 	l := newLabOf(t, 2)
 	l.tell(
-		api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}, {Tool: "broken"}}},
+		api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`},
+			{Tool: "broken"}}},
 		api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"b"}`}}},
 		api.Message{Text: "done"},
 	)
@@ -58,7 +64,8 @@ func TestAgentOverProcesses(t *testing.T) {
 	whole := l.conversation()
 	for i, upTo := range []int{2, 5, 7} {
 		got := l.prompts[i].Messages
-		if !slices.EqualFunc(got, whole[:upTo], func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
+		if !slices.EqualFunc(got, whole[:upTo],
+			func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
 			t.Errorf("step %d saw %+v", i+1, got)
 		}
 	}
@@ -67,28 +74,35 @@ func TestAgentOverProcesses(t *testing.T) {
 	}
 }
 
-// TestAgentContinuesAsNew proves that a run goes on in a fresh history with everything it knows, and that the second
-// part ends as if there had been no cut.
+// TestAgentContinuesAsNew proves that a run goes on in a fresh history with everything it knows,
+// and that the second part ends as if there had been no cut.
 func TestAgentContinuesAsNew(t *testing.T) {
-	a := agent(step(call("store", `{"text":"a"}`), call("broken", `{}`)), step(call("echo", `{"value":"${s}"}`)), answer("done"))
+	a := agent(step(call("store", `{"text":"a"}`), call("broken", `{}`)),
+		step(call("echo", `{"value":"${s}"}`)), answer("done"))
 	a.Model.Script.Value.Steps[0].Calls[0].ID = "s"
-	a.Model.Script.Value.Steps[1].Calls[0] = api.ScriptCall{Tool: "echo", Arguments: []byte(`{"value":"${s}"}`)}
+	a.Model.Script.Value.Steps[1].Calls[0] = api.ScriptCall{Tool: "echo",
+		Arguments: []byte(`{"value":"${s}"}`)}
 	a.Limits = api.Limits{Turns: 3, WallTime: api.Duration(time.Hour)}
 	l := newLab(t)
 	l.SetContinueAsNewSuggested(true)
 	began := l.Now()
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go.", Conversation: "talk", Trace: "t",
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go.", Conversation: "talk",
+		Trace:     "t",
 		Variables: map[string]any{"project": "apollo"}, Mode: api.ModeLenient})
 	next, earlier := l.continued()
-	if next.Prompt != "" || next.Conversation != "talk" || next.Trace != "t" || next.Mode != api.ModeLenient || next.Variables["project"] != "apollo" {
+	if next.Prompt != "" || next.Conversation != "talk" || next.Trace != "t" ||
+		next.Mode != api.ModeLenient || next.Variables["project"] != "apollo" {
 		t.Errorf("the next run's input is %+v", next)
 	}
 	whole := l.conversation()
-	if got, err := api.DecodeMessages(earlier); err != nil || len(got) != 5 || !slices.EqualFunc(got, whole, func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
+	if got, err := api.DecodeMessages(earlier); err != nil || len(got) != 5 ||
+		!slices.EqualFunc(got, whole,
+			func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
 		t.Errorf("%d of %d messages are carried over, error %v", len(got), len(whole), err)
 	}
 	c := next.State
-	if c == nil || c.Turn != 1 || c.Usage.Turns != 1 || c.Usage.Calls != 2 || c.Usage.Failed != 1 || c.Started.Before(began) || len(c.Pinned.Value.Catalog.Tools) != 10 {
+	if c == nil || c.Turn != 1 || c.Usage.Turns != 1 || c.Usage.Calls != 2 || c.Usage.Failed != 1 ||
+		c.Started.Before(began) || len(c.Pinned.Value.Catalog.Tools) != 10 {
 		t.Fatalf("carried over: %+v", c)
 	}
 
@@ -100,10 +114,12 @@ func TestAgentContinuesAsNew(t *testing.T) {
 		t.Errorf("result: %+v", r)
 	}
 	expect(t, "activities of the second part", second.ids(), []string{"turn-2", "2.1", "turn-3"})
-	if o := second.scheduled[1].call.Origin; o.Run != "the-first-run" || o.Conversation != "talk" || o.Variables["project"] != "apollo" {
+	if o := second.scheduled[1].call.Origin; o.Run != "the-first-run" || o.Conversation != "talk" ||
+		o.Variables["project"] != "apollo" {
 		t.Errorf("calls of the second part have the origin %+v", o)
 	}
-	if got := second.conversation(); len(got) != 8 || got[6].Text != "1" || got[0].Role != api.RoleSystem {
+	if got := second.conversation(); len(got) != 8 || got[6].Text != "1" ||
+		got[0].Role != api.RoleSystem {
 		t.Errorf("conversation: %+v", got)
 	}
 
@@ -122,7 +138,8 @@ func (l *lab) continued() (input api.RunInput, earlier []byte) {
 	if !ok {
 		l.t.Fatalf("the run ended with %v, want it continued as new", l.GetWorkflowError())
 	}
-	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &input, &earlier); err != nil {
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &input,
+		&earlier); err != nil {
 		l.t.Fatal(err)
 	}
 	if next.WorkflowType.Name != api.AgentWorkflow {
@@ -131,14 +148,16 @@ func (l *lab) continued() (input api.RunInput, earlier []byte) {
 	return input, earlier
 }
 
-// TestAgentTooLongToContinue proves that a run whose conversation does not fit into a fresh history sums it up and goes on,
-// in place of a payload that the server refuses for ever, and ends with what is known where the rest is still too long.
+// TestAgentTooLongToContinue proves that a run whose conversation does not fit into a fresh history
+// sums it up and goes on, in place of a payload that the server refuses for ever, and ends with
+// what is known where the rest is still too long.
 func TestAgentTooLongToContinue(t *testing.T) {
 	for _, rest := range []int{0, 2 * api.MaxPayload} {
 		a := agent(step(call("store", `{"text":"a"}`)), answer("done"))
 		a.Model.Script.Value.Summary = "too long"
 		a.Instructions = noise(t, rest)
-		earlier, err := api.EncodeMessages([]api.Message{{Role: api.RoleUser, Text: noise(t, api.MaxPayload)},
+		earlier, err := api.EncodeMessages([]api.Message{{Role: api.RoleUser,
+			Text: noise(t, api.MaxPayload)},
 			{Role: api.RoleUser, Text: noise(t, api.MaxPayload)}})
 		if err != nil {
 			t.Fatal(err)
@@ -148,13 +167,15 @@ func TestAgentTooLongToContinue(t *testing.T) {
 		l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."}, earlier)
 		expect(t, "the first activities", l.ids()[:3], []string{"turn-1", "1.1", "compact-1"})
 		if rest > 0 {
-			if r := l.result(); r.Outcome != api.OutcomeLimit || r.Limit != "conversation" || r.Answer != "too long" {
+			if r := l.result(); r.Outcome != api.OutcomeLimit || r.Limit != "conversation" ||
+				r.Answer != "too long" {
 				t.Errorf("result: %+v", r)
 			}
 			continue
 		}
 		next, continued := l.continued()
-		if len(continued) > api.MaxPayload/2 || next.State.Window.Compactions != 1 || next.State.Usage.Turns != 2 {
+		if len(continued) > api.MaxPayload/2 || next.State.Window.Compactions != 1 ||
+			next.State.Usage.Turns != 2 {
 			t.Errorf("%d bytes are carried, with %+v", len(continued), next.State)
 		}
 		second := newLab(t)
@@ -165,17 +186,20 @@ func TestAgentTooLongToContinue(t *testing.T) {
 	}
 }
 
-// TestAgentTooLargeToContinue proves that a conversation of many megabytes is summed up before it is carried on, however short it may be
-// compressed.
+// TestAgentTooLargeToContinue proves that a conversation of many megabytes is summed up before it
+// is carried on, however short it may be compressed.
 func TestAgentTooLargeToContinue(t *testing.T) {
 	long := strings.Repeat("the same line\n", 100_000)
-	earlier, err := api.EncodeMessages(slices.Repeat([]api.Message{{Role: api.RoleUser, Text: long}}, 13))
+	earlier, err := api.EncodeMessages(slices.Repeat([]api.Message{{Role: api.RoleUser,
+		Text: long}}, 13))
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := newLab(t)
 	l.SetContinueAsNewSuggested(true)
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(call("store", `{"text":"a"}`)), answer("done")), Prompt: "Go."}, earlier)
+	l.ExecuteWorkflow(api.AgentWorkflow,
+		api.RunInput{Agent: agent(step(call("store", `{"text":"a"}`)), answer("done")),
+			Prompt: "Go."}, earlier)
 	expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "compact-1"})
 	_, continued := l.continued()
 	if messages, err := api.DecodeMessages(continued); err != nil || len(messages) > 5 {

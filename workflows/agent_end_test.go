@@ -12,8 +12,9 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// TestAgentCancelled proves that a cancelled run ends as cancelled: while a tool runs only after that call, with the
-// waiting calls never started; while the model answers, and while the summary is made.
+// TestAgentCancelled proves that a cancelled run ends as cancelled: while a tool runs only after
+// that call, with the waiting calls never started; while the model answers, and while the summary
+// is made.
 func TestAgentCancelled(t *testing.T) {
 	for _, test := range []struct {
 		at       string
@@ -45,15 +46,16 @@ func TestAgentCancelled(t *testing.T) {
 	}
 }
 
-// cancelAt cancels the run when the activity of that id has started, or when the tool hang runs. The test environment
-// ends a cancelled activity for the workflow at once.
+// cancelAt cancels the run when the activity of that id has started, or when the tool hang runs.
+// The test environment ends a cancelled activity for the workflow at once.
 func (l *lab) cancelAt(id string) {
 	if id == "hang" {
 		l.hangs = l.CancelWorkflow
 		return
 	}
 	watched := l.started
-	l.SetOnActivityStartedListener(func(info *activity.Info, ctx context.Context, args converter.EncodedValues) {
+	l.SetOnActivityStartedListener(func(info *activity.Info, ctx context.Context,
+		args converter.EncodedValues) {
 		watched(info, ctx, args)
 		if info.ActivityID == id {
 			l.CancelWorkflow()
@@ -61,15 +63,18 @@ func (l *lab) cancelAt(id string) {
 	})
 }
 
-// TestAgentRefusal proves that a model that declines fails the run with its words and the usage so far.
+// TestAgentRefusal proves that a model that declines fails the run with its words and the usage so
+// far.
 func TestAgentRefusal(t *testing.T) {
 	l := newLab(t)
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
-		return api.ModelResponse{Message: api.Message{Text: "I would rather not."}, Stop: api.StopRefusal}, nil
+		return api.ModelResponse{Message: api.Message{Text: "I would rather not."},
+			Stop: api.StopRefusal}, nil
 	})
 	l.runAgent(toldAgent(), "Go.")
 	var details api.RunResult
-	if app := l.failure(api.RunRefused, &details); !strings.Contains(app.Message(), "I would rather not.") {
+	if app := l.failure(api.RunRefused, &details); !strings.Contains(app.Message(),
+		"I would rather not.") {
 		t.Errorf("message: %s", app.Message())
 	}
 	if details.Usage.Turns != 1 {
@@ -77,8 +82,9 @@ func TestAgentRefusal(t *testing.T) {
 	}
 }
 
-// TestAgentModelFails proves that a passing failure of the model is tried again, that one for good fails the run at
-// once, that a lasting one does after the attempts, each with what the model's side said.
+// TestAgentModelFails proves that a passing failure of the model is tried again, that one for good
+// fails the run at once, that a lasting one does after the attempts, each with what the model's
+// side said.
 func TestAgentModelFails(t *testing.T) {
 	busy := func() (api.ModelResponse, error) {
 		return api.ModelResponse{}, &models.Error{Message: "busy", RetryAfter: time.Hour}
@@ -104,7 +110,8 @@ func TestAgentModelFails(t *testing.T) {
 		l.answers = append(l.answers, broken)
 		l.runAgent(toldAgent(), "Go.")
 		var usage api.Usage
-		if app := l.failure(api.RunModelFailed, &usage); !strings.Contains(app.Message(), "wrong key") || len(l.prompts) != 1 {
+		if app := l.failure(api.RunModelFailed, &usage); !strings.Contains(app.Message(),
+			"wrong key") || len(l.prompts) != 1 {
 			t.Errorf("%d attempts, message: %s", len(l.prompts), app.Message())
 		}
 	})
@@ -114,7 +121,8 @@ func TestAgentModelFails(t *testing.T) {
 		a.Model.MaxAttempts = 3
 		l.answers = append(l.answers, busy, busy, busy, busy)
 		l.runAgent(a, "Go.")
-		if app := l.failure(api.RunModelFailed, nil); !strings.Contains(app.Message(), "busy") || len(l.prompts) != 3 {
+		if app := l.failure(api.RunModelFailed, nil); !strings.Contains(app.Message(), "busy") ||
+			len(l.prompts) != 3 {
 			t.Errorf("%d attempts, message: %s", len(l.prompts), app.Message())
 		}
 	})
@@ -128,7 +136,8 @@ func TestAgentModelFails(t *testing.T) {
 	})
 }
 
-// TestAgentInvalid proves that a run that cannot start fails at once, names every reason, and runs nothing.
+// TestAgentInvalid proves that a run that cannot start fails at once, names every reason, and runs
+// nothing.
 func TestAgentInvalid(t *testing.T) {
 	unknown := agent(answer("x"))
 	unknown.Tools = []string{"greeet", "echo", "store2"}

@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestAgentLimits proves that each limit ends the run with one summary step without tools that answers with what is
-// known, that the limit is named, and that no call runs beyond it.
+// TestAgentLimits proves that each limit ends the run with one summary step without tools that
+// answers with what is known, that the limit is named, and that no call runs beyond it.
 func TestAgentLimits(t *testing.T) {
 	greet := call("greet", `{"name":"Ann"}`)
 	greeting := api.Message{Calls: []api.Call{{Tool: "greet", Arguments: greet.ArgumentsText}}}
@@ -23,10 +23,14 @@ func TestAgentLimits(t *testing.T) {
 		ids      []string
 		executed []string
 	}{
-		{"turns", api.Limits{Turns: 2}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
-		{"calls", api.Limits{Calls: 1}, []string{"turn-1", "1.1", "summary"}, []string{"1.1 greet"}},
-		{"tokens", api.Limits{Tokens: 30}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
-		{"cost", api.Limits{Cost: 39.5}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
+		{"turns", api.Limits{Turns: 2}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"},
+			[]string{"1.1 greet", "2.1 greet"}},
+		{"calls", api.Limits{Calls: 1}, []string{"turn-1", "1.1", "summary"},
+			[]string{"1.1 greet"}},
+		{"tokens", api.Limits{Tokens: 30}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"},
+			[]string{"1.1 greet", "2.1 greet"}},
+		{"cost", api.Limits{Cost: 39.5}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"},
+			[]string{"1.1 greet", "2.1 greet"}},
 	} {
 		t.Run(test.limit, func(t *testing.T) {
 			l := newLab(t)
@@ -38,7 +42,8 @@ func TestAgentLimits(t *testing.T) {
 			l.tell(api.Message{Text: "as far as I got"})
 			l.runAgent(a, "Go.")
 			r := l.result()
-			if r.Outcome != api.OutcomeLimit || r.Limit != test.limit || r.Answer != "as far as I got" {
+			if r.Outcome != api.OutcomeLimit || r.Limit != test.limit ||
+				r.Answer != "as far as I got" {
 				t.Errorf("result: %+v", r)
 			}
 			if want := float64(r.Usage.Turns) * 20; r.Usage.Cost != want {
@@ -48,31 +53,37 @@ func TestAgentLimits(t *testing.T) {
 			expect(t, "executed", l.executed, test.executed)
 			last := l.prompts[len(l.prompts)-1]
 			if last.Limit != test.limit || len(last.Tools) != 0 {
-				t.Errorf("the summary step was asked with limit %q and %d tools", last.Limit, len(last.Tools))
+				t.Errorf("the summary step was asked with limit %q and %d tools", last.Limit,
+					len(last.Tools))
 			}
 			if first := l.prompts[0]; first.Limit != "" || len(first.Tools) != 9 {
-				t.Errorf("the first step was asked with limit %q and %d tools, want the 9 that are not disabled", first.Limit, len(first.Tools))
+				t.Errorf("the first step was asked with limit %q and %d tools, want the 9 that are not disabled",
+					first.Limit, len(first.Tools))
 			}
 		})
 	}
 }
 
-// TestAgentCallBudget proves that the calls of one turn beyond the budget are refused, the first ones admitted.
+// TestAgentCallBudget proves that the calls of one turn beyond the budget are refused, the first
+// ones admitted.
 func TestAgentCallBudget(t *testing.T) {
 	l := newLab(t)
-	a := agent(step(call("nosuch", `{}`), call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`), call("greet", `{"name":"c"}`)))
+	a := agent(step(call("nosuch", `{}`), call("greet", `{"name":"a"}`),
+		call("greet", `{"name":"b"}`), call("greet", `{"name":"c"}`)))
 	a.Limits.Calls = 2
 	l.runAgent(a, "Go.")
 	if r := l.result(); r.Limit != "calls" || r.Usage.Failed != 2 {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.2 greet", "1.3 greet"})
+	expect(t, "executed", slices.Sorted(slices.Values(l.executed)),
+		[]string{"1.2 greet", "1.3 greet"})
 	if m := l.conversation()[6]; m.CallID != "1.4" || !strings.Contains(m.Text, "budget_exceeded") {
 		t.Errorf("the call beyond the budget is answered %+v", m)
 	}
 }
 
-// TestAgentCallBudgetOverTurns proves that what earlier turns used of the budget is gone, refused calls among it.
+// TestAgentCallBudgetOverTurns proves that what earlier turns used of the budget is gone, refused
+// calls among it.
 func TestAgentCallBudgetOverTurns(t *testing.T) {
 	l := newLab(t)
 	greet := call("greet", `{"name":"a"}`)
@@ -82,10 +93,12 @@ func TestAgentCallBudgetOverTurns(t *testing.T) {
 	if r := l.result(); r.Limit != "calls" || r.Usage.Calls != 5 {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1 greet", "2.1 greet", "2.2 greet"})
+	expect(t, "executed", slices.Sorted(slices.Values(l.executed)),
+		[]string{"1.1 greet", "2.1 greet", "2.2 greet"})
 }
 
-// TestAgentDefaultTurns proves that an agent without a limit of turns stops after the default number.
+// TestAgentDefaultTurns proves that an agent without a limit of turns stops after the default
+// number.
 func TestAgentDefaultTurns(t *testing.T) {
 	l := newLab(t)
 	for range api.DefaultTurns {
@@ -98,11 +111,12 @@ func TestAgentDefaultTurns(t *testing.T) {
 	}
 }
 
-// TestAgentWallTime proves that the wall time cancels the running calls, starts no waiting ones, and that the summary
-// step sees a conversation in which every call is answered.
+// TestAgentWallTime proves that the wall time cancels the running calls, starts no waiting ones,
+// and that the summary step sees a conversation in which every call is answered.
 func TestAgentWallTime(t *testing.T) {
 	l := newLab(t)
-	a := agent(step(call("greet", `{"name":"a"}`), call("hang", `{}`), call("note", `{"text":"never"}`)), answer("not reached"))
+	a := agent(step(call("greet", `{"name":"a"}`), call("hang", `{}`),
+		call("note", `{"text":"never"}`)), answer("not reached"))
 	a.Limits.WallTime = api.Duration(time.Second)
 	l.runAgent(a, "Go.")
 	r := l.result()
@@ -119,8 +133,8 @@ func TestAgentWallTime(t *testing.T) {
 	}
 }
 
-// TestAgentWallTimeInAdmission proves that calls which the wall time kept from being admitted are answered too: models
-// refuse a conversation with gaps.
+// TestAgentWallTimeInAdmission proves that calls which the wall time kept from being admitted are
+// answered too: models refuse a conversation with gaps.
 func TestAgentWallTimeInAdmission(t *testing.T) {
 	l := newLab(t)
 	l.admits = func(ctx context.Context) { <-ctx.Done() }
@@ -134,8 +148,8 @@ func TestAgentWallTimeInAdmission(t *testing.T) {
 	expect(t, "executed", l.executed, nil)
 }
 
-// TestCancelledInAdmission proves that a run that is cancelled while its calls are admitted counts them: their records tell of
-// them as cancelled.
+// TestCancelledInAdmission proves that a run that is cancelled while its calls are admitted counts
+// them: their records tell of them as cancelled.
 func TestCancelledInAdmission(t *testing.T) {
 	for name, test := range map[string]struct {
 		input api.RunInput
@@ -143,7 +157,8 @@ func TestCancelledInAdmission(t *testing.T) {
 		cancelled int
 		want      api.Usage
 	}{
-		"agent": {api.RunInput{Agent: agent(step(call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`)))}, 1, api.Usage{Turns: 1, Calls: 2, Failed: 2}},
+		"agent": {api.RunInput{Agent: agent(step(call("greet", `{"name":"a"}`),
+			call("greet", `{"name":"b"}`)))}, 1, api.Usage{Turns: 1, Calls: 2, Failed: 2}},
 		"later calls of a plan": {api.RunInput{Plan: plan(t, `
 calls:
   - {id: first, tool: echo, arguments: {value: a}}
@@ -173,14 +188,16 @@ calls:
 			if err := cancelled.Details(&used); err != nil {
 				t.Fatal(err)
 			}
-			if used.Turns != test.want.Turns || used.Calls != test.want.Calls || used.Failed != test.want.Failed {
+			if used.Turns != test.want.Turns || used.Calls != test.want.Calls ||
+				used.Failed != test.want.Failed {
 				t.Errorf("used %+v, want %+v", used, test.want)
 			}
 		})
 	}
 }
 
-// answeredCalls returns for each answered call of the conversation whether it is done, failed or cancelled.
+// answeredCalls returns for each answered call of the conversation whether it is done, failed or
+// cancelled.
 func (l *lab) answeredCalls() []string {
 	var list []string
 	for _, m := range l.conversation() {
@@ -197,7 +214,8 @@ func (l *lab) answeredCalls() []string {
 	return list
 }
 
-// TestAgentWallTimeInModelStep proves that the wall time also ends a model step that does not come back.
+// TestAgentWallTimeInModelStep proves that the wall time also ends a model step that does not come
+// back.
 func TestAgentWallTimeInModelStep(t *testing.T) {
 	l := newLab(t)
 	stop := make(chan struct{})

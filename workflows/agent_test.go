@@ -13,8 +13,9 @@ func (l *lab) runAgent(a *api.Agent, prompt string) {
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: prompt})
 }
 
-// TestAgentLoop proves the loop: one turn with calls of every fate, parallel and exclusive ones, each executed once as
-// an activity under its own name and id, with results told to the model in the order of the calls, and the answer.
+// TestAgentLoop proves the loop: one turn with calls of every fate, parallel and exclusive ones,
+// each executed once as an activity under its own name and id, with results told to the model in
+// the order of the calls, and the answer.
 func TestAgentLoop(t *testing.T) {
 	l := newLab(t)
 	l.runAgent(agent(
@@ -34,14 +35,16 @@ func TestAgentLoop(t *testing.T) {
 		answer("done"),
 	), "Go.")
 	r := l.result()
-	if want := (api.Usage{Turns: 3, Calls: 11, Failed: 6, InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens}); r.Usage != want || r.Usage.InputTokens == 0 {
+	if want := (api.Usage{Turns: 3, Calls: 11, Failed: 6, InputTokens: r.Usage.InputTokens,
+		OutputTokens: r.Usage.OutputTokens}); r.Usage != want || r.Usage.InputTokens == 0 {
 		t.Errorf("usage: got %+v, want %+v", r.Usage, want)
 	}
 	if r.Outcome != api.OutcomeAnswered || r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}
 	executed := slices.Sorted(slices.Values(l.executed))
-	expect(t, "executed", executed, []string{"1.1 greet", "1.2 store", "1.3 broken", "1.7 store", "1.9 flaky", "1.9 flaky", "2.1 echo"})
+	expect(t, "executed", executed, []string{"1.1 greet", "1.2 store", "1.3 broken", "1.7 store",
+		"1.9 flaky", "1.9 flaky", "2.1 echo"})
 	expect(t, "stored", l.stored, []string{"a", "b"})
 
 	want := []struct{ role, callID, text string }{
@@ -63,7 +66,8 @@ func TestAgentLoop(t *testing.T) {
 		t.Fatalf("the conversation has %d messages, want %d: %+v", len(got), len(want), got)
 	}
 	for i, m := range got {
-		if w := want[i]; string(m.Role) != w.role || m.CallID != w.callID || !strings.Contains(m.Text, w.text) {
+		if w := want[i]; string(m.Role) != w.role || m.CallID != w.callID ||
+			!strings.Contains(m.Text, w.text) {
 			t.Errorf("message %d: got %s %s %q, want %+v", i, m.Role, m.CallID, m.Text, w)
 		}
 		if m.Failed != strings.HasPrefix(m.Text, "ERROR ") {
@@ -72,12 +76,14 @@ func TestAgentLoop(t *testing.T) {
 	}
 }
 
-// TestAgentInputs proves what activities are given: a tool its validated arguments, defaults among them, digest and
-// origin; a model step no conversation, only digests of what is new since the last one.
+// TestAgentInputs proves what activities are given: a tool its validated arguments, defaults among
+// them, digest and origin; a model step no conversation, only digests of what is new since the last
+// one.
 func TestAgentInputs(t *testing.T) {
 	l := newLab(t)
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{
-		Agent:        agent(step(call("greet", `{"name":"Ann"}`), call("old", `{"value":7}`)), step(call("needy", `{}`)), answer("done")),
+		Agent: agent(step(call("greet", `{"name":"Ann"}`), call("old", `{"value":7}`)),
+			step(call("needy", `{}`)), answer("done")),
 		Prompt:       "Go.",
 		Conversation: "talk", Trace: "trace-1", Variables: map[string]any{"project": "apollo"},
 	})
@@ -91,15 +97,19 @@ func TestAgentInputs(t *testing.T) {
 		case "needy":
 			needy = s.call
 		case api.ModelActivity:
-			steps = append(steps, fmt.Sprintf("%s turn=%d seen=%d new=%d", s.id, s.step.Turn, s.step.Seen, len(s.step.New)))
+			steps = append(steps, fmt.Sprintf("%s turn=%d seen=%d new=%d", s.id, s.step.Turn,
+				s.step.Seen, len(s.step.New)))
 		}
 	}
-	expect(t, "model steps", steps, []string{"turn-1 turn=1 seen=2 new=0", "turn-2 turn=2 seen=2 new=3", "turn-3 turn=3 seen=5 new=2"})
+	expect(t, "model steps", steps, []string{"turn-1 turn=1 seen=2 new=0",
+		"turn-2 turn=2 seen=2 new=3", "turn-3 turn=3 seen=5 new=2"})
 	if string(greet.Arguments) != `{"name":"Ann","times":1}` || greet.Digest == "" {
 		t.Errorf("greet got %s of the spec %q", greet.Arguments, greet.Digest)
 	}
 	o := needy.Origin
-	if o.Conversation != "talk" || o.Trace != "trace-1" || o.Caller != (api.Caller{Type: api.CallerAgent, ID: "tester"}) || o.Variables["project"] != "apollo" {
+	if o.Conversation != "talk" || o.Trace != "trace-1" ||
+		o.Caller != (api.Caller{Type: api.CallerAgent, ID: "tester"}) ||
+		o.Variables["project"] != "apollo" {
 		t.Errorf("origin: %+v", o)
 	}
 	if len(l.queries) != 0 {
@@ -113,15 +123,16 @@ func TestAgentInputs(t *testing.T) {
 	}
 }
 
-// TestAgentOrder proves that parallel_first runs the shared calls of a lane before its exclusive ones, that the default
-// does not, and that results come in the order of the calls either way.
+// TestAgentOrder proves that parallel_first runs the shared calls of a lane before its exclusive
+// ones, that the default does not, and that results come in the order of the calls either way.
 func TestAgentOrder(t *testing.T) {
 	for order, want := range map[api.Order][]string{
 		"":                     {"1.1 note", "1.2 greet", "1.3 note"},
 		api.OrderParallelFirst: {"1.2 greet", "1.1 note", "1.3 note"},
 	} {
 		l := newLab(t)
-		a := agent(step(call("note", `{"text":"x"}`), call("greet", `{"name":"a"}`), call("note", `{"text":"y"}`)), answer("done"))
+		a := agent(step(call("note", `{"text":"x"}`), call("greet", `{"name":"a"}`),
+			call("note", `{"text":"y"}`)), answer("done"))
 		a.Order = order
 		l.runAgent(a, "Go.")
 		l.result()
@@ -157,8 +168,8 @@ func TestAgentMode(t *testing.T) {
 	}
 }
 
-// TestAgentNearNames proves that an agent that calls a tool it does not have, or one that is switched off, is told of
-// the tools that it may call and of no others, however few it has.
+// TestAgentNearNames proves that an agent that calls a tool it does not have, or one that is
+// switched off, is told of the tools that it may call and of no others, however few it has.
 func TestAgentNearNames(t *testing.T) {
 	for _, test := range []struct {
 		tools []string
@@ -175,7 +186,8 @@ func TestAgentNearNames(t *testing.T) {
 		a.Tools = test.tools
 		l.runAgent(a, "Go.")
 		l.result()
-		if told := l.conversation()[3].Text; !strings.Contains(told, test.want) || strings.Contains(told, "greet") {
+		if told := l.conversation()[3].Text; !strings.Contains(told, test.want) ||
+			strings.Contains(told, "greet") {
 			t.Errorf("an agent with %v that calls %s is told %q", test.tools, test.call, told)
 		}
 	}

@@ -11,20 +11,24 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// maxRefusedDecisions is how many refused decisions the history of a run keeps; further ones leave no trace there.
+// maxRefusedDecisions is how many refused decisions the history of a run keeps; further ones leave
+// no trace there.
 const maxRefusedDecisions = 50
 
-// approvals are the calls of the run that wait until a person has approved them. Nothing of them is scheduled meanwhile. They
-// live in the run's memory; that they wait stands in their verdicts, and what was decided in history.
+// approvals are the calls of the run that wait until a person has approved them. Nothing of them is
+// scheduled meanwhile. They live in the run's memory; that they wait stands in their verdicts, and
+// what was decided in history.
 type approvals struct {
-	// open are in the order in which they were asked for, known are those that are over too, by their calls' ids.
+	// open are in the order in which they were asked for, known are those that are over too, by
+	// their calls' ids.
 	open  []*approval
 	known map[string]*approval
 	// refused counts decisions that were refused and stand in history.
 	refused int
 	// edit admits a call anew with the arguments that a decision gives it.
 	edit func(workflow.Context, *approval, api.Decision) (api.AdmissionDecision, error)
-	// notify tells the webhook of an approval. notifying counts the notices under way, notices all that there were.
+	// notify tells the webhook of an approval. notifying counts the notices under way, notices all
+	// that there were.
 	notify             func(workflow.Context, string, api.Notice)
 	notifying, notices int
 }
@@ -37,7 +41,8 @@ type approval struct {
 	decision api.AdmissionDecision
 	// checking is whose edit is being checked.
 	checking string
-	// over is set when there is nothing more to decide; how says why, and fault is the error of a call that must not run.
+	// over is set when there is nothing more to decide; how says why, and fault is the error of a
+	// call that must not run.
 	over  bool
 	how   string
 	fault *api.Error
@@ -48,19 +53,24 @@ type approval struct {
 	close  workflow.Settable
 }
 
-// newApprovals makes the run answer the query and take decisions. It comes before anything that waits.
+// newApprovals makes the run answer the query and take decisions. It comes before anything that
+// waits.
 func newApprovals(ctx workflow.Context) (*approvals, error) {
 	a := &approvals{known: map[string]*approval{}}
 	if err := workflow.SetQueryHandler(ctx, api.ApprovalsQuery, a.list); err != nil {
 		return nil, err
 	}
 	return a, workflow.SetUpdateHandlerWithOptions(ctx, api.DecideApprovalUpdate, a.decide,
-		workflow.UpdateHandlerOptions{Validator: a.mayDecide, Description: "a person decides about a call that waits for approval"})
+		workflow.UpdateHandlerOptions{Validator: a.mayDecide,
+			Description: "a person decides about a call that waits for approval"})
 }
 
 // list answers the query with what waits, as much as fits.
 func (a *approvals) list() ([]api.Approval, error) {
-	return answering(a.open, func(o *approval) (api.Approval, int) { return o.Approval, len(o.Text) + len(o.Reason) }), nil
+	return answering(a.open, func(o *approval) (api.Approval, int) {
+		return o.Approval,
+			len(o.Text) + len(o.Reason)
+	}), nil
 }
 
 // ask asks for the approval of an admitted call, if its verdict says so and that has not been done.
@@ -69,7 +79,8 @@ func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecisio
 		return a.known[c.ID]
 	}
 	now := workflow.Now(ctx)
-	o := &approval{call: c, decision: v, Approval: api.Approval{ApprovalNeed: *v.Approval, Call: c.ID, Tool: c.Tool,
+	o := &approval{call: c, decision: v, Approval: api.Approval{ApprovalNeed: *v.Approval,
+		Call: c.ID, Tool: c.Tool,
 		Asked: now, Until: now.Add(v.Approval.Within.Std())}}
 	o.closed, o.close = workflow.NewFuture(ctx)
 	a.known[c.ID] = o
@@ -82,17 +93,20 @@ func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecisio
 	return o
 }
 
-// mark tells by a memo, where runs are listed, since when calls wait for approval; nil says that none does.
+// mark tells by a memo, where runs are listed, since when calls wait for approval; nil says that
+// none does.
 func mark(ctx workflow.Context, since any) {
 	if err := workflow.UpsertMemo(ctx, map[string]any{api.ApprovalsMemo: since}); err != nil {
-		workflow.GetLogger(ctx).Warn("the run's list entry does not tell of approvals", "error", err)
+		workflow.GetLogger(ctx).Warn("the run's list entry does not tell of approvals", "error",
+			err)
 	}
 }
 
 // watch closes an approval when its time is over, or the context is cancelled.
 func (a *approvals) watch(ctx workflow.Context, o *approval) {
 	for !o.over {
-		options := workflow.AwaitOptions{Timeout: max(o.Until.Sub(workflow.Now(ctx)), time.Millisecond),
+		options := workflow.AwaitOptions{Timeout: max(o.Until.Sub(workflow.Now(ctx)),
+			time.Millisecond),
 			TimerOptions: workflow.TimerOptions{Summary: api.ApprovalTimer(o.Call)}}
 		decided, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
 		if err == nil && !decided {
@@ -122,7 +136,8 @@ func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 }
 
 // close ends an approval; how says why in words, for decisions that come later.
-func (a *approvals) close(ctx workflow.Context, o *approval, how string, decided api.NoticeDecision) {
+func (a *approvals) close(ctx workflow.Context, o *approval, how string,
+	decided api.NoticeDecision) {
 	o.over, o.how = true, how
 	a.tell(ctx, o, api.NoticeDecided, &decided)
 	a.open = slices.DeleteFunc(a.open, func(other *approval) bool { return other == o })
@@ -132,8 +147,9 @@ func (a *approvals) close(ctx workflow.Context, o *approval, how string, decided
 	o.close.SetValue(nil)
 }
 
-// mayDecide refuses, without a trace in history, what no decision is, and what is about no call that waits or waited. What
-// matters to who reads the records later, another call's digest, a second decision, one of nobody, is refused by decide.
+// mayDecide refuses, without a trace in history, what no decision is, and what is about no call
+// that waits or waited. What matters to who reads the records later, another call's digest, a
+// second decision, one of nobody, is refused by decide.
 func (a *approvals) mayDecide(_ workflow.Context, d api.Decision) error {
 	if e := d.Check(); e != nil {
 		return refuse(*e)
@@ -143,7 +159,9 @@ func (a *approvals) mayDecide(_ workflow.Context, d api.Decision) error {
 		return refuse(a.unknown(d.Call))
 	}
 	if o.checking != "" {
-		return refuse(api.ReplyError{Type: api.DecisionBusy, Message: fmt.Sprintf("changed arguments of %s for call %q are being checked", o.checking, d.Call)})
+		return refuse(api.ReplyError{Type: api.DecisionBusy,
+			Message: fmt.Sprintf("changed arguments of %s for call %q are being checked",
+				o.checking, d.Call)})
 	}
 	if e := a.fault(o, d); e != nil && a.refused >= maxRefusedDecisions {
 		return refuse(*e)
@@ -153,7 +171,8 @@ func (a *approvals) mayDecide(_ workflow.Context, d api.Decision) error {
 
 // unknown says that there is nothing to decide about a call, and about which there is.
 func (a *approvals) unknown(callID string) api.ReplyError {
-	e := api.ReplyError{Type: api.DecisionUnknown, Message: fmt.Sprintf("no call %q of the run waits for approval", callID)}
+	e := api.ReplyError{Type: api.DecisionUnknown,
+		Message: fmt.Sprintf("no call %q of the run waits for approval", callID)}
 	for _, o := range a.open {
 		e.Open = append(e.Open, o.Call)
 	}
@@ -167,21 +186,26 @@ func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 	case o.over:
 		return o.refusal(o.how)
 	case !d.Named():
-		return &api.ReplyError{Type: api.DecisionUnnamed, Message: "the decision does not say whose it is"}
+		return &api.ReplyError{Type: api.DecisionUnnamed,
+			Message: "the decision does not say whose it is"}
 	case d.Digest != o.Digest:
 		return &api.ReplyError{Type: api.DecisionMismatch,
-			Message: fmt.Sprintf("the decision is about another call: its digest is not that of call %q; look at what waits, and decide about that", d.Call)}
+			Message: fmt.Sprintf(
+				"the decision is about another call: its digest is not that of call %q; look at what waits, and decide about that",
+				d.Call)}
 	}
 	return o.unfit(d)
 }
 
 // refusal refuses a decision on an approval that is over; how says why.
 func (o *approval) refusal(how string) *api.ReplyError {
-	return &api.ReplyError{Type: api.DecisionClosed, Message: fmt.Sprintf("nothing is left to decide about call %q: %s", o.Call, how)}
+	return &api.ReplyError{Type: api.DecisionClosed,
+		Message: fmt.Sprintf("nothing is left to decide about call %q: %s", o.Call, how)}
 }
 
-// late reports whether the approval's time is over, though the run has not taken note of it: where no worker was there for a while, a
-// decision can come together with the timer, and the SDK hands it over first. An approval that is still to be escalated stays open.
+// late reports whether the approval's time is over, though the run has not taken note of it: where
+// no worker was there for a while, a decision can come together with the timer, and the SDK hands
+// it over first. An approval that is still to be escalated stays open.
 func (o *approval) late(ctx workflow.Context) bool {
 	escalates := o.OnTimeout == api.ApprovalEscalates && !o.Escalated
 	return !escalates && !workflow.Now(ctx).Before(o.Until)
@@ -190,7 +214,8 @@ func (o *approval) late(ctx workflow.Context) bool {
 // undecided says why an approval is over of which the time has passed.
 const undecided = "nobody decided in time"
 
-// decide takes a decision. One that does not count is refused after it was accepted, so that history keeps who tried what.
+// decide takes a decision. One that does not count is refused after it was accepted, so that
+// history keeps who tried what.
 func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
 	o := a.known[d.Call]
 	e := a.fault(o, d)
@@ -215,8 +240,10 @@ func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
 	return nil
 }
 
-// change admits the call anew with the arguments of an edit; what is refused leaves the approval open.
-func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*api.ReplyError, error) {
+// change admits the call anew with the arguments of an edit; what is refused leaves the approval
+// open.
+func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*api.ReplyError,
+	error) {
 	o.checking = d.By
 	v, err := a.edit(ctx, o, d)
 	o.checking = ""
@@ -225,7 +252,8 @@ func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*
 		return nil, err
 	case v.Error != nil:
 		return &api.ReplyError{Type: api.DecisionUnfit, Problems: v.Error.Problems,
-			Message: fmt.Sprintf("call %q with the changed arguments is refused (%s): %s", d.Call, v.Error.Type, v.Error.Message)}, nil
+			Message: fmt.Sprintf("call %q with the changed arguments is refused (%s): %s", d.Call,
+				v.Error.Type, v.Error.Message)}, nil
 	case o.over:
 		return a.fault(o, d), nil
 	}
@@ -234,7 +262,8 @@ func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*
 }
 
 // editCall admits a call anew with the arguments that a decision gives it, in one recorded step.
-func (p admitter) editCall(ctx workflow.Context, o *approval, d api.Decision) (v api.AdmissionDecision, err error) {
+func (p admitter) editCall(ctx workflow.Context, o *approval,
+	d api.Decision) (v api.AdmissionDecision, err error) {
 	c := o.call
 	c.Arguments, c.Plan = string(validated(o.call, o.decision)), o.decision.Plan
 	request := api.EditRequest{Admit: p.admission(0), Decision: d}
@@ -243,7 +272,9 @@ func (p admitter) editCall(ctx workflow.Context, o *approval, d api.Decision) (v
 	request.Admit.Calls = []api.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
 	began := workflow.Now(ctx)
-	err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of call "+c.ID+" as "+d.By+" changed it"), api.AdmitEditActivity, request).Get(ctx, &v)
+	err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
+		"check of call "+c.ID+" as "+d.By+" changed it"), api.AdmitEditActivity, request).Get(ctx,
+		&v)
 	if err == nil {
 		p.admittedAt(v, began)
 	}
@@ -254,20 +285,25 @@ func (p admitter) editCall(ctx workflow.Context, o *approval, d api.Decision) (v
 }
 
 const (
-	// maxNotices bounds the notices of a run that are under way at a time: the server refuses more than 2,000 activities.
+	// maxNotices bounds the notices of a run that are under way at a time: the server refuses more
+	// than 2,000 activities.
 	maxNotices = 200
-	// noticeTimeout bounds one attempt to tell the webhook, noticePause the time between two. The attempts take an hour in all.
+	// noticeTimeout bounds one attempt to tell the webhook, noticePause the time between two. The
+	// attempts take an hour in all.
 	noticeTimeout  = 15 * time.Second
 	noticePause    = time.Minute
 	noticeAttempts = 64
 )
 
-// tell has the webhook told of an approval whose verdict says so. Nothing waits for it, and nothing comes of its failure.
-func (a *approvals) tell(ctx workflow.Context, o *approval, event api.NoticeEvent, decided *api.NoticeDecision) {
+// tell has the webhook told of an approval whose verdict says so. Nothing waits for it, and nothing
+// comes of its failure.
+func (a *approvals) tell(ctx workflow.Context, o *approval, event api.NoticeEvent,
+	decided *api.NoticeDecision) {
 	if !o.Notify || a.notify == nil {
 		return
 	}
-	notice := api.Notice{Event: event, At: workflow.Now(ctx), Call: o.Call, Tool: o.Tool, Limit: o.Limit, Text: o.Text, Reason: o.Reason, Rule: o.Rule,
+	notice := api.Notice{Event: event, At: workflow.Now(ctx), Call: o.Call, Tool: o.Tool,
+		Limit: o.Limit, Text: o.Text, Reason: o.Reason, Rule: o.Rule,
 		Digest: o.Digest, Until: o.Until, Decided: decided}
 	// It is told in a cancelled run too.
 	apart, _ := workflow.NewDisconnectedContext(ctx)
@@ -282,15 +318,20 @@ func (a *approvals) tell(ctx workflow.Context, o *approval, event api.NoticeEven
 	})
 }
 
-// notify has a worker of the general lane tell the webhook. It returns when that is done, or given up.
+// notify has a worker of the general lane tell the webhook. It returns when that is done, or given
+// up.
 func (p *pipeline) notify(ctx workflow.Context, id string, n api.Notice) {
 	n.WorkflowID, n.Run = workflow.GetInfo(ctx).WorkflowExecution.ID, p.origin.Run
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: p.queue, ActivityID: id, StartToCloseTimeout: noticeTimeout,
-		Summary: fmt.Sprintf("approval of %s: %s", n.Call, n.Event), Priority: p.priority.Step(api.Route{}),
-		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: noticeAttempts, InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: noticePause},
+		Summary:  fmt.Sprintf("approval of %s: %s", n.Call, n.Event),
+		Priority: p.priority.Step(api.Route{}),
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: noticeAttempts,
+			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: noticePause},
 	})
-	if err := workflow.ExecuteActivity(ctx, api.NotifyApprovalActivity, n).Get(ctx, nil); err != nil {
-		workflow.GetLogger(ctx).Warn("the webhook was not told of an approval", "call", n.Call, "event", n.Event, "error", err)
+	if err := workflow.ExecuteActivity(ctx, api.NotifyApprovalActivity, n).Get(ctx,
+		nil); err != nil {
+		workflow.GetLogger(ctx).Warn("the webhook was not told of an approval", "call", n.Call,
+			"event", n.Event, "error", err)
 	}
 }

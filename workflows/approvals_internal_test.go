@@ -10,9 +10,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// TestApprovalLate proves that a decision which comes when an approval's time is over counts for nothing though the run has not taken
-// note of that yet, as where no worker was there for a while: then the SDK hands it to the run before the timer. An approval that is
-// still to be escalated takes it.
+// TestApprovalLate proves that a decision which comes when an approval's time is over counts for
+// nothing though the run has not taken note of that yet, as where no worker was there for a while:
+// then the SDK hands it to the run before the timer. An approval that is still to be escalated
+// takes it.
 func TestApprovalLate(t *testing.T) {
 	refusals := map[string]string{}
 	run := func(ctx workflow.Context) error {
@@ -20,21 +21,25 @@ func TestApprovalLate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		a.edit = func(workflow.Context, *approval, api.Decision) (v api.AdmissionDecision, err error) {
+		a.edit = func(workflow.Context, *approval, api.Decision) (v api.AdmissionDecision,
+			err error) {
 			return v, nil
 		}
 		past := workflow.Now(ctx).Add(-time.Minute)
 		for _, o := range []*approval{
 			{Approval: api.Approval{Call: "over", Until: past}},
 			{Approval: api.Approval{Call: "open", Until: past.Add(time.Hour)}},
-			{Approval: api.Approval{Call: "to escalate", Until: past, ApprovalNeed: api.ApprovalNeed{OnTimeout: api.ApprovalEscalates}}},
-			{Approval: api.Approval{Call: "escalated", Until: past, Escalated: true, ApprovalNeed: api.ApprovalNeed{OnTimeout: api.ApprovalEscalates}}},
+			{Approval: api.Approval{Call: "to escalate", Until: past,
+				ApprovalNeed: api.ApprovalNeed{OnTimeout: api.ApprovalEscalates}}},
+			{Approval: api.Approval{Call: "escalated", Until: past, Escalated: true,
+				ApprovalNeed: api.ApprovalNeed{OnTimeout: api.ApprovalEscalates}}},
 		} {
 			o.Digest = o.Call
 			a.known[o.Call], a.open = o, append(a.open, o)
 			for _, kind := range []api.DecisionKind{api.DecisionEdit, api.DecisionApprove} {
 				o.closed, o.close = workflow.NewFuture(ctx)
-				if err := a.decide(ctx, api.Decision{Call: o.Call, Digest: o.Digest, Kind: kind, By: "ada"}); err != nil {
+				if err := a.decide(ctx, api.Decision{Call: o.Call, Digest: o.Digest, Kind: kind,
+					By: "ada"}); err != nil {
 					refusals[o.Call+" "+string(kind)] = err.Error()
 				}
 				if kind == api.DecisionEdit && o.over {
@@ -54,7 +59,8 @@ func TestApprovalLate(t *testing.T) {
 	if len(refusals) != 4 {
 		t.Errorf("refused: %q", refusals)
 	}
-	for _, decision := range []string{"over edit", "over approve", "escalated edit", "escalated approve"} {
+	for _, decision := range []string{"over edit", "over approve", "escalated edit",
+		"escalated approve"} {
 		if !strings.Contains(refusals[decision], "nobody decided in time") {
 			t.Errorf("%s: %q", decision, refusals[decision])
 		}

@@ -40,7 +40,8 @@ execution: {lane: bank, effect: read}
 
 func newGuardedLab(t *testing.T) *lab {
 	t.Helper()
-	specs, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools), toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
+	specs, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools),
+		toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,8 @@ func (l *lab) awaiting() []api.Approval {
 	return list
 }
 
-// decide decides when the run's clock has gone on by d, with the digest of what waits then unless the decision has one.
+// decide decides when the run's clock has gone on by d, with the digest of what waits then unless
+// the decision has one.
 func (l *lab) decide(d time.Duration, decision api.Decision) *update {
 	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
 	l.after(d, func() {
@@ -85,9 +87,9 @@ func approve(call, by string) api.Decision {
 	return api.Decision{Call: call, Kind: api.DecisionApprove, By: by}
 }
 
-// TestApprovals proves that calls that wait for approval hold up no others, that all of them are asked for at once, and that an
-// approved one runs, an edited one with the arguments that the person gave it, and a denied one not at all, each told to the
-// model with who decided.
+// TestApprovals proves that calls that wait for approval hold up no others, that all of them are
+// asked for at once, and that an approved one runs, an edited one with the arguments that the
+// person gave it, and a denied one not at all, each told to the model with who decided.
 func TestApprovals(t *testing.T) {
 	l := newGuardedLab(t)
 	var waiting []api.Approval
@@ -95,17 +97,22 @@ func TestApprovals(t *testing.T) {
 	l.after(time.Hour, func() { waiting, before = l.awaiting(), slices.Clone(l.executed) })
 	decided := []*update{
 		l.decide(61*time.Minute, approve("1.1", "ada")),
-		l.decide(62*time.Minute, api.Decision{Call: "1.2", Kind: api.DecisionEdit, By: "bob", Arguments: []byte(`{"value":7}`)}),
-		l.decide(63*time.Minute, api.Decision{Call: "1.3", Kind: api.DecisionDeny, By: "cem", Reason: "too much"}),
+		l.decide(62*time.Minute, api.Decision{Call: "1.2", Kind: api.DecisionEdit, By: "bob",
+			Arguments: []byte(`{"value":7}`)}),
+		l.decide(63*time.Minute, api.Decision{Call: "1.3", Kind: api.DecisionDeny, By: "cem",
+			Reason: "too much"}),
 	}
-	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("pay", `{"value":3}`), call("echo", `{"value":4}`)), answer("done")), "Go.")
+	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`),
+		call("pay", `{"value":3}`), call("echo", `{"value":4}`)), answer("done")), "Go.")
 	if r := l.result(); r.Answer != "done" || r.Usage.Calls != 4 || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
 	expect(t, "executed while three calls wait", before, []string{"1.4 echo"})
 	expect(t, "executed", l.executed, []string{"1.4 echo", "1.1 pay", "1.2 pay"})
 	for i, a := range waiting {
-		if id := api.TurnCallID(1, i+1); a.Call != id || a.Tool != "pay" || a.Text != fmt.Sprintf("Pay %d?", i+1) || a.Digest == waiting[(i+1)%3].Digest || a.Until.Sub(a.Asked) != 2*time.Hour {
+		if id := api.TurnCallID(1, i+1); a.Call != id || a.Tool != "pay" ||
+			a.Text != fmt.Sprintf("Pay %d?", i+1) || a.Digest == waiting[(i+1)%3].Digest ||
+			a.Until.Sub(a.Asked) != 2*time.Hour {
 			t.Errorf("approval %d: %+v", i, a)
 		}
 	}
@@ -115,15 +122,18 @@ func TestApprovals(t *testing.T) {
 		}
 	}
 	messages := l.conversation()[3:7]
-	for i, want := range []string{"1", "7\n[note: bob approved this call with changed arguments: value=7]", "ERROR approval_denied: denied by cem: too much", "4"} {
+	for i, want := range []string{"1",
+		"7\n[note: bob approved this call with changed arguments: value=7]",
+		"ERROR approval_denied: denied by cem: too much", "4"} {
 		if !strings.HasPrefix(messages[i].Text, want) {
 			t.Errorf("the model was told %q, want %q", messages[i].Text, want)
 		}
 	}
 }
 
-// TestApprovalRefusals proves that what is no decision on the very call that waits counts for nothing: another call's digest,
-// one of nobody, a second one, one after the timeout, changed arguments that the tool does not take. Nothing runs by it.
+// TestApprovalRefusals proves that what is no decision on the very call that waits counts for
+// nothing: another call's digest, one of nobody, a second one, one after the timeout, changed
+// arguments that the tool does not take. Nothing runs by it.
 func TestApprovalRefusals(t *testing.T) {
 	l := newGuardedLab(t)
 	other := ""
@@ -135,7 +145,8 @@ func TestApprovalRefusals(t *testing.T) {
 		l.UpdateWorkflow(api.DecideApprovalUpdate, "mismatch", mismatch, d)
 	})
 	edit := func(arguments string) api.Decision {
-		return api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada", Arguments: []byte(arguments)}
+		return api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada",
+			Arguments: []byte(arguments)}
 	}
 	tests := []struct {
 		update *update
@@ -144,17 +155,22 @@ func TestApprovalRefusals(t *testing.T) {
 	}{
 		{mismatch, api.DecisionMismatch, "another call"},
 		{l.decide(2*time.Minute, approve("1.1", " ")), api.DecisionUnnamed, "whose"},
-		{l.decide(3*time.Minute, approve("2.1", "ada")), api.DecisionUnknown, `no call "2.1" of the run waits for approval; waiting: 1.1, 1.2`},
-		{l.decide(4*time.Minute, api.Decision{Call: "1.1", Kind: "maybe", By: "ada"}), api.ReplyMalformed, "approve, deny or edit"},
-		{l.decide(5*time.Minute, edit(`{"value":101,"more":1}`)), api.DecisionUnfit, "validation_error"},
+		{l.decide(3*time.Minute, approve("2.1", "ada")), api.DecisionUnknown,
+			`no call "2.1" of the run waits for approval; waiting: 1.1, 1.2`},
+		{l.decide(4*time.Minute, api.Decision{Call: "1.1", Kind: "maybe", By: "ada"}),
+			api.ReplyMalformed, "approve, deny or edit"},
+		{l.decide(5*time.Minute, edit(`{"value":101,"more":1}`)), api.DecisionUnfit,
+			"validation_error"},
 		{l.decide(6*time.Minute, edit(`{"value":null}`)), api.DecisionUnfit, "validation_error"},
 		{l.decide(7*time.Minute, edit(`[1]`)), api.DecisionUnfit, "must be an object"},
 		{l.decide(8*time.Minute, approve("1.1", "ada")), "", ""},
 		{l.decide(9*time.Minute, approve("1.1", "bob")), api.DecisionClosed, "approved by ada"},
-		{l.decide(3*time.Hour, approve("1.2", "ada")), api.DecisionClosed, "nobody decided in time"},
+		{l.decide(3*time.Hour, approve("1.2", "ada")), api.DecisionClosed,
+			"nobody decided in time"},
 		{l.decide(210*time.Minute, approve("1.3", "ada")), "", ""},
 	}
-	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("wire", `{"text":"x"}`)), answer("done")), "Go.")
+	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`),
+		call("wire", `{"text":"x"}`)), answer("done")), "Go.")
 	l.result()
 	for i, test := range tests {
 		e := test.update.refused(t)
@@ -171,13 +187,14 @@ func TestApprovalRefusals(t *testing.T) {
 		t.Errorf("an edit is told of %+v", e.Problems)
 	}
 	expect(t, "executed", l.executed, []string{"1.1 pay", "1.3 wire"})
-	if text := l.conversation()[4].Text; !strings.HasPrefix(text, "ERROR approval_timeout: nobody approved the call of pay within 2h") {
+	if text := l.conversation()[4].Text; !strings.HasPrefix(text,
+		"ERROR approval_timeout: nobody approved the call of pay within 2h") {
 		t.Errorf("the model was told %q", text)
 	}
 }
 
-// TestApprovalOrder proves that an exclusive call that waits for approval keeps its place: later calls of its lane wait for it,
-// calls of other lanes do not, and when it is denied they go on.
+// TestApprovalOrder proves that an exclusive call that waits for approval keeps its place: later
+// calls of its lane wait for it, calls of other lanes do not, and when it is denied they go on.
 func TestApprovalOrder(t *testing.T) {
 	for _, kind := range []api.DecisionKind{api.DecisionApprove, api.DecisionDeny} {
 		l := newGuardedLab(t)
@@ -186,7 +203,9 @@ func TestApprovalOrder(t *testing.T) {
 		// The second is decided first, and waits for the first all the same.
 		l.decide(time.Minute, approve("1.3", "ada"))
 		l.decide(90*time.Minute, api.Decision{Call: "1.2", Kind: kind, By: "ada"})
-		l.runAgent(guardedAgent(step(call("look", `{"text":"a"}`), call("wire", `{"text":"b"}`), call("wire", `{"text":"c"}`), call("look", `{"text":"d"}`), call("echo", `{"value":1}`)), answer("done")), "Go.")
+		l.runAgent(guardedAgent(step(call("look", `{"text":"a"}`), call("wire", `{"text":"b"}`),
+			call("wire", `{"text":"c"}`), call("look", `{"text":"d"}`),
+			call("echo", `{"value":1}`)), answer("done")), "Go.")
 		l.result()
 		slices.Sort(before)
 		expect(t, "executed before", before, []string{"1.1 look", "1.5 echo"})
@@ -198,8 +217,9 @@ func TestApprovalOrder(t *testing.T) {
 	}
 }
 
-// TestApprovalEnds proves how approvals end without a decision: escalated ones are open twice as long, those of a cancelled run
-// and of one whose wall time is over are withdrawn, and nothing of them runs.
+// TestApprovalEnds proves how approvals end without a decision: escalated ones are open twice as
+// long, those of a cancelled run and of one whose wall time is over are withdrawn, and nothing of
+// them runs.
 func TestApprovalEnds(t *testing.T) {
 	t.Run("escalated", func(t *testing.T) {
 		l := newGuardedLab(t)
@@ -208,17 +228,20 @@ func TestApprovalEnds(t *testing.T) {
 		began := l.Now()
 		l.runAgent(guardedAgent(step(call("wire", `{"text":"x"}`)), answer("done")), "Go.")
 		l.result()
-		if len(later) != 1 || !later[0].Escalated || later[0].Text != "Wires.\ntext: ***" || l.Now().Sub(began) < 4*time.Hour {
+		if len(later) != 1 || !later[0].Escalated || later[0].Text != "Wires.\ntext: ***" ||
+			l.Now().Sub(began) < 4*time.Hour {
 			t.Errorf("after %s, %+v", l.Now().Sub(began), later)
 		}
-		if text := l.conversation()[3].Text; !strings.HasPrefix(text, "ERROR approval_timeout: nobody approved the call of wire within 4h") {
+		if text := l.conversation()[3].Text; !strings.HasPrefix(text,
+			"ERROR approval_timeout: nobody approved the call of wire within 4h") {
 			t.Errorf("the model was told %q", text)
 		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		l := newGuardedLab(t)
 		l.after(time.Hour, l.CancelWorkflow)
-		l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`)), answer("done")), "Go.")
+		l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`)),
+			answer("done")), "Go.")
 		l.cancelled()
 	})
 	t.Run("wall time", func(t *testing.T) {
@@ -233,7 +256,8 @@ func TestApprovalEnds(t *testing.T) {
 	})
 }
 
-// TestApprovalPaused proves that a paused run takes decisions, and makes the approved call when it goes on.
+// TestApprovalPaused proves that a paused run takes decisions, and makes the approved call when it
+// goes on.
 func TestApprovalPaused(t *testing.T) {
 	l := newGuardedLab(t)
 	var while []string
@@ -249,8 +273,8 @@ func TestApprovalPaused(t *testing.T) {
 	expect(t, "executed", l.executed, []string{"1.1 pay"})
 }
 
-// TestApprovalInPlans proves that a plan asks for all calls whose arguments are known at once, for the others when they are, and
-// no more for one that needs a denied call. A direct call waits too.
+// TestApprovalInPlans proves that a plan asks for all calls whose arguments are known at once, for
+// the others when they are, and no more for one that needs a denied call. A direct call waits too.
 func TestApprovalInPlans(t *testing.T) {
 	l := newGuardedLab(t)
 	var first, second []string
@@ -274,20 +298,22 @@ calls:
 	expect(t, "asked at first", first, []string{"a Pay 1?", "c Pay 3?"})
 	expect(t, "asked then", second, []string{"c Pay 3?", "b Pay 1?"})
 	expect(t, "executed", l.executed, []string{"a pay"})
-	if len(result.Failures) != 2 || result.Failures[0].Error.Type != api.ErrApprovalDenied || result.Failures[1].Error.Type != api.ErrPreconditionFailed {
+	if len(result.Failures) != 2 || result.Failures[0].Error.Type != api.ErrApprovalDenied ||
+		result.Failures[1].Error.Type != api.ErrPreconditionFailed {
 		t.Errorf("failures: %+v", result.Failures)
 	}
 
 	l = newGuardedLab(t)
 	l.decide(time.Minute, approve("1.1", "ada"))
-	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "pay", Arguments: `{"value":5}`}})
+	l.ExecuteWorkflow(api.CallWorkflow,
+		api.RunInput{Call: &api.Call{Tool: "pay", Arguments: `{"value":5}`}})
 	if r := l.result(); string(r.Output) != "5" {
 		t.Errorf("result: %+v", r)
 	}
 }
 
-// TestApprovalHooks proves that hooks before calls see the arguments of an edit too: what they answer in the tool's place is the
-// call's result, and what they block leaves the approval open.
+// TestApprovalHooks proves that hooks before calls see the arguments of an edit too: what they
+// answer in the tool's place is the call's result, and what they block leaves the approval open.
 func TestApprovalHooks(t *testing.T) {
 	l := newGuardedLab(t)
 	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
@@ -300,12 +326,15 @@ func TestApprovalHooks(t *testing.T) {
 		return switchyard.HookDecision{}, nil
 	}
 	edit := func(after time.Duration, arguments string) *update {
-		return l.decide(after, api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada", Arguments: []byte(arguments)})
+		return l.decide(after, api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada",
+			Arguments: []byte(arguments)})
 	}
 	blocked, answered := edit(time.Minute, `{"value":2}`), edit(2*time.Minute, `{"value":3}`)
-	l.runAgent(hooked(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")), api.HookBeforeCall), "Go.")
+	l.runAgent(hooked(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")),
+		api.HookBeforeCall), "Go.")
 	l.result()
-	if e := blocked.refused(t); e == nil || e.Type != api.DecisionUnfit || !strings.Contains(e.Message, "never two") {
+	if e := blocked.refused(t); e == nil || e.Type != api.DecisionUnfit ||
+		!strings.Contains(e.Message, "never two") {
 		t.Errorf("a blocked edit: %+v", e)
 	}
 	if e := answered.refused(t); e != nil {
@@ -317,17 +346,20 @@ func TestApprovalHooks(t *testing.T) {
 	}
 }
 
-// TestApprovalEditCounts proves that policies which check an edit count the other calls of its turn, and not the edited call
-// itself.
+// TestApprovalEditCounts proves that policies which check an edit count the other calls of its
+// turn, and not the edited call itself.
 func TestApprovalEditCounts(t *testing.T) {
 	l := newGuardedLab(t)
-	l.rules = []api.PolicyRule{{Name: "two", When: "tool.name == 'pay' && calls.pay.made >= 2", Then: api.PolicyDeny, Message: "two are enough"}}
+	l.rules = []api.PolicyRule{{Name: "two", When: "tool.name == 'pay' && calls.pay.made >= 2",
+		Then: api.PolicyDeny, Message: "two are enough"}}
 	edits := make([]*update, 2)
 	for i := range edits {
-		edits[i] = l.decide(time.Duration(i+1)*time.Minute, api.Decision{Call: api.TurnCallID(1, i+1), Kind: api.DecisionEdit, By: "ada",
-			Arguments: []byte(fmt.Sprintf(`{"value":%d}`, 7+i))})
+		edits[i] = l.decide(time.Duration(i+1)*time.Minute,
+			api.Decision{Call: api.TurnCallID(1, i+1), Kind: api.DecisionEdit, By: "ada",
+				Arguments: []byte(fmt.Sprintf(`{"value":%d}`, 7+i))})
 	}
-	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("pay", `{"value":3}`)), answer("done")), "Go.")
+	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`),
+		call("pay", `{"value":3}`)), answer("done")), "Go.")
 	if r := l.result(); r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
@@ -356,8 +388,9 @@ func TestApprovalUnseenNames(t *testing.T) {
 	expect(t, "executed", l.executed, nil)
 }
 
-// TestApprovalEditAnswered proves that an edit which is answered in the tool's place, by a hook or because it makes the call a dry
-// run, leaves nothing to undo, and that no call of a plan takes what a dry run says for a result.
+// TestApprovalEditAnswered proves that an edit which is answered in the tool's place, by a hook or
+// because it makes the call a dry run, leaves nothing to undo, and that no call of a plan takes
+// what a dry run says for a result.
 func TestApprovalEditAnswered(t *testing.T) {
 	const askedFirst = `
 name: rent
@@ -373,7 +406,8 @@ undo: {tool: unbook, arguments: {text: "{{args.text}}"}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	dry := api.Decision{Kind: api.DecisionEdit, By: "ada", Arguments: []byte(`{"execution_plan":{"intent":"see","dry_run":true}}`)}
+	dry := api.Decision{Kind: api.DecisionEdit, By: "ada",
+		Arguments: []byte(`{"execution_plan":{"intent":"see","dry_run":true}}`)}
 	l := newBookings(t, specs...)
 	dry.Call = "1.1"
 	edited := l.decide(time.Minute, dry)

@@ -34,7 +34,8 @@ func (c *callRun) openKey(ctx workflow.Context) error {
 	p, route := c.pipeline, c.decision.Route
 	p.admitter.admittedAt(c.decision, workflow.Now(ctx))
 	request := api.OpenRequest{Base: p.queue, Lane: c.tool.Lane, Key: route.Key}
-	err := workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenKeyActivity, request).Get(ctx, nil)
+	err := workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenKeyActivity,
+		request).Get(ctx, nil)
 	if ctx.Err() != nil {
 		return api.NotStartedError()
 	}
@@ -66,7 +67,8 @@ func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
 	if t.Kind == api.KindStateful {
 		return p.instances.call(ctx, t, options, execution)
 	}
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.call.Tool, execution)
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.call.Tool,
+		execution)
 }
 
 // execution returns the input of the call's activity, without what depends on the lane.
@@ -74,7 +76,8 @@ func (c *callRun) execution() api.Execution {
 	p := c.pipeline
 	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: p.origin,
 		Notes: c.decision.Notes, Parent: p.parent.Call,
-		Hooks: api.HooksFor(p.hooks.AfterCall, c.tool.Name), Timeout: c.decision.Plan.ShortestTimeout()}
+		Hooks:   api.HooksFor(p.hooks.AfterCall, c.tool.Name),
+		Timeout: c.decision.Plan.ShortestTimeout()}
 }
 
 // describe returns the summary of the call's activity, and the path of the call that it works for.
@@ -96,12 +99,14 @@ func withOpenOptions(ctx workflow.Context) workflow.Context {
 }
 
 const (
-	// maxInlineStep is what the answer of a model step that runs inline may have to be recorded with.
+	// maxInlineStep is what the answer of a model step that runs inline may have to be recorded
+	// with.
 	maxInlineStep = api.MaxPayload
 )
 
 const (
-	// maxInlineBackoff bounds the wait between two attempts of an inline call: it is spent within a workflow task.
+	// maxInlineBackoff bounds the wait between two attempts of an inline call: it is spent within a
+	// workflow task.
 	maxInlineBackoff = time.Second
 	// inlineGrace is how much later than an inline tool's own timeout its attempt is given up.
 	inlineGrace = time.Second
@@ -135,8 +140,10 @@ func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
 	call := &api.InlineCall{ID: c.call.ID, Tool: c.tool, Left: p.WallTimeLeft(ctx),
 		Apart:     p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
 		Execution: c.execution()}
-	options := inlineOptions(c.tool, call.Hooks, api.InlineSummary(c.call.ID, c.tool.Summary(call.Arguments)))
-	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), c.call.Tool, call)
+	options := inlineOptions(c.tool, call.Hooks, api.InlineSummary(c.call.ID,
+		c.tool.Summary(call.Arguments)))
+	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
+		c.call.Tool, call)
 }
 
 func inlineOptions(t api.Tool, hooks []api.Hook, summary string) workflow.LocalActivityOptions {
@@ -154,37 +161,45 @@ func shorter(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// maxBounded is up to how many attempts the time of all attempts together is reckoned with, and what any number counts as.
+// maxBounded is up to how many attempts the time of all attempts together is reckoned with, and
+// what any number counts as.
 const maxBounded = 1000
 
-// localOptions bounds each attempt of a local activity by a timeout, and all of them by what they can take together: without
-// a bound the SDK takes the one for the other.
-func localOptions(timeout time.Duration, retry *temporal.RetryPolicy, summary string) workflow.LocalActivityOptions {
+// localOptions bounds each attempt of a local activity by a timeout, and all of them by what they
+// can take together: without a bound the SDK takes the one for the other.
+func localOptions(timeout time.Duration, retry *temporal.RetryPolicy,
+	summary string) workflow.LocalActivityOptions {
 	return workflow.LocalActivityOptions{
-		StartToCloseTimeout:    timeout,
-		ScheduleToCloseTimeout: time.Duration(min(cmp.Or(retry.MaximumAttempts, maxBounded), maxBounded)) * (timeout + retry.MaximumInterval),
-		RetryPolicy:            retry,
-		Summary:                summary,
+		StartToCloseTimeout: timeout,
+		ScheduleToCloseTimeout: time.Duration(min(cmp.Or(retry.MaximumAttempts, maxBounded),
+			maxBounded)) * (timeout + retry.MaximumInterval),
+		RetryPolicy: retry,
+		Summary:     summary,
 	}
 }
 
-// inlineStep makes a model step within the workflow task. Nobody could answer its questions about the run meanwhile, so it
-// is given all it needs.
-func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, request api.ModelRequest) (response api.ModelResponse, err error) {
+// inlineStep makes a model step within the workflow task. Nobody could answer its questions about
+// the run meanwhile, so it is given all it needs.
+func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
+	request api.ModelRequest) (response api.ModelResponse, err error) {
 	p := r.pipeline
 	if err := p.inline.Await(ctx, maxInlineStep); err != nil {
 		return response, err
 	}
 	p.inline.Enter(o.ActivityID, maxInlineStep)
-	request.Inline = &api.InlineStep{ID: o.ActivityID, Messages: slices.Clip(r.conversation.Messages),
-		Setup: &api.Setup{Agent: r.agent, Pinned: api.Pack(r.pinned)}}
+	request.Inline = &api.InlineStep{ID: o.ActivityID,
+		Messages: slices.Clip(r.conversation.Messages),
+		Setup:    &api.Setup{Agent: r.agent, Pinned: api.Pack(r.pinned)}}
 	if request.Limit == "" && request.Compact == nil {
 		request.Inline.Left, request.Inline.Admit = p.WallTimeLeft(ctx), p.admitter.stepAdmission()
 	}
 	began := workflow.Now(ctx)
-	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, api.InlineSummary(o.ActivityID, o.Summary))
-	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), api.ModelActivity, request).Get(ctx, &response)
-	p.inline.Leave(ctx, o.ActivityID, response.Message.Size()+budget.DecisionsSize(response.Decisions))
+	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, api.InlineSummary(o.ActivityID,
+		o.Summary))
+	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
+		api.ModelActivity, request).Get(ctx, &response)
+	p.inline.Leave(ctx, o.ActivityID, response.Message.Size()+
+		budget.DecisionsSize(response.Decisions))
 	for _, v := range response.Decisions {
 		p.admitter.admittedAt(v, began)
 	}
@@ -192,10 +207,12 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, 
 	return response, err
 }
 
-// stepAdmission is with what a model step that runs inline admits its calls; nil where it cannot, because what sub-agents may
-// use depends on what the step itself has used, or because hooks before calls would hold up the step.
+// stepAdmission is with what a model step that runs inline admits its calls; nil where it cannot,
+// because what sub-agents may use depends on what the step itself has used, or because hooks before
+// calls would hold up the step.
 func (p admitter) stepAdmission() *api.AdmissionRequest {
-	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools, func(t api.Tool) bool { return t.Kind == api.KindAgent }) {
+	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools,
+		func(t api.Tool) bool { return t.Kind == api.KindAgent }) {
 		return nil
 	}
 	request := p.admission(p.usage.Calls)
@@ -203,8 +220,8 @@ func (p admitter) stepAdmission() *api.AdmissionRequest {
 	return &request
 }
 
-// noticeWallTime looks at the clock where the wall time's timer may not have been heard of: what runs inline keeps the
-// workflow task busy that would tell of it.
+// noticeWallTime looks at the clock where the wall time's timer may not have been heard of: what
+// runs inline keeps the workflow task busy that would tell of it.
 func (r limitGuard) noticeWallTime(ctx workflow.Context, stopTurns func()) {
 	limit := r.limits.WallTime.Std()
 	if r.pipeline.inline.On && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {

@@ -8,11 +8,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// maxToolNames bounds the names of tools in a search attribute, in bytes as JSON: servers refuse a value of more than 2048, and with
-// it the workflow task.
+// maxToolNames bounds the names of tools in a search attribute, in bytes as JSON: servers refuse a
+// value of more than 2048, and with it the workflow task.
 const maxToolNames = 1800
 
-// attributes are the search attributes that a run keeps: its input says which of them the namespace has, and it sets no others.
+// attributes are the search attributes that a run keeps: its input says which of them the namespace
+// has, and it sets no others.
 type attributes struct {
 	known []string
 	// waiting is what was set last.
@@ -43,15 +44,18 @@ func (a *attributes) set(ctx workflow.Context, all ...attribute) {
 	}
 }
 
-// keepAttributes has the server told whenever the run begins to wait for a person, or does so no more: by a command of a workflow
-// task that there is anyway.
+// keepAttributes has the server told whenever the run begins to wait for a person, or does so no
+// more: by a command of a workflow task that there is anyway.
 func (p *pipeline) keepAttributes(ctx workflow.Context) {
 	if !slices.Contains(p.attributes.known, api.AttributeWaiting) {
 		return
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled run may wait, too
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		for workflow.Await(ctx, func() bool { return !p.attributes.over && p.attributes.waiting != p.waits() }) == nil {
+		for workflow.Await(ctx, func() bool {
+			return !p.attributes.over &&
+				p.attributes.waiting != p.waits()
+		}) == nil {
 			p.attributes.waiting = p.waits()
 			p.attributes.set(ctx, p.figures()...)
 		}
@@ -68,19 +72,24 @@ func (p *pipeline) figures() []attribute {
 		return attribute{name, temporal.NewSearchAttributeKeyInt64(name).ValueSet(int64(n))}
 	}
 	all := []attribute{
-		{api.AttributeWaiting, temporal.NewSearchAttributeKeyBool(api.AttributeWaiting).ValueSet(p.attributes.waiting)},
+		{api.AttributeWaiting,
+			temporal.NewSearchAttributeKeyBool(api.AttributeWaiting).ValueSet(
+				p.attributes.waiting)},
 		whole(api.AttributeTurns, u.Turns),
 		whole(api.AttributeCalls, u.Calls),
 		whole(api.AttributeTokens, u.InputTokens+u.OutputTokens),
-		{api.AttributeCost, temporal.NewSearchAttributeKeyFloat64(api.AttributeCost).ValueSet(u.Cost)},
+		{api.AttributeCost, temporal.NewSearchAttributeKeyFloat64(api.AttributeCost).ValueSet(
+			u.Cost)},
 	}
 	if names := p.toolNames(); len(names) > 0 {
-		all = append(all, attribute{api.AttributeTools, temporal.NewSearchAttributeKeyKeywordList(api.AttributeTools).ValueSet(names)})
+		all = append(all, attribute{api.AttributeTools,
+			temporal.NewSearchAttributeKeyKeywordList(api.AttributeTools).ValueSet(names)})
 	}
 	return all
 }
 
-// toolNames are the tools that were called, as many as there is room for; switchyard.OtherTools stands for all others.
+// toolNames are the tools that were called, as many as there is room for; switchyard.OtherTools
+// stands for all others.
 func (p *pipeline) toolNames() (names []string) {
 	b := p.callStats()
 	if b == nil {
@@ -93,14 +102,17 @@ func (p *pipeline) toolNames() (names []string) {
 		}
 		names = append(names, t.Tool)
 	}
-	if _, untold := p.runFacts.DescendantCalls[api.OtherTools]; untold || b.Others > 0 || len(names) < len(b.Tools) {
+	if _, untold := p.runFacts.DescendantCalls[api.OtherTools]; untold || b.Others > 0 ||
+		len(names) < len(b.Tools) {
 		names = append(names, api.OtherTools)
 	}
 	return names
 }
 
-// ended returns how a run ends, and has the server told before. p is nil where the run did not begin.
-func ended(ctx workflow.Context, in api.RunInput, p *pipeline, result api.RunResult, failure error) (api.RunResult, error) {
+// ended returns how a run ends, and has the server told before. p is nil where the run did not
+// begin.
+func ended(ctx workflow.Context, in api.RunInput, p *pipeline, result api.RunResult,
+	failure error) (api.RunResult, error) {
 	goesOn := workflow.IsContinueAsNewError(failure)
 	a := &attributes{known: in.Attributes}
 	var all []attribute
@@ -114,7 +126,8 @@ func ended(ctx workflow.Context, in api.RunInput, p *pipeline, result api.RunRes
 		if failure != nil {
 			outcome = failedAs(ctx, failure)
 		}
-		all = append(all, attribute{api.AttributeOutcome, temporal.NewSearchAttributeKeyKeyword(api.AttributeOutcome).ValueSet(string(outcome))})
+		all = append(all, attribute{api.AttributeOutcome,
+			temporal.NewSearchAttributeKeyKeyword(api.AttributeOutcome).ValueSet(string(outcome))})
 	}
 	a.set(ctx, all...)
 	return result, failure
@@ -134,7 +147,8 @@ func (p *pipeline) tally(r api.RunResult) api.RunResult {
 	return r
 }
 
-// brief tells of the run's calls. The names of tools that there are not are the model's own, and left out.
+// brief tells of the run's calls. The names of tools that there are not are the model's own, and
+// left out.
 func (p *pipeline) callStats() *api.CallStats {
 	var tools []api.PastCalls
 	for _, t := range p.runFacts.Past("") {
@@ -144,7 +158,8 @@ func (p *pipeline) callStats() *api.CallStats {
 		tools = append(tools, t.Plus(p.runFacts.DescendantCalls[t.Tool]))
 	}
 	for _, t := range p.runFacts.ContinueDescendants() {
-		if t.Tool != api.OtherTools && !slices.ContainsFunc(tools, func(own api.PastCalls) bool { return own.Tool == t.Tool }) {
+		if t.Tool != api.OtherTools && !slices.ContainsFunc(tools,
+			func(own api.PastCalls) bool { return own.Tool == t.Tool }) {
 			tools = append(tools, t)
 		}
 	}

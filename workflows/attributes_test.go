@@ -13,16 +13,19 @@ import (
 )
 
 // everyAttribute names those that a run can keep.
-var everyAttribute = []string{api.AttributeCalls, api.AttributeCost, api.AttributeOutcome, api.AttributeTokens,
+var everyAttribute = []string{api.AttributeCalls, api.AttributeCost, api.AttributeOutcome,
+	api.AttributeTokens,
 	api.AttributeTools, api.AttributeTurns, api.AttributeWaiting}
 
 // The test only looks at what the workflow sets; the order of a map decides nothing.
 //
 //workflowcheck:ignore
-func (o *watchedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context, updates ...temporal.SearchAttributeUpdate) error {
+func (o *watchedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context,
+	updates ...temporal.SearchAttributeUpdate) error {
 	var list []string
 	for key, value := range temporal.NewSearchAttributes(updates...).GetUntypedValues() {
-		if name := strings.TrimPrefix(key.GetName(), "Switchyard"); name != "Cost" && name != "Tokens" {
+		if name := strings.TrimPrefix(key.GetName(), "Switchyard"); name != "Cost" &&
+			name != "Tokens" {
 			list = append(list, fmt.Sprint(name, "=", value))
 		}
 	}
@@ -32,16 +35,19 @@ func (o *watchedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context, upda
 	return o.Next.UpsertTypedSearchAttributes(ctx, updates...)
 }
 
-// TestAttributes proves that a run sets its search attributes once when it begins to wait for people, once when it does so no
-// more, and once at its end, however many calls it makes, with what it called; and that its result has the same in brief.
+// TestAttributes proves that a run sets its search attributes once when it begins to wait for
+// people, once when it does so no more, and once at its end, however many calls it makes, with what
+// it called; and that its result has the same in brief.
 func TestAttributes(t *testing.T) {
 	l := newGuardedLab(t)
 	watch := l.watch()
 	l.decide(time.Hour, approve("2.1", "ada"))
 	l.decide(61*time.Minute, api.Decision{Call: "2.2", Kind: api.DecisionDeny, By: "bob"})
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Attributes: everyAttribute, Agent: guardedAgent(
-		step(call("echo", `{"value":1}`), call("echo", `{"value":2}`), call("broken", `{}`)),
-		step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("nosuch", `{}`)), answer("done"))})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Attributes: everyAttribute,
+		Agent: guardedAgent(
+			step(call("echo", `{"value":1}`), call("echo", `{"value":2}`), call("broken", `{}`)),
+			step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("nosuch", `{}`)),
+			answer("done"))})
 	b := l.result().CallStats
 	expect(t, "upserts", watch.upserts, []string{
 		"Calls=6 Tools=[echo pay broken ...] Turns=2 Waiting=true",
@@ -57,14 +63,16 @@ func TestAttributesOfPeople(t *testing.T) {
 	l := newPeoplesLab(t)
 	watch := l.watch()
 	l.reply(time.Hour, says("1.1", "ada", `"yes"`))
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Attributes: []string{api.AttributeWaiting},
-		Agent: peoplesAgent(step(call("ask", `{"question":"Really?"}`)), answer("done"))}, []byte(nil))
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.",
+		Attributes: []string{api.AttributeWaiting},
+		Agent:      peoplesAgent(step(call("ask", `{"question":"Really?"}`)), answer("done"))},
+		[]byte(nil))
 	l.result()
 	expect(t, "upserts", watch.upserts, []string{"Waiting=true", "Waiting=false", "Waiting=false"})
 }
 
-// TestAttributesAtEnds proves which outcome is set at which end, also of a run that never began, and that a run sets nothing that
-// its namespace does not have.
+// TestAttributesAtEnds proves which outcome is set at which end, also of a run that never began,
+// and that a run sets nothing that its namespace does not have.
 func TestAttributesAtEnds(t *testing.T) {
 	broken := agent(answer("never"))
 	broken.Tools = []string{"nosuch"}
@@ -74,13 +82,29 @@ func TestAttributesAtEnds(t *testing.T) {
 		in       api.RunInput
 		want     []string
 	}{
-		"a call":                   {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "greet", Arguments: `{"name":"Ann"}`}, Attributes: everyAttribute}, []string{"Calls=1 Outcome=completed Tools=[greet] Turns=0 Waiting=false"}},
-		"a failed call":            {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "broken", Arguments: `{}`}, Attributes: one}, []string{"Outcome=failed"}},
-		"a call of no tool":        {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "nosuch", Arguments: `{}`}, Attributes: everyAttribute}, []string{"Calls=1 Outcome=failed Tools=[...] Turns=0 Waiting=false"}},
-		"a plan":                   {api.PlanWorkflow, api.RunInput{Plan: plan(t, `{name: p, calls: [{id: a, tool: echo, arguments: {value: 1}}, {id: b, tool: broken}]}`), Attributes: everyAttribute}, []string{"Calls=2 Outcome=failed Tools=[broken echo] Turns=0 Waiting=false"}},
-		"an agent that cannot run": {api.AgentWorkflow, api.RunInput{Agent: broken, Prompt: "Go.", Attributes: everyAttribute}, []string{"Outcome=failed"}},
-		"no calls":                 {api.AgentWorkflow, api.RunInput{Agent: agent(answer("at once")), Prompt: "Go.", Attributes: everyAttribute}, []string{"Calls=0 Outcome=answered Turns=1 Waiting=false"}},
-		"nothing registered":       {api.AgentWorkflow, api.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go."}, nil},
+		"a call": {api.CallWorkflow,
+			api.RunInput{Call: &api.Call{Tool: "greet", Arguments: `{"name":"Ann"}`},
+				Attributes: everyAttribute},
+			[]string{"Calls=1 Outcome=completed Tools=[greet] Turns=0 Waiting=false"}},
+		"a failed call": {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "broken",
+			Arguments: `{}`}, Attributes: one}, []string{"Outcome=failed"}},
+		"a call of no tool": {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "nosuch",
+			Arguments: `{}`}, Attributes: everyAttribute},
+			[]string{"Calls=1 Outcome=failed Tools=[...] Turns=0 Waiting=false"}},
+		"a plan": {api.PlanWorkflow,
+			api.RunInput{Plan: plan(t,
+				`{name: p, calls: [{id: a, tool: echo, arguments: {value: 1}}, {id: b, tool: broken}]}`),
+				Attributes: everyAttribute},
+			[]string{"Calls=2 Outcome=failed Tools=[broken echo] Turns=0 Waiting=false"}},
+		"an agent that cannot run": {api.AgentWorkflow, api.RunInput{Agent: broken, Prompt: "Go.",
+			Attributes: everyAttribute}, []string{"Outcome=failed"}},
+		"no calls": {api.AgentWorkflow,
+			api.RunInput{Agent: agent(answer("at once")), Prompt: "Go.",
+				Attributes: everyAttribute},
+			[]string{"Calls=0 Outcome=answered Turns=1 Waiting=false"}},
+		"nothing registered": {api.AgentWorkflow,
+			api.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")),
+				Prompt: "Go."}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -92,59 +116,71 @@ func TestAttributesAtEnds(t *testing.T) {
 	l := newLab(t)
 	watch := l.watch()
 	l.hangs = l.CancelWorkflow
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(call("hang", `{}`)), answer("never")), Prompt: "Go.", Attributes: one})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(call("hang", `{}`)),
+		answer("never")), Prompt: "Go.", Attributes: one})
 	l.cancelled()
 	expect(t, "upserts of a cancelled run", watch.upserts, []string{"Outcome=cancelled"})
 }
 
-// TestAttributesAtALimit proves that nothing is set after the end of a run that is cancelled while it asks for more of a limit,
-// although what it asks is taken back only then.
+// TestAttributesAtALimit proves that nothing is set after the end of a run that is cancelled while
+// it asks for more of a limit, although what it asks is taken back only then.
 func TestAttributesAtALimit(t *testing.T) {
 	a := agent(step(call("echo", `{"value":1}`)), answer("never"))
 	a.Limits = api.Limits{Turns: 1, OnReached: api.LimitAsks}
 	l := newLab(t)
 	watch := l.watch()
 	l.RegisterDelayedCallback(l.CancelWorkflow, time.Minute)
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a, Attributes: []string{api.AttributeWaiting, api.AttributeOutcome}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a,
+		Attributes: []string{api.AttributeWaiting, api.AttributeOutcome}})
 	l.cancelled()
 	expect(t, "upserts", watch.upserts, []string{"Waiting=true", "Outcome=cancelled Waiting=false"})
 }
 
-// TestAttributesOfSubAgents proves that a sub-agent keeps the same attributes, that the run above it tells of the tools below, and
-// says that there are others where a sub-agent that failed could not tell.
+// TestAttributesOfSubAgents proves that a sub-agent keeps the same attributes, that the run above
+// it tells of the tools below, and says that there are others where a sub-agent that failed could
+// not tell.
 func TestAttributesOfSubAgents(t *testing.T) {
 	lost := above("echo", step(call("echo", `{"value":1}`)), answer("never"))
 	lost.Model.Script.Value.Steps = lost.Model.Script.Value.Steps[:1]
-	l := newLabOf(t, 1, agentTool("sub", above("echo", step(call("echo", `{"value":1}`), call("echo", `{"value":2}`)), answer("ok"))), agentTool("lost", lost))
+	l := newLabOf(t, 1, agentTool("sub", above("echo", step(call("echo", `{"value":1}`),
+		call("echo", `{"value":2}`)), answer("ok"))), agentTool("lost", lost))
 	watch := l.watch()
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: above("sub echo lost", step(call("sub", `{}`)), step(call("echo", `{"value":1}`)), step(call("lost", `{}`)), answer("done")),
-		Prompt: "Go.", Attributes: []string{api.AttributeTools, api.AttributeOutcome}})
+	l.ExecuteWorkflow(api.AgentWorkflow,
+		api.RunInput{Agent: above("sub echo lost", step(call("sub", `{}`)),
+			step(call("echo", `{"value":1}`)), step(call("lost", `{}`)), answer("done")),
+			Prompt: "Go.", Attributes: []string{api.AttributeTools, api.AttributeOutcome}})
 	b := l.result().CallStats
-	expect(t, "upserts", watch.upserts, []string{"1.1 Outcome=answered Tools=[echo]", "3.1 Outcome=failed Tools=[echo]", "Outcome=answered Tools=[echo lost sub ...]"})
+	expect(t, "upserts", watch.upserts, []string{"1.1 Outcome=answered Tools=[echo]",
+		"3.1 Outcome=failed Tools=[echo]", "Outcome=answered Tools=[echo lost sub ...]"})
 	if got := fmt.Sprint(*b); got != "{6 0.8333333333333334 [{echo 3 0 0 0} {lost 0 1 0 0} {sub 1 0 0 0}] 1}" {
 		t.Errorf("brief %s", got)
 	}
 }
 
-// TestAttributesContinued proves that a run which continues in a fresh history has set what it used by then, and goes on with what
-// it and its sub-agents called.
+// TestAttributesContinued proves that a run which continues in a fresh history has set what it used
+// by then, and goes on with what it and its sub-agents called.
 func TestAttributesContinued(t *testing.T) {
 	sub := agentTool("sub", above("store", step(call("store", `{"text":"a"}`)), answer("ok")))
 	l := newLabOf(t, 1, sub)
 	l.SetContinueAsNewSuggested(true)
 	watch := l.watch()
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: above("sub echo", step(call("sub", `{}`)), step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
-		Attributes: []string{api.AttributeTools, api.AttributeOutcome, api.AttributeCalls}})
+	l.ExecuteWorkflow(api.AgentWorkflow,
+		api.RunInput{Agent: above("sub echo", step(call("sub", `{}`)),
+			step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
+			Attributes: []string{api.AttributeTools, api.AttributeOutcome, api.AttributeCalls}})
 	next, earlier := l.continued()
-	expect(t, "upserts of the first part", watch.upserts, []string{"1.1 Calls=1 Outcome=answered Tools=[store]", "Calls=2 Tools=[store sub]"})
+	expect(t, "upserts of the first part", watch.upserts,
+		[]string{"1.1 Calls=1 Outcome=answered Tools=[store]", "Calls=2 Tools=[store sub]"})
 	second := newLabOf(t, 1, sub)
 	watch = second.watch()
 	second.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
 	second.result()
-	expect(t, "upserts of the second part", watch.upserts, []string{"Calls=3 Outcome=answered Tools=[echo store sub]"})
+	expect(t, "upserts of the second part", watch.upserts,
+		[]string{"Calls=3 Outcome=answered Tools=[echo store sub]"})
 }
 
-// TestToolNamesAreBounded proves that the list of tools fits into what servers take, and says that there are more.
+// TestToolNamesAreBounded proves that the list of tools fits into what servers take, and says that
+// there are more.
 func TestToolNamesAreBounded(t *testing.T) {
 	var calls []api.ScriptCall
 	l := newLab(t)
@@ -159,9 +195,12 @@ func TestToolNamesAreBounded(t *testing.T) {
 		calls = append(calls, call(fmt.Sprintf("echo_%059d", i), `{"value":1}`))
 	}
 	watch := l.watch()
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(calls...), answer("done")), Prompt: "Go.", Attributes: []string{api.AttributeTools}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(calls...), answer("done")),
+		Prompt: "Go.", Attributes: []string{api.AttributeTools}})
 	l.result()
-	if len(watch.upserts) != 1 || len(watch.upserts[0]) > 2000 || !strings.HasSuffix(watch.upserts[0], " "+api.OtherTools+"]") || strings.Count(watch.upserts[0], "echo_") < 20 {
+	if len(watch.upserts) != 1 || len(watch.upserts[0]) > 2000 ||
+		!strings.HasSuffix(watch.upserts[0], " "+api.OtherTools+"]") ||
+		strings.Count(watch.upserts[0], "echo_") < 20 {
 		t.Errorf("upserts %v", watch.upserts)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestPortion proves that a turn is admitted in one step unless it is beyond reason, and that nothing is left out.
+// TestPortion proves that a turn is admitted in one step unless it is beyond reason, and that
+// nothing is left out.
 func TestPortion(t *testing.T) {
 	many := make([]api.Call, 1000)
 	big := make([]api.Call, 7)
@@ -39,22 +40,27 @@ func TestPortion(t *testing.T) {
 	}
 }
 
-// TestCallsResultIsBounded proves that neither a large output nor thousands of long failures make a result that history
-// refuses: the workflow would try to report it for ever.
+// TestCallsResultIsBounded proves that neither a large output nor thousands of long failures make a
+// result that history refuses: the workflow would try to report it for ever.
 func TestCallsResultIsBounded(t *testing.T) {
 	failed := make([]api.CallOutcome, 3000)
 	for i := range failed {
-		failed[i] = api.CallOutcome{ID: fmt.Sprint(i), Tool: "t", Error: api.Errorf(api.ErrExecution, "%s", strings.Repeat("<", 30<<10))}
+		failed[i] = api.CallOutcome{ID: fmt.Sprint(i), Tool: "t",
+			Error: api.Errorf(api.ErrExecution, "%s", strings.Repeat("<", 30<<10))}
 	}
 	none := func() ([]byte, error) { return nil, nil }
 	huge := func() ([]byte, error) { return make([]byte, api.MaxPayload+1), nil }
 	for name, result := range map[string]func() (api.RunResult, error){
-		"failures": func() (api.RunResult, error) { return new(pipeline).callsResult(failed, none) },
-		"output":   func() (api.RunResult, error) { return new(pipeline).callsResult(nil, huge) },
+		"failures": func() (api.RunResult, error) {
+			return new(pipeline).callsResult(failed,
+				none)
+		},
+		"output": func() (api.RunResult, error) { return new(pipeline).callsResult(nil, huge) },
 	} {
 		_, err := result()
 		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		if !ok || app.Type() != string(api.RunCallsFailed) || len(app.Message()) > 4*maxFailureText {
+		if !ok || app.Type() != string(api.RunCallsFailed) ||
+			len(app.Message()) > 4*maxFailureText {
 			t.Errorf("%s: got %.200v", name, err)
 			continue
 		}
@@ -68,12 +74,15 @@ func TestCallsResultIsBounded(t *testing.T) {
 	}
 }
 
-// A local activity that may be tried again has the time for it: what bounds one attempt does not bound them all.
+// A local activity that may be tried again has the time for it: what bounds one attempt does not
+// bound them all.
 func TestLocalOptionsLeaveTimeForEveryAttempt(t *testing.T) {
-	for attempts, atLeast := range map[int32]time.Duration{1: localTimeout, 20: 20 * localTimeout, 0: maxBounded * localTimeout, 1 << 30: maxBounded * localTimeout} {
+	for attempts, atLeast := range map[int32]time.Duration{1: localTimeout, 20: 20 * localTimeout,
+		0: maxBounded * localTimeout, 1 << 30: maxBounded * localTimeout} {
 		o := localOptions(localTimeout, signalRetry(attempts), "")
 		if o.StartToCloseTimeout != localTimeout || o.ScheduleToCloseTimeout < atLeast {
-			t.Errorf("%d attempts of %s each have %s together, want %s at least", attempts, o.StartToCloseTimeout, o.ScheduleToCloseTimeout, atLeast)
+			t.Errorf("%d attempts of %s each have %s together, want %s at least", attempts,
+				o.StartToCloseTimeout, o.ScheduleToCloseTimeout, atLeast)
 		}
 	}
 }

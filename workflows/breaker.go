@@ -18,8 +18,9 @@ type hints map[string]string
 // breaker notices that an agent's calls fail again and again.
 type breaker struct{ *agentRun }
 
-// noteRepeats counts what failed in a turn. Equal calls that fail in the same way while nothing changes, and turns of nothing but
-// calls that cannot be made, get a hint at the limit, and end the run at as many again.
+// noteRepeats counts what failed in a turn. Equal calls that fail in the same way while nothing
+// changes, and turns of nothing but calls that cannot be made, get a hint at the limit, and end the
+// run at as many again.
 func (r breaker) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints {
 	limit := cmp.Or(r.agent.Limits.Repeats, api.DefaultRepeats)
 	succeeded := false
@@ -43,7 +44,8 @@ func (r breaker) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints
 	return told
 }
 
-// block has calls refused of which the model was told that they fail again and again, until that is forgiven.
+// block has calls refused of which the model was told that they fail again and again, until that is
+// forgiven.
 func (p admitter) block(known api.Repeats) {
 	p.blocked = nil
 	for _, c := range known.Calls {
@@ -53,7 +55,8 @@ func (p admitter) block(known api.Repeats) {
 	}
 }
 
-// noteInARow looks at failures without a success between: count is the highest, call one that it is true of.
+// noteInARow looks at failures without a success between: count is the highest, call one that it is
+// true of.
 func (r breaker) noteInARow(limit, count int, call string, told hints) {
 	switch {
 	case r.repeats.Told && count >= 2*limit:
@@ -89,7 +92,8 @@ func (r breaker) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutco
 	}
 }
 
-// repeatOf returns what is known of a call that failed now; nil where that is not held against it, or the budget was in its way.
+// repeatOf returns what is known of a call that failed now; nil where that is not held against it,
+// or the budget was in its way.
 func repeatOf(known *api.Repeats, c api.Call, e *api.Error) *api.Repeat {
 	if !countedAgainst(e) || e.Type == api.ErrBudgetExceeded {
 		return nil
@@ -100,22 +104,27 @@ func repeatOf(known *api.Repeats, c api.Call, e *api.Error) *api.Repeat {
 	return nil
 }
 
-// repeatAt returns where the failure of a call is counted, -1 where it is the first of its kind. A refusal because a call has failed
-// so often is that failure once more.
+// repeatAt returns where the failure of a call is counted, -1 where it is the first of its kind. A
+// refusal because a call has failed so often is that failure once more.
 func repeatAt(known api.Repeats, c api.Call, e *api.Error) int {
 	key, refused := repeatKey(c, e), ""
 	if e.Type == api.ErrPolicyViolation {
 		refused = api.CallDigest(c.Tool, c.Arguments)
 	}
-	return slices.IndexFunc(known.Calls, func(k api.Repeat) bool { return k.Key == key || k.Told && k.Call == refused })
+	return slices.IndexFunc(known.Calls, func(k api.Repeat) bool {
+		return k.Key == key || k.Told &&
+			k.Call == refused
+	})
 }
 
 func hint(count, limit int) string {
 	return fmt.Sprintf("\n[hint: this has now failed %d times in the same way. It is not made again like that: "+
-		"change the arguments, use another tool, or answer with what is known. After %d more of the same the run ends.]", count, limit)
+		"change the arguments, use another tool, or answer with what is known. After %d more of the same the run ends.]",
+		count, limit)
 }
 
-// noteSuccess forgives failures: those of the same call, and where it has changed something, all of them.
+// noteSuccess forgives failures: those of the same call, and where it has changed something, all of
+// them.
 func (r breaker) noteSuccess(c api.Call) {
 	known := &r.repeats
 	if len(known.Calls) == 0 {
@@ -123,7 +132,8 @@ func (r breaker) noteSuccess(c api.Call) {
 	}
 	digest := api.CallDigest(c.Tool, c.Arguments)
 	if r.pipeline.tools[c.Tool].Effect == api.EffectRead || slices.Contains(known.Changed, digest) {
-		known.Calls = slices.DeleteFunc(known.Calls, func(failed api.Repeat) bool { return failed.Call == digest })
+		known.Calls = slices.DeleteFunc(known.Calls,
+			func(failed api.Repeat) bool { return failed.Call == digest })
 		return
 	}
 	known.Changed = append(known.Changed, digest)
@@ -131,8 +141,10 @@ func (r breaker) noteSuccess(c api.Call) {
 	known.Calls = nil
 }
 
-// countRepeats counts the failures of a turn. It returns the highest count since the last success, and a call that it is true of.
-func countRepeats(r *api.Repeats, calls []api.Call, outcomes []api.CallOutcome) (count int, call string) {
+// countRepeats counts the failures of a turn. It returns the highest count since the last success,
+// and a call that it is true of.
+func countRepeats(r *api.Repeats, calls []api.Call, outcomes []api.CallOutcome) (count int,
+	call string) {
 	refused := len(outcomes) > 0
 	for i, o := range outcomes {
 		if !countedAgainst(o.Error) {
@@ -158,7 +170,8 @@ func countRepeats(r *api.Repeats, calls []api.Call, outcomes []api.CallOutcome) 
 func countRepeat(r *api.Repeats, c api.Call, e *api.Error) int {
 	i := repeatAt(*r, c, e)
 	if i < 0 {
-		r.Calls = append(r.Calls, api.Repeat{Key: repeatKey(c, e), Call: api.CallDigest(c.Tool, c.Arguments)})
+		r.Calls = append(r.Calls, api.Repeat{Key: repeatKey(c, e), Call: api.CallDigest(c.Tool,
+			c.Arguments)})
 		i = len(r.Calls) - 1
 	}
 	r.Calls[i].Count++
@@ -173,9 +186,11 @@ func repeatKey(c api.Call, e *api.Error) string {
 // heldAgainst reports whether a call's failure is the caller's to mend; nil is none.
 func countedAgainst(e *api.Error) bool { return e != nil && e.Type != api.ErrCancelled }
 
-// unmakable reports whether a call is one that cannot be made at all: there is no such tool, or the arguments are refused.
+// unmakable reports whether a call is one that cannot be made at all: there is no such tool, or the
+// arguments are refused.
 func unmakable(e *api.Error) bool {
-	return e.Type == api.ErrToolNotFound || e.Type == api.ErrToolNotActive || e.Type == api.ErrValidation ||
+	return e.Type == api.ErrToolNotFound || e.Type == api.ErrToolNotActive ||
+		e.Type == api.ErrValidation ||
 		e.Type == api.ErrInvalidExecutionPlan
 }
 

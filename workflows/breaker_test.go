@@ -9,9 +9,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestBreaker proves that a model that makes the same failing call for ever, also between others that succeed and change nothing,
-// asks for tools that there are not, or writes broken JSON, is told so once of each call and then ends its run at the limit "repeats"
-// with what is known, after twice as many turns.
+// TestBreaker proves that a model that makes the same failing call for ever, also between others
+// that succeed and change nothing, asks for tools that there are not, or writes broken JSON, is
+// told so once of each call and then ends its run at the limit "repeats" with what is known, after
+// twice as many turns.
 func TestBreaker(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls func(turn int) []api.Call
@@ -20,24 +21,35 @@ func TestBreaker(t *testing.T) {
 		// told is how often the model is told; zero is once.
 		told int
 	}{
-		"the same failing call": {func(int) []api.Call { return []api.Call{{Tool: "broken"}} }, 0, 10, 0},
-		"a limit of its own":    {func(int) []api.Call { return []api.Call{{Tool: "broken"}} }, 2, 4, 0},
-		"two in a turn":         {func(int) []api.Call { return []api.Call{{Tool: "broken"}, {Tool: "broken"}} }, 4, 4, 0},
+		"the same failing call": {func(int) []api.Call { return []api.Call{{Tool: "broken"}} }, 0,
+			10, 0},
+		"a limit of its own": {func(int) []api.Call { return []api.Call{{Tool: "broken"}} }, 2,
+			4, 0},
+		"two in a turn": {func(int) []api.Call {
+			return []api.Call{{Tool: "broken"},
+				{Tool: "broken"}}
+		}, 4, 4, 0},
 		"reads between": {func(turn int) []api.Call {
-			return []api.Call{{Tool: []string{"broken", "greet"}[turn%2], Arguments: fmt.Sprintf(`{"name":"%d"}`, turn/2*(turn%2))}}
+			return []api.Call{{Tool: []string{"broken", "greet"}[turn%2],
+				Arguments: fmt.Sprintf(`{"name":"%d"}`, turn/2*(turn%2))}}
 		}, 3, 11, 0},
 		"the same change between": {func(turn int) []api.Call {
-			return []api.Call{{Tool: []string{"broken", "store"}[turn%2], Arguments: []string{``, `{"text":"a"}`}[turn%2]}}
+			return []api.Call{{Tool: []string{"broken", "store"}[turn%2], Arguments: []string{``,
+				`{"text":"a"}`}[turn%2]}}
 		}, 3, 13, 0},
 		"a read beside it": {func(int) []api.Call {
 			return []api.Call{{Tool: "broken"}, {Tool: "greet", Arguments: `{"name":"Ann"}`}}
 		}, 3, 6, 0},
-		"unknown tools": {func(turn int) []api.Call { return []api.Call{{Tool: fmt.Sprint("nosuch", turn)}} }, 3, 6, 0},
+		"unknown tools": {func(turn int) []api.Call {
+			return []api.Call{{Tool: fmt.Sprint("nosuch",
+				turn)}}
+		}, 3, 6, 0},
 		"broken JSON": {func(turn int) []api.Call {
 			return []api.Call{{Tool: "greet", Arguments: fmt.Sprint(`{"name": `, turn)}}
 		}, 3, 6, 0},
 		"two that fail in turn": {func(turn int) []api.Call {
-			return []api.Call{{Tool: "broken", Arguments: fmt.Sprintf(`{"x":%d}`, turn%2)}, {Tool: "broken"}}
+			return []api.Call{{Tool: "broken", Arguments: fmt.Sprintf(`{"x":%d}`, turn%2)},
+				{Tool: "broken"}}
 		}, 3, 6, 2},
 		"a thousand at once": {func(int) []api.Call {
 			return slices.Repeat([]api.Call{{Tool: "nosuch"}}, 1000)
@@ -52,7 +64,8 @@ func TestBreaker(t *testing.T) {
 			a := toldAgent()
 			a.Limits.Repeats = test.limit
 			l.runAgent(a, "Go.")
-			if r := l.result(); r.Limit != "repeats" || r.Outcome != api.OutcomeLimit || r.Answer != "as far as I got" || r.Usage.Turns != test.turns+1 {
+			if r := l.result(); r.Limit != "repeats" || r.Outcome != api.OutcomeLimit ||
+				r.Answer != "as far as I got" || r.Usage.Turns != test.turns+1 {
 				t.Errorf("result: %+v", r)
 			}
 			hinted := 0
@@ -68,8 +81,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// TestBreakerLeavesAlone proves that failures between which something changes, or which the call itself gets over, and different
-// failures, are no loop.
+// TestBreakerLeavesAlone proves that failures between which something changes, or which the call
+// itself gets over, and different failures, are no loop.
 func TestBreakerLeavesAlone(t *testing.T) {
 	for name, calls := range map[string]func(turn int) api.Call{
 		"a change between": func(turn int) api.Call {
@@ -100,15 +113,16 @@ func TestBreakerLeavesAlone(t *testing.T) {
 			if r := l.result(); r.Answer != "done" || r.Limit != "" {
 				t.Errorf("result: %+v", r)
 			}
-			if slices.ContainsFunc(l.conversation(), func(m api.Message) bool { return strings.Contains(m.Text, "[hint:") }) {
+			if slices.ContainsFunc(l.conversation(),
+				func(m api.Message) bool { return strings.Contains(m.Text, "[hint:") }) {
 				t.Error("the model was told that it repeats itself")
 			}
 		})
 	}
 }
 
-// TestBreakerOverContinueAsNew proves that failures are counted on in a fresh history, and that the hint reaches a model
-// step in another process.
+// TestBreakerOverContinueAsNew proves that failures are counted on in a fresh history, and that the
+// hint reaches a model step in another process.
 func TestBreakerOverContinueAsNew(t *testing.T) {
 	l := newLabOf(t, 2)
 	a := toldAgent()
@@ -122,10 +136,12 @@ func TestBreakerOverContinueAsNew(t *testing.T) {
 			break
 		}
 		input, earlier = l.continued()
-		if c := input.State.Repeats; c == nil || len(c.Calls) != 1 || c.Calls[0].Count != turn || c.Told != (turn >= 2) {
+		if c := input.State.Repeats; c == nil || len(c.Calls) != 1 || c.Calls[0].Count != turn ||
+			c.Told != (turn >= 2) {
 			t.Fatalf("after turn %d it carries %+v", turn, c)
 		}
-		if turn == 3 && !strings.Contains(l.prompts[0].Messages[5].Text, "[hint: this has now failed 2 times") {
+		if turn == 3 && !strings.Contains(l.prompts[0].Messages[5].Text,
+			"[hint: this has now failed 2 times") {
 			t.Errorf("the model was shown %+v", l.prompts[0].Messages)
 		}
 		l = newLabOf(t, 2)
@@ -135,13 +151,15 @@ func TestBreakerOverContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestManyCallsAtOnce proves that a run bears a model that asks for 10,000 calls in one turn, good or bad: each is answered
-// once, and the run goes on.
+// TestManyCallsAtOnce proves that a run bears a model that asks for 10,000 calls in one turn, good
+// or bad: each is answered once, and the run goes on.
 func TestManyCallsAtOnce(t *testing.T) {
-	for name, call := range map[string]api.Call{"unknown": {Tool: "nosuch"}, "wrong": {Tool: "greet", Arguments: `{`}} {
+	for name, call := range map[string]api.Call{"unknown": {Tool: "nosuch"},
+		"wrong": {Tool: "greet", Arguments: `{`}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			l.tell(api.Message{Calls: slices.Repeat([]api.Call{call}, 10_000)}, api.Message{Text: "done"})
+			l.tell(api.Message{Calls: slices.Repeat([]api.Call{call}, 10_000)},
+				api.Message{Text: "done"})
 			l.runAgent(toldAgent(), "Go.")
 			if r := l.result(); r.Answer != "done" || r.Usage.Failed != 10_000 {
 				t.Errorf("result: %+v", r)
@@ -153,21 +171,24 @@ func TestManyCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestModelAnswersNothing proves that a model that answers with nothing for ever is asked a few times and then fails the run.
+// TestModelAnswersNothing proves that a model that answers with nothing for ever is asked a few
+// times and then fails the run.
 func TestModelAnswersNothing(t *testing.T) {
 	l := newLab(t)
 	l.tell(slices.Repeat([]api.Message{{}}, 100)...)
 	a := toldAgent()
 	a.Model.MaxAttempts = 3
 	l.runAgent(a, "Go.")
-	if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(), "the model answered with nothing") || len(l.prompts) != 3 {
+	if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(),
+		"the model answered with nothing") || len(l.prompts) != 3 {
 		t.Errorf("after %d steps the run failed: %v", len(l.prompts), err)
 	}
 }
 
-// TestRepeatsAreRefused proves that a call of which the model was told that it fails again and again is not made any more, however
-// its arguments are written and whatever its execution plan says, that other arguments are, that it is made again once something has
-// changed, and that refusals count towards the end of the run.
+// TestRepeatsAreRefused proves that a call of which the model was told that it fails again and
+// again is not made any more, however its arguments are written and whatever its execution plan
+// says, that other arguments are, that it is made again once something has changed, and that
+// refusals count towards the end of the run.
 func TestRepeatsAreRefused(t *testing.T) {
 	l := newBookings(t)
 	l.founds = slices.Repeat([]string{""}, 7)
@@ -176,26 +197,32 @@ func TestRepeatsAreRefused(t *testing.T) {
 	}
 	const fails = `{"key":"it"}`
 	l.tell(one("found", fails), one("found", fails), one("found", fails),
-		one("found", `{ "key" : "it" }`), one("greet", `{"name":"Ann"}`), one("found", `{"key":"it","execution_plan":{"intent":"once more"}}`),
+		one("found", `{ "key" : "it" }`), one("greet", `{"name":"Ann"}`),
+		one("found", `{"key":"it","execution_plan":{"intent":"once more"}}`),
 		one("found", `{"key":"other"}`), one("store", `{"text":"x"}`),
-		one("found", fails), one("found", fails), one("found", fails), one("found", fails), one("found", fails), one("found", fails),
+		one("found", fails), one("found", fails), one("found", fails), one("found", fails),
+		one("found", fails), one("found", fails),
 		api.Message{Text: "as far as I got"})
 	a := toldAgent()
 	a.Tools, a.Limits.Repeats = append(a.Tools, "found"), 3
 	l.runAgent(a, "Go.")
-	if r := l.result(); r.Limit != "repeats" || r.Answer != "as far as I got" || r.Usage.Calls != 14 || r.Usage.Failed != 12 {
+	if r := l.result(); r.Limit != "repeats" || r.Answer != "as far as I got" ||
+		r.Usage.Calls != 14 || r.Usage.Failed != 12 {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "executed", l.executed, []string{"1.1 found", "2.1 found", "3.1 found", "5.1 greet", "7.1 found", "8.1 store", "9.1 found", "10.1 found", "11.1 found"})
+	expect(t, "executed", l.executed, []string{"1.1 found", "2.1 found", "3.1 found", "5.1 greet",
+		"7.1 found", "8.1 store", "9.1 found", "10.1 found", "11.1 found"})
 	told := l.toldOf()
 	for _, n := range []int{4, 6, 12, 13, 14} {
-		if text := told[n-1]; !strings.Contains(text, "policy_violation: this call has failed") || !strings.Contains(text, "nothing has changed since") {
+		if text := told[n-1]; !strings.Contains(text, "policy_violation: this call has failed") ||
+			!strings.Contains(text, "nothing has changed since") {
 			t.Errorf("call %d: %s", n, text)
 		}
 	}
 }
 
-// TestRepeats_RefusedCallsSurviveContinueAsNew proves that a fresh history goes on refusing what the one before it refused.
+// TestRepeats_RefusedCallsSurviveContinueAsNew proves that a fresh history goes on refusing what
+// the one before it refused.
 func TestRepeats_RefusedCallsSurviveContinueAsNew(t *testing.T) {
 	l := newLab(t)
 	a := toldAgent()
@@ -205,7 +232,8 @@ func TestRepeats_RefusedCallsSurviveContinueAsNew(t *testing.T) {
 	l.runAgent(a, "Go.")
 	input, earlier := l.continued()
 	l = newLab(t)
-	l.tell(api.Message{Calls: []api.Call{{Tool: "broken", Arguments: "{ }"}}}, api.Message{Text: "stopped"})
+	l.tell(api.Message{Calls: []api.Call{{Tool: "broken", Arguments: "{ }"}}},
+		api.Message{Text: "stopped"})
 	l.ExecuteWorkflow(api.AgentWorkflow, input, earlier)
 	if r := l.result(); r.Limit != "repeats" || len(l.executed) != 0 {
 		t.Errorf("result %+v, executed %v", r, l.executed)

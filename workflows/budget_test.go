@@ -8,32 +8,43 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestSubAgentBudget proves that a sub-agent gets the lower ones of its own limits and an equal share of what is left of
-// the run's, with every admitted call of the turn counted, and its own turns.
+// TestSubAgentBudget proves that a sub-agent gets the lower ones of its own limits and an equal
+// share of what is left of the run's, with every admitted call of the turn counted, and its own
+// turns.
 func TestSubAgentBudget(t *testing.T) {
 	own := above("greet", step(call("greet", `{"name":"a"}`)), answer("ok"))
-	own.Limits = api.Limits{Turns: 7, Calls: 3, Tokens: 1 << 30, Cost: 0.5, WallTime: api.Duration(time.Hour)}
-	l, inputs := newTree(t, agentTool("free", above("greet", answer("ok"))), agentTool("bound", own))
+	own.Limits = api.Limits{Turns: 7, Calls: 3, Tokens: 1 << 30, Cost: 0.5,
+		WallTime: api.Duration(time.Hour)}
+	l, inputs := newTree(t, agentTool("free", above("greet", answer("ok"))),
+		agentTool("bound", own))
 	a := toldAgent()
 	a.Tools = []string{"free", "bound", "greet"}
-	a.Limits = api.Limits{Turns: 9, Calls: 20, Tokens: 1000, Cost: 101, WallTime: api.Duration(time.Minute)}
+	a.Limits = api.Limits{Turns: 9, Calls: 20, Tokens: 1000, Cost: 101,
+		WallTime: api.Duration(time.Minute)}
 	l.tell(
-		api.Message{Calls: []api.Call{{Tool: "free"}, {Tool: "greet", Arguments: `{"name":"b"}`}, {Tool: "nosuch"}, {Tool: "bound"}}},
+		api.Message{Calls: []api.Call{{Tool: "free"}, {Tool: "greet", Arguments: `{"name":"b"}`},
+			{Tool: "nosuch"}, {Tool: "bound"}}},
 		api.Message{Calls: []api.Call{{Tool: "free"}}},
 		api.Message{Text: "done"},
 	)
 	l.runAgent(a, "Go.")
 	r := l.result()
-	first, second, last := inputs["1.1"].Agent.Limits, inputs["1.4"].Agent.Limits, inputs["2.1"].Agent.Limits
-	// A step costs 15 tokens and 20 dollars. Of 20 calls 3 are admitted in the first turn, which leaves 17 for two.
-	if want := (api.Limits{Calls: 8, Tokens: 492, Cost: 40.5}); limitsBut(first) != want || first.WallTime <= 0 || first.WallTime > a.Limits.WallTime {
+	first, second, last := inputs["1.1"].Agent.Limits, inputs["1.4"].Agent.Limits,
+		inputs["2.1"].Agent.Limits
+	// A step costs 15 tokens and 20 dollars. Of 20 calls 3 are admitted in the first turn, which
+	// leaves 17 for two.
+	if want := (api.Limits{Calls: 8, Tokens: 492, Cost: 40.5}); limitsBut(first) != want ||
+		first.WallTime <= 0 || first.WallTime > a.Limits.WallTime {
 		t.Errorf("the first of two gets %+v, want %+v", first, want)
 	}
-	if want := (api.Limits{Turns: 7, Calls: 3, Tokens: 492, Cost: 0.5}); limitsBut(second) != want || second.WallTime > a.Limits.WallTime {
+	if want := (api.Limits{Turns: 7, Calls: 3, Tokens: 492,
+		Cost: 0.5}); limitsBut(second) != want || second.WallTime > a.Limits.WallTime {
 		t.Errorf("the second gets %+v, want %+v", second, want)
 	}
-	// The calls so far: four of the run and one of a sub-agent; and now one more. Tokens: those of both sub-agents too.
-	if last.Calls != 20-4-1-1 || last.Tokens >= 1000-30 || last.Tokens < 1000-100 || last.Cost != 61 {
+	// The calls so far: four of the run and one of a sub-agent; and now one more. Tokens: those of
+	// both sub-agents too.
+	if last.Calls != 20-4-1-1 || last.Tokens >= 1000-30 || last.Tokens < 1000-100 ||
+		last.Cost != 61 {
 		t.Errorf("the only one of the next turn gets %+v", last)
 	}
 	if r.Answer != "done" || r.Usage.Calls != 6 || r.Usage.Turns != 3 {
@@ -46,24 +57,33 @@ func limitsBut(l api.Limits) api.Limits {
 	return l
 }
 
-// TestSubAgentBudgetSpent proves that no sub-agent starts where nothing is left for it, and that what sub-agents used
-// ends the run that called them.
+// TestSubAgentBudgetSpent proves that no sub-agent starts where nothing is left for it, and that
+// what sub-agents used ends the run that called them.
 func TestSubAgentBudgetSpent(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits api.Limits
 		told   []string
 		limit  string
 	}{
-		"tokens": {api.Limits{Tokens: 15}, []string{"1.1 ERROR budget_exceeded: the run's budget of tokens", "1.2 ERROR budget_exceeded"}, "tokens"},
-		"cost":   {api.Limits{Cost: 20}, []string{"1.1 ERROR budget_exceeded: the run's budget of cost", "1.2 ERROR budget_exceeded"}, "cost"},
-		"calls":  {api.Limits{Calls: 3}, []string{"1.1 done", "1.2 ERROR budget_exceeded: the run may make 3 more calls"}, "calls"},
-		"used":   {api.Limits{Tokens: 25}, []string{"1.1 as far as I got", "1.2 as far as I got"}, "tokens"},
+		"tokens": {api.Limits{Tokens: 15},
+			[]string{"1.1 ERROR budget_exceeded: the run's budget of tokens",
+				"1.2 ERROR budget_exceeded"}, "tokens"},
+		"cost": {api.Limits{Cost: 20},
+			[]string{"1.1 ERROR budget_exceeded: the run's budget of cost",
+				"1.2 ERROR budget_exceeded"}, "cost"},
+		"calls": {api.Limits{Calls: 3},
+			[]string{"1.1 done", "1.2 ERROR budget_exceeded: the run may make 3 more calls"},
+			"calls"},
+		"used": {api.Limits{Tokens: 25}, []string{"1.1 as far as I got", "1.2 as far as I got"},
+			"tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, _ := newTree(t, agentTool("sub", above("greet", step(call("greet", `{"name":"a"}`)), answer("done"))))
+			l, _ := newTree(t, agentTool("sub", above("greet", step(call("greet", `{"name":"a"}`)),
+				answer("done"))))
 			a := toldAgent()
 			a.Tools, a.Limits = []string{"sub"}, test.limits
-			l.tell(api.Message{Calls: []api.Call{{Tool: "sub"}, {Tool: "sub"}}}, api.Message{Text: "as far as I got"})
+			l.tell(api.Message{Calls: []api.Call{{Tool: "sub"}, {Tool: "sub"}}},
+				api.Message{Text: "as far as I got"})
 			l.runAgent(a, "Go.")
 			r := l.result()
 			if r.Outcome != api.OutcomeLimit || r.Limit != test.limit {
@@ -78,8 +98,9 @@ func TestSubAgentBudgetSpent(t *testing.T) {
 	}
 }
 
-// TestSubAgentReserve proves that a sub-agent sums up while its share has room for that, so that it uses no more than the share, and
-// that one which stops at a limit keeps nothing back. A first step that uses up the share is summed up.
+// TestSubAgentReserve proves that a sub-agent sums up while its share has room for that, so that it
+// uses no more than the share, and that one which stops at a limit keeps nothing back. A first step
+// that uses up the share is summed up.
 func TestSubAgentReserve(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits api.Limits
@@ -97,27 +118,30 @@ func TestSubAgentReserve(t *testing.T) {
 			// Each step takes 15 tokens and 20 dollars.
 			l.tell(api.Message{Calls: []api.Call{{Tool: "sub"}}})
 			for range test.steps {
-				l.tell(api.Message{Text: "so far", Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
+				l.tell(api.Message{Text: "so far",
+					Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
 			}
 			l.tell(api.Message{Text: "done"})
 			a := toldAgent()
 			a.Tools = []string{"sub"}
 			l.runAgent(a, "Go.")
-			if r := l.result(); r.Answer != "done" || r.Usage.InputTokens+r.Usage.OutputTokens != 15*(test.steps+2) {
+			if r := l.result(); r.Answer != "done" || r.Usage.InputTokens+
+				r.Usage.OutputTokens != 15*(test.steps+2) {
 				t.Errorf("result: %+v", r)
 			}
 		})
 	}
 }
 
-// TestSubAgentDepth proves that agents that call each other in a circle end at the greatest depth, where the call is
-// refused and told so.
+// TestSubAgentDepth proves that agents that call each other in a circle end at the greatest depth,
+// where the call is refused and told so.
 func TestSubAgentDepth(t *testing.T) {
 	again := step(named("next", "loop", `{"topic":"again"}`))
 	l, inputs := newTree(t, agentTool("loop", above("loop", again, answer("[${next}]"))))
 	l.runAgent(above("loop", again, answer("${next}")), "Go.")
 	r := l.result()
-	if len(inputs) != api.MaxDepth || !strings.HasPrefix(r.Answer, "[[[[[ERROR precondition_failed: this run is a sub-agent 5 deep already") {
+	if len(inputs) != api.MaxDepth || !strings.HasPrefix(r.Answer,
+		"[[[[[ERROR precondition_failed: this run is a sub-agent 5 deep already") {
 		t.Errorf("%d runs, answer %q", len(inputs), r.Answer)
 	}
 }

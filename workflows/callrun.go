@@ -22,8 +22,8 @@ type callRun struct {
 	// parts are the calls that a batched call replaces; place is the index of a call in its turn.
 	parts []part
 	place int
-	// referenced is how many bytes the results have that the arguments of a plan's call refer to, until
-	// it is admitted.
+	// referenced is how many bytes the results have that the arguments of a plan's call refer to,
+	// until it is admitted.
 	referenced int
 	// requeues counts how often workers returned the call without starting it, verifications how
 	// often its outcome was verified.
@@ -168,11 +168,12 @@ func partIDs(c *callRun) (ids []string) {
 
 // historyNeed returns how many bytes the call may add to the history.
 func (c *callRun) historyNeed() int {
-	return c.pipeline.historyBudget.Need(c.tool, len(c.arguments()), len(c.decision.Prompt)) + c.referenced
+	return c.pipeline.historyBudget.Need(c.tool, len(c.arguments()), len(c.decision.Prompt)) +
+		c.referenced
 }
 
-// attempt executes the call: within the workflow task, as the run of a sub-agent, or as an activity.
-// The future has an api.Result.
+// attempt executes the call: within the workflow task, as the run of a sub-agent, or as an
+// activity. The future has an api.Result.
 func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
 	switch {
 	case c.tool.Lane == api.LaneInline:
@@ -183,10 +184,11 @@ func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
 	return c.schedule(ctx)
 }
 
-// attemptAgain executes the call again, with the same ID and options, after a pause and when the run
-// is not paused. The pause is never zero, because the SDK accepts the ID of an activity again only
-// with the next workflow task.
-func (c *callRun) attemptAgain(ctx workflow.Context, pause time.Duration, why string) workflow.Future {
+// attemptAgain executes the call again, with the same ID and options, after a pause and when the
+// run is not paused. The pause is never zero, because the SDK accepts the ID of an activity again
+// only with the next workflow task.
+func (c *callRun) attemptAgain(ctx workflow.Context, pause time.Duration,
+	why string) workflow.Future {
 	options := workflow.TimerOptions{Summary: "call " + c.call.ID + " " + why}
 	timer := workflow.NewTimerWithOptions(ctx, pause, options)
 	if timer.Get(ctx, nil) != nil || c.pipeline.control.goOn(ctx) != nil {
@@ -204,7 +206,8 @@ func failed(ctx workflow.Context, err error) workflow.Future {
 
 // await returns the result of an attempt, or why it failed: as an error of a call, and as Temporal
 // reports it.
-func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Result, *api.Error, error) {
+func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Result, *api.Error,
+	error) {
 	var result api.Result
 	err := attempt.Get(ctx, &result)
 	if err == nil {
@@ -285,7 +288,8 @@ func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*
 	c.pipeline.usage.Add(r.Usage)
 	var finalized api.FinalizedResult
 	options := saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call)
-	err := workflow.ExecuteLocalActivity(options, api.FinalizeResultActivity, r).Get(ctx, &finalized)
+	err := workflow.ExecuteLocalActivity(options, api.FinalizeResultActivity, r).Get(ctx,
+		&finalized)
 	switch {
 	case err != nil:
 		return nil, err

@@ -26,8 +26,8 @@ func (l *lab) runPlan(yaml string) {
 	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: plan(l.t, yaml)})
 }
 
-// TestPlanDiamond proves that calls run after what they need, with the results they refer to, and that the output
-// template is filled; also where the plan is written back to front.
+// TestPlanDiamond proves that calls run after what they need, with the results they refer to, and
+// that the output template is filled; also where the plan is written back to front.
 func TestPlanDiamond(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`
@@ -56,10 +56,12 @@ output: {all: "${end}", first: "${end.0}"}
 	}
 }
 
-// TestPlanReferences proves that a result of every JSON type reaches the next call as it is, digits of big numbers and
-// all, alone and within text, and that the output is by default the results that no other call needs.
+// TestPlanReferences proves that a result of every JSON type reaches the next call as it is, digits
+// of big numbers and all, alone and within text, and that the output is by default the results that
+// no other call needs.
 func TestPlanReferences(t *testing.T) {
-	for _, value := range []string{`null`, `true`, `0`, `-1.5e300`, `12345678901234567890123`, `"text <&> \"quoted\" é"`, `""`, `[]`, `{}`, `[1,{"a":[null]}]`} {
+	for _, value := range []string{`null`, `true`, `0`, `-1.5e300`, `12345678901234567890123`,
+		`"text <&> \"quoted\" é"`, `""`, `[]`, `{}`, `[1,{"a":[null]}]`} {
 		t.Run(value, func(t *testing.T) {
 			l := newLab(t)
 			l.runPlan(fmt.Sprintf(`{"calls": [
@@ -70,15 +72,16 @@ func TestPlanReferences(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := fmt.Sprintf(`{"b":%s,"c":%s}`, value, inText); api.PlainText(l.result().Output) != want {
+			if want := fmt.Sprintf(`{"b":%s,"c":%s}`, value,
+				inText); api.PlainText(l.result().Output) != want {
 				t.Errorf("output %s, want %s", l.result().Output, want)
 			}
 		})
 	}
 }
 
-// TestPlanFailure proves that a failed call keeps what needs it from running, directly and over other calls, while all
-// others go on, and that the run fails naming each.
+// TestPlanFailure proves that a failed call keeps what needs it from running, directly and over
+// other calls, while all others go on, and that the run fails naming each.
 func TestPlanFailure(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`
@@ -100,29 +103,39 @@ calls:
 	for _, f := range details.Failures {
 		failures = append(failures, f.ID+" "+string(f.Error.Type))
 	}
-	expect(t, "failures", failures, []string{"bad execution_error", "after precondition_failed", "later precondition_failed",
+	expect(t, "failures", failures, []string{"bad execution_error", "after precondition_failed",
+		"later precondition_failed",
 		"nowhere precondition_failed", "wrong validation_error"})
 	executed := slices.Sorted(slices.Values(l.executed))
-	expect(t, "executed", executed, []string{"bad broken", "better flaky", "better flaky", "good echo"})
-	if details.Outcome != api.OutcomeFailed || details.Usage.Calls != 7 || details.Usage.Failed != 5 {
+	expect(t, "executed", executed, []string{"bad broken", "better flaky", "better flaky",
+		"good echo"})
+	if details.Outcome != api.OutcomeFailed || details.Usage.Calls != 7 ||
+		details.Usage.Failed != 5 {
 		t.Errorf("details: %+v", details)
 	}
 }
 
-// TestPlanInvalid proves that nothing of a wrong plan runs, and that everything wrong with it is said at once: by the
-// plan itself, by the catalog, and by the arguments that are known from the start.
+// TestPlanInvalid proves that nothing of a wrong plan runs, and that everything wrong with it is
+// said at once: by the plan itself, by the catalog, and by the arguments that are known from the
+// start.
 func TestPlanInvalid(t *testing.T) {
 	good := api.PlanCall{ID: "good", Tool: "store", Arguments: []byte(`{"text":"a"}`)}
 	for name, test := range map[string]struct {
 		calls []api.PlanCall
 		paths []string
 	}{
-		"cycle": {[]api.PlanCall{good, {ID: "a", Tool: "echo", DependsOn: []string{"b"}}, {ID: "b", Tool: "echo", DependsOn: []string{"a"}}},
+		"cycle": {[]api.PlanCall{good, {ID: "a", Tool: "echo", DependsOn: []string{"b"}},
+			{ID: "b", Tool: "echo", DependsOn: []string{"a"}}},
 			[]string{"$.calls[1].id"}},
-		"dangling":  {[]api.PlanCall{good, {ID: "a", Tool: "echo", Arguments: []byte(`{"value":"${c}"}`), DependsOn: []string{"d"}}}, []string{"$.calls[1].depends_on[0]", "$.calls[1].arguments.value"}},
-		"tools":     {[]api.PlanCall{good, {ID: "a", Tool: "ecko"}, {ID: "b", Tool: "ecko"}, {ID: "c", Tool: "nosuch"}}, []string{"$.calls[1].tool", "$.calls[2].tool", "$.calls[3].tool"}},
-		"arguments": {[]api.PlanCall{good, {ID: "a", Tool: "greet"}, {ID: "b", Tool: "retired", Arguments: []byte(`{}`)}}, []string{"$.calls.a", "$.calls.b"}},
-		"empty":     {nil, []string{"$.calls"}},
+		"dangling": {[]api.PlanCall{good, {ID: "a", Tool: "echo",
+			Arguments: []byte(`{"value":"${c}"}`), DependsOn: []string{"d"}}},
+			[]string{"$.calls[1].depends_on[0]", "$.calls[1].arguments.value"}},
+		"tools": {[]api.PlanCall{good, {ID: "a", Tool: "ecko"}, {ID: "b", Tool: "ecko"},
+			{ID: "c", Tool: "nosuch"}}, []string{"$.calls[1].tool", "$.calls[2].tool",
+			"$.calls[3].tool"}},
+		"arguments": {[]api.PlanCall{good, {ID: "a", Tool: "greet"}, {ID: "b", Tool: "retired",
+			Arguments: []byte(`{}`)}}, []string{"$.calls.a", "$.calls.b"}},
+		"empty": {nil, []string{"$.calls"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -143,7 +156,8 @@ func TestPlanInvalid(t *testing.T) {
 	l.failure(api.RunInvalid, nil)
 }
 
-// TestPlanExclusive proves that exclusive calls of a lane keep the plan's order beside others that nothing holds back.
+// TestPlanExclusive proves that exclusive calls of a lane keep the plan's order beside others that
+// nothing holds back.
 func TestPlanExclusive(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`
@@ -161,12 +175,14 @@ output: "${c}"
 	expect(t, "stored", l.stored, []string{"a", "b", "c 1"})
 }
 
-// TestPlanMany proves that a plan of more calls than may be in flight runs to its end, each call once.
+// TestPlanMany proves that a plan of more calls than may be in flight runs to its end, each call
+// once.
 func TestPlanMany(t *testing.T) {
 	const n = 600
 	var p api.Plan
 	for i := range n {
-		p.Calls = append(p.Calls, api.PlanCall{ID: fmt.Sprint("c", i), Tool: "echo", Arguments: []byte(fmt.Sprintf(`{"value":%d}`, i))})
+		p.Calls = append(p.Calls, api.PlanCall{ID: fmt.Sprint("c", i), Tool: "echo",
+			Arguments: []byte(fmt.Sprintf(`{"value":%d}`, i))})
 	}
 	p.Output = []byte(`"${c599}"`)
 	packed := api.Pack(p)
@@ -175,21 +191,25 @@ func TestPlanMany(t *testing.T) {
 	if r := l.result(); r.Usage.Calls != n || string(r.Output) != "599" {
 		t.Errorf("result: %+v", r)
 	}
-	if executed := slices.Sorted(slices.Values(l.executed)); len(executed) != n || len(slices.Compact(executed)) != n {
+	if executed := slices.Sorted(slices.Values(l.executed)); len(executed) != n ||
+		len(slices.Compact(executed)) != n {
 		t.Errorf("%d calls executed, want %d different ones", len(executed), n)
 	}
 }
 
-// TestPlanOutputFails proves that a plan whose output asks for what a result does not have fails and says so.
+// TestPlanOutputFails proves that a plan whose output asks for what a result does not have fails
+// and says so.
 func TestPlanOutputFails(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`{calls: [{id: a, tool: echo, arguments: {value: 1}}], output: "${a.b}"}`)
-	if app := l.failure(api.RunCallsFailed, nil); !strings.Contains(app.Message(), `the result has no "b"`) {
+	if app := l.failure(api.RunCallsFailed, nil); !strings.Contains(app.Message(),
+		`the result has no "b"`) {
 		t.Errorf("message: %s", app.Message())
 	}
 }
 
-// TestPlanCancelled proves that a cancelled plan ends as cancelled, after the running call, and starts nothing more.
+// TestPlanCancelled proves that a cancelled plan ends as cancelled, after the running call, and
+// starts nothing more.
 func TestPlanCancelled(t *testing.T) {
 	l := newLab(t)
 	l.cancelAt("hang")
@@ -227,10 +247,12 @@ func (l *lab) runCall(c *api.Call) {
 func TestDirectCall(t *testing.T) {
 	l := newLab(t)
 	l.runCall(&api.Call{Tool: "greet", Arguments: `{"name":"Ann"}`})
-	if r := l.result(); r.Outcome != api.OutcomeCompleted || string(r.Output) != `"hello Ann "` || r.Usage.Calls != 1 {
+	if r := l.result(); r.Outcome != api.OutcomeCompleted || string(r.Output) != `"hello Ann "` ||
+		r.Usage.Calls != 1 {
 		t.Errorf("result: %+v", r)
 	}
-	if o := l.scheduled[0].call.Origin; o.Caller != (api.Caller{Type: api.CallerDirect, ID: "someone"}) || l.scheduled[0].id != "1.1" {
+	if o := l.scheduled[0].call.Origin; o.Caller != (api.Caller{Type: api.CallerDirect,
+		ID: "someone"}) || l.scheduled[0].id != "1.1" {
 		t.Errorf("call %s of %+v", l.scheduled[0].id, o)
 	}
 	named := newLab(t)
@@ -239,10 +261,13 @@ func TestDirectCall(t *testing.T) {
 	expect(t, "executed", named.executed, []string{"mine flaky", "mine flaky"})
 }
 
-// TestDirectCallOfRun proves that nobody starts a call as one that the run makes by itself, which would meet no policies and need no
-// approval.
+// TestDirectCallOfRun proves that nobody starts a call as one that the run makes by itself, which
+// would meet no policies and need no approval.
 func TestDirectCallOfRun(t *testing.T) {
-	for _, c := range []api.Call{{CallPurpose: api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "1.1", TargetTool: "pay"}}, {CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: "1.1"}}, {Plan: &api.ExecutionPlan{}}} {
+	for _, c := range []api.Call{{CallPurpose: api.CallPurpose{Purpose: api.PurposeUndo,
+		TargetCallID: "1.1", TargetTool: "pay"}},
+		{CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: "1.1"}},
+		{Plan: &api.ExecutionPlan{}}} {
 		l := newGuardedLab(t)
 		c.Tool, c.Arguments = "pay", `{"value":1}`
 		l.runCall(&c)
@@ -251,8 +276,8 @@ func TestDirectCallOfRun(t *testing.T) {
 	}
 }
 
-// TestDirectCallFails proves that a direct call that is refused or fails makes the run fail with the call's error, near
-// names from the whole catalog, and that a refused one runs nothing.
+// TestDirectCallFails proves that a direct call that is refused or fails makes the run fail with
+// the call's error, near names from the whole catalog, and that a refused one runs nothing.
 func TestDirectCallFails(t *testing.T) {
 	for _, test := range []struct {
 		tool, arguments string
@@ -264,7 +289,8 @@ func TestDirectCallFails(t *testing.T) {
 		{"gret", `{}`, api.ErrToolNotFound, `there is no tool "gret"`, []string{"greet"}, 0},
 		{"greet", `{"times":0}`, api.ErrValidation, "$.name", nil, 0},
 		{"greet", `{"name"`, api.ErrValidation, "$", nil, 0},
-		{"retired", `{}`, api.ErrToolNotActive, "disabled", []string{"broken", "echo", "flaky", "greet", "hang", "needy", "note", "old", "store"}, 0},
+		{"retired", `{}`, api.ErrToolNotActive, "disabled", []string{"broken", "echo", "flaky",
+			"greet", "hang", "needy", "note", "old", "store"}, 0},
 		{"broken", `{}`, api.ErrExecution, "it is broken", nil, 1},
 	} {
 		t.Run(test.tool+test.arguments, func(t *testing.T) {

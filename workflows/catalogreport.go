@@ -15,11 +15,13 @@ const (
 	answerWithin = 5 * time.Second
 )
 
-// maxCatalogs bounds the catalogs of a report in bytes; the rest of what a result may have is for the workers.
+// maxCatalogs bounds the catalogs of a report in bytes; the rest of what a result may have is for
+// the workers.
 const maxCatalogs = api.MaxPayload / 2
 
-// catalogReport is the workflow that asks workers, each on its own queue and all at once, which tools they hold, or what
-// happened on their lanes. One that does not answer is in the report with the reason.
+// catalogReport is the workflow that asks workers, each on its own queue and all at once, which
+// tools they hold, or what happened on their lanes. One that does not answer is in the report with
+// the reason.
 func catalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogReport, error) {
 	if in.Lanes {
 		return lanesReport(ctx, in.Workers)
@@ -36,7 +38,8 @@ func catalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogRepo
 		w := a.WorkerCatalog
 		if err != nil {
 			w = api.WorkerCatalog{Failure: whySilent(err)}
-		} else if _, known := report.Catalogs[w.Digest]; !known && size+len(a.ToolVersions) <= maxCatalogs {
+		} else if _, known := report.Catalogs[w.Digest]; !known && size+
+			len(a.ToolVersions) <= maxCatalogs {
 			report.Catalogs[w.Digest] = a.ToolVersions
 			size += len(a.ToolVersions)
 		}
@@ -51,13 +54,14 @@ func ask(ctx workflow.Context, workers []string, question string) []workflow.Fut
 	base := workflow.GetInfo(ctx).TaskQueueName
 	answers := make([]workflow.Future, len(workers))
 	for i, worker := range workers {
-		answers[i] = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-			TaskQueue:              api.WorkerQueue(base, worker),
-			ScheduleToStartTimeout: takeWithin,
-			StartToCloseTimeout:    answerWithin,
-			RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-			Summary:                api.Shorten(worker, 100),
-		}), question)
+		answers[i] = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx,
+			workflow.ActivityOptions{
+				TaskQueue:              api.WorkerQueue(base, worker),
+				ScheduleToStartTimeout: takeWithin,
+				StartToCloseTimeout:    answerWithin,
+				RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+				Summary:                api.Shorten(worker, 100),
+			}), question)
 	}
 	return answers
 }

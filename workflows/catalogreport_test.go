@@ -17,19 +17,24 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// reportOf runs a catalog report of workers that answer as given, by the number in which they are asked.
-func reportOf(t *testing.T, answers ...func() (api.CatalogAnswer, error)) (api.CatalogReport, error) {
+// reportOf runs a catalog report of workers that answer as given, by the number in which they are
+// asked.
+func reportOf(t *testing.T, answers ...func() (api.CatalogAnswer, error)) (api.CatalogReport,
+	error) {
 	t.Helper()
 	return ask(t, api.CatalogRequest{}, api.ReportCatalogActivity, answers...)
 }
 
-// ask runs a report of workers that answer a question as given, by the number in which they are asked.
-func ask[T any](t *testing.T, request api.CatalogRequest, question string, answers ...func() (T, error)) (api.CatalogReport, error) {
+// ask runs a report of workers that answer a question as given, by the number in which they are
+// asked.
+func ask[T any](t *testing.T, request api.CatalogRequest, question string,
+	answers ...func() (T, error)) (api.CatalogReport, error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.All()[api.CatalogWorkflow], workflow.RegisterOptions{Name: api.CatalogWorkflow})
+	env.RegisterWorkflowWithOptions(workflows.All()[api.CatalogWorkflow],
+		workflow.RegisterOptions{Name: api.CatalogWorkflow})
 	byQueue := map[string]func() (T, error){}
 	for i, answer := range answers {
 		worker := fmt.Sprintf("%d@host", i)
@@ -51,11 +56,13 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string, answe
 func hosts(digest string, tools ...api.ToolVersion) func() (api.CatalogAnswer, error) {
 	return func() (api.CatalogAnswer, error) {
 		hosted, err := json.Marshal(api.Pack(tools))
-		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest, Tools: len(tools)}, ToolVersions: hosted}, err
+		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest,
+			Tools: len(tools)}, ToolVersions: hosted}, err
 	}
 }
 
-// Every worker is in the report: with its catalog, which is there once however many hold it, or with why it said nothing.
+// Every worker is in the report: with its catalog, which is there once however many hold it, or
+// with why it said nothing.
 func TestCatalogReport(t *testing.T) {
 	one := api.ToolVersion{Name: "echo", Version: "1.0.0", Digest: "x"}
 	report, err := reportOf(t,
@@ -80,7 +87,8 @@ func TestCatalogReport(t *testing.T) {
 	if strings.Join(got, ", ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
 	}
-	if !strings.Contains(report.Workers[1].Failure, "it is broken") || !strings.Contains(report.Workers[3].Failure, "did not answer") {
+	if !strings.Contains(report.Workers[1].Failure, "it is broken") ||
+		!strings.Contains(report.Workers[3].Failure, "did not answer") {
 		t.Errorf("failures: %q, %q", report.Workers[1].Failure, report.Workers[3].Failure)
 	}
 	for digest, want := range map[string]string{"a": "[{echo 1.0.0 x}]", "b": "[]", "c": "[]"} {
@@ -99,7 +107,8 @@ func TestCatalogReportIsBounded(t *testing.T) {
 	for i := range 8 {
 		var tools []api.ToolVersion
 		for n := range 20_000 {
-			tools = append(tools, api.ToolVersion{Name: fmt.Sprintf("tool_%d", n), Version: "1.0.0", Digest: api.Digest([]byte(fmt.Sprint(i, n)))})
+			tools = append(tools, api.ToolVersion{Name: fmt.Sprintf("tool_%d", n), Version: "1.0.0",
+				Digest: api.Digest([]byte(fmt.Sprint(i, n)))})
 		}
 		many = append(many, hosts(fmt.Sprint("catalog", i), tools...))
 	}
@@ -108,17 +117,21 @@ func TestCatalogReportIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosted, err := report.ToolVersions("catalog0")
-	if len(report.Workers) != 8 || len(report.Catalogs) >= 8 || len(hosted) != 20_000 || err != nil {
-		t.Errorf("%d workers, %d catalogs, %d tools of the first, %v", len(report.Workers), len(report.Catalogs), len(hosted), err)
+	if len(report.Workers) != 8 || len(report.Catalogs) >= 8 || len(hosted) != 20_000 ||
+		err != nil {
+		t.Errorf("%d workers, %d catalogs, %d tools of the first, %v", len(report.Workers),
+			len(report.Catalogs), len(hosted), err)
 	}
 }
 
-// Asked for lanes, the same workflow tells of every worker what it counted, or why it said nothing, and of no tools.
+// Asked for lanes, the same workflow tells of every worker what it counted, or why it said nothing,
+// and of no tools.
 func TestLanesReport(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	report, err := ask(t, api.CatalogRequest{Lanes: true}, api.ReportLanesActivity,
 		func() (api.WorkerLanes, error) {
-			return api.WorkerLanes{Worker: "of another name", Since: began, Lanes: map[string]api.LaneCounts{"http": {Running: 2, Acquired: 5}}}, nil
+			return api.WorkerLanes{Worker: "of another name", Since: began,
+				Lanes: map[string]api.LaneCounts{"http": {Running: 2, Acquired: 5}}}, nil
 		},
 		func() (api.WorkerLanes, error) {
 			return api.WorkerLanes{}, errors.New("of an earlier version")
@@ -128,7 +141,8 @@ func TestLanesReport(t *testing.T) {
 		t.Fatalf("got %+v, %v", report, err)
 	}
 	first, second := report.Lanes[0], report.Lanes[1]
-	if first.Worker != "0@host" || !first.Since.Equal(began) || first.Lanes["http"].Acquired != 5 || first.Failure != "" {
+	if first.Worker != "0@host" || !first.Since.Equal(began) || first.Lanes["http"].Acquired != 5 ||
+		first.Failure != "" {
 		t.Errorf("the first worker told %+v", first)
 	}
 	if second.Worker != "1@host" || !strings.Contains(second.Failure, "of an earlier version") {
@@ -138,7 +152,8 @@ func TestLanesReport(t *testing.T) {
 
 // A report that is cancelled ends, whatever it asks for.
 func TestCatalogReportCancelled(t *testing.T) {
-	for question, lanes := range map[string]bool{api.ReportCatalogActivity: false, api.ReportLanesActivity: true} {
+	for question, lanes := range map[string]bool{api.ReportCatalogActivity: false,
+		api.ReportLanesActivity: true} {
 		var suite testsuite.WorkflowTestSuite
 		suite.SetLogger(quiet{})
 		env := suite.NewTestWorkflowEnvironment()
@@ -147,7 +162,8 @@ func TestCatalogReportCancelled(t *testing.T) {
 			return ctx.Err()
 		}, activity.RegisterOptions{Name: question})
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Millisecond)
-		env.ExecuteWorkflow(workflows.All()[api.CatalogWorkflow], api.CatalogRequest{Workers: []string{"a"}, Lanes: lanes})
+		env.ExecuteWorkflow(workflows.All()[api.CatalogWorkflow],
+			api.CatalogRequest{Workers: []string{"a"}, Lanes: lanes})
 		if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
 			t.Errorf("%s: got %v", question, err)
 		}

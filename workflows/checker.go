@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// check has the agent's checker, if any, say of a run that gives a result whether it did what it was for. Whatever comes of that
-// stands in the result; it never fails the run.
+// check has the agent's checker, if any, say of a run that gives a result whether it did what it
+// was for. Whatever comes of that stands in the result; it never fails the run.
 func (r *agentRun) check(ctx workflow.Context, result api.RunResult) api.RunResult {
 	checker := r.agent.Checker
 	if checker == nil {
@@ -21,7 +21,8 @@ func (r *agentRun) check(ctx workflow.Context, result api.RunResult) api.RunResu
 }
 
 // askChecker makes the call that checks the run.
-func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker, answer string) api.CallOutcome {
+func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker,
+	answer string) api.CallOutcome {
 	p := r.pipeline
 	c, err := checker.Call(api.CheckedRun{Prompt: r.hooks.hookPrompt(), Answer: answer})
 	if err == nil {
@@ -30,7 +31,8 @@ func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker, answer 
 			return out
 		}
 	}
-	return api.CallOutcome{Tool: checker.Tool, Error: api.Errorf(api.ErrExecution, "%s", cutText(err.Error()))}
+	return api.CallOutcome{Tool: checker.Tool, Error: api.Errorf(api.ErrExecution, "%s",
+		cutText(err.Error()))}
 }
 
 // makeOne admits a call that the run itself makes, executes it and returns its outcome. The error
@@ -49,7 +51,8 @@ func (p *pipeline) makeOne(ctx workflow.Context, call api.Call) (api.CallOutcome
 // verifies it. If it did, the result is what that tool returned. If it did not, and it has been
 // attempted once, effective is false and the call may be attempted again with the same key. In all
 // other cases the outcome stays unknown.
-func (c *callRun) verify(ctx workflow.Context, failure *api.Error) (r *api.Result, effective bool, err error) {
+func (c *callRun) verify(ctx workflow.Context, failure *api.Error) (r *api.Result, effective bool,
+	err error) {
 	began := workflow.Now(ctx)
 	done, output, err := c.askVerifier(ctx)
 	if err == nil && !done && c.verifications < maxVerifications && ctx.Err() == nil {
@@ -85,7 +88,8 @@ func (c *callRun) askVerifier(ctx workflow.Context) (done bool, output json.RawM
 	if err != nil {
 		return false, nil, err
 	}
-	out, err := p.makeOne(ctx, api.Call{ID: api.VerifyCallID(c.call.ID, c.verifications), Tool: how.Tool,
+	out, err := p.makeOne(ctx, api.Call{ID: api.VerifyCallID(c.call.ID, c.verifications),
+		Tool:        how.Tool,
 		Arguments:   string(arguments),
 		CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: c.call.ID}})
 	switch {

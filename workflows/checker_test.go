@@ -9,9 +9,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestChecker proves that an agent's checker is asked once, at the end of a run that gives an answer, about the prompt and the
-// answer, although the model cannot call it; that what it says is in the result, with its call counted; and that the run ends
-// as it would have, however the check fails.
+// TestChecker proves that an agent's checker is asked once, at the end of a run that gives an
+// answer, about the prompt and the answer, although the model cannot call it; that what it says is
+// in the result, with its call counted; and that the run ends as it would have, however the check
+// fails.
 func TestChecker(t *testing.T) {
 	about := json.RawMessage(`{"key": "{{args.prompt}} {{args.answer}}"}`)
 	for _, test := range []struct {
@@ -20,13 +21,20 @@ func TestChecker(t *testing.T) {
 		want       api.Checked
 		failed     int
 	}{
-		{"solved", `{"solved":true,"reason":"it fits"}`, about, api.Checked{Solved: true, Reason: "it fits"}, 0},
+		{"solved", `{"solved":true,"reason":"it fits"}`, about, api.Checked{Solved: true,
+			Reason: "it fits"}, 0},
 		{"failed", `{"solved":false}`, about, api.Checked{}, 0},
-		{"no verdict", `{"solved":"yes"}`, about, api.Checked{Problem: `the answer of found has neither true nor false at "solved"`}, 0},
-		{"no object", `[]`, about, api.Checked{Problem: `the answer of found is no JSON object`}, 0},
-		{"no reason", `{"solved":true,"reason":7}`, about, api.Checked{Problem: `the answer of found has no text at "reason"`}, 0},
-		{"fails", "", about, api.Checked{Problem: "the check failed: execution_error: it cannot be reached"}, 1},
-		{"does not fit", "", nil, api.Checked{Problem: "the check failed: validation_error: the arguments of found do not fit"}, 1},
+		{"no verdict", `{"solved":"yes"}`, about,
+			api.Checked{Problem: `the answer of found has neither true nor false at "solved"`}, 0},
+		{"no object", `[]`, about, api.Checked{Problem: `the answer of found is no JSON object`},
+			0},
+		{"no reason", `{"solved":true,"reason":7}`, about,
+			api.Checked{Problem: `the answer of found has no text at "reason"`}, 0},
+		{"fails", "", about, api.Checked{Problem: "the check failed: execution_error: it cannot be reached"},
+			1},
+		{"does not fit", "", nil,
+			api.Checked{Problem: "the check failed: validation_error: the arguments of found do not fit"},
+			1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newBookings(t)
@@ -43,7 +51,8 @@ func TestChecker(t *testing.T) {
 			} else if got.Problem = test.want.Problem; !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
-			if r.Outcome != api.OutcomeAnswered || r.Usage.Calls != 1 || r.Usage.Failed != test.failed || len(l.founds) != 0 {
+			if r.Outcome != api.OutcomeAnswered || r.Usage.Calls != 1 ||
+				r.Usage.Failed != test.failed || len(l.founds) != 0 {
 				t.Errorf("%s, usage %+v, %d answers left", r.Outcome, r.Usage, len(l.founds))
 			}
 			if test.arguments == nil {
@@ -51,7 +60,8 @@ func TestChecker(t *testing.T) {
 			}
 			expect(t, "executed", l.executed, []string{"check found"})
 			for _, s := range l.scheduled {
-				if got := string(s.call.Arguments); s.tool == "found" && got != `{"key":"Go. done"}` {
+				if got := string(s.call.Arguments); s.tool == "found" &&
+					got != `{"key":"Go. done"}` {
 					t.Errorf("asked about %s", got)
 				}
 			}
@@ -59,15 +69,16 @@ func TestChecker(t *testing.T) {
 	}
 }
 
-// TestCheckerIsApart proves that a run that fails is not checked, that the model cannot call the checker, and that a run whose
-// checker there is not does not start.
+// TestCheckerIsApart proves that a run that fails is not checked, that the model cannot call the
+// checker, and that a run whose checker there is not does not start.
 func TestCheckerIsApart(t *testing.T) {
 	l := newBookings(t)
 	a := booker("", step(call("found", `{"key":"x"}`)))
 	a.Checker = &api.Checker{Tool: "found"}
 	l.runAgent(a, "Go.")
 	l.failure(api.RunModelFailed, nil)
-	if got := l.toldOf(); len(l.executed) != 0 || !strings.Contains(strings.Join(got, " "), "tool_not_found") {
+	if got := l.toldOf(); len(l.executed) != 0 || !strings.Contains(strings.Join(got, " "),
+		"tool_not_found") {
 		t.Errorf("executed %v, the model was told %q", l.executed, got)
 	}
 
@@ -76,7 +87,8 @@ func TestCheckerIsApart(t *testing.T) {
 	l.runAgent(a, "Go.")
 	var problems []api.Problem
 	l.failure(api.RunInvalid, &problems)
-	if len(problems) != 1 || problems[0].Path != "$.checker.tool" || !strings.Contains(problems[0].Message, "found") {
+	if len(problems) != 1 || problems[0].Path != "$.checker.tool" ||
+		!strings.Contains(problems[0].Message, "found") {
 		t.Errorf("problems %v", problems)
 	}
 }

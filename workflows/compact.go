@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// maxTranscript bounds what a model whose window is not known is told at once of what it is to sum up, in bytes: that
-	// much fits into most windows. minTranscript is what no window is too small for.
+	// maxTranscript bounds what a model whose window is not known is told at once of what it is to
+	// sum up, in bytes: that much fits into most windows. minTranscript is what no window is too
+	// small for.
 	maxTranscript = 400 << 10
 	minTranscript = 2 << 10
 	// maxSummary and minSummary bound a summary, in bytes.
@@ -21,11 +22,12 @@ const (
 	minSummary = 512
 	// endless is how much fits into a window that nothing is known of, in bytes.
 	endless = 1 << 40
-	// bytesPerToken is about how long a token is. leastSaved is the part of the window below which a step that sums up is
-	// not worth its cost.
+	// bytesPerToken is about how long a token is. leastSaved is the part of the window below which
+	// a step that sums up is not worth its cost.
 	bytesPerToken = 4
 	leastSaved    = 10
-	// maxTries bounds how often a conversation is made shorter for one model step, and maxFutile how often in vain.
+	// maxTries bounds how often a conversation is made shorter for one model step, and maxFutile
+	// how often in vain.
 	maxTries  = 8
 	maxFutile = 2
 )
@@ -33,7 +35,8 @@ const (
 // errFull is why no model step can be made any more.
 var errFull = errors.New("the conversation is longer than the model's window, and could not be made short enough")
 
-// overflows reports whether a model step failed because the conversation is longer than the model reads.
+// overflows reports whether a model step failed because the conversation is longer than the model
+// reads.
 func overflows(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && app.Type() == api.ModelOverflow
@@ -68,17 +71,18 @@ func (r *agentRun) tell(outcomes []api.CallOutcome, hint hints) {
 	}
 }
 
-// frame is about how many bytes of conversation fill the model's window, as the last step's count of tokens says. Where that
-// seems very few for a token, it is the tools that take the tokens.
+// frame is about how many bytes of conversation fill the model's window, as the last step's count
+// of tokens says. Where that seems very few for a token, it is the tools that take the tokens.
 func (r compactor) frame() int {
 	if r.window.Size == 0 || r.window.Tokens == 0 {
 		return endless
 	}
-	return max(int(float64(conversation.Weigh(r.conversation.Messages))*float64(r.window.Size)/float64(r.window.Tokens)), 2*r.window.Size)
+	return max(int(float64(conversation.Weigh(r.conversation.Messages))*float64(
+		r.window.Size)/float64(r.window.Tokens)), 2*r.window.Size)
 }
 
-// compactAhead makes a conversation shorter that nears the model's window; done says that it did. It leaves alone what
-// would not become much shorter.
+// compactAhead makes a conversation shorter that nears the model's window; done says that it did.
+// It leaves alone what would not become much shorter.
 func (r compactor) compactAhead(ctx workflow.Context) (done bool, err error) {
 	w := r.window
 	at := cmp.Or(r.agent.Model.CompactAt, api.DefaultCompactAt)
@@ -94,8 +98,8 @@ func (r compactor) compactAhead(ctx workflow.Context) (done bool, err error) {
 	return true, r.compact(ctx, s, frame)
 }
 
-// ask makes a model step. Where the conversation is longer than the model's window, it is made shorter and the step is made
-// again; the error is errFull where that does not help.
+// ask makes a model step. Where the conversation is longer than the model's window, it is made
+// shorter and the step is made again; the error is errFull where that does not help.
 func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelResponse, error) {
 	futile := 0
 	for range maxTries {
@@ -109,7 +113,8 @@ func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelRespons
 		}
 		before := conversation.Weigh(r.conversation.Messages)
 		frame := min(r.frame(), before) >> futile
-		if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame), frame); err != nil {
+		if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task,
+			frame), frame); err != nil {
 			return response, err
 		}
 		if conversation.Weigh(r.conversation.Messages) > before-before/20 {
@@ -122,7 +127,8 @@ func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelRespons
 	return api.ModelResponse{}, errFull
 }
 
-// compact makes the conversation shorter, with a model step that sums up what is older than its latest turns.
+// compact makes the conversation shorter, with a model step that sums up what is older than its
+// latest turns.
 func (r compactor) compact(ctx workflow.Context, s conversation.Shortening, frame int) error {
 	messages := s.Head
 	switch {
@@ -152,9 +158,10 @@ func summaryBytes(frame int) int {
 	return min(max(frame/conversation.SummaryShare, minSummary), maxSummary)
 }
 
-// sumUp makes the model step that sums up, and returns the message that stands for what it summed up. What is too long for
-// the model is shown to it in part.
-func (r compactor) sumUp(ctx workflow.Context, s conversation.Shortening, frame int) (api.Message, error) {
+// sumUp makes the model step that sums up, and returns the message that stands for what it summed
+// up. What is too long for the model is shown to it in part.
+func (r compactor) sumUp(ctx workflow.Context, s conversation.Shortening, frame int) (api.Message,
+	error) {
 	transcript := frame - frame/3
 	if r.window.Size == 0 {
 		transcript = min(transcript, maxTranscript)
@@ -162,13 +169,17 @@ func (r compactor) sumUp(ctx workflow.Context, s conversation.Shortening, frame 
 	for {
 		transcript = max(transcript, minTranscript)
 		r.window.Compactions++
-		response, err := r.modelStep(ctx, api.CompactStepID(r.window.Compactions), "", &api.Compaction{
-			From: s.From, To: s.To, Task: s.Task, MaxTranscript: transcript, MaxSummary: summaryBytes(frame)})
+		response, err := r.modelStep(ctx, api.CompactStepID(r.window.Compactions), "",
+			&api.Compaction{
+				From: s.From, To: s.To, Task: s.Task, MaxTranscript: transcript,
+				MaxSummary: summaryBytes(frame)})
 		if err == nil {
 			return response.Message, nil
 		}
 		if !overflows(err) || transcript == minTranscript {
-			return api.Message{}, r.modelError(err, fmt.Sprintf("the summing up of the conversation after turn %d", r.turn))
+			return api.Message{},
+				r.modelError(err, fmt.Sprintf("the summing up of the conversation after turn %d",
+					r.turn))
 		}
 		transcript /= 2
 	}
@@ -187,7 +198,8 @@ func (r *agentRun) resume(continueState *api.ContinueState) {
 	}
 }
 
-// carriedWindow is what continue-as-new carries of the window; nothing for a run without compaction.
+// carriedWindow is what continue-as-new carries of the window; nothing for a run without
+// compaction.
 func (r compactor) continuedWindow() *api.Window {
 	if r.window.Size == 0 && r.window.Compactions == 0 && r.window.Task == 0 {
 		return nil

@@ -13,7 +13,8 @@ import (
 // says makes the model answer once with the message, for so many tokens in.
 func (l *lab) says(tokens int, m api.Message) {
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
-		return api.ModelResponse{Message: m, Stop: api.StopAnswer, Usage: api.Usage{InputTokens: tokens, OutputTokens: 1}}, nil
+		return api.ModelResponse{Message: m, Stop: api.StopAnswer,
+			Usage: api.Usage{InputTokens: tokens, OutputTokens: 1}}, nil
 	})
 }
 
@@ -26,7 +27,8 @@ func (l *lab) overflows() {
 
 // greets is a turn that greets somebody with a name of that many characters.
 func greets(n int) api.Message {
-	return api.Message{Calls: []api.Call{{Tool: "greet", Arguments: fmt.Sprintf(`{"name":"%s"}`, strings.Repeat("n", n))}}}
+	return api.Message{Calls: []api.Call{{Tool: "greet", Arguments: fmt.Sprintf(`{"name":"%s"}`,
+		strings.Repeat("n", n))}}}
 }
 
 // windowed is an agent whose model has a window of 1,000 tokens.
@@ -52,9 +54,10 @@ func shown(p models.Prompt) string {
 	return strings.Join(parts, " ")
 }
 
-// TestCompaction proves that a conversation that nears the window is summed up by a step of its own, which counts for the
-// run's usage, and that the model is then shown instructions, task, summary and the latest turns whole, in whichever
-// process the next step runs; a later compaction sums up the summary too.
+// TestCompaction proves that a conversation that nears the window is summed up by a step of its
+// own, which counts for the run's usage, and that the model is then shown instructions, task,
+// summary and the latest turns whole, in whichever process the next step runs; a later compaction
+// sums up the summary too.
 func TestCompaction(t *testing.T) {
 	for _, processes := range []int{1, 2} {
 		t.Run(fmt.Sprint(processes), func(t *testing.T) {
@@ -70,25 +73,32 @@ func TestCompaction(t *testing.T) {
 			l.says(200, api.Message{Text: "done"})
 			l.runAgent(windowed(), "Greet them.")
 			r := l.result()
-			expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "turn-2", "2.1", "turn-3", "3.1", "turn-4", "4.1", "turn-5", "5.1",
+			expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "turn-2", "2.1", "turn-3",
+				"3.1", "turn-4", "4.1", "turn-5", "5.1",
 				"compact-1", "turn-6", "6.1", "turn-7", "7.1", "compact-2", "turn-8"})
-			if r.Answer != "done" || r.Usage.Turns != 10 || r.Usage.InputTokens != 100+200+300+400+850+300+200+900+300+200 {
+			if r.Answer != "done" || r.Usage.Turns != 10 || r.Usage.InputTokens != 100+200+300+400+
+				850+300+200+900+300+200 {
 				t.Errorf("result: %+v", r)
 			}
 			older, after, again := l.prompts[5], l.prompts[6], l.prompts[8]
 			if len(older.Older) != 8 || len(older.Tools) > 0 || len(older.Messages) != 2 {
-				t.Errorf("the step that sums up was asked about %d messages with %d tools in %d", len(older.Older), len(older.Tools), len(older.Messages))
+				t.Errorf("the step that sums up was asked about %d messages with %d tools in %d",
+					len(older.Older), len(older.Tools), len(older.Messages))
 			}
-			if text := older.Messages[1].Text; !strings.Contains(text, "Greet them.") || strings.Contains(text, "5.1") || !strings.Contains(text, "<result of call 4.1>\nhello nnn") {
+			if text := older.Messages[1].Text; !strings.Contains(text, "Greet them.") ||
+				strings.Contains(text, "5.1") || !strings.Contains(text,
+				"<result of call 4.1>\nhello nnn") {
 				t.Errorf("it was told %s", text)
 			}
 			if got := shown(after); got != "system user summary assistant 5.1" {
 				t.Errorf("the model is shown %s", got)
 			}
-			if s := after.Messages[2]; s.Role != api.RoleUser || !strings.HasSuffix(s.Text, "\nfour were greeted") || !strings.Contains(s.Text, "8 earlier messages") {
+			if s := after.Messages[2]; s.Role != api.RoleUser || !strings.HasSuffix(s.Text,
+				"\nfour were greeted") || !strings.Contains(s.Text, "8 earlier messages") {
 				t.Errorf("the summary is %+v", s)
 			}
-			if got := again.Older; !got[0].IsSummary() || !strings.Contains(again.Messages[1].Text, "four were greeted") {
+			if got := again.Older; !got[0].IsSummary() || !strings.Contains(again.Messages[1].Text,
+				"four were greeted") {
 				t.Errorf("the second step that sums up was asked about %+v", got)
 			}
 			if got := shown(l.prompts[9]); got != "system user summary assistant 7.1" {
@@ -98,8 +108,9 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestCompactionLeavesAlone proves that nothing is summed up where the window is not known, is far from full, or where the
-// conversation would not become much shorter: a model step is made only if it is of use.
+// TestCompactionLeavesAlone proves that nothing is summed up where the window is not known, is far
+// from full, or where the conversation would not become much shorter: a model step is made only if
+// it is of use.
 func TestCompactionLeavesAlone(t *testing.T) {
 	for name, test := range map[string]struct {
 		window, tokens int
@@ -123,7 +134,8 @@ func TestCompactionLeavesAlone(t *testing.T) {
 	}
 }
 
-// TestCompactionCountsForLimits proves that what a compaction uses ends the run at its limit before another turn.
+// TestCompactionCountsForLimits proves that what a compaction uses ends the run at its limit before
+// another turn.
 func TestCompactionCountsForLimits(t *testing.T) {
 	l := newLab(t)
 	for range 3 {
@@ -141,8 +153,9 @@ func TestCompactionCountsForLimits(t *testing.T) {
 	expect(t, "the last activities", l.ids()[8:], []string{"compact-1", "summary"})
 }
 
-// TestOverflow proves that a step that finds the conversation too long is made again with a shorter one, also where nothing
-// is known of the window, and that the step that sums up gets less to read where it overflows itself.
+// TestOverflow proves that a step that finds the conversation too long is made again with a shorter
+// one, also where nothing is known of the window, and that the step that sums up gets less to read
+// where it overflows itself.
 func TestOverflow(t *testing.T) {
 	l := newLab(t)
 	for range 4 {
@@ -156,8 +169,10 @@ func TestOverflow(t *testing.T) {
 	if r := l.result(); r.Answer != "done" || r.Usage.Turns != 6 {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "the last activities", l.ids()[8:], []string{"turn-5", "compact-1", "compact-2", "turn-5"})
-	if a, b := len(l.prompts[5].Messages[1].Text), len(l.prompts[6].Messages[1].Text); b > a*2/3 || b < a/3 {
+	expect(t, "the last activities", l.ids()[8:], []string{"turn-5", "compact-1", "compact-2",
+		"turn-5"})
+	if a, b := len(l.prompts[5].Messages[1].Text), len(l.prompts[6].Messages[1].Text); b > a*2/3 ||
+		b < a/3 {
 		t.Errorf("the step that sums up was told %d bytes and then %d", a, b)
 	}
 	if got := shown(l.prompts[7]); got != "system user summary assistant 4.1" {
@@ -165,8 +180,9 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// TestOverflowForEver proves that a run whose conversation cannot be made short enough ends at the limit "conversation"
-// with what is known, and where even that is too long, fails and says why; neither costs more than a few steps.
+// TestOverflowForEver proves that a run whose conversation cannot be made short enough ends at the
+// limit "conversation" with what is known, and where even that is too long, fails and says why;
+// neither costs more than a few steps.
 func TestOverflowForEver(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		t.Run(fmt.Sprint(ends), func(t *testing.T) {
@@ -194,14 +210,16 @@ func TestOverflowForEver(t *testing.T) {
 				}
 				return
 			}
-			if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(), "could not be made short enough") {
+			if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(),
+				"could not be made short enough") {
 				t.Errorf("the run failed: %v", err)
 			}
 		})
 	}
 }
 
-// TestCompactionFails proves that a run whose model declines to sum up, or answers with nothing for ever, fails and says so.
+// TestCompactionFails proves that a run whose model declines to sum up, or answers with nothing for
+// ever, fails and says so.
 func TestCompactionFails(t *testing.T) {
 	for name, response := range map[string]api.ModelResponse{
 		"declined to sum up": {Message: api.Message{Text: "no"}, Stop: api.StopRefusal},
@@ -213,45 +231,58 @@ func TestCompactionFails(t *testing.T) {
 			l.says(100, greets(300))
 			l.says(900, greets(300))
 			for range 5 {
-				l.answers = append(l.answers, func() (api.ModelResponse, error) { return response, nil })
+				l.answers = append(l.answers, func() (api.ModelResponse, error) {
+					return response,
+						nil
+				})
 			}
 			l.runAgent(windowed(), "Go.")
-			if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(), "summing up of the conversation after turn 3 failed") || !strings.Contains(err.Message(), name) {
+			if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(),
+				"summing up of the conversation after turn 3 failed") ||
+				!strings.Contains(err.Message(), name) {
 				t.Errorf("the run failed: %v", err)
 			}
 		})
 	}
 }
 
-// TestHugeTurn proves that results that would fill the window by themselves are cut for the model with a note, while the
-// calls keep the whole of theirs, and that no step is made where there is nothing to sum up.
+// TestHugeTurn proves that results that would fill the window by themselves are cut for the model
+// with a note, while the calls keep the whole of theirs, and that no step is made where there is
+// nothing to sum up.
 func TestHugeTurn(t *testing.T) {
 	l := newLab(t)
-	l.says(100, api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`}, greets(40_000).Calls[0], greets(20_000).Calls[0]}})
+	l.says(100, api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`},
+		greets(40_000).Calls[0], greets(20_000).Calls[0]}})
 	l.says(200, api.Message{Text: "done"})
 	l.runAgent(windowed(), "Go.")
 	l.result()
-	expect(t, "activities", slices.Sorted(slices.Values(l.ids())), []string{"1.1", "1.2", "1.3", "turn-1", "turn-2"})
+	expect(t, "activities", slices.Sorted(slices.Values(l.ids())), []string{"1.1", "1.2", "1.3",
+		"turn-1", "turn-2"})
 	p := l.prompts[1]
 	if got := shown(p); got != "system user assistant 1.1 1.2 1.3" {
 		t.Errorf("the model is shown %s", got)
 	}
-	for i, want := range []string{"hello Ann ", "bytes are left out: the turn would not fit into your window", "bytes are left out: the turn"} {
+	for i, want := range []string{"hello Ann ",
+		"bytes are left out: the turn would not fit into your window",
+		"bytes are left out: the turn"} {
 		if text := p.Messages[3+i].Text; !strings.Contains(text, want) || len(text) > 6000 {
 			t.Errorf("result %d is shown with %d bytes: %.100s", i+1, len(text), text)
 		}
 	}
-	if c := p.Messages[2].Calls; len(c[1].Arguments) > 200 || !strings.Contains(c[1].Arguments, "left_out") || c[0].Arguments != `{"name":"Ann"}` {
+	if c := p.Messages[2].Calls; len(c[1].Arguments) > 200 || !strings.Contains(c[1].Arguments,
+		"left_out") || c[0].Arguments != `{"name":"Ann"}` {
 		t.Errorf("the calls are shown as %.200v", c)
 	}
 }
 
-// TestCompactionOfEarlier proves that the run's own prompt stays where a conversation came before it, also over
-// continue-as-new, and that what is carried is the shorter conversation with what is known of the window.
+// TestCompactionOfEarlier proves that the run's own prompt stays where a conversation came before
+// it, also over continue-as-new, and that what is carried is the shorter conversation with what is
+// known of the window.
 func TestCompactionOfEarlier(t *testing.T) {
 	var earlier []api.Message
 	for i := range 10 {
-		earlier = append(earlier, api.Message{Role: api.RoleUser, Text: fmt.Sprint(i, strings.Repeat(" words", 50))})
+		earlier = append(earlier, api.Message{Role: api.RoleUser,
+			Text: fmt.Sprint(i, strings.Repeat(" words", 50))})
 	}
 	encoded, err := api.EncodeMessages(earlier)
 	if err != nil {
@@ -260,9 +291,11 @@ func TestCompactionOfEarlier(t *testing.T) {
 	l := newLab(t)
 	l.SetContinueAsNewSuggested(true)
 	l.says(790, greets(200))
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: windowed(), Prompt: "My own task."}, encoded)
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: windowed(), Prompt: "My own task."},
+		encoded)
 	next, continued := l.continued()
-	if w := next.State.Window; w == nil || w.Size != 1000 || w.Tokens < 791 || w.Task != 11 || w.Compactions != 0 {
+	if w := next.State.Window; w == nil || w.Size != 1000 || w.Tokens < 791 || w.Task != 11 ||
+		w.Compactions != 0 {
 		t.Fatalf("carried: %+v", next.State.Window)
 	}
 	next.State.Window.Tokens = 850
@@ -278,26 +311,32 @@ func TestCompactionOfEarlier(t *testing.T) {
 	second.ExecuteWorkflow(api.AgentWorkflow, next, continued)
 	second.result()
 	expect(t, "the first activities", second.ids()[:2], []string{"compact-1", "turn-2"})
-	if got := shown(second.prompts[1]); !strings.HasPrefix(got, "system summary") || !strings.HasSuffix(got, " user assistant 1.1") {
+	if got := shown(second.prompts[1]); !strings.HasPrefix(got, "system summary") ||
+		!strings.HasSuffix(got, " user assistant 1.1") {
 		t.Errorf("the model is shown %s", got)
 	}
-	if got := shown(second.prompts[len(second.prompts)-1]); !strings.HasPrefix(got, "system user summary assistant") || !strings.HasSuffix(got, "assistant 4.1") {
+	if got := shown(second.prompts[len(second.prompts)-1]); !strings.HasPrefix(got,
+		"system user summary assistant") || !strings.HasSuffix(got, "assistant 4.1") {
 		t.Errorf("at the end the model is shown %s", got)
 	}
 	for i, p := range second.prompts {
-		if p.Older == nil && !slices.ContainsFunc(p.Messages, func(m api.Message) bool { return m.Text == "My own task." }) {
+		if p.Older == nil && !slices.ContainsFunc(p.Messages,
+			func(m api.Message) bool { return m.Text == "My own task." }) {
 			t.Errorf("step %d is not shown the task: %s", i+1, shown(p))
 		}
 	}
 }
 
-// TestCompactionInline proves that model steps that run inline compact too, with the scripted model's summary in place of
-// what it can no longer read.
+// TestCompactionInline proves that model steps that run inline compact too, with the scripted
+// model's summary in place of what it can no longer read.
 func TestCompactionInline(t *testing.T) {
 	a := agent(
-		api.ScriptStep{Calls: []api.ScriptCall{{ID: "code", Tool: "echo", ArgumentsText: `{"value":"4711"}`}}},
-		step(call("greet", `{"name":"`+strings.Repeat("a", 900)+`"}`)), step(call("greet", `{"name":"`+strings.Repeat("b", 900)+`"}`)),
-		step(call("greet", `{"name":"`+strings.Repeat("c", 900)+`"}`)), step(call("greet", `{"name":"`+strings.Repeat("d", 900)+`"}`)),
+		api.ScriptStep{Calls: []api.ScriptCall{{ID: "code", Tool: "echo",
+			ArgumentsText: `{"value":"4711"}`}}},
+		step(call("greet", `{"name":"`+strings.Repeat("a", 900)+`"}`)),
+		step(call("greet", `{"name":"`+strings.Repeat("b", 900)+`"}`)),
+		step(call("greet", `{"name":"`+strings.Repeat("c", 900)+`"}`)),
+		step(call("greet", `{"name":"`+strings.Repeat("d", 900)+`"}`)),
 		answer("the code is ${code}"))
 	for _, lane := range []string{"", api.LaneInline} {
 		for name, set := range map[string]func(){
@@ -312,7 +351,8 @@ func TestCompactionInline(t *testing.T) {
 				if r := l.result(); r.Answer != "the code is 4711" || r.Usage.Turns <= 6 {
 					t.Errorf("result: %+v", r)
 				}
-				if whole := l.conversation(); slices.ContainsFunc(whole, func(m api.Message) bool { return m.CallID == "1.1" }) {
+				if whole := l.conversation(); slices.ContainsFunc(whole,
+					func(m api.Message) bool { return m.CallID == "1.1" }) {
 					t.Error("the first result is still in the conversation")
 				}
 			})

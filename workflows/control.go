@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// control is what people have to do with a run while it goes on: they answer what it asks, approve its calls, send it messages,
-// and have it pause.
+// control is what people have to do with a run while it goes on: they answer what it asks, approve
+// its calls, send it messages, and have it pause.
 type control struct {
 	questions *questions
 	approvals *approvals
@@ -23,7 +23,8 @@ type control struct {
 	taken *controls
 }
 
-// newControl makes the run take all updates. It comes before anything that waits, so that no update finds the run without.
+// newControl makes the run take all updates. It comes before anything that waits, so that no update
+// finds the run without.
 func newControl(ctx workflow.Context, agent bool) (*control, error) {
 	asked, err := newQuestions(ctx)
 	if err != nil {
@@ -40,7 +41,8 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 	}
 	c := &control{questions: asked, approvals: wanted, inbox: sent, taken: taken}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, api.PauseUpdate, c.pause,
-		workflow.UpdateHandlerOptions{Validator: c.mayPause, Description: "the run pauses: what runs ends, nothing new starts"})
+		workflow.UpdateHandlerOptions{Validator: c.mayPause,
+			Description: "the run pauses: what runs ends, nothing new starts"})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,8 @@ func (c *control) resume(ctx workflow.Context, _ api.Pause) error {
 	return workflow.UpsertMemo(ctx, map[string]any{api.PausedMemo: nil})
 }
 
-// end lets the run end that has failed or is cancelled, paused or not: it may have to undo what it has done.
+// end lets the run end that has failed or is cancelled, paused or not: it may have to undo what it
+// has done.
 func (c *control) end() { c.paused, c.ended = nil, true }
 
 // goOn waits while the run is paused. Its error is that of a cancelled context.
@@ -107,8 +110,9 @@ func (c *control) resumed(ctx workflow.Context) workflow.Future {
 	return future
 }
 
-// listen lets a model step begin: it waits while the run is paused, and puts the messages that the run was sent into the
-// conversation, unless the step sums up what stands there. After a step at a limit there is none that could read more.
+// listen lets a model step begin: it waits while the run is paused, and puts the messages that the
+// run was sent into the conversation, unless the step sums up what stands there. After a step at a
+// limit there is none that could read more.
 func (r *agentRun) listen(ctx workflow.Context, limit string, sumsUp bool) error {
 	if err := r.pipeline.control.goOn(ctx); err != nil {
 		return err
@@ -133,8 +137,8 @@ func (r *agentRun) read(ctx workflow.Context) {
 	i.sent, i.size = nil, 0
 }
 
-// mustGoOn reports whether an answer is not the run's end, because there are messages that the model has not seen. A paused
-// run does not end: somebody may be about to send it one.
+// mustGoOn reports whether an answer is not the run's end, because there are messages that the
+// model has not seen. A paused run does not end: somebody may be about to send it one.
 func (r *agentRun) mustGoOn(ctx workflow.Context, stop api.Stop) (bool, error) {
 	c := r.pipeline.control
 	if stop == api.StopRefusal {
@@ -151,14 +155,16 @@ func refuseControl(e *api.ControlError) error {
 	if e == nil {
 		return nil
 	}
-	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{*e}})
+	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{*e}})
 }
 
-// maxKnownSent is how many ids of messages a run knows again: with an id of these, what is sent twice is one message.
+// maxKnownSent is how many ids of messages a run knows again: with an id of these, what is sent
+// twice is one message.
 const maxKnownSent = 200
 
-// inbox has the messages that a run was sent and has not put into its conversation yet: there they stand before the next
-// model step, when every call of the last one is answered.
+// inbox has the messages that a run was sent and has not put into its conversation yet: there they
+// stand before the next model step, when every call of the last one is answered.
 type inbox struct {
 	// agent says that the run is one that reads messages.
 	agent bool
@@ -177,15 +183,17 @@ type controls int
 func (c *controls) full() bool { return *c >= api.MaxControls }
 
 func (c *controls) refusal() *api.ControlError {
-	return &api.ControlError{Type: api.ControlFull, Message: fmt.Sprintf("the run's history has %d messages and pauses, and takes no more; "+
-		"an agent takes more when it goes on in a fresh one, after its next turns", *c)}
+	return &api.ControlError{Type: api.ControlFull,
+		Message: fmt.Sprintf("the run's history has %d messages and pauses, and takes no more; "+
+			"an agent takes more when it goes on in a fresh one, after its next turns", *c)}
 }
 
 // newInbox makes the run take messages, or refuse them where it is not an agent's.
 func newInbox(ctx workflow.Context, agent bool, c *controls) (*inbox, error) {
 	i := &inbox{agent: agent, controls: c}
 	return i, workflow.SetUpdateHandlerWithOptions(ctx, api.SendMessageUpdate, i.send,
-		workflow.UpdateHandlerOptions{Validator: i.maySend, Description: "a user's message to the agent"})
+		workflow.UpdateHandlerOptions{Validator: i.maySend,
+			Description: "a user's message to the agent"})
 }
 
 // maySend refuses, without a trace in history, what the run will not read.
@@ -197,13 +205,16 @@ func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 	case !i.agent:
 		return refuseSend(api.SendNoAgent, "the run is not an agent's: only agents read messages")
 	case i.closed != "" || ctx.Err() != nil:
-		return refuseSend(api.RunEnding, "the run reads no more messages: it "+cmp.Or(i.closed, "is being cancelled"))
+		return refuseSend(api.RunEnding, "the run reads no more messages: it "+
+			cmp.Or(i.closed, "is being cancelled"))
 	case slices.Contains(i.known, sentID(ctx, s)):
 		return nil
 	case i.controls.full():
 		return refuseControl(i.controls.refusal())
 	case i.size+len(s.Text) > api.MaxUnseen || len(i.sent) >= api.MaxUnseenMessages:
-		return refuseSend(api.SendFull, fmt.Sprintf("%d messages with %d bytes wait to be read; the run takes more when it has read them", len(i.sent), i.size))
+		return refuseSend(api.SendFull,
+			fmt.Sprintf("%d messages with %d bytes wait to be read; the run takes more when it has read them",
+				len(i.sent), i.size))
 	}
 	return nil
 }

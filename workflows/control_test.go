@@ -47,18 +47,20 @@ func said(messages []api.Message) []string {
 	return list
 }
 
-// TestSend proves that a message that comes while calls run stands behind all their results before the next model step, that
-// one that comes while the model writes its answer makes the run take another turn, and that the same message sent twice, by
-// update or by signal, is one.
+// TestSend proves that a message that comes while calls run stands behind all their results before
+// the next model step, that one that comes while the model writes its answer makes the run take
+// another turn, and that the same message sent twice, by update or by signal, is one.
 func TestSend(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
 		l.update(api.SendMessageUpdate, "one", message("during calls"))
-		l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: "one", Text: "during calls", By: "ada"})
+		l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: "one", Text: "during calls",
+			By: "ada"})
 		l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: "two", Text: "by signal", By: "ada"})
 		l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: "three", Text: " ", By: "ada"})
 	}
-	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}})
+	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`},
+		{Tool: "broken", Arguments: `{}`}}})
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
 		l.update(api.SendMessageUpdate, "four", message("wait"))
 		return api.ModelResponse{Message: api.Message{Text: "too early"}, Stop: api.StopAnswer}, nil
@@ -72,11 +74,13 @@ func TestSend(t *testing.T) {
 	for i := range told {
 		told[i].Text, _, _ = strings.Cut(told[i].Text, "\n")
 	}
-	expect(t, "the model was told", said(told), []string{"system Test.", "user Go.", "assistant", "tool 1", "tool ERROR execution_error: it is broken", "user during calls",
+	expect(t, "the model was told", said(told), []string{"system Test.", "user Go.", "assistant",
+		"tool 1", "tool ERROR execution_error: it is broken", "user during calls",
 		"user by signal", "assistant too early", "user wait"})
 }
 
-// TestSendAtLimit proves that the summary step sees a message that came before it, and that none is taken after it.
+// TestSendAtLimit proves that the summary step sees a message that came before it, and that none is
+// taken after it.
 func TestSendAtLimit(t *testing.T) {
 	l := newLab(t)
 	a := toldAgent()
@@ -92,13 +96,15 @@ func TestSendAtLimit(t *testing.T) {
 	if r := l.result(); r.Limit != "turns" || r.Answer != "as far as I got" {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "the summary was told", said(l.prompts[1].Messages), []string{"system Test.", "user Go.", "assistant my answer", "user what about it?"})
+	expect(t, "the summary was told", said(l.prompts[1].Messages), []string{"system Test.",
+		"user Go.", "assistant my answer", "user what about it?"})
 	if got := late.refusal(t); got != api.RunEnding {
 		t.Errorf("a message after the summary step began is refused as %q", got)
 	}
 }
 
-// TestSendRefused proves that a run takes no message that is none, no more than fit, and none where it is not an agent's.
+// TestSendRefused proves that a run takes no message that is none, no more than fit, and none where
+// it is not an agent's.
 func TestSendRefused(t *testing.T) {
 	l := newLab(t)
 	got := map[string]*update{}
@@ -107,26 +113,34 @@ func TestSendRefused(t *testing.T) {
 		got["empty"] = l.update(api.SendMessageUpdate, "a", message(" "))
 		got["too long"] = l.update(api.SendMessageUpdate, "b", message(long+"x"))
 		got["nobody's"] = l.update(api.SendMessageUpdate, "c", api.Sent{Text: "x"})
-		got["long name"] = l.update(api.SendMessageUpdate, "d", api.Sent{Text: "x", By: strings.Repeat("b", 300)})
-		got["first"], got["second"] = l.update(api.SendMessageUpdate, "e", message(long)), l.update(api.SendMessageUpdate, "f", message(long))
+		got["long name"] = l.update(api.SendMessageUpdate, "d",
+			api.Sent{Text: "x", By: strings.Repeat("b", 300)})
+		got["first"], got["second"] = l.update(api.SendMessageUpdate, "e", message(long)),
+			l.update(api.SendMessageUpdate, "f", message(long))
 		got["full"] = l.update(api.SendMessageUpdate, "g", message("x"))
 	}
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
 	p := newLab(t)
-	p.calls = func(context.Context) { got["plan"] = p.update(api.SendMessageUpdate, "a", message("x")) }
+	p.calls = func(context.Context) {
+		got["plan"] = p.update(api.SendMessageUpdate, "a",
+			message("x"))
+	}
 	p.runPlan("calls: [{id: a, tool: echo, arguments: {value: 1}}]")
 	p.result()
-	for what, want := range map[string]api.ControlErrorType{"empty": api.ControlMalformed, "too long": api.ControlMalformed,
-		"nobody's": api.ControlMalformed, "long name": api.ControlMalformed, "first": "", "second": "", "full": api.SendFull, "plan": api.SendNoAgent} {
+	for what, want := range map[string]api.ControlErrorType{"empty": api.ControlMalformed,
+		"too long": api.ControlMalformed,
+		"nobody's": api.ControlMalformed, "long name": api.ControlMalformed, "first": "",
+		"second": "", "full": api.SendFull, "plan": api.SendNoAgent} {
 		if refused := got[what].refusal(t); refused != want {
 			t.Errorf("%s: refused as %q, want %q", what, refused, want)
 		}
 	}
 }
 
-// TestControlsAreBounded proves that a run takes no more messages unread than it says, and no more messages and pauses in one history
-// than leave people updates to answer with, and that a paused run can be resumed all the same.
+// TestControlsAreBounded proves that a run takes no more messages unread than it says, and no more
+// messages and pauses in one history than leave people updates to answer with, and that a paused
+// run can be resumed all the same.
 func TestControlsAreBounded(t *testing.T) {
 	l := newLab(t)
 	var unread, over, paused, resumed *update
@@ -144,15 +158,16 @@ func TestControlsAreBounded(t *testing.T) {
 	}
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
-	for u, want := range map[*update]api.ControlErrorType{unread: api.SendFull, over: api.ControlFull, paused: api.ControlFull, resumed: ""} {
+	for u, want := range map[*update]api.ControlErrorType{unread: api.SendFull,
+		over: api.ControlFull, paused: api.ControlFull, resumed: ""} {
 		if got := u.refusal(t); got != want {
 			t.Errorf("refused as %q, want %q", got, want)
 		}
 	}
 }
 
-// TestPausePlan proves that of a paused plan the running calls end, also one that a worker hands back, nothing starts until it
-// is resumed, and that it then goes on.
+// TestPausePlan proves that of a paused plan the running calls end, also one that a worker hands
+// back, nothing starts until it is resumed, and that it then goes on.
 func TestPausePlan(t *testing.T) {
 	l := newLab(t)
 	var paused, again, resumed, twice *update
@@ -162,9 +177,11 @@ func TestPausePlan(t *testing.T) {
 		}
 	}
 	l.RegisterDelayedCallback(func() {
-		expect(t, "executed while it is paused", slices.Sorted(slices.Values(l.executed)), []string{"a echo", "b flaky", "b flaky"})
+		expect(t, "executed while it is paused", slices.Sorted(slices.Values(l.executed)),
+			[]string{"a echo", "b flaky", "b flaky"})
 		again = l.tellRun(api.PauseUpdate, "p2", api.Pause{By: "bob"})
-		resumed, twice = l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "bob"}), l.tellRun(api.ResumeUpdate, "r2", api.Pause{By: "bob"})
+		resumed, twice = l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "bob"}),
+			l.tellRun(api.ResumeUpdate, "r2", api.Pause{By: "bob"})
 	}, time.Hour)
 	began := l.Now()
 	l.runPlan(`
@@ -178,22 +195,24 @@ calls:
 		t.Errorf("the run took %s", took)
 	}
 	expect(t, "executed", l.executed[3:], []string{"c store", "d echo"})
-	for u, want := range map[*update]api.ControlErrorType{paused: "", again: api.PauseAlready, resumed: "", twice: api.NotPaused} {
+	for u, want := range map[*update]api.ControlErrorType{paused: "", again: api.PauseAlready,
+		resumed: "", twice: api.NotPaused} {
 		if got := u.refusal(t); got != want {
 			t.Errorf("refused as %q, want %q", got, want)
 		}
 	}
 }
 
-// TestPauseAgent proves that a paused agent does not end with an answer until it is resumed, that it reads a message that it was
-// sent meanwhile, and that a paused run can be cancelled.
+// TestPauseAgent proves that a paused agent does not end with an answer until it is resumed, that
+// it reads a message that it was sent meanwhile, and that a paused run can be cancelled.
 func TestPauseAgent(t *testing.T) {
 	for _, end := range []string{"resumed", "resumed after a message", "cancelled"} {
 		t.Run(end, func(t *testing.T) {
 			l := newLab(t)
 			l.answers = append(l.answers, func() (api.ModelResponse, error) {
 				l.update(api.PauseUpdate, "p", api.Pause{By: "ada"})
-				return api.ModelResponse{Message: api.Message{Text: "first"}, Stop: api.StopAnswer}, nil
+				return api.ModelResponse{Message: api.Message{Text: "first"}, Stop: api.StopAnswer},
+					nil
 			})
 			l.tell(api.Message{Text: "second"})
 			l.RegisterDelayedCallback(func() {
@@ -227,8 +246,9 @@ func TestPauseAgent(t *testing.T) {
 	}
 }
 
-// TestPauseKeepsCalls proves that of a paused agent's turn the calls that run end and the others wait, over a cancel too; and
-// that wall time goes on: a run whose time is over makes its summary when it is resumed.
+// TestPauseKeepsCalls proves that of a paused agent's turn the calls that run end and the others
+// wait, over a cancel too; and that wall time goes on: a run whose time is over makes its summary
+// when it is resumed.
 func TestPauseKeepsCalls(t *testing.T) {
 	two := step(call("store", `{"text":"a"}`), call("store", `{"text":"b"}`))
 	for _, test := range []struct {
@@ -262,15 +282,16 @@ func TestPauseKeepsCalls(t *testing.T) {
 				return
 			}
 			l.result()
-			if last := l.conversation(); test.end == "late" && !strings.Contains(last[len(last)-2].Text, "cancelled") {
+			if last := l.conversation(); test.end == "late" &&
+				!strings.Contains(last[len(last)-2].Text, "cancelled") {
 				t.Errorf("the call that did not run is told as %+v", last[len(last)-2])
 			}
 		})
 	}
 }
 
-// TestPause_SurvivesContinueAsNew proves that a run that continues as new stays paused, with the messages that it was sent and with the
-// memory of which they were.
+// TestPause_SurvivesContinueAsNew proves that a run that continues as new stays paused, with the
+// messages that it was sent and with the memory of which they were.
 func TestPause_SurvivesContinueAsNew(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
@@ -281,7 +302,8 @@ func TestPause_SurvivesContinueAsNew(t *testing.T) {
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 	next, earlier := l.continued()
 	c := next.State
-	if c.Paused == nil || c.Paused.By != "ada" || c.Paused.Reason != "a look" || c.Paused.Since.IsZero() || len(c.Sent) != 1 || c.Sent[0] != "one" {
+	if c.Paused == nil || c.Paused.By != "ada" || c.Paused.Reason != "a look" ||
+		c.Paused.Since.IsZero() || len(c.Sent) != 1 || c.Sent[0] != "one" {
 		t.Fatalf("carried over: %+v", c)
 	}
 	if got, err := api.DecodeMessages(earlier); err != nil || got[len(got)-1].Text != "remember" {
@@ -299,10 +321,12 @@ func TestPause_SurvivesContinueAsNew(t *testing.T) {
 	if got := again.refusal(t); got != "" {
 		t.Errorf("a message sent again is refused as %q", got)
 	}
-	expect(t, "the conversation", said(second.conversation()), []string{"system Test.", "user Go.", "assistant", "tool 1", "user remember", "assistant done"})
+	expect(t, "the conversation", said(second.conversation()), []string{"system Test.", "user Go.",
+		"assistant", "tool 1", "user remember", "assistant done"})
 }
 
-// TestSentWhileCarrying proves that a message is carried over that comes while the conversation is made short enough to be.
+// TestSentWhileCarrying proves that a message is carried over that comes while the conversation is
+// made short enough to be.
 func TestSentWhileCarrying(t *testing.T) {
 	var earlier []api.Message
 	for range 12 {

@@ -6,9 +6,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// details are a run's current details: how it stands, as Markdown, where Temporal's Web UI and CLI ask the run's metadata. They are
-// no command and leave nothing in history. They follow the run's state by themselves: at most once when the run has
-// done something, and only where a glance at it shows something new.
+// details are a run's current details: how it stands, as Markdown, where Temporal's Web UI and CLI
+// ask the run's metadata. They are no command and leave nothing in history. They follow the run's
+// state by themselves: at most once when the run has done something, and only where a glance at it
+// shows something new.
 type details struct {
 	pipeline *pipeline
 	agent    bool
@@ -87,8 +88,10 @@ func (d *details) end(ctx workflow.Context, result api.RunResult, err error) {
 // glance looks at the run. It costs next to nothing, however many calls run or wait.
 func (d *details) glance() glance {
 	p := d.pipeline
-	g := glance{turn: p.turn, waiting: len(p.runFacts.Open), running: len(p.runFacts.Started), approvals: len(p.control.approvals.open), asked: len(p.control.approvals.known),
-		questions: len(p.questions.open), usage: p.usage, limits: p.Limits, paused: p.control.paused, undoing: p.historyBudget.Undoing}
+	g := glance{turn: p.turn, waiting: len(p.runFacts.Open), running: len(p.runFacts.Started),
+		approvals: len(p.control.approvals.open), asked: len(p.control.approvals.known),
+		questions: len(p.questions.open), usage: p.usage, limits: p.Limits,
+		paused: p.control.paused, undoing: p.historyBudget.Undoing}
 	if g.approvals > 0 {
 		g.approval = p.control.approvals.open[g.approvals-1]
 		for _, o := range p.control.approvals.open[:min(g.approvals, maxListed)] {

@@ -9,24 +9,28 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// underLoad are the details of a run of which 5,000 calls of 40 tools are under way and 100 wait for approval.
+// underLoad are the details of a run of which 5,000 calls of 40 tools are under way and 100 wait
+// for approval.
 func underLoad() *details {
-	p := &pipeline{runFacts: turn.NewFacts(api.RunInput{}), control: &control{approvals: &approvals{}}, questions: &questions{}}
+	p := &pipeline{runFacts: turn.NewFacts(api.RunInput{}),
+		control: &control{approvals: &approvals{}}, questions: &questions{}}
 	for i := range 5000 {
 		id := fmt.Sprint(i)
-		p.runFacts.Admitted([]api.Call{{Tool: fmt.Sprint("tool", i%40)}}, []api.AdmissionDecision{{ID: id}})
+		p.runFacts.Admitted([]api.Call{{Tool: fmt.Sprint("tool", i%40)}},
+			[]api.AdmissionDecision{{ID: id}})
 		if i%10 == 0 {
 			p.runFacts.Begin(id, nil)
 		}
 	}
 	for i := range 100 {
-		p.control.approvals.open = append(p.control.approvals.open, &approval{Approval: api.Approval{Call: fmt.Sprint(i)}})
+		p.control.approvals.open = append(p.control.approvals.open,
+			&approval{Approval: api.Approval{Call: fmt.Sprint(i)}})
 	}
 	return &details{pipeline: p, agent: true}
 }
 
-// BenchmarkDetails is what the details cost a large run: glance whenever the run does something, text at most once in each of
-// its workflow tasks.
+// BenchmarkDetails is what the details cost a large run: glance whenever the run does something,
+// text at most once in each of its workflow tasks.
 func BenchmarkDetails(b *testing.B) {
 	d, info := underLoad(), &workflow.Info{Namespace: "default"}
 	b.Run("glance", func(b *testing.B) {

@@ -35,7 +35,8 @@ func (l *lab) detailsAt(d time.Duration) *string {
 	return kept
 }
 
-// shows fails the test unless the details have all these parts, and no line that begins as none of ours does.
+// shows fails the test unless the details have all these parts, and no line that begins as none of
+// ours does.
 func shows(t *testing.T, name, details string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -43,7 +44,8 @@ func shows(t *testing.T, name, details string, parts ...string) {
 			t.Errorf("%s: the details lack %q:\n%s", name, part, details)
 		}
 	}
-	ours := regexp.MustCompile("^($|\\*\\*|```$|starter |Result: |turn |running: |waiting: |and |calls )")
+	ours := regexp.MustCompile(
+		"^($|\\*\\*|```$|starter |Result: |turn |running: |waiting: |and |calls )")
 	for line := range strings.SplitSeq(details, "\n") {
 		if !ours.MatchString(line) {
 			t.Errorf("%s: the line %q is not ours", name, line)
@@ -56,26 +58,39 @@ func shows(t *testing.T, name, details string, parts ...string) {
 // Markdown.
 func TestDetailsOfAgent(t *testing.T) {
 	l := newGuardedLab(t)
-	a := guardedAgent(step(call("pay", `{"value":1}`), call("wire", `{"text":"the secret"}`), call("echo", `{"value":4}`)),
-		step(call("pay", `{"value":1}`)), answer("# done\n```\nstarter approve x 1.9\n```\n[it](https://example.org) <b>"))
-	a.Limits = api.Limits{Turns: 9, Calls: 40, Tokens: 5000, Cost: 2, WallTime: api.Duration(48 * time.Hour)}
+	a := guardedAgent(step(call("pay", `{"value":1}`), call("wire", `{"text":"the secret"}`),
+		call("echo", `{"value":4}`)),
+		step(call("pay", `{"value":1}`)),
+		answer("# done\n```\nstarter approve x 1.9\n```\n[it](https://example.org) <b>"))
+	a.Limits = api.Limits{Turns: 9, Calls: 40, Tokens: 5000, Cost: 2,
+		WallTime: api.Duration(48 * time.Hour)}
 	waits := l.detailsAt(time.Hour)
-	l.after(61*time.Minute, func() { l.tellRun(api.PauseUpdate, "p", api.Pause{By: "ada", Reason: "*lunch*"}) })
+	l.after(61*time.Minute, func() {
+		l.tellRun(api.PauseUpdate, "p",
+			api.Pause{By: "ada", Reason: "*lunch*"})
+	})
 	paused := l.detailsAt(90 * time.Minute)
 	l.decide(100*time.Minute, approve("1.1", "ada"))
 	escalated := l.detailsAt(3 * time.Hour)
-	l.after(3*time.Hour+time.Minute, func() { l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"}) })
-	l.decide(3*time.Hour+2*time.Minute, api.Decision{Call: "1.2", Kind: api.DecisionDeny, By: "bob"})
+	l.after(3*time.Hour+time.Minute,
+		func() { l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"}) })
+	l.decide(3*time.Hour+2*time.Minute, api.Decision{Call: "1.2", Kind: api.DecisionDeny,
+		By: "bob"})
 	l.decide(4*time.Hour, approve("2.1", "ada"))
 	l.runAgent(a, "Go.")
 	l.result()
 	id := "default-test-workflow-id"
-	shows(t, "waiting", *waits, "**Waits for approval** of 2 calls", "turn 1 of 9", "calls 3 of 40 · tokens ", " of 5000 · US dollars 0 of 2 · until 20", "waiting: pay, wire",
-		"**Call 1\\.1**: Pay 1? ", "```\nstarter approve "+id+" 1.1", "\nstarter deny "+id+" 1.1 --namespace default-test-namespace --reason TEXT")
-	shows(t, "paused", *paused, "**Paused** by ada\\: \\*lunch\\*", "**Waits for approval** of 2 calls")
+	shows(t, "waiting", *waits, "**Waits for approval** of 2 calls", "turn 1 of 9",
+		"calls 3 of 40 · tokens ", " of 5000 · US dollars 0 of 2 · until 20", "waiting: pay, wire",
+		"**Call 1\\.1**: Pay 1? ", "```\nstarter approve "+id+" 1.1", "\nstarter deny "+id+
+			" 1.1 --namespace default-test-namespace --reason TEXT")
+	shows(t, "paused", *paused, "**Paused** by ada\\: \\*lunch\\*",
+		"**Waits for approval** of 2 calls")
 	shows(t, "escalated", *escalated, "**Waits for approval** of 1 call", ", escalated)")
 	ended := l.details()
-	shows(t, "ended", ended, "**Answered**", "Result: \\# done \\`\\`\\` starter approve x 1\\.9 \\`\\`\\` \\[it\\]\\(https\\:\\/\\/example\\.org\\) \\<b\\>", "turn 3 of 9 · calls 4 of 40, 1 failed")
+	shows(t, "ended", ended, "**Answered**",
+		"Result: \\# done \\`\\`\\` starter approve x 1\\.9 \\`\\`\\` \\[it\\]\\(https\\:\\/\\/example\\.org\\) \\<b\\>",
+		"turn 3 of 9 · calls 4 of 40, 1 failed")
 	for _, text := range []string{*waits, *paused, *escalated, ended} {
 		if strings.Contains(text, "the secret") {
 			t.Errorf("a sensitive value is shown:\n%s", text)
@@ -83,7 +98,8 @@ func TestDetailsOfAgent(t *testing.T) {
 	}
 }
 
-// TestDetailsOfMany proves that the details stay within their bound however much waits, and say what they leave out.
+// TestDetailsOfMany proves that the details stay within their bound however much waits, and say
+// what they leave out.
 func TestDetailsOfMany(t *testing.T) {
 	l := newGuardedLab(t)
 	var calls []api.ScriptCall
@@ -93,24 +109,29 @@ func TestDetailsOfMany(t *testing.T) {
 	shown := l.detailsAt(time.Hour)
 	l.runAgent(guardedAgent(step(calls...), answer(strings.Repeat("*é", 5000))), "Go.")
 	l.result()
-	shows(t, "many", *shown, "**Waits for approval** of 60 calls", "waiting: pay ×60", "**Call 1\\.5**", "and 55 more:", "starter approvals default-test-workflow-id")
+	shows(t, "many", *shown, "**Waits for approval** of 60 calls", "waiting: pay ×60",
+		"**Call 1\\.5**", "and 55 more:", "starter approvals default-test-workflow-id")
 	shows(t, "ended", l.details(), "**Answered**", "calls 60, 60 failed")
 }
 
-// TestDetailsOfQuestions proves that the details show what a run asks, and the command that answers.
+// TestDetailsOfQuestions proves that the details show what a run asks, and the command that
+// answers.
 func TestDetailsOfQuestions(t *testing.T) {
 	l := newPeoplesLab(t)
 	shown := l.detailsAt(time.Minute)
 	l.reply(time.Hour, api.Reply{Question: "1.1", Value: []byte(`5`), By: "ada"})
 	l.runPeoplesAgent(step(call("budget", `{"for":"pens & _paper_","pin":"4711"}`)), answer("done"))
 	l.result()
-	shows(t, "asked", *shown, "**Waits for an answer** to 1 question · **Runs** 1 call", "running: budget", "**Question 1\\.1**: ", "\\_paper\\_", "starter answer default-test-workflow-id 1.1")
+	shows(t, "asked", *shown, "**Waits for an answer** to 1 question · **Runs** 1 call",
+		"running: budget", "**Question 1\\.1**: ", "\\_paper\\_",
+		"starter answer default-test-workflow-id 1.1")
 	if strings.Contains(*shown, "4711") {
 		t.Errorf("a sensitive value is shown:\n%s", *shown)
 	}
 }
 
-// TestDetailsAtLimit proves that a run that asks for more of a limit says so, with the command that grants it.
+// TestDetailsAtLimit proves that a run that asks for more of a limit says so, with the command that
+// grants it.
 func TestDetailsAtLimit(t *testing.T) {
 	l := newLab(t)
 	a := agent(step(call("echo", `{"value":1}`)), step(call("echo", `{"value":2}`)), answer("done"))
@@ -119,20 +140,27 @@ func TestDetailsAtLimit(t *testing.T) {
 	l.grants(time.Hour, api.Grant{Calls: 3})
 	l.runAgent(a, "Go.")
 	l.result()
-	shows(t, "at its limit", *shown, "**Waits for approval** at its limit of calls", "calls 1 of 1", "--grant calls=AMOUNT")
+	shows(t, "at its limit", *shown, "**Waits for approval** at its limit of calls", "calls 1 of 1",
+		"--grant calls=AMOUNT")
 	shows(t, "granted", l.details(), "calls 2 of 4")
 }
 
-// TestDetailsOfEnds proves that the details of a run that is over say how it ended, of every kind of run.
+// TestDetailsOfEnds proves that the details of a run that is over say how it ended, of every kind
+// of run.
 func TestDetailsOfEnds(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*lab)
 		want []string
 	}{
-		{"a call", func(l *lab) { l.call(api.Call{Tool: "echo", Arguments: `{"value":{"a":"b"}}`}) }, []string{"**Completed**", "Result: \\{\"a\"\\:\"b\"\\}", "calls 1"}},
-		{"a failed call", func(l *lab) { l.call(api.Call{Tool: "broken", Arguments: `{}`}) }, []string{"**Failed** (calls\\_failed): call 1\\.1 of broken\\: ", "calls 1, 1 failed"}},
-		{"an invalid run", func(l *lab) { l.call(api.Call{Tool: "none", Arguments: `{}`}) }, []string{"**Failed** ("}},
+		{"a call", func(l *lab) {
+			l.call(api.Call{Tool: "echo",
+				Arguments: `{"value":{"a":"b"}}`})
+		}, []string{"**Completed**", "Result: \\{\"a\"\\:\"b\"\\}", "calls 1"}},
+		{"a failed call", func(l *lab) { l.call(api.Call{Tool: "broken", Arguments: `{}`}) },
+			[]string{"**Failed** (calls\\_failed): call 1\\.1 of broken\\: ", "calls 1, 1 failed"}},
+		{"an invalid run", func(l *lab) { l.call(api.Call{Tool: "none", Arguments: `{}`}) },
+			[]string{"**Failed** ("}},
 		{"a cancelled run", func(l *lab) {
 			l.hangs = func() { l.CancelWorkflow() }
 			l.runAgent(agent(step(call("hang", `{}`))), "Go.")
@@ -170,8 +198,8 @@ func TestDetailsAtStart(t *testing.T) {
 	shows(t, "early", early, "**Starting**")
 }
 
-// TestActivitiesSay proves that every activity, timer and child workflow of the recorded runs says in words what it is for. What
-// runs within a workflow task says so only since they were recorded.
+// TestActivitiesSay proves that every activity, timer and child workflow of the recorded runs says
+// in words what it is for. What runs within a workflow task says so only since they were recorded.
 func TestActivitiesSay(t *testing.T) {
 	names, err := histories.Names(historiesDir)
 	if err != nil {
@@ -179,10 +207,12 @@ func TestActivitiesSay(t *testing.T) {
 	}
 	for _, name := range names {
 		for _, e := range readHistory(t, name).Events {
-			starts := e.GetActivityTaskScheduledEventAttributes() != nil || e.GetTimerStartedEventAttributes() != nil ||
+			starts := e.GetActivityTaskScheduledEventAttributes() != nil ||
+				e.GetTimerStartedEventAttributes() != nil ||
 				e.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil
 			if starts && len(e.GetUserMetadata().GetSummary().GetData()) <= len(`""`) {
-				t.Errorf("%s: event %d, %s, does not say what it is for", name, e.GetEventId(), e.GetEventType())
+				t.Errorf("%s: event %d, %s, does not say what it is for", name, e.GetEventId(),
+					e.GetEventType())
 			}
 		}
 	}

@@ -22,7 +22,8 @@ const (
 	// maxListed bounds the approvals and questions that they list, maxToolsListed the tools, each.
 	maxListed      = 5
 	maxToolsListed = 8
-	// maxDetailsText bounds the text of one of them, maxDetailsEnd that of the run's end, in characters.
+	// maxDetailsText bounds the text of one of them, maxDetailsEnd that of the run's end, in
+	// characters.
 	maxDetailsText = 200
 	maxDetailsEnd  = 800
 	// moreReserve is kept free for the line that says what is not shown.
@@ -52,8 +53,9 @@ func (t *detailsText) add(text string, limit int) bool {
 	return true
 }
 
-// plainMarkdown is text of somebody else within a line of Markdown: it stays text, whatever it contains. Every character by which
-// Markdown could be made to show something else is escaped, also the parts of addresses.
+// plainMarkdown is text of somebody else within a line of Markdown: it stays text, whatever it
+// contains. Every character by which Markdown could be made to show something else is escaped, also
+// the parts of addresses.
 func plainMarkdown(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range api.Shorten(strings.TrimSpace(text), limit) {
@@ -83,7 +85,8 @@ func (d *details) state() string {
 	p := d.pipeline
 	var parts []string
 	if p.control.paused != nil {
-		parts = append(parts, "**Paused** "+plainMarkdown(strings.TrimPrefix(p.control.paused.Note(), "paused "), maxDetailsText))
+		parts = append(parts, "**Paused** "+
+			plainMarkdown(strings.TrimPrefix(p.control.paused.Note(), "paused "), maxDetailsText))
 	}
 	if p.historyBudget.Undoing {
 		parts = append(parts, "**Undoes** what it has done")
@@ -106,7 +109,8 @@ func (d *details) waitsFor() (parts []string) {
 	open := d.pipeline.control.approvals.open
 	switch n := len(open); {
 	case n == 1 && open[0].Limit != "":
-		parts = append(parts, "**Waits for approval** at its limit of "+plainMarkdown(open[0].Limit, maxDetailsText))
+		parts = append(parts, "**Waits for approval** at its limit of "+plainMarkdown(open[0].Limit,
+			maxDetailsText))
 	case n > 0:
 		parts = append(parts, "**Waits for approval** of "+counted(n, "call"))
 	}
@@ -136,7 +140,8 @@ func (d *details) used() string {
 		}
 	}
 	if d.agent {
-		of("turn", strconv.Itoa(d.pipeline.turn-d.before), strconv.Itoa(cmp.Or(l.Turns, api.DefaultTurns)))
+		of("turn", strconv.Itoa(d.pipeline.turn-d.before),
+			strconv.Itoa(cmp.Or(l.Turns, api.DefaultTurns)))
 	}
 	of("calls", strconv.Itoa(u.Calls), limited(l.Calls))
 	if u.Failed > 0 {
@@ -170,7 +175,8 @@ func (d *details) underWay() string {
 	for _, list := range []struct {
 		name  string
 		count func(turn.UnderWay) int
-	}{{"running", func(u turn.UnderWay) int { return u.Running }}, {"waiting", func(u turn.UnderWay) int { return u.Waiting }}} {
+	}{{"running", func(u turn.UnderWay) int { return u.Running }},
+		{"waiting", func(u turn.UnderWay) int { return u.Waiting }}} {
 		if named := toolCounts(d.pipeline.runFacts.Tools, list.count); named != "" {
 			lines = append(lines, list.name+": "+named)
 		}
@@ -186,7 +192,10 @@ func toolCounts(tools map[string]turn.UnderWay, count func(turn.UnderWay) int) s
 			names = append(names, name)
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(count(tools[b]), count(tools[a])) })
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(count(tools[b]),
+			count(tools[a]))
+	})
 	var parts []string
 	for _, name := range names[:min(len(names), maxToolsListed)] {
 		part := plainMarkdown(name, maxDetailsText)
@@ -205,11 +214,14 @@ func (d *details) listApprovals(t *detailsText, info *workflow.Info) {
 	open := d.pipeline.control.approvals.open
 	listed(t, open, command(info, "approvals"), func(o *approval) string {
 		text := "**Call " + plainMarkdown(o.Call, maxDetailsText) + "**: "
-		approve, deny := command(info, "approve", o.Call), command(info, "deny", o.Call)+" --reason TEXT"
+		approve, deny := command(info, "approve", o.Call), command(info, "deny", o.Call)+
+			" --reason TEXT"
 		if o.Limit != "" {
-			text, approve = "**More of its limit of "+plainMarkdown(o.Limit, maxDetailsText)+"**: ", approve+" --grant "+o.Limit+"=AMOUNT"
+			text, approve = "**More of its limit of "+plainMarkdown(o.Limit, maxDetailsText)+"**: ",
+				approve+" --grant "+o.Limit+"=AMOUNT"
 		}
-		text += plainMarkdown(o.Text, maxDetailsText) + " — " + plainMarkdown(o.Reason, maxDetailsText) + " (open until " + moment(o.Until)
+		text += plainMarkdown(o.Text, maxDetailsText) + " — " + plainMarkdown(o.Reason,
+			maxDetailsText) + " (open until " + moment(o.Until)
 		if o.Escalated {
 			text += ", escalated"
 		}
@@ -219,7 +231,8 @@ func (d *details) listApprovals(t *detailsText, info *workflow.Info) {
 
 func (d *details) listQuestions(t *detailsText, info *workflow.Info) {
 	listed(t, d.pipeline.questions.open, command(info, "questions"), func(o *question) string {
-		text := "**Question " + plainMarkdown(o.ID, maxDetailsText) + "**: " + plainMarkdown(o.Text, maxDetailsText)
+		text := "**Question " + plainMarkdown(o.ID, maxDetailsText) + "**: " +
+			plainMarkdown(o.Text, maxDetailsText)
 		if !o.Until.IsZero() {
 			text += " (open until " + moment(o.Until) + ")"
 		}
@@ -262,11 +275,13 @@ func commands(lines ...string) string {
 
 // outcomes says in words how runs end.
 var outcomes = map[api.Outcome]string{
-	api.OutcomeAnswered: "Answered", api.OutcomeCompleted: "Completed", api.OutcomeFailed: "Failed", api.OutcomeLimit: "Ended at its limit",
+	api.OutcomeAnswered: "Answered", api.OutcomeCompleted: "Completed", api.OutcomeFailed: "Failed",
+	api.OutcomeLimit: "Ended at its limit",
 }
 
 func (t *detailsText) result(r api.RunResult) {
-	head := "**" + cmp.Or(outcomes[r.Outcome], plainMarkdown(string(r.Outcome), maxDetailsText)) + "**"
+	head := "**" + cmp.Or(outcomes[r.Outcome], plainMarkdown(string(r.Outcome), maxDetailsText)) +
+		"**"
 	if r.Limit != "" {
 		head += " of " + plainMarkdown(r.Limit, maxDetailsText)
 	}

@@ -8,11 +8,14 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// directCallWorkflow is the workflow of a direct call: one tool, once, through the same pipeline as every other call. A call
-// that fails makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its details.
+// directCallWorkflow is the workflow of a direct call: one tool, once, through the same pipeline as
+// every other call. A call that fails makes the run fail with the type switchyard.RunCallsFailed
+// and the RunResult as its details.
 func directCallWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 	if in.Call == nil {
-		return api.RunResult{}, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleRequired, Message: "the input has no call"}})
+		return api.RunResult{},
+			invalid([]api.Problem{{Path: "$.call", Rule: api.RuleRequired,
+				Message: "the input has no call"}})
 	}
 	p, result, err := directCall(ctx, in)
 	return ended(ctx, in, p, result, err)
@@ -22,7 +25,8 @@ func directCallWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, e
 func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult, error) {
 	call := *in.Call
 	if call.OfRun() || call.Plan != nil {
-		// Calls of these kinds need no approval and meet no policies, or were checked before: who starts a run cannot say so.
+		// Calls of these kinds need no approval and meet no policies, or were checked before: who
+		// starts a run cannot say so.
 		return nil, api.RunResult{}, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
 			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}})
 	}
@@ -46,11 +50,13 @@ func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult
 	if err := stopped(ctx, err); err != nil {
 		return p, api.RunResult{}, err
 	}
-	result, err := p.callsResult(outcomes, func() ([]byte, error) { return outcomes[0].Result.Output, nil })
+	result, err := p.callsResult(outcomes,
+		func() ([]byte, error) { return outcomes[0].Result.Output, nil })
 	return p, result, err
 }
 
-// stopped returns why a run of calls ends before its result: the pipeline failed, or the run was cancelled.
+// stopped returns why a run of calls ends before its result: the pipeline failed, or the run was
+// cancelled.
 func stopped(ctx workflow.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -58,8 +64,10 @@ func stopped(ctx workflow.Context, err error) error {
 	return err
 }
 
-// callsResult is the result of a run of calls: a failure if one of them failed, else what output gives.
-func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte, error)) (api.RunResult, error) {
+// callsResult is the result of a run of calls: a failure if one of them failed, else what output
+// gives.
+func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte,
+	error)) (api.RunResult, error) {
 	result := p.tally(api.RunResult{Outcome: api.OutcomeCompleted})
 	for _, o := range outcomes {
 		if o.Error != nil {
@@ -78,7 +86,8 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 	}
 	data, err := output()
 	if err == nil && len(data) > api.MaxPayload {
-		err = fmt.Errorf("every call completed, but the run's output has %d bytes and histories take %d; declare a smaller output", len(data), api.MaxPayload)
+		err = fmt.Errorf("every call completed, but the run's output has %d bytes and histories take %d; declare a smaller output",
+			len(data), api.MaxPayload)
 	}
 	if err != nil {
 		result.Outcome = api.OutcomeFailed
@@ -88,7 +97,8 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 	return result, nil
 }
 
-// The failures that a run's own failure lists, and the text of each, are bounded: the calls' records have it all.
+// The failures that a run's own failure lists, and the text of each, are bounded: the calls'
+// records have it all.
 const (
 	maxFailures    = 100
 	maxFailureText = 2000

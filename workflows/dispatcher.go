@@ -86,7 +86,8 @@ func (d *dispatcher) takeFitting(ctx workflow.Context, q *turn.Queue) []int {
 
 // start starts calls, unless they do not fit or the context is cancelled, even during their
 // admission: a worker would execute a call that no run waits for.
-func (d *dispatcher) start(ctx workflow.Context, s workflow.Selector, q *turn.Queue, ready []int) error {
+func (d *dispatcher) start(ctx workflow.Context, s workflow.Selector, q *turn.Queue,
+	ready []int) error {
 	calls, err := d.admitted(ctx, ready)
 	if err != nil && ctx.Err() == nil {
 		return err

@@ -1,9 +1,10 @@
-// Package workflows decides what a run does: which call runs when, on which lane, whether it may, and
-// what follows. It only decides: everything that may change between two deployments (schemas, policies,
-// models) is evaluated in an activity, and the result is recorded in the history.
+// Package workflows decides what a run does: which call runs when, on which lane, whether it may,
+// and what follows. It only decides: everything that may change between two deployments (schemas,
+// policies, models) is evaluated in an activity, and the result is recorded in the history.
 //
-// A run starts in agent.go, plan.go or direct.go. pipeline.go admits the calls of a turn, dispatcher.go
-// starts them in order, and callrun.go takes one call from its decision to its outcome.
+// A run starts in agent.go, plan.go or direct.go. pipeline.go admits the calls of a turn,
+// dispatcher.go starts them in order, and callrun.go takes one call from its decision to its
+// outcome.
 //
 // A change to this package keeps the histories in testdata/histories replaying; see
 // docs/changing-workflows.md.
@@ -29,6 +30,6 @@ func All() map[string]any {
 	}
 }
 
-// evaluationWorkflow does nothing. The evaluation of a run by a person is in the memo with which this
-// workflow starts, and counts even if no worker is running.
+// evaluationWorkflow does nothing. The evaluation of a run by a person is in the memo with which
+// this workflow starts, and counts even if no worker is running.
 func evaluationWorkflow(workflow.Context) error { return nil }

@@ -8,15 +8,17 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestDryRun proves that a dry run calls what only reads and nothing else, tells its model of that, counts every call, and has
-// nothing to undo when it fails after all.
+// TestDryRun proves that a dry run calls what only reads and nothing else, tells its model of that,
+// counts every call, and has nothing to undo when it fails after all.
 func TestDryRun(t *testing.T) {
 	l := newLab(t)
-	l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`}, {Tool: "store", Arguments: `{"text":"a"}`},
+	l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`},
+		{Tool: "store", Arguments: `{"text":"a"}`},
 		{Tool: "store", Arguments: `{"txt":"a"}`}}}, api.Message{Text: "I would have stored it."})
 	a := toldAgent()
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Store it.", DryRun: true})
-	if r := l.result(); r.Answer != "I would have stored it." || r.Usage.Calls != 3 || r.Usage.Failed != 1 {
+	if r := l.result(); r.Answer != "I would have stored it." || r.Usage.Calls != 3 ||
+		r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
 	expect(t, "executed", l.executed, []string{"1.1 greet"})
@@ -24,7 +26,8 @@ func TestDryRun(t *testing.T) {
 	if m[1].Role != api.RoleSystem || m[1].Text != api.DryRunNote || m[2].Text != "Store it." {
 		t.Errorf("the conversation begins with %+v", m[:3])
 	}
-	if text := m[5].Text; !strings.Contains(text, `"would_call":"store"`) || !strings.Contains(text, "dry run: nothing was done") {
+	if text := m[5].Text; !strings.Contains(text, `"would_call":"store"`) || !strings.Contains(text,
+		"dry run: nothing was done") {
 		t.Errorf("the model is told %s", text)
 	}
 	for _, s := range l.scheduled {
@@ -34,11 +37,12 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestDryCall proves that a direct call can be a dry run, and that a call of a plan whose own execution plan makes it one does
-// not run, nor does what refers to its result.
+// TestDryCall proves that a direct call can be a dry run, and that a call of a plan whose own
+// execution plan makes it one does not run, nor does what refers to its result.
 func TestDryCall(t *testing.T) {
 	l := newLab(t)
-	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{DryRun: true, Call: &api.Call{Tool: "store", Arguments: `{"text":"a"}`}})
+	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{DryRun: true, Call: &api.Call{Tool: "store",
+		Arguments: `{"text":"a"}`}})
 	if r := l.result(); !strings.Contains(string(r.Output), `"would_call":"store"`) {
 		t.Errorf("result: %s", r.Output)
 	}
@@ -46,26 +50,32 @@ func TestDryCall(t *testing.T) {
 
 	l = newLab(t)
 	p := api.Pack(api.Plan{Calls: []api.PlanCall{
-		{ID: "dry", Tool: "store", Arguments: json.RawMessage(`{"text":"a","execution_plan":{"intent":"try","dry_run":true}}`)},
+		{ID: "dry", Tool: "store",
+			Arguments: json.RawMessage(
+				`{"text":"a","execution_plan":{"intent":"try","dry_run":true}}`)},
 		{ID: "uses", Tool: "store", Arguments: json.RawMessage(`{"text":"${dry.lane}"}`)},
-		{ID: "follows", Tool: "store", Arguments: json.RawMessage(`{"text":"b"}`), DependsOn: []string{"dry"}},
+		{ID: "follows", Tool: "store", Arguments: json.RawMessage(`{"text":"b"}`),
+			DependsOn: []string{"dry"}},
 	}})
 	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &p})
 	var result api.RunResult
 	l.failure(api.RunCallsFailed, &result)
-	if len(result.Failures) != 1 || result.Failures[0].ID != "uses" || !strings.Contains(result.Failures[0].Error.Message, `call "dry", which was a dry run`) {
+	if len(result.Failures) != 1 || result.Failures[0].ID != "uses" ||
+		!strings.Contains(result.Failures[0].Error.Message, `call "dry", which was a dry run`) {
 		t.Errorf("failures: %+v", result.Failures)
 	}
 	expect(t, "stored", l.stored, []string{"b"})
 }
 
-// TestDryRunOfSubAgents proves that sub-agents of a dry run are dry runs, as deep as they go, that one call's plan makes the run of
-// its sub-agent one, and that the plan bounds that run.
+// TestDryRunOfSubAgents proves that sub-agents of a dry run are dry runs, as deep as they go, that
+// one call's plan makes the run of its sub-agent one, and that the plan bounds that run.
 func TestDryRunOfSubAgents(t *testing.T) {
-	deep := agentTool("deep", above("store", step(call("store", `{"text":"x"}`)), answer("deep down")))
+	deep := agentTool("deep", above("store", step(call("store", `{"text":"x"}`)),
+		answer("deep down")))
 	wide := agentTool("wide", above("deep", step(call("deep", `{}`)), answer("wide")))
 	l, inputs := newTree(t, deep, wide)
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", DryRun: true, Agent: above("wide", step(call("wide", `{}`)), answer("done"))})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", DryRun: true,
+		Agent: above("wide", step(call("wide", `{}`)), answer("done"))})
 	if r := l.result(); r.Answer != "done" || r.Usage.Calls != 3 {
 		t.Errorf("result: %+v", r)
 	}
@@ -75,7 +85,9 @@ func TestDryRunOfSubAgents(t *testing.T) {
 	expect(t, "stored", l.stored, nil)
 
 	l, inputs = newTree(t, deep)
-	l.runAgent(above("deep", step(call("deep", `{"execution_plan":{"intent":"see","dry_run":true,"limits":{"max_turns":7,"max_calls":3}}}`), call("deep", `{}`)), answer("done")), "Go.")
+	l.runAgent(above("deep", step(call("deep",
+		`{"execution_plan":{"intent":"see","dry_run":true,"limits":{"max_turns":7,"max_calls":3}}}`),
+		call("deep", `{}`)), answer("done")), "Go.")
 	if r := l.result(); r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}

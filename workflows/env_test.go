@@ -32,19 +32,23 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// lab is one run in the SDK's test environment, with the real activities and tools that count what they do.
+// lab is one run in the SDK's test environment, with the real activities and tools that count what
+// they do.
 type lab struct {
 	*testsuite.TestWorkflowEnvironment
 	t *testing.T
 
 	mu sync.Mutex
-	// executed are the executions of tools as the tools saw them: "call id tool", one entry for each attempt.
+	// executed are the executions of tools as the tools saw them: "call id tool", one entry for
+	// each attempt.
 	executed []string
 	// stored is what the tools store and note wrote, in order.
 	stored []string
-	// founds are the answers of the tool found, in order, an empty one a failure; asked is what it was asked.
+	// founds are the answers of the tool found, in order, an empty one a failure; asked is what it
+	// was asked.
 	founds, asked []string
-	// hangs is called when the tool hang runs, calls when any tool does, admits before calls are admitted.
+	// hangs is called when the tool hang runs, calls when any tool does, admits before calls are
+	// admitted.
 	hangs  func()
 	calls  func(context.Context)
 	admits func(context.Context)
@@ -55,8 +59,9 @@ type lab struct {
 	scheduled []scheduled
 	// queries counts what the activities asked the run.
 	queries map[string]int
-	// lanes are those that calls are admitted by, opened the keys of them that were opened, in order, after as many failures
-	// as unopened says. handsBack, if set, ends an activity of a tool in place of the tool.
+	// lanes are those that calls are admitted by, opened the keys of them that were opened, in
+	// order, after as many failures as unopened says. handsBack, if set, ends an activity of a tool
+	// in place of the tool.
 	lanes     *lanes.Set
 	opened    []string
 	unopened  int
@@ -85,13 +90,14 @@ const told api.Provider = "told"
 // newLab makes an environment with one process.
 func newLab(t *testing.T) *lab { return newLabOf(t, 1) }
 
-// newLabOf makes an environment in which the run's steps are spread over processes: decisions and tools are in the
-// first, model steps in the last. more are tools beside those of the catalog.
+// newLabOf makes an environment in which the run's steps are spread over processes: decisions and
+// tools are in the first, model steps in the last. more are tools beside those of the catalog.
 func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
-	l := &lab{t: t, TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), queries: map[string]int{}, lanes: lanes.Of()}
+	l := &lab{t: t, TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(),
+		queries: map[string]int{}, lanes: lanes.Of()}
 	specs, err := toolspecs.Decode("catalog.yaml", []byte(catalog), toolspecs.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -104,13 +110,15 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	hooks := l.registerHooks()
 	for range processes {
 		a, err := activities.New(activities.Config{
-			Catalog:   func() *toolspecs.Catalog { return tools },
-			Lanes:     func() *lanes.Set { return l.lanes },
-			Hooks:     hooks,
-			Policies:  func() *policies.Set { return policies.Of(l.rules...) },
-			Client:    queryClient{lab: l},
-			Executors: map[string]executor.Executor{api.KindFunction: l.functions(), api.KindHuman: human.Executor{}},
-			Models:    map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{}, told: l},
+			Catalog:  func() *toolspecs.Catalog { return tools },
+			Lanes:    func() *lanes.Set { return l.lanes },
+			Hooks:    hooks,
+			Policies: func() *policies.Set { return policies.Of(l.rules...) },
+			Client:   queryClient{lab: l},
+			Executors: map[string]executor.Executor{api.KindFunction: l.functions(),
+				api.KindHuman: human.Executor{}},
+			Models: map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{},
+				told: l},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -121,14 +129,16 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	for name, run := range workflows.All() {
 		l.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
-	l.RegisterActivityWithOptions(func(ctx context.Context, r api.PinRequest) (api.Packed[api.Pinned], error) {
+	l.RegisterActivityWithOptions(func(ctx context.Context,
+		r api.PinRequest) (api.Packed[api.Pinned], error) {
 		pinned, err := first.Pin(ctx, r)
 		if l.pinned != nil {
 			l.pinned(&pinned.Value)
 		}
 		return pinned, err
 	}, activity.RegisterOptions{Name: api.PinActivity})
-	l.RegisterActivityWithOptions(func(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision, error) {
+	l.RegisterActivityWithOptions(func(ctx context.Context,
+		r api.AdmissionRequest) ([]api.AdmissionDecision, error) {
 		if l.admits != nil {
 			l.admits(ctx)
 		}
@@ -139,13 +149,17 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		return decisions, err
 	}, activity.RegisterOptions{Name: api.AdmitActivity})
 	l.RegisterActivityWithOptions(first.Edit, activity.RegisterOptions{Name: api.AdmitEditActivity})
-	l.RegisterActivityWithOptions(first.Limit, activity.RegisterOptions{Name: api.DescribeLimitActivity})
+	l.RegisterActivityWithOptions(first.Limit,
+		activity.RegisterOptions{Name: api.DescribeLimitActivity})
 	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: api.OpenKeyActivity})
-	l.RegisterActivityWithOptions(first.FinalizeResult, activity.RegisterOptions{Name: api.FinalizeResultActivity})
-	l.RegisterActivityWithOptions(first.Reply, activity.RegisterOptions{Name: api.CheckReplyActivity})
+	l.RegisterActivityWithOptions(first.FinalizeResult,
+		activity.RegisterOptions{Name: api.FinalizeResultActivity})
+	l.RegisterActivityWithOptions(first.Reply,
+		activity.RegisterOptions{Name: api.CheckReplyActivity})
 	l.RegisterActivityWithOptions(last.RunHook, activity.RegisterOptions{Name: api.HookActivity})
 	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: api.ModelActivity})
-	l.RegisterDynamicActivity(func(ctx context.Context, input converter.EncodedValues) (api.Result, error) {
+	l.RegisterDynamicActivity(func(ctx context.Context, input converter.EncodedValues) (api.Result,
+		error) {
 		if l.handsBack != nil {
 			if err := l.handsBack(activity.GetInfo(ctx)); err != nil {
 				return api.Result{}, err
@@ -159,7 +173,8 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	return l
 }
 
-// busy is how long one step of a workflow may take where other tests have the machine: the SDK gives up after one second.
+// busy is how long one step of a workflow may take where other tests have the machine: the SDK
+// gives up after one second.
 const busy = 10 * time.Second
 
 // queryClient asks the run of the test environment, which is all that activities need of a client.
@@ -168,7 +183,8 @@ type queryClient struct {
 	lab *lab
 }
 
-func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string, args ...any) (converter.EncodedValue, error) {
+func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string,
+	args ...any) (converter.EncodedValue, error) {
 	c.lab.mu.Lock()
 	c.lab.queries[query]++
 	c.lab.mu.Unlock()
@@ -176,14 +192,16 @@ func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string, args 
 }
 
 // SignalWithStartWorkflow takes the opening of a key.
-func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, order any, _ client.StartWorkflowOptions, _ any,
+func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, order any,
+	_ client.StartWorkflowOptions, _ any,
 	inputs ...any) (client.WorkflowRun, error) {
 	c.lab.mu.Lock()
 	defer c.lab.mu.Unlock()
 	if c.lab.unopened--; c.lab.unopened >= 0 {
 		return nil, errors.New("not now")
 	}
-	c.lab.opened = append(c.lab.opened, inputs[0].(api.KeysInput).Lane+"/"+order.(api.KeyOrder).Open)
+	c.lab.opened = append(c.lab.opened, inputs[0].(api.KeysInput).Lane+"/"+
+		order.(api.KeyOrder).Open)
 	return nil, nil
 }
 
@@ -213,7 +231,8 @@ func (l *lab) functions() *function.Executor {
 	}
 	type nothing struct{}
 	functions, err := function.New(
-		switchyard.RawFunction("echo", func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+		switchyard.RawFunction("echo", func(ctx context.Context,
+			args json.RawMessage) (json.RawMessage, error) {
 			l.count(ctx)
 			var in struct{ Value json.RawMessage }
 			err := json.Unmarshal(args, &in)
@@ -253,7 +272,8 @@ func (l *lab) functions() *function.Executor {
 			return "", context.Cause(ctx)
 		}),
 		switchyard.NewFunction("inquire", l.inquire),
-		switchyard.RawFunction("found", func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+		switchyard.RawFunction("found", func(ctx context.Context,
+			args json.RawMessage) (json.RawMessage, error) {
 			l.count(ctx)
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -265,7 +285,8 @@ func (l *lab) functions() *function.Executor {
 			}
 			return json.RawMessage(told), nil
 		}),
-		switchyard.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any, error) {
+		switchyard.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any,
+			error) {
 			l.count(ctx)
 			call, _ := api.ContextOf(ctx)
 			return call.Variables, nil
@@ -299,7 +320,8 @@ func (l *lab) Answer(_ context.Context, p models.Prompt) (api.ModelResponse, err
 	p.Messages = slices.Clone(p.Messages)
 	l.prompts = append(l.prompts, p)
 	if len(l.answers) == 0 {
-		return api.ModelResponse{}, &models.Error{Message: "the test has no answer left", Permanent: true}
+		return api.ModelResponse{}, &models.Error{Message: "the test has no answer left",
+			Permanent: true}
 	}
 	answer := l.answers[0]
 	l.answers = l.answers[1:]
@@ -350,7 +372,8 @@ func (l *lab) failure(kind api.RunErrorType, details any) *temporal.ApplicationE
 // cancelled checks that the run ended as cancelled.
 func (l *lab) cancelled() {
 	l.t.Helper()
-	if _, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError()); !ok || !l.IsWorkflowCompleted() {
+	if _, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError()); !ok ||
+		!l.IsWorkflowCompleted() {
 		l.t.Fatalf("the run ended with %v, want it cancelled", l.GetWorkflowError())
 	}
 }
@@ -387,8 +410,10 @@ func (l *lab) conversation() []api.Message {
 // agent returns an agent with every tool of the catalog that plays the steps.
 func agent(steps ...api.ScriptStep) *api.Agent {
 	script := api.Pack(api.Script{Steps: steps, Summary: "as far as I got"})
-	return &api.Agent{Name: "tester", Instructions: "Test.", Model: api.Model{Provider: api.ProviderScripted, Script: &script},
-		Tools: []string{"echo", "greet", "store", "note", "flaky", "broken", "hang", "old", "retired", "needy"}}
+	return &api.Agent{Name: "tester", Instructions: "Test.",
+		Model: api.Model{Provider: api.ProviderScripted, Script: &script},
+		Tools: []string{"echo", "greet", "store", "note", "flaky", "broken", "hang", "old",
+			"retired", "needy"}}
 }
 
 // toldAgent is an agent whose model's answers the test lists.

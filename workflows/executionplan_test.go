@@ -8,9 +8,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestExecutionPlan proves that the limits of a call's execution plan are held in the run: a tool that hangs is stopped at the
-// plan's timeout, one that fails is tried as often as the plan says, and a refused plan leaves the other calls alone. None of the
-// tools gets the plan.
+// TestExecutionPlan proves that the limits of a call's execution plan are held in the run: a tool
+// that hangs is stopped at the plan's timeout, one that fails is tried as often as the plan says,
+// and a refused plan leaves the other calls alone. None of the tools gets the plan.
 func TestExecutionPlan(t *testing.T) {
 	l := newLab(t)
 	l.tell(api.Message{Calls: []api.Call{
@@ -23,8 +23,10 @@ func TestExecutionPlan(t *testing.T) {
 	if r := l.result(); r.Answer != "done" || r.Usage.Failed != 3 {
 		t.Errorf("result: %+v", r)
 	}
-	for n, want := range []string{"ERROR timeout: hang did not answer within 50ms", "ERROR execution_error: not yet",
-		"ERROR invalid_execution_plan: the execution plan of the call to greet is not one\n  $.execution_plan.limits.speed", "hello Bob"} {
+	for n, want := range []string{"ERROR timeout: hang did not answer within 50ms",
+		"ERROR execution_error: not yet",
+		"ERROR invalid_execution_plan: the execution plan of the call to greet is not one\n  $.execution_plan.limits.speed",
+		"hello Bob"} {
 		if text := l.conversation()[3+n].Text; !strings.Contains(text, want) {
 			t.Errorf("call %d: %s", n+1, text)
 		}

@@ -16,10 +16,12 @@ import (
 
 // notBegun is how a worker hands a call back.
 func notStarted() error {
-	return executor.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotStarted: true})
+	return executor.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution,
+		Message: "gave up the lane; nothing ran", NotStarted: true})
 }
 
-// handBacks has the first n attempts of every call handed back; the workflow's times of all attempts are noted.
+// handBacks has the first n attempts of every call handed back; the workflow's times of all
+// attempts are noted.
 func (l *lab) requeues(n int, failure func() error) (attempts *[]time.Time) {
 	attempts = &[]time.Time{}
 	l.handsBack = func(activity.Info) error {
@@ -34,8 +36,9 @@ func (l *lab) requeues(n int, failure func() error) (attempts *[]time.Time) {
 	return attempts
 }
 
-// TestHandedBackCalls proves that a call which workers hand back before it begins is made again by the run with the same id,
-// whatever its effect, after pauses that grow up to ten seconds, and that the run counts one call which succeeded.
+// TestHandedBackCalls proves that a call which workers hand back before it begins is made again by
+// the run with the same id, whatever its effect, after pauses that grow up to ten seconds, and that
+// the run counts one call which succeeded.
 func TestHandedBackCalls(t *testing.T) {
 	l := newLab(t)
 	attempts := l.requeues(api.MaxRequeues, notStarted)
@@ -54,27 +57,31 @@ func TestHandedBackCalls(t *testing.T) {
 	}
 	expect(t, "pauses", pauses, want)
 	ids := l.ids()
-	if calls := ids[1 : len(ids)-1]; len(slices.Compact(slices.Clone(calls))) != 1 || len(calls) != api.MaxRequeues+1 {
+	if calls := ids[1 : len(ids)-1]; len(slices.Compact(slices.Clone(calls))) != 1 ||
+		len(calls) != api.MaxRequeues+1 {
 		t.Errorf("activities %v", ids)
 	}
 }
 
-// TestHandedBackTooOften proves that a call which nobody begins ends at last, with what the last worker said, and that the
-// calls after it go on.
+// TestHandedBackTooOften proves that a call which nobody begins ends at last, with what the last
+// worker said, and that the calls after it go on.
 func TestHandedBackTooOften(t *testing.T) {
 	l := newLab(t)
 	attempts := l.requeues(api.MaxRequeues+1, notStarted)
-	l.runAgent(agent(step(call("store", `{"text":"a"}`), call("store", `{"text":"b"}`)), answer("done")), "Go.")
-	if r := l.result(); r.Usage.Calls != 2 || r.Usage.Failed != 1 || !slices.Equal(l.stored, []string{"b"}) {
+	l.runAgent(agent(step(call("store", `{"text":"a"}`), call("store", `{"text":"b"}`)),
+		answer("done")), "Go.")
+	if r := l.result(); r.Usage.Calls != 2 || r.Usage.Failed != 1 || !slices.Equal(l.stored,
+		[]string{"b"}) {
 		t.Errorf("usage %+v, stored %q", r.Usage, l.stored)
 	}
-	if told := l.toldOf(); !strings.Contains(told[0], "gave up the lane; nothing ran") || len(*attempts) != api.MaxRequeues+2 {
+	if told := l.toldOf(); !strings.Contains(told[0], "gave up the lane; nothing ran") ||
+		len(*attempts) != api.MaxRequeues+2 {
 		t.Errorf("after %d attempts the model was told %q", len(*attempts), told)
 	}
 }
 
-// TestLostWhileWaiting proves that a call whose worker was lost is made again only where its last heartbeat said that it
-// waited with its lane's holder: a tool that must not run twice does not.
+// TestLostWhileWaiting proves that a call whose worker was lost is made again only where its last
+// heartbeat said that it waited with its lane's holder: a tool that must not run twice does not.
 func TestLostWhileWaiting(t *testing.T) {
 	waited := func() error { return temporal.NewHeartbeatTimeoutError(api.Waiting{Waiting: true}) }
 	began := func() error { return temporal.NewHeartbeatTimeoutError() }
@@ -96,15 +103,16 @@ func TestLostWhileWaiting(t *testing.T) {
 			attempts := l.requeues(1, test.failure)
 			l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
 			l.result()
-			if told := l.toldOf(); len(*attempts) != test.attempts || !strings.HasPrefix(told[0], "1.1 "+test.words) {
+			if told := l.toldOf(); len(*attempts) != test.attempts || !strings.HasPrefix(told[0],
+				"1.1 "+test.words) {
 				t.Errorf("after %d attempts the model was told %q", len(*attempts), told)
 			}
 		})
 	}
 }
 
-// TestHandedBackWhileCancelled proves that a cancelled run makes no call again: not one that is handed back after that, and
-// not one that was before.
+// TestHandedBackWhileCancelled proves that a cancelled run makes no call again: not one that is
+// handed back after that, and not one that was before.
 func TestHandedBackWhileCancelled(t *testing.T) {
 	for name, cancelAt := range map[string]int{"before": 3, "in the pause": 0} {
 		t.Run(name, func(t *testing.T) {

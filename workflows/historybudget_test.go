@@ -19,8 +19,10 @@ const (
 	serverBytes  = 50 << 20
 )
 
-// grows gives the run a history of that length, to which each activity that ends adds so much, and returns what it has grown to.
-func (l *lab) grows(events, bytes, eventsOfCall, bytesOfCall int) (length func() (events, bytes int)) {
+// grows gives the run a history of that length, to which each activity that ends adds so much, and
+// returns what it has grown to.
+func (l *lab) grows(events, bytes, eventsOfCall, bytesOfCall int) (length func() (events,
+	bytes int)) {
 	l.SetCurrentHistoryLength(events)
 	l.SetCurrentHistorySize(bytes)
 	l.SetOnActivityCompletedListener(func(*activity.Info, converter.EncodedValue, error) {
@@ -31,9 +33,10 @@ func (l *lab) grows(events, bytes, eventsOfCall, bytesOfCall int) (length func()
 	return func() (int, int) { return events, bytes }
 }
 
-// TestHistoryBudget_RefusesCalls proves that a run whose turn would make its history longer than a server lets it be has the calls refused for which
-// there is no room, and tells the model so; that calls whose results might be too large, and are not, wait for each other and are made; and that the run goes
-// on.
+// TestHistoryBudget_RefusesCalls proves that a run whose turn would make its history longer than a
+// server lets it be has the calls refused for which there is no room, and tells the model so; that
+// calls whose results might be too large, and are not, wait for each other and are made; and that
+// the run goes on.
 func TestHistoryBudget_RefusesCalls(t *testing.T) {
 	many := func(tool, arguments string, n int) api.ScriptCall {
 		c := call(tool, arguments)
@@ -55,7 +58,8 @@ func TestHistoryBudget_RefusesCalls(t *testing.T) {
 			l := newLab(t)
 			length := l.grows(test.events, test.bytes, test.eventsOfCall, test.bytesOfCall)
 			l.runAgent(agent(step(many("greet", `{"name":"Ann"}`, 40)), answer("done")), "Go.")
-			if r := l.result(); r.Answer != "done" || r.Usage.Calls != 40 || r.Usage.Failed != 40-test.executed {
+			if r := l.result(); r.Answer != "done" || r.Usage.Calls != 40 ||
+				r.Usage.Failed != 40-test.executed {
 				t.Errorf("result: %+v", r)
 			}
 			if len(l.executed) != test.executed {
@@ -64,9 +68,12 @@ func TestHistoryBudget_RefusesCalls(t *testing.T) {
 			if events, bytes := length(); events > serverEvents || bytes > serverBytes {
 				t.Errorf("the history has %d events and %d bytes", events, bytes)
 			}
-			refused := slices.DeleteFunc(l.conversation(), func(m api.Message) bool { return !m.Failed })
+			refused := slices.DeleteFunc(l.conversation(),
+				func(m api.Message) bool { return !m.Failed })
 			for _, m := range refused {
-				if !strings.Contains(m.Text, "budget_exceeded: the run's history has no room for this call") || !strings.Contains(m.Text, "in the next turn") {
+				if !strings.Contains(m.Text,
+					"budget_exceeded: the run's history has no room for this call") ||
+					!strings.Contains(m.Text, "in the next turn") {
 					t.Errorf("the model was told %q", m.Text)
 				}
 			}
@@ -77,33 +84,40 @@ func TestHistoryBudget_RefusesCalls(t *testing.T) {
 	}
 }
 
-// TestHistoryBudget_StopsPlan proves the same of a plan, which fails then, and that it undoes what it did as far as there is room, and tells what it
-// did not undo.
+// TestHistoryBudget_StopsPlan proves the same of a plan, which fails then, and that it undoes what
+// it did as far as there is room, and tells what it did not undo.
 func TestHistoryBudget_StopsPlan(t *testing.T) {
 	l := newBookings(t)
 	l.grows(47_800, 0, 100, 0)
 	var calls []string
 	for n := range 30 {
-		calls = append(calls, fmt.Sprintf(`{id: c%d, tool: book, arguments: {text: "%d"}, depends_on: [%s]}`, n, n, []string{"", fmt.Sprint("c", n-1)}[min(n, 1)]))
+		calls = append(calls, fmt.Sprintf(
+			`{id: c%d, tool: book, arguments: {text: "%d"}, depends_on: [%s]}`, n, n,
+			[]string{"", fmt.Sprint("c", n-1)}[min(n, 1)]))
 	}
 	l.runPlan("calls: [" + strings.Join(calls, ", ") + "]")
 	var r api.RunResult
 	l.failure(api.RunCallsFailed, &r)
-	if len(r.Failures) != 28 || r.Failures[0].Error.Type != api.ErrBudgetExceeded || !strings.Contains(r.Failures[0].Error.Message, "Split the plan") {
+	if len(r.Failures) != 28 || r.Failures[0].Error.Type != api.ErrBudgetExceeded ||
+		!strings.Contains(r.Failures[0].Error.Message, "Split the plan") {
 		t.Errorf("failures: %+v", r.Failures)
 	}
-	expect(t, "undone", toldUndone(r.Undone), []string{"c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook"})
+	expect(t, "undone", toldUndone(r.Undone), []string{"c1 book by undo-c1 unbook",
+		"c0 book by undo-c0 unbook"})
 	l = newBookings(t)
 	l.grows(45_000, 0, 1_000, 0)
 	l.runPlan("calls: [" + strings.Join(calls[:5], ", ") + "]")
 	l.failure(api.RunCallsFailed, &r)
-	expect(t, "undone", toldUndone(r.Undone), []string{"c2 book by undo-c2 unbook", "c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook: budget_exceeded"})
+	expect(t, "undone", toldUndone(r.Undone), []string{"c2 book by undo-c2 unbook",
+		"c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook: budget_exceeded"})
 }
 
-// TestHistoryBudget_RefusesBatchedCalls proves that each of the calls that were put together is recorded as refused where there is no room for them, and
-// that nothing waits for approval of a call that is refused so.
+// TestHistoryBudget_RefusesBatchedCalls proves that each of the calls that were put together is
+// recorded as refused where there is no room for them, and that nothing waits for approval of a
+// call that is refused so.
 func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
-	guarded, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools), toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
+	guarded, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools),
+		toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +135,9 @@ func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
 	l.answers = []func() (api.ModelResponse, error){
 		func() (api.ModelResponse, error) {
 			return api.ModelResponse{Message: api.Message{Calls: []api.Call{
-				{Tool: "many", Arguments: `{"value":["a"]}`}, {Tool: "pay", Arguments: `{"value":2}`}, {Tool: "many", Arguments: `{"value":["b"]}`}}}}, nil
+				{Tool: "many", Arguments: `{"value":["a"]}`},
+				{Tool: "pay", Arguments: `{"value":2}`},
+				{Tool: "many", Arguments: `{"value":["b"]}`}}}}, nil
 		},
 		func() (api.ModelResponse, error) {
 			waiting = l.awaiting()
@@ -134,5 +150,6 @@ func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
 	if r := l.result(); r.Usage.Calls != 3 || r.Usage.Failed != 3 || len(waiting) != 0 {
 		t.Errorf("usage %+v; waiting: %+v", r.Usage, waiting)
 	}
-	expect(t, "refused", refused, []string{"1.1 budget_exceeded", "1.3 budget_exceeded", "1.2 budget_exceeded"})
+	expect(t, "refused", refused, []string{"1.1 budget_exceeded", "1.3 budget_exceeded",
+		"1.2 budget_exceeded"})
 }

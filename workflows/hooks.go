@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// hookHeartbeat is within what time a worker that is lost with a hook of a run is noticed, hookAttempts how often such a hook
-	// is begun.
+	// hookHeartbeat is within what time a worker that is lost with a hook of a run is noticed,
+	// hookAttempts how often such a hook is begun.
 	hookHeartbeat = 5 * time.Second
 	hookAttempts  = 3
 )
@@ -36,13 +36,14 @@ func (p admitter) withHooks(request *api.AdmissionRequest) {
 	}
 }
 
-// beginHooks runs the hooks before the run, then those that remember something for it. The error is one of a run that must
-// not begin.
+// beginHooks runs the hooks before the run, then those that remember something for it. The error is
+// one of a run that must not begin.
 func (r runHooks) beginHooks(ctx workflow.Context) error {
 	for i, h := range r.agent.Hooks.BeforeRun {
 		answer, err := r.runHook(ctx, api.HookBeforeRun, i, h, nil)
 		if err == nil && answer.Refused != "" {
-			err = r.blockedBy(fmt.Sprintf("the hook %q refused the run: %s", h.Name, answer.Refused), api.RunResult{})
+			err = r.blockedBy(fmt.Sprintf("the hook %q refused the run: %s", h.Name,
+				answer.Refused), api.RunResult{})
 		}
 		if err != nil {
 			return err
@@ -78,9 +79,11 @@ func (r runHooks) remember(notes []api.Message) {
 	}
 }
 
-// endHooks runs, when the run is over, those that remember something of it, then those after it, also in a cancelled run. The
-// failure of one that blocks is that of a run that did not fail before, and undoes it like any other.
-func (r runHooks) endHooks(ctx workflow.Context, result api.RunResult, failure error) (api.RunResult, error) {
+// endHooks runs, when the run is over, those that remember something of it, then those after it,
+// also in a cancelled run. The failure of one that blocks is that of a run that did not fail
+// before, and undoes it like any other.
+func (r runHooks) endHooks(ctx workflow.Context, result api.RunResult,
+	failure error) (api.RunResult, error) {
 	hooks := r.agent.Hooks
 	if len(hooks.MemoryWrite)+len(hooks.AfterRun) == 0 {
 		return result, failure
@@ -121,16 +124,22 @@ func (r runHooks) ending(ctx workflow.Context, result api.RunResult, failure err
 	return end
 }
 
-// runHook runs one hook of the run as an activity of the general lane. Its failure is told only where it blocks, but that of a
-// run which was cancelled meanwhile always.
-func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook, end *api.RunEnd) (answer api.HookAnswer, err error) {
+// runHook runs one hook of the run as an activity of the general lane. Its failure is told only
+// where it blocks, but that of a run which was cancelled meanwhile always.
+func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook,
+	end *api.RunEnd) (answer api.HookAnswer, err error) {
 	p, c := r.pipeline, &r.conversation
-	request := api.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(), Origin: p.origin, Parent: p.parent.Call, End: end,
-		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh}}
+	request := api.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(),
+		Origin: p.origin, Parent: p.parent.Call, End: end,
+		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.SeenChain,
+			Seen: c.Seen, New: c.Fresh}}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: p.queue, ActivityID: fmt.Sprintf("%s-%d", point, n+1), StartToCloseTimeout: h.Within() + graceAfterTimeout,
-		HeartbeatTimeout: hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name, Priority: p.priority.Step(api.Route{}),
-		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: hookAttempts, InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2},
+		TaskQueue: p.queue, ActivityID: fmt.Sprintf("%s-%d", point, n+1),
+		StartToCloseTimeout: h.Within() + graceAfterTimeout,
+		HeartbeatTimeout:    hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name,
+		Priority: p.priority.Step(api.Route{}),
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: hookAttempts,
+			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2},
 	})
 	err = workflow.ExecuteActivity(ctx, api.HookActivity, request).Get(ctx, &answer)
 	switch {
@@ -145,19 +154,22 @@ func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h ap
 	if end != nil {
 		result = end.RunResult
 	}
-	return answer, r.blockedBy(fmt.Sprintf("the hook %q for %s failed: %s", h.Name, point, hookFailure(err, h)), result)
+	return answer, r.blockedBy(fmt.Sprintf("the hook %q for %s failed: %s", h.Name, point,
+		hookFailure(err, h)), result)
 }
 
 // hookFailure says in words how a run's hook failed.
 func hookFailure(err error, h api.Hook) string {
 	f := activityFailure(err)
 	if f.Timeout != "" {
-		return fmt.Sprintf("its worker was lost, or it did not end within %s, at every attempt", h.Within())
+		return fmt.Sprintf("its worker was lost, or it did not end within %s, at every attempt",
+			h.Within())
 	}
 	return cutText(f.Message)
 }
 
-// maxHookPrompt bounds what hooks are told of the prompt, in bytes: they can ask for the conversation, which has it whole.
+// maxHookPrompt bounds what hooks are told of the prompt, in bytes: they can ask for the
+// conversation, which has it whole.
 const maxHookPrompt = 64 << 10
 
 // hookPrompt is the prompt with which the run's chain began, as hooks are told it.
@@ -173,7 +185,8 @@ func (r runHooks) hookPrompt() string {
 	return r.in.Prompt
 }
 
-// blockedBy is the failure of a run that a hook stopped, or failed after it was over. What the run gave by then is its detail.
+// blockedBy is the failure of a run that a hook stopped, or failed after it was over. What the run
+// gave by then is its detail.
 func (r runHooks) blockedBy(message string, result api.RunResult) error {
 	return runError(api.RunBlocked, message, nil, r.pipeline.tally(result))
 }

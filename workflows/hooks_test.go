@@ -16,7 +16,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
-// hookFuncs are what the hooks of a lab do; each is registered under the name of its point. A nil one does nothing.
+// hookFuncs are what the hooks of a lab do; each is registered under the name of its point. A nil
+// one does nothing.
 type hookFuncs struct {
 	beforeRun, retrieve func(switchyard.HookRun) (string, error)
 	before              func(switchyard.HookCall) (switchyard.HookDecision, error)
@@ -34,12 +35,20 @@ func (l *lab) registerHooks() *activities.Hooks {
 		}
 	}
 	hooks, err := activities.NewHooks(
-		switchyard.NewBeforeRun("before_run", func(_ context.Context, r switchyard.HookRun) (string, error) { return l.hooks.beforeRun(r) }),
-		switchyard.NewMemoryRetrieve("memory_retrieve", func(_ context.Context, r switchyard.HookRun) (string, error) { return l.hooks.retrieve(r) }),
-		switchyard.NewBeforeCall("before_call", func(_ context.Context, c switchyard.HookCall) (switchyard.HookDecision, error) {
+		switchyard.NewBeforeRun("before_run", func(_ context.Context, r switchyard.HookRun) (string,
+			error) {
+			return l.hooks.beforeRun(r)
+		}),
+		switchyard.NewMemoryRetrieve("memory_retrieve", func(_ context.Context,
+			r switchyard.HookRun) (string, error) {
+			return l.hooks.retrieve(r)
+		}),
+		switchyard.NewBeforeCall("before_call", func(_ context.Context,
+			c switchyard.HookCall) (switchyard.HookDecision, error) {
 			return l.hooks.before(c)
 		}),
-		switchyard.NewAfterCall("after_call", func(_ context.Context, c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
+		switchyard.NewAfterCall("after_call", func(_ context.Context, c switchyard.HookCall,
+			output json.RawMessage) (json.RawMessage, error) {
 			return l.hooks.after(c, output)
 		}),
 		switchyard.NewMemoryWrite("memory_write", end(api.HookMemoryWrite)),
@@ -72,8 +81,9 @@ func hooked(a *api.Agent, points ...api.HookPoint) *api.Agent {
 	return a
 }
 
-// TestRunHooks proves that hooks of a run run once each and in order, that what is remembered stands before the prompt for the
-// model, and that hooks after the run are told how it ended, with its whole conversation.
+// TestRunHooks proves that hooks of a run run once each and in order, that what is remembered
+// stands before the prompt for the model, and that hooks after the run are told how it ended, with
+// its whole conversation.
 func TestRunHooks(t *testing.T) {
 	l := newLabOf(t, 2)
 	var told []string
@@ -82,36 +92,45 @@ func TestRunHooks(t *testing.T) {
 			told = append(told, "before "+r.Agent+" "+r.Prompt)
 			return "", nil
 		},
-		retrieve: func(r switchyard.HookRun) (string, error) { return "They like it short: " + r.Prompt, nil },
+		retrieve: func(r switchyard.HookRun) (string, error) {
+			return "They like it short: " +
+				r.Prompt, nil
+		},
 		end: func(ctx context.Context, point api.HookPoint, e switchyard.HookEnd) error {
 			messages, err := e.Conversation(ctx)
 			if err != nil || len(messages) != 6 || messages[5].Text != "done" {
 				t.Errorf("%s sees the conversation %+v, %v", point, messages, err)
 			}
-			told = append(told, strings.Join([]string{string(point), string(e.Outcome), e.Answer, e.Prompt}, " "))
+			told = append(told, strings.Join([]string{string(point), string(e.Outcome), e.Answer,
+				e.Prompt}, " "))
 			if e.Usage.Calls != 1 {
 				t.Errorf("%s is told of the usage %+v", point, e.Usage)
 			}
 			return nil
 		},
 	}
-	a := hooked(toldAgent(), api.HookBeforeRun, api.HookMemoryRetrieve, api.HookMemoryWrite, api.HookAfterRun)
-	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}}}, api.Message{Text: "done"})
+	a := hooked(toldAgent(), api.HookBeforeRun, api.HookMemoryRetrieve, api.HookMemoryWrite,
+		api.HookAfterRun)
+	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}}},
+		api.Message{Text: "done"})
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	if r := l.result(); r.Answer != "done" {
 		t.Errorf("got %+v", r)
 	}
-	expect(t, "told", told, []string{"before tester Go.", "memory_write answered done Go.", "after_run answered done Go."})
-	expect(t, "activities", l.ids(), []string{"before_run-1", "memory_retrieve-1", "turn-1", "1.1", "turn-2", "memory_write-1", "after_run-1"})
+	expect(t, "told", told, []string{"before tester Go.", "memory_write answered done Go.",
+		"after_run answered done Go."})
+	expect(t, "activities", l.ids(), []string{"before_run-1", "memory_retrieve-1", "turn-1", "1.1",
+		"turn-2", "memory_write-1", "after_run-1"})
 	var runFacts []string
 	for _, m := range l.prompts[0].Messages {
 		runFacts = append(runFacts, string(m.Role)+" "+m.Text)
 	}
-	expect(t, "the model sees", runFacts, []string{"system Test.", "system They like it short: Go.", "user Go."})
+	expect(t, "the model sees", runFacts, []string{"system Test.", "system They like it short: Go.",
+		"user Go."})
 }
 
-// TestRunHooksRefuse proves how hooks before a run keep it from beginning: by refusing it, and by failing where that blocks.
-// Then no hook after the run is told of it.
+// TestRunHooksRefuse proves how hooks before a run keep it from beginning: by refusing it, and by
+// failing where that blocks. Then no hook after the run is told of it.
 func TestRunHooksRefuse(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -120,15 +139,21 @@ func TestRunHooksRefuse(t *testing.T) {
 		on      api.HookFailure
 		want    string
 	}{
-		{"refuses", "not on Sundays", nil, api.HookIgnored, `the hook "before_run" refused the run: not on Sundays`},
-		{"fails", "", errors.New("no database"), "", `the hook "before_run" for before_run failed: no database`},
+		{"refuses", "not on Sundays", nil, api.HookIgnored,
+			`the hook "before_run" refused the run: not on Sundays`},
+		{"fails", "", errors.New("no database"), "",
+			`the hook "before_run" for before_run failed: no database`},
 		{"is ignored", "", errors.New("no database"), api.HookIgnored, ""},
 		{"fails for good", "", api.Transient(errors.New("not yet"), 0), "", `failed: not yet`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
 			attempts := 0
-			l.hooks.beforeRun = func(switchyard.HookRun) (string, error) { attempts++; return test.refusal, test.err }
+			l.hooks.beforeRun = func(switchyard.HookRun) (string,
+				error) {
+				attempts++
+				return test.refusal, test.err
+			}
 			l.hooks.end = func(context.Context, api.HookPoint, switchyard.HookEnd) error {
 				if test.want != "" {
 					t.Error("a run that did not begin is told as one that ended")
@@ -142,7 +167,8 @@ func TestRunHooksRefuse(t *testing.T) {
 				l.result()
 				return
 			}
-			if app := l.failure(api.RunBlocked, &api.RunResult{}); !strings.Contains(app.Message(), test.want) {
+			if app := l.failure(api.RunBlocked, &api.RunResult{}); !strings.Contains(app.Message(),
+				test.want) {
 				t.Errorf("got %q", app.Message())
 			}
 			if want := 1 + 2*strings.Count(test.name, "for good"); attempts != want {
@@ -152,8 +178,9 @@ func TestRunHooksRefuse(t *testing.T) {
 	}
 }
 
-// TestRunHooksEnd proves that hooks after a run are told of every way in which it can end, and that their failure is the run's
-// where it blocks and the run did not fail before; what the run gave is not lost then.
+// TestRunHooksEnd proves that hooks after a run are told of every way in which it can end, and that
+// their failure is the run's where it blocks and the run did not fail before; what the run gave is
+// not lost then.
 func TestRunHooksEnd(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -164,9 +191,11 @@ func TestRunHooksEnd(t *testing.T) {
 		failure api.RunErrorType
 	}{
 		{"answered", []api.Message{{Text: "done"}}, false, "", api.OutcomeAnswered, ""},
-		{"answered and blocked", []api.Message{{Text: "done"}}, false, api.HookBlocks, api.OutcomeAnswered, api.RunBlocked},
+		{"answered and blocked", []api.Message{{Text: "done"}}, false, api.HookBlocks,
+			api.OutcomeAnswered, api.RunBlocked},
 		{"failed", nil, false, api.HookBlocks, api.OutcomeFailed, api.RunModelFailed},
-		{"cancelled", []api.Message{{Calls: []api.Call{{Tool: "hang", Arguments: `{}`}}}}, true, api.HookBlocks, api.OutcomeCancelled, ""},
+		{"cancelled", []api.Message{{Calls: []api.Call{{Tool: "hang", Arguments: `{}`}}}}, true,
+			api.HookBlocks, api.OutcomeCancelled, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
@@ -182,7 +211,8 @@ func TestRunHooksEnd(t *testing.T) {
 			a.Hooks.MemoryWrite[0].OnError = test.on
 			l.tell(test.tell...)
 			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
-			if len(ends) != 2 || ends[0].Outcome != test.ended || ends[1].FailureType != ends[0].FailureType {
+			if len(ends) != 2 || ends[0].Outcome != test.ended ||
+				ends[1].FailureType != ends[0].FailureType {
 				t.Fatalf("told of %+v", ends)
 			}
 			switch {
@@ -191,7 +221,8 @@ func TestRunHooksEnd(t *testing.T) {
 			case test.failure != "":
 				var result api.RunResult
 				app := l.failure(test.failure, &result)
-				if test.failure == api.RunBlocked && (result.Answer != "done" || result.Usage.Turns != 1 || !strings.Contains(app.Message(), "it is broken")) {
+				if test.failure == api.RunBlocked && (result.Answer != "done" ||
+					result.Usage.Turns != 1 || !strings.Contains(app.Message(), "it is broken")) {
 					t.Errorf("got %q with %+v", app.Message(), result)
 				}
 			default:
@@ -201,8 +232,9 @@ func TestRunHooksEnd(t *testing.T) {
 	}
 }
 
-// TestCallHooks proves what hooks can do to calls: let them run, block them, change their arguments, answer them in the tool's
-// place, and change their results; one failing call affects no other, and none of it costs an event.
+// TestCallHooks proves what hooks can do to calls: let them run, block them, change their
+// arguments, answer them in the tool's place, and change their results; one failing call affects no
+// other, and none of it costs an event.
 func TestCallHooks(t *testing.T) {
 	l := newLab(t)
 	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
@@ -223,8 +255,11 @@ func TestCallHooks(t *testing.T) {
 		return nil, nil
 	}
 	a := hooked(toldAgent(), api.HookBeforeCall, api.HookAfterCall)
-	l.tell(api.Message{Calls: []api.Call{{Tool: "store", Arguments: `{"text":"a secret"}`}, {Tool: "store", Arguments: `{"text":"cheap"}`},
-		{Tool: "greet", Arguments: `{"name":"ada","times":1}`}, {Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}}, api.Message{Text: "done"})
+	l.tell(api.Message{Calls: []api.Call{{Tool: "store", Arguments: `{"text":"a secret"}`},
+		{Tool: "store", Arguments: `{"text":"cheap"}`},
+		{Tool: "greet", Arguments: `{"name":"ada","times":1}`},
+		{Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}},
+		api.Message{Text: "done"})
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	if r := l.result(); r.Usage.Calls != 5 || r.Usage.Failed != 2 {
 		t.Errorf("usage %+v", r.Usage)
@@ -239,19 +274,30 @@ func TestCallHooks(t *testing.T) {
 			runFacts = append(runFacts, m.CallID+" "+first)
 		}
 	}
-	expect(t, "the model sees", runFacts, []string{`1.1 ERROR blocked_by_hook: the hook "before_call" says: no secrets`, "1.2 1", "1.3 hello from the hook",
-		"1.4 changed", "1.5 ERROR execution_error: it is broken"})
-	if text := l.conversation()[4].Text; !strings.Contains(text, "[note: the hook before_call changed the arguments]") {
+	expect(t, "the model sees", runFacts,
+		[]string{`1.1 ERROR blocked_by_hook: the hook "before_call" says: no secrets`, "1.2 1",
+			"1.3 hello from the hook",
+			"1.4 changed", "1.5 ERROR execution_error: it is broken"})
+	if text := l.conversation()[4].Text; !strings.Contains(text,
+		"[note: the hook before_call changed the arguments]") {
 		t.Errorf("the model is not told of changed arguments: %q", text)
 	}
 }
 
-// TestHooksHaveTime proves that calls and admission have as much more time as the hooks may take that run within them.
+// TestHooksHaveTime proves that calls and admission have as much more time as the hooks may take
+// that run within them.
 func TestHooksHaveTime(t *testing.T) {
 	l := newLab(t)
-	l.hooks.before = func(switchyard.HookCall) (switchyard.HookDecision, error) { return switchyard.HookDecision{}, nil }
-	l.hooks.after = func(switchyard.HookCall, json.RawMessage) (json.RawMessage, error) { return nil, nil }
-	a := hooked(agent(step(call("echo", `{"value":1}`)), answer("done")), api.HookBeforeCall, api.HookAfterCall)
+	l.hooks.before = func(switchyard.HookCall) (switchyard.HookDecision,
+		error) {
+		return switchyard.HookDecision{}, nil
+	}
+	l.hooks.after = func(switchyard.HookCall, json.RawMessage) (json.RawMessage,
+		error) {
+		return nil, nil
+	}
+	a := hooked(agent(step(call("echo", `{"value":1}`)), answer("done")), api.HookBeforeCall,
+		api.HookAfterCall)
 	a.Hooks.AfterCall[0].Timeout = api.Duration(time.Minute)
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	l.result()
@@ -262,8 +308,8 @@ func TestHooksHaveTime(t *testing.T) {
 	}
 }
 
-// TestUnknownHooks proves that a run whose agent names hooks that the worker does not have, or has for another point, fails at
-// its start with each of them, near names included.
+// TestUnknownHooks proves that a run whose agent names hooks that the worker does not have, or has
+// for another point, fails at its start with each of them, near names included.
 func TestUnknownHooks(t *testing.T) {
 	l := newLab(t)
 	a := agent(answer("never"))
@@ -280,8 +326,9 @@ func TestUnknownHooks(t *testing.T) {
 		`$.hooks.before_call[1]: the hook "after_call" is one for after_call, not for before_call`})
 }
 
-// TestAfterCallEverywhere proves that hooks after calls see the answers of inline tools, of sub-agents and of people as well,
-// with the arguments of those calls, and that a sub-agent has the hooks of its own agent alone.
+// TestAfterCallEverywhere proves that hooks after calls see the answers of inline tools, of
+// sub-agents and of people as well, with the arguments of those calls, and that a sub-agent has the
+// hooks of its own agent alone.
 func TestAfterCallEverywhere(t *testing.T) {
 	specs, err := toolspecs.Decode("people.yaml", []byte(peoplesTools), toolspecs.Options{})
 	if err != nil {
@@ -291,9 +338,11 @@ func TestAfterCallEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	specs = append(append(specs, inline...), agentTool("sub", above("echo", step(call("echo", `{"value":1}`)), answer("from below"))))
+	specs = append(append(specs, inline...),
+		agentTool("sub", above("echo", step(call("echo", `{"value":1}`)), answer("from below"))))
 	l := newLabOf(t, 1, specs...)
-	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{}, tokens: map[string][]byte{}}
+	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{},
+		tokens: map[string][]byte{}}
 	var runFacts []string
 	l.hooks.after = func(c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		l.mu.Lock()
@@ -301,12 +350,15 @@ func TestAfterCallEverywhere(t *testing.T) {
 		runFacts = append(runFacts, c.ID+" "+c.Tool+" "+string(c.Arguments)+" "+string(output))
 		return json.RawMessage(`"seen"`), nil
 	}
-	a := hooked(above("in_echo sub ask", step(call("in_echo", `{"value":1}`), call("sub", `{"topic":"x"}`), call("ask", `{"question":"May I?"}`)), answer("done")), api.HookAfterCall)
+	a := hooked(above("in_echo sub ask", step(call("in_echo", `{"value":1}`),
+		call("sub", `{"topic":"x"}`), call("ask", `{"question":"May I?"}`)), answer("done")),
+		api.HookAfterCall)
 	l.reply(time.Hour, says("1.3", "alice", `"yes"`))
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	l.result()
 	slices.Sort(runFacts)
-	expect(t, "seen", runFacts, []string{`1.1 in_echo {"value":1} 1`, `1.2 sub {"topic":"x","detail":1} "from below"`, `1.3 ask {"question":"May I?"} "yes"`})
+	expect(t, "seen", runFacts, []string{`1.1 in_echo {"value":1} 1`,
+		`1.2 sub {"topic":"x","detail":1} "from below"`, `1.3 ask {"question":"May I?"} "yes"`})
 	var told []string
 	for _, text := range l.toldOf() {
 		first, _, _ := strings.Cut(text, "\n")

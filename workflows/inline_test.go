@@ -69,11 +69,13 @@ func inlineAgent(lane string, steps ...api.ScriptStep) *api.Agent {
 	return a
 }
 
-// TestInlineCalls proves that calls of inline tools are no activities, whatever becomes of them, beside others of their turn
-// that are; that the model gets the same answers; and that a model step inline asks the run for nothing.
+// TestInlineCalls proves that calls of inline tools are no activities, whatever becomes of them,
+// beside others of their turn that are; that the model gets the same answers; and that a model step
+// inline asks the run for nothing.
 func TestInlineCalls(t *testing.T) {
 	steps := []api.ScriptStep{
-		step(call("in_greet", `{"name":"Ann"}`), call("greet", `{"name":"Bob"}`), call("in_broken", `{}`), call("in_flaky", `{}`), call("in_echo", `{"value":`)),
+		step(call("in_greet", `{"name":"Ann"}`), call("greet", `{"name":"Bob"}`),
+			call("in_broken", `{}`), call("in_flaky", `{}`), call("in_echo", `{"value":`)),
 		step(call("in_echo", `{"value":{"a":"<&>"}}`)), answer("done"),
 	}
 	for _, test := range []struct {
@@ -88,11 +90,13 @@ func TestInlineCalls(t *testing.T) {
 		t.Run(fmt.Sprint(test.lane, test.processes), func(t *testing.T) {
 			l := newInlineLab(t, test.processes)
 			l.runAgent(inlineAgent(test.lane, steps...), "Go.")
-			if r := l.result(); r.Answer != "done" || r.Usage.Turns != 3 || r.Usage.Calls != 6 || r.Usage.Failed != 2 {
+			if r := l.result(); r.Answer != "done" || r.Usage.Turns != 3 || r.Usage.Calls != 6 ||
+				r.Usage.Failed != 2 {
 				t.Errorf("result: %+v", r)
 			}
 			expect(t, "activities", l.ids(), test.scheduled)
-			expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1 in_greet", "1.2 greet", "1.3 in_broken", "1.4 in_flaky", "1.4 in_flaky", "2.1 in_echo"})
+			expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1 in_greet",
+				"1.2 greet", "1.3 in_broken", "1.4 in_flaky", "1.4 in_flaky", "2.1 in_echo"})
 			if test.lane == api.LaneInline && len(l.queries) > 0 {
 				t.Errorf("the run was asked %v", l.queries)
 			}
@@ -100,54 +104,65 @@ func TestInlineCalls(t *testing.T) {
 			for _, m := range l.conversation()[3:8] {
 				told = append(told, m.CallID+" "+strings.SplitN(m.Text, "\n", 2)[0])
 			}
-			expect(t, "the model was told", told, []string{"1.1 hello Ann ", "1.2 hello Bob ", "1.3 ERROR execution_error: it is broken", "1.4 now",
+			expect(t, "the model was told", told, []string{"1.1 hello Ann ", "1.2 hello Bob ",
+				"1.3 ERROR execution_error: it is broken", "1.4 now",
 				"1.5 ERROR validation_error: the arguments of in_echo do not fit"})
 		})
 	}
 }
 
-// TestInlineInPlansAndCalls proves that plans and direct calls run inline tools inline too, with references resolved.
+// TestInlineInPlansAndCalls proves that plans and direct calls run inline tools inline too, with
+// references resolved.
 func TestInlineInPlansAndCalls(t *testing.T) {
 	l := newInlineLab(t, 1)
 	plan := api.Pack(api.Plan{Name: "two", Calls: []api.PlanCall{
-		{ID: "a", Tool: "in_echo", Arguments: []byte(`{"value":{"n":2}}`)}, {ID: "b", Tool: "in_echo", Arguments: []byte(`{"value":"${a.n}"}`)}}})
+		{ID: "a", Tool: "in_echo", Arguments: []byte(`{"value":{"n":2}}`)},
+		{ID: "b", Tool: "in_echo", Arguments: []byte(`{"value":"${a.n}"}`)}}})
 	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &plan})
 	if r := l.result(); string(r.Output) != `{"b":2}` || len(l.ids()) > 0 {
 		t.Errorf("the plan gives %s by %v", r.Output, l.ids())
 	}
 	l = newInlineLab(t, 1)
-	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "in_echo", Arguments: `{"value":7}`}})
+	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "in_echo",
+		Arguments: `{"value":7}`}})
 	if r := l.result(); string(r.Output) != `7` || len(l.ids()) > 0 {
 		t.Errorf("the call gives %s by %v", r.Output, l.ids())
 	}
 }
 
-// TestInlineContext proves what an inline tool knows of its call: the same as any other, on the lane inline.
+// TestInlineContext proves what an inline tool knows of its call: the same as any other, on the
+// lane inline.
 func TestInlineContext(t *testing.T) {
 	l := newInlineLab(t, 1)
 	var runFacts api.CallContext
 	l.calls = func(ctx context.Context) { runFacts, _ = api.ContextOf(ctx) }
-	in := api.RunInput{Agent: inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")), Variables: map[string]any{"v": "w"}}
+	in := api.RunInput{Agent: inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")),
+		Variables: map[string]any{"v": "w"}}
 	l.ExecuteWorkflow(api.AgentWorkflow, in)
 	l.result()
 	if len(l.queries) > 0 {
 		t.Errorf("the process that made the call asked the run %v", l.queries)
 	}
-	if runFacts.CallID != "1.1" || runFacts.Tool != "in_echo" || runFacts.Lane != api.LaneInline || runFacts.Attempt != 1 || runFacts.Key == "" ||
-		!strings.HasSuffix(runFacts.Key, "/1.1") || runFacts.WorkflowID == "" || runFacts.Conversation != runFacts.WorkflowID || runFacts.Variables["v"] != "w" || runFacts.Caller.ID != "tester" {
+	if runFacts.CallID != "1.1" || runFacts.Tool != "in_echo" || runFacts.Lane != api.LaneInline ||
+		runFacts.Attempt != 1 || runFacts.Key == "" ||
+		!strings.HasSuffix(runFacts.Key, "/1.1") || runFacts.WorkflowID == "" ||
+		runFacts.Conversation != runFacts.WorkflowID || runFacts.Variables["v"] != "w" ||
+		runFacts.Caller.ID != "tester" {
 		t.Errorf("it sees %+v", runFacts)
 	}
 }
 
-// TestInlineIsBounded proves that calls that run inline together have to record no more than fits, that the workflow task is
-// ended for the rest, and that all of them are made; and that a result is cut to what an inline call may have.
+// TestInlineIsBounded proves that calls that run inline together have to record no more than fits,
+// that the workflow task is ended for the rest, and that all of them are made; and that a result is
+// cut to what an inline call may have.
 func TestInlineIsBounded(t *testing.T) {
 	const calls = 100
 	l := newInlineLab(t, 1)
 	var running, most atomic.Int64
 	l.calls = func(context.Context) {
 		now := running.Add(1)
-		for runFacts := most.Load(); now > runFacts && !most.CompareAndSwap(runFacts, now); runFacts = most.Load() {
+		for runFacts := most.Load(); now > runFacts && !most.CompareAndSwap(runFacts,
+			now); runFacts = most.Load() {
 		}
 		<-time.After(5 * time.Millisecond)
 		running.Add(-1)
@@ -164,11 +179,13 @@ func TestInlineIsBounded(t *testing.T) {
 		t.Errorf("%d calls ran at a time", most.Load())
 	}
 	if timers < 2 {
-		t.Errorf("the workflow task was ended %d times for %d results of %d bytes", timers, calls, api.MaxInlineResult)
+		t.Errorf("the workflow task was ended %d times for %d results of %d bytes", timers, calls,
+			api.MaxInlineResult)
 	}
 	messages := l.conversation()
 	if len(messages) != calls+4 || !strings.Contains(messages[3].Text, "cut to") {
-		t.Errorf("%d messages, the first result %.40q… %q", len(messages), messages[3].Text, messages[3].Text[len(messages[3].Text)-80:])
+		t.Errorf("%d messages, the first result %.40q… %q", len(messages), messages[3].Text,
+			messages[3].Text[len(messages[3].Text)-80:])
 	}
 }
 
@@ -176,13 +193,14 @@ func TestInlineIsBounded(t *testing.T) {
 func TestInlineIsCancelled(t *testing.T) {
 	l := newInlineLab(t, 1)
 	l.hangs = l.CancelWorkflow
-	l.runAgent(inlineAgent(api.LaneInline, step(call("in_hang", `{}`)), step(call("in_echo", `{"value":1}`)), answer("never")), "Go.")
+	l.runAgent(inlineAgent(api.LaneInline, step(call("in_hang", `{}`)),
+		step(call("in_echo", `{"value":1}`)), answer("never")), "Go.")
 	l.cancelled()
 	expect(t, "executed", l.executed, []string{"1.1 in_hang"})
 }
 
-// TestInlineRefusesWhatChangesThings proves that the run itself refuses what must not run inline, whatever a toolspec says
-// and admission lets pass, and executes none of it.
+// TestInlineRefusesWhatChangesThings proves that the run itself refuses what must not run inline,
+// whatever a toolspec says and admission lets pass, and executes none of it.
 func TestInlineRefusesWhatChangesThings(t *testing.T) {
 	for name, change := range map[string]func(*api.Tool){
 		"once":       func(t *api.Tool) { t.Effect = api.EffectOnce },
@@ -208,11 +226,14 @@ func TestInlineRefusesWhatChangesThings(t *testing.T) {
 						}
 					}
 				}
-				l.runAgent(inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")), "Go.")
-				if r := l.result(); r.Usage.Calls != 1 || r.Usage.Failed != 1 || len(l.executed) > 0 {
+				l.runAgent(inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")),
+					"Go.")
+				if r := l.result(); r.Usage.Calls != 1 || r.Usage.Failed != 1 ||
+					len(l.executed) > 0 {
 					t.Errorf("%+v, executed %v", r, l.executed)
 				}
-				if told := l.conversation()[3].Text; !strings.Contains(told, "ERROR precondition_failed") || !strings.Contains(told, name) {
+				if told := l.conversation()[3].Text; !strings.Contains(told,
+					"ERROR precondition_failed") || !strings.Contains(told, name) {
 					t.Errorf("the model is told %q", told)
 				}
 			})
@@ -220,10 +241,12 @@ func TestInlineRefusesWhatChangesThings(t *testing.T) {
 	}
 }
 
-// TestInlineInputIsNotEncoded proves what inline calls rest on: the SDK hands their input over as it is, so that nothing of
-// it has to be in a form that JSON can hold.
+// TestInlineInputIsNotEncoded proves what inline calls rest on: the SDK hands their input over as
+// it is, so that nothing of it has to be in a form that JSON can hold.
 func TestInlineInputIsNotEncoded(t *testing.T) {
-	if data, err := json.Marshal(api.ModelRequest{Inline: &api.InlineStep{ID: "turn-1"}}); err != nil || strings.Contains(string(data), "nline") {
+	if data, err := json.Marshal(
+		api.ModelRequest{Inline: &api.InlineStep{ID: "turn-1"}}); err != nil ||
+		strings.Contains(string(data), "nline") {
 		t.Errorf("an inline step is encoded as %s, %v", data, err)
 	}
 	var x api.Execution

@@ -11,9 +11,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// instances are what a run has of its stateful tools. An instance lives with the worker that holds it, which is asked for
-// with a long activity, the hold; its calls go to a task queue that only this worker polls. Calls wait there while an
-// instance is made or made anew: nothing is scheduled a second time.
+// instances are what a run has of its stateful tools. An instance lives with the worker that holds
+// it, which is asked for with a long activity, the hold; its calls go to a task queue that only
+// this worker polls. Calls wait there while an instance is made or made anew: nothing is scheduled
+// a second time.
 type instances struct {
 	base   string
 	origin api.Origin
@@ -26,8 +27,8 @@ type instances struct {
 type instance struct {
 	run  *instances
 	tool api.Tool
-	// hold ends when the instance does; nil where the run has none, and so is cancel. Its id is holdID, the nth one in this
-	// execution of the run.
+	// hold ends when the instance does; nil where the run has none, and so is cancel. Its id is
+	// holdID, the nth one in this execution of the run.
 	hostInstance workflow.Future
 	cancel       func()
 	hostID       string
@@ -55,15 +56,18 @@ const (
 	hostTimeout = 10 * 365 * 24 * time.Hour
 	// closeWithin bounds how long the end of a run waits for its instances to be closed.
 	closeWithin = 15 * time.Second
-	// maxBefore is how many holds of earlier executions are remembered: it takes two for the newest to have told nothing.
+	// maxBefore is how many holds of earlier executions are remembered: it takes two for the newest
+	// to have told nothing.
 	maxBefore = 3
-	// maxCarried bounds what the states of instances that nobody holds may take when a run continues as new.
+	// maxCarried bounds what the states of instances that nobody holds may take when a run
+	// continues as new.
 	maxContinued = 512 << 10
 )
 
-// call executes a call on the run's instance of a tool, and has one made if there is none. The future has what the call's
-// activity gives, or why the instance could not serve it.
-func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.ActivityOptions, x api.Execution) workflow.Future {
+// call executes a call on the run's instance of a tool, and has one made if there is none. The
+// future has what the call's activity gives, or why the instance could not serve it.
+func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.ActivityOptions,
+	x api.Execution) workflow.Future {
 	s.notice(ctx)
 	i := s.of(t)
 	future, settable := workflow.NewFuture(ctx)
@@ -111,7 +115,8 @@ func (i *instance) ask(ctx workflow.Context) {
 	options := i.options()
 	options.TaskQueue = api.InstanceHostQueue(i.run.base, i.tool.Lane)
 	if i.tool.OnLoss == api.OnLossRecreate {
-		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Second}
+		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,
+			BackoffCoefficient: 2, MaximumInterval: time.Second}
 	}
 	i.start(ctx, options, api.HostInstanceRequest{Last: i.last, Lost: i.vanished, Before: i.before})
 }
@@ -141,8 +146,10 @@ func (i *instance) options() workflow.ActivityOptions {
 	}
 }
 
-// start starts a hold. It outlives the cancellation of the run, because what is made has to be closed.
-func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions, r api.HostInstanceRequest) {
+// start starts a hold. It outlives the cancellation of the run, because what is made has to be
+// closed.
+func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
+	r api.HostInstanceRequest) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	hostCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	r.Tool, r.Digest, r.Origin, r.Queue = i.tool.Name, i.tool.Digest, i.run.origin, i.queue()
@@ -156,8 +163,8 @@ func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	})
 }
 
-// notice takes the ends of holds that have come together with what the run goes on with: a decision must not be made on an
-// instance that is known to be gone.
+// notice takes the ends of holds that have come together with what the run goes on with: a decision
+// must not be made on an instance that is known to be gone.
 func (s *instances) notice(ctx workflow.Context) {
 	for _, i := range s.list {
 		if i.hostInstance != nil && i.hostInstance.IsReady() {
@@ -188,7 +195,8 @@ func (i *instance) ended(ctx workflow.Context) {
 	case lost && adopted:
 		i.again(ctx)
 	default:
-		// A hold that is tried again by itself has failed for good only where an operator ended it: the next call asks anew.
+		// A hold that is tried again by itself has failed for good only where an operator ended it:
+		// the next call asks anew.
 		i.fail(fault)
 	}
 }
@@ -197,7 +205,8 @@ func (i *instance) ended(ctx workflow.Context) {
 func (i *instance) learn(err error) {
 	var left api.InstanceProgress
 	read := errors.New("it tells nothing")
-	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok && timeout.HasLastHeartbeatDetails() {
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok &&
+		timeout.HasLastHeartbeatDetails() {
 		read = timeout.LastHeartbeatDetails(&left)
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
@@ -253,9 +262,11 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	var continued []api.InstanceState
 	historyBudget := maxContinued
 	for _, i := range s.list {
-		c := api.InstanceState{Tool: i.tool.Name, Last: i.last, Hosted: i.hostInstance != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
+		c := api.InstanceState{Tool: i.tool.Name, Last: i.last, Hosted: i.hostInstance != nil,
+			Before: i.before, Vanished: i.vanished, Lost: i.gone}
 		if c.Hosted {
-			c.Before = append(slices.Clone(c.Before), api.InstanceHost{RunID: runID, ActivityID: i.hostID})
+			c.Before = append(slices.Clone(c.Before), api.InstanceHost{RunID: runID,
+				ActivityID: i.hostID})
 			c.Before = c.Before[max(0, len(c.Before)-maxBefore):]
 		}
 		if historyBudget -= len(c.Last.State); historyBudget < 0 {
@@ -266,8 +277,10 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	return continued
 }
 
-// resume takes over what the execution before has carried. Living instances are adopted at once: they do not wait long.
-func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState, tools map[string]api.Tool) {
+// resume takes over what the execution before has carried. Living instances are adopted at once:
+// they do not wait long.
+func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState,
+	tools map[string]api.Tool) {
 	for _, c := range continued {
 		i := s.of(tools[c.Tool])
 		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost

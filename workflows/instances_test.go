@@ -15,11 +15,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// workers stand for the workers that hold instances, which the test environment cannot: there, queues lead nowhere. Each
-// hold does what the test says of it, in order, and calls are executed while one is served.
+// workers stand for the workers that hold instances, which the test environment cannot: there,
+// queues lead nowhere. Each hold does what the test says of it, in order, and calls are executed
+// while one is served.
 type workers struct {
 	*lab
-	// holds are what becomes of the holds, in order; those that it does not name are held until the run cancels them.
+	// holds are what becomes of the holds, in order; those that it does not name are held until the
+	// run cancels them.
 	hosts []hostInstance
 	// asked are the requests of the holds, in order.
 	asked []api.HostInstanceRequest
@@ -41,7 +43,8 @@ type hostInstance struct {
 
 // statefulTool is a stateful tool of the tests.
 func statefulTool(change func(*toolspecs.Spec)) toolspecs.Spec {
-	s := toolspecs.Spec{Name: "counter", Version: "1.0.0", Description: "Counts.", Entry: toolspecs.Entry{Type: api.KindStateful},
+	s := toolspecs.Spec{Name: "counter", Version: "1.0.0", Description: "Counts.",
+		Entry:       toolspecs.Entry{Type: api.KindStateful},
 		InputSchema: []byte(`{"type":"object"}`)}
 	s.Execution.Heartbeat = api.Duration(time.Second)
 	if change != nil {
@@ -55,8 +58,10 @@ func recreated(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossRecreate }
 func newWorkers(t *testing.T, tools []toolspecs.Spec, hosts ...hostInstance) *workers {
 	t.Helper()
 	w := &workers{lab: newLabOf(t, 1, tools...), hosts: hosts, served: make(chan struct{})}
-	w.RegisterActivityWithOptions(w.hostInstance, activity.RegisterOptions{Name: api.HostInstanceActivity})
-	// The environment does not wait for what is cancelled, so this is as far as the end of a hold can be seen here.
+	w.RegisterActivityWithOptions(w.hostInstance,
+		activity.RegisterOptions{Name: api.HostInstanceActivity})
+	// The environment does not wait for what is cancelled, so this is as far as the end of a hold
+	// can be seen here.
 	w.SetOnActivityCanceledListener(func(info *activity.Info) {
 		if strings.HasPrefix(info.ActivityID, "hold/") {
 			w.say("%s cancelled", info.ActivityID)
@@ -94,7 +99,8 @@ func (w *workers) await(ctx context.Context, entry string) error {
 	}
 }
 
-func (w *workers) hostInstance(ctx context.Context, r api.HostInstanceRequest) (api.InstanceProgress, error) {
+func (w *workers) hostInstance(ctx context.Context,
+	r api.HostInstanceRequest) (api.InstanceProgress, error) {
 	w.mu.Lock()
 	w.asked = append(w.asked, r)
 	n := len(w.asked)
@@ -152,7 +158,10 @@ func (w *workers) execute(ctx context.Context, _ api.Execution) (api.Result, err
 func (w *workers) events() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(w.log), func(s string) bool { return strings.HasSuffix(s, " waits") })
+	return slices.DeleteFunc(slices.Clone(w.log), func(s string) bool {
+		return strings.HasSuffix(s,
+			" waits")
+	})
 }
 
 func (w *workers) runAgent(tool string, steps ...api.ScriptStep) {
@@ -164,20 +173,27 @@ func (w *workers) runAgent(tool string, steps ...api.ScriptStep) {
 
 // holdError is a hold's failure, as workers report it.
 func hostError(e api.Error, left api.InstanceProgress) error {
-	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e, left}})
+	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e, left}})
 }
 
-// TestInstanceOfRun proves that every kind of run asks for an instance with the first call that needs it, once for all its
-// calls, whose own queue they go to in the order in which they were made, and that it is closed before the run has ended.
+// TestInstanceOfRun proves that every kind of run asks for an instance with the first call that
+// needs it, once for all its calls, whose own queue they go to in the order in which they were
+// made, and that it is closed before the run has ended.
 func TestInstanceOfRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		run  func(w *workers)
 		want []string
 	}{
 		"agent": {func(w *workers) {
-			w.runAgent("counter", step(call("echo", `{"value":1}`)), step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
-		}, []string{"hold/counter asked", "2.1 executed", "2.2 executed", "3.1 executed", "hold/counter cancelled"}},
-		"plan": {func(w *workers) { w.runPlan(`{calls: [{id: a, tool: counter}, {id: b, tool: counter}]}`) },
+			w.runAgent("counter", step(call("echo", `{"value":1}`)), step(call("counter", `{}`),
+				call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
+		}, []string{"hold/counter asked", "2.1 executed", "2.2 executed", "3.1 executed",
+			"hold/counter cancelled"}},
+		"plan": {func(w *workers) {
+			w.runPlan(
+				`{calls: [{id: a, tool: counter}, {id: b, tool: counter}]}`)
+		},
 			[]string{"hold/counter asked", "a executed", "b executed", "hold/counter cancelled"}},
 		"direct": {func(w *workers) { w.runCall(&api.Call{Tool: "counter"}) },
 			[]string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"}},
@@ -188,7 +204,9 @@ func TestInstanceOfRun(t *testing.T) {
 			w.result()
 			expect(t, "events", w.events(), test.want)
 			r := w.asked[0]
-			if r.Tool != "counter" || r.Digest == "" || r.Origin.Run == "" || r.Queue != api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, "counter") ||
+			if r.Tool != "counter" || r.Digest == "" || r.Origin.Run == "" ||
+				r.Queue != api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run,
+					"counter") ||
 				r.Adopt || r.Lost || r.Last.Used {
 				t.Errorf("asked with %+v", r)
 			}
@@ -196,45 +214,57 @@ func TestInstanceOfRun(t *testing.T) {
 	}
 }
 
-// TestInstanceIsClosedWhateverEnds proves that a run that is cancelled, or fails, closes its instances before it ends.
+// TestInstanceIsClosedWhateverEnds proves that a run that is cancelled, or fails, closes its
+// instances before it ends.
 func TestInstanceIsClosedWhateverEnds(t *testing.T) {
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.cancelAt("hang")
 	w.runAgent("counter", step(call("counter", `{}`)), step(call("hang", `{}`)), answer("never"))
 	w.cancelled()
-	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"})
+	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed",
+		"hold/counter cancelled"})
 
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.runAgent("counter", step(call("counter", `{}`)))
 	w.failure(api.RunModelFailed, nil)
-	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"})
+	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed",
+		"hold/counter cancelled"})
 }
 
-// TestIdleInstanceIsAskedAnew proves that an instance that idled out is asked for again by the next call, with what was left
-// of it; and by a call that had been scheduled while it was closing.
+// TestIdleInstanceIsAskedAnew proves that an instance that idled out is asked for again by the next
+// call, with what was left of it; and by a call that had been scheduled while it was closing.
 func TestIdleInstanceIsAskedAnew(t *testing.T) {
 	left := api.InstanceProgress{Generation: 1, Used: true, State: []byte("state")}
-	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{serves: true, until: "1.1 executed", left: left})
-	w.runAgent("counter", step(call("counter", `{}`)), step(call("flaky", `{}`)), step(call("counter", `{}`)), answer("done"))
+	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{serves: true,
+		until: "1.1 executed", left: left})
+	w.runAgent("counter", step(call("counter", `{}`)), step(call("flaky", `{}`)),
+		step(call("counter", `{}`)), answer("done"))
 	w.result()
-	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter ended", "hold/counter/2 asked", "3.1 executed", "hold/counter/2 cancelled"})
-	if r := w.asked[1]; string(r.Last.State) != "state" || r.Last.Generation != 1 || !r.Last.Used || r.Lost {
+	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed",
+		"hold/counter ended", "hold/counter/2 asked", "3.1 executed", "hold/counter/2 cancelled"})
+	if r := w.asked[1]; string(r.Last.State) != "state" || r.Last.Generation != 1 || !r.Last.Used ||
+		r.Lost {
 		t.Errorf("asked with %+v", r)
 	}
 
-	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits", left: left})
+	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits",
+		left: left})
 	w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
 	w.result()
-	expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended", "hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
+	expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended",
+		"hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
 }
 
-// TestUnmadeInstance proves that the calls that wait for an instance that cannot be made are answered with why, and that
-// the next one asks again, with what is known of the instances before.
+// TestUnmadeInstance proves that the calls that wait for an instance that cannot be made are
+// answered with why, and that the next one asks again, with what is known of the instances before.
 func TestUnmadeInstance(t *testing.T) {
 	unmade := api.Error{Type: api.ErrExecution, Message: "no disk", Phase: api.PhaseExecution}
-	w := newWorkers(t, []toolspecs.Spec{statefulTool(func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared })},
-		hostInstance{until: "1.2 waits", err: hostError(unmade, api.InstanceProgress{Generation: 1})})
-	w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
+	w := newWorkers(t, []toolspecs.Spec{statefulTool(
+		func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared })},
+		hostInstance{until: "1.2 waits", err: hostError(unmade,
+			api.InstanceProgress{Generation: 1})})
+	w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)),
+		step(call("counter", `{}`)), answer("done"))
 	if r := w.result(); r.Usage.Failed != 2 {
 		t.Errorf("usage %+v", r.Usage)
 	}
@@ -245,34 +275,40 @@ func TestUnmadeInstance(t *testing.T) {
 	}
 }
 
-// TestLostInstance proves that an instance that is lost for good ends the tool for its run: the calls that wait and all later
-// ones are told so, and nothing is asked for any more.
+// TestLostInstance proves that an instance that is lost for good ends the tool for its run: the
+// calls that wait and all later ones are told so, and nothing is asked for any more.
 func TestLostInstance(t *testing.T) {
 	for name, lost := range map[string]error{
-		"silent":   temporal.NewHeartbeatTimeoutError(api.InstanceProgress{Generation: 1, Used: true}),
-		"given up": hostError(api.Error{Type: api.ErrWorkerLost, Message: "it stops"}, api.InstanceProgress{}),
+		"silent": temporal.NewHeartbeatTimeoutError(api.InstanceProgress{Generation: 1,
+			Used: true}),
+		"given up": hostError(api.Error{Type: api.ErrWorkerLost, Message: "it stops"},
+			api.InstanceProgress{}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits", err: lost})
-			w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`), call("echo", `{"value":1}`)), answer("done"))
+			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits",
+				err: lost})
+			w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)),
+				step(call("counter", `{}`), call("echo", `{"value":1}`)), answer("done"))
 			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
 				t.Errorf("usage %+v", r.Usage)
 			}
 			told := api.InstanceLost("counter").ForModel()
-			expect(t, "told", w.toldOf(), []string{"1.1 " + told, "1.2 " + told, "2.1 " + told, "2.2 1"})
+			expect(t, "told", w.toldOf(), []string{"1.1 " + told, "1.2 " + told, "2.1 " + told,
+				"2.2 1"})
 			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended"})
 		})
 	}
 }
 
-// TestInstanceIsMadeAnewByTheServer proves that the hold of a tool that is made anew is tried again by Temporal, without
-// limit, and that of one that is not never.
+// TestInstanceIsMadeAnewByTheServer proves that the hold of a tool that is made anew is tried again
+// by Temporal, without limit, and that of one that is not never.
 func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
 	for _, test := range []struct {
 		change func(*toolspecs.Spec)
 		asked  int
 	}{{recreated, 3}, {nil, 1}} {
-		lost := hostInstance{until: "1.1 waits", err: temporal.NewApplicationError("it stops", string(api.ErrWorkerLost), api.Error{Type: api.ErrWorkerLost}, api.InstanceProgress{})}
+		lost := hostInstance{until: "1.1 waits", err: temporal.NewApplicationError("it stops",
+			string(api.ErrWorkerLost), api.Error{Type: api.ErrWorkerLost}, api.InstanceProgress{})}
 		w := newWorkers(t, []toolspecs.Spec{statefulTool(test.change)}, lost, lost)
 		w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
 		w.result()
@@ -282,7 +318,8 @@ func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
 	}
 }
 
-// carryOver runs an agent until it continues as new, and returns the next execution's input and conversation.
+// carryOver runs an agent until it continues as new, and returns the next execution's input and
+// conversation.
 func (w *workers) copyOver(steps ...api.ScriptStep) (in api.RunInput, earlier []byte) {
 	w.t.Helper()
 	w.SetContinueAsNewSuggested(true)
@@ -290,27 +327,37 @@ func (w *workers) copyOver(steps ...api.ScriptStep) (in api.RunInput, earlier []
 	return w.continued()
 }
 
-// TestInstance_SurvivesContinueAsNew proves what a run that continues as new tells of its instances: a living one is to be adopted, of
-// one that idled out what is left, and one that is lost stays so.
+// TestInstance_SurvivesContinueAsNew proves what a run that continues as new tells of its
+// instances: a living one is to be adopted, of one that idled out what is left, and one that is
+// lost stays so.
 func TestInstance_SurvivesContinueAsNew(t *testing.T) {
-	steps := []api.ScriptStep{step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done")}
+	steps := []api.ScriptStep{step(call("counter", `{}`)), step(call("counter", `{}`)),
+		answer("done")}
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	in, earlier := w.copyOver(steps...)
 	c := in.State.Instances
-	if len(c) != 1 || c[0].Tool != "counter" || !c[0].Hosted || c[0].Lost || len(c[0].Before) != 1 || c[0].Before[0].ActivityID != "hold/counter" || c[0].Before[0].RunID == "" {
+	if len(c) != 1 || c[0].Tool != "counter" || !c[0].Hosted || c[0].Lost ||
+		len(c[0].Before) != 1 || c[0].Before[0].ActivityID != "hold/counter" ||
+		c[0].Before[0].RunID == "" {
 		t.Fatalf("carried %+v", c)
 	}
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 	w.result()
-	if r := w.asked[0]; !r.Adopt || r.Origin.Run != in.State.Run || !strings.Contains(r.Queue, in.State.Run) {
+	if r := w.asked[0]; !r.Adopt || r.Origin.Run != in.State.Run || !strings.Contains(r.Queue,
+		in.State.Run) {
 		t.Errorf("asked with %+v", r)
 	}
-	expect(t, "events", w.events(), []string{"hold/counter asked", "2.1 executed", "hold/counter cancelled"})
+	expect(t, "events", w.events(), []string{"hold/counter asked", "2.1 executed",
+		"hold/counter cancelled"})
 
-	idle := hostInstance{serves: true, until: "1.1 executed", left: api.InstanceProgress{Generation: 4, Used: true, State: []byte("state")}}
-	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, idle).copyOver(append([]api.ScriptStep{step(call("counter", `{}`), call("flaky", `{}`))}, steps[1:]...)...)
-	if c := in.State.Instances; len(c) != 1 || c[0].Hosted || string(c[0].Last.State) != "state" || c[0].Before != nil {
+	idle := hostInstance{serves: true, until: "1.1 executed",
+		left: api.InstanceProgress{Generation: 4, Used: true, State: []byte("state")}}
+	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)},
+		idle).copyOver(append([]api.ScriptStep{step(call("counter", `{}`), call("flaky", `{}`))},
+		steps[1:]...)...)
+	if c := in.State.Instances; len(c) != 1 || c[0].Hosted || string(c[0].Last.State) != "state" ||
+		c[0].Before != nil {
 		t.Fatalf("carried %+v", c)
 	}
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
@@ -329,8 +376,9 @@ func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestAdoptionFails proves what becomes of an instance that nobody adopts, or whose adopter is lost: it is lost for good, or
-// made anew with what its last heartbeat told, which the run knows or the worker is told where to find.
+// TestAdoptionFails proves what becomes of an instance that nobody adopts, or whose adopter is
+// lost: it is lost for good, or made anew with what its last heartbeat told, which the run knows or
+// the worker is told where to find.
 func TestAdoptionFails(t *testing.T) {
 	told := api.InstanceProgress{Generation: 3, Used: true, State: []byte("state")}
 	for name, test := range map[string]struct {
@@ -338,27 +386,37 @@ func TestAdoptionFails(t *testing.T) {
 		lost   error
 		check  func(api.HostInstanceRequest) bool
 	}{
-		"nobody": {recreated, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), func(r api.HostInstanceRequest) bool { return len(r.Before) == 1 && !r.Last.Used }},
-		"silent": {recreated, temporal.NewHeartbeatTimeoutError(told), func(r api.HostInstanceRequest) bool {
-			return len(r.Before) == 0 && string(r.Last.State) == "state" && r.Last.Generation == 3
-		}},
-		"given up":      {recreated, hostError(api.Error{Type: api.ErrWorkerLost}, told), func(r api.HostInstanceRequest) bool { return len(r.Before) == 0 && string(r.Last.State) == "state" }},
+		"nobody": {recreated, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil),
+			func(r api.HostInstanceRequest) bool { return len(r.Before) == 1 && !r.Last.Used }},
+		"silent": {recreated, temporal.NewHeartbeatTimeoutError(told),
+			func(r api.HostInstanceRequest) bool {
+				return len(r.Before) == 0 && string(r.Last.State) == "state" &&
+					r.Last.Generation == 3
+			}},
+		"given up": {recreated, hostError(api.Error{Type: api.ErrWorkerLost}, told),
+			func(r api.HostInstanceRequest) bool {
+				return len(r.Before) == 0 &&
+					string(r.Last.State) == "state"
+			}},
 		"lost for good": {nil, temporal.NewHeartbeatTimeoutError(told), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tools := []toolspecs.Spec{statefulTool(test.change)}
-			in, earlier := newWorkers(t, tools).copyOver(step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
+			in, earlier := newWorkers(t, tools).copyOver(step(call("counter", `{}`)),
+				step(call("counter", `{}`)), answer("done"))
 			w := newWorkers(t, tools, hostInstance{until: "2.1 waits", err: test.lost})
 			w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 			w.result()
 			if test.check == nil {
-				expect(t, "told", w.toldOf()[1:], []string{"2.1 " + api.InstanceLost("counter").ForModel()})
+				expect(t, "told", w.toldOf()[1:],
+					[]string{"2.1 " + api.InstanceLost("counter").ForModel()})
 				return
 			}
 			if r := w.asked[1]; r.Adopt || !r.Lost || !test.check(r) {
 				t.Errorf("asked with %+v", r)
 			}
-			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended", "hold/counter/2 asked", "2.1 executed", "hold/counter/2 cancelled"})
+			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended",
+				"hold/counter/2 asked", "2.1 executed", "hold/counter/2 cancelled"})
 		})
 	}
 }

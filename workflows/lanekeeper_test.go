@@ -17,7 +17,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// keeperLab runs a keeper whose groups are held until they are needed no more, or end as a test says.
+// keeperLab runs a keeper whose groups are held until they are needed no more, or end as a test
+// says.
 type keeperLab struct {
 	*testsuite.TestWorkflowEnvironment
 
@@ -30,8 +31,10 @@ func newKeeperLab() *keeperLab {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	l := &keeperLab{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
-	l.RegisterWorkflowWithOptions(lanes.LaneKeeper, workflow.RegisterOptions{Name: api.LaneSlotsWorkflow})
-	l.RegisterActivityWithOptions(func(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
+	l.RegisterWorkflowWithOptions(lanes.LaneKeeper,
+		workflow.RegisterOptions{Name: api.LaneSlotsWorkflow})
+	l.RegisterActivityWithOptions(func(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
+		error) {
 		l.mu.Lock()
 		l.taken = append(l.taken, r)
 		n := len(l.taken)
@@ -41,7 +44,8 @@ func newKeeperLab() *keeperLab {
 				return s, err
 			}
 		}
-		// The environment does not wait for what is cancelled, and lets no time pass while an activity runs.
+		// The environment does not wait for what is cancelled, and lets no time pass while an
+		// activity runs.
 		return api.SlotsState{}, activity.ErrResultPending
 	}, activity.RegisterOptions{Name: api.ServeSlotsActivity})
 	l.SetTestTimeout(20 * time.Second)
@@ -57,8 +61,9 @@ func (l *keeperLab) groups() (groups []int) {
 	return groups
 }
 
-// A keeper offers every group of its lane's slots; where the lane is divided otherwise, the groups are all given back before
-// the new ones are offered, with fencing numbers that go on; and it ends when the lane has no limit any more.
+// A keeper offers every group of its lane's slots; where the lane is divided otherwise, the groups
+// are all given back before the new ones are offered, with fencing numbers that go on; and it ends
+// when the lane has no limit any more.
 func TestKeeper(t *testing.T) {
 	l := newKeeperLab()
 	lane := api.Lane{Name: "gpu", Limit: 4, Holders: 2}
@@ -72,8 +77,12 @@ func TestKeeper(t *testing.T) {
 		other.Holders = 3
 		l.SignalWorkflow(api.ConfigureLaneSignal, other)
 	}, 2*time.Second)
-	l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.ConfigureLaneSignal, api.Lane{Name: "gpu"}) }, 3*time.Second)
-	l.OnRequestCancelExternalWorkflow("default-test-namespace", api.KeysWorkflowID("q", "gpu"), "").Return(nil)
+	l.RegisterDelayedCallback(func() {
+		l.SignalWorkflow(api.ConfigureLaneSignal,
+			api.Lane{Name: "gpu"})
+	}, 3*time.Second)
+	l.OnRequestCancelExternalWorkflow("default-test-namespace", api.KeysWorkflowID("q", "gpu"),
+		"").Return(nil)
 	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
 	if err := l.GetWorkflowError(); err != nil {
 		t.Fatal(err, l.groups())
@@ -87,14 +96,16 @@ func TestKeeper(t *testing.T) {
 	}
 	for _, r := range l.taken[2:] {
 		// A key may come to any of the new groups from any of the old ones.
-		if r.Fence <= max(l.taken[0].Fence, l.taken[1].Fence) || r.Lane.Limit != 4 || r.Base != "q" {
+		if r.Fence <= max(l.taken[0].Fence, l.taken[1].Fence) || r.Lane.Limit != 4 ||
+			r.Base != "q" {
 			t.Errorf("offered %+v", r)
 		}
 	}
 }
 
-// A group that ends though nobody asked for it is offered again, with a fencing number that no holder before can have had. The
-// first one is no less than the time, so that those of an earlier keeper of the lane are less.
+// A group that ends though nobody asked for it is offered again, with a fencing number that no
+// holder before can have had. The first one is no less than the time, so that those of an earlier
+// keeper of the lane are less.
 func TestKeeperOffersAgain(t *testing.T) {
 	l := newKeeperLab()
 	l.holder = func(_ context.Context, r api.SlotsRequest, n int) (api.SlotsState, error) {
@@ -102,31 +113,37 @@ func TestKeeperOffersAgain(t *testing.T) {
 		case 1:
 			return api.SlotsState{Fence: r.Fence + 7}, nil
 		case 2:
-			return api.SlotsState{}, temporal.NewNonRetryableApplicationError("ended by an operator", "operator", nil)
+			return api.SlotsState{},
+				temporal.NewNonRetryableApplicationError("ended by an operator", "operator", nil)
 		}
 		return api.SlotsState{}, nil
 	}
 	l.RegisterDelayedCallback(l.CancelWorkflow, time.Hour)
 	began := time.Now()
 	l.SetStartTime(began)
-	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: api.Lane{Name: "serial", Limit: 1, Holders: 1}, Base: "q"})
+	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: api.Lane{Name: "serial",
+		Limit: 1, Holders: 1}, Base: "q"})
 	if err := l.GetWorkflowError(); !temporal.IsCanceledError(err) {
 		t.Errorf("a cancelled keeper ends with %v", err)
 	}
-	if len(l.taken) != 3 || l.taken[0].Fence < began.UnixMilli() || l.taken[1].Fence != l.taken[0].Fence+7 || l.taken[2].Fence <= l.taken[1].Fence+1000 {
+	if len(l.taken) != 3 || l.taken[0].Fence < began.UnixMilli() ||
+		l.taken[1].Fence != l.taken[0].Fence+7 || l.taken[2].Fence <= l.taken[1].Fence+1000 {
 		t.Errorf("offered %+v", l.taken)
 	}
 }
 
-// The keys of a lane are those that were opened and not closed since, in the order of history; a wish to close a key that
-// was asked for again in the meantime is not granted. A long history is continued with the keys as they are.
+// The keys of a lane are those that were opened and not closed since, in the order of history; a
+// wish to close a key that was asked for again in the meantime is not granted. A long history is
+// continued with the keys as they are.
 func TestKeys(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(lanes.LaneKeys, workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
+	env.RegisterWorkflowWithOptions(lanes.LaneKeys,
+		workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
 	env.RegisterDelayedCallback(func() {
-		for _, o := range []api.KeyOrder{{Open: "a"}, {Open: "b"}, {Open: "b"}, {Close: "a", Opens: 1}, {Close: "b", Opens: 1}, {Open: "c"}, {Close: "old", Opens: 3}} {
+		for _, o := range []api.KeyOrder{{Open: "a"}, {Open: "b"}, {Open: "b"},
+			{Close: "a", Opens: 1}, {Close: "b", Opens: 1}, {Open: "c"}, {Close: "old", Opens: 3}} {
 			env.SignalWorkflow(api.OpenKeySignal, o)
 		}
 	}, time.Second)
@@ -134,7 +151,8 @@ func TestKeys(t *testing.T) {
 		env.SetContinueAsNewSuggested(true)
 		env.SignalWorkflow(api.OpenKeySignal, api.KeyOrder{Open: "d"})
 	}, 2*time.Second)
-	env.ExecuteWorkflow(api.LaneKeysWorkflow, api.KeysInput{Lane: "device", Open: api.OpenKeys{"old": 3, "older": 1}})
+	env.ExecuteWorkflow(api.LaneKeysWorkflow, api.KeysInput{Lane: "device",
+		Open: api.OpenKeys{"old": 3, "older": 1}})
 	next, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError())
 	if !ok {
 		t.Fatalf("got %v", env.GetWorkflowError())
@@ -159,7 +177,8 @@ func TestKeysCancelled(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(lanes.LaneKeys, workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
+	env.RegisterWorkflowWithOptions(lanes.LaneKeys,
+		workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Second)
 	env.ExecuteWorkflow(api.LaneKeysWorkflow, api.KeysInput{Lane: "device"})
 	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {

@@ -8,24 +8,28 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestLimitStops proves that a run that is to stop at a limit ends there without another model step.
+// TestLimitStops proves that a run that is to stop at a limit ends there without another model
+// step.
 func TestLimitStops(t *testing.T) {
 	l := newLab(t)
 	a := agent(step(call("echo", `{"value":1}`)), answer("never"))
 	a.Limits = api.Limits{Calls: 1, OnReached: api.LimitStops}
 	l.runAgent(a, "Go.")
-	if r := l.result(); r.Outcome != api.OutcomeLimit || r.Limit != "calls" || r.Answer != "" || r.Usage.Turns != 1 {
+	if r := l.result(); r.Outcome != api.OutcomeLimit || r.Limit != "calls" || r.Answer != "" ||
+		r.Usage.Turns != 1 {
 		t.Errorf("result: %+v", r)
 	}
 }
 
 // grants approves more of a limit when the run's clock has gone on by d.
 func (l *lab) grants(d time.Duration, g api.Grant) *update {
-	return l.decide(d, api.Decision{Call: api.LimitCall, Kind: api.DecisionApprove, By: "ada", Grant: &g})
+	return l.decide(d, api.Decision{Call: api.LimitCall, Kind: api.DecisionApprove, By: "ada",
+		Grant: &g})
 }
 
-// TestLimitAsks proves that a run that is to ask at a limit waits for a person, goes on with what it is granted, takes no grant
-// of something else, and asks again at the next limit; and that it wraps up when nothing is granted.
+// TestLimitAsks proves that a run that is to ask at a limit waits for a person, goes on with what
+// it is granted, takes no grant of something else, and asks again at the next limit; and that it
+// wraps up when nothing is granted.
 func TestLimitAsks(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -36,22 +40,33 @@ func TestLimitAsks(t *testing.T) {
 		want   []api.ReplyErrorType
 	}{
 		{"granted twice", api.Limits{Calls: 1}, func(l *lab) []*update {
-			return []*update{l.grants(time.Hour, api.Grant{Turns: 5}), l.grants(2*time.Hour, api.Grant{Calls: 1}),
-				l.decide(3*time.Hour, approve(api.LimitCall, "ada")), l.grants(4*time.Hour, api.Grant{Calls: 9})}
+			return []*update{l.grants(time.Hour, api.Grant{Turns: 5}),
+				l.grants(2*time.Hour, api.Grant{Calls: 1}),
+				l.decide(3*time.Hour, approve(api.LimitCall, "ada")),
+				l.grants(4*time.Hour, api.Grant{Calls: 9})}
 		}, "", 4, []api.ReplyErrorType{api.DecisionUnfit, "", api.DecisionUnfit, ""}},
 		{"denied", api.Limits{Turns: 2}, func(l *lab) []*update {
-			return []*update{l.decide(time.Hour, api.Decision{Call: api.LimitCall, Kind: api.DecisionDeny, By: "ada"})}
+			return []*update{l.decide(time.Hour, api.Decision{Call: api.LimitCall,
+				Kind: api.DecisionDeny, By: "ada"})}
 		}, "turns", 3, []api.ReplyErrorType{""}},
-		{"nobody decides", api.Limits{Turns: 1, AskTimeout: api.Duration(time.Hour)}, func(l *lab) []*update {
-			return []*update{l.grants(2*time.Hour, api.Grant{Turns: 1})}
-		}, "turns", 2, nil},
-		{"more tokens", api.Limits{Tokens: 1}, func(l *lab) []*update { return []*update{l.grants(time.Hour, api.Grant{Tokens: 1e6})} }, "", 4,
+		{"nobody decides", api.Limits{Turns: 1, AskTimeout: api.Duration(time.Hour)},
+			func(l *lab) []*update {
+				return []*update{l.grants(2*time.Hour, api.Grant{Turns: 1})}
+			}, "turns", 2, nil},
+		{"more tokens", api.Limits{Tokens: 1},
+			func(l *lab) []*update {
+				return []*update{l.grants(time.Hour,
+					api.Grant{Tokens: 1e6})}
+			}, "", 4,
 			[]api.ReplyErrorType{""}},
-		{"its wall time ends meanwhile", api.Limits{Calls: 1, WallTime: api.Duration(2 * time.Hour)}, func(l *lab) []*update {
-			return []*update{l.grants(3*time.Hour, api.Grant{WallTime: api.Duration(time.Hour), Calls: 5})}
-		}, "", 4, []api.ReplyErrorType{""}},
+		{"its wall time ends meanwhile",
+			api.Limits{Calls: 1, WallTime: api.Duration(2 * time.Hour)}, func(l *lab) []*update {
+				return []*update{l.grants(3*time.Hour, api.Grant{WallTime: api.Duration(time.Hour),
+					Calls: 5})}
+			}, "", 4, []api.ReplyErrorType{""}},
 		{"repeats cannot be granted", api.Limits{Turns: 3}, func(l *lab) []*update {
-			return []*update{l.decide(time.Hour, api.Decision{Call: api.LimitCall, Kind: api.DecisionEdit, By: "ada", Arguments: []byte(`{}`)}),
+			return []*update{l.decide(time.Hour, api.Decision{Call: api.LimitCall,
+				Kind: api.DecisionEdit, By: "ada", Arguments: []byte(`{}`)}),
 				l.grants(2*time.Hour, api.Grant{Turns: 1, Cost: 2})}
 		}, "", 4, []api.ReplyErrorType{api.DecisionUnfit, ""}},
 	} {
@@ -76,13 +91,15 @@ func TestLimitAsks(t *testing.T) {
 	}
 }
 
-// TestLimitGrant proves that what a call of another kind is asked tells what was used of which limit, and that no call is
-// granted anything.
+// TestLimitGrant proves that what a call of another kind is asked tells what was used of which
+// limit, and that no call is granted anything.
 func TestLimitGrant(t *testing.T) {
 	l := newGuardedLab(t)
 	a := guardedAgent(step(call("pay", `{"value":1}`)), answer("done"))
-	a.Limits = api.Limits{Calls: 1, Cost: 1, WallTime: api.Duration(24 * time.Hour), OnReached: api.LimitAsks}
-	wrong := l.decide(time.Minute, api.Decision{Call: "1.1", Kind: api.DecisionApprove, By: "ada", Grant: &api.Grant{Calls: 1}})
+	a.Limits = api.Limits{Calls: 1, Cost: 1, WallTime: api.Duration(24 * time.Hour),
+		OnReached: api.LimitAsks}
+	wrong := l.decide(time.Minute, api.Decision{Call: "1.1", Kind: api.DecisionApprove, By: "ada",
+		Grant: &api.Grant{Calls: 1}})
 	l.decide(2*time.Minute, approve("1.1", "ada"))
 	var asked []api.Approval
 	l.after(3*time.Minute, func() { asked = l.awaiting() })
@@ -92,7 +109,8 @@ func TestLimitGrant(t *testing.T) {
 	if e := wrong.refused(t); e == nil || e.Type != api.DecisionUnfit {
 		t.Errorf("a grant to a call: %+v", e)
 	}
-	if len(asked) != 1 || asked[0].Limit != "calls" || !strings.Contains(asked[0].Text, "calls: 1 of 1\ncost: $0.0000 of $1.0000\nwall time: 2m0s of 24h0m0s") {
+	if len(asked) != 1 || asked[0].Limit != "calls" || !strings.Contains(asked[0].Text,
+		"calls: 1 of 1\ncost: $0.0000 of $1.0000\nwall time: 2m0s of 24h0m0s") {
 		t.Errorf("asked: %+v", asked)
 	}
 }

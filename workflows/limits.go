@@ -43,16 +43,18 @@ func (r limitGuard) reached() string {
 	return r.reserved(l)
 }
 
-// reserved returns the limit of which a sub-agent has no more left than its next step and the answer that sums up may take, as its
-// last step tells: what each of many uses beyond its share is used beyond the budget of the run above. It returns nothing where there
-// is more, and for a run that works for nobody, or makes no such answer.
+// reserved returns the limit of which a sub-agent has no more left than its next step and the
+// answer that sums up may take, as its last step tells: what each of many uses beyond its share is
+// used beyond the budget of the run above. It returns nothing where there is more, and for a run
+// that works for nobody, or makes no such answer.
 func (r limitGuard) reserved(l api.Limits) string {
 	if r.in.Parent == nil || l.OnReached != "" && l.OnReached != api.LimitWrapsUp {
 		return ""
 	}
 	u, last := r.pipeline.usage, r.last
 	switch {
-	case l.Tokens > 0 && u.InputTokens+u.OutputTokens+2*(last.InputTokens+last.OutputTokens) > l.Tokens:
+	case l.Tokens > 0 && u.InputTokens+u.OutputTokens+
+		2*(last.InputTokens+last.OutputTokens) > l.Tokens:
 		return budget.LimitTokens
 	case l.Cost > 0 && u.Cost+2*last.Cost > l.Cost*costSlack:
 		return budget.LimitCost
@@ -63,7 +65,8 @@ func (r limitGuard) reserved(l api.Limits) string {
 // costSlack keeps the error of adding up fractions from being taken for a limit that is reached.
 const costSlack = 1 + 1e-9
 
-// watchWallTime cancels the running turn when the run's wall time, counted from the start of its chain, has passed.
+// watchWallTime cancels the running turn when the run's wall time, counted from the start of its
+// chain, has passed.
 func (r limitGuard) watchWallTime(ctx workflow.Context, stopTurns func()) {
 	if r.limits.WallTime == 0 {
 		return
@@ -102,10 +105,12 @@ func (r limitGuard) summarise(ctx workflow.Context, limit string) (api.RunResult
 		}
 		return api.RunResult{}, err
 	}
-	return r.end(api.RunResult{Outcome: api.OutcomeLimit, Limit: limit, Answer: response.Message.Text}, response.Stop)
+	return r.end(api.RunResult{Outcome: api.OutcomeLimit, Limit: limit,
+		Answer: response.Message.Text}, response.Stop)
 }
 
-// answerOpenCalls gives every call of the last turn that has no answer one: models refuse a conversation with gaps.
+// answerOpenCalls gives every call of the last turn that has no answer one: models refuse a
+// conversation with gaps.
 func (r limitGuard) answerOpenCalls() {
 	messages := r.conversation.Messages
 	answered := map[string]bool{}
@@ -126,9 +131,11 @@ func (r limitGuard) answerOpenCalls() {
 }
 
 // grantable are the limits of which a person can grant a run more.
-var grantable = []string{budget.LimitTurns, budget.LimitCalls, budget.LimitTokens, budget.LimitCost, budget.LimitWallTime}
+var grantable = []string{budget.LimitTurns, budget.LimitCalls, budget.LimitTokens, budget.LimitCost,
+	budget.LimitWallTime}
 
-// atLimit ends the run at a limit as its agent says, with a last answer or at once, unless there is an error already.
+// atLimit ends the run at a limit as its agent says, with a last answer or at once, unless there is
+// an error already.
 func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (api.RunResult, error) {
 	if err != nil {
 		return api.RunResult{}, err
@@ -139,15 +146,19 @@ func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (api.
 	return r.summarise(ctx, limit)
 }
 
-// granted asks a person for more of a limit that the run has reached, where the agent says so. It reports whether the run goes
-// on: with more, or to another limit that it has reached meanwhile. The error is that of a cancelled run.
+// granted asks a person for more of a limit that the run has reached, where the agent says so. It
+// reports whether the run goes on: with more, or to another limit that it has reached meanwhile.
+// The error is that of a cancelled run.
 func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
 	if !r.asksAt(limit) {
 		return false, nil
 	}
 	o, err := r.askMore(ctx, limit)
 	if err == nil {
-		err = workflow.Await(ctx, func() bool { return o.over || r.timeOver && limit != budget.LimitWallTime })
+		err = workflow.Await(ctx, func() bool {
+			return o.over || r.timeOver &&
+				limit != budget.LimitWallTime
+		})
 	}
 	switch {
 	case err != nil:
@@ -158,7 +169,8 @@ func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
 	case o.grant == nil:
 		return false, nil
 	}
-	r.limits = r.limits.Extended(*o.grant, r.pipeline.usage, r.turn-r.before, workflow.Now(ctx).Sub(r.started))
+	r.limits = r.limits.Extended(*o.grant, r.pipeline.usage, r.turn-r.before,
+		workflow.Now(ctx).Sub(r.started))
 	r.pipeline.Limits = r.limits
 	r.timeOver = r.timeOver && limit != budget.LimitWallTime
 	return true, nil
@@ -172,10 +184,14 @@ func (r limitGuard) asksAt(limit string) bool {
 // askMore asks a person for more of a limit, in one recorded step.
 func (r limitGuard) askMore(ctx workflow.Context, limit string) (*approval, error) {
 	r.answerOpenCalls()
-	request := api.LimitRequest{Run: r.pipeline.origin.Run, Agent: r.agent.Name, Limit: limit, Limits: r.limits, Usage: r.pipeline.usage,
-		Turns: r.turn - r.before, Took: api.Duration(workflow.Now(ctx).Sub(r.started)), Asked: r.asked}
+	request := api.LimitRequest{Run: r.pipeline.origin.Run, Agent: r.agent.Name, Limit: limit,
+		Limits: r.limits, Usage: r.pipeline.usage,
+		Turns: r.turn - r.before, Took: api.Duration(workflow.Now(ctx).Sub(r.started)),
+		Asked: r.asked}
 	var need api.ApprovalNeed
-	if err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx), "asking for more of the limit of "+limit), api.DescribeLimitActivity, request).Get(ctx, &need); err != nil {
+	if err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx),
+		"asking for more of the limit of "+limit), api.DescribeLimitActivity, request).Get(ctx,
+		&need); err != nil {
 		return nil, err
 	}
 	r.asked++
@@ -190,24 +206,29 @@ func (r limitGuard) continuedLimits() *api.Limits {
 	return &r.limits
 }
 
-// askLimit asks for more of a limit. Earlier such approvals are over: a digest tells one from the next.
+// askLimit asks for more of a limit. Earlier such approvals are over: a digest tells one from the
+// next.
 func (a *approvals) askLimit(ctx workflow.Context, need api.ApprovalNeed) *approval {
 	delete(a.known, api.LimitCall)
-	a.ask(ctx, api.Call{ID: api.LimitCall}, api.AdmissionDecision{ID: api.LimitCall, Approval: &need})
+	a.ask(ctx, api.Call{ID: api.LimitCall}, api.AdmissionDecision{ID: api.LimitCall,
+		Approval: &need})
 	return a.known[api.LimitCall]
 }
 
-// unfit returns what keeps a decision from being one on what waits: a call is not granted anything, and a run at a limit needs
-// more of just that limit.
+// unfit returns what keeps a decision from being one on what waits: a call is not granted anything,
+// and a run at a limit needs more of just that limit.
 func (o *approval) unfit(d api.Decision) *api.ReplyError {
 	message := ""
 	switch {
 	case o.Limit == "" && d.Grant != nil:
-		message = fmt.Sprintf("call %q waits for approval; only a run at a limit is granted something", d.Call)
+		message = fmt.Sprintf(
+			"call %q waits for approval; only a run at a limit is granted something", d.Call)
 	case o.Limit != "" && d.Kind == api.DecisionEdit:
 		message = "a run at a limit has no arguments to change; grant it more, or deny it"
 	case o.Limit != "" && d.Kind == api.DecisionApprove && d.Grant.Of(o.Limit) <= 0:
-		message = fmt.Sprintf("the run has reached its limit of %s; say how much more of it the run may use. What can be granted: %s", o.Limit, strings.Join(grantable, ", "))
+		message = fmt.Sprintf(
+			"the run has reached its limit of %s; say how much more of it the run may use. What can be granted: %s",
+			o.Limit, strings.Join(grantable, ", "))
 	default:
 		return nil
 	}

@@ -10,8 +10,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// graceAfterTimeout is how much later than a tool's own timeout the server gives up on an attempt. The executor keeps
-// the tool's timeout itself, so that it can stop the tool and say what happened; the server's is for executors that hang.
+// graceAfterTimeout is how much later than a tool's own timeout the server gives up on an attempt.
+// The executor keeps the tool's timeout itself, so that it can stop the tool and say what happened;
+// the server's is for executors that hang.
 const graceAfterTimeout = 5 * time.Second
 
 // Defaults of a model step.
@@ -27,7 +28,8 @@ const localTimeout = 30 * time.Second
 const longestWait = 365 * 24 * time.Hour
 
 // callOptions are the options of a call's activity, but for its priority.
-func callOptions(base, id string, t api.Tool, r api.Route, summary string) workflow.ActivityOptions {
+func callOptions(base, id string, t api.Tool, r api.Route,
+	summary string) workflow.ActivityOptions {
 	t = t.On(r)
 	o := workflow.ActivityOptions{
 		TaskQueue:              cmp.Or(r.Queue, api.Queue(base, t.Lane)),
@@ -45,8 +47,10 @@ func callOptions(base, id string, t api.Tool, r api.Route, summary string) workf
 		o.StartToCloseTimeout += cmp.Or(t.QueueTimeout.Std(), longestWait)
 	}
 	if t.Kind == api.KindHuman {
-		// No worker holds the call while a person takes their time: nobody could heartbeat, or tell that it has stopped.
-		o.ScheduleToCloseTimeout, o.HeartbeatTimeout, o.WaitForCancellation = t.AnswerWithin.Std(), 0, false
+		// No worker holds the call while a person takes their time: nobody could heartbeat, or tell
+		// that it has stopped.
+		o.ScheduleToCloseTimeout, o.HeartbeatTimeout, o.WaitForCancellation = t.AnswerWithin.Std(),
+			0, false
 	}
 	return o
 }
@@ -65,7 +69,8 @@ func retryPolicy(t api.Tool) *temporal.RetryPolicy {
 }
 
 // modelOptions are the options of a model step's activity, but for its priority.
-func modelOptions(base, id string, m api.Model, r api.Route, summary string) workflow.ActivityOptions {
+func modelOptions(base, id string, m api.Model, r api.Route,
+	summary string) workflow.ActivityOptions {
 	timeout, attempts := cmp.Or(m.Timeout, api.DefaultModelTimeout).Std(), m.MaxAttempts
 	if attempts <= 0 {
 		attempts = modelMaxAttempts
@@ -80,7 +85,8 @@ func modelOptions(base, id string, m api.Model, r api.Route, summary string) wor
 		Summary:                summary,
 		DisableEagerExecution:  r != api.Route{},
 		RetryPolicy: &temporal.RetryPolicy{
-			MaximumAttempts: int32(min(attempts, 1<<20)), InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
+			MaximumAttempts: int32(min(attempts, 1<<20)), InitialInterval: time.Second,
+			BackoffCoefficient: 2, MaximumInterval: time.Minute,
 		},
 	}
 	if r.Holds {
@@ -89,22 +95,25 @@ func modelOptions(base, id string, m api.Model, r api.Route, summary string) wor
 	return o
 }
 
-// withAdmitOptions are those of admission, which may have to tell the server of a key: a run must not fail for what passes in
-// a minute or two. The hooks of several calls run at once.
+// withAdmitOptions are those of admission, which may have to tell the server of a key: a run must
+// not fail for what passes in a minute or two. The hooks of several calls run at once.
 func withAdmitOptions(ctx workflow.Context, hooks []api.Hook) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout+api.HooksWithin(hooks), signalRetry(20), ""))
+	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout+api.HooksWithin(hooks),
+		signalRetry(20), ""))
 }
 
 // signalRetry is the retry policy of what tells the server something; zero attempts are any number.
 func signalRetry(attempts int32) *temporal.RetryPolicy {
-	return &temporal.RetryPolicy{MaximumAttempts: attempts, InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}
+	return &temporal.RetryPolicy{MaximumAttempts: attempts, InitialInterval: 100 * time.Millisecond,
+		BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}
 }
 
 // withLocalOptions are those of what only computes, but for the hooks that run within it.
 func withLocalOptions(ctx workflow.Context, hooks ...api.Hook) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: localTimeout + api.HooksWithin(hooks),
-		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 3, InitialInterval: 100 * time.Millisecond},
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 3,
+			InitialInterval: 100 * time.Millisecond},
 	})
 }
 
@@ -126,8 +135,8 @@ func named(calls []api.Call) string {
 	return "calls " + calls[0].ID + " to " + calls[len(calls)-1].ID
 }
 
-// callError maps what Temporal says of a failed activity to the closed set; an error of that set is what it is. The other
-// direction is activities.Failure.
+// callError maps what Temporal says of a failed activity to the closed set; an error of that set is
+// what it is. The other direction is activities.Failure.
 func callError(err error, tool api.Tool, route api.Route) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e
@@ -147,12 +156,14 @@ func activityFailure(err error) api.ActivityFailure {
 	if temporal.IsCanceledError(err) || !ok {
 		return api.ActivityFailure{Cancelled: temporal.IsCanceledError(err), Message: err.Error()}
 	}
-	return api.ActivityFailure{Type: app.Type(), Message: app.Message(), Details: func(v any) error { return app.Details(v) }}
+	return api.ActivityFailure{Type: app.Type(), Message: app.Message(),
+		Details: func(v any) error { return app.Details(v) }}
 }
 
 // runError is the failure of a whole run.
 func runError(kind api.RunErrorType, message string, cause error, details ...any) error {
-	return temporal.NewApplicationErrorWithOptions(message, string(kind), temporal.ApplicationErrorOptions{
-		NonRetryable: true, Cause: cause, Details: details,
-	})
+	return temporal.NewApplicationErrorWithOptions(message, string(kind),
+		temporal.ApplicationErrorOptions{
+			NonRetryable: true, Cause: cause, Details: details,
+		})
 }

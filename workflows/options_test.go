@@ -7,28 +7,37 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestCallOptions proves how a tool's facts become an activity's options: lane, timeouts with grace for the executor,
-// retries, and never a second attempt of a tool that must not run twice.
+// TestCallOptions proves how a tool's facts become an activity's options: lane, timeouts with grace
+// for the executor, retries, and never a second attempt of a tool that must not run twice.
 func TestCallOptions(t *testing.T) {
-	tool := api.Tool{Name: "t", Lane: api.LaneSerial, Effect: api.EffectIdempotent, Timeout: api.Duration(time.Minute),
+	tool := api.Tool{Name: "t", Lane: api.LaneSerial, Effect: api.EffectIdempotent,
+		Timeout:      api.Duration(time.Minute),
 		QueueTimeout: api.Duration(time.Hour), Heartbeat: api.Duration(3 * time.Second),
-		Retry: api.Retry{MaxAttempts: 4, InitialInterval: api.Duration(time.Second), Backoff: 3, MaxInterval: api.Duration(9 * time.Second)}}
+		Retry: api.Retry{MaxAttempts: 4, InitialInterval: api.Duration(time.Second), Backoff: 3,
+			MaxInterval: api.Duration(9 * time.Second)}}
 	o := callOptions("base", "2.1", tool, api.Route{}, "sum")
-	if o.TaskQueue != "base/serial" || o.ActivityID != "2.1" || o.Summary != "sum" || !o.WaitForCancellation {
+	if o.TaskQueue != "base/serial" || o.ActivityID != "2.1" || o.Summary != "sum" ||
+		!o.WaitForCancellation {
 		t.Errorf("options: %+v", o)
 	}
-	if o.StartToCloseTimeout != time.Minute+graceAfterTimeout || o.ScheduleToStartTimeout != time.Hour || o.HeartbeatTimeout != 3*time.Second {
+	if o.StartToCloseTimeout != time.Minute+graceAfterTimeout ||
+		o.ScheduleToStartTimeout != time.Hour || o.HeartbeatTimeout != 3*time.Second {
 		t.Errorf("timeouts: %+v", o)
 	}
-	if r := o.RetryPolicy; r.MaximumAttempts != 4 || r.InitialInterval != time.Second || r.BackoffCoefficient != 3 || r.MaximumInterval != 9*time.Second {
+	if r := o.RetryPolicy; r.MaximumAttempts != 4 || r.InitialInterval != time.Second ||
+		r.BackoffCoefficient != 3 || r.MaximumInterval != 9*time.Second {
 		t.Errorf("retries: %+v", r)
 	}
 	tool.AnswerWithin = api.Duration(24 * time.Hour)
-	if o := callOptions("base", "2.1", tool, api.Route{}, "sum"); o.StartToCloseTimeout != 24*time.Hour+time.Minute+graceAfterTimeout || o.ScheduleToCloseTimeout != 0 {
+	if o := callOptions("base", "2.1", tool, api.Route{},
+		"sum"); o.StartToCloseTimeout != 24*time.Hour+time.Minute+graceAfterTimeout ||
+		o.ScheduleToCloseTimeout != 0 {
 		t.Errorf("the timeouts of a call that may ask: %+v", o)
 	}
 	tool.Kind = api.KindHuman
-	if o := callOptions("base", "2.1", tool, api.Route{}, "sum"); o.ScheduleToCloseTimeout != 24*time.Hour || o.HeartbeatTimeout != 0 || o.WaitForCancellation {
+	if o := callOptions("base", "2.1", tool, api.Route{},
+		"sum"); o.ScheduleToCloseTimeout != 24*time.Hour || o.HeartbeatTimeout != 0 ||
+		o.WaitForCancellation {
 		t.Errorf("the options of a call that a person answers: %+v", o)
 	}
 	for _, test := range []struct {
@@ -36,20 +45,25 @@ func TestCallOptions(t *testing.T) {
 		attempts int
 		want     int32
 	}{
-		{api.EffectOnce, 4, 1}, {api.EffectOnce, 0, 1}, {api.EffectRead, 0, 1}, {api.EffectRead, 4, 4},
+		{api.EffectOnce, 4, 1}, {api.EffectOnce, 0, 1}, {api.EffectRead, 0, 1},
+		{api.EffectRead, 4, 4},
 		{api.EffectIdempotent, -1, 1}, {api.EffectRead, 1 << 40, 1 << 20},
 	} {
 		tool := api.Tool{Effect: test.effect, Retry: api.Retry{MaxAttempts: test.attempts}}
-		if got := retryPolicy(tool); got.MaximumAttempts != test.want || got.BackoffCoefficient < 1 {
-			t.Errorf("effect %s with %d attempts: %+v, want %d", test.effect, test.attempts, got, test.want)
+		if got := retryPolicy(tool); got.MaximumAttempts != test.want ||
+			got.BackoffCoefficient < 1 {
+			t.Errorf("effect %s with %d attempts: %+v, want %d", test.effect, test.attempts, got,
+				test.want)
 		}
 	}
 }
 
-// TestRouteOptions proves what a call's route adds to the options of its activity: the queue, the lane's queue timeout where
-// the tool has none, room for the wait with a holder in the time that the server gives an attempt, and no way past the queue.
+// TestRouteOptions proves what a call's route adds to the options of its activity: the queue, the
+// lane's queue timeout where the tool has none, room for the wait with a holder in the time that
+// the server gives an attempt, and no way past the queue.
 func TestRouteOptions(t *testing.T) {
-	plain := api.Tool{Name: "t", Lane: "printer", Timeout: api.Duration(time.Minute), AnswerWithin: api.Duration(time.Hour)}
+	plain := api.Tool{Name: "t", Lane: "printer", Timeout: api.Duration(time.Minute),
+		AnswerWithin: api.Duration(time.Hour)}
 	hurried := plain
 	hurried.QueueTimeout = api.Duration(time.Second)
 	minute := api.Duration(time.Minute)
@@ -63,14 +77,20 @@ func TestRouteOptions(t *testing.T) {
 		eager      bool
 	}{
 		{"plain", plain, api.Route{}, "base/printer", 0, attempt, true},
-		{"another queue", plain, api.Route{Queue: "base/bypass/printer"}, "base/bypass/printer", 0, attempt, false},
-		{"the lane's queue timeout", plain, api.Route{QueueTimeout: minute}, "base/printer", time.Minute, attempt, false},
-		{"the tool's queue timeout", hurried, api.Route{QueueTimeout: minute}, "base/printer", time.Second, attempt, false},
-		{"a holder", plain, api.Route{Holds: true}, "base/printer", 0, attempt + 365*24*time.Hour, false},
-		{"a holder and a queue timeout", plain, api.Route{Holds: true, QueueTimeout: minute}, "base/printer", time.Minute, attempt + time.Minute, false},
+		{"another queue", plain, api.Route{Queue: "base/bypass/printer"}, "base/bypass/printer", 0,
+			attempt, false},
+		{"the lane's queue timeout", plain, api.Route{QueueTimeout: minute}, "base/printer",
+			time.Minute, attempt, false},
+		{"the tool's queue timeout", hurried, api.Route{QueueTimeout: minute}, "base/printer",
+			time.Second, attempt, false},
+		{"a holder", plain, api.Route{Holds: true}, "base/printer", 0, attempt + 365*24*time.Hour,
+			false},
+		{"a holder and a queue timeout", plain, api.Route{Holds: true, QueueTimeout: minute},
+			"base/printer", time.Minute, attempt + time.Minute, false},
 	} {
 		o := callOptions("base", "1.1", test.tool, test.route, "sum")
-		if o.TaskQueue != test.queue || o.ScheduleToStartTimeout != test.start || o.StartToCloseTimeout != test.run || o.DisableEagerExecution == test.eager {
+		if o.TaskQueue != test.queue || o.ScheduleToStartTimeout != test.start ||
+			o.StartToCloseTimeout != test.run || o.DisableEagerExecution == test.eager {
 			t.Errorf("%s: %+v", test.name, o)
 		}
 	}

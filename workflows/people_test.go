@@ -63,7 +63,8 @@ func newPeoplesLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	l := newLabOf(t, 1, specs...)
-	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{}, tokens: map[string][]byte{}}
+	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{},
+		tokens: map[string][]byte{}}
 	return l
 }
 
@@ -87,10 +88,12 @@ func (p *people) taken(info *activity.Info) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tokens[info.ActivityID] = info.TaskToken
-	p.pending[info.ActivityID] = &workflowpb.PendingActivityInfo{ActivityId: info.ActivityID, State: enumspb.PENDING_ACTIVITY_STATE_STARTED}
+	p.pending[info.ActivityID] = &workflowpb.PendingActivityInfo{ActivityId: info.ActivityID,
+		State: enumspb.PENDING_ACTIVITY_STATE_STARTED}
 }
 
-func (c queryClient) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (c queryClient) DescribeWorkflowExecution(context.Context, string,
+	string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	p := c.lab.people
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +104,8 @@ func (c queryClient) DescribeWorkflowExecution(context.Context, string, string) 
 	return r, nil
 }
 
-func (c queryClient) CompleteActivityByID(_ context.Context, _, _, _, id string, result any, err error) error {
+func (c queryClient) CompleteActivityByID(_ context.Context, _, _, _, id string, result any,
+	err error) error {
 	p := c.lab.people
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +116,8 @@ func (c queryClient) CompleteActivityByID(_ context.Context, _, _, _, id string,
 	return c.lab.CompleteActivity(p.tokens[id], result, err)
 }
 
-func (c queryClient) UpdateWorkflow(ctx context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+func (c queryClient) UpdateWorkflow(ctx context.Context,
+	o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	// The test environment does not forget an update that was refused, as servers do.
 	u := c.lab.update(o.UpdateName, fmt.Sprint(o.UpdateID, c.lab.people.tries.Add(1)), o.Args...)
 	select {
@@ -158,15 +163,16 @@ func (u *update) Get(ctx context.Context, into any) error {
 	return converter.GetDefaultDataConverter().FromPayload(payload, into)
 }
 
-// tellRun has the run take an update. It is for callbacks of the test environment, which takes updates in their goroutine
-// alone: nothing guards what it keeps of them.
+// tellRun has the run take an update. It is for callbacks of the test environment, which takes
+// updates in their goroutine alone: nothing guards what it keeps of them.
 func (l *lab) tellRun(name, id string, args ...any) *update {
 	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
 	l.UpdateWorkflow(name, id, u, args...)
 	return u
 }
 
-// update is tellRun for activities: when it returns, the run is sure to be told before it learns how the activity ended.
+// update is tellRun for activities: when it returns, the run is sure to be told before it learns
+// how the activity ended.
 func (l *lab) update(name, id string, args ...any) *update {
 	told := make(chan *update, 1)
 	l.RegisterDelayedCallback(func() { told <- l.tellRun(name, id, args...) }, 0)
@@ -230,22 +236,26 @@ func peoplesAgent(steps ...api.ScriptStep) *api.Agent {
 }
 
 func (l *lab) runPeoplesAgent(steps ...api.ScriptStep) {
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: peoplesAgent(steps...), Prompt: "Go."}, []byte(nil))
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: peoplesAgent(steps...), Prompt: "Go."},
+		[]byte(nil))
 }
 
-// TestQuestions proves that calls of human tools are questions, with what they hide hidden, that a reply that does not
-// fit leaves its question open, and that one that fits is the call's result, and a refusal its error, noted with whose it
-// is.
+// TestQuestions proves that calls of human tools are questions, with what they hide hidden, that a
+// reply that does not fit leaves its question open, and that one that fits is the call's result,
+// and a refusal its error, noted with whose it is.
 func TestQuestions(t *testing.T) {
 	l := newPeoplesLab(t)
 	var open []api.Question
 	l.after(time.Hour, func() { open = l.open() })
 	wrong := l.reply(2*time.Hour, says("1.2", "ada", `101`))
-	right := l.reply(3*time.Hour, api.Reply{Question: "1.2", By: "ada", Value: []byte(` 12 `), Reason: "enough"})
+	right := l.reply(3*time.Hour, api.Reply{Question: "1.2", By: "ada", Value: []byte(` 12 `),
+		Reason: "enough"})
 	no := l.reply(4*time.Hour, api.Reply{Question: "1.3", By: "bob", Decline: true})
 	late := l.reply(5*time.Hour, says("1.2", "bob", `13`))
 	last := l.reply(6*time.Hour, says("1.1", "bob", `{"any":["thing"]}`))
-	l.runPeoplesAgent(step(call("ask", `{"question":"Which?"}`), call("budget", `{"for":"paint","pin":"4711"}`), call("ask", `{}`), call("echo", `{"value":1}`)), answer("done"))
+	l.runPeoplesAgent(step(call("ask", `{"question":"Which?"}`),
+		call("budget", `{"for":"paint","pin":"4711"}`), call("ask", `{}`),
+		call("echo", `{"value":1}`)), answer("done"))
 
 	if r := l.result(); r.Answer != "done" || r.Usage.Calls != 4 || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
@@ -253,13 +263,16 @@ func TestQuestions(t *testing.T) {
 	if len(open) != 3 {
 		t.Fatalf("open: %+v", open)
 	}
-	for i, want := range []string{"Which?", "How much may be spent?\nfor: paint\npin: ***", "Asks a person."} {
+	for i, want := range []string{"Which?", "How much may be spent?\nfor: paint\npin: ***",
+		"Asks a person."} {
 		q := open[i]
-		if id := api.TurnCallID(1, i+1); q.ID != id || q.Call != id || q.Text != want || q.Until.Sub(q.Asked) != 7*24*time.Hour || (len(q.Schema) > 0) != (q.Tool == "budget") {
+		if id := api.TurnCallID(1, i+1); q.ID != id || q.Call != id || q.Text != want ||
+			q.Until.Sub(q.Asked) != 7*24*time.Hour || (len(q.Schema) > 0) != (q.Tool == "budget") {
 			t.Errorf("question %d: %+v", i, q)
 		}
 	}
-	if e := wrong.refused(t); e == nil || e.Type != api.ReplyUnfit || len(e.Problems) != 1 || !strings.Contains(e.Problems[0].Message, "at most 100") {
+	if e := wrong.refused(t); e == nil || e.Type != api.ReplyUnfit || len(e.Problems) != 1 ||
+		!strings.Contains(e.Problems[0].Message, "at most 100") {
 		t.Errorf("a reply that does not fit: %+v", e)
 	}
 	for name, u := range map[string]*update{"an answer": right, "a refusal": no, "the last": last} {
@@ -267,18 +280,21 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("%s is refused: %+v", name, e)
 		}
 	}
-	if e := late.refused(t); e == nil || e.Type != api.ReplyClosed || !strings.Contains(e.Message, "answered by ada: enough") || len(e.Open) != 1 {
+	if e := late.refused(t); e == nil || e.Type != api.ReplyClosed || !strings.Contains(e.Message,
+		"answered by ada: enough") || len(e.Open) != 1 {
 		t.Errorf("a reply to an answered question: %+v", e)
 	}
 	messages := l.conversation()[3:7]
-	for i, want := range []string{"{\"any\":[\"thing\"]}\n[note: answered by bob]", "12\n[note: answered by ada: enough]", "ERROR approval_denied: declined by bob", "1"} {
+	for i, want := range []string{"{\"any\":[\"thing\"]}\n[note: answered by bob]",
+		"12\n[note: answered by ada: enough]", "ERROR approval_denied: declined by bob", "1"} {
 		if !strings.HasPrefix(messages[i].Text, want) {
 			t.Errorf("the model was told %q, want %q", messages[i].Text, want)
 		}
 	}
 }
 
-// TestRefusedReplies proves that what is no reply to an open question is refused at once, with the questions that are open.
+// TestRefusedReplies proves that what is no reply to an open question is refused at once, with the
+// questions that are open.
 func TestRefusedReplies(t *testing.T) {
 	l := newPeoplesLab(t)
 	tests := []struct {
@@ -289,7 +305,8 @@ func TestRefusedReplies(t *testing.T) {
 		{says("2.1", "ada", `1`), api.ReplyUnknown, `no question "2.1"; open: 1.1, 1.2`},
 		{says("1.1", "", `1`), api.ReplyMalformed, "whose"},
 		{api.Reply{Question: "1.1", By: "ada"}, api.ReplyMalformed, "no value"},
-		{api.Reply{Question: "1.1", By: "ada", Reason: strings.Repeat("x", 3000), Decline: true}, api.ReplyMalformed, "reason"},
+		{api.Reply{Question: "1.1", By: "ada", Reason: strings.Repeat("x", 3000), Decline: true},
+			api.ReplyMalformed, "reason"},
 	}
 	updates := make([]*update, len(tests))
 	for i, test := range tests {
@@ -300,17 +317,20 @@ func TestRefusedReplies(t *testing.T) {
 	l.runPeoplesAgent(step(call("ask", `{}`), call("ask", `{}`)), answer("done"))
 	l.result()
 	for i, test := range tests {
-		if e := updates[i].refused(t); e == nil || e.Type != test.want || !strings.Contains(e.Message, test.says) {
+		if e := updates[i].refused(t); e == nil || e.Type != test.want ||
+			!strings.Contains(e.Message, test.says) {
 			t.Errorf("%+v: %+v", test.reply, e)
 		}
 	}
 }
 
-// TestTwoRepliesAtOnce proves that of two replies that come together one is taken, and the other told that it is being
-// checked; and that a reply is told to be taken only where it became the call's end.
+// TestTwoRepliesAtOnce proves that of two replies that come together one is taken, and the other
+// told that it is being checked; and that a reply is told to be taken only where it became the
+// call's end.
 func TestTwoRepliesAtOnce(t *testing.T) {
 	l := newPeoplesLab(t)
-	one, two := l.reply(time.Minute, says("1.1", "ada", `1`)), l.reply(time.Minute, says("1.1", "bob", `2`))
+	one, two := l.reply(time.Minute, says("1.1", "ada", `1`)),
+		l.reply(time.Minute, says("1.1", "bob", `2`))
 	l.runPeoplesAgent(step(call("ask", `{}`)), answer("done"))
 	l.result()
 	first, second := one.refused(t), two.refused(t)
@@ -325,8 +345,9 @@ func TestTwoRepliesAtOnce(t *testing.T) {
 	}
 }
 
-// TestAskedInCalls proves that what calls ask while they run are questions with the call's id before theirs, that more of
-// them than may wait at a time wait for the others, and that each gets its own reply.
+// TestAskedInCalls proves that what calls ask while they run are questions with the call's id
+// before theirs, that more of them than may wait at a time wait for the others, and that each gets
+// its own reply.
 func TestAskedInCalls(t *testing.T) {
 	l := newPeoplesLab(t)
 	var calls []api.ScriptCall
@@ -339,8 +360,10 @@ func TestAskedInCalls(t *testing.T) {
 		open := l.open()
 		most = max(most, len(open))
 		for _, q := range open {
-			if replied[q.ID] == nil && l.Now().After(q.Asked) { // it takes no reply at the very time at which it is asked
-				replied[q.ID] = l.tellRun(api.AnswerQuestionUpdate, "", says(q.ID, "ada", `"`+q.ID+` `+q.Text+`"`))
+			// it takes no reply at the very time at which it is asked
+			if replied[q.ID] == nil && l.Now().After(q.Asked) {
+				replied[q.ID] = l.tellRun(api.AnswerQuestionUpdate, "", says(q.ID, "ada", `"`+q.ID+
+					` `+q.Text+`"`))
 			}
 		}
 		if len(replied) < len(calls) {
@@ -359,7 +382,8 @@ func TestAskedInCalls(t *testing.T) {
 		t.Errorf("%d calls asked at a time", most)
 	}
 	for i, m := range l.conversation()[3:12] {
-		if want := fmt.Sprintf("1.%d/1 %d?\n[note: question 1.%d/1 was answered by ada]", i+1, i+1, i+1); m.Text != want {
+		if want := fmt.Sprintf("1.%d/1 %d?\n[note: question 1.%d/1 was answered by ada]", i+1, i+1,
+			i+1); m.Text != want {
 			t.Errorf("the model was told %q, want %q", m.Text, want)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// pipeline takes every call of a run through its five phases (requirement E1). Agent, plan and direct runs differ only
-// in where calls come from: there is no second way in.
+// pipeline takes every call of a run through its five phases (requirement E1). Agent, plan and
+// direct runs differ only in where calls come from: there is no second way in.
 type pipeline struct {
 	origin  api.Origin
 	catalog api.Catalog
@@ -24,15 +24,17 @@ type pipeline struct {
 	// queue is the task queue of the workflow, from which the lanes' queues derive.
 	queue string
 	usage api.Usage
-	// budget bounds the run's sub-agents; parent is what the run works for itself, the zero value for nothing.
+	// budget bounds the run's sub-agents; parent is what the run works for itself, the zero value
+	// for nothing.
 	budget.Run
 	parent api.Parent
-	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each agent.
+	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each
+	// agent.
 	override api.Mode
 	// rank is where the run's calls and steps stand among those of others.
 	priority turn.Priority
-	// openUntil maps the ID of an admitted call on a keyed lane to the time until which its key's queue
-	// is certainly served.
+	// openUntil maps the ID of an admitted call on a keyed lane to the time until which its key's
+	// queue is certainly served.
 	openUntil     map[string]time.Time
 	admitter      admitter
 	control       *control
@@ -57,10 +59,13 @@ type pipeline struct {
 	stepsInline bool
 }
 
-func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catalog api.Catalog, mode api.Mode, c *control) *pipeline {
+func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catalog api.Catalog,
+	mode api.Mode, c *control) *pipeline {
 	c.questions.origin = origin
-	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
-		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in), tools: make(map[string]api.Tool, len(catalog.Tools)),
+	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode,
+		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
+		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
+		tools:     make(map[string]api.Tool, len(catalog.Tools)),
 		openUntil: map[string]time.Time{}}
 	p.admitter = admitter{p}
 	for _, t := range catalog.Tools {
@@ -110,8 +115,8 @@ func (p admitter) own(tool string) bool {
 	return ok
 }
 
-// admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them, unless what the
-// model answered with said it already.
+// admit takes calls through the phases pre_validation and pre_execution: one recorded step for all
+// of them, unless what the model answered with said it already.
 func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
 	decisions := make([]api.AdmissionDecision, 0, len(calls))
 	decisions, p.admitted = append(decisions, p.admitted...), nil
@@ -141,8 +146,8 @@ func claimed(decisions []api.AdmissionDecision) (calls int) {
 	return calls
 }
 
-// Calls are admitted together up to these bounds, so that their verdicts fit into one marker: all of a turn, but for
-// turns beyond reason.
+// Calls are admitted together up to these bounds, so that their verdicts fit into one marker: all
+// of a turn, but for turns beyond reason.
 const (
 	maxAdmitCalls = 200
 	maxAdmitBytes = 256 << 10
@@ -159,10 +164,13 @@ func portion(calls []api.Call) int {
 	return len(calls)
 }
 
-// admission is a request without calls and tools, when the calls so far have used that many of the run's.
+// admission is a request without calls and tools, when the calls so far have used that many of the
+// run's.
 func (p admitter) admission(used int) api.AdmissionRequest {
-	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
-		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.Spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
+	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller,
+		Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
+		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth,
+		Spent: p.Spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
 		Policies: p.policies, Facts: p.facts()}
 	if p.Limits.Calls > 0 {
 		allow := max(p.Limits.Calls-used, 0)
@@ -172,7 +180,8 @@ func (p admitter) admission(used int) api.AdmissionRequest {
 	return request
 }
 
-func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call, used int) ([]api.AdmissionDecision, error) {
+func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
+	used int) ([]api.AdmissionDecision, error) {
 	request := p.admission(used)
 	request.Calls = calls
 	if calls[0].OfRun() {
@@ -182,7 +191,8 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call, used int) (
 	request.Tools = p.toolsOf(calls)
 	began := workflow.Now(ctx)
 	var decisions []api.AdmissionDecision
-	err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &decisions)
+	err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
+		"check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &decisions)
 	if err == nil && len(decisions) == 0 {
 		err = errors.New("admission answered for none of the calls")
 	}
@@ -203,8 +213,9 @@ func (p *pipeline) refused(c api.Call, e *api.Error) api.CallOutcome {
 	return api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}
 }
 
-// unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or its wall time was over, and counts
-// them: their records tell of them too. It returns nil where admission failed for another reason, which ends the run.
+// unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or
+// its wall time was over, and counts them: their records tell of them too. It returns nil where
+// admission failed for another reason, which ends the run.
 func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallOutcome {
 	if ctx.Err() == nil {
 		return nil
@@ -218,7 +229,8 @@ func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallO
 
 // runTurn admits the calls of one turn and runs them as their access allows. Outcomes are in the
 // order of the calls.
-func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Order) ([]api.CallOutcome, error) {
+func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
+	order api.Order) ([]api.CallOutcome, error) {
 	decisions, err := p.admitter.admit(ctx, calls)
 	if err != nil {
 		return p.admitter.unadmitted(ctx, calls), err
@@ -266,15 +278,16 @@ func at[T any](all []T, indices []int) []T {
 	return some
 }
 
-// dispatch runs calls that wait for each other. When it returns, no question or approval of theirs is
-// open.
+// dispatch runs calls that wait for each other. When it returns, no question or approval of theirs
+// is open.
 func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatched) error {
 	d := dispatcher{pipeline: p, waits: waits, calls: calls}
 	failure := d.run(ctx)
 	return cmp.Or(failure, p.questions.finish(ctx))
 }
 
-// written is how long the history is, and with it what the workflow task has to record of what ran inline.
+// written is how long the history is, and with it what the workflow task has to record of what ran
+// inline.
 func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 	info := workflow.GetInfo(ctx)
 	events, bytes = info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()
@@ -286,25 +299,28 @@ func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 	return events, bytes
 }
 
-// fitting returns how many of the calls, from the first on, may begin beside those that run, so that
-// the history does not reach the size at which the server ends the run.
+// fitting returns how many of the calls, from the first on, may begin beside those that run, so
+// that the history does not reach the size at which the server ends the run.
 func (p *pipeline) fitting(ctx workflow.Context, calls []*callRun) int {
 	events, bytes := p.written(ctx)
-	return p.historyBudget.Fit(events, bytes, len(calls), func(i int) int { return calls[i].historyNeed() })
+	return p.historyBudget.Fit(events, bytes, len(calls),
+		func(i int) int { return calls[i].historyNeed() })
 }
 
-// noHistoryLeft has admission refuse calls because the run's history is too long for them, and gives
-// them those decisions. Each part of a batched call has a decision of its own in history. Approvals
-// of the calls are withdrawn.
+// noHistoryLeft has admission refuse calls because the run's history is too long for them, and
+// gives them those decisions. Each part of a batched call has a decision of its own in history.
+// Approvals of the calls are withdrawn.
 func (p admitter) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
 	why := p.fullness(ctx)
 	byCall := map[string]api.AdmissionDecision{}
 	for rest := unbatched(calls); len(rest) > 0; {
 		n := portion(rest)
-		request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n], Full: why}
+		request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n],
+			Full: why}
 		var part []api.AdmissionDecision
 		options := saying(withAdmitOptions(ctx, nil), "no history left for "+named(request.Calls))
-		if err := workflow.ExecuteLocalActivity(options, api.AdmitActivity, request).Get(ctx, &part); err != nil {
+		if err := workflow.ExecuteLocalActivity(options, api.AdmitActivity, request).Get(ctx,
+			&part); err != nil {
 			return err
 		}
 		for _, v := range part {
@@ -345,12 +361,13 @@ func (p *pipeline) fullness(ctx workflow.Context) string {
 
 // facts are what policies can know of the run.
 func (p admitter) facts() api.RunFacts {
-	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.runFacts.Labels, Calls: p.runFacts.Past(""),
+	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn,
+		Labels: p.runFacts.Labels, Calls: p.runFacts.Past(""),
 		Usage: p.usage, Limits: p.Limits, Started: p.Started}
 }
 
-// emittedBy returns the labels that the run of an agent tool may have seen, by what it could call, however deep: nobody knows
-// what one saw that failed.
+// emittedBy returns the labels that the run of an agent tool may have seen, by what it could call,
+// however deep: nobody knows what one saw that failed.
 func (p *pipeline) emittedBy(t api.Tool) []string {
 	var labels []string
 	visited := map[string]bool{}

@@ -10,24 +10,28 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// planWorkflow is the workflow of a plan run: the calls of a plan, each as soon as those it needs have succeeded and the access
-// rules of its lane allow. The plan is checked whole before anything runs. A call that needs a failed one does not run;
-// the others go on. Any failed call makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its
-// details.
+// planWorkflow is the workflow of a plan run: the calls of a plan, each as soon as those it needs
+// have succeeded and the access rules of its lane allow. The plan is checked whole before anything
+// runs. A call that needs a failed one does not run; the others go on. Any failed call makes the
+// run fail with the type switchyard.RunCallsFailed and the RunResult as its details.
 func planWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 	if in.Plan == nil {
-		return api.RunResult{}, invalid([]api.Problem{{Path: "$.plan", Rule: api.RuleRequired, Message: "the input has no plan"}})
+		return api.RunResult{},
+			invalid([]api.Problem{{Path: "$.plan", Rule: api.RuleRequired,
+				Message: "the input has no plan"}})
 	}
 	p, result, err := runPlan(ctx, in, in.Plan.Value)
 	return ended(ctx, in, p, result, err)
 }
 
 // runPlan runs the calls of a plan. It has no pipeline where the run does not begin.
-func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, api.RunResult, error) {
+func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, api.RunResult,
+	error) {
 	problems := plan.Check()
 	if len(plan.Calls) > maxPlanCalls {
 		problems = append(problems, api.Problem{Path: "$.calls", Rule: "max_items",
-			Message: fmt.Sprintf("the plan has %d calls; one run's history holds at most %d", len(plan.Calls), maxPlanCalls)})
+			Message: fmt.Sprintf("the plan has %d calls; one run's history holds at most %d",
+				len(plan.Calls), maxPlanCalls)})
 	}
 	if len(problems) > 0 {
 		return nil, api.RunResult{}, invalid(problems)
@@ -62,7 +66,8 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 	return run.pipeline, result, run.pipeline.end(ctx, err)
 }
 
-// maxPlanCalls keeps a plan's history under the 51,200 events at which servers end a run: a call takes six to nine.
+// maxPlanCalls keeps a plan's history under the 51,200 events at which servers end a run: a call
+// takes six to nine.
 const maxPlanCalls = 5000
 
 func toolsOf(plan api.Plan) []string {
@@ -92,7 +97,8 @@ type planRun struct {
 }
 
 func newPlanRun(plan api.Plan, p *pipeline) *planRun {
-	r := &planRun{plan: plan, pipeline: p, calls: plan.Sorted(), index: map[string]int{}, values: map[string]any{}}
+	r := &planRun{plan: plan, pipeline: p, calls: plan.Sorted(), index: map[string]int{},
+		values: map[string]any{}}
 	r.runs = make([]*callRun, len(r.calls))
 	r.admitted = make([]bool, len(r.calls))
 	r.outcomes = make([]api.CallOutcome, len(r.calls))
@@ -100,14 +106,15 @@ func newPlanRun(plan api.Plan, p *pipeline) *planRun {
 	for i, c := range r.calls {
 		r.needs[i] = c.Needs()
 		r.index[c.ID] = i
-		r.runs[i] = p.newCall(api.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c), Priority: c.Priority,
-			Ask: c.Ask}, api.AdmissionDecision{})
+		r.runs[i] = p.newCall(api.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c),
+			Priority: c.Priority,
+			Ask:      c.Ask}, api.AdmissionDecision{})
 	}
 	return r
 }
 
-// literal returns the arguments of a call that refers to nothing, with what was escaped in them as it is meant; those of all
-// others as they are written.
+// literal returns the arguments of a call that refers to nothing, with what was escaped in them as
+// it is meant; those of all others as they are written.
 func literal(c api.PlanCall) string {
 	if !strings.Contains(string(c.Arguments), "$${") || len(c.References()) > 0 {
 		return string(c.Arguments)
@@ -122,8 +129,8 @@ func literal(c api.PlanCall) string {
 	return string(c.Arguments)
 }
 
-// admitFixed admits, in one recorded step, the calls whose arguments are known from the start. If one of them cannot
-// run, nothing does.
+// admitFixed admits, in one recorded step, the calls whose arguments are known from the start. If
+// one of them cannot run, nothing does.
 func (r *planRun) admitFixed(ctx workflow.Context) error {
 	var fixed []int
 	for i, c := range r.calls {
@@ -137,7 +144,8 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 	var problems []api.Problem
 	for _, i := range fixed {
 		if e := r.runs[i].decision.Error; e != nil {
-			problems = append(problems, api.Problem{Path: "$.calls." + r.calls[i].ID, Rule: string(e.Type), Message: e.Error()})
+			problems = append(problems, api.Problem{Path: "$.calls." + r.calls[i].ID,
+				Rule: string(e.Type), Message: e.Error()})
 		}
 	}
 	if len(problems) > 0 {
@@ -147,7 +155,8 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 	return nil
 }
 
-// askApprovals asks at once for all approvals that calls with fixed arguments need: people see the whole of them.
+// askApprovals asks at once for all approvals that calls with fixed arguments need: people see the
+// whole of them.
 func (r *planRun) askApprovals(ctx workflow.Context) {
 	for _, c := range r.runs {
 		r.pipeline.control.approvals.ask(ctx, c.call, c.decision)
@@ -244,7 +253,8 @@ func (r *planRun) resolve(i int) *api.Error {
 			return notRun("it refers to the result of call %q, which was a dry run", ref.ID)
 		}
 		if result := r.outcomes[r.index[ref.ID]].Result; result != nil && result.Cut > 0 {
-			return notRun("it refers to the result of call %q, of which %d bytes were cut; raise that tool's max_result, or ask it for less", ref.ID, result.Cut)
+			return notRun("it refers to the result of call %q, of which %d bytes were cut; raise that tool's max_result, or ask it for less",
+				ref.ID, result.Cut)
 		}
 	}
 	value, err := api.DecodeJSON(c.Arguments)

@@ -12,15 +12,15 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// maxAsking bounds the calls of a run that ask at a time. Each holds one of the updates that a server lets a run have in
-// flight, ten by default, and replies need some of them too.
+// maxAsking bounds the calls of a run that ask at a time. Each holds one of the updates that a
+// server lets a run have in flight, ten by default, and replies need some of them too.
 const maxOpenQuestions = 6
 
 // maxAnswered bounds what a query for open questions or approvals answers with, in bytes.
 const maxAnswered = 1 << 20
 
-// questions are what the run waits for people to answer: calls of human tools, and what other calls ask while they run.
-// They live in the run's memory; what was asked and replied stands in history.
+// questions are what the run waits for people to answer: calls of human tools, and what other calls
+// ask while they run. They live in the run's memory; what was asked and replied stands in history.
 type questions struct {
 	origin api.Origin
 	// hooks are those after the run's calls; parent is the path of the call that the run works for.
@@ -59,28 +59,34 @@ type question struct {
 	taken bool
 }
 
-// newQuestions makes the run answer the query and take the updates that are about questions. It comes before anything
-// that waits, so that no update finds the run without.
+// newQuestions makes the run answer the query and take the updates that are about questions. It
+// comes before anything that waits, so that no update finds the run without.
 func newQuestions(ctx workflow.Context) (*questions, error) {
 	q := &questions{closed: map[string]string{}, calls: map[string]*questionCall{}}
 	if err := workflow.SetQueryHandler(ctx, api.QuestionsQuery, q.list); err != nil {
 		return nil, err
 	}
 	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.AskQuestionUpdate, q.ask,
-		workflow.UpdateHandlerOptions{Validator: q.mayAsk, Description: "a running call asks a person"}); err != nil {
+		workflow.UpdateHandlerOptions{Validator: q.mayAsk,
+			Description: "a running call asks a person"}); err != nil {
 		return nil, err
 	}
 	err := workflow.SetUpdateHandlerWithOptions(ctx, api.AnswerQuestionUpdate, q.reply,
-		workflow.UpdateHandlerOptions{Validator: q.mayReply, Description: "a person replies to a question"})
+		workflow.UpdateHandlerOptions{Validator: q.mayReply,
+			Description: "a person replies to a question"})
 	return q, err
 }
 
 // list answers the query with the open questions, as many as fit.
 func (q *questions) list() ([]api.Question, error) {
-	return answering(q.open, func(o *question) (api.Question, int) { return o.Question, len(o.Text) + len(o.Schema) }), nil
+	return answering(q.open, func(o *question) (api.Question, int) {
+		return o.Question,
+			len(o.Text) + len(o.Schema)
+	}), nil
 }
 
-// answering is what a query answers with of what is open: as much as fits, one at least. of gives what is told of each, and its size.
+// answering is what a query answers with of what is open: as much as fits, one at least. of gives
+// what is told of each, and its size.
 func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 	list := []Told{}
 	size := 0
@@ -105,8 +111,11 @@ func (q *questions) begin(ctx workflow.Context, call *callRun) {
 		return
 	}
 	now := workflow.Now(ctx)
-	q.open = append(q.open, &question{tool: &t, notes: v.Notes, hooks: api.HooksFor(q.hooks, t.Name), arguments: call.arguments(), Question: api.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
-		Text: v.Question, Schema: t.OutputSchema, Asked: now, Until: now.Add(t.AnswerWithin.Std())}})
+	q.open = append(q.open, &question{tool: &t, notes: v.Notes, hooks: api.HooksFor(q.hooks,
+		t.Name), arguments: call.arguments(), Question: api.Question{ID: c.ID, Call: c.ID,
+		Tool: t.Name,
+		Text: v.Question, Schema: t.OutputSchema, Asked: now,
+		Until: now.Add(t.AnswerWithin.Std())}})
 }
 
 // end closes the questions of a call that is over.
@@ -142,8 +151,8 @@ func (q *questions) close(o *question, how string) {
 	q.open = slices.DeleteFunc(q.open, func(other *question) bool { return other == o })
 }
 
-// finish waits, when the calls of a turn or a run are over, for the updates that were about them. It does so in a
-// cancelled run as well: whoever waits for an update is told how it ended.
+// finish waits, when the calls of a turn or a run are over, for the updates that were about them.
+// It does so in a cancelled run as well: whoever waits for an update is told how it ended.
 func (q *questions) finish(ctx workflow.Context) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
@@ -155,16 +164,21 @@ func (q *questions) mayAsk(_ workflow.Context, in api.Question) error {
 	call := q.calls[in.Call]
 	switch {
 	case call == nil || call.tool.Kind == api.KindHuman:
-		return refuse(api.ReplyError{Type: api.AskRefused, Message: fmt.Sprintf("no call %q runs that may ask", in.Call)})
-	case strings.TrimSpace(in.Text) == "" || len(in.Text) > api.MaxQuestionText || len(in.Schema) > api.MaxQuestionSchema:
-		return refuse(api.ReplyError{Type: api.AskRefused, Message: "the question is empty, or too large"})
+		return refuse(api.ReplyError{Type: api.AskRefused,
+			Message: fmt.Sprintf("no call %q runs that may ask", in.Call)})
+	case strings.TrimSpace(in.Text) == "" || len(in.Text) > api.MaxQuestionText ||
+		len(in.Schema) > api.MaxQuestionSchema:
+		return refuse(api.ReplyError{Type: api.AskRefused,
+			Message: "the question is empty, or too large"})
 	case q.openQuestions >= maxOpenQuestions:
-		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: fmt.Sprintf("%d calls of the run ask already", q.openQuestions)})
+		return refuse(api.ReplyError{Type: api.ReplyBusy,
+			Message: fmt.Sprintf("%d calls of the run ask already", q.openQuestions)})
 	}
 	return nil
 }
 
-// ask opens a question of a running call and waits for the reply, the call's end, or the time at which it is given up.
+// ask opens a question of a running call and waits for the reply, the call's end, or the time at
+// which it is given up.
 func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error) {
 	call := q.calls[in.Call]
 	call.asked++
@@ -174,7 +188,8 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 	q.openQuestions++
 	defer func() { q.openQuestions-- }()
 	left := max(in.Until.Sub(o.Asked), time.Millisecond)
-	options := workflow.AwaitOptions{Timeout: left, TimerOptions: workflow.TimerOptions{Summary: "question " + o.ID}}
+	options := workflow.AwaitOptions{Timeout: left,
+		TimerOptions: workflow.TimerOptions{Summary: "question " + o.ID}}
 	_, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
 	switch {
 	case o.reply != nil:
@@ -189,7 +204,8 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 	return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyTimeout, Message: q.closed[o.ID]})
 }
 
-// mayReply refuses, without a trace in history, what no reply is and what is none to an open question.
+// mayReply refuses, without a trace in history, what no reply is and what is none to an open
+// question.
 func (q *questions) mayReply(ctx workflow.Context, r api.Reply) error {
 	if e := r.Check(); e != nil {
 		return refuse(*e)
@@ -199,10 +215,14 @@ func (q *questions) mayReply(ctx workflow.Context, r api.Reply) error {
 	case o == nil:
 		return refuse(q.notOpen(r.Question))
 	case !workflow.Now(ctx).After(o.Asked):
-		// The server does not know of the call yet: it learns of it with the decision that opened the question.
-		return refuse(api.ReplyError{Type: api.ReplyUnknown, Message: fmt.Sprintf("question %q is only being asked", r.Question)})
+		// The server does not know of the call yet: it learns of it with the decision that opened
+		// the question.
+		return refuse(api.ReplyError{Type: api.ReplyUnknown,
+			Message: fmt.Sprintf("question %q is only being asked", r.Question)})
 	case o.checking != "":
-		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: fmt.Sprintf("a reply of %s to question %q is being checked", o.checking, r.Question)})
+		return refuse(api.ReplyError{Type: api.ReplyBusy,
+			Message: fmt.Sprintf("a reply of %s to question %q is being checked", o.checking,
+				r.Question)})
 	}
 	return nil
 }
@@ -217,7 +237,8 @@ func (q *questions) find(id string) *question {
 
 // notOpen says why there is nothing to reply to, and to what there is.
 func (q *questions) notOpen(id string) api.ReplyError {
-	e := api.ReplyError{Type: api.ReplyUnknown, Message: fmt.Sprintf("the run has no question %q", id)}
+	e := api.ReplyError{Type: api.ReplyUnknown, Message: fmt.Sprintf("the run has no question %q",
+		id)}
 	if how, ok := q.closed[id]; ok {
 		e.Type, e.Message = api.ReplyClosed, fmt.Sprintf("question %q is closed: %s", id, how)
 	}
@@ -231,8 +252,8 @@ func (q *questions) notOpen(id string) api.ReplyError {
 // maxNamed bounds the ids that a refusal names in its message.
 const maxNamed = 10
 
-// meant ends the message of a refusal with what could be meant: the first of the open ones, behind a word for how they stand,
-// or none where there are none.
+// meant ends the message of a refusal with what could be meant: the first of the open ones, behind
+// a word for how they stand, or none where there are none.
 func meant(open []string, none, statusText string) string {
 	if len(open) == 0 {
 		return "; " + none
@@ -240,19 +261,22 @@ func meant(open []string, none, statusText string) string {
 	return "; " + statusText + ": " + strings.Join(open[:min(len(open), maxNamed)], ", ")
 }
 
-// reply has a reply checked. One that does not fit leaves the question open; one that fits ends it, and where the call
-// itself is the question, the call.
+// reply has a reply checked. One that does not fit leaves the question open; one that fits ends it,
+// and where the call itself is the question, the call.
 func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 	o := q.find(r.Question)
 	o.checking = r.By
 	defer func() { o.checking = "" }()
-	request := api.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin, Notes: o.notes, Hooks: o.hooks, Arguments: o.arguments, Parent: q.parent}
+	request := api.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin,
+		Notes: o.notes, Hooks: o.hooks, Arguments: o.arguments, Parent: q.parent}
 	decision, err := q.evaluate(ctx, request)
 	switch {
 	case err != nil:
 		return err
 	case len(decision.Problems) > 0:
-		return refuse(api.ReplyError{Type: api.ReplyUnfit, Message: fmt.Sprintf("the answer does not fit question %q", o.ID), Problems: decision.Problems})
+		return refuse(api.ReplyError{Type: api.ReplyUnfit,
+			Message:  fmt.Sprintf("the answer does not fit question %q", o.ID),
+			Problems: decision.Problems})
 	case o.over:
 		return refuse(q.notOpen(o.ID))
 	case o.tool == nil:
@@ -263,11 +287,12 @@ func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 	return q.endCall(ctx, o, request)
 }
 
-// endCall makes a reply that fits the end of the call that asks. Ending the call is a deed outside of the run, so the run
-// first lets the server write down, by a timer, that the reply was accepted: a step that only brings an update is kept
-// nowhere until then, and is done again when it is lost.
+// endCall makes a reply that fits the end of the call that asks. Ending the call is a deed outside
+// of the run, so the run first lets the server write down, by a timer, that the reply was accepted:
+// a step that only brings an update is kept nowhere until then, and is done again when it is lost.
 func (q *questions) endCall(ctx workflow.Context, o *question, request api.ReplyRequest) error {
-	if err := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "reply to " + o.ID}).Get(ctx, nil); err != nil {
+	if err := workflow.NewTimerWithOptions(ctx, time.Millisecond,
+		workflow.TimerOptions{Summary: "reply to " + o.ID}).Get(ctx, nil); err != nil {
 		return err
 	}
 	request.Complete = true
@@ -278,7 +303,9 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request api.Reply
 		}
 		if decision.Early {
 			return refuse(api.ReplyError{Type: api.ReplyEarly,
-				Message: fmt.Sprintf("call %s still waits for a worker of its lane and cannot be declined before one has taken it", o.Call)})
+				Message: fmt.Sprintf(
+					"call %s still waits for a worker of its lane and cannot be declined before one has taken it",
+					o.Call)})
 		}
 	}
 	// The reply is on its way as the call's end; that history has it is what counts.
@@ -291,12 +318,15 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request api.Reply
 	return nil
 }
 
-func (q *questions) evaluate(ctx workflow.Context, r api.ReplyRequest) (decision api.ReplyDecision, err error) {
-	err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "check of the reply to "+r.Question.ID), api.CheckReplyActivity, r).Get(ctx, &decision)
+func (q *questions) evaluate(ctx workflow.Context, r api.ReplyRequest) (decision api.ReplyDecision,
+	err error) {
+	err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...),
+		"check of the reply to "+r.Question.ID), api.CheckReplyActivity, r).Get(ctx, &decision)
 	return decision, err
 }
 
 // refuse is what an update fails with.
 func refuse(e api.ReplyError) error {
-	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e}})
+	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e}})
 }

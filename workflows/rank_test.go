@@ -15,8 +15,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// ownID is the workflow's id in the test environment, ownRun the beginning of its run's: the fairness key of a run without a
-// conversation.
+// ownID is the workflow's id in the test environment, ownRun the beginning of its run's: the
+// fairness key of a run without a conversation.
 const (
 	ownID  = "default-test-workflow-id"
 	ownRun = "default-"
@@ -24,18 +24,21 @@ const (
 
 // rankedTool is the tool echo under another name, on a lane of its own.
 func prioritizedTool(name string, priority api.Priority) toolspecs.Spec {
-	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Echoes.", Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}},
-		Entry:     toolspecs.Entry{Type: api.KindFunction, Handler: "echo"},
-		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead, Lane: name, Priority: priority}}
+	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Echoes.",
+		Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}},
+		Entry:      toolspecs.Entry{Type: api.KindFunction, Handler: "echo"},
+		Execution:  toolspecs.ExecutionSpec{Effect: api.EffectRead, Lane: name, Priority: priority}}
 }
 
-// watchOptions notes with which options the run schedules activities, by id. The test environment does without most of them.
+// watchOptions notes with which options the run schedules activities, by id. The test environment
+// does without most of them.
 func (l *lab) watchOptions() map[string]workflow.ActivityOptions { return l.watch().runFacts }
 
 // watch notes what the run asks of the SDK.
 func (l *lab) watch() *optionsWatch {
 	w := &optionsWatch{runFacts: map[string]workflow.ActivityOptions{}}
-	l.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{w}, DeadlockDetectionTimeout: busy})
+	l.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{w},
+		DeadlockDetectionTimeout: busy})
 	return w
 }
 
@@ -46,8 +49,10 @@ type optionsWatch struct {
 	upserts []string
 }
 
-func (w *optionsWatch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	return &watchedInbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}, watch: w}
+func (w *optionsWatch) InterceptWorkflow(_ workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &watchedInbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next},
+		watch: w}
 }
 
 type watchedInbound struct {
@@ -56,7 +61,8 @@ type watchedInbound struct {
 }
 
 func (i *watchedInbound) Init(outbound interceptor.WorkflowOutboundInterceptor) error {
-	return i.Next.Init(&watchedOutbound{WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: outbound}, watch: i.watch})
+	return i.Next.Init(&watchedOutbound{WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: outbound},
+		watch: i.watch})
 }
 
 type watchedOutbound struct {
@@ -64,14 +70,16 @@ type watchedOutbound struct {
 	watch *optionsWatch
 }
 
-func (o *watchedOutbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+func (o *watchedOutbound) ExecuteActivity(ctx workflow.Context, activityType string,
+	args ...any) workflow.Future {
 	options := workflow.GetActivityOptions(ctx)
 	o.watch.runFacts[workflow.GetInfo(ctx).WorkflowExecution.ID+" "+options.ActivityID] = options
 	return o.Next.ExecuteActivity(ctx, activityType, args...)
 }
 
 // expectRanks compares the priorities of the top run's activities.
-func expectPriorities(t *testing.T, got map[string]workflow.ActivityOptions, want map[string]temporal.Priority) {
+func expectPriorities(t *testing.T, got map[string]workflow.ActivityOptions,
+	want map[string]temporal.Priority) {
 	t.Helper()
 	for id, priority := range want {
 		if o, ok := got[ownID+" "+id]; !ok || o.Priority != priority {
@@ -83,8 +91,9 @@ func expectPriorities(t *testing.T, got map[string]workflow.ActivityOptions, wan
 	}
 }
 
-// TestRanks proves which priority and fairness key each call of a plan has: the plan's word before the run's before the
-// tool's, by the rules of its lane, and nothing where that is what the server takes anyway.
+// TestRanks proves which priority and fairness key each call of a plan has: the plan's word before
+// the run's before the tool's, by the rules of its lane, and nothing where that is what the server
+// takes anyway.
 func TestRanks(t *testing.T) {
 	configured := lanes.Of(api.Lane{Name: "fifo", Limit: 1, Strategy: api.StrategyFIFO},
 		api.Lane{Name: "unfair", Limit: 1, Fairness: api.FairnessNone},
@@ -105,14 +114,20 @@ calls:
 		want map[string]temporal.Priority
 	}{
 		{"of a run that says nothing", api.RunInput{}, map[string]temporal.Priority{
-			"plain": {FairnessKey: ownRun}, "urgent": {PriorityKey: 1, FairnessKey: ownRun}, "tool": {PriorityKey: 4, FairnessKey: ownRun},
-			"fifo": {FairnessKey: "all"}, "unfair": {PriorityKey: 4, FairnessKey: "all"}, "caller": {FairnessKey: "plan/steps"}}},
-		{"of an important run of a conversation", api.RunInput{Priority: api.PriorityHigh, Conversation: "talk"}, map[string]temporal.Priority{
-			"plain": {PriorityKey: 2, FairnessKey: "talk"}, "urgent": {PriorityKey: 1, FairnessKey: "talk"}, "tool": {PriorityKey: 2, FairnessKey: "talk"},
-			"fifo": {FairnessKey: "all"}, "unfair": {PriorityKey: 4, FairnessKey: "all"}, "caller": {PriorityKey: 2, FairnessKey: "plan/steps"}}},
+			"plain": {FairnessKey: ownRun}, "urgent": {PriorityKey: 1, FairnessKey: ownRun},
+			"tool": {PriorityKey: 4, FairnessKey: ownRun},
+			"fifo": {FairnessKey: "all"}, "unfair": {PriorityKey: 4, FairnessKey: "all"},
+			"caller": {FairnessKey: "plan/steps"}}},
+		{"of an important run of a conversation", api.RunInput{Priority: api.PriorityHigh,
+			Conversation: "talk"}, map[string]temporal.Priority{
+			"plain": {PriorityKey: 2, FairnessKey: "talk"}, "urgent": {PriorityKey: 1,
+				FairnessKey: "talk"}, "tool": {PriorityKey: 2, FairnessKey: "talk"},
+			"fifo": {FairnessKey: "all"}, "unfair": {PriorityKey: 4, FairnessKey: "all"},
+			"caller": {PriorityKey: 2, FairnessKey: "plan/steps"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newLabOf(t, 1, prioritizedTool("lowly", api.PriorityLow), prioritizedTool("fifo", ""), prioritizedTool("unfair", ""), prioritizedTool("callers", ""))
+			l := newLabOf(t, 1, prioritizedTool("lowly", api.PriorityLow), prioritizedTool("fifo",
+				""), prioritizedTool("unfair", ""), prioritizedTool("callers", ""))
 			l.lanes = configured
 			runFacts := l.watchOptions()
 			test.in.Plan = plan(t, calls)
@@ -123,24 +138,27 @@ calls:
 	}
 }
 
-// TestModelStepRank proves that a run's model steps have its priority, as its calls do, and that a fairness key never is too
-// long for the server.
+// TestModelStepRank proves that a run's model steps have its priority, as its calls do, and that a
+// fairness key never is too long for the server.
 func TestModelStepRank(t *testing.T) {
 	l := newLab(t)
 	runFacts := l.watchOptions()
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
-		Priority: api.PriorityUrgent, Conversation: strings.Repeat("long ", 20)})
+	l.ExecuteWorkflow(api.AgentWorkflow,
+		api.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
+			Priority: api.PriorityUrgent, Conversation: strings.Repeat("long ", 20)})
 	l.result()
 	key := api.FairnessKey(strings.Repeat("long ", 20))
 	urgent := temporal.Priority{PriorityKey: 1, FairnessKey: key}
-	expectPriorities(t, runFacts, map[string]temporal.Priority{"turn-1": urgent, "1.1": urgent, "turn-2": urgent})
+	expectPriorities(t, runFacts, map[string]temporal.Priority{"turn-1": urgent, "1.1": urgent,
+		"turn-2": urgent})
 	if len(key) > 64 {
 		t.Errorf("the fairness key has %d bytes", len(key))
 	}
 }
 
-// TestSubAgentRank proves that a tree of runs counts as one when slots are shared out, however deep it is, that a run's
-// priority reaches its sub-agents, and that the priority of the call that starts one comes before it.
+// TestSubAgentRank proves that a tree of runs counts as one when slots are shared out, however deep
+// it is, that a run's priority reaches its sub-agents, and that the priority of the call that
+// starts one comes before it.
 func TestSubAgentRank(t *testing.T) {
 	deep := agentTool("deep", above("needy", step(call("needy", `{}`)), answer("deep down")))
 	wide := agentTool("wide", above("deep", step(call("deep", `{"topic":"x"}`)), answer("wide")))
@@ -148,20 +166,26 @@ func TestSubAgentRank(t *testing.T) {
 		run, call, want api.Priority
 		level           int
 	}{
-		{"", "", "", 0}, {api.PriorityHigh, "", api.PriorityHigh, 2}, {api.PriorityHigh, api.PriorityLow, api.PriorityLow, 4},
+		{"", "", "", 0}, {api.PriorityHigh, "", api.PriorityHigh, 2},
+		{api.PriorityHigh, api.PriorityLow, api.PriorityLow, 4},
 	} {
 		l, inputs := newTree(t, deep, wide)
 		runFacts := l.watchOptions()
-		packed := api.Pack(api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "wide", Arguments: []byte(`{"topic":"x"}`), Priority: test.call}}})
-		l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &packed, Priority: test.run, Conversation: "talk", Variables: map[string]any{"project": "p"}})
+		packed := api.Pack(api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "wide",
+			Arguments: []byte(`{"topic":"x"}`), Priority: test.call}}})
+		l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &packed, Priority: test.run,
+			Conversation: "talk", Variables: map[string]any{"project": "p"}})
 		l.result()
 		for path, in := range inputs {
 			if in.Priority != test.want || in.Parent.Fairness != "talk" || in.Conversation != "" {
 				t.Errorf("%s of a run of priority %q: %+v", path, test.run, in)
 			}
 		}
-		if p := runFacts[ownID+"/a/1.1 1.1"].Priority; p != (temporal.Priority{PriorityKey: test.level, FairnessKey: "talk"}) {
-			t.Errorf("the call of the sub-agent's sub-agent has the priority %+v of %v", p, slices.Collect(maps.Keys(runFacts)))
+		if p := runFacts[ownID+
+			"/a/1.1 1.1"].Priority; p != (temporal.Priority{PriorityKey: test.level,
+			FairnessKey: "talk"}) {
+			t.Errorf("the call of the sub-agent's sub-agent has the priority %+v of %v", p,
+				slices.Collect(maps.Keys(runFacts)))
 		}
 		if len(inputs) != 2 {
 			t.Errorf("%d runs below", len(inputs))

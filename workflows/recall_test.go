@@ -11,16 +11,20 @@ import (
 
 // recalls has the run's conversation continued by what f answers.
 func (l *lab) loads(f func() (api.LoadedConversation, error)) {
-	l.RegisterActivityWithOptions(func(context.Context, api.LoadConversationRequest) (api.LoadedConversation, error) { return f() },
+	l.RegisterActivityWithOptions(func(context.Context,
+		api.LoadConversationRequest) (api.LoadedConversation, error) {
+		return f()
+	},
 		activity.RegisterOptions{Name: api.LoadConversationActivity})
 }
 
-// TestAgentGoesOn proves that a run that goes on with a conversation numbers its turns on from the earlier ones, and that its
-// model is told which turns are its own.
+// TestAgentGoesOn proves that a run that goes on with a conversation numbers its turns on from the
+// earlier ones, and that its model is told which turns are its own.
 func TestAgentGoesOn(t *testing.T) {
 	l := newLab(t)
 	l.loads(func() (api.LoadedConversation, error) { return api.LoadedConversation{Turn: 4}, nil })
-	l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}}, api.Message{Text: "done"})
+	l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}},
+		api.Message{Text: "done"})
 	a := toldAgent()
 	a.Limits.Turns = 2
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go.", Continue: true})
@@ -37,7 +41,8 @@ func TestAgentGoesOn(t *testing.T) {
 	}
 }
 
-// TestAgentCannotGoOn proves that a run that cannot go on with its conversation runs nothing, and says why.
+// TestAgentCannotGoOn proves that a run that cannot go on with its conversation runs nothing, and
+// says why.
 func TestAgentCannotGoOn(t *testing.T) {
 	for want, in := range map[string]api.RunInput{
 		"has that for its workflow id": {Conversation: "another"},
@@ -46,11 +51,13 @@ func TestAgentCannotGoOn(t *testing.T) {
 	} {
 		l := newLab(t)
 		l.loads(func() (api.LoadedConversation, error) {
-			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation", Rule: "busy", Message: "the run x goes on"}}}, nil
+			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation",
+				Rule: "busy", Message: "the run x goes on"}}}, nil
 		})
 		in.Agent, in.Prompt, in.Continue = toldAgent(), "Go.", true
 		l.ExecuteWorkflow(api.AgentWorkflow, in)
-		if err := l.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), string(api.RunInvalid)) {
+		if err := l.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), string(api.RunInvalid)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -28,9 +28,9 @@ func readHistory(t *testing.T, name string) *historypb.History {
 	return h
 }
 
-// TestReplay proves that today's workflows still decide what the recorded runs of every behaviour decided: a run that is
-// in flight while workers are updated goes on. A history that no longer replays is no reason to record it anew: see
-// docs/changing-workflows.md.
+// TestReplay proves that today's workflows still decide what the recorded runs of every behaviour
+// decided: a run that is in flight while workers are updated goes on. A history that no longer
+// replays is no reason to record it anew: see docs/changing-workflows.md.
 func TestReplay(t *testing.T) {
 	names, err := histories.Names(historiesDir)
 	if err != nil {
@@ -51,47 +51,65 @@ func TestReplay(t *testing.T) {
 				t.Fatal(err)
 			}
 			if lines := strings.Join(histories.Lines(h), "\n") + "\n"; lines != string(golden) {
-				t.Errorf("%s.txt does not belong to %s.json.gz, whose lines are:\n%s", name, name, lines)
+				t.Errorf("%s.txt does not belong to %s.json.gz, whose lines are:\n%s", name, name,
+					lines)
 			}
 		})
 	}
 }
 
-// agentWith returns the workflows with an agent run that is changed before it begins, as a careless change of the code
-// would do to runs in flight.
+// agentWith returns the workflows with an agent run that is changed before it begins, as a careless
+// change of the code would do to runs in flight.
 func agentWith(change func(*api.RunInput)) map[string]any {
 	all := maps.Clone(workflows.All())
-	all[api.AgentWorkflow] = func(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
+	all[api.AgentWorkflow] = func(ctx workflow.Context, in api.RunInput,
+		earlier []byte) (api.RunResult, error) {
 		agent := *in.Agent
 		in.Agent = &agent
 		change(&in)
-		return workflows.All()[api.AgentWorkflow].(func(workflow.Context, api.RunInput, []byte) (api.RunResult, error))(ctx, in, earlier)
+		return workflows.All()[api.AgentWorkflow].(func(workflow.Context, api.RunInput,
+			[]byte) (api.RunResult, error))(ctx, in, earlier)
 	}
 	return all
 }
 
-// TestReplayOfBrokenWorkflows proves that the replay guard can fail: each of these workflows decides otherwise in one
-// place, and the replay of a history that it does not fit reports it.
+// TestReplayOfBrokenWorkflows proves that the replay guard can fail: each of these workflows
+// decides otherwise in one place, and the replay of a history that it does not fit reports it.
 func TestReplayOfBrokenWorkflows(t *testing.T) {
 	for _, test := range []struct {
 		name, history string
 		workflows     map[string]any
 		fault         *fault
 	}{
-		{"another order", "agent_exclusive", agentWith(func(in *api.RunInput) { in.Agent.Order = api.OrderParallelFirst }), nil},
-		{"another limit", "agent", agentWith(func(in *api.RunInput) { in.Agent.Limits.Turns = 1 }), nil},
-		{"a timer more", "agent", agentWith(func(in *api.RunInput) { in.Agent.Limits.WallTime = api.Duration(time.Hour) }), nil},
-		{"a timer less", "agent_wall_time", agentWith(func(in *api.RunInput) { in.Agent.Limits.WallTime = 0 }), nil},
-		{"a turn more", "agent_continued.2", agentWith(func(in *api.RunInput) { in.State.Turn++ }), nil},
-		{"another tool", "agent", workflows.All(), &fault{tool: func(string) string { return "another" }}},
-		{"another call id", "plan", workflows.All(), &fault{id: func(id string) string { return id + "x" }}},
+		{"another order", "agent_exclusive",
+			agentWith(func(in *api.RunInput) { in.Agent.Order = api.OrderParallelFirst }), nil},
+		{"another limit", "agent", agentWith(func(in *api.RunInput) { in.Agent.Limits.Turns = 1 }),
+			nil},
+		{"a timer more", "agent",
+			agentWith(func(in *api.RunInput) {
+				in.Agent.Limits.WallTime = api.Duration(
+					time.Hour)
+			}), nil},
+		{"a timer less", "agent_wall_time",
+			agentWith(func(in *api.RunInput) { in.Agent.Limits.WallTime = 0 }), nil},
+		{"a turn more", "agent_continued.2", agentWith(func(in *api.RunInput) { in.State.Turn++ }),
+			nil},
+		{"another tool", "agent", workflows.All(),
+			&fault{tool: func(string) string { return "another" }}},
+		{"another call id", "plan", workflows.All(), &fault{id: func(id string) string {
+			return id +
+				"x"
+		}}},
 		{"admit skipped", "call", workflows.All(), &fault{skip: api.AdmitActivity}},
 		{"pin skipped", "agent", workflows.All(), &fault{skip: api.PinActivity}},
 		{"open skipped", "plan_opened_again", workflows.All(), &fault{skip: api.OpenKeyActivity}},
-		{"another id after a hand back", "call_handed_back", workflows.All(), &fault{id: once("1.1")}},
+		{"another id after a hand back", "call_handed_back", workflows.All(),
+			&fault{id: once("1.1")}},
 		{"inline call skipped", "agent_inline", workflows.All(), &fault{skip: "in_append"}},
-		{"inline step skipped", "agent_inline_steps", workflows.All(), &fault{skip: api.ModelActivity}},
-		{"settle skipped", "agent_sub_agents", workflows.All(), &fault{skip: api.FinalizeResultActivity}},
+		{"inline step skipped", "agent_inline_steps", workflows.All(),
+			&fault{skip: api.ModelActivity}},
+		{"settle skipped", "agent_sub_agents", workflows.All(),
+			&fault{skip: api.FinalizeResultActivity}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := readHistory(t, test.history)
@@ -120,16 +138,19 @@ func once(id string) func(string) string {
 	}
 }
 
-// fault breaks what workflows ask of the SDK: another type or id of a tool's activity, or a local activity that is asked
-// for under the name of another one and so is not found where it was recorded.
+// fault breaks what workflows ask of the SDK: another type or id of a tool's activity, or a local
+// activity that is asked for under the name of another one and so is not found where it was
+// recorded.
 type fault struct {
 	interceptor.WorkerInterceptorBase
 	tool, id func(string) string
 	skip     string
 }
 
-func (f *fault) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	return &faultyInbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}, fault: f}
+func (f *fault) InterceptWorkflow(_ workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &faultyInbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next},
+		fault: f}
 }
 
 type faultyInbound struct {
@@ -138,7 +159,8 @@ type faultyInbound struct {
 }
 
 func (i *faultyInbound) Init(outbound interceptor.WorkflowOutboundInterceptor) error {
-	return i.Next.Init(&faultyOutbound{WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: outbound}, fault: i.fault})
+	return i.Next.Init(&faultyOutbound{WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: outbound},
+		fault: i.fault})
 }
 
 type faultyOutbound struct {
@@ -146,7 +168,8 @@ type faultyOutbound struct {
 	fault *fault
 }
 
-func (o *faultyOutbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+func (o *faultyOutbound) ExecuteActivity(ctx workflow.Context, activityType string,
+	args ...any) workflow.Future {
 	if activityType != api.ModelActivity && o.fault.tool != nil {
 		activityType = o.fault.tool(activityType)
 	}
@@ -158,7 +181,8 @@ func (o *faultyOutbound) ExecuteActivity(ctx workflow.Context, activityType stri
 	return o.Next.ExecuteActivity(ctx, activityType, args...)
 }
 
-func (o *faultyOutbound) ExecuteLocalActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+func (o *faultyOutbound) ExecuteLocalActivity(ctx workflow.Context, activityType string,
+	args ...any) workflow.Future {
 	if activityType != o.fault.skip {
 		return o.Next.ExecuteLocalActivity(ctx, activityType, args...)
 	}

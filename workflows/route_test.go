@@ -13,25 +13,30 @@ import (
 // device is a tool on a lane with a queue for each device.
 func device(name string, access api.Access) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Presses a key.",
-		Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}, {Name: "device", Type: "string"}},
-		Entry:      toolspecs.Entry{Type: api.KindFunction, Handler: "echo"},
-		Execution:  toolspecs.ExecutionSpec{Effect: api.EffectOnce, Lane: "android", Access: access}}
+		Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"},
+			{Name: "device", Type: "string"}},
+		Entry: toolspecs.Entry{Type: api.KindFunction, Handler: "echo"},
+		Execution: toolspecs.ExecutionSpec{Effect: api.EffectOnce, Lane: "android",
+			Access: access}}
 }
 
 func android(idle time.Duration) *lanes.Set {
-	return lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}", IdleTimeout: api.Duration(idle)})
+	return lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}",
+		IdleTimeout: api.Duration(idle)})
 }
 
-// TestOpenLateCalls proves that a call on a keyed lane which starts long after it was admitted, because it waits for others,
-// has its key opened again before it is scheduled, and that one which starts at once costs nothing more.
+// TestOpenLateCalls proves that a call on a keyed lane which starts long after it was admitted,
+// because it waits for others, has its key opened again before it is scheduled, and that one which
+// starts at once costs nothing more.
 func TestOpenLateCalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		idle   time.Duration
 		opened []string
 	}{
 		"soon enough": {time.Hour, []string{"android/a", "android/b"}},
-		// The workflow's clock goes on by the ten minutes that the tool flaky waits between its attempts; what the process
-		// remembers of keys goes by the real clock, for which a third of a microsecond is over at once.
+		// The workflow's clock goes on by the ten minutes that the tool flaky waits between its
+		// attempts; what the process remembers of keys goes by the real clock, for which a third of
+		// a microsecond is over at once.
 		"too late": {time.Microsecond, []string{"android/a", "android/b", "android/b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +45,8 @@ func TestOpenLateCalls(t *testing.T) {
 			l.runPlan(`calls: [{id: first, tool: flaky}, {id: a, tool: press, arguments: {device: a}}, {id: b, tool: press, arguments: {device: b}, depends_on: [first]}]`)
 			l.result()
 			expect(t, "opened", l.sortedOpened(), test.opened)
-			expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"a press", "b press", "first flaky", "first flaky"})
+			expect(t, "executed", slices.Sorted(slices.Values(l.executed)),
+				[]string{"a press", "b press", "first flaky", "first flaky"})
 		})
 	}
 }
@@ -51,7 +57,8 @@ func (l *lab) sortedOpened() []string {
 	return slices.Sorted(slices.Values(l.opened))
 }
 
-// TestAdmissionWaitsForServer proves that a run whose key the server does not take for a while does not fail for that.
+// TestAdmissionWaitsForServer proves that a run whose key the server does not take for a while does
+// not fail for that.
 func TestAdmissionWaitsForServer(t *testing.T) {
 	l := newLabOf(t, 1, device("press", api.AccessShared))
 	l.lanes, l.unopened = android(time.Hour), 10
@@ -60,17 +67,21 @@ func TestAdmissionWaitsForServer(t *testing.T) {
 	expect(t, "opened", l.sortedOpened(), []string{"android/a"})
 }
 
-// TestExecutionKnowsItsWait proves that a call which may wait with its lane's holder tells it how long, and that other calls
-// are as short as ever.
+// TestExecutionKnowsItsWait proves that a call which may wait with its lane's holder tells it how
+// long, and that other calls are as short as ever.
 func TestExecutionKnowsItsWait(t *testing.T) {
 	l := newLabOf(t, 1, prioritizedTool("printer", ""))
-	l.lanes = lanes.Of(api.Lane{Name: "printer", Limit: 1, Strategy: api.StrategyReject, QueueTimeout: api.Duration(time.Minute)},
+	l.lanes = lanes.Of(api.Lane{Name: "printer", Limit: 1, Strategy: api.StrategyReject,
+		QueueTimeout: api.Duration(time.Minute)},
 		api.Lane{Name: "serial", Limit: 1, QueueTimeout: api.Duration(time.Minute)})
-	l.runAgent(withTools(agent(step(call("printer", `{"value":"x"}`), call("store", `{"text":"x"}`)), answer("done")), "printer", "store"), "Go.")
+	l.runAgent(withTools(agent(step(call("printer", `{"value":"x"}`),
+		call("store", `{"text":"x"}`)), answer("done")), "printer", "store"), "Go.")
 	l.result()
 	for _, s := range l.scheduled {
-		if want := map[string]api.Duration{"printer": api.Duration(time.Minute)}[s.tool]; s.call.QueueTimeout != want {
-			t.Errorf("%s: the execution's queue timeout is %s, want %s", s.tool, s.call.QueueTimeout, want)
+		if want := map[string]api.Duration{"printer": api.Duration(
+			time.Minute)}[s.tool]; s.call.QueueTimeout != want {
+			t.Errorf("%s: the execution's queue timeout is %s, want %s", s.tool,
+				s.call.QueueTimeout, want)
 		}
 	}
 }

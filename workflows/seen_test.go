@@ -12,7 +12,8 @@ import (
 
 // emitting is a tool without parameters whose results carry labels.
 func emitting(name, handler string, labels ...string) toolspecs.Spec {
-	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool.", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: handler},
+	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool.",
+		Entry:     toolspecs.Entry{Type: api.KindFunction, Handler: handler},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}, Emits: labels}
 }
 
@@ -20,7 +21,8 @@ func emitting(name, handler string, labels ...string) toolspecs.Spec {
 func sealed(labels ...string) []api.PolicyRule {
 	var rules []api.PolicyRule
 	for _, l := range labels {
-		rules = append(rules, api.PolicyRule{Name: "sealed-" + l, When: fmt.Sprintf("%q in labels", l), Then: api.PolicyDeny,
+		rules = append(rules, api.PolicyRule{Name: "sealed-" + l, When: fmt.Sprintf("%q in labels",
+			l), Then: api.PolicyDeny,
 			Message: "it has seen " + l, Tools: []string{"store"}})
 	}
 	return rules
@@ -28,30 +30,38 @@ func sealed(labels ...string) []api.PolicyRule {
 
 const storing = `{"text":"a"}`
 
-// What a run has seen, in results and in failures, counts for its next turn and not for the same one; it comes out with the
-// result.
+// What a run has seen, in results and in failures, counts for its next turn and not for the same
+// one; it comes out with the result.
 func TestLabelsOfARun(t *testing.T) {
-	l := newLabOf(t, 1, emitting("page", "variables", "untrusted", "page"), emitting("lost", "broken", "failed"))
-	a := above("page lost store", step(call("page", `{}`), call("store", storing)), step(call("store", storing), call("lost", `{}`)), step(call("store", storing)), answer("done"))
+	l := newLabOf(t, 1, emitting("page", "variables", "untrusted", "page"),
+		emitting("lost", "broken", "failed"))
+	a := above("page lost store", step(call("page", `{}`), call("store", storing)),
+		step(call("store", storing), call("lost", `{}`)), step(call("store", storing)),
+		answer("done"))
 	a.Policies = sealed("page", "failed")
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a})
 	r := l.result()
 	expect(t, "labels", r.Labels, []string{"failed", "page", "untrusted"})
 	told := l.toldOf()
-	if len(l.stored) != 1 || !strings.Contains(told[2], "it has seen page") || strings.Contains(told[2], "failed") || !strings.Contains(told[4], "it has seen failed") {
+	if len(l.stored) != 1 || !strings.Contains(told[2], "it has seen page") ||
+		strings.Contains(told[2], "failed") || !strings.Contains(told[4], "it has seen failed") {
 		t.Errorf("stored %q, told %q", l.stored, told)
 	}
 }
 
-// A sub-agent's run is held to the rules of those above it and begins with what they have seen; what it sees comes back, also
-// where it fails, and then whatever it could have seen.
+// A sub-agent's run is held to the rules of those above it and begins with what they have seen;
+// what it sees comes back, also where it fails, and then whatever it could have seen.
 func TestLabelsOfSubAgents(t *testing.T) {
-	reader := agentTool("reader", above("page store", step(call("store", storing), call("page", `{}`)), answer("read")))
+	reader := agentTool("reader", above("page store", step(call("store", storing),
+		call("page", `{}`)), answer("read")))
 	failing := agentTool("failing", above("deeper"))
 	deeper := agentTool("deeper", above("lost"))
 	failing.Entry.Agent.Model.Provider, failing.Entry.Agent.Model.MaxAttempts = "told", 1
-	l, inputs := newTree(t, reader, failing, deeper, emitting("page", "variables", "page"), emitting("lost", "broken", "failed"), emitting("first", "variables", "seen"))
-	a := above("first reader failing store", step(call("first", `{}`)), step(call("reader", `{}`)), step(call("store", storing), call("failing", `{}`)), step(call("store", storing)), answer("done"))
+	l, inputs := newTree(t, reader, failing, deeper, emitting("page", "variables", "page"),
+		emitting("lost", "broken", "failed"), emitting("first", "variables", "seen"))
+	a := above("first reader failing store", step(call("first", `{}`)), step(call("reader", `{}`)),
+		step(call("store", storing), call("failing", `{}`)), step(call("store", storing)),
+		answer("done"))
 	a.Policies = sealed("seen", "page")
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a})
 	expect(t, "labels", l.result().Labels, []string{"failed", "page", "seen"})
@@ -59,59 +69,77 @@ func TestLabelsOfSubAgents(t *testing.T) {
 		t.Errorf("stored: %q", l.stored)
 	}
 	expect(t, "labels at the start", inputs["2.1"].Labels, []string{"seen"})
-	if got := inputs["2.1"].Policies; !slices.EqualFunc(got, a.Policies, func(a, b api.PolicyRule) bool { return a.Name == b.Name }) {
+	if got := inputs["2.1"].Policies; !slices.EqualFunc(got, a.Policies,
+		func(a, b api.PolicyRule) bool { return a.Name == b.Name }) {
 		t.Errorf("the sub-agent has the rules %+v", got)
 	}
-	if told := l.toldOf(); !strings.Contains(told[2], "it has seen seen") || !strings.Contains(told[2], "it has seen page") {
+	if told := l.toldOf(); !strings.Contains(told[2], "it has seen seen") ||
+		!strings.Contains(told[2], "it has seen page") {
 		t.Errorf("told: %q", told)
 	}
 }
 
-// What a run has seen and done crosses continue-as-new, and comes with the conversation that it goes on with.
+// What a run has seen and done crosses continue-as-new, and comes with the conversation that it
+// goes on with.
 func TestLabelsGoOn(t *testing.T) {
 	l := newLabOf(t, 1, emitting("page", "variables", "page"))
 	l.SetContinueAsNewSuggested(true)
 	l.loads(func() (api.LoadedConversation, error) {
 		return api.LoadedConversation{Turn: 1, Labels: []string{"old"}}, nil
 	})
-	a := above("page store", step(call("page", `{}`), call("nothing", `{}`)), step(call("page", `{}`), call("nothing", `{}`)), step(call("page", `{}`)))
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a, Continue: true, Labels: []string{"given"}})
+	a := above("page store", step(call("page", `{}`), call("nothing", `{}`)),
+		step(call("page", `{}`), call("nothing", `{}`)), step(call("page", `{}`)))
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a, Continue: true,
+		Labels: []string{"given"}})
 	continued, earlier := l.continued()
 	expect(t, "labels", continued.State.Labels, []string{"given", "old", "page"})
-	expect(t, "calls", continued.State.Calls, []api.PastCalls{{Tool: "nothing", Refused: 1}, {Tool: "page", Completed: 1}})
+	expect(t, "calls", continued.State.Calls, []api.PastCalls{{Tool: "nothing", Refused: 1},
+		{Tool: "page", Completed: 1}})
 
 	l = newLabOf(t, 1, emitting("page", "variables", "page"))
 	in := continued
-	in.Agent = above("page store", step(), step(call("page", `{}`)), step(call("store", storing)), answer("done"))
-	in.Agent.Policies = append(sealed("old"), api.PolicyRule{Name: "twice", When: "calls.page.made >= 1 && run.turn == 3", Then: api.PolicyDeny, Message: "once is enough", Tools: []string{"page"}})
+	in.Agent = above("page store", step(), step(call("page", `{}`)), step(call("store", storing)),
+		answer("done"))
+	in.Agent.Policies = append(sealed("old"), api.PolicyRule{Name: "twice",
+		When: "calls.page.made >= 1 && run.turn == 3", Then: api.PolicyDeny,
+		Message: "once is enough", Tools: []string{"page"}})
 	l.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 	expect(t, "labels", l.result().Labels, []string{"given", "old", "page"})
-	if told := strings.Join(l.toldOf(), "\n"); len(l.stored)+len(l.executed) > 0 || !strings.Contains(told, "it has seen old") || !strings.Contains(told, "once is enough") {
+	if told := strings.Join(l.toldOf(), "\n"); len(l.stored)+len(l.executed) > 0 ||
+		!strings.Contains(told, "it has seen old") || !strings.Contains(told, "once is enough") {
 		t.Errorf("stored %q, executed %q, told %s", l.stored, l.executed, told)
 	}
 }
 
-// A plan's calls are checked when their arguments are known, and count for each other from when they are let through.
+// A plan's calls are checked when their arguments are known, and count for each other from when
+// they are let through.
 func TestPoliciesOfAPlan(t *testing.T) {
 	l := newLabOf(t, 1, emitting("page", "variables", "page"))
-	l.rules = append(sealed("page"), api.PolicyRule{Name: "few", When: "calls.greet.made > 1", Then: api.PolicyDeny, Message: "too many", Tools: []string{"greet"}})
+	l.rules = append(sealed("page"), api.PolicyRule{Name: "few", When: "calls.greet.made > 1",
+		Then: api.PolicyDeny, Message: "too many", Tools: []string{"greet"}})
 	plan := api.Pack(api.Plan{Name: "p", Calls: []api.PlanCall{
-		{ID: "a", Tool: "page"}, {ID: "b", Tool: "store", Arguments: []byte(`{"text":"seen ${c}"}`), DependsOn: []string{"a"}}, {ID: "c", Tool: "store", Arguments: []byte(`{"text":"x"}`)},
+		{ID: "a", Tool: "page"}, {ID: "b", Tool: "store", Arguments: []byte(`{"text":"seen ${c}"}`),
+			DependsOn: []string{"a"}}, {ID: "c", Tool: "store", Arguments: []byte(`{"text":"x"}`)},
 	}})
 	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &plan})
 	var result api.RunResult
 	l.failure(api.RunCallsFailed, &result)
-	if len(result.Failures) != 1 || result.Failures[0].ID != "b" || result.Failures[0].Error.Type != api.ErrPolicyViolation || len(l.stored) != 1 {
+	if len(result.Failures) != 1 || result.Failures[0].ID != "b" ||
+		result.Failures[0].Error.Type != api.ErrPolicyViolation || len(l.stored) != 1 {
 		t.Errorf("stored %q, failures %+v", l.stored, result.Failures)
 	}
 }
 
-// A call that never began, as one whose sub-agent could not be started, gives no labels and counts as refused.
+// A call that never began, as one whose sub-agent could not be started, gives no labels and counts
+// as refused.
 func TestLabelsOfCallsThatNeverBegan(t *testing.T) {
-	l, _ := newTree(t, agentTool("below", above("page"), func(s *toolspecs.Spec) { s.Emits = []string{"from-below"} }), emitting("page", "variables", "page"))
+	l, _ := newTree(t, agentTool("below", above("page"),
+		func(s *toolspecs.Spec) { s.Emits = []string{"from-below"} }), emitting("page", "variables",
+		"page"))
 	big := strings.Repeat("x", api.MaxPayload)
 	a := above("below", step(call("below", `{}`)), answer("done"))
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a, Variables: map[string]any{"big": big}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a,
+		Variables: map[string]any{"big": big}})
 	if r := l.result(); len(r.Labels) > 0 || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}

@@ -12,10 +12,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// pin fixes the run's tools: one recorded step, after which no reload and no deploy changes what the run works with.
+// pin fixes the run's tools: one recorded step, after which no reload and no deploy changes what
+// the run works with.
 func pin(ctx workflow.Context, request api.PinRequest) (api.Pinned, error) {
 	var pinned api.Packed[api.Pinned]
-	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx), "tools and rules of the run"), api.PinActivity, request).Get(ctx, &pinned)
+	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx),
+		"tools and rules of the run"), api.PinActivity, request).Get(ctx, &pinned)
 	if err != nil {
 		return api.Pinned{}, err
 	}
@@ -34,8 +36,8 @@ func invalid(problems []api.Problem) error {
 	return runError(api.RunInvalid, "nothing was run: "+strings.Join(lines, "; "), nil, problems)
 }
 
-// answerSetup lets workers ask what the run is pinned to, and people control it. pinned is read when the query comes, not
-// now.
+// answerSetup lets workers ask what the run is pinned to, and people control it. pinned is read
+// when the query comes, not now.
 func answerSetup(ctx workflow.Context, agent *api.Agent, pinned *api.Pinned) (*control, error) {
 	err := workflow.SetQueryHandler(ctx, api.SetupQuery, func() (api.Setup, error) {
 		return api.Setup{Agent: agent, Pinned: api.Pack(*pinned)}, nil
@@ -48,30 +50,35 @@ func answerSetup(ctx workflow.Context, agent *api.Agent, pinned *api.Pinned) (*c
 
 func originOf(ctx workflow.Context, in api.RunInput, caller api.Caller) api.Origin {
 	info := workflow.GetInfo(ctx)
-	o := api.Origin{Run: cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID), Caller: caller, Conversation: in.Conversation, Trace: in.Trace, Variables: in.Variables, DryRun: in.DryRun}
+	o := api.Origin{Run: cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID), Caller: caller,
+		Conversation: in.Conversation, Trace: in.Trace, Variables: in.Variables, DryRun: in.DryRun}
 	if in.State != nil {
 		o.Run = in.State.Run
 	}
 	return o
 }
 
-// recallTimeout bounds an attempt of the recall: the server may take a while to list what has only just ended, and an
-// earlier run is replayed to be asked.
+// recallTimeout bounds an attempt of the recall: the server may take a while to list what has only
+// just ended, and an earlier run is replayed to be asked.
 const loadTimeout = time.Minute
 
-// recall returns the messages that the run begins with: those of the conversation's earlier runs where the input asks for
-// them, in one recorded step, else earlier as it is. The turns number on from theirs.
+// recall returns the messages that the run begins with: those of the conversation's earlier runs
+// where the input asks for them, in one recorded step, else earlier as it is. The turns number on
+// from theirs.
 func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byte, error) {
 	if !r.in.Continue || r.in.State != nil {
 		return earlier, nil
 	}
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
 	if problem := cannotContinue(r.in, id, earlier); problem != "" {
-		return nil, invalid([]api.Problem{{Path: "$.continue", Rule: ruleConversation, Message: problem}})
+		return nil, invalid([]api.Problem{{Path: "$.continue", Rule: ruleConversation,
+			Message: problem}})
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID: "recall", StartToCloseTimeout: loadTimeout, WaitForCancellation: true, Summary: "earlier runs of the conversation",
-		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 5, InitialInterval: time.Second, BackoffCoefficient: 2},
+		ActivityID: "recall", StartToCloseTimeout: loadTimeout, WaitForCancellation: true,
+		Summary: "earlier runs of the conversation",
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 5, InitialInterval: time.Second,
+			BackoffCoefficient: 2},
 	})
 	var loaded api.LoadedConversation
 	request := api.LoadConversationRequest{Conversation: cmp.Or(r.in.Conversation, id)}
@@ -81,7 +88,8 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 		return nil, err
 	case err != nil:
 		loaded.Problems = []api.Problem{{Path: "$.conversation", Rule: ruleConversation,
-			Message: "the earlier runs cannot be read: " + api.Shorten(activityFailure(err).Message, 1000)}}
+			Message: "the earlier runs cannot be read: " + api.Shorten(activityFailure(err).Message,
+				1000)}}
 	}
 	if len(loaded.Problems) > 0 {
 		return nil, invalid(loaded.Problems)
@@ -93,7 +101,8 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 // ruleConversation is the rule of problems that keep a run from going on with its conversation.
 const ruleConversation = "conversation"
 
-// cannotContinue says why a run with that workflow id cannot go on with the conversation; empty where it can.
+// cannotContinue says why a run with that workflow id cannot go on with the conversation; empty
+// where it can.
 func cannotContinue(in api.RunInput, id string, earlier []byte) string {
 	switch {
 	case in.Parent != nil:
@@ -101,44 +110,54 @@ func cannotContinue(in api.RunInput, id string, earlier []byte) string {
 	case len(earlier) > 0:
 		return "the run has earlier messages as its second input already; give one of the two"
 	case in.Conversation != "" && in.Conversation != id:
-		return "a run that goes on with the conversation " + in.Conversation + " has that for its workflow id, so that no two go on with it at once; this one is " + id
+		return "a run that goes on with the conversation " + in.Conversation +
+			" has that for its workflow id, so that no two go on with it at once; this one is " + id
 	}
 	return ""
 }
 
-// attributeSchedule is the server's own search attribute that names the schedule that started a workflow. A run has it too, so
-// that it is told from a sub-agent's run, which is a child as well.
+// attributeSchedule is the server's own search attribute that names the schedule that started a
+// workflow. A run has it too, so that it is told from a sub-agent's run, which is a child as well.
 const attributeSchedule = "TemporalScheduledById"
 
-// scheduledRun starts an agent's run that goes on with a conversation, under the conversation's id, and ends as that run does.
-// It is what a schedule starts: schedules give their workflows ids of their own, and it is by the one id that two runs of a
-// conversation exclude each other. While another one goes on it fails as a switchyard.RunInvalid.
+// scheduledRun starts an agent's run that goes on with a conversation, under the conversation's id,
+// and ends as that run does. It is what a schedule starts: schedules give their workflows ids of
+// their own, and it is by the one id that two runs of a conversation exclude each other. While
+// another one goes on it fails as a switchyard.RunInvalid.
 func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	var result api.RunResult
 	if in.Conversation == "" {
-		return result, invalid([]api.Problem{{Path: "$.conversation", Rule: api.RuleRequired, Message: "a scheduled run of this kind goes on with a conversation, and the input names none"}})
+		return result, invalid([]api.Problem{{Path: "$.conversation", Rule: api.RuleRequired,
+			Message: "a scheduled run of this kind goes on with a conversation, and the input names none"}})
 	}
 	info, known := workflow.GetInfo(ctx), workflow.GetTypedSearchAttributes(ctx)
 	var updates []temporal.SearchAttributeUpdate
-	for _, name := range []string{api.AttributeAgent, api.AttributeConversation, api.AttributeKind, api.AttributeCaller, attributeSchedule} {
+	for _, name := range []string{api.AttributeAgent, api.AttributeConversation, api.AttributeKind,
+		api.AttributeCaller, attributeSchedule} {
 		key := temporal.NewSearchAttributeKeyKeyword(name)
 		if value, ok := known.GetKeyword(key); ok {
 			updates = append(updates, key.ValueSet(value))
 		}
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: in.Conversation, TaskQueue: info.TaskQueueName, WaitForCancellation: true, Priority: info.Priority,
-		ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL, TypedSearchAttributes: temporal.NewSearchAttributes(updates...),
-		StaticSummary: api.RunSummary(string(api.CallerAgent), agentName(in.Agent), in.Prompt),
+		WorkflowID: in.Conversation, TaskQueue: info.TaskQueueName, WaitForCancellation: true,
+		Priority:              info.Priority,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		TypedSearchAttributes: temporal.NewSearchAttributes(updates...),
+		StaticSummary: api.RunSummary(string(api.CallerAgent), agentName(in.Agent),
+			in.Prompt),
 	})
-	workflow.SetCurrentDetails(ctx, "**Started** the agent's run that goes on with the conversation "+plainMarkdown(in.Conversation, maxDetailsText)+", and ends as that does.")
+	workflow.SetCurrentDetails(ctx,
+		"**Started** the agent's run that goes on with the conversation "+
+			plainMarkdown(in.Conversation, maxDetailsText)+", and ends as that does.")
 	inputs := []any{in}
 	if earlier != nil {
 		inputs = append(inputs, earlier)
 	}
 	err := workflow.ExecuteChildWorkflow(ctx, api.AgentWorkflow, inputs...).Get(ctx, &result)
 	if _, busy := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); busy {
-		return result, invalid([]api.Problem{{Path: "$.conversation", Rule: ruleConversation, Message: "another run of the conversation " + in.Conversation + " goes on"}})
+		return result, invalid([]api.Problem{{Path: "$.conversation", Rule: ruleConversation,
+			Message: "another run of the conversation " + in.Conversation + " goes on"}})
 	}
 	return result, err
 }

@@ -44,21 +44,27 @@ func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture
 	p, v, tool := c.pipeline, c.decision, c.pipeline.tools[c.call.Tool]
 	agent, err := agentOf(tool)
 	if err != nil {
-		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v", c.call.Tool, err)
+		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v",
+			c.call.Tool, err)
 	}
 	agent.Limits = v.Plan.Bound(p.Lend(ctx, agent.Limits, c.share))
 	info := workflow.GetInfo(ctx).WorkflowExecution
 	id := api.ChildWorkflowID(info.ID, c.call.ID)
-	input := api.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
-		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override,
+	input := api.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller,
+		Trace:     p.origin.Trace,
+		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(),
+		Mode:     p.override,
 		Priority: cmp.Or(c.call.Priority, p.priority.Run, tool.Priority),
 		Policies: p.policies, Labels: p.runFacts.Labels, Attributes: p.attributes.known,
-		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: api.CallPath(p.parent.Call, c.call.ID),
-			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.priority.Conversation}}
+		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run,
+			Call:    api.CallPath(p.parent.Call, c.call.ID),
+			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1,
+			Fairness: p.priority.Conversation}}
 	data, err := json.Marshal(input)
 	if err != nil || len(data) > api.MaxPayload {
 		return nil, notStartable(api.ErrPreconditionFailed,
-			"agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), api.MaxPayload)
+			"agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data),
+			api.MaxPayload)
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
@@ -92,9 +98,9 @@ func agentOf(t api.Tool) (*api.Agent, error) {
 	return spec.Entry.Agent, err
 }
 
-// childAttributes are the search attributes of a sub-agent's run: those that the server has, which shows in this run's.
-// Only an agent's run has AttributeAgent; a server that has all the others has it too, because they are registered
-// together.
+// childAttributes are the search attributes of a sub-agent's run: those that the server has, which
+// shows in this run's. Only an agent's run has AttributeAgent; a server that has all the others has
+// it too, because they are registered together.
 func childAttributes(ctx workflow.Context, caller, id, agent string) temporal.SearchAttributes {
 	known := workflow.GetTypedSearchAttributes(ctx)
 	all := true
@@ -116,20 +122,23 @@ func childAttributes(ctx workflow.Context, caller, id, agent string) temporal.Se
 	return temporal.NewSearchAttributes(updates...)
 }
 
-// awaitAgent waits for the end of a sub-agent's run and notes in the request what became of it. A run that takes longer
-// than the tool's timeout is cancelled, and waited for until it has ended what it started.
-func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *api.FinalizeResultRequest) {
+// awaitAgent waits for the end of a sub-agent's run and notes in the request what became of it. A
+// run that takes longer than the tool's timeout is cancelled, and waited for until it has ended
+// what it started.
+func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(),
+	request *api.FinalizeResultRequest) {
 	clock, forget := workflow.WithCancel(ctx)
 	late := false
 	s := workflow.NewSelector(ctx)
 	s.AddFuture(run, func(workflow.Future) {})
 	options := workflow.TimerOptions{Summary: "timeout of call " + request.Call}
-	s.AddFuture(workflow.NewTimerWithOptions(clock, request.Tool.Timeout.Std(), options), func(f workflow.Future) {
-		if f.Get(ctx, nil) == nil {
-			late = true
-			stop()
-		}
-	})
+	s.AddFuture(workflow.NewTimerWithOptions(clock, request.Tool.Timeout.Std(), options),
+		func(f workflow.Future) {
+			if f.Get(ctx, nil) == nil {
+				late = true
+				stop()
+			}
+		})
 	for !run.IsReady() {
 		s.Select(ctx)
 	}
@@ -144,8 +153,11 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 			p.runFacts.Untold()
 		}
 		if late {
-			// What it had done by then stands in its run's records, so that the outcome is known, whatever the tool's effect.
-			request.Error = api.Errorf(api.ErrTimeout, "%s did not answer within %s and was cancelled", request.Tool.Name, request.Tool.Timeout)
+			// What it had done by then stands in its run's records, so that the outcome is known,
+			// whatever the tool's effect.
+			request.Error = api.Errorf(api.ErrTimeout,
+				"%s did not answer within %s and was cancelled", request.Tool.Name,
+				request.Tool.Timeout)
 			request.Error.Phase = api.PhaseExecution
 		}
 		return
@@ -155,14 +167,17 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	p.runFacts.Adopt(result.CallStats)
 	p.runFacts.Label(result.Labels)
 	if result.Limit != "" {
-		request.Notes = append(request.Notes, fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then", result.Limit))
+		request.Notes = append(request.Notes,
+			fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then",
+				result.Limit))
 	}
 	if result.Stop == api.StopLength {
 		request.Notes = append(request.Notes, "the model was cut off in this answer")
 	}
 }
 
-// agentFailure says what the failure of a sub-agent's run means for the call, and as much as is known of that run's result.
+// agentFailure says what the failure of a sub-agent's run means for the call, and as much as is
+// known of that run's result.
 func agentFailure(err error) (*api.Error, api.RunResult) {
 	var result api.RunResult
 	cause := err
@@ -175,7 +190,8 @@ func agentFailure(err error) (*api.Error, api.RunResult) {
 		e.Type, e.Message = api.ErrCancelled, "the agent's run was cancelled"
 		result.Usage = usageIn(cause.Details)
 	case *temporal.ApplicationError:
-		e.Message = fmt.Sprintf("the agent's run failed (%s): %s", cause.Type(), cutText(cause.Message()))
+		e.Message = fmt.Sprintf("the agent's run failed (%s): %s", cause.Type(),
+			cutText(cause.Message()))
 		result = failedResult(cause)
 	case *temporal.TerminatedError:
 		e.Message = "the agent's run was terminated"

@@ -9,12 +9,14 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// undo is what undoes the run's calls, where its end makes that necessary. The zero value keeps and undoes nothing.
+// undo is what undoes the run's calls, where its end makes that necessary. The zero value keeps and
+// undoes nothing.
 type undo struct {
 	// on says that calls are kept, when at which ends of the run they are undone.
 	on   bool
 	when api.UndoWhen
-	// calls are ready to be made, in the order in which what they undo was done; size is how many bytes their arguments have.
+	// calls are ready to be made, in the order in which what they undo was done; size is how many
+	// bytes their arguments have.
 	calls []api.Call
 	size  int
 }
@@ -34,7 +36,8 @@ func (u *undo) add(c api.Call) {
 	if u.size += len(c.Arguments); u.size > api.MaxUndo {
 		u.size -= len(c.Arguments)
 		c.Arguments = ""
-		c.Problem = fmt.Sprintf("the run keeps %d bytes of arguments of such calls already; at most %d are kept",
+		c.Problem = fmt.Sprintf(
+			"the run keeps %d bytes of arguments of such calls already; at most %d are kept",
 			u.size, api.MaxUndo)
 	}
 	u.calls = append(u.calls, c)
@@ -49,8 +52,8 @@ func (u *undo) continueState() *api.Packed[[]api.Call] {
 	return &packed
 }
 
-// noteUndo keeps the calls that undo this one and its parts, if its tool declares how to undo it and
-// it may have taken effect. err is that of its last attempt.
+// noteUndo keeps the calls that undo this one and its parts, if its tool declares how to undo it
+// and it may have taken effect. err is that of its last attempt.
 func (c *callRun) noteUndo(out api.CallOutcome, err error) {
 	p, t := c.pipeline, c.pipeline.tools[c.call.Tool]
 	if !p.undo.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo {
@@ -67,7 +70,8 @@ func (c *callRun) noteUndo(out api.CallOutcome, err error) {
 }
 
 // note keeps the call that undoes one with that outcome.
-func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision, out api.CallOutcome) {
+func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision,
+	out api.CallOutcome) {
 	undo := api.Call{ID: api.UndoCallID(c.ID), Tool: t.Undo.Tool, CallPurpose: api.CallPurpose{
 		Purpose: api.PurposeUndo, TargetCallID: c.ID, TargetTool: c.Tool}}
 	arguments, fault := t.Undo.For(api.UndoSource{Arguments: validated(c, v), Result: out.Result,
@@ -79,8 +83,9 @@ func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision,
 	u.add(undo)
 }
 
-// mayHaveActed reports whether there may be something to undo of a call. A sub-agent that gave no result has undone its
-// calls itself. A cancelled activity that tells nothing was not begun, unless it is in between two attempts.
+// mayHaveActed reports whether there may be something to undo of a call. A sub-agent that gave no
+// result has undone its calls itself. A cancelled activity that tells nothing was not begun, unless
+// it is in between two attempts.
 func mayHaveActed(t api.Tool, out api.CallOutcome, err error) bool {
 	if out.Result != nil {
 		return true
@@ -102,8 +107,9 @@ func (u *undo) adopt(callID string, calls *api.Packed[[]api.Call]) {
 	}
 }
 
-// end returns the error with which a run ends whose loop or calls have ended with err: one that failed or was cancelled first
-// undoes its calls, unless it is not to, and tells what it used and undid.
+// end returns the error with which a run ends whose loop or calls have ended with err: one that
+// failed or was cancelled first undoes its calls, unless it is not to, and tells what it used and
+// undid.
 func (p *pipeline) end(ctx workflow.Context, err error) error {
 	if err == nil || workflow.IsContinueAsNewError(err) {
 		return err
@@ -126,8 +132,8 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 	return p.withUndone(err, undone)
 }
 
-// undoCalls undoes the run's calls, the last one first, one after the other. One that cannot be undone does not keep the
-// others from it. Cancelling the run, also once more, does not stop it.
+// undoCalls undoes the run's calls, the last one first, one after the other. One that cannot be
+// undone does not keep the others from it. Cancelling the run, also once more, does not stop it.
 func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 	ctx, forget := workflow.NewDisconnectedContext(ctx)
 	defer forget()
@@ -141,14 +147,16 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 }
 
 func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
-	undone := api.Undone{CallID: c.ID, Tool: c.Tool, TargetCallID: c.TargetCallID, TargetTool: c.TargetTool}
+	undone := api.Undone{CallID: c.ID, Tool: c.Tool, TargetCallID: c.TargetCallID,
+		TargetTool: c.TargetTool}
 	if p.fitting(ctx, []*callRun{p.newCall(c, api.AdmissionDecision{})}) == 0 {
 		undone.Error = api.Errorf(api.ErrBudgetExceeded, "%s", p.fullness(ctx))
 		return undone
 	}
 	outcomes, err := p.runTurn(ctx, []api.Call{c}, "")
 	if err != nil {
-		undone.Error = api.Errorf(api.ErrExecution, "the call could not be admitted: %s", cutText(err.Error()))
+		undone.Error = api.Errorf(api.ErrExecution, "the call could not be admitted: %s",
+			cutText(err.Error()))
 	} else if outcomes[0].Error != nil {
 		undone.Error = shortFailures(outcomes)[0].Error
 	}

@@ -14,8 +14,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// bookings are tools that book, each undone by unbook: one whose result the undoing needs, one that hangs and whose does not,
-// one that hangs and whose does, and one whose answer never has the declared form.
+// bookings are tools that book, each undone by unbook: one whose result the undoing needs, one that
+// hangs and whose does not, one that hangs and whose does, and one whose answer never has the
+// declared form.
 const bookings = `
 name: book
 version: 1.0.0
@@ -130,10 +131,12 @@ func (l *lab) undone() (usage api.Usage, undone []api.Undone) {
 	return usage, undone
 }
 
-// TestUndo proves at which ends a run undoes its calls, the last one first, each as a call of its own on behalf of the one
-// that it undoes, with what that was given and gave; and that a call that failed, and one that has no undo, are left alone.
+// TestUndo proves at which ends a run undoes its calls, the last one first, each as a call of its
+// own on behalf of the one that it undoes, with what that was given and gave; and that a call that
+// failed, and one that has no undo, are left alone.
 func TestUndo(t *testing.T) {
-	calls := []api.ScriptStep{step(book("a"), book("b"), call("broken", `{}`), call("greet", `{"name":"x"}`)), step(book("c"))}
+	calls := []api.ScriptStep{step(book("a"), book("b"), call("broken", `{}`),
+		call("greet", `{"name":"x"}`)), step(book("c"))}
 	reverse := []string{"2.1/undo-2.1 unbook", "1.2/undo-1.2 unbook", "1.1/undo-1.1 unbook"}
 	for _, test := range []struct {
 		when     api.UndoWhen
@@ -170,7 +173,8 @@ func TestUndo(t *testing.T) {
 				if usage.Calls != len(want) {
 					t.Errorf("the run tells of %d calls, and made %d", usage.Calls, len(want))
 				}
-				expect(t, "told", toldUndone(undone), []string{"2.1 book by undo-2.1 unbook", "1.2 book by undo-1.2 unbook", "1.1 book by undo-1.1 unbook"})
+				expect(t, "told", toldUndone(undone), []string{"2.1 book by undo-2.1 unbook",
+					"1.2 book by undo-1.2 unbook", "1.1 book by undo-1.1 unbook"})
 			}
 			slices.Sort(l.executed[:4])
 			expect(t, "executed", l.executed, want)
@@ -178,8 +182,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestUndoFails proves that one call that cannot be undone does not keep the others from it, that the run's end says which, and
-// that being cancelled once more stops nothing.
+// TestUndoFails proves that one call that cannot be undone does not keep the others from it, that
+// the run's end says which, and that being cancelled once more stops nothing.
 func TestUndoFails(t *testing.T) {
 	l := newBookings(t)
 	l.undoingFails("undo-1.2")
@@ -190,37 +194,45 @@ func TestUndoFails(t *testing.T) {
 		t.Errorf("message: %s", app.Message())
 	}
 	_, undone := l.undone()
-	expect(t, "told", toldUndone(undone), []string{"1.3 book by undo-1.3 unbook", "1.2 book by undo-1.2 unbook: execution_error", "1.1 book by undo-1.1 unbook"})
+	expect(t, "told", toldUndone(undone), []string{"1.3 book by undo-1.3 unbook",
+		"1.2 book by undo-1.2 unbook: execution_error", "1.1 book by undo-1.1 unbook"})
 	expect(t, "stored", l.stored, []string{"a", "b", "c", "3 c", "1 a"})
 }
 
-// TestUndoOfWhatMayHaveActed proves that a call that timed out or was cancelled in the middle is undone by its key, that one
-// whose undoing needs its result is told as not undone and nothing is guessed, and that a call whose answer has not the
-// declared form has taken effect.
+// TestUndoOfWhatMayHaveActed proves that a call that timed out or was cancelled in the middle is
+// undone by its key, that one whose undoing needs its result is told as not undone and nothing is
+// guessed, and that a call whose answer has not the declared form has taken effect.
 func TestUndoOfWhatMayHaveActed(t *testing.T) {
 	l := newBookings(t)
-	l.runAgent(booker("", step(call("malformed", `{"text":"m"}`)), step(call("hang_known", `{}`)), step(call("hang_unknown", `{}`)),
+	l.runAgent(booker("", step(call("malformed", `{"text":"m"}`)), step(call("hang_known", `{}`)),
+		step(call("hang_unknown", `{}`)),
 		step(call("book", `{"wrong":1}`), call("nosuch", `{}`))), "Go.")
 	l.failure(api.RunModelFailed, nil)
 	_, undone := l.undone()
-	expect(t, "told", toldUndone(undone), []string{"3.1 hang_unknown by undo-3.1 unbook: precondition_failed",
-		"2.1 hang_known by undo-2.1 unbook", "1.1 malformed by undo-1.1 unbook"})
-	if message := undone[0].Error.Message; !strings.Contains(message, "{{result.id}}") || !strings.Contains(message, "nobody knows the result") {
+	expect(t, "told", toldUndone(undone),
+		[]string{"3.1 hang_unknown by undo-3.1 unbook: precondition_failed",
+			"2.1 hang_known by undo-2.1 unbook", "1.1 malformed by undo-1.1 unbook"})
+	if message := undone[0].Error.Message; !strings.Contains(message, "{{result.id}}") ||
+		!strings.Contains(message, "nobody knows the result") {
 		t.Errorf("message: %s", message)
 	}
 	run := l.scheduled[1].call.Origin.Run
 	expect(t, "stored", l.stored, []string{"m", run + "/2.1", "m of " + run + "/1.1"})
 }
 
-// TestUndoOfCancelledCall proves that a cancelled call that may have begun an attempt before is undone, or told as not undone,
-// and that one that cannot have begun is not: the test environment ends a cancelled call without a word of the tool.
+// TestUndoOfCancelledCall proves that a cancelled call that may have begun an attempt before is
+// undone, or told as not undone, and that one that cannot have begun is not: the test environment
+// ends a cancelled call without a word of the tool.
 func TestUndoOfCancelledCall(t *testing.T) {
-	for tool, want := range map[string][]string{"hang_unknown": {"1.1 hang_unknown by undo-1.1 unbook: precondition_failed"}, "hang_known": nil} {
+	for tool, want := range map[string][]string{"hang_unknown": {"1.1 hang_unknown by undo-1.1 unbook: precondition_failed"},
+		"hang_known": nil} {
 		l := newBookings(t)
 		l.cancelAt("hang")
 		l.runAgent(booker("", step(call(tool, `{}`))), "Go.")
 		l.cancelled()
-		if cancelled, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError()); want == nil && (!ok || cancelled.Details(&api.Usage{}, &[]api.Undone{}) == nil) {
+		if cancelled, ok := errors.AsType[*temporal.CanceledError](
+			l.GetWorkflowError()); want == nil &&
+			(!ok || cancelled.Details(&api.Usage{}, &[]api.Undone{}) == nil) {
 			t.Errorf("%s was undone", tool)
 		}
 		if want != nil {
@@ -230,8 +242,8 @@ func TestUndoOfCancelledCall(t *testing.T) {
 	}
 }
 
-// TestUndoInPlans proves that a plan with a failed call undoes those that completed, that what a plan says goes before that,
-// and that the run's result tells of it.
+// TestUndoInPlans proves that a plan with a failed call undoes those that completed, that what a
+// plan says goes before that, and that the run's result tells of it.
 func TestUndoInPlans(t *testing.T) {
 	const calls = `
 calls:
@@ -244,7 +256,8 @@ calls:
 	var r api.RunResult
 	l.failure(api.RunCallsFailed, &r)
 	expect(t, "stored", l.stored, []string{"room", "1 flight", "2 1 flight", "1 room"})
-	expect(t, "told", toldUndone(r.Undone), []string{"b book by undo-b unbook", "a book by undo-a unbook"})
+	expect(t, "told", toldUndone(r.Undone), []string{"b book by undo-b unbook",
+		"a book by undo-a unbook"})
 	if r.Usage.Calls != 5 || len(r.Failures) != 1 {
 		t.Errorf("result: %+v", r)
 	}
@@ -262,7 +275,8 @@ calls:
 	expect(t, "told", toldUndone(undone), []string{"a book by undo-a unbook"})
 }
 
-// TestUndoInDirectCalls proves that a direct call undoes nothing: whoever made it sees what became of it.
+// TestUndoInDirectCalls proves that a direct call undoes nothing: whoever made it sees what became
+// of it.
 func TestUndoInDirectCalls(t *testing.T) {
 	l := newBookings(t)
 	l.runCall(&api.Call{Tool: "hang_known", Arguments: "{}"})
@@ -270,22 +284,26 @@ func TestUndoInDirectCalls(t *testing.T) {
 	expect(t, "executed", l.executed, []string{"1.1 hang_known"})
 }
 
-// TestUndoOfSubAgents proves that a sub-agent that fails undoes its own calls, and that those of one that had completed are
-// undone by the run that called it, where they stand among that run's own.
+// TestUndoOfSubAgents proves that a sub-agent that fails undoes its own calls, and that those of
+// one that had completed are undone by the run that called it, where they stand among that run's
+// own.
 func TestUndoOfSubAgents(t *testing.T) {
 	completes := agentTool("completes", booker("", step(book("a")), answer("booked")))
 	fails := agentTool("fails", booker("", step(book("b"))))
 	l := newBookings(t, completes, fails)
-	a := booker("", step(book("c")), step(call("completes", `{}`)), step(call("fails", `{}`)), step(book("d")))
+	a := booker("", step(book("c")), step(call("completes", `{}`)), step(call("fails", `{}`)),
+		step(book("d")))
 	a.Tools = append(a.Tools, "completes", "fails")
 	l.runAgent(a, "Go.")
 	l.failure(api.RunModelFailed, nil)
 	_, undone := l.undone()
-	expect(t, "told", toldUndone(undone), []string{"4.1 book by undo-4.1 unbook", "2.1/1.1 book by undo-2.1/1.1 unbook", "1.1 book by undo-1.1 unbook"})
+	expect(t, "told", toldUndone(undone), []string{"4.1 book by undo-4.1 unbook",
+		"2.1/1.1 book by undo-2.1/1.1 unbook", "1.1 book by undo-1.1 unbook"})
 	expect(t, "stored", l.stored, []string{"c", "a", "b", "3 b", "d", "5 d", "2 a", "1 c"})
 }
 
-// TestUndo_SurvivesContinueAsNew proves that a run that continued as new undoes what its earlier parts did, too.
+// TestUndo_SurvivesContinueAsNew proves that a run that continued as new undoes what its earlier
+// parts did, too.
 func TestUndo_SurvivesContinueAsNew(t *testing.T) {
 	first := newBookings(t)
 	first.SetContinueAsNewSuggested(true)
@@ -298,8 +316,9 @@ func TestUndo_SurvivesContinueAsNew(t *testing.T) {
 	expect(t, "stored", second.stored, []string{"c", "1 c", "2 b", "1 a"})
 }
 
-// TestUndoIsPinned proves that the tool that undoes is pinned with the run, though the model is not given it: it cannot call
-// it; and that a run whose tool names one that there is not does not start.
+// TestUndoIsPinned proves that the tool that undoes is pinned with the run, though the model is not
+// given it: it cannot call it; and that a run whose tool names one that there is not does not
+// start.
 func TestUndoIsPinned(t *testing.T) {
 	l := newBookings(t)
 	l.runAgent(booker("", step(call("unbook", `{"text":"x"}`)), answer("done")), "Go.")
@@ -307,15 +326,18 @@ func TestUndoIsPinned(t *testing.T) {
 	if got := l.conversation()[3].Text; !strings.Contains(got, "tool_not_found") {
 		t.Errorf("the model was told %q", got)
 	}
-	l = newLabOf(t, 1, toolspecs.Spec{Name: "lonely", Version: "1.0.0", Description: "Lonely.", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: "store"},
-		Undo: &api.Undo{Tool: "unbok"}})
+	l = newLabOf(t, 1, toolspecs.Spec{Name: "lonely", Version: "1.0.0", Description: "Lonely.",
+		Entry: toolspecs.Entry{Type: api.KindFunction, Handler: "store"},
+		Undo:  &api.Undo{Tool: "unbok"}})
 	l.runAgent(above("lonely", answer("done")), "Go.")
-	if app := l.failure(api.RunInvalid, nil); !strings.Contains(app.Message(), `$.tools[0]: tool "lonely" is undone by "unbok"`) {
+	if app := l.failure(api.RunInvalid, nil); !strings.Contains(app.Message(),
+		`$.tools[0]: tool "lonely" is undone by "unbok"`) {
 		t.Errorf("message: %s", app.Message())
 	}
 }
 
-// TestUndoIsBounded proves that beyond what a run keeps ready it is told which calls could not be undone.
+// TestUndoIsBounded proves that beyond what a run keeps ready it is told which calls could not be
+// undone.
 func TestUndoIsBounded(t *testing.T) {
 	l := newBookings(t)
 	long := strings.Repeat("x", 30<<10)
@@ -332,7 +354,8 @@ func TestUndoIsBounded(t *testing.T) {
 			failed++
 		}
 	}
-	if len(undone) != 20 || failed != 3 || !strings.Contains(undone[0].Error.Message, "at most 32768") || !strings.Contains(undone[1].Error.Message, "at most 524288") {
+	if len(undone) != 20 || failed != 3 || !strings.Contains(undone[0].Error.Message,
+		"at most 32768") || !strings.Contains(undone[1].Error.Message, "at most 524288") {
 		t.Errorf("%d of %d calls were not undone: %v", failed, len(undone), undone[0].Error)
 	}
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestVerify proves what becomes of a call whose outcome is unknown where its tool says how to find out: what has taken effect
-// has the result that the tool which verifies knows; what has not is made once more under the same id, and so with the same key;
-// whatever else that tool says leaves the outcome unknown. Its calls are ones of their own, on behalf of the verified call.
+// TestVerify proves what becomes of a call whose outcome is unknown where its tool says how to find
+// out: what has taken effect has the result that the tool which verifies knows; what has not is
+// made once more under the same id, and so with the same key; whatever else that tool says leaves
+// the outcome unknown. Its calls are ones of their own, on behalf of the verified call.
 func TestVerify(t *testing.T) {
 	const there, absent = `{"there":true,"order":{"name":"it"}}`, `{"there":false}`
 	const first, again = "1.1 order", "1.1/verify-1.1 found"
@@ -21,21 +22,31 @@ func TestVerify(t *testing.T) {
 		executed []string
 		failed   int
 	}{
-		{"there", []string{there}, "it\n[note: verified by verify-1.1 of found", []string{first, again}, 0},
-		{"then there", []string{absent, there}, "it\n[note: verified by verify-1.1-2 of found", []string{first, again, first, "1.1/verify-1.1-2 found"}, 0},
-		{"never there", []string{absent, absent}, "ERROR outcome_unknown: order did not answer within 1s; it had not taken effect when it was verified",
+		{"there", []string{there}, "it\n[note: verified by verify-1.1 of found",
+			[]string{first, again}, 0},
+		{"then there", []string{absent, there}, "it\n[note: verified by verify-1.1-2 of found",
+			[]string{first, again, first, "1.1/verify-1.1-2 found"}, 0},
+		{"never there", []string{absent, absent},
+			"ERROR outcome_unknown: order did not answer within 1s; it had not taken effect when it was verified",
 			[]string{first, again, first, "1.1/verify-1.1-2 found"}, 1},
-		{"unreachable", []string{""}, "ERROR outcome_unknown: order did not answer within 1s; verifying it failed: execution_error: it cannot be reached", []string{first, again}, 2},
-		{"neither", []string{`{"there":"yes"}`}, `verifying it failed: the answer of found has neither true nor false at "there"`, []string{first, again}, 1},
-		{"without result", []string{`{"there":true}`}, `and has nothing at "order.name"`, []string{first, again}, 1},
-		{"another form", []string{`{"there":true,"order":{"name":7}}`}, "ERROR invalid_output", []string{first, again}, 1},
+		{"unreachable", []string{""},
+			"ERROR outcome_unknown: order did not answer within 1s; verifying it failed: execution_error: it cannot be reached",
+			[]string{first, again}, 2},
+		{"neither", []string{`{"there":"yes"}`},
+			`verifying it failed: the answer of found has neither true nor false at "there"`,
+			[]string{first, again}, 1},
+		{"without result", []string{`{"there":true}`}, `and has nothing at "order.name"`,
+			[]string{first, again}, 1},
+		{"another form", []string{`{"there":true,"order":{"name":7}}`}, "ERROR invalid_output",
+			[]string{first, again}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newBookings(t)
 			l.founds = test.founds
 			l.runAgent(booker("", step(call("order", `{}`)), answer("done")), "Go.")
 			r := l.result()
-			if len(l.founds) != 0 || r.Usage.Failed != test.failed || r.Usage.Calls != 1+len(test.founds) {
+			if len(l.founds) != 0 || r.Usage.Failed != test.failed || r.Usage.Calls != 1+
+				len(test.founds) {
 				t.Errorf("%d answers left, usage %+v", len(l.founds), r.Usage)
 			}
 			expect(t, "executed", l.executed, test.executed)
@@ -43,7 +54,8 @@ func TestVerify(t *testing.T) {
 				t.Errorf("the model was told %q, want %q", got, test.told)
 			}
 			for _, s := range l.scheduled {
-				if s.tool == "found" && !strings.Contains(string(s.call.Arguments), s.call.Origin.Run+"/1.1") {
+				if s.tool == "found" && !strings.Contains(string(s.call.Arguments),
+					s.call.Origin.Run+"/1.1") {
 					t.Errorf("found was asked %s", s.call.Arguments)
 				}
 			}
@@ -51,8 +63,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyInRuns proves that direct calls and plans verify too, that the model cannot call the tool that verifies, and that a
-// call whose outcome stays unknown is undone by its key.
+// TestVerifyInRuns proves that direct calls and plans verify too, that the model cannot call the
+// tool that verifies, and that a call whose outcome stays unknown is undone by its key.
 func TestVerifyInRuns(t *testing.T) {
 	l := newBookings(t)
 	l.founds = []string{`{"there":true,"order":{"name":"it"}}`}
@@ -79,7 +91,8 @@ func TestVerifyInRuns(t *testing.T) {
 	expect(t, "stored", l.stored, []string{l.scheduled[1].call.Origin.Run + "/1.1"})
 }
 
-// TestVerifyCancelled proves that a run that is cancelled while it finds out does not make the call again.
+// TestVerifyCancelled proves that a run that is cancelled while it finds out does not make the call
+// again.
 func TestVerifyCancelled(t *testing.T) {
 	l := newBookings(t)
 	l.founds = []string{`{"there":false}`}
@@ -93,17 +106,20 @@ func TestVerifyCancelled(t *testing.T) {
 	}
 }
 
-// TestVerifyAnswered proves that a hook's answer in place of the tool that verifies is taken for it, and that the tool is not called.
+// TestVerifyAnswered proves that a hook's answer in place of the tool that verifies is taken for
+// it, and that the tool is not called.
 func TestVerifyAnswered(t *testing.T) {
 	l := newBookings(t)
 	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
 		if c.Tool == "found" {
-			return switchyard.HookDecision{Override: []byte(`{"there":true,"order":{"name":"known"}}`)}, nil
+			return switchyard.HookDecision{Override: []byte(
+				`{"there":true,"order":{"name":"known"}}`)}, nil
 		}
 		return switchyard.HookDecision{}, nil
 	}
 	l.founds = []string{`{"there":false}`, `{"there":false}`}
-	l.runAgent(hooked(booker("", step(call("order", `{}`)), answer("done")), api.HookBeforeCall), "Go.")
+	l.runAgent(hooked(booker("", step(call("order", `{}`)), answer("done")), api.HookBeforeCall),
+		"Go.")
 	l.result()
 	expect(t, "executed", l.executed, []string{"1.1 order"})
 	if got := l.conversation()[3].Text; !strings.HasPrefix(got, "known") {

@@ -17,9 +17,10 @@ type Answer struct {
 
 // Executor executes the calls of one kind of tool.
 //
-// Execute gets validated arguments, a JSON object. An error that is a *switchyard.Error is the call's error as it is;
-// any other goes through switchyard.AsError, so that switchyard.Transient marks one that another attempt may cure. When
-// ctx ends first, the error wraps context.Cause(ctx), and everything that the call started has been ended.
+// Execute gets validated arguments, a JSON object. An error that is a *switchyard.Error is the
+// call's error as it is; any other goes through switchyard.AsError, so that switchyard.Transient
+// marks one that another attempt may cure. When ctx ends first, the error wraps context.Cause(ctx),
+// and everything that the call started has been ended.
 type Executor interface {
 	Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error)
 }

@@ -12,21 +12,26 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// guarded runs a part of a tool. A panic becomes an execution_error; its stack is logged and not told to the model.
+// guarded runs a part of a tool. A panic becomes an execution_error; its stack is logged and not
+// told to the model.
 func Guard[T any](ctx context.Context, handler string, f func() (T, error)) (out T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			said := RedactorOf(ctx).Text(fmt.Sprint(p))
-			slog.ErrorContext(ctx, "tool panicked", "handler", handler, "panic", said, "stack", string(debug.Stack()))
+			slog.ErrorContext(ctx, "tool panicked", "handler", handler, "panic", said, "stack",
+				string(debug.Stack()))
 			var nothing T
-			out, err = nothing, api.Errorf(api.ErrExecution, "the tool's function panicked: %s", said)
+			out, err = nothing, api.Errorf(api.ErrExecution, "the tool's function panicked: %s",
+				said)
 		}
 	}()
 	return f()
 }
 
-// named returns what is registered by its name. The error names everything that has a fault, an illegal name or another's.
-func Register[T any](what string, all []T, of func(*T) (name string, fault error)) (map[string]T, error) {
+// named returns what is registered by its name. The error names everything that has a fault, an
+// illegal name or another's.
+func Register[T any](what string, all []T, of func(*T) (name string, fault error)) (map[string]T,
+	error) {
 	byName := make(map[string]T, len(all))
 	var faults []error
 	for i := range all {

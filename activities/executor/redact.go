@@ -19,7 +19,8 @@ func (h *Redactor) secret(name string) (string, error) {
 	reference, ok := h.References[name]
 	if !ok {
 		return "", api.Errorf(api.ErrPreconditionFailed,
-			"secret %q is not named by the toolspec; add entry.secrets: {%s: env:NAME} or file:/path", name, name)
+			"secret %q is not named by the toolspec; add entry.secrets: {%s: env:NAME} or file:/path",
+			name, name)
 	}
 	value, err := outbound.SecretText(reference)
 	if err != nil {
@@ -31,8 +32,8 @@ func (h *Redactor) secret(name string) (string, error) {
 
 type hidingKey struct{}
 
-// hiding is what one call, or one instance, must not tell: the secrets that it used, in nothing at all, and its sensitive
-// arguments, in nothing that is for people. nil hides nothing.
+// hiding is what one call, or one instance, must not tell: the secrets that it used, in nothing at
+// all, and its sensitive arguments, in nothing that is for people. nil hides nothing.
 type Redactor struct {
 	// references are what the tool may ask for, by name.
 	References map[string]string
@@ -78,7 +79,8 @@ func (h *Redactor) Hide(secrets ...string) {
 			h.values = append(h.values, s)
 		}
 	}
-	h.secrets, h.all = h.secrets.With(api.HiddenSecret, secrets...), h.all.With(api.HiddenSecret, secrets...)
+	h.secrets, h.all = h.secrets.With(api.HiddenSecret, secrets...), h.all.With(api.HiddenSecret,
+		secrets...)
 }
 
 // join has a call hide what its instance has to.
@@ -130,7 +132,8 @@ func (h *Redactor) Error(e *api.Error) *api.Error {
 // noteHidden tells of an answer that had a secret in it.
 const NoteHidden = "a secret that was in the answer was replaced by " + api.HiddenSecret
 
-// answer returns an answer without the secrets of the call, its notes without the sensitive arguments either.
+// answer returns an answer without the secrets of the call, its notes without the sensitive
+// arguments either.
 func (h *Redactor) Answer(a Answer) Answer {
 	if h == nil {
 		return a
@@ -138,7 +141,8 @@ func (h *Redactor) Answer(a Answer) Answer {
 	secrets, all := h.hiders()
 	a.Output, _ = secrets.JSON(a.Output)
 	a.Notes = all.Texts(a.Notes)
-	if h.named && strings.Contains(string(a.Output), api.HiddenSecret) && !slices.Contains(a.Notes, NoteHidden) {
+	if h.named && strings.Contains(string(a.Output), api.HiddenSecret) && !slices.Contains(a.Notes,
+		NoteHidden) {
 		a.Notes = append(slices.Clip(a.Notes), NoteHidden)
 	}
 	return a

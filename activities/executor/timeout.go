@@ -6,13 +6,15 @@ import (
 	"time"
 )
 
-// toolClock ends a call when its tool has run for the tool's timeout. The time in which a person is asked does not count.
+// toolClock ends a call when its tool has run for the tool's timeout. The time in which a person is
+// asked does not count.
 type Clock struct {
 	end func()
 
 	mu    sync.Mutex
 	timer *time.Timer
-	// left is what the tool had left of its timeout at since, when it last went on or was last paused.
+	// left is what the tool had left of its timeout at since, when it last went on or was last
+	// paused.
 	left  time.Duration
 	since time.Time
 	// pauses are how many questions are open now; paused is for how long there have been some.
@@ -20,9 +22,10 @@ type Clock struct {
 	paused time.Duration
 }
 
-// withToolClock returns a context that ends with the cause errToolTimeout when the clock says so. It has no deadline of
-// its own, because nobody knows it.
-func WithClock(ctx context.Context, timeout time.Duration) (context.Context, *Clock, context.CancelFunc) {
+// withToolClock returns a context that ends with the cause errToolTimeout when the clock says so.
+// It has no deadline of its own, because nobody knows it.
+func WithClock(ctx context.Context, timeout time.Duration) (context.Context, *Clock,
+	context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &Clock{end: func() { cancel(ErrTimeout) }, left: timeout, since: time.Now()}
 	c.timer = time.AfterFunc(timeout, c.end)

@@ -12,9 +12,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// lease is this process's proof that it is the one that holds something: an instance, or slots of a lane. A heartbeat that
-// the server took proves it for the heartbeat timeout, counted from its sending: the server gives it to nobody else before. A little earlier
-// the lease is over, so that what uses it has time to stop.
+// lease is this process's proof that it is the one that holds something: an instance, or slots of a
+// lane. A heartbeat that the server took proves it for the heartbeat timeout, counted from its
+// sending: the server gives it to nobody else before. A little earlier the lease is over, so that
+// what uses it has time to stop.
 type Lease struct {
 	client client.Client
 	// timeout is the hold's heartbeat timeout.
@@ -29,7 +30,8 @@ type Lease struct {
 	token  []byte
 	Until  time.Time
 	expiry *time.Timer
-	// period ends when the lease is over; it is a new one after a lease that was over has been taken up again.
+	// period ends when the lease is over; it is a new one after a lease that was over has been
+	// taken up again.
 	period    context.Context
 	endPeriod context.CancelCauseFunc
 	// parked: the run continues as new, and nobody has asked yet for the instance to be adopted.
@@ -57,8 +59,8 @@ func New(c client.Client, token []byte, timeout time.Duration, state func() any)
 	return l
 }
 
-// interval is the time between two heartbeats: short enough for one to fail, and for a run to end without waiting on
-// servers that do not push cancellation.
+// interval is the time between two heartbeats: short enough for one to fail, and for a run to end
+// without waiting on servers that do not push cancellation.
 func (l *Lease) Interval() time.Duration { return min(l.timeout/4, 500*time.Millisecond) }
 
 // patience is how long one heartbeat, or one question to the server, may take.
@@ -67,8 +69,8 @@ func (l *Lease) Patience() time.Duration { return min(l.timeout/3, 5*time.Second
 // margin is how long before the server's timeout the lease is over.
 func (l *Lease) Margin() time.Duration { return l.timeout / 5 }
 
-// beat sends one heartbeat. nil and errHoldCancelled say that the server took it; errHoldGone that it knows the hold no
-// more; any other error says nothing.
+// beat sends one heartbeat. nil and errHoldCancelled say that the server took it; errHoldGone that
+// it knows the hold no more; any other error says nothing.
 func (l *Lease) Beat(ctx context.Context) error {
 	l.beating.Lock()
 	defer l.beating.Unlock()
@@ -83,7 +85,8 @@ func (l *Lease) Beat(ctx context.Context) error {
 		return ErrHostGone
 	}
 	cancelled := temporal.IsCanceledError(err)
-	if err == nil || cancelled || errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset) {
+	if err == nil || cancelled || errors.Is(err, activity.ErrActivityPaused) ||
+		errors.Is(err, activity.ErrActivityReset) {
 		l.renew(sent)
 		if cancelled {
 			return ErrHostCancelled
@@ -114,8 +117,8 @@ func (l *Lease) wake() {
 	l.changed = make(chan struct{})
 }
 
-// expire ends the lease when its time is over: what uses the instance is stopped, and unless the instance waits to be
-// adopted, it is lost.
+// expire ends the lease when its time is over: what uses the instance is stopped, and unless the
+// instance waits to be adopted, it is lost.
 func (l *Lease) expire() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -154,15 +157,16 @@ func (l *Lease) IsLost() bool {
 	}
 }
 
-// park says that the execution which the hold belonged to is over and continues as new: no call may begin until the
-// instance is adopted.
+// park says that the execution which the hold belonged to is over and continues as new: no call may
+// begin until the instance is adopted.
 func (l *Lease) Park() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.parked = true
 }
 
-// adopt makes the lease one of another hold. The next heartbeat proves it; without one the instance is lost.
+// adopt makes the lease one of another hold. The next heartbeat proves it; without one the instance
+// is lost.
 func (l *Lease) Adopt(token []byte) {
 	l.beating.Lock() // a heartbeat for the old hold must not prove anything for the new one
 	defer l.beating.Unlock()
@@ -172,16 +176,16 @@ func (l *Lease) Adopt(token []byte) {
 	l.expiry.Reset(l.timeout - l.Margin())
 }
 
-// valid reports whether this process can prove now that it holds the instance. It reads the clock, so that the answer is
-// right even when timers are late.
+// valid reports whether this process can prove now that it holds the instance. It reads the clock,
+// so that the answer is right even when timers are late.
 func (l *Lease) Valid() bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	return l.period.Err() == nil && time.Until(l.Until) > 0
 }
 
-// acquire waits until the lease is held and returns a context that ends with it. Its error is the cause of ctx's end, or
-// errLeaseOver where the instance is lost.
+// acquire waits until the lease is held and returns a context that ends with it. Its error is the
+// cause of ctx's end, or errLeaseOver where the instance is lost.
 func (l *Lease) Acquire(ctx context.Context) (context.Context, error) {
 	for {
 		l.Mu.Lock()
@@ -207,7 +211,8 @@ func (l *Lease) Acquire(ctx context.Context) (context.Context, error) {
 // retryPause is the wait after a heartbeat of commit that failed.
 const retryPause = 50 * time.Millisecond
 
-// commit returns when the server has the state as it is now, or with errLeaseOver when the instance is lost before.
+// commit returns when the server has the state as it is now, or with errLeaseOver when the instance
+// is lost before.
 func (l *Lease) Commit() error {
 	ctx := context.Background() // what ends the call must not keep its effect from being kept
 	for {
@@ -225,8 +230,8 @@ func (l *Lease) Commit() error {
 	}
 }
 
-// leased is a context whose Err asks the lease: a process that was suspended and goes on learns from it that its time is
-// over before any timer tells.
+// leased is a context whose Err asks the lease: a process that was suspended and goes on learns
+// from it that its time is over before any timer tells.
 type leased struct {
 	context.Context
 	lease *Lease
@@ -241,7 +246,8 @@ func (c leased) Err() error {
 	return c.Context.Err()
 }
 
-// Bind returns a context whose Err also asks the lease, and which end cancels when the lease is over.
+// Bind returns a context whose Err also asks the lease, and which end cancels when the lease is
+// over.
 func (l *Lease) Bind(ctx context.Context, end context.CancelCauseFunc) context.Context {
 	return leased{ctx, l, end}
 }

@@ -30,11 +30,13 @@ type Prompt struct {
 	Tools []Offer
 	// Limit names the limit that was reached: the model is to answer with what is known.
 	Limit string
-	// Older, where set, are messages to be summed up in place of an answer. Messages say so already, and tell what they say.
+	// Older, where set, are messages to be summed up in place of an answer. Messages say so
+	// already, and tell what they say.
 	Older []api.Message
 	// Images are those in the results of calls, by the calls' ids.
 	Images map[string][]Image
-	// Live, where set, takes the text of the answer as it is produced, piece by piece. It never waits.
+	// Live, where set, takes the text of the answer as it is produced, piece by piece. It never
+	// waits.
 	Live func(piece string)
 }
 
@@ -51,11 +53,13 @@ type Error struct {
 	Message string
 	// Permanent says that no other attempt will do better.
 	Permanent bool
-	// Overflow says that the conversation is longer than the model reads. It is permanent for this conversation.
+	// Overflow says that the conversation is longer than the model reads. It is permanent for this
+	// conversation.
 	Overflow bool
 	// RetryAfter is the earliest next attempt where the provider named one.
 	RetryAfter time.Duration
-	// unread says that the server took the request for a wrong one, as many do with one that is too long.
+	// unread says that the server took the request for a wrong one, as many do with one that is too
+	// long.
 	Unread bool
 }
 

@@ -8,9 +8,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// choice returns how the model is to choose among the prompt's tools: one of switchyard.ChoiceAuto, ChoiceRequired and
-// ChoiceNone, or the name of a tool. What is required is required until the model has done it since the last message of
-// a user; from then on the choice is free, because a model that has to call a tool for ever could never answer.
+// choice returns how the model is to choose among the prompt's tools: one of switchyard.ChoiceAuto,
+// ChoiceRequired and ChoiceNone, or the name of a tool. What is required is required until the
+// model has done it since the last message of a user; from then on the choice is free, because a
+// model that has to call a tool for ever could never answer.
 func (p Prompt) Choice() string {
 	choice := p.Agent.Model.ToolChoice
 	switch choice {
@@ -19,7 +20,8 @@ func (p Prompt) Choice() string {
 	case api.ChoiceNone:
 		return choice
 	}
-	if choice != api.ChoiceRequired && !slices.ContainsFunc(p.Tools, func(o Offer) bool { return o.Name == choice }) {
+	if choice != api.ChoiceRequired && !slices.ContainsFunc(p.Tools,
+		func(o Offer) bool { return o.Name == choice }) {
 		return api.ChoiceAuto // it was disabled since
 	}
 	if p.met(choice) {
@@ -28,13 +30,15 @@ func (p Prompt) Choice() string {
 	return choice
 }
 
-// met reports whether the model has done what is required of it. Where messages were summed up, it is among them.
+// met reports whether the model has done what is required of it. Where messages were summed up, it
+// is among them.
 func (p Prompt) met(choice string) bool {
 	for _, m := range slices.Backward(p.Messages) {
 		if m.Role == api.RoleUser {
 			return m.IsSummary()
 		}
-		if slices.ContainsFunc(m.Calls, func(c api.Call) bool { return choice == api.ChoiceRequired || c.Tool == choice }) {
+		if slices.ContainsFunc(m.Calls,
+			func(c api.Call) bool { return choice == api.ChoiceRequired || c.Tool == choice }) {
 			return true
 		}
 	}
@@ -47,14 +51,16 @@ func (p Prompt) Single() bool {
 	return parallel != nil && !*parallel
 }
 
-// paired returns a conversation as providers accept it: right after a message with calls stand their results, each once
-// and in the calls' order. A result that is missing is said to be; one of no call becomes a message of the user.
+// paired returns a conversation as providers accept it: right after a message with calls stand
+// their results, each once and in the calls' order. A result that is missing is said to be; one of
+// no call becomes a message of the user.
 func Paired(messages []api.Message) []api.Message {
 	whole := make([]api.Message, 0, len(messages))
 	for len(messages) > 0 {
 		m := messages[0]
 		rest := messages[1:]
-		end := slices.IndexFunc(rest, func(m api.Message) bool { return m.Role == api.RoleAssistant })
+		end := slices.IndexFunc(rest,
+			func(m api.Message) bool { return m.Role == api.RoleAssistant })
 		if end < 0 {
 			end = len(rest)
 		}
@@ -68,7 +74,8 @@ func Paired(messages []api.Message) []api.Message {
 	return whole
 }
 
-// answersTo returns the results of calls, in their order, and then all other messages of those that follow them.
+// answersTo returns the results of calls, in their order, and then all other messages of those that
+// follow them.
 func answersTo(calls []api.Call, following []api.Message) []api.Message {
 	at := make(map[string]int, len(following))
 	for i, m := range following {
@@ -81,7 +88,8 @@ func answersTo(calls []api.Call, following []api.Message) []api.Message {
 	for _, c := range calls {
 		i, ok := at[c.ID]
 		if !ok {
-			answers = append(answers, api.Message{Role: api.RoleTool, CallID: c.ID, Failed: true, Text: "This call has no result."})
+			answers = append(answers, api.Message{Role: api.RoleTool, CallID: c.ID, Failed: true,
+				Text: "This call has no result."})
 			continue
 		}
 		taken[i] = true
@@ -98,13 +106,15 @@ func answersTo(calls []api.Call, following []api.Message) []api.Message {
 // loose returns a message that answers no call of the message before it.
 func loose(m api.Message) api.Message {
 	if m.Role == api.RoleTool {
-		return api.Message{Role: api.RoleUser, Text: "The result of call " + m.CallID + ": " + m.Text}
+		return api.Message{Role: api.RoleUser, Text: "The result of call " + m.CallID + ": " +
+			m.Text}
 	}
 	return m
 }
 
-// legalName and legalArguments make what a model got wrong acceptable to its own provider, which checks the
-// conversation it is sent: an illegal name is spelt with _, arguments that are not JSON are quoted.
+// legalName and legalArguments make what a model got wrong acceptable to its own provider, which
+// checks the conversation it is sent: an illegal name is spelt with _, arguments that are not JSON
+// are quoted.
 func LegalName(name string) string {
 	if api.CheckToolName(name) == nil {
 		return name

@@ -17,16 +17,19 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// Bounds of what is read of a server's answer and of its refusal, in bytes, and told of the latter, in characters.
+// Bounds of what is read of a server's answer and of its refusal, in bytes, and told of the latter,
+// in characters.
 const (
 	maxAnswerBody    = 64 << 20
 	maxErrorBody     = 64 << 10
 	maxServerMessage = 500
 )
 
-// readable bounds what is read of an answer, and gives every refusal the form that the official clients read: servers
-// that speak the same otherwise answer with an error that is a text, with another object, or with a page of HTML.
-func Readable(request *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+// readable bounds what is read of an answer, and gives every refusal the form that the official
+// clients read: servers that speak the same otherwise answer with an error that is a text, with
+// another object, or with a page of HTML.
+func Readable(request *http.Request, next func(*http.Request) (*http.Response,
+	error)) (*http.Response, error) {
 	response, err := next(request)
 	if err != nil {
 		return response, err
@@ -44,7 +47,8 @@ func Readable(request *http.Request, next func(*http.Request) (*http.Response, e
 	}
 	if ServerMessage(body) == "" {
 		text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "")
-		if body, err = api.EncodeJSON(map[string]any{"error": map[string]string{"message": text}}); err != nil {
+		if body, err = api.EncodeJSON(
+			map[string]any{"error": map[string]string{"message": text}}); err != nil {
 			return nil, err
 		}
 	}
@@ -52,7 +56,8 @@ func Readable(request *http.Request, next func(*http.Request) (*http.Response, e
 	return response, nil
 }
 
-// serverMessage returns the message of a refusal in the form that both protocols have; empty where it has another.
+// serverMessage returns the message of a refusal in the form that both protocols have; empty where
+// it has another.
 func ServerMessage(body []byte) string {
 	var official struct {
 		Error struct {
@@ -83,7 +88,8 @@ func DecodeAnswer[T any](body io.Reader) (*T, error) {
 
 // secret is a provider's key, which never shows, whatever a server puts into its answer.
 type Secret struct {
-	// variable is where the worker has it from: this one, or the file that the variable of the same name and _FILE names.
+	// variable is where the worker has it from: this one, or the file that the variable of the same
+	// name and _FILE names.
 	variable string
 	// last is what takes the key out of texts that was used last.
 	last *atomic.Pointer[api.Hider]
@@ -93,13 +99,16 @@ func SecretFrom(variable string) Secret {
 	return Secret{variable, new(atomic.Pointer[api.Hider])}
 }
 
-// value returns the key. It is read anew each time, so that a file can be changed while the worker runs.
+// value returns the key. It is read anew each time, so that a file can be changed while the worker
+// runs.
 func (s Secret) value() (string, error) {
 	ref := "env:" + s.variable
 	if file := os.Getenv(s.variable + "_FILE"); file != "" {
 		ref = "file:" + file
 	} else if os.Getenv(s.variable) == "" {
-		return "", fmt.Errorf("the worker has no %s in its environment, and no %s_FILE that names a file with it", s.variable, s.variable)
+		return "", fmt.Errorf(
+			"the worker has no %s in its environment, and no %s_FILE that names a file with it",
+			s.variable, s.variable)
 	}
 	key, err := outbound.Secret(ref)
 	if err != nil {
@@ -119,8 +128,10 @@ func (s Secret) Ready() error {
 }
 
 // in puts the key into every request, in a header after a prefix.
-func (s Secret) In(header, prefix string) func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	return func(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+func (s Secret) In(header, prefix string) func(*http.Request, func(*http.Request) (*http.Response,
+	error)) (*http.Response, error) {
+	return func(req *http.Request, next func(*http.Request) (*http.Response,
+		error)) (*http.Response, error) {
 		key, err := s.value()
 		if err != nil {
 			return nil, err
@@ -142,7 +153,8 @@ type ServerRefusal struct {
 	Status  int
 	Message string
 	Header  http.Header
-	// overflow and broke are what the server's own code says: that the conversation is too long, or that there is no money.
+	// overflow and broke are what the server's own code says: that the conversation is too long, or
+	// that there is no money.
 	Overflow, Broke bool
 	// passing is set where the code says that it passes, whatever the status.
 	Passing bool
@@ -150,7 +162,8 @@ type ServerRefusal struct {
 
 // failure tells what another attempt can cure, and when.
 func (s Secret) Failure(r ServerRefusal) *Error {
-	e := &Error{Permanent: true, Message: fmt.Sprintf("the model's server answered %d %s: %s", r.Status,
+	e := &Error{Permanent: true, Message: fmt.Sprintf("the model's server answered %d %s: %s",
+		r.Status,
 		http.StatusText(r.Status), cmp.Or(s.Shown(r.Message), "nothing more"))}
 	switch {
 	case r.Overflow:
@@ -172,5 +185,6 @@ func (s Secret) Failure(r ServerRefusal) *Error {
 
 // transientStatus reports whether the same request may succeed later.
 func transientStatus(code int) bool {
-	return code == http.StatusRequestTimeout || code == http.StatusConflict || code == http.StatusTooManyRequests || code >= 500
+	return code == http.StatusRequestTimeout || code == http.StatusConflict ||
+		code == http.StatusTooManyRequests || code >= 500
 }

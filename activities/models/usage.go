@@ -12,12 +12,14 @@ func CountUsage(p Prompt, answer api.Message) api.Usage {
 		u.InputTokens += messageTokens(m)
 	}
 	for _, t := range p.Tools {
-		u.InputTokens += tokens.Count(t.Name) + tokens.Count(t.Description) + tokens.Count(string(t.Schema))
+		u.InputTokens += tokens.Count(t.Name) + tokens.Count(t.Description) +
+			tokens.Count(string(t.Schema))
 	}
 	return u
 }
 
-// settleUsage has a step's response say what our own count comes to, in place of the provider's where that says nothing.
+// settleUsage has a step's response say what our own count comes to, in place of the provider's
+// where that says nothing.
 func FinalizeUsage(p Prompt, response *api.ModelResponse) {
 	own := CountUsage(p, response.Message)
 	switch {

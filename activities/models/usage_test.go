@@ -6,8 +6,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestFinalizeUsage proves that our own count stands in for a provider's that is missing, and beside one that is there; not where images
-// were sent, which it does not count.
+// TestFinalizeUsage proves that our own count stands in for a provider's that is missing, and
+// beside one that is there; not where images were sent, which it does not count.
 func TestFinalizeUsage(t *testing.T) {
 	for name, test := range map[string]struct {
 		usage     api.Usage
@@ -20,7 +20,8 @@ func TestFinalizeUsage(t *testing.T) {
 		"with images": {api.Usage{InputTokens: 50}, map[string][]Image{"1.1": {{}}}, 50, false},
 	} {
 		r := api.ModelResponse{Usage: test.usage, Message: api.Message{Text: "good day"}}
-		FinalizeUsage(Prompt{Messages: []api.Message{{Text: "hello world"}}, Images: test.images}, &r)
+		FinalizeUsage(Prompt{Messages: []api.Message{{Text: "hello world"}}, Images: test.images},
+			&r)
 		if r.Usage.InputTokens != test.in || (r.Estimated == 4) != test.estimated {
 			t.Errorf("%s: %+v, estimated %d", name, r.Usage, r.Estimated)
 		}

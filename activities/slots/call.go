@@ -14,17 +14,25 @@ import (
 
 // tool executes a call of the lane.
 func (q *slotQueue) tool(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
-	return through(ctx, q, in, func(ctx context.Context) (api.Result, error) { return q.holder.config.Tool(ctx, in) })
+	return through(ctx, q, in, func(ctx context.Context) (api.Result,
+		error) {
+		return q.holder.config.Tool(ctx, in)
+	})
 }
 
 // model makes a model step on the lane.
 func (q *slotQueue) model(ctx context.Context, r api.ModelRequest) (api.ModelResponse, error) {
-	return through(ctx, q, nil, func(ctx context.Context) (api.ModelResponse, error) { return q.holder.config.Model(ctx, r) })
+	return through(ctx, q, nil, func(ctx context.Context) (api.ModelResponse,
+		error) {
+		return q.holder.config.Model(ctx, r)
+	})
 }
 
-// Behind returns what executes the calls and the model steps of a lane without a limit for as long as its door is open. What
-// was on its way when the door was closed is handed back, so that it goes by the rules that the lane has then.
-func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(context.Context, converter.EncodedValues) (api.Result, error),
+// Behind returns what executes the calls and the model steps of a lane without a limit for as long
+// as its door is open. What was on its way when the door was closed is handed back, so that it goes
+// by the rules that the lane has then.
+func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(context.Context,
+	converter.EncodedValues) (api.Result, error),
 	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
 	tool = func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {
 		if workerSlots.isClosed() {
@@ -44,7 +52,8 @@ func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(contex
 // leaseKey leads from the context of a call to what it is told of the lease that it runs under.
 type leaseKey struct{}
 
-// LaneOf returns the lane and the fencing number of the lease that a call runs under; false if there is none.
+// LaneOf returns the lane and the fencing number of the lease that a call runs under; false if
+// there is none.
 func LaneOf(ctx context.Context) (lane string, fence int64, ok bool) {
 	h, ok := ctx.Value(leaseKey{}).(hostedLease)
 	return h.lane, h.fence, ok
@@ -57,9 +66,10 @@ type hostedLease struct {
 	hosted time.Duration
 }
 
-// through executes what a task asks for when its turn has come, for as long as the lease lasts. in is the task's Execution;
-// nil for a model step.
-func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValues, do func(context.Context) (T, error)) (result T, err error) {
+// through executes what a task asks for when its turn has come, for as long as the lease lasts. in
+// is the task's Execution; nil for a model step.
+func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValues,
+	do func(context.Context) (T, error)) (result T, err error) {
 	info, received := activity.GetInfo(ctx), time.Now()
 	q.take(info.Deadline.Add(longestRetry(info)))
 	waited, err := q.enter(ctx, info, in)
@@ -82,7 +92,8 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	inner, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, told))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
-	defer func() { q.ran(info, began, err) }() // also of one that panics: the group is given up when all have ended
+	// also of one that panics: the group is given up when all have ended
+	defer func() { q.ran(info, began, err) }()
 	return do(q.holder.lease.Bind(inner, cancel))
 }
 
@@ -143,10 +154,12 @@ func longestRetry(info activity.Info) time.Duration {
 	}
 }
 
-// enter returns when it is the task's turn: the line must be left when it has run. waits reports whether the lane's calls wait
-// for that here. Where they wait at the server, one that comes too many is handed back: it was on its way when there were more
-// permits than slots. The error is a failure of the call.
-func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.EncodedValues) (waits bool, err error) {
+// enter returns when it is the task's turn: the line must be left when it has run. waits reports
+// whether the lane's calls wait for that here. Where they wait at the server, one that comes too
+// many is handed back: it was on its way when there were more permits than slots. The error is a
+// failure of the call.
+func (q *slotQueue) enter(ctx context.Context, info activity.Info,
+	in converter.EncodedValues) (waits bool, err error) {
 	q.mu.Lock()
 	hosts, shut := q.hosts, q.shut
 	q.mu.Unlock()
@@ -168,8 +181,9 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 	return true, nil
 }
 
-// stand stands in the line until it is the task's turn. The first attempt may wait for the timeout from its scheduling on, a
-// later one from when this worker got it: when it was due is not known here.
+// stand stands in the line until it is the task's turn. The first attempt may wait for the timeout
+// from its scheduling on, a later one from when this worker got it: when it was due is not known
+// here.
 func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout api.Duration) error {
 	var deadline time.Time
 	if timeout > 0 {
@@ -180,9 +194,11 @@ func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout api.D
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 2, told: info.Attempt > 1, cancel: cancel}
+	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 2,
+		told: info.Attempt > 1, cancel: cancel}
 	defer w.end()
-	if err := q.semaphore.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline, w.begin); err != nil {
+	if err := q.semaphore.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline,
+		w.begin); err != nil {
 		return err
 	}
 	err := w.begun()
@@ -203,34 +219,40 @@ func levelOf(info activity.Info) int {
 func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.Duration) error {
 	switch {
 	case errors.Is(err, errLineFull):
-		e := api.Errorf(api.ErrQueueFull, "the lane %s has no free slot, and as many calls wait for one as may", q.lane)
+		e := api.Errorf(api.ErrQueueFull,
+			"the lane %s has no free slot, and as many calls wait for one as may", q.lane)
 		e.Phase = api.PhasePreExecution
 		return executor.Failure(e)
 	case errors.Is(err, errLineTooLong):
-		e := api.Errorf(api.ErrQueueTimeout, "the lane %s had no free slot for the call within %s", q.lane, timeout)
+		e := api.Errorf(api.ErrQueueTimeout, "the lane %s had no free slot for the call within %s",
+			q.lane, timeout)
 		e.Phase = api.PhasePreExecution
 		return executor.Failure(e)
 	case temporal.IsCanceledError(err):
-		return temporal.NewCanceledError("the call was cancelled while it waited for a slot of its lane")
+		return temporal.NewCanceledError(
+			"the call was cancelled while it waited for a slot of its lane")
 	}
 	return executor.Failure(requeued(q.lane, in))
 }
 
-// handedBack is the error of a call that came to a worker which may not begin it any more. The run makes the call again,
-// which uses up no attempt; a model step, which has no input in, is tried again by its retry policy.
+// handedBack is the error of a call that came to a worker which may not begin it any more. The run
+// makes the call again, which uses up no attempt; a model step, which has no input in, is tried
+// again by its retry policy.
 func requeued(lane string, in converter.EncodedValues) *api.Error {
-	e := api.Errorf(api.ErrWorkerLost, "the worker gave up the lane %s before it began the call; nothing ran", lane)
+	e := api.Errorf(api.ErrWorkerLost,
+		"the worker gave up the lane %s before it began the call; nothing ran", lane)
 	e.Phase, e.Retryable, e.NotStarted = api.PhaseExecution, in == nil, true
 	return e
 }
 
-// waiter heartbeats for a task that waits in the line. Each beat says that the call has not begun: where this process is
-// lost, the call is made again, whatever its effect.
+// waiter heartbeats for a task that waits in the line. Each beat says that the call has not begun:
+// where this process is lost, the call is made again, whatever its effect.
 type waiter struct {
 	queue *slotQueue
 	token []byte
 	every time.Duration
-	// told says that an attempt before may have told that it waits, which the server keeps until it is told otherwise.
+	// told says that an attempt before may have told that it waits, which the server keeps until it
+	// is told otherwise.
 	told bool
 	// cancel ends the waiting when the server answers that the call was cancelled.
 	cancel context.CancelCauseFunc
@@ -279,8 +301,9 @@ func (w *waiter) beat(details ...any) error {
 	return err
 }
 
-// begun tells the server that a call which waited begins now: from here on nobody may take it for one that has not. The
-// error says why it cannot: the call was cancelled, or a beat that says it waits may still be on its way.
+// begun tells the server that a call which waited begins now: from here on nobody may take it for
+// one that has not. The error says why it cannot: the call was cancelled, or a beat that says it
+// waits may still be on its way.
 func (w *waiter) begun() error {
 	if w.stop == nil && !w.told {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// gate hands out permits, at most size at a time. One gate stands for a group of a lane's slots in this process, however
-// often the group is given up and taken over again: a call that does not stop keeps its permit, and its place in the line,
-// so that the process never overlaps itself.
+// gate hands out permits, at most size at a time. One gate stands for a group of a lane's slots in
+// this process, however often the group is given up and taken over again: a call that does not stop
+// keeps its permit, and its place in the line, so that the process never overlaps itself.
 type semaphore struct {
 	line *line
 
@@ -18,7 +18,10 @@ type semaphore struct {
 	users int
 }
 
-func newSemaphore() *semaphore { return &semaphore{line: newWaitQueue(), changed: make(chan struct{})} }
+func newSemaphore() *semaphore {
+	return &semaphore{line: newWaitQueue(),
+		changed: make(chan struct{})}
+}
 
 func (g *semaphore) idle() bool {
 	g.mu.Lock()
@@ -42,8 +45,8 @@ func (g *semaphore) wake() {
 	g.changed = make(chan struct{})
 }
 
-// Door is how the pollers of one SDK worker get at a gate. A closed door hands out no permits; those that went through it
-// come back through it.
+// Door is how the pollers of one SDK worker get at a gate. A closed door hands out no permits;
+// those that went through it come back through it.
 type WorkerSlots struct {
 	semaphore *semaphore
 	closed    bool

@@ -23,7 +23,8 @@ type ownedSlots struct {
 }
 
 func newOwnedSlots() *ownedSlots {
-	return &ownedSlots{fewer: make(chan struct{}), all: map[*slotGroup]bool{}, semaphores: map[string]*semaphore{}, given: map[groupOf]time.Time{}}
+	return &ownedSlots{fewer: make(chan struct{}), all: map[*slotGroup]bool{},
+		semaphores: map[string]*semaphore{}, given: map[groupOf]time.Time{}}
 }
 
 func (s *ownedSlots) add(h *slotGroup) {
@@ -40,7 +41,8 @@ func (s *ownedSlots) remove(h *slotGroup) {
 	s.fewer = make(chan struct{})
 }
 
-// gate returns the gate of a group's queue. It outlives the group's holding for as long as calls have its permits.
+// gate returns the gate of a group's queue. It outlives the group's holding for as long as calls
+// have its permits.
 func (s *ownedSlots) semaphore(queue string, group int) *semaphore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +56,8 @@ func (s *ownedSlots) semaphore(queue string, group int) *semaphore {
 	return g
 }
 
-// drop says that a queue goes by the gate no more. It is forgotten when no queue does and nobody has a permit.
+// drop says that a queue goes by the gate no more. It is forgotten when no queue does and nobody
+// has a permit.
 func (s *ownedSlots) drop(queue string, group int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +72,8 @@ func (s *ownedSlots) drop(queue string, group int) {
 func (a *Server) States() map[string][]api.SlotsState {
 	a.hosted.mu.Lock()
 	holders := slices.Collect(maps.Keys(a.hosted.all))
-	a.hosted.mu.Unlock() // a holder that tells takes its own lock first, as one that opens a key does
+	// a holder that tells takes its own lock first, as one that opens a key does
+	a.hosted.mu.Unlock()
 	states := map[string][]api.SlotsState{}
 	for _, h := range holders {
 		name := h.request.Lane.Name
@@ -78,8 +82,9 @@ func (a *Server) States() map[string][]api.SlotsState {
 	return states
 }
 
-// Leave is for a worker that is stopped because this process serves a lane otherwise from now on, while it goes on with
-// the rest: groups of the lane's slots are given up when their calls have ended, whatever time they take.
+// Leave is for a worker that is stopped because this process serves a lane otherwise from now on,
+// while it goes on with the rest: groups of the lane's slots are given up when their calls have
+// ended, whatever time they take.
 func (a *Server) Leave(lane string) {
 	a.hosted.mu.Lock()
 	defer a.hosted.mu.Unlock()

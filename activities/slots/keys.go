@@ -20,7 +20,8 @@ const (
 	closePause = 10 * time.Second
 )
 
-// follow serves the keys that are open, as the lane's KeysWorkflow comes to know of them, until ctx ends.
+// follow serves the keys that are open, as the lane's KeysWorkflow comes to know of them, until ctx
+// ends.
 func (h *slotGroup) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := h.followOnce(ctx)
@@ -40,14 +41,15 @@ func (h *slotGroup) follow(ctx context.Context) {
 // beginKeys starts the workflow that knows the lane's keys, if it does not run.
 func (h *slotGroup) beginKeys(ctx context.Context) error {
 	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
-	_, err := h.config.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: h.request.Base,
+	_, err := h.config.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id,
+		TaskQueue:                h.request.Base,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING},
 		api.LaneKeysWorkflow, api.KeysInput{Lane: h.request.Lane.Name})
 	return err
 }
 
-// followOnce follows one execution of the workflow to its end. It first reads what there is, so that keys that were closed
-// long ago are not served for a moment.
+// followOnce follows one execution of the workflow to its end. It first reads what there is, so
+// that keys that were closed long ago are not served for a moment.
 func (h *slotGroup) followOnce(ctx context.Context) error {
 	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 	run, err := h.config.Client.DescribeWorkflowExecution(ctx, id, "")
@@ -60,7 +62,8 @@ func (h *slotGroup) followOnce(ctx context.Context) error {
 	}
 	open, seen := api.OpenKeys{}, int64(0)
 	for _, wait := range []bool{false, true} {
-		events := h.config.Client.GetWorkflowHistory(ctx, id, runID, wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		events := h.config.Client.GetWorkflowHistory(ctx, id, runID, wait,
+			enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
 			e, err := events.Next()
 			if err != nil {
@@ -84,7 +87,8 @@ func (h *slotGroup) apply(open api.OpenKeys, e *historypb.HistoryEvent) bool {
 	if started := e.GetWorkflowExecutionStartedEventAttributes(); started != nil {
 		var in api.KeysInput
 		if err := h.config.Converter.FromPayloads(started.GetInput(), &in); err != nil {
-			h.log.Warn("the open keys of the lane cannot be read", append(h.fields(), "error", err)...)
+			h.log.Warn("the open keys of the lane cannot be read", append(h.fields(), "error",
+				err)...)
 		}
 		maps.Copy(open, in.Open)
 		return true
@@ -95,7 +99,8 @@ func (h *slotGroup) apply(open api.OpenKeys, e *historypb.HistoryEvent) bool {
 	}
 	var o api.KeyOrder
 	if err := h.config.Converter.FromPayloads(signal.GetInput(), &o); err != nil {
-		h.log.Warn("an order about the lane's keys cannot be read", append(h.fields(), "error", err)...)
+		h.log.Warn("an order about the lane's keys cannot be read", append(h.fields(), "error",
+			err)...)
 		return false
 	}
 	open.Apply(o)
@@ -140,7 +145,8 @@ func (h *slotGroup) closeIdle(ctx context.Context) {
 	now := time.Now()
 	var orders []api.KeyOrder
 	for part, q := range h.queues {
-		if !h.lane.Keyed() || now.Sub(q.asked) < closePause || !q.idle(h.lane.IdleTimeout.Std(), now) {
+		if !h.lane.Keyed() || now.Sub(q.asked) < closePause || !q.idle(h.lane.IdleTimeout.Std(),
+			now) {
 			continue
 		}
 		q.asked = now

@@ -16,16 +16,17 @@ var (
 	errLineClosed  = errors.New("this worker serves the lane no more")
 )
 
-// line is where calls wait that have been taken from a lane's queue: it runs so many at a time, lets so many wait, in the
-// lane's order, and turns the rest away. What it decides is exact, because it alone decides.
+// line is where calls wait that have been taken from a lane's queue: it runs so many at a time,
+// lets so many wait, in the lane's order, and turns the rest away. What it decides is exact,
+// because it alone decides.
 type line struct {
 	mu          sync.Mutex
 	limit, room int
 	strategy    api.Strategy
 	running     int
 	waiting     []*place // in the order in which they run
-	// came counts the calls. clock is the pass of the call of a priority that ran last, last that of the last one of each who
-	// shares the lane.
+	// came counts the calls. clock is the pass of the call of a priority that ran last, last that
+	// of the last one of each who shares the lane.
 	came  int64
 	clock map[int]int64
 	last  map[sharer]int64
@@ -40,7 +41,8 @@ type sharer struct {
 // place is a call's in the line.
 type place struct {
 	sharer
-	// pass orders the calls of one priority so that those who share the lane take turns; came breaks ties.
+	// pass orders the calls of one priority so that those who share the lane take turns; came
+	// breaks ties.
 	pass, came int64
 	// turn gets nil when the call may run, or why it may not.
 	turn chan error
@@ -48,7 +50,8 @@ type place struct {
 
 func newWaitQueue() *line { return &line{clock: map[int]int64{}, last: map[sharer]int64{}} }
 
-// configure changes the rules of the line. Calls that wait already stay, also where there would be no room for them now.
+// configure changes the rules of the line. Calls that wait already stay, also where there would be
+// no room for them now.
 func (l *line) configure(limit, room int, strategy api.Strategy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,9 +59,11 @@ func (l *line) configure(limit, room int, strategy api.Strategy) {
 	l.next()
 }
 
-// enter waits until the call may run: leave must be called then. Where it may not, the error is errLineFull, errLineTooLong
-// when deadline has passed (the zero time never does), or the cause of ctx's end. waits is called before the call has to wait.
-func (l *line) enter(ctx context.Context, priority int, fairness string, deadline time.Time, waits func()) error {
+// enter waits until the call may run: leave must be called then. Where it may not, the error is
+// errLineFull, errLineTooLong when deadline has passed (the zero time never does), or the cause of
+// ctx's end. waits is called before the call has to wait.
+func (l *line) enter(ctx context.Context, priority int, fairness string, deadline time.Time,
+	waits func()) error {
 	p, waiting := l.stand(priority, fairness)
 	if waiting {
 		waits()
@@ -90,8 +95,8 @@ func (l *line) begin() bool {
 	return true
 }
 
-// stand puts a call into the line, and reports whether it has to wait there. Whoever stands where there is no room is
-// turned away: the last one in the lane's order, which may be another.
+// stand puts a call into the line, and reports whether it has to wait there. Whoever stands where
+// there is no room is turned away: the last one in the lane's order, which may be another.
 func (l *line) stand(priority int, fairness string) (p *place, waiting bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +119,8 @@ func (l *line) stand(priority int, fairness string) (p *place, waiting bool) {
 }
 
 func (p *place) compare(other *place) int {
-	return slices.Compare([]int64{int64(p.priority), p.pass, p.came}, []int64{int64(other.priority), other.pass, other.came})
+	return slices.Compare([]int64{int64(p.priority), p.pass, p.came}, []int64{int64(other.priority),
+		other.pass, other.came})
 }
 
 // next lets those run whose turn it is. The caller holds mu.
@@ -131,7 +137,8 @@ func (l *line) next() {
 	}
 }
 
-// give takes a call out of the line, for a reason. Where its turn has come at the same moment, it has it.
+// give takes a call out of the line, for a reason. Where its turn has come at the same moment, it
+// has it.
 func (l *line) give(p *place, why error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

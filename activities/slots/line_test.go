@@ -22,14 +22,16 @@ type stander struct {
 	cancel context.CancelFunc
 }
 
-// lineOf returns a line and a function that puts a call into it, which returns when the call stands there or has been
-// answered.
-func lineOf(t *testing.T, limit, room int, strategy api.Strategy) (*line, func(name string, level int, from string, deadline time.Time) *stander) {
+// lineOf returns a line and a function that puts a call into it, which returns when the call stands
+// there or has been answered.
+func lineOf(t *testing.T, limit, room int, strategy api.Strategy) (*line,
+	func(name string, level int, from string, deadline time.Time) *stander) {
 	l := newWaitQueue()
 	l.configure(limit, room, strategy)
 	return l, func(name string, level int, from string, deadline time.Time) *stander {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &stander{name: name, level: level, from: from, ended: make(chan error, 1), cancel: cancel}
+		s := &stander{name: name, level: level, from: from, ended: make(chan error, 1),
+			cancel: cancel}
 		stands := make(chan struct{})
 		stand := sync.OnceFunc(func() { close(stands) })
 		go func() {
@@ -42,15 +44,17 @@ func lineOf(t *testing.T, limit, room int, strategy api.Strategy) (*line, func(n
 	}
 }
 
-// A line keeps its strategy's order: fifo that of coming; priority the most urgent first, and among equals turns for
-// everybody who shares the lane, however many calls one of them has.
+// A line keeps its strategy's order: fifo that of coming; priority the most urgent first, and among
+// equals turns for everybody who shares the lane, however many calls one of them has.
 func TestLineOrder(t *testing.T) {
-	normal, urgent, low := api.PriorityNormal.Level(), api.PriorityUrgent.Level(), api.PriorityLow.Level()
+	normal, urgent, low := api.PriorityNormal.Level(), api.PriorityUrgent.Level(),
+		api.PriorityLow.Level()
 	come := []struct {
 		name  string
 		level int
 		from  string
-	}{{"a1", normal, "a"}, {"a2", normal, "a"}, {"low", low, "b"}, {"a3", normal, "a"}, {"b1", normal, "b"}, {"urgent", urgent, "a"}, {"b2", normal, "b"}}
+	}{{"a1", normal, "a"}, {"a2", normal, "a"}, {"low", low, "b"}, {"a3", normal, "a"},
+		{"b1", normal, "b"}, {"urgent", urgent, "a"}, {"b2", normal, "b"}}
 	for strategy, want := range map[api.Strategy][]string{
 		api.StrategyFIFO:     {"a1", "a2", "low", "a3", "b1", "urgent", "b2"},
 		api.StrategyPriority: {"urgent", "a1", "b1", "a2", "b2", "a3", "low"},
@@ -81,7 +85,8 @@ func TestLineOrder(t *testing.T) {
 	}
 }
 
-// Exactly as many calls run and wait as may, also where a hundred come at once; whoever does not fit is told so at once.
+// Exactly as many calls run and wait as may, also where a hundred come at once; whoever does not
+// fit is told so at once.
 func TestLineIsExact(t *testing.T) {
 	for _, c := range []struct{ limit, room int }{{1, 0}, {1, 3}, {4, 2}, {3, 0}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
@@ -116,7 +121,8 @@ func TestLineIsExact(t *testing.T) {
 			}
 			l.turnAway(errLineClosed)
 			for range c.room {
-				if err := expect.Receive(t, "those that waited", merged(all)); !errors.Is(err, errLineClosed) {
+				if err := expect.Receive(t, "those that waited", merged(all)); !errors.Is(err,
+					errLineClosed) {
 					t.Errorf("got %v", err)
 				}
 			}
@@ -145,7 +151,8 @@ func merged(all []*stander) <-chan error {
 // Where a more urgent call finds no room, the last one in the lane's order makes room for it.
 func TestLineMakesRoomForUrgent(t *testing.T) {
 	l, stand := lineOf(t, 1, 1, api.StrategyPriority)
-	if err := expect.Receive(t, "the first turn", stand("first", 3, "", time.Time{}).ended); err != nil {
+	if err := expect.Receive(t, "the first turn",
+		stand("first", 3, "", time.Time{}).ended); err != nil {
 		t.Fatal(err)
 	}
 	low := stand("low", 4, "", time.Time{})
@@ -162,15 +169,18 @@ func TestLineMakesRoomForUrgent(t *testing.T) {
 // Who waits too long, or whose call is cancelled, leaves the line and takes nobody's turn.
 func TestLineLeft(t *testing.T) {
 	l, stand := lineOf(t, 1, 10, api.StrategyFIFO)
-	if err := expect.Receive(t, "the first turn", stand("first", 3, "", time.Time{}).ended); err != nil {
+	if err := expect.Receive(t, "the first turn",
+		stand("first", 3, "", time.Time{}).ended); err != nil {
 		t.Fatal(err)
 	}
-	late, cancelled, last := stand("late", 3, "", time.Now().Add(time.Millisecond)), stand("cancelled", 3, "", time.Time{}), stand("last", 3, "", time.Time{})
+	late, cancelled, last := stand("late", 3, "", time.Now().Add(time.Millisecond)),
+		stand("cancelled", 3, "", time.Time{}), stand("last", 3, "", time.Time{})
 	if err := expect.Receive(t, "the late one", late.ended); !errors.Is(err, errLineTooLong) {
 		t.Errorf("got %v", err)
 	}
 	cancelled.cancel()
-	if err := expect.Receive(t, "the cancelled one", cancelled.ended); !errors.Is(err, context.Canceled) {
+	if err := expect.Receive(t, "the cancelled one", cancelled.ended); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	l.leave()
@@ -185,7 +195,8 @@ func TestLineLeft(t *testing.T) {
 	}
 }
 
-// A gate never hands out more permits than it has, whatever its size becomes; a closed door hands out none.
+// A gate never hands out more permits than it has, whatever its size becomes; a closed door hands
+// out none.
 func TestGate(t *testing.T) {
 	g := newSemaphore()
 	workerSlots := g.workerSlots()

@@ -12,7 +12,8 @@ import (
 // slotQueue is one task queue that a holder serves: the lane's, or that of one of its keys.
 type slotQueue struct {
 	holder *slotGroup
-	// part stands for the key in the queue's name; "" of a lane without keys. lane is the lane's name, with the part.
+	// part stands for the key in the queue's name; "" of a lane without keys. lane is the lane's
+	// name, with the part.
 	part, queue, lane string
 	semaphore         *semaphore
 
@@ -24,14 +25,16 @@ type slotQueue struct {
 	current *service
 	served  map[*service]bool
 	shut    bool
-	// holds says that calls wait in the line here; where it is not set, those that cannot run at once are handed back.
+	// holds says that calls wait in the line here; where it is not set, those that cannot run at
+	// once are handed back.
 	hosts bool
-	// tasks counts what has been taken from the queue and has not ended; ended is closed when one does, and made anew.
+	// tasks counts what has been taken from the queue and has not ended; ended is closed when one
+	// does, and made anew.
 	tasks  int
 	ended  chan struct{}
 	counts api.LaneCounts
-	// used is when the last task ended or the key was asked for last, busy until when those that run may come again, again until when those that failed
-	// may.
+	// used is when the last task ended or the key was asked for last, busy until when those that
+	// run may come again, again until when those that failed may.
 	used, busy, again time.Time
 	// asked is when the key was last asked to be closed.
 	asked time.Time
@@ -52,7 +55,8 @@ func (h *slotGroup) start(part string) {
 	if h.ended || h.queues[part] != nil {
 		return
 	}
-	q := &slotQueue{holder: h, part: part, lane: h.lane.Name, queue: h.lane.TaskQueue(h.request.Base, ""),
+	q := &slotQueue{holder: h, part: part, lane: h.lane.Name,
+		queue:  h.lane.TaskQueue(h.request.Base, ""),
 		served: map[*service]bool{}, ended: make(chan struct{}), used: time.Now()}
 	if h.lane.Keyed() {
 		q.lane += "/" + part
@@ -81,7 +85,8 @@ func (q *slotQueue) configure(lane api.Lane) {
 		q.semaphore.line.configure(share, lane.WaitCapacity(), lane.Strategy)
 		q.semaphore.resize(share + lane.WaitCapacity() + spare)
 	} else {
-		q.semaphore.line.configure(share, math.MaxInt, lane.Strategy) // whoever waits there from before stays
+		// whoever waits there from before stays
+		q.semaphore.line.configure(share, math.MaxInt, lane.Strategy)
 		q.semaphore.resize(share)
 	}
 	current := q.current
@@ -91,13 +96,16 @@ func (q *slotQueue) configure(lane api.Lane) {
 	}
 }
 
-// serve starts an SDK worker for the queue in place of the one before, which finishes its calls. The caller holds serving.
+// serve starts an SDK worker for the queue in place of the one before, which finishes its calls.
+// The caller holds serving.
 func (q *slotQueue) serve(lane api.Lane) {
 	s := &service{workerSlots: q.semaphore.workerSlots(), rate: lane.Rate}
-	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name, WorkerSlots: s.workerSlots, Rate: lane.Rate,
+	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name,
+		WorkerSlots: s.workerSlots, Rate: lane.Rate,
 		Tool: q.tool, Model: q.model, Failed: q.fail})
 	if err != nil {
-		q.holder.log.Warn("a task queue of the lane cannot be served yet", append(q.holder.fields(), "queue", q.queue, "error", err)...)
+		q.holder.log.Warn("a task queue of the lane cannot be served yet", append(q.holder.fields(),
+			"queue", q.queue, "error", err)...)
 		return // it is tried again soon
 	}
 	s.stop = stop
@@ -154,15 +162,17 @@ func (q *slotQueue) drain() {
 func (q *slotQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.shut = true // the gate may be another holder's already, who got the group before this one knew that it had lost it
+	// the gate may be another holder's already, who got the group before this one knew that it had
+	// lost it
+	q.shut = true
 	for s := range q.served {
 		s.workerSlots.Close()
 	}
 	q.semaphore.line.turnAway(errLineClosed)
 }
 
-// stop stops the workers of a closed queue and returns when nothing of it runs any more. With patience, calls are given all
-// the time they need, else as long as a worker that stops gives them.
+// stop stops the workers of a closed queue and returns when nothing of it runs any more. With
+// patience, calls are given all the time they need, else as long as a worker that stops gives them.
 func (q *slotQueue) stop(patient bool) {
 	if patient {
 		q.drain()
@@ -213,7 +223,8 @@ func (q *slotQueue) count(count func(*api.LaneCounts)) {
 	count(&q.counts)
 }
 
-// addTo adds the queue's counts to c, and returns until when it must be served though nobody uses it.
+// addTo adds the queue's counts to c, and returns until when it must be served though nobody uses
+// it.
 func (q *slotQueue) addTo(c *api.LaneCounts) (needed time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -229,11 +240,13 @@ func (q *slotQueue) expect() {
 	q.used = time.Now()
 }
 
-// ratePatience is how many calls a rate lets start in the time for which a queue with that rate is kept at least: calls may wait
-// there meanwhile, in several partitions that each have a part of the rate.
+// ratePatience is how many calls a rate lets start in the time for which a queue with that rate is
+// kept at least: calls may wait there meanwhile, in several partitions that each have a part of the
+// rate.
 const ratePatience = 10
 
-// idle reports whether nobody has used the queue for a time and nobody is expected. Nobody can have where nobody polls.
+// idle reports whether nobody has used the queue for a time and nobody is expected. Nobody can have
+// where nobody polls.
 func (q *slotQueue) idle(timeout time.Duration, now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

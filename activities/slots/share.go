@@ -11,15 +11,18 @@ import (
 )
 
 const (
-	// shareCheck is how often a holder looks whether other workers have come that could serve its lane.
+	// shareCheck is how often a holder looks whether other workers have come that could serve its
+	// lane.
 	shareCheck = 2 * time.Second
-	// declineFor is how long a worker leaves a group to others that it gave up for them. After that it takes the group again.
+	// declineFor is how long a worker leaves a group to others that it gave up for them. After that
+	// it takes the group again.
 	declineFor = 3 * time.Second
 )
 
-// shareOut looks whether other workers have come while this process has more than its part of the lane's groups, and
-// reports whether this group is to be given up for them. A worker counts once it has asked for slots since this holder took
-// over: one that was lost before is named by the server for minutes, and nobody must wait for it.
+// shareOut looks whether other workers have come while this process has more than its part of the
+// lane's groups, and reports whether this group is to be given up for them. A worker counts once it
+// has asked for slots since this holder took over: one that was lost before is named by the server
+// for minutes, and nobody must wait for it.
 func (h *slotGroup) shareOut(ctx context.Context, now time.Time) bool {
 	if h.request.Lane.Holders < 2 || now.Sub(h.shared) < shareCheck {
 		return false
@@ -29,20 +32,25 @@ func (h *slotGroup) shareOut(ctx context.Context, now time.Time) bool {
 	if err != nil {
 		return false // it is asked again
 	}
-	come := slices.ContainsFunc(workers, func(w string) bool { return !slices.Contains(h.workers, w) })
+	come := slices.ContainsFunc(workers, func(w string) bool {
+		return !slices.Contains(h.workers,
+			w)
+	})
 	h.workers = workers
 	part := (h.request.Lane.Holders + len(workers)) / (1 + len(workers))
 	return come && h.hosted.rank(h) >= part
 }
 
-// slotWorkers returns the other workers that have asked for the lane's slots since this holder took over.
+// slotWorkers returns the other workers that have asked for the lane's slots since this holder took
+// over.
 func (h *slotGroup) slotWorkers(ctx context.Context) (workers []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.lease.Patience())
 	defer cancel()
-	answer, err := h.config.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: h.namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-		TaskQueue: &taskqueuepb.TaskQueue{Name: h.queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
-	})
+	answer, err := h.config.Client.WorkflowService().DescribeTaskQueue(ctx,
+		&workflowservice.DescribeTaskQueueRequest{
+			Namespace: h.namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+			TaskQueue: &taskqueuepb.TaskQueue{Name: h.queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		})
 	if err != nil {
 		return nil, err
 	}

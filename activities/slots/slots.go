@@ -34,8 +34,8 @@ type ServedQueue struct {
 	Failed func(error)
 }
 
-// ServeQueue starts a worker for one task queue of a lane. stop ends its polling and returns when its calls have ended, or
-// when they have been given as long as a worker that stops gives them.
+// ServeQueue starts a worker for one task queue of a lane. stop ends its polling and returns when
+// its calls have ended, or when they have been given as long as a worker that stops gives them.
 type ServeQueue func(ServedQueue) (stop func(), err error)
 
 // laneConfig is what a laneServer needs.
@@ -65,23 +65,29 @@ type Server struct {
 func New(c Config) *Server { return &Server{config: c, hosted: newOwnedSlots()} }
 
 const (
-	// slotsReleased is the type of the failure that hands a group of slots to another worker at once.
+	// slotsReleased is the type of the failure that hands a group of slots to another worker at
+	// once.
 	slotsReleased = "slots_released"
-	// atOnce is the wait before such a group is offered again; none would leave it to the retry policy. slotsOffered is the
-	// wait where this worker has declined it.
+	// atOnce is the wait before such a group is offered again; none would leave it to the retry
+	// policy. slotsOffered is the wait where this worker has declined it.
 	atOnce       = time.Millisecond
 	slotsOffered = 100 * time.Millisecond
 )
 
-// Serve implements the activity api.ServeSlotsActivity: it serves a lane with one group of its slots, or of its keys, until the lane's keeper needs the
-// group no more, the worker stops, or this process cannot prove any more that it is the one that does. Then its calls are
-// stopped before another worker can take over, and where one does not stop, the process ends, or not, as the lane says.
+// Serve implements the activity api.ServeSlotsActivity: it serves a lane with one group of its
+// slots, or of its keys, until the lane's keeper needs the group no more, the worker stops, or this
+// process cannot prove any more that it is the one that does. Then its calls are stopped before
+// another worker can take over, and where one does not stop, the process ends, or not, as the lane
+// says.
 //
-// It completes with its SlotsState where it is needed no more. Its failure always leads to another attempt, on any worker.
+// It completes with its SlotsState where it is needed no more. Its failure always leads to another
+// attempt, on any worker.
 func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
 	info := activity.GetInfo(ctx)
-	h := &slotGroup{Server: a, request: r, log: activity.GetLogger(ctx), since: time.Now(), namespace: info.Namespace, queue: info.TaskQueue,
-		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error, 1)}
+	h := &slotGroup{Server: a, request: r, log: activity.GetLogger(ctx), since: time.Now(),
+		namespace: info.Namespace, queue: info.TaskQueue,
+		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error,
+			1)}
 	if a.config.ServeQueue == nil {
 		return api.SlotsState{}, errors.New("this worker serves no lanes with a limit")
 	}
@@ -90,7 +96,8 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 	}
 	h.loadConversation(ctx, int64(info.Attempt))
 	h.configure()
-	h.lease = lease.New(a.config.Client, info.TaskToken, info.HeartbeatTimeout, func() any { return h.state() })
+	h.lease = lease.New(a.config.Client, info.TaskToken, info.HeartbeatTimeout,
+		func() any { return h.state() })
 	if err := h.lease.Beat(ctx); err != nil {
 		if errors.Is(err, lease.ErrHostCancelled) {
 			return h.state(), nil
@@ -113,8 +120,8 @@ type slotGroup struct {
 	since   time.Time
 	fence   int64
 	failed  chan error
-	// namespace and queue are where the group is offered, workers the others that had asked for slots there when that was
-	// looked at, at the time shared.
+	// namespace and queue are where the group is offered, workers the others that had asked for
+	// slots there when that was looked at, at the time shared.
 	namespace, queue string
 	workers          []string
 	shared           time.Time
@@ -125,9 +132,11 @@ type slotGroup struct {
 
 	mu   sync.Mutex
 	lane api.Lane
-	// queues are those that are served now, by the part of their name that stands for the key; "" of a lane without keys.
+	// queues are those that are served now, by the part of their name that stands for the key; ""
+	// of a lane without keys.
 	queues map[string]*slotQueue
-	// open are the keys that are to be served; closing are the queues of others whose calls have not ended, closings counts them.
+	// open are the keys that are to be served; closing are the queues of others whose calls have
+	// not ended, closings counts them.
 	open     api.OpenKeys
 	closing  map[*slotQueue]bool
 	closings sync.WaitGroup
@@ -143,7 +152,8 @@ func (h *slotGroup) loadConversation(ctx context.Context, attempt int64) {
 	var last api.SlotsState
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &last); err != nil {
-			h.log.Warn("what the holder before counted cannot be read", append(h.fields(), "error", err)...)
+			h.log.Warn("what the holder before counted cannot be read", append(h.fields(), "error",
+				err)...)
 		}
 	}
 	// An operator's reset begins to count the attempts anew, and only the heartbeats remember.
@@ -153,10 +163,12 @@ func (h *slotGroup) loadConversation(ctx context.Context, attempt int64) {
 }
 
 func (h *slotGroup) fields() []any {
-	return []any{"lane", h.request.Lane.Name, "group", h.request.Group + 1, "of", h.request.Lane.Holders, "fence", h.fence}
+	return []any{"lane", h.request.Lane.Name, "group", h.request.Group + 1, "of",
+		h.request.Lane.Holders, "fence", h.fence}
 }
 
-// configure goes by the lane as it is configured now. Into how many groups it is divided is the keeper's to say.
+// configure goes by the lane as it is configured now. Into how many groups it is divided is the
+// keeper's to say.
 func (h *slotGroup) configure() {
 	lane, known := h.config.Lanes().Lane(h.request.Lane.Name)
 	if !known || !lane.Limited() || lane.Keyed() != h.request.Lane.Keyed() {
@@ -168,7 +180,8 @@ func (h *slotGroup) configure() {
 	h.lane = lane
 	for _, q := range h.queues {
 		if changed || !q.polls() {
-			go q.configure(lane) // it may have to ask the server, and heartbeats must not wait for that
+			// it may have to ask the server, and heartbeats must not wait for that
+			go q.configure(lane)
 		}
 	}
 }
@@ -182,7 +195,8 @@ func (h *slotGroup) share(lane api.Lane) int {
 func (h *slotGroup) state() api.SlotsState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := api.SlotsState{Fence: h.fence, Since: h.since.UnixMilli(), Slots: h.share(h.lane), LaneCounts: h.counts}
+	s := api.SlotsState{Fence: h.fence, Since: h.since.UnixMilli(), Slots: h.share(h.lane),
+		LaneCounts: h.counts}
 	if h.lane.Keyed() {
 		s.Keys = len(h.queues)
 	}
@@ -235,7 +249,8 @@ func (h *slotGroup) keep(ctx context.Context) release {
 		case <-h.lease.Lost:
 			return releaseLost
 		case err := <-h.failed:
-			h.log.Warn("the lane's task queue cannot be served", append(h.fields(), "error", err)...)
+			h.log.Warn("the lane's task queue cannot be served", append(h.fields(), "error",
+				err)...)
 			return releaseFailed
 		case <-tick.C:
 			if why := h.look(ctx); why != "" {
@@ -278,9 +293,13 @@ func (h *slotGroup) look(ctx context.Context) release {
 	return ""
 }
 
-func (h *slotGroup) beat(ctx context.Context) error { return h.lease.Beat(context.WithoutCancel(ctx)) }
+func (h *slotGroup) beat(ctx context.Context) error {
+	return h.lease.Beat(
+		context.WithoutCancel(ctx))
+}
 
-// finish stops serving the lane, and reports when no call runs any more that another holder's could overlap.
+// finish stops serving the lane, and reports when no call runs any more that another holder's could
+// overlap.
 func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, error) {
 	if h.following != nil {
 		h.following()
@@ -304,12 +323,15 @@ func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, er
 
 // released is the failure that has a group offered again after a while.
 func released(why release, after time.Duration) error {
-	return temporal.NewApplicationErrorWithOptions("the worker gave up its slots: "+string(why), slotsReleased,
-		temporal.ApplicationErrorOptions{NextRetryDelay: after, Category: temporal.ApplicationErrorCategoryBenign})
+	return temporal.NewApplicationErrorWithOptions("the worker gave up its slots: "+string(why),
+		slotsReleased,
+		temporal.ApplicationErrorOptions{NextRetryDelay: after,
+			Category: temporal.ApplicationErrorCategoryBenign})
 }
 
-// wait keeps the lease while calls run to their end, and returns when none does any more, or when the lease is over for the
-// server too: whoever waits for less would hand over what calls still use.
+// wait keeps the lease while calls run to their end, and returns when none does any more, or when
+// the lease is over for the server too: whoever waits for less would hand over what calls still
+// use.
 func (h *slotGroup) wait(ctx context.Context, stopped <-chan struct{}) {
 	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
@@ -329,12 +351,14 @@ func (h *slotGroup) wait(ctx context.Context, stopped <-chan struct{}) {
 	}
 }
 
-// stopAll ends the serving of all queues. Where nothing is wrong, running calls go on to their end, unless the process stops
-// and its patience is over. The channel is closed when no call runs any more.
+// stopAll ends the serving of all queues. Where nothing is wrong, running calls go on to their end,
+// unless the process stops and its patience is over. The channel is closed when no call runs any
+// more.
 func (h *slotGroup) stopAll(why release) <-chan struct{} {
 	h.mu.Lock()
 	h.ended = true
-	patient := why == releaseUnneeded || why == releaseShared || why == releaseStopped && h.left.Load()
+	patient := why == releaseUnneeded || why == releaseShared || why == releaseStopped &&
+		h.left.Load()
 	var all sync.WaitGroup
 	for _, q := range h.queues {
 		q.close()
@@ -350,14 +374,15 @@ func (h *slotGroup) stopAll(why release) <-chan struct{} {
 	return stopped
 }
 
-// guard sees to it that no call goes on when the lease is over, whatever else keeps this holder busy.
+// guard sees to it that no call goes on when the lease is over, whatever else keeps this holder
+// busy.
 func (h *slotGroup) guard() {
 	<-h.lease.Lost
 	time.AfterFunc(h.lease.Margin()*3/4, h.exitIfBusy)
 }
 
-// exitIfBusy ends the process where calls go on although the lease is over: when it ends for the server too, the next
-// holder's calls must not overlap them.
+// exitIfBusy ends the process where calls go on although the lease is over: when it ends for the
+// server too, the next holder's calls must not overlap them.
 func (h *slotGroup) exitIfBusy() {
 	h.mu.Lock()
 	lane := h.lane

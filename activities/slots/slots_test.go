@@ -24,7 +24,8 @@ type slotsServer struct {
 	calls chan int
 }
 
-func (s slotsServer) RecordActivityHeartbeat(_ context.Context, token []byte, details ...any) error {
+func (s slotsServer) RecordActivityHeartbeat(_ context.Context, token []byte,
+	details ...any) error {
 	if string(token) == "call" {
 		s.calls <- len(details)
 	}
@@ -42,7 +43,8 @@ type slotsProcess struct {
 
 func newSlotsProcess(t *testing.T) *slotsProcess {
 	t.Helper()
-	p := &slotsProcess{server: slotsServer{calls: make(chan int, 10)}, exited: make(chan struct{}, 1), workerSlotsAll: make(chan *WorkerSlots, 10_000)}
+	p := &slotsProcess{server: slotsServer{calls: make(chan int, 10)}, exited: make(chan struct{},
+		1), workerSlotsAll: make(chan *WorkerSlots, 10_000)}
 	always := lanes.Of()
 	p.Server = New(Config{
 		Client: p.server,
@@ -56,12 +58,15 @@ func newSlotsProcess(t *testing.T) *slotsProcess {
 	return p
 }
 
-// hold has the process hold the only group of a lane, with a heartbeat timeout that is as good as none.
+// hold has the process hold the only group of a lane, with a heartbeat timeout that is as good as
+// none.
 func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Duration) *slotGroup {
 	t.Helper()
 	lane.Name, lane.Holders = "lane", 1
-	h := &slotGroup{Server: p.Server, request: api.SlotsRequest{Lane: lane, Base: "q"}, log: quietLog{}, since: time.Now(),
-		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error, 1)}
+	h := &slotGroup{Server: p.Server, request: api.SlotsRequest{Lane: lane, Base: "q"},
+		log: quietLog{}, since: time.Now(),
+		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error,
+			1)}
 	h.configure()
 	h.lease = lease.New(p.config.Client, nil, timeout, func() any { return h.state() })
 	if err := h.lease.Beat(t.Context()); err != nil {
@@ -129,8 +134,8 @@ func TestSlotsTakenAgainBeforeGivenUp(t *testing.T) {
 	}
 }
 
-// A holder whose lease is over does not give its group to another one while a call runs: where it does not stop, the process
-// ends before.
+// A holder whose lease is over does not give its group to another one while a call runs: where it
+// does not stop, the process ends before.
 func TestSlotsLostWhileCallRuns(t *testing.T) {
 	p := newSlotsProcess(t)
 	h := p.hostInstance(t, api.Lane{Limit: 1}, 2*time.Second)
@@ -151,7 +156,8 @@ func TestSlotsLostWhileCallRuns(t *testing.T) {
 	expect.Receive(t, "the group to be given up", gone)
 }
 
-// A holder gives its group up only when no call of a key runs that has been closed meanwhile either.
+// A holder gives its group up only when no call of a key runs that has been closed meanwhile
+// either.
 func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
 	p := newSlotsProcess(t)
 	h := p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
@@ -182,19 +188,21 @@ func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
 	}
 }
 
-// The limit holds over a change of who decides which calls wait: calls that began before it count, and those that were on their
-// way wait or are handed back.
+// The limit holds over a change of who decides which calls wait: calls that began before it count,
+// and those that were on their way wait or are handed back.
 func TestSlotsLimitWhileRulesChange(t *testing.T) {
 	p := newSlotsProcess(t)
 	size := 1
-	plain, exact := api.Lane{Name: "lane", Limit: 1}, api.Lane{Name: "lane", Limit: 1, QueueSize: &size}
+	plain, exact := api.Lane{Name: "lane", Limit: 1}, api.Lane{Name: "lane", Limit: 1,
+		QueueSize: &size}
 	q := p.served(t, p.hostInstance(t, plain, time.Hour), "")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	requeued := func(err error, what string) {
 		t.Helper()
 		var e api.Error
-		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Details(&e) != nil || !e.NotStarted {
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok ||
+			app.Details(&e) != nil || !e.NotStarted {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -225,11 +233,14 @@ func TestSlotsLimitWhileRulesChange(t *testing.T) {
 	requeued(enter(), "a call that came to a closed queue")
 }
 
-// The queue of a key is idle only where calls that wait for the lane's rate would have come, and where it is polled at all.
+// The queue of a key is idle only where calls that wait for the lane's rate would have come, and
+// where it is polled at all.
 func TestSlotsIdleKey(t *testing.T) {
 	p := newSlotsProcess(t)
-	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}", Rate: 0.5}, time.Hour), "a")
-	for after, want := range map[time.Duration]bool{2 * time.Second: false, 19 * time.Second: false, 21 * time.Second: true} {
+	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}", Rate: 0.5}, time.Hour),
+		"a")
+	for after, want := range map[time.Duration]bool{2 * time.Second: false, 19 * time.Second: false,
+		21 * time.Second: true} {
 		if got := q.idle(time.Second, q.used.Add(after)); got != want {
 			t.Errorf("after %s: %t", after, got)
 		}
@@ -240,13 +251,15 @@ func TestSlotsIdleKey(t *testing.T) {
 	}
 }
 
-// What an attempt told while it waited does not count for the next one: that says that it begins, also where it has not waited.
+// What an attempt told while it waited does not count for the next one: that says that it begins,
+// also where it has not waited.
 func TestSlotsAttemptBegins(t *testing.T) {
 	p := newSlotsProcess(t)
 	none := 0
 	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 2, QueueSize: &none}, time.Hour), "")
 	for attempt := range int32(2) {
-		if _, err := q.enter(t.Context(), activity.Info{TaskToken: []byte("call"), Attempt: attempt + 1}, nil); err != nil {
+		if _, err := q.enter(t.Context(), activity.Info{TaskToken: []byte("call"),
+			Attempt: attempt + 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// The classes of characters that decide where a text is split into pieces before its tokens are looked up. A letter
-// without case, and a mark, counts as upper and as lower.
+// The classes of characters that decide where a text is split into pieces before its tokens are
+// looked up. A letter without case, and a mark, counts as upper and as lower.
 const (
 	classUpper = 1 << iota // upper and title case, and what has none
 	classLower             // lower case, and what has none
@@ -46,7 +46,8 @@ func unicodeClass(r rune) uint8 {
 	return 0
 }
 
-// classAt returns the class and the size of the character at i; zero sizes say that the text ends there.
+// classAt returns the class and the size of the character at i; zero sizes say that the text ends
+// there.
 func classAt(text string, i int) (class uint8, size int) {
 	if i >= len(text) {
 		return 0, 0
@@ -58,9 +59,10 @@ func classAt(text string, i int) (class uint8, size int) {
 	return unicodeClass(r), size
 }
 
-// nextPiece returns the length of the first piece of a text that is not empty, as the vocabulary o200k_base splits
-// texts: a word with one character before it, up to three digits, a run of signs, line ends, or other white space. It
-// does what that vocabulary's published pattern says, in a twentieth of a regular expression's time.
+// nextPiece returns the length of the first piece of a text that is not empty, as the vocabulary
+// o200k_base splits texts: a word with one character before it, up to three digits, a run of signs,
+// line ends, or other white space. It does what that vocabulary's published pattern says, in a
+// twentieth of a regular expression's time.
 func nextPiece(text string) int {
 	first, size := classAt(text, 0)
 	if end := wordOrPrefixed(text, first, size); end > 0 {
@@ -79,8 +81,8 @@ func nextPiece(text string) int {
 	return space(text)
 }
 
-// wordOrPrefixed returns where the word ends that the text begins with, or that begins after its first character; 0
-// without one.
+// wordOrPrefixed returns where the word ends that the text begins with, or that begins after its
+// first character; 0 without one.
 func wordOrPrefixed(text string, first uint8, size int) int {
 	if !isLetter(first) && first&(classNumber|classBreak) == 0 {
 		if end := word(text, size); end > size {
@@ -95,8 +97,8 @@ func wordOrPrefixed(text string, first uint8, size int) int {
 
 func isLetter(class uint8) bool { return class&classWord != 0 && class&classMark == 0 }
 
-// word returns where the word that begins at start ends: capitals and then small letters, or capitals alone. Without a
-// word it returns start.
+// word returns where the word that begins at start ends: capitals and then small letters, or
+// capitals alone. Without a word it returns start.
 func word(text string, start int) int {
 	i, both := start, start
 	class, size := classAt(text, i)
@@ -152,7 +154,8 @@ func number(text string) int {
 	return i
 }
 
-// signs returns where the run of signs that begins at start ends, line ends and slashes after it included.
+// signs returns where the run of signs that begins at start ends, line ends and slashes after it
+// included.
 func signs(text string, start int) int {
 	i := start
 	for i < len(text) {
@@ -168,8 +171,8 @@ func signs(text string, start int) int {
 	return len(text) - len(strings.TrimLeft(text[i:], "\r\n/"))
 }
 
-// space returns where the white space ends: after its last line end, or before the character that the next piece
-// begins with.
+// space returns where the white space ends: after its last line end, or before the character that
+// the next piece begins with.
 func space(text string) int {
 	i, last, lines := 0, 0, 0
 	for i < len(text) {

@@ -19,8 +19,8 @@ var encoding = sync.OnceValue(func() tokenizer.Codec {
 	return codec
 })
 
-// A text of up to maxCounted bytes is counted token by token. Of a longer one samples of sampleBytes each are, spread
-// evenly over it, and the rest counts in proportion.
+// A text of up to maxCounted bytes is counted token by token. Of a longer one samples of
+// sampleBytes each are, spread evenly over it, and the rest counts in proportion.
 const (
 	maxCounted  = 8 << 10
 	sampleBytes = maxCounted / 8
@@ -50,9 +50,9 @@ func countExactly(text string) int {
 	return n
 }
 
-// pieceCache remembers how many tokens the pieces of texts are: most pieces of most texts are frequent words, and the
-// tokenizer takes fifty times as long for one as looking it up here. A slot holds the last piece that hashed to it, so
-// the cache is bounded and takes no lock.
+// pieceCache remembers how many tokens the pieces of texts are: most pieces of most texts are
+// frequent words, and the tokenizer takes fifty times as long for one as looking it up here. A slot
+// holds the last piece that hashed to it, so the cache is bounded and takes no lock.
 type pieceCache struct {
 	seed  maphash.Seed
 	slots [1 << 15]atomic.Pointer[countedPiece]

@@ -38,7 +38,8 @@ func TestCountTokensKnown(t *testing.T) {
 	}
 }
 
-// The text is split as the vocabulary's own pattern does: the counts of real code and prose are the tokenizer's.
+// The text is split as the vocabulary's own pattern does: the counts of real code and prose are the
+// tokenizer's.
 func TestCountTokensExactOnRealText(t *testing.T) {
 	for _, text := range expect.GoTexts(t) {
 		text = text[:min(len(text), maxCounted)]
@@ -68,7 +69,8 @@ func TestCountTokensLongTexts(t *testing.T) {
 	if mean := sum / float64(n); mean > 0.03 {
 		t.Errorf("the mean error over %d texts is %.1f %%", n, 100*mean)
 	}
-	for _, size := range []int{maxCounted - 1, maxCounted, maxCounted + 1, maxCounted * 3, maxCounted * 100} {
+	for _, size := range []int{maxCounted - 1, maxCounted, maxCounted + 1, maxCounted * 3,
+		maxCounted * 100} {
 		text := strings.Repeat("日本 word ", size/12+1)[:size]
 		if got, want := Count(text), size/6; got < want*9/10 || got > want*11/10 {
 			t.Errorf("%d bytes are %d tokens; want about %d", size, got, want)
@@ -76,12 +78,14 @@ func TestCountTokensLongTexts(t *testing.T) {
 	}
 }
 
-// No text makes the counter panic or hang, and pieces always advance: strings that broke other programs, invalid UTF-8,
-// cuts within characters.
+// No text makes the counter panic or hang, and pieces always advance: strings that broke other
+// programs, invalid UTF-8, cuts within characters.
 func TestCountTokensNaughty(t *testing.T) {
-	for _, text := range append(cases.NaughtyStrings(t), "\xff", "a\xc3", strings.Repeat("\xe6\x97", 5000), strings.Repeat("\u0301", 100)) {
+	for _, text := range append(cases.NaughtyStrings(t), "\xff", "a\xc3", strings.Repeat("\xe6\x97",
+		5000), strings.Repeat("\u0301", 100)) {
 		got := Count(text)
-		if exact, err := encoding().Count(text); err != nil || got != exact && len(text) <= maxCounted {
+		if exact, err := encoding().Count(text); err != nil || got != exact &&
+			len(text) <= maxCounted {
 			t.Errorf("%q: got %d; want %d, %v", text, got, exact, err)
 		}
 		for i := range min(len(text), 64) {
@@ -92,7 +96,8 @@ func TestCountTokensNaughty(t *testing.T) {
 	}
 }
 
-// FuzzCountTokens holds that any text is split into pieces that advance, and counted as the tokenizer does.
+// FuzzCountTokens holds that any text is split into pieces that advance, and counted as the
+// tokenizer does.
 func FuzzCountTokens(f *testing.F) {
 	for _, seed := range []string{"a b", "A'LL", "12345", " \n x", "日本ABC", "\u0301a", "…//\n"} {
 		f.Add(seed)
@@ -109,7 +114,8 @@ func FuzzCountTokens(f *testing.F) {
 	})
 }
 
-// BenchmarkCountTokens counts 1 KB: again and again the same, and of 1 MB of code that is not seen before.
+// BenchmarkCountTokens counts 1 KB: again and again the same, and of 1 MB of code that is not seen
+// before.
 func BenchmarkCountTokens(b *testing.B) {
 	text := expect.GoSource(b)[:1024]
 	b.Run("again", func(b *testing.B) {

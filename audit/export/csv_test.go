@@ -33,7 +33,8 @@ func TestCSV_ReadsBackWithoutFormulas(t *testing.T) {
 		t.Fatalf("%q, %v", rows, err)
 	}
 	for name, want := range map[string]string{
-		"call_id": "1.1", "tool": "'=cmd()", "status": "completed", "arguments": `{"text":"a \"b\", c"}`,
+		"call_id": "1.1", "tool": "'=cmd()", "status": "completed",
+		"arguments":   `{"text":"a \"b\", c"}`,
 		"duration_ms": "1.5", "started": "", "evaluation": "failed", "evaluated_by": "person",
 	} {
 		if got := rows[1][slices.Index(rows[0], name)]; got != want {

@@ -58,7 +58,11 @@ func TestVerify_NamesTheLineOfAChange(t *testing.T) {
 		line   string
 	}{
 		"a value": {
-			func(l []string) []string { l[4] = strings.Replace(l[4], "a <b>", "a [b]", 1); return l },
+			func(l []string) []string {
+				l[4] = strings.Replace(l[4], "a <b>", "a [b]",
+					1)
+				return l
+			},
 			"line 5 or line 6 was changed:",
 		},
 		"a line taken out": {
@@ -83,7 +87,11 @@ func TestVerify_NamesTheLineOfAChange(t *testing.T) {
 			"line 12:",
 		},
 		"another number": {
-			func(l []string) []string { l[10] = strings.Replace(l[10], `"records":10`, `"records":9`, 1); return l },
+			func(l []string) []string {
+				l[10] = strings.Replace(l[10], `"records":10`,
+					`"records":9`, 1)
+				return l
+			},
 			"line 11:",
 		},
 		"no JSON":             {func(l []string) []string { l[2] = "what\n"; return l }, "line 3:"},

@@ -96,20 +96,26 @@ func TestParquet(t *testing.T) {
 	if len(rows) != 2 || file.NumRows() != 2 {
 		t.Fatalf("%d rows", len(rows))
 	}
-	for name, want := range map[string]any{"workflow_id": "run-1", "tool": "send", "turn": int64(1), "status": "failed", "batched": true, "error": "execution_error", "attempts": int64(2),
-		"scheduled": at.UnixMicro(), "queue_wait_ms": 1000.0, "duration_ms": 1.5, "argument_tokens": int64(12), "result_tokens": int64(34), "caller_type": "agent", "caller": "clerk",
-		"conversation": "=SUM(A1)", "arguments": `{"text":"ä\u0000"}`, "evaluation": "solved", "evaluated_by": "checker"} {
+	for name, want := range map[string]any{"workflow_id": "run-1", "tool": "send", "turn": int64(1),
+		"status": "failed", "batched": true, "error": "execution_error", "attempts": int64(2),
+		"scheduled": at.UnixMicro(), "queue_wait_ms": 1000.0, "duration_ms": 1.5,
+		"argument_tokens": int64(12), "result_tokens": int64(34), "caller_type": "agent",
+		"caller":       "clerk",
+		"conversation": "=SUM(A1)", "arguments": `{"text":"ä\u0000"}`, "evaluation": "solved",
+		"evaluated_by": "checker"} {
 		if got := plain(rows[0][name]); got != want {
 			t.Errorf("%s is %v (%T), want %v", name, got, got, want)
 		}
 	}
-	for _, name := range []string{"error", "scheduled", "started", "closed", "arguments", "evaluation"} {
+	for _, name := range []string{"error", "scheduled", "started", "closed", "arguments",
+		"evaluation"} {
 		if got := rows[1][name]; got != nil {
 			t.Errorf("%s of a call without one is %v", name, got)
 		}
 	}
 	types := file.Schema().String()
-	for _, want := range []string{"closed (TIMESTAMP(isAdjustedToUTC=true,unit=MICROS))", "arguments (STRING)"} {
+	for _, want := range []string{"closed (TIMESTAMP(isAdjustedToUTC=true,unit=MICROS))",
+		"arguments (STRING)"} {
 		if !strings.Contains(types, want) {
 			t.Errorf("the schema lacks %s:\n%s", want, types)
 		}
@@ -134,7 +140,8 @@ func TestRowGroups(t *testing.T) {
 	for name, tt := range map[string]struct {
 		calls, groups int
 		arguments     json.RawMessage
-	}{"none": {0, 0, nil}, "one group": {10, 1, nil}, "many calls": {25_000, 3, nil}, "long arguments": {40, 3, long}} {
+	}{"none": {0, 0, nil}, "one group": {10, 1, nil}, "many calls": {25_000, 3, nil},
+		"long arguments": {40, 3, long}} {
 		t.Run(name, func(t *testing.T) {
 			records := make([]api.Record, tt.calls)
 			for i := range records {

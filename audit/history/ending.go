@@ -55,7 +55,8 @@ func (c *calls) endOpen(e *historypb.HistoryEvent) {
 
 func (x *ending) completed(e *historypb.HistoryEvent) error {
 	var result api.RunResult
-	if err := x.run.decodeEvent(e, "result", e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result); err != nil {
+	if err := x.run.decodeEvent(e, "result",
+		e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result); err != nil {
 		return err
 	}
 	x.close(e, RunCompleted, api.Event{Type: api.EventRunCompleted, Result: &result})

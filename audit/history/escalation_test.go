@@ -26,15 +26,23 @@ func TestEscalated(t *testing.T) {
 		edit      string
 		want      int
 	}{
-		"escalates":     {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, want: 1},
-		"once":          {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, again: true, want: 1},
-		"denies":        {summary: "approval of 1.1", onTimeout: api.ApprovalDenies, end: enumspb.EVENT_TYPE_TIMER_FIRED},
-		"cancelled":     {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_CANCELED},
-		"another timer": {summary: "timeout of call 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
-		"another call":  {summary: "approval of 1.2", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
-		"no summary":    {onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
-		"edit refused":  {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, edit: "no", want: 1},
-		"edit counts":   {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, edit: "", want: 0},
+		"escalates": {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates,
+			end: enumspb.EVENT_TYPE_TIMER_FIRED, want: 1},
+		"once": {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates,
+			end: enumspb.EVENT_TYPE_TIMER_FIRED, again: true, want: 1},
+		"denies": {summary: "approval of 1.1", onTimeout: api.ApprovalDenies,
+			end: enumspb.EVENT_TYPE_TIMER_FIRED},
+		"cancelled": {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates,
+			end: enumspb.EVENT_TYPE_TIMER_CANCELED},
+		"another timer": {summary: "timeout of call 1.1", onTimeout: api.ApprovalEscalates,
+			end: enumspb.EVENT_TYPE_TIMER_FIRED},
+		"another call": {summary: "approval of 1.2", onTimeout: api.ApprovalEscalates,
+			end: enumspb.EVENT_TYPE_TIMER_FIRED},
+		"no summary": {onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
+		"edit refused": {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates,
+			end: enumspb.EVENT_TYPE_TIMER_FIRED, edit: "no", want: 1},
+		"edit counts": {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates,
+			end: enumspb.EVENT_TYPE_TIMER_FIRED, edit: "", want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := NewDeriver("w", "r")

@@ -106,7 +106,8 @@ func TestHiddenOutputs(t *testing.T) {
 		output, want string
 	}{
 		{RunCall, `{"name":"a","pin":7}`, `{"name":"a","pin":"***"}`},
-		{RunPlan, `{"first":{"pin":7},"other":{"pin":7}}`, `{"first":{"pin":"***"},"other":{"pin":7}}`},
+		{RunPlan, `{"first":{"pin":7},"other":{"pin":7}}`,
+			`{"first":{"pin":"***"},"other":{"pin":7}}`},
 		{RunPlan, `"the pin"`, `"the pin"`},
 		{RunPlan, ``, ``},
 	} {
@@ -127,7 +128,8 @@ func TestHiddenOutputs(t *testing.T) {
 		}
 	}
 	var h hidden
-	if got := h.result("first", mask, &api.Result{Output: json.RawMessage(`"{\"pin\":7"`), Cut: 9}); string(
+	if got := h.result("first", mask, &api.Result{Output: json.RawMessage(`"{\"pin\":7"`),
+		Cut: 9}); string(
 		got.Output,
 	) != `"***"` {
 		t.Errorf("got %s", got.Output)

@@ -85,7 +85,8 @@ func checkDrawn(t *testing.T, page string, calls int, document, console string) 
 	if console != "" || strings.Contains(root, "data-fault") {
 		t.Errorf("the page has a fault: %s\n%s", root, console)
 	}
-	for _, want := range []string{`data-ready="` + page + `"`, fmt.Sprintf(`data-drawn="%d"`, calls)} {
+	for _, want := range []string{`data-ready="` + page + `"`, fmt.Sprintf(`data-drawn="%d"`,
+		calls)} {
 		if !strings.Contains(root, want) {
 			t.Errorf("the page is %s, want %s", root, want)
 		}
@@ -105,11 +106,18 @@ func TestTimelineInBrowser(t *testing.T) {
 		// fragment is the call that is chosen, says is what must be there then.
 		fragment, says string
 	}{
-		{"five calls", 5, func() string { return written(t, made(5, "小さな助手")) }, "#call-4", "docs/日本語.md"},
-		{"5,000 calls", 5000, func() string { return written(t, made(5000, "helper")) }, "#call-4999", `"limit": 5000`},
-		{"a tree", 9, func() string { return written(t, recorded(t, 1, "sub_agents", "sub_agents_1.1", "sub_agents_1.1_1.1")) }, "#call-0", "find its sub-agent"},
-		{"no calls", 0, func() string { return written(t, made(0, "idle")) }, "#call-0", "This run made no calls."},
-		{"evil", 1, func() string { return written(t, poisoned()) }, "#call-0", "attempt before failed"},
+		{"five calls", 5, func() string { return written(t, made(5, "小さな助手")) }, "#call-4",
+			"docs/日本語.md"},
+		{"5,000 calls", 5000, func() string { return written(t, made(5000, "helper")) },
+			"#call-4999", `"limit": 5000`},
+		{"a tree", 9, func() string {
+			return written(t, recorded(t, 1, "sub_agents",
+				"sub_agents_1.1", "sub_agents_1.1_1.1"))
+		}, "#call-0", "find its sub-agent"},
+		{"no calls", 0, func() string { return written(t, made(0, "idle")) }, "#call-0",
+			"This run made no calls."},
+		{"evil", 1, func() string { return written(t, poisoned()) }, "#call-0",
+			"attempt before failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -193,8 +193,10 @@ func layoutOf(step time.Duration, first, last time.Time) string {
 func (r *Report) runCharts() []chart {
 	by := r.byName()
 	times, step := r.byTime()
-	byName := named(chart{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount, BehindOf: "part solved"}, by)
-	overTime := named(chart{Title: "Runs over time", Note: "by when they began, " + every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
+	byName := named(chart{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount,
+		BehindOf: "part solved"}, by)
+	overTime := named(chart{Title: "Runs over time", Note: "by when they began, " + every(step),
+		Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
 	for _, c := range []struct {
 		chart *chart
 		sums  []*sum
@@ -214,16 +216,21 @@ func every(step time.Duration) string {
 	if step >= 24*time.Hour {
 		return api.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
 	}
-	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(brief(step), " 00 s"), " 00 min"), ".00 s", " s", 1) + " each, in UTC"
+	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(brief(step), " 00 s"), " 00 min"),
+		".00 s", " s", 1) + " each, in UTC"
 }
 
 func (r *Report) tokenCharts() []chart {
 	by := r.byName()
 	times, step := r.byTime()
-	tokens := named(chart{Title: "Tokens by agent", Note: "behind the bars: tokens for each run that was solved", Of: "run of", Unit: unitCount, BehindOf: "for each solved run"}, by)
+	tokens := named(chart{Title: "Tokens by agent",
+		Note: "behind the bars: tokens for each run that was solved", Of: "run of", Unit: unitCount,
+		BehindOf: "for each solved run"}, by)
 	cost := named(chart{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, by)
-	tokensOver := named(chart{Title: "Tokens over time", Note: "by when the runs began, " + every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
-	costOver := named(chart{Title: "Cost over time", Note: "by when the runs began, " + every(step), Of: "from (UTC)", Unit: unitMoney, Upright: true}, times)
+	tokensOver := named(chart{Title: "Tokens over time", Note: "by when the runs began, " +
+		every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
+	costOver := named(chart{Title: "Cost over time", Note: "by when the runs began, " + every(step),
+		Of: "from (UTC)", Unit: unitMoney, Upright: true}, times)
 	in := func(s *sum) float64 { return float64(s.in) }
 	out := func(s *sum) float64 { return float64(s.out) }
 	dollars := func(s *sum) float64 { return s.cost }
@@ -240,9 +247,13 @@ func (r *Report) tokenCharts() []chart {
 		}
 		tokens.Behind = append(tokens.Behind, tokensPerSolvedRun)
 	}
-	calls := groupChart(chart{Title: "Tokens of tools", Note: "what calls took of the models' windows: arguments and results", Of: "tool", Unit: unitCount}, r.Found.Tools)
-	add(&calls, "arguments", "in", r.Found.Tools, func(g stats.GroupStats) float64 { return float64(g.ArgumentTokens) })
-	add(&calls, "results", "out", r.Found.Tools, func(g stats.GroupStats) float64 { return float64(g.ResultTokens) })
+	calls := groupChart(chart{Title: "Tokens of tools",
+		Note: "what calls took of the models' windows: arguments and results", Of: "tool",
+		Unit: unitCount}, r.Found.Tools)
+	add(&calls, "arguments", "in", r.Found.Tools,
+		func(g stats.GroupStats) float64 { return float64(g.ArgumentTokens) })
+	add(&calls, "results", "out", r.Found.Tools,
+		func(g stats.GroupStats) float64 { return float64(g.ResultTokens) })
 	return []chart{tokens, tokensOver, cost, costOver, calls, r.wasteChart()}
 }
 
@@ -251,10 +262,13 @@ func (r *Report) wasteChart() chart {
 	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g stats.GroupStats) bool {
 		return g.Estimated == 0
 	})
-	c := groupChart(chart{Title: "Tokens of tools against their estimates", Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
-		Of: "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, evaluated)
-	add(&c, "estimated", "in", evaluated, func(g stats.GroupStats) float64 { return float64(g.EstimatedTokens) })
-	add(&c, "actual", "out", evaluated, func(g stats.GroupStats) float64 { return float64(g.ActualTokens) })
+	c := groupChart(chart{Title: "Tokens of tools against their estimates",
+		Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
+		Of:   "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, evaluated)
+	add(&c, "estimated", "in", evaluated,
+		func(g stats.GroupStats) float64 { return float64(g.EstimatedTokens) })
+	add(&c, "actual", "out", evaluated,
+		func(g stats.GroupStats) float64 { return float64(g.ActualTokens) })
 	for _, g := range evaluated {
 		c.Behind = append(c.Behind, figure(unitPercent, 100*g.Accuracy))
 	}
@@ -273,7 +287,8 @@ func groupChart(c chart, groups []stats.GroupStats) chart {
 func (r *Report) callCharts() []chart {
 	list := []chart{outcomes("tool", r.Found.Tools), outcomes("lane", r.Found.Lanes)}
 	types := stats.ErrorTypes(r.Found.Errors)
-	errors := chart{Title: "Errors by type", Note: "of calls that failed or were refused", Of: "error", Unit: unitCount, Names: []string{}}
+	errors := chart{Title: "Errors by type", Note: "of calls that failed or were refused",
+		Of: "error", Unit: unitCount, Names: []string{}}
 	s := series{Name: "calls", Tone: "failed", Values: []float64{}}
 	for _, t := range types {
 		errors.Names = append(errors.Names, string(t))
@@ -285,14 +300,19 @@ func (r *Report) callCharts() []chart {
 
 // outcomes returns the chart of the statuses of the calls of each tool or lane.
 func outcomes(of string, groups []stats.GroupStats) chart {
-	c := groupChart(chart{Title: "Calls by " + of, Note: "behind the bars: the part of those that are over which completed", Of: of, Unit: unitCount, BehindOf: "part completed"}, groups)
+	c := groupChart(chart{Title: "Calls by " + of,
+		Note: "behind the bars: the part of those that are over which completed", Of: of,
+		Unit: unitCount, BehindOf: "part completed"}, groups)
 	for _, s := range []struct {
 		name, tone string
 		value      func(stats.GroupStats) int
 	}{
-		{"completed", "runs", func(g stats.GroupStats) int { return g.Completed }}, {"failed", "failed", func(g stats.GroupStats) int { return g.Failed }},
-		{"refused", "tried", func(g stats.GroupStats) int { return g.Refused }}, {"cancelled", "cancelled", func(g stats.GroupStats) int { return g.Cancelled }},
-		{"running", "queue", func(g stats.GroupStats) int { return g.Running }}, {"withheld", "withheld", func(g stats.GroupStats) int { return g.Withheld }},
+		{"completed", "runs", func(g stats.GroupStats) int { return g.Completed }},
+		{"failed", "failed", func(g stats.GroupStats) int { return g.Failed }},
+		{"refused", "tried", func(g stats.GroupStats) int { return g.Refused }},
+		{"cancelled", "cancelled", func(g stats.GroupStats) int { return g.Cancelled }},
+		{"running", "queue", func(g stats.GroupStats) int { return g.Running }},
+		{"withheld", "withheld", func(g stats.GroupStats) int { return g.Withheld }},
 	} {
 		add(&c, s.name, s.tone, groups, func(g stats.GroupStats) float64 {
 			return float64(s.value(g))
@@ -311,16 +331,26 @@ func (r *Report) timeCharts() []chart {
 		name   string
 		groups []stats.GroupStats
 	}{{"tool", r.Found.Tools}, {"lane", r.Found.Lanes}} {
-		took := groupChart(chart{Title: "How long calls took, by " + of.name, Of: of.name, Unit: unitTime, Apart: true}, of.groups)
-		add(&took, "average", "runs", of.groups, func(g stats.GroupStats) float64 { return ms(g.Average.Std()) })
-		add(&took, "longest", "in", of.groups, func(g stats.GroupStats) float64 { return ms(g.Longest.Std()) })
-		waited := groupChart(chart{Title: "How long calls waited for a worker, by " + of.name, Of: of.name, Unit: unitTime, Apart: true}, of.groups)
-		add(&waited, "average", "held", of.groups, func(g stats.GroupStats) float64 { return ms(g.AverageWait.Std()) })
-		add(&waited, "longest", "queue", of.groups, func(g stats.GroupStats) float64 { return ms(g.LongestWait.Std()) })
+		took := groupChart(chart{Title: "How long calls took, by " + of.name, Of: of.name,
+			Unit: unitTime, Apart: true}, of.groups)
+		add(&took, "average", "runs", of.groups,
+			func(g stats.GroupStats) float64 { return ms(g.Average.Std()) })
+		add(&took, "longest", "in", of.groups,
+			func(g stats.GroupStats) float64 { return ms(g.Longest.Std()) })
+		waited := groupChart(chart{Title: "How long calls waited for a worker, by " + of.name,
+			Of: of.name, Unit: unitTime, Apart: true}, of.groups)
+		add(&waited, "average", "held", of.groups,
+			func(g stats.GroupStats) float64 { return ms(g.AverageWait.Std()) })
+		add(&waited, "longest", "queue", of.groups,
+			func(g stats.GroupStats) float64 { return ms(g.LongestWait.Std()) })
 		list = append(list, took, waited)
 	}
-	slow := groupChart(chart{Title: "Slow calls and attempts beyond the first", Note: "slow is longer than " + brief(r.Found.Thresholds.Slow.Std()), Of: "tool", Unit: unitCount, Apart: true}, r.Found.Tools)
-	add(&slow, "slow", "sum", r.Found.Tools, func(g stats.GroupStats) float64 { return float64(g.Slow) })
-	add(&slow, "more attempts", "tried", r.Found.Tools, func(g stats.GroupStats) float64 { return float64(g.Retries) })
+	slow := groupChart(chart{Title: "Slow calls and attempts beyond the first",
+		Note: "slow is longer than " + brief(r.Found.Thresholds.Slow.Std()), Of: "tool",
+		Unit: unitCount, Apart: true}, r.Found.Tools)
+	add(&slow, "slow", "sum", r.Found.Tools,
+		func(g stats.GroupStats) float64 { return float64(g.Slow) })
+	add(&slow, "more attempts", "tried", r.Found.Tools,
+		func(g stats.GroupStats) float64 { return float64(g.Retries) })
 	return append(list, slow)
 }

@@ -47,10 +47,11 @@ func newFrame(title, made string, scripts ...string) frame {
 		sum := sha256.Sum256([]byte(s))
 		digests[i] = "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	f.Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; script-src " + strings.Join(
-		digests,
-		" ",
-	)
+	f.Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; script-src " +
+		strings.Join(
+			digests,
+			" ",
+		)
 	return f
 }
 

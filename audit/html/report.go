@@ -35,7 +35,8 @@ type reportedRun struct {
 
 // AddRun adds a run with its evaluation.
 func (r *Report) AddRun(s history.Summary, decision audit.Solved) {
-	r.runs = append(r.runs, reportedRun{name: string(s.Kind) + " " + s.Name, began: s.Started, decision: decision, usage: s.Usage})
+	r.runs = append(r.runs, reportedRun{name: string(s.Kind) + " " + s.Name, began: s.Started,
+		decision: decision, usage: s.Usage})
 }
 
 // reportPage is the data of pages/report.html.
@@ -59,8 +60,11 @@ type chartGroup struct {
 // Write writes the page.
 func (r *Report) Write(w io.Writer) error {
 	slices.SortStableFunc(r.runs, func(x, y reportedRun) int { return x.began.Compare(y.began) })
-	p := reportPage{frame: newFrame("Report of "+api.Plural(r.Found.Runs.All, "run"), "starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(), Tiles: r.tiles(), Data: []chart{}}
-	for _, g := range []chartGroup{{"Runs", r.runCharts()}, {"Tokens and cost", r.tokenCharts()}, {"Calls", r.callCharts()}, {"Time", r.timeCharts()}} {
+	p := reportPage{frame: newFrame("Report of "+api.Plural(r.Found.Runs.All, "run"),
+		"starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(),
+		Tiles: r.tiles(), Data: []chart{}}
+	for _, g := range []chartGroup{{"Runs", r.runCharts()}, {"Tokens and cost", r.tokenCharts()},
+		{"Calls", r.callCharts()}, {"Time", r.timeCharts()}} {
 		g.Charts = slices.DeleteFunc(g.Charts, chart.empty)
 		for i := range g.Charts {
 			g.Charts[i].Index = len(p.Data)
@@ -90,7 +94,8 @@ func (r *Report) words() []string {
 	}
 	if dated := r.dated(); len(dated) > 0 {
 		const minute = "2006-01-02 15:04"
-		words = append(words, "They began between "+dated[0].began.UTC().Format(minute)+" and "+dated[len(dated)-1].began.UTC().Format(minute)+" UTC.")
+		words = append(words, "They began between "+dated[0].began.UTC().Format(minute)+" and "+
+			dated[len(dated)-1].began.UTC().Format(minute)+" UTC.")
 	}
 	for _, note := range nonEmpty(r.Notes) {
 		words = append(words, strings.ToUpper(note[:1])+note[1:]+".")
@@ -105,27 +110,37 @@ func (r *Report) tiles() []tile {
 	if f.Runs.Open > 0 {
 		runs += ", " + api.Thousands(f.Runs.Open) + " not over"
 	}
-	calls := api.Thousands(c.Completed) + " completed, " + api.Thousands(c.Failed) + " failed, " + api.Thousands(c.Refused) + " refused"
+	calls := api.Thousands(c.Completed) + " completed, " + api.Thousands(c.Failed) + " failed, " +
+		api.Thousands(c.Refused) + " refused"
 	if c.Withheld > 0 {
 		calls += ", " + api.Thousands(c.Withheld) + " withheld"
 	}
 	list := []tile{
 		{api.Thousands(f.Runs.All), "runs", runs},
-		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the runs that are over" + byWhom(f.Runs)},
-		{figure(unitCount, f.TokensPerSolvedRun), "tokens per solved run", "TPST: all tokens over solved runs"},
-		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens", api.Thousands(f.Usage.InputTokens) + " in, " + api.Thousands(f.Usage.OutputTokens) + " out, " + api.Plural(f.Usage.Turns, "model step")},
+		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the runs that are over" +
+			byWhom(f.Runs)},
+		{figure(unitCount, f.TokensPerSolvedRun), "tokens per solved run",
+			"TPST: all tokens over solved runs"},
+		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens",
+			api.Thousands(f.Usage.InputTokens) + " in, " + api.Thousands(f.Usage.OutputTokens) +
+				" out, " + api.Plural(f.Usage.Turns, "model step")},
 		{money(f.Usage.Cost), "cost", "where models have a price"},
 		{api.Thousands(c.Calls), "calls", calls},
-		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed", api.Plural(c.Retries, "more attempt")},
+		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed",
+			api.Plural(c.Retries, "more attempt")},
 		{brief(c.Average.Std()), "a call on average", brief(c.Longest.Std()) + " at most"},
-		{brief(c.AverageWait.Std()), "waited for a worker", "on average; " + brief(c.LongestWait.Std()) + " at most"},
+		{brief(c.AverageWait.Std()), "waited for a worker", "on average; " +
+			brief(c.LongestWait.Std()) + " at most"},
 		{api.Thousands(c.Slow), "slow calls", "took longer than " + brief(f.Thresholds.Slow.Std())},
 		{api.Thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
 		{api.Thousands(c.Batched), "batched", "made together with others"},
 	}
 	if c.Estimated > 0 {
-		list = append(list, tile{api.Thousands(c.WastedTokens), "wasted tokens", "beyond the estimates of " + api.Plural(c.Wasteful, "call")},
-			tile{figure(unitPercent, 100*c.Accuracy), "accuracy of estimates", "on average over " + api.Plural(c.Estimated, "call") + "; " + api.Thousands(c.Inaccurate) + " inaccurate"})
+		list = append(list, tile{api.Thousands(c.WastedTokens), "wasted tokens",
+			"beyond the estimates of " + api.Plural(c.Wasteful, "call")},
+			tile{figure(unitPercent, 100*c.Accuracy), "accuracy of estimates", "on average over " +
+				api.Plural(c.Estimated, "call") + "; " + api.Thousands(c.Inaccurate) +
+				" inaccurate"})
 	}
 	if f.TokensPerSolvedRun == 0 {
 		list[2].Figure = "–"

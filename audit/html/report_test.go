@@ -168,7 +168,9 @@ func TestReportPage(t *testing.T) {
 		!strings.HasSuffix(got, "02-03 00:00 1,000 10") {
 		t.Errorf("over time: %q", got)
 	}
-	for _, want := range []string{"<b>4</b>runs<span>2 solved, 1 failed, 1 not over", "<b>66.7 %</b>solved", "<b>2,020</b>tokens per solved run", "<b>$2.00</b>cost", "<b>50 %</b>of the calls completed", "<b>1</b>violations", "Selected: --agent a.",
+	for _, want := range []string{"<b>4</b>runs<span>2 solved, 1 failed, 1 not over",
+		"<b>66.7 %</b>solved", "<b>2,020</b>tokens per solved run", "<b>$2.00</b>cost",
+		"<b>50 %</b>of the calls completed", "<b>1</b>violations", "Selected: --agent a.",
 		"took longer than 1.00 s", "1 completed, 0 failed, 1 refused, 1 withheld",
 		"<b>25</b>wasted tokens", "<b>50 %</b>accuracy of estimates"} {
 		if !strings.Contains(page, want) {
@@ -204,7 +206,8 @@ func TestReportOverTime(t *testing.T) {
 			)
 		}
 		rows := regexp.MustCompile(`<th scope="row">[^<]*</th><td class="n">(\d+)</td>`).
-			FindAllStringSubmatch(strings.SplitN(reported(t, r), `<caption class="hidden">Runs over time</caption>`, 2)[1], -1)
+			FindAllStringSubmatch(strings.SplitN(reported(t, r),
+				`<caption class="hidden">Runs over time</caption>`, 2)[1], -1)
 		sum := 0
 		for _, row := range rows {
 			n := 0

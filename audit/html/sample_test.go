@@ -59,7 +59,8 @@ func made(calls int, name string) *html.Timeline {
 		name, tool string
 		slots      int
 		took       time.Duration
-	}{{"general", "read_document", 8, 120 * time.Millisecond}, {"http", "search_the_web", 4, 340 * time.Millisecond}, {"printer", "print", 1, 90 * time.Millisecond},
+	}{{"general", "read_document", 8, 120 * time.Millisecond}, {"http", "search_the_web", 4,
+		340 * time.Millisecond}, {"printer", "print", 1, 90 * time.Millisecond},
 		{
 			"android/pixel-7-of-the-second-laboratory",
 			"take_a_screenshot_of_the_whole_screen_and_describe_it",

@@ -78,7 +78,9 @@ func TestTimelineHasAllCalls(t *testing.T) {
 		parts, calls int
 		words        []string
 	}{
-		{"agent", 1, 10, []string{"agent tester", "answered", "10 calls: 3 completed, 3 failed, 4 refused; 3 retries.", "3 model steps: 556 tokens in, 33 out."}},
+		{"agent", 1, 10, []string{"agent tester", "answered",
+			"10 calls: 3 completed, 3 failed, 4 refused; 3 retries.",
+			"3 model steps: 556 tokens in, 33 out."}},
 		{"people", 2, 6, []string{"6 calls: 3 completed, 3 failed.", "Its history is in 2 parts."}},
 		{"people", 1, 5, []string{">running<", "had gone on for"}},
 		{"plan_failed", 1, 4, []string{"plan "}},
@@ -88,7 +90,8 @@ func TestTimelineHasAllCalls(t *testing.T) {
 	} {
 		timeline := recorded(t, tt.parts, tt.name)
 		page := written(t, timeline)
-		if bars, rows := len(drawn(t, page).Calls), strings.Count(page, `<a href="#call-`); bars != tt.calls ||
+		if bars, rows := len(drawn(t, page).Calls),
+			strings.Count(page, `<a href="#call-`); bars != tt.calls ||
 			rows != tt.calls {
 			t.Errorf("%s: %d bars and %d rows, want %d of each", tt.name, bars, rows, tt.calls)
 		}
@@ -163,17 +166,27 @@ func TestSpans(t *testing.T) {
 		record api.Record
 		want   [][3]float64
 	}{
-		{"it waits, then it runs", api.Record{Timing: timing(10, 30, 100, 70)}, [][3]float64{{queue, 10, 30}, {runs, 30, 100}}},
-		{"the run holds it back", api.Record{Timing: timing(25, 30, 100, 70)}, [][3]float64{{hosted, 10, 25}, {queue, 25, 30}, {runs, 30, 100}}},
-		{"the lane's holder lets it wait", api.Record{Timing: timing(10, 30, 100, 20)}, [][3]float64{{queue, 10, 30}, {queue, 30, 80}, {runs, 80, 100}}},
-		{"a person approves it", api.Record{Timing: timing(55, 60, 100, 40), Approval: &api.Decided{Asked: at(12), At: at(50), Decision: api.DecisionApprove, By: "ada"}},
+		{"it waits, then it runs", api.Record{Timing: timing(10, 30, 100, 70)},
+			[][3]float64{{queue, 10, 30}, {runs, 30, 100}}},
+		{"the run holds it back", api.Record{Timing: timing(25, 30, 100, 70)},
+			[][3]float64{{hosted, 10, 25}, {queue, 25, 30}, {runs, 30, 100}}},
+		{"the lane's holder lets it wait", api.Record{Timing: timing(10, 30, 100, 20)},
+			[][3]float64{{queue, 10, 30}, {queue, 30, 80}, {runs, 80, 100}}},
+		{"a person approves it", api.Record{Timing: timing(55, 60, 100, 40),
+			Approval: &api.Decided{Asked: at(12), At: at(50), Decision: api.DecisionApprove,
+				By: "ada"}},
 			[][3]float64{{hosted, 10, 12}, {person, 12, 50}, {hosted, 50, 55}, {queue, 55, 60},
 				{runs, 60, 100}}},
-		{"earlier attempts failed", api.Record{Timing: retried}, [][3]float64{{hosted, 10, 20}, {tried, 20, 60}, {runs, 60, 100}}},
-		{"a worker handed it back unbegun", api.Record{Timing: requeued}, [][3]float64{{hosted, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
-		{"it goes on", api.Record{Status: api.CallRunning, Timing: timing(10, 30, 0, 0)}, [][3]float64{{queue, 10, 30}, {runs, 30, 1000}}},
-		{"it waits for a worker", api.Record{Status: api.CallRunning, Timing: api.Timing{Lane: "http", Scheduled: at(10)}}, [][3]float64{{queue, 10, 1000}}},
-		{"it waits for a person", api.Record{Status: api.CallRunning, Approval: &api.Decided{Asked: at(10)}}, [][3]float64{{person, 10, 1000}}},
+		{"earlier attempts failed", api.Record{Timing: retried}, [][3]float64{{hosted, 10, 20},
+			{tried, 20, 60}, {runs, 60, 100}}},
+		{"a worker handed it back unbegun", api.Record{Timing: requeued},
+			[][3]float64{{hosted, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
+		{"it goes on", api.Record{Status: api.CallRunning, Timing: timing(10, 30, 0, 0)},
+			[][3]float64{{queue, 10, 30}, {runs, 30, 1000}}},
+		{"it waits for a worker", api.Record{Status: api.CallRunning,
+			Timing: api.Timing{Lane: "http", Scheduled: at(10)}}, [][3]float64{{queue, 10, 1000}}},
+		{"it waits for a person", api.Record{Status: api.CallRunning,
+			Approval: &api.Decided{Asked: at(10)}}, [][3]float64{{person, 10, 1000}}},
 	} {
 		b := html.NewRun()
 		b.Add(api.Event{Type: api.EventStepCompleted, Turn: 1, Time: at(10)})
@@ -220,16 +233,23 @@ func TestMarks(t *testing.T) {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	b := html.NewRun()
 	for i, e := range []api.Event{
-		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay", Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Reason: "it is money"}, Call: "1.1", Tool: "pay"}},
-		{Type: api.EventApprovalRefused, CallID: "1.1", Decided: &api.Decided{By: "bob"}, Failure: "of another call"},
-		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay", Approval: &api.Approval{Escalated: true}},
-		{Type: api.EventApprovalDecided, CallID: "1.1", Tool: "pay", Decided: &api.Decided{Decision: api.DecisionDeny, By: "ada", Reason: "too much"}},
-		{Type: api.EventQuestionAsked, CallID: "1.2", Tool: "ask", Question: &api.Question{ID: "1.2", Text: "which?"}},
+		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay",
+			Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Reason: "it is money"},
+				Call: "1.1", Tool: "pay"}},
+		{Type: api.EventApprovalRefused, CallID: "1.1", Decided: &api.Decided{By: "bob"},
+			Failure: "of another call"},
+		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay",
+			Approval: &api.Approval{Escalated: true}},
+		{Type: api.EventApprovalDecided, CallID: "1.1", Tool: "pay",
+			Decided: &api.Decided{Decision: api.DecisionDeny, By: "ada", Reason: "too much"}},
+		{Type: api.EventQuestionAsked, CallID: "1.2", Tool: "ask",
+			Question: &api.Question{ID: "1.2", Text: "which?"}},
 		{Type: api.EventRunPaused, Pause: &api.Pause{By: "eve", Reason: "lunch"}},
 		{Type: api.EventRunResumed, Pause: &api.Pause{By: "eve"}},
 		{Type: api.EventMessageSent, Sent: &api.Sent{By: "ada", Text: "hurry"}},
 		{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "greet", Outcome: "ran"}},
-		{Type: api.EventApprovalRequested, CallID: api.LimitCall, Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Limit: "turns"}}},
+		{Type: api.EventApprovalRequested, CallID: api.LimitCall,
+			Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Limit: "turns"}}},
 		{Type: api.EventRunFailed, Failure: "no more"},
 	} {
 		e.Time = at(i)
@@ -371,9 +391,15 @@ func TestDetails(t *testing.T) {
 	)
 	page := written(t, timeline)
 	call := drawn(t, page).Calls[0]
-	for name, want := range map[string]string{"status": "failed (phase execution)", "arguments": "{\n  \"n\": 12345678901234567890,\n  \"password\": \"***\"\n}", "took": "1.00 s", "waited for a worker": "1.00 s", "attempts": "2",
-		"attempt before failed": "reset", "lane": "bank", "tokens": "1,200 for the arguments, 7 for the result, 5 used by the sub-agent", "rules": "no-money deny: never", "hooks": "log ran", "labels seen": "secret",
-		"intent": "pay the bill", "notes": "twice", "made together with": "call 1.0", "purpose": "undo", "target call": "0.1", "sub-agent's run": "run/1.1", "tool": "pay 1.2.0", "started": "2026-01-31 12:00:01.000 UTC"} {
+	for name, want := range map[string]string{"status": "failed (phase execution)",
+		"arguments": "{\n  \"n\": 12345678901234567890,\n  \"password\": \"***\"\n}",
+		"took":      "1.00 s", "waited for a worker": "1.00 s", "attempts": "2",
+		"attempt before failed": "reset", "lane": "bank",
+		"tokens": "1,200 for the arguments, 7 for the result, 5 used by the sub-agent",
+		"rules":  "no-money deny: never", "hooks": "log ran", "labels seen": "secret",
+		"intent": "pay the bill", "notes": "twice", "made together with": "call 1.0",
+		"purpose": "undo", "target call": "0.1", "sub-agent's run": "run/1.1", "tool": "pay 1.2.0",
+		"started": "2026-01-31 12:00:01.000 UTC"} {
 		if got := detail(call.Details, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
@@ -389,7 +415,8 @@ func TestDetails(t *testing.T) {
 		!strings.Contains(approval, "because: money") {
 		t.Errorf("the approval says %q", approval)
 	}
-	for _, w := range []string{"run_failed: broke", "1 sub-agent worked for it (starter timeline --tree shows what they did)."} {
+	for _, w := range []string{"run_failed: broke",
+		"1 sub-agent worked for it (starter timeline --tree shows what they did)."} {
 		if !strings.Contains(page, w) {
 			t.Errorf("the page does not say %q", w)
 		}
@@ -427,7 +454,8 @@ func TestTreeOfRuns(t *testing.T) {
 }
 
 // evil breaks out of a page wherever it is written into one as it is.
-const evil = `</script><script>document.documentElement.dataset.fault='evil'</script><img src=x onerror="document.documentElement.dataset.fault='evil'"><!--` + "\u2028'\"`${1}"
+const evil = `</script><script>document.documentElement.dataset.fault='evil'</script><img src=x onerror="document.documentElement.dataset.fault='evil'"><!--` +
+	"\u2028'\"`${1}"
 
 // poisoned is a timeline all of whose texts are evil.
 func poisoned() *html.Timeline {

@@ -94,7 +94,8 @@ func callText(calls []shownCall) string {
 		retries += max(c.Attempts-1, 0)
 	}
 	var parts []string
-	for _, status := range []string{"completed", "failed", "refused", "cancelled", "withheld", "running"} {
+	for _, status := range []string{"completed", "failed", "refused", "cancelled", "withheld",
+		"running"} {
 		if n := counts[status]; n > 0 {
 			parts = append(parts, api.Thousands(n)+" "+status)
 		}

@@ -156,7 +156,8 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 		}
 	} else {
 		var err error
-		s.Queued, s.Workers, err = backlog(ctx, r.client, r.namespace, s.Lane.TaskQueue(r.base, ""), s.Partitions)
+		s.Queued, s.Workers, err = backlog(ctx, r.client, r.namespace, s.Lane.TaskQueue(r.base, ""),
+			s.Partitions)
 		if err != nil {
 			return s, err
 		}

@@ -145,10 +145,11 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 		if !of(r) || r.DryRun {
 			continue
 		}
-		arguments, results, retries = arguments+r.ArgumentTokens(), results+r.ResultTokens, retries+max(
-			r.Attempts-1,
-			0,
-		)
+		arguments, results, retries = arguments+r.ArgumentTokens(), results+r.ResultTokens, retries+
+			max(
+				r.Attempts-1,
+				0,
+			)
 		if executed(r) {
 			took, waited, longest = took+r.Duration.Std(), waited+r.QueueWait.Std(), max(
 				longest,
@@ -196,9 +197,10 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 		if !of(r) || !evaluated(r) {
 			continue
 		}
-		want.EstimatedTokens, want.ActualTokens, sum = want.EstimatedTokens+r.EstimatedTokens, want.ActualTokens+r.ActualTokens, sum+ratio(
-			r,
-		)
+		want.EstimatedTokens, want.ActualTokens, sum = want.EstimatedTokens+r.EstimatedTokens,
+			want.ActualTokens+r.ActualTokens, sum+ratio(
+				r,
+			)
 		if beyond := r.ActualTokens - r.EstimatedTokens; float64(
 			beyond,
 		) > 0.2*float64(
@@ -257,11 +259,15 @@ func TestAddRun_CountsSourcesOfEvaluations(t *testing.T) {
 		person *api.RunEvaluation
 		want   RunCounts
 	}{
-		{"a person", history.Summary{Status: history.RunFailed, Closed: over}, yes, RunCounts{All: 1, Solved: 1, ByPeople: 1}},
-		{"a checker", history.Summary{Status: history.RunCompleted, Closed: over, Result: checked}, nil,
+		{"a person", history.Summary{Status: history.RunFailed, Closed: over}, yes,
+			RunCounts{All: 1, Solved: 1, ByPeople: 1}},
+		{"a checker", history.Summary{Status: history.RunCompleted, Closed: over, Result: checked},
+			nil,
 			RunCounts{All: 1, Failed: 1, ByCheckers: 1}},
-		{"the end", history.Summary{Status: history.RunTerminated, Closed: over}, nil, RunCounts{All: 1, Failed: 1}},
-		{"an open run", history.Summary{Status: history.RunRunning}, yes, RunCounts{All: 1, Open: 1}},
+		{"the end", history.Summary{Status: history.RunTerminated, Closed: over}, nil,
+			RunCounts{All: 1, Failed: 1}},
+		{"an open run", history.Summary{Status: history.RunRunning}, yes,
+			RunCounts{All: 1, Open: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := NewAnalysis(Thresholds{})

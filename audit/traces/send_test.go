@@ -47,19 +47,25 @@ func TestNewEndpoint(t *testing.T) {
 		base, want, fault string
 		env               map[string]string
 	}{
-		"none":               {},
-		"a base":             {base: "http://c:4318", want: "http://c:4318/v1/traces"},
-		"with a slash":       {base: "http://c:4318/", want: "http://c:4318/v1/traces"},
-		"whole":              {base: "http://c:4318/v1/traces", want: "http://c:4318/v1/traces"},
-		"below a path":       {base: "https://c/otlp", want: "https://c/otlp/v1/traces"},
-		"of the environment": {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, want: "http://c:4318/v1/traces"},
-		"for traces":         {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}, want: "http://d/x"},
-		"the flag first":     {base: "http://e", env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}, want: "http://e/v1/traces"},
-		"no address":         {base: "localhost:4318", fault: "http://host:4318"},
-		"a user":             {base: "http://u:planted@c/", want: "http://c/v1/traces"},
-		"a secret":           {base: "ftp://u:planted@c", fault: "http://host:4318"},
-		"headers":            {base: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, fault: "name=value"},
-		"escapes":            {base: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=planted%"}, fault: "%25"},
+		"none":         {},
+		"a base":       {base: "http://c:4318", want: "http://c:4318/v1/traces"},
+		"with a slash": {base: "http://c:4318/", want: "http://c:4318/v1/traces"},
+		"whole":        {base: "http://c:4318/v1/traces", want: "http://c:4318/v1/traces"},
+		"below a path": {base: "https://c/otlp", want: "https://c/otlp/v1/traces"},
+		"of the environment": {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"},
+			want: "http://c:4318/v1/traces"},
+		"for traces": {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318",
+			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}, want: "http://d/x"},
+		"the flag first": {base: "http://e",
+			env:  map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"},
+			want: "http://e/v1/traces"},
+		"no address": {base: "localhost:4318", fault: "http://host:4318"},
+		"a user":     {base: "http://u:planted@c/", want: "http://c/v1/traces"},
+		"a secret":   {base: "ftp://u:planted@c", fault: "http://host:4318"},
+		"headers": {base: "http://c",
+			env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, fault: "name=value"},
+		"escapes": {base: "http://c",
+			env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=planted%"}, fault: "%25"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := NewEndpoint(tt.base, getenv(tt.env))

@@ -119,7 +119,8 @@ func nanos(t time.Time) uint64 {
 
 // whole returns the span of a run.
 func (t *tree) whole(e api.Event, s history.Summary) *tracepb.Span {
-	operation, name := map[history.RunKind]string{history.RunAgent: "invoke_agent", history.RunPlan: "invoke_workflow"}[s.Kind], s.Name
+	operation, name := map[history.RunKind]string{history.RunAgent: "invoke_agent",
+		history.RunPlan: "invoke_workflow"}[s.Kind], s.Name
 	span := t.span(
 		strings.TrimSpace(cmp.Or(operation, "call")+" "+name),
 		"",

@@ -65,7 +65,8 @@ func values(list []*commonpb.KeyValue) map[string]string {
 		if text, ok := a.GetValue().GetValue().(*commonpb.AnyValue_StringValue); ok {
 			all[a.GetKey()] = text.StringValue
 		} else {
-			_, all[a.GetKey()], _ = strings.Cut(strings.ReplaceAll(a.GetValue().String(), " ", ""), ":")
+			_, all[a.GetKey()], _ = strings.Cut(strings.ReplaceAll(a.GetValue().String(), " ", ""),
+				":")
 		}
 	}
 	return all
@@ -202,7 +203,8 @@ func TestContent(t *testing.T) {
 			"gen_ai.tool.call.result":    `"a"`,
 		},
 	)
-	if m := find(t, spans, "execute_tool broken", "2.1").GetStatus().GetMessage(); m != "it is broken" {
+	if m := find(t, spans, "execute_tool broken",
+		"2.1").GetStatus().GetMessage(); m != "it is broken" {
 		t.Errorf("the reason is %q", m)
 	}
 	said := values(find(t, spans, "chat scripted", "").GetAttributes())["gen_ai.output.messages"]
@@ -256,7 +258,8 @@ func TestKinds(t *testing.T) {
 // in its place, or by the run that ended by it, whether it was an activity or ran inline.
 func TestFailedSteps(t *testing.T) {
 	for name, want := range map[string]map[string]string{
-		"model_failed":        {"switchyard.turn": "2", "switchyard.attempts": "1", "switchyard.lane": "general", "below": "invoke_agent tester"},
+		"model_failed": {"switchyard.turn": "2", "switchyard.attempts": "1",
+			"switchyard.lane": "general", "below": "invoke_agent tester"},
 		"inline_model_failed": {"switchyard.lane": "inline", "below": "invoke_agent tester"},
 		"agent_overflow":      {"error.type": api.ModelOverflow, "below": "chat"},
 	} {
@@ -296,7 +299,8 @@ func TestCallersTrace(t *testing.T) {
 		hex.EncodeToString(span.GetParentSpanId()) != parent {
 		t.Errorf("the span is %x below %x", span.GetTraceId(), span.GetParentSpanId())
 	}
-	for _, none := range []string{"something else", "00-" + noTrace + "-" + parent + "-01", "00-" + trace + "-" + noTrace[:16] + "-01"} {
+	for _, none := range []string{"something else", "00-" + noTrace + "-" + parent + "-01", "00-" +
+		trace + "-" + noTrace[:16] + "-01"} {
 		own := newTree(history.Summary{Run: "r"}, "r", Options{})
 		if other := newTree(history.Summary{Run: "r", Trace: none}, "r", Options{}); len(
 			other.parent,
@@ -347,8 +351,11 @@ func TestDecisions(t *testing.T) {
 			for _, e := range span.GetEvents() {
 				if e.GetName() == "switchyard.approval" {
 					told := values(e.GetAttributes())
-					decided[values(span.GetAttributes())["gen_ai.tool.call.id"]] = strings.TrimSpace(
-						told["switchyard.approval.by"] + " " + told["switchyard.approval.decision"] + " " + told["switchyard.approval.reason"],
+					decided[values(
+						span.GetAttributes())["gen_ai.tool.call.id"]] = strings.TrimSpace(
+						told["switchyard.approval.by"] + " " +
+							told["switchyard.approval.decision"] + " " +
+							told["switchyard.approval.reason"],
 					)
 				}
 			}

@@ -1,5 +1,6 @@
-// Command covergate holds packages to their statement coverage. It merges coverage profiles, of unit tests and of
-// programs that end-to-end tests started, and fails naming every package below its threshold.
+// Command covergate holds packages to their statement coverage. It merges coverage profiles, of
+// unit tests and of programs that end-to-end tests started, and fails naming every package below
+// its threshold.
 //
 //	covergate PROFILE...
 //
@@ -14,7 +15,8 @@ import (
 
 const module = "github.com/switchyard/switchyard"
 
-// thresholds are the least coverage in percent, per pkg: each package of a room has to reach it by itself.
+// thresholds are the least coverage in percent, per pkg: each package of a room has to reach it by
+// itself.
 var thresholds = []threshold{
 	{pkg: module + "/api", least: 90},
 	{pkg: module + "/toolspecs", least: 90, nested: true},
@@ -30,7 +32,8 @@ func main() {
 // judge prints the coverage of every held package and returns the exit code.
 func evaluate(out, complaints io.Writer, profiles []string, thresholds []threshold) int {
 	if len(profiles) == 0 {
-		fmt.Fprintln(complaints, "covergate: no profile given; go test -coverprofile=FILE writes one")
+		fmt.Fprintln(complaints,
+			"covergate: no profile given; go test -coverprofile=FILE writes one")
 		return 2
 	}
 	merged := profile{}

@@ -27,8 +27,8 @@ func profiles(t *testing.T, texts ...string) []string {
 	return names
 }
 
-// TestEvaluate proves that profiles add up, that a package below its threshold, or measured by nobody, fails the gate by
-// name and number, and that a broken profile is not taken for a good one.
+// TestEvaluate proves that profiles add up, that a package below its threshold, or measured by
+// nobody, fails the gate by name and number, and that a broken profile is not taken for a good one.
 func TestEvaluate(t *testing.T) {
 	hosted := []threshold{{pkg: "m", least: 90}, {pkg: "m/sub", least: 50, nested: true}}
 	const good = "mode: set\nm/a.go:1.1,2.2 9 1\nm/a.go:3.1,4.2 1 0\nm/sub/b.go:1.1,2.2 1 1\nm/free/c.go:1.1,2.2 10 0\n"
@@ -39,11 +39,16 @@ func TestEvaluate(t *testing.T) {
 		says     string
 	}{
 		{"enough", []string{good}, 0, "  90.0 %  m\n"},
-		{"two profiles cover what one does not", []string{good, "mode: count\nm/a.go:3.1,4.2 1 7\n"}, 0, " 100.0 %  m\n"},
-		{"the later profile takes nothing away", []string{good, "mode: set\nm/a.go:1.1,2.2 9 0\n"}, 0, "  90.0 %  m\n"},
-		{"too little", []string{good, "mode: set\nm/d.go:1.1,2.2 1 0\n"}, 1, "m has 81.8 %, 2 of its 11 statements"},
-		{"too little in a nested package", []string{good, "mode: set\nm/sub/x/e.go:1.1,2.2 3 0\n"}, 1, "m/sub/x has 0.0 %"},
-		{"not measured", []string{"mode: set\nm/a.go:1.1,2.2 9 1\n"}, 1, "m/sub is in none of the profiles"},
+		{"two profiles cover what one does not",
+			[]string{good, "mode: count\nm/a.go:3.1,4.2 1 7\n"}, 0, " 100.0 %  m\n"},
+		{"the later profile takes nothing away", []string{good, "mode: set\nm/a.go:1.1,2.2 9 0\n"},
+			0, "  90.0 %  m\n"},
+		{"too little", []string{good, "mode: set\nm/d.go:1.1,2.2 1 0\n"}, 1,
+			"m has 81.8 %, 2 of its 11 statements"},
+		{"too little in a nested package", []string{good, "mode: set\nm/sub/x/e.go:1.1,2.2 3 0\n"},
+			1, "m/sub/x has 0.0 %"},
+		{"not measured", []string{"mode: set\nm/a.go:1.1,2.2 9 1\n"}, 1,
+			"m/sub is in none of the profiles"},
 		{"empty", []string{""}, 2, "line 1: not a coverage profile"},
 		{"cut off", []string{"mode: set\nm/a.go:1.1,2.2 9\n"}, 2, "line 2:"},
 		{"no numbers", []string{"mode: set\nm/a.go:1.1,2.2 x 1\n"}, 2, "line 2:"},
@@ -53,7 +58,8 @@ func TestEvaluate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			if code := evaluate(&out, &out, profiles(t, tt.profiles...), hosted); code != tt.code || !strings.Contains(out.String(), tt.says) {
+			if code := evaluate(&out, &out, profiles(t, tt.profiles...), hosted); code != tt.code ||
+				!strings.Contains(out.String(), tt.says) {
 				t.Errorf("code %d, want %d, and %q in:\n%s", code, tt.code, tt.says, out.String())
 			}
 		})
@@ -63,7 +69,8 @@ func TestEvaluate(t *testing.T) {
 // TestEvaluate_RejectsMissingFile proves that a profile that was never written fails the gate.
 func TestEvaluate_RejectsMissingFile(t *testing.T) {
 	var out strings.Builder
-	if code := evaluate(&out, &out, []string{filepath.Join(t.TempDir(), "none.txt")}, thresholds); code != 2 {
+	if code := evaluate(&out, &out, []string{filepath.Join(t.TempDir(), "none.txt")},
+		thresholds); code != 2 {
 		t.Errorf("code %d, want 2: %s", code, out.String())
 	}
 }

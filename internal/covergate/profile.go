@@ -36,7 +36,8 @@ type count struct {
 	covered    bool
 }
 
-// profile is any number of coverage profiles put together: a block is covered where one of them covers it.
+// profile is any number of coverage profiles put together: a block is covered where one of them
+// covers it.
 type profile map[block]count
 
 func (p profile) readFile(name string) error {
@@ -91,8 +92,8 @@ type decision struct {
 	fault   string
 }
 
-// verdicts returns one per held package, in the order of the thresholds. A threshold no profile says anything about is
-// a fault as well: otherwise a gate that measures nothing would pass.
+// verdicts returns one per held package, in the order of the thresholds. A threshold no profile
+// says anything about is a fault as well: otherwise a gate that measures nothing would pass.
 func (p profile) decisions(thresholds []threshold) []decision {
 	total, covered := map[string]int{}, map[string]int{}
 	for b, c := range p {
@@ -104,7 +105,8 @@ func (p profile) decisions(thresholds []threshold) []decision {
 	var decisions []decision
 	for _, t := range thresholds {
 		if total[t.pkg] == 0 {
-			decisions = append(decisions, decision{name: t.pkg, fault: t.pkg + " is in none of the profiles"})
+			decisions = append(decisions, decision{name: t.pkg, fault: t.pkg +
+				" is in none of the profiles"})
 		}
 		for _, pkg := range slices.Sorted(maps.Keys(total)) {
 			if t.holds(pkg) && total[pkg] > 0 {
@@ -118,7 +120,8 @@ func (p profile) decisions(thresholds []threshold) []decision {
 func (t threshold) evaluate(pkg string, covered, total int) decision {
 	v := decision{name: pkg, percent: 100 * float64(covered) / float64(total)}
 	if v.percent < t.least {
-		v.fault = fmt.Sprintf("%s has %.1f %%, %d of its %d statements never run in any test; it needs %.0f %%",
+		v.fault = fmt.Sprintf(
+			"%s has %.1f %%, %d of its %d statements never run in any test; it needs %.0f %%",
 			pkg, v.percent, total-covered, total, t.least)
 	}
 	return v

@@ -1,5 +1,5 @@
-// Package extract takes a part of a JSON value: by a JSON pointer where the expression begins with a slash, else by a
-// JMESPath expression.
+// Package extract takes a part of a JSON value: by a JSON pointer where the expression begins with
+// a slash, else by a JMESPath expression.
 package extract
 
 import (
@@ -19,7 +19,8 @@ type Expression struct {
 	query   jmespath.JMESPath
 }
 
-// Compile reads an expression: "/data/0/id" or "data[?state=='open'].id". The error says what is wrong with it.
+// Compile reads an expression: "/data/0/id" or "data[?state=='open'].id". The error says what is
+// wrong with it.
 func Compile(text string) (Expression, error) {
 	if strings.HasPrefix(text, "/") {
 		pointer, err := readPointer(text)
@@ -57,12 +58,13 @@ func notPanic(err *error) {
 	}
 }
 
-// From returns the part of a decoded JSON value, whose numbers are json.Number, and whether there is one. For JMESPath,
-// which knows no difference, null is nothing.
+// From returns the part of a decoded JSON value, whose numbers are json.Number, and whether there
+// is one. For JMESPath, which knows no difference, null is nothing.
 //
-// A pointer leaves numbers as they are written. To JMESPath numbers are floating point; those that would lose digits
-// can be taken along, every digit kept, but neither compared nor counted: exact is false where there are such numbers
-// and the expression could mean to. The error says why a JMESPath expression does not fit the value.
+// A pointer leaves numbers as they are written. To JMESPath numbers are floating point; those that
+// would lose digits can be taken along, every digit kept, but neither compared nor counted: exact
+// is false where there are such numbers and the expression could mean to. The error says why a
+// JMESPath expression does not fit the value.
 func (e Expression) From(value any) (part any, found, exact bool, err error) {
 	if e.query == nil {
 		part, found = follow(value, e.pointer)
@@ -101,7 +103,8 @@ func member(value any, step string) (any, bool) {
 	return nil, false
 }
 
-// floats returns a copy of a value with its numbers as float64, but for those that would lose digits.
+// floats returns a copy of a value with its numbers as float64, but for those that would lose
+// digits.
 func floats(value any) (copied any, lost bool) {
 	switch value := value.(type) {
 	case json.Number:
@@ -127,8 +130,8 @@ func floats(value any) (copied any, lost bool) {
 	return value, false
 }
 
-// float returns a number as float64 where that loses no digit: up to 15 digits survive always, more of them where the
-// number is written back as it was.
+// float returns a number as float64 where that loses no digit: up to 15 digits survive always, more
+// of them where the number is written back as it was.
 func float(text string) (float64, bool) {
 	const sureDigits, sureLow, sureHigh = 15, 1e-300, 1e300
 	f, err := strconv.ParseFloat(text, 64)

@@ -28,7 +28,8 @@ func TestFrom(t *testing.T) {
 		{"/big/x", "null", false, true},
 		{"data[0].id", "12345678901234567890", true, true},
 		{"data[*].id", "[12345678901234567890,2]", true, true},
-		{"data[].{id: id, name: s}", `[{"id":12345678901234567890,"name":"x"},{"id":2,"name":"y"}]`, true, true},
+		{"data[].{id: id, name: s}", `[{"id":12345678901234567890,"name":"x"},{"id":2,"name":"y"}]`,
+			true, true},
 		{"big", "9007199254740993", true, true},
 		{"[exact, long, huge]", "[9007199254740992,0.1234567890123456789,1e999]", true, true},
 		{"data[?n>`6`].s", `["y"]`, true, false},
@@ -51,15 +52,18 @@ func TestFrom(t *testing.T) {
 		}
 		part, found, exact, err := e.From(value)
 		got, _ := api.EncodeJSON(part)
-		if err != nil || found != c.found || exact != c.exact || c.want != "" && string(got) != c.want {
+		if err != nil || found != c.found || exact != c.exact || c.want != "" &&
+			string(got) != c.want {
 			t.Errorf("%s: got %s, %t, %t, %v", c.expression, got, found, exact, err)
 		}
 	}
 }
 
-// What is no expression is told, and what does not fit the value; nothing panics, whatever the library does.
+// What is no expression is told, and what does not fit the value; nothing panics, whatever the
+// library does.
 func TestFaults(t *testing.T) {
-	for _, text := range []string{"", "a[", "a ==", "data[?n>6", "/a~2", "/~", "let$0 in$", "@()", "nosuch(@)", "\x00"} {
+	for _, text := range []string{"", "a[", "a ==", "data[?n>6", "/a~2", "/~", "let$0 in$", "@()",
+		"nosuch(@)", "\x00"} {
 		e, err := Compile(text)
 		if err == nil {
 			_, _, _, err = e.From(map[string]any{})
@@ -72,14 +76,16 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := e.From(map[string]any{"n": true}); err == nil || !strings.Contains(err.Error(), "invalid type") {
+	if _, _, _, err := e.From(map[string]any{"n": true}); err == nil ||
+		!strings.Contains(err.Error(), "invalid type") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // No text makes the library's faults ours.
 func FuzzCompile(f *testing.F) {
-	for _, text := range []string{"a[?n>`5`].s", "sort_by(a,&id)[0]", "let $x = a in $x[0]", "a[::-1]", "`{\"a\":1}`", "group_by(a,&s)", "/a/0"} {
+	for _, text := range []string{"a[?n>`5`].s", "sort_by(a,&id)[0]", "let $x = a in $x[0]",
+		"a[::-1]", "`{\"a\":1}`", "group_by(a,&s)", "/a/0"} {
 		f.Add(text)
 	}
 	value, err := api.DecodeJSON([]byte(document))

@@ -18,12 +18,13 @@ type Reading[T any] struct {
 	Read func(path string) ([]byte, error)
 	// Decode makes the value of them. before is the value in effect, nil at first.
 	Decode func(path string, data []byte, before *T) (*T, error)
-	// Same reports whether two values are alike, so that nothing changes; default is reflect.DeepEqual.
+	// Same reports whether two values are alike, so that nothing changes; default is
+	// reflect.DeepEqual.
 	Same func(a, b *T) bool
 }
 
-// File keeps a value in step with the file that it is read from. A file that is broken by an edit, or gone, keeps the value
-// that was in effect.
+// File keeps a value in step with the file that it is read from. A file that is broken by an edit,
+// or gone, keeps the value that was in effect.
 type File[T any] struct {
 	path      string
 	reading   Reading[T]
@@ -33,11 +34,12 @@ type File[T any] struct {
 	stop, end chan struct{}
 	close     func()
 
-	// What follows is of the goroutine that looks at the file. seen is how the file stood when it was looked at last, stamp
-	// how it stood when it was read.
+	// What follows is of the goroutine that looks at the file. seen is how the file stood when it
+	// was looked at last, stamp how it stood when it was read.
 	seen, stamp Stamp
 	read        time.Time
-	// digest is what reading it gave, and failed says that it gave an error, which may be over at any moment.
+	// digest is what reading it gave, and failed says that it gave an error, which may be over at
+	// any moment.
 	digest string
 	failed bool
 	// fault is what was told of it last; empty where it is in effect.
@@ -46,10 +48,13 @@ type File[T any] struct {
 
 // NewFile loads the file at path. The error is that of reading it.
 //
-// onChange is called with every other value that takes effect, and with the same one when a fault is over; onFault with every
-// fault that is another one than before. Either may be nil. They are called one after the other, and must not call Close.
-func NewFile[T any](path string, r Reading[T], onChange func(*T), onFault func(error)) (*File[T], error) {
-	f := &File[T]{path: path, reading: r, onChange: onChange, onFault: onFault, stop: make(chan struct{}), end: make(chan struct{})}
+// onChange is called with every other value that takes effect, and with the same one when a fault
+// is over; onFault with every fault that is another one than before. Either may be nil. They are
+// called one after the other, and must not call Close.
+func NewFile[T any](path string, r Reading[T], onChange func(*T), onFault func(error)) (*File[T],
+	error) {
+	f := &File[T]{path: path, reading: r, onChange: onChange, onFault: onFault,
+		stop: make(chan struct{}), end: make(chan struct{})}
 	if r.Same == nil {
 		f.reading.Same = func(a, b *T) bool { return reflect.DeepEqual(a, b) }
 	}
@@ -69,8 +74,8 @@ func NewFile[T any](path string, r Reading[T], onChange func(*T), onFault func(e
 	return f, nil
 }
 
-// Follow keeps watching the file until Close; it is called once. Changes that the file system does not tell of are found every
-// interval; zero is 5s.
+// Follow keeps watching the file until Close; it is called once. Changes that the file system does
+// not tell of are found every interval; zero is 5s.
 func (f *File[T]) Follow(interval time.Duration) {
 	loop := Loop{Interval: interval, Folders: f.Folders, Look: f.Look}
 	go func() {
@@ -85,7 +90,8 @@ func (f *File[T]) Value() *T { return f.value.Load() }
 // Fault is what was told of the file last; empty where it is in effect.
 func (f *File[T]) Fault() string { return f.fault }
 
-// Close ends the watching; the value stays as it is. No function is called any more when it returns.
+// Close ends the watching; the value stays as it is. No function is called any more when it
+// returns.
 func (f *File[T]) Close() {
 	f.close()
 	<-f.end
@@ -103,8 +109,8 @@ func (f *File[T]) Folders() map[string]fs.FileInfo {
 	return map[string]fs.FileInfo{dir: info}
 }
 
-// Look reads the file where it has changed. Only what two looks in a row saw alike counts: a file that is being written, or
-// replaced, is left for the next look, and then it is unsettled.
+// Look reads the file where it has changed. Only what two looks in a row saw alike counts: a file
+// that is being written, or replaced, is left for the next look, and then it is unsettled.
 func (f *File[T]) Look(now time.Time) (unsettled bool) {
 	before := f.seen
 	f.seen = f.now()

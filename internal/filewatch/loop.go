@@ -12,18 +12,18 @@ const DefaultInterval = 5 * time.Second
 // quietTime is how long a file must have stood still to be read: editors write in several steps.
 const quietTime = 100 * time.Millisecond
 
-// Loop looks at files when the file system tells of a change in their folders, every so often, and again soon while
-// something is being written.
+// Loop looks at files when the file system tells of a change in their folders, every so often, and
+// again soon while something is being written.
 type Loop struct {
 	// Interval is how often it looks for changes that the file system did not tell of; default 5s.
 	Interval time.Duration
 	// Folders returns the folders to watch, by path.
 	Folders func() map[string]fs.FileInfo
-	// Look takes in what has changed, and reports whether there is more to come soon. Two looks are never closer than the
-	// time that a file takes to settle.
+	// Look takes in what has changed, and reports whether there is more to come soon. Two looks are
+	// never closer than the time that a file takes to settle.
 	Look func(now time.Time) (unsettled bool)
-	// OnPolling is called when the file system cannot tell of changes, and looking every Interval is all there is; nil for
-	// nothing. The error says why; each new reason is told once.
+	// OnPolling is called when the file system cannot tell of changes, and looking every Interval
+	// is all there is; nil for nothing. The error says why; each new reason is told once.
 	OnPolling func(error)
 }
 

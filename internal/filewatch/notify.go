@@ -9,8 +9,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// notifier has the file system tell when something changes in some folders. It is only a hint to look at once: what it
-// misses, or cannot watch, is found by looking every so often.
+// notifier has the file system tell when something changes in some folders. It is only a hint to
+// look at once: what it misses, or cannot watch, is found by looking every so often.
 type notifier struct {
 	watcher *fsnotify.Watcher
 	// dirs are the folders that are watched, by path; a path can come to mean another folder.
@@ -41,8 +41,8 @@ func (n *notifier) errors() <-chan error {
 	return n.watcher.Errors
 }
 
-// watch watches exactly the given folders, as far as that is possible, and reports whether there is a new one among them:
-// something may have changed in that before it was watched.
+// watch watches exactly the given folders, as far as that is possible, and reports whether there is
+// a new one among them: something may have changed in that before it was watched.
 func (n *notifier) watch(dirs map[string]fs.FileInfo) (added bool) {
 	if n.watcher == nil {
 		return false

@@ -23,10 +23,12 @@ func TestNotifierFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	impossible := filepath.Join(dir, "file", "in it")
-	if added := n.watch(map[string]os.FileInfo{dir: info, impossible: info}); !added || n.failed == nil || !strings.Contains(n.failed.Error(), impossible) {
+	if added := n.watch(map[string]os.FileInfo{dir: info, impossible: info}); !added ||
+		n.failed == nil || !strings.Contains(n.failed.Error(), impossible) {
 		t.Errorf("added: %t, failed: %v", added, n.failed)
 	}
-	if added := n.watch(map[string]os.FileInfo{dir: info, filepath.Join(dir, "none"): info}); added || n.failed != nil {
+	if added := n.watch(map[string]os.FileInfo{dir: info,
+		filepath.Join(dir, "none"): info}); added || n.failed != nil {
 		t.Errorf("added: %t, failed: %v", added, n.failed)
 	}
 }

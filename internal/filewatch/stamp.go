@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Stamp is how a file stood at one moment: two equal ones mean, but for very quick changes, that nobody wrote to it.
+// Stamp is how a file stood at one moment: two equal ones mean, but for very quick changes, that
+// nobody wrote to it.
 type Stamp struct {
 	info  fs.FileInfo
 	error string
@@ -28,13 +29,16 @@ func (s Stamp) Same(t Stamp) bool {
 	if s.info == nil || t.info == nil {
 		return s.info == nil && t.info == nil && s.error == t.error
 	}
-	return s.info.Size() == t.info.Size() && s.info.Mode() == t.info.Mode() && s.info.ModTime().Equal(t.info.ModTime()) && os.SameFile(s.info, t.info)
+	return s.info.Size() == t.info.Size() && s.info.Mode() == t.info.Mode() &&
+		s.info.ModTime().Equal(t.info.ModTime()) && os.SameFile(s.info, t.info)
 }
 
-// quick is how soon after a file was written another write may leave its stamp as it is, on the coarsest file systems.
+// quick is how soon after a file was written another write may leave its stamp as it is, on the
+// coarsest file systems.
 const quick = 2 * time.Second
 
-// Doubtful reports whether the file may be another than the one that was read at that moment, though its stamp is the same.
+// Doubtful reports whether the file may be another than the one that was read at that moment,
+// though its stamp is the same.
 func (s Stamp) Doubtful(read time.Time) bool {
 	return s.info != nil && read.Sub(s.info.ModTime()) < quick
 }
@@ -44,7 +48,8 @@ func ReadFile(path string, limit int) ([]byte, error) {
 	return ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), limit)
 }
 
-// ReadLimited reads a regular file of fsys, but no more than limit and one byte: enough to tell that it is too large.
+// ReadLimited reads a regular file of fsys, but no more than limit and one byte: enough to tell
+// that it is too large.
 func ReadLimited(fsys fs.FS, name string, limit int) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package jsonpath writes and reads the paths by which faults and problems name a place in a value: $.items[2].name,
-// and $["two words"] where a key is not an identifier.
+// Package jsonpath writes and reads the paths by which faults and problems name a place in a value:
+// $.items[2].name, and $["two words"] where a key is not an identifier.
 package jsonpath
 
 import (

@@ -12,9 +12,11 @@ func TestPathsRoundTrip(t *testing.T) {
 		path  string
 	}{
 		{nil, "$"},
-		{[]Step{{Key: "items", Index: -1}, {Index: 2}, {Key: "name", Index: -1}}, "$.items[2].name"},
+		{[]Step{{Key: "items", Index: -1}, {Index: 2}, {Key: "name", Index: -1}},
+			"$.items[2].name"},
 		{[]Step{{Key: "x-y_1", Index: -1}}, "$.x-y_1"},
-		{[]Step{{Key: "two words", Index: -1}, {Key: "", Index: -1}, {Key: "1", Index: -1}}, `$["two words"][""]["1"]`},
+		{[]Step{{Key: "two words", Index: -1}, {Key: "", Index: -1}, {Key: "1", Index: -1}},
+			`$["two words"][""]["1"]`},
 		{[]Step{{Key: `a"]\.b`, Index: -1}, {Index: 0}}, `$["a\"]\\.b"][0]`},
 		{[]Step{{Key: "é<", Index: -1}}, `$["é<"]`},
 	} {
@@ -29,7 +31,8 @@ func TestPathsRoundTrip(t *testing.T) {
 
 // A path that cannot be read ends where it can no longer be read.
 func TestSplitBrokenPaths(t *testing.T) {
-	for _, path := range []string{"$.a[", "$.a[x]", "$.a[-1]", `$.a["b`, `$.a["b"`, `$.a["b"x`, `$.a["\q"]`, "$.a[9999999999999999999999]", "$.a]"} {
+	for _, path := range []string{"$.a[", "$.a[x]", "$.a[-1]", `$.a["b`, `$.a["b"`, `$.a["b"x`,
+		`$.a["\q"]`, "$.a[9999999999999999999999]", "$.a]"} {
 		got := Split(path)
 		if len(got) != 1 || got[0].Index != -1 {
 			t.Errorf("%s: %+v", path, got)

@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// CanonicalJSON returns a JSON text without white space, keys sorted, strings escaped no more than needed and every
-// digit of its numbers kept: two texts of the same value give the same bytes. Texts that Arguments would refuse as
-// JSON are an error.
+// CanonicalJSON returns a JSON text without white space, keys sorted, strings escaped no more than
+// needed and every digit of its numbers kept: two texts of the same value give the same bytes.
+// Texts that Arguments would refuse as JSON are an error.
 func Canonical(text string) (json.RawMessage, error) {
 	v, err := Parse(text)
 	if err != nil {
@@ -51,8 +51,8 @@ func elementLayout(l Layout) Layout {
 	return l.Element()
 }
 
-// Encode returns a value as compact JSON. Values are those that Parse and ParseOrdered return. The keys of a map are in the
-// order of the layout, those of an Object in its own.
+// Encode returns a value as compact JSON. Values are those that Parse and ParseOrdered return. The
+// keys of a map are in the order of the layout, those of an Object in its own.
 func Encode(v any, l Layout) json.RawMessage {
 	var b bytes.Buffer
 	writeValue(&b, v, l)

@@ -1,2 +1,3 @@
-// Package jsontext reads JSON strictly and writes it in canonical form. An Object keeps the order of its keys.
+// Package jsontext reads JSON strictly and writes it in canonical form. An Object keeps the order
+// of its keys.
 package jsontext

@@ -30,7 +30,8 @@ func (p *parser) string() (string, *SyntaxError) {
 			}
 			b.WriteRune(r)
 		case c < ' ':
-			return "", p.fail(fmt.Sprintf("the control character U+%04X must be escaped in a string", c))
+			return "", p.fail(
+				fmt.Sprintf("the control character U+%04X must be escaped in a string", c))
 		default:
 			b.WriteByte(c)
 			p.pos++
@@ -48,7 +49,8 @@ func hasControl(s string) bool {
 	return false
 }
 
-var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n',
+	'r': '\r', 't': '\t'}
 
 // escape reads one escape sequence, or the two that make a surrogate pair.
 func (p *parser) escape() (rune, *SyntaxError) {

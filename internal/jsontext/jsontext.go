@@ -13,7 +13,8 @@ import (
 const (
 	// maxNesting bounds how deep arguments and results may nest.
 	maxNesting = 200
-	// maxDigits and maxExponent bound numbers: comparing larger ones exactly would cost more than any call is worth.
+	// maxDigits and maxExponent bound numbers: comparing larger ones exactly would cost more than
+	// any call is worth.
 	maxDigits   = 1000
 	maxExponent = 1000
 )
@@ -112,8 +113,8 @@ func (e *SyntaxError) Path() string {
 	return jsonpath.Join(e.steps)
 }
 
-// parser reads one JSON text. It is stricter than encoding/json where that would change or lose something: repeated
-// keys, invalid UTF-8 and lone surrogates are errors.
+// parser reads one JSON text. It is stricter than encoding/json where that would change or lose
+// something: repeated keys, invalid UTF-8 and lone surrogates are errors.
 type parser struct {
 	text  string
 	pos   int
@@ -122,7 +123,8 @@ type parser struct {
 	ordered bool
 }
 
-// Parse returns the value of a text as encoding/json decodes it into any, with json.Number for numbers.
+// Parse returns the value of a text as encoding/json decodes it into any, with json.Number for
+// numbers.
 func Parse(text string) (any, *SyntaxError) {
 	p := parser{text: text}
 	return p.document()
@@ -297,7 +299,8 @@ func (p *parser) key(members map[string]any) (string, *SyntaxError) {
 		return "", err
 	}
 	if _, twice := members[key]; twice {
-		return "", &SyntaxError{at: start, message: fmt.Sprintf("the key %s is given twice", Shorten(key)), Rule: ruleDuplicate,
+		return "", &SyntaxError{at: start, message: fmt.Sprintf("the key %s is given twice",
+			Shorten(key)), Rule: ruleDuplicate,
 			steps: []jsonpath.Step{{Key: key, Index: -1}}}
 	}
 	if p.next() != ':' {

@@ -8,8 +8,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// The SDK decodes a result's structured content into Go values, which loses the digits of large integers. So that the
-// result keeps what the server sent, its JSON travels through the SDK as a string that begins with carried.
+// The SDK decodes a result's structured content into Go values, which loses the digits of large
+// integers. So that the result keeps what the server sent, its JSON travels through the SDK as a
+// string that begins with carried.
 const continued = "switchyard/json:"
 
 const structuredContent = "structuredContent"

@@ -24,12 +24,13 @@ const (
 	defaultMaxMessage     = 16 << 20
 )
 
-// Server says how an MCP server is reached: Argv is a program that speaks over its standard input and output, URL a
-// streamable-HTTP endpoint. It has one of them. The other fields are those of a toolspec's entry.
+// Server says how an MCP server is reached: Argv is a program that speaks over its standard input
+// and output, URL a streamable-HTTP endpoint. It has one of them. The other fields are those of a
+// toolspec's entry.
 type Server struct {
 	Argv []string
-	// Dir is the program's working folder, Env the names of the environment variables that it sees, and Secrets maps further
-	// variables to references of secrets.
+	// Dir is the program's working folder, Env the names of the environment variables that it sees,
+	// and Secrets maps further variables to references of secrets.
 	Dir     string
 	Env     []string
 	Secrets map[string]string
@@ -45,19 +46,22 @@ type Server struct {
 type Options struct {
 	// Dir is the folder that a relative entry.dir is under; empty means the process's own.
 	Dir string
-	// Log gets what servers write to their standard error, bounded, at the level debug; nil drops it.
+	// Log gets what servers write to their standard error, bounded, at the level debug; nil drops
+	// it.
 	Log *slog.Logger
 	// Inside is what need not be public to be reached, as in outbound.Policy.
 	Inside []string
 	// ConnectTimeout bounds starting a server and agreeing with it on the protocol; default 30s.
 	ConnectTimeout time.Duration
-	// MaxMessage bounds one message of the server, in bytes; default 16 MiB. A larger one ends the connection.
+	// MaxMessage bounds one message of the server, in bytes; default 16 MiB. A larger one ends the
+	// connection.
 	MaxMessage int
-	// Asks tells the server that it may ask a person in the middle of a call (elicitation, forms only).
+	// Asks tells the server that it may ask a person in the middle of a call (elicitation, forms
+	// only).
 	Asks bool
-	// Login has a person log in where entry.auth wants that: it hands out an address to open in a browser, and returns the
-	// one at which the browser ends. The time that it takes does not count for ConnectTimeout. Its errors are Connect's or
-	// Call's. nil refuses logins.
+	// Login has a person log in where entry.auth wants that: it hands out an address to open in a
+	// browser, and returns the one at which the browser ends. The time that it takes does not count
+	// for ConnectTimeout. Its errors are Connect's or Call's. nil refuses logins.
 	Login func(ctx context.Context, address string) (final string, err error)
 	// Logins are where tokens are kept; nil keeps them with the connection.
 	Logins *Logins
@@ -69,9 +73,10 @@ type Options struct {
 // version is what servers are told of this client.
 const version = "1.0.0"
 
-// Connect connects to the server of a toolspec of the kind mcp. The error is a *switchyard.Error of a type that says that
-// nothing ran: executor_not_found where the program is missing, policy_violation where the address may not be reached,
-// precondition_failed else, retryable where another attempt may succeed. When ctx ends first it wraps ctx's cause.
+// Connect connects to the server of a toolspec of the kind mcp. The error is a *switchyard.Error of
+// a type that says that nothing ran: executor_not_found where the program is missing,
+// policy_violation where the address may not be reached, precondition_failed else, retryable where
+// another attempt may succeed. When ctx ends first it wraps ctx's cause.
 func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxMessage = cmp.Or(o.MaxMessage, defaultMaxMessage)
@@ -111,7 +116,8 @@ func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error)
 		go func() { _ = c.serverProcess.Close() }()
 	}
 	if ctx.Err() == nil && within.Err() != nil {
-		return nil, c.unreachable(fmt.Sprintf("the server did not get ready within %s%s", timeout, c.stderr()), true)
+		return nil, c.unreachable(fmt.Sprintf("the server did not get ready within %s%s", timeout,
+			c.stderr()), true)
 	}
 	return nil, c.connectError(ctx, err, x.now())
 }
@@ -125,8 +131,11 @@ func (c *Connection) client(o Options) *mcp.Client {
 		Capabilities:                &mcp.ClientCapabilities{},
 		ProgressNotificationHandler: c.onProgress,
 		// Questions in place of results are taken to the call that they are about; see rounds.
-		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.tools.changed.Store(true) },
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context,
+			*mcp.ToolListChangedRequest) {
+			c.tools.changed.Store(true)
+		},
 	}
 	if o.Asks {
 		options.ElicitationHandler = c.onElicit
@@ -143,7 +152,8 @@ func (c *Connection) transport(entry *Server, o Options) (mcp.Transport, error) 
 		return c.overHTTP(entry, o)
 	}
 	if len(entry.Argv) == 0 || entry.Argv[0] == "" {
-		return nil, api.Errorf(api.ErrExecutorNotFound, "the MCP server has neither entry.argv nor entry.url")
+		return nil, api.Errorf(api.ErrExecutorNotFound,
+			"the MCP server has neither entry.argv nor entry.url")
 	}
 	dir, err := process.Folder(o.Dir, entry.Dir)
 	if err != nil {
@@ -155,7 +165,8 @@ func (c *Connection) transport(entry *Server, o Options) (mcp.Transport, error) 
 	}
 	var hider *api.Hider
 	hider = hider.With(api.HiddenSecret, hidden...)
-	c.serverProcess, err = startProcess(entry.Argv, dir, env, hider, o.MaxMessage, o.Log.With("server", c.name))
+	c.serverProcess, err = startProcess(entry.Argv, dir, env, hider, o.MaxMessage,
+		o.Log.With("server", c.name))
 	if err != nil {
 		return nil, api.AsError(err)
 	}
@@ -178,12 +189,14 @@ func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	guard, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: entry.Allow, Inside: o.Inside})
+	guard, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()},
+		Allow: entry.Allow, Inside: o.Inside})
 	if err != nil {
 		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.allow: %v", err)
 	}
 	base := guard.Transport()
-	// Sessions live on their connections. Calls are POSTs without a key, which net/http does not send again by itself.
+	// Sessions live on their connections. Calls are POSTs without a key, which net/http does not
+	// send again by itself.
 	base.DisableKeepAlives = false
 	t := &mcp.StreamableClientTransport{
 		Endpoint:   address,
@@ -198,16 +211,18 @@ func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
 		}
 		t.OAuthHandler, hide = c.login, c.login.hide
 	}
-	t.HTTPClient = outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: hide, broken: c.breakOff}, origin, own.add)
+	t.HTTPClient = outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: hide,
+		broken: c.breakOff}, origin, own.add)
 	return t, nil
 }
 
-// maxRetries is how often the SDK resumes a stream without progress. It is generous because a stream that servers close
-// now and then must not end a session; a server that is gone is noticed by wire.
+// maxRetries is how often the SDK resumes a stream without progress. It is generous because a
+// stream that servers close now and then must not end a session; a server that is gone is noticed
+// by wire.
 const maxRetries = 1000
 
-// additions puts an entry's headers and secret into requests to its server, and nowhere else, and takes the secret out of
-// what the server answers.
+// additions puts an entry's headers and secret into requests to its server, and nowhere else, and
+// takes the secret out of what the server answers.
 type additions struct {
 	headers map[string]any
 	auth    *outbound.Auth
@@ -258,8 +273,8 @@ func (a *additions) hide(message []byte) []byte {
 	return []byte(credential.Hide(string(message)))
 }
 
-// serverName names a server in errors and logs: a program by its name alone and a URL without its query, because the rest
-// may be secret.
+// serverName names a server in errors and logs: a program by its name alone and a URL without its
+// query, because the rest may be secret.
 func serverName(entry *Server) string {
 	if entry.URL == "" {
 		return slices.Concat(entry.Argv, []string{""})[0]

@@ -15,8 +15,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Connection is one session with an MCP server. It may be used by many goroutines. Once it has ended it stays so: make a
-// new one.
+// Connection is one session with an MCP server. It may be used by many goroutines. Once it has
+// ended it stays so: make a new one.
 type Connection struct {
 	// name is the server's in errors, without anything that may be secret.
 	name    string
@@ -33,7 +33,8 @@ type Connection struct {
 	tools toolList
 
 	mu sync.Mutex
-	// progress and asking are the running calls that take progress, by token, and those that may ask.
+	// progress and asking are the running calls that take progress, by token, and those that may
+	// ask.
 	progress      map[string]func(api.Progress)
 	openQuestions map[*Request]context.Context
 	token         atomic.Int64
@@ -51,8 +52,8 @@ func (c *Connection) Err() error { return context.Cause(c.ctx) }
 
 var errClosed = errors.New("it was closed")
 
-// Close ends the session: over HTTP the server is told, a program has a second to end by itself before its process group
-// is ended. Calls that still run are lost.
+// Close ends the session: over HTTP the server is told, a program has a second to end by itself
+// before its process group is ended. Calls that still run are lost.
 func (c *Connection) Close() {
 	// A call that has just been given up is still being told to the server.
 	c.trusted(context.Background())
@@ -87,15 +88,16 @@ type Request struct {
 	Meta map[string]any
 	// Progress, unless nil, gets what the server reports while it works.
 	Progress func(api.Progress)
-	// Ask, unless nil, asks a person what the server wants to know in the middle of the call. Its ctx ends with the call or
-	// when the server takes the question back. It is called only on a connection that was made to ask, and there must be no
-	// other call at the same time.
+	// Ask, unless nil, asks a person what the server wants to know in the middle of the call. Its
+	// ctx ends with the call or when the server takes the question back. It is called only on a
+	// connection that was made to ask, and there must be no other call at the same time.
 	Ask func(ctx context.Context, text string, schema json.RawMessage) (Reply, error)
 	// Note, unless nil, gets why a question of the server was not passed on or not answered.
 	Note func(text string)
 }
 
-// Reply is what a person says to a server's question: the form's values, or that there will be none.
+// Reply is what a person says to a server's question: the form's values, or that there will be
+// none.
 type Reply struct {
 	Content  map[string]any
 	Declined bool
@@ -110,8 +112,9 @@ type Answer struct {
 	IsError bool
 }
 
-// Call calls a tool. When ctx ends the server is told so, Call returns at once, and its error wraps ctx's cause. Other
-// errors are a *Lost, a *Refused, a *Fault, or a *switchyard.Error of a call that was not sent.
+// Call calls a tool. When ctx ends the server is told so, Call returns at once, and its error wraps
+// ctx's cause. Other errors are a *Lost, a *Refused, a *Fault, or a *switchyard.Error of a call
+// that was not sent.
 func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	c.trusted(ctx)
 	if reason := c.Err(); reason != nil {
@@ -146,7 +149,8 @@ func (c *Connection) failed(ctx context.Context, err error, s seen) error {
 }
 
 // begin enters a call into the connection's books.
-func (c *Connection) begin(ctx context.Context, r *Request, params *mcp.CallToolParams) (end func()) {
+func (c *Connection) begin(ctx context.Context, r *Request,
+	params *mcp.CallToolParams) (end func()) {
 	token := strconv.FormatInt(c.token.Add(1), 10)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +175,8 @@ func (c *Connection) begin(ctx context.Context, r *Request, params *mcp.CallTool
 func answerOf(result *mcp.CallToolResult) (Answer, error) {
 	raw, err := structured(result.StructuredContent)
 	if err != nil {
-		return Answer{}, &Fault{Reason: fmt.Sprintf("answered with structured content that is no JSON: %v", err)}
+		return Answer{}, &Fault{Reason: fmt.Sprintf(
+			"answered with structured content that is no JSON: %v", err)}
 	}
 	return Answer{Content: result.Content, Structured: raw, IsError: result.IsError}, nil
 }
@@ -185,15 +190,16 @@ func (c *Connection) onProgress(_ context.Context, n *mcp.ProgressNotificationCl
 	report := c.progress[token]
 	c.mu.Unlock()
 	if report != nil {
-		report(api.Progress{Done: n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
+		report(api.Progress{Done: n.Params.Progress, Total: n.Params.Total,
+			Message: n.Params.Message})
 	}
 }
 
 // probeTime is how long a server that left a call unanswered has to show that it is alive.
 const probeTime = 3 * time.Second
 
-// suspect looks, in the background, whether a server that left a call unanswered is still there, and ends the connection
-// if not. Calls wait for the result.
+// suspect looks, in the background, whether a server that left a call unanswered is still there,
+// and ends the connection if not. Calls wait for the result.
 func (c *Connection) suspect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,22 +236,26 @@ func (c *Connection) probe() {
 	defer cancel()
 	err := c.ping(ctx)
 	if err != nil && ctx.Err() != nil && c.ctx.Err() == nil {
-		c.breakOff(fmt.Errorf("the server did not react within %s after a call was given up", probeTime))
+		c.breakOff(fmt.Errorf("the server did not react within %s after a call was given up",
+			probeTime))
 	}
 }
 
-// probeMethod is a method that no server knows: an error is as good a sign of life as any. Newer protocols have no ping.
+// probeMethod is a method that no server knows: an error is as good a sign of life as any. Newer
+// protocols have no ping.
 const probeMethod = "switchyard/ping"
 
 func (c *Connection) ping(ctx context.Context) error {
 	if !c.pingless {
 		return c.session.Ping(ctx, nil)
 	}
-	_, err := mcp.CallCustomMethod[*mcp.PingParams, *mcp.CallToolResult](ctx, c.session, probeMethod, &mcp.PingParams{})
+	_, err := mcp.CallCustomMethod[*mcp.PingParams, *mcp.CallToolResult](ctx, c.session,
+		probeMethod, &mcp.PingParams{})
 	return err
 }
 
-// stderr returns what a server that is a program wrote last to its standard error, after a separator.
+// stderr returns what a server that is a program wrote last to its standard error, after a
+// separator.
 func (c *Connection) stderr() string {
 	if c.serverProcess == nil {
 		return ""

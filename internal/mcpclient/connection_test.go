@@ -63,7 +63,8 @@ func textOf(t *testing.T, a Answer) string {
 // A tool is called over both transports, and its text comes back.
 func TestCall(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
-		a, err := c.Call(t.Context(), Request{Tool: "echo", Arguments: json.RawMessage(`{"text":"hello"}`)})
+		a, err := c.Call(t.Context(),
+			Request{Tool: "echo", Arguments: json.RawMessage(`{"text":"hello"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,8 @@ func TestToolsPaginated(t *testing.T) {
 	})
 }
 
-// After the server says that its list changed, the next look sees the change; a tool that is gone is not found.
+// After the server says that its list changed, the next look sees the change; a tool that is gone
+// is not found.
 func TestToolsChanged(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
 		was, ok, err := c.Tool(t.Context(), "victim")
@@ -128,7 +130,8 @@ func TestToolsChanged(t *testing.T) {
 
 func change(t *testing.T, c *Connection, args string) {
 	t.Helper()
-	if _, err := c.Call(t.Context(), Request{Tool: "change", Arguments: json.RawMessage(args)}); err != nil {
+	if _, err := c.Call(t.Context(), Request{Tool: "change",
+		Arguments: json.RawMessage(args)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -151,18 +154,21 @@ func TestProgress(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		seen := errors.New("seen")
-		_, err := c.Call(ctx, Request{Tool: "progress", Arguments: json.RawMessage(`{"count":3,"text":"wait"}`), Progress: func(p api.Progress) {
-			if p == (api.Progress{Done: 3, Total: 3, Message: "step 3"}) {
-				cancel(seen)
-			}
-		}})
+		_, err := c.Call(ctx, Request{Tool: "progress",
+			Arguments: json.RawMessage(`{"count":3,"text":"wait"}`),
+			Progress: func(p api.Progress) {
+				if p == (api.Progress{Done: 3, Total: 3, Message: "step 3"}) {
+					cancel(seen)
+				}
+			}})
 		if !errors.Is(err, seen) {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-// When a call's context ends, the server is told and the call returns with the cause; the connection goes on.
+// When a call's context ends, the server is told and the call returns with the cause; the
+// connection goes on.
 func TestCallCancelled(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
 		file := t.TempDir() + "/calls"
@@ -174,12 +180,18 @@ func TestCallCancelled(t *testing.T) {
 			_, err := c.Call(ctx, Request{Tool: "wait", Arguments: args})
 			failed <- err
 		}()
-		eventually(t, "the call's start", func() bool { return strings.HasPrefix(read(file), "wait") })
+		eventually(t, "the call's start", func() bool {
+			return strings.HasPrefix(read(file),
+				"wait")
+		})
 		cancel(reason)
 		if err := <-failed; !errors.Is(err, reason) {
 			t.Errorf("got %v", err)
 		}
-		eventually(t, "the server to be told", func() bool { return strings.Contains(read(file), "cancelled") })
+		eventually(t, "the server to be told", func() bool {
+			return strings.Contains(read(file),
+				"cancelled")
+		})
 		if _, err := c.Call(t.Context(), Request{Tool: "echo"}); err != nil {
 			t.Errorf("the next call: %v", err)
 		}
@@ -191,7 +203,8 @@ func read(file string) string {
 	return string(data)
 }
 
-// A server that does not work is told from one that is not there, at connecting, and nothing of it is left.
+// A server that does not work is told from one that is not there, at connecting, and nothing of it
+// is left.
 func TestConnectFails(t *testing.T) {
 	silent := httptest.NewServer(nil)
 	silent.Close()
@@ -202,16 +215,24 @@ func TestConnectFails(t *testing.T) {
 		retryable bool
 		words     []string
 	}{
-		{"no program", &Server{Argv: []string{"no-such-program"}}, api.ErrExecutorNotFound, false, []string{"no-such-program"}},
-		{"no folder", &Server{Argv: []string{"true"}, Dir: "/no/such/folder"}, api.ErrPreconditionFailed, false, []string{"/no/such/folder"}},
-		{"ends at once", stdio(mcpserver.Dies), api.ErrPreconditionFailed, true, []string{"exit code 3", "no configuration found"}},
-		{"garbage", stdio(mcpserver.Garbage), api.ErrPreconditionFailed, false, []string{"no MCP message", "Server listening on port 3000"}},
-		{"huge", stdio(mcpserver.Huge), api.ErrPreconditionFailed, false, []string{"more than 16777216 bytes"}},
-		{"hangs", stdio(mcpserver.Hang), api.ErrPreconditionFailed, true, []string{"did not get ready within 300ms"}},
-		{"nobody listens", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"}}, api.ErrPreconditionFailed, true, []string{"connection refused"}},
+		{"no program", &Server{Argv: []string{"no-such-program"}}, api.ErrExecutorNotFound, false,
+			[]string{"no-such-program"}},
+		{"no folder", &Server{Argv: []string{"true"}, Dir: "/no/such/folder"},
+			api.ErrPreconditionFailed, false, []string{"/no/such/folder"}},
+		{"ends at once", stdio(mcpserver.Dies), api.ErrPreconditionFailed, true,
+			[]string{"exit code 3", "no configuration found"}},
+		{"garbage", stdio(mcpserver.Garbage), api.ErrPreconditionFailed, false,
+			[]string{"no MCP message", "Server listening on port 3000"}},
+		{"huge", stdio(mcpserver.Huge), api.ErrPreconditionFailed, false,
+			[]string{"more than 16777216 bytes"}},
+		{"hangs", stdio(mcpserver.Hang), api.ErrPreconditionFailed, true,
+			[]string{"did not get ready within 300ms"}},
+		{"nobody listens", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"}},
+			api.ErrPreconditionFailed, true, []string{"connection refused"}},
 		{"inside", &Server{URL: silent.URL}, api.ErrPolicyViolation, false, []string{"127.0.0.1"}},
 		{"neither", &Server{}, api.ErrExecutorNotFound, false, []string{"entry.url"}},
-		{"no secret", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"}, Auth: &outbound.Auth{Type: "bearer", Secret: "env:NO_SUCH_SECRET"}},
+		{"no secret", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"},
+			Auth: &outbound.Auth{Type: "bearer", Secret: "env:NO_SUCH_SECRET"}},
 			api.ErrPreconditionFailed, false, []string{"NO_SUCH_SECRET"}},
 	}
 	for _, tt := range tests {
@@ -237,7 +258,8 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
-// A server that dies in mid-call gives a lost call that may have been executed, with the server's last words.
+// A server that dies in mid-call gives a lost call that may have been executed, with the server's
+// last words.
 func TestServerDies(t *testing.T) {
 	c := connect(t, stdio(mcpserver.Good), Options{})
 	_, err := c.Call(t.Context(), Request{Tool: "die"})

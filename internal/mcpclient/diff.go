@@ -16,8 +16,8 @@ import (
 // maxShown bounds how much of a value a Change shows, in bytes.
 const maxShown = 300
 
-// Change is one difference between a toolspec and the server's tool. Values are JSON, cut to a readable length, so that
-// nothing a server sends can act on a terminal; "" stands for none.
+// Change is one difference between a toolspec and the server's tool. Values are JSON, cut to a
+// readable length, so that nothing a server sends can act on a terminal; "" stands for none.
 type Change struct {
 	// Path is where in the toolspec: "$.description", "$.input_schema.properties.path.type".
 	Path     string
@@ -35,10 +35,10 @@ func (c Change) String() string {
 	}
 }
 
-// Diff returns the differences between a tool as a toolspec declares it and the tool as its server lists it: description,
-// input schema and output schema, in this order. Within schemas it returns the smallest differing parts, sorted by path.
-// A toolspec that was edited by hand differs from its server's tool although the server has not changed it; Digest says
-// whether it has.
+// Diff returns the differences between a tool as a toolspec declares it and the tool as its server
+// lists it: description, input schema and output schema, in this order. Within schemas it returns
+// the smallest differing parts, sorted by path. A toolspec that was edited by hand differs from its
+// server's tool although the server has not changed it; Digest says whether it has.
 func Diff(declared, remote Tool) []Change {
 	var d differ
 	// A toolspec may describe a tool that its server does not describe.

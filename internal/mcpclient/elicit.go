@@ -17,9 +17,10 @@ const (
 	actionCancel  = "cancel"
 )
 
-// onElicit takes a server's question to the call that it belongs to. Servers do not say which one that is, so that there
-// has to be exactly one that may ask.
-func (c *Connection) onElicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+// onElicit takes a server's question to the call that it belongs to. Servers do not say which one
+// that is, so that there has to be exactly one that may ask.
+func (c *Connection) onElicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult,
+	error) {
 	request, call := c.asker()
 	if request == nil {
 		return &mcp.ElicitResult{Action: actionDecline}, nil
@@ -74,15 +75,17 @@ func (r *Request) note(text string) {
 	}
 }
 
-// Bounds of how often a server may answer a call with questions in place of a result: in all, and with none.
+// Bounds of how often a server may answer a call with questions in place of a result: in all, and
+// with none.
 const (
 	maxRounds     = 10
 	maxIdleRounds = 3
 )
 
-// rounds calls a tool until there is a result: in newer versions of the protocol a server that wants to ask a person
-// answers with its questions and is called again with the replies.
-func (c *Connection) rounds(ctx context.Context, r *Request, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+// rounds calls a tool until there is a result: in newer versions of the protocol a server that
+// wants to ask a person answers with its questions and is called again with the replies.
+func (c *Connection) rounds(ctx context.Context, r *Request,
+	params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	idle := 0
 	for range maxRounds {
 		result, err := c.session.CallTool(ctx, params)
@@ -101,15 +104,18 @@ func (c *Connection) rounds(ctx context.Context, r *Request, params *mcp.CallToo
 		}
 		params = &again
 	}
-	return nil, &Refused{Message: fmt.Sprintf("it asked for more %d times and gave no result", maxRounds)}
+	return nil, &Refused{Message: fmt.Sprintf("it asked for more %d times and gave no result",
+		maxRounds)}
 }
 
-func replies(ctx context.Context, r *Request, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+func replies(ctx context.Context, r *Request, questions mcp.InputRequestMap) (mcp.InputResponseMap,
+	error) {
 	given := mcp.InputResponseMap{}
 	for _, id := range slices.Sorted(maps.Keys(questions)) {
 		question, ok := questions[id].(*mcp.ElicitParams)
 		if !ok {
-			return nil, &Refused{Message: fmt.Sprintf("it asks its client for what this one does not offer (%T)", questions[id])}
+			return nil, &Refused{Message: fmt.Sprintf(
+				"it asks its client for what this one does not offer (%T)", questions[id])}
 		}
 		given[id] = reply(ctx, r, question)
 	}

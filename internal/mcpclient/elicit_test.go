@@ -10,12 +10,14 @@ import (
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
 
-// What a server asks in the middle of a call reaches whoever made the call, in older and in newer versions of the protocol
-// and over both transports: accepted, declined, dismissed.
+// What a server asks in the middle of a call reaches whoever made the call, in older and in newer
+// versions of the protocol and over both transports: accepted, declined, dismissed.
 func TestElicitation(t *testing.T) {
-	ask := func(replies Reply, err error) func(context.Context, string, json.RawMessage) (Reply, error) {
+	ask := func(replies Reply, err error) func(context.Context, string, json.RawMessage) (Reply,
+		error) {
 		return func(_ context.Context, text string, schema json.RawMessage) (Reply, error) {
-			if text != "What is your name?" || !strings.Contains(string(schema), `"required":["name"]`) {
+			if text != "What is your name?" || !strings.Contains(string(schema),
+				`"required":["name"]`) {
 				return Reply{}, errors.New("asked " + text + string(schema))
 			}
 			return replies, err
@@ -27,20 +29,26 @@ func TestElicitation(t *testing.T) {
 	}{
 		{`{}`, "accept Ada", "", ask(Reply{Content: map[string]any{"name": "Ada"}}, nil)},
 		{`{}`, "decline <nil>", "", ask(Reply{Declined: true}, nil)},
-		{`{}`, "cancel <nil>", "was not answered: nobody came", ask(Reply{}, errors.New("nobody came"))},
+		{`{}`, "cancel <nil>", "was not answered: nobody came",
+			ask(Reply{}, errors.New("nobody came"))},
 		{`{}`, "decline <nil>", "entry.answer_within", nil},
 	}
 	for _, mode := range []string{mcpserver.Good, mcpserver.Older} {
 		t.Run(mode, func(t *testing.T) {
-			for _, c := range []*Connection{connect(t, stdio(mode), Options{Asks: true}), connect(t, overHTTP(t, mode), Options{Asks: true})} {
+			for _, c := range []*Connection{connect(t, stdio(mode), Options{Asks: true}),
+				connect(t, overHTTP(t, mode), Options{Asks: true})} {
 				for _, tt := range tests {
 					var notes []string
-					a, err := c.Call(t.Context(), Request{Tool: "ask", Arguments: json.RawMessage(tt.args), Ask: tt.ask, Note: func(n string) { notes = append(notes, n) }})
+					a, err := c.Call(t.Context(),
+						Request{Tool: "ask", Arguments: json.RawMessage(tt.args), Ask: tt.ask,
+							Note: func(n string) { notes = append(notes, n) }})
 					if err != nil {
 						t.Fatalf("%s: %v", tt.want, err)
 					}
-					// An older server is declined without a note where no call may ask: nobody knows which call it was for.
-					noted := strings.Contains(strings.Join(notes, ""), tt.note) || tt.ask == nil && !c.pingless
+					// An older server is declined without a note where no call may ask: nobody
+					// knows which call it was for.
+					noted := strings.Contains(strings.Join(notes, ""), tt.note) || tt.ask == nil &&
+						!c.pingless
 					if got := textOf(t, a); got != tt.want || !noted {
 						t.Errorf("got %q, notes %q; want %q, %q", got, notes, tt.want, tt.note)
 					}
@@ -50,19 +58,23 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// A server that asks by URL is declined, one that asks for what is not offered or only says that it is busy is told.
+// A server that asks by URL is declined, one that asks for what is not offered or only says that it
+// is busy is told.
 func TestElicitationRefused(t *testing.T) {
 	c := connect(t, stdio(mcpserver.Good), Options{Asks: true})
 	asked := func(context.Context, string, json.RawMessage) (Reply, error) {
 		return Reply{}, errors.New("a person was asked")
 	}
 	var notes []string
-	a, err := c.Call(t.Context(), Request{Tool: "ask", Arguments: json.RawMessage(`{"text":"url"}`), Ask: asked, Note: func(n string) { notes = append(notes, n) }})
-	if err != nil || textOf(t, a) != "decline <nil>" || len(notes) != 1 || !strings.Contains(notes[0], "URL") {
+	a, err := c.Call(t.Context(), Request{Tool: "ask", Arguments: json.RawMessage(`{"text":"url"}`),
+		Ask: asked, Note: func(n string) { notes = append(notes, n) }})
+	if err != nil || textOf(t, a) != "decline <nil>" || len(notes) != 1 ||
+		!strings.Contains(notes[0], "URL") {
 		t.Errorf("got %v, %v, %q", a, err, notes)
 	}
 	for args, busy := range map[string]bool{`{"text":"roots"}`: false, `{"text":"busy"}`: true} {
-		_, err := c.Call(t.Context(), Request{Tool: "ask", Arguments: json.RawMessage(args), Ask: asked})
+		_, err := c.Call(t.Context(), Request{Tool: "ask", Arguments: json.RawMessage(args),
+			Ask: asked})
 		if refused, ok := errors.AsType[*Refused](err); !ok || refused.Busy() != busy {
 			t.Errorf("%s: got %v", args, err)
 		}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// exchange is what is known of one request on its way: the transports note it, because the SDK's errors do not tell it
-// and whether a call may be repeated depends on it.
+// exchange is what is known of one request on its way: the transports note it, because the SDK's
+// errors do not tell it and whether a call may be repeated depends on it.
 type exchange struct {
 	mu   sync.Mutex
 	seen seen

@@ -18,22 +18,26 @@ type Fault struct{ Reason string }
 
 func (f *Fault) Error() string { return "the MCP server " + f.Reason }
 
-// Lost says that there was no answer to a call, because the connection ended or the session is gone. The connection is of
-// no more use.
+// Lost says that there was no answer to a call, because the connection ended or the session is
+// gone. The connection is of no more use.
 type Lost struct {
-	// Sent says that the request may have reached the server, so that it may have been executed. Where it is false, it was
-	// not.
+	// Sent says that the request may have reached the server, so that it may have been executed.
+	// Where it is false, it was not.
 	Sent bool
 	// Err is why.
 	Err error
 }
 
-func (l *Lost) Error() string { return "the connection to the MCP server was lost: " + l.Err.Error() }
+func (l *Lost) Error() string {
+	return "the connection to the MCP server was lost: " +
+		l.Err.Error()
+}
 
 // Unwrap returns why.
 func (l *Lost) Unwrap() error { return l.Err }
 
-// Refused says that the server answered a call with an error of HTTP or JSON-RPC in place of a result.
+// Refused says that the server answered a call with an error of HTTP or JSON-RPC in place of a
+// result.
 type Refused struct {
 	// Status and Header are those of the HTTP response; zero over stdio.
 	Status int
@@ -58,7 +62,8 @@ func (r *Refused) Error() string {
 
 // Busy reports whether the same request may be answered later.
 func (r *Refused) Busy() bool {
-	return r.busy || r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError
+	return r.busy || r.Status == http.StatusTooManyRequests ||
+		r.Status >= http.StatusInternalServerError
 }
 
 // failure says why a request got no result. ctx is the caller's, err the SDK's error.
@@ -82,7 +87,8 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 		return &Lost{Sent: s.sent, Err: reason}
 	}
 	if c.answered(s) {
-		return &Fault{Reason: "answered with something that is no MCP result: " + sample([]byte(err.Error()))}
+		return &Fault{Reason: "answered with something that is no MCP result: " +
+			sample([]byte(err.Error()))}
 	}
 	return &Lost{Sent: s.sent, Err: err}
 }
@@ -101,12 +107,12 @@ func decided(ctx context.Context, err error) error {
 	return nil
 }
 
-// answered reports whether an error is about the server's answer. A program that has not ended and took the request has
-// answered it: there is no other way for the SDK to return.
+// answered reports whether an error is about the server's answer. A program that has not ended and
+// took the request has answered it: there is no other way for the SDK to return.
 func (c *Connection) answered(s seen) bool { return s.answered || c.serverProcess != nil && s.sent }
 
-// refused returns the server's refusal, if there is one. A session that the server does not know any more is a lost one:
-// some servers say so with 400, not 404.
+// refused returns the server's refusal, if there is one. A session that the server does not know
+// any more is a lost one: some servers say so with 400, not 404.
 func (c *Connection) refused(err error, s seen) error {
 	if s.status >= http.StatusBadRequest {
 		r := &Refused{Status: s.status, Header: s.header, Code: s.code, Message: s.message}
@@ -140,12 +146,14 @@ func (c *Connection) connectError(ctx context.Context, err error, s seen) error 
 }
 
 func (c *Connection) unreachable(reason string, retryable bool) error {
-	e := api.Errorf(api.ErrPreconditionFailed, "there is no connection to the MCP server %s: %s", c.name, reason)
+	e := api.Errorf(api.ErrPreconditionFailed, "there is no connection to the MCP server %s: %s",
+		c.name, reason)
 	e.Retryable = retryable
 	return e
 }
 
-// reasonOf returns the innermost words: that the connection was lost says nothing where there was none.
+// reasonOf returns the innermost words: that the connection was lost says nothing where there was
+// none.
 func reasonOf(err error) string {
 	if lost, ok := errors.AsType[*Lost](err); ok {
 		err = lost.Err

@@ -21,12 +21,14 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 	// maxErrorBody bounds what is read of an HTTP response that is an error.
 	maxErrorBody = 64 << 10
-	// maxReconnects is how often in a row resuming a stream may fail before the connection counts as broken.
+	// maxReconnects is how often in a row resuming a stream may fail before the connection counts
+	// as broken.
 	maxReconnects = 2
 )
 
-// wire is the round tripper of one session over HTTP. It holds responses to their bounds, notes what became of each
-// request, and turns errors that are no JSON-RPC into such, so that one refused request does not end the session.
+// wire is the round tripper of one session over HTTP. It holds responses to their bounds, notes
+// what became of each request, and turns errors that are no JSON-RPC into such, so that one refused
+// request does not end the session.
 type wire struct {
 	base  http.RoundTripper
 	limit int
@@ -52,7 +54,8 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	w.failed.Store(0)
 	x.note(func(s *seen) {
-		s.status, s.header, s.hadSession = resp.StatusCode, resp.Header, req.Header.Get(sessionHeader) != ""
+		s.status, s.header, s.hadSession = resp.StatusCode, resp.Header,
+			req.Header.Get(sessionHeader) != ""
 	})
 	if resp.StatusCode >= http.StatusBadRequest {
 		w.asRPCError(req, resp, x)
@@ -79,18 +82,20 @@ func (w *wire) resume(req *http.Request) (*http.Response, error) {
 func (w *wire) bound(req *http.Request, resp *http.Response, x *exchange) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind == eventStream {
-		resp.Body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body), w: w, req: req, x: x}
+		resp.Body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body), w: w, req: req,
+			x: x}
 		return
 	}
 	resp.Body = &wholeBody{body: resp.Body, w: w, req: req, x: x}
 }
 
-// tooLarge returns the answer that stands in for one that is too large. It keeps the session, and the other calls on it.
-// Nothing can stand in for what nobody asked for: then the connection ends.
+// tooLarge returns the answer that stands in for one that is too large. It keeps the session, and
+// the other calls on it. Nothing can stand in for what nobody asked for: then the connection ends.
 func (w *wire) tooLarge(req *http.Request, x *exchange) ([]byte, error) {
 	x.note(func(s *seen) { s.tooLarge = true })
 	if req != nil {
-		if answer := asAnswer(req, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: tooLarge(w.limit)}); answer != nil {
+		if answer := asAnswer(req, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+			Message: tooLarge(w.limit)}); answer != nil {
 			return answer, nil
 		}
 	}
@@ -199,8 +204,9 @@ func (b *eventBody) message(message []byte) []byte {
 // Close implements io.Closer.
 func (b *eventBody) Close() error { return b.body.Close() }
 
-// asRPCError gives a refusal the form of a JSON-RPC error to the request's id, with the server's own words where it has
-// some. The SDK takes that for the answer to one request; anything else would end the session and every call on it.
+// asRPCError gives a refusal the form of a JSON-RPC error to the request's id, with the server's
+// own words where it has some. The SDK takes that for the answer to one request; anything else
+// would end the session and every call on it.
 func (w *wire) asRPCError(req *http.Request, resp *http.Response, x *exchange) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	_ = resp.Body.Close()
@@ -215,7 +221,8 @@ func (w *wire) asRPCError(req *http.Request, resp *http.Response, x *exchange) {
 	resp.ContentLength = int64(len(text))
 }
 
-// asAnswer returns the message that answers a request with an error; nil where the message that was sent is no request.
+// asAnswer returns the message that answers a request with an error; nil where the message that was
+// sent is no request.
 func asAnswer(req *http.Request, failure *jsonrpc.Error) []byte {
 	var request struct {
 		ID json.RawMessage `json:"id"`
@@ -224,7 +231,8 @@ func asAnswer(req *http.Request, failure *jsonrpc.Error) []byte {
 	if err != nil || json.Unmarshal(body, &request) != nil || request.ID == nil {
 		return nil
 	}
-	answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": request.ID, "error": failure})
+	answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": request.ID,
+		"error": failure})
 	if err != nil {
 		return nil
 	}

@@ -56,8 +56,9 @@ func cutOff(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// What a server answers in place of a result is told apart: refused, busy, a session that is gone, lost on the way, not
-// the protocol. Another call that runs at the same time on the same connection is not disturbed by any of them.
+// What a server answers in place of a result is told apart: refused, busy, a session that is gone,
+// lost on the way, not the protocol. Another call that runs at the same time on the same connection
+// is not disturbed by any of them.
 func TestHTTPAnswers(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -65,27 +66,39 @@ func TestHTTPAnswers(t *testing.T) {
 		check  func(err error) bool
 		words  string
 	}{
-		{"500 in HTML", status(500, "<html>\x1b[31mdown</html>"), refusedWith(500, true), "status 500: <html> [31mdown</html>"},
+		{"500 in HTML", status(500, "<html>\x1b[31mdown</html>"), refusedWith(500, true),
+			"status 500: <html> [31mdown</html>"},
 		{"503", status(503, "", "Retry-After", "7"), refusedWith(503, true), "Service Unavailable"},
-		{"429", status(429, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"slow down"}}`), refusedWith(429, true), "slow down"},
+		{"429", status(429, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"slow down"}}`),
+			refusedWith(429, true), "slow down"},
 		{"403", status(403, "no"), refusedWith(403, false), "status 403: no"},
-		{"418 in JSON-RPC", status(418, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"a teapot"}}`), refusedWith(418, false), "a teapot"},
+		{"418 in JSON-RPC", status(418,
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"a teapot"}}`),
+			refusedWith(418, false), "a teapot"},
 		{"endless error", endlessError, refusedWith(500, true), "eeee"},
 		{"404: the session is gone", status(404, "who are you"), lost(false), "who are you"},
-		{"400: the session is gone", status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`), lost(false), "No valid session ID"},
+		{"400: the session is gone",
+			status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`),
+			lost(false), "No valid session ID"},
 		{"cut off", cutOff, lost(true), ""},
-		{"cut off before it began", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, lost(true), "EOF"},
+		{"cut off before it began", func(http.ResponseWriter,
+			*http.Request) {
+			panic(http.ErrAbortHandler)
+		}, lost(true), "EOF"},
 		{"a page", status(200, "<html>", "Content-Type", "text/html"), lost(true), "text/html"},
-		{"no JSON", status(200, "garbage", "Content-Type", "application/json"), fault, "no MCP result"},
+		{"no JSON", status(200, "garbage", "Content-Type", "application/json"), fault,
+			"no MCP result"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := connect(t, interfering(t, tt.answer), Options{})
 			_, err := c.Call(t.Context(), Request{Tool: "echo", Arguments: json.RawMessage(`{}`)})
-			if err == nil || !tt.check(err) || !strings.Contains(err.Error(), tt.words) || strings.ContainsRune(err.Error(), 0x1b) {
+			if err == nil || !tt.check(err) || !strings.Contains(err.Error(), tt.words) ||
+				strings.ContainsRune(err.Error(), 0x1b) {
 				t.Errorf("got %v (%T)", err, err)
 			}
-			if _, refused := errors.AsType[*Refused](err); refused && c.Err() != nil && !lost(false)(err) {
+			if _, refused := errors.AsType[*Refused](err); refused && c.Err() != nil &&
+				!lost(false)(err) {
 				t.Errorf("one refused call ended the session: %v", c.Err())
 			}
 		})
@@ -120,8 +133,8 @@ func fault(err error) bool {
 	return ok
 }
 
-// An answer that is too large fails its own call alone, costs no more memory than the limit allows however much comes,
-// and leaves the session and another call on it as they are.
+// An answer that is too large fails its own call alone, costs no more memory than the limit allows
+// however much comes, and leaves the session and another call on it as they are.
 func TestHTTPTooLarge(t *testing.T) {
 	huge := func(kind, before, after string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -146,7 +159,9 @@ func TestHTTPTooLarge(t *testing.T) {
 			done := errors.New("done")
 			other := make(chan error, 1)
 			go func() {
-				_, err := c.Call(ctx, Request{Tool: "progress", Arguments: json.RawMessage(`{"count":1,"text":"wait"}`), Progress: func(api.Progress) { started <- struct{}{} }})
+				_, err := c.Call(ctx, Request{Tool: "progress",
+					Arguments: json.RawMessage(`{"count":1,"text":"wait"}`),
+					Progress:  func(api.Progress) { started <- struct{}{} }})
 				other <- err
 			}()
 			<-started
@@ -171,20 +186,23 @@ func TestHTTPTooLarge(t *testing.T) {
 	}
 }
 
-// The secret and the headers go with every request, and what the server repeats of the secret is hidden, in answers and in
-// refusals; a secret that is changed while the worker runs is used as it is then.
+// The secret and the headers go with every request, and what the server repeats of the secret is
+// hidden, in answers and in refusals; a secret that is changed while the worker runs is used as it
+// is then.
 func TestHTTPSecrets(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "first-secret")
 	var got []string
 	entry := interfering(t, func(w http.ResponseWriter, r *http.Request) {
-		got = append(got, r.Header.Get("Authorization")+" "+r.Header.Get("X-Tenant")+" "+r.Header.Get("X-Number"))
+		got = append(got, r.Header.Get("Authorization")+" "+r.Header.Get("X-Tenant")+" "+
+			r.Header.Get("X-Number"))
 		http.Error(w, "do not know "+r.Header.Get("Authorization"), http.StatusForbidden)
 	})
 	entry.Auth = &outbound.Auth{Type: "bearer", Secret: "env:SWITCHYARD_TEST_SECRET"}
 	entry.Headers = json.RawMessage(`{"X-Tenant":"a","X-Number":7}`)
 	c := connect(t, entry, Options{})
 	_, err := c.Call(t.Context(), Request{Tool: "echo"})
-	if err == nil || strings.Contains(err.Error(), "first-secret") || !strings.Contains(err.Error(), "do not know Bearer [secret]") {
+	if err == nil || strings.Contains(err.Error(), "first-secret") || !strings.Contains(err.Error(),
+		"do not know Bearer [secret]") {
 		t.Errorf("got %v", err)
 	}
 	t.Setenv("SWITCHYARD_TEST_SECRET", "second-secret")
@@ -194,7 +212,8 @@ func TestHTTPSecrets(t *testing.T) {
 	if strings.Join(got, "; ") != "Bearer first-secret a 7; Bearer second-secret a 7" {
 		t.Errorf("the server saw %q", got)
 	}
-	repeated, err := c.Call(t.Context(), Request{Tool: "meta", Meta: map[string]any{"x/y": "second-secret"}})
+	repeated, err := c.Call(t.Context(),
+		Request{Tool: "meta", Meta: map[string]any{"x/y": "second-secret"}})
 	if err != nil || !strings.Contains(textOf(t, repeated), "[secret]") {
 		t.Errorf("got %v, %v", repeated, err)
 	}
@@ -207,18 +226,22 @@ func TestHTTPNoServer(t *testing.T) {
 		retryable bool
 		words     string
 	}{
-		"a page":       {status(200, "<html>", "Content-Type", "text/html"), true, "text/html"},
-		"401":          {status(401, ""), false, "check entry.auth"},
-		"404":          {status(404, "nothing here"), false, "status 404: nothing here"},
-		"503":          {status(503, "starting"), true, "starting"},
-		"another host": {status(307, "", "Location", "http://169.254.169.254/"), false, "169.254.169.254"},
-		"garbage":      {status(200, "garbage", "Content-Type", "application/json"), false, "no MCP result"},
+		"a page": {status(200, "<html>", "Content-Type", "text/html"), true, "text/html"},
+		"401":    {status(401, ""), false, "check entry.auth"},
+		"404":    {status(404, "nothing here"), false, "status 404: nothing here"},
+		"503":    {status(503, "starting"), true, "starting"},
+		"another host": {status(307, "", "Location", "http://169.254.169.254/"), false,
+			"169.254.169.254"},
+		"garbage": {status(200, "garbage", "Content-Type", "application/json"), false,
+			"no MCP result"},
 	} {
 		server := httptest.NewServer(tt.answer)
-		_, err := Connect(t.Context(), &Server{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
+		_, err := Connect(t.Context(), &Server{URL: server.URL, Allow: []string{"127.0.0.1"}},
+			Options{})
 		server.Close()
 		e, ok := errors.AsType[*api.Error](err)
-		if !ok || e.Type != api.ErrPreconditionFailed || e.Retryable != tt.retryable || !strings.Contains(e.Message, tt.words) {
+		if !ok || e.Type != api.ErrPreconditionFailed || e.Retryable != tt.retryable ||
+			!strings.Contains(e.Message, tt.words) {
 			t.Errorf("%s: got %v, retryable %v", name, err, ok && e.Retryable)
 		}
 	}

@@ -14,8 +14,8 @@ const (
 	// maxTools and maxPages bound a server's list of tools.
 	maxTools = 10_000
 	maxPages = 1_000
-	// listAge is after how long a list is asked for again although the server has not said that it changed: not every
-	// server says so.
+	// listAge is after how long a list is asked for again although the server has not said that it
+	// changed: not every server says so.
 	listAge = 5 * time.Minute
 )
 
@@ -30,8 +30,8 @@ type toolList struct {
 	order  []string
 }
 
-// Tools returns all tools of the server, in its order. The list is kept until the server says that it changed, or for
-// five minutes. Errors are those of Call.
+// Tools returns all tools of the server, in its order. The list is kept until the server says that
+// it changed, or for five minutes. Errors are those of Call.
 func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
 	l := &c.tools
 	l.mu.Lock()
@@ -102,5 +102,6 @@ func (c *Connection) list(ctx context.Context) (map[string]Tool, []string, error
 		}
 		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
 	}
-	return nil, nil, &Fault{Reason: fmt.Sprintf("lists more than %d tools, or more than %d pages of them", maxTools, maxPages)}
+	return nil, nil, &Fault{Reason: fmt.Sprintf(
+		"lists more than %d tools, or more than %d pages of them", maxTools, maxPages)}
 }

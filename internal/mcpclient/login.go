@@ -21,8 +21,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// login gets the tokens of one connection by OAuth. What the protocol wants of it is the SDK's: finding the authorization
-// server, registering, PKCE and state, and exchanging the code.
+// login gets the tokens of one connection by OAuth. What the protocol wants of it is the SDK's:
+// finding the authorization server, registering, PKCE and state, and exchanging the code.
 type login struct {
 	// flow is the SDK's handler.
 	flow   auth.OAuthHandler
@@ -41,20 +41,22 @@ type login struct {
 
 	// mu holds flow together where the SDK's handler does not.
 	mu sync.Mutex
-	// connected says that the connection is made. Until then a login that failed is not tried again: the SDK connects in
-	// several ways, and nobody wants to decline each.
+	// connected says that the connection is made. Until then a login that failed is not tried
+	// again: the SDK connects in several ways, and nobody wants to decline each.
 	connected atomic.Bool
 	failed    error
 	// refusal is why the guard kept the login from an authorization server.
 	refusal atomic.Pointer[outbound.Refusal]
-	// last is the access token that was used last, and code the last authorization code, to be hidden.
+	// last is the access token that was used last, and code the last authorization code, to be
+	// hidden.
 	last atomic.Pointer[outbound.Credential]
 	code atomic.Pointer[outbound.Credential]
 }
 
 // newLogin returns the login that an entry wants.
 func newLogin(origin *url.URL, entry *Server, o Options) (*login, error) {
-	l := &login{server: serverName(&Server{URL: origin.String()}), auth: entry.Auth, ask: o.Login, log: o.Log, pause: o.pause}
+	l := &login{server: serverName(&Server{URL: origin.String()}), auth: entry.Auth, ask: o.Login,
+		log: o.Log, pause: o.pause}
 	var err error
 	if l.client, err = l.loginClient(origin, entry, o); err != nil {
 		return nil, err
@@ -70,8 +72,10 @@ func newLogin(origin *url.URL, entry *Server, o Options) (*login, error) {
 		credentials.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: l.secret}
 	}
 	if l.auth.Grant == outbound.GrantClientCredentials {
-		l.flow, err = extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{Credentials: credentials, HTTPClient: l.client})
-	} else if l.account, err = cmp.Or(o.Logins, NewLogins("")).of(origin.String(), l.auth); err == nil {
+		l.flow, err = extauth.NewClientCredentialsHandler(
+			&extauth.ClientCredentialsHandlerConfig{Credentials: credentials, HTTPClient: l.client})
+	} else if l.account, err = cmp.Or(o.Logins, NewLogins("")).of(origin.String(),
+		l.auth); err == nil {
 		l.flow, err = auth.NewAuthorizationCodeHandler(l.codeConfig(credentials))
 	}
 	if err != nil {
@@ -82,8 +86,9 @@ func newLogin(origin *url.URL, entry *Server, o Options) (*login, error) {
 
 func (l *login) codeConfig(credentials *oauthex.ClientCredentials) *auth.AuthorizationCodeHandlerConfig {
 	config := &auth.AuthorizationCodeHandlerConfig{
-		PreregisteredClient: credentials, RedirectURL: l.auth.Redirect(), Client: l.client, AuthorizationCodeFetcher: l.fetch,
-		ScopeFilter: l.scopes, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
+		PreregisteredClient: credentials, RedirectURL: l.auth.Redirect(), Client: l.client,
+		AuthorizationCodeFetcher: l.fetch,
+		ScopeFilter:              l.scopes, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
 		InitialTokenSource: tokenSource(l.personsToken), NewTokenSource: l.take,
 	}
 	if l.auth.ClientMetadataURL != "" {
@@ -92,7 +97,8 @@ func (l *login) codeConfig(credentials *oauthex.ClientCredentials) *auth.Authori
 	if credentials == nil {
 		config.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "Switchyard", RedirectURIs: []string{config.RedirectURL},
-			GrantTypes: []string{outbound.GrantAuthorizationCode, "refresh_token"}, ResponseTypes: []string{"code"},
+			GrantTypes:    []string{outbound.GrantAuthorizationCode, "refresh_token"},
+			ResponseTypes: []string{"code"},
 		}}
 	}
 	return config
@@ -121,14 +127,17 @@ func (f tokenSource) Token() (*oauth2.Token, error) { return f() }
 func (l *login) personsToken() (*oauth2.Token, error) { return l.account.token(l.client, l.secret) }
 
 // take keeps what a login gave.
-func (l *login) take(_ context.Context, config *oauth2.Config, token *oauth2.Token) (oauth2.TokenSource, error) {
-	k := kept{Server: l.server, ClientID: config.ClientID, TokenURL: config.Endpoint.TokenURL, AuthStyle: config.Endpoint.AuthStyle,
-		Scopes: config.Scopes, Token: token}
+func (l *login) take(_ context.Context, config *oauth2.Config,
+	token *oauth2.Token) (oauth2.TokenSource, error) {
+	k := kept{Server: l.server, ClientID: config.ClientID, TokenURL: config.Endpoint.TokenURL,
+		AuthStyle: config.Endpoint.AuthStyle,
+		Scopes:    config.Scopes, Token: token}
 	if config.ClientSecret != l.secret {
 		k.ClientSecret = config.ClientSecret
 	}
 	if err := l.account.keep(k); err != nil {
-		l.log.Warn("The login at an MCP server is not kept beyond this process", "server", l.server, "error", err)
+		l.log.Warn("The login at an MCP server is not kept beyond this process", "server", l.server,
+			"error", err)
 	}
 	return tokenSource(l.personsToken), nil
 }
@@ -156,8 +165,8 @@ func (l *login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	}), nil
 }
 
-// Authorize implements auth.OAuthHandler. Its error is a *switchyard.Error that says that nothing was called, or the cause
-// of ctx's end.
+// Authorize implements auth.OAuthHandler. Its error is a *switchyard.Error that says that nothing
+// was called, or the cause of ctx's end.
 func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	if l.failed != nil || l.known(req, resp) {
 		_ = resp.Body.Close()
@@ -181,8 +190,8 @@ func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Res
 	return err
 }
 
-// known reports whether there is no need for a login: there is another token, or another would be of no use because the
-// toolspec decides the scopes.
+// known reports whether there is no need for a login: there is another token, or another would be
+// of no use because the toolspec decides the scopes.
 func (l *login) known(req *http.Request, resp *http.Response) bool {
 	switch {
 	case l.account == nil:
@@ -195,17 +204,21 @@ func (l *login) known(req *http.Request, resp *http.Response) bool {
 }
 
 // fetch has a person log in.
-func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult,
+	error) {
 	address, err := url.Parse(args.URL)
 	if err == nil {
 		err = outbound.CheckURL(address)
 	}
 	if err != nil {
-		return nil, api.Errorf(api.ErrPreconditionFailed, "the MCP server %s names no address to log in at", l.server)
+		return nil, api.Errorf(api.ErrPreconditionFailed,
+			"the MCP server %s names no address to log in at", l.server)
 	}
 	if l.ask == nil {
-		return nil, api.Errorf(api.ErrPreconditionFailed, "the MCP server %s wants a login, and nobody can be asked, so nothing was called; "+
-			"log in with starter tools accept FILE, as the worker's user, or give the toolspec an entry.answer_within so that calls ask", l.server)
+		return nil, api.Errorf(api.ErrPreconditionFailed,
+			"the MCP server %s wants a login, and nobody can be asked, so nothing was called; "+
+				"log in with starter tools accept FILE, as the worker's user, or give the toolspec an entry.answer_within so that calls ask",
+			l.server)
 	}
 	resume := l.pause()
 	answer, err := l.ask(ctx, args.URL)
@@ -219,7 +232,9 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 // resultOf reads the address at which the browser ended.
 func (l *login) resultOf(asked *url.URL, answer string) (*auth.AuthorizationResult, error) {
 	refused := func(format string, args ...any) error {
-		return api.Errorf(api.ErrPreconditionFailed, "the login at the MCP server %s failed, so nothing was called: %s", l.server, fmt.Sprintf(format, args...))
+		return api.Errorf(api.ErrPreconditionFailed,
+			"the login at the MCP server %s failed, so nothing was called: %s", l.server,
+			fmt.Sprintf(format, args...))
 	}
 	final, err := url.Parse(strings.TrimSpace(answer))
 	if err != nil {
@@ -232,14 +247,18 @@ func (l *login) resultOf(asked *url.URL, answer string) (*auth.AuthorizationResu
 	case given.Get("state") != asked.Query().Get("state"):
 		return nil, refused("the address belongs to another login; give the whole address at which the browser ends, of the login that is asked for")
 	case given.Get("error") != "":
-		return nil, refused("the authorization server says %s", sample([]byte(strings.TrimSpace(given.Get("error")+" "+given.Get("error_description")))))
+		return nil, refused("the authorization server says %s",
+			sample([]byte(strings.TrimSpace(given.Get("error")+" "+
+				given.Get("error_description")))))
 	case code == "":
 		return nil, refused("the address has no code; give the whole address at which the browser ends")
 	}
-	return &auth.AuthorizationResult{Code: code, State: given.Get("state"), Iss: given.Get("iss")}, nil
+	return &auth.AuthorizationResult{Code: code, State: given.Get("state"), Iss: given.Get("iss")},
+		nil
 }
 
-// explain turns an error of a login, or of getting another token, into one for people and models, without secrets.
+// explain turns an error of a login, or of getting another token, into one for people and models,
+// without secrets.
 func (l *login) explain(ctx context.Context, err error, retryable bool) error {
 	if own, ok := errors.AsType[*api.Error](err); ok {
 		return own
@@ -248,16 +267,19 @@ func (l *login) explain(ctx context.Context, err error, retryable bool) error {
 		return context.Cause(ctx)
 	}
 	if refusal := l.refusal.Swap(nil); refusal != nil {
-		return api.Errorf(api.ErrPolicyViolation, "the login at the MCP server %s failed, so nothing was called: %v", l.server, refusal)
+		return api.Errorf(api.ErrPolicyViolation,
+			"the login at the MCP server %s failed, so nothing was called: %v", l.server, refusal)
 	}
 	reason := err.Error()
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		reason = strings.TrimSpace("the authorization server gives no token: " + refused.ErrorCode + " " + refused.ErrorDescription)
+		reason = strings.TrimSpace("the authorization server gives no token: " + refused.ErrorCode +
+			" " + refused.ErrorDescription)
 		if refused.Response != nil {
 			reason += " (HTTP status " + refused.Response.Status + ")"
 		}
 	}
-	e := api.Errorf(api.ErrPreconditionFailed, "the login at the MCP server %s failed, so nothing was called: %s",
+	e := api.Errorf(api.ErrPreconditionFailed,
+		"the login at the MCP server %s failed, so nothing was called: %s",
 		l.server, sample(l.hide([]byte(reason))))
 	e.Retryable = retryable
 	return e

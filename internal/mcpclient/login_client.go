@@ -13,11 +13,13 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// loginClient returns the client for what a login needs beside the MCP server's own endpoint. The server says which hosts
-// these are, so that any public one may be reached, and others only where the toolspec allows them: what the worker's
-// operator opens is open to the server's own host alone.
+// loginClient returns the client for what a login needs beside the MCP server's own endpoint. The
+// server says which hosts these are, so that any public one may be reached, and others only where
+// the toolspec allows them: what the worker's operator opens is open to the server's own host
+// alone.
 func (l *login) loginClient(origin *url.URL, entry *Server, o Options) (*http.Client, error) {
-	own, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: entry.Allow, Inside: o.Inside})
+	own, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()},
+		Allow: entry.Allow, Inside: o.Inside})
 	others, same := outbound.NewGuard(outbound.Policy{Public: true, Allow: entry.Allow})
 	if err := cmp.Or(err, same); err != nil {
 		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.allow: %v", err)
@@ -25,7 +27,8 @@ func (l *login) loginClient(origin *url.URL, entry *Server, o Options) (*http.Cl
 	transport := others.Transport()
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		guard := others
-		if host, _, err := net.SplitHostPort(address); err == nil && strings.EqualFold(host, origin.Hostname()) {
+		if host, _, err := net.SplitHostPort(address); err == nil && strings.EqualFold(host,
+			origin.Hostname()) {
 			guard = own
 		}
 		conn, err := guard.DialContext(ctx, network, address)

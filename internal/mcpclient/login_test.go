@@ -21,7 +21,8 @@ func guarded(t *testing.T) (*mcpserver.Guarded, *Server) {
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	t.Cleanup(g.Close)
 	t.Cleanup(g.CloseClientConnections)
-	return g, &Server{URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Auth: &outbound.Auth{Type: outbound.OAuth}}
+	return g, &Server{URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"},
+		Auth: &outbound.Auth{Type: outbound.OAuth}}
 }
 
 // person logs in wherever asked; count says how often.
@@ -34,14 +35,15 @@ func person(count *int) func(context.Context, string) (string, error) {
 
 func echo(t *testing.T, c *Connection) {
 	t.Helper()
-	if _, err := c.Call(t.Context(), Request{Tool: "echo", Arguments: json.RawMessage(`{"text":"a"}`)}); err != nil {
+	if _, err := c.Call(t.Context(),
+		Request{Tool: "echo", Arguments: json.RawMessage(`{"text":"a"}`)}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestLogin proves that one login serves the connections that come after it, also those of a later process; that a token
-// which the server does not take any more is refreshed where it can be, and else makes for another login; and that only
-// this user can read what is kept.
+// TestLogin proves that one login serves the connections that come after it, also those of a later
+// process; that a token which the server does not take any more is refreshed where it can be, and
+// else makes for another login; and that only this user can read what is kept.
 func TestLogin(t *testing.T) {
 	g, entry := guarded(t)
 	folder := filepath.Join(t.TempDir(), "logins")
@@ -59,7 +61,8 @@ func TestLogin(t *testing.T) {
 	// The other process has another one now, and takes it.
 	echo(t, c)
 	if asked != 1 || g.Refreshes() != 1 {
-		t.Errorf("%d logins and %d refreshes once the access token was revoked", asked, g.Refreshes())
+		t.Errorf("%d logins and %d refreshes once the access token was revoked", asked,
+			g.Refreshes())
 	}
 	g.Revoke(true)
 	echo(t, c)
@@ -70,20 +73,22 @@ func TestLogin(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	for path, want := range map[string]os.FileMode{folder: os.ModeDir | 0o700, filepath.Join(folder, files[0].Name()): 0o600} {
+	for path, want := range map[string]os.FileMode{folder: os.ModeDir | 0o700,
+		filepath.Join(folder, files[0].Name()): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
 	}
 }
 
-// TestLoginRefresh proves that a token whose time is over is refreshed, with a client that the server knows already, and
-// that the client's secret is in no file.
+// TestLoginRefresh proves that a token whose time is over is refreshed, with a client that the
+// server knows already, and that the client's secret is in no file.
 func TestLoginRefresh(t *testing.T) {
 	g, entry := guarded(t)
 	g.Lifetime, g.ClientID, g.ClientSecret = 1, "known", "client-secret"
 	t.Setenv("LOGIN_TEST_SECRET", g.ClientSecret)
-	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Scopes = g.ClientID, "env:LOGIN_TEST_SECRET", []string{"a", "b"}
+	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Scopes = g.ClientID, "env:LOGIN_TEST_SECRET",
+		[]string{"a", "b"}
 	folder, asked := t.TempDir(), 0
 	c := connect(t, entry, Options{Login: person(&asked), Logins: NewLogins(folder)})
 	echo(t, c)
@@ -95,7 +100,8 @@ func TestLoginRefresh(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(folder, "*"))
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil || strings.Contains(string(text), g.ClientSecret) || !strings.Contains(string(text), "refresh_token") {
+		if err != nil || strings.Contains(string(text), g.ClientSecret) ||
+			!strings.Contains(string(text), "refresh_token") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -104,8 +110,8 @@ func TestLoginRefresh(t *testing.T) {
 	}
 }
 
-// TestLoginFails proves that each way in which a login can fail is one error that says that nothing was called, after one
-// question, without what is secret.
+// TestLoginFails proves that each way in which a login can fail is one error that says that nothing
+// was called, after one question, without what is secret.
 func TestLoginFails(t *testing.T) {
 	replace := func(old, with string) func(string) string {
 		return func(final string) string { return strings.Replace(final, old, with, 1) }
@@ -119,7 +125,8 @@ func TestLoginFails(t *testing.T) {
 		want   api.ErrorType
 		words  string
 	}{
-		{"nobody to ask", func(_ *mcpserver.Guarded, _ *Server, o *Options) { o.Login = nil }, nil, 0, api.ErrPreconditionFailed, "starter tools accept"},
+		{"nobody to ask", func(_ *mcpserver.Guarded, _ *Server, o *Options) { o.Login = nil }, nil,
+			0, api.ErrPreconditionFailed, "starter tools accept"},
 		{"declined", func(_ *mcpserver.Guarded, _ *Server, o *Options) {
 			ask := o.Login
 			o.Login = func(ctx context.Context, address string) (string, error) {
@@ -127,11 +134,18 @@ func TestLoginFails(t *testing.T) {
 				return "", declined
 			}
 		}, nil, 1, api.ErrApprovalDenied, "declined by ada"},
-		{"the state of another login", nil, replace("state=", "state=x"), 1, api.ErrPreconditionFailed, "another login"},
-		{"refused in the browser", nil, replace("code=", "error=access_denied&error_description=Not+you&x="), 1, api.ErrPreconditionFailed, "says access_denied Not you"},
+		{"the state of another login", nil, replace("state=", "state=x"), 1,
+			api.ErrPreconditionFailed, "another login"},
+		{"refused in the browser", nil,
+			replace("code=", "error=access_denied&error_description=Not+you&x="), 1,
+			api.ErrPreconditionFailed, "says access_denied Not you"},
 		{"no code", nil, replace("code=", "x="), 1, api.ErrPreconditionFailed, "has no code"},
-		{"no address", nil, func(string) string { return "\x7f" }, 1, api.ErrPreconditionFailed, "no address"},
-		{"a code that is refused", func(g *mcpserver.Guarded, _ *Server, _ *Options) { g.Refuse = "{code} is spent" }, nil, 1,
+		{"no address", nil, func(string) string { return "\x7f" }, 1, api.ErrPreconditionFailed,
+			"no address"},
+		{"a code that is refused", func(g *mcpserver.Guarded, _ *Server,
+			_ *Options) {
+			g.Refuse = "{code} is spent"
+		}, nil, 1,
 			api.ErrPreconditionFailed, "gives no token: invalid_grant [secret] is spent"},
 		{"an inner authorization server", func(g *mcpserver.Guarded, e *Server, o *Options) {
 			g.Host, e.Allow, o.Inside = "localhost", nil, []string{"127.0.0.1", "localhost"}
@@ -141,7 +155,8 @@ func TestLoginFails(t *testing.T) {
 		}, nil, 0, api.ErrPreconditionFailed, "LOGIN_TEST_ABSENT"},
 		{"a client that is wrong", func(_ *mcpserver.Guarded, e *Server, _ *Options) {
 			t.Setenv("LOGIN_TEST_WRONG", "wrong-secret")
-			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG", outbound.GrantClientCredentials
+			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG",
+				outbound.GrantClientCredentials
 		}, nil, 0, api.ErrPreconditionFailed, "gives no token: invalid_grant"},
 	}
 	for _, tt := range tests {
@@ -161,7 +176,8 @@ func TestLoginFails(t *testing.T) {
 			}
 			_, err := Connect(t.Context(), entry, o)
 			e := api.AsError(err)
-			if e == nil || e.Type != tt.want || e.Retryable || !strings.Contains(e.Message, tt.words) || asked != tt.asked {
+			if e == nil || e.Type != tt.want || e.Retryable || !strings.Contains(e.Message,
+				tt.words) || asked != tt.asked {
 				t.Fatalf("%d questions, and %v", asked, err)
 			}
 			for _, secret := range append(g.Secrets(), "wrong-secret") {
@@ -178,7 +194,8 @@ func TestLoginAlone(t *testing.T) {
 	g, entry := guarded(t)
 	g.ClientID, g.ClientSecret, g.Lifetime = "known", "client-secret", 1
 	t.Setenv("LOGIN_TEST_SECRET", g.ClientSecret)
-	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Grant = g.ClientID, "env:LOGIN_TEST_SECRET", outbound.GrantClientCredentials
+	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Grant = g.ClientID, "env:LOGIN_TEST_SECRET",
+		outbound.GrantClientCredentials
 	c := connect(t, entry, Options{Logins: NewLogins(t.TempDir())})
 	echo(t, c)
 	g.Revoke(true)

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Logins keep the tokens that logins at MCP servers gave, for later connections. They may be used by many goroutines, and
-// their folder by many processes.
+// Logins keep the tokens that logins at MCP servers gave, for later connections. They may be used
+// by many goroutines, and their folder by many processes.
 type Logins struct {
 	folder string
 
@@ -25,14 +25,14 @@ type Logins struct {
 	accounts map[string]*account
 }
 
-// NewLogins returns the logins that are kept in a folder, each in a file that only this user can read. The folder is made
-// with the first of them. Without a folder they are kept in memory alone.
+// NewLogins returns the logins that are kept in a folder, each in a file that only this user can
+// read. The folder is made with the first of them. Without a folder they are kept in memory alone.
 func NewLogins(folder string) *Logins {
 	return &Logins{folder: folder, accounts: map[string]*account{}}
 }
 
-// DefaultLogins returns the folder of this user's logins, which workers and starter share: switchyard/logins in the
-// user's folder for configuration; empty where there is none.
+// DefaultLogins returns the folder of this user's logins, which workers and starter share:
+// switchyard/logins in the user's folder for configuration; empty where there is none.
 func DefaultLogins() string {
 	folder, err := os.UserConfigDir()
 	if err != nil {
@@ -66,7 +66,8 @@ type kept struct {
 	// Server is for people who look at the file.
 	Server   string `json:"server"`
 	ClientID string `json:"client_id"`
-	// ClientSecret is one that the client got when it registered itself; one that a toolspec names is not written.
+	// ClientSecret is one that the client got when it registered itself; one that a toolspec names
+	// is not written.
 	ClientSecret string           `json:"client_secret,omitempty"`
 	TokenURL     string           `json:"token_url"`
 	AuthStyle    oauth2.AuthStyle `json:"auth_style,omitempty"`
@@ -74,24 +75,27 @@ type kept struct {
 	Token        *oauth2.Token    `json:"token"`
 }
 
-// account is a client's login at a server, if there is one. All connections of the process share it, because servers take
-// a refresh token once.
+// account is a client's login at a server, if there is one. All connections of the process share
+// it, because servers take a refresh token once.
 type account struct {
 	// path is the file; empty where there is none.
 	path string
 
 	mu   sync.Mutex
 	kept kept
-	// renewed is the access token that took the place of one that the server rejected before its time.
+	// renewed is the access token that took the place of one that the server rejected before its
+	// time.
 	renewed string
 	// spent is a refresh token that the authorization server does not take.
 	spent string
 }
 
-// errNoLogin is an error that the SDK takes for no token: the request goes without one, and the server asks for a login.
+// errNoLogin is an error that the SDK takes for no token: the request goes without one, and the
+// server asks for a login.
 var errNoLogin = &oauth2.RetrieveError{ErrorCode: "invalid_grant"}
 
-// token returns a token that is in its time, by refreshing it where needed; errNoLogin where there is none.
+// token returns a token that is in its time, by refreshing it where needed; errNoLogin where there
+// is none.
 func (a *account) token(client *http.Client, secret string) (*oauth2.Token, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,7 +109,8 @@ func (a *account) token(client *http.Client, secret string) (*oauth2.Token, erro
 	return a.refresh(client, secret)
 }
 
-// load takes over what another process may have kept since. What cannot be read counts as nothing: a login replaces it.
+// load takes over what another process may have kept since. What cannot be read counts as nothing:
+// a login replaces it.
 func (a *account) load() {
 	if a.path == "" {
 		return
@@ -126,7 +131,8 @@ func (a *account) refresh(client *http.Client, secret string) (*oauth2.Token, er
 	if k.ClientSecret != "" {
 		secret = k.ClientSecret
 	}
-	config := oauth2.Config{ClientID: k.ClientID, ClientSecret: secret, Endpoint: oauth2.Endpoint{TokenURL: k.TokenURL, AuthStyle: k.AuthStyle}}
+	config := oauth2.Config{ClientID: k.ClientID, ClientSecret: secret,
+		Endpoint: oauth2.Endpoint{TokenURL: k.TokenURL, AuthStyle: k.AuthStyle}}
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, client)
 	token, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: k.Token.RefreshToken}).Token()
 	if refusal, ok := errors.AsType[*oauth2.RetrieveError](err); ok && final(refusal) {
@@ -148,11 +154,12 @@ func final(refusal *oauth2.RetrieveError) bool {
 		return true
 	}
 	status := refusal.Response.StatusCode
-	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
+	return status >= http.StatusBadRequest && status < http.StatusInternalServerError &&
+		status != http.StatusTooManyRequests
 }
 
-// renew finds another token than one that the server rejected: what another process has kept since, or a refreshed one,
-// unless the rejected one is that already.
+// renew finds another token than one that the server rejected: what another process has kept since,
+// or a refreshed one, unless the rejected one is that already.
 func (a *account) renew(rejected string, client *http.Client, secret string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

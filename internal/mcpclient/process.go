@@ -25,8 +25,8 @@ const (
 	closeGrace = time.Second
 )
 
-// process is a server that runs as a program and speaks over its standard input and output, one message a line. It is the
-// transport and the connection of one session.
+// process is a server that runs as a program and speaks over its standard input and output, one
+// message a line. It is the transport and the connection of one session.
 type serverProcess struct {
 	cmd    *exec.Cmd
 	input  *os.File
@@ -46,14 +46,16 @@ type serverProcess struct {
 }
 
 // startProcess starts a server. ctx is not its life's, only the start's.
-func startProcess(argv []string, dir string, env []string, hider *api.Hider, limit int, log *slog.Logger) (*serverProcess, error) {
+func startProcess(argv []string, dir string, env []string, hider *api.Hider, limit int,
+	log *slog.Logger) (*serverProcess, error) {
 	cmd, err := process.Command(argv, dir, env)
 	if err != nil {
 		return nil, process.StartError(argv[0], err)
 	}
 	process.OwnGroup(cmd)
-	p := &serverProcess{cmd: cmd, limit: limit, hider: hider, stderr: newStderrLog(log, hider), writing: make(chan struct{}, 1),
-		ended: make(chan struct{}), exited: make(chan struct{})}
+	p := &serverProcess{cmd: cmd, limit: limit, hider: hider, stderr: newStderrLog(log, hider),
+		writing: make(chan struct{}, 1),
+		ended:   make(chan struct{}), exited: make(chan struct{})}
 	if err := p.start(); err != nil {
 		return nil, process.StartError(argv[0], err)
 	}
@@ -62,8 +64,8 @@ func startProcess(argv []string, dir string, env []string, hider *api.Hider, lim
 	return p, nil
 }
 
-// start gives the program three pipes of which this side's ends are files: they have deadlines, so that neither a server
-// that does not read nor a pipe that outlives it holds anyone up.
+// start gives the program three pipes of which this side's ends are files: they have deadlines, so
+// that neither a server that does not read nor a pipe that outlives it holds anyone up.
 func (p *serverProcess) start() error {
 	var theirs []*os.File
 	defer func() {
@@ -110,8 +112,8 @@ func (p *serverProcess) closePipes() {
 	}
 }
 
-// watch waits for the program's end. Its output is read to the end, but not for ever: a process that left the group may
-// still hold it.
+// watch waits for the program's end. Its output is read to the end, but not for ever: a process
+// that left the group may still hold it.
 func (p *serverProcess) watch() {
 	_ = process.Reap(p.cmd, p.ended)
 	p.stderr.finish(drainTime)
@@ -143,7 +145,8 @@ func (p *serverProcess) read() (jsonrpc.Message, error) {
 	line = p.hidden(line)
 	message, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
-		return nil, &Fault{Reason: fmt.Sprintf("wrote to its standard output what is no MCP message: %s", sample(line))}
+		return nil, &Fault{Reason: fmt.Sprintf(
+			"wrote to its standard output what is no MCP message: %s", sample(line))}
 	}
 	if r, ok := message.(*jsonrpc.Response); ok {
 		r.Result = forwardResult(r.Result)
@@ -172,8 +175,8 @@ func (p *serverProcess) readError(err error) error {
 	}
 }
 
-// Write implements mcp.Connection. The end of ctx ends a write that the server does not read; a message that was sent in
-// part ends the connection.
+// Write implements mcp.Connection. The end of ctx ends a write that the server does not read; a
+// message that was sent in part ends the connection.
 func (p *serverProcess) Write(ctx context.Context, message jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
@@ -204,7 +207,8 @@ func (p *serverProcess) Write(ctx context.Context, message jsonrpc.Message) erro
 	return err
 }
 
-// Close implements mcp.Connection: it closes the server's input, gives it a moment to end and then ends its group.
+// Close implements mcp.Connection: it closes the server's input, gives it a moment to end and then
+// ends its group.
 func (p *serverProcess) Close() error {
 	p.closing.Do(func() {
 		_ = p.input.Close()
@@ -232,9 +236,13 @@ func (p *serverProcess) kill() {
 
 var errTooLarge = errors.New("the message is too large")
 
-func tooLarge(limit int) string { return fmt.Sprintf("sent a message of more than %d bytes", limit) }
+func tooLarge(limit int) string {
+	return fmt.Sprintf("sent a message of more than %d bytes",
+		limit)
+}
 
-// readLine returns the next line that is not empty, without its end; of more than limit bytes it is errTooLarge.
+// readLine returns the next line that is not empty, without its end; of more than limit bytes it is
+// errTooLarge.
 func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for {

@@ -27,9 +27,11 @@ func largeRequest(t *testing.T) *jsonrpc.Request {
 	return &jsonrpc.Request{ID: id, Method: "tools/call", Params: params}
 }
 
-// A server that does not read holds nobody up longer than they want to wait; one that got half a message is ended.
+// A server that does not read holds nobody up longer than they want to wait; one that got half a
+// message is ended.
 func TestWriteToDeafServer(t *testing.T) {
-	p, err := startProcess([]string{"sleep", "1000"}, "", nil, nil, 1<<20, slog.New(slog.DiscardHandler))
+	p, err := startProcess([]string{"sleep", "1000"}, "", nil, nil, 1<<20,
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,8 @@ func TestWriteToDeafServer(t *testing.T) {
 		}
 	}
 	<-p.ended
-	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "signal: killed") {
+	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"signal: killed") {
 		t.Errorf("got %v", err)
 	}
 	if err := p.Close(); err != nil {
@@ -79,7 +82,8 @@ func TestOutputEnds(t *testing.T) {
 		"sleep 1000 & echo oops >&2; kill -9 $$":    "signal: killed; it wrote to standard error: oops",
 		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: "no MCP message",
 	} {
-		p, err := startProcess([]string{"sh", "-c", script}, "", []string{"PATH=/usr/bin:/bin"}, nil, 1<<20, slog.New(slog.DiscardHandler))
+		p, err := startProcess([]string{"sh", "-c", script}, "", []string{"PATH=/usr/bin:/bin"},
+			nil, 1<<20, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,14 +12,16 @@ import (
 )
 
 const (
-	// maxStderr bounds what is logged of one server's standard error, in bytes; maxStderrLine bounds one line of it.
+	// maxStderr bounds what is logged of one server's standard error, in bytes; maxStderrLine
+	// bounds one line of it.
 	maxStderr     = 1 << 20
 	maxStderrLine = 2 << 10
 	// keptStderr is how much of its end is kept for errors.
 	keptStderr = 2 << 10
 )
 
-// stderrLog takes what a server writes to its standard error: to a log, bounded, and the end of it into errors.
+// stderrLog takes what a server writes to its standard error: to a log, bounded, and the end of it
+// into errors.
 type stderrLog struct {
 	log *slog.Logger
 	// hider takes out the secrets that the server was given.

@@ -10,16 +10,16 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// Tool is a tool as its server lists it. Its schemas are whatever JSON the server sent, keys sorted; they need not be
-// usable schemas.
+// Tool is a tool as its server lists it. Its schemas are whatever JSON the server sent, keys
+// sorted; they need not be usable schemas.
 type Tool struct {
 	Name         string          `json:"name"`
 	Title        string          `json:"title,omitempty"`
 	Description  string          `json:"description,omitempty"`
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	// ReadOnly and Idempotent are the server's hints. Nothing checks them, and servers are wrong about them: they are for
-	// people to read and never relax retries.
+	// ReadOnly and Idempotent are the server's hints. Nothing checks them, and servers are wrong
+	// about them: they are for people to read and never relax retries.
 	ReadOnly   bool `json:"readOnly,omitempty"`
 	Idempotent bool `json:"idempotent,omitempty"`
 
@@ -36,8 +36,8 @@ func newTool(remote *mcp.Tool) Tool {
 	return t
 }
 
-// canonical returns the canonical JSON of a decoded schema, nothing for none. What has no canonical form, because it
-// nests too deep, stays as encoding/json writes it: sorted as well.
+// canonical returns the canonical JSON of a decoded schema, nothing for none. What has no canonical
+// form, because it nests too deep, stays as encoding/json writes it: sorted as well.
 func canonical(schema any) json.RawMessage {
 	if schema == nil {
 		return nil
@@ -52,9 +52,9 @@ func canonical(schema any) json.RawMessage {
 	return data
 }
 
-// Digest is what a toolspec pins: "sha256:" and the SHA-256, in hexadecimal, of the canonical JSON of the tool's name,
-// description, input schema and, where it has one, output schema: all that a model is told and a run relies on. Title and
-// hints are not part of it.
+// Digest is what a toolspec pins: "sha256:" and the SHA-256, in hexadecimal, of the canonical JSON
+// of the tool's name, description, input schema and, where it has one, output schema: all that a
+// model is told and a run relies on. Title and hints are not part of it.
 func (t Tool) Digest() string {
 	if t.digest == "" {
 		return digestOf(t)

@@ -9,17 +9,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The digest changes with name, description and schemas, and with nothing else; it is the same however the server writes
-// its JSON, and stays what it was when the toolspecs of today were pinned.
+// The digest changes with name, description and schemas, and with nothing else; it is the same
+// however the server writes its JSON, and stays what it was when the toolspecs of today were
+// pinned.
 func TestDigest(t *testing.T) {
 	base := func() *mcp.Tool {
-		return &mcp.Tool{Name: "read", Description: "Reads.", InputSchema: map[string]any{"type": "object", "minProperties": 1.0}}
+		return &mcp.Tool{Name: "read", Description: "Reads.",
+			InputSchema: map[string]any{"type": "object", "minProperties": 1.0}}
 	}
 	pin := newTool(base()).Digest()
 	if pin != "sha256:fab0d137cc8e860c8d00681b8e1716817fafa8fa46bc5bc70b80c90d2a39e48b" {
 		t.Errorf("got %s", pin)
 	}
-	if again := (Tool{Name: "read", Description: "Reads.", InputSchema: json.RawMessage(`{"minProperties":1,"type":"object"}`)}).Digest(); again != pin {
+	if again := (Tool{Name: "read", Description: "Reads.",
+		InputSchema: json.RawMessage(`{"minProperties":1,"type":"object"}`)}).Digest(); again != pin {
 		t.Errorf("the same tool has the digests %s and %s", pin, again)
 	}
 	for name, change := range map[string]func(*mcp.Tool){
@@ -47,7 +50,8 @@ func TestDigest(t *testing.T) {
 func TestDiff(t *testing.T) {
 	long := strings.Repeat("The same. ", 100)
 	spec := Tool{Description: "Reads.\n",
-		InputSchema:  json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"old":{"type":"integer"},"odd key":{"enum":[1,2]}},"required":["path"]}`),
+		InputSchema: json.RawMessage(
+			`{"type":"object","properties":{"path":{"type":"string"},"old":{"type":"integer"},"odd key":{"enum":[1,2]}},"required":["path"]}`),
 		OutputSchema: json.RawMessage(`{"type":"object"}`)}
 	tests := []struct {
 		name   string
@@ -55,9 +59,11 @@ func TestDiff(t *testing.T) {
 		remote Tool
 		want   []string
 	}{
-		{"same", spec, Tool{Description: "Reads.", InputSchema: spec.InputSchema, OutputSchema: spec.OutputSchema}, nil},
-		{"all at once", spec, Tool{Description: "Reads \x1b[31m\u202eall.", InputSchema: json.RawMessage(
-			`{"type":"object","properties":{"path":{"type":"number"},"odd key":{"enum":[1]},"new":{}},"required":["path","new"]}`)},
+		{"same", spec, Tool{Description: "Reads.", InputSchema: spec.InputSchema,
+			OutputSchema: spec.OutputSchema}, nil},
+		{"all at once", spec, Tool{Description: "Reads \x1b[31m\u202eall.",
+			InputSchema: json.RawMessage(
+				`{"type":"object","properties":{"path":{"type":"number"},"odd key":{"enum":[1]},"new":{}},"required":["path","new"]}`)},
 			[]string{
 				`$.description was "Reads.", is now "Reads \u001b[31m\u202eall."`,
 				`$.input_schema.properties.new is new: {}`,
@@ -68,13 +74,23 @@ func TestDiff(t *testing.T) {
 				`$.output_schema is gone; it was {"type":"object"}`,
 			}},
 		{"parameters", Tool{Description: "Reads.",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"additionalProperties":false}`)}, Tool{Description: "Reads.", InputSchema: json.RawMessage(`{"additionalProperties":false,"properties":{"path":{"type":"integer"}},"type":"object"}`),
-			OutputSchema: json.RawMessage(`{"type":"object"}`)},
-			[]string{`$.input_schema.properties.path.type was "string", is now "integer"`, `$.output_schema is new: {"type":"object"}`}},
-		{"no schema", Tool{Description: "Reads."}, Tool{Description: "Reads.", InputSchema: json.RawMessage(`{`)}, []string{`$.input_schema is new: "{"`}},
-		{"the end of a long text", Tool{Description: long + "Good.", InputSchema: json.RawMessage(`{}`)}, Tool{Description: long + "Bad.", InputSchema: json.RawMessage(`{}`)},
-			[]string{`$.description was …` + long[len(long)-maxShown/4:] + `Good.", is now …` + long[len(long)-maxShown/4:] + `Bad."`}},
-		{"a server that says nothing of itself", spec, Tool{InputSchema: spec.InputSchema, OutputSchema: spec.OutputSchema}, nil},
+			InputSchema: json.RawMessage(
+				`{"type":"object","properties":{"path":{"type":"string"}},"additionalProperties":false}`)},
+			Tool{Description: "Reads.",
+				InputSchema: json.RawMessage(
+					`{"additionalProperties":false,"properties":{"path":{"type":"integer"}},"type":"object"}`),
+				OutputSchema: json.RawMessage(`{"type":"object"}`)},
+			[]string{`$.input_schema.properties.path.type was "string", is now "integer"`,
+				`$.output_schema is new: {"type":"object"}`}},
+		{"no schema", Tool{Description: "Reads."}, Tool{Description: "Reads.",
+			InputSchema: json.RawMessage(`{`)}, []string{`$.input_schema is new: "{"`}},
+		{"the end of a long text", Tool{Description: long + "Good.",
+			InputSchema: json.RawMessage(`{}`)}, Tool{Description: long + "Bad.",
+			InputSchema: json.RawMessage(`{}`)},
+			[]string{`$.description was …` + long[len(long)-maxShown/4:] + `Good.", is now …` +
+				long[len(long)-maxShown/4:] + `Bad."`}},
+		{"a server that says nothing of itself", spec, Tool{InputSchema: spec.InputSchema,
+			OutputSchema: spec.OutputSchema}, nil},
 	}
 	for _, tt := range tests {
 		changes := Diff(tt.spec, tt.remote)

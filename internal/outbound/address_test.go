@@ -8,21 +8,26 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestAddress proves that an address is taken from the worker's environment where the toolspec says so, and that what is
-// wrong with it is told by the variable's name, never by its value.
+// TestAddress proves that an address is taken from the worker's environment where the toolspec says
+// so, and that what is wrong with it is told by the variable's name, never by its value.
 func TestAddress(t *testing.T) {
-	for name, value := range map[string]string{"GOOD": "https://api.example.com/v1", "EMPTY": "", "FTP": "ftp://secret.example", "USER": "https://u:secret@x.example",
-		"QUERY": "https://x.example/?key=secret", "TEXT": "secret", "BROKEN": "https://%zz.secret"} {
+	for name, value := range map[string]string{"GOOD": "https://api.example.com/v1", "EMPTY": "",
+		"FTP": "ftp://secret.example", "USER": "https://u:secret@x.example",
+		"QUERY": "https://x.example/?key=secret", "TEXT": "secret",
+		"BROKEN": "https://%zz.secret"} {
 		t.Setenv("ADDRESS_"+name, value)
 	}
-	for text, want := range map[string]string{"https://plain.example": "https://plain.example", "env:ADDRESS_GOOD": "https://api.example.com/v1", "env:not a name": "env:not a name"} {
+	for text, want := range map[string]string{"https://plain.example": "https://plain.example",
+		"env:ADDRESS_GOOD": "https://api.example.com/v1", "env:not a name": "env:not a name"} {
 		if got, err := Address(text); got != want || err != nil {
 			t.Errorf("%s: got %q, %v", text, got, err)
 		}
 	}
 	for _, name := range []string{"EMPTY", "FTP", "USER", "QUERY", "TEXT", "BROKEN", "UNSET"} {
 		_, err := Address("env:ADDRESS_" + name)
-		if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) || !strings.Contains(err.Error(), "ADDRESS_"+name) || strings.Contains(err.Error(), "secret") {
+		if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) ||
+			!strings.Contains(err.Error(), "ADDRESS_"+name) || strings.Contains(err.Error(),
+			"secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

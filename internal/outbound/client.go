@@ -13,12 +13,14 @@ import (
 // maxRedirects bounds the redirects that are followed for one request.
 const maxRedirects = 5
 
-// Client returns a client over a guard's transport. It follows at most 5 redirects, to plain http and https; to another
-// scheme, host or port go no headers but those that say nothing of the caller. add, which may be nil, gets a copy of each
-// request to the origin's own scheme, host and port just before it is sent: what it adds, such as a secret, goes nowhere
-// else and is in no error's text. An error of add ends the request.
+// Client returns a client over a guard's transport. It follows at most 5 redirects, to plain http
+// and https; to another scheme, host or port go no headers but those that say nothing of the
+// caller. add, which may be nil, gets a copy of each request to the origin's own scheme, host and
+// port just before it is sent: what it adds, such as a secret, goes nowhere else and is in no
+// error's text. An error of add ends the request.
 func Client(t http.RoundTripper, origin *url.URL, add func(*http.Request) error) *http.Client {
-	return &http.Client{Transport: &carrier{base: t, origin: origin, add: add}, CheckRedirect: checkRedirect}
+	return &http.Client{Transport: &carrier{base: t, origin: origin, add: add},
+		CheckRedirect: checkRedirect}
 }
 
 type carrier struct {
@@ -47,7 +49,8 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func samePlace(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) &&
+		portOf(a) == portOf(b)
 }
 
 func portOf(u *url.URL) string {
@@ -65,7 +68,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		return fmt.Errorf("the server redirected more than %d times", maxRedirects)
 	}
 	if !samePlace(req.URL, via[0].URL) {
-		maps.DeleteFunc(req.Header, func(name string, _ []string) bool { return !slices.Contains(keptHeaders, name) })
+		maps.DeleteFunc(req.Header,
+			func(name string, _ []string) bool { return !slices.Contains(keptHeaders, name) })
 	}
 	if CheckURL(req.URL) != nil {
 		return errors.New("the server redirected to a URL that is not plain http or https")
@@ -87,17 +91,23 @@ func CheckURL(u *url.URL) error {
 }
 
 // ownHeaders are headers that the request decides, not its caller.
-var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Keep-Alive",
+var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade",
+	"Te", "Trailer", "Keep-Alive",
 	"Proxy-Authorization", "Proxy-Connection", "Expect"}
 
-// CanSet reports whether a caller may set the header: it is not one that the request or a connection decides.
+// CanSet reports whether a caller may set the header: it is not one that the request or a
+// connection decides.
 func CanSet(header string) bool {
 	return !slices.Contains(ownHeaders, http.CanonicalHeaderKey(header))
 }
 
-// FitsHeader reports whether a header can hold the text: it has no line end and no other control character.
+// FitsHeader reports whether a header can hold the text: it has no line end and no other control
+// character.
 func FitsHeader(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return r < ' ' && r != '\t' ||
+			r == 0x7f
+	})
 }
 
 // Safe reports whether requests of the method change nothing on the server.

@@ -14,8 +14,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// A proxy of the environment would connect where the guard does not see. net/http reads the environment once per
-// process, so a test cannot set it.
+// A proxy of the environment would connect where the guard does not see. net/http reads the
+// environment once per process, so a test cannot set it.
 func TestTransportIgnoresProxy(t *testing.T) {
 	g, err := NewGuard(Policy{Public: true})
 	if err != nil {
@@ -26,7 +26,8 @@ func TestTransportIgnoresProxy(t *testing.T) {
 	}
 }
 
-// Every request has a connection of its own: on one that was used before, net/http sends a request again when it breaks.
+// Every request has a connection of its own: on one that was used before, net/http sends a request
+// again when it breaks.
 func TestTransportKeepsNoConnection(t *testing.T) {
 	var connections atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -56,7 +57,8 @@ func newPlace(t *testing.T) *httptest.Server {
 			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 			return
 		}
-		_, _ = io.WriteString(w, r.Header.Get("Authorization")+"|"+r.Header.Get("X-Custom")+"|"+r.Header.Get("Accept")+"|"+r.URL.RawQuery)
+		_, _ = io.WriteString(w, r.Header.Get("Authorization")+"|"+r.Header.Get("X-Custom")+"|"+
+			r.Header.Get("Accept")+"|"+r.URL.RawQuery)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -96,18 +98,20 @@ func get(t *testing.T, c *http.Client, address string) (string, error) {
 	return string(body), err
 }
 
-// What is added for the origin reaches it, also after a redirect within it, and reaches no other place; headers of the
-// request itself stay behind too, and no error tells what was added.
+// What is added for the origin reaches it, also after a redirect within it, and reaches no other
+// place; headers of the request itself stay behind too, and no error tells what was added.
 func TestClientKeepsSecretsAtTheirOrigin(t *testing.T) {
 	origin, other := newPlace(t), newPlace(t)
 	c := clientOf(t, Policy{Allow: []string{"127.0.0.1"}}, origin.URL)
 	for address, want := range map[string]string{
-		origin.URL + "/?a=b":                                 "Bearer hidden|mine|text/plain|a=b&key=hidden",
-		origin.URL + "/?to=/elsewhere":                       "Bearer hidden|mine|text/plain|&key=hidden",
-		origin.URL + "/?to=" + other.URL + "/":               "||text/plain|",
-		other.URL + "/":                                      "|mine|text/plain|",
-		other.URL + "/?to=" + origin.URL + "/":               "Bearer hidden||text/plain|&key=hidden",
-		strings.Replace(origin.URL, "http", "HTTP", 1) + "/": "Bearer hidden|mine|text/plain|&key=hidden",
+		origin.URL + "/?a=b":                   "Bearer hidden|mine|text/plain|a=b&key=hidden",
+		origin.URL + "/?to=/elsewhere":         "Bearer hidden|mine|text/plain|&key=hidden",
+		origin.URL + "/?to=" + other.URL + "/": "||text/plain|",
+		other.URL + "/":                        "|mine|text/plain|",
+		other.URL + "/?to=" + origin.URL +
+			"/": "Bearer hidden||text/plain|&key=hidden",
+		strings.Replace(origin.URL, "http", "HTTP", 1) +
+			"/": "Bearer hidden|mine|text/plain|&key=hidden",
 	} {
 		if got, err := get(t, c, address); err != nil || got != want {
 			t.Errorf("%s: got %q, %v; want %q", address, got, err, want)
@@ -147,29 +151,40 @@ func TestRefusals(t *testing.T) {
 	}
 	inside := Policy{Allow: []string{"127.0.0.1"}}
 	_, err = get(t, clientOf(t, inside, origin.URL), origin.URL+"/?to=http://[::1]:"+port)
-	if e := api.AsError(Failure(t.Context(), t.Context(), err)); e.Type != api.ErrExecution || e.Retryable || !strings.Contains(e.Message, "redirected to another address") {
+	if e := api.AsError(Failure(t.Context(), t.Context(), err)); e.Type != api.ErrExecution ||
+		e.Retryable || !strings.Contains(e.Message, "redirected to another address") {
 		t.Errorf("after a redirect: %v", e)
 	}
 	_, err = get(t, clientOf(t, Policy{Hosts: []string{"127.0.0.1"}}, origin.URL), origin.URL)
-	if e := api.AsError(Failure(t.Context(), t.Context(), err)); e.Type != api.ErrPolicyViolation || !strings.Contains(e.Message, "loopback") {
+	if e := api.AsError(Failure(t.Context(), t.Context(), err)); e.Type != api.ErrPolicyViolation ||
+		!strings.Contains(e.Message, "loopback") {
 		t.Errorf("at once: %v", e)
 	}
-	// Odd spellings lead to the addresses they mean, or nowhere; some depend on the system's resolver.
-	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
-		"0.0.0.0", "127.1", "2130706433", "0x7f.1", "0x7f000001", "0177.0.0.1", "017700000001", "１２７.0.0.1", "127。0。0。1", "①②⑦.0.0.1", "0"} {
-		c := clientOf(t, Policy{Public: true, Hosts: []string{strings.Trim(host, "[]")}}, origin.URL)
+	// Odd spellings lead to the addresses they mean, or nowhere; some depend on the system's
+	// resolver.
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]",
+		"[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
+		"0.0.0.0", "127.1", "2130706433", "0x7f.1", "0x7f000001", "0177.0.0.1", "017700000001",
+		"１２７.0.0.1", "127。0。0。1", "①②⑦.0.0.1", "0"} {
+		c := clientOf(t, Policy{Public: true, Hosts: []string{strings.Trim(host, "[]")}},
+			origin.URL)
 		if got, err := get(t, c, "http://"+host+":"+port); err == nil {
 			t.Errorf("%s was reached: %s", host, got)
 		}
 	}
 }
 
-// A port that is written out is the same place as the scheme's own; another scheme, host or port is not.
+// A port that is written out is the same place as the scheme's own; another scheme, host or port is
+// not.
 func TestSamePlace(t *testing.T) {
 	for pair, want := range map[string]bool{
-		"https://a.example/x https://A.example:443/y": true, "http://a.example:80 http://a.example": true, "http://[::1]:80 http://[::1]/": true,
-		"https://a.example http://a.example": false, "https://a.example:443 http://a.example:443": false, "https://a.example https://a.example:80": false,
-		"https://a.example https://b.a.example": false, "https://a.example https://a.example.": false,
+		"https://a.example/x https://A.example:443/y": true,
+		"http://a.example:80 http://a.example":        true, "http://[::1]:80 http://[::1]/": true,
+		"https://a.example http://a.example":         false,
+		"https://a.example:443 http://a.example:443": false,
+		"https://a.example https://a.example:80":     false,
+		"https://a.example https://b.a.example":      false,
+		"https://a.example https://a.example.":       false,
 	} {
 		first, second, _ := strings.Cut(pair, " ")
 		a, err := url.Parse(first)

@@ -17,11 +17,12 @@ const (
 	idleTimeout = 30 * time.Second
 )
 
-// Connections keeps connections open for later requests under the same policy, which saves connecting and TLS. The zero
-// value can be used, by many goroutines.
+// Connections keeps connections open for later requests under the same policy, which saves
+// connecting and TLS. The zero value can be used, by many goroutines.
 //
-// It is for requests that may be repeated: net/http sends one again by itself when a connection that was used before
-// breaks. Which addresses may be reached is decided when a connection is made, by the policy that it is kept for.
+// It is for requests that may be repeated: net/http sends one again by itself when a connection
+// that was used before breaks. Which addresses may be reached is decided when a connection is made,
+// by the policy that it is kept for.
 type Connections struct {
 	mu   sync.Mutex
 	kept map[string]*http.Transport
@@ -58,8 +59,8 @@ func (c *Connections) forget() {
 	c.kept = map[string]*http.Transport{}
 }
 
-// keeping has a transport keep connections. They are of HTTP/1.1: over HTTP/2 all requests of a moment would share one
-// connection and break off with it.
+// keeping has a transport keep connections. They are of HTTP/1.1: over HTTP/2 all requests of a
+// moment would share one connection and break off with it.
 func keeping(t *http.Transport) *http.Transport {
 	t.DisableKeepAlives, t.ForceAttemptHTTP2 = false, false
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = maxIdle, maxIdle, idleTimeout

@@ -20,7 +20,9 @@ type counted struct {
 
 func newCounted(t *testing.T) *counted {
 	t.Helper()
-	s := &counted{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), closed: make(chan struct{}, 1000)}
+	s := &counted{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+	})), closed: make(chan struct{}, 1000)}
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -51,8 +53,8 @@ func (s *counted) ask(t *testing.T, c *Connections, p Policy) error {
 	return err
 }
 
-// Requests under one policy use one connection after the other; those under another policy have their own, and one that
-// refuses the address does not get at what another may reach.
+// Requests under one policy use one connection after the other; those under another policy have
+// their own, and one that refuses the address does not get at what another may reach.
 func TestConnections(t *testing.T) {
 	s := newCounted(t)
 	var c Connections
@@ -64,7 +66,8 @@ func TestConnections(t *testing.T) {
 		{Policy{Allow: []string{"127.0.0.0/8"}}, 2}, {Policy{Allow: []string{"127.0.0.1"}}, 2},
 	} {
 		if err := s.ask(t, &c, step.policy); err != nil || s.made.Load() != step.made {
-			t.Errorf("%v: %d connections, %v; want %d", step.policy.Allow, s.made.Load(), err, step.made)
+			t.Errorf("%v: %d connections, %v; want %d", step.policy.Allow, s.made.Load(), err,
+				step.made)
 		}
 	}
 	if err := s.ask(t, &c, Policy{Hosts: []string{"127.0.0.1"}}); err == nil {
@@ -80,7 +83,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	s := newCounted(t)
 	var c Connections
 	for i := range maxPolicies {
-		if err := s.ask(t, &c, Policy{Allow: []string{"127.0.0.1", fmt.Sprintf("host%d.example.com", i)}}); err != nil {
+		if err := s.ask(t, &c, Policy{Allow: []string{"127.0.0.1", fmt.Sprintf("host%d.example.com",
+			i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +106,9 @@ func TestConnectionsAtOnce(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range 3 * maxPolicies {
 		calls.Go(func() {
-			if err := s.ask(t, &c, Policy{Allow: []string{"127.0.0.1", fmt.Sprintf("host%d.example.com", i)}}); err != nil {
+			if err := s.ask(t, &c,
+				Policy{Allow: []string{"127.0.0.1", fmt.Sprintf("host%d.example.com",
+					i)}}); err != nil {
 				t.Error(err)
 			}
 		})

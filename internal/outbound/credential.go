@@ -21,15 +21,17 @@ const (
 	Query = "query"
 )
 
-// Credential puts one secret into requests, and takes it out of texts that come back. nil does neither.
+// Credential puts one secret into requests, and takes it out of texts that come back. nil does
+// neither.
 type Credential struct {
 	place, name, value string
 	// hider takes it out of texts.
 	hider *api.Hider
 }
 
-// NewCredential reads the secret that ref names, for a place: Bearer, Basic, Header or Query; name is the header's or
-// parameter's. It fails as Secret does, and with precondition_failed where a Basic secret has no colon.
+// NewCredential reads the secret that ref names, for a place: Bearer, Basic, Header or Query; name
+// is the header's or parameter's. It fails as Secret does, and with precondition_failed where a
+// Basic secret has no colon.
 func NewCredential(place, ref, name string) (*Credential, error) {
 	value, err := Secret(ref)
 	if err != nil {
@@ -37,11 +39,13 @@ func NewCredential(place, ref, name string) (*Credential, error) {
 	}
 	_, password, ok := strings.Cut(value, ":")
 	if place == Basic && !ok {
-		return nil, api.Errorf(api.ErrPreconditionFailed, "the secret %s is not of the form user:password", ref)
+		return nil, api.Errorf(api.ErrPreconditionFailed,
+			"the secret %s is not of the form user:password", ref)
 	}
 	hider := hiderOf(value)
 	if place == Basic {
-		hider = hider.With(api.HiddenSecret, password, base64.StdEncoding.EncodeToString([]byte(value)))
+		hider = hider.With(api.HiddenSecret, password,
+			base64.StdEncoding.EncodeToString([]byte(value)))
 	}
 	return &Credential{place: place, name: name, value: value, hider: hider}, nil
 }
@@ -71,8 +75,8 @@ func (c *Credential) Values() []string {
 	return []string{c.value}
 }
 
-// Hider returns what takes the secret out of texts, in every form that it takes in headers, URLs and JSON. Secrets of
-// fewer than six characters are left.
+// Hider returns what takes the secret out of texts, in every form that it takes in headers, URLs
+// and JSON. Secrets of fewer than six characters are left.
 func (c *Credential) Hider() *api.Hider {
 	if c == nil {
 		return nil

@@ -33,10 +33,12 @@ func TestCredential(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %q, want %q", place, got, want)
 		}
-		if hidden := c.Hide("<" + got + ">"); strings.Contains(hidden, want) || !strings.Contains(hidden, "[secret]>") {
+		if hidden := c.Hide("<" + got + ">"); strings.Contains(hidden, want) ||
+			!strings.Contains(hidden, "[secret]>") {
 			t.Errorf("%s: got %q", place, hidden)
 		}
-		for _, form := range []string{secret, `us&er:pa\"ss wörd/%`, "us&er:pa%22ss%20w%C3%B6rd%2F%25", "us%26er%3Apa%22ss+w%C3%B6rd%2F%25"} {
+		for _, form := range []string{secret, `us&er:pa\"ss wörd/%`,
+			"us&er:pa%22ss%20w%C3%B6rd%2F%25", "us%26er%3Apa%22ss+w%C3%B6rd%2F%25"} {
 			if got := c.Hide("<" + form + ">"); got != "<[secret]>" {
 				t.Errorf("%s: got %q", place, got)
 			}
@@ -44,14 +46,16 @@ func TestCredential(t *testing.T) {
 	}
 }
 
-// Of a text that is cut anywhere, no part of a secret stays, in whatever form; without one at the end all of it does.
+// Of a text that is cut anywhere, no part of a secret stays, in whatever form; without one at the
+// end all of it does.
 func TestHideInPart(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", `se"cret+se"x`)
 	c, err := NewCredential(Bearer, "env:SWITCHYARD_TEST_SECRET", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, form := range []string{`se"cret+se"x`, `se\"cret+se\"x`, "se%22cret%2Bse%22x", "se%22cret+se%22x"} {
+	for _, form := range []string{`se"cret+se"x`, `se\"cret+se\"x`, "se%22cret%2Bse%22x",
+		"se%22cret+se%22x"} {
 		for end := range len(form) {
 			if got := c.Hider().Part("a " + form[:end]); got != "a " {
 				t.Errorf("%q: got %q", form[:end], got)
@@ -68,11 +72,13 @@ func TestHideInPart(t *testing.T) {
 	}
 }
 
-// Without a secret nothing is added and nothing hidden; a short one is not looked for; a login needs both its parts.
+// Without a secret nothing is added and nothing hidden; a short one is not looked for; a login
+// needs both its parts.
 func TestCredentialEdges(t *testing.T) {
 	var none *Credential
 	r := httptest.NewRequest(http.MethodGet, "http://api.example.com/", nil)
-	if none.Add(r); len(r.Header) > 0 || none.Hide("text") != "text" || none.Hider().Part("text") != "text" {
+	if none.Add(r); len(r.Header) > 0 || none.Hide("text") != "text" ||
+		none.Hider().Part("text") != "text" {
 		t.Errorf("got %v", r.Header)
 	}
 	t.Setenv("SWITCHYARD_TEST_SECRET", "cat")
@@ -84,7 +90,8 @@ func TestCredentialEdges(t *testing.T) {
 		t.Errorf("got %q", r.URL.RawQuery)
 	}
 	_, err = NewCredential(Basic, "env:SWITCHYARD_TEST_SECRET", "")
-	if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) || strings.Contains(err.Error(), "cat") {
+	if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) || strings.Contains(err.Error(),
+		"cat") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := NewCredential(Bearer, "env:SWITCHYARD_TEST_UNSET", ""); err == nil {

@@ -44,7 +44,8 @@ func (s *nameServer) serve() {
 	}
 }
 
-// answer returns a question as its own answer: the address for type A, nothing for others (RFC 1035, section 4).
+// answer returns a question as its own answer: the address for type A, nothing for others (RFC
+// 1035, section 4).
 func (s *nameServer) answer(question []byte) []byte {
 	const header = 12
 	end := header + bytes.IndexByte(question[header:], 0) + 1 + 4
@@ -54,23 +55,29 @@ func (s *nameServer) answer(question []byte) []byte {
 	if kind := m[end-3]; kind == 1 {
 		m[7] = 1
 		address := s.address.Load()
-		m = append(m, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4) // the question's name, A, IN, not to be kept
+		// the question's name, A, IN, not to be kept
+		m = append(m, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
 		m = append(m, address[:]...)
 	}
 	return m
 }
 
 func (s *nameServer) resolver() *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "udp", s.conn.LocalAddr().String())
 	}}
 }
 
-// A name that is allowed and changes its address between two requests leads nowhere inside: the address that counts is
-// the one that is connected to. An allowed name that may be inside follows its address.
+// A name that is allowed and changes its address between two requests leads nowhere inside: the
+// address that counts is the one that is connected to. An allowed name that may be inside follows
+// its address.
 func TestDNSChange(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "inside") }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "inside")
+	}))
 	defer server.Close()
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
@@ -90,8 +97,8 @@ func TestDNSChange(t *testing.T) {
 		return resp.Body.Close()
 	}
 	own := Policy{Hosts: []string{"api.example.com"}}
-	// 198.51.100.7 is an address that no test may connect to and that the guard refuses for itself: both refusals come from
-	// the address, not from the name.
+	// 198.51.100.7 is an address that no test may connect to and that the guard refuses for itself:
+	// both refusals come from the address, not from the name.
 	for _, address := range [][4]byte{{198, 51, 100, 7}, {127, 0, 0, 1}, {169, 254, 169, 254}} {
 		names.address.Store(&address)
 		refusal, ok := errors.AsType[*Refusal](get(own))
@@ -103,7 +110,8 @@ func TestDNSChange(t *testing.T) {
 	names.address.Store(&loopback)
 	for _, inside := range []Policy{
 		{Allow: []string{"api.example.com"}}, {Allow: []string{"127.0.0.1"}},
-		{Hosts: own.Hosts, Inside: []string{"127.0.0.0/8"}}, {Public: true, Inside: []string{"api.example.com"}},
+		{Hosts: own.Hosts, Inside: []string{"127.0.0.0/8"}},
+		{Public: true, Inside: []string{"api.example.com"}},
 	} {
 		if err := get(inside); err != nil {
 			t.Errorf("%+v: %v", inside, err)
@@ -111,7 +119,8 @@ func TestDNSChange(t *testing.T) {
 	}
 }
 
-// A name that cannot be allowed is not even looked up: the question would tell its name server something.
+// A name that cannot be allowed is not even looked up: the question would tell its name server
+// something.
 func TestNoQuestionForOtherHosts(t *testing.T) {
 	names := newNameServer(t)
 	g, err := NewGuard(Policy{Hosts: []string{"api.example.com"}, Inside: []string{"10.0.0.0/8"}})

@@ -11,9 +11,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Failure says why there was no response, or no whole one. ctx is the call's; limited is the request's own time within
-// it, or ctx again. A refused address is a policy_violation as long as nothing was sent; failures of the network are
-// transient; what would be the same again is not. The end of ctx comes back as its cause.
+// Failure says why there was no response, or no whole one. ctx is the call's; limited is the
+// request's own time within it, or ctx again. A refused address is a policy_violation as long as
+// nothing was sent; failures of the network are transient; what would be the same again is not. The
+// end of ctx comes back as its cause.
 func Failure(ctx, limited context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("the request was ended: %w", cause)
@@ -25,7 +26,8 @@ func Failure(ctx, limited context.Context, err error) error {
 		return refused(r)
 	}
 	if limited.Err() != nil {
-		return api.Transient(errors.New("the server did not answer within the request's timeout"), 0)
+		return api.Transient(errors.New("the server did not answer within the request's timeout"),
+			0)
 	}
 	if permanent(err) {
 		return err
@@ -41,7 +43,8 @@ func refused(r *Refusal) error {
 	return api.Errorf(api.ErrPolicyViolation, "%v", r)
 }
 
-// permanent reports failures that would be the same again. What does not come from the network is about the request.
+// permanent reports failures that would be the same again. What does not come from the network is
+// about the request.
 func permanent(err error) bool {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return dns.IsNotFound
@@ -64,8 +67,8 @@ func brokenOff(err error) bool {
 	return stream || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// streamError is what net/http turns its own error of a broken HTTP/2 stream into where errors.As asks for one with just
-// these fields.
+// streamError is what net/http turns its own error of a broken HTTP/2 stream into where errors.As
+// asks for one with just these fields.
 type streamError struct {
 	StreamID uint32
 	Code     uint32

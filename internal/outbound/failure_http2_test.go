@@ -11,7 +11,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// What breaks off over HTTP/2, before the answer or within it, may be cured by another attempt as over HTTP/1.1.
+// What breaks off over HTTP/2, before the answer or within it, may be cured by another attempt as
+// over HTTP/1.1.
 func TestHTTP2Failures(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/body" {
@@ -44,7 +45,8 @@ func TestHTTP2Failures(t *testing.T) {
 	}
 }
 
-// A server that takes the connection and never begins TLS is one whose network may be better at another attempt.
+// A server that takes the connection and never begins TLS is one whose network may be better at
+// another attempt.
 func TestTLSThatNeverBegins(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Failures of the network may be cured by another attempt; those that would be the same again may not, and the end of the
-// call is told as its cause.
+// Failures of the network may be cured by another attempt; those that would be the same again may
+// not, and the end of the call is told as its cause.
 func TestFailures(t *testing.T) {
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hang" {
@@ -48,7 +48,9 @@ func TestFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = clientOf(t, Policy{Allow: []string{"127.0.0.1"}}, c.address).Do(req)
-		if e := api.AsError(Failure(t.Context(), limited, err)); e == nil || e.Type != api.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want) {
+		if e := api.AsError(Failure(t.Context(), limited, err)); e == nil ||
+			e.Type != api.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message,
+			c.want) {
 			t.Errorf("%s: got %+v", c.address, e)
 		}
 		cancel()
@@ -76,7 +78,8 @@ func TestCheckURL(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	for _, address := range []string{"ftp://planted/", "/planted", "http://", "https://:80/planted", "https://planted@api.example.com", "file:///planted"} {
+	for _, address := range []string{"ftp://planted/", "/planted", "http://", "https://:80/planted",
+		"https://planted@api.example.com", "file:///planted"} {
 		u, err := url.Parse(address)
 		if err != nil {
 			t.Fatal(err)
@@ -87,19 +90,23 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// Headers that belong to the request or the connection cannot be set by a caller, in whatever case they are written.
+// Headers that belong to the request or the connection cannot be set by a caller, in whatever case
+// they are written.
 func TestHeaders(t *testing.T) {
-	for name, want := range map[string]bool{"X-Token": true, "accept": true, "HOST": false, "content-length": false, "Transfer-Encoding": false, "te": false, "connection": false} {
+	for name, want := range map[string]bool{"X-Token": true, "accept": true, "HOST": false,
+		"content-length": false, "Transfer-Encoding": false, "te": false, "connection": false} {
 		if CanSet(name) != want {
 			t.Errorf("%s: %t", name, !want)
 		}
 	}
-	for text, want := range map[string]bool{"a b\tc": true, "ä": true, "": true, "a\r\nb": false, "a\x00": false, "\x7f": false} {
+	for text, want := range map[string]bool{"a b\tc": true, "ä": true, "": true, "a\r\nb": false,
+		"a\x00": false, "\x7f": false} {
 		if FitsHeader(text) != want {
 			t.Errorf("%q: %t", text, !want)
 		}
 	}
-	for method, want := range map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true, "POST": false, "DELETE": false, "": false} {
+	for method, want := range map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true,
+		"POST": false, "DELETE": false, "": false} {
 		if Safe(method) != want {
 			t.Errorf("%q: %t", method, !want)
 		}
@@ -118,12 +125,15 @@ func TestRedirectsEnd(t *testing.T) {
 		http.Redirect(w, r, fmt.Sprint("/", requests.Add(1)), http.StatusFound)
 	}))
 	defer loop.Close()
-	if _, err := get(t, c, loop.URL); err == nil || !strings.Contains(err.Error(), "more than 5 times") || requests.Load() != 6 {
+	if _, err := get(t, c, loop.URL); err == nil || !strings.Contains(err.Error(),
+		"more than 5 times") || requests.Load() != 6 {
 		t.Errorf("%d requests, %v", requests.Load(), err)
 	}
-	for _, to := range []string{"file:///etc/passwd", "ftp://127.0.0.1/", "http://user:planted@127.0.0.1/"} {
+	for _, to := range []string{"file:///etc/passwd", "ftp://127.0.0.1/",
+		"http://user:planted@127.0.0.1/"} {
 		_, err := get(t, c, s.URL+"/?to="+url.QueryEscape(to))
-		if e := api.AsError(Failure(t.Context(), t.Context(), err)); e == nil || e.Retryable || !strings.Contains(e.Message, "not plain http or https") {
+		if e := api.AsError(Failure(t.Context(), t.Context(), err)); e == nil || e.Retryable ||
+			!strings.Contains(e.Message, "not plain http or https") {
 			t.Errorf("%s: got %v", to, err)
 		}
 	}

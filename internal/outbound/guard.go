@@ -20,19 +20,21 @@ const maxResponseHeader = 64 << 10
 
 // Policy says what may be reached. The zero value lets nothing be reached.
 //
-// Host names are compared without regard to case and to a dot at the end; international names are written in their
-// xn-- form. An address is one in every spelling, IPv4 within IPv6 included.
+// Host names are compared without regard to case and to a dot at the end; international names are
+// written in their xn-- form. An address is one in every spelling, IPv4 within IPv6 included.
 type Policy struct {
 	// Public lets every public address be reached, whatever the host.
 	Public bool
-	// Hosts are host names and addresses that may be reached as long as they lead to public addresses.
+	// Hosts are host names and addresses that may be reached as long as they lead to public
+	// addresses.
 	Hosts []string
-	// Allow lists host names, addresses and ranges ("10.1.0.0/16") that may be reached although they are loopback,
-	// link-local, private or otherwise not public. An allowed host name may have any address.
+	// Allow lists host names, addresses and ranges ("10.1.0.0/16") that may be reached although
+	// they are loopback, link-local, private or otherwise not public. An allowed host name may have
+	// any address.
 	Allow []string
-	// Inside lists, in the same words, what need not be public for the other fields to let it be reached. By itself it lets
-	// nothing be reached: a worker's operator opens an inner network to the tools whose specs name its hosts, and a public
-	// host cannot redirect into it.
+	// Inside lists, in the same words, what need not be public for the other fields to let it be
+	// reached. By itself it lets nothing be reached: a worker's operator opens an inner network to
+	// the tools whose specs name its hosts, and a public host cannot redirect into it.
 	Inside []string
 }
 
@@ -62,8 +64,8 @@ type places struct {
 	ranges []netip.Prefix
 }
 
-// NewGuard returns the guard of a policy. The error lists every entry of it that is neither host, address nor range; the
-// guard is usable all the same, without them.
+// NewGuard returns the guard of a policy. The error lists every entry of it that is neither host,
+// address nor range; the guard is usable all the same, without them.
 func NewGuard(p Policy) (*Guard, error) {
 	g := &Guard{public: p.Public}
 	var faults [3]error
@@ -101,7 +103,8 @@ func (p *places) add(entry string) error {
 		return nil
 	}
 	if entry == "" || strings.ContainsAny(entry, "/:*@ ") {
-		return fmt.Errorf("%q cannot be allowed; write a host name such as api.example.com, an address, or a range such as 10.1.0.0/16", entry)
+		return fmt.Errorf("%q cannot be allowed; write a host name such as api.example.com, an address, or a range such as 10.1.0.0/16",
+			entry)
 	}
 	p.names[hostKey(entry)] = true
 	return nil
@@ -123,12 +126,14 @@ func (p *places) has(host string, addr netip.Addr) bool {
 
 func hostKey(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
-// plain returns the address that ranges are compared with. A zone would keep every range from matching.
+// plain returns the address that ranges are compared with. A zone would keep every range from
+// matching.
 func plain(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }
 
-// Transport returns a transport whose connections keep to the guard: no proxy of the environment, which would connect
-// where the guard does not see. It makes a connection for each request, because net/http sends a request again by itself
-// when a connection that was used before breaks, and retries are the spec's; callers that keep connections say so.
+// Transport returns a transport whose connections keep to the guard: no proxy of the environment,
+// which would connect where the guard does not see. It makes a connection for each request, because
+// net/http sends a request again by itself when a connection that was used before breaks, and
+// retries are the spec's; callers that keep connections say so.
 func (g *Guard) Transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
@@ -140,8 +145,8 @@ func (g *Guard) Transport() *http.Transport {
 	}
 }
 
-// DialContext connects to host:port, or fails with a Refusal. The check is of the very address that is connected to,
-// whatever the name meant a moment before.
+// DialContext connects to host:port, or fails with a Refusal. The check is of the very address that
+// is connected to, whatever the name meant a moment before.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -153,7 +158,10 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	}
 	d := net.Dialer{Timeout: connectTimeout, Resolver: g.resolver}
 	if !g.allow.names[hostKey(host)] {
-		d.Control = func(_, connectTo string, _ syscall.RawConn) error { return g.check(host, connectTo) }
+		d.Control = func(_, connectTo string, _ syscall.RawConn) error {
+			return g.check(host,
+				connectTo)
+		}
 	}
 	return d.DialContext(ctx, network, address)
 }
@@ -161,11 +169,13 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 // possible reports whether a host may be reached by some address.
 func (g *Guard) possible(host string) bool {
 	key := hostKey(host)
-	return g.public || g.hosts.names[key] || g.allow.names[key] || len(g.hosts.ranges)+len(g.allow.ranges) > 0
+	return g.public || g.hosts.names[key] || g.allow.names[key] || len(g.hosts.ranges)+
+		len(g.allow.ranges) > 0
 }
 
 func notAllowed(host string) error {
-	return &Refusal{Host: host, Reason: "it is not one of the allowed hosts; where it is meant to be reached, name it under allow in the toolspec"}
+	return &Refusal{Host: host,
+		Reason: "it is not one of the allowed hosts; where it is meant to be reached, name it under allow in the toolspec"}
 }
 
 // check reports whether the address ip:port may be connected to on behalf of host.
@@ -186,8 +196,11 @@ func (g *Guard) check(host, address string) error {
 	}
 	for _, r := range refusedRanges {
 		if r.prefix.Contains(addr) {
-			return &Refusal{Host: host, Reason: fmt.Sprintf("its address %s is %s; where it is meant to be reached, name the host, the address or "+
-				"its range under allow in the toolspec, or in the worker's SWITCHYARD_HTTP_ALLOW", addr, r.reason)}
+			return &Refusal{Host: host,
+				Reason: fmt.Sprintf(
+					"its address %s is %s; where it is meant to be reached, name the host, the address or "+
+						"its range under allow in the toolspec, or in the worker's SWITCHYARD_HTTP_ALLOW",
+					addr, r.reason)}
 		}
 	}
 	return nil

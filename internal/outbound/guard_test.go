@@ -65,9 +65,11 @@ func TestGuardAllow(t *testing.T) {
 		{Policy{Hosts: []string{"api.example.com"}}, "www.example.com", "8.8.8.8:443", false},
 		{Policy{Hosts: []string{"8.8.8.8"}}, "8.8.8.8", "8.8.8.8:443", true},
 		{Policy{Hosts: []string{"127.0.0.1"}}, "127.0.0.1", "127.0.0.1:443", false},
-		{Policy{Hosts: []string{"inner"}, Inside: []string{"10.0.0.0/8"}}, "inner", "10.0.0.1:80", true},
+		{Policy{Hosts: []string{"inner"}, Inside: []string{"10.0.0.0/8"}}, "inner", "10.0.0.1:80",
+			true},
 		{Policy{Hosts: []string{"inner"}, Inside: []string{"INNER"}}, "inner", "10.0.0.1:80", true},
-		{Policy{Hosts: []string{"inner"}, Inside: []string{"10.0.0.0/8"}}, "other", "10.0.0.1:80", false},
+		{Policy{Hosts: []string{"inner"}, Inside: []string{"10.0.0.0/8"}}, "other", "10.0.0.1:80",
+			false},
 		{Policy{Inside: []string{"10.0.0.0/8"}}, "10.0.0.1", "10.0.0.1:80", false},
 	}
 	for _, c := range cases {
@@ -79,7 +81,8 @@ func TestGuardAllow(t *testing.T) {
 			t.Errorf("%+v: %s, %s: %v", c.policy, c.host, c.address, err)
 		}
 	}
-	_, err := NewGuard(Policy{Allow: []string{"ok.example", "http://x", ""}, Hosts: []string{"10.0.0.0/99"}, Inside: []string{"*.example"}})
+	_, err := NewGuard(Policy{Allow: []string{"ok.example", "http://x", ""},
+		Hosts: []string{"10.0.0.0/99"}, Inside: []string{"*.example"}})
 	if err == nil || strings.Count(err.Error(), "cannot be allowed") != 4 {
 		t.Errorf("got %v; want four faults", err)
 	}

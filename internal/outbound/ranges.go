@@ -2,8 +2,8 @@ package outbound
 
 import "net/netip"
 
-// refusedRanges are the addresses that lead inside: to this machine, its networks, the cloud's metadata, or to another
-// address wrapped into this one. The first match names the reason.
+// refusedRanges are the addresses that lead inside: to this machine, its networks, the cloud's
+// metadata, or to another address wrapped into this one. The first match names the reason.
 var refusedRanges = ranges(
 	"0.0.0.0/8", "this host",
 	"10.0.0.0/8", "a private network",

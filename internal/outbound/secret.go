@@ -24,33 +24,38 @@ const (
 const HintSecret = "write env:NAME or file:/path: the name of the secret, never its value"
 
 var (
-	// envName has no small letters: tokens have them, and one that was written after env: is found by that.
+	// envName has no small letters: tokens have them, and one that was written after env: is found
+	// by that.
 	envName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
-	// rootedPath matches absolute paths of every system: a spec is also checked on other machines than its worker.
+	// rootedPath matches absolute paths of every system: a spec is also checked on other machines
+	// than its worker.
 	rootedPath = regexp.MustCompile(`^(/|[A-Za-z]:[\\/])`)
 )
 
-// CheckSecret reports text that is no reference to a secret: env:NAME or file:/path. The error's text does not hold
-// what was written, which may be the secret itself.
+// CheckSecret reports text that is no reference to a secret: env:NAME or file:/path. The error's
+// text does not hold what was written, which may be the secret itself.
 func CheckSecret(ref string) error {
 	if name, ok := strings.CutPrefix(ref, fromEnv); ok && envName.MatchString(name) {
 		return nil
 	}
-	if path, ok := strings.CutPrefix(ref, fromFile); ok && rootedPath.MatchString(path) && !strings.ContainsRune(path, 0) {
+	if path, ok := strings.CutPrefix(ref, fromFile); ok && rootedPath.MatchString(path) &&
+		!strings.ContainsRune(path, 0) {
 		return nil
 	}
 	return errors.New("this is not a reference to a secret")
 }
 
-// Secret returns the secret that a reference names: the environment variable, or the file's content without one line
-// end at its end. It is read anew each time, so that a secret can be changed while the worker runs. What is missing,
-// empty, no regular file, larger than 64 KiB or has a control character is a precondition_failed that names the
-// reference and nothing of the content.
+// Secret returns the secret that a reference names: the environment variable, or the file's content
+// without one line end at its end. It is read anew each time, so that a secret can be changed while
+// the worker runs. What is missing, empty, no regular file, larger than 64 KiB or has a control
+// character is a precondition_failed that names the reference and nothing of the content.
 func Secret(ref string) (string, error) {
-	return secretThat(ref, FitsHeader, "holds a line end or another control character, which no request can carry")
+	return secretThat(ref, FitsHeader,
+		"holds a line end or another control character, which no request can carry")
 }
 
-// SecretText is Secret for what goes to a program or a Go function: it may have several lines, as keys have, but no NUL.
+// SecretText is Secret for what goes to a program or a Go function: it may have several lines, as
+// keys have, but no NUL.
 func SecretText(ref string) (string, error) {
 	return secretThat(ref, oneText, noText)
 }
@@ -92,7 +97,8 @@ func secretOf(ref string, fits func(string) bool, misfit, where string) (string,
 // leastLine is the length from which on a line of a secret is looked for by itself.
 const leastLine = 16
 
-// LinesOf returns the lines of secrets that have several, for hiding them: a program may tell a key line by line.
+// LinesOf returns the lines of secrets that have several, for hiding them: a program may tell a key
+// line by line.
 func LinesOf(secrets []string) []string {
 	var lines []string
 	for _, s := range secrets {

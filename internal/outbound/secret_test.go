@@ -10,7 +10,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// A secret is read anew at each use, from where its reference says, without the line end that editors add.
+// A secret is read anew at each use, from where its reference says, without the line end that
+// editors add.
 func TestSecret(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "from the environment")
 	file := filepath.Join(t.TempDir(), "token")
@@ -26,24 +27,30 @@ func TestSecret(t *testing.T) {
 		}
 	}
 	check("env:SWITCHYARD_TEST_SECRET", "from the environment")
-	for text, want := range map[string]string{"one": "one", "two\n": "two", "three\r\n": "three", " four ": " four "} {
+	for text, want := range map[string]string{"one": "one", "two\n": "two", "three\r\n": "three",
+		" four ": " four "} {
 		write(text)
 		check("file:"+file, want)
 	}
 }
 
-// What is no reference is a fault that does not repeat what was written; what cannot be used is told by its reference.
+// What is no reference is a fault that does not repeat what was written; what cannot be used is
+// told by its reference.
 func TestSecretFaults(t *testing.T) {
-	for _, ref := range []string{"", "sk-live-12345", "env:", "env:sk-live-12345", "env:A B", "env:sk_live_12345", "file:", "file:sk-live-12345", "file:../sk-live-12345", "vault:sk-live-12345", "ENV:SK", "file:/sk-live-12345\x00"} {
+	for _, ref := range []string{"", "sk-live-12345", "env:", "env:sk-live-12345", "env:A B",
+		"env:sk_live_12345", "file:", "file:sk-live-12345", "file:../sk-live-12345",
+		"vault:sk-live-12345", "ENV:SK", "file:/sk-live-12345\x00"} {
 		err := CheckSecret(ref)
 		if err == nil || strings.Contains(err.Error(), "12345") {
 			t.Errorf("%q: got %v", ref, err)
 		}
-		if _, err := Secret(ref); !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) || strings.Contains(err.Error(), "12345") {
+		if _, err := Secret(ref); !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) ||
+			strings.Contains(err.Error(), "12345") {
 			t.Errorf("%q: got %v", ref, err)
 		}
 	}
-	for _, ref := range []string{"env:A", "env:_A1", "file:/run/secrets/token", `file:C:\token`, "file:c:/token"} {
+	for _, ref := range []string{"env:A", "env:_A1", "file:/run/secrets/token", `file:C:\token`,
+		"file:c:/token"} {
 		if err := CheckSecret(ref); err != nil {
 			t.Errorf("%q: got %v", ref, err)
 		}
@@ -67,7 +74,8 @@ func TestSecretFaults(t *testing.T) {
 		file("lines", "planted\nplanted"):          "line end",
 	} {
 		_, err := Secret(ref)
-		if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) || !strings.Contains(err.Error(), want) ||
+		if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) ||
+			!strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), ref) || strings.Contains(err.Error(), "planted") {
 			t.Errorf("%s: got %v; want %s", ref, err, want)
 		}

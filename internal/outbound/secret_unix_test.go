@@ -16,7 +16,8 @@ func TestSecretOfSpecialFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, "/dev/zero"} {
-		if _, err := Secret("file:" + path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if _, err := Secret("file:" + path); err == nil || !strings.Contains(err.Error(),
+			"not a regular file") {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}

@@ -15,8 +15,8 @@ const parentVariable = "SWITCHYARD_TEST_PARENT"
 // patience bounds what a test waits for.
 const patience = 20 * time.Second
 
-// TestProgramEndsWithItsParent proves that a program is gone when the process that started it is killed: nobody holds its
-// output open any more.
+// TestProgramEndsWithItsParent proves that a program is gone when the process that started it is
+// killed: nobody holds its output open any more.
 func TestProgramEndsWithItsParent(t *testing.T) {
 	if os.Getenv(parentVariable) != "" {
 		hang(t)
@@ -27,8 +27,10 @@ func TestProgramEndsWithItsParent(t *testing.T) {
 	}
 	defer output.Close()
 	parent := exec.Command(os.Args[0], "-test.run=^TestProgramEndsWithItsParent$")
-	parent.Env, parent.Stdout, parent.Stderr = append(os.Environ(), parentVariable+"=1"), theirs, os.Stderr
-	err = errors.Join(parent.Start(), theirs.Close(), output.SetReadDeadline(time.Now().Add(patience)))
+	parent.Env, parent.Stdout, parent.Stderr = append(os.Environ(), parentVariable+"=1"), theirs,
+		os.Stderr
+	err = errors.Join(parent.Start(), theirs.Close(),
+		output.SetReadDeadline(time.Now().Add(patience)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// OwnGroup makes the program the leader of a process group of its own. On Linux the program, but not what it has
-// started, ends with this process even where that is killed.
+// OwnGroup makes the program the leader of a process group of its own. On Linux the program, but
+// not what it has started, ends with this process even where that is killed.
 func OwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	endWithUs(cmd.SysProcAttr)
@@ -24,4 +24,7 @@ func endGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
 func KillGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }
 
 // signalGroup does not report errors: the only one there is says that the group is gone already.
-func signalGroup(cmd *exec.Cmd, signal syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, signal) }
+func signalGroup(cmd *exec.Cmd, signal syscall.Signal) {
+	_ = syscall.Kill(-cmd.Process.Pid,
+		signal)
+}

@@ -1,5 +1,5 @@
-// Package programs starts the programs that toolspecs name: with a listed environment, in a process group of their own
-// that can be ended as a whole.
+// Package programs starts the programs that toolspecs name: with a listed environment, in a process
+// group of their own that can be ended as a whole.
 package process
 
 import (
@@ -26,8 +26,8 @@ const grace = 500 * time.Millisecond
 // inheritedEnv are the environment variables of the worker that every program sees.
 var inheritedEnv = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
-// Env returns the environment of a program: PATH, HOME, LANG, TMPDIR and the variables that more names, as far as this
-// process has them.
+// Env returns the environment of a program: PATH, HOME, LANG, TMPDIR and the variables that more
+// names, as far as this process has them.
 func Env(more []string) []string {
 	var env []string
 	for _, name := range slices.Concat(inheritedEnv, more) {
@@ -39,10 +39,12 @@ func Env(more []string) []string {
 }
 
 // secretVariable matches the names of variables that hold a secret, as far as a name tells.
-var secretVariable = regexp.MustCompile(`(?i)(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|(API|ACCESS|AUTH|PRIVATE|SECRET)_?KEY)$`)
+var secretVariable = regexp.MustCompile(
+	`(?i)(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|(API|ACCESS|AUTH|PRIVATE|SECRET)_?KEY)$`)
 
-// Environment returns the environment of a program as Env does, with the variables that secrets names besides, and the
-// values in it that must not show. It fails with precondition_failed where a secret is not to be had on this worker.
+// Environment returns the environment of a program as Env does, with the variables that secrets
+// names besides, and the values in it that must not show. It fails with precondition_failed where a
+// secret is not to be had on this worker.
 func Environment(more []string, secrets map[string]string) (env, hidden []string, err error) {
 	env = Env(more)
 	for _, name := range more {
@@ -60,8 +62,8 @@ func Environment(more []string, secrets map[string]string) (env, hidden []string
 	return env, slices.Concat(hidden, outbound.LinesOf(hidden)), nil
 }
 
-// Folder returns the working folder of a program: dir itself where it is absolute, else dir under base. It fails with
-// precondition_failed where there is no such folder.
+// Folder returns the working folder of a program: dir itself where it is absolute, else dir under
+// base. It fails with precondition_failed where there is no such folder.
 func Folder(base, dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, dir)
@@ -71,13 +73,14 @@ func Folder(base, dir string) (string, error) {
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", api.Errorf(api.ErrPreconditionFailed,
-			"the program's working folder %s does not exist on this worker; create it or correct entry.dir", dir)
+			"the program's working folder %s does not exist on this worker; create it or correct entry.dir",
+			dir)
 	}
 	return dir, nil
 }
 
-// Command returns a program that is ready to be started. It is looked up in this process's PATH; a name with a slash is
-// relative to dir. StartError says what an error means.
+// Command returns a program that is ready to be started. It is looked up in this process's PATH; a
+// name with a slash is relative to dir. StartError says what an error means.
 func Command(argv []string, dir string, env []string) (*exec.Cmd, error) {
 	name := argv[0]
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
@@ -94,22 +97,29 @@ func Command(argv []string, dir string, env []string) (*exec.Cmd, error) {
 }
 
 // shortages are failures to start a program that another attempt may not meet.
-var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY}
+var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE,
+	syscall.ETXTBSY}
 
-// StartError says why a program could not be started: executor_not_found where it is missing or cannot be executed, an
-// execution_error else, transient where the system was short of something.
+// StartError says why a program could not be started: executor_not_found where it is missing or
+// cannot be executed, an execution_error else, transient where the system was short of something.
 func StartError(program string, err error) error {
 	is := func(targets ...error) bool {
-		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+		return slices.ContainsFunc(targets, func(target error) bool {
+			return errors.Is(err,
+				target)
+		})
 	}
 	switch {
 	case is(exec.ErrNotFound, exec.ErrDot, fs.ErrNotExist):
 		return api.Errorf(api.ErrExecutorNotFound,
-			"the program %s is not on this worker; install it, or correct entry.argv or the worker's PATH (%v)", program, err)
+			"the program %s is not on this worker; install it, or correct entry.argv or the worker's PATH (%v)",
+			program, err)
 	case is(fs.ErrPermission, syscall.ENOEXEC):
-		return api.Errorf(api.ErrExecutorNotFound, "the program %s cannot be executed on this worker: %v", program, err)
+		return api.Errorf(api.ErrExecutorNotFound,
+			"the program %s cannot be executed on this worker: %v", program, err)
 	case is(syscall.E2BIG):
-		return fmt.Errorf("the arguments are too long for the argv of a program; let it read them from standard input: %w", err)
+		return fmt.Errorf("the arguments are too long for the argv of a program; let it read them from standard input: %w",
+			err)
 	case is(shortages...):
 		return api.Transient(fmt.Errorf("the program could not be started: %w", err), 0)
 	default:
@@ -117,8 +127,8 @@ func StartError(program string, err error) error {
 	}
 }
 
-// End asks the program's group to end, and kills it when it still runs after grace. ended is closed when the program has
-// ended, as Reap does.
+// End asks the program's group to end, and kills it when it still runs after grace. ended is closed
+// when the program has ended, as Reap does.
 func End(cmd *exec.Cmd, ended <-chan struct{}) {
 	endGroup(cmd)
 	left := time.NewTimer(grace)

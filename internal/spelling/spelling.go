@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// maxWord bounds the words that are compared, because the work grows with the square of their length.
+// maxWord bounds the words that are compared, because the work grows with the square of their
+// length.
 const maxWord = 200
 
 // Near returns at most limit of the known words that are close to word, the closest first.
@@ -37,8 +38,8 @@ func Near(word string, known []string, limit int) []string {
 	return words
 }
 
-// closeness returns how far apart two words are, and whether that is near enough to be a slip: a third of the length,
-// or one word within the other.
+// closeness returns how far apart two words are, and whether that is near enough to be a slip: a
+// third of the length, or one word within the other.
 func closeness(word, known string) (int, bool) {
 	if known == "" || len(known) > maxWord {
 		return 0, false
@@ -61,7 +62,8 @@ func fold(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(s))
 }
 
-// distance is the number of insertions, deletions, replacements and swaps of neighbours between two words.
+// distance is the number of insertions, deletions, replacements and swaps of neighbours between two
+// words.
 func distance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -84,7 +86,8 @@ func distance(a, b []rune) int {
 	return last[len(b)]
 }
 
-// Hint returns `did you mean "x"?` for the nearest known word, else the list of them, "" where there are none.
+// Hint returns `did you mean "x"?` for the nearest known word, else the list of them, "" where
+// there are none.
 func Hint(word string, known []string) string {
 	if near := Near(word, known, 1); len(near) > 0 {
 		return `did you mean "` + near[0] + `"?`

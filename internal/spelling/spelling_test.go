@@ -32,10 +32,12 @@ func TestNear(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", c.word, got, c.want)
 		}
 	}
-	if got := Near("a", []string{"ab", "a", "", strings.Repeat("a", 201), "a"}, 5); !slices.Equal(got, []string{"a"}) {
+	if got := Near("a", []string{"ab", "a", "", strings.Repeat("a", 201), "a"},
+		5); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("got %v", got)
 	}
-	if got := Near("aaaa", []string{"aaab", "aaac", "aaad"}, 2); !slices.Equal(got, []string{"aaab", "aaac"}) {
+	if got := Near("aaaa", []string{"aaab", "aaac", "aaad"}, 2); !slices.Equal(got,
+		[]string{"aaab", "aaac"}) {
 		t.Errorf("the limit is 2: %v", got)
 	}
 }

@@ -18,9 +18,11 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
-// Decode fills the struct that into points to. Fields are named by their yaml tag, else by their json tag; a rule tag
-// holds them to rules (see rule), and a hint tag says what to do where one is broken. Everything else in the document is a fault: unknown fields, wrong types, values that
-// break a rule. What could be decoded is decoded all the same, so that further checks can report more.
+// Decode fills the struct that into points to. Fields are named by their yaml tag, else by their
+// json tag; a rule tag holds them to rules (see rule), and a hint tag says what to do where one is
+// broken. Everything else in the document is a fault: unknown fields, wrong types, values that
+// break a rule. What could be decoded is decoded all the same, so that further checks can report
+// more.
 func (d *Document) Decode(into any) {
 	d.value(d.root, reflect.ValueOf(into).Elem(), nil)
 }
@@ -31,7 +33,8 @@ func (d *Document) Faults() Faults {
 		return d.faults
 	}
 	last := d.faults[len(d.faults)-1]
-	return append(slices.Clone(d.faults), Fault{File: d.file, Line: last.Line, Column: last.Column, Message: fmt.Sprintf("there are %d more faults", d.more)})
+	return append(slices.Clone(d.faults), Fault{File: d.file, Line: last.Line, Column: last.Column,
+		Message: fmt.Sprintf("there are %d more faults", d.more)})
 }
 
 // Full reports whether no more faults are taken, so that further checks are in vain.
@@ -40,8 +43,8 @@ func (d *Document) Full() bool { return len(d.faults) == maxFaults }
 // IsList reports whether the document is a list.
 func (d *Document) IsList() bool { return d.root.Kind == yaml.SequenceNode }
 
-// Report adds a fault at a path; where there is nothing at that path, at what is nearest above it. A place that has
-// a fault already gets no second one.
+// Report adds a fault at a path; where there is nothing at that path, at what is nearest above it.
+// A place that has a fault already gets no second one.
 func (d *Document) Report(path, message, hint string) {
 	if n := d.at(path); !d.faultAt(n) {
 		d.fault(n, message, hint)
@@ -67,7 +70,8 @@ func (d *Document) ReportKey(path, message, hint string) {
 	d.Report(path, message, hint)
 }
 
-// Keys returns the keys of the mapping at path in the order in which they are written, none where there is no mapping.
+// Keys returns the keys of the mapping at path in the order in which they are written, none where
+// there is no mapping.
 func (d *Document) Keys(path string) []string {
 	n, found := d.find(path)
 	if n = deref(n); !found || n.Kind != yaml.MappingNode {
@@ -146,7 +150,8 @@ func (d *Document) fault(n *yaml.Node, message, hint string) {
 		return
 	}
 	d.faulty[[2]int{n.Line, n.Column}] = true
-	d.faults = append(d.faults, Fault{File: d.file, Line: n.Line, Column: n.Column, Message: message, Hint: hint})
+	d.faults = append(d.faults, Fault{File: d.file, Line: n.Line, Column: n.Column,
+		Message: message, Hint: hint})
 }
 
 var (
@@ -167,7 +172,8 @@ func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
 		return
 	}
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull {
-		d.fault(n, "a value is missing here; "+wanted(v.Type()), "remove the key, or give it a value")
+		d.fault(n, "a value is missing here; "+wanted(v.Type()),
+			"remove the key, or give it a value")
 		return
 	}
 	d.tagged(n, v, f)
@@ -316,7 +322,8 @@ func (d *Document) scalar(n *yaml.Node, v reflect.Value) {
 // textTags are the tags of scalars that are text; a date is text that looks like one.
 var textTags = []string{tagString, tagTimestamp, tagMerge}
 
-// numberTag is the tag of a scalar, of which text is the number: YAML takes a whole one with many digits for a fraction.
+// numberTag is the tag of a scalar, of which text is the number: YAML takes a whole one with many
+// digits for a fraction.
 func numberTag(n *yaml.Node, text string) string {
 	if tag := n.ShortTag(); tag != tagFloat || !wholeNumber.MatchString(text) {
 		return tag

@@ -68,12 +68,15 @@ levels: {low: 1, 7: 0}
 	}
 	off, number := false, json.Number("12345678901234567890.5")
 	want := outer{
-		inner: inner{Count: 5}, Label: "2024-01-01", Kind: "red", Number: &number, Ratio: 1000, On: &off,
+		inner: inner{Count: 5}, Label: "2024-01-01", Kind: "red", Number: &number, Ratio: 1000,
+		On:   &off,
 		Raw:  json.RawMessage(`{"b":[1,16,1000,0.5,"2024-01-01",null,"yes",true],"a":"x<y","c":2}`),
 		Wait: api.Duration(90 * time.Second), Words: []string{"a", "b"}, Inner: []inner{{Count: 1}},
-		Named: map[string]inner{"b": {Count: 2}, "two words": {Count: 2}, "c": {Count: 3}}, Levels: map[string]int{"low": 1, "7": 0},
+		Named:  map[string]inner{"b": {Count: 2}, "two words": {Count: 2}, "c": {Count: 3}},
+		Levels: map[string]int{"low": 1, "7": 0},
 	}
-	if keys := doc.Keys("$.named"); !slices.Equal(keys, []string{"b", "two words", "c"}) || doc.Keys("$.none") != nil || doc.Keys("$.words") != nil {
+	if keys := doc.Keys("$.named"); !slices.Equal(keys, []string{"b", "two words", "c"}) ||
+		doc.Keys("$.none") != nil || doc.Keys("$.words") != nil {
 		t.Errorf("the keys are %q", keys)
 	}
 	if !reflect.DeepEqual(o, want) {
@@ -88,27 +91,35 @@ func TestFaults(t *testing.T) {
 		{"label: x\ntoken: 12345", "f.yaml:2:8: this must be text, not what is written here"},
 		{"label: x\ntoken: [12345]", "f.yaml:2:8: this must be text, not a list"},
 		{"label: x\nnamed: [1]", "f.yaml:2:8: this must be a mapping, not a list"},
-		{"label: x\nnamed: {a: }", "f.yaml:2:12: a value is missing here; this must be a mapping (remove the key, or give it a value)"},
-		{"label: x\nnamed: {a: {cuont: 1}}", `f.yaml:2:13: unknown field "cuont" (did you mean "count"?)`},
-		{"label: x\nnamed: {a: {count: 1}, a: {count: 2}}", `f.yaml:2:24: "a" is given twice; the first is in line 2 (remove one)`},
+		{"label: x\nnamed: {a: }",
+			"f.yaml:2:12: a value is missing here; this must be a mapping (remove the key, or give it a value)"},
+		{"label: x\nnamed: {a: {cuont: 1}}",
+			`f.yaml:2:13: unknown field "cuont" (did you mean "count"?)`},
+		{"label: x\nnamed: {a: {count: 1}, a: {count: 2}}",
+			`f.yaml:2:24: "a" is given twice; the first is in line 2 (remove one)`},
 		{"label: x\nlevels: {low: 10}", "f.yaml:2:15: low is 10; the most is 9 (leave it away)"},
-		{"label: x\nlevels: {<<: 1}", `f.yaml:2:14: << merges mappings, but this is not a mapping (put "<<" in quotes where it is meant as a key)`},
-		{"label: x\nlogin: planted", "f.yaml:2:8: this must be a mapping, not what is written here"},
+		{"label: x\nlevels: {<<: 1}",
+			`f.yaml:2:14: << merges mappings, but this is not a mapping (put "<<" in quotes where it is meant as a key)`},
+		{"label: x\nlogin: planted",
+			"f.yaml:2:8: this must be a mapping, not what is written here"},
 		{"label: x\nlogin: {count: 10}", "f.yaml:2:16: count is 10; the most is 9"},
 		{"label: x\ncount: 10", "f.yaml:2:8: count is 10; the most is 9"},
 		{"label: x\ncount: 1.5", "f.yaml:2:8: this must be a whole number, not the number 1.5"},
 		{"label: x\ncount: 99999999999999999999", "f.yaml:2:8: 99999999999999999999 is too large"},
-		{"label: x\ncount: !!int 99999999999999999999", "f.yaml:2:8: 99999999999999999999 is too large"},
+		{"label: x\ncount: !!int 99999999999999999999",
+			"f.yaml:2:8: 99999999999999999999 is too large"},
 		{"label: x\ncount: '5'", `f.yaml:2:8: this must be a whole number, not the text "5"`},
 		{"label: x\nratio: \"5\"", `f.yaml:2:8: this must be a number, not the text "5"`},
 		{"label: x\nnumber: !!str 5", `f.yaml:2:9: this must be a number, not the text "5"`},
 		{"label: x\nratio: 1e999", `f.yaml:2:8: this must be a number, not the text "1e999"`},
-		{"label: x\nratio: .inf", "f.yaml:2:8: .inf is not a JSON number (write a finite number, or put text in quotes)"},
+		{"label: x\nratio: .inf",
+			"f.yaml:2:8: .inf is not a JSON number (write a finite number, or put text in quotes)"},
 		{"label: x\nratio: 0", "f.yaml:2:8: ratio is 0; it must be more than 0"},
 		{"label: x\nnumber: x", `f.yaml:2:9: this must be a number, not the text "x"`},
 		{"label: x\nnumber: [1]", "f.yaml:2:9: this must be a number, not a list"},
 		{"label: ''", "f.yaml:1:8: label is empty"},
-		{"label: x\nkind: rad", `f.yaml:2:7: kind is "rad"; it must be one of red, blue (did you mean "red"?)`},
+		{"label: x\nkind: rad",
+			`f.yaml:2:7: kind is "rad"; it must be one of red, blue (did you mean "red"?)`},
 		{"label: x\nwords: [c]", `f.yaml:2:9: words is "c"; it must be one of a, b`},
 		{"label: x\nwords: [a, b, a]", `f.yaml:2:8: words is 3 long; the most is 2`},
 		{"label: x\nwait: 1", `f.yaml:2:7: "1" is not a duration; write a number and a unit, such as 500ms, 30s or 2h`},
@@ -116,11 +127,15 @@ func TestFaults(t *testing.T) {
 		{"label: x\nwait: [1]", "f.yaml:2:7: this must be text, not a list"},
 		{"label: x\non: 'true'", `f.yaml:2:5: this must be true or false, not the text "true"`},
 		{"label: x\nraw: {? : 1}", "f.yaml:2:9: a key is missing here"},
-		{"label: x\nraw: !x [1]", "f.yaml:2:6: the tag !x is not supported (remove it, and write the value itself)"},
-		{"label: x\nraw: !x {a: 1}", "f.yaml:2:6: the tag !x is not supported (remove it, and write the value itself)"},
+		{"label: x\nraw: !x [1]",
+			"f.yaml:2:6: the tag !x is not supported (remove it, and write the value itself)"},
+		{"label: x\nraw: !x {a: 1}",
+			"f.yaml:2:6: the tag !x is not supported (remove it, and write the value itself)"},
 		{"label: x\nraw: 08", "f.yaml:2:6: 08 is not a JSON number (numbers with a leading zero are ambiguous; remove the zero, or put text in quotes)"},
-		{"label: x\n<<: [{count: 1}, 5]", `f.yaml:2:18: << merges mappings, but this is not a mapping (put "<<" in quotes where it is meant as a key)`},
-		{"label: " + strings.Repeat("1", 50), `f.yaml:1:8: this must be text, not the number ` + strings.Repeat("1", 40) + `… (put it in quotes: "` + strings.Repeat("1", 50) + `")`},
+		{"label: x\n<<: [{count: 1}, 5]",
+			`f.yaml:2:18: << merges mappings, but this is not a mapping (put "<<" in quotes where it is meant as a key)`},
+		{"label: " + strings.Repeat("1", 50), `f.yaml:1:8: this must be text, not the number ` +
+			strings.Repeat("1", 40) + `… (put it in quotes: "` + strings.Repeat("1", 50) + `")`},
 	} {
 		_, doc := decodeText(t, c.text)
 		err := doc.Faults().Err()
@@ -130,7 +145,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Faults of later checks land at the value, at its key, or at what is nearest above; a place has one fault.
+// Faults of later checks land at the value, at its key, or at what is nearest above; a place has
+// one fault.
 func TestReport(t *testing.T) {
 	_, doc := decodeText(t, "label: &l x\ninner:\n  - {count: 1}\nraw: {\"two words\": *l}\n")
 	doc.Report("$.inner[0].count", "at the value", "")
@@ -156,7 +172,8 @@ func TestReport(t *testing.T) {
 // Go values are held to the same rules as YAML.
 func TestCheck(t *testing.T) {
 	on := true
-	problems := Check(outer{inner: inner{Count: 10}, Kind: "green", Wait: 1, Words: []string{"a", "x"}, On: &on,
+	problems := Check(outer{inner: inner{Count: 10}, Kind: "green", Wait: 1,
+		Words: []string{"a", "x"}, On: &on,
 		Inner: []inner{{Count: 1}, {Count: -1}}, Raw: json.RawMessage("[]")})
 	var got []string
 	for _, p := range problems {
@@ -173,11 +190,13 @@ $.inner[1].count: count is -1; the least is 1`
 	}
 }
 
-// A document of nothing but faults is reported up to a bound, so that a large one costs no more than reading it.
+// A document of nothing but faults is reported up to a bound, so that a large one costs no more
+// than reading it.
 func TestManyFaults(t *testing.T) {
 	_, doc := decodeText(t, "label: x\nwords: ["+strings.Repeat("1, ", 1499)+"1]")
 	faults := doc.Faults()
-	if !doc.Full() || len(faults) != maxFaults+1 || faults[maxFaults].Message != "there are 500 more faults" {
+	if !doc.Full() || len(faults) != maxFaults+1 ||
+		faults[maxFaults].Message != "there are 500 more faults" {
 		t.Errorf("%d faults, the last %v", len(faults), faults[len(faults)-1])
 	}
 }
@@ -186,18 +205,23 @@ func TestManyFaults(t *testing.T) {
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f.yaml:1:1: the file is empty"},
-		{strings.Repeat("x", 101), "f.yaml:1:1: the file has more than 100 bytes, the most that is allowed (split it into smaller files)"},
+		{strings.Repeat("x", 101),
+			"f.yaml:1:1: the file has more than 100 bytes, the most that is allowed (split it into smaller files)"},
 		{"a: é\nb: \xff", "f.yaml:2:4: byte 0xff is not valid UTF-8 (save the file as UTF-8)"},
 		{"a: é\x01", `f.yaml:1:5: control character U+0001 (is this a text file? within double quotes write \u0001)`},
 		{"\xfe\xff\x00a", "f.yaml:1:1: the file is encoded as UTF-16 (save it as UTF-8)"},
 		{"a: 1\nb: [1\n", "f.yaml:2:1: this is not YAML: did not find expected ',' or ']' (check the indentation and the brackets from this line on)"},
 		{"a: 1\n---\nb: 1\n", "f.yaml:3:1: a second document begins here; this kind of file holds one (put each into a file of its own)"},
 		{"a: *b", "f.yaml:1:4: there is no anchor &b before the alias *b (put &name before the value that is meant, or put text that begins with * in quotes)"},
-		{"# é *b\na: {é: '*b', c: [*bb, *b]}\nb: &bb 1", "f.yaml:2:18: there is no anchor &bb before the alias *bb (put &name before the value that is meant, or put text that begins with * in quotes)"},
-		{"a: &bb 1\nc: [*bb,\n  *b]", "f.yaml:3:3: there is no anchor &b before the alias *b (put &name before the value that is meant, or put text that begins with * in quotes)"},
+		{"# é *b\na: {é: '*b', c: [*bb, *b]}\nb: &bb 1",
+			"f.yaml:2:18: there is no anchor &bb before the alias *bb (put &name before the value that is meant, or put text that begins with * in quotes)"},
+		{"a: &bb 1\nc: [*bb,\n  *b]",
+			"f.yaml:3:3: there is no anchor &b before the alias *b (put &name before the value that is meant, or put text that begins with * in quotes)"},
 		{"a: \"x\nb: 1\n", "f.yaml:1:1: this is not YAML: found unexpected end of stream (a quote or bracket is not closed)"},
-		{"a: 1\n  \nb: 'x\nc: 1\n", "f.yaml:3:1: this is not YAML: found unexpected end of stream (a quote or bracket is not closed)"},
-		{"%YAML 1.2\n---\na: 1", "f.yaml:1:1: this is not YAML: found incompatible YAML document (remove the lines that begin with %)"},
+		{"a: 1\n  \nb: 'x\nc: 1\n",
+			"f.yaml:3:1: this is not YAML: found unexpected end of stream (a quote or bracket is not closed)"},
+		{"%YAML 1.2\n---\na: 1",
+			"f.yaml:1:1: this is not YAML: found incompatible YAML document (remove the lines that begin with %)"},
 		{"a: @b", "f.yaml:1:1: this is not YAML: found character that cannot start any token (indent with spaces, not tabs, and put text that begins with a special character in quotes)"},
 	} {
 		_, faults := ParseOne("f.yaml", []byte(c.text), 100)
@@ -219,7 +243,8 @@ func TestParse(t *testing.T) {
 // A file whose name promises JSON is held to it: what only YAML takes is refused with its place.
 func TestParseBrokenJSON(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"{\n  \"é\": [1, 2,]}", "f.json:2:14: this is not JSON: invalid character ']' looking for beginning of value (remove the comma before it)"},
+		{"{\n  \"é\": [1, 2,]}",
+			"f.json:2:14: this is not JSON: invalid character ']' looking for beginning of value (remove the comma before it)"},
 		{"label: x", "f.json:1:1: this is not JSON: invalid character 'l' looking for beginning of value (check the quotes, commas and brackets)"},
 		{"[1", "f.json:1:2: this is not JSON: unexpected end of JSON input (check the quotes, commas and brackets)"},
 		{" \n", "f.json:1:1: the file is empty"},
@@ -231,8 +256,8 @@ func TestParseBrokenJSON(t *testing.T) {
 	}
 }
 
-// What makes a document no less readable does not hide its other faults: repeated keys, of which the first counts, keys
-// that are no text, tags that JSON has no form for.
+// What makes a document no less readable does not hide its other faults: repeated keys, of which
+// the first counts, keys that are no text, tags that JSON has no form for.
 func TestSoftFaults(t *testing.T) {
 	o, doc := decodeText(t, "label: first\nlabel: 5\n? [x]\n: y\ncount: !!python/object x\nraw: {a: !!bool maybe, b: !!set {}, a: 1}\nwords: !x [1]\nnope: 1\n")
 	want := `f.yaml:2:1: "label" is given twice; the first is in line 1 (remove one)
@@ -243,14 +268,17 @@ f.yaml:6:27: the tag !!set is not supported (remove it, and write the value itse
 f.yaml:6:37: "a" is given twice; the first is in line 6 (remove one)
 f.yaml:7:8: the tag !x is not supported (remove it, and write the value itself)
 f.yaml:8:1: unknown field "nope" (known: count, label, kind, raw, number, ratio, on, wait, words, inner, token, login, named, levels)`
-	if got := doc.Faults().Err().Error(); got != want || o.Label != "first" || string(o.Raw) != `{"a":false,"b":{}}` {
+	if got := doc.Faults().Err().Error(); got != want || o.Label != "first" ||
+		string(o.Raw) != `{"a":false,"b":{}}` {
 		t.Errorf("got\n%s\nwant\n%s\n%+v %s", got, want, o, o.Raw)
 	}
 }
 
 // JSON files are read as JSON, with places, also where YAML would not take them.
 func TestParseJSON(t *testing.T) {
-	doc, faults := ParseOne("f.json", []byte("{\n\t\"label\": \"a\\/b\\ud83d\\ude00\",\n\t\"raw\": [1.5e3, {\"é\": true, \"x\": [false, null]}], \"count\": \"x\"}"), 1000)
+	doc, faults := ParseOne("f.json",
+		[]byte("{\n\t\"label\": \"a\\/b\\ud83d\\ude00\",\n\t\"raw\": [1.5e3, {\"é\": true, \"x\": [false, null]}], \"count\": \"x\"}"),
+		1000)
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
-// Package strictyaml decodes YAML files into Go values and refuses everything that is not exactly what the Go type
-// declares. It reports all faults of a file in one go, each with line, column and a hint.
+// Package strictyaml decodes YAML files into Go values and refuses everything that is not exactly
+// what the Go type declares. It reports all faults of a file in one go, each with line, column and
+// a hint.
 package strictyaml
 
 import (
@@ -15,7 +16,8 @@ import (
 // Fault is one thing wrong in a file.
 type Fault struct {
 	File string
-	// Line and Column count from 1, columns in characters; both are 0 where the whole file or folder is meant.
+	// Line and Column count from 1, columns in characters; both are 0 where the whole file or
+	// folder is meant.
 	Line, Column int
 	Message      string
 	// Hint says what to do about it; it may be empty.
@@ -58,7 +60,8 @@ func (f Faults) Err() error {
 	return f
 }
 
-// AsFaults returns the Faults that err wraps. Another error becomes one fault of the file as a whole.
+// AsFaults returns the Faults that err wraps. Another error becomes one fault of the file as a
+// whole.
 func AsFaults(file string, err error) Faults {
 	if faults, ok := errors.AsType[Faults](err); ok {
 		return faults
@@ -69,6 +72,7 @@ func AsFaults(file string, err error) Faults {
 // sort orders by file, line and column.
 func (f Faults) sort() {
 	slices.SortStableFunc(f, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
 	})
 }

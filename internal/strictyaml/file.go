@@ -6,8 +6,8 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
-// ReadFile reads a regular file that a user named, but no more than limit and one byte: enough for ParseOne to tell that it is
-// too large. The error is Faults.
+// ReadFile reads a regular file that a user named, but no more than limit and one byte: enough for
+// ParseOne to tell that it is too large. The error is Faults.
 func ReadFile(path string, limit int) ([]byte, error) {
 	data, err := filewatch.ReadFile(path, limit)
 	if err != nil {
@@ -16,7 +16,8 @@ func ReadFile(path string, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// Beside returns the path of a file that another file names: relative paths are relative to that file's folder.
+// Beside returns the path of a file that another file names: relative paths are relative to that
+// file's folder.
 func Beside(file, name string) string {
 	if filepath.IsAbs(name) {
 		return name

@@ -2,7 +2,8 @@ package strictyaml
 
 import "fmt"
 
-// Finding is one thing wrong with a value, by its path in the value. Document.ReportAll turns it into a Fault with a place.
+// Finding is one thing wrong with a value, by its path in the value. Document.ReportAll turns it
+// into a Fault with a place.
 type Finding struct {
 	Path, Message, Hint string
 	// AtKey says that the key at Path is wrong, not its value.
@@ -19,7 +20,8 @@ func (f *Findings) Add(path, hint, format string, args ...any) {
 
 // AddKey adds a finding about the key at path.
 func (f *Findings) AddKey(path, hint, format string, args ...any) {
-	f.All = append(f.All, Finding{Path: path, Hint: hint, Message: fmt.Sprintf(format, args...), AtKey: true})
+	f.All = append(f.All, Finding{Path: path, Hint: hint, Message: fmt.Sprintf(format, args...),
+		AtKey: true})
 }
 
 // ReportAll reports findings at their places in the document.

@@ -25,7 +25,8 @@ const (
 	tagMerge     = "!!merge"
 )
 
-// writeJSON appends n as JSON, keys in the order in which they are written. What has no JSON form is reported.
+// writeJSON appends n as JSON, keys in the order in which they are written. What has no JSON form
+// is reported.
 func (d *Document) writeJSON(b *bytes.Buffer, n *yaml.Node) {
 	n = deref(n)
 	switch n.Kind {
@@ -66,7 +67,8 @@ func (d *Document) writeObject(b *bytes.Buffer, n *yaml.Node) {
 
 func (d *Document) reportMisplaced(nodes []*yaml.Node) {
 	for _, n := range nodes {
-		d.fault(n, "<< merges mappings, but this is not a mapping", `put "<<" in quotes where it is meant as a key`)
+		d.fault(n, "<< merges mappings, but this is not a mapping",
+			`put "<<" in quotes where it is meant as a key`)
 	}
 }
 
@@ -103,7 +105,8 @@ var (
 	leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
 )
 
-// numberText returns a YAML number as a JSON number, every digit kept, or else a hint on what to write instead.
+// numberText returns a YAML number as a JSON number, every digit kept, or else a hint on what to
+// write instead.
 func numberText(text string) (number, hint string) {
 	if jsonNumber.MatchString(text) {
 		return text, ""

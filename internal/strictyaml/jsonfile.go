@@ -11,7 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// checkJSON reports why a file whose name promises JSON is none. A file that is empty is left to the reader.
+// checkJSON reports why a file whose name promises JSON is none. A file that is empty is left to
+// the reader.
 func checkJSON(file string, data []byte) *Fault {
 	if !strings.EqualFold(filepath.Ext(file), ".json") || len(bytes.TrimSpace(data)) == 0 {
 		return nil
@@ -21,22 +22,24 @@ func checkJSON(file string, data []byte) *Fault {
 	if err == nil {
 		return nil
 	}
-	fault := &Fault{File: file, Line: 1, Column: 1, Message: "this is not JSON: " + err.Error(), Hint: "check the quotes, commas and brackets"}
+	fault := &Fault{File: file, Line: 1, Column: 1, Message: "this is not JSON: " + err.Error(),
+		Hint: "check the quotes, commas and brackets"}
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	if !ok {
 		return fault
 	}
 	// The offset counts the bytes read, the wrong one included.
 	at := min(max(int(syntax.Offset)-1, 0), len(data))
-	if before := bytes.TrimRight(data[:at], " \t\r\n"); bytes.HasSuffix(before, []byte(",")) && at < len(data) && strings.IndexByte("]}", data[at]) >= 0 {
+	if before := bytes.TrimRight(data[:at], " \t\r\n"); bytes.HasSuffix(before, []byte(",")) &&
+		at < len(data) && strings.IndexByte("]}", data[at]) >= 0 {
 		fault.Hint = "remove the comma before it"
 	}
 	fault.Line, fault.Column = position(data, at)
 	return fault
 }
 
-// readJSON reads a file that is a JSON object or array. The YAML library does not take all JSON: tabs before a bracket,
-// \/ and escaped surrogate pairs are errors to it.
+// readJSON reads a file that is a JSON object or array. The YAML library does not take all JSON:
+// tabs before a bracket, \/ and escaped surrogate pairs are errors to it.
 func readJSON(data []byte) (*yaml.Node, bool) {
 	trimmed := bytes.TrimLeft(data, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' || !json.Valid(data) {

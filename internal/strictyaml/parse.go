@@ -26,9 +26,10 @@ type Document struct {
 // maxFaults bounds the faults of a document. Nobody reads more of them.
 const maxFaults = 1000
 
-// Parse returns the documents of a file that are not empty and can be read. The faults are those for which a document
-// cannot be: not UTF-8, larger than maxBytes, syntax, aliases that grow beyond measure. Others, such as repeated keys,
-// are among the document's own. A file without any document is a fault. A name that ends in .json is held to JSON.
+// Parse returns the documents of a file that are not empty and can be read. The faults are those
+// for which a document cannot be: not UTF-8, larger than maxBytes, syntax, aliases that grow beyond
+// measure. Others, such as repeated keys, are among the document's own. A file without any document
+// is a fault. A name that ends in .json is held to JSON.
 func Parse(file string, data []byte, maxBytes int) ([]*Document, Faults) {
 	if fault := checkText(data, maxBytes); fault != nil {
 		fault.File = file
@@ -63,7 +64,8 @@ func Parse(file string, data []byte, maxBytes int) ([]*Document, Faults) {
 }
 
 func newDocument(file string, root *yaml.Node) *Document {
-	return &Document{file: file, root: root, faulty: map[[2]int]bool{}, secret: map[*yaml.Node]bool{}}
+	return &Document{file: file, root: root, faulty: map[[2]int]bool{},
+		secret: map[*yaml.Node]bool{}}
 }
 
 // ParseOne is Parse for files that hold exactly one document.
@@ -74,7 +76,8 @@ func ParseOne(file string, data []byte, maxBytes int) (*Document, Faults) {
 	}
 	if len(docs) > 1 {
 		return nil, Faults{{File: file, Line: docs[1].root.Line, Column: docs[1].root.Column,
-			Message: "a second document begins here; this kind of file holds one", Hint: "put each into a file of its own"}}
+			Message: "a second document begins here; this kind of file holds one",
+			Hint:    "put each into a file of its own"}}
 	}
 	return docs[0], nil
 }
@@ -85,11 +88,14 @@ func isEmpty(n *yaml.Node) bool {
 
 func checkText(data []byte, maxBytes int) *Fault {
 	if len(data) > maxBytes {
-		return &Fault{Line: 1, Column: 1, Message: fmt.Sprintf("the file has more than %s, the most that is allowed", sizeText(maxBytes)),
+		return &Fault{Line: 1, Column: 1,
+			Message: fmt.Sprintf("the file has more than %s, the most that is allowed",
+				sizeText(maxBytes)),
 			Hint: "split it into smaller files"}
 	}
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
-		return &Fault{Line: 1, Column: 1, Message: "the file is encoded as UTF-16", Hint: "save it as UTF-8"}
+		return &Fault{Line: 1, Column: 1, Message: "the file is encoded as UTF-16",
+			Hint: "save it as UTF-8"}
 	}
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -117,7 +123,8 @@ func checkRune(r rune, size int, first byte) (message, hint string) {
 	case r == utf8.RuneError && size == 1:
 		return fmt.Sprintf("byte 0x%02x is not valid UTF-8", first), "save the file as UTF-8"
 	case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f:
-		return fmt.Sprintf("control character U+%04X", r), fmt.Sprintf(`is this a text file? within double quotes write \u%04x`, r)
+		return fmt.Sprintf("control character U+%04X", r),
+			fmt.Sprintf(`is this a text file? within double quotes write \u%04x`, r)
 	}
 	return "", ""
 }
@@ -128,7 +135,8 @@ func position(data []byte, offset int) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// readNodes parses all documents. The parser has internal checks that panic on rare texts; these become errors.
+// readNodes parses all documents. The parser has internal checks that panic on rare texts; these
+// become errors.
 func readNodes(data []byte) (roots []*yaml.Node, err error) {
 	if root, ok := readJSON(data); ok {
 		return []*yaml.Node{root}, nil

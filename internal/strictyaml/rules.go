@@ -14,10 +14,11 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
-// rule is what a field's rule tag says: `rule:"required"`, `rule:"enum=a|b"`, `rule:"min=1,max=9"` (numbers or
-// durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its length; on a map of free keys all hold
-// its values. No fault repeats what is written in place of a field with `rule:"secret"`. In a list of structs with
-// `rule:"short=name"` a scalar stands for the field name alone.
+// rule is what a field's rule tag says: `rule:"required"`, `rule:"enum=a|b"`, `rule:"min=1,max=9"`
+// (numbers or durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its
+// length; on a map of free keys all hold its values. No fault repeats what is written in place of a
+// field with `rule:"secret"`. In a list of structs with `rule:"short=name"` a scalar stands for the
+// field name alone.
 type rule struct {
 	required bool
 	secret   bool
@@ -130,7 +131,8 @@ type field struct {
 
 // element returns the field that stands for the elements of a list.
 func (f *field) element() *field {
-	return &field{name: f.name, rule: rule{enum: f.rule.enum, short: f.rule.short}, remedy: f.remedy}
+	return &field{name: f.name, rule: rule{enum: f.rule.enum, short: f.rule.short},
+		remedy: f.remedy}
 }
 
 type fieldSet struct {
@@ -141,8 +143,8 @@ type fieldSet struct {
 // fieldSets caches fieldsOf by type.
 var fieldSets sync.Map
 
-// fieldsOf returns the fields of a struct type, those of embedded structs included. A field of the outer struct hides
-// an embedded one of the same name.
+// fieldsOf returns the fields of a struct type, those of embedded structs included. A field of the
+// outer struct hides an embedded one of the same name.
 func fieldsOf(t reflect.Type) *fieldSet {
 	if known, ok := fieldSets.Load(t); ok {
 		return known.(*fieldSet)
@@ -159,7 +161,8 @@ func fieldsOf(t reflect.Type) *fieldSet {
 		if set.byName[name] == nil {
 			set.names = append(set.names, name)
 		}
-		set.byName[name] = &field{name: name, index: sf.Index, rule: parseRule(sf.Tag.Get("rule")), remedy: sf.Tag.Get("hint")}
+		set.byName[name] = &field{name: name, index: sf.Index, rule: parseRule(sf.Tag.Get("rule")),
+			remedy: sf.Tag.Get("hint")}
 	}
 	fieldSets.Store(t, set)
 	return set
@@ -180,7 +183,8 @@ func fieldName(sf reflect.StructField) string {
 	return name
 }
 
-// Check holds a struct that was not decoded from YAML to the same rules. A field that is zero counts as not given.
+// Check holds a struct that was not decoded from YAML to the same rules. A field that is zero
+// counts as not given.
 func Check(value any) []api.Problem {
 	v := reflect.ValueOf(value)
 	return checkValue(v, jsonpath.Root, nil)
@@ -193,7 +197,8 @@ func checkValue(v reflect.Value, path string, f *field) []api.Problem {
 	var problems []api.Problem
 	if f != nil {
 		if message := f.rule.check(v); message != "" {
-			problems = append(problems, api.Problem{Path: path, Rule: "value", Message: f.name + " " + message})
+			problems = append(problems, api.Problem{Path: path, Rule: "value", Message: f.name +
+				" " + message})
 		}
 	}
 	switch v.Kind() {
@@ -231,7 +236,8 @@ func checkStruct(v reflect.Value, path string) []api.Problem {
 		case !value.IsZero():
 			problems = append(problems, checkValue(value, at, f)...)
 		case f.rule.required:
-			problems = append(problems, api.Problem{Path: at, Rule: api.RuleRequired, Message: name + " is missing"})
+			problems = append(problems, api.Problem{Path: at, Rule: api.RuleRequired,
+				Message: name + " is missing"})
 		}
 	}
 	return problems

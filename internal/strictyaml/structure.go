@@ -25,7 +25,8 @@ type structure struct {
 	unreadable bool
 }
 
-// inProgress marks a node in sizes whose contents are being counted: an alias that meets it contains itself.
+// inProgress marks a node in sizes whose contents are being counted: an alias that meets it
+// contains itself.
 const inProgress = -1
 
 // check returns how many values n stands for when its aliases are written out.
@@ -69,7 +70,8 @@ func (s *structure) count(n *yaml.Node, depth int) int {
 func (s *structure) checkRoot(root *yaml.Node) {
 	size := s.check(root, 0)
 	if size > maxExpanded+s.nodes {
-		s.refuse(root, fmt.Sprintf("the aliases of this document stand for more than %d values", maxExpanded), "write fewer aliases")
+		s.refuse(root, fmt.Sprintf("the aliases of this document stand for more than %d values",
+			maxExpanded), "write fewer aliases")
 	}
 }
 
@@ -91,7 +93,8 @@ func (s *structure) uniqueKeys(n *yaml.Node) {
 			continue
 		}
 		if first, twice := lines[key.Value]; twice {
-			s.doc.fault(n.Content[i], fmt.Sprintf("%q is given twice; the first is in line %d", key.Value, first), "remove one")
+			s.doc.fault(n.Content[i], fmt.Sprintf("%q is given twice; the first is in line %d",
+				key.Value, first), "remove one")
 			continue
 		}
 		lines[key.Value] = n.Content[i].Line
@@ -115,8 +118,10 @@ var tags = map[yaml.Kind][]string{
 func (s *structure) tag(n *yaml.Node) {
 	switch tag := n.ShortTag(); {
 	case !slices.Contains(tags[n.Kind], tag):
-		s.doc.fault(n, fmt.Sprintf("the tag %s is not supported", tag), "remove it, and write the value itself")
-	case tag == tagBool && !strings.EqualFold(n.Value, "true") && !strings.EqualFold(n.Value, "false"):
+		s.doc.fault(n, fmt.Sprintf("the tag %s is not supported", tag),
+			"remove it, and write the value itself")
+	case tag == tagBool && !strings.EqualFold(n.Value, "true") && !strings.EqualFold(n.Value,
+		"false"):
 		s.doc.fault(n, fmt.Sprintf("%q is not a boolean", n.Value), "write true or false")
 	}
 }
@@ -131,8 +136,9 @@ func deref(n *yaml.Node) *yaml.Node {
 // entry is one key and its value.
 type entry struct{ key, value *yaml.Node }
 
-// entries returns a mapping's keys and values with merge keys (<<) written out: a mapping's own keys win over merged
-// ones, earlier merged mappings over later ones. misplaced holds what was merged but is not a mapping.
+// entries returns a mapping's keys and values with merge keys (<<) written out: a mapping's own
+// keys win over merged ones, earlier merged mappings over later ones. misplaced holds what was
+// merged but is not a mapping.
 func entries(n *yaml.Node) (list []entry, misplaced []*yaml.Node) {
 	var merged []*yaml.Node
 	have := map[string]bool{}

@@ -13,8 +13,9 @@ import (
 	"github.com/switchyard/switchyard/internal/test/cases"
 )
 
-// accepted are documents that the YAML library takes although they are not YAML, by id of the yaml-test-suite: comments
-// without a space before them, and indentation within flow collections and quotes that it does not look at.
+// accepted are documents that the YAML library takes although they are not YAML, by id of the
+// yaml-test-suite: comments without a space before them, and indentation within flow collections
+// and quotes that it does not look at.
 const accepted = "9C9N 9JBA CVW2 DK95-1 G5U8 HRE5 QB6E S98Z SU5Z X4QW Y79Y-3 YJV2"
 
 // refused are documents that are YAML and are refused or misread, by reason.
@@ -41,8 +42,8 @@ func exceptions() map[string]bool {
 	return ids
 }
 
-// The yaml-test-suite holds the way from a file's text to JSON: what is not YAML is refused, what is gives the JSON
-// that the suite names, and nothing panics.
+// The yaml-test-suite holds the way from a file's text to JSON: what is not YAML is refused, what
+// is gives the JSON that the suite names, and nothing panics.
 func TestYAMLSuite(t *testing.T) {
 	except := exceptions()
 	for _, c := range readSuite(t) {
@@ -53,7 +54,8 @@ func TestYAMLSuite(t *testing.T) {
 		}
 		known := except[c.ID] || slices.Contains(strings.Fields(accepted), c.ID)
 		if right == known {
-			t.Errorf("%s %s: right is %t, listed as an exception is %t\ngot %s %v, want %s\n%s", c.ID, c.Name, right, known, got, faults, c.JSON, c.YAML)
+			t.Errorf("%s %s: right is %t, listed as an exception is %t\ngot %s %v, want %s\n%s",
+				c.ID, c.Name, right, known, got, faults, c.JSON, c.YAML)
 		}
 	}
 }

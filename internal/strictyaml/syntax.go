@@ -18,7 +18,8 @@ func syntaxFault(file, text string, err error) Fault {
 	m := syntaxLine.FindStringSubmatch(err.Error())
 	fault := Fault{File: file, Message: "this is not YAML: " + m[2], Hint: syntaxHint(m[2])}
 	if anchor := unknownAnchor.FindStringSubmatch(m[2]); anchor != nil {
-		fault.Message = fmt.Sprintf("there is no anchor &%s before the alias *%s", anchor[1], anchor[1])
+		fault.Message = fmt.Sprintf("there is no anchor &%s before the alias *%s", anchor[1],
+			anchor[1])
 		fault.Line, fault.Column = aliasPosition(text, anchor[1])
 		return fault
 	}
@@ -39,9 +40,11 @@ func syntaxErrorLine(m []string, text string) int {
 		// The library counts lines from 0 in errors of its parser, from 1 in those of its scanner.
 		return n + 1
 	case strings.Contains(m[2], "unexpected end of stream"):
-		// The library says where the quote begins, other than in its line 0: then it says where the text ends.
+		// The library says where the quote begins, other than in its line 0: then it says where the
+		// text ends.
 		if _, err := readNodes([]byte("\n" + text)); err != nil {
-			if again, convErr := strconv.Atoi(syntaxLine.FindStringSubmatch(err.Error())[1]); convErr == nil {
+			if again, convErr := strconv.Atoi(syntaxLine.FindStringSubmatch(
+				err.Error())[1]); convErr == nil {
 				return max(1, again-1)
 			}
 		}
@@ -49,8 +52,8 @@ func syntaxErrorLine(m []string, text string) int {
 	return n
 }
 
-// aliasPosition finds the first alias of that name that has no anchor: the first place after which the text alone
-// gives that error. The same characters in comments and quotes do not.
+// aliasPosition finds the first alias of that name that has no anchor: the first place after which
+// the text alone gives that error. The same characters in comments and quotes do not.
 func aliasPosition(text, name string) (line, column int) {
 	// All tries together read no more than this, or else the last one tried is named.
 	const most = 64 << 20
@@ -64,7 +67,8 @@ func aliasPosition(text, name string) (line, column int) {
 		start = from + found[0]
 		end := start + len("*"+name)
 		read += end
-		if _, err := readNodes([]byte(text[:end])); err != nil && unknownAnchor.MatchString(err.Error()) {
+		if _, err := readNodes([]byte(text[:end])); err != nil &&
+			unknownAnchor.MatchString(err.Error()) {
 			break
 		}
 	}
@@ -81,13 +85,15 @@ func syntaxHint(message string) string {
 		return "indent with spaces, not tabs, and put text that begins with a special character in quotes"
 	case strings.Contains(message, "mapping values are not allowed"):
 		return "put text that contains a colon in quotes, and check the indentation"
-	case strings.Contains(message, "did not find expected"), strings.Contains(message, "could not find expected"):
+	case strings.Contains(message, "did not find expected"), strings.Contains(message,
+		"could not find expected"):
 		return "check the indentation and the brackets from this line on"
 	case strings.Contains(message, "unknown anchor"):
 		return "put &name before the value that is meant, or put text that begins with * in quotes"
 	case strings.Contains(message, "found unexpected end of stream"):
 		return "a quote or bracket is not closed"
-	case strings.Contains(message, "incompatible YAML document"), strings.Contains(message, "directive"):
+	case strings.Contains(message, "incompatible YAML document"), strings.Contains(message,
+		"directive"):
 		return "remove the lines that begin with %"
 	}
 	return ""

@@ -37,7 +37,8 @@ func wanted(t reflect.Type) string {
 }
 
 var wantedWords = map[reflect.Kind]string{
-	reflect.Struct: "a mapping", reflect.Map: "a mapping", reflect.Slice: "a list", reflect.Bool: "true or false", reflect.Int: "a whole number",
+	reflect.Struct: "a mapping", reflect.Map: "a mapping", reflect.Slice: "a list",
+	reflect.Bool: "true or false", reflect.Int: "a whole number",
 	reflect.Float64: "a number",
 }
 
@@ -50,7 +51,8 @@ func got(n *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	words := map[string]string{tagBool: "the boolean", tagInt: "the number", tagFloat: "the number", tagString: "the text"}
+	words := map[string]string{tagBool: "the boolean", tagInt: "the number", tagFloat: "the number",
+		tagString: "the text"}
 	what := words[n.ShortTag()]
 	if what == "" {
 		what = n.ShortTag()

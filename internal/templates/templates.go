@@ -8,11 +8,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// placeholder matches {{args.name}}. Anything else in braces, such as another program's own templates, is left alone.
+// placeholder matches {{args.name}}. Anything else in braces, such as another program's own
+// templates, is left alone.
 var placeholder = regexp.MustCompile(`\{\{\s*args\.([^{}\s]+)\s*\}\}`)
 
-// Values returns the arguments of a call by name. args is a JSON object, or nothing; anything else is a
-// validation_error.
+// Values returns the arguments of a call by name. args is a JSON object, or nothing; anything else
+// is a validation_error.
 func Values(args json.RawMessage) (map[string]any, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -28,7 +29,8 @@ func Values(args json.RawMessage) (map[string]any, error) {
 	return values, nil
 }
 
-// Names returns the names of the arguments that a template has placeholders for, in order of appearance.
+// Names returns the names of the arguments that a template has placeholders for, in order of
+// appearance.
 func Names(template string) []string {
 	var names []string
 	for _, m := range placeholder.FindAllStringSubmatch(template, -1) {
@@ -46,14 +48,15 @@ func Only(template string) (name string, ok bool) {
 	return m[1], true
 }
 
-// Text fills a template: strings as they are, other values as JSON, absent ones as nothing. keep is false for a template
-// that is nothing but the placeholder of an absent argument.
+// Text fills a template: strings as they are, other values as JSON, absent ones as nothing. keep is
+// false for a template that is nothing but the placeholder of an absent argument.
 func Text(template string, values map[string]any) (text string, keep bool) {
 	return Fill(template, values, api.TextOf)
 }
 
 // Fill is Text with another way to write a value.
-func Fill(template string, values map[string]any, write func(value any) string) (text string, keep bool) {
+func Fill(template string, values map[string]any, write func(value any) string) (text string,
+	keep bool) {
 	if name, ok := Only(template); ok {
 		value, given := values[name]
 		if !given {

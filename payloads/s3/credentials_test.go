@@ -39,7 +39,8 @@ func roleServer(t *testing.T) *httptest.Server {
 					`<AssumeRoleWithWebIdentityResult>`+
 					`<Credentials><AccessKeyId>web</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
 					`<SessionToken>t</SessionToken><Expiration>%s</Expiration></Credentials>`+
-					`</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`, expires)
+					`</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`,
+				expires)
 			return
 		}
 		http.Error(w, "no", http.StatusForbidden)

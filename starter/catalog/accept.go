@@ -54,8 +54,10 @@ input. Workers of the same user then need no login.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "accept without asking")
-	cmd.Flags().BoolVar(&flags.pinsOnly, "pins-only", false, "write only the pins; leave descriptions and schemas unchanged")
-	cmd.Flags().StringVar(&flags.dir, "dir", "", "base `folder` of the servers' relative working folders (default: the current one)")
+	cmd.Flags().BoolVar(&flags.pinsOnly, "pins-only", false,
+		"write only the pins; leave descriptions and schemas unchanged")
+	cmd.Flags().StringVar(&flags.dir, "dir", "",
+		"base `folder` of the servers' relative working folders (default: the current one)")
 	loginsFlag(cmd.Flags(), &flags.logins)
 	return cmd
 }
@@ -87,13 +89,17 @@ type acceptedTool struct {
 func (t acceptedTool) open() bool { return t.State == acceptChanged || t.State == acceptNew }
 
 // accept compares the tools of all paths with their servers', and writes what is accepted.
-func acceptTools(ctx context.Context, a *cli.App, paths []string, o toolspecs.Options, flags acceptFlags) error {
+func acceptTools(ctx context.Context, a *cli.App, paths []string, o toolspecs.Options,
+	flags acceptFlags) error {
 	files, err := specFiles(paths)
 	if err != nil {
 		return err
 	}
 	c := &comparer{app: a, options: o, flags: flags, servers: mcpServers{ctx: ctx, dir: flags.dir,
-		login: func(ctx context.Context, address string) (string, error) { return askLogin(ctx, a, address) }, logins: loginsIn(flags.logins)}}
+		login: func(ctx context.Context, address string) (string, error) {
+			return askLogin(ctx, a,
+				address)
+		}, logins: loginsIn(flags.logins)}}
 	defer c.servers.close()
 	for _, file := range files {
 		if err := c.file(ctx, file); err != nil {
@@ -173,7 +179,8 @@ func (c *comparer) file(ctx context.Context, path string) error {
 func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) acceptedTool {
 	t := acceptedTool{Tool: spec.Name, File: path, Remote: spec.Entry.Remote, State: acceptSame}
 	listed, err := c.servers.tools(spec.Entry)
-	i := slices.IndexFunc(listed, func(remote mcpclient.Tool) bool { return remote.Name == spec.Entry.Remote })
+	i := slices.IndexFunc(listed,
+		func(remote mcpclient.Tool) bool { return remote.Name == spec.Entry.Remote })
 	switch {
 	case err != nil:
 		t.State, t.Problem = acceptUnreachable, err.Error()
@@ -215,7 +222,9 @@ func (c *comparer) decide() error {
 	switch {
 	case c.flags.yes:
 	case a.Format.JSON() || !cli.IsTerminal(a.In):
-		return cli.Errorf(cli.ExitUsage, "%s to accept; nothing was written\nReview the differences and pass --yes.", api.Plural(open, "tool"))
+		return cli.Errorf(cli.ExitUsage,
+			"%s to accept; nothing was written\nReview the differences and pass --yes.",
+			api.Plural(open, "tool"))
 	case !a.Confirmed(fmt.Sprintf("Accept %s?", api.Plural(open, "tool"))):
 		return cli.Errorf(cli.ExitCancelled, "nothing was written")
 	}
@@ -227,7 +236,8 @@ func (c *comparer) show() {
 	for _, t := range c.tools {
 		switch {
 		case t.Problem != "":
-			fmt.Fprintf(c.app.Err, "%s: %s %s: %s\n", t.File, t.Tool, p.Bad(t.State), api.Shorten(t.Problem, 1000))
+			fmt.Fprintf(c.app.Err, "%s: %s %s: %s\n", t.File, t.Tool, p.Bad(t.State),
+				api.Shorten(t.Problem, 1000))
 		case t.open():
 			fmt.Fprintf(c.app.Err, "%s: %s %s\n", t.File, p.Bold(t.Tool), p.Warn(t.State))
 		}
@@ -256,7 +266,8 @@ func (c *comparer) write() error {
 			return cli.Errorf(cli.ExitFailed, "%s: %w", path, cli.PathError(path, err))
 		}
 		for i := range c.tools {
-			c.tools[i].Accepted = c.tools[i].Accepted || c.tools[i].File == path && c.tools[i].open()
+			c.tools[i].Accepted = c.tools[i].Accepted || c.tools[i].File == path &&
+				c.tools[i].open()
 		}
 	}
 	return nil
@@ -286,7 +297,8 @@ func overwrite(path string, data []byte) error {
 	return writeWhole(path, data, info.Mode().Perm())
 }
 
-// report says what became of every tool. Tools that are gone or could not be looked at give exit code 1.
+// report says what became of every tool. Tools that are gone or could not be looked at give exit
+// code 1.
 func (c *comparer) report() error {
 	counts := map[string]int{}
 	for _, t := range c.tools {
@@ -303,7 +315,8 @@ func (c *comparer) report() error {
 	}
 	if !c.app.Format.JSON() {
 		var parts []string
-		for _, state := range []string{"accepted", acceptNew, acceptChanged, acceptSame, acceptGone, acceptUnreachable} {
+		for _, state := range []string{"accepted", acceptNew, acceptChanged, acceptSame, acceptGone,
+			acceptUnreachable} {
 			if n := counts[state]; n > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", n, state))
 			}

@@ -34,7 +34,8 @@ type hostedCatalog struct {
 	Uncompared bool `json:"uncompared,omitempty"`
 }
 
-// toolDifference is a tool of which workers, or a worker and the folder, do not have the same version.
+// toolDifference is a tool of which workers, or a worker and the folder, do not have the same
+// version.
 type toolDifference struct {
 	Tool     string          `json:"tool"`
 	Versions []hostedVersion `json:"versions"`
@@ -61,7 +62,8 @@ func listHosted(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue st
 		return err
 	}
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-		workers, err := cli.WorkersOf(ctx, c, a.Connection.Invocation(), a.Connection.ResolvedNamespace, queue, lanes)
+		workers, err := cli.WorkersOf(ctx, c, a.Connection.Invocation(),
+			a.Connection.ResolvedNamespace, queue, lanes)
 		if err != nil {
 			return err
 		}
@@ -83,9 +85,10 @@ func listHosted(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue st
 // maxFolderError bounds what is told of a folder that is wrong; tools lint tells it all.
 const maxFolderError = 300
 
-// compare finds the tools that differ between the workers that answered, and from the folder if there is one in which
-// nothing is wrong.
-func compareTools(c *specfiles.Flags, report api.CatalogReport, wrong toolspecs.Faults) (hostedTools, error) {
+// compare finds the tools that differ between the workers that answered, and from the folder if
+// there is one in which nothing is wrong.
+func compareTools(c *specfiles.Flags, report api.CatalogReport,
+	wrong toolspecs.Faults) (hostedTools, error) {
 	hosted := hostedTools{Workers: []hostedCatalog{}, Differences: []toolDifference{}}
 	owners, err := hosted.take(report)
 	if err != nil {
@@ -102,7 +105,8 @@ func compareTools(c *specfiles.Flags, report api.CatalogReport, wrong toolspecs.
 	}
 	for _, name := range namesOf(owners) {
 		if versions := versionsBy(owners, name); len(versions) > 1 {
-			hosted.Differences = append(hosted.Differences, toolDifference{Tool: name, Versions: versions})
+			hosted.Differences = append(hosted.Differences, toolDifference{Tool: name,
+				Versions: versions})
 		}
 	}
 	return hosted, nil
@@ -160,13 +164,14 @@ func namesOf(owners []owner) []string {
 func versionsOf(catalog *toolspecs.Catalog) []api.ToolVersion {
 	var tools []api.ToolVersion
 	for _, t := range catalog.All() {
-		tools = append(tools, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
+		tools = append(tools, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version,
+			Digest: t.Digest})
 	}
 	return tools
 }
 
-// versionsBy returns the versions of one tool with those who have them. That the folder lacks a tool is no difference:
-// workers have tools of their own.
+// versionsBy returns the versions of one tool with those who have them. That the folder lacks a
+// tool is no difference: workers have tools of their own.
 func versionsBy(owners []owner, name string) []hostedVersion {
 	var versions []hostedVersion
 	for _, o := range owners {
@@ -175,10 +180,14 @@ func versionsBy(owners []owner, name string) []hostedVersion {
 		if folder && !has {
 			continue
 		}
-		i := slices.IndexFunc(versions, func(v hostedVersion) bool { return v.Missing == !has && v.Digest == t.Digest })
+		i := slices.IndexFunc(versions, func(v hostedVersion) bool {
+			return v.Missing == !has &&
+				v.Digest == t.Digest
+		})
 		if i < 0 {
 			i = len(versions)
-			versions = append(versions, hostedVersion{Version: t.Version, Digest: t.Digest, Missing: !has})
+			versions = append(versions, hostedVersion{Version: t.Version, Digest: t.Digest,
+				Missing: !has})
 		}
 		if v := &versions[i]; folder {
 			v.Folder = true
@@ -186,23 +195,29 @@ func versionsBy(owners []owner, name string) []hostedVersion {
 			v.Workers = append(v.Workers, o.worker)
 		}
 	}
-	slices.SortStableFunc(versions, func(x, y hostedVersion) int { return cmp.Compare(x.Version, y.Version) })
+	slices.SortStableFunc(versions, func(x, y hostedVersion) int {
+		return cmp.Compare(x.Version,
+			y.Version)
+	})
 	return versions
 }
 
 func printHosted(a *cli.App, hosted hostedTools, dir, queue string) error {
 	if len(hosted.Workers) == 0 {
-		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue, a.Connection.Invocation().WorkerCommand(queue, api.LaneGeneral))
+		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue,
+			a.Connection.Invocation().WorkerCommand(queue, api.LaneGeneral))
 		return nil
 	}
 	p, now := a.PaletteFor(a.Out), time.Now()
-	t := cli.Table{Header: []string{"worker", "lanes", "tools", "catalog", "loaded"}, Right: map[int]bool{2: true}}
+	t := cli.Table{Header: []string{"worker", "lanes", "tools", "catalog", "loaded"},
+		Right: map[int]bool{2: true}}
 	for _, w := range hosted.Workers {
 		if w.Failure != "" {
 			t.Add(w.Worker, p.Bad("no answer"))
 			continue
 		}
-		t.Add(w.Worker, strings.Join(w.Lanes, ","), strconv.Itoa(w.Tools), w.Digest, a.Format.When(w.Loaded, now))
+		t.Add(w.Worker, strings.Join(w.Lanes, ","), strconv.Itoa(w.Tools), w.Digest,
+			a.Format.When(w.Loaded, now))
 	}
 	text := t.Text(p)
 	for _, note := range hosted.notes(dir) {
@@ -218,7 +233,9 @@ func printHosted(a *cli.App, hosted hostedTools, dir, queue string) error {
 func (h hostedTools) notes(dir string) []string {
 	var notes []string
 	if h.FolderError != "" {
-		notes = append(notes, fmt.Sprintf("the folder %s is not compared, because something is wrong in it (starter tools lint %s):%s", dir, dir, cli.Below(h.FolderError)))
+		notes = append(notes, fmt.Sprintf(
+			"the folder %s is not compared, because something is wrong in it (starter tools lint %s):%s",
+			dir, dir, cli.Below(h.FolderError)))
 	}
 	modes := map[api.Mode]bool{}
 	for _, w := range h.Workers {
@@ -227,10 +244,12 @@ func (h hostedTools) notes(dir string) []string {
 			notes = append(notes, w.Worker+": "+w.Failure)
 			continue
 		case w.Error != "":
-			notes = append(notes, w.Worker+": wrong in its folder, and not in effect:"+cli.Below(w.Error))
+			notes = append(notes, w.Worker+": wrong in its folder, and not in effect:"+
+				cli.Below(w.Error))
 		}
 		if w.Uncompared {
-			notes = append(notes, w.Worker+": its tools are too many to be told, so only their digest can be compared")
+			notes = append(notes, w.Worker+
+				": its tools are too many to be told, so only their digest can be compared")
 		}
 		modes[cmp.Or(w.Mode, api.ModeStrict)] = true
 	}

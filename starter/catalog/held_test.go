@@ -17,7 +17,8 @@ import (
 
 const greetSpec = "name: greet\nversion: 2.0.0\ndescription: Greets.\nentry: {type: command, argv: [echo]}\n"
 
-// reportOf makes a report of workers that hold tools, given as name@version; a worker without any did not answer.
+// reportOf makes a report of workers that hold tools, given as name@version; a worker without any
+// did not answer.
 func reportOf(t *testing.T, workers map[string]string, order ...string) api.CatalogReport {
 	t.Helper()
 	r := api.CatalogReport{Catalogs: map[string]json.RawMessage{}}
@@ -31,7 +32,8 @@ func reportOf(t *testing.T, workers map[string]string, order ...string) api.Cata
 		var tools []api.ToolVersion
 		for tool := range strings.FieldsSeq(workers[worker]) {
 			name, version, _ := strings.Cut(tool, "@")
-			tools = append(tools, api.ToolVersion{Name: name, Version: version, Digest: "digest of " + tool})
+			tools = append(tools, api.ToolVersion{Name: name, Version: version,
+				Digest: "digest of " + tool})
 		}
 		data, err := json.Marshal(tools)
 		if err != nil {
@@ -43,8 +45,8 @@ func reportOf(t *testing.T, workers map[string]string, order ...string) api.Cata
 	return r
 }
 
-// The tools that differ between workers that answered are found, with who has which version and who has none; what the
-// folder has besides counts, what it lacks does not.
+// The tools that differ between workers that answered are found, with who has which version and who
+// has none; what the folder has besides counts, what it lacks does not.
 func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "greet.yaml"), []byte(greetSpec), 0o600); err != nil {
@@ -55,11 +57,13 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	greet := folder.All()[0].Digest
-	report := reportOf(t, map[string]string{"1@a": "echo@1.0.0 greet@1.0.0", "2@b": "echo@1.0.0 greet@2.0.0 own@1.0.0", "3@c": "", "4@d": "echo@1.0.0 greet@1.0.0"},
+	report := reportOf(t, map[string]string{"1@a": "echo@1.0.0 greet@1.0.0",
+		"2@b": "echo@1.0.0 greet@2.0.0 own@1.0.0", "3@c": "", "4@d": "echo@1.0.0 greet@1.0.0"},
 		"1@a", "2@b", "3@c", "4@d")
 	report.Workers[1].Error = "wrong.yaml:1:1: it is wrong"
 	report.Workers[1].Mode = api.ModeLenient
-	report.Workers = append(report.Workers, api.WorkerCatalog{Worker: "5@e", Digest: "left out", Tools: 9})
+	report.Workers = append(report.Workers, api.WorkerCatalog{Worker: "5@e", Digest: "left out",
+		Tools: 9})
 	hosted, err := compareTools((&specfiles.Flags{}), report, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -75,31 +79,44 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 	if err := printHosted(a, hosted, dir, "switchyard"); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"3@c     no answer", "! 3@c: it did not answer", "! 2@b: wrong in its folder, and not in effect:\n    wrong.yaml:1:1: it is wrong",
-		"! 5@e: its tools are too many to be told", "! some workers read arguments strictly", "greet    1.0.0    digest of greet@1.0.0  1@a, 4@d",
-		"         2.0.0    digest of greet@2.0.0  2@b", "own      missing                         1@a, 4@d"} {
+	for _, line := range []string{"3@c     no answer", "! 3@c: it did not answer",
+		"! 2@b: wrong in its folder, and not in effect:\n    wrong.yaml:1:1: it is wrong",
+		"! 5@e: its tools are too many to be told", "! some workers read arguments strictly",
+		"greet    1.0.0    digest of greet@1.0.0  1@a, 4@d",
+		"         2.0.0    digest of greet@2.0.0  2@b",
+		"own      missing                         1@a, 4@d"} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("lacks %q:\n%s", line, out.String())
 		}
 	}
-	hosted, err = compareTools((&specfiles.Flags{Dir: dir}), reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), nil)
-	if err != nil || len(hosted.Differences) != 1 || hosted.Differences[0].Tool != "greet" || hosted.Differences[0].Versions[1].Digest != greet || !hosted.Differences[0].Versions[1].Folder {
+	hosted, err = compareTools((&specfiles.Flags{Dir: dir}),
+		reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), nil)
+	if err != nil || len(hosted.Differences) != 1 || hosted.Differences[0].Tool != "greet" ||
+		hosted.Differences[0].Versions[1].Digest != greet ||
+		!hosted.Differences[0].Versions[1].Folder {
 		t.Errorf("got %+v, %v", hosted.Differences, err)
 	}
-	wrong := toolspecs.Faults{{File: filepath.Join(dir, "greet.yaml"), Line: 1, Column: 1, Message: "version is missing"}}
-	hosted, err = compareTools((&specfiles.Flags{Dir: dir}), reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), wrong)
+	wrong := toolspecs.Faults{{File: filepath.Join(dir, "greet.yaml"), Line: 1, Column: 1,
+		Message: "version is missing"}}
+	hosted, err = compareTools((&specfiles.Flags{Dir: dir}),
+		reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), wrong)
 	if err != nil || len(hosted.Workers) != 1 || len(hosted.Differences) != 0 {
 		t.Errorf("beside a wrong folder: got %+v, %v", hosted, err)
 	}
 	out.Reset()
-	if err := printHosted(a, hosted, dir, "switchyard"); err != nil || !strings.Contains(out.String(), "1@a") || !strings.Contains(out.String(), "greet.yaml:1:1: version is missing") {
+	if err := printHosted(a, hosted, dir, "switchyard"); err != nil ||
+		!strings.Contains(out.String(), "1@a") || !strings.Contains(out.String(),
+		"greet.yaml:1:1: version is missing") {
 		t.Errorf("beside a wrong folder: got %q, %v", out.String(), err)
 	}
 	out.Reset()
-	if err := printHosted(a, hostedTools{}, "", "deserted"); err != nil || !strings.Contains(out.String(), "start one: worker --lanes general --task-queue deserted") {
+	if err := printHosted(a, hostedTools{}, "", "deserted"); err != nil ||
+		!strings.Contains(out.String(), "start one: worker --lanes general --task-queue deserted") {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
-	if _, err := compareTools((&specfiles.Flags{}), api.CatalogReport{Workers: []api.WorkerCatalog{{Digest: "x"}}, Catalogs: map[string]json.RawMessage{"x": []byte("{")}}, nil); err == nil {
+	if _, err := compareTools((&specfiles.Flags{}),
+		api.CatalogReport{Workers: []api.WorkerCatalog{{Digest: "x"}},
+			Catalogs: map[string]json.RawMessage{"x": []byte("{")}}, nil); err == nil {
 		t.Error("a catalog that cannot be read was read")
 	}
 }

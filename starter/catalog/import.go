@@ -50,10 +50,12 @@ type importFlags struct {
 }
 
 func (f *importFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.out, "out", specfiles.DefaultToolsDir, "`folder` that the files are written to")
+	flags.StringVar(&f.out, "out", specfiles.DefaultToolsDir,
+		"`folder` that the files are written to")
 	flags.BoolVar(&f.force, "force", false, "overwrite existing files with other content")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be written without writing it")
-	flags.StringSliceVar(&f.names, "name", nil, "only tools whose names match one of these `patterns`, such as repos_*")
+	flags.StringSliceVar(&f.names, "name", nil,
+		"only tools whose names match one of these `patterns`, such as repos_*")
 }
 
 func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
@@ -61,7 +63,8 @@ func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	var o imports.Options
 	auth := ""
 	cmd := &cobra.Command{
-		Use: "openapi FILE|URL|-", Short: "Create REST tools from the operations of an OpenAPI 3 document",
+		Use:   "openapi FILE|URL|-",
+		Short: "Create REST tools from the operations of an OpenAPI 3 document",
 		Long: `Creates a tool for each operation, or for those that --tag, --path and --name select. GET and
 HEAD get effect: read, PUT and DELETE idempotent, POST and PATCH once. Server and authentication
 come from the document; the secret is named after the security scheme. Default values are
@@ -82,19 +85,25 @@ described to the model and not sent. Schemas are shortened to --max-schema bytes
 				return cli.UsageError(cmd, "--max-schema %d: at least 1 byte", o.MaxSchema)
 			}
 			o.Names = flags.names
-			return importFile(a, cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
-				return imports.OpenAPI(name, data, o)
-			})
+			return importFile(a, cmd, args[0], &flags, catalog,
+				func(name string, data []byte) (imports.Result, error) {
+					return imports.OpenAPI(name, data, o)
+				})
 		},
 	}
 	flags.add(cmd.Flags())
 	cmd.Flags().StringSliceVar(&o.Tags, "tag", nil, "only operations with one of these `tags`")
-	cmd.Flags().StringSliceVar(&o.Paths, "path", nil, "only operations of these `paths`: prefixes or patterns such as /repos/*")
+	cmd.Flags().StringSliceVar(&o.Paths, "path", nil,
+		"only operations of these `paths`: prefixes or patterns such as /repos/*")
 	cmd.Flags().StringVar(&o.BaseURL, "base-url", "", "`URL` that replaces the document's servers")
-	cmd.Flags().StringVar(&auth, "auth", "", "authentication as `TYPE=SECRET` in place of the document's: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
-	cmd.Flags().StringSliceVar(&o.Allow, "allow", nil, "non-public `hosts` or ranges that the tools may reach, such as localhost")
-	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare output schemas too; a result that does not match gets a note")
-	cmd.Flags().IntVar(&o.MaxSchema, "max-schema", imports.DefaultMaxSchema, "maximum `bytes` of the schema of a tool's arguments")
+	cmd.Flags().StringVar(&auth, "auth", "",
+		"authentication as `TYPE=SECRET` in place of the document's: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
+	cmd.Flags().StringSliceVar(&o.Allow, "allow", nil,
+		"non-public `hosts` or ranges that the tools may reach, such as localhost")
+	cmd.Flags().BoolVar(&o.Output, "with-output", false,
+		"declare output schemas too; a result that does not match gets a note")
+	cmd.Flags().IntVar(&o.MaxSchema, "max-schema", imports.DefaultMaxSchema,
+		"maximum `bytes` of the schema of a tool's arguments")
 	return cmd
 }
 
@@ -102,14 +111,17 @@ described to the model and not sent. Schemas are shortened to --max-schema bytes
 func (f *importFlags) check(cmd *cobra.Command) error {
 	for _, pattern := range f.names {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return cli.UsageError(cmd, "--name %q is not a pattern: * matches any text, ? one character, [ab] one of a set", pattern)
+			return cli.UsageError(cmd,
+				"--name %q is not a pattern: * matches any text, ? one character, [ab] one of a set",
+				pattern)
 		}
 	}
 	return nil
 }
 
 // importFile reads a document and writes the tools that are made of it.
-func importFile(a *cli.App, cmd *cobra.Command, source string, flags *importFlags, catalog *specfiles.Flags,
+func importFile(a *cli.App, cmd *cobra.Command, source string, flags *importFlags,
+	catalog *specfiles.Flags,
 	read func(name string, data []byte) (imports.Result, error)) error {
 	if err := flags.check(cmd); err != nil {
 		return err
@@ -135,17 +147,22 @@ func parseAuth(text string) (*outbound.Auth, error) {
 	needs, known := authKinds[kind]
 	switch {
 	case !known:
-		return nil, fmt.Errorf("%q is not one of bearer, basic, header:NAME, query:NAME; write such as bearer=env:NAME", how)
+		return nil, fmt.Errorf(
+			"%q is not one of bearer, basic, header:NAME, query:NAME; write such as bearer=env:NAME",
+			how)
 	case named != needs:
-		return nil, errors.New("needs a name for header and query, as in header:X-Key=env:NAME, and takes none for the others")
+		return nil, errors.New(
+			"needs a name for header and query, as in header:X-Key=env:NAME, and takes none for the others")
 	case outbound.CheckSecret(secret) != nil:
-		return nil, errors.New("takes the name of a secret, never its value: " + outbound.HintSecret)
+		return nil, errors.New("takes the name of a secret, never its value: " +
+			outbound.HintSecret)
 	}
 	return &outbound.Auth{Type: kind, Secret: secret, Name: name}, nil
 }
 
 // authKinds are the places where a secret goes; those that are true have a name.
-var authKinds = map[string]bool{outbound.Bearer: false, outbound.Basic: false, outbound.Header: true, outbound.Query: true}
+var authKinds = map[string]bool{outbound.Bearer: false, outbound.Basic: false,
+	outbound.Header: true, outbound.Query: true}
 
 func checkBaseURL(text string) error {
 	if text == "" {
@@ -159,7 +176,8 @@ func checkBaseURL(text string) error {
 }
 
 // document reads what is imported: a file, a URL, or standard input for -.
-func document(ctx context.Context, a *cli.App, source string) (name string, data []byte, err error) {
+func document(ctx context.Context, a *cli.App, source string) (name string, data []byte,
+	err error) {
 	switch {
 	case source == "-":
 		name = "standard input"
@@ -201,7 +219,8 @@ func readUpTo(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// download reads a document from the host that was named, which may be this machine, and from no other.
+// download reads a document from the host that was named, which may be this machine, and from no
+// other.
 func download(ctx context.Context, address string) ([]byte, error) {
 	origin, err := url.Parse(address)
 	if err != nil {
@@ -218,7 +237,8 @@ func download(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := outbound.Client(guard.Transport(), origin, func(*http.Request) error { return nil }).Do(req)
+	resp, err := outbound.Client(guard.Transport(), origin,
+		func(*http.Request) error { return nil }).Do(req)
 	if err != nil {
 		return nil, err
 	}

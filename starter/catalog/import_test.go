@@ -16,7 +16,10 @@ const smallAPI = `{"openapi": "3.0.0", "servers": [{"url": "https://api.example.
 
 // A document is read from the host that was named, even on this machine, and from no other.
 func TestImportFromURL(t *testing.T) {
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(smallAPI)) }))
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte(smallAPI))
+	}))
 	defer other.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -43,11 +46,13 @@ func TestImportFromURL(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "tools")
 		var out, said bytes.Buffer
-		code := catalogProgram.Run(t.Context(), []string{"tools", "import", "openapi", address + tt.path, "--out", dir}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
+		code := catalogProgram.Run(t.Context(), []string{"tools", "import", "openapi", address +
+			tt.path, "--out", dir}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
 		if code != tt.code || !strings.Contains(said.String(), tt.says) {
 			t.Errorf("%s: exit code %d, %s", tt.path, code, said.String())
 		}
-		if _, err := os.Stat(filepath.Join(dir, "getA.yaml")); (err == nil) != (tt.code == cli.ExitDone) {
+		if _, err := os.Stat(filepath.Join(dir,
+			"getA.yaml")); (err == nil) != (tt.code == cli.ExitDone) {
 			t.Errorf("%s: %v", tt.path, err)
 		}
 	}

@@ -53,15 +53,18 @@ type importReport struct {
 }
 
 // writeImported writes the tools of a result, or says what it would write.
-func writeImported(a *cli.App, flags *importFlags, catalog *specfiles.Flags, result imports.Result) error {
+func writeImported(a *cli.App, flags *importFlags, catalog *specfiles.Flags,
+	result imports.Result) error {
 	report, err := planImport(flags, result)
 	if err != nil {
 		return err
 	}
 	inTheWay := report.files(fileInTheWay)
 	if len(inTheWay) > 0 && !flags.dryRun {
-		return cli.Errorf(cli.ExitUsage, "%s there with other content: %s\nNothing was written. Pass --force to overwrite, or another folder with --out.",
-			cli.IsAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+more(len(inTheWay)-10))
+		return cli.Errorf(cli.ExitUsage,
+			"%s there with other content: %s\nNothing was written. Pass --force to overwrite, or another folder with --out.",
+			cli.IsAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+
+				more(len(inTheWay)-10))
 	}
 	if !flags.dryRun && len(report.Tools) > 0 {
 		if err := report.write(flags.out); err != nil {
@@ -86,7 +89,8 @@ func more(n int) string {
 
 // planImport says what is to become of each file.
 func planImport(flags *importFlags, result imports.Result) (*importReport, error) {
-	report := &importReport{Title: result.Title, DryRun: flags.dryRun, Tools: []importedTool{}, Notes: result.Notes}
+	report := &importReport{Title: result.Title, DryRun: flags.dryRun, Tools: []importedTool{},
+		Notes: result.Notes}
 	for _, refused := range result.Refused {
 		report.Refused = append(report.Refused, refusedPart(refused))
 	}
@@ -95,7 +99,8 @@ func planImport(flags *importFlags, result imports.Result) (*importReport, error
 		if err != nil {
 			return nil, err
 		}
-		t := importedTool{Tool: tool.Spec.Name, Source: tool.Source, Notes: tool.Notes, State: fileWritten, data: data,
+		t := importedTool{Tool: tool.Spec.Name, Source: tool.Source, Notes: tool.Notes,
+			State: fileWritten, data: data,
 			File: filepath.Join(flags.out, imports.File(tool.Spec))}
 		same, there, err := sameFile(t.File, data)
 		switch {
@@ -131,7 +136,8 @@ func (r *importReport) others(dir string) bool {
 	for _, t := range r.Tools {
 		imported[t.File] = true
 	}
-	return err == nil && slices.ContainsFunc(files, func(file string) bool { return !imported[file] })
+	return err == nil && slices.ContainsFunc(files,
+		func(file string) bool { return !imported[file] })
 }
 
 func (r *importReport) write(dir string) error {
@@ -228,9 +234,10 @@ func (r *importReport) summary(flags *importFlags, notes int) string {
 	return text + fmt.Sprintf("; %d not imported", len(r.Refused))
 }
 
-// checkImported reads the folder as a worker would, where there are other files in it: their tools may have the names of
-// imported ones.
-func checkImported(a *cli.App, report *importReport, flags *importFlags, catalog *specfiles.Flags) error {
+// checkImported reads the folder as a worker would, where there are other files in it: their tools
+// may have the names of imported ones.
+func checkImported(a *cli.App, report *importReport, flags *importFlags,
+	catalog *specfiles.Flags) error {
 	if flags.dryRun || !report.others(flags.out) {
 		return nil
 	}
@@ -254,7 +261,8 @@ func sameFile(path string, data []byte) (same, there bool, err error) {
 	return bytes.Equal(old, data), true, err
 }
 
-// writeWhole writes a file as a whole, so that a worker that watches its folder never reads half of it.
+// writeWhole writes a file as a whole, so that a worker that watches its folder never reads half of
+// it.
 func writeWhole(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".write-*")
 	if err != nil {

@@ -8,5 +8,6 @@ import (
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {
-	clitest.CheckDocumented(t, "../..", listedTool{}, shownTool{}, api.PoliciesInForce{}, api.WorkerCatalog{})
+	clitest.CheckDocumented(t, "../..", listedTool{}, shownTool{}, api.PoliciesInForce{},
+		api.WorkerCatalog{})
 }

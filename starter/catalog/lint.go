@@ -47,12 +47,14 @@ exists), which is checked as well.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if catalog.UseDefault(); catalog.Dir == "" {
-					return cli.UsageError(cmd, "PATH is missing, and ./tools has no toolspecs to check")
+					return cli.UsageError(cmd,
+						"PATH is missing, and ./tools has no toolspecs to check")
 				}
 				args = []string{catalog.Dir}
 			}
 			if !slices.Contains(specfiles.Kinds, kind) {
-				return cli.UsageError(cmd, "--kind %q is not one of %s", kind, strings.Join(specfiles.Kinds, ", "))
+				return cli.UsageError(cmd, "--kind %q is not one of %s", kind,
+					strings.Join(specfiles.Kinds, ", "))
 			}
 			if err := catalog.Check(cmd); err != nil {
 				return err
@@ -60,7 +62,8 @@ exists), which is checked as well.`,
 			return lint(a, args, &linter{kind: kind, app: a, catalog: catalog})
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", kind, "`kind` of the files: "+strings.Join(specfiles.Kinds, ", "))
+	cmd.Flags().StringVar(&kind, "kind", kind, "`kind` of the files: "+strings.Join(specfiles.Kinds,
+		", "))
 	return cmd
 }
 
@@ -107,8 +110,8 @@ func faultsOf(path string, err error) toolspecs.Faults {
 	return faults
 }
 
-// lanes checks the lanes file. The note says that it was, where it is none of the paths. Whatever else is wrong in it, the
-// names in it are those of lanes.
+// lanes checks the lanes file. The note says that it was, where it is none of the paths. Whatever
+// else is wrong in it, the names in it are those of lanes.
 func (l *linter) lanes(paths []string) (faults toolspecs.Faults, note string) {
 	if l.kind == specfiles.KindPolicies {
 		return nil, "" // they name no lanes
@@ -184,10 +187,15 @@ func (l *linter) file(path string) error {
 	return specfiles.AllFaults(err, wrong)
 }
 
-// tool checks a file of toolspecs, and the tools of agents in it where those that there are, are known.
+// tool checks a file of toolspecs, and the tools of agents in it where those that there are, are
+// known.
 func (l *linter) tool(path string, data []byte) error {
 	specs, err := toolspecs.Decode(path, data, l.options)
-	if err != nil || !slices.ContainsFunc(specs, func(s toolspecs.Spec) bool { return s.Entry.Agent != nil || s.Undo != nil || s.Verify != nil }) {
+	if err != nil || !slices.ContainsFunc(specs,
+		func(s toolspecs.Spec) bool {
+			return s.Entry.Agent != nil || s.Undo != nil ||
+				s.Verify != nil
+		}) {
 		return err
 	}
 	known, err := specfiles.KnownTools(l.app, l.catalog)
@@ -197,8 +205,8 @@ func (l *linter) tool(path string, data []byte) error {
 	return checkNamed(specs, known)
 }
 
-// checkNamed looks up the tools that specs name, of agents that are tools themselves and to undo and verify calls: among specs, those
-// that ship, and known.
+// checkNamed looks up the tools that specs name, of agents that are tools themselves and to undo
+// and verify calls: among specs, those that ship, and known.
 func checkNamed(specs []toolspecs.Spec, known []string) error {
 	for _, s := range append(toolspecs.Shipped(), specs...) {
 		known = append(known, s.Name)

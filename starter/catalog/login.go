@@ -22,19 +22,27 @@ type oauthFlags struct {
 }
 
 func (f *oauthFlags) add(set *pflag.FlagSet) {
-	set.BoolVar(&f.oauth, "oauth", false, "log in with OAuth in a browser: the address is printed, the redirect address is read from standard input")
-	set.StringVar(&f.auth.ClientID, "client-id", "", "client `ID` at the authorization server (default: register dynamically)")
-	set.StringVar(&f.auth.Secret, "client-secret", "", "`reference` to the client secret: env:NAME or file:/path")
-	set.StringVar(&f.auth.ClientMetadataURL, "client-metadata-url", "", "https `URL` of the client metadata document, for servers that accept it as client ID")
-	set.StringVar(&f.auth.RedirectURL, "redirect-url", "", "redirect `URL`; nothing needs to listen there (default "+outbound.DefaultRedirectURL+")")
-	set.StringSliceVar(&f.auth.Scopes, "scopes", nil, "`scopes` to request in place of those of the server")
-	set.StringVar(&f.auth.Grant, "grant", "", "OAuth `grant`: authorization_code (a person logs in; default) or client_credentials (the client's secret)")
+	set.BoolVar(&f.oauth, "oauth", false,
+		"log in with OAuth in a browser: the address is printed, the redirect address is read from standard input")
+	set.StringVar(&f.auth.ClientID, "client-id", "",
+		"client `ID` at the authorization server (default: register dynamically)")
+	set.StringVar(&f.auth.Secret, "client-secret", "",
+		"`reference` to the client secret: env:NAME or file:/path")
+	set.StringVar(&f.auth.ClientMetadataURL, "client-metadata-url", "",
+		"https `URL` of the client metadata document, for servers that accept it as client ID")
+	set.StringVar(&f.auth.RedirectURL, "redirect-url", "",
+		"redirect `URL`; nothing needs to listen there (default "+outbound.DefaultRedirectURL+")")
+	set.StringSliceVar(&f.auth.Scopes, "scopes", nil,
+		"`scopes` to request in place of those of the server")
+	set.StringVar(&f.auth.Grant, "grant", "",
+		"OAuth `grant`: authorization_code (a person logs in; default) or client_credentials (the client's secret)")
 }
 
 // authOf returns the auth of a toolspec as the flags say: given is --auth's, or nil.
 func (f *oauthFlags) authOf(cmd *cobra.Command, given *outbound.Auth) (*outbound.Auth, error) {
 	if !f.oauth {
-		for _, name := range []string{"client-id", "client-secret", "client-metadata-url", "redirect-url", "scopes", "grant"} {
+		for _, name := range []string{"client-id", "client-secret", "client-metadata-url",
+			"redirect-url", "scopes", "grant"} {
 			if cmd.Flags().Changed(name) {
 				return nil, cli.UsageError(cmd, "--%s requires --oauth", name)
 			}
@@ -61,18 +69,22 @@ func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
 	alone := f.auth.Grant == outbound.GrantClientCredentials
 	switch {
 	case secret && outbound.CheckSecret(f.auth.Secret) != nil:
-		return cli.UsageError(cmd, "--client-secret takes a reference to a secret, not its value: %s", outbound.HintSecret)
+		return cli.UsageError(cmd,
+			"--client-secret takes a reference to a secret, not its value: %s", outbound.HintSecret)
 	case secret && !id, alone && !secret:
-		return cli.UsageError(cmd, "--client-secret and --client-id require each other, and --grant client_credentials requires both")
+		return cli.UsageError(cmd,
+			"--client-secret and --client-id require each other, and --grant client_credentials requires both")
 	case f.auth.Grant != "" && !alone && f.auth.Grant != outbound.GrantAuthorizationCode:
-		return cli.UsageError(cmd, "--grant %s: choose authorization_code or client_credentials", f.auth.Grant)
+		return cli.UsageError(cmd, "--grant %s: choose authorization_code or client_credentials",
+			f.auth.Grant)
 	}
 	return nil
 }
 
 // loginsFlag names the folder of the tokens that logins gave.
 func loginsFlag(set *pflag.FlagSet, folder *string) {
-	set.StringVar(folder, "logins", "", "`folder` for tokens of MCP servers (default: switchyard/logins in the user's configuration folder, like the worker's)")
+	set.StringVar(folder, "logins", "",
+		"`folder` for tokens of MCP servers (default: switchyard/logins in the user's configuration folder, like the worker's)")
 }
 
 func loginsIn(folder string) *mcpclient.Logins {
@@ -82,10 +94,12 @@ func loginsIn(folder string) *mcpclient.Logins {
 // maxAddress bounds a line with an address, in bytes.
 const maxAddress = 64 << 10
 
-// askLogin has the person at the terminal log in: it prints an address and reads the one at which the browser ends.
+// askLogin has the person at the terminal log in: it prints an address and reads the one at which
+// the browser ends.
 func askLogin(ctx context.Context, a *cli.App, address string) (string, error) {
 	fmt.Fprintf(a.Err, "The MCP server wants a login. Open this address in a browser, log in and allow the access:\n\n  %s\n\n"+
-		"Then copy the whole address at which the browser ends, even if it shows an error there, and paste it here: ", address)
+		"Then copy the whole address at which the browser ends, even if it shows an error there, and paste it here: ",
+		address)
 	type line struct {
 		text string
 		err  error
@@ -114,7 +128,8 @@ func readLine(r io.Reader) (string, error) {
 		case n == 1:
 			text.WriteByte(one[0])
 		case err != nil:
-			return "", cli.Errorf(cli.ExitUsage, "standard input ended before the redirect address; the login is not complete")
+			return "", cli.Errorf(cli.ExitUsage,
+				"standard input ended before the redirect address; the login is not complete")
 		}
 	}
 	return "", cli.Errorf(cli.ExitUsage, "the line on standard input is too long for an address")

@@ -42,8 +42,8 @@ func (p *typist) Read(into []byte) (int, error) {
 	return p.typed.Read(into)
 }
 
-// TestLogin proves that an import logs in by a line on standard input, writes nothing secret into the toolspec, and keeps
-// the token so that accept needs no other login.
+// TestLogin proves that an import logs in by a line on standard input, writes nothing secret into
+// the toolspec, and keeps the token so that accept needs no other login.
 func TestLogin(t *testing.T) {
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	defer g.Close()
@@ -51,13 +51,16 @@ func TestLogin(t *testing.T) {
 	tools, logins := filepath.Join(folder, "tools"), filepath.Join(folder, "logins")
 	person := &typist{t: t}
 	var out bytes.Buffer
-	code := catalogProgram.Run(t.Context(), []string{"tools", "import", "mcp", "--url", g.URL + "/mcp", "--allow", "127.0.0.1", "--oauth", "--scopes", "read,write",
-		"--name", "echo", "--out", tools, "--logins", logins}, cli.Stdio{In: person, Out: &out, Err: person})
+	code := catalogProgram.Run(t.Context(), []string{"tools", "import", "mcp", "--url", g.URL +
+		"/mcp", "--allow", "127.0.0.1", "--oauth", "--scopes", "read,write",
+		"--name", "echo", "--out", tools, "--logins", logins}, cli.Stdio{In: person, Out: &out,
+		Err: person})
 	if code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, &out, &person.prints)
 	}
 	text, err := os.ReadFile(filepath.Join(tools, "echo.yaml"))
-	if err != nil || !strings.Contains(string(text), "oauth") || !strings.Contains(string(text), "write") {
+	if err != nil || !strings.Contains(string(text), "oauth") || !strings.Contains(string(text),
+		"write") {
 		t.Errorf("wrote %s, %v", text, err)
 	}
 	for _, secret := range g.Secrets() {
@@ -66,17 +69,20 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	var said bytes.Buffer
-	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins", logins}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
+	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins", logins},
+		cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
 	if code != 0 || len(g.Asked()) != 1 || !strings.Contains(said.String(), "1 unchanged") {
 		t.Errorf("accept: exit code %d after %d logins: %s", code, len(g.Asked()), &said)
 	}
-	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins", t.TempDir()}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
+	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins",
+		t.TempDir()}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
 	if code != cli.ExitFailed || !strings.Contains(said.String(), "the login is not complete") {
 		t.Errorf("accept without a login: exit code %d: %s", code, &said)
 	}
 }
 
-// TestLoginFlags proves that flags of logins that do not fit one another are refused before anything is asked.
+// TestLoginFlags proves that flags of logins that do not fit one another are refused before
+// anything is asked.
 func TestLoginFlags(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--url http://localhost/ --client-id a":                           "requires --oauth",
@@ -88,8 +94,11 @@ func TestLoginFlags(t *testing.T) {
 		"--url http://localhost/ --oauth --grant password --client-id me": "choose authorization_code",
 	} {
 		var said bytes.Buffer
-		code := catalogProgram.Run(context.Background(), append([]string{"tools", "import", "mcp"}, strings.Fields(flags)...), cli.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: &said})
-		if code != cli.ExitUsage || !strings.Contains(said.String(), want) || strings.Contains(said.String(), "hunter2") {
+		code := catalogProgram.Run(context.Background(), append([]string{"tools", "import", "mcp"},
+			strings.Fields(flags)...), cli.Stdio{In: strings.NewReader(""), Out: io.Discard,
+			Err: &said})
+		if code != cli.ExitUsage || !strings.Contains(said.String(), want) ||
+			strings.Contains(said.String(), "hunter2") {
 			t.Errorf("%s: exit code %d: %s", flags, code, &said)
 		}
 	}

@@ -93,7 +93,8 @@ other outcome.`,
 	return cmd
 }
 
-// policyTools returns what finds what rules can know of a tool, by its name; nil where no folder is named.
+// policyTools returns what finds what rules can know of a tool, by its name; nil where no folder is
+// named.
 func policyTools(c *specfiles.Flags) (find func(name string) (policies.Tool, bool), err error) {
 	if c.Dir == "" {
 		return nil, nil
@@ -165,7 +166,8 @@ func printTried(a *cli.App, t triedCase) error {
 	if t.Rule != "" {
 		want += " by " + t.Rule
 	}
-	if err := a.Println(fmt.Sprintf("%s%s  (%s:%d)\n        want %s, got %s", p.Bad("FAILED"), " "+t.Name, t.File, t.Line, want, t.Got)); err != nil {
+	if err := a.Println(fmt.Sprintf("%s%s  (%s:%d)\n        want %s, got %s", p.Bad("FAILED"), " "+
+		t.Name, t.File, t.Line, want, t.Got)); err != nil {
 		return err
 	}
 	for _, met := range t.Policies {

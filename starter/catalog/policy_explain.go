@@ -30,7 +30,8 @@ read from the run's history, because the rules may have changed since.`,
 				ref.WorkflowID, args = args[0], args[1:]
 			}
 			if len(args) != 1 && ref.WorkflowID != "" {
-				return cli.UsageError(cmd, "CALL is missing; list the run's calls: %s", a.Connection.Invocation().Command("audit", ref.WorkflowID))
+				return cli.UsageError(cmd, "CALL is missing; list the run's calls: %s",
+					a.Connection.Invocation().Command("audit", ref.WorkflowID))
 			}
 			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
 				explained, err := explain(audit.Records(ctx, c, run.WorkflowID, run.RunID), args[0])
@@ -38,7 +39,9 @@ read from the run's history, because the rules may have changed since.`,
 					return a.LookupError(run.WorkflowID, run.RunID, err)
 				}
 				if explained == nil {
-					return cli.Errorf(cli.ExitUsage, "the run %[2]s has no finished call %[1]q\nList its calls: %[3]s", args[0], run.WorkflowID, a.Connection.Invocation().Command("audit", run.WorkflowID))
+					return cli.Errorf(cli.ExitUsage,
+						"the run %[2]s has no finished call %[1]q\nList its calls: %[3]s", args[0],
+						run.WorkflowID, a.Connection.Invocation().Command("audit", run.WorkflowID))
 				}
 				return printExplained(a, *explained)
 			})(cmd, nil)
@@ -70,7 +73,8 @@ func explain(records iter.Seq2[api.Record, error], call string) (*explained, err
 			if met == nil {
 				met = []api.PolicyAction{}
 			}
-			return &explained{Call: r.CallID, Tool: r.Tool, Status: r.Status, Error: r.Error, Arguments: r.Arguments, Labels: r.Labels, Policies: met}, nil
+			return &explained{Call: r.CallID, Tool: r.Tool, Status: r.Status, Error: r.Error,
+				Arguments: r.Arguments, Labels: r.Labels, Policies: met}, nil
 		}
 	}
 	return nil, nil
@@ -82,7 +86,10 @@ func printExplained(a *cli.App, e explained) error {
 	}
 	p := a.PaletteFor(a.Out)
 	var b strings.Builder
-	field := func(name, value string) { fmt.Fprintf(&b, "%s  %s\n", p.Bold(fmt.Sprintf("%-10s", name)), value) }
+	field := func(name, value string) {
+		fmt.Fprintf(&b, "%s  %s\n",
+			p.Bold(fmt.Sprintf("%-10s", name)), value)
+	}
 	field("call", e.Call+" "+e.Tool)
 	status := terminal.CallStatusText(p, e.Status)
 	if e.Error != nil {

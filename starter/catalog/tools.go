@@ -15,7 +15,8 @@ import (
 
 func toolsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "tools", GroupID: cli.GroupServer, Short: "List, show, check, import and accept toolspecs",
+		Use: "tools", GroupID: cli.GroupServer,
+		Short: "List, show, check, import and accept toolspecs",
 		Long: `Reads the toolspecs of a folder together with the tools of the worker, creates toolspecs from
 existing descriptions (import), and accepts changes of MCP tools (accept). Only list --workers
 needs a Temporal server.`,
@@ -29,7 +30,8 @@ needs a Temporal server.`,
 	}
 	var catalog specfiles.Flags
 	catalog.Add(cmd.PersistentFlags(), "(default ./tools where it holds some)")
-	cmd.AddCommand(toolsListCommand(a, &catalog), toolsShowCommand(a, &catalog), lintCommand(a, &catalog),
+	cmd.AddCommand(toolsListCommand(a, &catalog), toolsShowCommand(a, &catalog),
+		lintCommand(a, &catalog),
 		importCommand(a, &catalog), acceptCommand(a, &catalog))
 	return cmd
 }
@@ -70,7 +72,9 @@ folder's tools.`,
 			if workers {
 				for _, filter := range filters {
 					if cmd.Flags().Changed(filter) {
-						return cli.UsageError(cmd, "--%s applies to a folder of toolspecs; --workers compares all tools", filter)
+						return cli.UsageError(cmd,
+							"--%s applies to a folder of toolspecs; --workers compares all tools",
+							filter)
 					}
 				}
 				return listHosted(a, cmd, flags, queue)
@@ -79,7 +83,8 @@ folder's tools.`,
 			switch query.Status {
 			case "", api.StatusActive, api.StatusDeprecated, api.StatusDisabled:
 			default:
-				return cli.UsageError(cmd, "--status %q is not one of active, deprecated, disabled", status)
+				return cli.UsageError(cmd, "--status %q is not one of active, deprecated, disabled",
+					status)
 			}
 			flags.UseDefault()
 			catalog, wrong := flags.LoadToShow()
@@ -94,26 +99,33 @@ folder's tools.`,
 	}
 	cmd.Flags().StringVar(&query.Category, "category", "", "only tools of this `category`")
 	cmd.Flags().StringVar(&query.Tag, "tag", "", "only tools with this `tag`")
-	cmd.Flags().StringVar(&status, "status", "", "only tools of this `status`: active, deprecated or disabled")
+	cmd.Flags().StringVar(&status, "status", "",
+		"only tools of this `status`: active, deprecated or disabled")
 	cmd.Flags().StringVar(&query.NamePart, "name", "", "only tools whose names contain this `text`")
-	cmd.Flags().BoolVar(&workers, "workers", false, "ask the workers for their tools and list differences")
-	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers, with --workers")
+	cmd.Flags().BoolVar(&workers, "workers", false,
+		"ask the workers for their tools and list differences")
+	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue,
+		"task `queue` of the workers, with --workers")
 	return cmd
 }
 
 func printTools(a *cli.App, tools []*toolspecs.Compiled) error {
-	t := cli.Table{Header: []string{"tool", "version", "category", "status", "lane", "access", "effect", "description"}}
+	t := cli.Table{Header: []string{"tool", "version", "category", "status", "lane", "access",
+		"effect", "description"}}
 	for _, c := range tools {
 		s := c.Spec
 		if a.Format.JSON() {
-			line := listedTool{Name: s.Name, Version: s.Version, Category: s.Category, Tags: s.Tags, Status: s.Status, Type: s.Entry.Type,
-				Lane: s.Execution.Lane, Access: s.Execution.Access, Effect: s.Execution.Effect, Description: s.Description, Digest: c.Digest}
+			line := listedTool{Name: s.Name, Version: s.Version, Category: s.Category, Tags: s.Tags,
+				Status: s.Status, Type: s.Entry.Type,
+				Lane: s.Execution.Lane, Access: s.Execution.Access, Effect: s.Execution.Effect,
+				Description: s.Description, Digest: c.Digest}
 			if err := cli.WriteJSON(a.Out, line, false); err != nil {
 				return err
 			}
 			continue
 		}
-		t.Add(s.Name, s.Version, s.Category, string(s.Status), s.Execution.Lane, string(s.Execution.Access), string(s.Execution.Effect),
+		t.Add(s.Name, s.Version, s.Category, string(s.Status), s.Execution.Lane,
+			string(s.Execution.Access), string(s.Execution.Effect),
 			api.Shorten(strings.TrimSpace(s.Description), 70))
 	}
 	switch {
@@ -152,7 +164,8 @@ of its arguments, as models see them, and of its result. Needs no server.`,
 			if !ok {
 				return cmp.Or(wrong, specfiles.UnknownTool(a, catalog, args[0], flags.Dir))
 			}
-			shown := shownTool{Digest: tool.Digest, Spec: tool.Spec, Input: tool.ModelSchema(), Output: tool.OutputSchema()}
+			shown := shownTool{Digest: tool.Digest, Spec: tool.Spec, Input: tool.ModelSchema(),
+				Output: tool.OutputSchema()}
 			if a.Format.JSON() {
 				return cli.WriteJSON(a.Out, shown, true)
 			}
@@ -167,11 +180,13 @@ func printTool(a *cli.App, t shownTool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "%s %s (digest %s)\n%s\n", p.Bold(t.Spec.Name), t.Spec.Version, t.Digest, strings.TrimSpace(t.Spec.Description))
+	fmt.Fprintf(a.Out, "%s %s (digest %s)\n%s\n", p.Bold(t.Spec.Name), t.Spec.Version, t.Digest,
+		strings.TrimSpace(t.Spec.Description))
 	fmt.Fprintf(a.Out, "\n%s\n%s\n", p.Bold("spec, with all defaults"), cli.ReadableJSON(spec))
 	fmt.Fprintf(a.Out, "\n%s\n%s\n", p.Bold("arguments as JSON Schema"), cli.ReadableJSON(t.Input))
 	if len(t.Output) > 0 {
-		fmt.Fprintf(a.Out, "\n%s\n%s\n", p.Bold("result as JSON Schema"), cli.ReadableJSON(t.Output))
+		fmt.Fprintf(a.Out, "\n%s\n%s\n", p.Bold("result as JSON Schema"),
+			cli.ReadableJSON(t.Output))
 	}
 	return nil
 }

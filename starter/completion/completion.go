@@ -29,10 +29,19 @@ var shells = []struct {
 	name  string
 	write func(root *cobra.Command) error
 }{
-	{"bash", func(root *cobra.Command) error { return root.GenBashCompletionV2(root.OutOrStdout(), true) }},
+	{"bash", func(root *cobra.Command) error {
+		return root.GenBashCompletionV2(root.OutOrStdout(),
+			true)
+	}},
 	{"zsh", func(root *cobra.Command) error { return root.GenZshCompletion(root.OutOrStdout()) }},
-	{"fish", func(root *cobra.Command) error { return root.GenFishCompletion(root.OutOrStdout(), true) }},
-	{"powershell", func(root *cobra.Command) error { return root.GenPowerShellCompletionWithDesc(root.OutOrStdout()) }},
+	{"fish", func(root *cobra.Command) error {
+		return root.GenFishCompletion(root.OutOrStdout(),
+			true)
+	}},
+	{"powershell", func(root *cobra.Command) error {
+		return root.GenPowerShellCompletionWithDesc(
+			root.OutOrStdout())
+	}},
 }
 
 func completionCommand() *cobra.Command {
@@ -41,7 +50,8 @@ func completionCommand() *cobra.Command {
 		names = append(names, shell.name)
 	}
 	return &cobra.Command{
-		Use: "completion SHELL", GroupID: cli.GroupServer, Short: "Print a completion script for a shell", Long: completionHelp,
+		Use: "completion SHELL", GroupID: cli.GroupServer,
+		Short: "Print a completion script for a shell", Long: completionHelp,
 		Example: `  source <(starter completion bash)
   starter completion zsh >"${fpath[1]}/_starter"
   starter completion fish >~/.config/fish/completions/starter.fish`,
@@ -74,15 +84,17 @@ func words[T ~string](list ...T) completer {
 	return func(*cobra.Command, []string) []cobra.Completion { return offered }
 }
 
-// addCompletion has a command and all below it complete their arguments, by the words in their usage, and what their flags take, by
-// the flags' names. What has no completer is left to the shell, which offers files.
+// addCompletion has a command and all below it complete their arguments, by the words in their
+// usage, and what their flags take, by the flags' names. What has no completer is left to the
+// shell, which offers files.
 func Add(a *cli.App, root *cobra.Command) {
 	o := offers{a}
 	byFlag, byArgument := o.flagCompleters(), o.argumentCompleters()
 	for _, cmd := range cli.WithSubcommands(root) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.NoOptDefVal == "" { // else it takes nothing
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, completeFlag(cmd, f, byFlag)) // the flag is there, and has none yet
+				// the flag is there, and has none yet
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, completeFlag(cmd, f, byFlag))
 			}
 		})
 		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
@@ -91,7 +103,8 @@ func Add(a *cli.App, root *cobra.Command) {
 	}
 }
 
-// completeFlag completes what a flag takes: what its completer offers, and else files or folders where it takes one.
+// completeFlag completes what a flag takes: what its completer offers, and else files or folders
+// where it takes one.
 func completeFlag(cmd *cobra.Command, f *pflag.Flag, by map[string]completer) cobra.CompletionFunc {
 	complete, own := by[cmd.Name()+" --"+f.Name]
 	if !own {
@@ -111,10 +124,13 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag, by map[string]completer) co
 }
 
 // offer is the completer as cobra wants it. Where it offers words, files are not offered.
-func (c completer) offer(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	offered := slices.DeleteFunc(slices.Clone(c(cmd, args)), func(o cobra.Completion) bool { return bare(o) == "" || !strings.HasPrefix(o, word) })
+func (c completer) offer(cmd *cobra.Command, args []string, word string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
+	offered := slices.DeleteFunc(slices.Clone(c(cmd, args)),
+		func(o cobra.Completion) bool { return bare(o) == "" || !strings.HasPrefix(o, word) })
 	directive := cobra.ShellCompDirectiveNoFileComp
-	if slices.ContainsFunc(offered, func(o cobra.Completion) bool { return strings.HasSuffix(bare(o), "=") }) {
+	if slices.ContainsFunc(offered,
+		func(o cobra.Completion) bool { return strings.HasSuffix(bare(o), "=") }) {
 		directive |= cobra.ShellCompDirectiveNoSpace
 	}
 	return offered, directive
@@ -126,10 +142,12 @@ func bare(o cobra.Completion) string {
 	return text
 }
 
-// completeArguments completes the arguments that a command's usage names; the last one goes on where it ends in ….
+// completeArguments completes the arguments that a command's usage names; the last one goes on
+// where it ends in ….
 func completeArguments(cmd *cobra.Command, by map[string]completer) cobra.CompletionFunc {
 	names := strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(cmd.Use))[1:]
-	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		i := len(args)
 		if len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…") {
 			i = min(i, len(names)-1)
@@ -157,16 +175,23 @@ func completeArguments(cmd *cobra.Command, by map[string]completer) cobra.Comple
 // offers finds what command lines may be completed with.
 type offers struct{ *cli.App }
 
-// flagCompleters are what flags take; a command's own meaning of a flag goes before that of all others.
+// flagCompleters are what flags take; a command's own meaning of a flag goes before that of all
+// others.
 func (a offers) flagCompleters() map[string]completer {
 	agents := a.ofRuns(func(r runlist.Run) string { return r.Agent })
 	return map[string]completer{
-		"--output": words(cli.OutputText, cli.OutputJSON), "--color": words(cli.ColorAuto, cli.ColorNever, cli.ColorAlways), "--time-format": words(cli.TimeRelative, cli.TimeISO),
+		"--output": words(cli.OutputText, cli.OutputJSON), "--color": words(cli.ColorAuto,
+			cli.ColorNever, cli.ColorAlways), "--time-format": words(cli.TimeRelative, cli.TimeISO),
 		"--mode": words(api.ModeStrict, api.ModeLenient), "--priority": words(api.Priorities...),
-		"--if-busy": words(runs.BusyRefuse, runs.BusyWait), "--overlap": words(runs.OverlapNames()...), "--overlap-policy": words(runs.OverlapNames()...),
-		"--outcome": words(runlist.Outcomes...), "--status": words(runlist.RunStatuses...), "--call-status": words(inspect.CallStatuses...), "--kind": words(specfiles.Kinds...),
-		"list --category": a.ofTools(func(s toolspecs.Spec) []string { return []string{s.Category} }), "list --tag": a.ofTools(func(s toolspecs.Spec) []string { return s.Tags }),
-		"--agent": agents, "--caller": a.callers,
+		"--if-busy":        words(runs.BusyRefuse, runs.BusyWait),
+		"--overlap":        words(runs.OverlapNames()...),
+		"--overlap-policy": words(runs.OverlapNames()...),
+		"--outcome":        words(runlist.Outcomes...), "--status": words(runlist.RunStatuses...),
+		"--call-status": words(inspect.CallStatuses...), "--kind": words(specfiles.Kinds...),
+		"list --category": a.ofTools(
+			func(s toolspecs.Spec) []string { return []string{s.Category} }),
+		"list --tag": a.ofTools(func(s toolspecs.Spec) []string { return s.Tags }),
+		"--agent":    agents, "--caller": a.callers,
 		"--conversation": a.ofRuns(func(r runlist.Run) string { return r.Conversation }),
 		"--tool":         a.toolNames, "create --call": a.toolNames, "create --agent": nil,
 		"--workflow-id": a.anyRun(), "--from-dry-run": a.anyRun(), "--lanes": a.laneNames,
@@ -177,16 +202,21 @@ func (a offers) flagCompleters() map[string]completer {
 // argumentCompleters are what arguments may be, by their names in the usage.
 func (a offers) argumentCompleters() map[string]completer {
 	return map[string]completer{
-		"RUN": a.anyRun(), "cancel RUN": a.anyRun(history.RunRunning, history.RunPaused), "pause RUN": a.anyRun(history.RunRunning),
-		"send RUN": a.anyRun(history.RunRunning, history.RunPaused), "resume RUN": a.anyRun(history.RunPaused),
+		"RUN": a.anyRun(), "cancel RUN": a.anyRun(history.RunRunning, history.RunPaused),
+		"pause RUN":   a.anyRun(history.RunRunning),
+		"send RUN":    a.anyRun(history.RunRunning, history.RunPaused),
+		"resume RUN":  a.anyRun(history.RunPaused),
 		"approve RUN": a.awaitingRuns, "deny RUN": a.awaitingRuns, "answer RUN": a.questionRuns,
 		"approve CALL": a.openCalls, "deny CALL": a.openCalls, "answer QUESTION": a.openQuestions,
 		"evaluate solved|failed": words(audit.SolvedYes, audit.SolvedNo),
 		"policy explain CALL":    a.recordedCalls,
-		"TOOL":                   a.toolNames, "tools show NAME": a.toolNames, "ARGS_JSON|name=value": a.toolArguments,
+		"TOOL":                   a.toolNames, "tools show NAME": a.toolNames,
+		"ARGS_JSON|name=value":      a.toolArguments,
 		"schedule create ARGUMENTS": a.toolArguments,
-		"lanes NAME":                a.laneNames, "ID": a.ofRuns(func(r runlist.Run) string { return r.Conversation }),
-		"schedule show NAME": a.scheduleNames, "schedule trigger NAME": a.scheduleNames, "schedule pause NAME": a.scheduleNames,
+		"lanes NAME":                a.laneNames,
+		"ID":                        a.ofRuns(func(r runlist.Run) string { return r.Conversation }),
+		"schedule show NAME":        a.scheduleNames, "schedule trigger NAME": a.scheduleNames,
+		"schedule pause NAME":  a.scheduleNames,
 		"schedule resume NAME": a.scheduleNames, "schedule delete NAME": a.scheduleNames,
 	}
 }

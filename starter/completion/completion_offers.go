@@ -25,12 +25,15 @@ import (
 const (
 	// completionPatience is how long a shell waits for a server.
 	completionPatience = 1500 * time.Millisecond
-	// completedRuns is how many of the newest runs are offered, or looked at for their agents and the like.
+	// completedRuns is how many of the newest runs are offered, or looked at for their agents and
+	// the like.
 	completedRuns = 100
 )
 
-// fromServer returns what ask finds on the server that the command line names; nothing where that fails, or takes too long.
-func (a offers) fromServer(cmd *cobra.Command, ask func(context.Context, client.Client) ([]cobra.Completion, error)) []cobra.Completion {
+// fromServer returns what ask finds on the server that the command line names; nothing where that
+// fails, or takes too long.
+func (a offers) fromServer(cmd *cobra.Command, ask func(context.Context,
+	client.Client) ([]cobra.Completion, error)) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 	defer cancel()
 	c, err := a.Connect(ctx, cmd.Flags())
@@ -45,9 +48,12 @@ func (a offers) fromServer(cmd *cobra.Command, ask func(context.Context, client.
 	return offered
 }
 
-func (a offers) newestRuns(cmd *cobra.Command, all bool, offer func(runlist.Run) []cobra.Completion) []cobra.Completion {
-	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
-		runs, err := runlist.List(ctx, c, a.Connection.ResolvedNamespace, runlist.Condition("", "", all), completedRuns, nil)
+func (a offers) newestRuns(cmd *cobra.Command, all bool,
+	offer func(runlist.Run) []cobra.Completion) []cobra.Completion {
+	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion,
+		err error) {
+		runs, err := runlist.List(ctx, c, a.Connection.ResolvedNamespace, runlist.Condition("", "",
+			all), completedRuns, nil)
 		for _, r := range runs {
 			offered = append(offered, offer(r)...)
 		}
@@ -55,15 +61,18 @@ func (a offers) newestRuns(cmd *cobra.Command, all bool, offer func(runlist.Run)
 	})
 }
 
-// anyRun offers the ids of the newest runs, of those alone that have one of the statuses if there are some.
+// anyRun offers the ids of the newest runs, of those alone that have one of the statuses if there
+// are some.
 func (a offers) anyRun(statuses ...history.RunStatus) completer {
 	return func(cmd *cobra.Command, _ []string) []cobra.Completion {
 		return a.newestRuns(cmd, false, func(r runlist.Run) []cobra.Completion {
 			if len(statuses) > 0 && !slices.Contains(statuses, r.Status) {
 				return nil
 			}
-			statusText := cli.NonEmpty([]string{r.Agent, audit.StatusText(r.Status, r.WaitsFor), cli.Ago(time.Since(r.Started))})
-			return []cobra.Completion{cobra.CompletionWithDesc(r.ID, strings.Join(statusText, ", "))}
+			statusText := cli.NonEmpty([]string{r.Agent, audit.StatusText(r.Status, r.WaitsFor),
+				cli.Ago(time.Since(r.Started))})
+			return []cobra.Completion{cobra.CompletionWithDesc(r.ID, strings.Join(statusText,
+				", "))}
 		})
 	}
 }
@@ -71,14 +80,17 @@ func (a offers) anyRun(statuses ...history.RunStatus) completer {
 // ofRuns offers what of tells of the newest runs, each once.
 func (a offers) ofRuns(of func(runlist.Run) string) completer {
 	return func(cmd *cobra.Command, _ []string) []cobra.Completion {
-		return sorted(a.newestRuns(cmd, true, func(r runlist.Run) []cobra.Completion { return []cobra.Completion{of(r)} }))
+		return sorted(a.newestRuns(cmd, true,
+			func(r runlist.Run) []cobra.Completion { return []cobra.Completion{of(r)} }))
 	}
 }
 
-// callers offers who started the newest runs. The agents that called sub-agents are among them only where --all finds those runs.
+// callers offers who started the newest runs. The agents that called sub-agents are among them only
+// where --all finds those runs.
 func (a offers) callers(cmd *cobra.Command, _ []string) []cobra.Completion {
 	all := given(cmd.Flags(), "all") == "true"
-	return sorted(a.newestRuns(cmd, all, func(r runlist.Run) []cobra.Completion { return []cobra.Completion{r.Caller} }))
+	return sorted(a.newestRuns(cmd, all,
+		func(r runlist.Run) []cobra.Completion { return []cobra.Completion{r.Caller} }))
 }
 
 func sorted(offered []cobra.Completion) []cobra.Completion {
@@ -97,10 +109,12 @@ func runNamed(cmd *cobra.Command, args []string) string {
 	return ""
 }
 
-// approvals offers what of tells of the calls that wait for approval in the run that is named, or in all.
+// approvals offers what of tells of the calls that wait for approval in the run that is named, or
+// in all.
 func (a offers) approvals(of func(audit.RunApproval) string, inAll bool) completer {
 	return func(cmd *cobra.Command, args []string) []cobra.Completion {
-		return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
+		return a.fromServer(cmd, func(ctx context.Context,
+			c client.Client) (offered []cobra.Completion, err error) {
 			var open []audit.RunApproval
 			if inAll {
 				open, _, err = runlist.CollectOpen(ctx, a.App, c, audit.Approvals)
@@ -108,7 +122,8 @@ func (a offers) approvals(of func(audit.RunApproval) string, inAll bool) complet
 				open, err = audit.Approvals(ctx, c, runNamed(cmd, args), "")
 			}
 			for _, o := range open {
-				offered = append(offered, cobra.CompletionWithDesc(of(o), about(strings.Join(cli.NonEmpty([]string{o.Tool, o.Text}), ": "))))
+				offered = append(offered, cobra.CompletionWithDesc(of(o),
+					about(strings.Join(cli.NonEmpty([]string{o.Tool, o.Text}), ": "))))
 			}
 			return sorted(offered), err
 		})
@@ -132,7 +147,8 @@ func (a offers) openDigests(cmd *cobra.Command, args []string) []cobra.Completio
 }
 
 func (a offers) questionRuns(cmd *cobra.Command, _ []string) []cobra.Completion {
-	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
+	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion,
+		err error) {
 		open, _, err := runlist.CollectOpen(ctx, a.App, c, audit.Questions)
 		for _, q := range open {
 			offered = append(offered, cobra.CompletionWithDesc(q.WorkflowID, about(q.Text)))
@@ -142,7 +158,8 @@ func (a offers) questionRuns(cmd *cobra.Command, _ []string) []cobra.Completion 
 }
 
 func (a offers) openQuestions(cmd *cobra.Command, args []string) []cobra.Completion {
-	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
+	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion,
+		err error) {
 		open, err := audit.Questions(ctx, c, runNamed(cmd, args), "")
 		for _, q := range open {
 			offered = append(offered, cobra.CompletionWithDesc(q.ID, about(q.Text)))
@@ -153,19 +170,22 @@ func (a offers) openQuestions(cmd *cobra.Command, args []string) []cobra.Complet
 
 // recordedCalls offers the ids of a run's calls.
 func (a offers) recordedCalls(cmd *cobra.Command, args []string) []cobra.Completion {
-	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
+	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion,
+		err error) {
 		for r, err := range audit.Records(ctx, c, runNamed(cmd, args), "") {
 			if err != nil {
 				return nil, err
 			}
-			offered = append(offered, cobra.CompletionWithDesc(r.CallID, r.Tool+", "+string(r.Status)))
+			offered = append(offered, cobra.CompletionWithDesc(r.CallID, r.Tool+", "+
+				string(r.Status)))
 		}
 		return offered, nil
 	})
 }
 
 func (a offers) scheduleNames(cmd *cobra.Command, _ []string) []cobra.Completion {
-	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
+	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion,
+		err error) {
 		schedules, _, err := runs.ListSchedules(ctx, c)
 		for _, s := range schedules {
 			offered = append(offered, cobra.CompletionWithDesc(s.Schedule, s.Subject()+", "+s.When))
@@ -174,9 +194,11 @@ func (a offers) scheduleNames(cmd *cobra.Command, _ []string) []cobra.Completion
 	})
 }
 
-// catalogOf reads the tools that a command line is about: those of its folder, named or default, and those that ship.
+// catalogOf reads the tools that a command line is about: those of its folder, named or default,
+// and those that ship.
 func catalogOf(cmd *cobra.Command) *toolspecs.Catalog {
-	flags := specfiles.Flags{Dir: given(cmd.Flags(), "tools"), LanesFile: given(cmd.Flags(), "lanes-file")}
+	flags := specfiles.Flags{Dir: given(cmd.Flags(), "tools"), LanesFile: given(cmd.Flags(),
+		"lanes-file")}
 	flags.UseDefault()
 	catalog, _ := flags.LoadSkippingInvalid()
 	if catalog == nil { // there is no such folder
@@ -193,23 +215,27 @@ func given(flags *pflag.FlagSet, name string) string {
 	return ""
 }
 
-// toolNames offers the tools of the folder, and those that the newest runs called: workers may have others than the folder.
+// toolNames offers the tools of the folder, and those that the newest runs called: workers may have
+// others than the folder.
 func (a offers) toolNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 	offered := map[string]cobra.Completion{}
 	if cmd.Parent().Name() != "tools" {
-		for _, name := range a.newestRuns(cmd, true, func(r runlist.Run) []cobra.Completion { return r.Tools }) {
+		for _, name := range a.newestRuns(cmd, true,
+			func(r runlist.Run) []cobra.Completion { return r.Tools }) {
 			offered[name] = name
 		}
 	}
 	if catalog := catalogOf(cmd); catalog != nil {
 		for _, tool := range catalog.All() {
-			offered[tool.Spec.Name] = cobra.CompletionWithDesc(tool.Spec.Name, about(tool.Spec.Description))
+			offered[tool.Spec.Name] = cobra.CompletionWithDesc(tool.Spec.Name,
+				about(tool.Spec.Description))
 		}
 	}
 	return slices.Sorted(maps.Values(offered))
 }
 
-// toolArguments offers name= for the arguments of the tool that stands before, without those that are given already.
+// toolArguments offers name= for the arguments of the tool that stands before, without those that
+// are given already.
 func (a offers) toolArguments(cmd *cobra.Command, args []string) []cobra.Completion {
 	catalog := catalogOf(cmd)
 	if catalog == nil {
@@ -233,8 +259,12 @@ func (a offers) toolArguments(cmd *cobra.Command, args []string) []cobra.Complet
 	}
 	var offered []cobra.Completion
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		if !slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, name+"=") }) {
-			offered = append(offered, cobra.CompletionWithDesc(name+"=", about(schema.Properties[name].Description)))
+		if !slices.ContainsFunc(args[1:], func(arg string) bool {
+			return strings.HasPrefix(arg,
+				name+"=")
+		}) {
+			offered = append(offered, cobra.CompletionWithDesc(name+"=",
+				about(schema.Properties[name].Description)))
 		}
 	}
 	return offered
@@ -254,7 +284,8 @@ func (a offers) ofTools(of func(toolspecs.Spec) []string) completer {
 
 // laneNames offers the lanes of the lanes file, and those of tools.
 func (a offers) laneNames(cmd *cobra.Command, _ []string) []cobra.Completion {
-	flags := specfiles.Flags{LanesFile: given(cmd.Flags(), "lanes-file"), Dir: given(cmd.Flags(), "tools")}
+	flags := specfiles.Flags{LanesFile: given(cmd.Flags(), "lanes-file"), Dir: given(cmd.Flags(),
+		"tools")}
 	names := flags.AllLanes()
 	served, _ := flags.ServedLanes()
 	names = append(names, served...)

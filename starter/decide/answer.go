@@ -32,7 +32,8 @@ func answerCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	var flags replyFlags
 	cmd := &cobra.Command{
-		Use: "answer RUN [QUESTION]", GroupID: cli.GroupRuns, Short: "Answer or decline a question of a run",
+		Use: "answer RUN [QUESTION]", GroupID: cli.GroupRuns,
+		Short: "Answer or decline a question of a run",
 		Long: `Answers an open question of a run or of a sub-agent below it. QUESTION is the ID that 'starter
 questions' prints; it can be left out if only one question is open. An invalid answer is
 rejected with all its problems, and the question stays open. A question takes one reply. The
@@ -63,8 +64,10 @@ run's records keep who replied and why.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.value, "value", "", "the answer as `JSON`")
 	f.StringVar(&flags.text, "text", "", "the answer as `text`")
-	f.StringVar(&flags.file, "file", "", "`file` with the answer, JSON or text; - is standard input")
-	f.BoolVar(&flags.decline, "decline", false, "decline to answer: the call fails as approval_denied")
+	f.StringVar(&flags.file, "file", "",
+		"`file` with the answer, JSON or text; - is standard input")
+	f.BoolVar(&flags.decline, "decline", false,
+		"decline to answer: the call fails as approval_denied")
 	f.StringVar(&flags.reason, "reason", "", "`text` recorded with the answer")
 	flags.by.Add(f, "answers")
 	return cmd
@@ -80,7 +83,9 @@ func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (api.Reply, erro
 		}
 	}
 	if len(given) != 1 {
-		return r, cli.UsageError(cmd, "pass exactly one of --value, --text, --file and --decline; got %s", cmp.Or(strings.Join(given, " and "), "none"))
+		return r, cli.UsageError(cmd,
+			"pass exactly one of --value, --text, --file and --decline; got %s",
+			cmp.Or(strings.Join(given, " and "), "none"))
 	}
 	var err error
 	if r.Value, err = f.answer(cmd, given[0], stdin); err != nil {
@@ -93,11 +98,13 @@ func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (api.Reply, erro
 }
 
 // answer reads the answer from the one flag that has it; --decline has none.
-func (f *replyFlags) answer(cmd *cobra.Command, flag string, stdin io.Reader) (json.RawMessage, error) {
+func (f *replyFlags) answer(cmd *cobra.Command, flag string, stdin io.Reader) (json.RawMessage,
+	error) {
 	switch flag {
 	case "--value":
 		if _, err := api.DecodeJSON([]byte(f.value)); err != nil {
-			return nil, cli.UsageError(cmd, "--value is not valid JSON: %v; pass text with --text", err)
+			return nil, cli.UsageError(cmd, "--value is not valid JSON: %v; pass text with --text",
+				err)
 		}
 		return json.RawMessage(f.value), nil
 	case "--text":
@@ -144,28 +151,38 @@ func answer(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, r
 	err = sendReply(ctx, c, target, r)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return cli.Errorf(cli.ExitCancelled, "interrupted; the run may still accept the answer\nCheck: %s", a.Connection.Invocation().Command("questions", target.WorkflowID))
+		return cli.Errorf(cli.ExitCancelled,
+			"interrupted; the run may still accept the answer\nCheck: %s",
+			a.Connection.Invocation().Command("questions", target.WorkflowID))
 	case err != nil:
 		return replyError(a, target.WorkflowID, r, err)
 	}
 	if a.Format.JSON() {
-		return cli.WriteJSON(a.Out, map[string]any{"workflow_id": target.WorkflowID, "question": r.Question, "by": r.By, "declined": r.Decline}, false)
+		return cli.WriteJSON(a.Out, map[string]any{"workflow_id": target.WorkflowID,
+			"question": r.Question, "by": r.By, "declined": r.Decline}, false)
 	}
-	return a.Println(fmt.Sprintf("question %s of run %s is %s", r.Question, target.WorkflowID, r.Note()))
+	return a.Println(fmt.Sprintf("question %s of run %s is %s", r.Question, target.WorkflowID,
+		r.Note()))
 }
 
-// choose finds the question that is meant, and the run that has it. One that is not open is left to the run, which knows
-// what became of it.
-func choose(run *cli.RunRef, open []audit.RunQuestion, r *api.Reply, inv cli.Invocation) (*cli.RunRef, error) {
+// choose finds the question that is meant, and the run that has it. One that is not open is left to
+// the run, which knows what became of it.
+func choose(run *cli.RunRef, open []audit.RunQuestion, r *api.Reply,
+	inv cli.Invocation) (*cli.RunRef, error) {
 	if r.Question != "" {
-		open = slices.DeleteFunc(slices.Clone(open), func(q audit.RunQuestion) bool { return q.ID != r.Question })
-		if own := slices.IndexFunc(open, func(q audit.RunQuestion) bool { return q.WorkflowID == run.WorkflowID }); own >= 0 || len(open) == 0 {
+		open = slices.DeleteFunc(slices.Clone(open),
+			func(q audit.RunQuestion) bool { return q.ID != r.Question })
+		if own := slices.IndexFunc(open,
+			func(q audit.RunQuestion) bool { return q.WorkflowID == run.WorkflowID }); own >= 0 ||
+			len(open) == 0 {
 			return run, nil
 		}
 	}
 	switch len(open) {
 	case 0:
-		return nil, cli.Errorf(cli.ExitFailed, "the run %q has no open question\nList the questions of all runs: %s", run.WorkflowID, inv.Command("questions"))
+		return nil, cli.Errorf(cli.ExitFailed,
+			"the run %q has no open question\nList the questions of all runs: %s", run.WorkflowID,
+			inv.Command("questions"))
 	case 1:
 		r.Question = open[0].ID
 		if open[0].WorkflowID == run.WorkflowID {
@@ -177,14 +194,17 @@ func choose(run *cli.RunRef, open []audit.RunQuestion, r *api.Reply, inv cli.Inv
 	for i, q := range open {
 		lines[i] = "\n  " + inv.HowToAnswer(q)
 	}
-	return nil, cli.Errorf(cli.ExitUsage, "%d questions match; select one:%s", len(open), strings.Join(lines, ""))
+	return nil, cli.Errorf(cli.ExitUsage, "%d questions match; select one:%s", len(open),
+		strings.Join(lines, ""))
 }
 
 func sendReply(ctx context.Context, c client.Client, run *cli.RunRef, r api.Reply) error {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReplyWithin)
 	defer cancel()
-	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.WorkflowID, RunID: run.RunID, UpdateID: cli.RandomHex(16),
-		UpdateName: api.AnswerQuestionUpdate, Args: []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.WorkflowID,
+		RunID: run.RunID, UpdateID: cli.RandomHex(16),
+		UpdateName: api.AnswerQuestionUpdate, Args: []any{r},
+		WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
 	}
@@ -194,13 +214,19 @@ func sendReply(ctx context.Context, c client.Client, run *cli.RunRef, r api.Repl
 // replyError says why a reply was not taken.
 func replyError(a *cli.App, id string, r api.Reply, err error) error {
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
-		return cli.Errorf(cli.ExitFailed, "no worker of the run %q accepted the answer within %s; a worker that starts later may still accept it\nCheck: %s", id, cli.ReplyWithin, a.Connection.Invocation().Command("questions", id))
+		return cli.Errorf(cli.ExitFailed,
+			"no worker of the run %q accepted the answer within %s; a worker that starts later may still accept it\nCheck: %s",
+			id, cli.ReplyWithin, a.Connection.Invocation().Command("questions", id))
 	}
 	if cli.IsNotFound(err) { // it was there a moment ago
-		return cli.Errorf(cli.ExitFailed, "the run %q has ended and accepts no answers\nSee its outcome: %s", id, a.Connection.Invocation().Command("show", id))
+		return cli.Errorf(cli.ExitFailed,
+			"the run %q has ended and accepts no answers\nSee its outcome: %s", id,
+			a.Connection.Invocation().Command("show", id))
 	}
 	if _, hosted := errors.AsType[*serviceerror.FailedPrecondition](err); hosted {
-		return cli.Errorf(cli.ExitFailed, "the run %q is paused by the server and accepts no answers\nResume it: %s", id, a.Connection.Invocation().Command("resume", id))
+		return cli.Errorf(cli.ExitFailed,
+			"the run %q is paused by the server and accepts no answers\nResume it: %s", id,
+			a.Connection.Invocation().Command("resume", id))
 	}
 	refused, ok := refusal(err)
 	if !ok {
@@ -214,7 +240,9 @@ func replyError(a *cli.App, id string, r api.Reply, err error) error {
 		}
 		return cli.Errorf(cli.ExitUsage, "%s\nThe question is still open.", text)
 	}
-	return cli.Errorf(cli.ExitFailed, "the reply to question %s was rejected: %s\nList the run's questions: %s", r.Question, refused.Message, a.Connection.Invocation().Command("questions", id))
+	return cli.Errorf(cli.ExitFailed,
+		"the reply to question %s was rejected: %s\nList the run's questions: %s", r.Question,
+		refused.Message, a.Connection.Invocation().Command("questions", id))
 }
 
 // refusal is why the run itself refused a reply or a decision.

@@ -33,8 +33,10 @@ exactly this call, and a decision is bound to it.`,
 					if err != nil {
 						return err
 					}
-					slices.SortStableFunc(open, func(x, y audit.RunApproval) int { return x.Asked.Compare(y.Asked) })
-					return cmp.Or(missing.Or(len(open), func() error { return printApprovals(a, open) }), missing.Err())
+					slices.SortStableFunc(open,
+						func(x, y audit.RunApproval) int { return x.Asked.Compare(y.Asked) })
+					return cmp.Or(missing.Or(len(open),
+						func() error { return printApprovals(a, open) }), missing.Err())
 				})
 			}
 			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
@@ -51,7 +53,8 @@ exactly this call, and a decision is bound to it.`,
 }
 
 func printApprovals(a *cli.App, open []audit.RunApproval) error {
-	return cli.PrintBlocks(a, terminal.ApprovalsToList(a.Connection.Invocation(), open), "no call waits for approval", func(l terminal.ListedApproval) {
-		terminal.WriteApproval(&a.Format, a.Out, a.PaletteFor(a.Out), l, time.Now())
-	})
+	return cli.PrintBlocks(a, terminal.ApprovalsToList(a.Connection.Invocation(), open),
+		"no call waits for approval", func(l terminal.ListedApproval) {
+			terminal.WriteApproval(&a.Format, a.Out, a.PaletteFor(a.Out), l, time.Now())
+		})
 }

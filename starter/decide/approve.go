@@ -29,14 +29,16 @@ type decisionFlags struct {
 func (f *decisionFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` recorded with the decision")
 	f.by.Add(cmd.Flags(), "decides")
-	cmd.Flags().StringVar(&f.digest, "digest", "", "`digest` of the reviewed call, as printed by 'starter approvals' (default: of the call shown now)")
+	cmd.Flags().StringVar(&f.digest, "digest", "",
+		"`digest` of the reviewed call, as printed by 'starter approvals' (default: of the call shown now)")
 }
 
 func approveCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	var flags decisionFlags
 	cmd := &cobra.Command{
-		Use: "approve RUN [CALL]", GroupID: cli.GroupRuns, Short: "Approve a waiting call, unchanged or with edited arguments",
+		Use: "approve RUN [CALL]", GroupID: cli.GroupRuns,
+		Short: "Approve a waiting call, unchanged or with edited arguments",
 		Long: `Approves a call of a run, or of a sub-agent below it, that waits for approval. CALL is the ID
 that 'starter approvals' prints; it can be left out if only one call waits. On a terminal the
 command shows the call and asks for confirmation. Elsewhere pass --yes, or --digest with the
@@ -58,8 +60,10 @@ additional amount.`,
 	}
 	ref.Add(cmd.Flags())
 	flags.add(cmd)
-	cmd.Flags().StringVar(&flags.edit, "edit", "", "changed arguments: a JSON object, or a `file` with one; - is standard input")
-	cmd.Flags().StringVar(&flags.grant, "grant", "", "additional `amounts` for a run at a limit, such as calls=20,cost=1.50,wall_time=1h")
+	cmd.Flags().StringVar(&flags.edit, "edit", "",
+		"changed arguments: a JSON object, or a `file` with one; - is standard input")
+	cmd.Flags().StringVar(&flags.grant, "grant", "",
+		"additional `amounts` for a run at a limit, such as calls=20,cost=1.50,wall_time=1h")
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "approve the waiting call without asking")
 	return cmd
 }
@@ -68,7 +72,8 @@ func denyCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	var flags decisionFlags
 	cmd := &cobra.Command{
-		Use: "deny RUN [CALL]", GroupID: cli.GroupRuns, Short: "Deny a call that waits for approval",
+		Use: "deny RUN [CALL]", GroupID: cli.GroupRuns,
+		Short: "Deny a call that waits for approval",
 		Long: `Denies a call of a run, or of a sub-agent below it, that waits for approval. The call ends as
 approval_denied and its run continues. CALL is the ID that 'starter approvals' prints; it can be
 left out if only one call waits.`,
@@ -79,14 +84,17 @@ left out if only one call waits.`,
 	}
 	ref.Add(cmd.Flags())
 	flags.add(cmd)
-	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "accepted for symmetry with approve; deny never asks")
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false,
+		"accepted for symmetry with approve; deny never asks")
 	return cmd
 }
 
 // onDecision is what a command does that decides about a call.
-func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags, kind api.DecisionKind) func(*cobra.Command, []string) error {
+func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags,
+	kind api.DecisionKind) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		d := api.Decision{Kind: kind, By: flags.by.Name(), Reason: flags.reason, Digest: flags.digest}
+		d := api.Decision{Kind: kind, By: flags.by.Name(), Reason: flags.reason,
+			Digest: flags.digest}
 		if cmd.Flags().Changed("edit") {
 			arguments, err := flags.changes(a)
 			if err != nil {
@@ -120,7 +128,8 @@ func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags, kind api.Deci
 }
 
 // grantTypes are the types of the amounts that are numbers, as expected has them.
-var grantTypes = map[string]string{"turns": "int", "calls": "int", "tokens": "int", "cost": "float64"}
+var grantTypes = map[string]string{"turns": "int", "calls": "int", "tokens": "int",
+	"cost": "float64"}
 
 // parseGrant reads amounts such as calls=20,cost=1.50.
 func parseGrant(text string) (*api.Grant, error) {
@@ -142,7 +151,8 @@ func parseGrant(text string) (*api.Grant, error) {
 		case "wall_time":
 			err = g.WallTime.UnmarshalText([]byte(value))
 		default:
-			return nil, fmt.Errorf("there is no %q to grant; there are: turns, calls, tokens, cost, wall_time", name)
+			return nil, fmt.Errorf(
+				"there is no %q to grant; there are: turns, calls, tokens, cost, wall_time", name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s=%s: %s", name, value, cli.Expected(grantTypes[name], err))
@@ -156,7 +166,9 @@ func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
 	text := f.edit
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		if _, err := os.Stat(text); err != nil && text != "-" {
-			return nil, fmt.Errorf("%s is neither a JSON object with the changed arguments, such as --edit '{\"amount\": 80}', nor a file with one", api.Shorten(text, 80))
+			return nil, fmt.Errorf(
+				"%s is neither a JSON object with the changed arguments, such as --edit '{\"amount\": 80}', nor a file with one",
+				api.Shorten(text, 80))
 		}
 		data, err := answerFile(text, a.In)
 		if err != nil {
@@ -166,16 +178,20 @@ func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
 	}
 	var object map[string]json.RawMessage
 	if _, err := api.DecodeJSON([]byte(text)); err != nil {
-		return nil, fmt.Errorf("the changed arguments are not JSON: %w; write a JSON object, such as --edit '{\"amount\": 80}'", err)
+		return nil, fmt.Errorf(
+			"the changed arguments are not JSON: %w; write a JSON object, such as --edit '{\"amount\": 80}'",
+			err)
 	}
 	if json.Unmarshal([]byte(text), &object) != nil {
-		return nil, fmt.Errorf("the changed arguments must be a JSON object, such as {\"amount\": 80}")
+		return nil, fmt.Errorf(
+			"the changed arguments must be a JSON object, such as {\"amount\": 80}")
 	}
 	return json.RawMessage(text), nil
 }
 
 // decide decides about a call of the run or of a sub-agent below it.
-func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d api.Decision, yes bool) error {
+func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d api.Decision,
+	yes bool) error {
 	open, err := audit.Approvals(ctx, c, run.WorkflowID, run.RunID)
 	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
@@ -187,32 +203,41 @@ func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d
 	err = cli.Control(ctx, c, target, cli.RandomHex(16), api.DecideApprovalUpdate, d)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return cli.Errorf(cli.ExitCancelled, "interrupted; the run may still accept the decision\nCheck: %s", a.Connection.Invocation().Command("show", target.WorkflowID))
+		return cli.Errorf(cli.ExitCancelled,
+			"interrupted; the run may still accept the decision\nCheck: %s",
+			a.Connection.Invocation().Command("show", target.WorkflowID))
 	case err != nil:
 		return decisionError(a, target.WorkflowID, d, err)
 	}
 	if a.Format.JSON() {
-		return cli.WriteJSON(a.Out, map[string]any{"workflow_id": target.WorkflowID, "call": d.Call, "decision": d.Kind, "by": d.By}, false)
+		return cli.WriteJSON(a.Out, map[string]any{"workflow_id": target.WorkflowID, "call": d.Call,
+			"decision": d.Kind, "by": d.By}, false)
 	}
-	return a.Println(fmt.Sprintf("call %s of run %s is %s", d.Call, target.WorkflowID, cli.PlainText(d.Note())))
+	return a.Println(fmt.Sprintf("call %s of run %s is %s", d.Call, target.WorkflowID,
+		cli.PlainText(d.Note())))
 }
 
-// meant finds the call that a decision is about, and the run that makes it, shows the call, and binds the decision to it. A
-// call that does not wait is left to the run, which knows what became of it.
-func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decision, yes bool) (*cli.RunRef, error) {
+// meant finds the call that a decision is about, and the run that makes it, shows the call, and
+// binds the decision to it. A call that does not wait is left to the run, which knows what became
+// of it.
+func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decision,
+	yes bool) (*cli.RunRef, error) {
 	fits := fitting(run, open, *d)
 	inv := a.Connection.Invocation()
 	switch {
 	case len(fits) == 0 && d.Call != "":
 		return run, nil
 	case len(fits) == 0:
-		return nil, cli.Errorf(cli.ExitFailed, "no call of the run %q waits for approval\nList the waiting calls of all runs: %s", run.WorkflowID, inv.Command("approvals"))
+		return nil, cli.Errorf(cli.ExitFailed,
+			"no call of the run %q waits for approval\nList the waiting calls of all runs: %s",
+			run.WorkflowID, inv.Command("approvals"))
 	case len(fits) > 1:
 		lines := make([]string, len(fits))
 		for i, o := range fits {
 			lines[i] = "\n  " + inv.Command(deciding[d.Kind], o.WorkflowID, o.Call)
 		}
-		return nil, cli.Errorf(cli.ExitUsage, "%d calls match; select one:%s", len(fits), strings.Join(lines, ""))
+		return nil, cli.Errorf(cli.ExitUsage, "%d calls match; select one:%s", len(fits),
+			strings.Join(lines, ""))
 	}
 	o := fits[0]
 	d.Call = o.Call
@@ -225,7 +250,8 @@ func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decisio
 	return &cli.RunRef{WorkflowID: o.WorkflowID}, nil
 }
 
-// fitting returns those of the calls that a decision may be about: of two with the id that it names, the run's own.
+// fitting returns those of the calls that a decision may be about: of two with the id that it
+// names, the run's own.
 func fitting(run *cli.RunRef, open []audit.RunApproval, d api.Decision) []audit.RunApproval {
 	fits := slices.DeleteFunc(slices.Clone(open), func(o audit.RunApproval) bool {
 		if d.Call == "" {
@@ -233,16 +259,20 @@ func fitting(run *cli.RunRef, open []audit.RunApproval, d api.Decision) []audit.
 		}
 		return o.Call != d.Call
 	})
-	if own := slices.IndexFunc(fits, func(o audit.RunApproval) bool { return o.WorkflowID == run.WorkflowID }); own >= 0 && d.Call != "" {
+	if own := slices.IndexFunc(fits,
+		func(o audit.RunApproval) bool { return o.WorkflowID == run.WorkflowID }); own >= 0 &&
+		d.Call != "" {
 		return fits[own : own+1]
 	}
 	return fits
 }
 
 // deciding names the commands that decide.
-var deciding = map[api.DecisionKind]string{api.DecisionApprove: "approve", api.DecisionEdit: "approve", api.DecisionDeny: "deny"}
+var deciding = map[api.DecisionKind]string{api.DecisionApprove: "approve",
+	api.DecisionEdit: "approve", api.DecisionDeny: "deny"}
 
-// seen shows the call and has it confirmed, unless the decision names its digest already, and binds the decision to it.
+// seen shows the call and has it confirmed, unless the decision names its digest already, and binds
+// the decision to it.
 func seen(a *cli.App, inv cli.Invocation, o audit.RunApproval, d *api.Decision, yes bool) error {
 	if d.Digest != "" {
 		return nil
@@ -252,7 +282,8 @@ func seen(a *cli.App, inv cli.Invocation, o audit.RunApproval, d *api.Decision, 
 		return nil
 	}
 	if !a.Format.JSON() {
-		terminal.WriteApproval(&a.Format, a.Err, a.PaletteFor(a.Err), terminal.ApprovalsToList(inv, []audit.RunApproval{o})[0], time.Now())
+		terminal.WriteApproval(&a.Format, a.Err, a.PaletteFor(a.Err), terminal.ApprovalsToList(inv,
+			[]audit.RunApproval{o})[0], time.Now())
 	}
 	question := "Approve this call?"
 	if d.Kind == api.DecisionEdit {
@@ -262,7 +293,9 @@ func seen(a *cli.App, inv cli.Invocation, o audit.RunApproval, d *api.Decision, 
 	case yes:
 		return nil
 	case a.Format.JSON() || !cli.IsTerminal(a.In):
-		return cli.Errorf(cli.ExitUsage, "nothing was approved: cannot ask for confirmation without a terminal\nReview the call and pass --yes or --digest %s", o.Digest)
+		return cli.Errorf(cli.ExitUsage,
+			"nothing was approved: cannot ask for confirmation without a terminal\nReview the call and pass --yes or --digest %s",
+			o.Digest)
 	case !a.Confirmed(question):
 		return cli.Errorf(cli.ExitCancelled, "nothing was approved")
 	}
@@ -283,5 +316,7 @@ func decisionError(a *cli.App, id string, d api.Decision, err error) error {
 		}
 		return cli.Errorf(cli.ExitUsage, "%s\nThe call still waits.", text)
 	}
-	return cli.Errorf(cli.ExitFailed, "the decision for call %s was rejected: %s\nList the waiting calls: %s", d.Call, refused.Message, inv.Command("approvals", id))
+	return cli.Errorf(cli.ExitFailed,
+		"the decision for call %s was rejected: %s\nList the waiting calls: %s", d.Call,
+		refused.Message, inv.Command("approvals", id))
 }

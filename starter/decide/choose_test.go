@@ -8,10 +8,13 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestChoose proves which question an answer is for: the one that is named, also in a sub-agent's run, the only one, or
-// one that is open no more, about which the run itself knows best; and that nothing is guessed.
+// TestChoose proves which question an answer is for: the one that is named, also in a sub-agent's
+// run, the only one, or one that is open no more, about which the run itself knows best; and that
+// nothing is guessed.
 func TestChoose(t *testing.T) {
-	open := []audit.RunQuestion{openQuestion("demo", "1.1", "?", ""), openQuestion("demo/1.2", "1.1", "?", ""), openQuestion("demo/1.2", "2.1", "?", ""), openQuestion("demo/1.3", "2.1", "?", "")}
+	open := []audit.RunQuestion{openQuestion("demo", "1.1", "?", ""), openQuestion("demo/1.2",
+		"1.1", "?", ""), openQuestion("demo/1.2", "2.1", "?", ""), openQuestion("demo/1.3", "2.1",
+		"?", "")}
 	for _, test := range []struct {
 		name, question string
 		open           []audit.RunQuestion
@@ -42,5 +45,6 @@ func TestChoose(t *testing.T) {
 }
 
 func openQuestion(run, id, text, schema string) audit.RunQuestion {
-	return audit.RunQuestion{WorkflowID: run, Question: api.Question{ID: id, Call: "1.1", Tool: "ask", Text: text, Schema: []byte(schema)}}
+	return audit.RunQuestion{WorkflowID: run, Question: api.Question{ID: id, Call: "1.1",
+		Tool: "ask", Text: text, Schema: []byte(schema)}}
 }

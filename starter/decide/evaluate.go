@@ -17,7 +17,8 @@ func evaluateCommand(a *cli.App) *cobra.Command {
 	var by cli.ByFlag
 	var reason string
 	cmd := &cobra.Command{
-		Use: "evaluate RUN solved|failed", GroupID: cli.GroupRuns, Short: "Mark a finished run as solved or failed",
+		Use: "evaluate RUN solved|failed", GroupID: cli.GroupRuns,
+		Short: "Mark a finished run as solved or failed",
 		Long: `Marks a finished run as solved or failed, at any time after its end. 'starter report' uses this
 evaluation before the result of the agent's checker and before the run's own outcome. The latest
 evaluation counts; earlier ones stay visible in the Web UI.
@@ -34,9 +35,11 @@ retention period. It takes effect at once and needs no worker.`,
 			}
 			word := audit.Solved(args[0])
 			if len(args) != 1 || word != audit.SolvedYes && word != audit.SolvedNo {
-				return cli.UsageError(cmd, "%q is not an evaluation: use %s or %s", args[0], audit.SolvedYes, audit.SolvedNo)
+				return cli.UsageError(cmd, "%q is not an evaluation: use %s or %s", args[0],
+					audit.SolvedYes, audit.SolvedNo)
 			}
-			v := api.RunEvaluation{Solved: word == audit.SolvedYes, By: by.Name(), Reason: reason, Time: time.Now().UTC()}
+			v := api.RunEvaluation{Solved: word == audit.SolvedYes, By: by.Name(), Reason: reason,
+				Time: time.Now().UTC()}
 			if err := v.Check(); err != nil {
 				return cli.UsageError(cmd, "%v", err)
 			}
@@ -52,13 +55,16 @@ retention period. It takes effect at once and needs no worker.`,
 }
 
 // giveVerdict keeps a verdict on a run that is over.
-func evaluateRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, v api.RunEvaluation) error {
+func evaluateRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
+	v api.RunEvaluation) error {
 	last, err := audit.Last(ctx, c, run.WorkflowID, run.RunID)
 	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
 	if !last.Over {
-		return cli.Errorf(cli.ExitFailed, "the run %q is still running and cannot be evaluated\nWait for its end: %s", run.WorkflowID, a.Connection.Invocation().Command("watch", run.WorkflowID))
+		return cli.Errorf(cli.ExitFailed,
+			"the run %q is still running and cannot be evaluated\nWait for its end: %s",
+			run.WorkflowID, a.Connection.Invocation().Command("watch", run.WorkflowID))
 	}
 	what := string(audit.SolvedNo)
 	if v.Solved {

@@ -33,8 +33,10 @@ needs to stay connected.`,
 					if err != nil {
 						return err
 					}
-					slices.SortStableFunc(open, func(x, y audit.RunQuestion) int { return x.Asked.Compare(y.Asked) })
-					return cmp.Or(missing.Or(len(open), func() error { return printQuestions(a, open) }), missing.Err())
+					slices.SortStableFunc(open,
+						func(x, y audit.RunQuestion) int { return x.Asked.Compare(y.Asked) })
+					return cmp.Or(missing.Or(len(open),
+						func() error { return printQuestions(a, open) }), missing.Err())
 				})
 			}
 			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
@@ -51,7 +53,8 @@ needs to stay connected.`,
 }
 
 func printQuestions(a *cli.App, open []audit.RunQuestion) error {
-	return cli.PrintBlocks(a, terminal.QuestionsToList(a.Connection.Invocation(), open), "no open questions", func(l terminal.ListedQuestion) {
-		terminal.WriteQuestion(&a.Format, a.Out, a.PaletteFor(a.Out), l, time.Now())
-	})
+	return cli.PrintBlocks(a, terminal.QuestionsToList(a.Connection.Invocation(), open),
+		"no open questions", func(l terminal.ListedQuestion) {
+			terminal.WriteQuestion(&a.Format, a.Out, a.PaletteFor(a.Out), l, time.Now())
+		})
 }

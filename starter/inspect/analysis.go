@@ -49,8 +49,9 @@ func reportCommand(a *cli.App) *cobra.Command {
 	var asHTML string
 	var slow time.Duration
 	cmd := &cobra.Command{
-		Use: "report", GroupID: cli.GroupRuns, Short: "Show cost, success, and slow or wasteful calls of runs",
-		Long: reportHelp,
+		Use: "report", GroupID: cli.GroupRuns,
+		Short: "Show cost, success, and slow or wasteful calls of runs",
+		Long:  reportHelp,
 		Example: `  starter report --since 24h
   starter report --agent librarian --limit 200
   starter report --caller ada --tool refund --slow 2s
@@ -60,7 +61,8 @@ func reportCommand(a *cli.App) *cobra.Command {
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t.Slow = api.Duration(slow)
-			if err := cmp.Or(runs.Check(cmd), checkThresholds(cmd, t), checkPage(cmd, "--html", asHTML)); err != nil {
+			if err := cmp.Or(runs.Check(cmd), checkThresholds(cmd, t), checkPage(cmd, "--html",
+				asHTML)); err != nil {
 				return err
 			}
 			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
@@ -76,7 +78,8 @@ func reportCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				page.Found, page.Notes, page.Now = found.Report(), notIn(list, runs.Limit, missed), time.Now()
+				page.Found, page.Notes, page.Now = found.Report(), notIn(list, runs.Limit, missed),
+					time.Now()
 				if asHTML != "" {
 					return writePage(a, "--html", asHTML, page.Write, missed.unread)
 				}
@@ -86,16 +89,22 @@ func reportCommand(a *cli.App) *cobra.Command {
 	}
 	runs.Maybe = true
 	runs.Add(cmd.Flags(), 1000)
-	cmd.Flags().DurationVar(&slow, "slow", 5*time.Second, "`duration` from which calls count as slow")
-	cmd.Flags().Float64Var(&t.Waste, "waste", 1.2, "`factor` over the estimated tokens from which calls count as wasteful")
-	cmd.Flags().Float64Var(&t.Accuracy, "accuracy", 0.8, "minimum `ratio` of the smaller to the larger of estimated and actual tokens; calls below it are inaccurate")
-	cmd.Flags().StringVar(&asHTML, "html", "", "write an HTML page with charts to `file`; - is standard output")
+	cmd.Flags().DurationVar(&slow, "slow", 5*time.Second,
+		"`duration` from which calls count as slow")
+	cmd.Flags().Float64Var(&t.Waste, "waste", 1.2,
+		"`factor` over the estimated tokens from which calls count as wasteful")
+	cmd.Flags().Float64Var(&t.Accuracy, "accuracy", 0.8,
+		"minimum `ratio` of the smaller to the larger of estimated and actual tokens; calls below it are inaccurate")
+	cmd.Flags().StringVar(&asHTML, "html", "",
+		"write an HTML page with charts to `file`; - is standard output")
 	return cmd
 }
 
-// analyse reads runs, several at a time, and adds up those in which a tool was called, where one is named. each is given every run
-// that is added.
-func analyse(ctx context.Context, c client.Client, list []runlist.Run, tool string, t stats.Thresholds, each func(history.Summary, audit.Solved)) (all *stats.Analysis, missed missedRuns, err error) {
+// analyse reads runs, several at a time, and adds up those in which a tool was called, where one is
+// named. each is given every run that is added.
+func analyse(ctx context.Context, c client.Client, list []runlist.Run, tool string,
+	t stats.Thresholds, each func(history.Summary, audit.Solved)) (all *stats.Analysis,
+	missed missedRuns, err error) {
 	all = stats.NewAnalysis(t)
 	missed, err = readEach(ctx, c, list, t, func(i int, s history.Summary, one *stats.Analysis) {
 		if tool == "" || one.Called(tool) {
@@ -107,15 +116,17 @@ func analyse(ctx context.Context, c client.Client, list []runlist.Run, tool stri
 	return all, missed, err
 }
 
-// missedRuns are the runs that are listed and not added up: gone is how many the server keeps no longer.
+// missedRuns are the runs that are listed and not added up: gone is how many the server keeps no
+// longer.
 type missedRuns struct {
 	gone   int
 	unread cli.Unread
 }
 
-// readEach reads runs with the sub-agents below them, several at a time, and hands on each with what was found in it, one after the
-// other in any order.
-func readEach(ctx context.Context, c client.Client, list []runlist.Run, t stats.Thresholds, each func(i int, s history.Summary, one *stats.Analysis)) (missed missedRuns, err error) {
+// readEach reads runs with the sub-agents below them, several at a time, and hands on each with
+// what was found in it, one after the other in any order.
+func readEach(ctx context.Context, c client.Client, list []runlist.Run, t stats.Thresholds,
+	each func(i int, s history.Summary, one *stats.Analysis)) (missed missedRuns, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
@@ -154,10 +165,12 @@ func notIn(list []runlist.Run, limit int, missed missedRuns) (notes []string) {
 		notes = append(notes, runlist.NewestOnly(limit))
 	}
 	if missed.gone > 0 {
-		notes = append(notes, cli.IsAre(missed.gone, "more run")+" listed of which the server keeps the history no longer")
+		notes = append(notes, cli.IsAre(missed.gone, "more run")+
+			" listed of which the server keeps the history no longer")
 	}
 	if n := len(missed.unread); n > 0 {
-		notes = append(notes, cli.IsAre(n, "more run")+" listed of which the history cannot be read here")
+		notes = append(notes, cli.IsAre(n, "more run")+
+			" listed of which the history cannot be read here")
 	}
 	return notes
 }
@@ -187,13 +200,18 @@ func printAnalysis(a *cli.App, r stats.Report, notes []string, missing cli.Unrea
 }
 
 func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
-	line := func(name, text string) { fmt.Fprintf(w, "%s %s\n", p.Bold(fmt.Sprintf("%-8s", name)), text) }
-	runs := fmt.Sprintf("%d: %s solved, %s failed", r.Runs.All, p.Good(strconv.Itoa(r.Runs.Solved)), p.Bad(strconv.Itoa(r.Runs.Failed)))
+	line := func(name, text string) {
+		fmt.Fprintf(w, "%s %s\n", p.Bold(fmt.Sprintf("%-8s", name)),
+			text)
+	}
+	runs := fmt.Sprintf("%d: %s solved, %s failed", r.Runs.All, p.Good(strconv.Itoa(r.Runs.Solved)),
+		p.Bad(strconv.Itoa(r.Runs.Failed)))
 	if r.Runs.Open > 0 {
 		runs += ", " + goOn(r.Runs.Open)
 	}
 	line("runs", runs+evaluatedCounts(r.Runs))
-	tokens := fmt.Sprintf("%d in, %d out, in %s", r.Usage.InputTokens, r.Usage.OutputTokens, api.Plural(r.Usage.Turns, "model step"))
+	tokens := fmt.Sprintf("%d in, %d out, in %s", r.Usage.InputTokens, r.Usage.OutputTokens,
+		api.Plural(r.Usage.Turns, "model step"))
 	if r.Usage.Cost > 0 {
 		tokens += fmt.Sprintf(", $%.4f", r.Usage.Cost)
 	}
@@ -202,8 +220,12 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 		line("TPST", fmt.Sprintf("%.0f tokens for each run that was solved", r.TokensPerSolvedRun))
 	}
 	c := r.Calls
-	line("calls", fmt.Sprintf("%d: %d completed (%.0f %%), %d failed, %d refused, %d cancelled, %d running", c.Calls, c.Completed, 100*c.SuccessRate, c.Failed, c.Refused, c.Cancelled, c.Running)+asideCounts(c))
-	line("time", fmt.Sprintf("%s on average, %s at most; %d slow; waited %s on average, %s at most", cli.ShortDuration(c.Average.Std()), cli.ShortDuration(c.Longest.Std()), c.Slow, cli.ShortDuration(c.AverageWait.Std()), cli.ShortDuration(c.LongestWait.Std())))
+	line("calls", fmt.Sprintf(
+		"%d: %d completed (%.0f %%), %d failed, %d refused, %d cancelled, %d running", c.Calls,
+		c.Completed, 100*c.SuccessRate, c.Failed, c.Refused, c.Cancelled, c.Running)+asideCounts(c))
+	line("time", fmt.Sprintf("%s on average, %s at most; %d slow; waited %s on average, %s at most",
+		cli.ShortDuration(c.Average.Std()), cli.ShortDuration(c.Longest.Std()), c.Slow,
+		cli.ShortDuration(c.AverageWait.Std()), cli.ShortDuration(c.LongestWait.Std())))
 	for _, told := range statusOut(r) {
 		line(told.name, told.text)
 	}
@@ -220,7 +242,10 @@ func goOn(runs int) string {
 
 // writeTables writes the figures by tool, lane and agent.
 func writeTables(w io.Writer, p cli.Palette, r stats.Report) {
-	for _, t := range []*cli.Table{groupTable("tool", r.Tools), groupTable("lane", r.Lanes), agentTable("agent", r.Agents), agentTable("plan", r.Plans), agentTable("direct call", r.Direct), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes), modelTable(r.Models)} {
+	for _, t := range []*cli.Table{groupTable("tool", r.Tools), groupTable("lane", r.Lanes),
+		agentTable("agent", r.Agents), agentTable("plan", r.Plans), agentTable("direct call",
+			r.Direct), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes),
+		modelTable(r.Models)} {
 		if len(t.Rows) > 0 {
 			fmt.Fprintln(w)
 			fmt.Fprint(w, t.Text(p))
@@ -249,11 +274,16 @@ func errorCounts(counts map[api.ErrorType]int) string {
 }
 
 func groupTable(name string, list []stats.GroupStats) *cli.Table {
-	t := &cli.Table{Header: []string{name, "calls", "completed", "failed", "refused", "average", "longest", "wait", "slow", "retries", "result tokens"},
-		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}}
+	t := &cli.Table{Header: []string{name, "calls", "completed", "failed", "refused", "average",
+		"longest", "wait", "slow", "retries", "result tokens"},
+		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true,
+			9: true, 10: true}}
 	for _, g := range list {
-		t.Add(cmp.Or(cli.PlainText(g.Name), terminal.NoLane), strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed), strconv.Itoa(g.Refused), cli.ShortDuration(g.Average.Std()), cli.ShortDuration(g.Longest.Std()),
-			cli.ShortDuration(g.AverageWait.Std()), strconv.Itoa(g.Slow), strconv.Itoa(g.Retries), strconv.Itoa(g.ResultTokens))
+		t.Add(cmp.Or(cli.PlainText(g.Name), terminal.NoLane), strconv.Itoa(g.Calls),
+			strconv.Itoa(g.Completed), strconv.Itoa(g.Failed), strconv.Itoa(g.Refused),
+			cli.ShortDuration(g.Average.Std()), cli.ShortDuration(g.Longest.Std()),
+			cli.ShortDuration(g.AverageWait.Std()), strconv.Itoa(g.Slow), strconv.Itoa(g.Retries),
+			strconv.Itoa(g.ResultTokens))
 	}
 	return t
 }

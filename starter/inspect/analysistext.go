@@ -42,12 +42,14 @@ const maxNamed = 10
 // slowTools names the tools of which calls were slow; empty where there are none.
 func slowTools(r stats.Report) string {
 	return namedTools(r.SlowTools, r.Tools, func(s stats.CallStats) string {
-		return fmt.Sprintf("%d of %d over %s", s.Slow, s.Calls, cli.ShortDuration(r.Thresholds.Slow.Std()))
+		return fmt.Sprintf("%d of %d over %s", s.Slow, s.Calls,
+			cli.ShortDuration(r.Thresholds.Slow.Std()))
 	})
 }
 
 // namedTools names tools, each with what stands out of its calls.
-func namedTools(names []string, tools []stats.GroupStats, what func(stats.CallStats) string) string {
+func namedTools(names []string, tools []stats.GroupStats,
+	what func(stats.CallStats) string) string {
 	stats := map[string]stats.CallStats{}
 	for _, g := range tools {
 		stats[g.Name] = g.CallStats
@@ -62,14 +64,16 @@ func namedTools(names []string, tools []stats.GroupStats, what func(stats.CallSt
 	return strings.Join(parts, ", ")
 }
 
-// wasteText tells how the tokens of calls compare with what was estimated; empty where no call could be judged.
+// wasteText tells how the tokens of calls compare with what was estimated; empty where no call
+// could be judged.
 func wasteText(r stats.Report) string {
 	c, t := r.Calls, r.Thresholds
 	if c.Estimated == 0 {
 		return ""
 	}
 	text := fmt.Sprintf("%d of %d calls took more than %g times the estimated tokens, %s tokens beyond; accuracy %.2f on average, %d under %g",
-		c.Wasteful, c.Estimated, t.Waste, api.Thousands(c.WastedTokens), c.Accuracy, c.Inaccurate, t.Accuracy)
+		c.Wasteful, c.Estimated, t.Waste, api.Thousands(c.WastedTokens), c.Accuracy, c.Inaccurate,
+		t.Accuracy)
 	if c.Unestimated > 0 {
 		text += "; " + cli.IsAre(c.Unestimated, "call") + " without an estimate"
 	}
@@ -78,24 +82,31 @@ func wasteText(r stats.Report) string {
 
 // wasteTable compares the tokens of the calls that could be judged with their estimates.
 func wasteTable(name string, list []stats.GroupStats) *cli.Table {
-	t := &cli.Table{Header: []string{name, "judged", "estimated", "actual", "accuracy", "wasteful", "wasted tokens", "inaccurate"},
+	t := &cli.Table{Header: []string{name, "judged", "estimated", "actual", "accuracy", "wasteful",
+		"wasted tokens", "inaccurate"},
 		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}}
 	for _, g := range list {
 		if g.Estimated > 0 {
-			t.Add(cli.PlainText(g.Name), strconv.Itoa(g.Estimated), strconv.Itoa(g.EstimatedTokens), strconv.Itoa(g.ActualTokens), fmt.Sprintf("%.2f", g.Accuracy),
+			t.Add(cli.PlainText(g.Name), strconv.Itoa(g.Estimated), strconv.Itoa(g.EstimatedTokens),
+				strconv.Itoa(g.ActualTokens), fmt.Sprintf("%.2f", g.Accuracy),
 				strconv.Itoa(g.Wasteful), strconv.Itoa(g.WastedTokens), strconv.Itoa(g.Inaccurate))
 		}
 	}
 	return t
 }
 
-// agentTable tells of agents, plans or directly called tools, each with its own runs and with all of its calls.
+// agentTable tells of agents, plans or directly called tools, each with its own runs and with all
+// of its calls.
 func agentTable(name string, list []stats.AgentStats) *cli.Table {
-	t := &cli.Table{Header: []string{name, "runs", "solved", "failed", "tokens", "TPST", "cost", "calls", "completed", "failed", "refused", "average"},
-		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true}}
+	t := &cli.Table{Header: []string{name, "runs", "solved", "failed", "tokens", "TPST", "cost",
+		"calls", "completed", "failed", "refused", "average"},
+		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true,
+			9: true, 10: true, 11: true}}
 	for _, g := range list {
-		t.Add(cli.PlainText(g.Name), strconv.Itoa(g.Runs.All), strconv.Itoa(g.Runs.Solved), strconv.Itoa(g.Runs.Failed), strconv.Itoa(g.Usage.InputTokens+g.Usage.OutputTokens),
-			perSolved(g), fmt.Sprintf("$%.4f", g.Usage.Cost), strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed),
+		t.Add(cli.PlainText(g.Name), strconv.Itoa(g.Runs.All), strconv.Itoa(g.Runs.Solved),
+			strconv.Itoa(g.Runs.Failed), strconv.Itoa(g.Usage.InputTokens+g.Usage.OutputTokens),
+			perSolved(g), fmt.Sprintf("$%.4f", g.Usage.Cost), strconv.Itoa(g.Calls),
+			strconv.Itoa(g.Completed), strconv.Itoa(g.Failed),
 			strconv.Itoa(g.Refused), cli.ShortDuration(g.Average.Std()))
 	}
 	return t
@@ -111,9 +122,12 @@ func perSolved(g stats.AgentStats) string {
 
 // modelTable compares our own count of the tokens of whole model requests with the providers'.
 func modelTable(list []stats.ModelStats) *cli.Table {
-	t := &cli.Table{Header: []string{"agent", "model", "model steps", "estimated", "actual", "accuracy"}, Right: map[int]bool{2: true, 3: true, 4: true, 5: true}}
+	t := &cli.Table{Header: []string{"agent", "model", "model steps", "estimated", "actual",
+		"accuracy"}, Right: map[int]bool{2: true, 3: true, 4: true, 5: true}}
 	for _, m := range list {
-		t.Add(cli.PlainText(m.Agent), cli.PlainText(m.Model), strconv.Itoa(m.Steps), strconv.Itoa(m.EstimatedTokens), strconv.Itoa(m.ActualTokens), fmt.Sprintf("%.2f", m.Accuracy))
+		t.Add(cli.PlainText(m.Agent), cli.PlainText(m.Model), strconv.Itoa(m.Steps),
+			strconv.Itoa(m.EstimatedTokens), strconv.Itoa(m.ActualTokens),
+			fmt.Sprintf("%.2f", m.Accuracy))
 	}
 	return t
 }
@@ -125,9 +139,11 @@ type told struct{ name, text string }
 func statusOut(r stats.Report) (lines []told) {
 	broken := ""
 	if r.Violations > 0 {
-		broken = api.Plural(r.Violations, "call") + " broke a policy, an execution plan, a budget or a hook's rule"
+		broken = api.Plural(r.Violations, "call") +
+			" broke a policy, an execution plan, a budget or a hook's rule"
 	}
-	for _, l := range []told{{"slow", slowTools(r)}, {"waste", wasteText(r)}, {"rules", broken}, {"errors", errorCounts(r.Errors)}} {
+	for _, l := range []told{{"slow", slowTools(r)}, {"waste", wasteText(r)}, {"rules", broken},
+		{"errors", errorCounts(r.Errors)}} {
 		if l.text != "" {
 			lines = append(lines, l)
 		}

@@ -22,7 +22,8 @@ import (
 // summedConversation is what is told of a conversation.
 type summedConversation struct {
 	Conversation string `json:"conversation"`
-	// Gone counts the runs whose histories the server keeps no longer: nothing of them is in what follows.
+	// Gone counts the runs whose histories the server keeps no longer: nothing of them is in what
+	// follows.
 	Gone int `json:"gone,omitempty"`
 	// List are its runs, in the order in which they began. Those of sub-agents are part of them.
 	List []summedRun `json:"list"`
@@ -47,7 +48,8 @@ type summedRun struct {
 	EvaluatedBy audit.EvaluatedBy `json:"evaluated_by"`
 	Started     time.Time         `json:"started"`
 	Duration    api.Duration      `json:"duration"`
-	// Calls are all of them, sub-agents' too, SuccessRate the part of those that are over which completed.
+	// Calls are all of them, sub-agents' too, SuccessRate the part of those that are over which
+	// completed.
 	Calls       int       `json:"calls"`
 	SuccessRate float64   `json:"success_rate"`
 	Usage       api.Usage `json:"usage"`
@@ -56,7 +58,8 @@ type summedRun struct {
 func conversationCommand(a *cli.App) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "conversation ID", GroupID: cli.GroupRuns, Short: "Show the runs of a conversation with usage and call statistics",
+		Use: "conversation ID", GroupID: cli.GroupRuns,
+		Short: "Show the runs of a conversation with usage and call statistics",
 		Long: `Reads the histories of a conversation's runs and of the sub-agents below them. Shows each run in
 order with its outcome, its calls and their success rate, and totals by tool and lane as in
 starter report.
@@ -77,9 +80,12 @@ the run's ID.`,
 					return err
 				}
 				if len(list) == 0 {
-					return cli.Errorf(cli.ExitFailed, "the conversation %q has no runs\nList runs with their conversations: %s", args[0], a.Connection.Invocation().Command("list", "--output", "json"))
+					return cli.Errorf(cli.ExitFailed,
+						"the conversation %q has no runs\nList runs with their conversations: %s",
+						args[0], a.Connection.Invocation().Command("list", "--output", "json"))
 				}
-				slices.SortStableFunc(list, func(x, y runlist.Run) int { return x.Started.Compare(y.Started) })
+				slices.SortStableFunc(list,
+					func(x, y runlist.Run) int { return x.Started.Compare(y.Started) })
 				if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {
 					return err
 				}
@@ -96,10 +102,12 @@ the run's ID.`,
 }
 
 // sumUp reads the runs of a conversation.
-func sumUp(ctx context.Context, c client.Client, id string, list []runlist.Run) (told summedConversation, err error) {
+func sumUp(ctx context.Context, c client.Client, id string,
+	list []runlist.Run) (told summedConversation, err error) {
 	sum, runs := stats.NewAnalysis(stats.Thresholds{}), make([]*summedRun, len(list))
 	told.Conversation = id
-	missed, err := readEach(ctx, c, list, stats.Thresholds{}, func(i int, s history.Summary, one *stats.Analysis) {
+	missed, err := readEach(ctx, c, list, stats.Thresholds{}, func(i int, s history.Summary,
+		one *stats.Analysis) {
 		run := summed(list[i], s, one.Report().Calls)
 		runs[i] = &run
 		sum.Add(one)
@@ -115,8 +123,11 @@ func sumUp(ctx context.Context, c client.Client, id string, list []runlist.Run) 
 
 // summed is one run with the counts of its calls.
 func summed(listed runlist.Run, s history.Summary, calls stats.CallStats) summedRun {
-	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name, Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor, Started: listed.Started,
-		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate, Usage: s.Usage}
+	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name,
+		Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor,
+		Started:  listed.Started,
+		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate,
+		Usage: s.Usage}
 	r.Evaluation, r.EvaluatedBy = audit.Evaluate(s, listed.Decision)
 	if s.Result != nil {
 		r.Outcome = s.Result.Outcome
@@ -130,7 +141,8 @@ func printConversation(a *cli.App, told summedConversation, more bool) error {
 		fmt.Fprintln(a.Err, runlist.NewestOnly(len(told.List)+told.Gone+len(told.Unread)))
 	}
 	if told.Gone > 0 {
-		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n", api.Plural(told.Gone, "run"))
+		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n",
+			api.Plural(told.Gone, "run"))
 	}
 	if a.Format.JSON() {
 		return told.Unread.Exit(cli.WriteJSON(a.Out, told, false))
@@ -139,11 +151,15 @@ func printConversation(a *cli.App, told summedConversation, more bool) error {
 		return told.Unread.Err()
 	}
 	p, now := a.PaletteFor(a.Out), time.Now()
-	t := cli.Table{Header: []string{"started", "run id", "name", "caller", "status", "outcome", "evaluation", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
+	t := cli.Table{Header: []string{"started", "run id", "name", "caller", "status", "outcome",
+		"evaluation", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
 		Right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
 	for _, r := range told.List {
-		t.Add(a.Format.When(r.Started, now), r.RunID, r.Name, r.Caller, runlist.RunTextOf(p, r.Status, r.WaitsFor), string(r.Outcome), string(r.Evaluation), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
-			api.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), cli.ShortDuration(r.Duration.Std()))
+		t.Add(a.Format.When(r.Started, now), r.RunID, r.Name, r.Caller,
+			runlist.RunTextOf(p, r.Status, r.WaitsFor), string(r.Outcome), string(r.Evaluation),
+			strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
+			api.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens),
+			fmt.Sprintf("$%.4f", r.Usage.Cost), cli.ShortDuration(r.Duration.Std()))
 	}
 	if err := a.Print(t.Text(p) + "\n"); err != nil {
 		return err

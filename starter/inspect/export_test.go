@@ -8,8 +8,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestExportFiles proves that an export to a file of another kind, a check of one without a seal, and traces to nobody are refused with
-// what is possible.
+// TestExportFiles proves that an export to a file of another kind, a check of one without a seal,
+// and traces to nobody are refused with what is possible.
 func TestExportFiles(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
@@ -21,11 +21,13 @@ func TestExportFiles(t *testing.T) {
 		"a .parquet file has no seal":            {"audit", "--verify", "january.parquet"},
 		"january.jsonl: the file does not exist": {"audit", "--verify", "january.jsonl"},
 		"no OTLP endpoint":                       {"traces", "run-1"},
-		"exclude each other":                     {"traces", "run-1", "--endpoint", "http://c:4318", "--file", "spans.json"},
-		"write http://host:4318":                 {"traces", "run-1", "--endpoint", "c:4318"},
+		"exclude each other": {"traces", "run-1", "--endpoint", "http://c:4318",
+			"--file", "spans.json"},
+		"write http://host:4318": {"traces", "run-1", "--endpoint", "c:4318"},
 	} {
 		var out strings.Builder
-		if code := inspectProgram.Run(t.Context(), args, cli.Stdio{Out: io.Discard, Err: &out}); code != cli.ExitUsage || !strings.Contains(out.String(), want) {
+		if code := inspectProgram.Run(t.Context(), args, cli.Stdio{Out: io.Discard,
+			Err: &out}); code != cli.ExitUsage || !strings.Contains(out.String(), want) {
 			t.Errorf("%q: exit code %d with %q", args, code, out.String())
 		}
 	}

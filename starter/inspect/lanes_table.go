@@ -23,8 +23,8 @@ type laneLine struct {
 	// Keys is how many keys are open, KeysAsked of how many of them Waiting counts the calls.
 	Keys      int `json:"keys,omitempty"`
 	KeysAsked int `json:"keys_asked,omitempty"`
-	// Groups is into how many groups the slots or keys of a lane with a limit are divided, and Held how many of them a worker
-	// holds.
+	// Groups is into how many groups the slots or keys of a lane with a limit are divided, and Held
+	// how many of them a worker holds.
 	Groups  int                `json:"groups,omitempty"`
 	Hosted  int                `json:"served_groups,omitempty"`
 	Holders []lanestate.Holder `json:"holders,omitempty"`
@@ -44,15 +44,18 @@ type laneLine struct {
 }
 
 func (v *lanesView) line(s lanestate.State) laneLine {
-	l := laneLine{Lane: s.Lane.Name, Limit: s.Lane.Limit, Key: s.Lane.Key, Rate: s.Lane.Rate, Strategy: s.Lane.Strategy, Keys: s.Keys, KeysAsked: s.KeysAsked,
-		Groups: len(s.Holders), Hosted: s.ServedGroups(), Holders: s.Holders, Workers: append([]string{}, s.Workers...),
+	l := laneLine{Lane: s.Lane.Name, Limit: s.Lane.Limit, Key: s.Lane.Key, Rate: s.Lane.Rate,
+		Strategy: s.Lane.Strategy, Keys: s.Keys, KeysAsked: s.KeysAsked,
+		Groups: len(s.Holders), Hosted: s.ServedGroups(), Holders: s.Holders,
+		Workers: append([]string{}, s.Workers...),
 		Waiting: s.Queued + int64(s.Counts.Waiting), WaitingAtServer: s.Queued}
 	counts, known := s.Counts, s.Served
 	if s.Lane.Limited() {
 		l.Groups = cmp.Or(l.Groups, s.Lane.Holders)
 	} else {
 		counts, _ = v.counted(s.Lane.Name)
-		known = v.counts != nil && v.counts.lanes != nil // a lane without a call is known to have none
+		// a lane without a call is known to have none
+		known = v.counts != nil && v.counts.lanes != nil
 	}
 	if !known {
 		return l
@@ -62,7 +65,8 @@ func (v *lanesView) line(s lanestate.State) laneLine {
 		l.Rejected, l.TimedOut = &counts.Rejected, &counts.TimedOut
 	}
 	if counts.Ended > 0 {
-		l.WaitAverage, l.ExecutionAverage = average(counts.WaitMicros, counts.Ended), average(counts.ExecutionMicros, counts.Ended)
+		l.WaitAverage, l.ExecutionAverage = average(counts.WaitMicros, counts.Ended),
+			average(counts.ExecutionMicros, counts.Ended)
 	}
 	return l
 }
@@ -77,10 +81,13 @@ func (v *lanesView) notes(s lanestate.State) []string {
 	var notes []string
 	name := s.Lane.Name
 	if len(s.Workers) == 0 && s.ServedGroups() == 0 && name != api.LaneInline {
-		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s", name, v.flags.WorkerCommand(v.app.Connection.Invocation(), v.queue, name)))
+		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s",
+			name, v.flags.WorkerCommand(v.app.Connection.Invocation(), v.queue, name)))
 	}
 	if s.KeysAsked < s.Keys {
-		notes = append(notes, fmt.Sprintf("of the lane %s %d keys are open, and only %d of them were asked what waits", name, s.Keys, s.KeysAsked))
+		notes = append(notes, fmt.Sprintf(
+			"of the lane %s %d keys are open, and only %d of them were asked what waits", name,
+			s.Keys, s.KeysAsked))
 	}
 	return notes
 }
@@ -97,13 +104,16 @@ func (v *lanesView) print(r lanesReport) error {
 const unknown = "-"
 
 func (v *lanesView) text(r lanesReport, p cli.Palette) string {
-	t := cli.Table{Header: []string{"lane", "limit", "key", "holders", "running", "waiting", "acquired", "rejected", "timed out", "avg wait", "avg execution"},
-		Right: map[int]bool{1: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}}
+	t := cli.Table{Header: []string{"lane", "limit", "key", "holders", "running", "waiting",
+		"acquired", "rejected", "timed out", "avg wait", "avg execution"},
+		Right: map[int]bool{1: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true,
+			10: true}}
 	if v.verbose {
 		t.Header = append(t.Header, "held by")
 	}
 	for _, l := range r.Lanes {
-		cells := []string{l.Lane, number(l.Limit), l.key(), l.holders(p), shown(l.Running), l.waiting(p), shown(l.Acquired), shown(l.Rejected), shown(l.TimedOut),
+		cells := []string{l.Lane, number(l.Limit), l.key(), l.holders(p), shown(l.Running),
+			l.waiting(p), shown(l.Acquired), shown(l.Rejected), shown(l.TimedOut),
 			duration(l.WaitAverage), duration(l.ExecutionAverage)}
 		if v.verbose {
 			cells = append(cells, l.hostedBy())

@@ -18,22 +18,31 @@ import (
 
 // someLanes are lanes of every kind, as the server and workers tell of them.
 func someLanes() (*lanesView, []lanestate.State) {
-	v := &lanesView{app: &cli.App{Format: cli.Format{Output: cli.OutputText, Color: cli.ColorNever}}, queue: api.DefaultTaskQueue, counts: &workerCounts{
+	v := &lanesView{app: &cli.App{Format: cli.Format{Output: cli.OutputText,
+		Color: cli.ColorNever}}, queue: api.DefaultTaskQueue, counts: &workerCounts{
 		lanes: map[string]api.LaneCounts{
-			"general": {Running: 3, Acquired: 40, Ended: 37, WaitMicros: 37_000, ExecutionMicros: 370_000},
-			"inline":  {Acquired: 8, Ended: 8, ExecutionMicros: 800},
+			"general": {Running: 3, Acquired: 40, Ended: 37, WaitMicros: 37_000,
+				ExecutionMicros: 370_000},
+			"inline": {Acquired: 8, Ended: 8, ExecutionMicros: 800},
 		}, notes: []string{"3@host: it did not answer"}}}
 	hosted := func(group int, worker string, counts api.LaneCounts) lanestate.Holder {
-		return lanestate.Holder{Group: group, Served: true, Worker: worker, SlotsState: api.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
+		return lanestate.Holder{Group: group, Served: true, Worker: worker,
+			SlotsState: api.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
 	}
 	return v, []lanestate.State{
-		{Lane: api.Lane{Name: "android", Limit: 1, Holders: 4, Key: "{{args.device}}"}, Served: true, Keys: 312, KeysAsked: 200, Queued: 5,
-			Workers: []string{"1@host"}, Holders: []lanestate.Holder{hosted(0, "1@host", api.LaneCounts{}), hosted(1, "1@host", api.LaneCounts{}), {Group: 2}, hosted(3, "2@host", api.LaneCounts{})},
+		{Lane: api.Lane{Name: "android", Limit: 1, Holders: 4, Key: "{{args.device}}"},
+			Served: true, Keys: 312, KeysAsked: 200, Queued: 5,
+			Workers: []string{"1@host"}, Holders: []lanestate.Holder{hosted(0, "1@host",
+				api.LaneCounts{}), hosted(1, "1@host", api.LaneCounts{}), {Group: 2},
+				hosted(3, "2@host", api.LaneCounts{})},
 			Counts: api.LaneCounts{Running: 12, Keys: 300, Acquired: 1000}},
 		{Lane: api.Lane{Name: "general"}, Workers: []string{"1@host", "2@host"}, Queued: 2},
 		{Lane: api.Lane{Name: "gpu"}},
-		{Lane: api.Lane{Name: "printer", Limit: 1, Holders: 1}, Served: true, Workers: []string{"2@host"}, Holders: []lanestate.Holder{hosted(0, "2@host", api.LaneCounts{})},
-			Queued: 1, Counts: api.LaneCounts{Running: 1, Waiting: 20, Acquired: 7, Rejected: 4, TimedOut: 2, Ended: 6, WaitMicros: 9_000_000, ExecutionMicros: 12_000_000}},
+		{Lane: api.Lane{Name: "printer", Limit: 1, Holders: 1}, Served: true,
+			Workers: []string{"2@host"}, Holders: []lanestate.Holder{hosted(0, "2@host",
+				api.LaneCounts{})},
+			Queued: 1, Counts: api.LaneCounts{Running: 1, Waiting: 20, Acquired: 7, Rejected: 4,
+				TimedOut: 2, Ended: 6, WaitMicros: 9_000_000, ExecutionMicros: 12_000_000}},
 		{Lane: api.Lane{Name: "serial", Limit: 1, Holders: 1}},
 	}
 }
@@ -44,8 +53,9 @@ func (v *lanesView) reportOf(states []lanestate.State) lanesReport {
 	return r
 }
 
-// TestLanesTable proves what the table says of lanes: of those with a limit from their holders, of those without from their
-// workers, with what cannot be known left open, and below it what else is to be known.
+// TestLanesTable proves what the table says of lanes: of those with a limit from their holders, of
+// those without from their workers, with what cannot be known left open, and below it what else is
+// to be known.
 func TestLanesTable(t *testing.T) {
 	v, states := someLanes()
 	v.verbose = true
@@ -72,12 +82,14 @@ serial       1  -                                 0/1        -        0         
 		t.Errorf("a lane that was not asked for is shown:\n%s", got)
 	}
 	v.only, v.counts = []string{"inline"}, nil
-	if got := v.text(v.reportOf(nil), cli.Palette{}); !strings.Contains(got, "inline      -  -          -        -        -") {
+	if got := v.text(v.reportOf(nil), cli.Palette{}); !strings.Contains(got,
+		"inline      -  -          -        -        -") {
 		t.Errorf("the lane that was asked for:\n%s", got)
 	}
 }
 
-// TestLanesJSON proves that JSON has one document, in which what is not known is absent and not zero.
+// TestLanesJSON proves that JSON has one document, in which what is not known is absent and not
+// zero.
 func TestLanesJSON(t *testing.T) {
 	v, states := someLanes()
 	v.app.Format.Output = cli.OutputJSON
@@ -90,14 +102,18 @@ func TestLanesJSON(t *testing.T) {
 		Lanes []map[string]any `json:"lanes"`
 		Notes []string         `json:"notes"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Lanes) != 6 || len(got.Notes) != 4 {
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Lanes) != 6 ||
+		len(got.Notes) != 4 {
 		t.Fatalf("%v: %s", err, out.String())
 	}
 	printer, general, serial := got.Lanes[4], got.Lanes[1], got.Lanes[5]
-	if printer["waiting"] != 21.0 || printer["waiting_at_server"] != 1.0 || printer["rejected"] != 4.0 || printer["wait_average"] != "1.5s" || printer["served_groups"] != 1.0 {
+	if printer["waiting"] != 21.0 || printer["waiting_at_server"] != 1.0 ||
+		printer["rejected"] != 4.0 || printer["wait_average"] != "1.5s" ||
+		printer["served_groups"] != 1.0 {
 		t.Errorf("a lane with a limit: %v", printer)
 	}
-	if _, told := general["rejected"]; told || general["running"] != 3.0 || general["limit"] != nil {
+	if _, told := general["rejected"]; told || general["running"] != 3.0 ||
+		general["limit"] != nil {
 		t.Errorf("a lane without: %v", general)
 	}
 	if _, told := serial["running"]; told || serial["groups"] != 1.0 {
@@ -105,25 +121,29 @@ func TestLanesJSON(t *testing.T) {
 	}
 }
 
-// TestCountsOfWorkers proves that the counts of several workers are added, and that a worker without an answer is named.
+// TestCountsOfWorkers proves that the counts of several workers are added, and that a worker
+// without an answer is named.
 func TestCountsOfWorkers(t *testing.T) {
 	counts := countsOf(api.CatalogReport{Lanes: []api.WorkerLanes{
-		{Worker: "a", Lanes: map[string]api.LaneCounts{"http": {Running: 1, Acquired: 2}, "general": {Acquired: 1}}},
+		{Worker: "a", Lanes: map[string]api.LaneCounts{"http": {Running: 1, Acquired: 2},
+			"general": {Acquired: 1}}},
 		{Worker: "b", Failure: "it did not answer"},
 		{Worker: "c", Lanes: map[string]api.LaneCounts{"http": {Running: 2, Acquired: 3}}},
 	}})
-	if got := counts.lanes["http"]; got.Running != 3 || got.Acquired != 5 || len(counts.notes) != 1 || !strings.Contains(counts.notes[0], "b: it did not answer") {
+	if got := counts.lanes["http"]; got.Running != 3 || got.Acquired != 5 ||
+		len(counts.notes) != 1 || !strings.Contains(counts.notes[0], "b: it did not answer") {
 		t.Errorf("got %+v", counts)
 	}
 }
 
-// TestLanesScreen proves that what is drawn fits the window, that the program that draws it ends, and that the last table is
-// left on the terminal whole.
+// TestLanesScreen proves that what is drawn fits the window, that the program that draws it ends,
+// and that the last table is left on the terminal whole.
 func TestLanesScreen(t *testing.T) {
 	v, states := someLanes()
 	report := v.reportOf(states)
 	for _, size := range []struct{ width, height int }{{200, 24}, {40, 5}, {20, 2}} {
-		m := &lanesModel{lanesText: lanesText{v.text(report, cli.Palette{})}, width: size.width, height: size.height}
+		m := &lanesModel{lanesText: lanesText{v.text(report, cli.Palette{})}, width: size.width,
+			height: size.height}
 		clitest.Fits(t, m.View().Content, size.width, size.height)
 	}
 	write, drawn := clitest.Terminal(t)
@@ -141,15 +161,17 @@ func TestLanesScreen(t *testing.T) {
 	newLanesScreen(v).close() // before there was anything to draw
 }
 
-// TestLanesWithoutServer proves that a server that is away for a moment is waited for, with what was seen last, and that
-// other failures end the watching.
+// TestLanesWithoutServer proves that a server that is away for a moment is waited for, with what
+// was seen last, and that other failures end the watching.
 func TestLanesWithoutServer(t *testing.T) {
 	v, states := someLanes()
 	var shown []lanesReport
 	fail := error(serviceerror.NewUnavailable("away"))
-	w := &laneWatching{show: func(r lanesReport) error { shown = append(shown, r); return nil }, last: v.reportOf(states)}
+	w := &laneWatching{show: func(r lanesReport) error { shown = append(shown, r); return nil },
+		last: v.reportOf(states)}
 	look := func() error { return w.take(t.Context(), lanesReport{}, fail) }
-	if err := look(); err != nil || len(shown) != 1 || len(shown[0].Lanes) != 6 || !strings.Contains(shown[0].Notes[0], "does not answer") {
+	if err := look(); err != nil || len(shown) != 1 || len(shown[0].Lanes) != 6 ||
+		!strings.Contains(shown[0].Notes[0], "does not answer") {
 		t.Fatalf("%v: %+v", err, shown)
 	}
 	w.missing = time.Now().Add(-cli.GiveUpAfter)
@@ -162,16 +184,19 @@ func TestLanesWithoutServer(t *testing.T) {
 	}
 }
 
-// TestCountsKeepNobodyWaiting proves that a worker that does not answer holds up only the first table.
+// TestCountsKeepNobodyWaiting proves that a worker that does not answer holds up only the first
+// table.
 func TestCountsKeepNobodyWaiting(t *testing.T) {
 	v, states := someLanes()
 	before := v.counts
 	v.askedAt, v.openQuestions = time.Now(), make(chan countsAnswer, 1)
-	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil || v.counts != before || v.openQuestions == nil {
+	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil || v.counts != before ||
+		v.openQuestions == nil {
 		t.Errorf("without an answer: %v, %+v", err, v.counts)
 	}
 	v.openQuestions <- countsAnswer{counts: workerCounts{notes: []string{"new"}}}
-	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil || v.counts.notes[0] != "new" || v.openQuestions != nil {
+	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil ||
+		v.counts.notes[0] != "new" || v.openQuestions != nil {
 		t.Errorf("with an answer: %v, %+v", err, v.counts)
 	}
 	v.counts, v.openQuestions = nil, make(chan countsAnswer)

@@ -14,7 +14,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 )
 
-// watch shows the lanes time and again until ctx ends, which is how it is left, or the server is away for too long.
+// watch shows the lanes time and again until ctx ends, which is how it is left, or the server is
+// away for too long.
 func (v *lanesView) watch(ctx context.Context, interval time.Duration) error {
 	show, end := v.print, func() {}
 	switch {
@@ -60,7 +61,8 @@ type laneWatching struct {
 	missing time.Time
 }
 
-// look looks at the lanes, and shows what was seen last with a note where the server does not answer.
+// look looks at the lanes, and shows what was seen last with a note where the server does not
+// answer.
 func (w *laneWatching) look(ctx context.Context) error {
 	openQuestions, cancel := context.WithTimeout(ctx, cli.ReportTimeout)
 	defer cancel()
@@ -84,7 +86,8 @@ func (w *laneWatching) take(ctx context.Context, report lanesReport, err error) 
 		return err
 	}
 	stale := w.last
-	stale.Notes = append([]string{fmt.Sprintf("the server does not answer; waiting up to %s", cli.GiveUpAfter)}, w.last.Notes...)
+	stale.Notes = append([]string{fmt.Sprintf("the server does not answer; waiting up to %s",
+		cli.GiveUpAfter)}, w.last.Notes...)
 	return w.show(stale)
 }
 
@@ -100,7 +103,8 @@ type lanesScreen struct {
 
 func newLanesScreen(v *lanesView) *lanesScreen {
 	out := v.app.Out.(*os.File)
-	return &lanesScreen{view: v, out: out, ended: make(chan struct{}), restore: terminal.HideControlEcho(out)}
+	return &lanesScreen{view: v, out: out, ended: make(chan struct{}),
+		restore: terminal.HideControlEcho(out)}
 }
 
 func (s *lanesScreen) show(r lanesReport) error {
@@ -111,7 +115,8 @@ func (s *lanesScreen) show(r lanesReport) error {
 		return nil
 	}
 	width, height := terminal.TerminalSize(s.out)
-	s.program = terminal.QuietProgram(&lanesModel{lanesText: text, width: width, height: height}, s.out, width, height)
+	s.program = terminal.QuietProgram(&lanesModel{lanesText: text, width: width, height: height},
+		s.out, width, height)
 	go func() {
 		defer close(s.ended)
 		_, _ = s.program.Run() // an error only means that nothing more is drawn

@@ -47,7 +47,8 @@ execution.`,
 				if err != nil {
 					return err
 				}
-				return cmp.Or(printRuns(a, list, runs.Conversation != "", time.Now()), tellUnsure(a, list))
+				return cmp.Or(printRuns(a, list, runs.Conversation != "", time.Now()),
+					tellUnsure(a, list))
 			})
 		},
 	}
@@ -56,12 +57,14 @@ execution.`,
 	return cmd
 }
 
-// tellUnsure is an error where it is not known of some runs how they stand. As JSON each says so itself.
+// tellUnsure is an error where it is not known of some runs how they stand. As JSON each says so
+// itself.
 func tellUnsure(a *cli.App, list []runlist.Run) error {
 	var missing cli.Unread
 	for _, r := range list {
 		if r.Unread != "" {
-			missing = append(missing, cli.UnreadRun{WorkflowID: r.ID, RunID: r.RunID, Reason: r.Unread})
+			missing = append(missing, cli.UnreadRun{WorkflowID: r.ID, RunID: r.RunID,
+				Reason: r.Unread})
 		}
 	}
 	if a.Format.JSON() {
@@ -79,12 +82,14 @@ func printRuns(a *cli.App, runs []runlist.Run, executions bool, now time.Time) e
 		return nil
 	}
 	p := a.PaletteFor(a.Out)
-	t := cli.Table{Header: []string{"run", "kind", "agent", "caller", "status", "started", "duration"}, Right: map[int]bool{6: true}}
+	t := cli.Table{Header: []string{"run", "kind", "agent", "caller", "status", "started",
+		"duration"}, Right: map[int]bool{6: true}}
 	if executions {
 		t.Header = append(t.Header, "run id")
 	}
 	for _, r := range runs {
-		row := []string{r.ID, string(r.Kind), r.Agent, r.Caller, r.StatusText(p), a.Format.When(r.Started, now), cli.ShortDuration(r.Duration.Std())}
+		row := []string{r.ID, string(r.Kind), r.Agent, r.Caller, r.StatusText(p),
+			a.Format.When(r.Started, now), cli.ShortDuration(r.Duration.Std())}
 		if executions {
 			row = append(row, r.RunID)
 		}

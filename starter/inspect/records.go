@@ -40,7 +40,8 @@ changes.`,
 		Args: cli.Arguments(0, "RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if verify == "" {
-				return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+				return a.OnRun(&ref, func(ctx context.Context, c client.Client,
+					run *cli.RunRef) error {
 					return auditRun(ctx, a, c, run, tree)
 				})(cmd, args)
 			}
@@ -48,13 +49,16 @@ changes.`,
 				return cli.UsageError(cmd, "--verify reads a file and takes no RUN")
 			}
 			if kind := fileKind(verify); kind != sealed && exporters[kind] != nil {
-				return cli.UsageError(cmd, "--verify %s: a %s file has no seal; only .jsonl exports can be verified", verify, kind)
+				return cli.UsageError(cmd,
+					"--verify %s: a %s file has no seal; only .jsonl exports can be verified",
+					verify, kind)
 			}
 			return verifyExport(a, verify, seal)
 		},
 	}
 	ref.Add(cmd.Flags())
-	cmd.Flags().StringVar(&verify, "verify", "", "`file` of exported records to verify; - is standard input")
+	cmd.Flags().StringVar(&verify, "verify", "",
+		"`file` of exported records to verify; - is standard input")
 	cmd.Flags().StringVar(&seal, "seal", "", "seal printed by the export, a `digest`")
 	cmd.Flags().BoolVar(&tree, "tree", false, "include the records of sub-agents below the run")
 	return cmd
@@ -68,7 +72,8 @@ func auditRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 		return printRecords(a, records, tree)
 	}
 	if !tree {
-		return a.LookupError(run.WorkflowID, run.RunID, show(audit.Records(ctx, c, run.WorkflowID, run.RunID), false))
+		return a.LookupError(run.WorkflowID, run.RunID,
+			show(audit.Records(ctx, c, run.WorkflowID, run.RunID), false))
 	}
 	// That a run is not there is asked first, because below it some may be gone.
 	if _, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID); err != nil {
@@ -76,7 +81,9 @@ func auditRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	}
 	err := show(audit.Tree(ctx, c, run.WorkflowID, run.RunID), true)
 	if errors.Is(err, audit.ErrNotFound) {
-		return cli.Errorf(cli.ExitFailed, "the records are incomplete, because the server no longer has the history of a sub-agent: %w", err)
+		return cli.Errorf(cli.ExitFailed,
+			"the records are incomplete, because the server no longer has the history of a sub-agent: %w",
+			err)
 	}
 	return a.LookupError(run.WorkflowID, run.RunID, err)
 }
@@ -94,8 +101,8 @@ func writeRecords(a *cli.App, records iter.Seq2[api.Record, error]) error {
 	return nil
 }
 
-// printRecords prints a table, also of those that came before an error. Records of a tree of runs are in order already,
-// and called by their paths.
+// printRecords prints a table, also of those that came before an error. Records of a tree of runs
+// are in order already, and called by their paths.
 func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) error {
 	p := a.PaletteFor(a.Out)
 	t := cli.Table{Header: recordHeader, Right: map[int]bool{4: true, 5: true, 6: true}}
@@ -127,8 +134,8 @@ func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) e
 	return failed
 }
 
-// printNotes tells what was noted of calls, such as that an instance was made anew, and what was wrong with those that were
-// refused: no cell has room for it.
+// printNotes tells what was noted of calls, such as that an instance was made anew, and what was
+// wrong with those that were refused: no cell has room for it.
 func printNotes(a *cli.App, rows []api.Record) {
 	p := a.PaletteFor(a.Err)
 	for _, r := range rows {
@@ -142,7 +149,8 @@ func printNotes(a *cli.App, rows []api.Record) {
 }
 
 // recordHeader names the cells of a record.
-var recordHeader = []string{"call", "tool", "lane", "status", "attempts", "wait", "duration", "error", "arguments"}
+var recordHeader = []string{"call", "tool", "lane", "status", "attempts", "wait", "duration",
+	"error", "arguments"}
 
 func recordCells(r api.Record, p cli.Palette, now time.Time) []string {
 	attempts, failed := "", ""
@@ -163,5 +171,6 @@ func recordCells(r api.Record, p cli.Palette, now time.Time) []string {
 		}
 	}
 	arguments := strings.TrimSpace(api.Summary("", r.Arguments, nil))
-	return []string{r.CallID, cli.PlainText(r.Tool), r.Lane, terminal.CallStatusText(p, r.Status), attempts, wait, duration, failed, api.Shorten(arguments, 80)}
+	return []string{r.CallID, cli.PlainText(r.Tool), r.Lane, terminal.CallStatusText(p, r.Status),
+		attempts, wait, duration, failed, api.Shorten(arguments, 80)}
 }

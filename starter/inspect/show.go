@@ -35,11 +35,13 @@ type shownRun struct {
 	// WaitsFor says what of both there is.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	UI       string          `json:"ui,omitempty"`
-	// Verdict says whether the run is solved, and JudgedBy by whose word; Person is what a person said of it.
+	// Verdict says whether the run is solved, and JudgedBy by whose word; Person is what a person
+	// said of it.
 	Evaluation  audit.Solved       `json:"evaluation"`
 	EvaluatedBy audit.EvaluatedBy  `json:"evaluated_by"`
 	Person      *api.RunEvaluation `json:"person,omitempty"`
-	// Incomplete says that the server keeps the run's first histories no longer: what is shown is of the rest.
+	// Incomplete says that the server keeps the run's first histories no longer: what is shown is
+	// of the rest.
 	Incomplete bool `json:"incomplete,omitempty"`
 
 	invocation cli.Invocation
@@ -51,7 +53,8 @@ type shownRun struct {
 func showCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	cmd := &cobra.Command{
-		Use: "show RUN", GroupID: cli.GroupRuns, Short: "Show the status, usage and outcome of a run",
+		Use: "show RUN", GroupID: cli.GroupRuns,
+		Short: "Show the status, usage and outcome of a run",
 		Long: `Shows a run: its status, prompt, usage and calls, what runs or waits now, its open questions and
 approvals with the commands that answer them, and its outcome. starter audit shows each call;
 starter watch shows all events.`,
@@ -75,13 +78,15 @@ starter watch shows all events.`,
 }
 
 // shown reads a run, or what is left of it.
-func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) (shownRun, error) {
+func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) (shownRun,
+	error) {
 	summary, err := audit.Describe(ctx, c, run.WorkflowID, run.RunID)
 	incomplete := errors.Is(err, audit.ErrIncomplete)
 	if incomplete {
 		err = nil
 	}
-	shown := shownRun{Summary: summary, RunID: summary.Run, Kind: runlist.KindWord(summary.Kind), Caller: summary.Caller.ID, Incomplete: incomplete, invocation: a.Connection.Invocation()}
+	shown := shownRun{Summary: summary, RunID: summary.Run, Kind: runlist.KindWord(summary.Kind),
+		Caller: summary.Caller.ID, Incomplete: incomplete, invocation: a.Connection.Invocation()}
 	if n := len(summary.Parts); n > 0 {
 		shown.UI = a.Connection.RunURL(summary.WorkflowID, summary.Parts[n-1].RunID)
 	}
@@ -127,7 +132,8 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 	field("kind", string(s.Kind))
 	field(nameLabel(s.Kind), s.Name)
 	if s.Incomplete {
-		field("incomplete", p.Warn("the server keeps the run's first histories no longer; this is what is left"))
+		field("incomplete", p.Warn(
+			"the server keeps the run's first histories no longer; this is what is left"))
 	}
 	field("status", runlist.RunTextOf(p, s.Status, s.WaitsFor)+s.outcome())
 	field("evaluation", evaluationText(s.Summary, s.Person))
@@ -180,7 +186,8 @@ func (s shownRun) writeAsked(w io.Writer, p cli.Palette, f *cli.Format, now time
 // maxNoted bounds the calls whose notes show lists.
 const maxNoted = 20
 
-// takeNotes keeps what was noted of the first calls that have notes, where the run's beginning is gone of those of the rest.
+// takeNotes keeps what was noted of the first calls that have notes, where the run's beginning is
+// gone of those of the rest.
 func (s *shownRun) takeNotes(records iter.Seq2[api.Record, error]) error {
 	for r, err := range records {
 		if errors.Is(err, audit.ErrIncomplete) {
@@ -212,7 +219,8 @@ func (s *shownRun) writeNotes(w io.Writer, p cli.Palette) {
 		}
 	}
 	if s.moreNoted > 0 {
-		fmt.Fprintf(w, "  … and of %s more: %s\n", api.Plural(s.moreNoted, "call"), s.invocation.Command("audit", s.WorkflowID))
+		fmt.Fprintf(w, "  … and of %s more: %s\n", api.Plural(s.moreNoted, "call"),
+			s.invocation.Command("audit", s.WorkflowID))
 	}
 }
 
@@ -285,7 +293,8 @@ func (s shownRun) writeSubAgents(w io.Writer, p cli.Palette) {
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold("sub-agents"))
 	for _, sub := range s.SubAgents[:min(len(s.SubAgents), maxSubAgents)] {
-		fmt.Fprintf(w, "  %s %s %s · %s\n", sub.CallID, sub.Tool, terminal.CallStatusText(p, sub.Status), terminal.ChildText(sub.ChildRun))
+		fmt.Fprintf(w, "  %s %s %s · %s\n", sub.CallID, sub.Tool, terminal.CallStatusText(p,
+			sub.Status), terminal.ChildText(sub.ChildRun))
 	}
 	if more := len(s.SubAgents) - maxSubAgents; more > 0 {
 		fmt.Fprintf(w, "  … and %d more: %s\n", more, s.invocation.Command("audit", s.WorkflowID))
@@ -303,7 +312,8 @@ func (s shownRun) writeRunning(w io.Writer, p cli.Palette, now time.Time) {
 			fmt.Fprintln(w, "  "+strings.ReplaceAll(terminal.StandsStill(r), "\n", "\n  "))
 			continue
 		}
-		fmt.Fprintln(w, "  "+strings.Join(append([]string{whatRuns(r)}, t.RunningParts(r, now)...), " · "))
+		fmt.Fprintln(w, "  "+strings.Join(append([]string{whatRuns(r)}, t.RunningParts(r, now)...),
+			" · "))
 	}
 }
 

@@ -22,7 +22,8 @@ func timelineCommand(a *cli.App) *cobra.Command {
 	var file string
 	var tree bool
 	cmd := &cobra.Command{
-		Use: "timeline RUN", GroupID: cli.GroupRuns, Short: "Write the timeline of a run as an HTML page",
+		Use: "timeline RUN", GroupID: cli.GroupRuns,
+		Short: "Write the timeline of a run as an HTML page",
 		Long: `Writes a self-contained HTML page that needs no network. It shows by lane when each call waited,
 for what, and when it ran, with attempts, failures and rejections, questions and their answers,
 and model steps with their tokens. Click a bar for details. The page can be zoomed, searched and
@@ -33,8 +34,11 @@ below the run.`,
 		Example: `  starter timeline demo-1a2b3c4d
   starter timeline demo-1a2b3c4d --tree --file run.html
   starter timeline demo-1a2b3c4d --file - | ssh desk 'cat > run.html'`,
-		Args:    cli.Arguments(0, "RUN"),
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return checkPage(cmd, "--file", file) },
+		Args: cli.Arguments(0, "RUN"),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			return checkPage(cmd, "--file",
+				file)
+		},
 		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
 			t, err := html.ReadTimeline(ctx, c, run.WorkflowID, run.RunID, tree)
 			if err != nil {
@@ -45,7 +49,8 @@ below the run.`,
 				return err
 			}
 			if t.Person = shown.Person; t.Incomplete {
-				fmt.Fprintln(a.Err, "the server keeps the first histories no longer; this is what is left")
+				fmt.Fprintln(a.Err,
+					"the server keeps the first histories no longer; this is what is left")
 			}
 			if file == "" {
 				file = pageName(run.WorkflowID)
@@ -54,7 +59,8 @@ below the run.`,
 		}),
 	}
 	ref.Add(cmd.Flags())
-	cmd.Flags().StringVar(&file, "file", "", "`file` to write; - is standard output (default: the run's ID with .html)")
+	cmd.Flags().StringVar(&file, "file", "",
+		"`file` to write; - is standard output (default: the run's ID with .html)")
 	cmd.Flags().BoolVar(&tree, "tree", false, "include the calls of sub-agents below the run")
 	return cmd
 }
@@ -81,17 +87,21 @@ func changedFlags(cmd *cobra.Command, but string) string {
 	return strings.Join(given, " ")
 }
 
-// checkPage refuses a file that a flag names for a page where its name says that it is something else.
+// checkPage refuses a file that a flag names for a page where its name says that it is something
+// else.
 func checkPage(cmd *cobra.Command, flag, file string) error {
-	if ending := strings.ToLower(filepath.Ext(file)); file != "" && file != "-" && ending != ".html" && ending != ".htm" {
-		return cli.UsageError(cmd, "%s %q does not end in .html; a browser can print the page as PDF", flag, file)
+	if ending := strings.ToLower(filepath.Ext(file)); file != "" && file != "-" &&
+		ending != ".html" && ending != ".htm" {
+		return cli.UsageError(cmd,
+			"%s %q does not end in .html; a browser can print the page as PDF", flag, file)
 	}
 	return nil
 }
 
-// writePage writes a page to the file that a flag names, or to standard output where it is called -, and tells where it is.
-// missing are the runs that are to be on it and cannot be read.
-func writePage(a *cli.App, flag, file string, write func(io.Writer) error, missing cli.Unread) error {
+// writePage writes a page to the file that a flag names, or to standard output where it is called
+// -, and tells where it is. missing are the runs that are to be on it and cannot be read.
+func writePage(a *cli.App, flag, file string, write func(io.Writer) error,
+	missing cli.Unread) error {
 	var page bytes.Buffer
 	if err := write(&page); err != nil {
 		return err
@@ -115,5 +125,6 @@ func writePage(a *cli.App, flag, file string, write func(io.Writer) error, missi
 		}
 		return missing.Exit(cli.WriteJSON(a.Out, written, false))
 	}
-	return cmp.Or(a.Println(fmt.Sprintf("%s (%s kB): open it in a browser", file, api.Thousands(max(size/1000, 1)))), missing.Err())
+	return cmp.Or(a.Println(fmt.Sprintf("%s (%s kB): open it in a browser", file,
+		api.Thousands(max(size/1000, 1)))), missing.Err())
 }

@@ -13,8 +13,9 @@ import (
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 )
 
-// TestSpansOfWhatIsLeft proves that where the server keeps a part of a run no longer the spans of the rest are given, also where it is
-// the only run, and told of; and that a run of which nothing is left is an error where it is the only one.
+// TestSpansOfWhatIsLeft proves that where the server keeps a part of a run no longer the spans of
+// the rest are given, also where it is the only run, and told of; and that a run of which nothing
+// is left is an error where it is the only one.
 func TestSpansOfWhatIsLeft(t *testing.T) {
 	gone := fmt.Errorf("%w: the sub-agent", audit.ErrNotFound)
 	for name, tt := range map[string]struct {
@@ -23,10 +24,11 @@ func TestSpansOfWhatIsLeft(t *testing.T) {
 		given       int
 		told, fault string
 	}{
-		"a part of the only run":  {spans: []int{2}, given: 2, told: "not all of run 0 is here"},
-		"all of the only run":     {spans: []int{0}, fault: `there is no run "0"`},
-		"all of one of two runs":  {spans: []int{0, 3}, given: 3, told: "not all of run 0 is here"},
-		"parts of both, and many": {spans: []int{600, 3}, given: 603, told: "not all of run 1 is here"},
+		"a part of the only run": {spans: []int{2}, given: 2, told: "not all of run 0 is here"},
+		"all of the only run":    {spans: []int{0}, fault: `there is no run "0"`},
+		"all of one of two runs": {spans: []int{0, 3}, given: 3, told: "not all of run 0 is here"},
+		"parts of both, and many": {spans: []int{600, 3}, given: 603,
+			told: "not all of run 1 is here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told bytes.Buffer
@@ -49,7 +51,9 @@ func TestSpansOfWhatIsLeft(t *testing.T) {
 				given += len(spans)
 				return nil
 			})
-			if given != tt.given || !strings.Contains(told.String(), tt.told) || (err != nil) != (tt.fault != "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
+			if given != tt.given || !strings.Contains(told.String(), tt.told) ||
+				(err != nil) != (tt.fault != "") || err != nil && !strings.Contains(err.Error(),
+				tt.fault) {
 				t.Errorf("%d were given, %v, and told: %s", given, err, told.String())
 			}
 		})

@@ -22,8 +22,8 @@ import (
 const (
 	// readyTimeout bounds the wait for a child's line that says it is ready.
 	readyTimeout = 60 * time.Second
-	// tailLines is how much of a log is read when a child fails: all that it may say of why it ended. shownLines is how much is shown
-	// where it says nothing of that.
+	// tailLines is how much of a log is read when a child fails: all that it may say of why it
+	// ended. shownLines is how much is shown where it says nothing of that.
 	tailLines, shownLines = 60, 15
 )
 
@@ -31,15 +31,16 @@ const (
 type child struct {
 	name, log string
 	cmd       *exec.Cmd
-	// first carries the first line of its standard output; it is closed without one if there is none.
+	// first carries the first line of its standard output; it is closed without one if there is
+	// none.
 	first chan []byte
 	// ended is closed when the process is gone; err then says how it went.
 	ended chan struct{}
 	err   error
 }
 
-// launch starts a program whose standard error goes to a log file, which begins anew. Of its standard output the first line
-// is kept.
+// launch starts a program whose standard error goes to a log file, which begins anew. Of its
+// standard output the first line is kept.
 func launch(name, path, logDir string, args ...string) (*child, error) {
 	return launchInto(os.O_TRUNC, filepath.Join(logDir, name+".log"), name, path, args)
 }
@@ -97,7 +98,8 @@ func (c *child) read(out *os.File) {
 	_, _ = io.Copy(io.Discard, r) // so that the child never blocks on a full pipe
 }
 
-// ready waits for the child's first line and decodes it into value. An error holds the tail of its log.
+// ready waits for the child's first line and decodes it into value. An error holds the tail of its
+// log.
 func (c *child) ready(ctx context.Context, value any) error {
 	timeout := time.NewTimer(readyTimeout)
 	defer timeout.Stop()
@@ -111,7 +113,8 @@ func (c *child) ready(ctx context.Context, value any) error {
 			return c.failure("ended before it was ready")
 		}
 		if err := json.Unmarshal(line, value); err != nil {
-			return c.failure(fmt.Sprintf("printed %q in place of a line of JSON", bytes.TrimSpace(line)))
+			return c.failure(fmt.Sprintf("printed %q in place of a line of JSON",
+				bytes.TrimSpace(line)))
 		}
 		return nil
 	case <-timeout.C:
@@ -133,7 +136,8 @@ func (c *child) failure(what string) error {
 	case c.exit() != nil: // it ended by itself, with the reason last
 		text += ": " + strings.Join(c.lastText(tail), "\n") + "\nIts log: " + c.log
 	default:
-		text += "; its last lines, from " + c.log + ":\n  " + strings.Join(tail[max(len(tail)-shownLines, 0):], "\n  ")
+		text += "; its last lines, from " + c.log + ":\n  " +
+			strings.Join(tail[max(len(tail)-shownLines, 0):], "\n  ")
 	}
 	return cli.Errorf(cli.ExitFailed, "%s", text)
 }
@@ -148,7 +152,8 @@ func (c *child) exit() error {
 	}
 }
 
-// lastWords are the lines of the tail that say why it ended: those from the last one on that begins with its name, else the last one.
+// lastWords are the lines of the tail that say why it ended: those from the last one on that begins
+// with its name, else the last one.
 func (c *child) lastText(tail []string) []string {
 	for i, line := range slices.Backward(tail) {
 		if strings.HasPrefix(line, c.name+": ") {
@@ -170,7 +175,8 @@ func tailOf(path string) []string {
 	return lines[max(len(lines)-tailLines, 0):]
 }
 
-// stop ends the process: asked first, and after grace by force. It returns when the process is gone.
+// stop ends the process: asked first, and after grace by force. It returns when the process is
+// gone.
 func (c *child) stop(grace time.Duration) {
 	if c.cmd.Process.Signal(syscall.SIGTERM) == nil {
 		select {
@@ -183,7 +189,8 @@ func (c *child) stop(grace time.Duration) {
 	<-c.ended
 }
 
-// findProgram returns the path of a program of ours: the given one, or the one beside starter, or one on the PATH.
+// findProgram returns the path of a program of ours: the given one, or the one beside starter, or
+// one on the PATH.
 func findProgram(name, given string) (string, error) {
 	if given != "" {
 		path, err := exec.LookPath(given)
@@ -202,7 +209,9 @@ func findProgram(name, given string) (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", cli.Errorf(cli.ExitUsage, "the program %q is neither beside starter nor on the PATH\nBuild it: make build; or pass its path: --%s PATH", name, name)
+		return "", cli.Errorf(cli.ExitUsage,
+			"the program %q is neither beside starter nor on the PATH\nBuild it: make build; or pass its path: --%s PATH",
+			name, name)
 	}
 	return path, nil
 }

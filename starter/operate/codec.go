@@ -55,13 +55,15 @@ func codecCommand(a *cli.App) *cobra.Command {
 	var listen string
 	var origins []string
 	cmd := &cobra.Command{
-		Use: "codec", GroupID: cli.GroupServer, Short: "Decode payloads for Temporal's Web UI and CLI", Long: codecHelp,
+		Use: "codec", GroupID: cli.GroupServer,
+		Short: "Decode payloads for Temporal's Web UI and CLI", Long: codecHelp,
 		Example: `  starter codec --payload-keys keys.yaml
   starter codec --payload-store file:///var/lib/switchyard/payloads --allow-origin https://temporal.example.org`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !a.Connection.StoresPayloads() {
-				return cli.UsageError(cmd, "no payload codec is set: pass --payload-keys, --payload-store or --payload-compression like the workers")
+				return cli.UsageError(cmd,
+					"no payload codec is set: pass --payload-keys, --payload-store or --payload-compression like the workers")
 			}
 			storage, err := a.Connection.Storage()
 			if err != nil {
@@ -69,22 +71,29 @@ func codecCommand(a *cli.App) *cobra.Command {
 			}
 			token := cmp.Or(os.Getenv(codecVariable), rand.Text())
 			if len(token) < leastToken || strings.ContainsAny(token, "/?#% ") {
-				return cli.UsageError(cmd, "%s is not a token: at least %d characters that are valid in a path", codecVariable, leastToken)
+				return cli.UsageError(cmd,
+					"%s is not a token: at least %d characters that are valid in a path",
+					codecVariable, leastToken)
 			}
 			handler, err := codecHandler(storage, token, origins)
 			if err != nil {
 				return err
 			}
-			return serveCodec(cmd.Context(), a, listen, handler, codecReady{Endpoint: token, Origins: origins})
+			return serveCodec(cmd.Context(), a, listen, handler, codecReady{Endpoint: token,
+				Origins: origins})
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8081", "`host:port` to listen on; port 0 selects a free port")
-	cmd.Flags().StringSliceVar(&origins, "allow-origin", []string{cli.LocalUI, "http://localhost:8233"}, "`URL` of a Web UI that may send requests; repeatable")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8081",
+		"`host:port` to listen on; port 0 selects a free port")
+	cmd.Flags().StringSliceVar(&origins, "allow-origin",
+		[]string{cli.LocalUI, "http://localhost:8233"},
+		"`URL` of a Web UI that may send requests; repeatable")
 	return cmd
 }
 
 // serveCodec serves until ctx ends. ready has the token for its endpoint.
-func serveCodec(ctx context.Context, a *cli.App, listen string, handler http.Handler, ready codecReady) error {
+func serveCodec(ctx context.Context, a *cli.App, listen string, handler http.Handler,
+	ready codecReady) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "--listen %s: %s", listen, cannotListen(listen, err))
@@ -127,20 +136,24 @@ func tellCodec(a *cli.App, ready codecReady) error {
 		return cli.WriteJSON(a.Out, ready, false)
 	}
 	p := a.PaletteFor(a.Out)
-	return a.Println(p.Bold("codec endpoint") + "  " + ready.Endpoint + "\n" + p.Bold("for pages of  ") + "  " + strings.Join(ready.Origins, ", ") +
+	return a.Println(p.Bold("codec endpoint") + "  " + ready.Endpoint + "\n" +
+		p.Bold("for pages of  ") + "  " + strings.Join(ready.Origins, ", ") +
 		"\n\nWhoever has this address can read payloads. Ctrl-C ends it.")
 }
 
 // codecHandler answers those who know the token; web pages are those of origins alone.
 func codecHandler(storage *payloads.Storage, token string, origins []string) (http.Handler, error) {
-	decoder, err := converter.NewPayloadHTTPHandler(converter.PayloadHTTPHandlerOptions{PreStorageCodecs: storage.Codecs(), ExternalStorage: storage.External()})
+	decoder, err := converter.NewPayloadHTTPHandler(
+		converter.PayloadHTTPHandlerOptions{PreStorageCodecs: storage.Codecs(),
+			ExternalStorage: storage.External()})
 	if err != nil {
 		return nil, err
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if origin := r.Header.Get("Origin"); origin != "" {
 			if !slices.Contains(origins, origin) {
-				http.Error(w, "pages of "+origin+" may not ask; say --allow-origin", http.StatusForbidden)
+				http.Error(w, "pages of "+origin+" may not ask; say --allow-origin",
+					http.StatusForbidden)
 				return
 			}
 			allow(w.Header(), origin)
@@ -150,7 +163,8 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 		case r.Method == http.MethodOptions:
 			w.WriteHeader(http.StatusNoContent)
 		case !authorized:
-			http.Error(w, "the token is missing or wrong: it is the first part of the path, or Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			http.Error(w, "the token is missing or wrong: it is the first part of the path, or Authorization: Bearer TOKEN",
+				http.StatusUnauthorized)
 		case path != "/decode" && path != "/download":
 			http.NotFound(w, r)
 		default:
@@ -165,7 +179,8 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 func allow(header http.Header, origin string) {
 	header.Set("Access-Control-Allow-Origin", origin)
 	header.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
-	header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Namespace, Temporal-Namespace")
+	header.Set("Access-Control-Allow-Headers",
+		"Authorization, Content-Type, X-Namespace, Temporal-Namespace")
 	header.Set("Access-Control-Allow-Credentials", "true")
 	header.Set("Access-Control-Max-Age", "600")
 	header.Add("Vary", "Origin")
@@ -173,8 +188,12 @@ func allow(header http.Header, origin string) {
 
 // withoutToken returns the path behind the token, and whether the request has the right one.
 func withoutToken(r *http.Request, token string) (path string, ok bool) {
-	same := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1 }
-	if first, rest, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); found && same(first) {
+	same := func(given string) bool {
+		return subtle.ConstantTimeCompare([]byte(given),
+			[]byte(token)) == 1
+	}
+	if first, rest, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); found &&
+		same(first) {
 		return "/" + rest, true
 	}
 	bearer, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

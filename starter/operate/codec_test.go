@@ -20,13 +20,15 @@ import (
 
 const codecToken = "a-token-of-the-test"
 
-// codecFor runs 'starter codec' with keys, and returns its address without the token, and an encrypted payload.
+// codecFor runs 'starter codec' with keys, and returns its address without the token, and an
+// encrypted payload.
 func codecFor(t *testing.T) (endpoint string, sealed []byte) {
 	t.Helper()
 	t.Setenv("TEST_CODEC_KEY", payloads.NewKey())
 	t.Setenv(codecVariable, codecToken)
 	keys := filepath.Join(t.TempDir(), "keys.yaml")
-	if err := os.WriteFile(keys, []byte("active: k\nkeys: {k: env:TEST_CODEC_KEY}\n"), 0o600); err != nil {
+	if err := os.WriteFile(keys, []byte("active: k\nkeys: {k: env:TEST_CODEC_KEY}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	storage, err := payloads.Open(payloads.Config{Keys: keys})
@@ -48,7 +50,8 @@ func codecFor(t *testing.T) (endpoint string, sealed []byte) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int)
 	go func() {
-		ended <- operateProgram.Run(ctx, []string{"codec", "--listen", "127.0.0.1:0", "--payload-keys", keys, "--allow-origin", "http://ui.example", "--output", "json"},
+		ended <- operateProgram.Run(ctx, []string{"codec", "--listen", "127.0.0.1:0",
+			"--payload-keys", keys, "--allow-origin", "http://ui.example", "--output", "json"},
 			cli.Stdio{In: strings.NewReader(""), Out: in, Err: io.Discard})
 	}()
 	t.Cleanup(func() {
@@ -68,8 +71,8 @@ func codecFor(t *testing.T) (endpoint string, sealed []byte) {
 	return endpoint, sealed
 }
 
-// TestCodec proves that the codec server decodes for whoever has the token, however it is given, for pages of the Web UI and
-// for no others, and that it encodes for nobody.
+// TestCodec proves that the codec server decodes for whoever has the token, however it is given,
+// for pages of the Web UI and for no others, and that it encodes for nobody.
 func TestCodec(t *testing.T) {
 	endpoint, sealed := codecFor(t)
 	const origin = "http://ui.example"
@@ -78,19 +81,26 @@ func TestCodec(t *testing.T) {
 		code                               int
 	}{
 		{"token in the path", http.MethodPost, "/" + codecToken + "/decode", "", "", http.StatusOK},
-		{"token in a header", http.MethodPost, "/decode", "Bearer " + codecToken, "", http.StatusOK},
+		{"token in a header", http.MethodPost, "/decode", "Bearer " + codecToken, "",
+			http.StatusOK},
 		{"the Web UI", http.MethodPost, "/" + codecToken + "/decode", "", origin, http.StatusOK},
-		{"the Web UI asks first", http.MethodOptions, "/" + codecToken + "/decode", "", origin, http.StatusNoContent},
-		{"another page", http.MethodPost, "/" + codecToken + "/decode", "", "http://evil.example", http.StatusForbidden},
-		{"another page asks first", http.MethodOptions, "/decode", "", "null", http.StatusForbidden},
+		{"the Web UI asks first", http.MethodOptions, "/" + codecToken + "/decode", "", origin,
+			http.StatusNoContent},
+		{"another page", http.MethodPost, "/" + codecToken + "/decode", "", "http://evil.example",
+			http.StatusForbidden},
+		{"another page asks first", http.MethodOptions, "/decode", "", "null",
+			http.StatusForbidden},
 		{"no token", http.MethodPost, "/decode", "", "", http.StatusUnauthorized},
-		{"wrong token", http.MethodPost, "/" + codecToken + "x/decode", "Bearer x", "", http.StatusUnauthorized},
+		{"wrong token", http.MethodPost, "/" + codecToken + "x/decode", "Bearer x", "",
+			http.StatusUnauthorized},
 		{"encode", http.MethodPost, "/" + codecToken + "/encode", "", "", http.StatusNotFound},
 		{"deeper", http.MethodPost, "/" + codecToken + "/x/decode", "", "", http.StatusNotFound},
 		{"get", http.MethodGet, "/" + codecToken + "/decode", "", "", http.StatusNotFound},
-		{"nothing to download", http.MethodPost, "/" + codecToken + "/download", "", "", http.StatusBadRequest},
+		{"nothing to download", http.MethodPost, "/" + codecToken + "/download", "", "",
+			http.StatusBadRequest},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), c.method, endpoint+c.path, bytes.NewReader(sealed))
+		req, err := http.NewRequestWithContext(t.Context(), c.method, endpoint+c.path,
+			bytes.NewReader(sealed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,37 +119,44 @@ func TestCodec(t *testing.T) {
 			t.Fatal(err)
 		}
 		allowed := response.Header.Get("Access-Control-Allow-Origin")
-		if response.StatusCode != c.code || (allowed == origin) != (c.origin == origin) || strings.Contains(string(body), codecToken) {
+		if response.StatusCode != c.code || (allowed == origin) != (c.origin == origin) ||
+			strings.Contains(string(body), codecToken) {
 			t.Errorf("%s: %s, pages of %q may read it: %s", c.name, response.Status, allowed, body)
 		}
 		var list commonpb.Payloads
-		if c.code == http.StatusOK && (protojson.Unmarshal(body, &list) != nil || string(list.GetPayloads()[0].GetData()) != `"the text"`) {
+		if c.code == http.StatusOK && (protojson.Unmarshal(body, &list) != nil ||
+			string(list.GetPayloads()[0].GetData()) != `"the text"`) {
 			t.Errorf("%s: it answers %s", c.name, body)
 		}
 	}
 }
 
-// TestCodecUsage proves that a codec server does not start without something to decode, with a token that can be guessed, or
-// on an address that is taken.
+// TestCodecUsage proves that a codec server does not start without something to decode, with a
+// token that can be guessed, or on an address that is taken.
 func TestCodecUsage(t *testing.T) {
 	endpoint, _ := codecFor(t)
 	for _, c := range []struct{ args, token, want string }{
 		{"codec", "", "--payload-keys"},
 		{"codec --payload-compression zstd", "short", "SWITCHYARD_CODEC_TOKEN is not a token"},
-		{"codec --payload-compression zstd", "a/token/with/slashes", "SWITCHYARD_CODEC_TOKEN is not a token"},
+		{"codec --payload-compression zstd", "a/token/with/slashes",
+			"SWITCHYARD_CODEC_TOKEN is not a token"},
 		{"codec --payload-compression gzip", "", `"gzip"`},
-		{"codec --payload-compression zstd --listen " + strings.TrimPrefix(endpoint, "http://"), "", "another program listens there; give another port"},
-		{"codec --payload-compression zstd --listen 127.0.0.1:99999", "", "write host:port, with a port from 0 to 65535"},
+		{"codec --payload-compression zstd --listen " + strings.TrimPrefix(endpoint, "http://"), "",
+			"another program listens there; give another port"},
+		{"codec --payload-compression zstd --listen 127.0.0.1:99999", "",
+			"write host:port, with a port from 0 to 65535"},
 	} {
 		t.Setenv(codecVariable, c.token)
-		if code, stdout, stderr := runOperate(t, strings.Fields(c.args)...); code != cli.ExitUsage || !strings.Contains(stderr, c.want) || stdout != "" {
+		if code, stdout, stderr := runOperate(t,
+			strings.Fields(c.args)...); code != cli.ExitUsage || !strings.Contains(stderr,
+			c.want) || stdout != "" {
 			t.Errorf("%s: exit code %d, %s%s", c.args, code, stdout, stderr)
 		}
 	}
 }
 
-// TestPayloadGet proves that what a reference stands for is printed from the store, as text or JSON, and that a reference to
-// nothing says which file is missing.
+// TestPayloadGet proves that what a reference stands for is printed from the store, as text or
+// JSON, and that a reference to nothing says which file is missing.
 func TestPayloadGet(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("SWITCHYARD_PAYLOAD_STORE", "file://"+dir)
@@ -166,7 +183,8 @@ func TestPayloadGet(t *testing.T) {
 		{"payload", cli.ExitDone, "", ""},
 	} {
 		code, stdout, stderr := runOperate(t, strings.Fields(c.args)...)
-		if code != c.code || c.stdout != "" && stdout != c.stdout || !strings.Contains(stderr, c.stderr) {
+		if code != c.code || c.stdout != "" && stdout != c.stdout || !strings.Contains(stderr,
+			c.stderr) {
 			t.Errorf("%s: exit code %d, %q, %s", c.args, code, stdout, stderr)
 		}
 	}
@@ -176,6 +194,7 @@ func TestPayloadGet(t *testing.T) {
 func runOperate(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
-	code = operateProgram.Run(t.Context(), args, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &err})
+	code = operateProgram.Run(t.Context(), args, cli.Stdio{In: strings.NewReader(""), Out: &out,
+		Err: &err})
 	return code, out.String(), err.String()
 }

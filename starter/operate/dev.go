@@ -39,7 +39,8 @@ type devFlags struct {
 	db, stateDir, dir string
 	queue, metrics    string
 	policies          string
-	// webhook is what the worker tells of approvals, webhookSecret the reference to what signs that.
+	// webhook is what the worker tells of approvals, webhookSecret the reference to what signs
+	// that.
 	webhook, webhookSecret string
 	port, uiPort           int
 	headless               bool
@@ -57,14 +58,16 @@ code is that of the command. No process is left running.`
 func devCommand(a *cli.App) *cobra.Command {
 	var f devFlags
 	cmd := &cobra.Command{
-		Use: "dev [-- COMMAND…]", GroupID: cli.GroupServer, Short: "Start a server, its Web UI and a worker on this machine", Long: devHelp,
+		Use: "dev [-- COMMAND…]", GroupID: cli.GroupServer,
+		Short: "Start a server, its Web UI and a worker on this machine", Long: devHelp,
 		Example: `  starter dev
   starter dev --db-filename .switchyard/dev.db --tools ./tools
   starter dev -- run agent.yaml "How many files are here?"
   starter dev --worker ./bin/my-worker -- call my_tool name=Ada`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return cli.UsageError(cmd, "unexpected argument %q; put a command to run after --", args[0])
+				return cli.UsageError(cmd, "unexpected argument %q; put a command to run after --",
+					args[0])
 			}
 			if err := f.check(cmd, args); err != nil {
 				return err
@@ -84,31 +87,44 @@ func devCommand(a *cli.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.catalog.Add(flags, "that the worker serves (default ./tools if it holds toolspecs)")
-	flags.StringVar(&f.devserver, "devserver", "", "`path` of the server program (default: beside starter, then on the PATH)")
-	flags.StringVar(&f.worker, "worker", "", "`path` of a worker program of your own (default: beside starter, then on the PATH)")
-	flags.StringVar(&f.db, "db-filename", "", "SQLite `file` that stores the runs (default: in memory)")
-	flags.IntVar(&f.port, "port", defaultPort, "`port` of the server; 0 selects a free port, which is the default with a COMMAND")
-	flags.IntVar(&f.uiPort, "ui-port", 0, "`port` of the Web UI; 0 selects a free port (default: --port + 1000)")
+	flags.StringVar(&f.devserver, "devserver", "",
+		"`path` of the server program (default: beside starter, then on the PATH)")
+	flags.StringVar(&f.worker, "worker", "",
+		"`path` of a worker program of your own (default: beside starter, then on the PATH)")
+	flags.StringVar(&f.db, "db-filename", "",
+		"SQLite `file` that stores the runs (default: in memory)")
+	flags.IntVar(&f.port, "port", defaultPort,
+		"`port` of the server; 0 selects a free port, which is the default with a COMMAND")
+	flags.IntVar(&f.uiPort, "ui-port", 0,
+		"`port` of the Web UI; 0 selects a free port (default: --port + 1000)")
 	flags.BoolVar(&f.headless, "headless", false, "no Web UI")
-	flags.StringVarP(&f.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the worker")
+	flags.StringVarP(&f.queue, "task-queue", "t", api.DefaultTaskQueue,
+		"task `queue` of the worker")
 	flags.StringVar(&f.dir, "dir", "", "base `folder` of relative working folders of command tools")
-	flags.StringVar(&f.policies, "policies-file", "", "`file` of policies that the worker checks all calls against (default: none)")
-	flags.StringVar(&f.webhook, "approval-webhook", "", "`URL`, or env:NAME, that the worker notifies of calls that wait for approval (default: none)")
-	flags.StringVar(&f.webhookSecret, "approval-webhook-secret", "", "env:NAME or file:/path of the `secret` that signs webhook requests")
-	flags.StringVar(&f.metrics, "metrics-address", "", "`host:port` where the worker serves /metrics (default: none)")
-	flags.StringVar(&f.stateDir, "state-dir", "", "`folder` of the logs (default: a temporary folder, kept after a failure)")
+	flags.StringVar(&f.policies, "policies-file", "",
+		"`file` of policies that the worker checks all calls against (default: none)")
+	flags.StringVar(&f.webhook, "approval-webhook", "",
+		"`URL`, or env:NAME, that the worker notifies of calls that wait for approval (default: none)")
+	flags.StringVar(&f.webhookSecret, "approval-webhook-secret", "",
+		"env:NAME or file:/path of the `secret` that signs webhook requests")
+	flags.StringVar(&f.metrics, "metrics-address", "",
+		"`host:port` where the worker serves /metrics (default: none)")
+	flags.StringVar(&f.stateDir, "state-dir", "",
+		"`folder` of the logs (default: a temporary folder, kept after a failure)")
 	return cmd
 }
 
 // notForDev are the flags that name a server: this command brings up its own.
-var notForDev = []string{"address", "namespace", "api-key", "profile", "config-file", "tls", "tls-cert-path", "tls-key-path", "tls-ca-path",
+var notForDev = []string{"address", "namespace", "api-key", "profile", "config-file", "tls",
+	"tls-cert-path", "tls-key-path", "tls-ca-path",
 	"tls-server-name", "tls-disable-host-verification", "ui-address"}
 
 // check refuses flags that do not fit.
 func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 	for _, name := range notForDev {
 		if cmd.Flags().Changed(name) {
-			return cli.UsageError(cmd, "--%s selects a server, but dev starts its own; remove the flag", name)
+			return cli.UsageError(cmd,
+				"--%s selects a server, but dev starts its own; remove the flag", name)
 		}
 	}
 	if words := withoutName(command); len(words) > 0 && words[0] == cmd.Name() {
@@ -122,8 +138,9 @@ func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 	return cmp.Or(f.checkWebhook(), f.catalog.Check(cmd))
 }
 
-// checkServed reads the files that the worker will read, and refuses all that is wrong in them, before anything is started. A folder of
-// tools that nobody named is served without the files that have faults, which is told.
+// checkServed reads the files that the worker will read, and refuses all that is wrong in them,
+// before anything is started. A folder of tools that nobody named is served without the files that
+// have faults, which is told.
 func checkServed(a *cli.App, f *devFlags) error {
 	f.catalog.UseDefault()
 	set, wrong := f.catalog.LaneSet()
@@ -142,13 +159,15 @@ func checkServed(a *cli.App, f *devFlags) error {
 	for _, fault := range faults {
 		fmt.Fprintln(a.Err, fault)
 	}
-	fmt.Fprintf(a.Err, "starter: %s: its tools are served once the faults are fixed\n", specfiles.WhereFaults(faults))
+	fmt.Fprintf(a.Err, "starter: %s: its tools are served once the faults are fixed\n",
+		specfiles.WhereFaults(faults))
 	return nil
 }
 
 // checkWebhook refuses references to what is not there; the worker says what else is wrong.
 func (f *devFlags) checkWebhook() error {
-	for _, named := range []struct{ flag, ref string }{{"approval-webhook", f.webhook}, {"approval-webhook-secret", f.webhookSecret}} {
+	for _, named := range []struct{ flag, ref string }{{"approval-webhook", f.webhook},
+		{"approval-webhook-secret", f.webhookSecret}} {
 		if outbound.CheckSecret(named.ref) != nil {
 			continue
 		}
@@ -181,7 +200,8 @@ type devStack struct {
 	workerReady    workerReady
 }
 
-// dev brings everything up, runs the command or stays until it is interrupted, and takes everything down.
+// dev brings everything up, runs the command or stays until it is interrupted, and takes everything
+// down.
 func dev(ctx context.Context, a *cli.App, f *devFlags, command []string) error {
 	s := &devStack{}
 	if err := s.openLogs(f.stateDir); err != nil {
@@ -201,13 +221,18 @@ func dev(ctx context.Context, a *cli.App, f *devFlags, command []string) error {
 	return cli.Exit(code)
 }
 
-// useStack brings the stack up and uses it; code is the command's, if there is one. The stack may be up afterwards.
-func useStack(ctx context.Context, a *cli.App, s *devStack, f *devFlags, command []string) (code int, err error) {
+// useStack brings the stack up and uses it; code is the command's, if there is one. The stack may
+// be up afterwards.
+func useStack(ctx context.Context, a *cli.App, s *devStack, f *devFlags,
+	command []string) (code int, err error) {
 	if err := s.up(ctx, f, a.Connection.Payloads); err != nil {
 		return 0, err
 	}
 	if len(command) > 0 {
-		lost := s.whileKept(ctx, a.Err, func(ctx context.Context) { code = runAgainst(ctx, a, s, f, command) })
+		lost := s.whileKept(ctx, a.Err, func(ctx context.Context) {
+			code = runAgainst(ctx, a, s, f,
+				command)
+		})
 		return code, cmp.Or(tellKept(a, s.serverReady, f), lost)
 	}
 	if err := tellReady(a, s, f); err != nil {
@@ -242,11 +267,13 @@ func (s *devStack) up(ctx context.Context, f *devFlags, stored payloads.Config) 
 	}
 	if err := s.server.ready(ctx, &s.serverReady); err != nil {
 		if ctx.Err() == nil {
-			err = cli.Errorf(cli.ExitFailed, "%w\nSet other ports with --port and --ui-port; 0 selects a free one", err)
+			err = cli.Errorf(cli.ExitFailed,
+				"%w\nSet other ports with --port and --ui-port; 0 selects a free one", err)
 		}
 		return err
 	}
-	if s.worker, err = launch("worker", workerPath, s.logs, f.workerArgs(s.serverReady, stored)...); err != nil {
+	if s.worker, err = launch("worker", workerPath, s.logs, f.workerArgs(s.serverReady,
+		stored)...); err != nil {
 		return cli.Errorf(cli.ExitFailed, "cannot start the worker: %w", err)
 	}
 	return s.worker.ready(ctx, &s.workerReady)
@@ -267,9 +294,12 @@ func (f *devFlags) serverArgs() []string {
 }
 
 func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []string {
-	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--task-queue", f.queue,
+	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--task-queue",
+		f.queue,
 		"--parent-pid", strconv.Itoa(os.Getpid()), "--stop-timeout", workerStop}
-	for flag, value := range map[string]string{"--tools": f.catalog.Dir, "--lanes-file": f.catalog.LanesPath(), "--policies-file": f.policies, "--dir": f.dir, "--metrics-address": f.metrics,
+	for flag, value := range map[string]string{"--tools": f.catalog.Dir,
+		"--lanes-file": f.catalog.LanesPath(), "--policies-file": f.policies, "--dir": f.dir,
+		"--metrics-address":  f.metrics,
 		"--approval-webhook": f.webhook, "--approval-webhook-secret": f.webhookSecret} {
 		if value != "" {
 			args = append(args, flag, value)
@@ -308,27 +338,31 @@ func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, comma
 	server := s.serverReady
 	inner := &cli.App{Stdio: a.Stdio, Again: a.Again, Run: a.Run, Served: s.workerReady.Tools}
 	inner.Connection.Local = true
-	tell := "starter: until this command ends, other terminals reach the server with --address " + server.Address + a.Connection.Stored()
+	tell := "starter: until this command ends, other terminals reach the server with --address " +
+		server.Address + a.Connection.Stored()
 	if server.UI != "" {
 		tell += ", and browsers its Web UI at " + server.UI
 	}
 	fmt.Fprintln(a.Err, tell)
-	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output", a.Format.Output, "--color", a.Format.Color}
-	if server.UI != "" && f.db != "" { // a link to a run that goes with its server leads nowhere; see tellKept
+	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output",
+		a.Format.Output, "--color", a.Format.Color}
+	// a link to a run that goes with its server leads nowhere; see tellKept
+	if server.UI != "" && f.db != "" {
 		args = append(args, "--ui-address", server.UI)
 	}
 	args = append(args, a.Connection.Payloads.Arguments()...)
 	return a.Run(ctx, inner, append(args, withoutName(command)...))
 }
 
-// tellKept says how the addresses that a command printed can be opened after its server has ended. It goes to standard
-// error: standard output is the command's.
+// tellKept says how the addresses that a command printed can be opened after its server has ended.
+// It goes to standard error: standard output is the command's.
 func tellKept(a *cli.App, server serverReady, f *devFlags) error {
 	_, port, ok := strings.Cut(strings.TrimPrefix(server.UI, "http://"), ":")
 	if f.db == "" || !ok || a.Format.JSON() {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.Err, "\nThis server ends now and leaves its runs in %s. To open them at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
+	_, err := fmt.Fprintf(a.Err,
+		"\nThis server ends now and leaves its runs in %s. To open them at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
 		f.db, a.Connection.Called(), f.db, port, a.Connection.Stored())
 	return err
 }
@@ -336,8 +370,10 @@ func tellKept(a *cli.App, server serverReady, f *devFlags) error {
 // tellReady prints where everything is.
 func tellReady(a *cli.App, s *devStack, f *devFlags) error {
 	if a.Format.JSON() {
-		return cli.WriteJSON(a.Out, map[string]any{"address": s.serverReady.Address, "ui": s.serverReady.UI, "namespace": s.serverReady.Namespace,
-			"task_queue": s.workerReady.TaskQueue, "lanes": s.workerReady.Lanes, "tools": s.workerReady.Tools, "logs": s.logs}, false)
+		return cli.WriteJSON(a.Out, map[string]any{"address": s.serverReady.Address,
+			"ui": s.serverReady.UI, "namespace": s.serverReady.Namespace,
+			"task_queue": s.workerReady.TaskQueue, "lanes": s.workerReady.Lanes,
+			"tools": s.workerReady.Tools, "logs": s.logs}, false)
 	}
 	p := a.PaletteFor(a.Out)
 	connect := ""
@@ -347,11 +383,14 @@ func tellReady(a *cli.App, s *devStack, f *devFlags) error {
 	if s.serverReady.UI != "" && cli.DerivedUI(s.serverReady.Address) != s.serverReady.UI {
 		connect += " --ui-address " + s.serverReady.UI
 	}
-	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs kept %s\n", p.Bold("server"), s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "in memory"))
+	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs kept %s\n", p.Bold("server"),
+		s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "in memory"))
 	if s.serverReady.UI != "" {
 		fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("Web UI"), s.serverReady.UI)
 	}
-	fmt.Fprintf(a.Out, "%s  lanes %s; tools %s\n", p.Bold("worker"), strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
+	fmt.Fprintf(a.Out, "%s  lanes %s; tools %s\n", p.Bold("worker"),
+		strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
 	fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("logs  "), s.logs)
-	return a.Println("\nIn another terminal: " + a.Connection.Called() + connect + a.Connection.Stored() + " call echo text=hello\nCtrl-C ends it all.")
+	return a.Println("\nIn another terminal: " + a.Connection.Called() + connect +
+		a.Connection.Stored() + " call echo text=hello\nCtrl-C ends it all.")
 }

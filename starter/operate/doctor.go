@@ -52,7 +52,8 @@ func doctorCommand(a *cli.App) *cobra.Command {
 	var queue string
 	var probe bool
 	cmd := &cobra.Command{
-		Use: "doctor", GroupID: cli.GroupServer, Short: "Check the server, its settings and its workers",
+		Use: "doctor", GroupID: cli.GroupServer,
+		Short: "Check the server, its settings and its workers",
 		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes
 exist, which lanes have no worker, who holds the slots of lanes with a limit, and whether
 waiting calls are served by priority and fairly between conversations. Asks every worker for
@@ -84,20 +85,24 @@ The exit code is 1 if there is a problem and 4 if no server answers.`,
 				set = catalog.NamedLanes()
 			}
 			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-				d := &doctor{wrong: wrong, app: a, client: c, namespace: a.Connection.ResolvedNamespace, queue: queue, catalog: &catalog, lanes: names, set: set.Plain(names...)}
+				d := &doctor{wrong: wrong, app: a, client: c,
+					namespace: a.Connection.ResolvedNamespace, queue: queue, catalog: &catalog,
+					lanes: names, set: set.Plain(names...)}
 				return d.examine(ctx, probe)
 			})
 		},
 	}
 	catalog.Add(cmd.Flags(), "whose lanes are checked (default ./tools where it holds some)")
-	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers")
+	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue,
+		"task `queue` of the workers")
 	cmd.Flags().BoolVar(&probe, "probe", false, "measure calls of the tool echo")
 	return cmd
 }
 
 // examine prints every finding as it comes; the exit code is 1 if one is a problem.
 func (d *doctor) examine(ctx context.Context, probe bool) error {
-	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates, d.hosted}
+	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.namespaces,
+		d.attributes, d.latency, d.order, d.workers, d.laneStates, d.hosted}
 	if probe {
 		steps = append(steps, d.probe)
 	}
@@ -127,7 +132,8 @@ func (d *doctor) print(f finding) error {
 		return cli.WriteJSON(d.app.Out, f, false)
 	}
 	p := d.app.PaletteFor(d.app.Out)
-	sign := map[mark]string{markGood: p.Good("✓"), markWarn: p.Warn("!"), markBad: p.Bad("✗")}[f.Mark]
+	sign := map[mark]string{markGood: p.Good("✓"), markWarn: p.Warn("!"),
+		markBad: p.Bad("✗")}[f.Mark]
 	line := sign + " " + f.Text
 	if f.Remedy != "" {
 		line += "\n  → " + f.Remedy

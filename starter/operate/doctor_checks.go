@@ -18,8 +18,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// What doctor holds measurements against. The figures of a tuned and an untuned server were measured, see the
-// documentation of devserver.
+// What doctor holds measurements against. The figures of a tuned and an untuned server were
+// measured, see the documentation of devserver.
 const (
 	samples     = 11
 	slowAnswer  = 50 * time.Millisecond
@@ -33,18 +33,22 @@ const tuning = `set in the server's dynamic configuration: history.transferProce
     matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1; system.enableActivityEagerExecution: true`
 
 func (d *doctor) server(ctx context.Context) ([]finding, error) {
-	info, err := d.client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
+	info, err := d.client.WorkflowService().GetClusterInfo(ctx,
+		&workflowservice.GetClusterInfoRequest{})
 	if err != nil && cli.CodeOf(err) != 0 && cli.Unreachable(err) {
 		return nil, err
 	}
 	version := info.GetServerVersion()
 	if err != nil || version == "" {
-		return []finding{{markGood, "the server at " + d.app.Connection.ResolvedAddress + " answers", ""}}, nil
+		return []finding{{markGood, "the server at " + d.app.Connection.ResolvedAddress +
+			" answers", ""}}, nil
 	}
-	findings := []finding{{markGood, fmt.Sprintf("the server at %s answers, version %s", d.app.Connection.ResolvedAddress, version), ""}}
+	findings := []finding{{markGood, fmt.Sprintf("the server at %s answers, version %s",
+		d.app.Connection.ResolvedAddress, version), ""}}
 	if major, minor := versionOf(version); major == 1 && minor < eagerServer {
-		findings = append(findings, finding{markWarn, "servers before 1.30 hand no call to the worker that asked for it unless told to",
-			"set system.enableActivityEagerExecution: true, or use a newer server"})
+		findings = append(findings,
+			finding{markWarn, "servers before 1.30 hand no call to the worker that asked for it unless told to",
+				"set system.enableActivityEagerExecution: true, or use a newer server"})
 	}
 	return findings, nil
 }
@@ -60,16 +64,19 @@ func versionOf(text string) (major, minor int) {
 }
 
 func (d *doctor) namespaces(ctx context.Context) ([]finding, error) {
-	answer, err := d.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: d.namespace})
+	answer, err := d.client.WorkflowService().DescribeNamespace(ctx,
+		&workflowservice.DescribeNamespaceRequest{Namespace: d.namespace})
 	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](err); missing {
 		d.unusable = true
-		return []finding{{markBad, fmt.Sprintf("there is no namespace %q", d.namespace), "choose another with --namespace, or create it on the server"}}, nil
+		return []finding{{markBad, fmt.Sprintf("there is no namespace %q", d.namespace),
+			"choose another with --namespace, or create it on the server"}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	kept := answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
-	return []finding{{markGood, fmt.Sprintf("namespace %s, finished runs are kept for %s", d.namespace, days(kept)), ""}}, nil
+	return []finding{{markGood, fmt.Sprintf("namespace %s, finished runs are kept for %s",
+		d.namespace, days(kept)), ""}}, nil
 }
 
 func days(d time.Duration) string {
@@ -82,15 +89,21 @@ func days(d time.Duration) string {
 func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
 	missing, taken, err := runlist.Unregistered(ctx, d.client, d.namespace)
 	if err != nil {
-		return []finding{{markWarn, fmt.Sprintf("the search attributes cannot be listed: %v", err), "ask whoever runs the server"}}, nil
+		return []finding{{markWarn, fmt.Sprintf("the search attributes cannot be listed: %v", err),
+			"ask whoever runs the server"}}, nil
 	}
 	var findings []finding
 	if len(missing) > 0 {
-		findings = append(findings, finding{markWarn, "search attributes are missing: " + strings.Join(runlist.AttributeNames(missing), ", "), d.app.Connection.Invocation().Command("setup")})
+		findings = append(findings, finding{markWarn, "search attributes are missing: " +
+			strings.Join(runlist.AttributeNames(missing), ", "),
+			d.app.Connection.Invocation().Command("setup")})
 	}
 	if len(taken) > 0 {
-		findings = append(findings, finding{markWarn, "search attributes have other types than Switchyard's: " + taken.Text(),
-			"runs do without them: ask whoever runs the server to remove them, then " + d.app.Connection.Invocation().Command("setup")})
+		findings = append(findings,
+			finding{markWarn, "search attributes have other types than Switchyard's: " +
+				taken.Text(),
+				"runs do without them: ask whoever runs the server to remove them, then " +
+					d.app.Connection.Invocation().Command("setup")})
 	}
 	if len(findings) == 0 {
 		findings = []finding{{markGood, "all search attributes are registered", ""}}
@@ -103,7 +116,8 @@ func (d *doctor) latency(ctx context.Context) ([]finding, error) {
 	took := make([]time.Duration, samples)
 	for i := range took {
 		began := time.Now()
-		_, err := d.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: d.namespace})
+		_, err := d.client.WorkflowService().DescribeNamespace(ctx,
+			&workflowservice.DescribeNamespaceRequest{Namespace: d.namespace})
 		if err != nil && cli.Unreachable(err) {
 			return nil, err
 		}
@@ -111,19 +125,23 @@ func (d *doctor) latency(ctx context.Context) ([]finding, error) {
 	}
 	slices.Sort(took)
 	median := took[samples/2]
-	f := finding{markGood, fmt.Sprintf("an answer takes %s (median of %d)", cli.ShortDuration(median), samples), ""}
+	f := finding{markGood, fmt.Sprintf("an answer takes %s (median of %d)",
+		cli.ShortDuration(median), samples), ""}
 	if median > slowAnswer {
-		f.Mark, f.Remedy = markWarn, "every call costs several round trips between worker and server: run workers near the server"
+		f.Mark, f.Remedy = markWarn,
+			"every call costs several round trips between worker and server: run workers near the server"
 	}
 	return []finding{f}, nil
 }
 
 func (d *doctor) workers(ctx context.Context) ([]finding, error) {
-	workers, err := lanestate.Pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	workers, err := lanestate.Pollers(ctx, d.client, d.namespace, d.queue,
+		enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
 	}
-	return []finding{served(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue), d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral))}, nil
+	return []finding{served(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue),
+		d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral))}, nil
 }
 
 func served(n int, what, command string) finding {

@@ -31,7 +31,8 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 	}
 	states, err := lanestate.NewReader(d.client, d.namespace, d.queue).Read(ctx, read...)
 	if errors.Is(err, history.ErrUnreadable) {
-		return []finding{{markBad, "who serves the lanes cannot be read: " + cli.UnreadReason(err), "give starter the --payload-keys and the --payload-store of the workers"}}, nil
+		return []finding{{markBad, "who serves the lanes cannot be read: " + cli.UnreadReason(err),
+			"give starter the --payload-keys and the --payload-store of the workers"}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -45,15 +46,19 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 		}
 	}
 	if len(divided) > 0 {
-		findings = append(findings, finding{markWarn, "task queues of lanes have several partitions: " + strings.Join(divided, ", ") +
-			"; order, priorities, fairness and rates hold in each partition and only roughly over all", onePartition})
+		findings = append(findings,
+			finding{markWarn, "task queues of lanes have several partitions: " +
+				strings.Join(divided, ", ") +
+				"; order, priorities, fairness and rates hold in each partition and only roughly over all",
+				onePartition})
 	}
 	return findings, nil
 }
 
 // lane says who serves a lane, of one with a limit who holds its slots.
 func (d *doctor) lane(s lanestate.State) finding {
-	what, command := "the lane "+s.Lane.Name, d.catalog.WorkerCommand(d.app.Connection.Invocation(), d.queue, s.Lane.Name)
+	what, command := "the lane "+s.Lane.Name, d.catalog.WorkerCommand(d.app.Connection.Invocation(),
+		d.queue, s.Lane.Name)
 	hosted, groups := s.ServedGroups(), len(s.Holders)
 	if !s.Lane.Limited() || hosted == 0 && len(s.Workers) == 0 {
 		return served(len(s.Workers), what, command)
@@ -61,15 +66,20 @@ func (d *doctor) lane(s lanestate.State) finding {
 	by := " by " + strings.Join(holdersOf(s), ", ")
 	switch slots := slotsOf(s.Lane); {
 	case hosted == 0:
-		return finding{markBad, fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots, api.Plural(len(s.Workers), "worker")),
+		return finding{markBad,
+			fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots,
+				api.Plural(len(s.Workers), "worker")),
 			"look again in a few seconds; if it stays so, look at the workers' logs"}
 	case hosted < groups:
-		return finding{markWarn, fmt.Sprintf("%s: only %d of %d groups of %s are held,%s", what, hosted, groups, slots, by),
-			"look again in a few seconds: where a worker was lost another one takes over; or start one more: " + command}
+		return finding{markWarn, fmt.Sprintf("%s: only %d of %d groups of %s are held,%s", what,
+			hosted, groups, slots, by),
+			"look again in a few seconds: where a worker was lost another one takes over; or start one more: " +
+				command}
 	case slots == oneSlot:
 		return finding{markGood, what + ": " + slots + " is held" + by, ""}
 	default:
-		return finding{markGood, fmt.Sprintf("%s: %s are held%s (limit %d)", what, slots, by, s.Lane.Limit), ""}
+		return finding{markGood, fmt.Sprintf("%s: %s are held%s (limit %d)", what, slots, by,
+			s.Lane.Limit), ""}
 	}
 }
 
@@ -105,12 +115,19 @@ func (d *doctor) order(ctx context.Context) ([]finding, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return []finding{{markWarn, fmt.Sprintf("the order in which the server hands out what waits could not be measured: %v", err),
+		return []finding{{markWarn,
+			fmt.Sprintf("the order in which the server hands out what waits could not be measured: %v",
+				err),
 			"it takes the right to start, and to end, a workflow in the namespace"}}, nil
 	case !measured.priority:
-		return []finding{{markWarn, "priorities and fairness have no effect: the server hands out what waits as it came", fairOrder + ", or at least matching.useNewMatcher: true"}}, nil
+		return []finding{{markWarn,
+			"priorities and fairness have no effect: the server hands out what waits as it came",
+			fairOrder + ", or at least matching.useNewMatcher: true"}}, nil
 	case !measured.fairness:
-		return []finding{{markWarn, "fairness is switched off: a conversation with many calls on a lane holds up those of others", fairOrder}}, nil
+		return []finding{{markWarn,
+			"fairness is switched off: a conversation with many calls on a lane holds up those of others",
+			fairOrder}}, nil
 	}
-	return []finding{{markGood, "what waits on a lane goes by priority, and is fair between conversations", ""}}, nil
+	return []finding{{markGood,
+		"what waits on a lane goes by priority, and is fair between conversations", ""}}, nil
 }

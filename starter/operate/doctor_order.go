@@ -21,8 +21,8 @@ import (
 const (
 	// orderWorkflow is a workflow that no worker knows: doctor takes its only decisions itself.
 	orderWorkflow = "SwitchyardOrderProbe"
-	// orderTimeout bounds the probe as a whole; it takes 0.1 s, and 0.4 s with four partitions. orderExpiry is when the
-	// server ends what a killed doctor leaves.
+	// orderTimeout bounds the probe as a whole; it takes 0.1 s, and 0.4 s with four partitions.
+	// orderExpiry is when the server ends what a killed doctor leaves.
 	orderTimeout = 10 * time.Second
 	orderExpiry  = 30 * time.Second
 	// orderPace is the time between two looks at whether everything waits.
@@ -31,8 +31,9 @@ const (
 	maxOrderFactor = 8
 )
 
-// orderGroup is activities that wait with one priority and one fairness key. There are n for each partition: they are spread
-// over the partitions at random, and with few of them chance would decide.
+// orderGroup is activities that wait with one priority and one fairness key. There are n for each
+// partition: they are spread over the partitions at random, and with few of them chance would
+// decide.
 type orderGroup struct {
 	name     string
 	n        int
@@ -40,16 +41,18 @@ type orderGroup struct {
 	fairness string
 }
 
-// The groups come in this order. Where priorities work, the urgent ones are handed out first although they come last; where
-// fairness works, the other's ones are handed out among the first of the many although they come after them.
+// The groups come in this order. Where priorities work, the urgent ones are handed out first
+// although they come last; where fairness works, the other's ones are handed out among the first of
+// the many although they come after them.
 var (
 	orderMany   = orderGroup{name: "many", n: 12, priority: 3, fairness: "one"}
 	orderOther  = orderGroup{name: "other", n: 4, priority: 3, fairness: "another"}
 	orderUrgent = orderGroup{name: "urgent", n: 4, priority: 1, fairness: "one"}
 )
 
-// orderProbe measures in which order a server hands out what waits on a task queue. No part of its interface tells: the
-// dynamic configuration cannot be read, and what DescribeTaskQueue answers is the same with and without fairness.
+// orderProbe measures in which order a server hands out what waits on a task queue. No part of its
+// interface tells: the dynamic configuration cannot be read, and what DescribeTaskQueue answers is
+// the same with and without fairness.
 type orderProbe struct {
 	client    client.Client
 	namespace string
@@ -65,13 +68,16 @@ type servedOrder struct {
 	priority, fairness bool
 }
 
-// measureOrder leaves nothing on the server but, where it may not delete, a workflow that has ended.
+// measureOrder leaves nothing on the server but, where it may not delete, a workflow that has
+// ended.
 func measureOrder(ctx context.Context, c client.Client, namespace string) (servedOrder, error) {
-	ctx, cancel := context.WithTimeout(ctx, orderExpiry) // the server logs polls that have less time
+	// the server logs polls that have less time
+	ctx, cancel := context.WithTimeout(ctx, orderExpiry)
 	defer cancel()
 	defer time.AfterFunc(orderTimeout, cancel).Stop()
 	p := &orderProbe{client: c, namespace: namespace, id: "doctor-" + cli.RandomHex(8)}
-	if _, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: p.id, TaskQueue: p.id, WorkflowExecutionTimeout: orderExpiry}, orderWorkflow); err != nil {
+	if _, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: p.id, TaskQueue: p.id,
+		WorkflowExecutionTimeout: orderExpiry}, orderWorkflow); err != nil {
 		return servedOrder{}, err
 	}
 	defer p.remove(context.WithoutCancel(ctx))
@@ -82,13 +88,16 @@ func measureOrder(ctx context.Context, c client.Client, namespace string) (serve
 	return evaluateOrder(order), err
 }
 
-// remove deletes the workflow while it runs, which takes a moment; one that has ended the server keeps for minutes. Where
-// that is not allowed the workflow is ended, and if not even that, it ends by itself.
+// remove deletes the workflow while it runs, which takes a moment; one that has ended the server
+// keeps for minutes. Where that is not allowed the workflow is ended, and if not even that, it ends
+// by itself.
 func (p *orderProbe) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ConnectTimeout)
 	defer cancel()
-	_, err := p.client.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: p.namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: p.id}})
+	_, err := p.client.WorkflowService().DeleteWorkflowExecution(ctx,
+		&workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace:         p.namespace,
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: p.id}})
 	if err != nil {
 		_ = p.client.TerminateWorkflow(ctx, p.id, "", "the order has been measured")
 	}
@@ -104,15 +113,19 @@ func (p *orderProbe) fill(ctx context.Context) (err error) {
 		return err
 	}
 	service := p.client.WorkflowService()
-	p.task, err = service.PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{Namespace: p.namespace, TaskQueue: p.queue(), Identity: p.id})
+	p.task, err = service.PollWorkflowTaskQueue(ctx,
+		&workflowservice.PollWorkflowTaskQueueRequest{Namespace: p.namespace, TaskQueue: p.queue(),
+			Identity: p.id})
 	if err != nil {
 		return err
 	}
 	token := p.task.GetTaskToken()
 	for _, groups := range [][]orderGroup{{orderMany}, {orderOther, orderUrgent}} {
-		answer, err := service.RespondWorkflowTaskCompleted(ctx, &workflowservice.RespondWorkflowTaskCompletedRequest{
-			TaskToken: token, Namespace: p.namespace, Identity: p.id, Commands: p.commands(groups),
-			ForceCreateNewWorkflowTask: true, ReturnNewWorkflowTask: true})
+		answer, err := service.RespondWorkflowTaskCompleted(ctx,
+			&workflowservice.RespondWorkflowTaskCompletedRequest{
+				TaskToken: token, Namespace: p.namespace, Identity: p.id,
+				Commands:                   p.commands(groups),
+				ForceCreateNewWorkflowTask: true, ReturnNewWorkflowTask: true})
 		if err != nil {
 			return err
 		}
@@ -133,10 +146,13 @@ func (p *orderProbe) commands(groups []orderGroup) []*commandpb.Command {
 			commands = append(commands, &commandpb.Command{
 				CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
 				Attributes: &commandpb.Command_ScheduleActivityTaskCommandAttributes{ScheduleActivityTaskCommandAttributes: &commandpb.ScheduleActivityTaskCommandAttributes{
-					ActivityId: g.name + "-" + strconv.Itoa(i), ActivityType: &commonpb.ActivityType{Name: g.name}, TaskQueue: p.queue(),
-					ScheduleToCloseTimeout: durationpb.New(orderExpiry), StartToCloseTimeout: durationpb.New(orderExpiry),
-					RetryPolicy: &commonpb.RetryPolicy{MaximumAttempts: 1},
-					Priority:    &commonpb.Priority{PriorityKey: g.priority, FairnessKey: g.fairness},
+					ActivityId:   g.name + "-" + strconv.Itoa(i),
+					ActivityType: &commonpb.ActivityType{Name: g.name}, TaskQueue: p.queue(),
+					ScheduleToCloseTimeout: durationpb.New(orderExpiry),
+					StartToCloseTimeout:    durationpb.New(orderExpiry),
+					RetryPolicy:            &commonpb.RetryPolicy{MaximumAttempts: 1},
+					Priority: &commonpb.Priority{PriorityKey: g.priority,
+						FairnessKey: g.fairness},
 				}},
 			})
 		}
@@ -163,17 +179,20 @@ func (p *orderProbe) await(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d tasks came to the task queue in time: %w", n, p.waiting, ctx.Err())
+			return fmt.Errorf("%d of %d tasks came to the task queue in time: %w", n, p.waiting,
+				ctx.Err())
 		}
 	}
 }
 
-// drain takes everything that waits and returns the names of the groups in the order in which it came.
+// drain takes everything that waits and returns the names of the groups in the order in which it
+// came.
 func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
 	var order []string
 	for range p.waiting {
-		task, err := p.client.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
-			Namespace: p.namespace, TaskQueue: p.queue(), Identity: p.id})
+		task, err := p.client.WorkflowService().PollActivityTaskQueue(ctx,
+			&workflowservice.PollActivityTaskQueueRequest{
+				Namespace: p.namespace, TaskQueue: p.queue(), Identity: p.id})
 		if err != nil {
 			return nil, err
 		}
@@ -182,11 +201,14 @@ func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
 	return order, nil
 }
 
-// judgeOrder tells from the order whether priorities and fairness have an effect: whether those of a group that came late are
-// on average in the first half. A task queue of several partitions keeps no exact order.
+// judgeOrder tells from the order whether priorities and fairness have an effect: whether those of
+// a group that came late are on average in the first half. A task queue of several partitions keeps
+// no exact order.
 func evaluateOrder(order []string) servedOrder {
-	equal := slices.DeleteFunc(slices.Clone(order), func(name string) bool { return name == orderUrgent.name })
-	return servedOrder{priority: early(order, orderUrgent.name), fairness: early(equal, orderOther.name)}
+	equal := slices.DeleteFunc(slices.Clone(order),
+		func(name string) bool { return name == orderUrgent.name })
+	return servedOrder{priority: early(order, orderUrgent.name), fairness: early(equal,
+		orderOther.name)}
 }
 
 func early(order []string, name string) bool {

@@ -13,15 +13,18 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// What came late and is handed out early on average shows that priorities, or fairness, have an effect.
+// What came late and is handed out early on average shows that priorities, or fairness, have an
+// effect.
 func TestEvaluateOrder(t *testing.T) {
 	many := strings.Repeat("many ", 12)
 	for _, c := range []struct {
 		name, order string
 		want        servedOrder
 	}{
-		{"exact", strings.Repeat("urgent ", 4) + strings.Repeat("many other ", 4) + strings.Repeat("many ", 8), servedOrder{true, true}},
-		{"fairness off", strings.Repeat("urgent ", 4) + many + strings.Repeat("other ", 4), servedOrder{true, false}},
+		{"exact", strings.Repeat("urgent ", 4) + strings.Repeat("many other ", 4) +
+			strings.Repeat("many ", 8), servedOrder{true, true}},
+		{"fairness off", strings.Repeat("urgent ", 4) + many + strings.Repeat("other ", 4),
+			servedOrder{true, false}},
 		{"as it came", many + strings.Repeat("other urgent ", 4), servedOrder{false, false}},
 		{"nothing came", "", servedOrder{}},
 	} {
@@ -40,12 +43,14 @@ func dynamic(values ...string) []string {
 	return flags
 }
 
-// TestDoctorOnOrder proves on real servers that doctor tells whether priorities and fairness are on and whether task queues
-// are divided, in little time, and that it leaves nothing behind. On a divided queue without fairness the order may look fair by
-// chance; there doctor tells of the division.
+// TestDoctorOnOrder proves on real servers that doctor tells whether priorities and fairness are on
+// and whether task queues are divided, in little time, and that it leaves nothing behind. On a
+// divided queue without fairness the order may look fair by chance; there doctor tells of the
+// division.
 func TestDoctorOnOrder(t *testing.T) {
 	unfair, old := "matching.enableFairness=false", "matching.useNewMatcher=false"
-	divided := []string{"matching.numTaskqueueReadPartitions=4", "matching.numTaskqueueWritePartitions=4"}
+	divided := []string{"matching.numTaskqueueReadPartitions=4",
+		"matching.numTaskqueueWritePartitions=4"}
 	const (
 		fair        = "✓ what waits on a lane goes by priority, and is fair between conversations"
 		noFairness  = "! fairness is switched off"
@@ -58,20 +63,26 @@ func TestDoctorOnOrder(t *testing.T) {
 		want    []string
 	}{
 		{"devserver", nil, []string{fair}},
-		{"no fairness", []string{unfair}, []string{noFairness, "→ set in the server's dynamic configuration: matching.enableFairness: true"}},
-		{"old matcher", []string{unfair, old}, []string{noPriority, "matching.useNewMatcher: true"}},
-		{"partitions", divided, []string{fair, partitioned, "matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1"}},
+		{"no fairness", []string{unfair},
+			[]string{noFairness,
+				"→ set in the server's dynamic configuration: matching.enableFairness: true"}},
+		{"old matcher", []string{unfair, old},
+			[]string{noPriority, "matching.useNewMatcher: true"}},
+		{"partitions", divided, []string{fair, partitioned,
+			"matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			server := testserver.NewServer(t, dynamic(c.dynamic...)...)
 			var out bytes.Buffer
-			code := operateProgram.Run(t.Context(), []string{"doctor", "--address", server.Address, "--namespace", "default"}, cli.Stdio{Out: &out, Err: &out})
+			code := operateProgram.Run(t.Context(), []string{"doctor", "--address", server.Address,
+				"--namespace", "default"}, cli.Stdio{Out: &out, Err: &out})
 			if code != cli.ExitFailed { // nobody serves the lanes of this server
 				t.Errorf("exit code %d", code)
 			}
 			for _, mark := range []string{fair, noFairness, noPriority, partitioned} {
-				if wanted := slices.Contains(c.want, mark); strings.Contains(out.String(), mark) != wanted {
+				if wanted := slices.Contains(c.want, mark); strings.Contains(out.String(),
+					mark) != wanted {
 					t.Errorf("%q is said: %t, want %t", mark, !wanted, wanted)
 				}
 			}
@@ -94,7 +105,8 @@ func gone(t *testing.T, server *testserver.Server, query string) {
 	deadline, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for {
-		answer, err := server.Client.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+		answer, err := server.Client.CountWorkflow(context.Background(),
+			&workflowservice.CountWorkflowExecutionsRequest{Query: query})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +126,8 @@ func TestDoctorWithoutOrder(t *testing.T) {
 	server := testserver.NewServer(t)
 	d := &doctor{app: &cli.App{}, client: server.Client, namespace: "nowhere"}
 	findings, err := d.order(t.Context())
-	if err != nil || len(findings) != 1 || findings[0].Mark != markWarn || !strings.Contains(findings[0].Text, "could not be measured") {
+	if err != nil || len(findings) != 1 || findings[0].Mark != markWarn ||
+		!strings.Contains(findings[0].Text, "could not be measured") {
 		t.Errorf("got %+v, %v", findings, err)
 	}
 	gone(t, server, "ExecutionStatus = 'Running'")

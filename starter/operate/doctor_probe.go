@@ -21,14 +21,17 @@ const (
 	probeTool    = "echo"
 )
 
-// probe makes a few direct calls and tells what one takes: the run as a whole, and the call's own wait for a worker.
+// probe makes a few direct calls and tells what one takes: the run as a whole, and the call's own
+// wait for a worker.
 func (d *doctor) probe(ctx context.Context) ([]finding, error) {
-	workers, err := lanestate.Pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	workers, err := lanestate.Pollers(ctx, d.client, d.namespace, d.queue,
+		enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
 	}
 	if len(workers) == 0 {
-		return []finding{{markWarn, "no worker, so a call cannot be probed", "start one: " + d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral)}}, nil
+		return []finding{{markWarn, "no worker, so a call cannot be probed", "start one: " +
+			d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral)}}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -36,7 +39,10 @@ func (d *doctor) probe(ctx context.Context) ([]finding, error) {
 	for range probeRuns {
 		wall, wait, err := d.probeOnce(ctx)
 		if err != nil {
-			return []finding{{markBad, fmt.Sprintf("a call of %s did not succeed: %v", probeTool, err), "look at it: " + d.app.Connection.Invocation().Command("list --limit 1")}}, nil
+			return []finding{{markBad, fmt.Sprintf("a call of %s did not succeed: %v", probeTool,
+					err), "look at it: " +
+					d.app.Connection.Invocation().Command("list --limit 1")}},
+				nil
 		}
 		walls, waits = append(walls, wall), append(waits, wait)
 	}
@@ -50,17 +56,20 @@ func median[T cmp.Ordered](values []T) T {
 
 // judge holds a direct call's times against those of tuned and untuned servers.
 func evaluate(wall, wait time.Duration) finding {
-	text := fmt.Sprintf("a direct call takes %s, of which it waits %s for a worker (median of %d)", cli.ShortDuration(wall), cli.ShortDuration(wait), probeRuns)
+	text := fmt.Sprintf("a direct call takes %s, of which it waits %s for a worker (median of %d)",
+		cli.ShortDuration(wall), cli.ShortDuration(wait), probeRuns)
 	if wait <= slowCall && wall <= 4*slowCall {
 		return finding{markGood, text, ""}
 	}
-	return finding{markWarn, text + "; on a tuned server a call costs about 6ms, on an untuned one 100ms", tuning}
+	return finding{markWarn, text +
+		"; on a tuned server a call costs about 6ms, on an untuned one 100ms", tuning}
 }
 
 func (d *doctor) probeOnce(ctx context.Context) (wall, wait time.Duration, err error) {
 	id := "doctor-" + cli.RandomHex(4)
 	began := time.Now()
-	runID, err := runs.StartCallOnce(ctx, d.app, d.client, d.queue, id, api.Call{Tool: probeTool, Arguments: `{"text":"doctor"}`})
+	runID, err := runs.StartCallOnce(ctx, d.app, d.client, d.queue, id, api.Call{Tool: probeTool,
+		Arguments: `{"text":"doctor"}`})
 	if err != nil {
 		return 0, 0, err
 	}

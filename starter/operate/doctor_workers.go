@@ -14,21 +14,25 @@ func (d *doctor) files(context.Context) ([]finding, error) {
 	if len(d.wrong) == 0 {
 		return nil, nil
 	}
-	return []finding{{markWarn, specfiles.WhereFaults(d.wrong) + ": lanes are looked at as far as they can be known",
+	return []finding{{markWarn, specfiles.WhereFaults(d.wrong) +
+		": lanes are looked at as far as they can be known",
 		"see all: " + d.catalog.LintCommand(d.app.Connection.Called())}}, nil
 }
 
-// held asks the workers what they hold: whether all do the same, what is wrong in their folders, and which policies they go by.
+// held asks the workers what they hold: whether all do the same, what is wrong in their folders,
+// and which policies they go by.
 func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReportTimeout)
 	defer cancel()
-	workers, err := cli.WorkersOf(ctx, d.client, d.app.Connection.Invocation(), d.namespace, d.queue, d.lanes)
+	workers, err := cli.WorkersOf(ctx, d.client, d.app.Connection.Invocation(), d.namespace,
+		d.queue, d.lanes)
 	if err != nil || len(workers) == 0 {
 		return nil, nil // that there are none, or none for runs, is found already
 	}
 	report, err := cli.AskWorkers(ctx, d.client, d.queue, api.CatalogRequest{Workers: workers})
 	if err != nil {
-		return []finding{{markWarn, fmt.Sprintf("the workers cannot be asked what they hold: %v", err), "look at their logs"}}, nil
+		return []finding{{markWarn, fmt.Sprintf("the workers cannot be asked what they hold: %v",
+			err), "look at their logs"}}, nil
 	}
 	return d.evaluateHosted(report.Workers), nil
 }
@@ -40,26 +44,38 @@ func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 	text := ""
 	for _, w := range workers {
 		if w.Failure != "" {
-			findings = append(findings, finding{markWarn, fmt.Sprintf("the worker %s does not answer: %s", w.Worker, w.Failure), "look at its log"})
+			findings = append(findings,
+				finding{markWarn, fmt.Sprintf("the worker %s does not answer: %s", w.Worker,
+					w.Failure), "look at its log"})
 			continue
 		}
 		if w.Error != "" {
-			findings = append(findings, finding{markBad, fmt.Sprintf("the worker %s goes on with the tools that it had: wrong in its folder is:%s", w.Worker, cli.Below(w.Error)),
-				"correct that; " + d.app.Connection.Called() + " tools lint shows all of it"})
+			findings = append(findings,
+				finding{markBad,
+					fmt.Sprintf(
+						"the worker %s goes on with the tools that it had: wrong in its folder is:%s",
+						w.Worker, cli.Below(w.Error)),
+					"correct that; " + d.app.Connection.Called() + " tools lint shows all of it"})
 		}
 		if p := w.Policies; p != nil && p.Error != "" {
-			findings = append(findings, finding{markBad, fmt.Sprintf("the worker %s goes on with the policies that it had: its file %s is wrong:%s", w.Worker, p.File, cli.Below(p.Error)),
-				"correct that; " + d.app.Connection.Called() + " policy lint shows all of it"})
+			findings = append(findings,
+				finding{markBad,
+					fmt.Sprintf(
+						"the worker %s goes on with the policies that it had: its file %s is wrong:%s",
+						w.Worker, p.File, cli.Below(p.Error)),
+					"correct that; " + d.app.Connection.Called() + " policy lint shows all of it"})
 		}
 		text = policiesText(w.Policies)
 		tools[w.Digest], rules[text] = true, true
 	}
 	if len(tools) > 1 {
-		findings = append(findings, finding{markWarn, "workers hold different tools", "see which: " + d.app.Connection.Invocation().Command("tools list --workers")})
+		findings = append(findings, finding{markWarn, "workers hold different tools",
+			"see which: " + d.app.Connection.Invocation().Command("tools list --workers")})
 	}
 	switch {
 	case len(rules) > 1:
-		findings = append(findings, finding{markWarn, "workers go by different policies", "start all of them with the same --policies-file"})
+		findings = append(findings, finding{markWarn, "workers go by different policies",
+			"start all of them with the same --policies-file"})
 	case len(rules) == 1:
 		findings = append(findings, finding{markGood, text, ""})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestDoctorOnWorkers proves what doctor says of what workers hold: faults in folders and files of policies, what differs, who is
-// silent, and which rules are in force.
+// TestDoctorOnWorkers proves what doctor says of what workers hold: faults in folders and files of
+// policies, what differs, who is silent, and which rules are in force.
 func TestDoctorOnWorkers(t *testing.T) {
 	rules := func(n int, fault string) *api.PoliciesInForce {
 		return &api.PoliciesInForce{File: "rules.yaml", Rules: n, Error: fault}
@@ -21,14 +21,23 @@ func TestDoctorOnWorkers(t *testing.T) {
 		want    []string
 	}{
 		{"nobody", nil, nil},
-		{"no rules", []api.WorkerCatalog{{Worker: "a", Digest: "1"}}, []string{"ok: no policies are in force"}},
-		{"rules", []api.WorkerCatalog{{Worker: "a", Policies: rules(2, "")}, {Worker: "b", Policies: rules(2, "")}}, []string{"ok: policies in force: 2 rules of rules.yaml"}},
-		{"a faulty file", []api.WorkerCatalog{{Worker: "a", Policies: rules(1, "rules.yaml:1:1: no")}},
-			[]string{"problem: the worker a goes on with the policies that it had: its file rules.yaml is wrong:\n    rules.yaml:1:1: no", "ok: policies in force: 1 rule of"}},
+		{"no rules", []api.WorkerCatalog{{Worker: "a", Digest: "1"}},
+			[]string{"ok: no policies are in force"}},
+		{"rules", []api.WorkerCatalog{{Worker: "a", Policies: rules(2, "")},
+			{Worker: "b", Policies: rules(2, "")}},
+			[]string{"ok: policies in force: 2 rules of rules.yaml"}},
+		{"a faulty file", []api.WorkerCatalog{{Worker: "a",
+			Policies: rules(1, "rules.yaml:1:1: no")}},
+			[]string{"problem: the worker a goes on with the policies that it had: its file rules.yaml is wrong:\n    rules.yaml:1:1: no",
+				"ok: policies in force: 1 rule of"}},
 		{"a faulty folder", []api.WorkerCatalog{{Worker: "a", Error: "x.yaml:1:1: no"}},
-			[]string{"problem: the worker a goes on with the tools that it had: wrong in its folder is:\n    x.yaml:1:1: no", "ok: no policies"}},
-		{"differences", []api.WorkerCatalog{{Worker: "a", Digest: "1"}, {Worker: "b", Digest: "2", Policies: rules(1, "")}, {Worker: "c", Failure: "gone"}},
-			[]string{"warning: the worker c does not answer: gone", "warning: workers hold different tools", "warning: workers go by different policies"}},
+			[]string{"problem: the worker a goes on with the tools that it had: wrong in its folder is:\n    x.yaml:1:1: no",
+				"ok: no policies"}},
+		{"differences", []api.WorkerCatalog{{Worker: "a", Digest: "1"}, {Worker: "b", Digest: "2",
+			Policies: rules(1, "")}, {Worker: "c", Failure: "gone"}},
+			[]string{"warning: the worker c does not answer: gone",
+				"warning: workers hold different tools",
+				"warning: workers go by different policies"}},
 	} {
 		d := &doctor{app: &cli.App{}}
 		var got []string
@@ -40,7 +49,8 @@ func TestDoctorOnWorkers(t *testing.T) {
 			ok = ok && strings.HasPrefix(got[i], c.want[i])
 		}
 		if !ok {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"),
+				strings.Join(c.want, "\n"))
 		}
 	}
 }

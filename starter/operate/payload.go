@@ -6,7 +6,8 @@ import (
 )
 
 func payloadCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "payload", GroupID: cli.GroupServer, Short: "Read values from the payload store",
+	cmd := &cobra.Command{Use: "payload", GroupID: cli.GroupServer,
+		Short:   "Read values from the payload store",
 		Long:    `Large values can be kept in a payload store beside the server. This command reads them there.`,
 		Example: "  starter payload get sha256:0f3a… --payload-store file:///var/lib/switchyard/payloads",
 		Args:    a.UnknownCommand,

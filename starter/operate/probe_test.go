@@ -15,7 +15,8 @@ func TestEvaluateProbe(t *testing.T) {
 		{50 * time.Millisecond, 45 * time.Millisecond, markWarn},
 		{400 * time.Millisecond, time.Millisecond, markWarn},
 	} {
-		if got := evaluate(c.wall, c.wait); got.Mark != c.want || c.want == markWarn && got.Remedy == "" {
+		if got := evaluate(c.wall, c.wait); got.Mark != c.want || c.want == markWarn &&
+			got.Remedy == "" {
 			t.Errorf("%s, %s: %+v, want %s", c.wall, c.wait, got, c.want)
 		}
 	}

@@ -8,13 +8,15 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestReadyHint proves that what dev prints for another terminal leads to its server and, where it cannot be derived,
-// to its Web UI.
+// TestReadyHint proves that what dev prints for another terminal leads to its server and, where it
+// cannot be derived, to its Web UI.
 func TestReadyHint(t *testing.T) {
 	for _, c := range []struct{ address, ui, want string }{
 		{"127.0.0.1:7233", cli.LocalUI, "starter call echo"},
-		{"127.0.0.1:7233", "http://127.0.0.1:9000", "starter --ui-address http://127.0.0.1:9000 call echo"},
-		{"127.0.0.1:7300", "http://127.0.0.1:8300", "starter --address 127.0.0.1:7300 --ui-address http://127.0.0.1:8300 call echo"},
+		{"127.0.0.1:7233", "http://127.0.0.1:9000",
+			"starter --ui-address http://127.0.0.1:9000 call echo"},
+		{"127.0.0.1:7300", "http://127.0.0.1:8300",
+			"starter --address 127.0.0.1:7300 --ui-address http://127.0.0.1:8300 call echo"},
 	} {
 		var out bytes.Buffer
 		a := &cli.App{Stdio: cli.Stdio{Out: &out}}

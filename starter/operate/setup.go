@@ -17,7 +17,8 @@ import (
 
 func setupCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "setup", GroupID: cli.GroupServer, Short: "Register Switchyard's search attributes on a server",
+		Use: "setup", GroupID: cli.GroupServer,
+		Short: "Register Switchyard's search attributes on a server",
 		Long: `Registers the search attributes that runs are found by: SwitchyardAgent, SwitchyardCaller,
 SwitchyardConversation, SwitchyardKind, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting,
 SwitchyardCalls, SwitchyardTokens, SwitchyardTurns, SwitchyardCost. Run it once per namespace;
@@ -48,25 +49,34 @@ func register(ctx context.Context, a *cli.App, c client.Client) error {
 		return err
 	}
 	refused, err := add(ctx, a, c, missing)
-	added := slices.DeleteFunc(missing, func(one runlist.SearchAttribute) bool { return slices.Contains(refused, one) })
-	if told := tellSetup(a, runlist.AttributeNames(added), len(refused)+len(taken) == 0); told != nil {
+	added := slices.DeleteFunc(missing,
+		func(one runlist.SearchAttribute) bool { return slices.Contains(refused, one) })
+	if told := tellSetup(a, runlist.AttributeNames(added), len(refused)+
+		len(taken) == 0); told != nil {
 		return told
 	}
 	switch {
 	case err != nil:
-		return cli.Errorf(cli.ExitFailed, "cannot register %s: %w\nAsk the server's operator to add them or to free attribute slots. Until then runs do not set them.", runlist.TypedNames(refused), err)
+		return cli.Errorf(cli.ExitFailed,
+			"cannot register %s: %w\nAsk the server's operator to add them or to free attribute slots. Until then runs do not set them.",
+			runlist.TypedNames(refused), err)
 	case len(taken) > 0:
-		return cli.Errorf(cli.ExitFailed, "search attributes exist with other types than Switchyard's: %s\nAsk the server's operator to remove them, and run setup again. Until then runs do not set them.", taken.Text())
+		return cli.Errorf(cli.ExitFailed,
+			"search attributes exist with other types than Switchyard's: %s\nAsk the server's operator to remove them, and run setup again. Until then runs do not set them.",
+			taken.Text())
 	}
 	return nil
 }
 
-// add registers attributes, one by one where the server does not take all of them. It returns those that it did not take, and why not.
-func add(ctx context.Context, a *cli.App, c client.Client, attributes []runlist.SearchAttribute) (refused []runlist.SearchAttribute, why error) {
+// add registers attributes, one by one where the server does not take all of them. It returns those
+// that it did not take, and why not.
+func add(ctx context.Context, a *cli.App, c client.Client,
+	attributes []runlist.SearchAttribute) (refused []runlist.SearchAttribute, why error) {
 	if len(attributes) == 0 {
 		return nil, nil
 	}
-	request := &operatorservice.AddSearchAttributesRequest{Namespace: a.Connection.ResolvedNamespace, SearchAttributes: map[string]enumspb.IndexedValueType{}}
+	request := &operatorservice.AddSearchAttributesRequest{Namespace: a.Connection.ResolvedNamespace,
+		SearchAttributes: map[string]enumspb.IndexedValueType{}}
 	for _, one := range attributes {
 		request.SearchAttributes[one.Name] = one.Values
 	}
@@ -74,7 +84,8 @@ func add(ctx context.Context, a *cli.App, c client.Client, attributes []runlist.
 	if _, both := errors.AsType[*serviceerror.AlreadyExists](err); err == nil || both {
 		return nil, nil
 	}
-	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); !invalid || len(attributes) == 1 {
+	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); !invalid ||
+		len(attributes) == 1 {
 		return attributes, err
 	}
 	for i := range attributes {
@@ -85,11 +96,13 @@ func add(ctx context.Context, a *cli.App, c client.Client, attributes []runlist.
 	return refused, why
 }
 
-// tellSetup tells what is registered now, and which of it was not before; all says that nothing is missing.
+// tellSetup tells what is registered now, and which of it was not before; all says that nothing is
+// missing.
 func tellSetup(a *cli.App, added []string, all bool) error {
 	switch {
 	case a.Format.JSON():
-		return cli.WriteJSON(a.Out, map[string]any{"namespace": a.Connection.ResolvedNamespace, "attributes": runlist.AttributeNames(runlist.RunAttributes),
+		return cli.WriteJSON(a.Out, map[string]any{"namespace": a.Connection.ResolvedNamespace,
+			"attributes": runlist.AttributeNames(runlist.RunAttributes),
 			"registered": append([]string{}, added...)}, false)
 	case len(added) > 0:
 		return a.Println("registered " + strings.Join(added, ", "))

@@ -20,7 +20,8 @@ import (
 func callCommand(a *cli.App) *cobra.Command {
 	var flags startFlags
 	cmd := &cobra.Command{
-		Use: "call TOOL [ARGS_JSON|name=value…]", Short: "Call one tool once", GroupID: cli.GroupStart,
+		Use: "call TOOL [ARGS_JSON|name=value…]", Short: "Call one tool once",
+		GroupID: cli.GroupStart,
 		Long: `Calls one tool through the same pipeline as every other call. Only the output goes to standard
 output; everything else goes to standard error.
 
@@ -74,8 +75,9 @@ func callStart(a *cli.App, cmd *cobra.Command, flags *startFlags, args []string)
 	return s, nil
 }
 
-// toolToCall returns what is known here of a tool: nil where the workers alone know it. It refuses a name that no tool can have, one
-// that the folder of --tools does not hold, and one that the worker of 'starter dev' does not serve.
+// toolToCall returns what is known here of a tool: nil where the workers alone know it. It refuses
+// a name that no tool can have, one that the folder of --tools does not hold, and one that the
+// worker of 'starter dev' does not serve.
 func toolToCall(a *cli.App, name string, flags *specfiles.Flags) (*toolspecs.Compiled, error) {
 	if err := api.CheckToolName(name); err != nil {
 		return nil, cli.Errorf(cli.ExitUsage, "%w", err)
@@ -92,7 +94,8 @@ func toolToCall(a *cli.App, name string, flags *specfiles.Flags) (*toolspecs.Com
 		return tool, nil
 	}
 	if a.Served != nil && !slices.Contains(a.Served, name) {
-		return nil, cli.WithHint(cli.Errorf(cli.ExitUsage, "there is no tool %q", name), specfiles.LookedUp(a, flags))
+		return nil, cli.WithHint(cli.Errorf(cli.ExitUsage, "there is no tool %q", name),
+			specfiles.LookedUp(a, flags))
 	}
 	flags.UseDefault()
 	catalog, err := flags.Load()
@@ -125,11 +128,13 @@ func checkArguments(a *cli.App, tool *toolspecs.Compiled, text string, flags *st
 	if len(problems) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("the arguments are not valid for the tool %q; nothing was started", tool.Spec.Name)}
+	lines := []string{fmt.Sprintf(
+		"the arguments are not valid for the tool %q; nothing was started", tool.Spec.Name)}
 	for _, p := range problems {
 		lines = append(lines, "  "+p.String())
 	}
-	lines = append(lines, fmt.Sprintf("What it takes: %s tools show %s --tools %s", a.Connection.Called(), tool.Spec.Name, api.ShellWord(flags.catalog.Dir)))
+	lines = append(lines, fmt.Sprintf("What it takes: %s tools show %s --tools %s",
+		a.Connection.Called(), tool.Spec.Name, api.ShellWord(flags.catalog.Dir)))
 	return cli.Errorf(cli.ExitUsage, "%s", strings.Join(lines, "\n"))
 }
 
@@ -170,7 +175,8 @@ type callEnd struct {
 
 func printCall(a *cli.App, f *follower, s *start) error {
 	if a.Format.JSON() {
-		end := callEnd{WorkflowID: f.id, RunID: f.last.RunID, Event: f.last.Type, Result: f.last.Result, Failure: f.last.Failure}
+		end := callEnd{WorkflowID: f.id, RunID: f.last.RunID, Event: f.last.Type,
+			Result: f.last.Result, Failure: f.last.Failure}
 		if len(f.records) > 0 {
 			record := f.records[0]
 			record.Result = nil // it stands beside the record
@@ -196,8 +202,8 @@ func printCall(a *cli.App, f *follower, s *start) error {
 	return nil
 }
 
-// typeHint tells how to pass text that looks like another JSON value where a call of name=value pairs was refused for
-// the type of one.
+// typeHint tells how to pass text that looks like another JSON value where a call of name=value
+// pairs was refused for the type of one.
 func typeHint(pairs []string, records []api.Record) string {
 	for _, record := range records {
 		if record.Error == nil {
@@ -205,13 +211,18 @@ func typeHint(pairs []string, records []api.Record) string {
 		}
 		for _, problem := range record.Error.Problems {
 			name := strings.TrimPrefix(problem.Path, "$.")
-			i := slices.IndexFunc(pairs, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
+			i := slices.IndexFunc(pairs, func(pair string) bool {
+				return strings.HasPrefix(pair,
+					name+"=")
+			})
 			if i < 0 || problem.Rule != api.RuleType {
 				continue
 			}
 			value := strings.TrimPrefix(pairs[i], name+"=")
 			if quoted := cli.Typed(value); string(quoted) == value && value[0] != '"' {
-				return fmt.Sprintf("values that are valid JSON are read as JSON; to pass text: %s='%q'", name, value)
+				return fmt.Sprintf(
+					"values that are valid JSON are read as JSON; to pass text: %s='%q'", name,
+					value)
 			}
 		}
 	}
@@ -225,8 +236,10 @@ func baseName(path string) string {
 }
 
 // startCallOnce starts a direct call with a given run ID and returns the ID of its execution.
-func StartCallOnce(ctx context.Context, a *cli.App, c client.Client, queue, id string, call api.Call) (runID string, err error) {
-	s := &start{kind: api.CallerDirect, workflow: api.CallWorkflow, name: call.Tool, queue: queue, id: id}
+func StartCallOnce(ctx context.Context, a *cli.App, c client.Client, queue, id string,
+	call api.Call) (runID string, err error) {
+	s := &start{kind: api.CallerDirect, workflow: api.CallWorkflow, name: call.Tool, queue: queue,
+		id: id}
 	s.input.Caller = api.Caller{Type: api.CallerDirect, ID: cli.CurrentUser()}
 	s.input.Call = &call
 	return beginRun(ctx, a, c, s)

@@ -42,12 +42,14 @@ when a worker starts.`,
 		}),
 	}
 	ref.Add(cmd.Flags())
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` recorded as the reason and shown with the run")
+	cmd.Flags().StringVar(&reason, "reason", "",
+		"`text` recorded as the reason and shown with the run")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the run's end")
 	return cmd
 }
 
-func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, reason string, noWait bool) error {
+func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, reason string,
+	noWait bool) error {
 	summary, err := stands(ctx, c, run.WorkflowID, run.RunID)
 	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
@@ -56,7 +58,8 @@ func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 		return tellStatus(a, run.WorkflowID, string(history.RunCancelled), "is cancelled already")
 	}
 	if !summary.Closed.IsZero() {
-		return cli.Errorf(cli.ExitFailed, "the run %q has already ended: %s", run.WorkflowID, summary.Status)
+		return cli.Errorf(cli.ExitFailed, "the run %q has already ended: %s", run.WorkflowID,
+			summary.Status)
 	}
 	run.UseLatest(summary)
 	if err := requestCancel(ctx, a, c, run, reason); err != nil {
@@ -70,7 +73,8 @@ func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 
 // awaitCancelled waits for the end of a run that was asked to stop.
 func awaitCancelled(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) error {
-	// The run may go on as a new execution of its chain before it sees the request: wait for the end of the chain.
+	// The run may go on as a new execution of its chain before it sees the request: wait for the
+	// end of the chain.
 	ended := make(chan error, 1)
 	go func() { ended <- c.GetWorkflow(ctx, run.WorkflowID, run.RunID).Get(ctx, nil) }()
 	look := time.NewTicker(terminal.PendingPace)
@@ -82,7 +86,8 @@ func awaitCancelled(ctx context.Context, a *cli.App, c client.Client, run *cli.R
 		case <-look.C:
 			running, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID)
 			if queue, waits := unserved(running, time.Now()); err == nil && waits {
-				return cli.Errorf(cli.ExitCancelled, "%s", endsLater(a.Connection.Invocation(), queue))
+				return cli.Errorf(cli.ExitCancelled, "%s", endsLater(a.Connection.Invocation(),
+					queue))
 			}
 		}
 	}
@@ -92,7 +97,9 @@ func awaitCancelled(ctx context.Context, a *cli.App, c client.Client, run *cli.R
 func tellEnd(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return cli.Errorf(cli.ExitCancelled, "interrupted; cancellation of the run %q is requested, and it may still be running", run.WorkflowID)
+		return cli.Errorf(cli.ExitCancelled,
+			"interrupted; cancellation of the run %q is requested, and it may still be running",
+			run.WorkflowID)
 	case endedCancelled(err):
 		return tellCancelled(a, run.WorkflowID, err)
 	case unreadableEnd(err):
@@ -104,18 +111,23 @@ func tellEnd(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, 
 	case err != nil && cli.Unreachable(err):
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
-	return cli.Errorf(cli.ExitFailed, "the run %q ended before it could be cancelled; see: %s", run.WorkflowID, a.Connection.Invocation().Command("show", run.WorkflowID))
+	return cli.Errorf(cli.ExitFailed, "the run %q ended before it could be cancelled; see: %s",
+		run.WorkflowID, a.Connection.Invocation().Command("show", run.WorkflowID))
 }
 
-// tellCancelled says that a run is cancelled, and to people what became of what it had done, which err has.
+// tellCancelled says that a run is cancelled, and to people what became of what it had done, which
+// err has.
 func tellCancelled(a *cli.App, id string, err error) error {
-	if err := tellStatus(a, id, string(history.RunCancelled), "is cancelled"); err != nil || a.Format.JSON() {
+	if err := tellStatus(a, id, string(history.RunCancelled), "is cancelled"); err != nil ||
+		a.Format.JSON() {
 		return err
 	}
 	var usage api.Usage
 	var undone []api.Undone
-	if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok && cancelled.Details(&usage, &undone) == nil {
-		terminal.WriteUndone(a.Out, a.PaletteFor(a.Out), undone, a.Connection.Invocation().Command("audit", id))
+	if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok && cancelled.Details(&usage,
+		&undone) == nil {
+		terminal.WriteUndone(a.Out, a.PaletteFor(a.Out), undone,
+			a.Connection.Invocation().Command("audit", id))
 	}
 	return nil
 }
@@ -132,14 +144,18 @@ func endedCancelled(err error) bool {
 	return ok
 }
 
-// requestCancel asks a run to stop, with the reason in its history. Where the server holds it or a sub-agent's run below it, it
-// lets go of them: a run that is held hears of nothing.
-func requestCancel(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, reason string) error {
+// requestCancel asks a run to stop, with the reason in its history. Where the server holds it or a
+// sub-agent's run below it, it lets go of them: a run that is held hears of nothing.
+func requestCancel(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
+	reason string) error {
 	by := cli.UserHere()
-	_, err := c.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
-		Namespace: a.Connection.ResolvedNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.WorkflowID, RunId: run.RunID},
-		Identity: by, Reason: reason, RequestId: cli.RandomHex(16),
-	})
+	_, err := c.WorkflowService().RequestCancelWorkflowExecution(ctx,
+		&workflowservice.RequestCancelWorkflowExecutionRequest{
+			Namespace: a.Connection.ResolvedNamespace,
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.WorkflowID,
+				RunId: run.RunID},
+			Identity: by, Reason: reason, RequestId: cli.RandomHex(16),
+		})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ type pauseFlags struct {
 }
 
 func (f *pauseFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` recorded in the run's history as the reason")
+	cmd.Flags().StringVar(&f.reason, "reason", "",
+		"`text` recorded in the run's history as the reason")
 	f.by.Add(cmd.Flags(), "says so")
 }
 
@@ -51,7 +52,8 @@ then needs no worker, but accepts no answers until it is resumed.`,
 		Example: `  starter pause demo-1a2b3c4d --reason "the API is down"
   starter pause demo-1a2b3c4d --on-server`,
 		Args: cli.Arguments(0, "RUN"),
-		RunE: onPause(a, &ref, &flags, func(ctx context.Context, c client.Client, run *cli.RunRef, p api.Pause) error {
+		RunE: onPause(a, &ref, &flags, func(ctx context.Context, c client.Client, run *cli.RunRef,
+			p api.Pause) error {
 			return pauseRun(ctx, a, c, run, p, onServer)
 		}),
 	}
@@ -70,7 +72,8 @@ func resumeCommand(a *cli.App) *cobra.Command {
 		Example: `  starter resume demo-1a2b3c4d
   starter resume demo-1a2b3c4d --reason "the API is back"`,
 		Args: cli.Arguments(0, "RUN"),
-		RunE: onPause(a, &ref, &flags, func(ctx context.Context, c client.Client, run *cli.RunRef, p api.Pause) error {
+		RunE: onPause(a, &ref, &flags, func(ctx context.Context, c client.Client, run *cli.RunRef,
+			p api.Pause) error {
 			return resumeRun(ctx, a, c, run, p)
 		}),
 	}
@@ -80,23 +83,29 @@ func resumeCommand(a *cli.App) *cobra.Command {
 }
 
 // onPause is onRun for a command with pauseFlags.
-func onPause(a *cli.App, ref *cli.RunRef, flags *pauseFlags, f func(context.Context, client.Client, *cli.RunRef, api.Pause) error) func(*cobra.Command, []string) error {
+func onPause(a *cli.App, ref *cli.RunRef, flags *pauseFlags, f func(context.Context, client.Client,
+	*cli.RunRef, api.Pause) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		p, err := flags.pause(cmd)
 		if err != nil {
 			return err
 		}
-		return a.OnRun(ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error { return f(ctx, c, run, p) })(cmd, args)
+		return a.OnRun(ref, func(ctx context.Context, c client.Client,
+			run *cli.RunRef) error {
+			return f(ctx, c, run, p)
+		})(cmd, args)
 	}
 }
 
-func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause, onServer bool) error {
+func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
+	onServer bool) error {
 	summary, err := a.Open(ctx, c, run, stands)
 	if err != nil {
 		return err
 	}
 	if before := statusText(summary, onServer); before != nil {
-		return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is paused already, "+before.Note())
+		return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is paused already, "+
+			before.Note())
 	}
 	if err := pauseTree(ctx, a, c, run, p, onServer); err != nil {
 		return err
@@ -104,7 +113,8 @@ func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+p.Note())
 }
 
-// standing is the pause that a run is in already; nil for none. The server can hold a run that pauses itself, too.
+// standing is the pause that a run is in already; nil for none. The server can hold a run that
+// pauses itself, too.
 func statusText(s history.Summary, onServer bool) *api.Pause {
 	if onServer {
 		return s.PausedOnServer
@@ -115,8 +125,10 @@ func statusText(s history.Summary, onServer bool) *api.Pause {
 	return cmp.Or(s.Paused, s.PausedOnServer)
 }
 
-// stands returns a run's summary, or where its history cannot be read what the server says of it: enough to stop it.
-func stands(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
+// stands returns a run's summary, or where its history cannot be read what the server says of it:
+// enough to stop it.
+func stands(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
+	error) {
 	summary, err := audit.Describe(ctx, c, workflowID, runID)
 	if errors.Is(err, history.ErrUnreadable) {
 		return audit.Outline(ctx, c, workflowID, runID)
@@ -125,11 +137,14 @@ func stands(ctx context.Context, c client.Client, workflowID, runID string) (his
 }
 
 // pauseTree pauses a run, and then the sub-agents' runs below it: it starts no others.
-func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause, onServer bool) error {
+func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
+	onServer bool) error {
 	var err error
 	if onServer {
-		_, err = c.WorkflowService().PauseWorkflowExecution(ctx, &workflowservice.PauseWorkflowExecutionRequest{Namespace: a.Connection.ResolvedNamespace,
-			WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason, RequestId: cli.RandomHex(16)})
+		_, err = c.WorkflowService().PauseWorkflowExecution(ctx,
+			&workflowservice.PauseWorkflowExecutionRequest{Namespace: a.Connection.ResolvedNamespace,
+				WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason,
+				RequestId: cli.RandomHex(16)})
 	} else {
 		err = cli.Control(ctx, c, run, cli.RandomHex(16), api.PauseUpdate, p)
 	}
@@ -145,8 +160,10 @@ func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 	})
 }
 
-// below calls f with each run of a sub-agent that works for the run now. Where one has ended meanwhile there is nothing to do.
-func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, f func(*cli.RunRef) error) error {
+// below calls f with each run of a sub-agent that works for the run now. Where one has ended
+// meanwhile there is nothing to do.
+func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
+	f func(*cli.RunRef) error) error {
 	running, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID)
 	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
@@ -157,7 +174,8 @@ func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 		}
 		child := &cli.RunRef{WorkflowID: r.Child.WorkflowID}
 		if err := f(child); err != nil {
-			if summary, gone := stands(ctx, c, child.WorkflowID, ""); gone == nil && !summary.Closed.IsZero() {
+			if summary, gone := stands(ctx, c, child.WorkflowID, ""); gone == nil &&
+				!summary.Closed.IsZero() {
 				continue
 			}
 			return err
@@ -166,7 +184,8 @@ func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 	return nil
 }
 
-func resumeRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause) error {
+func resumeRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
+	p api.Pause) error {
 	if _, err := a.Open(ctx, c, run, stands); err != nil {
 		return err
 	}
@@ -180,17 +199,20 @@ func resumeRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 	return tellStatus(a, run.WorkflowID, string(history.RunRunning), "goes on")
 }
 
-// resumeTree ends the pauses of a run and of the sub-agents' runs below it: those on the server, and where own is set those of
-// the runs themselves. It reports whether there was one.
-func resumeTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause, own bool) (resumed bool, err error) {
+// resumeTree ends the pauses of a run and of the sub-agents' runs below it: those on the server,
+// and where own is set those of the runs themselves. It reports whether there was one.
+func resumeTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
+	own bool) (resumed bool, err error) {
 	summary, err := stands(ctx, c, run.WorkflowID, run.RunID)
 	if err != nil {
 		return false, a.LookupError(run.WorkflowID, run.RunID, err)
 	}
 	if summary.PausedOnServer != nil {
 		resumed = true
-		_, err = c.WorkflowService().UnpauseWorkflowExecution(ctx, &workflowservice.UnpauseWorkflowExecutionRequest{Namespace: a.Connection.ResolvedNamespace,
-			WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason, RequestId: cli.RandomHex(16)})
+		_, err = c.WorkflowService().UnpauseWorkflowExecution(ctx,
+			&workflowservice.UnpauseWorkflowExecutionRequest{Namespace: a.Connection.ResolvedNamespace,
+				WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason,
+				RequestId: cli.RandomHex(16)})
 	}
 	if err == nil && own && summary.Paused != nil {
 		var was bool
@@ -207,7 +229,8 @@ func resumeTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRe
 	})
 }
 
-// resumeOwn ends the pause of a run itself. It reports false where there was none, which cannot be read of every run.
+// resumeOwn ends the pause of a run itself. It reports false where there was none, which cannot be
+// read of every run.
 func resumeOwn(ctx context.Context, c client.Client, run *cli.RunRef, p api.Pause) (bool, error) {
 	err := cli.Control(ctx, c, run, cli.RandomHex(16), api.ResumeUpdate, p)
 	if refused, ok := cli.ControlRefusal(err); ok && refused.Type == api.NotPaused {

@@ -31,17 +31,23 @@ func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 	case f.conversation == "":
 		return nil
 	case !api.Sendable(f.conversation):
-		return cli.UsageError(cmd, "--conversation %q is not valid for an agent, because its runs use it as their ID: use letters, digits and _ - . : /", f.conversation)
+		return cli.UsageError(cmd,
+			"--conversation %q is not valid for an agent, because its runs use it as their ID: use letters, digits and _ - . : /",
+			f.conversation)
 	case f.id != "" && f.id != f.conversation:
-		return cli.UsageError(cmd, "--id %q and --conversation %q: runs of a conversation have its ID; remove --id", f.id, f.conversation)
+		return cli.UsageError(cmd,
+			"--id %q and --conversation %q: runs of a conversation have its ID; remove --id", f.id,
+			f.conversation)
 	}
 	s.id, s.exclusive, s.wait = f.conversation, true, f.ifBusy == BusyWait
 	s.input.Continue = s.earlier == nil
 	return nil
 }
 
-// beginInTurn starts a run of a conversation when no other run of it goes on, or says which one does.
-func beginInTurn(ctx context.Context, a *cli.App, c client.Client, s *start, attributes temporal.SearchAttributes) (string, error) {
+// beginInTurn starts a run of a conversation when no other run of it goes on, or says which one
+// does.
+func beginInTurn(ctx context.Context, a *cli.App, c client.Client, s *start,
+	attributes temporal.SearchAttributes) (string, error) {
 	turn := newPlaceInLine()
 	for {
 		run, err := runningElsewhere(ctx, a, c, s)
@@ -68,7 +74,8 @@ func beginInTurn(ctx context.Context, a *cli.App, c client.Client, s *start, att
 }
 
 // describeRun returns what the server says of a run; nil where it has gone.
-func describeRun(ctx context.Context, c client.Client, id, runID string) (*workflowpb.WorkflowExecutionInfo, error) {
+func describeRun(ctx context.Context, c client.Client, id,
+	runID string) (*workflowpb.WorkflowExecutionInfo, error) {
 	r, err := c.DescribeWorkflowExecution(ctx, id, runID)
 	if cli.IsNotFound(err) {
 		return nil, nil
@@ -76,9 +83,10 @@ func describeRun(ctx context.Context, c client.Client, id, runID string) (*workf
 	return r.GetWorkflowExecutionInfo(), err
 }
 
-// runningElsewhere returns a run of the conversation that goes on under an id of its own, as those that were started by other
-// programs may; nil where the server lists none.
-func runningElsewhere(ctx context.Context, a *cli.App, c client.Client, s *start) (*workflowpb.WorkflowExecutionInfo, error) {
+// runningElsewhere returns a run of the conversation that goes on under an id of its own, as those
+// that were started by other programs may; nil where the server lists none.
+func runningElsewhere(ctx context.Context, a *cli.App, c client.Client,
+	s *start) (*workflowpb.WorkflowExecutionInfo, error) {
 	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: a.Connection.ResolvedNamespace, PageSize: 10,
 		Query: fmt.Sprintf("%s AND WorkflowType = '%s' AND WorkflowId != %s AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NULL",
@@ -88,7 +96,8 @@ func runningElsewhere(ctx context.Context, a *cli.App, c client.Client, s *start
 		return nil, nil // a server without Switchyard's attributes
 	}
 	for _, listed := range page.GetExecutions() {
-		run, err := describeRun(ctx, c, listed.GetExecution().GetWorkflowId(), listed.GetExecution().GetRunId())
+		run, err := describeRun(ctx, c, listed.GetExecution().GetWorkflowId(),
+			listed.GetExecution().GetRunId())
 		if err != nil || run != nil && run.GetCloseTime() == nil {
 			return run, err
 		}
@@ -102,8 +111,10 @@ func busy(a *cli.App, s *start, run *workflowpb.WorkflowExecutionInfo) error {
 	if run != nil {
 		id = run.GetExecution().GetWorkflowId()
 	}
-	return cli.Errorf(cli.ExitUsage, "the conversation %q is busy: %s; nothing was started\nWait for its end: --if-busy wait; follow it: %s; send it a message: %s TEXT; cancel it: %s",
-		s.id, aboutRun(id, run, time.Now()), r.Command("watch", id), r.Command("send", id), r.Command("cancel", id))
+	return cli.Errorf(cli.ExitUsage,
+		"the conversation %q is busy: %s; nothing was started\nWait for its end: --if-busy wait; follow it: %s; send it a message: %s TEXT; cancel it: %s",
+		s.id, aboutRun(id, run, time.Now()), r.Command("watch", id), r.Command("send", id),
+		r.Command("cancel", id))
 }
 
 // aboutRun says which run it is that goes on.
@@ -119,11 +130,14 @@ func aboutRun(id string, run *workflowpb.WorkflowExecutionInfo, now time.Time) s
 	if caller := cli.AttributeText(fields[api.AttributeCaller]); caller != "" {
 		words += ", started by " + caller + ","
 	}
-	return words + " has been running for " + cli.ShortDuration(now.Sub(run.GetStartTime().AsTime()))
+	return words + " has been running for " +
+		cli.ShortDuration(now.Sub(run.GetStartTime().AsTime()))
 }
 
-// waitFor waits for the end of a run of the conversation, and then for this one's place among those that waited for it too.
-func waitFor(ctx context.Context, a *cli.App, c client.Client, s *start, run *workflowpb.WorkflowExecutionInfo, turn *placeInLine) error {
+// waitFor waits for the end of a run of the conversation, and then for this one's place among those
+// that waited for it too.
+func waitFor(ctx context.Context, a *cli.App, c client.Client, s *start,
+	run *workflowpb.WorkflowExecutionInfo, turn *placeInLine) error {
 	if run == nil {
 		return nil
 	}
@@ -131,7 +145,8 @@ func waitFor(ctx context.Context, a *cli.App, c client.Client, s *start, run *wo
 	fmt.Fprintf(a.Err, "waiting for the conversation %q: %s\n", s.id, aboutRun(id, run, time.Now()))
 	err := c.GetWorkflow(ctx, id, runID).Get(ctx, nil)
 	if ctx.Err() != nil {
-		return cli.Errorf(cli.ExitCancelled, "interrupted while waiting for the run %q; nothing was started", id)
+		return cli.Errorf(cli.ExitCancelled,
+			"interrupted while waiting for the run %q; nothing was started", id)
 	}
 	if err != nil && cli.Unreachable(err) {
 		return err
@@ -142,19 +157,22 @@ func waitFor(ctx context.Context, a *cli.App, c client.Client, s *start, run *wo
 	case <-pause.C:
 		return nil
 	case <-ctx.Done():
-		return cli.Errorf(cli.ExitCancelled, "interrupted while waiting for the conversation %q; nothing was started", s.id)
+		return cli.Errorf(cli.ExitCancelled,
+			"interrupted while waiting for the conversation %q; nothing was started", s.id)
 	}
 }
 
-// lineStep is by how much those who came while a run went on let those go first who had waited before.
+// lineStep is by how much those who came while a run went on let those go first who had waited
+// before.
 const lineStep = 100 * time.Millisecond
 
-// placeInLine orders those who wait for one conversation, in processes that know nothing of each other: who came earlier
-// tries again sooner. Nothing but the start itself is exact, and that only lets one of them through.
+// placeInLine orders those who wait for one conversation, in processes that know nothing of each
+// other: who came earlier tries again sooner. Nothing but the start itself is exact, and that only
+// lets one of them through.
 type placeInLine struct {
 	came time.Time
-	// own is where it stands among those who came while one run went on, from 0 to lineStep; passed counts the runs that it
-	// has seen the end of.
+	// own is where it stands among those who came while one run went on, from 0 to lineStep; passed
+	// counts the runs that it has seen the end of.
 	own    time.Duration
 	passed int
 }

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestPlaceInLine proves that of those who wait for one conversation who came earlier tries again sooner: those who have
-// waited through more runs before all others, and within one run in the order of coming.
+// TestPlaceInLine proves that of those who wait for one conversation who came earlier tries again
+// sooner: those who have waited through more runs before all others, and within one run in the
+// order of coming.
 func TestPlaceInLine(t *testing.T) {
 	start := time.Now()
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -21,7 +22,8 @@ func TestPlaceInLine(t *testing.T) {
 		last = pause
 	}
 	late := came(11) // during the next run, from 10 to 20 s
-	second, third, fourth := line[1].pause(at(20), 10*time.Second), line[2].pause(at(20), 10*time.Second), late.pause(at(20), 10*time.Second)
+	second, third, fourth := line[1].pause(at(20), 10*time.Second),
+		line[2].pause(at(20), 10*time.Second), late.pause(at(20), 10*time.Second)
 	if second >= third || third >= fourth {
 		t.Errorf("the pauses are %s, %s and %s", second, third, fourth)
 	}

@@ -29,7 +29,8 @@ type dryRunFlags struct {
 
 func (d *dryRunFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&d.run, "from-dry-run", "", "`ID` of a dry run whose withheld calls are the plan; the plan is printed, and run if --by is set")
+	f.StringVar(&d.run, "from-dry-run", "",
+		"`ID` of a dry run whose withheld calls are the plan; the plan is printed, and run if --by is set")
 	f.StringVar(&d.by, "by", "", "`name` of the person who reviewed and releases that plan")
 	f.StringVar(&d.digest, "digest", "", "expected `digest` of the plan, as printed")
 }
@@ -71,7 +72,8 @@ type dryPlan struct {
 // planFromDryRun reads the plan of a dry run, and prints it or starts it.
 func planFromDryRun(a *cli.App, cmd *cobra.Command, flags *startFlags, d *dryRunFlags) error {
 	if flags.id != "" {
-		return cli.UsageError(cmd, "the plan of a dry run has the ID %s-plan, so that it runs once: leave out --id", d.run)
+		return cli.UsageError(cmd,
+			"the plan of a dry run has the ID %s-plan, so that it runs once: leave out --id", d.run)
 	}
 	var plan dryPlan
 	err := a.WithClient(cmd, func(ctx context.Context, c client.Client) (err error) {
@@ -85,7 +87,10 @@ func planFromDryRun(a *cli.App, cmd *cobra.Command, flags *startFlags, d *dryRun
 		return printDryPlan(a, plan)
 	}
 	if d.digest != "" && d.digest != plan.Digest {
-		return cli.Errorf(cli.ExitUsage, "the plan of %s has the digest %s, not %s; nothing was started\nReview it again: %s", d.run, plan.Digest, d.digest, a.Connection.Invocation().Command("plan --from-dry-run", d.run))
+		return cli.Errorf(cli.ExitUsage,
+			"the plan of %s has the digest %s, not %s; nothing was started\nReview it again: %s",
+			d.run, plan.Digest, d.digest, a.Connection.Invocation().Command("plan --from-dry-run",
+				d.run))
 	}
 	flags.caller = cmp.Or(flags.caller, d.by)
 	flags.conversation = cmp.Or(flags.conversation, plan.Conversation)
@@ -97,7 +102,8 @@ func planFromDryRun(a *cli.App, cmd *cobra.Command, flags *startFlags, d *dryRun
 	}
 	packed := api.Pack(plan.Plan)
 	s.input.Plan = &packed
-	s.input.FromDryRun = &api.FromDryRun{WorkflowID: d.run, Run: plan.runID, Digest: plan.Digest, By: d.by}
+	s.input.FromDryRun = &api.FromDryRun{WorkflowID: d.run, Run: plan.runID, Digest: plan.Digest,
+		By: d.by}
 	return startRun(a, cmd, s, flags, func(ctx context.Context, f *follower) error {
 		f.view, f.whole, f.each = terminal.NewView(a, a.Out), true, true
 		return followToReport(ctx, a, f)
@@ -111,23 +117,29 @@ func readDryPlan(ctx context.Context, a *cli.App, c client.Client, run string) (
 	}
 	switch {
 	case !summary.DryRun:
-		return dryPlan{}, cli.Errorf(cli.ExitUsage, "%s was not a dry run; start one: %s", run, a.Connection.Invocation().Command("run AGENT.yaml … --dry-run"))
+		return dryPlan{}, cli.Errorf(cli.ExitUsage, "%s was not a dry run; start one: %s", run,
+			a.Connection.Invocation().Command("run AGENT.yaml … --dry-run"))
 	case summary.Status == history.RunRunning:
-		return dryPlan{}, cli.Errorf(cli.ExitUsage, "the dry run %s is still running; wait for its end: %s", run, a.Connection.Invocation().Command("watch", run))
+		return dryPlan{}, cli.Errorf(cli.ExitUsage,
+			"the dry run %s is still running; wait for its end: %s", run,
+			a.Connection.Invocation().Command("watch", run))
 	}
 	calls, err := audit.Withheld(ctx, c, run, summary.Run)
 	if err != nil {
 		return dryPlan{}, a.LookupError(run, "", err)
 	}
 	if len(calls) == 0 {
-		return dryPlan{}, cli.Errorf(cli.ExitUsage, "the dry run %s withheld no calls; there is nothing to run", run)
+		return dryPlan{}, cli.Errorf(cli.ExitUsage,
+			"the dry run %s withheld no calls; there is nothing to run", run)
 	}
 	plan, err := api.PlanOfDryRun(summary.Name, calls)
 	if err != nil {
-		return dryPlan{}, cli.Errorf(cli.ExitFailed, "the withheld calls of %s are not a valid plan: %w", run, err)
+		return dryPlan{}, cli.Errorf(cli.ExitFailed,
+			"the withheld calls of %s are not a valid plan: %w", run, err)
 	}
 	digest, err := api.PlanDigest(plan)
-	return dryPlan{Plan: plan, Digest: digest, Run: run, Conversation: summary.Conversation, calls: calls, runID: summary.Run}, err
+	return dryPlan{Plan: plan, Digest: digest, Run: run, Conversation: summary.Conversation,
+		calls: calls, runID: summary.Run}, err
 }
 
 // printDryPlan prints the plan: as a plan file, or as JSON.
@@ -141,7 +153,8 @@ func printDryPlan(a *cli.App, plan dryPlan) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "# The calls that the dry run %s withheld, one after the other. The digest of the whole plan is %s.\n", plan.Run, plan.Digest)
+	fmt.Fprintf(a.Out, "# The calls that the dry run %s withheld, one after the other. The digest of the whole plan is %s.\n",
+		plan.Run, plan.Digest)
 	fmt.Fprintf(a.Out, "# The digest of a call is that of its tool as it was in the dry run: nothing starts where that has changed since.\n")
 	if slices.ContainsFunc(plan.calls, func(c api.WithheldCall) bool { return c.Mask != nil }) {
 		fmt.Fprintf(a.Out, "# Values of sensitive arguments are not shown; the plan that runs has them.\n")
@@ -149,7 +162,9 @@ func printDryPlan(a *cli.App, plan dryPlan) error {
 	if err := a.Print(string(data)); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Err, "nothing was started; let exactly these calls run: "+a.Connection.Invocation().Command("plan --from-dry-run", plan.Run)+" --by NAME --digest "+plan.Digest)
+	fmt.Fprintln(a.Err, "nothing was started; let exactly these calls run: "+
+		a.Connection.Invocation().Command("plan --from-dry-run", plan.Run)+" --by NAME --digest "+
+		plan.Digest)
 	return nil
 }
 
@@ -171,6 +186,7 @@ func printWithheld(ctx context.Context, a *cli.App, f *follower) error {
 		t.Add(c.Path, c.Tool, api.Shorten(arguments, 80))
 	}
 	b.WriteString(t.Text(p))
-	fmt.Fprintf(&b, "read the whole plan, and how to let it run: %s\n", a.Connection.Invocation().Command("plan --from-dry-run", f.id))
+	fmt.Fprintf(&b, "read the whole plan, and how to let it run: %s\n",
+		a.Connection.Invocation().Command("plan --from-dry-run", f.id))
 	return a.Print(b.String())
 }

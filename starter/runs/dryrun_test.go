@@ -9,18 +9,22 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestDryPlanRunsOnce proves that the plan of a dry run cannot be given another id, and that a second start of it points to the
-// run that ran it, while that of any other run may have another id.
+// TestDryPlanRunsOnce proves that the plan of a dry run cannot be given another id, and that a
+// second start of it points to the run that ran it, while that of any other run may have another
+// id.
 func TestDryPlanRunsOnce(t *testing.T) {
 	for _, flag := range []string{"--id=again", "-w=again"} {
 		var out strings.Builder
-		code := runsProgram.Run(t.Context(), []string{"plan", "--from-dry-run", "x", "--by", "ada", flag}, cli.Stdio{Out: io.Discard, Err: &out})
+		code := runsProgram.Run(t.Context(), []string{"plan", "--from-dry-run", "x", "--by", "ada",
+			flag}, cli.Stdio{Out: io.Discard, Err: &out})
 		if code != cli.ExitUsage || !strings.Contains(out.String(), "leave out --id") {
 			t.Errorf("%s: exit code %d with %q", flag, code, out.String())
 		}
 	}
 	var out strings.Builder
-	if code := runsProgram.Run(t.Context(), []string{"plan", "--from-dry-run", "x", "--by", " "}, cli.Stdio{Out: io.Discard, Err: &out}); code != cli.ExitUsage || !strings.Contains(out.String(), "--by is empty") {
+	if code := runsProgram.Run(t.Context(), []string{"plan", "--from-dry-run", "x", "--by", " "},
+		cli.Stdio{Out: io.Discard, Err: &out}); code != cli.ExitUsage ||
+		!strings.Contains(out.String(), "--by is empty") {
 		t.Errorf("by nobody: exit code %d with %q", code, out.String())
 	}
 	plan := &start{id: "x-plan"}
@@ -28,7 +32,8 @@ func TestDryPlanRunsOnce(t *testing.T) {
 		t.Error(text)
 	}
 	plan.input.FromDryRun = &api.FromDryRun{}
-	if text := plan.taken("starter show x-plan").Error(); strings.Contains(text, "--id") || !strings.Contains(text, "starter show x-plan") {
+	if text := plan.taken("starter show x-plan").Error(); strings.Contains(text, "--id") ||
+		!strings.Contains(text, "starter show x-plan") {
 		t.Error(text)
 	}
 }

@@ -60,7 +60,8 @@ type arrival struct {
 	err   error
 }
 
-// follow shows the run until it ends, or until the user turns away from it. An error is the reader's or the server's.
+// follow shows the run until it ends, or until the user turns away from it. An error is the
+// reader's or the server's.
 func (f *follower) follow(ctx context.Context) error {
 	defer f.view.Close()
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -119,7 +120,8 @@ func (f *follower) take(a arrival) error {
 	if e.Record != nil && e.Type != api.EventToolStarted {
 		record := *e.Record
 		if !f.whole {
-			record.Arguments, record.Result = nil, nil // the report needs neither, and runs can be long
+			// the report needs neither, and runs can be long
+			record.Arguments, record.Result = nil, nil
 		}
 		f.records = append(f.records, record)
 	}
@@ -141,8 +143,8 @@ func (f *follower) count(e api.Event) {
 	}
 }
 
-// askPending shows what runs now. An error says that the server has not answered for too long: the reader of events,
-// which waits for a server that comes back, would notice much later.
+// askPending shows what runs now. An error says that the server has not answered for too long: the
+// reader of events, which waits for a server that comes back, would notice much later.
 func (f *follower) askPending(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cli.ConnectTimeout)
 	defer cancel()
@@ -160,7 +162,8 @@ func (f *follower) askPending(ctx context.Context) error {
 	for _, note := range f.lanes.check(ctx, running, time.Now()) {
 		f.view.Note(note)
 	}
-	if queue, waits := unserved(running, time.Now()); waits && !f.cancelled.IsZero() && time.Since(f.cancelled) >= patience {
+	if queue, waits := unserved(running, time.Now()); waits && !f.cancelled.IsZero() &&
+		time.Since(f.cancelled) >= patience {
 		f.view.Note(endsLater(f.app.Connection.Invocation(), queue))
 		f.detached = true
 	}
@@ -172,14 +175,16 @@ func (f *follower) tellUndecided(ctx context.Context, running []audit.Running) {
 	if audit.Undecided(ctx, f.client, f.app.Connection.ResolvedNamespace, f.id, running) != nil {
 		return // what reads the events meets the same trouble
 	}
-	failed := slices.IndexFunc(running, func(r audit.Running) bool { return r.Kind == audit.KindRun && r.LastFailure != "" })
+	failed := slices.IndexFunc(running,
+		func(r audit.Running) bool { return r.Kind == audit.KindRun && r.LastFailure != "" })
 	if failed >= 0 && running[failed].LastFailure != f.undecided {
 		f.undecided = running[failed].LastFailure
 		f.view.Note(terminal.StandsStill(running[failed]))
 	}
 }
 
-// tell shows what the model said since the last time. The ids are those of the last event: it is the same run's.
+// tell shows what the model said since the last time. The ids are those of the last event: it is
+// the same run's.
 func (f *follower) tell(running []audit.Running) error {
 	for _, e := range f.texts.Next(running, time.Now()) {
 		e.WorkflowID, e.RunID = f.id, f.last.RunID
@@ -190,10 +195,12 @@ func (f *follower) tell(running []audit.Running) error {
 	return nil
 }
 
-// unserved returns the task queue of a run that waits for a worker to take its next decision, if that is how it stands.
+// unserved returns the task queue of a run that waits for a worker to take its next decision, if
+// that is how it stands.
 func unserved(running []audit.Running, now time.Time) (queue string, waits bool) {
 	for _, r := range running {
-		if r.Kind == audit.KindRun && r.State == audit.StateWaiting && now.Sub(r.Since) >= patience {
+		if r.Kind == audit.KindRun && r.State == audit.StateWaiting &&
+			now.Sub(r.Since) >= patience {
 			return r.Queue, true
 		}
 	}
@@ -202,7 +209,8 @@ func unserved(running []audit.Running, now time.Time) (queue string, waits bool)
 
 // endsLater says that a run that was asked to stop cannot do so now.
 func endsLater(r cli.Invocation, queue string) string {
-	return fmt.Sprintf("no worker serves the run: it ends as cancelled when a worker of the task queue %q starts\n  start one: %s", queue, r.WorkerCommand(queue, ""))
+	return fmt.Sprintf("no worker serves the run: it ends as cancelled when a worker of the task queue %q starts\n  start one: %s",
+		queue, r.WorkerCommand(queue, ""))
 }
 
 // missed notes that the server did not answer.
@@ -228,13 +236,17 @@ func (f *follower) interrupt(ctx context.Context, cause error) {
 	case f.app.Connection.Local && errors.Is(cause, cli.ErrTerminated):
 		f.detached = true
 	case f.app.Connection.Local:
-		f.view.Note(fmt.Sprintf("the server stops with this command, and so does the run; Ctrl-C again within %s cancels the run first", insistWithin))
+		f.view.Note(fmt.Sprintf(
+			"the server stops with this command, and so does the run; Ctrl-C again within %s cancels the run first",
+			insistWithin))
 		f.insist = time.After(insistWithin)
 	case errors.Is(cause, cli.ErrTerminated):
 		f.view.Note("the run continues without this terminal" + f.howToGoOn())
 		f.detached = true
 	default:
-		f.view.Note(fmt.Sprintf("the run continues without this terminal; Ctrl-C again within %s cancels it%s", insistWithin, f.howToGoOn()))
+		f.view.Note(fmt.Sprintf(
+			"the run continues without this terminal; Ctrl-C again within %s cancels it%s",
+			insistWithin, f.howToGoOn()))
 		f.insist = time.After(insistWithin)
 	}
 }
@@ -242,10 +254,12 @@ func (f *follower) interrupt(ctx context.Context, cause error) {
 // howToGoOn says how to come back to the run, and how to end it.
 func (f *follower) howToGoOn() string {
 	r := f.app.Connection.Invocation()
-	return "\n  follow it: " + r.Command("watch", f.id) + "\n  cancel it: " + r.Command("cancel", f.id)
+	return "\n  follow it: " + r.Command("watch", f.id) + "\n  cancel it: " +
+		r.Command("cancel", f.id)
 }
 
-// interruptAgain answers every further one: the first cancels the run unless that is done, the next turns away from it.
+// interruptAgain answers every further one: the first cancels the run unless that is done, the next
+// turns away from it.
 func (f *follower) interruptAgain(ctx context.Context, cause error) {
 	if f.insist == nil || errors.Is(cause, cli.ErrTerminated) {
 		f.detached = true
@@ -258,7 +272,8 @@ func (f *follower) interruptAgain(ctx context.Context, cause error) {
 func (f *follower) cancel(ctx context.Context) {
 	f.view.Note("cancelling the run and its running calls")
 	f.cancelled = time.Now()
-	if err := requestCancel(ctx, f.app, f.client, &cli.RunRef{WorkflowID: f.id, RunID: f.run}, "interrupted at the terminal"); err != nil {
+	if err := requestCancel(ctx, f.app, f.client, &cli.RunRef{WorkflowID: f.id, RunID: f.run},
+		"interrupted at the terminal"); err != nil {
 		f.view.Note(fmt.Sprintf("cannot cancel the run: %v", err))
 		f.detached = true
 	}
@@ -296,10 +311,13 @@ func (f *follower) askBelow(ctx context.Context, running []audit.Running, now ti
 	open, err := audit.Questions(ctx, f.client, f.id, f.run)
 	waiting, failure := audit.Approvals(ctx, f.client, f.id, f.run)
 	if err == nil && failure == nil { // otherwise the next try tells, or the reader of events
-		f.view.Below(slices.DeleteFunc(open, func(q audit.RunQuestion) bool { return q.WorkflowID == f.id }),
-			slices.DeleteFunc(waiting, func(a audit.RunApproval) bool { return a.WorkflowID == f.id }))
+		f.view.Below(slices.DeleteFunc(open,
+			func(q audit.RunQuestion) bool { return q.WorkflowID == f.id }),
+			slices.DeleteFunc(waiting,
+				func(a audit.RunApproval) bool { return a.WorkflowID == f.id }))
 	}
 }
 
-// belowPace is how often the sub-agents below a run are asked for their questions: its own stand in its events.
+// belowPace is how often the sub-agents below a run are asked for their questions: its own stand in
+// its events.
 const belowPace = 3 * time.Second

@@ -12,7 +12,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// parsePairs reads name=value pairs; the values of those that isText names are texts, whatever else they could be.
+// parsePairs reads name=value pairs; the values of those that isText names are texts, whatever else
+// they could be.
 func parsePairs(pairs []string, isText func(name string) bool) (map[string]json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	for _, p := range pairs {
@@ -49,8 +50,8 @@ func parseVariables(pairs []string) (map[string]any, error) {
 	return variables, nil
 }
 
-// parseArguments makes a call's arguments of what stands behind the tool's name: one JSON object, - for one on stdin,
-// or name=value pairs.
+// parseArguments makes a call's arguments of what stands behind the tool's name: one JSON object, -
+// for one on stdin, or name=value pairs.
 func parseArguments(args []string, stdin io.Reader, isText func(name string) bool) (string, error) {
 	if len(args) == 1 && args[0] == "-" {
 		data, err := io.ReadAll(io.LimitReader(stdin, maxInput+1))
@@ -58,7 +59,9 @@ func parseArguments(args []string, stdin io.Reader, isText func(name string) boo
 			return "", fmt.Errorf("cannot read the arguments from standard input: %w", err)
 		}
 		if len(data) > maxInput {
-			return "", fmt.Errorf("the arguments on standard input are too large: at most %s bytes can be sent", api.Thousands(maxInput))
+			return "", fmt.Errorf(
+				"the arguments on standard input are too large: at most %s bytes can be sent",
+				api.Thousands(maxInput))
 		}
 		return objectText(string(data))
 	}
@@ -67,7 +70,8 @@ func parseArguments(args []string, stdin io.Reader, isText func(name string) boo
 	}
 	values, err := parsePairs(args, isText)
 	if err != nil {
-		return "", fmt.Errorf("argument %w; write name=value pairs, or all arguments as one JSON object", err)
+		return "", fmt.Errorf(
+			"argument %w; write name=value pairs, or all arguments as one JSON object", err)
 	}
 	text, err := api.EncodeJSON(values)
 	return string(text), err
@@ -97,7 +101,8 @@ func loadMessages(path string) ([]api.Message, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&messages); err != nil {
-		return nil, cli.Errorf(cli.ExitUsage, "--messages %s is not a JSON list of {\"role\", \"text\"}: %w", path, err)
+		return nil, cli.Errorf(cli.ExitUsage,
+			"--messages %s is not a JSON list of {\"role\", \"text\"}: %w", path, err)
 	}
 	if d.More() {
 		return nil, cli.Errorf(cli.ExitUsage, "--messages %s has content after the list", path)
@@ -106,7 +111,9 @@ func loadMessages(path string) ([]api.Message, error) {
 		switch m.Role {
 		case api.RoleUser, api.RoleAssistant, api.RoleTool:
 		default:
-			return nil, cli.Errorf(cli.ExitUsage, "--messages %s: message %d has the role %q; roles are user, assistant and tool", path, i+1, m.Role)
+			return nil, cli.Errorf(cli.ExitUsage,
+				"--messages %s: message %d has the role %q; roles are user, assistant and tool",
+				path, i+1, m.Role)
 		}
 	}
 	return messages, nil

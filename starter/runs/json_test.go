@@ -8,5 +8,6 @@ import (
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {
-	clitest.CheckDocumented(t, "../..", callEnd{}, shownSchedule{}, scheduledRun{}, api.Event{}, api.RunResult{})
+	clitest.CheckDocumented(t, "../..", callEnd{}, shownSchedule{}, scheduledRun{}, api.Event{},
+		api.RunResult{})
 }

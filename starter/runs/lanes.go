@@ -34,14 +34,16 @@ type laneWatch struct {
 }
 
 func newLaneWatch(c client.Client, namespace, queue string, inv cli.Invocation) *laneWatch {
-	return &laneWatch{client: c, namespace: namespace, queue: queue, invocation: inv, checked: map[string]time.Time{}, told: map[string]bool{}}
+	return &laneWatch{client: c, namespace: namespace, queue: queue, invocation: inv,
+		checked: map[string]time.Time{}, told: map[string]bool{}}
 }
 
 // check returns a note for every lane that nobody serves and that was not told of yet.
 func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time.Time) []string {
 	var notes []string
 	for _, r := range running {
-		if r.State != audit.StateWaiting || r.Queue == "" || now.Sub(r.Since) < patience || now.Sub(l.checked[r.Queue]) < recheck {
+		if r.State != audit.StateWaiting || r.Queue == "" || now.Sub(r.Since) < patience ||
+			now.Sub(l.checked[r.Queue]) < recheck {
 			continue
 		}
 		l.checked[r.Queue] = now
@@ -70,18 +72,24 @@ func (l *laneWatch) note(r audit.Running, served bool) string {
 	}
 	l.told[r.Queue] = true
 	if r.Kind == audit.KindRun {
-		return fmt.Sprintf("the run waits: no worker serves the task queue %q\n  start one: %s", r.Queue, l.invocation.WorkerCommand(r.Queue, ""))
+		return fmt.Sprintf("the run waits: no worker serves the task queue %q\n  start one: %s",
+			r.Queue, l.invocation.WorkerCommand(r.Queue, ""))
 	}
-	return fmt.Sprintf("%s waits: no worker serves the lane %q (task queue %q)\n  start a worker for it: %s", r.ID, cli.LaneName(r.Lane), r.Queue, l.invocation.WorkerCommand(l.queue, r.Lane))
+	return fmt.Sprintf("%s waits: no worker serves the lane %q (task queue %q)\n  start a worker for it: %s",
+		r.ID, cli.LaneName(r.Lane), r.Queue, l.invocation.WorkerCommand(l.queue, r.Lane))
 }
 
-// served reports whether a worker polled the queue lately, or would hold slots of its lane: all of them may be taken for long.
-func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool, error) {
+// served reports whether a worker polled the queue lately, or would hold slots of its lane: all of
+// them may be taken for long.
+func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool,
+	error) {
 	workers, err := lanestate.Pollers(ctx, l.client, l.namespace, queue, kind)
 	name := api.LaneOf(l.queue, queue)
-	if err != nil || len(workers) > 0 || kind != enumspb.TASK_QUEUE_TYPE_ACTIVITY || strings.HasPrefix(name, cli.Bypassing) {
+	if err != nil || len(workers) > 0 || kind != enumspb.TASK_QUEUE_TYPE_ACTIVITY ||
+		strings.HasPrefix(name, cli.Bypassing) {
 		return len(workers) > 0, err
 	}
-	workers, err = lanestate.Pollers(ctx, l.client, l.namespace, api.SlotsQueue(l.queue, cli.LaneOf(name)), kind)
+	workers, err = lanestate.Pollers(ctx, l.client, l.namespace, api.SlotsQueue(l.queue,
+		cli.LaneOf(name)), kind)
 	return len(workers) > 0, err
 }

@@ -11,8 +11,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// checkReadable refuses to start a run of which nothing could be read here. It looks at what a worker of the task queue has written
-// last: who holds the lane serial tells time and again how that stands. Without such a one it is not known, and the run is started.
+// checkReadable refuses to start a run of which nothing could be read here. It looks at what a
+// worker of the task queue has written last: who holds the lane serial tells time and again how
+// that stands. Without such a one it is not known, and the run is started.
 func checkReadable(ctx context.Context, a *cli.App, c client.Client, queue string) error {
 	keeper, err := c.DescribeWorkflowExecution(ctx, api.LaneWorkflowID(queue, api.LaneSerial), "")
 	if err != nil {
@@ -23,18 +24,22 @@ func checkReadable(ctx context.Context, a *cli.App, c client.Client, queue strin
 			continue
 		}
 		if err := a.Connection.Opened.Decode(ctx, hosting.GetHeartbeatDetails()); err != nil {
-			return cli.Errorf(cli.ExitUsage, "nothing was started, because payloads written by the workers of the task queue %s cannot be decoded here: %w", queue, err)
+			return cli.Errorf(cli.ExitUsage,
+				"nothing was started, because payloads written by the workers of the task queue %s cannot be decoded here: %w",
+				queue, err)
 		}
 	}
 	return nil
 }
 
-// lately is how old what a holder told may be, so that a worker which is gone, and wrote with another key, does not count.
+// lately is how old what a holder told may be, so that a worker which is gone, and wrote with
+// another key, does not count.
 const lately = 10 * time.Second
 
 // toldLately reports whether the worker that holds slots now has told how they stand.
 func toldLately(hosting *workflowpb.PendingActivityInfo, now time.Time) bool {
 	told := hosting.GetLastHeartbeatTime().AsTime()
-	return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED && hosting.GetHeartbeatDetails() != nil &&
+	return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED &&
+		hosting.GetHeartbeatDetails() != nil &&
 		told.After(hosting.GetLastStartedTime().AsTime()) && now.Sub(told) < lately
 }

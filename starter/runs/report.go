@@ -30,11 +30,13 @@ type report struct {
 }
 
 func newReport(a *cli.App, f *follower) report {
-	return report{id: f.id, started: f.started, end: f.last, records: f.records, usage: f.usage, each: f.each,
-		ui: a.Connection.RunURL(f.id, f.last.RunID), invocation: a.Connection.Invocation()}
+	return report{id: f.id, started: f.started, end: f.last, records: f.records, usage: f.usage,
+		each: f.each,
+		ui:   a.Connection.RunURL(f.id, f.last.RunID), invocation: a.Connection.Invocation()}
 }
 
-// text tells the answer, how the run ended, what it used, its calls by lane, its failures and where to see it.
+// text tells the answer, how the run ended, what it used, its calls by lane, its failures and where
+// to see it.
 func (r report) text(p cli.Palette) string {
 	w := &strings.Builder{}
 	if result := r.end.Result; result != nil {
@@ -42,7 +44,8 @@ func (r report) text(p cli.Palette) string {
 			fmt.Fprintf(w, "\n%s\n", text)
 		}
 	}
-	fmt.Fprintf(w, "\n%s  %s %s in %s\n", p.Bold("run     "), r.id, r.outcome(p), cli.ShortDuration(r.end.Time.Sub(r.started)))
+	fmt.Fprintf(w, "\n%s  %s %s in %s\n", p.Bold("run     "), r.id, r.outcome(p),
+		cli.ShortDuration(r.end.Time.Sub(r.started)))
 	if earlier := r.invocation.Showing(r.end.Continues); earlier != "" {
 		fmt.Fprintf(w, "%s  %s\n", p.Bold("after   "), earlier)
 	}
@@ -72,7 +75,8 @@ func (r report) told(result api.RunResult) string {
 	var results []string
 	for _, record := range r.records {
 		if record.Result != nil && record.Error == nil {
-			results = append(results, string(cli.QuotedJSON(record.CallID))+":"+string(record.Result.Output))
+			results = append(results, string(cli.QuotedJSON(record.CallID))+":"+
+				string(record.Result.Output))
 		}
 	}
 	if len(results) == 0 {
@@ -127,11 +131,15 @@ func (r report) used() api.Usage {
 }
 
 func writeLanes(w *strings.Builder, p cli.Palette, lanes []stats.LaneUse) {
-	t := cli.Table{Header: []string{"lane", "calls", "failed", "refused", "total", "average", "longest", "wait", "longest wait"},
+	t := cli.Table{Header: []string{"lane", "calls", "failed", "refused", "total", "average",
+		"longest", "wait", "longest wait"},
 		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
 	for _, l := range lanes {
-		t.Add(cmp.Or(l.Lane, terminal.NoLane), api.Thousands(l.Calls), api.Thousands(l.Failed), api.Thousands(l.Refused), cli.ShortDuration(l.Total.Std()), cli.ShortDuration(l.Average.Std()),
-			cli.ShortDuration(l.Max.Std()), cli.ShortDuration(l.WaitAverage.Std()), cli.ShortDuration(l.WaitMax.Std()))
+		t.Add(cmp.Or(l.Lane, terminal.NoLane), api.Thousands(l.Calls), api.Thousands(l.Failed),
+			api.Thousands(l.Refused), cli.ShortDuration(l.Total.Std()),
+			cli.ShortDuration(l.Average.Std()),
+			cli.ShortDuration(l.Max.Std()), cli.ShortDuration(l.WaitAverage.Std()),
+			cli.ShortDuration(l.WaitMax.Std()))
 	}
 	w.WriteString(t.Text(p))
 }
@@ -141,7 +149,9 @@ const maxFailures = 20
 
 func (r report) writeFailures(w *strings.Builder, p cli.Palette) {
 	if r.end.Failure != "" {
-		fmt.Fprintf(w, "\n%s  %s\n", p.Bold("failure "), strings.Join(cli.NonEmpty([]string{p.Bad(string(r.end.FailureType)), r.end.Failure}), ": "))
+		fmt.Fprintf(w, "\n%s  %s\n", p.Bold("failure "),
+			strings.Join(cli.NonEmpty([]string{p.Bad(string(r.end.FailureType)), r.end.Failure}),
+				": "))
 	}
 	var failed []api.Record
 	for _, record := range r.records {
@@ -154,7 +164,8 @@ func (r report) writeFailures(w *strings.Builder, p cli.Palette) {
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold("failed and refused calls"))
 	for _, record := range failed[:min(len(failed), maxFailures)] {
-		fmt.Fprintf(w, "  %s %s %s\n", record.CallID, record.Tool, p.Bad(terminal.ErrorLine(record.Error)))
+		fmt.Fprintf(w, "  %s %s %s\n", record.CallID, record.Tool,
+			p.Bad(terminal.ErrorLine(record.Error)))
 	}
 	if more := len(failed) - maxFailures; more > 0 {
 		fmt.Fprintf(w, "  … and %d more: %s\n", more, r.invocation.Command("audit", r.id))

@@ -50,7 +50,8 @@ with the run's ID.`,
 	flags.add(cmd, "`ID` of the conversation that the run continues (default: its own)")
 	flags.addAgent(cmd)
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
-	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", BusyRefuse, "`action` while another run of the conversation is active: refuse or wait")
+	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", BusyRefuse,
+		"`action` while another run of the conversation is active: refuse or wait")
 	return cmd
 }
 
@@ -62,9 +63,11 @@ type agentFlags struct {
 }
 
 func (f *agentFlags) addAgent(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.messages, "messages", "", "JSON `file` with the messages before the prompt, in place of earlier runs: [{\"role\": \"user\", \"text\": …}, …]")
+	cmd.Flags().StringVar(&f.messages, "messages", "",
+		"JSON `file` with the messages before the prompt, in place of earlier runs: [{\"role\": \"user\", \"text\": …}, …]")
 	cmd.Flags().StringVar(&f.model, "model", "", "`name` of the model (default: from the file)")
-	cmd.Flags().IntVar(&f.turns, "max-turns", 0, "maximum number of `turns` (default: from the file)")
+	cmd.Flags().IntVar(&f.turns, "max-turns", 0,
+		"maximum number of `turns` (default: from the file)")
 }
 
 // check refuses what no run can have; words are the prompt, or nothing.
@@ -73,13 +76,15 @@ func (f *agentFlags) check(cmd *cobra.Command, words []string) error {
 		return cli.UsageError(cmd, "--max-turns %d is below 1", f.turns)
 	}
 	if len(words) > 0 && strings.TrimSpace(words[0]) == "" {
-		return cli.UsageError(cmd, "the prompt is empty: pass a task, or leave it out if the agent's file has instructions")
+		return cli.UsageError(cmd,
+			"the prompt is empty: pass a task, or leave it out if the agent's file has instructions")
 	}
 	return nil
 }
 
 // agentStart is the run of the agent in a file; words are the prompt, or nothing.
-func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string, words []string) (*start, error) {
+func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
+	words []string) (*start, error) {
 	if err := flags.check(cmd, words); err != nil {
 		return nil, err
 	}
@@ -95,7 +100,8 @@ func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string, 
 	}
 	prompt := strings.Join(words, "")
 	if prompt == "" && !flags.instructs(agent, earlier) {
-		return nil, cli.UsageError(cmd, "the prompt is missing, and %s has no instructions for the model", path)
+		return nil, cli.UsageError(cmd,
+			"the prompt is missing, and %s has no instructions for the model", path)
 	}
 	s, err := flags.newStart(cmd, api.CallerAgent, api.AgentWorkflow, agent.Name)
 	if err != nil {
@@ -116,24 +122,27 @@ func loadAgent(a *cli.App, c *specfiles.Flags, path string) (*api.Agent, error) 
 	}
 	agent, err := agents.Load(path, known)
 	if err != nil {
-		return nil, specfiles.CannotRun(a, path, specfiles.KindAgent, c, err, func(known []string) error {
-			_, err := agents.Load(path, known)
-			return err
-		})
+		return nil, specfiles.CannotRun(a, path, specfiles.KindAgent, c, err,
+			func(known []string) error {
+				_, err := agents.Load(path, known)
+				return err
+			})
 	}
 	return agent, nil
 }
 
 // instructs reports whether an agent knows what to do without a prompt.
 func (f *agentFlags) instructs(agent *api.Agent, earlier []api.Message) bool {
-	return agent.Instructions != "" || agent.Model.Provider == api.ProviderScripted || len(earlier) > 0 || f.conversation != ""
+	return agent.Instructions != "" || agent.Model.Provider == api.ProviderScripted ||
+		len(earlier) > 0 || f.conversation != ""
 }
 
 func planCommand(a *cli.App) *cobra.Command {
 	var flags startFlags
 	var dry dryRunFlags
 	cmd := &cobra.Command{
-		Use: "plan PLAN.yaml", Short: "Run a plan: calls with dependencies, without a model", GroupID: cli.GroupStart,
+		Use: "plan PLAN.yaml", Short: "Run a plan: calls with dependencies, without a model",
+		GroupID: cli.GroupStart,
 		Long: `Runs the calls of a plan. Each call starts as soon as the calls it depends on have succeeded.
 The plan is checked completely before anything runs: unknown tools, cycles and dangling
 references are listed with file, line and column, and the exit code is 2.
@@ -170,10 +179,11 @@ func planStart(a *cli.App, cmd *cobra.Command, flags *startFlags, path string) (
 	}
 	plan, err := plans.Load(path, known)
 	if err != nil {
-		return nil, specfiles.CannotRun(a, path, specfiles.KindPlan, &flags.catalog, err, func(known []string) error {
-			_, err := plans.Load(path, known)
-			return err
-		})
+		return nil, specfiles.CannotRun(a, path, specfiles.KindPlan, &flags.catalog, err,
+			func(known []string) error {
+				_, err := plans.Load(path, known)
+				return err
+			})
 	}
 	if plan.Name == "" {
 		plan.Name = baseName(path)
@@ -196,7 +206,8 @@ func startAndFollow(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags)
 }
 
 // startRun starts a run, and unless it is detached has follow follow it.
-func startRun(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags, follow func(context.Context, *follower) error) error {
+func startRun(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags,
+	follow func(context.Context, *follower) error) error {
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
 		runID, err := beginRun(ctx, a, c, s)
 		if err != nil {
@@ -213,7 +224,8 @@ func startRun(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags, follo
 }
 
 func newFollower(a *cli.App, c client.Client, id, runID, queue string) *follower {
-	return &follower{app: a, client: c, id: id, run: runID, lanes: newLaneWatch(c, a.Connection.ResolvedNamespace, queue, a.Connection.Invocation())}
+	return &follower{app: a, client: c, id: id, run: runID, lanes: newLaneWatch(c,
+		a.Connection.ResolvedNamespace, queue, a.Connection.Invocation())}
 }
 
 // followToReport follows a run to its end, prints the report, and gives the exit code as an error.

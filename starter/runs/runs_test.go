@@ -25,23 +25,29 @@ func TestParseArguments(t *testing.T) {
 		want, fault string
 	}{
 		{name: "none", want: `{}`},
-		{name: "values are JSON or text", args: []string{"n=3", "s=Ada", "b=true", "l=[1,2]", `q="3"`, "e=", "half={"},
+		{name: "values are JSON or text", args: []string{"n=3", "s=Ada", "b=true", "l=[1,2]",
+			`q="3"`, "e=", "half={"},
 			want: `{"b":true,"e":"","half":"{","l":[1,2],"n":3,"q":"3","s":"Ada"}`},
-		{name: "a text is one whatever it looks like", args: []string{"zip=01234", "n=1", "zip2=3"}, want: `{"n":1,"zip":"01234","zip2":3}`},
+		{name: "a text is one whatever it looks like", args: []string{"zip=01234", "n=1", "zip2=3"},
+			want: `{"n":1,"zip":"01234","zip2":3}`},
 		{name: "a text in quotes", args: []string{`zip="3"`}, want: `{"zip":"3"}`},
-		{name: "a value may hold =", args: []string{"expression=a==b"}, want: `{"expression":"a==b"}`},
-		{name: "big numbers keep their digits", args: []string{"n=12345678901234567890"}, want: `{"n":12345678901234567890}`},
+		{name: "a value may hold =", args: []string{"expression=a==b"},
+			want: `{"expression":"a==b"}`},
+		{name: "big numbers keep their digits", args: []string{"n=12345678901234567890"},
+			want: `{"n":12345678901234567890}`},
 		{name: "an object", args: []string{` {"n": 1.50} `}, want: `{"n": 1.50}`},
 		{name: "standard input", args: []string{"-"}, stdin: "{\"n\": 1}\n", want: `{"n": 1}`},
 		{name: "no pair", args: []string{"text"}, fault: "is not name=value"},
 		{name: "no name", args: []string{"=text"}, fault: "is not name=value"},
 		{name: "twice", args: []string{"a=1", "a=1"}, fault: "given twice"},
 		{name: "two objects", args: []string{"{}", "{}"}, fault: "is not name=value"},
-		{name: "too much", args: []string{"-"}, stdin: strings.Repeat(" ", maxInput+1), fault: "too large: at most 2,093,056 bytes"},
+		{name: "too much", args: []string{"-"}, stdin: strings.Repeat(" ", maxInput+1),
+			fault: "too large: at most 2,093,056 bytes"},
 		{name: "a list", args: []string{"-"}, stdin: "[]", fault: "not a JSON object"},
 		{name: "nothing on standard input", args: []string{"-"}, fault: "not JSON"},
 	} {
-		got, err := parseArguments(c.args, strings.NewReader(c.stdin), func(name string) bool { return name == "zip" })
+		got, err := parseArguments(c.args, strings.NewReader(c.stdin),
+			func(name string) bool { return name == "zip" })
 		switch {
 		case c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)):
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.fault)
@@ -51,7 +57,8 @@ func TestParseArguments(t *testing.T) {
 	}
 }
 
-// TestStart proves what is made of the flags of a run, and that its summary fits what the server takes.
+// TestStart proves what is made of the flags of a run, and that its summary fits what the server
+// takes.
 func TestStart(t *testing.T) {
 	flags := startFlags{variables: []string{"n=3", "s=x"}, caller: "ada", queue: "q"}
 	s, err := flags.newStart(&cobra.Command{}, api.CallerAgent, api.AgentWorkflow, "librarian")
@@ -61,7 +68,8 @@ func TestStart(t *testing.T) {
 	if !strings.HasPrefix(s.id, "librarian-") || len(s.id) != len("librarian-")+8 {
 		t.Errorf("id %q", s.id)
 	}
-	if v := s.input.Variables; fmt.Sprint(v["n"]) != "3" || v["s"] != "x" || s.input.Caller.ID != "ada" {
+	if v := s.input.Variables; fmt.Sprint(v["n"]) != "3" || v["s"] != "x" ||
+		s.input.Caller.ID != "ada" {
 		t.Errorf("input %+v", s.input)
 	}
 	s.prompt = strings.Repeat("ü😀", 500)
@@ -74,7 +82,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestRank proves what the server is told of a run's priority: what the run's flags say, and nothing more.
+// TestRank proves what the server is told of a run's priority: what the run's flags say, and
+// nothing more.
 func TestRank(t *testing.T) {
 	for _, c := range []struct {
 		priority     api.Priority
@@ -84,16 +93,19 @@ func TestRank(t *testing.T) {
 		{"", "", temporal.Priority{}},
 		{api.PriorityUrgent, "talk", temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}},
 		{api.PriorityNormal, "", temporal.Priority{PriorityKey: 3}},
-		{"", strings.Repeat("x", 65), temporal.Priority{FairnessKey: api.Digest([]byte(strings.Repeat("x", 65)))}},
+		{"", strings.Repeat("x", 65),
+			temporal.Priority{FairnessKey: api.Digest([]byte(strings.Repeat("x", 65)))}},
 	} {
 		s := start{input: api.RunInput{Priority: c.priority, Conversation: c.conversation}}
 		if got := s.rank(); got != c.want {
-			t.Errorf("priority %q in conversation %.10q: %+v, want %+v", c.priority, c.conversation, got, c.want)
+			t.Errorf("priority %q in conversation %.10q: %+v, want %+v", c.priority, c.conversation,
+				got, c.want)
 		}
 	}
 }
 
-// TestReport proves what is told at the end of a run that answered, failed, was cancelled or reached a limit.
+// TestReport proves what is told at the end of a run that answered, failed, was cancelled or
+// reached a limit.
 func TestReport(t *testing.T) {
 	f := &follower{id: "demo-1", view: &terminal.PlainView{Out: &strings.Builder{}}}
 	for _, e := range clitest.AgentRun() {
@@ -101,11 +113,13 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &cli.App{Connection: cli.Connection{Ui: "http://ui.example/", ResolvedNamespace: "default"}}
+	a := &cli.App{Connection: cli.Connection{Ui: "http://ui.example/",
+		ResolvedNamespace: "default"}}
 	r := newReport(a, f)
 	golden.Compare(t, "testdata/golden/"+"report.txt", r.text(cli.Palette{}))
 
-	r.end.Type, r.end.Result, r.end.Failure, r.end.FailureType = api.EventRunFailed, nil, "no route to the model", api.RunModelFailed
+	r.end.Type, r.end.Result, r.end.Failure, r.end.FailureType = api.EventRunFailed, nil,
+		"no route to the model", api.RunModelFailed
 	r.usage = api.Usage{Calls: 1}
 	golden.Compare(t, "testdata/golden/"+"report_failed.txt", r.text(cli.Palette{}))
 	golden.Compare(t, "testdata/golden/"+"report_brief.txt", r.shortText(cli.Palette{}))
@@ -116,8 +130,10 @@ func TestReport(t *testing.T) {
 		want  string
 	}{
 		{"cancelled", api.Event{Type: api.EventRunCancelled}, "cancelled"},
-		{"limit", api.Event{Type: api.EventRunCompleted, Result: &api.RunResult{Limit: "turns"}}, "reached its limit of turns"},
-		{"completed", api.Event{Type: api.EventRunCompleted, Result: &api.RunResult{Outcome: api.OutcomeCompleted}}, "completed"},
+		{"limit", api.Event{Type: api.EventRunCompleted, Result: &api.RunResult{Limit: "turns"}},
+			"reached its limit of turns"},
+		{"completed", api.Event{Type: api.EventRunCompleted,
+			Result: &api.RunResult{Outcome: api.OutcomeCompleted}}, "completed"},
 		{"nothing said", api.Event{Type: api.EventRunCompleted}, "run_completed"},
 	} {
 		if got := (report{end: c.event}).outcome(cli.Palette{}); got != c.want {
@@ -126,10 +142,12 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestServerAway proves that a short absence of the server is sat out with one note, and a long one is an error.
+// TestServerAway proves that a short absence of the server is sat out with one note, and a long one
+// is an error.
 func TestServerAway(t *testing.T) {
 	var notes strings.Builder
-	f := &follower{view: &terminal.PlainView{Out: &notes, TellsBelow: terminal.TellsBelow{Notes: &notes}}}
+	f := &follower{view: &terminal.PlainView{Out: &notes,
+		TellsBelow: terminal.TellsBelow{Notes: &notes}}}
 	down := serviceerror.NewUnavailable("down")
 	for _, after := range []time.Duration{0, time.Second, cli.GiveUpAfter} {
 		if err := f.missed(down, clitest.Noon.Add(after)); err != nil {
@@ -151,10 +169,12 @@ func TestServerAway(t *testing.T) {
 func TestCheckerIsTold(t *testing.T) {
 	t.Parallel()
 	for want, checked := range map[string]*api.Checked{
-		"":                                       nil,
-		"fits says that it is solved: six it is": {Tool: "fits", Solved: true, Reason: "six\nit is"},
-		"fits says that it is not solved":        {Tool: "fits"},
-		"fits gave no verdict: no form: $: must be one": {Tool: "fits", Problem: "no form:\n  $: must be one"},
+		"": nil,
+		"fits says that it is solved: six it is": {Tool: "fits", Solved: true,
+			Reason: "six\nit is"},
+		"fits says that it is not solved": {Tool: "fits"},
+		"fits gave no verdict: no form: $: must be one": {Tool: "fits",
+			Problem: "no form:\n  $: must be one"},
 	} {
 		r := report{end: api.Event{Result: &api.RunResult{Checked: checked}}}
 		if got := r.checked(); got != want {
@@ -163,14 +183,18 @@ func TestCheckerIsTold(t *testing.T) {
 	}
 }
 
-// TestAllResults proves that the report of a dry run's plan tells the results of all calls, in their order, and that of a conversation's
-// run what it goes on from.
+// TestAllResults proves that the report of a dry run's plan tells the results of all calls, in
+// their order, and that of a conversation's run what it goes on from.
 func TestAllResults(t *testing.T) {
-	r := report{id: "d-plan", each: true, end: api.Event{Result: &api.RunResult{Outcome: api.OutcomeCompleted, Output: []byte(`{"b":2}`)},
-		Continues: &api.ContinuedRun{WorkflowID: "d", RunID: "r"}},
-		records: []api.Record{{CallID: "b", Result: &api.Result{Output: []byte(`"one"`)}}, {CallID: "a", Result: &api.Result{Output: []byte(`2`)}}}}
+	r := report{id: "d-plan", each: true,
+		end: api.Event{Result: &api.RunResult{Outcome: api.OutcomeCompleted,
+			Output: []byte(`{"b":2}`)},
+			Continues: &api.ContinuedRun{WorkflowID: "d", RunID: "r"}},
+		records: []api.Record{{CallID: "b", Result: &api.Result{Output: []byte(`"one"`)}},
+			{CallID: "a", Result: &api.Result{Output: []byte(`2`)}}}}
 	text := r.text(cli.Palette{})
-	for _, want := range []string{"{\n  \"b\": \"one\",\n  \"a\": 2\n}\n", "\nafter     starter show d --run-id r\n"} {
+	for _, want := range []string{"{\n  \"b\": \"one\",\n  \"a\": 2\n}\n",
+		"\nafter     starter show d --run-id r\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

@@ -29,11 +29,14 @@ of a schedule is an ordinary run; its ID is the schedule's name with the schedul
 		Args: a.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(scheduleCreateCommand(a), scheduleListCommand(a), scheduleShowCommand(a), scheduleTriggerCommand(a),
+	cmd.AddCommand(scheduleCreateCommand(a), scheduleListCommand(a), scheduleShowCommand(a),
+		scheduleTriggerCommand(a),
 		schedulePauseCommand(a, "pause", "Pause a schedule",
-			"Pauses a schedule: it starts no runs until it is resumed. An active run continues. Starts missed meanwhile are not made up for.", true),
+			"Pauses a schedule: it starts no runs until it is resumed. An active run continues. Starts missed meanwhile are not made up for.",
+			true),
 		schedulePauseCommand(a, "resume", "Resume a paused schedule",
-			"Resumes a paused schedule. It starts runs again from its next time on.", false), scheduleDeleteCommand(a))
+			"Resumes a paused schedule. It starts runs again from its next time on.", false),
+		scheduleDeleteCommand(a))
 	return cmd
 }
 
@@ -53,11 +56,14 @@ func (s *scheduleFlags) add(cmd *cobra.Command) {
 	f.StringVar(&s.agent, "agent", "", "`file` of the agent to run")
 	f.StringVar(&s.prompt, "prompt", "", "`text` of the agent's prompt")
 	f.StringVar(&s.plan, "plan", "", "`file` of the plan to run in place of an agent")
-	f.StringVar(&s.call, "call", "", "`tool` to call in place of an agent, with its arguments after NAME")
+	f.StringVar(&s.call, "call", "",
+		"`tool` to call in place of an agent, with its arguments after NAME")
 	s.timeFlags.add(cmd)
 	addOverlap(cmd, &s.overlap)
-	f.BoolVar(&s.pauseOnFailure, "pause-on-failure", false, "pause the schedule when one of its runs fails")
-	f.DurationVar(&s.catchup, "catchup-window", 0, "`duration` within which missed starts are made up for (default: one year)")
+	f.BoolVar(&s.pauseOnFailure, "pause-on-failure", false,
+		"pause the schedule when one of its runs fails")
+	f.DurationVar(&s.catchup, "catchup-window", 0,
+		"`duration` within which missed starts are made up for (default: one year)")
 	f.IntVar(&s.remaining, "remaining-actions", 0, "maximum number of `runs` (default: unlimited)")
 	f.BoolVar(&s.paused, "paused", false, "create the schedule paused")
 	f.StringVar(&s.notes, "notes", "", "`text` recorded with the schedule")
@@ -67,31 +73,42 @@ func (s *scheduleFlags) add(cmd *cobra.Command) {
 
 // overlaps are what happens when a run of the schedule still goes on at the time of the next.
 var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
-	"skip": enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, "buffer_one": enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
-	"buffer_all": enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL, "cancel_other": enumspb.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER,
-	"terminate_other": enumspb.SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER, "allow_all": enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
+	"skip":            enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
+	"buffer_one":      enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
+	"buffer_all":      enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL,
+	"cancel_other":    enumspb.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER,
+	"terminate_other": enumspb.SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER,
+	"allow_all":       enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
 }
 
 // overlapNames are what --overlap may be.
 func OverlapNames() []string { return slices.Sorted(maps.Keys(overlaps)) }
 
 func addOverlap(cmd *cobra.Command, overlap *string) {
-	cmd.Flags().StringVar(overlap, "overlap", "", "overlap `policy` while the previous run is active: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
-	cmd.Flags().StringVar(overlap, "overlap-policy", "", "alias of --overlap with the `policy`, as in the Temporal CLI")
+	cmd.Flags().StringVar(overlap, "overlap", "",
+		"overlap `policy` while the previous run is active: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
+	cmd.Flags().StringVar(overlap, "overlap-policy", "",
+		"alias of --overlap with the `policy`, as in the Temporal CLI")
 }
 
-// overlapOf reads --overlap, also as the Temporal CLI writes it (BufferOne); nothing is UNSPECIFIED.
+// overlapOf reads --overlap, also as the Temporal CLI writes it (BufferOne); nothing is
+// UNSPECIFIED.
 func overlapOf(cmd *cobra.Command, text string) (enumspb.ScheduleOverlapPolicy, error) {
 	if text == "" {
 		return enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED, nil
 	}
-	plain := func(s string) string { return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s)) }
+	plain := func(s string) string {
+		return strings.NewReplacer("_", "", "-",
+			"").Replace(strings.ToLower(s))
+	}
 	for name, policy := range overlaps {
 		if plain(name) == plain(text) {
 			return policy, nil
 		}
 	}
-	return 0, cli.UsageError(cmd, "--overlap %q is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all", text)
+	return 0, cli.UsageError(cmd,
+		"--overlap %q is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all",
+		text)
 }
 
 func scheduleCreateCommand(a *cli.App) *cobra.Command {
@@ -117,7 +134,10 @@ schedule's run of that time fails.`,
 			if err != nil {
 				return err
 			}
-			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error { return createSchedule(ctx, a, c, options) })
+			return a.WithClient(cmd, func(ctx context.Context,
+				c client.Client) error {
+				return createSchedule(ctx, a, c, options)
+			})
 		},
 	}
 	flags.add(cmd)
@@ -142,10 +162,12 @@ type scheduleAbout struct {
 // scheduleMemo is the memo's key.
 const scheduleMemo = "switchyard"
 
-func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args []string) (*newSchedule, error) {
+func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags,
+	args []string) (*newSchedule, error) {
 	name := args[0]
 	if !api.Sendable(name) || len(name) > api.MaxAttribute {
-		return nil, cli.UsageError(cmd, "the name %q is not valid: use letters, digits and _ - . : /", name)
+		return nil, cli.UsageError(cmd,
+			"the name %q is not valid: use letters, digits and _ - . : /", name)
 	}
 	spec, err := flags.spec(cmd)
 	if err != nil {
@@ -163,15 +185,19 @@ func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args 
 		return nil, err
 	}
 	s.id = name
-	about := scheduleAbout{Kind: string(s.kind), Name: s.name, Conversation: s.input.Conversation, When: flags.words()}
+	about := scheduleAbout{Kind: string(s.kind), Name: s.name, Conversation: s.input.Conversation,
+		When: flags.words()}
 	return &newSchedule{start: s, about: about, options: client.ScheduleOptions{
-		ID: name, Spec: spec, Overlap: overlap, CatchupWindow: flags.catchup, PauseOnFailure: flags.pauseOnFailure,
-		Note: flags.notes, Paused: flags.paused, RemainingActions: flags.remaining, Memo: map[string]any{scheduleMemo: about},
+		ID: name, Spec: spec, Overlap: overlap, CatchupWindow: flags.catchup,
+		PauseOnFailure: flags.pauseOnFailure,
+		Note:           flags.notes, Paused: flags.paused, RemainingActions: flags.remaining,
+		Memo: map[string]any{scheduleMemo: about},
 	}}, nil
 }
 
 // scheduledStart is the run that a schedule starts: what run, plan or call would.
-func scheduledStart(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args []string) (*start, error) {
+func scheduledStart(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args []string) (*start,
+	error) {
 	given := cli.NonEmpty([]string{flags.agent, flags.plan, flags.call})
 	switch {
 	case len(given) != 1:
@@ -208,19 +234,25 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 	if s.exclusive {
 		workflow = api.ScheduledWorkflow
 	}
-	n.options.Action = &client.ScheduleWorkflowAction{ID: s.id, Workflow: workflow, Args: s.inputs(), TaskQueue: s.queue,
+	n.options.Action = &client.ScheduleWorkflowAction{ID: s.id, Workflow: workflow,
+		Args: s.inputs(), TaskQueue: s.queue,
 		TypedSearchAttributes: attributes, StaticSummary: s.summary(), Priority: s.rank()}
 	_, err = c.ScheduleClient().Create(ctx, n.options)
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
-		return cli.Errorf(cli.ExitUsage, "the schedule %q already exists; nothing was created\nShow it: %s; delete it: %s", s.id, r.Command("schedule", "show", s.id), r.Command("schedule", "delete", s.id))
+		return cli.Errorf(cli.ExitUsage,
+			"the schedule %q already exists; nothing was created\nShow it: %s; delete it: %s", s.id,
+			r.Command("schedule", "show", s.id), r.Command("schedule", "delete", s.id))
 	}
 	if refused, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
-		return cli.Errorf(cli.ExitUsage, "the server rejects this schedule (%s): %s\nCorrect --cron, --every, --calendar or --time-zone.", n.about.When, refused.Message)
+		return cli.Errorf(cli.ExitUsage,
+			"the server rejects this schedule (%s): %s\nCorrect --cron, --every, --calendar or --time-zone.",
+			n.about.When, refused.Message)
 	}
 	if err != nil {
 		return err
 	}
-	return tellSchedule(a, s.id, "created", "is created; see when it starts runs: "+r.Command("schedule", "show", s.id))
+	return tellSchedule(a, s.id, "created", "is created; see when it starts runs: "+
+		r.Command("schedule", "show", s.id))
 }
 
 // tellSchedule says what was done to a schedule.
@@ -232,11 +264,13 @@ func tellSchedule(a *cli.App, name, done, words string) error {
 }
 
 // onSchedule is what a command does that is about one schedule.
-func onSchedule(a *cli.App, cmd *cobra.Command, name string, f func(context.Context, client.ScheduleHandle, client.Client) error) error {
+func onSchedule(a *cli.App, cmd *cobra.Command, name string, f func(context.Context,
+	client.ScheduleHandle, client.Client) error) error {
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
 		err := f(ctx, c.ScheduleClient().GetHandle(ctx, name), c)
 		if cli.IsNotFound(err) {
-			return cli.Errorf(cli.ExitFailed, "the schedule %q does not exist\nList schedules: %s", name, a.Connection.Invocation().Command("schedule", "list"))
+			return cli.Errorf(cli.ExitFailed, "the schedule %q does not exist\nList schedules: %s",
+				name, a.Connection.Invocation().Command("schedule", "list"))
 		}
 		return err
 	})
@@ -257,11 +291,14 @@ creation).`,
 			if err != nil {
 				return err
 			}
-			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, _ client.Client) error {
-				if err := h.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: policy}); err != nil {
+			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle,
+				_ client.Client) error {
+				if err := h.Trigger(ctx,
+					client.ScheduleTriggerOptions{Overlap: policy}); err != nil {
 					return err
 				}
-				return tellSchedule(a, args[0], "triggered", "is triggered; see its runs: "+a.Connection.Invocation().Command("schedule", "show", args[0]))
+				return tellSchedule(a, args[0], "triggered", "is triggered; see its runs: "+
+					a.Connection.Invocation().Command("schedule", "show", args[0]))
 			})
 		},
 	}
@@ -273,14 +310,22 @@ func schedulePauseCommand(a *cli.App, name, short, long string, pause bool) *cob
 	var reason string
 	done := name + "d"
 	cmd := &cobra.Command{
-		Use: name + " NAME", Short: short, Long: long, Example: "  starter schedule " + name + ` nightly --reason "as agreed with Ada"`,
+		Use: name + " NAME", Short: short, Long: long, Example: "  starter schedule " + name +
+			` nightly --reason "as agreed with Ada"`,
 		Args: cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, _ client.Client) error {
+			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle,
+				_ client.Client) error {
 				note := cmp.Or(reason, done+" by "+cli.CurrentUser())
-				change := func() error { return h.Unpause(ctx, client.ScheduleUnpauseOptions{Note: note}) }
+				change := func() error {
+					return h.Unpause(ctx,
+						client.ScheduleUnpauseOptions{Note: note})
+				}
 				if pause {
-					change = func() error { return h.Pause(ctx, client.SchedulePauseOptions{Note: note}) }
+					change = func() error {
+						return h.Pause(ctx,
+							client.SchedulePauseOptions{Note: note})
+					}
 				}
 				if err := change(); err != nil {
 					return err
@@ -295,10 +340,12 @@ func schedulePauseCommand(a *cli.App, name, short, long string, pause bool) *cob
 
 func scheduleDeleteCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Delete a schedule", Long: `Deletes a schedule. Runs that it started are not affected.`,
+		Use: "delete NAME", Short: "Delete a schedule",
+		Long:    `Deletes a schedule. Runs that it started are not affected.`,
 		Example: "  starter schedule delete nightly", Args: cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, _ client.Client) error {
+			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle,
+				_ client.Client) error {
 				if err := h.Delete(ctx); err != nil {
 					return err
 				}

@@ -28,8 +28,8 @@ type shownSchedule struct {
 	// Overlap, PauseOnFailure and the counts are show's alone.
 	Overlap        string `json:"overlap,omitempty"`
 	PauseOnFailure bool   `json:"pause_on_failure,omitempty"`
-	// Started, Skipped and Missed count the runs that were started, that were left out because the one before went on, and that
-	// the server was too late for.
+	// Started, Skipped and Missed count the runs that were started, that were left out because the
+	// one before went on, and that the server was too late for.
 	Started int `json:"started,omitempty"`
 	Skipped int `json:"skipped,omitempty"`
 	Missed  int `json:"missed,omitempty"`
@@ -62,7 +62,8 @@ func aboutSchedule(id string, memo *commonpb.Memo) (scheduleAbout, error) {
 	about, ours, unreadable := aboutOf(memo)
 	switch {
 	case unreadable:
-		return about, cli.Errorf(cli.ExitFailed, "the schedule %q cannot be decoded; if it is encrypted, pass --payload-keys FILE", id)
+		return about, cli.Errorf(cli.ExitFailed,
+			"the schedule %q cannot be decoded; if it is encrypted, pass --payload-keys FILE", id)
 	case !ours:
 		return about, cli.Errorf(cli.ExitFailed, "the schedule %q was not created by starter", id)
 	}
@@ -73,7 +74,8 @@ func runsOf(actions []client.ScheduleActionResult) []scheduledRun {
 	var runs []scheduledRun
 	for _, action := range actions {
 		if action.StartWorkflowResult != nil {
-			runs = append(runs, scheduledRun{WorkflowID: action.StartWorkflowResult.WorkflowID, RunID: action.StartWorkflowResult.FirstExecutionRunID,
+			runs = append(runs, scheduledRun{WorkflowID: action.StartWorkflowResult.WorkflowID,
+				RunID:   action.StartWorkflowResult.FirstExecutionRunID,
 				Planned: action.ScheduleTime, Started: action.ActualTime})
 		}
 	}
@@ -83,8 +85,10 @@ func runsOf(actions []client.ScheduleActionResult) []scheduledRun {
 
 func scheduleListCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List schedules", Long: `Lists the schedules created by starter, by name. A new schedule may take a moment to appear.`,
-		Example: "  starter schedule list\n  starter schedule list --output json | jq -r .schedule", Args: cli.Arguments(0),
+		Use: "list", Short: "List schedules",
+		Long:    `Lists the schedules created by starter, by name. A new schedule may take a moment to appear.`,
+		Example: "  starter schedule list\n  starter schedule list --output json | jq -r .schedule",
+		Args:    cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
 				schedules, unreadable, err := ListSchedules(ctx, c)
@@ -92,7 +96,9 @@ func scheduleListCommand(a *cli.App) *cobra.Command {
 					return err
 				}
 				if unreadable > 0 {
-					fmt.Fprintf(a.Err, "%s cannot be read here; are they encrypted? Give the keys: --payload-keys FILE\n", api.Plural(unreadable, "schedule"))
+					fmt.Fprintf(a.Err,
+						"%s cannot be read here; are they encrypted? Give the keys: --payload-keys FILE\n",
+						api.Plural(unreadable, "schedule"))
 					if len(schedules) == 0 {
 						return nil
 					}
@@ -103,9 +109,12 @@ func scheduleListCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// listSchedules returns the schedules that starter has created, and how many more of them cannot be read here.
-func ListSchedules(ctx context.Context, c client.Client) (schedules []shownSchedule, unreadable int, err error) {
-	entries, err := c.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: runlist.MaxPage})
+// listSchedules returns the schedules that starter has created, and how many more of them cannot be
+// read here.
+func ListSchedules(ctx context.Context, c client.Client) (schedules []shownSchedule, unreadable int,
+	err error) {
+	entries, err := c.ScheduleClient().List(ctx,
+		client.ScheduleListOptions{PageSize: runlist.MaxPage})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -120,11 +129,16 @@ func ListSchedules(ctx context.Context, c client.Client) (schedules []shownSched
 		}
 		if ours {
 			runs := runsOf(entry.RecentActions)
-			schedules = append(schedules, shownSchedule{Schedule: entry.ID, scheduleAbout: about, Paused: entry.Paused, Notes: entry.Note,
-				Next: entry.NextActionTimes[:min(1, len(entry.NextActionTimes))], Runs: runs[:min(1, len(runs))]})
+			schedules = append(schedules, shownSchedule{Schedule: entry.ID, scheduleAbout: about,
+				Paused: entry.Paused, Notes: entry.Note,
+				Next: entry.NextActionTimes[:min(1, len(entry.NextActionTimes))],
+				Runs: runs[:min(1, len(runs))]})
 		}
 	}
-	slices.SortFunc(schedules, func(x, y shownSchedule) int { return strings.Compare(x.Schedule, y.Schedule) })
+	slices.SortFunc(schedules, func(x, y shownSchedule) int {
+		return strings.Compare(x.Schedule,
+			y.Schedule)
+	})
 	return schedules, unreadable, nil
 }
 
@@ -179,9 +193,11 @@ func scheduleShowCommand(a *cli.App) *cobra.Command {
 		Use: "show NAME", Short: "Show a schedule, its next times and its last runs",
 		Long: `Shows what a schedule starts and when, how many runs it started, skipped and missed, its next
 times, and the results of its last runs.`,
-		Example: "  starter schedule show nightly\n  starter schedule show nightly --output json | jq -r '.runs[].workflow_id'", Args: cli.Arguments(1, "NAME"),
+		Example: "  starter schedule show nightly\n  starter schedule show nightly --output json | jq -r '.runs[].workflow_id'",
+		Args:    cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, c client.Client) error {
+			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle,
+				c client.Client) error {
 				s, err := describeSchedule(ctx, h, c)
 				if err != nil {
 					return err
@@ -195,7 +211,8 @@ times, and the results of its last runs.`,
 	}
 }
 
-func describeSchedule(ctx context.Context, h client.ScheduleHandle, c client.Client) (*shownSchedule, error) {
+func describeSchedule(ctx context.Context, h client.ScheduleHandle,
+	c client.Client) (*shownSchedule, error) {
 	d, err := h.Describe(ctx)
 	if err != nil {
 		return nil, err
@@ -204,8 +221,10 @@ func describeSchedule(ctx context.Context, h client.ScheduleHandle, c client.Cli
 	if err != nil {
 		return nil, err
 	}
-	s := &shownSchedule{Schedule: h.GetID(), scheduleAbout: about, Started: d.Info.NumActions, Skipped: d.Info.NumActionsSkippedOverlap,
-		Missed: d.Info.NumActionsMissedCatchupWindow, Next: d.Info.NextActionTimes, Runs: runsOf(d.Info.RecentActions)}
+	s := &shownSchedule{Schedule: h.GetID(), scheduleAbout: about, Started: d.Info.NumActions,
+		Skipped: d.Info.NumActionsSkippedOverlap,
+		Missed:  d.Info.NumActionsMissedCatchupWindow, Next: d.Info.NextActionTimes,
+		Runs: runsOf(d.Info.RecentActions)}
 	if state := d.Schedule.State; state != nil {
 		s.Paused, s.Notes = state.Paused, state.Note
 	}
@@ -241,7 +260,8 @@ func (r *scheduledRun) look(ctx context.Context, c client.Client) error {
 	}
 	r.Duration = api.Duration(info.GetCloseTime().AsTime().Sub(r.Started))
 	var result api.RunResult
-	if r.Status == history.RunCompleted && c.GetWorkflow(ctx, r.WorkflowID, info.GetExecution().GetRunId()).Get(ctx, &result) == nil {
+	if r.Status == history.RunCompleted && c.GetWorkflow(ctx, r.WorkflowID,
+		info.GetExecution().GetRunId()).Get(ctx, &result) == nil {
 		r.Outcome = result.Outcome
 	}
 	return nil
@@ -268,7 +288,8 @@ func (s *shownSchedule) text(p cli.Palette, f *cli.Format, now time.Time) string
 		policy += "; paused when a run fails"
 	}
 	field("overlap", policy)
-	field("so far", fmt.Sprintf("%d started, %d left out because the one before went on, %d missed", s.Started, s.Skipped, s.Missed))
+	field("so far", fmt.Sprintf("%d started, %d left out because the one before went on, %d missed",
+		s.Started, s.Skipped, s.Missed))
 	var next []string
 	for _, at := range s.Next[:min(len(s.Next), maxNext)] {
 		next = append(next, at.Local().Format(time.DateTime))
@@ -278,7 +299,8 @@ func (s *shownSchedule) text(p cli.Palette, f *cli.Format, now time.Time) string
 	}
 	field("next", cmp.Or(strings.Join(next, ", "), "none"))
 	if len(s.Runs) > 0 {
-		t := cli.Table{Header: []string{"run", "status", "outcome", "started", "duration"}, Right: map[int]bool{4: true}}
+		t := cli.Table{Header: []string{"run", "status", "outcome", "started", "duration"},
+			Right: map[int]bool{4: true}}
 		for _, r := range s.Runs {
 			status, took := "kept no longer", ""
 			if r.Status != "" {

@@ -35,8 +35,8 @@ func TestCron(t *testing.T) {
 	}
 }
 
-// TestCalendar proves that a calendar as the Temporal CLI has it becomes the cron line that means it, and what is wrong in
-// one is named.
+// TestCalendar proves that a calendar as the Temporal CLI has it becomes the cron line that means
+// it, and what is wrong in one is named.
 func TestCalendar(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"dayOfWeek":"Fri","hour":"3","minute":"30"}`:         "0 30 3 * * Fri *",
@@ -58,7 +58,9 @@ func TestCalendar(t *testing.T) {
 
 // TestInterval proves that intervals are read with their offset, and refused with what is wrong.
 func TestInterval(t *testing.T) {
-	for text, want := range map[string]string{"45m": "45m0s+0s", "6h/30m": "6h0m0s+30m0s", "0s": "not a duration of a second", "x": "not a duration", "1h/2h": `the offset "2h"`, "1h/-1s": "the offset"} {
+	for text, want := range map[string]string{"45m": "45m0s+0s", "6h/30m": "6h0m0s+30m0s",
+		"0s": "not a duration of a second", "x": "not a duration", "1h/2h": `the offset "2h"`,
+		"1h/-1s": "the offset"} {
 		interval, err := parseInterval(text)
 		got := interval.Every.String() + "+" + interval.Offset.String()
 		if err != nil {

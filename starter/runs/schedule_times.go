@@ -26,12 +26,18 @@ type timeFlags struct {
 
 func (t *timeFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&t.crons, "cron", nil, "cron `expression`: minute, hour, day of month, month, day of week; repeatable")
-	f.StringArrayVar(&t.intervals, "every", nil, "interval as a `duration`, such as 45m, or 6h/30m with an offset of 30m; repeatable")
-	f.StringArrayVar(&t.named, "interval", nil, "alias of --every with a `duration`, as in the Temporal CLI")
-	f.StringArrayVar(&t.calendars, "calendar", nil, "times as `JSON`, such as {\"dayOfWeek\":\"Fri\",\"hour\":\"3\",\"minute\":\"30\"}; omitted second, minute and hour mean 0, other omitted fields mean any; repeatable")
-	f.StringVar(&t.zone, "time-zone", "", "`name` of the time zone of --cron and --calendar, such as Europe/Berlin (default UTC)")
-	f.StringVar(&t.from, "start-time", "", "`time` of the earliest start, such as 2026-12-01T00:00:00Z")
+	f.StringArrayVar(&t.crons, "cron", nil,
+		"cron `expression`: minute, hour, day of month, month, day of week; repeatable")
+	f.StringArrayVar(&t.intervals, "every", nil,
+		"interval as a `duration`, such as 45m, or 6h/30m with an offset of 30m; repeatable")
+	f.StringArrayVar(&t.named, "interval", nil,
+		"alias of --every with a `duration`, as in the Temporal CLI")
+	f.StringArrayVar(&t.calendars, "calendar", nil,
+		"times as `JSON`, such as {\"dayOfWeek\":\"Fri\",\"hour\":\"3\",\"minute\":\"30\"}; omitted second, minute and hour mean 0, other omitted fields mean any; repeatable")
+	f.StringVar(&t.zone, "time-zone", "",
+		"`name` of the time zone of --cron and --calendar, such as Europe/Berlin (default UTC)")
+	f.StringVar(&t.from, "start-time", "",
+		"`time` of the earliest start, such as 2026-12-01T00:00:00Z")
 	f.StringVar(&t.until, "end-time", "", "`time` of the latest start")
 	f.DurationVar(&t.jitter, "jitter", 0, "maximum random delay of starts, a `duration`")
 }
@@ -77,7 +83,8 @@ func (t *timeFlags) bounds(cmd *cobra.Command, s *client.ScheduleSpec) error {
 		}
 		at, err := time.Parse(time.RFC3339, to.text)
 		if err != nil {
-			return cli.UsageError(cmd, "%s %q is not a time such as 2026-12-01T00:00:00Z", flag, to.text)
+			return cli.UsageError(cmd, "%s %q is not a time such as 2026-12-01T00:00:00Z", flag,
+				to.text)
 		}
 		*to.at = at
 	}
@@ -113,19 +120,22 @@ func parseInterval(text string) (client.ScheduleIntervalSpec, error) {
 	every, offset, has := strings.Cut(text, "/")
 	interval, err := time.ParseDuration(every)
 	if err != nil || interval < time.Second {
-		return client.ScheduleIntervalSpec{}, fmt.Errorf("%q is not a duration of a second or more, such as 45m or 6h", every)
+		return client.ScheduleIntervalSpec{},
+			fmt.Errorf("%q is not a duration of a second or more, such as 45m or 6h", every)
 	}
 	if !has {
 		return client.ScheduleIntervalSpec{Every: interval}, nil
 	}
 	after, err := time.ParseDuration(offset)
 	if err != nil || after < 0 || after >= interval {
-		return client.ScheduleIntervalSpec{}, fmt.Errorf("the offset %q is not a duration below %s", offset, every)
+		return client.ScheduleIntervalSpec{}, fmt.Errorf("the offset %q is not a duration below %s",
+			offset, every)
 	}
 	return client.ScheduleIntervalSpec{Every: interval, Offset: after}, nil
 }
 
-// cronField is a field of a cron line: its name in messages and in a calendar, its bounds, and the names of its values.
+// cronField is a field of a cron line: its name in messages and in a calendar, its bounds, and the
+// names of its values.
 type cronField struct {
 	name, key  string
 	start      string
@@ -139,19 +149,24 @@ var cronFields = []cronField{
 	{name: "minute", key: "minute", start: "0", to: 59},
 	{name: "hour", key: "hour", start: "0", to: 23},
 	{name: "day of month", key: "dayOfMonth", start: "*", from: 1, to: 31},
-	{name: "month", key: "month", start: "*", from: 1, to: 12, valueNames: []string{"", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}},
-	{name: "day of week", key: "dayOfWeek", start: "*", to: 7, valueNames: []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}},
+	{name: "month", key: "month", start: "*", from: 1, to: 12, valueNames: []string{"", "january",
+		"february", "march", "april", "may", "june", "july", "august", "september", "october",
+		"november", "december"}},
+	{name: "day of week", key: "dayOfWeek", start: "*", to: 7, valueNames: []string{"sunday",
+		"monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}},
 	{name: "year", key: "year", start: "*", from: 2000, to: 2100},
 }
 
-// checkCron says which field of a cron line is wrong, and how. Words such as @daily are the server's to read.
+// checkCron says which field of a cron line is wrong, and how. Words such as @daily are the
+// server's to read.
 func checkCron(text string) error {
 	fields, words := fieldsOf(text)
 	if words {
 		return nil
 	}
 	if len(fields) < 5 || len(fields) > 7 {
-		return fmt.Errorf("it has %s; there are five (minute, hour, day of month, month, day of week), six with a year, seven with a second before them", api.Plural(len(fields), "field"))
+		return fmt.Errorf("it has %s; there are five (minute, hour, day of month, month, day of week), six with a year, seven with a second before them",
+			api.Plural(len(fields), "field"))
 	}
 	kinds := cronFields[1:]
 	if len(fields) == 7 {
@@ -165,7 +180,8 @@ func checkCron(text string) error {
 	return nil
 }
 
-// fieldsOf takes a cron line apart, without time zone and comment; words says that it is one such as @daily.
+// fieldsOf takes a cron line apart, without time zone and comment; words says that it is one such
+// as @daily.
 func fieldsOf(text string) (fields []string, words bool) {
 	line, _, _ := strings.Cut(text, "#")
 	fields = strings.Fields(line)
@@ -182,7 +198,8 @@ func (f cronField) check(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		span, step, stepped := strings.Cut(part, "/")
 		if n, err := strconv.Atoi(step); stepped && (err != nil || n < 1) {
-			return fmt.Errorf("the %s %q has the step %q, which is no number above 0", f.name, text, step)
+			return fmt.Errorf("the %s %q has the step %q, which is no number above 0", f.name, text,
+				step)
 		}
 		if err := f.checkSpan(span); err != nil {
 			return err
@@ -211,7 +228,10 @@ func (f cronField) checkSpan(span string) error {
 // value reads one value of the field: a number, or the beginning of a name.
 func (f cronField) value(text string) (int, error) {
 	if len(text) >= 2 {
-		i := slices.IndexFunc(f.valueNames, func(name string) bool { return strings.HasPrefix(name, strings.ToLower(text)) })
+		i := slices.IndexFunc(f.valueNames, func(name string) bool {
+			return strings.HasPrefix(name,
+				strings.ToLower(text))
+		})
 		if i >= 0 {
 			return i, nil
 		}
@@ -244,7 +264,9 @@ func calendarCron(text string) (string, error) {
 	}
 	delete(values, "comment")
 	for key := range values {
-		return "", fmt.Errorf("there is no %q; there are second, minute, hour, dayOfMonth, month, dayOfWeek, year and comment", key)
+		return "", fmt.Errorf(
+			"there is no %q; there are second, minute, hour, dayOfMonth, month, dayOfWeek, year and comment",
+			key)
 	}
 	return strings.Join(line, " "), nil
 }

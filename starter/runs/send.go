@@ -74,8 +74,8 @@ func messageText(arg string, stdin io.Reader) (string, error) {
 	return text, nil
 }
 
-// send sends a message by update, which the run answers, or where the server holds the run by signal: the run reads it then
-// when it goes on.
+// send sends a message by update, which the run answers, or where the server holds the run by
+// signal: the run reads it then when it goes on.
 func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s api.Sent) error {
 	summary, err := a.Open(ctx, c, run, audit.Describe)
 	if err != nil {
@@ -84,7 +84,8 @@ func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s a
 	what := "it is read before the next model step"
 	switch {
 	case summary.Kind != history.RunAgent:
-		return cli.Errorf(cli.ExitFailed, "the run %q has no agent; only agents accept messages", run.WorkflowID)
+		return cli.Errorf(cli.ExitFailed, "the run %q has no agent; only agents accept messages",
+			run.WorkflowID)
 	case summary.PausedOnServer != nil:
 		what = "it is read when the run goes on"
 		err = c.SignalWorkflow(ctx, run.WorkflowID, run.RunID, api.SendMessageSignal, s)
@@ -98,7 +99,8 @@ func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s a
 		return a.ControlError(run, err)
 	}
 	if a.Format.JSON() {
-		return cli.WriteJSON(a.Out, map[string]string{"workflow_id": run.WorkflowID, "id": s.ID, "by": s.By}, false)
+		return cli.WriteJSON(a.Out, map[string]string{"workflow_id": run.WorkflowID, "id": s.ID,
+			"by": s.By}, false)
 	}
 	return a.Println("run " + run.WorkflowID + " has the message; " + what)
 }

@@ -37,9 +37,11 @@ type startFlags struct {
 func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 	f := cmd.Flags()
 	f.StringVar(&s.id, "id", "", "`ID` of the run (default: its name and 8 random digits)")
-	f.StringVarP(&s.id, "workflow-id", "w", "", "alias of --id with the run's `ID`, as in the Temporal CLI")
+	f.StringVarP(&s.id, "workflow-id", "w", "",
+		"alias of --id with the run's `ID`, as in the Temporal CLI")
 	f.BoolVar(&s.detach, "detach", false, "print the run's ID and do not wait for its end")
-	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "cancel the run at the first Ctrl-C (default: at the second)")
+	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false,
+		"cancel the run at the first Ctrl-C (default: at the second)")
 	s.addInput(cmd, conversation)
 }
 
@@ -47,11 +49,16 @@ func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
 	f := cmd.Flags()
 	f.StringVar(&s.conversation, "conversation", "", conversation)
-	f.StringVarP(&s.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers that run it")
-	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the current user)")
-	f.StringArrayVar(&s.variables, "var", nil, "run variable `name=value` for tools, value as JSON or text; repeatable")
-	f.StringVar(&s.mode, "mode", "", "validation `mode` of arguments: strict or lenient (default: from the file or the tools)")
-	f.StringVar(&s.priority, "priority", "", "`priority` of calls and model steps: urgent, high, normal or low (default: from the plan's calls and the tools)")
+	f.StringVarP(&s.queue, "task-queue", "t", api.DefaultTaskQueue,
+		"task `queue` of the workers that run it")
+	f.StringVar(&s.caller, "caller", "",
+		"`name` of the person or program that starts the run (default: the current user)")
+	f.StringArrayVar(&s.variables, "var", nil,
+		"run variable `name=value` for tools, value as JSON or text; repeatable")
+	f.StringVar(&s.mode, "mode", "",
+		"validation `mode` of arguments: strict or lenient (default: from the file or the tools)")
+	f.StringVar(&s.priority, "priority", "",
+		"`priority` of calls and model steps: urgent, high, normal or low (default: from the plan's calls and the tools)")
 	s.catalog.Add(f, "to check names before anything starts (default ./tools if it holds toolspecs)")
 }
 
@@ -64,9 +71,11 @@ type start struct {
 	earlier  []byte
 	kind     api.CallerType
 	workflow string
-	// exclusive says that the run has its conversation's id, under which one runs at a time; wait has it wait for its turn.
+	// exclusive says that the run has its conversation's id, under which one runs at a time; wait
+	// has it wait for its turn.
 	exclusive, wait bool
-	// ownConversation says that the run's id, and with it that of its own conversation, is known when it starts only.
+	// ownConversation says that the run's id, and with it that of its own conversation, is known
+	// when it starts only.
 	ownConversation bool
 	// name is the agent's, the plan's or the tool's.
 	name   string
@@ -79,14 +88,16 @@ type start struct {
 }
 
 // newStart joins what a command and its flags say of a run.
-func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow, name string) (*start, error) {
+func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
+	name string) (*start, error) {
 	mode := api.Mode(s.mode)
 	if mode != "" && mode != api.ModeStrict && mode != api.ModeLenient {
 		return nil, cli.UsageError(cmd, "--mode %q is not one of strict, lenient", s.mode)
 	}
 	priority := api.Priority(s.priority)
 	if priority != "" && !slices.Contains(api.Priorities, priority) {
-		return nil, cli.UsageError(cmd, "--priority %q is not one of urgent, high, normal, low", s.priority)
+		return nil, cli.UsageError(cmd, "--priority %q is not one of urgent, high, normal, low",
+			s.priority)
 	}
 	variables, err := parseVariables(s.variables)
 	if err != nil {
@@ -99,7 +110,8 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 		kind: kind, workflow: workflow, name: name, queue: s.queue,
 		id: cmp.Or(s.id, name+"-"+cli.RandomHex(4)),
 		input: api.RunInput{
-			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority, DryRun: s.dryRun,
+			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority,
+			DryRun: s.dryRun,
 			Caller: api.Caller{Type: api.CallerDirect, ID: cmp.Or(s.caller, cli.CurrentUser())},
 		},
 	}, nil
@@ -107,9 +119,11 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 
 // checkNames refuses names that cannot be sent or searched.
 func (s *startFlags) checkNames(cmd *cobra.Command) error {
-	for flag, value := range map[string]string{"--conversation": s.conversation, "--caller": s.caller, "--id": s.id} {
+	for flag, value := range map[string]string{"--conversation": s.conversation,
+		"--caller": s.caller, "--id": s.id} {
 		if len(value) > api.MaxAttribute {
-			return cli.UsageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), api.MaxAttribute)
+			return cli.UsageError(cmd, "%s has %d bytes; at most %d are searchable", flag,
+				len(value), api.MaxAttribute)
 		}
 	}
 	if !api.Sendable(s.id) {
@@ -124,7 +138,8 @@ func (s *startFlags) checkNames(cmd *cobra.Command) error {
 }
 
 // begin starts the run on the server and returns its execution's id.
-func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID string, err error) {
+func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID string,
+	err error) {
 	if err := s.checkSize(); err != nil {
 		return "", err
 	}
@@ -148,20 +163,27 @@ func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID
 // taken says that there is a run of that id, which the command show shows.
 func (s *start) taken(show string) error {
 	if s.input.FromDryRun != nil {
-		return cli.Errorf(cli.ExitUsage, "the run %q already ran this plan; the plan of a dry run runs once, and nothing was started\nShow that run: %s", s.id, show)
+		return cli.Errorf(cli.ExitUsage,
+			"the run %q already ran this plan; the plan of a dry run runs once, and nothing was started\nShow that run: %s",
+			s.id, show)
 	}
-	return cli.Errorf(cli.ExitUsage, "the run %q already exists; nothing was started\nPass another --id, or show that run: %s", s.id, show)
+	return cli.Errorf(cli.ExitUsage,
+		"the run %q already exists; nothing was started\nPass another --id, or show that run: %s",
+		s.id, show)
 }
 
 // execute asks the server once to start the run.
-func (s *start) execute(ctx context.Context, c client.Client, attributes temporal.SearchAttributes) (runID string, err error) {
-	// An id names one run for good, so that its records stay findable; that of a conversation names one run at a time.
+func (s *start) execute(ctx context.Context, c client.Client,
+	attributes temporal.SearchAttributes) (runID string, err error) {
+	// An id names one run for good, so that its records stay findable; that of a conversation names
+	// one run at a time.
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	if s.exclusive {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes, Priority: s.rank(),
+		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes,
+		Priority:                                 s.rank(),
 		WorkflowIDReusePolicy:                    reuse,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
@@ -204,14 +226,17 @@ func (s *start) checkSize() error {
 		return cli.Errorf(cli.ExitUsage, "the run's input cannot be written as JSON: %w", err)
 	}
 	if len(data) > maxInput || len(s.earlier) > maxInput {
-		return cli.Errorf(cli.ExitUsage, "the run's input has %d bytes, its earlier messages %d (compressed); the server accepts %d each\nShorten the prompt, the messages, the variables or the file.", len(data), len(s.earlier), maxInput)
+		return cli.Errorf(cli.ExitUsage,
+			"the run's input has %d bytes, its earlier messages %d (compressed); the server accepts %d each\nShorten the prompt, the messages, the variables or the file.",
+			len(data), len(s.earlier), maxInput)
 	}
 	return nil
 }
 
-// searchAttributes returns the attributes of the run that the server knows, and tells how to register the others. The run is told
-// which it can keep itself.
-func searchAttributes(ctx context.Context, a *cli.App, c client.Client, s *start) (temporal.SearchAttributes, error) {
+// searchAttributes returns the attributes of the run that the server knows, and tells how to
+// register the others. The run is told which it can keep itself.
+func searchAttributes(ctx context.Context, a *cli.App, c client.Client,
+	s *start) (temporal.SearchAttributes, error) {
 	known, err := runlist.Registered(ctx, c, a.Connection.ResolvedNamespace)
 	if err != nil {
 		return temporal.SearchAttributes{}, err
@@ -238,7 +263,8 @@ func searchAttributes(ctx context.Context, a *cli.App, c client.Client, s *start
 		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
 	}
 	if missing {
-		fmt.Fprintln(a.Err, "starter: the namespace lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: "+a.Connection.Invocation().Command("setup"))
+		fmt.Fprintln(a.Err, "starter: the namespace lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: "+
+			a.Connection.Invocation().Command("setup"))
 	}
 	return temporal.NewSearchAttributes(updates...), nil
 }

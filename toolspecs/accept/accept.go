@@ -17,9 +17,10 @@ import (
 // noPin stands in for a pin that is missing, so that the rest of a spec can be read and checked.
 const noPin = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
-// Decode is toolspecs.Decode for a file whose MCP tools need not have been accepted. pinned says, by name, which of them
-// have a pin; the specs of the others have one that fits nothing.
-func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Spec, pinned map[string]bool, err error) {
+// Decode is toolspecs.Decode for a file whose MCP tools need not have been accepted. pinned says,
+// by name, which of them have a pin; the specs of the others have one that fits nothing.
+func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Spec,
+	pinned map[string]bool, err error) {
 	pinned = map[string]bool{}
 	whole, err := eachDocument(data, func(doc *document) error {
 		entry := valueOf(doc.root(), "entry")
@@ -42,10 +43,12 @@ func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Sp
 	return nil, nil, err
 }
 
-// File returns a toolspec file in which each of the named tools says what its server's tool says now: pin, description,
-// input schema and, where the spec has one, output schema. With pinsOnly it is the pin alone. The error says why a
-// server's tool cannot be taken over, such as a schema that is none; nothing is to be written then.
-func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpclient.Tool, pinsOnly bool) ([]byte, error) {
+// File returns a toolspec file in which each of the named tools says what its server's tool says
+// now: pin, description, input schema and, where the spec has one, output schema. With pinsOnly it
+// is the pin alone. The error says why a server's tool cannot be taken over, such as a schema that
+// is none; nothing is to be written then.
+func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpclient.Tool,
+	pinsOnly bool) ([]byte, error) {
 	was, _, err := Decode(file, data, o)
 	if err != nil {
 		return nil, err
@@ -56,7 +59,8 @@ func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpc
 		if !ok {
 			return nil
 		}
-		if err := doc.set([]string{"entry", "pin"}, textNode(remote.Digest())); err != nil || pinsOnly {
+		if err := doc.set([]string{"entry", "pin"}, textNode(remote.Digest())); err != nil ||
+			pinsOnly {
 			return err
 		}
 		i := slices.IndexFunc(was, func(s toolspecs.Spec) bool { return s.Name == name })
@@ -77,7 +81,8 @@ func takeOver(doc *document, entry toolspecs.Entry, remote mcpclient.Tool) error
 	if err != nil {
 		return err
 	}
-	if remote.Description != "" && strings.TrimSpace(scalarOf(doc.root(), "description")) != now.Description {
+	if remote.Description != "" &&
+		strings.TrimSpace(scalarOf(doc.root(), "description")) != now.Description {
 		if err := doc.set([]string{"description"}, textNode(now.Description)); err != nil {
 			return err
 		}
@@ -97,11 +102,15 @@ func takeOver(doc *document, entry toolspecs.Entry, remote mcpclient.Tool) error
 
 func imported(entry toolspecs.Entry, remote mcpclient.Tool) (toolspecs.Spec, error) {
 	if schema := remote.InputSchema; len(schema) > 0 && schema[0] != '{' {
-		return toolspecs.Spec{}, fmt.Errorf("what the server says of %s now cannot be taken over: its input schema is no schema", remote.Name)
+		return toolspecs.Spec{},
+			fmt.Errorf("what the server says of %s now cannot be taken over: its input schema is no schema",
+				remote.Name)
 	}
 	result := imports.MCP(entry, []mcpclient.Tool{remote}, imports.MCPOptions{Output: true})
 	for _, refused := range result.Refused {
-		return toolspecs.Spec{}, fmt.Errorf("what the server says of %s now cannot be taken over: %s", remote.Name, refused.Reason)
+		return toolspecs.Spec{},
+			fmt.Errorf("what the server says of %s now cannot be taken over: %s", remote.Name,
+				refused.Reason)
 	}
 	return result.Tools[0].Spec, nil
 }
@@ -115,15 +124,18 @@ func takeOverSchema(doc *document, older, key string, schema []byte) error {
 }
 
 // check proves that a file which was put together anew holds what it should, and else what it held.
-func check(file string, was []toolspecs.Spec, after []byte, o toolspecs.Options, remotes map[string]mcpclient.Tool) error {
+func check(file string, was []toolspecs.Spec, after []byte, o toolspecs.Options,
+	remotes map[string]mcpclient.Tool) error {
 	is, _, err := Decode(file, after, o)
 	if err != nil {
 		return fmt.Errorf("what the server says now cannot be taken over: %w", err)
 	}
 	for i := range was {
 		remote, accepted := remotes[was[i].Name]
-		if len(was) != len(is) || unlike(was[i], is[i], accepted) || accepted && is[i].Entry.Pin != remote.Digest() {
-			return fmt.Errorf("%s: %s cannot be rewritten without touching something else; write its pin by hand, in the file's own style: pin: %s",
+		if len(was) != len(is) || unlike(was[i], is[i], accepted) || accepted &&
+			is[i].Entry.Pin != remote.Digest() {
+			return fmt.Errorf(
+				"%s: %s cannot be rewritten without touching something else; write its pin by hand, in the file's own style: pin: %s",
 				file, was[i].Name, remote.Digest())
 		}
 	}
@@ -149,7 +161,8 @@ func textNode(text string) *yaml.Node {
 	return n
 }
 
-// schemaNode returns a schema as YAML. JSON is YAML, but in braces; as a block it reads like the rest.
+// schemaNode returns a schema as YAML. JSON is YAML, but in braces; as a block it reads like the
+// rest.
 func schemaNode(schema []byte) (*yaml.Node, error) {
 	if len(schema) == 0 {
 		schema = []byte("{}")

@@ -15,11 +15,13 @@ var remote = mcpclient.Tool{Name: "read", Description: "Reads a file: all of it.
 
 func accept(t *testing.T, file string, pinsOnly bool) string {
 	t.Helper()
-	got, err := File("tools.yaml", []byte(file), toolspecs.Options{}, map[string]mcpclient.Tool{"read": remote}, pinsOnly)
+	got, err := File("tools.yaml", []byte(file), toolspecs.Options{},
+		map[string]mcpclient.Tool{"read": remote}, pinsOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if specs, pinned, err := Decode("tools.yaml", got, toolspecs.Options{}); err != nil || !pinned["read"] {
+	if specs, pinned, err := Decode("tools.yaml", got, toolspecs.Options{}); err != nil ||
+		!pinned["read"] {
 		t.Fatalf("what was written cannot be read: %v, %v", specs, err)
 	}
 	return strings.ReplaceAll(string(got), remote.Digest(), "PIN")
@@ -115,13 +117,17 @@ version: 1.0.0
 description: 'Reads a file: all of it.'
 entry: {type: mcp, argv: [server], pin: 'PIN'}
 ` + schemaText},
-		{name: "all in braces", before: `{name: read, version: 1.0.0, description: Reads., entry: {type: mcp, argv: [server]}}`,
+		{name: "all in braces",
+			before: `{name: read, version: 1.0.0, description: Reads., entry: {type: mcp, argv: [server]}}`,
 			after: `{name: read, version: 1.0.0, description: Reads., entry: {type: mcp, argv: [server], pin: 'PIN'}}
 `, pinsOnly: true},
 		{name: "pin only", before: "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n  pin: abc\n",
-			after: "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n  pin: PIN\n", pinsOnly: true},
-		{name: "Windows lines", before: "name: read\r\nversion: 1.0.0\r\ndescription: Mine.\r\nentry:\r\n  type: mcp\r\n  argv: [server]\r\n",
-			after: "name: read\r\nversion: 1.0.0\r\ndescription: Mine.\r\nentry:\r\n  type: mcp\r\n  argv: [server]\r\n  pin: PIN\r\n", pinsOnly: true},
+			after:    "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n  pin: PIN\n",
+			pinsOnly: true},
+		{name: "Windows lines",
+			before:   "name: read\r\nversion: 1.0.0\r\ndescription: Mine.\r\nentry:\r\n  type: mcp\r\n  argv: [server]\r\n",
+			after:    "name: read\r\nversion: 1.0.0\r\ndescription: Mine.\r\nentry:\r\n  type: mcp\r\n  argv: [server]\r\n  pin: PIN\r\n",
+			pinsOnly: true},
 		{name: "one of several", before: `# first
 name: other
 version: 1.0.0
@@ -176,7 +182,9 @@ entry: {type: mcp, argv: [server]}
 			if got = strings.ReplaceAll(got, `"PIN"`, "PIN"); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
-			if again := strings.ReplaceAll(accept(t, strings.ReplaceAll(tt.after, "PIN", remote.Digest()), tt.pinsOnly), `"PIN"`, "PIN"); strings.ReplaceAll(again, "'PIN'", "PIN") != want {
+			if again := strings.ReplaceAll(accept(t, strings.ReplaceAll(tt.after, "PIN",
+				remote.Digest()), tt.pinsOnly), `"PIN"`, "PIN"); strings.ReplaceAll(again, "'PIN'",
+				"PIN") != want {
 				t.Errorf("a second time gives\n%s", again)
 			}
 		})
@@ -186,13 +194,17 @@ entry: {type: mcp, argv: [server]}
 // An output schema goes where the server has none any more.
 func TestFileOutputGoes(t *testing.T) {
 	file := "name: read\nversion: 1.0.0\ndescription: Mine.\noutput_schema:\n  type: array\nentry:\n  type: mcp\n  argv: [server]\n"
-	got, err := File("tools.yaml", []byte(file), toolspecs.Options{}, map[string]mcpclient.Tool{"read": {Name: "read", InputSchema: []byte(`{"type":"object"}`)}}, false)
-	if err != nil || strings.Contains(string(got), "output_schema") || !strings.Contains(string(got), "description: Mine.") {
+	got, err := File("tools.yaml", []byte(file), toolspecs.Options{},
+		map[string]mcpclient.Tool{"read": {Name: "read", InputSchema: []byte(`{"type":"object"}`)}},
+		false)
+	if err != nil || strings.Contains(string(got), "output_schema") ||
+		!strings.Contains(string(got), "description: Mine.") {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
 
-// What cannot be taken over is not: a schema that is none, a file that has other faults or cannot be read.
+// What cannot be taken over is not: a schema that is none, a file that has other faults or cannot
+// be read.
 func TestFileRefuses(t *testing.T) {
 	const file = "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n"
 	for name, tt := range map[string]struct {
@@ -200,20 +212,25 @@ func TestFileRefuses(t *testing.T) {
 		tool  mcpclient.Tool
 		words string
 	}{
-		"no schema":     {file, mcpclient.Tool{Name: "read", InputSchema: []byte(`"a string"`)}, "cannot be taken over"},
-		"other faults":  {file + "tags: [\"\"]\n", remote, "the tag is empty"},
-		"not YAML":      {"name: [", remote, "tools.yaml:1"},
-		"an alias":      {"name: read\nversion: 1.0.0\ndescription: Mine.\nrequires: &e {variables: [a]}\nentry: *e\n", remote, "tools.yaml"},
+		"no schema": {file, mcpclient.Tool{Name: "read", InputSchema: []byte(`"a string"`)},
+			"cannot be taken over"},
+		"other faults": {file + "tags: [\"\"]\n", remote, "the tag is empty"},
+		"not YAML":     {"name: [", remote, "tools.yaml:1"},
+		"an alias": {"name: read\nversion: 1.0.0\ndescription: Mine.\nrequires: &e {variables: [a]}\nentry: *e\n",
+			remote, "tools.yaml"},
 		"not a mapping": {"- a\n", remote, "tools.yaml:1"},
 	} {
-		_, err := File("tools.yaml", []byte(tt.file), toolspecs.Options{}, map[string]mcpclient.Tool{"read": tt.tool}, false)
+		_, err := File("tools.yaml", []byte(tt.file), toolspecs.Options{},
+			map[string]mcpclient.Tool{"read": tt.tool}, false)
 		if err == nil || !strings.Contains(err.Error(), tt.words) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, _, err := Decode("tools.yaml", []byte(file+"tags: [\"\"]\n"), toolspecs.Options{}); err == nil {
+	if _, _, err := Decode("tools.yaml", []byte(file+"tags: [\"\"]\n"),
+		toolspecs.Options{}); err == nil {
 		t.Error("a file with faults was read")
-	} else if _, ok := errors.AsType[toolspecs.Faults](err); !ok || !strings.Contains(err.Error(), "tools.yaml:7:8") {
+	} else if _, ok := errors.AsType[toolspecs.Faults](err); !ok || !strings.Contains(err.Error(),
+		"tools.yaml:7:8") {
 		t.Errorf("got %v", err)
 	}
 }

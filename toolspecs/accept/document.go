@@ -10,10 +10,12 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// separator begins a new document. At the start of a line it can be nothing else, not even inside a block of text.
+// separator begins a new document. At the start of a line it can be nothing else, not even inside a
+// block of text.
 var separator = regexp.MustCompile(`(?m)^---[ \t]*(#.*)?\r?\n`)
 
-// eachDocument returns a file with its documents as change leaves them; those without a mapping are not looked at.
+// eachDocument returns a file with its documents as change leaves them; those without a mapping are
+// not looked at.
 func eachDocument(data []byte, change func(*document) error) ([]byte, error) {
 	var out bytes.Buffer
 	from := 0
@@ -34,8 +36,8 @@ func eachDocument(data []byte, change func(*document) error) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// document is one YAML document and its text. What is changed in it is changed in the text, and the text is read again:
-// the lines that say something else stay as they are.
+// document is one YAML document and its text. What is changed in it is changed in the text, and the
+// text is read again: the lines that say something else stay as they are.
 type document struct {
 	text string
 	node yaml.Node
@@ -150,8 +152,8 @@ func put(mapping *yaml.Node, key string, value *yaml.Node) {
 	mapping.Content = append(mapping.Content, textNode(key), value)
 }
 
-// write puts key: value into a mapping, where old stands or, where there is no old, at the mapping's end. A nil value
-// takes old away.
+// write puts key: value into a mapping, where old stands or, where there is no old, at the
+// mapping's end. A nil value takes old away.
 func (d *document) write(mapping *yaml.Node, old, key string, value *yaml.Node) error {
 	if inBraces(mapping) { // the document itself is in braces
 		exchange(mapping, old, key, value)
@@ -200,7 +202,8 @@ func (d *document) rewrite() error {
 
 // lines returns key: value as it stands in a mapping.
 func (d *document) lines(mapping *yaml.Node, key string, value *yaml.Node) (string, error) {
-	text, err := encoded(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(key), value}})
+	text, err := encoded(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(key),
+		value}})
 	if err != nil {
 		return "", err
 	}
@@ -218,8 +221,8 @@ func (d *document) lines(mapping *yaml.Node, key string, value *yaml.Node) (stri
 	return b.String(), nil
 }
 
-// span returns the lines that a key and its value take, from and to, from 0. Of a key that is not there it is the empty
-// span after the mapping's last line.
+// span returns the lines that a key and its value take, from and to, from 0. Of a key that is not
+// there it is the empty span after the mapping's last line.
 func (d *document) span(mapping *yaml.Node, key string, lines []string) (from, to int) {
 	i := indexOf(mapping, key)
 	column := mapping.Column
@@ -241,14 +244,17 @@ func (d *document) span(mapping *yaml.Node, key string, lines []string) (from, t
 	return from, to
 }
 
-// outside reports whether a line is of the next key, or of what comes after the mapping whose keys stand in column.
+// outside reports whether a line is of the next key, or of what comes after the mapping whose keys
+// stand in column.
 func outside(line string, column int) bool {
 	indent, text := indented(line)
-	item := text == "-" || strings.HasPrefix(text, "- ") // of a list that stands below its key without indentation
+	// of a list that stands below its key without indentation
+	item := text == "-" || strings.HasPrefix(text, "- ")
 	return text != "" && indent < column && !strings.HasPrefix(text, "#") && !item
 }
 
-// blank reports whether a line at a value's end is not the value's: it is empty, or a comment of the next key.
+// blank reports whether a line at a value's end is not the value's: it is empty, or a comment of
+// the next key.
 func blank(line string, column int) bool {
 	indent, text := indented(line)
 	return text == "" || indent < column && strings.HasPrefix(text, "#")

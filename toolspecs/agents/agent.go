@@ -43,8 +43,8 @@ type checkerFile struct {
 type modelFile struct {
 	Provider api.Provider `yaml:"provider" rule:"required,enum=openai|anthropic|scripted"`
 	Name     string       `yaml:"name"`
-	// Script is what the scripted provider plays, OfflineScript what stands in where the worker has no key for another
-	// provider. Both are paths, relative to the agent file.
+	// Script is what the scripted provider plays, OfflineScript what stands in where the worker has
+	// no key for another provider. Both are paths, relative to the agent file.
 	Script        string       `yaml:"script"`
 	OfflineScript string       `yaml:"offline_script"`
 	Temperature   *float64     `yaml:"temperature" rule:"min=0,max=2"`
@@ -78,8 +78,8 @@ type limitsFile struct {
 	AskTimeout api.Duration    `yaml:"ask_timeout" rule:"min=1s,max=8760h"`
 }
 
-// Decode reads an agent file. file is its path: scripts that it names are read relative to it. known are the names
-// of the tools there are; nil leaves them unchecked. The error is Faults.
+// Decode reads an agent file. file is its path: scripts that it names are read relative to it.
+// known are the names of the tools there are; nil leaves them unchecked. The error is Faults.
 func Decode(file string, data []byte, known []string) (*api.Agent, error) {
 	return DecodeWith(file, data, known, strictyaml.ReadFile)
 }
@@ -133,7 +133,8 @@ func (f agentFile) agent(script *api.Script) *api.Agent {
 		Model: api.Model{
 			Provider: m.Provider, Name: m.Name, Temperature: m.Temperature, MaxTokens: m.MaxTokens,
 			Timeout: m.Timeout, Lane: m.Lane, MaxAttempts: m.MaxAttempts, Price: api.Price(m.Price),
-			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls, Window: m.Window, CompactAt: m.CompactAt,
+			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls, Window: m.Window,
+			CompactAt: m.CompactAt,
 		},
 		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: api.Limits(f.Limits), Undo: f.Undo,
 		Hooks: f.Hooks.hooks(), Checker: (*api.Checker)(f.Checker),
@@ -146,7 +147,8 @@ func (f agentFile) agent(script *api.Script) *api.Agent {
 }
 
 // script reads the script that the agent's model names, if any.
-func (f agentFile) script(doc *strictyaml.Document, file string, read Reader) (*api.Script, strictyaml.Faults) {
+func (f agentFile) script(doc *strictyaml.Document, file string, read Reader) (*api.Script,
+	strictyaml.Faults) {
 	path, at := f.Model.Script, "$.model.script"
 	if f.Model.Provider != api.ProviderScripted {
 		path, at = f.Model.OfflineScript, "$.model.offline_script"
@@ -160,7 +162,8 @@ func (f agentFile) script(doc *strictyaml.Document, file string, read Reader) (*
 		doc.Report(at, err.Error(), "paths are relative to the agent file")
 		return nil, nil
 	}
-	script, err := plans.DecodeScript(path, data, append([]string{}, f.Tools...), "the agent has no tool")
+	script, err := plans.DecodeScript(path, data, append([]string{}, f.Tools...),
+		"the agent has no tool")
 	if err != nil {
 		return nil, strictyaml.AsFaults(path, err)
 	}

@@ -1,2 +1,3 @@
-// Package agents decodes agent files: the model, the tools, the limits, the hooks and the policies of an agent.
+// Package agents decodes agent files: the model, the tools, the limits, the hooks and the policies
+// of an agent.
 package agents

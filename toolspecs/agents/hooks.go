@@ -10,7 +10,8 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// hooksFile is the hooks of an agent file. Which hooks there are only the workers know: they are Go functions.
+// hooksFile is the hooks of an agent file. Which hooks there are only the workers know: they are Go
+// functions.
 type hooksFile struct {
 	BeforeRun      []hookFile `yaml:"before_run" rule:"short=name"`
 	MemoryRetrieve []hookFile `yaml:"memory_retrieve" rule:"short=name"`
@@ -30,8 +31,10 @@ type hookFile struct {
 
 // hooks returns the hooks as declared.
 func (f hooksFile) hooks() api.Hooks {
-	return api.Hooks{BeforeRun: hooksOf(f.BeforeRun), MemoryRetrieve: hooksOf(f.MemoryRetrieve), BeforeCall: hooksOf(f.BeforeCall),
-		AfterCall: hooksOf(f.AfterCall), MemoryWrite: hooksOf(f.MemoryWrite), AfterRun: hooksOf(f.AfterRun)}
+	return api.Hooks{BeforeRun: hooksOf(f.BeforeRun), MemoryRetrieve: hooksOf(f.MemoryRetrieve),
+		BeforeCall: hooksOf(f.BeforeCall),
+		AfterCall:  hooksOf(f.AfterCall), MemoryWrite: hooksOf(f.MemoryWrite),
+		AfterRun: hooksOf(f.AfterRun)}
 }
 
 func hooksOf(list []hookFile) []api.Hook {
@@ -42,8 +45,8 @@ func hooksOf(list []hookFile) []api.Hook {
 	return hooks
 }
 
-// checkHooks reports hooks that have no possible name, that are in a list twice, or that are for tools which the agent has
-// not.
+// checkHooks reports hooks that have no possible name, that are in a list twice, or that are for
+// tools which the agent has not.
 func checkHooks(doc *strictyaml.Document, hooks api.Hooks, tools []string) {
 	for _, p := range hooks.Points() {
 		for i, h := range p.Hooks {
@@ -53,24 +56,29 @@ func checkHooks(doc *strictyaml.Document, hooks api.Hooks, tools []string) {
 					doc.Report(at+".name", err.Error(), "")
 				}
 			}
-			if slices.ContainsFunc(p.Hooks[:i], func(other api.Hook) bool { return other.Name == h.Name }) {
-				doc.Report(at+".name", "the hook is in the list already", "remove it; one hook may name several tools")
+			if slices.ContainsFunc(p.Hooks[:i],
+				func(other api.Hook) bool { return other.Name == h.Name }) {
+				doc.Report(at+".name", "the hook is in the list already",
+					"remove it; one hook may name several tools")
 			}
 			checkHookTools(doc, at+".tools", p.Point, h.Tools, tools)
 		}
 	}
 }
 
-func checkHookTools(doc *strictyaml.Document, at string, point api.HookPoint, names, tools []string) {
+func checkHookTools(doc *strictyaml.Document, at string, point api.HookPoint, names,
+	tools []string) {
 	if point != api.HookBeforeCall && point != api.HookAfterCall {
 		if len(names) > 0 {
-			doc.ReportKey(at, "a hook of the whole run has no tools", "tools: is for before_call and after_call")
+			doc.ReportKey(at, "a hook of the whole run has no tools",
+				"tools: is for before_call and after_call")
 		}
 		return
 	}
 	for i, name := range names {
 		if !slices.Contains(tools, name) {
-			doc.Report(jsonpath.Index(at, i), "the agent has no tool "+jsontext.Shorten(name), spelling.Hint(name, tools))
+			doc.Report(jsonpath.Index(at, i), "the agent has no tool "+jsontext.Shorten(name),
+				spelling.Hint(name, tools))
 		}
 	}
 }

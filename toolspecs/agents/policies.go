@@ -10,11 +10,13 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// maxAgentRules bounds the rules of one agent, in bytes: every sub-agent's run begins with those of all agents above it.
+// maxAgentRules bounds the rules of one agent, in bytes: every sub-agent's run begins with those of
+// all agents above it.
 const maxAgentRules = 128 << 10
 
 // rules reads the files of rules that the agent names. The faults are those files'.
-func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]api.PolicyRule, strictyaml.Faults) {
+func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]api.PolicyRule,
+	strictyaml.Faults) {
 	var rules []api.PolicyRule
 	var faults strictyaml.Faults
 	for i, name := range f.Policies {
@@ -32,8 +34,10 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 			continue
 		}
 		for _, r := range set.Rules() {
-			if slices.ContainsFunc(rules, func(other api.PolicyRule) bool { return other.Name == r.Name }) {
-				doc.Report(at, fmt.Sprintf("it has the rule %q, which an earlier file has too", r.Name), "give one of them another name")
+			if slices.ContainsFunc(rules,
+				func(other api.PolicyRule) bool { return other.Name == r.Name }) {
+				doc.Report(at, fmt.Sprintf("it has the rule %q, which an earlier file has too",
+					r.Name), "give one of them another name")
 			}
 			rules = append(rules, r)
 		}
@@ -43,7 +47,9 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 		doc.Report("$.policies", err.Error(), "")
 	}
 	if size := len(data); size > maxAgentRules {
-		doc.Report("$.policies", fmt.Sprintf("the rules have %d bytes in all; an agent's may have %d", size, maxAgentRules), "give what is for all to the workers, with --policies-file")
+		doc.Report("$.policies",
+			fmt.Sprintf("the rules have %d bytes in all; an agent's may have %d", size,
+				maxAgentRules), "give what is for all to the workers, with --policies-file")
 	}
 	return rules, faults
 }

@@ -15,36 +15,40 @@ const (
 	ToolAdded   CatalogEventType = "tool_added"
 	ToolUpdated CatalogEventType = "tool_updated"
 	ToolRemoved CatalogEventType = "tool_removed"
-	// ReloadStarted and ReloadCompleted stand around the events of a reload. A look at the folder that finds nothing
-	// changed is none.
+	// ReloadStarted and ReloadCompleted stand around the events of a reload. A look at the folder
+	// that finds nothing changed is none.
 	ReloadStarted   CatalogEventType = "reload_started"
 	ReloadCompleted CatalogEventType = "reload_completed"
-	// LoadError is a file or folder that is wrong. What was in effect of it stays in effect. It is told once, and again
-	// when it is wrong in another way.
+	// LoadError is a file or folder that is wrong. What was in effect of it stays in effect. It is
+	// told once, and again when it is wrong in another way.
 	LoadError CatalogEventType = "load_error"
 )
 
 // CatalogEventTypes are all types of catalog events.
-var CatalogEventTypes = []CatalogEventType{ToolLoaded, ToolAdded, ToolUpdated, ToolRemoved, ReloadStarted, ReloadCompleted, LoadError}
+var CatalogEventTypes = []CatalogEventType{ToolLoaded, ToolAdded, ToolUpdated, ToolRemoved,
+	ReloadStarted, ReloadCompleted, LoadError}
 
-// CatalogEvent is something that happened to a watched catalog. Which fields are set depends on the type.
+// CatalogEvent is something that happened to a watched catalog. Which fields are set depends on the
+// type.
 type CatalogEvent struct {
 	Type CatalogEventType
 	Time time.Time
-	// Tool, Version and Digest are for the types of tools: the tool as it is now, or was when it was removed.
+	// Tool, Version and Digest are for the types of tools: the tool as it is now, or was when it
+	// was removed.
 	Tool, Version, Digest string
 	// OldVersion and OldDigest are what was replaced, for tool_updated.
 	OldVersion, OldDigest string
-	// File is the file that declares the tool, empty for one that the program brings itself; for load_error it is the file
-	// or folder that is wrong.
+	// File is the file that declares the tool, empty for one that the program brings itself; for
+	// load_error it is the file or folder that is wrong.
 	File string
 	// Error is for load_error, nearly always Faults.
 	Error error
-	// Tools is how many tools there are, Faulty how many files are not in effect as they are written, and Took how long the
-	// reload took; for reload_completed.
+	// Tools is how many tools there are, Faulty how many files are not in effect as they are
+	// written, and Took how long the reload took; for reload_completed.
 	Tools, Faulty int
 	Took          time.Duration
-	// Missed is how many events the subscriber has not got before this one, because it took too long over earlier ones.
+	// Missed is how many events the subscriber has not got before this one, because it took too
+	// long over earlier ones.
 	Missed int
 }
 
@@ -64,13 +68,15 @@ type subscriber struct {
 
 // newSubscriber returns a subscriber that first gets the given events.
 func newSubscriber(handle func(CatalogEvent), first []CatalogEvent) *subscriber {
-	s := &subscriber{handle: handle, limit: len(first) + maxQueued, queue: first, wake: make(chan struct{}, 1)}
+	s := &subscriber{handle: handle, limit: len(first) + maxQueued, queue: first,
+		wake: make(chan struct{}, 1)}
 	go s.deliver()
 	return s
 }
 
-// send leaves an event for the subscriber and never waits. Where there is no room it takes the place of the last one,
-// and says how many are missing: whatever else is lost, the subscriber hears of the loss and of what happened last.
+// send leaves an event for the subscriber and never waits. Where there is no room it takes the
+// place of the last one, and says how many are missing: whatever else is lost, the subscriber hears
+// of the loss and of what happened last.
 func (s *subscriber) send(e CatalogEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,10 +5,12 @@ import (
 	"testing"
 )
 
-// A subscriber that comes late first hears how things stand. One that is slow, or hangs, holds up nothing: it gets what
-// there is room for, and with the last event the number of those that are missing.
+// A subscriber that comes late first hears how things stand. One that is slow, or hangs, holds up
+// nothing: it gets what there is room for, and with the last event the number of those that are
+// missing.
 func TestSubscribers(t *testing.T) {
-	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"), "b.yaml": specOf("b")})
+	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"),
+		"b.yaml": specOf("b")})
 	l.write("b.yaml", "name: b\n")
 	l.reload()
 	first := make(chan CatalogEvent)

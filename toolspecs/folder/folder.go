@@ -14,13 +14,13 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// folder is a folder of toolspecs: what its files say, and which version of each is in effect. It reads and compiles only
-// what has changed since it read last.
+// folder is a folder of toolspecs: what its files say, and which version of each is in effect. It
+// reads and compiles only what has changed since it read last.
 type folder struct {
 	dir     string
 	options toolspecs.Options
-	// base are tools that there are anyway, brought on their lanes from given. A tool of the folder that has the name of
-	// another is a fault.
+	// base are tools that there are anyway, brought on their lanes from given. A tool of the folder
+	// that has the name of another is a fault.
 	base, given *toolspecs.Catalog
 	// unplaced are tools of base that do not fit their lanes, and stay where they were.
 	unplaced toolspecs.Faults
@@ -60,7 +60,8 @@ type reading struct {
 	faults toolspecs.Faults
 }
 
-// otherFile is a file that a toolspec names and that belongs to what the tool is: an agent, a script.
+// otherFile is a file that a toolspec names and that belongs to what the tool is: an agent, a
+// script.
 type otherFile struct {
 	limit  int
 	digest string
@@ -81,13 +82,16 @@ func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath
 func (f *folder) fetch(root *os.Root, name string) (*reading, []byte) {
 	data, err := filewatch.ReadLimited(root.FS(), name, toolspecs.MaxFileBytes)
 	if err != nil {
-		fault := toolspecs.Fault{File: f.path(name), Message: "cannot be read: " + filewatch.Reason(err)}
-		return &reading{file: fault.File, failed: true, digest: filewatch.Reason(err), faults: toolspecs.Faults{fault}}, nil
+		fault := toolspecs.Fault{File: f.path(name), Message: "cannot be read: " +
+			filewatch.Reason(err)}
+		return &reading{file: fault.File, failed: true, digest: filewatch.Reason(err),
+			faults: toolspecs.Faults{fault}}, nil
 	}
 	return &reading{file: f.path(name), digest: api.Digest(data)}, data
 }
 
-// same reports whether r found what an earlier reading of the file found, in the file and in those that it names.
+// same reports whether r found what an earlier reading of the file found, in the file and in those
+// that it names.
 func (r *reading) same(earlier *reading) bool {
 	if earlier == nil || r.failed != earlier.failed || r.digest != earlier.digest {
 		return false
@@ -120,7 +124,8 @@ func (f *folder) decode(r *reading, data []byte) {
 	for _, l := range r.specs {
 		compiled, err := l.Spec.Compile()
 		if err != nil {
-			r.faults = append(r.faults, strictyaml.AsFaults(fmt.Sprintf("toolspec %q", l.Spec.Name), err)...)
+			r.faults = append(r.faults, strictyaml.AsFaults(fmt.Sprintf("toolspec %q", l.Spec.Name),
+				err)...)
 			continue
 		}
 		r.tools = append(r.tools, compiled)
@@ -128,11 +133,14 @@ func (f *folder) decode(r *reading, data []byte) {
 	}
 }
 
-// surroundings returns what is wrong with a tool beside the others that there are anyway, and by check.
+// surroundings returns what is wrong with a tool beside the others that there are anyway, and by
+// check.
 func (f *folder) surroundings(l toolspecs.Located, c *toolspecs.Compiled) toolspecs.Faults {
 	var faults toolspecs.Faults
 	if other, both := f.base.Get(c.Spec.Name); both && other.Digest != c.Digest {
-		faults = append(faults, l.Fault(fmt.Sprintf("there is another tool %q, which the worker provides", c.Spec.Name), toolspecs.HintTaken))
+		faults = append(faults,
+			l.Fault(fmt.Sprintf("there is another tool %q, which the worker provides", c.Spec.Name),
+				toolspecs.HintTaken))
 	}
 	if f.check != nil {
 		for _, message := range f.check(c) {
@@ -142,8 +150,8 @@ func (f *folder) surroundings(l toolspecs.Located, c *toolspecs.Compiled) toolsp
 	return faults
 }
 
-// load reads the whole folder for the first time. The error is toolspecs.Faults with everything that is wrong in it, or says that
-// the folder cannot be read.
+// load reads the whole folder for the first time. The error is toolspecs.Faults with everything
+// that is wrong in it, or says that the folder cannot be read.
 func (f *folder) load(now time.Time) error {
 	root, seen := f.look()
 	if seen.lost != nil {
@@ -173,7 +181,8 @@ func (f *folder) keepSound() {
 	}
 }
 
-// begin loads the folder, if there is one. With partly, files that are wrong are left out, as those are that are added later.
+// begin loads the folder, if there is one. With partly, files that are wrong are left out, as those
+// are that are added later.
 func (f *folder) begin(now time.Time, skipInvalid bool) error {
 	if f.dir == "" {
 		return nil
@@ -188,7 +197,8 @@ func (f *folder) begin(now time.Time, skipInvalid bool) error {
 	return nil
 }
 
-// nothingYet has nothing of the folder be in effect, so that whatever is wrong is left out, and begins to choose.
+// nothingYet has nothing of the folder be in effect, so that whatever is wrong is left out, and
+// begins to choose.
 func (f *folder) nothingYet() *choice {
 	for _, file := range f.files {
 		file.good = nil
@@ -219,7 +229,8 @@ func (f *folder) look() (*os.Root, snapshot) {
 func (f *folder) closed(dirs map[string]error) toolspecs.Faults {
 	var faults toolspecs.Faults
 	for name, err := range dirs {
-		faults = append(faults, toolspecs.Fault{File: f.path(name), Message: "cannot be read: " + filewatch.Reason(err)})
+		faults = append(faults, toolspecs.Fault{File: f.path(name), Message: "cannot be read: " +
+			filewatch.Reason(err)})
 	}
 	return faults
 }
@@ -261,8 +272,8 @@ func (f *folder) catalog() *toolspecs.Catalog {
 	return toolspecs.CatalogOf(tools)
 }
 
-// watched returns the folders that hold what the catalog is made of: those of the toolspecs, and those of the files that
-// these depend on.
+// watched returns the folders that hold what the catalog is made of: those of the toolspecs, and
+// those of the files that these depend on.
 func (f *folder) watched() map[string]fs.FileInfo {
 	dirs := map[string]fs.FileInfo{}
 	for name, info := range f.seen.dirs {
@@ -277,9 +288,9 @@ func (f *folder) watched() map[string]fs.FileInfo {
 	return dirs
 }
 
-// Load reads every *.yaml and *.yml file below dir, other than hidden ones. It does not follow links to folders; a link that
-// leaves dir is a fault. The error is Faults with everything that is wrong in the folder, or says why the folder cannot be
-// read.
+// Load reads every *.yaml and *.yml file below dir, other than hidden ones. It does not follow
+// links to folders; a link that leaves dir is a fault. The error is Faults with everything that is
+// wrong in the folder, or says why the folder cannot be read.
 func Load(dir string, o toolspecs.Options) (*toolspecs.Catalog, error) {
 	f := &folder{dir: dir, options: o, base: &toolspecs.Catalog{}, given: &toolspecs.Catalog{}}
 	if err := f.load(time.Now()); err != nil {
@@ -288,10 +299,12 @@ func Load(dir string, o toolspecs.Options) (*toolspecs.Catalog, error) {
 	return f.catalog(), nil
 }
 
-// LoadSkippingInvalid is Load without the invalid files: the catalog has base and the tools of every file without faults. Of
-// two files that declare the same name, the first is used. The error, returned beside the catalog, is Faults. If the folder
-// cannot be read, the catalog is base and the error is not Faults.
-func LoadSkippingInvalid(dir string, o toolspecs.Options, base *toolspecs.Catalog) (*toolspecs.Catalog, error) {
+// LoadSkippingInvalid is Load without the invalid files: the catalog has base and the tools of
+// every file without faults. Of two files that declare the same name, the first is used. The error,
+// returned beside the catalog, is Faults. If the folder cannot be read, the catalog is base and the
+// error is not Faults.
+func LoadSkippingInvalid(dir string, o toolspecs.Options,
+	base *toolspecs.Catalog) (*toolspecs.Catalog, error) {
 	f := &folder{dir: dir, options: o, base: base, given: base}
 	err := f.load(time.Now())
 	if err != nil {
@@ -300,7 +313,8 @@ func LoadSkippingInvalid(dir string, o toolspecs.Options, base *toolspecs.Catalo
 	return f.catalog(), err
 }
 
-// repeatedAcross reports names that are taken by a tool of an earlier file; within a file decoding has reported them.
+// repeatedAcross reports names that are taken by a tool of an earlier file; within a file decoding
+// has reported them.
 func repeatedAcross(all []toolspecs.Located) toolspecs.Faults {
 	firsts := slices.Clone(all)
 	seen := map[[2]string]bool{}

@@ -13,27 +13,32 @@ import (
 )
 
 // own is a tool that the program itself brings.
-var own = toolspecs.Spec{Name: "own", Version: "1.0.0", Description: "A tool.", Category: "http", Entry: toolspecs.Entry{Type: "function"}}
+var own = toolspecs.Spec{Name: "own", Version: "1.0.0", Description: "A tool.", Category: "http",
+	Entry: toolspecs.Entry{Type: "function"}}
 
 // laneSpec is a toolspec file of a tool with a category, on a lane where one is named.
 func laneSpec(tool, category, lane string) string {
-	text := specOf(tool) + "category: " + category + "\nparameters: [{name: device, type: string}]\n"
+	text := specOf(tool) + "category: " + category +
+		"\nparameters: [{name: device, type: string}]\n"
 	if lane != "" {
 		text += "execution: {lane: " + lane + "}\n"
 	}
 	return text
 }
 
-// Other lanes take effect at once: tools go to the lane of their category, a tool whose lane has gone keeps its version and
-// is told, and it follows when the lane is back. Files that were edited meanwhile go by the lanes too.
+// Other lanes take effect at once: tools go to the lane of their category, a tool whose lane has
+// gone keeps its version and is told, and it follows when the lane is back. Files that were edited
+// meanwhile go by the lanes too.
 func TestSetLanes(t *testing.T) {
 	base, err := toolspecs.NewCatalog([]toolspecs.Spec{own})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gpu, net := api.Lane{Name: "gpu"}, api.Lane{Name: "net", Limit: 5, Categories: []string{"http", "file"}}
+	gpu, net := api.Lane{Name: "gpu"}, api.Lane{Name: "net", Limit: 5, Categories: []string{"http",
+		"file"}}
 	l := newWatchLab(t, WatchConfig{Base: base, Options: toolspecs.Options{Lanes: lanes.Of(gpu)}},
-		map[string]string{"a.yaml": laneSpec("a", "ai", "gpu"), "b.yaml": laneSpec("b", "http", ""), "c.yaml": laneSpec("c", "file", "")})
+		map[string]string{"a.yaml": laneSpec("a", "ai", "gpu"), "b.yaml": laneSpec("b", "http", ""),
+			"c.yaml": laneSpec("c", "file", "")})
 	all := func() string {
 		var list []string
 		for _, tool := range l.w.Catalog().All() {
@@ -56,21 +61,41 @@ func TestSetLanes(t *testing.T) {
 		events []string
 		tools  string
 	}{
-		{"the same lanes", func() { l.w.SetLanes(lanes.Of(gpu)) }, nil, "a:gpu b:general c:general own:general"},
-		{"a lane of a category", func() { l.w.SetLanes(lanes.Of(gpu, net)) }, updated("b", "c", "own"), "a:gpu b:net c:net own:net"},
-		{"a lane has gone", func() { l.w.SetLanes(lanes.Of(net)) }, []string{"started", noGPU, "completed: 4 tools, 1 faulty"}, "a:gpu b:net c:net own:net"},
-		{"another limit", func() { net.Limit = 6; l.w.SetLanes(lanes.Of(net)) }, []string{"started", "completed: 4 tools, 1 faulty"}, "a:gpu b:net c:net own:net"},
-		{"a broken file", func() { l.write("b.yaml", "name: b\n"); l.reload() }, nil, "a:gpu b:net c:net own:net"},
+		{"the same lanes", func() { l.w.SetLanes(lanes.Of(gpu)) }, nil,
+			"a:gpu b:general c:general own:general"},
+		{"a lane of a category", func() { l.w.SetLanes(lanes.Of(gpu, net)) },
+			updated("b", "c", "own"), "a:gpu b:net c:net own:net"},
+		{"a lane has gone", func() { l.w.SetLanes(lanes.Of(net)) }, []string{"started", noGPU,
+			"completed: 4 tools, 1 faulty"}, "a:gpu b:net c:net own:net"},
+		{"another limit", func() { net.Limit = 6; l.w.SetLanes(lanes.Of(net)) },
+			[]string{"started", "completed: 4 tools, 1 faulty"}, "a:gpu b:net c:net own:net"},
+		{"a broken file", func() { l.write("b.yaml", "name: b\n"); l.reload() }, nil,
+			"a:gpu b:net c:net own:net"},
 		{"whose good version goes on", func() { l.w.SetLanes(lanes.Of(gpu)) },
-			[]string{"started", "updated b 1.0.0 to 1.0.0", "updated c 1.0.0 to 1.0.0", "updated own 1.0.0 to 1.0.0", "completed: 4 tools, 1 faulty"}, "a:gpu b:general c:general own:general"},
-		{"repaired", func() { l.write("b.yaml", laneSpec("b", "http", "")) }, []string{"started", "completed: 4 tools, 0 faulty"}, "a:gpu b:general c:general own:general"},
-		{"a key that the program's own tool cannot have", func() { l.w.SetLanes(lanes.Of(gpu, keyed)) },
-			[]string{"started", `error toolspec "own": …`, "updated b 1.0.0 to 1.0.0", "completed: 4 tools, 1 faulty"}, "a:gpu b:net c:general own:general"},
-		{"and none", func() { l.w.SetLanes(lanes.Of(gpu)) }, updated("b"), "a:gpu b:general c:general own:general"},
-		{"a file that cannot be read", func() { l.remove("c.yaml"); link(t, "nowhere", l.path("c.yaml")); l.reload() }, nil, "a:gpu b:general c:general own:general"},
+			[]string{"started", "updated b 1.0.0 to 1.0.0", "updated c 1.0.0 to 1.0.0",
+				"updated own 1.0.0 to 1.0.0", "completed: 4 tools, 1 faulty"},
+			"a:gpu b:general c:general own:general"},
+		{"repaired", func() { l.write("b.yaml", laneSpec("b", "http", "")) },
+			[]string{"started", "completed: 4 tools, 0 faulty"},
+			"a:gpu b:general c:general own:general"},
+		{"a key that the program's own tool cannot have",
+			func() { l.w.SetLanes(lanes.Of(gpu, keyed)) },
+			[]string{"started", `error toolspec "own": …`, "updated b 1.0.0 to 1.0.0",
+				"completed: 4 tools, 1 faulty"}, "a:gpu b:net c:general own:general"},
+		{"and none", func() { l.w.SetLanes(lanes.Of(gpu)) }, updated("b"),
+			"a:gpu b:general c:general own:general"},
+		{"a file that cannot be read", func() {
+			l.remove("c.yaml")
+			link(t, "nowhere",
+				l.path("c.yaml"))
+			l.reload()
+		}, nil, "a:gpu b:general c:general own:general"},
 		{"whose version goes on too", func() { l.w.SetLanes(lanes.Of(gpu, net)) },
-			[]string{"started", "updated b 1.0.0 to 1.0.0", "updated c 1.0.0 to 1.0.0", "updated own 1.0.0 to 1.0.0", "completed: 4 tools, 1 faulty"}, "a:gpu b:net c:net own:net"},
-		{"after the end", func() { l.w.close(); l.w.SetLanes(lanes.Of()) }, nil, "a:gpu b:net c:net own:net"},
+			[]string{"started", "updated b 1.0.0 to 1.0.0", "updated c 1.0.0 to 1.0.0",
+				"updated own 1.0.0 to 1.0.0", "completed: 4 tools, 1 faulty"},
+			"a:gpu b:net c:net own:net"},
+		{"after the end", func() { l.w.close(); l.w.SetLanes(lanes.Of()) }, nil,
+			"a:gpu b:net c:net own:net"},
 	} {
 		s.change()
 		got := l.events()
@@ -86,10 +111,11 @@ func TestSetLanes(t *testing.T) {
 	}
 }
 
-// Lanes that change while files are edited and looked at never leave the catalog between two states: in the end it is what
-// is just loaded.
+// Lanes that change while files are edited and looked at never leave the catalog between two
+// states: in the end it is what is just loaded.
 func TestSetLanesWhileReloading(t *testing.T) {
-	sets := []*lanes.Set{lanes.Of(), lanes.Of(api.Lane{Name: "net", Categories: []string{"http"}}), lanes.Of(api.Lane{Name: "web", Categories: []string{"http"}})}
+	sets := []*lanes.Set{lanes.Of(), lanes.Of(api.Lane{Name: "net", Categories: []string{"http"}}),
+		lanes.Of(api.Lane{Name: "web", Categories: []string{"http"}})}
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": laneSpec("a", "http", "")})
 	l.w.interval = time.Millisecond
 	go l.w.run()
@@ -99,7 +125,8 @@ func TestSetLanesWhileReloading(t *testing.T) {
 		setters.Go(func() {
 			for range 50 {
 				l.w.SetLanes(set)
-				if lane := l.w.Catalog().All()[0].Spec.Execution.Lane; lane != "general" && lane != "net" && lane != "web" {
+				if lane := l.w.Catalog().All()[0].Spec.Execution.Lane; lane != "general" &&
+					lane != "net" && lane != "web" {
 					t.Errorf("the lane is %q", lane)
 				}
 			}
@@ -126,7 +153,9 @@ func TestWatchRefusesLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	keyed := lanes.Of(api.Lane{Name: "net", Key: "{{args.device}}", Categories: []string{"http"}})
-	if _, err := Watch(WatchConfig{Base: base, Options: toolspecs.Options{Lanes: keyed}}); err == nil || !strings.Contains(err.Error(), "no such argument") {
+	if _, err := Watch(WatchConfig{Base: base,
+		Options: toolspecs.Options{Lanes: keyed}}); err == nil || !strings.Contains(err.Error(),
+		"no such argument") {
 		t.Errorf("got %v", err)
 	}
 }

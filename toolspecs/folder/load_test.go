@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Loading a folder reports the faults of all its files in one go, finds names that two files share, and reads neither
-// hidden files nor what a link leads to outside.
+// Loading a folder reports the faults of all its files in one go, finds names that two files share,
+// and reads neither hidden files nor what a link leads to outside.
 func TestLoadFolder(t *testing.T) {
 	outside := t.TempDir()
 	good := "version: 1.0.0\ndescription: A tool.\nentry: {type: function}\n"
@@ -31,9 +31,11 @@ func TestLoadFolder(t *testing.T) {
 	}
 
 	write(t, filepath.Join(dir, "z.yaml"), "name: a\n"+good)
-	write(t, filepath.Join(dir, "y.yaml"), "name: y\nvrsion: 1.0.0\ndescription: x\nentry: {type: function}\n")
+	write(t, filepath.Join(dir, "y.yaml"),
+		"name: y\nvrsion: 1.0.0\ndescription: x\nentry: {type: function}\n")
 	write(t, filepath.Join(dir, "x.yaml"), "text")
-	if err := os.Symlink(filepath.Join(outside, "secret.yaml"), filepath.Join(dir, "link.yaml")); err != nil {
+	if err := os.Symlink(filepath.Join(outside, "secret.yaml"),
+		filepath.Join(dir, "link.yaml")); err != nil {
 		t.Skip("no symbolic links here: ", err)
 	}
 	write(t, filepath.Join(dir, "large.yaml"), "# "+strings.Repeat("x", toolspecs.MaxFileBytes))
@@ -70,7 +72,8 @@ func write(t *testing.T, path, text string) {
 func TestWatch_RefusesUndoByUnknownTool(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tools.yaml")
 	write(t, file, "name: a\nversion: 1.0.0\ndescription: A tool.\nentry: {type: function}\nundo: {tool: cancl}\n")
-	if _, err := Watch(WatchConfig{Dir: filepath.Dir(file)}); err == nil || !strings.HasPrefix(err.Error(), file+":5:14: ") {
+	if _, err := Watch(WatchConfig{Dir: filepath.Dir(file)}); err == nil ||
+		!strings.HasPrefix(err.Error(), file+":5:14: ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -55,11 +55,13 @@ func following(t *testing.T, c WatchConfig) <-chan CatalogEvent {
 	return all
 }
 
-// The file system tells of every change: in the folder, in folders that are made later, and in a folder that has taken
-// the place of another. How often the folder is looked at anyway does not matter.
+// The file system tells of every change: in the folder, in folders that are made later, and in a
+// folder that has taken the place of another. How often the folder is looked at anyway does not
+// matter.
 func TestWatchIsTold(t *testing.T) {
 	t.Parallel()
-	dir, events := watching(t, WatchConfig{Interval: never, OnPolling: func(err error) { t.Skip("the file system tells of nothing here: ", err) }})
+	dir, events := watching(t, WatchConfig{Interval: never,
+		OnPolling: func(err error) { t.Skip("the file system tells of nothing here: ", err) }})
 	write(t, filepath.Join(dir, "a.yaml"), specOf("a@2.0.0"))
 	await(t, events, "tool_updated a 2.0.0")
 	write(t, filepath.Join(dir, "more", "deep", "b.yaml"), specOf("b"))
@@ -91,10 +93,12 @@ func TestWatchIsTold(t *testing.T) {
 	await(t, events, "tool_removed b 4.0.0")
 }
 
-// withoutNotices marks the process that this test starts for itself: one that may not watch anything.
+// withoutNotices marks the process that this test starts for itself: one that may not watch
+// anything.
 const withoutNotices = "TOOLSPECS_WITHOUT_NOTICES"
 
-// Where the file system cannot tell of changes, looking every so often finds them, and the reason is told once.
+// Where the file system cannot tell of changes, looking every so often finds them, and the reason
+// is told once.
 func TestWatchPolls(t *testing.T) {
 	if os.Getenv(withoutNotices) == "" {
 		program, err := os.Executable()
@@ -102,7 +106,8 @@ func TestWatchPolls(t *testing.T) {
 			t.Fatal(err)
 		}
 		// In a user namespace of its own a process may have a limit of its own.
-		cmd := exec.Command("unshare", "--user", "--map-root-user", "sh", "-c", `echo 0 > /proc/sys/user/max_inotify_instances && exec "$0" "$@"`,
+		cmd := exec.Command("unshare", "--user", "--map-root-user", "sh", "-c",
+			`echo 0 > /proc/sys/user/max_inotify_instances && exec "$0" "$@"`,
 			program, "-test.run=^TestWatchPolls$", "-test.v")
 		cmd.Env = append(os.Environ(), withoutNotices+"=1")
 		out, err := cmd.CombinedOutput()
@@ -116,7 +121,8 @@ func TestWatchPolls(t *testing.T) {
 		return
 	}
 	told := make(chan error, 10)
-	dir, events := watching(t, WatchConfig{Interval: 20 * time.Millisecond, OnPolling: func(err error) { told <- err }})
+	dir, events := watching(t, WatchConfig{Interval: 20 * time.Millisecond,
+		OnPolling: func(err error) { told <- err }})
 	if err := <-told; err == nil {
 		t.Error("no reason was told")
 	}

@@ -33,8 +33,8 @@ type change struct {
 
 func (d difference) none() bool { return len(d.changed) == 0 && len(d.removed) == 0 && !d.turned }
 
-// compare looks at the folder and returns what has changed since it was read. Only what two looks in a row saw alike
-// counts: a file that is being written, or replaced, is left for the next look.
+// compare looks at the folder and returns what has changed since it was read. Only what two looks
+// in a row saw alike counts: a file that is being written, or replaced, is left for the next look.
 func (f *folder) compare(now time.Time) difference {
 	before := f.seen
 	root, seen := f.look()
@@ -77,10 +77,12 @@ func (f *folder) compareGone(name string, before snapshot, d *difference) {
 }
 
 func sameClosed(a, b map[string]error) bool {
-	return maps.EqualFunc(a, b, func(x, y error) bool { return filewatch.Reason(x) == filewatch.Reason(y) })
+	return maps.EqualFunc(a, b,
+		func(x, y error) bool { return filewatch.Reason(x) == filewatch.Reason(y) })
 }
 
-func (f *folder) compareFile(root *os.Root, name string, before snapshot, now time.Time, d *difference) {
+func (f *folder) compareFile(root *os.Root, name string, before snapshot, now time.Time,
+	d *difference) {
 	file, stamp := f.files[name], f.seen.files[name]
 	if file != nil && file.stamp.Same(stamp) && !file.doubtful() {
 		return
@@ -106,7 +108,8 @@ func (s *specFileState) doubtful() bool {
 	return s.latest.failed || len(s.latest.others) > 0 || s.stamp.Doubtful(s.read)
 }
 
-// othersUnchanged reports whether nobody has written to the files that a toolspec depends on since the look before.
+// othersUnchanged reports whether nobody has written to the files that a toolspec depends on since
+// the look before.
 func (f *folder) othersUnchanged(file *specFileState, before snapshot) bool {
 	if file == nil {
 		return true
@@ -136,7 +139,8 @@ func (f *folder) take(d difference, now time.Time) {
 	f.choose()
 }
 
-// takeLanes decodes every file again, as it was read, with other lanes, and decides what is in effect now.
+// takeLanes decodes every file again, as it was read, with other lanes, and decides what is in
+// effect now.
 func (f *folder) takeLanes(known *lanes.Set) {
 	f.options.Lanes = known
 	f.unplaced = nil
@@ -147,7 +151,8 @@ func (f *folder) takeLanes(known *lanes.Set) {
 		good := file.good
 		latest := f.again(file.latest)
 		if good != nil && good != file.latest {
-			// What is in effect of a file that is wrong goes by the new lanes too, as far as it can.
+			// What is in effect of a file that is wrong goes by the new lanes too, as far as it
+			// can.
 			if again := f.again(good); len(again.faults) == 0 {
 				file.good = again
 			}
@@ -168,7 +173,8 @@ func (f *folder) again(r *reading) *reading {
 	return again
 }
 
-// placeBase puts the tools that there are anyway on their lanes. Where one does not fit, all stay where they were.
+// placeBase puts the tools that there are anyway on their lanes. Where one does not fit, all stay
+// where they were.
 func (f *folder) placeBase() error {
 	base, err := f.given.OnLanes(f.options.KnownLanes())
 	if err != nil {
@@ -178,19 +184,22 @@ func (f *folder) placeBase() error {
 	return nil
 }
 
-// choose puts the latest version of every file into effect that has no fault, takes no tool's name from another file,
-// and has no agent that names a tool that there is not. Of every other file the version that was in effect stays. Where
-// two files that have both changed claim a name, the one that had it keeps it, else the first by name.
+// choose puts the latest version of every file into effect that has no fault, takes no tool's name
+// from another file, and has no agent that names a tool that there is not. Of every other file the
+// version that was in effect stays. Where two files that have both changed claim a name, the one
+// that had it keeps it, else the first by name.
 func (f *folder) choose() {
 	c := f.beginChoice()
-	// Whatever falls back to an earlier version takes names that others may claim by now, and lacks tools that others need.
+	// Whatever falls back to an earlier version takes names that others may claim by now, and lacks
+	// tools that others need.
 	for c.resolveNames() || c.resolveAgents() {
 	}
 	known := c.known()
 	for _, name := range c.names {
 		file := f.files[name]
 		if file.good = c.chosen[name]; file.good == file.latest {
-			file.wrong = lacking(file.good, known) // another file's tool has gone; what is in effect has no better version
+			// another file's tool has gone; what is in effect has no better version
+			file.wrong = lacking(file.good, known)
 		}
 	}
 }
@@ -209,7 +218,8 @@ func (f *folder) beginChoice() *choice {
 	return c
 }
 
-// choice is which version of every file of a folder is to be in effect, while that is being decided.
+// choice is which version of every file of a folder is to be in effect, while that is being
+// decided.
 type choice struct {
 	*folder
 	names  []string
@@ -223,7 +233,8 @@ func (c *choice) fallBack(name string, wrong toolspecs.Faults) {
 	c.chosen[name] = file.good
 }
 
-// resolveNames has the files fall back that claim a name of another, and reports whether there were any.
+// resolveNames has the files fall back that claim a name of another, and reports whether there were
+// any.
 func (c *choice) resolveNames() (fallen bool) {
 	owners := map[string]toolspecs.Located{}
 	for _, had := range []bool{true, false} {
@@ -240,20 +251,23 @@ func (c *choice) resolveNames() (fallen bool) {
 	return fallen
 }
 
-// own makes a file the owner of its tools' names, of those that it had already or of all that are free.
+// own makes a file the owner of its tools' names, of those that it had already or of all that are
+// free.
 func (c *choice) own(owners map[string]toolspecs.Located, name string, had bool) {
 	r := c.chosen[name]
 	if r == nil {
 		return
 	}
 	for _, l := range r.specs {
-		if _, owned := owners[l.Spec.Name]; !owned && (!had || c.files[name].good.declares(l.Spec.Name)) {
+		if _, owned := owners[l.Spec.Name]; !owned &&
+			(!had || c.files[name].good.declares(l.Spec.Name)) {
 			owners[l.Spec.Name] = l
 		}
 	}
 }
 
-// resolveAgents has the files fall back that are new and have an agent that lacks a tool, and reports whether there were any.
+// resolveAgents has the files fall back that are new and have an agent that lacks a tool, and
+// reports whether there were any.
 func (c *choice) resolveAgents() (fallen bool) {
 	known := c.known()
 	for _, name := range c.names {
@@ -315,5 +329,6 @@ func robbed(r *reading, owners map[string]toolspecs.Located) toolspecs.Faults {
 
 // declares reports whether one of the file's tools has the name.
 func (r *reading) declares(name string) bool {
-	return r != nil && slices.ContainsFunc(r.specs, func(l toolspecs.Located) bool { return l.Spec.Name == name })
+	return r != nil && slices.ContainsFunc(r.specs,
+		func(l toolspecs.Located) bool { return l.Spec.Name == name })
 }

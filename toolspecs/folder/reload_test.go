@@ -15,7 +15,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// An edit that changes neither size nor time, as on a file system that counts whole seconds, is found all the same.
+// An edit that changes neither size nor time, as on a file system that counts whole seconds, is
+// found all the same.
 func TestReloadFindsQuickEdits(t *testing.T) {
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a@1.0.0")})
 	info, err := os.Stat(l.path("a.yaml"))
@@ -48,16 +49,18 @@ func TestReloadCompilesWhatChanged(t *testing.T) {
 	}
 }
 
-// The files that a toolspec names belong to it, wherever they are: an agent's and its script's. An edit of one is an edit
-// of the tool, and one that breaks it is refused like any other.
+// The files that a toolspec names belong to it, wherever they are: an agent's and its script's. An
+// edit of one is an edit of the tool, and one that breaks it is refused like any other.
 func TestReloadFollowsAgents(t *testing.T) {
 	const agent = "name: helper\nmodel: {provider: scripted, script: script.yaml}\ninstructions: "
 	l := newWatchLab(t, WatchConfig{}, map[string]string{
-		"../agents/helper.yaml": agent + "Help.\n", "../agents/script.yaml": "steps: [{answer: one}]\n", "a.yaml": specOf("a"),
+		"../agents/helper.yaml": agent + "Help.\n",
+		"../agents/script.yaml": "steps: [{answer: one}]\n", "a.yaml": specOf("a"),
 		"helper.yaml": "name: helper\nversion: 1.0.0\ndescription: Helps.\nparameters: [{name: prompt, type: string}]\nentry: {type: agent, agent: ../agents/helper.yaml}\n"})
 	helper := func() string {
 		c, _ := l.w.Catalog().Get("helper")
-		return c.Spec.Entry.Agent.Instructions + " " + c.Spec.Entry.Agent.Model.Script.Value.Steps[0].Answer
+		return c.Spec.Entry.Agent.Instructions + " " +
+			c.Spec.Entry.Agent.Model.Script.Value.Steps[0].Answer
 	}
 	updated := []string{"started", "updated helper 1.0.0 to 1.0.0", "completed: 2 tools, 0 faulty"}
 	for _, s := range []struct {
@@ -67,16 +70,26 @@ func TestReloadFollowsAgents(t *testing.T) {
 	}{
 		{"the agent", "helper.yaml", agent + "Help more.\n", updated, "Help more. one"},
 		{"its script", "script.yaml", "steps: [{answer: two}]\n", updated, "Help more. two"},
-		{"its script, broken", "script.yaml", "steps: [{answr: two}]\n", []string{"started", "error helper.yaml: …", "completed: 2 tools, 1 faulty"}, "Help more. two"},
-		{"its script, right again", "script.yaml", "steps: [{answer: three}]\n", updated, "Help more. three"},
-		{"a tool of it", "helper.yaml", "tools: [a]\n" + agent + "Use a.\n", updated, "Use a. three"},
+		{"its script, broken", "script.yaml", "steps: [{answr: two}]\n",
+			[]string{"started", "error helper.yaml: …", "completed: 2 tools, 1 faulty"},
+			"Help more. two"},
+		{"its script, right again", "script.yaml", "steps: [{answer: three}]\n", updated,
+			"Help more. three"},
+		{"a tool of it", "helper.yaml", "tools: [a]\n" + agent + "Use a.\n", updated,
+			"Use a. three"},
 		{"a tool of it that there is not", "helper.yaml", "tools: [a, b]\n" + agent + "Use both.\n",
-			[]string{"started", "error helper.yaml: …agents/helper.yaml:1:12: there is no tool \"b\" (known: a, helper)", "completed: 2 tools, 1 faulty"}, "Use a. three"},
-		{"which comes", "../tools/b.yaml", specOf("b"), []string{"started", "added b in b.yaml", "updated helper 1.0.0 to 1.0.0", "completed: 3 tools, 0 faulty"}, "Use both. three"},
-		{"and goes", "../tools/b.yaml", "", []string{"started", "error helper.yaml: …", "removed b in b.yaml", "completed: 2 tools, 1 faulty"}, "Use both. three"},
+			[]string{"started",
+				"error helper.yaml: …agents/helper.yaml:1:12: there is no tool \"b\" (known: a, helper)",
+				"completed: 2 tools, 1 faulty"}, "Use a. three"},
+		{"which comes", "../tools/b.yaml", specOf("b"), []string{"started", "added b in b.yaml",
+			"updated helper 1.0.0 to 1.0.0", "completed: 3 tools, 0 faulty"}, "Use both. three"},
+		{"and goes", "../tools/b.yaml", "", []string{"started", "error helper.yaml: …",
+			"removed b in b.yaml", "completed: 2 tools, 1 faulty"}, "Use both. three"},
 		{"no tool of it", "helper.yaml", agent + "Help more.\n", updated, "Help more. three"},
-		{"the agent, gone", "helper.yaml", "", []string{"started", "error helper.yaml: …", "completed: 2 tools, 1 faulty"}, "Help more. three"},
-		{"the agent, back as it was", "helper.yaml", agent + "Help more.\n", []string{"started", "completed: 2 tools, 0 faulty"}, "Help more. three"},
+		{"the agent, gone", "helper.yaml", "", []string{"started", "error helper.yaml: …",
+			"completed: 2 tools, 1 faulty"}, "Help more. three"},
+		{"the agent, back as it was", "helper.yaml", agent + "Help more.\n",
+			[]string{"started", "completed: 2 tools, 0 faulty"}, "Help more. three"},
 	} {
 		if path := filepath.Join("..", "agents", s.file); s.text == "" {
 			l.remove(path)
@@ -92,16 +105,19 @@ func TestReloadFollowsAgents(t *testing.T) {
 	}
 }
 
-// Whatever is done to a folder, a right one is in effect as if it had just been loaded, a wrong one is told, no tool is
-// there twice, and the events add up to the catalog.
+// Whatever is done to a folder, a right one is in effect as if it had just been loaded, a wrong one
+// is told, no tool is there twice, and the events add up to the catalog.
 func TestReloadIsLoad(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"), "b.yaml": specOf("b", "c")})
+		l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"),
+			"b.yaml": specOf("b", "c")})
 		told := map[string]string{"a": "1.0.0", "b": "1.0.0", "c": "1.0.0"}
-		file, tool := rapid.SampledFrom([]string{"a.yaml", "b.yaml", "c.yaml", "d.yaml"}), rapid.SampledFrom([]string{"a", "b", "c", "d", "a@2.0.0", "b@2.0.0", "c@wrong"})
+		file, tool := rapid.SampledFrom([]string{"a.yaml", "b.yaml", "c.yaml", "d.yaml"}),
+			rapid.SampledFrom([]string{"a", "b", "c", "d", "a@2.0.0", "b@2.0.0", "c@wrong"})
 		actions := map[string]func(*rapid.T){
 			"write": func(rt *rapid.T) {
-				l.write(file.Draw(rt, "file"), specOf(rapid.SliceOfN(tool, 1, 3).Draw(rt, "tools")...))
+				l.write(file.Draw(rt, "file"),
+					specOf(rapid.SliceOfN(tool, 1, 3).Draw(rt, "tools")...))
 			},
 			"remove": func(rt *rapid.T) { l.remove(file.Draw(rt, "file")) },
 			"break":  func(rt *rapid.T) { l.write(file.Draw(rt, "file"), "name: [") },
@@ -110,8 +126,10 @@ func TestReloadIsLoad(t *testing.T) {
 				for l.w.reload(time.Now()) {
 				}
 				fresh, err := Load(l.dir, toolspecs.Options{})
-				if (err == nil) != (l.w.Status().Err() == nil) || err == nil && fresh.Digest() != l.w.Catalog().Digest() {
-					rt.Fatalf("in effect is %s, wrong is %v; just loaded it is %v, wrong is %v", l.tools(), l.w.Status().Err(), fresh, err)
+				if (err == nil) != (l.w.Status().Err() == nil) || err == nil &&
+					fresh.Digest() != l.w.Catalog().Digest() {
+					rt.Fatalf("in effect is %s, wrong is %v; just loaded it is %v, wrong is %v",
+						l.tools(), l.w.Status().Err(), fresh, err)
 				}
 				for e, some, _ := l.s.next(); some; e, some, _ = l.s.next() {
 					switch e.Type {

@@ -39,10 +39,11 @@ func (s snapshot) without(name string) bool {
 	return s.lost == nil && !there && !s.within(name)
 }
 
-// snapshotOf looks at the toolspec files below fsys: *.yaml and *.yml, other than hidden ones. Links to folders are not
-// followed.
+// snapshotOf looks at the toolspec files below fsys: *.yaml and *.yml, other than hidden ones.
+// Links to folders are not followed.
 func snapshotOf(fsys fs.FS) snapshot {
-	s := snapshot{files: map[string]filewatch.Stamp{}, others: map[string]filewatch.Stamp{}, dirs: map[string]fs.FileInfo{}, closed: map[string]error{}}
+	s := snapshot{files: map[string]filewatch.Stamp{}, others: map[string]filewatch.Stamp{},
+		dirs: map[string]fs.FileInfo{}, closed: map[string]error{}}
 	// What goes wrong is kept beside what went well.
 	_ = fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// DefaultReloadInterval is how often a watched folder is looked at where nothing else is configured.
+// DefaultReloadInterval is how often a watched folder is looked at where nothing else is
+// configured.
 const DefaultReloadInterval = filewatch.DefaultInterval
 
 // WatchConfig says what to watch. The zero value of a field means its default.
@@ -23,23 +24,27 @@ type WatchConfig struct {
 	Dir string
 	// Options say what surrounds the toolspecs.
 	Options toolspecs.Options
-	// Base are further tools that stay in the catalog; default none. Those that name no lane get the lane of their category.
-	// A tool of the folder that has the name of one of them, but differs from it, is a fault.
+	// Base are further tools that stay in the catalog; default none. Those that name no lane get
+	// the lane of their category. A tool of the folder that has the name of one of them, but
+	// differs from it, is a fault.
 	Base *toolspecs.Catalog
-	// SkipInvalid starts watching with the valid files if some are invalid; by default that is an error.
+	// SkipInvalid starts watching with the valid files if some are invalid; by default that is an
+	// error.
 	SkipInvalid bool
 	// Check returns what else is wrong with a tool of the folder; default nothing.
 	Check func(*toolspecs.Compiled) []string
-	// Interval is how often the folder is checked for changes that the file system did not report; default 5s.
+	// Interval is how often the folder is checked for changes that the file system did not report;
+	// default 5s.
 	Interval time.Duration
-	// OnPolling is called if the file system cannot report changes, so that only the check every Interval finds them. The
-	// error says why.
+	// OnPolling is called if the file system cannot report changes, so that only the check every
+	// Interval finds them. The error says why.
 	OnPolling func(error)
 }
 
-// Watcher keeps a catalog in step with a folder of toolspecs. If an edit makes a file invalid, or declares the name of another
-// file's tool, the file's previous version stays in effect and edits of other files take effect. The tools of a deleted file
-// are removed. If the folder can no longer be read, nothing changes.
+// Watcher keeps a catalog in step with a folder of toolspecs. If an edit makes a file invalid, or
+// declares the name of another file's tool, the file's previous version stays in effect and edits
+// of other files take effect. The tools of a deleted file are removed. If the folder can no longer
+// be read, nothing changes.
 type Watcher struct {
 	interval  time.Duration
 	onPolling func(error)
@@ -76,8 +81,8 @@ func (s Status) Err() error {
 	return errors.Join(all...)
 }
 
-// Watch loads a folder of toolspecs and keeps watching it until Close. The error is toolspecs.Faults with everything that is wrong
-// in the folder, or says that it cannot be read.
+// Watch loads a folder of toolspecs and keeps watching it until Close. The error is
+// toolspecs.Faults with everything that is wrong in the folder, or says that it cannot be read.
 func Watch(c WatchConfig) (*Watcher, error) {
 	w, err := newWatcher(c)
 	if err != nil {
@@ -88,7 +93,8 @@ func Watch(c WatchConfig) (*Watcher, error) {
 }
 
 func newWatcher(c WatchConfig) (*Watcher, error) {
-	w := &Watcher{interval: c.Interval, onPolling: c.OnPolling, stop: make(chan struct{}), end: make(chan struct{})}
+	w := &Watcher{interval: c.Interval, onPolling: c.OnPolling, stop: make(chan struct{}),
+		end: make(chan struct{})}
 	w.close = sync.OnceFunc(func() { close(w.stop) })
 	w.folder = &folder{dir: c.Dir, options: c.Options, given: c.Base, check: c.Check}
 	if c.Base == nil {
@@ -109,7 +115,8 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 	if err := toolspecs.CheckAgents(specs, names); err != nil {
 		return nil, err
 	}
-	if err := toolspecs.CheckCalls(specs, names); err != nil && len(w.status.Faults) == 0 { // else what they name may be among what is wrong
+	// else what they name may be among what is wrong
+	if err := toolspecs.CheckCalls(specs, names); err != nil && len(w.status.Faults) == 0 {
 		return nil, err
 	}
 	w.files = w.folder.declared()
@@ -126,10 +133,11 @@ func (w *Watcher) Status() Status {
 	return w.status
 }
 
-// Subscribe has handle called with everything that happens to the catalog, beginning with a tool_loaded for every tool
-// that there is and a load_error for everything that is wrong: nothing happens between that and what follows. Calls are
-// made one after the other, in a goroutine of their own: reloading never waits for them. stop ends the subscription;
-// one call may still run then.
+// Subscribe has handle called with everything that happens to the catalog, beginning with a
+// tool_loaded for every tool that there is and a load_error for everything that is wrong: nothing
+// happens between that and what follows. Calls are made one after the other, in a goroutine of
+// their own: reloading never waits for them. stop ends the subscription; one call may still run
+// then.
 func (w *Watcher) Subscribe(handle func(CatalogEvent)) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,30 +146,35 @@ func (w *Watcher) Subscribe(handle func(CatalogEvent)) (stop func()) {
 		first = append(first, w.toolEvent(ToolLoaded, w.status.Loaded, t, w.files))
 	}
 	for _, file := range slices.Sorted(maps.Keys(w.status.Faults)) {
-		first = append(first, CatalogEvent{Type: LoadError, Time: w.status.Failed, File: file, Error: w.status.Faults[file]})
+		first = append(first, CatalogEvent{Type: LoadError, Time: w.status.Failed, File: file,
+			Error: w.status.Faults[file]})
 	}
 	s := newSubscriber(handle, first)
 	w.subscribers = append(w.subscribers, s)
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.subscribers = slices.DeleteFunc(w.subscribers, func(other *subscriber) bool { return other == s })
+		w.subscribers = slices.DeleteFunc(w.subscribers,
+			func(other *subscriber) bool { return other == s })
 		s.end(false)
 	}
 }
 
-func (w *Watcher) toolEvent(kind CatalogEventType, at time.Time, t *toolspecs.Compiled, files map[string]string) CatalogEvent {
-	return CatalogEvent{Type: kind, Time: at, Tool: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest, File: files[t.Spec.Name]}
+func (w *Watcher) toolEvent(kind CatalogEventType, at time.Time, t *toolspecs.Compiled,
+	files map[string]string) CatalogEvent {
+	return CatalogEvent{Type: kind, Time: at, Tool: t.Spec.Name, Version: t.Spec.Version,
+		Digest: t.Digest, File: files[t.Spec.Name]}
 }
 
-// Close ends the watching; the catalog stays as it is. Subscribers still get what has happened so far.
+// Close ends the watching; the catalog stays as it is. Subscribers still get what has happened so
+// far.
 func (w *Watcher) Close() {
 	w.close()
 	<-w.end
 }
 
-// run looks at the folder when the file system tells of a change, every interval, and again soon while something is
-// being written.
+// run looks at the folder when the file system tells of a change, every interval, and again soon
+// while something is being written.
 func (w *Watcher) run() {
 	defer close(w.end)
 	defer w.endSubscribers()
@@ -169,7 +182,8 @@ func (w *Watcher) run() {
 		<-w.stop
 		return
 	}
-	filewatch.Loop{Interval: w.interval, Folders: w.watched, Look: w.reload, OnPolling: w.onPolling}.Run(w.stop)
+	filewatch.Loop{Interval: w.interval, Folders: w.watched, Look: w.reload,
+		OnPolling: w.onPolling}.Run(w.stop)
 }
 
 func (w *Watcher) watched() map[string]fs.FileInfo {
@@ -193,10 +207,11 @@ func (w *Watcher) reload(now time.Time) (unsettled bool) {
 	return d.unsettled
 }
 
-// SetLanes has the tools go by other lanes from now on: every file is decoded again, with the events of a reload. A file
-// with a tool that does not fit, such as one whose lane is gone, keeps the version in effect and is a fault, and so does a
-// tool of the program itself. It has taken effect when it returns. Lanes that are like the present ones change nothing, and
-// after Close none do.
+// SetLanes has the tools go by other lanes from now on: every file is decoded again, with the
+// events of a reload. A file with a tool that does not fit, such as one whose lane is gone, keeps
+// the version in effect and is a fault, and so does a tool of the program itself. It has taken
+// effect when it returns. Lanes that are like the present ones change nothing, and after Close none
+// do.
 func (w *Watcher) SetLanes(known *lanes.Set) {
 	w.taking.Lock()
 	defer w.taking.Unlock()
@@ -229,7 +244,8 @@ func (w *Watcher) send(events ...CatalogEvent) {
 }
 
 // publishReload puts a catalog into effect and publishes the differences as events.
-func (w *Watcher) publishReload(catalog *toolspecs.Catalog, files map[string]string, faults map[string]error, began time.Time) {
+func (w *Watcher) publishReload(catalog *toolspecs.Catalog, files map[string]string,
+	faults map[string]error, began time.Time) {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -242,22 +258,26 @@ func (w *Watcher) publishReload(catalog *toolspecs.Catalog, files map[string]str
 		w.status.Loaded = now
 	}
 	w.status.Catalog, w.status.Faults, w.files = catalog, faults, files
-	w.send(append(events, CatalogEvent{Type: ReloadCompleted, Time: now, Tools: len(catalog.All()), Faulty: len(faults), Took: now.Sub(began)})...)
+	w.send(append(events, CatalogEvent{Type: ReloadCompleted, Time: now, Tools: len(catalog.All()),
+		Faulty: len(faults), Took: now.Sub(began)})...)
 }
 
 // newFaults are the files and folders that are wrong, other than before.
 func (w *Watcher) newFaults(faults map[string]error, now time.Time) []CatalogEvent {
 	var events []CatalogEvent
 	for _, file := range slices.Sorted(maps.Keys(faults)) {
-		if before := w.status.Faults[file]; before == nil || before.Error() != faults[file].Error() {
-			events = append(events, CatalogEvent{Type: LoadError, Time: now, File: file, Error: faults[file]})
+		if before := w.status.Faults[file]; before == nil ||
+			before.Error() != faults[file].Error() {
+			events = append(events, CatalogEvent{Type: LoadError, Time: now, File: file,
+				Error: faults[file]})
 		}
 	}
 	return events
 }
 
 // differences are the tools that were removed, added and updated.
-func (w *Watcher) differences(catalog *toolspecs.Catalog, files map[string]string, now time.Time) []CatalogEvent {
+func (w *Watcher) differences(catalog *toolspecs.Catalog, files map[string]string,
+	now time.Time) []CatalogEvent {
 	var events []CatalogEvent
 	before := w.status.Catalog
 	for _, t := range before.All() {

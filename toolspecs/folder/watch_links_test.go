@@ -16,8 +16,8 @@ func turn(t *testing.T, to, at string) {
 	}
 }
 
-// A folder that is mounted from a Kubernetes ConfigMap holds links to files in a hidden folder, which is swapped by one
-// rename of a link: that is an edit of all files at once.
+// A folder that is mounted from a Kubernetes ConfigMap holds links to files in a hidden folder,
+// which is swapped by one rename of a link: that is an edit of all files at once.
 func TestWatchFollowsAConfigMap(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "tools")
@@ -43,7 +43,8 @@ func TestWatchFollowsALinkedFolder(t *testing.T) {
 	write(t, filepath.Join(dir, "v1", "a.yaml"), specOf("a"))
 	write(t, filepath.Join(dir, "v2", "a.yaml"), specOf("a@2.0.0"))
 	turn(t, "v1", filepath.Join(dir, "current"))
-	events := following(t, WatchConfig{Dir: filepath.Join(dir, "current"), Interval: 50 * time.Millisecond})
+	events := following(t, WatchConfig{Dir: filepath.Join(dir, "current"),
+		Interval: 50 * time.Millisecond})
 	await(t, events, "tool_loaded a 1.0.0")
 	turn(t, "v2", filepath.Join(dir, "current"))
 	await(t, events, "tool_updated a 2.0.0")

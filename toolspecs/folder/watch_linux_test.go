@@ -27,10 +27,11 @@ func asNobody(t *testing.T) (back func()) {
 	}
 }
 
-// What may not be read any more stays as it was, a file as well as all files of a folder; when it may be read again,
-// that is noticed. A pipe in a file's place is not waited for.
+// What may not be read any more stays as it was, a file as well as all files of a folder; when it
+// may be read again, that is noticed. A pipe in a file's place is not waited for.
 func TestReloadWithoutRights(t *testing.T) {
-	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"), "sub/b.yaml": specOf("b"), "sub/deep/c.yaml": specOf("c")})
+	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"),
+		"sub/b.yaml": specOf("b"), "sub/deep/c.yaml": specOf("c")})
 	chmod := func(name string, mode os.FileMode) {
 		t.Helper()
 		if err := os.Chmod(l.path(name), mode); err != nil {
@@ -51,19 +52,26 @@ func TestReloadWithoutRights(t *testing.T) {
 		tools  string
 	}{
 		{"file closed", func() { l.write("a.yaml", specOf("a@2.0.0")); chmod("a.yaml", 0) },
-			[]string{"started", "error a.yaml: a.yaml: cannot be read: permission denied", "completed: 3 tools, 1 faulty"}, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"file open", func() { chmod("a.yaml", 0o644) }, []string{"started", "updated a 1.0.0 to 2.0.0", "completed: 3 tools, 0 faulty"}, "a@2.0.0 b@1.0.0 c@1.0.0"},
+			[]string{"started", "error a.yaml: a.yaml: cannot be read: permission denied",
+				"completed: 3 tools, 1 faulty"}, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"file open", func() { chmod("a.yaml", 0o644) },
+			[]string{"started", "updated a 1.0.0 to 2.0.0", "completed: 3 tools, 0 faulty"},
+			"a@2.0.0 b@1.0.0 c@1.0.0"},
 		{"folder closed", func() { l.write("sub/b.yaml", specOf("b@2.0.0")); chmod("sub", 0) },
-			[]string{"started", "error sub: sub: cannot be read: permission denied", "completed: 3 tools, 1 faulty"}, "a@2.0.0 b@1.0.0 c@1.0.0"},
+			[]string{"started", "error sub: sub: cannot be read: permission denied",
+				"completed: 3 tools, 1 faulty"}, "a@2.0.0 b@1.0.0 c@1.0.0"},
 		{"folder open", func() { chmod("sub", 0o755) }, []string{"…"}, "a@2.0.0 b@2.0.0 c@1.0.0"},
-		{"all closed", func() { chmod("", 0) }, []string{"started", "error …", "completed: 3 tools, 1 faulty"}, "a@2.0.0 b@2.0.0 c@1.0.0"},
-		{"all open", func() { chmod("", 0o755) }, []string{"started", "completed: 3 tools, 0 faulty"}, "a@2.0.0 b@2.0.0 c@1.0.0"},
+		{"all closed", func() { chmod("", 0) }, []string{"started", "error …",
+			"completed: 3 tools, 1 faulty"}, "a@2.0.0 b@2.0.0 c@1.0.0"},
+		{"all open", func() { chmod("", 0o755) },
+			[]string{"started", "completed: 3 tools, 0 faulty"}, "a@2.0.0 b@2.0.0 c@1.0.0"},
 		{"a pipe", func() {
 			l.remove("a.yaml")
 			if err := syscall.Mkfifo(l.path("a.yaml"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"started", "error a.yaml: a.yaml: cannot be read: it is not a regular file", "completed: 3 tools, 1 faulty"}, "a@2.0.0 b@2.0.0 c@1.0.0"},
+		}, []string{"started", "error a.yaml: a.yaml: cannot be read: it is not a regular file",
+			"completed: 3 tools, 1 faulty"}, "a@2.0.0 b@2.0.0 c@1.0.0"},
 	}
 	for _, s := range steps {
 		s.change()

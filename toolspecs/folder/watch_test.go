@@ -29,14 +29,17 @@ func specOf(tools ...string) string {
 		if !given {
 			version = "1.0.0"
 		}
-		docs = append(docs, fmt.Sprintf("name: %s\nversion: %s\ndescription: A tool.\nentry: {type: function}\n", name, version))
+		docs = append(docs, fmt.Sprintf(
+			"name: %s\nversion: %s\ndescription: A tool.\nentry: {type: function}\n", name,
+			version))
 	}
 	return strings.Join(docs, "---\n")
 }
 
 func newWatchLab(t *testing.T, c WatchConfig, files map[string]string) *watchLab {
 	t.Helper()
-	l := &watchLab{t: t, dir: filepath.Join(t.TempDir(), "tools"), s: &subscriber{limit: 1 << 20, wake: make(chan struct{}, 1)}}
+	l := &watchLab{t: t, dir: filepath.Join(t.TempDir(), "tools"), s: &subscriber{limit: 1 << 20,
+		wake: make(chan struct{}, 1)}}
 	for name, text := range files {
 		l.write(name, text)
 	}
@@ -99,7 +102,8 @@ func (l *watchLab) line(e CatalogEvent) string {
 	case ReloadCompleted:
 		return fmt.Sprintf("completed: %d tools, %d faulty", e.Tools, e.Faulty)
 	case LoadError:
-		return "error " + file + ": " + strings.ReplaceAll(e.Error.Error(), l.dir+string(filepath.Separator), "")
+		return "error " + file + ": " + strings.ReplaceAll(e.Error.Error(), l.dir+
+			string(filepath.Separator), "")
 	case ToolUpdated:
 		return fmt.Sprintf("updated %s %s to %s", e.Tool, e.OldVersion, e.Version)
 	}
@@ -118,69 +122,129 @@ func (l *watchLab) tools() string {
 const bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
 	"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nname: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n"
 
-// Every way in which a folder can change takes effect, and only as far as it is right: what is wrong keeps the version
-// before it. The folder begins as a.yaml with the tool a and b.yaml with b and c; each case starts there.
+// Every way in which a folder can change takes effect, and only as far as it is right: what is
+// wrong keeps the version before it. The folder begins as a.yaml with the tool a and b.yaml with b
+// and c; each case starts there.
 func TestReload(t *testing.T) {
 	cases := []struct {
 		name   string
 		change func(l *watchLab)
-		// events are all but the first and the last, which stand around them; faulty is in the last.
+		// events are all but the first and the last, which stand around them; faulty is in the
+		// last.
 		events []string
 		faulty int
 		tools  string
 	}{
-		{"edited", func(l *watchLab) { l.write("a.yaml", specOf("a@2.0.0")) }, []string{"updated a 1.0.0 to 2.0.0"}, 0, "a@2.0.0 b@1.0.0 c@1.0.0"},
-		{"added", func(l *watchLab) { l.write("more/d.yml", specOf("d")) }, []string{"added d in more/d.yml"}, 0, "a@1.0.0 b@1.0.0 c@1.0.0 d@1.0.0"},
-		{"removed", func(l *watchLab) { l.remove("b.yaml") }, []string{"removed b in b.yaml", "removed c in b.yaml"}, 0, "a@1.0.0"},
-		{"one of a file removed", func(l *watchLab) { l.write("b.yaml", specOf("c")) }, []string{"removed b in b.yaml"}, 0, "a@1.0.0 c@1.0.0"},
-		{"moved", func(l *watchLab) { l.rename(l.path("a.yaml"), l.path("z.yaml")) }, nil, 0, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"renamed tool", func(l *watchLab) { l.write("a.yaml", specOf("d")) }, []string{"removed a in a.yaml", "added d in a.yaml"}, 0, "b@1.0.0 c@1.0.0 d@1.0.0"},
-		{"a comment", func(l *watchLab) { l.write("a.yaml", "# new\n"+specOf("a")) }, nil, 0, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"edited", func(l *watchLab) { l.write("a.yaml", specOf("a@2.0.0")) },
+			[]string{"updated a 1.0.0 to 2.0.0"}, 0, "a@2.0.0 b@1.0.0 c@1.0.0"},
+		{"added", func(l *watchLab) { l.write("more/d.yml", specOf("d")) },
+			[]string{"added d in more/d.yml"}, 0, "a@1.0.0 b@1.0.0 c@1.0.0 d@1.0.0"},
+		{"removed", func(l *watchLab) { l.remove("b.yaml") }, []string{"removed b in b.yaml",
+			"removed c in b.yaml"}, 0, "a@1.0.0"},
+		{"one of a file removed", func(l *watchLab) { l.write("b.yaml", specOf("c")) },
+			[]string{"removed b in b.yaml"}, 0, "a@1.0.0 c@1.0.0"},
+		{"moved", func(l *watchLab) { l.rename(l.path("a.yaml"), l.path("z.yaml")) }, nil, 0,
+			"a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"renamed tool", func(l *watchLab) { l.write("a.yaml", specOf("d")) },
+			[]string{"removed a in a.yaml", "added d in a.yaml"}, 0, "b@1.0.0 c@1.0.0 d@1.0.0"},
+		{"a comment", func(l *watchLab) { l.write("a.yaml", "# new\n"+specOf("a")) }, nil, 0,
+			"a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"broken", func(l *watchLab) { l.write("a.yaml", "name: a\nversion: [") },
-			[]string{"error a.yaml: a.yaml:2:1: this is not YAML: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+			[]string{"error a.yaml: a.yaml:2:1: this is not YAML: …"}, 1,
+			"a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"broken, others edited", func(l *watchLab) {
 			l.write("a.yaml", strings.ReplaceAll(specOf("a"), "description", "describtion"))
 			l.write("b.yaml", specOf("b@2.0.0", "c"))
-		}, []string{"error a.yaml: a.yaml:1:1: description is missing\na.yaml:3:1: unknown field \"describtion\" (did you mean \"description\"?)", "updated b 1.0.0 to 2.0.0"}, 1, "a@1.0.0 b@2.0.0 c@1.0.0"},
-		{"one of a file broken", func(l *watchLab) { l.write("b.yaml", specOf("b@2.0.0", "c@two")) },
-			[]string{`error b.yaml: b.yaml:7:10: version "two" is not a semantic version (write three numbers, such as 1.0.0)`}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		}, []string{"error a.yaml: a.yaml:1:1: description is missing\na.yaml:3:1: unknown field \"describtion\" (did you mean \"description\"?)",
+			"updated b 1.0.0 to 2.0.0"}, 1, "a@1.0.0 b@2.0.0 c@1.0.0"},
+		{"one of a file broken",
+			func(l *watchLab) { l.write("b.yaml", specOf("b@2.0.0", "c@two")) },
+			[]string{`error b.yaml: b.yaml:7:10: version "two" is not a semantic version (write three numbers, such as 1.0.0)`},
+			1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"new and broken", func(l *watchLab) { l.write("d.yaml", "name: d\n") },
-			[]string{"error d.yaml: d.yaml:1:1: version is missing\nd.yaml:1:1: description is missing\nd.yaml:1:1: entry is missing"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"emptied", func(l *watchLab) { l.write("a.yaml", "") }, []string{"error a.yaml: a.yaml:1:1: the file is empty"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"alias bomb", func(l *watchLab) { l.write("a.yaml", bomb) }, []string{"error a.yaml: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"too large", func(l *watchLab) { l.write("a.yaml", "# "+strings.Repeat("x", toolspecs.MaxFileBytes)) }, []string{"error a.yaml: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+			[]string{"error d.yaml: d.yaml:1:1: version is missing\nd.yaml:1:1: description is missing\nd.yaml:1:1: entry is missing"},
+			1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"emptied", func(l *watchLab) { l.write("a.yaml", "") },
+			[]string{"error a.yaml: a.yaml:1:1: the file is empty"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"alias bomb", func(l *watchLab) { l.write("a.yaml", bomb) }, []string{"error a.yaml: …"},
+			1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"too large", func(l *watchLab) {
+			l.write("a.yaml", "# "+
+				strings.Repeat("x", toolspecs.MaxFileBytes))
+		}, []string{"error a.yaml: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"taken by a new file", func(l *watchLab) { l.write("0.yaml", specOf("a@2.0.0")) },
-			[]string{`error 0.yaml: 0.yaml:1:7: there is another tool "a", at a.yaml:1:7 (rename or remove one of them)`}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"taken by two edits", func(l *watchLab) { l.write("0.yaml", specOf("a@2.0.0")); l.write("a.yaml", specOf("a@3.0.0")) },
-			[]string{`error 0.yaml: 0.yaml:1:7: there is another tool "a", at a.yaml:1:7 (rename or remove one of them)`, "updated a 1.0.0 to 3.0.0"}, 1, "a@3.0.0 b@1.0.0 c@1.0.0"},
-		{"taken by two new files", func(l *watchLab) { l.write("x.yaml", specOf("d")); l.write("y.yaml", specOf("d")) },
-			[]string{`error y.yaml: y.yaml:1:7: there is another tool "d", at x.yaml:1:7 (rename or remove one of them)`, "added d in x.yaml"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0 d@1.0.0"},
-		{"taken from one that falls back", func(l *watchLab) { l.write("a.yaml", specOf("b")); l.write("b.yaml", specOf("d", "e@five")) },
-			[]string{`error a.yaml: a.yaml:1:7: there is another tool "b", at b.yaml:1:7 (rename or remove one of them)`, "error b.yaml: …"}, 2, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"names swapped", func(l *watchLab) { l.write("a.yaml", specOf("b@2.0.0", "c")); l.write("b.yaml", specOf("a@2.0.0")) },
-			[]string{"updated a 1.0.0 to 2.0.0", "updated b 1.0.0 to 2.0.0"}, 0, "a@2.0.0 b@2.0.0 c@1.0.0"},
+			[]string{`error 0.yaml: 0.yaml:1:7: there is another tool "a", at a.yaml:1:7 (rename or remove one of them)`},
+			1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"taken by two edits",
+			func(l *watchLab) {
+				l.write("0.yaml", specOf("a@2.0.0"))
+				l.write("a.yaml",
+					specOf("a@3.0.0"))
+			},
+			[]string{`error 0.yaml: 0.yaml:1:7: there is another tool "a", at a.yaml:1:7 (rename or remove one of them)`,
+				"updated a 1.0.0 to 3.0.0"}, 1, "a@3.0.0 b@1.0.0 c@1.0.0"},
+		{"taken by two new files",
+			func(l *watchLab) { l.write("x.yaml", specOf("d")); l.write("y.yaml", specOf("d")) },
+			[]string{`error y.yaml: y.yaml:1:7: there is another tool "d", at x.yaml:1:7 (rename or remove one of them)`,
+				"added d in x.yaml"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0 d@1.0.0"},
+		{"taken from one that falls back",
+			func(l *watchLab) {
+				l.write("a.yaml", specOf("b"))
+				l.write("b.yaml",
+					specOf("d", "e@five"))
+			},
+			[]string{`error a.yaml: a.yaml:1:7: there is another tool "b", at b.yaml:1:7 (rename or remove one of them)`,
+				"error b.yaml: …"}, 2, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"names swapped", func(l *watchLab) {
+			l.write("a.yaml",
+				specOf("b@2.0.0", "c"))
+			l.write("b.yaml", specOf("a@2.0.0"))
+		},
+			[]string{"updated a 1.0.0 to 2.0.0", "updated b 1.0.0 to 2.0.0"}, 0,
+			"a@2.0.0 b@2.0.0 c@1.0.0"},
 		{"a tool the worker has", func(l *watchLab) { l.write("a.yaml", specOf("own@2.0.0")) },
-			[]string{`error a.yaml: a.yaml:1:7: there is another tool "own", which the worker provides (rename or remove one of them)`}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"refused by the check", func(l *watchLab) { l.write("a.yaml", specOf("unfit")) }, []string{"error a.yaml: a.yaml:1:7: it does not fit"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"a folder in its place", func(l *watchLab) { l.remove("a.yaml"); l.write("a.yaml/d.yaml", specOf("d")) },
-			[]string{"removed a in a.yaml", "added d in a.yaml/d.yaml"}, 0, "b@1.0.0 c@1.0.0 d@1.0.0"},
+			[]string{`error a.yaml: a.yaml:1:7: there is another tool "own", which the worker provides (rename or remove one of them)`},
+			1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"refused by the check", func(l *watchLab) { l.write("a.yaml", specOf("unfit")) },
+			[]string{"error a.yaml: a.yaml:1:7: it does not fit"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"a folder in its place", func(l *watchLab) {
+			l.remove("a.yaml")
+			l.write("a.yaml/d.yaml",
+				specOf("d"))
+		},
+			[]string{"removed a in a.yaml", "added d in a.yaml/d.yaml"}, 0,
+			"b@1.0.0 c@1.0.0 d@1.0.0"},
 		{"a link out of the folder", func(l *watchLab) {
 			outside := filepath.Join(l.t.TempDir(), "a.yaml")
 			write(l.t, outside, specOf("a@2.0.0"))
 			l.remove("a.yaml")
 			link(l.t, outside, l.path("a.yaml"))
-		}, []string{"error a.yaml: a.yaml: cannot be read: path escapes from parent"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		}, []string{"error a.yaml: a.yaml: cannot be read: path escapes from parent"}, 1,
+			"a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"a link within the folder", func(l *watchLab) {
 			l.write(".data/a.yaml", specOf("a@2.0.0"))
 			l.remove("a.yaml")
 			link(l.t, filepath.Join(".data", "a.yaml"), l.path("a.yaml"))
 		}, []string{"updated a 1.0.0 to 2.0.0"}, 0, "a@2.0.0 b@1.0.0 c@1.0.0"},
-		{"a link to nothing", func(l *watchLab) { l.remove("a.yaml"); link(l.t, "nowhere", l.path("a.yaml")) },
-			[]string{"error a.yaml: a.yaml: cannot be read: no such file or directory"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"the folder is gone", func(l *watchLab) { l.rename(l.dir, l.dir+".old") }, []string{"error …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"another folder in its place", func(l *watchLab) { l.rename(l.dir, l.dir+".old"); l.write("z.yaml", specOf("a@2.0.0")) },
-			[]string{"removed b in b.yaml", "removed c in b.yaml", "updated a 1.0.0 to 2.0.0"}, 0, "a@2.0.0"},
-		{"a file in its place", func(l *watchLab) { l.remove(""); write(l.t, l.dir, "text") }, []string{"error …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"a link to nothing", func(l *watchLab) {
+			l.remove("a.yaml")
+			link(l.t, "nowhere",
+				l.path("a.yaml"))
+		},
+			[]string{"error a.yaml: a.yaml: cannot be read: no such file or directory"}, 1,
+			"a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"the folder is gone", func(l *watchLab) { l.rename(l.dir, l.dir+".old") },
+			[]string{"error …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"another folder in its place",
+			func(l *watchLab) {
+				l.rename(l.dir, l.dir+".old")
+				l.write("z.yaml",
+					specOf("a@2.0.0"))
+			},
+			[]string{"removed b in b.yaml", "removed c in b.yaml", "updated a 1.0.0 to 2.0.0"}, 0,
+			"a@2.0.0"},
+		{"a file in its place", func(l *watchLab) { l.remove(""); write(l.t, l.dir, "text") },
+			[]string{"error …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"emptied folder", func(l *watchLab) { l.remove("a.yaml"); l.remove("b.yaml") },
 			[]string{"removed a in a.yaml", "removed b in b.yaml", "removed c in b.yaml"}, 0, ""},
 		{"nothing", func(l *watchLab) {
@@ -203,7 +267,8 @@ func TestReload(t *testing.T) {
 	}}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			l := newWatchLab(t, config, map[string]string{"a.yaml": specOf("a"), "b.yaml": specOf("b", "c")})
+			l := newWatchLab(t, config, map[string]string{"a.yaml": specOf("a"),
+				"b.yaml": specOf("b", "c")})
 			if got := l.reload(); got != nil {
 				t.Fatalf("nothing had changed, and this happened: %q", got)
 			}
@@ -211,7 +276,9 @@ func TestReload(t *testing.T) {
 			got := l.reload()
 			var want []string
 			if tools := strings.TrimSpace(c.tools + " own@1.0.0"); c.faulty >= 0 {
-				want = slices.Concat([]string{"started"}, c.events, []string{fmt.Sprintf("completed: %d tools, %d faulty", len(strings.Fields(tools)), c.faulty)})
+				want = slices.Concat([]string{"started"}, c.events,
+					[]string{fmt.Sprintf("completed: %d tools, %d faulty",
+						len(strings.Fields(tools)), c.faulty)})
 			}
 			if !slices.EqualFunc(got, want, alike) {
 				t.Errorf("events\n got %q\nwant %q", got, want)
@@ -219,7 +286,8 @@ func TestReload(t *testing.T) {
 			if got, want := l.tools(), strings.TrimSpace(c.tools+" own@1.0.0"); got != want {
 				t.Errorf("tools: %q, want %q", got, want)
 			}
-			if s := l.w.Status(); (s.Err() != nil) != (c.faulty > 0) || s.Failed.IsZero() != (c.faulty <= 0) {
+			if s := l.w.Status(); (s.Err() != nil) != (c.faulty > 0) ||
+				s.Failed.IsZero() != (c.faulty <= 0) {
 				t.Errorf("status: %+v", s)
 			}
 			if got := l.reload(); got != nil {
@@ -242,27 +310,39 @@ func link(t *testing.T, target, path string) {
 	}
 }
 
-// What was wrong is in effect as soon as it is right, and told as such: a repaired file, a name that became free, a
-// folder that came back.
+// What was wrong is in effect as soon as it is right, and told as such: a repaired file, a name
+// that became free, a folder that came back.
 func TestReloadAgain(t *testing.T) {
-	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"), "b.yaml": specOf("b")})
+	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"),
+		"b.yaml": specOf("b")})
 	steps := []struct {
 		name   string
 		change func()
 		want   []string
 	}{
 		{"one of two edits that swap names", func() { l.write("a.yaml", specOf("b@2.0.0")) },
-			[]string{"started", `error a.yaml: a.yaml:1:7: there is another tool "b", at b.yaml:1:7 (rename or remove one of them)`, "completed: 2 tools, 1 faulty"}},
+			[]string{"started",
+				`error a.yaml: a.yaml:1:7: there is another tool "b", at b.yaml:1:7 (rename or remove one of them)`,
+				"completed: 2 tools, 1 faulty"}},
 		{"the other", func() { l.write("b.yaml", specOf("a@2.0.0")) },
-			[]string{"started", "updated a 1.0.0 to 2.0.0", "updated b 1.0.0 to 2.0.0", "completed: 2 tools, 0 faulty"}},
-		{"broken", func() { l.write("a.yaml", "name: b") }, []string{"started", "error a.yaml: …", "completed: 2 tools, 1 faulty"}},
-		{"broken in another way", func() { l.write("a.yaml", "nam: b") }, []string{"started", "error a.yaml: …", "completed: 2 tools, 1 faulty"}},
-		{"another file, while it is broken", func() { l.write("c.yaml", specOf("c")) }, []string{"started", "added c in c.yaml", "completed: 3 tools, 1 faulty"}},
-		{"as it was", func() { l.write("a.yaml", specOf("b@2.0.0")) }, []string{"started", "completed: 3 tools, 0 faulty"}},
-		{"broken and removed", func() { l.write("c.yaml", "x") }, []string{"started", "error c.yaml: …", "completed: 3 tools, 1 faulty"}},
-		{"and removed", func() { l.remove("c.yaml") }, []string{"started", "removed c in c.yaml", "completed: 2 tools, 0 faulty"}},
-		{"gone", func() { l.rename(l.dir, l.dir+".old") }, []string{"started", "error …", "completed: 2 tools, 1 faulty"}},
-		{"back", func() { l.rename(l.dir+".old", l.dir) }, []string{"started", "completed: 2 tools, 0 faulty"}},
+			[]string{"started", "updated a 1.0.0 to 2.0.0", "updated b 1.0.0 to 2.0.0",
+				"completed: 2 tools, 0 faulty"}},
+		{"broken", func() { l.write("a.yaml", "name: b") }, []string{"started", "error a.yaml: …",
+			"completed: 2 tools, 1 faulty"}},
+		{"broken in another way", func() { l.write("a.yaml", "nam: b") },
+			[]string{"started", "error a.yaml: …", "completed: 2 tools, 1 faulty"}},
+		{"another file, while it is broken", func() { l.write("c.yaml", specOf("c")) },
+			[]string{"started", "added c in c.yaml", "completed: 3 tools, 1 faulty"}},
+		{"as it was", func() { l.write("a.yaml", specOf("b@2.0.0")) },
+			[]string{"started", "completed: 3 tools, 0 faulty"}},
+		{"broken and removed", func() { l.write("c.yaml", "x") },
+			[]string{"started", "error c.yaml: …", "completed: 3 tools, 1 faulty"}},
+		{"and removed", func() { l.remove("c.yaml") }, []string{"started", "removed c in c.yaml",
+			"completed: 2 tools, 0 faulty"}},
+		{"gone", func() { l.rename(l.dir, l.dir+".old") }, []string{"started", "error …",
+			"completed: 2 tools, 1 faulty"}},
+		{"back", func() { l.rename(l.dir+".old", l.dir) },
+			[]string{"started", "completed: 2 tools, 0 faulty"}},
 	}
 	for _, s := range steps {
 		s.change()
@@ -272,8 +352,9 @@ func TestReloadAgain(t *testing.T) {
 	}
 }
 
-// A file that is being written is left alone until it stands still, however often it is looked at, and so are a file and
-// a folder that are gone for a moment. A look that finds the folder gone changes nothing either.
+// A file that is being written is left alone until it stands still, however often it is looked at,
+// and so are a file and a folder that are gone for a moment. A look that finds the folder gone
+// changes nothing either.
 func TestReloadWaits(t *testing.T) {
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a")})
 	look := func(unsettled bool) {
@@ -286,7 +367,8 @@ func TestReloadWaits(t *testing.T) {
 		}
 	}
 	whole := specOf("a@2.0.0") + "execution: {effect: read}\n"
-	for n := 10; n < len(whole); n += 20 { // each part but the last is another broken file, or one without its end
+	// each part but the last is another broken file, or one without its end
+	for n := 10; n < len(whole); n += 20 {
 		l.write("a.yaml", whole[:n])
 		look(true)
 	}
@@ -319,7 +401,8 @@ func TestWatchStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Watch(WatchConfig{Dir: dir, Base: base})
-	if faults, ok := errors.AsType[toolspecs.Faults](err); !ok || len(faults) != 4 || !strings.Contains(err.Error(), `another tool "own"`) {
+	if faults, ok := errors.AsType[toolspecs.Faults](err); !ok || len(faults) != 4 ||
+		!strings.Contains(err.Error(), `another tool "own"`) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Watch(WatchConfig{Dir: filepath.Join(dir, "none")}); err == nil {
@@ -341,10 +424,12 @@ func TestWatchStart(t *testing.T) {
 	}
 }
 
-// A folder that is wrong in places is watched all the same where that is wanted: what is right is in effect, what is wrong is told, and
-// what is mended is added. Of two files with the same tool the first by name has it.
+// A folder that is wrong in places is watched all the same where that is wanted: what is right is
+// in effect, what is wrong is told, and what is mended is added. Of two files with the same tool
+// the first by name has it.
 func TestWatch_SkipsInvalidFiles(t *testing.T) {
-	files := map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0"), "c.yaml": "name: broken\n", "d.yaml": specOf("two")}
+	files := map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0"),
+		"c.yaml": "name: broken\n", "d.yaml": specOf("two")}
 	dir := filepath.Join(t.TempDir(), "tools")
 	for name, text := range files {
 		write(t, filepath.Join(dir, name), text)
@@ -352,31 +437,37 @@ func TestWatch_SkipsInvalidFiles(t *testing.T) {
 	if _, err := newWatcher(WatchConfig{Dir: dir}); err == nil {
 		t.Error("it begins unasked")
 	}
-	if _, err := newWatcher(WatchConfig{Dir: filepath.Join(dir, "none"), SkipInvalid: true}); err == nil {
+	if _, err := newWatcher(WatchConfig{Dir: filepath.Join(dir, "none"),
+		SkipInvalid: true}); err == nil {
 		t.Error("it begins without a folder")
 	}
 	l := newWatchLab(t, WatchConfig{SkipInvalid: true}, files)
 	s := l.w.Status()
 	one, _ := s.Catalog.Get("one")
-	if names := s.Catalog.Names(); !slices.Equal(names, []string{"one", "two"}) || one.Spec.Version != "1.0.0" {
+	if names := s.Catalog.Names(); !slices.Equal(names, []string{"one", "two"}) ||
+		one.Spec.Version != "1.0.0" {
 		t.Errorf("in effect are %v", names)
 	}
-	if s.Failed.IsZero() || len(s.Faults) != 2 || s.Faults[l.path("b.yaml")] == nil || s.Faults[l.path("c.yaml")] == nil {
+	if s.Failed.IsZero() || len(s.Faults) != 2 || s.Faults[l.path("b.yaml")] == nil ||
+		s.Faults[l.path("c.yaml")] == nil {
 		t.Errorf("the faults are %v", s.Faults)
 	}
 	l.write("c.yaml", specOf("broken"))
 	for range 3 {
 		l.w.reload(time.Now())
 	}
-	if s := l.w.Status(); len(s.Faults) != 1 || !slices.Equal(s.Catalog.Names(), []string{"broken", "one", "two"}) {
+	if s := l.w.Status(); len(s.Faults) != 1 || !slices.Equal(s.Catalog.Names(),
+		[]string{"broken", "one", "two"}) {
 		t.Errorf("mended, in effect are %v, and wrong is %v", s.Catalog.Names(), s.Faults)
 	}
 }
 
-// LoadSkippingInvalid returns the valid files beside the base, and all faults. Without a folder it returns the base alone.
+// LoadSkippingInvalid returns the valid files beside the base, and all faults. Without a folder it
+// returns the base alone.
 func TestLoad_SkipsInvalidFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tools")
-	for name, text := range map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0", "three"), "c.yaml": "name: broken\n", "d.yaml": specOf("echo@9.0.0")} {
+	for name, text := range map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0",
+		"three"), "c.yaml": "name: broken\n", "d.yaml": specOf("echo@9.0.0")} {
 		write(t, filepath.Join(dir, name), text)
 	}
 	base, err := toolspecs.NewCatalog([]toolspecs.Spec{shippedSpec(t, "echo")})
@@ -396,7 +487,8 @@ func TestLoad_SkipsInvalidFiles(t *testing.T) {
 		t.Errorf("the faults are %v", faults)
 	}
 	catalog, err = LoadSkippingInvalid(filepath.Join(dir, "none"), toolspecs.Options{}, base)
-	if _, ok := errors.AsType[toolspecs.Faults](err); err == nil || ok || !slices.Equal(catalog.Names(), []string{"echo"}) {
+	if _, ok := errors.AsType[toolspecs.Faults](err); err == nil || ok ||
+		!slices.Equal(catalog.Names(), []string{"echo"}) {
 		t.Errorf("of no folder: %v, %v", catalog.Names(), err)
 	}
 }

@@ -26,8 +26,9 @@ type functionCall struct {
 	Param string
 }
 
-// Real functions of a public benchmark: every one imports and what is written lints clean, every valid call passes unchanged
-// in strict mode, and every invalid call is refused with a problem at the argument that is wrong.
+// Real functions of a public benchmark: every one imports and what is written lints clean, every
+// valid call passes unchanged in strict mode, and every invalid call is refused with a problem at
+// the argument that is wrong.
 func TestRealToolsAndCalls(t *testing.T) {
 	var suite struct{ Cases []functionCase }
 	cases.Read(t, "bfcl_single_turn.json", &suite)
@@ -59,7 +60,8 @@ func TestRealToolsAndCalls(t *testing.T) {
 	}
 }
 
-// importFunctions imports functions, none of which may be refused, and reads what is written for them.
+// importFunctions imports functions, none of which may be refused, and reads what is written for
+// them.
 func importFunctions(t *testing.T, id string, tools json.RawMessage) []*toolspecs.Compiled {
 	t.Helper()
 	r, err := Functions(id+".json", tools, FunctionOptions{Output: true})
@@ -82,12 +84,14 @@ func importFunctions(t *testing.T, id string, tools json.RawMessage) []*toolspec
 	return all
 }
 
-func checkValid(t *testing.T, id string, catalog map[string]*toolspecs.Compiled, call functionCall) {
+func checkValid(t *testing.T, id string, catalog map[string]*toolspecs.Compiled,
+	call functionCall) {
 	t.Helper()
 	tool := catalog[call.Tool]
 	args, notes, problems := tool.Arguments(string(call.Args), "")
 	if len(problems)+len(notes) > 0 {
-		t.Errorf("%s: valid call refused: %v %v\n%s\n%s", id, problems, notes, call.Args, tool.InputSchema())
+		t.Errorf("%s: valid call refused: %v %v\n%s\n%s", id, problems, notes, call.Args,
+			tool.InputSchema())
 		return
 	}
 	var given, got map[string]any
@@ -96,13 +100,15 @@ func checkValid(t *testing.T, id string, catalog map[string]*toolspecs.Compiled,
 	}
 	for k, v := range given {
 		want, _ := json.Marshal(v)
-		if have, _ := json.Marshal(got[k]); string(want) != string(have) && !strings.Contains(string(want), "{") {
+		if have, _ := json.Marshal(got[k]); string(want) != string(have) &&
+			!strings.Contains(string(want), "{") {
 			t.Errorf("%s: argument %s was %s and became %s", id, k, want, have)
 		}
 	}
 }
 
-func checkInvalid(t *testing.T, id string, catalog map[string]*toolspecs.Compiled, call functionCall) {
+func checkInvalid(t *testing.T, id string, catalog map[string]*toolspecs.Compiled,
+	call functionCall) {
 	t.Helper()
 	_, _, problems := catalog[call.Tool].Arguments(string(call.Args), "")
 	if len(problems) == 0 {
@@ -134,8 +140,9 @@ type declaredParameter struct {
 	Properties map[string]declaredParameter
 }
 
-// takes reports whether a call's arguments are those that the tool declares: no other names, all required ones, and values of
-// the declared types. A value that refers to another call's result counts as a text.
+// takes reports whether a call's arguments are those that the tool declares: no other names, all
+// required ones, and values of the declared types. A value that refers to another call's result
+// counts as a text.
 func (d declared) takes(arguments map[string]any) bool {
 	all := map[string]declaredParameter{}
 	for _, group := range []map[string]declaredParameter{d.Parameters, d.Query, d.Path} {
@@ -165,7 +172,8 @@ func (p declaredParameter) fits(value any) bool {
 	}
 	switch value := value.(type) {
 	case string:
-		return slices.Contains([]string{"string", "enum", "file", "date (yyyy-mm-dd)"}, strings.ToLower(p.Type))
+		return slices.Contains([]string{"string", "enum", "file", "date (yyyy-mm-dd)"},
+			strings.ToLower(p.Type))
 	case float64:
 		whole := value == float64(int64(value)) && strings.EqualFold(p.Type, "integer")
 		return whole || slices.Contains([]string{"number", "float"}, strings.ToLower(p.Type))
@@ -176,11 +184,13 @@ func (p declaredParameter) fits(value any) bool {
 		return strings.EqualFold(p.Type, "array") && !slices.ContainsFunc(value, misfit)
 	}
 	members, _ := value.(map[string]any)
-	return strings.EqualFold(p.Type, "object") && (p.Properties == nil || fitAll(p.Properties, members))
+	return strings.EqualFold(p.Type, "object") && (p.Properties == nil ||
+		fitAll(p.Properties, members))
 }
 
-// Real REST endpoints and functions, and real chains of calls: every tool imports, the endpoints as REST tools, and exactly
-// those calls pass that keep to their tool's own declaration. Many of the corpus do not.
+// Real REST endpoints and functions, and real chains of calls: every tool imports, the endpoints as
+// REST tools, and exactly those calls pass that keep to their tool's own declaration. Many of the
+// corpus do not.
 func TestRealEndpointsAndChains(t *testing.T) {
 	type chain struct {
 		Output []struct {
@@ -200,7 +210,8 @@ func TestRealEndpointsAndChains(t *testing.T) {
 		name, kind string
 		specs      json.RawMessage
 		chains     []chain
-	}{{"rest", "rest", suite.RESTSpecs, suite.RESTChains}, {"fn", "function", suite.FnSpecs, suite.FnChains}} {
+	}{{"rest", "rest", suite.RESTSpecs, suite.RESTChains}, {"fn", "function", suite.FnSpecs,
+		suite.FnChains}} {
 		all := importFunctions(t, part.name, part.specs)
 		var list []declared
 		if err := json.Unmarshal(part.specs, &list); err != nil || len(list) != len(all) {
@@ -226,7 +237,8 @@ func TestRealEndpointsAndChains(t *testing.T) {
 	}
 }
 
-func checkChained(t *testing.T, d declared, tool *toolspecs.Compiled, arguments map[string]any) bool {
+func checkChained(t *testing.T, d declared, tool *toolspecs.Compiled,
+	arguments map[string]any) bool {
 	t.Helper()
 	text, err := json.Marshal(arguments)
 	if err != nil {
@@ -235,7 +247,8 @@ func checkChained(t *testing.T, d declared, tool *toolspecs.Compiled, arguments 
 	want := d.takes(arguments)
 	_, _, problems := tool.Arguments(string(text), "")
 	if (len(problems) == 0) != want {
-		t.Errorf("%s: passes should be %t: %v\n%s\n%s", d.Name, want, problems, text, tool.InputSchema())
+		t.Errorf("%s: passes should be %t: %v\n%s\n%s", d.Name, want, problems, text,
+			tool.InputSchema())
 	}
 	return want
 }

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// fit shortens members, the schemas of a tool's arguments, until they have at most most bytes together, and returns what
-// it did, by argument. The largest one loses its deepest level first, and long descriptions when no level is left, so that
-// small arguments stay whole. Some may be too many for any measure.
+// fit shortens members, the schemas of a tool's arguments, until they have at most most bytes
+// together, and returns what it did, by argument. The largest one loses its deepest level first,
+// and long descriptions when no level is left, so that small arguments stay whole. Some may be too
+// many for any measure.
 func fit(members *jsontext.Object, most int) (shortened []string) {
 	sizes, state := map[string]int{}, map[string]*shortening{}
 	total := 0
@@ -40,13 +41,15 @@ func fit(members *jsontext.Object, most int) (shortened []string) {
 	return shortened
 }
 
-// shortening is how much of an argument is kept: how deep its values nest, how long its descriptions are.
+// shortening is how much of an argument is kept: how deep its values nest, how long its
+// descriptions are.
 type shortening struct{ depth, words int }
 
 // wordSteps are the lengths of descriptions that are tried, in characters.
 var wordSteps = []int{120, 60, 30}
 
-// least is the depth that is kept until descriptions are as short as they get: an argument, and what is directly in it.
+// least is the depth that is kept until descriptions are as short as they get: an argument, and
+// what is directly in it.
 const least = 2
 
 func (s *shortening) step() {

@@ -14,9 +14,11 @@ import (
 
 // FunctionOptions say which functions of a document become tools, and how.
 type FunctionOptions struct {
-	// Names picks functions whose name, or whose tool's name, fits one of the patterns; empty picks all.
+	// Names picks functions whose name, or whose tool's name, fits one of the patterns; empty picks
+	// all.
 	Names []string
-	// Output declares results as well, where the document does. A result that breaks it gives a note.
+	// Output declares results as well, where the document does. A result that breaks it gives a
+	// note.
 	Output bool
 }
 
@@ -26,10 +28,11 @@ type function struct {
 	original, name string
 }
 
-// Functions makes a tool of kind function of every picked function of a document, JSON or YAML: functions as OpenAI,
-// Anthropic and Google take them, one or a list, wrapped or not. The tool's name is the handler that an application
-// registers. A function that says method, host and endpoint becomes a tool of kind rest. Defaults that obey their own schema
-// are kept and filled in, others are dropped with a note. The error is Faults.
+// Functions makes a tool of kind function of every picked function of a document, JSON or YAML:
+// functions as OpenAI, Anthropic and Google take them, one or a list, wrapped or not. The tool's
+// name is the handler that an application registers. A function that says method, host and endpoint
+// becomes a tool of kind rest. Defaults that obey their own schema are kept and filled in, others
+// are dropped with a note. The error is Faults.
 func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
 	root, notes, err := parsed(file, data)
 	if err != nil {
@@ -39,12 +42,17 @@ func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
 	all := functionsIn(&r, root)
 	before := len(all)
 	all = slices.DeleteFunc(all, func(f function) bool {
-		return !picks(o.Names, func(pattern string) bool { return matches(pattern, f.name) || matches(pattern, f.original) })
+		return !picks(o.Names, func(pattern string) bool {
+			return matches(pattern, f.name) ||
+				matches(pattern, f.original)
+		})
 	})
 	if len(all) == 0 && len(r.Refused) == 0 {
-		fault := toolspecs.Fault{File: file, Message: "there are no functions in it", Hint: "give a list of objects with name, description and parameters"}
+		fault := toolspecs.Fault{File: file, Message: "there are no functions in it",
+			Hint: "give a list of objects with name, description and parameters"}
 		if before > 0 {
-			fault.Message, fault.Hint = fmt.Sprintf("none of its functions is picked; it has %d", before), ""
+			fault.Message, fault.Hint = fmt.Sprintf("none of its functions is picked; it has %d",
+				before), ""
 		}
 		return Result{}, toolspecs.Faults{fault}
 	}
@@ -76,7 +84,8 @@ func functionsIn(r *Result, root any) []function {
 }
 
 // wrappers are the keys under which lists of functions are found.
-var wrappers = []string{"tools", "functions", "function", "functionDeclarations", "function_declarations"}
+var wrappers = []string{"tools", "functions", "function", "functionDeclarations",
+	"function_declarations"}
 
 // collect finds the functions in a value; at is its place.
 func collect(r *Result, value any, at string, into *[]function) {
@@ -108,12 +117,16 @@ func collect(r *Result, value any, at string, into *[]function) {
 	}
 }
 
-// Keys under which functions have the schema of their arguments, of their results, and arguments by where they go.
+// Keys under which functions have the schema of their arguments, of their results, and arguments by
+// where they go.
 var (
-	argumentKeys = []string{"parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema"}
-	resultKeys   = []string{"output_schema", "outputSchema", "response", "returns", "output_parameters"}
-	groupKeys    = []string{"path_parameters", "query_parameters", "header_parameters", "body_parameters"}
-	quietKeys    = []string{"name", keyDescription, keyType, "strict", "method", "host", "endpoint"}
+	argumentKeys = []string{"parameters", "input_schema", "inputSchema", "parametersJsonSchema",
+		"parameters_json_schema"}
+	resultKeys = []string{"output_schema", "outputSchema", "response", "returns",
+		"output_parameters"}
+	groupKeys = []string{"path_parameters", "query_parameters", "header_parameters",
+		"body_parameters"}
+	quietKeys = []string{"name", keyDescription, keyType, "strict", "method", "host", "endpoint"}
 )
 
 func (f function) tool(o FunctionOptions) (Tool, error) {
@@ -126,25 +139,29 @@ func (f function) tool(o FunctionOptions) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
-	s := toolspecs.Spec{Name: f.name, Version: "1.0.0", InputSchema: encoded(schema), Entry: toolspecs.Entry{Type: api.KindFunction}}
+	s := toolspecs.Spec{Name: f.name, Version: "1.0.0", InputSchema: encoded(schema),
+		Entry: toolspecs.Entry{Type: api.KindFunction}}
 	s.Description = plain(jsontext.Member[string](f.o, keyDescription), maxToolText)
 	if s.Description == "" {
 		s.Description = "The function " + f.name + "."
 		notes.add("", "it has no description, and models choose by that; write one")
 	}
 	if f.name != f.original {
-		notes.add("", "the function is called %q in the document; register it as %s, or name its handler", f.original, f.name)
+		notes.add("", "the function is called %q in the document; register it as %s, or name its handler",
+			f.original, f.name)
 	}
 	if result, ok := f.first(resultKeys); ok && o.Output {
 		t.response, t.root = true, result
-		s.OutputSchema, s.Execution.OnInvalidOutput = encoded(t.schema(asSchema(result), "the result", 0)), "warn"
+		s.OutputSchema, s.Execution.OnInvalidOutput = encoded(t.schema(asSchema(result),
+			"the result", 0)), "warn"
 	}
 	f.tellUnread(&notes)
 	return Tool{Spec: s, Source: f.original, Notes: notes.notes}, nil
 }
 
 func (f function) translator(notes *noted) *translator {
-	return &translator{root: f.o, most: maxDepth, left: maxSchemas, keep: true, notes: notes, known: newMemory()}
+	return &translator{root: f.o, most: maxDepth, left: maxSchemas, keep: true, notes: notes,
+		known: newMemory()}
 }
 
 // first returns the first of the keys that the function has with an object.
@@ -170,7 +187,8 @@ func (f function) arguments(t *translator) (*jsontext.Object, error) {
 	switch types := typesIn(s); {
 	case len(types) == 0 || slices.Equal(types, []string{typeObject}):
 	default:
-		return nil, errors.New("its parameters are of the type " + strings.Join(types, " or ") + ", and arguments are an object")
+		return nil, errors.New("its parameters are of the type " + strings.Join(types, " or ") +
+			", and arguments are an object")
 	}
 	typed := jsontext.NewObject()
 	typed.Set(keyType, typeObject)
@@ -197,14 +215,16 @@ func (f function) grouped() *jsontext.Object {
 	return properties
 }
 
-// asSchema returns an object as a schema: as it is, or, where it maps names to schemas, as one with these properties.
+// asSchema returns an object as a schema: as it is, or, where it maps names to schemas, as one with
+// these properties.
 func asSchema(o *jsontext.Object) *jsontext.Object {
 	_, typed := o.Get(keyType).(string)
 	properties, declares := o.Get(keyProperties).(*jsontext.Object)
 	if declares {
 		_, declares = entryObject(properties)
 	}
-	if typed || declares || o.Has(keyRef) || o.Has(keyAnyOf) || o.Has(keyOneOf) || o.Has(keyAllOf) || len(o.Names()) == 0 {
+	if typed || declares || o.Has(keyRef) || o.Has(keyAnyOf) || o.Has(keyOneOf) ||
+		o.Has(keyAllOf) || len(o.Names()) == 0 {
 		return o
 	}
 	s := jsontext.NewObject()
@@ -236,13 +256,15 @@ func (f function) tellUnread(notes *noted) {
 	}
 }
 
-// request makes a tool of kind rest of a function that says which request it is. Its defaults are the server's.
+// request makes a tool of kind rest of a function that says which request it is. Its defaults are
+// the server's.
 func (f function) request(o FunctionOptions) (Tool, error) {
 	host := jsontext.Member[string](f.o, "host")
 	if !strings.Contains(host, "://") {
 		host = "https://" + host
 	}
-	r := requestOf{method: strings.ToUpper(cmp.Or(jsontext.Member[string](f.o, "method"), "GET")), host: host,
+	r := requestOf{method: strings.ToUpper(cmp.Or(jsontext.Member[string](f.o, "method"), "GET")),
+		host: host,
 		path: "/" + strings.TrimPrefix(jsontext.Member[string](f.o, "endpoint"), "/")}
 	for _, key := range groupKeys {
 		in, _, _ := strings.Cut(key, "_")

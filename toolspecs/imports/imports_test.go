@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// written shows a result: every file that is written, what was refused, and all notes. Every file lints clean and gives the
-// very spec that was imported.
+// written shows a result: every file that is written, what was refused, and all notes. Every file
+// lints clean and gives the very spec that was imported.
 func written(t *testing.T, r Result, err error) string {
 	t.Helper()
 	if err != nil {
@@ -56,13 +56,17 @@ func checkWritten(t *testing.T, tool Tool, data []byte) {
 	}
 }
 
-// remoteTools are what a server lists: plain tools, one without a description, one with a schema that JSON Schema does not
-// know, and names that toolspecs cannot have.
+// remoteTools are what a server lists: plain tools, one without a description, one with a schema
+// that JSON Schema does not know, and names that toolspecs cannot have.
 var remoteTools = []mcpclient.Tool{
-	{Name: "read_file", Description: "Reads a file.\n\nThe path is\n  - relative, or\n  - absolute.", ReadOnly: true,
-		InputSchema:  json.RawMessage(`{"properties":{"path":{"description":"A path.","type":"string"}},"required":["path"],"type":"object"}`),
+	{Name: "read_file", Description: "Reads a file.\n\nThe path is\n  - relative, or\n  - absolute.",
+		ReadOnly: true,
+		InputSchema: json.RawMessage(
+			`{"properties":{"path":{"description":"A path.","type":"string"}},"required":["path"],"type":"object"}`),
 		OutputSchema: json.RawMessage(`{"properties":{"text":{"type":"string"}},"type":"object"}`)},
-	{Name: "search", Title: "Search everything", InputSchema: json.RawMessage(`{"properties":{"query":{"nullable":true,"type":"string","wrong":1}},"type":"object"}`)},
+	{Name: "search", Title: "Search everything",
+		InputSchema: json.RawMessage(
+			`{"properties":{"query":{"nullable":true,"type":"string","wrong":1}},"type":"object"}`)},
 	{Name: "files/list.all"},
 }
 
@@ -84,13 +88,15 @@ func TestMCP(t *testing.T) {
 			t.Errorf("%s is pinned as %s", tool.Source, tool.Spec.Entry.Pin)
 		}
 	}
-	if r := MCP(entry, remoteTools, MCPOptions{Names: []string{"read_*"}}); len(r.Tools) != 1 || r.Tools[0].Spec.Entry.Remote != "" {
+	if r := MCP(entry, remoteTools, MCPOptions{Names: []string{"read_*"}}); len(r.Tools) != 1 ||
+		r.Tools[0].Spec.Entry.Remote != "" {
 		t.Errorf("picked %+v", r.Tools)
 	}
 }
 
-// The golden files show all that becomes of small documents: places and styles of parameters, bodies, servers and secrets,
-// names, schemas of both dialects, functions of every provider, and a registry of every kind.
+// The golden files show all that becomes of small documents: places and styles of parameters,
+// bodies, servers and secrets, names, schemas of both dialects, functions of every provider, and a
+// registry of every kind.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.*"))
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 // MCPOptions say which tools of an MCP server become toolspecs, and how.
 type MCPOptions struct {
-	// Names picks tools whose names on the server, or whose toolspecs' names, fit one of the patterns; empty picks all.
+	// Names picks tools whose names on the server, or whose toolspecs' names, fit one of the
+	// patterns; empty picks all.
 	Names []string
 	// Prefix begins every name, so that tools of several servers can be told apart.
 	Prefix string
@@ -20,9 +21,10 @@ type MCPOptions struct {
 	Output bool
 }
 
-// MCP makes a pinned toolspec of every picked tool that a server lists. entry says how the server is reached, as a toolspec
-// of the kind mcp does. Description and schemas are the server's own words, for that is what is pinned; only a schema that
-// no toolspec could have is brought into the form of one, with notes.
+// MCP makes a pinned toolspec of every picked tool that a server lists. entry says how the server
+// is reached, as a toolspec of the kind mcp does. Description and schemas are the server's own
+// words, for that is what is pinned; only a schema that no toolspec could have is brought into the
+// form of one, with notes.
 func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 	parts := make([]wanted, len(listed))
 	for i, tool := range listed {
@@ -31,7 +33,10 @@ func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 	var r Result
 	var tools []Tool
 	for i, name := range toolNames(parts) {
-		if !picks(o.Names, func(pattern string) bool { return matches(pattern, name) || matches(pattern, listed[i].Name) }) {
+		if !picks(o.Names, func(pattern string) bool {
+			return matches(pattern, name) ||
+				matches(pattern, listed[i].Name)
+		}) {
 			continue
 		}
 		tools = append(tools, mcpTool(name, entry, listed[i], o))
@@ -47,10 +52,12 @@ func mcpTool(name string, entry toolspecs.Entry, remote mcpclient.Tool, o MCPOpt
 		entry.Remote = remote.Name
 	}
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Entry: entry,
-		Description: cmp.Or(strings.TrimSpace(remote.Description), remote.Title, "The tool "+remote.Name+" of an MCP server.")}
+		Description: cmp.Or(strings.TrimSpace(remote.Description), remote.Title, "The tool "+
+			remote.Name+" of an MCP server.")}
 	s.InputSchema = usable(remote.InputSchema, true, &notes)
 	if o.Output && remote.OutputSchema != nil {
-		s.OutputSchema, s.Execution.OnInvalidOutput = usable(remote.OutputSchema, false, &notes), "warn"
+		s.OutputSchema, s.Execution.OnInvalidOutput = usable(remote.OutputSchema, false, &notes),
+			"warn"
 	}
 	if remote.ReadOnly || remote.Idempotent {
 		notes.add("", "the server says that it only reads or may run twice; servers are wrong about that at times, so its effect is once until you say otherwise")
@@ -58,9 +65,11 @@ func mcpTool(name string, entry toolspecs.Entry, remote mcpclient.Tool, o MCPOpt
 	return Tool{Spec: s, Source: remote.Name, Notes: notes.notes}
 }
 
-// usable returns a server's schema as it is where a toolspec can have it, else brought into that form.
+// usable returns a server's schema as it is where a toolspec can have it, else brought into that
+// form.
 func usable(schema []byte, arguments bool, notes *noted) []byte {
-	trial := toolspecs.Spec{Name: "trial", Version: "1.0.0", Description: "A trial.", Entry: toolspecs.Entry{Type: api.KindFunction}}
+	trial := toolspecs.Spec{Name: "trial", Version: "1.0.0", Description: "A trial.",
+		Entry: toolspecs.Entry{Type: api.KindFunction}}
 	if trial.OutputSchema = schema; arguments {
 		trial.InputSchema, trial.OutputSchema = schema, nil
 	}
@@ -69,10 +78,12 @@ func usable(schema []byte, arguments bool, notes *noted) []byte {
 		return schema
 	}
 	if len(schema) > 0 {
-		notes.add("", "the server's schema is no plain JSON Schema (%s), and is written as one", firstFault(err))
+		notes.add("", "the server's schema is no plain JSON Schema (%s), and is written as one",
+			firstFault(err))
 	}
 	o, _ := treeOf(schema).(*jsontext.Object)
-	t := translator{root: o, most: maxDepth, left: maxSchemas, keep: true, response: !arguments, notes: notes, known: newMemory()}
+	t := translator{root: o, most: maxDepth, left: maxSchemas, keep: true, response: !arguments,
+		notes: notes, known: newMemory()}
 	s := t.schema(o, "", 0)
 	if arguments && !s.Has(keyType) {
 		typed := jsontext.NewObject()

@@ -22,8 +22,8 @@ const maxStem = api.MaxToolName - 1 - suffixDigits
 
 const suffixDigits = 6
 
-// suffix tells apart what would have one name. It comes from what a part is and not from where it stands, so that another
-// import of the document, or of its next version, gives the same names.
+// suffix tells apart what would have one name. It comes from what a part is and not from where it
+// stands, so that another import of the document, or of its next version, gives the same names.
 func suffix(identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return hex.EncodeToString(sum[:])[:suffixDigits]
@@ -32,10 +32,12 @@ func suffix(identity string) string {
 // legal brings a name into the form that tools have. It may be empty.
 func legal(name string) string { return strings.Trim(noName.ReplaceAllString(name, "_"), "_") }
 
-// wanted is what a tool could be called: the name it should have and what it is, which no other part of the document is.
+// wanted is what a tool could be called: the name it should have and what it is, which no other
+// part of the document is.
 type wanted struct{ name, identity string }
 
-// numbered tells parts that have nothing but their names from each other by how many of the name come before.
+// numbered tells parts that have nothing but their names from each other by how many of the name
+// come before.
 func numbered(names []string) []wanted {
 	parts := make([]wanted, len(names))
 	earlier := map[string]int{}
@@ -46,8 +48,9 @@ func numbered(names []string) []wanted {
 	return parts
 }
 
-// toolNames returns the names of tools, legal and different even where files do not tell upper from lower case. A name
-// that is legal as it stands stays; those that would be too long, or are taken, get a suffix.
+// toolNames returns the names of tools, legal and different even where files do not tell upper from
+// lower case. A name that is legal as it stands stays; those that would be too long, or are taken,
+// get a suffix.
 func toolNames(parts []wanted) []string {
 	names := make([]string, len(parts))
 	owner := map[string]int{}
@@ -58,13 +61,15 @@ func toolNames(parts []wanted) []string {
 		}
 		key := strings.ToLower(names[i])
 		first, taken := owner[key]
-		if asItStands := names[i] == p.name; !taken || asItStands && names[first] != parts[first].name {
+		if asItStands := names[i] == p.name; !taken || asItStands &&
+			names[first] != parts[first].name {
 			owner[key] = i
 		}
 	}
 	for i, p := range parts {
 		if len(names[i]) > api.MaxToolName || owner[strings.ToLower(names[i])] != i {
-			names[i] = strings.TrimRight(names[i][:min(len(names[i]), maxStem)], "_-") + "_" + suffix(p.identity)
+			names[i] = strings.TrimRight(names[i][:min(len(names[i]), maxStem)], "_-") + "_" +
+				suffix(p.identity)
 		}
 	}
 	return names
@@ -73,7 +78,8 @@ func toolNames(parts []wanted) []string {
 // arguments gives the arguments of one tool their names: legal, and different letter case aside.
 type argumentNames map[string]bool
 
-// name returns the argument's name. One that is taken gets a word before it that says where the argument goes.
+// name returns the argument's name. One that is taken gets a word before it that says where the
+// argument goes.
 func (taken argumentNames) name(wanted, where string) string {
 	name := wanted
 	if !argument.MatchString(name) {
@@ -95,7 +101,8 @@ func (taken argumentNames) name(wanted, where string) string {
 	return free
 }
 
-// envName is the environment variable for a secret of that name: petstore_auth and petstoreAuth give PETSTORE_AUTH.
+// envName is the environment variable for a secret of that name: petstore_auth and petstoreAuth
+// give PETSTORE_AUTH.
 func envName(name string) string {
 	var b strings.Builder
 	var last rune

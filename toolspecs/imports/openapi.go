@@ -25,13 +25,15 @@ type Options struct {
 	Auth *outbound.Auth
 	// Allow becomes every tool's entry.allow: what may be reached although it is not public.
 	Allow []string
-	// Tags, Paths and Names pick operations: those with one of the tags, whose path is below one of the paths or fits it as
-	// a pattern, and whose tool's name or operationId fits one of the patterns. An empty list picks all.
+	// Tags, Paths and Names pick operations: those with one of the tags, whose path is below one of
+	// the paths or fits it as a pattern, and whose tool's name or operationId fits one of the
+	// patterns. An empty list picks all.
 	Tags, Paths, Names []string
-	// Output declares results as well, by the schema of the successful response. A result that breaks it gives a note.
+	// Output declares results as well, by the schema of the successful response. A result that
+	// breaks it gives a note.
 	Output bool
-	// MaxSchema bounds the schema of the arguments in bytes; beyond it descriptions are shortened and nested values left
-	// open. Default DefaultMaxSchema.
+	// MaxSchema bounds the schema of the arguments in bytes; beyond it descriptions are shortened
+	// and nested values left open. Default DefaultMaxSchema.
 	MaxSchema int
 }
 
@@ -57,9 +59,9 @@ type operation struct {
 // source tells an operation from all others of the document.
 func (o operation) source() string { return o.method + " " + o.path }
 
-// OpenAPI makes a tool of kind rest of every picked operation of an OpenAPI 3 document, JSON or YAML. An operation that a
-// toolspec cannot express is refused with the reason. The error is Faults: the document cannot be read or is none, or
-// nothing in it was picked.
+// OpenAPI makes a tool of kind rest of every picked operation of an OpenAPI 3 document, JSON or
+// YAML. An operation that a toolspec cannot express is refused with the reason. The error is
+// Faults: the document cannot be read or is none, or nothing in it was picked.
 func OpenAPI(file string, data []byte, o Options) (Result, error) {
 	root, notes, err := parsed(file, data)
 	if err != nil {
@@ -75,9 +77,11 @@ func OpenAPI(file string, data []byte, o Options) (Result, error) {
 	if version := jsontext.Member[string](info, "version"); plainVersion.MatchString(version) {
 		d.version = version
 	}
-	r := Result{Title: strings.TrimSpace(d.title + " " + jsontext.Member[string](info, "version")), Notes: notes}
+	r := Result{Title: strings.TrimSpace(d.title + " " + jsontext.Member[string](info, "version")),
+		Notes: notes}
 	if hooks := jsontext.Member[*jsontext.Object](d.root, "webhooks"); len(hooks.Names()) > 0 {
-		r.Notes = append(r.Notes, "webhooks are requests that the API sends; no tools are made of them")
+		r.Notes = append(r.Notes,
+			"webhooks are requests that the API sends; no tools are made of them")
 	}
 	picked, err := d.pick(file, d.operations(&r))
 	if err != nil {
@@ -101,11 +105,14 @@ var plainVersion = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)
 
 // openAPIRoot returns the document if it is OpenAPI 3.
 func openAPIRoot(file string, root any) (*jsontext.Object, error) {
-	fault := toolspecs.Fault{File: file, Message: "this is no OpenAPI document: it does not say openapi: 3.…", Hint: "give a document of OpenAPI 3.0, 3.1 or 3.2"}
+	fault := toolspecs.Fault{File: file,
+		Message: "this is no OpenAPI document: it does not say openapi: 3.…",
+		Hint:    "give a document of OpenAPI 3.0, 3.1 or 3.2"}
 	o, _ := root.(*jsontext.Object)
 	switch version := jsontext.Member[string](o, "openapi"); {
 	case o.Has("swagger"):
-		fault.Message, fault.Hint = "this is a document of OpenAPI 2 (Swagger)", "convert it to OpenAPI 3 first"
+		fault.Message, fault.Hint = "this is a document of OpenAPI 2 (Swagger)",
+			"convert it to OpenAPI 3 first"
 	case strings.HasPrefix(version, "3."):
 		return o, nil
 	case version != "":
@@ -131,7 +138,8 @@ func (d *document) operations(r *Result) []operation {
 			continue
 		}
 		all = append(all, operationsOf(r, p, item)...)
-		for _, method := range jsontext.Member[*jsontext.Object](item, "additionalOperations").Names() {
+		for _, method := range jsontext.Member[*jsontext.Object](item,
+			"additionalOperations").Names() {
 			r.refuse(method+" "+p, "the method %s is not supported", method)
 		}
 	}
@@ -176,10 +184,14 @@ func (d *document) pick(file string, all []operation) ([]operation, error) {
 	var tags []string
 	for _, op := range all {
 		tags = append(tags, texts(op.op.Get("tags"))...)
-		if picks(o.Tags, func(tag string) bool { return slices.Contains(texts(op.op.Get("tags")), tag) }) &&
+		if picks(o.Tags, func(tag string) bool {
+			return slices.Contains(texts(op.op.Get("tags")),
+				tag)
+		}) &&
 			picks(o.Paths, func(pattern string) bool { return below(pattern, op.path) }) &&
 			picks(o.Names, func(pattern string) bool {
-				return matches(pattern, op.name) || matches(pattern, jsontext.Member[string](op.op, "operationId"))
+				return matches(pattern, op.name) || matches(pattern, jsontext.Member[string](op.op,
+					"operationId"))
 			}) {
 			picked = append(picked, op)
 		}
@@ -189,7 +201,8 @@ func (d *document) pick(file string, all []operation) ([]operation, error) {
 	}
 	fault := toolspecs.Fault{File: file, Message: "the document has no operations"}
 	if len(all) > 0 {
-		fault.Message = fmt.Sprintf("none of the document's operations is picked; it has %d", len(all))
+		fault.Message = fmt.Sprintf("none of the document's operations is picked; it has %d",
+			len(all))
 	}
 	if len(o.Tags) > 0 {
 		fault.Hint = spelling.Hint(o.Tags[0], slices.Compact(slices.Sorted(slices.Values(tags))))

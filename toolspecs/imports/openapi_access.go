@@ -14,7 +14,8 @@ import (
 
 // baseURL returns the address that the path follows.
 func (c *call) baseURL() (string, error) {
-	own := len(jsontext.Member[[]any](c.op.op, "servers")) > 0 || len(jsontext.Member[[]any](c.op.item, "servers")) > 0
+	own := len(jsontext.Member[[]any](c.op.op, "servers")) > 0 ||
+		len(jsontext.Member[[]any](c.op.item, "servers")) > 0
 	if base := c.doc.options.BaseURL; base != "" {
 		if own {
 			c.notes.add("", "the document names a server for this operation alone; the given base URL stands in for it")
@@ -39,14 +40,17 @@ func (c *call) server(server *jsontext.Object) (string, error) {
 	variables := jsontext.Member[*jsontext.Object](server, "variables")
 	for _, name := range variables.Names() {
 		variable, _ := variables.Members[name].(*jsontext.Object)
-		address = strings.ReplaceAll(address, "{"+name+"}", jsontext.Member[string](variable, keyDefault))
+		address = strings.ReplaceAll(address, "{"+name+"}", jsontext.Member[string](variable,
+			keyDefault))
 	}
 	if strings.ContainsAny(address, "{}") {
-		return "", fmt.Errorf("the server %s has a variable without a default; give the base URL", address)
+		return "", fmt.Errorf("the server %s has a variable without a default; give the base URL",
+			address)
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("the server %q is relative to where the document was; give the base URL", address)
+		return "", fmt.Errorf(
+			"the server %q is relative to where the document was; give the base URL", address)
 	}
 	if err := outbound.CheckURL(u); err != nil {
 		return "", fmt.Errorf("the server cannot be asked: %w", err)
@@ -106,10 +110,12 @@ func (c *call) authOf() (*outbound.Auth, error) {
 // way returns one of the alternatives that an operation can be called by.
 func (c *call) way(way *jsontext.Object) (*outbound.Auth, error) {
 	if len(way.Keys) > 1 {
-		return nil, fmt.Errorf("it needs several secrets at once (%s), and a toolspec names one", strings.Join(way.Keys, ", "))
+		return nil, fmt.Errorf("it needs several secrets at once (%s), and a toolspec names one",
+			strings.Join(way.Keys, ", "))
 	}
 	name := way.Keys[0]
-	schemes := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](c.doc.root, "components"), "securitySchemes")
+	schemes := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](c.doc.root,
+		"components"), "securitySchemes")
 	if !schemes.Has(name) {
 		return nil, fmt.Errorf("the document does not declare the security scheme %s", name)
 	}

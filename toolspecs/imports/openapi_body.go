@@ -23,7 +23,8 @@ type media struct {
 	name, encoding string
 }
 
-// pickMedia returns the form that a toolspec can send best: JSON, else a form, else text. others are the names of all.
+// pickMedia returns the form that a toolspec can send best: JSON, else a form, else text. others
+// are the names of all.
 func pickMedia(content *jsontext.Object) (m media, others []string) {
 	for _, encoding := range []string{encodingJSON, encodingForm, encodingText} {
 		for _, name := range content.Names() {
@@ -40,7 +41,8 @@ func encodingOf(name string) string {
 	typ, _, err := mime.ParseMediaType(name)
 	switch {
 	case err != nil:
-	case typ == "application/json", strings.HasSuffix(typ, "+json"), typ == "text/json", typ == "*/*", typ == "application/*":
+	case typ == "application/json", strings.HasSuffix(typ, "+json"), typ == "text/json",
+		typ == "*/*", typ == "application/*":
 		return encodingJSON
 	case typ == "application/x-www-form-urlencoded":
 		return encodingForm
@@ -51,7 +53,8 @@ func encodingOf(name string) string {
 }
 
 // usualTypes are what the encodings send by themselves.
-var usualTypes = []string{"application/json", "application/x-www-form-urlencoded", "text/plain", "*/*", "application/*", "text/*"}
+var usualTypes = []string{"application/json", "application/x-www-form-urlencoded", "text/plain",
+	"*/*", "application/*", "text/*"}
 
 // bodyPlacer places the parts of a request body.
 type bodyPlacer struct{ *call }
@@ -71,7 +74,8 @@ func (c bodyPlacer) readBody() error {
 		return nil
 	}
 	if m.encoding == "" {
-		return fmt.Errorf("a body of %s cannot be sent; toolspecs send JSON, forms and text", strings.Join(others, " or "))
+		return fmt.Errorf("a body of %s cannot be sent; toolspecs send JSON, forms and text",
+			strings.Join(others, " or "))
 	}
 	required := jsontext.Member[bool](o, keyRequired)
 	if c.op.method == http.MethodGet || c.op.method == http.MethodHead {
@@ -101,14 +105,17 @@ func (c bodyPlacer) bodiless(required bool) error {
 	return nil
 }
 
-// empty reports whether a schema is an object that declares to have no properties, as generated documents have them.
+// empty reports whether a schema is an object that declares to have no properties, as generated
+// documents have them.
 func empty(value any) bool {
 	schema, _ := value.(*jsontext.Object)
-	return schema.Has(keyProperties) && len(jsontext.Member[*jsontext.Object](schema, keyProperties).Names()) == 0 && !schema.Has(keyRef) &&
+	return schema.Has(keyProperties) && len(jsontext.Member[*jsontext.Object](schema,
+		keyProperties).Names()) == 0 && !schema.Has(keyRef) &&
 		(!schema.Has(keyAdditional) || schema.Get(keyAdditional) == false)
 }
 
-// placeBody gives the properties of the body an argument each, or the body one argument where it is no plain object.
+// placeBody gives the properties of the body an argument each, or the body one argument where it is
+// no plain object.
 func (c bodyPlacer) placeBody(m media, description string, required bool) {
 	text := plain(description, maxWords)
 	if m.encoding == encodingText {
@@ -126,10 +133,11 @@ func (c bodyPlacer) placeBody(m media, description string, required bool) {
 	c.body = c.argument("body", "request", s, required)
 }
 
-// whole reports whether a body is given or left out as a whole: an optional one with required members, and with DELETE, where
-// it matters whether there is one.
+// whole reports whether a body is given or left out as a whole: an optional one with required
+// members, and with DELETE, where it matters whether there is one.
 func (c bodyPlacer) whole(m media, s *jsontext.Object, required bool) bool {
-	return !required && (s.Has(keyRequired) || c.op.method == http.MethodDelete && m.encoding == encodingJSON)
+	return !required && (s.Has(keyRequired) || c.op.method == http.MethodDelete &&
+		m.encoding == encodingJSON)
 }
 
 func (c bodyPlacer) placeMembers(m media, s *jsontext.Object) {
@@ -138,16 +146,19 @@ func (c bodyPlacer) placeMembers(m media, s *jsontext.Object) {
 	properties := jsontext.Member[*jsontext.Object](s, keyProperties)
 	for _, name := range properties.Names() {
 		property, _ := properties.Members[name].(*jsontext.Object)
-		body.Set(field(m, name, property), c.argument(name, inBody, property, slices.Contains(needed, any(name))))
+		body.Set(field(m, name, property), c.argument(name, inBody, property,
+			slices.Contains(needed, any(name))))
 	}
 	c.body = body
 }
 
-// field is the name under which a property is sent. In a form, a list is written as name[]=a&name[]=b where the document asks
-// for brackets, else as name=a&name=b.
+// field is the name under which a property is sent. In a form, a list is written as
+// name[]=a&name[]=b where the document asks for brackets, else as name=a&name=b.
 func field(m media, name string, property *jsontext.Object) string {
-	how := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](m.content, "encoding"), name)
-	if m.encoding == encodingForm && jsontext.Member[string](how, "style") == styleBrackets && holds(property, typeArray) {
+	how := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](m.content,
+		"encoding"), name)
+	if m.encoding == encodingForm && jsontext.Member[string](how, "style") == styleBrackets &&
+		holds(property, typeArray) {
 		return name + "[]"
 	}
 	return name

@@ -34,7 +34,8 @@ const (
 	inCookie = "cookie"
 )
 
-// parameters returns the parameters of path and operation; the operation's win. Those in the path come first.
+// parameters returns the parameters of path and operation; the operation's win. Those in the path
+// come first.
 func (c *call) parameters() ([]parameter, error) {
 	var all []parameter
 	place := map[[2]string]int{}
@@ -56,12 +57,15 @@ func (c *call) parameters() ([]parameter, error) {
 	}
 	inside := func(p parameter) bool { return p.in == inPath }
 	outside := func(p parameter) bool { return p.in != inPath }
-	return append(slices.DeleteFunc(slices.Clone(all), outside), slices.DeleteFunc(all, inside)...), nil
+	return append(slices.DeleteFunc(slices.Clone(all), outside), slices.DeleteFunc(all, inside)...),
+		nil
 }
 
 // read takes a parameter apart.
 func (c *call) read(o *jsontext.Object) parameter {
-	p := parameter{o: o, name: jsontext.Member[string](o, "name"), in: jsontext.Member[string](o, "in"), style: jsontext.Member[string](o, "style"), required: jsontext.Member[bool](o, keyRequired)}
+	p := parameter{o: o, name: jsontext.Member[string](o, "name"), in: jsontext.Member[string](o,
+		"in"), style: jsontext.Member[string](o, "style"), required: jsontext.Member[bool](o,
+		keyRequired)}
 	if p.style == "" {
 		p.style = "simple"
 		if p.in == inQuery || p.in == inCookie {
@@ -73,7 +77,8 @@ func (c *call) read(o *jsontext.Object) parameter {
 		p.explode = explode
 	}
 	schema, _ := o.Get("schema").(*jsontext.Object)
-	if content := jsontext.Member[*jsontext.Object](o, "content"); schema == nil && len(content.Names()) > 0 {
+	if content := jsontext.Member[*jsontext.Object](o, "content"); schema == nil &&
+		len(content.Names()) > 0 {
 		m, _ := pickMedia(content)
 		p.json = m.encoding == encodingJSON
 		if schema = jsontext.Member[*jsontext.Object](m.content, "schema"); !p.json {
@@ -94,8 +99,8 @@ func textSchema(description string) *jsontext.Object {
 	return s
 }
 
-// parameter declares the arguments of a parameter and says where they go. One that a toolspec cannot express is left out
-// with a note; where the operation needs it, that is the error.
+// parameter declares the arguments of a parameter and says where they go. One that a toolspec
+// cannot express is left out with a note; where the operation needs it, that is the error.
 func (c *call) parameter(p parameter) error {
 	err := c.place(p)
 	if err == nil || p.required || p.in == inPath {
@@ -147,7 +152,8 @@ func (c *call) inPath(p parameter) error {
 
 var slots = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// undeclared declares what stands in the path as {name} and is no parameter. What is declared is {{args.name}} by now.
+// undeclared declares what stands in the path as {name} and is no parameter. What is declared is
+// {{args.name}} by now.
 func (c *call) undeclared() {
 	c.path = slots.ReplaceAllStringFunc(c.path, func(slot string) string {
 		name := slot[1 : len(slot)-1]
@@ -186,7 +192,8 @@ func (c *call) inCookie(p parameter) error {
 	return nil
 }
 
-// single returns the schema of a parameter that is written as one value. Lists and objects are written by the caller.
+// single returns the schema of a parameter that is written as one value. Lists and objects are
+// written by the caller.
 func (c *call) single(p parameter) *jsontext.Object {
 	s := c.t.schema(p.raw, p.name, 1)
 	if !holds(s, typeArray) && (p.json || !holds(s, typeObject)) {
@@ -195,7 +202,8 @@ func (c *call) single(p parameter) *jsontext.Object {
 	if p.json {
 		return textSchema(sentences(jsontext.Member[string](s, keyDescription), "Written as JSON"))
 	}
-	c.notes.add(p.name, "lists and objects are written as one text here, as the style %s says", p.style)
+	c.notes.add(p.name, "lists and objects are written as one text here, as the style %s says",
+		p.style)
 	how := "Several values are written with commas between them"
 	switch p.style {
 	case "spaceDelimited":
@@ -206,8 +214,8 @@ func (c *call) single(p parameter) *jsontext.Object {
 	return textSchema(sentences(jsontext.Member[string](s, keyDescription), how))
 }
 
-// holds reports whether a value of a translated schema can be of that type; one that is left open can be anything, and is
-// taken for a plain value.
+// holds reports whether a value of a translated schema can be of that type; one that is left open
+// can be anything, and is taken for a plain value.
 func holds(s *jsontext.Object, typ string) bool {
 	for _, form := range forms(s) {
 		if slices.Contains(typesIn(form), typ) {

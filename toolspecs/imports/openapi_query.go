@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// inQuery places a query parameter. A list gives it several times; an object gives one parameter for each property.
+// inQuery places a query parameter. A list gives it several times; an object gives one parameter
+// for each property.
 func (c *call) inQuery(p parameter) error {
 	s := c.t.schema(p.raw, p.name, 1)
 	several := p.several()
@@ -47,8 +48,8 @@ func holdsObjects(s *jsontext.Object) bool {
 	})
 }
 
-// queryObject gives each property of an object an argument and a query parameter of its own. Where the value may also be a
-// plain one, it has an argument as well.
+// queryObject gives each property of an object an argument and a query parameter of its own. Where
+// the value may also be a plain one, it has an argument as well.
 func (c *call) queryObject(p parameter, s *jsontext.Object) error {
 	var objects, plain []*jsontext.Object
 	for _, form := range forms(s) {
@@ -66,7 +67,8 @@ func (c *call) queryObject(p parameter, s *jsontext.Object) error {
 		c.query.Set(p.name, c.argument(p.name, inQuery, own, false))
 	}
 	for _, form := range objects {
-		if err := c.queryProperties(p, form, p.required && len(plain) == 0 && len(objects) == 1); err != nil {
+		if err := c.queryProperties(p, form, p.required && len(plain) == 0 &&
+			len(objects) == 1); err != nil {
 			return err
 		}
 	}
@@ -95,7 +97,8 @@ func (c *call) queryProperties(p parameter, form *jsontext.Object, required bool
 	for _, name := range properties.Names() {
 		property, _ := properties.Members[name].(*jsontext.Object)
 		if holds(property, typeObject) {
-			c.notes.add(within(p.name, name), "it is left out: objects in objects cannot be written into a query")
+			c.notes.add(within(p.name, name),
+				"it is left out: objects in objects cannot be written into a query")
 			continue
 		}
 		key, arg := name, name

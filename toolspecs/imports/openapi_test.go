@@ -18,38 +18,51 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// synthetic is a document with so many operations: each shares schemas with others, some nest and contain themselves.
+// synthetic is a document with so many operations: each shares schemas with others, some nest and
+// contain themselves.
 func synthetic(operations int) []byte {
 	schemas, paths := map[string]any{}, map[string]any{}
 	for i := range operations / 2 {
-		properties := map[string]any{"self": map[string]any{"$ref": fmt.Sprintf("#/components/schemas/S%d", i)}}
+		properties := map[string]any{"self": map[string]any{"$ref": fmt.Sprintf(
+			"#/components/schemas/S%d", i)}}
 		for j := range 12 {
-			properties[fmt.Sprintf("p%d", j)] = map[string]any{"type": "string", "description": strings.Repeat("A property of it. ", 4), "maxLength": 100, "default": "x"}
+			properties[fmt.Sprintf("p%d", j)] = map[string]any{"type": "string",
+				"description": strings.Repeat("A property of it. ", 4), "maxLength": 100,
+				"default": "x"}
 		}
 		if i%4 > 0 {
-			properties["inner"] = map[string]any{"allOf": []any{map[string]any{"$ref": fmt.Sprintf("#/components/schemas/S%d", i-1)}}, "nullable": true}
+			properties["inner"] = map[string]any{"allOf": []any{map[string]any{"$ref": fmt.Sprintf(
+				"#/components/schemas/S%d", i-1)}}, "nullable": true}
 		}
-		schemas[fmt.Sprintf("S%d", i)] = map[string]any{"type": "object", "required": []string{"p0"}, "properties": properties}
+		schemas[fmt.Sprintf("S%d", i)] = map[string]any{"type": "object",
+			"required": []string{"p0"}, "properties": properties}
 		ref := map[string]any{"$ref": fmt.Sprintf("#/components/schemas/S%d", i)}
-		answer := map[string]any{"200": map[string]any{"description": "ok", "content": map[string]any{"application/json": map[string]any{"schema": ref}}}}
-		id := map[string]any{"name": "id", "in": "path", "required": true, "schema": map[string]any{"type": "integer"}}
+		answer := map[string]any{"200": map[string]any{"description": "ok",
+			"content": map[string]any{"application/json": map[string]any{"schema": ref}}}}
+		id := map[string]any{"name": "id", "in": "path", "required": true,
+			"schema": map[string]any{"type": "integer"}}
 		paths[fmt.Sprintf("/things%d/{id}", i)] = map[string]any{
 			"parameters": []any{id},
-			"get":        map[string]any{"operationId": fmt.Sprintf("get-thing.%d", i), "tags": []string{fmt.Sprintf("tag%d", i%10)}, "responses": answer},
-			"post": map[string]any{"operationId": fmt.Sprintf("make-thing.%d", i), "summary": "Makes a thing.", "responses": answer,
-				"requestBody": map[string]any{"required": true, "content": map[string]any{"application/json": map[string]any{"schema": ref}}}},
+			"get": map[string]any{"operationId": fmt.Sprintf("get-thing.%d", i),
+				"tags": []string{fmt.Sprintf("tag%d", i%10)}, "responses": answer},
+			"post": map[string]any{"operationId": fmt.Sprintf("make-thing.%d", i),
+				"summary": "Makes a thing.", "responses": answer,
+				"requestBody": map[string]any{"required": true,
+					"content": map[string]any{"application/json": map[string]any{"schema": ref}}}},
 		}
 	}
-	data, err := json.Marshal(map[string]any{"openapi": "3.0.3", "info": map[string]any{"title": "Synthetic", "version": "1.0.0"},
-		"servers": []any{map[string]any{"url": "https://api.example.com"}}, "paths": paths, "components": map[string]any{"schemas": schemas}})
+	data, err := json.Marshal(map[string]any{"openapi": "3.0.3",
+		"info":    map[string]any{"title": "Synthetic", "version": "1.0.0"},
+		"servers": []any{map[string]any{"url": "https://api.example.com"}}, "paths": paths,
+		"components": map[string]any{"schemas": schemas}})
 	if err != nil {
 		panic(err)
 	}
 	return data
 }
 
-// A thousand operations import, each with a name of its own and a schema within the bound; what is written lints clean, and
-// a second import writes the same bytes.
+// A thousand operations import, each with a name of its own and a schema within the bound; what is
+// written lints clean, and a second import writes the same bytes.
 func TestThousandOperations(t *testing.T) {
 	data := synthetic(1000)
 	first, err := OpenAPI("f.json", data, Options{})
@@ -99,10 +112,12 @@ func TestPick(t *testing.T) {
 		{data, Options{Names: []string{"meta/*"}}, "meta_root_f302df"},
 		{data, Options{Names: []string{"*_2b9647", "same"}}, "META_ROOT_2b9647 same same_fe36d1"},
 		{data, Options{Paths: []string{"/c"}, Names: []string{"get_*"}}, "get_c_id"},
-		{pets, Options{Tags: []string{"store"}}, "getInventory placeOrder getOrderById deleteOrder"},
+		{pets, Options{Tags: []string{"store"}},
+			"getInventory placeOrder getOrderById deleteOrder"},
 		{pets, Options{Paths: []string{"/store/order/"}}, "placeOrder getOrderById deleteOrder"},
 		{pets, Options{Paths: []string{"/pet/find*"}}, "findPetsByStatus findPetsByTags"},
-		{pets, Options{Tags: []string{"store", "user"}, Paths: []string{"/user/log*", "/store/inventory"}}, "getInventory loginUser logoutUser"},
+		{pets, Options{Tags: []string{"store", "user"}, Paths: []string{"/user/log*",
+			"/store/inventory"}}, "getInventory loginUser logoutUser"},
 	} {
 		r, err := OpenAPI("f.yaml", tt.data, tt.o)
 		var names []string
@@ -135,13 +150,14 @@ func TestGivenServerAndAuth(t *testing.T) {
 			t.Errorf("%s: %+v", tool.Source, e)
 		}
 	}
-	if notes := r.Tools[0].Notes; !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "stands in for it") }) {
+	if notes := r.Tools[0].Notes; !slices.ContainsFunc(notes,
+		func(n string) bool { return strings.Contains(n, "stands in for it") }) {
 		t.Errorf("notes %v", notes)
 	}
 }
 
-// Whole real documents, where SWITCHYARD_OPENAPI names a folder of them: every operation becomes a tool or is refused with
-// its reason, and every file that is written lints clean.
+// Whole real documents, where SWITCHYARD_OPENAPI names a folder of them: every operation becomes a
+// tool or is refused with its reason, and every file that is written lints clean.
 func TestRealDocuments(t *testing.T) {
 	dir := os.Getenv("SWITCHYARD_OPENAPI")
 	if dir == "" {
@@ -171,12 +187,14 @@ func TestRealDocuments(t *testing.T) {
 			checkWritten(t, tool, written)
 		}
 		operations := countOperations(t, data)
-		t.Logf("%s: %d operations, %d tools with %d notes", filepath.Base(file), operations, len(r.Tools), notes)
+		t.Logf("%s: %d operations, %d tools with %d notes", filepath.Base(file), operations,
+			len(r.Tools), notes)
 		for _, refused := range r.Refused {
 			t.Logf("  refused %s: %s", refused.Source, refused.Reason)
 		}
 		if len(r.Tools)+len(r.Refused) != operations {
-			t.Errorf("%s: %d tools and %d refused of %d operations", file, len(r.Tools), len(r.Refused), operations)
+			t.Errorf("%s: %d tools and %d refused of %d operations", file, len(r.Tools),
+				len(r.Refused), operations)
 		}
 	}
 }
@@ -193,7 +211,8 @@ func countOperations(t *testing.T, data []byte) int {
 	n := 0
 	for _, item := range doc.Paths {
 		for key := range item {
-			if slices.Contains([]string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}, key) {
+			if slices.Contains([]string{"get", "put", "post", "delete", "options", "head", "patch",
+				"trace"}, key) {
 				n++
 			}
 		}
@@ -201,8 +220,8 @@ func countOperations(t *testing.T, data []byte) int {
 	return n
 }
 
-// Whatever text a document holds, in any place where text can stand, comes back byte for byte where it is a value, and what
-// is written is read as the same spec.
+// Whatever text a document holds, in any place where text can stand, comes back byte for byte where
+// it is a value, and what is written is read as the same spec.
 func TestNaughtyTexts(t *testing.T) {
 	for _, text := range cases.NaughtyStrings(t) {
 		o := jsontext.NewObject()
@@ -216,7 +235,8 @@ func TestNaughtyTexts(t *testing.T) {
 		schema := jsontext.NewObject()
 		schema.Set(keyType, typeObject)
 		schema.Set(keyProperties, properties)
-		s := toolspecs.Spec{Name: "naughty", Version: "1.0.0", Description: "It says: " + text, Category: "custom", InputSchema: encoded(schema),
+		s := toolspecs.Spec{Name: "naughty", Version: "1.0.0", Description: "It says: " + text,
+			Category: "custom", InputSchema: encoded(schema),
 			Entry: toolspecs.Entry{Type: api.KindFunction}}
 		tool := Tool{Spec: s, Source: text, Notes: []string{text}}
 		data, err := YAML(text, tool)
@@ -234,13 +254,20 @@ func TestNaughtyTexts(t *testing.T) {
 	}
 }
 
-// FuzzImports feeds any bytes to every importer: they give tools that compile, and faults, and never panic or hang.
+// FuzzImports feeds any bytes to every importer: they give tools that compile, and faults, and
+// never panic or hang.
 func FuzzImports(f *testing.F) {
 	golden.Seed(f, filepath.Join("testdata", "*.*"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, read := range []func() (Result, error){
-			func() (Result, error) { return OpenAPI("f.yaml", data, Options{Output: true, MaxSchema: 200}) },
-			func() (Result, error) { return Functions("f.yaml", data, FunctionOptions{Output: true}) },
+			func() (Result, error) {
+				return OpenAPI("f.yaml", data,
+					Options{Output: true, MaxSchema: 200})
+			},
+			func() (Result, error) {
+				return Functions("f.yaml", data,
+					FunctionOptions{Output: true})
+			},
 			func() (Result, error) { return Registry("f.toml", data, RegistryOptions{}) },
 		} {
 			r, err := read()

@@ -24,8 +24,9 @@ const (
 	maxFitted = 256 << 10
 )
 
-// deepest translates at growing depths, and stops where nothing more comes, or too much: then what the depth before gave is
-// taken. try translates at one depth and says whether something was cut for being deeper, and whether it was too much.
+// deepest translates at growing depths, and stops where nothing more comes, or too much: then what
+// the depth before gave is taken. try translates at one depth and says whether something was cut
+// for being deeper, and whether it was too much.
 func deepest(try func(depth int) (cut, over bool, err error)) error {
 	for depth := 2; ; depth++ {
 		cut, over, err := try(depth)
@@ -79,14 +80,18 @@ func (d *document) tool(op operation) (Tool, error) {
 	}
 	schema := c.inputSchema()
 	if len(schema) > maxFitted {
-		return Tool{}, fmt.Errorf("the schema of its arguments has %d bytes, more than any model should be told", len(schema))
+		return Tool{}, fmt.Errorf(
+			"the schema of its arguments has %d bytes, more than any model should be told",
+			len(schema))
 	}
 	return c.tool(schema)
 }
 
 func (d *document) call(op operation, depth int) *call {
-	c := &call{doc: d, op: op, taken: argumentNames{}, properties: jsontext.NewObject(), path: op.path, query: jsontext.NewObject(), headers: jsontext.NewObject()}
-	c.t = &translator{root: d.root, most: depth, left: maxSchemas, keep: d.keep, notes: &c.notes, known: d.known}
+	c := &call{doc: d, op: op, taken: argumentNames{}, properties: jsontext.NewObject(),
+		path: op.path, query: jsontext.NewObject(), headers: jsontext.NewObject()}
+	c.t = &translator{root: d.root, most: depth, left: maxSchemas, keep: d.keep, notes: &c.notes,
+		known: d.known}
 	return c
 }
 
@@ -154,10 +159,12 @@ func (c *call) tool(schema json.RawMessage) (Tool, error) {
 		return Tool{}, err
 	}
 	s := toolspecs.Spec{
-		Name: c.op.name, Version: c.doc.version, Description: c.description(), Category: "http", Tags: c.tags(),
+		Name: c.op.name, Version: c.doc.version, Description: c.description(), Category: "http",
+		Tags:        c.tags(),
 		InputSchema: schema,
 		Entry: toolspecs.Entry{Type: api.KindREST, BaseURL: base, Method: c.op.method, Path: c.path,
-			Query: members(c.query), Headers: members(c.headers), Encoding: c.encoding, Auth: c.auth, Allow: c.doc.options.Allow},
+			Query: members(c.query), Headers: members(c.headers), Encoding: c.encoding,
+			Auth: c.auth, Allow: c.doc.options.Allow},
 		Execution: toolspecs.ExecutionSpec{Effect: effectOf(c.op.method)},
 	}
 	if c.body != nil {
@@ -192,7 +199,8 @@ func effectOf(method string) api.Effect {
 
 // description is what models are told: the summary, and what the description adds to it.
 func (c *call) description() string {
-	summary, text := plain(jsontext.Member[string](c.op.op, "summary"), maxToolText), plain(jsontext.Member[string](c.op.op, keyDescription), maxToolText)
+	summary, text := plain(jsontext.Member[string](c.op.op, "summary"), maxToolText),
+		plain(jsontext.Member[string](c.op.op, keyDescription), maxToolText)
 	if strings.HasPrefix(strings.ToLower(text), strings.ToLower(strings.TrimRight(summary, "."))) {
 		summary = ""
 	}
@@ -236,7 +244,8 @@ func (c *call) outputSchema(s *toolspecs.Spec, schema any) {
 	var notes noted
 	_ = deepest(func(depth int) (bool, bool, error) {
 		var n noted
-		t := translator{root: c.doc.root, most: depth, left: maxSchemas, notes: &n, response: true, known: c.doc.known}
+		t := translator{root: c.doc.root, most: depth, left: maxSchemas, notes: &n, response: true,
+			known: c.doc.known}
 		translated := t.schema(schema, where, 1)
 		over := t.left <= 0 && result.Has(where)
 		if !over {
@@ -246,10 +255,12 @@ func (c *call) outputSchema(s *toolspecs.Spec, schema any) {
 		return t.cut, over, nil
 	})
 	if n := len(notes.notes); n > 0 {
-		c.notes.add("", "the result is declared more openly than in the document in %d place(s), such as %s", n, notes.notes[0])
+		c.notes.add("", "the result is declared more openly than in the document in %d place(s), such as %s",
+			n, notes.notes[0])
 	}
 	if len(fit(result, c.doc.options.MaxSchema)) > 0 {
-		c.notes.add("", "the schema of its result is shortened to %d bytes", c.doc.options.MaxSchema)
+		c.notes.add("", "the schema of its result is shortened to %d bytes",
+			c.doc.options.MaxSchema)
 	}
 	s.OutputSchema, s.Execution.OnInvalidOutput = encoded(result.Get(where)), "warn"
 }

@@ -29,15 +29,18 @@ type registered struct {
 	Status      string   `toml:"status"`
 	// Parameters are the arguments, in the order in which models see them.
 	Parameters []registeredParameter `toml:"parameters"`
-	// Handler names the Go function of a BUILTIN or the factory of a NATIVE tool; default the tool's name.
+	// Handler names the Go function of a BUILTIN or the factory of a NATIVE tool; default the
+	// tool's name.
 	Handler string `toml:"handler"`
-	// URL is a REST tool's whole address, with {name} where an argument goes into its path, or an MCP server's endpoint.
+	// URL is a REST tool's whole address, with {name} where an argument goes into its path, or an
+	// MCP server's endpoint.
 	URL     string            `toml:"url"`
 	Method  string            `toml:"method"`
 	Headers map[string]string `toml:"headers"`
 	Query   map[string]string `toml:"query"`
 	Auth    *registeredAuth   `toml:"auth"`
-	// Command is the program of an MCP server, with its arguments, Env the variables that it may see.
+	// Command is the program of an MCP server, with its arguments, Env the variables that it may
+	// see.
 	Command []string `toml:"command"`
 	Env     []string `toml:"env"`
 	// Remote is the tool's name on the MCP server; default the tool's name.
@@ -62,8 +65,9 @@ type registeredParameter struct {
 	Required    bool   `toml:"required"`
 	Default     any    `toml:"default"`
 	Sensitive   bool   `toml:"sensitive"`
-	// In is where a REST tool's argument goes: path, query, header or body. By default it goes into the path if the URL has
-	// its name in braces, else into the query of a GET, HEAD or DELETE and into the body of anything else.
+	// In is where a REST tool's argument goes: path, query, header or body. By default it goes into
+	// the path if the URL has its name in braces, else into the query of a GET, HEAD or DELETE and
+	// into the body of anything else.
 	In        string `toml:"in"`
 	Enum      []any  `toml:"enum"`
 	Pattern   string `toml:"pattern"`
@@ -80,21 +84,23 @@ type registeredParameter struct {
 type RegistryOptions struct {
 	// Names picks tools whose names fit one of the patterns; empty picks all.
 	Names []string
-	// Ask lists the tools of an MCP server, so that they can be pinned. Without it MCP tools are refused.
+	// Ask lists the tools of an MCP server, so that they can be pinned. Without it MCP tools are
+	// refused.
 	Ask func(toolspecs.Entry) ([]mcpclient.Tool, error)
 }
 
 // registryKinds are the older names of kinds, and what makes a tool of each.
-var registryKinds = map[string]func(t registered, o RegistryOptions, s *toolspecs.Spec, notes *noted) error{
+var registryKinds = map[string]func(t registered, o RegistryOptions, s *toolspecs.Spec,
+	notes *noted) error{
 	"BUILTIN": registered.function,
 	"NATIVE":  registered.stateful,
 	"REST":    registered.rest,
 	"MCP":     registered.mcp,
 }
 
-// Registry makes a toolspec of every picked tool of a TOML registry of the older kinds: BUILTIN becomes function, NATIVE
-// stateful, REST rest and MCP mcp. The error is Faults, each with its line: the file is no TOML, or has keys that a
-// registry does not know.
+// Registry makes a toolspec of every picked tool of a TOML registry of the older kinds: BUILTIN
+// becomes function, NATIVE stateful, REST rest and MCP mcp. The error is Faults, each with its
+// line: the file is no TOML, or has keys that a registry does not know.
 func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 	var content struct {
 		Tool []registered `toml:"tool"`
@@ -104,7 +110,8 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 		return Result{}, tomlFaults(file, err)
 	}
 	if len(content.Tool) == 0 {
-		return Result{}, toolspecs.Faults{{File: file, Message: "there are no tools in it", Hint: "a tool begins with [[tool]]"}}
+		return Result{}, toolspecs.Faults{{File: file, Message: "there are no tools in it",
+			Hint: "a tool begins with [[tool]]"}}
 	}
 	names := make([]string, len(content.Tool))
 	for i, t := range content.Tool {
@@ -114,7 +121,10 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 	var tools []Tool
 	for i, name := range toolNames(numbered(names)) {
 		t := content.Tool[i]
-		if !picks(o.Names, func(pattern string) bool { return matches(pattern, name) || matches(pattern, t.Name) }) {
+		if !picks(o.Names, func(pattern string) bool {
+			return matches(pattern, name) ||
+				matches(pattern, t.Name)
+		}) {
 			continue
 		}
 		source := cmp.Or(t.Name, fmt.Sprintf("[[tool]] %d", i+1))
@@ -128,7 +138,8 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 	}
 	r.take(tools)
 	if len(r.Tools)+len(r.Refused) == 0 {
-		return Result{}, toolspecs.Faults{{File: file, Message: fmt.Sprintf("none of its tools is picked; it has %d", len(names))}}
+		return Result{}, toolspecs.Faults{{File: file,
+			Message: fmt.Sprintf("none of its tools is picked; it has %d", len(names))}}
 	}
 	return r, nil
 }
@@ -140,7 +151,8 @@ func tomlFaults(file string, err error) toolspecs.Faults {
 		for _, e := range missing.Errors {
 			key := e.Key()
 			name := key[len(key)-1]
-			fault := toolspecs.Fault{File: file, Message: fmt.Sprintf("unknown key %q", name), Hint: spelling.Hint(name, keysOf(key))}
+			fault := toolspecs.Fault{File: file, Message: fmt.Sprintf("unknown key %q", name),
+				Hint: spelling.Hint(name, keysOf(key))}
 			fault.Line, fault.Column = e.Position()
 			faults = append(faults, fault)
 		}
@@ -181,12 +193,15 @@ func (t registered) tool(name string, o RegistryOptions) (Tool, error) {
 	makeEntry, known := registryKinds[strings.ToUpper(t.Kind)]
 	if !known {
 		kinds := slices.Sorted(maps.Keys(registryKinds))
-		return Tool{}, fmt.Errorf("there is no kind %q; kinds are %s", t.Kind, strings.Join(kinds, ", "))
+		return Tool{}, fmt.Errorf("there is no kind %q; kinds are %s", t.Kind,
+			strings.Join(kinds, ", "))
 	}
 	var notes noted
-	s := toolspecs.Spec{Name: name, Version: cmp.Or(t.Version, "1.0.0"), Category: t.Category, Tags: t.Tags, Status: api.Status(t.Status),
+	s := toolspecs.Spec{Name: name, Version: cmp.Or(t.Version, "1.0.0"), Category: t.Category,
+		Tags: t.Tags, Status: api.Status(t.Status),
 		Description: strings.TrimSpace(t.Description)}
-	s.Execution = toolspecs.ExecutionSpec{Lane: t.Lane, Access: api.Access(t.Access), Effect: api.Effect(t.Effect)}
+	s.Execution = toolspecs.ExecutionSpec{Lane: t.Lane, Access: api.Access(t.Access),
+		Effect: api.Effect(t.Effect)}
 	if t.Timeout != "" {
 		if err := s.Execution.Timeout.UnmarshalText([]byte(t.Timeout)); err != nil {
 			return Tool{}, fmt.Errorf("timeout: %w", err)

@@ -23,8 +23,10 @@ func (t registered) given(allowed ...string) error {
 	for _, setting := range []struct {
 		name  string
 		given bool
-	}{{"handler", t.Handler != ""}, {"url", t.URL != ""}, {"method", t.Method != ""}, {"headers", t.Headers != nil}, {"query", t.Query != nil},
-		{"auth", t.Auth != nil}, {"command", t.Command != nil}, {"env", t.Env != nil}, {"remote", t.Remote != ""}} {
+	}{{"handler", t.Handler != ""}, {"url", t.URL != ""}, {"method", t.Method != ""},
+		{"headers", t.Headers != nil}, {"query", t.Query != nil},
+		{"auth", t.Auth != nil}, {"command", t.Command != nil}, {"env", t.Env != nil},
+		{"remote", t.Remote != ""}} {
 		if setting.given && !slices.Contains(allowed, setting.name) {
 			return fmt.Errorf("%s is not for the kind %s", setting.name, t.Kind)
 		}
@@ -59,7 +61,8 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	if o.Ask == nil {
 		return errors.New("a tool of an MCP server is pinned, and for that the server must be asked: give --connect")
 	}
-	entry := toolspecs.Entry{Type: api.KindMCP, URL: t.URL, Argv: t.Command, Env: t.Env, Headers: joined(nil, t.Headers), Auth: t.auth()}
+	entry := toolspecs.Entry{Type: api.KindMCP, URL: t.URL, Argv: t.Command, Env: t.Env,
+		Headers: joined(nil, t.Headers), Auth: t.auth()}
 	listed, err := o.Ask(entry)
 	if err != nil {
 		return err
@@ -70,7 +73,8 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 		return fmt.Errorf("the server has no tool %q", remote)
 	}
 	made := mcpTool(s.Name, entry, listed[i], MCPOptions{})
-	s.Entry, s.InputSchema, s.Description = made.Spec.Entry, made.Spec.InputSchema, cmp.Or(s.Description, made.Spec.Description)
+	s.Entry, s.InputSchema, s.Description = made.Spec.Entry, made.Spec.InputSchema,
+		cmp.Or(s.Description, made.Spec.Description)
 	if len(t.Parameters) > 0 {
 		notes.add("", "its arguments are those that the server lists, not the registry's")
 	}
@@ -95,7 +99,9 @@ func (t registered) rest(_ RegistryOptions, s *toolspecs.Spec, notes *noted) err
 		return errors.New("a REST tool needs a url, such as https://api.example.com/items/{id}")
 	}
 	path, _, _ := strings.Cut(t.URL[strings.Index(t.URL, address.Host)+len(address.Host):], "?")
-	request := requestOf{method: strings.ToUpper(cmp.Or(t.Method, http.MethodGet)), host: address.Scheme + "://" + address.Host, path: cmp.Or(path, "/"), keep: true, auth: t.auth()}
+	request := requestOf{method: strings.ToUpper(cmp.Or(t.Method, http.MethodGet)),
+		host: address.Scheme + "://" + address.Host, path: cmp.Or(path, "/"), keep: true,
+		auth: t.auth()}
 	for _, p := range t.Parameters {
 		request.add(p.Name, p.in(request), p.schema())
 	}
@@ -104,7 +110,8 @@ func (t registered) rest(_ RegistryOptions, s *toolspecs.Spec, notes *noted) err
 		return err
 	}
 	s.Entry, s.InputSchema = made.Spec.Entry, made.Spec.InputSchema
-	s.Entry.Headers, s.Entry.Query = joined(s.Entry.Headers, t.Headers), joined(s.Entry.Query, withQuery(t.Query, address))
+	s.Entry.Headers, s.Entry.Query = joined(s.Entry.Headers, t.Headers),
+		joined(s.Entry.Query, withQuery(t.Query, address))
 	s.Execution.Effect = cmp.Or(s.Execution.Effect, made.Spec.Execution.Effect)
 	notes.notes = append(notes.notes, made.Notes...)
 	return nil
@@ -175,10 +182,14 @@ func (p registeredParameter) schema() *jsontext.Object {
 		value any
 		given bool
 	}{
-		{keyType, p.Type, p.Type != ""}, {keyDescription, p.Description, p.Description != ""}, {keyRequired, true, p.Required},
-		{keyDefault, p.Default, p.Default != nil}, {"writeOnly", true, p.Sensitive}, {keyEnum, p.Enum, len(p.Enum) > 0},
-		{"pattern", p.Pattern, p.Pattern != ""}, {"minLength", p.MinLength, p.MinLength != nil}, {"maxLength", p.MaxLength, p.MaxLength != nil},
-		{"minimum", p.Min, p.Min != nil}, {"maximum", p.Max, p.Max != nil}, {keyItems, map[string]string{keyType: p.Items}, p.Items != ""},
+		{keyType, p.Type, p.Type != ""}, {keyDescription, p.Description, p.Description != ""},
+		{keyRequired, true, p.Required},
+		{keyDefault, p.Default, p.Default != nil}, {"writeOnly", true, p.Sensitive},
+		{keyEnum, p.Enum, len(p.Enum) > 0},
+		{"pattern", p.Pattern, p.Pattern != ""}, {"minLength", p.MinLength, p.MinLength != nil},
+		{"maxLength", p.MaxLength, p.MaxLength != nil},
+		{"minimum", p.Min, p.Min != nil}, {"maximum", p.Max, p.Max != nil},
+		{keyItems, map[string]string{keyType: p.Items}, p.Items != ""},
 	} {
 		if k.given {
 			s.Set(k.key, treeOf(jsonOf(k.value)))

@@ -10,7 +10,8 @@ import (
 // inBody is where parameters go that become members of a JSON body.
 const inBody = "body"
 
-// requestOf is a request that something other than an OpenAPI document describes. It is made a tool in the same way.
+// requestOf is a request that something other than an OpenAPI document describes. It is made a tool
+// in the same way.
 type requestOf struct {
 	method, host, path string
 	parameters         []any
@@ -22,7 +23,8 @@ type requestOf struct {
 	keep bool
 }
 
-// add gives the request a parameter. One that goes into the path and has no place there comes last in it.
+// add gives the request a parameter. One that goes into the path and has no place there comes last
+// in it.
 func (r *requestOf) add(name, in string, schema *jsontext.Object) {
 	if in == inBody {
 		if r.body == nil {
@@ -57,7 +59,9 @@ func (r *requestOf) tool(name, description string) (Tool, error) {
 		responses.Set("200", jsonContent(r.result))
 		op.Set("responses", responses)
 	}
-	d := document{version: "1.0.0", known: newMemory(), keep: r.keep, options: Options{BaseURL: r.host, Auth: r.auth, Output: r.result != nil, MaxSchema: DefaultMaxSchema}}
+	d := document{version: "1.0.0", known: newMemory(), keep: r.keep,
+		options: Options{BaseURL: r.host, Auth: r.auth, Output: r.result != nil,
+			MaxSchema: DefaultMaxSchema}}
 	return d.tool(operation{method: r.method, path: r.path, op: op, name: name})
 }
 

@@ -16,7 +16,8 @@ type Tool struct {
 	Spec toolspecs.Spec
 	// Source is the part, such as GET /pets/{petId}.
 	Source string
-	// Notes tell what the spec leaves out or says otherwise than the document, and what to do about it.
+	// Notes tell what the spec leaves out or says otherwise than the document, and what to do about
+	// it.
 	Notes []string
 }
 

@@ -9,15 +9,18 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// translator turns the schemas of one tool, in the dialects of OpenAPI and of model providers, into JSON Schema 2020-12
-// without references.
+// translator turns the schemas of one tool, in the dialects of OpenAPI and of model providers, into
+// JSON Schema 2020-12 without references.
 type translator struct {
 	root any
-	// most is how deep values may nest before the rest is left open, left how many schemas may still be translated.
+	// most is how deep values may nest before the rest is left open, left how many schemas may
+	// still be translated.
 	most, left int
-	// keep says that defaults stay defaults. Otherwise they are the server's own: told, and never sent.
+	// keep says that defaults stay defaults. Otherwise they are the server's own: told, and never
+	// sent.
 	keep bool
-	// response says that the schemas are of what comes back, where there is no write-only part instead of no read-only one.
+	// response says that the schemas are of what comes back, where there is no write-only part
+	// instead of no read-only one.
 	response bool
 	notes    *noted
 	// open are the references that are being followed.
@@ -75,7 +78,8 @@ const (
 	typeNull    = "null"
 )
 
-// schema translates a schema. at is its place, for notes, depth how deep the value nests in the arguments.
+// schema translates a schema. at is its place, for notes, depth how deep the value nests in the
+// arguments.
 func (t *translator) schema(value any, at string, depth int) *jsontext.Object {
 	t.left--
 	o, ok := value.(*jsontext.Object)
@@ -115,7 +119,8 @@ func nests(o *jsontext.Object) bool {
 	return false
 }
 
-// reference translates what a reference leads to. Keywords beside it, which older versions ignore, hold as well.
+// reference translates what a reference leads to. Keywords beside it, which older versions ignore,
+// hold as well.
 func (t *translator) reference(o *jsontext.Object, ref, at string, depth int) *jsontext.Object {
 	target, err := pointed(t.root, ref)
 	if err != nil {
@@ -168,8 +173,8 @@ func (t *translator) translated(o *jsontext.Object, at string, depth int) *jsont
 	return s
 }
 
-// describe writes the description: the schema's own, else a title that is more than an identifier, and what is told of the
-// default.
+// describe writes the description: the schema's own, else a title that is more than an identifier,
+// and what is told of the default.
 func (t *translator) describe(s, o *jsontext.Object, more string) {
 	text := jsontext.Member[string](o, keyDescription)
 	if title := jsontext.Member[string](o, "title"); text == "" && strings.Contains(title, " ") {
@@ -189,7 +194,8 @@ func (t *translator) describe(s, o *jsontext.Object, more string) {
 // maxToldDefault bounds a default that a description tells, in bytes.
 const maxToldDefault = 60
 
-// defaultOf takes over a default that obeys the translated schema: as a default, or as what the description tells of it.
+// defaultOf takes over a default that obeys the translated schema: as a default, or as what the
+// description tells of it.
 func (t *translator) defaultOf(s, o *jsontext.Object, at string) (told string) {
 	if !o.Has(keyDefault) {
 		return ""
@@ -204,14 +210,15 @@ func (t *translator) defaultOf(s, o *jsontext.Object, at string) (told string) {
 		s.Set(keyDefault, value)
 		return ""
 	}
-	if value == nil || len(text) > maxToldDefault || jsontext.Member[string](o, keyDescription) != "" && mentions(jsontext.Member[string](o, keyDescription), value) {
+	if value == nil || len(text) > maxToldDefault || jsontext.Member[string](o,
+		keyDescription) != "" && mentions(jsontext.Member[string](o, keyDescription), value) {
 		return ""
 	}
 	return "Default: " + strings.Trim(string(text), `"`) + "."
 }
 
-// wrong says what is wrong with a default by its translated schema; nothing where the schema itself is, which is said of the
-// whole tool.
+// wrong says what is wrong with a default by its translated schema; nothing where the schema itself
+// is, which is said of the whole tool.
 func (t *translator) wrong(s *jsontext.Object, value json.RawMessage) string {
 	bare := s.Copy()
 	bare.Delete(keyDescription)
@@ -226,7 +233,8 @@ func (t *translator) wrong(s *jsontext.Object, value json.RawMessage) string {
 
 // mentions reports whether a description tells the default already.
 func mentions(text string, value any) bool {
-	return strings.Contains(strings.ToLower(text), "default") && strings.Contains(text, strings.Trim(string(encoded(value)), `"`))
+	return strings.Contains(strings.ToLower(text), "default") && strings.Contains(text,
+		strings.Trim(string(encoded(value)), `"`))
 }
 
 // enum takes over the listed values. Where none of them has the type, the list is what counts.
@@ -242,7 +250,8 @@ func (t *translator) enum(s, o *jsontext.Object, types []string, at string) {
 		list = append(slices.Clone(list), nil)
 	}
 	if len(types) > 0 && !slices.ContainsFunc(list, func(v any) bool { return fits(v, types) }) {
-		t.notes.add(at, "none of its listed values is of the type %s, which is dropped", strings.Join(types, " or "))
+		t.notes.add(at, "none of its listed values is of the type %s, which is dropped",
+			strings.Join(types, " or "))
 		s.Delete(keyType)
 	}
 	s.Set(keyEnum, list)
@@ -270,7 +279,8 @@ func fits(value any, types []string) bool {
 	case []any:
 		return slices.Contains(types, typeArray)
 	case json.Number:
-		return slices.Contains(types, typeNumber) || slices.Contains(types, typeInteger) && !strings.ContainsAny(string(v), ".eE")
+		return slices.Contains(types, typeNumber) || slices.Contains(types, typeInteger) &&
+			!strings.ContainsAny(string(v), ".eE")
 	}
 	return slices.Contains(types, typeObject)
 }

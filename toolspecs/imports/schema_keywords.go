@@ -18,26 +18,32 @@ const (
 
 // nested are the keywords with schemas in them.
 var nested = map[string]int{
-	keyItems: holdsOne, keyAdditional: holdsOne, "not": holdsOne, "if": holdsOne, "then": holdsOne, "else": holdsOne,
-	"contains": holdsOne, "propertyNames": holdsOne, "unevaluatedItems": holdsOne, "unevaluatedProperties": holdsOne,
-	keyAllOf: holdsList, keyAnyOf: holdsList, keyOneOf: holdsList, "prefixItems": holdsList,
+	keyItems: holdsOne, keyAdditional: holdsOne, "not": holdsOne, "if": holdsOne, "then": holdsOne,
+	"else":     holdsOne,
+	"contains": holdsOne, "propertyNames": holdsOne, "unevaluatedItems": holdsOne,
+	"unevaluatedProperties": holdsOne,
+	keyAllOf:                holdsList, keyAnyOf: holdsList, keyOneOf: holdsList,
+	"prefixItems": holdsList,
 	keyProperties: holdsNamed, "patternProperties": holdsNamed, "dependentSchemas": holdsNamed,
 }
 
-// typeNames are names of types that are met, in lower case, and what they mean; the empty string is any.
+// typeNames are names of types that are met, in lower case, and what they mean; the empty string is
+// any.
 var typeNames = map[string]string{
 	"dict": typeObject, "map": typeObject, "hashmap": typeObject, "json": typeObject,
 	"float": typeNumber, "double": typeNumber, "decimal": typeNumber,
 	"int": typeInteger, "long": typeInteger, "int32": typeInteger, "int64": typeInteger,
 	"bool": typeBoolean,
-	"str":  typeString, "text": typeString, "char": typeString, "date": typeString, "datetime": typeString, "file": typeString,
+	"str":  typeString, "text": typeString, "char": typeString, "date": typeString,
+	"datetime": typeString, "file": typeString,
 	"binary": typeString, "enum": typeString,
 	"list": typeArray, "tuple": typeArray, "set": typeArray, "arraylist": typeArray,
 	"any": "", "mixed": "",
 	"none": typeNull,
 }
 
-var standardTypes = []string{typeObject, typeArray, typeString, typeNumber, typeInteger, typeBoolean, typeNull}
+var standardTypes = []string{typeObject, typeArray, typeString, typeNumber, typeInteger,
+	typeBoolean, typeNull}
 
 // types returns the types that a schema allows; none means any.
 func (t *translator) types(o *jsontext.Object, at string) []string {
@@ -86,7 +92,8 @@ func typeOf(given any) (name string, known bool) {
 
 func nullable(o *jsontext.Object) bool { return jsontext.Member[bool](o, "nullable") }
 
-// plainKeywords takes over the keywords that need no translation, where their values are of the right form.
+// plainKeywords takes over the keywords that need no translation, where their values are of the
+// right form.
 func (t *translator) plainKeywords(s, o *jsontext.Object, at string) {
 	for _, k := range []struct {
 		name string
@@ -94,8 +101,10 @@ func (t *translator) plainKeywords(s, o *jsontext.Object, at string) {
 	}{
 		{"const", func(any) bool { return true }},
 		{"format", isText}, {"pattern", isPattern},
-		{"minLength", isCount}, {"maxLength", isCount}, {"minItems", isCount}, {"maxItems", isCount},
-		{"minProperties", isCount}, {"maxProperties", isCount}, {"minContains", isCount}, {"maxContains", isCount},
+		{"minLength", isCount}, {"maxLength", isCount}, {"minItems", isCount},
+		{"maxItems", isCount},
+		{"minProperties", isCount}, {"maxProperties", isCount}, {"minContains", isCount},
+		{"maxContains", isCount},
 		{"multipleOf", isPositive}, {"contentEncoding", isText}, {"contentMediaType", isText},
 		{"uniqueItems", isTruth}, {"writeOnly", isTruth}, {"dependentRequired", isNameLists},
 	} {
@@ -108,7 +117,8 @@ func (t *translator) plainKeywords(s, o *jsontext.Object, at string) {
 			t.notes.add(at, "%s %.60s cannot be held, and is dropped", k.name, encoded(value))
 		}
 	}
-	for _, pair := range [][2]string{{"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}} {
+	for _, pair := range [][2]string{{"minLength", "maxLength"}, {"minItems", "maxItems"},
+		{"minProperties", "maxProperties"}} {
 		t.ordered(s, pair[0], pair[1], at)
 	}
 }
@@ -123,9 +133,11 @@ func (t *translator) ordered(s *jsontext.Object, low, high, at string) {
 	}
 }
 
-// bounds takes over the bounds of numbers. In OpenAPI 3.0 the exclusive ones are truths beside the others.
+// bounds takes over the bounds of numbers. In OpenAPI 3.0 the exclusive ones are truths beside the
+// others.
 func (t *translator) bounds(s, o *jsontext.Object, at string) {
-	for _, b := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
+	for _, b := range [][2]string{{"minimum", "exclusiveMinimum"},
+		{"maximum", "exclusiveMaximum"}} {
 		plain, exclusive := b[0], b[1]
 		if rational(o.Get(plain)) != nil {
 			if o.Get(exclusive) == true {
@@ -168,7 +180,8 @@ func isPositive(v any) bool {
 
 func isNameLists(v any) bool {
 	o, ok := v.(*jsontext.Object)
-	return ok && !slices.ContainsFunc(o.Keys, func(key string) bool { return len(texts(o.Members[key])) == 0 })
+	return ok && !slices.ContainsFunc(o.Keys,
+		func(key string) bool { return len(texts(o.Members[key])) == 0 })
 }
 
 // rational is a number of JSON; nil where it is none, or one so long that nobody means it.
@@ -199,7 +212,8 @@ func texts(value any) []string {
 // composites takes over the keywords with schemas in them.
 func (t *translator) composites(s, o *jsontext.Object, at string, depth int) {
 	t.properties(s, o, at, depth)
-	for _, key := range []string{keyAdditional, keyItems, "prefixItems", "contains", "patternProperties", "propertyNames", "dependentSchemas",
+	for _, key := range []string{keyAdditional, keyItems, "prefixItems", "contains",
+		"patternProperties", "propertyNames", "dependentSchemas",
 		"unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else"} {
 		if value := o.Get(key); value != nil {
 			t.composite(s, key, value, at, depth)
@@ -253,8 +267,8 @@ func (t *translator) named(value any, at string, depth int) *jsontext.Object {
 	return s
 }
 
-// properties takes over properties and the list of required ones. A property may say itself that it is required, as
-// functions often have it.
+// properties takes over properties and the list of required ones. A property may say itself that it
+// is required, as functions often have it.
 func (t *translator) properties(s, o *jsontext.Object, at string, depth int) {
 	members := jsontext.Member[*jsontext.Object](o, keyProperties)
 	required := texts(o.Get(keyRequired))
@@ -276,7 +290,8 @@ func (t *translator) properties(s, o *jsontext.Object, at string, depth int) {
 	t.required(s, properties, required, at)
 }
 
-// required writes the list. What it names and nothing declares could not be given, so it is declared.
+// required writes the list. What it names and nothing declares could not be given, so it is
+// declared.
 func (t *translator) required(s, properties *jsontext.Object, names []string, at string) {
 	var list []any
 	for _, name := range names {
@@ -300,7 +315,8 @@ func (t *translator) oneWay(property *jsontext.Object) bool {
 		return false
 	}
 	if t.response {
-		return jsontext.Member[bool](property, "writeOnly") || jsontext.Member[bool](found, "writeOnly")
+		return jsontext.Member[bool](property, "writeOnly") || jsontext.Member[bool](found,
+			"writeOnly")
 	}
 	return jsontext.Member[bool](property, "readOnly") || jsontext.Member[bool](found, "readOnly")
 }

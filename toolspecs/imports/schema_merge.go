@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// whole translates allOf together with what stands beside it into one schema, so that the arguments of a call can be read
-// off it. Parts that contradict each other stay a list.
+// whole translates allOf together with what stands beside it into one schema, so that the arguments
+// of a call can be read off it. Parts that contradict each other stay a list.
 func (t *translator) whole(o *jsontext.Object, parts []any, at string, depth int) *jsontext.Object {
 	beside := o.Copy()
 	beside.Delete(keyAllOf)
@@ -35,7 +35,8 @@ func (t *translator) whole(o *jsontext.Object, parts []any, at string, depth int
 	return merged
 }
 
-// own lets what a schema says itself win over what its parts say: its description, its default and that it may be null.
+// own lets what a schema says itself win over what its parts say: its description, its default and
+// that it may be null.
 func (t *translator) own(s, o *jsontext.Object, at string) {
 	if nullable(o) {
 		allowNull(s)
@@ -92,17 +93,20 @@ func mergeKey(s, more *jsontext.Object, key string) bool {
 		s.Set(key, oneOrMore(types))
 		return len(types) > 0
 	case keyProperties:
-		s.Set(key, mergedProperties(jsontext.Member[*jsontext.Object](s, key), jsontext.Member[*jsontext.Object](more, key)))
+		s.Set(key, mergedProperties(jsontext.Member[*jsontext.Object](s, key),
+			jsontext.Member[*jsontext.Object](more, key)))
 	case keyRequired:
 		s.Set(key, union(jsontext.Member[[]any](s, key), jsontext.Member[[]any](more, key)))
 	case keyEnum:
 		list := slices.DeleteFunc(slices.Clone(jsontext.Member[[]any](s, key)), func(v any) bool {
-			return !slices.ContainsFunc(jsontext.Member[[]any](more, key), func(w any) bool { return same(v, w) })
+			return !slices.ContainsFunc(jsontext.Member[[]any](more, key),
+				func(w any) bool { return same(v, w) })
 		})
 		s.Set(key, list)
 		return len(list) > 0
 	case keyAdditional:
-		// Each part that closes itself would refuse the other's properties; what is meant is the two together.
+		// Each part that closes itself would refuse the other's properties; what is meant is the
+		// two together.
 		if s.Get(key) != false && more.Get(key) != false {
 			return false
 		}
@@ -155,8 +159,8 @@ func mergedProperties(a, b *jsontext.Object) *jsontext.Object {
 	return all
 }
 
-// alternatives returns the forms of which a value has one. What a document lists under oneOf is not always kept apart
-// there, so that a value may well fit two.
+// alternatives returns the forms of which a value has one. What a document lists under oneOf is not
+// always kept apart there, so that a value may well fit two.
 func alternatives(o *jsontext.Object) ([]any, bool) {
 	parts := jsontext.Member[[]any](o, keyAnyOf)
 	if len(parts) == 0 {
@@ -166,7 +170,8 @@ func alternatives(o *jsontext.Object) ([]any, bool) {
 }
 
 // choice translates anyOf and oneOf together with what stands beside them.
-func (t *translator) choice(o *jsontext.Object, parts []any, at string, depth int) *jsontext.Object {
+func (t *translator) choice(o *jsontext.Object, parts []any, at string,
+	depth int) *jsontext.Object {
 	beside := o.Copy()
 	beside.Delete(keyAnyOf)
 	beside.Delete(keyOneOf)
@@ -196,7 +201,8 @@ func (t *translator) choice(o *jsontext.Object, parts []any, at string, depth in
 	return s
 }
 
-// distinct translates the forms of a choice, each once; null says that one of them is null, which is not among them.
+// distinct translates the forms of a choice, each once; null says that one of them is null, which
+// is not among them.
 func (t *translator) distinct(parts []any, at string, depth int) (forms []any, null bool) {
 	for _, part := range parts {
 		form := t.schema(part, at, depth+1)

@@ -8,17 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxToolText bounds what models are told about a tool, in characters. They pay for every word in every step.
+// maxToolText bounds what models are told about a tool, in characters. They pay for every word in
+// every step.
 const maxToolText = 800
 
 var (
-	markup = regexp.MustCompile(`(?i)</?(a|abbr|b|blockquote|br|code|div|em|h[1-6]|hr|i|img|li|ol|p|pre|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(\s[^<>]*)?/?>`)
+	markup = regexp.MustCompile(
+		`(?i)</?(a|abbr|b|blockquote|br|code|div|em|h[1-6]|hr|i|img|li|ol|p|pre|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(\s[^<>]*)?/?>`)
 	titles = regexp.MustCompile(`(?m)^\s*#{1,6}\s+`)
 	links  = regexp.MustCompile(`!?\[([^\[\]]*)\]\([^()\s]*(\s+"[^"]*")?\)`)
 )
 
-// plain brings a description to one paragraph of at most most characters: without HTML, targets of links and headings,
-// cut at the end of a sentence where there is one, else of a word.
+// plain brings a description to one paragraph of at most most characters: without HTML, targets of
+// links and headings, cut at the end of a sentence where there is one, else of a word.
 func plain(text string, most int) string {
 	text = html.UnescapeString(markup.ReplaceAllString(text, " "))
 	text = titles.ReplaceAllString(text, "")

@@ -15,8 +15,8 @@ import (
 // maxDocument bounds a document in bytes; the largest known ones have 15 MB.
 const maxDocument = 64 << 20
 
-// parsed reads a JSON or YAML document; what is odd in it and can be read all the same, such as a repeated key, becomes a
-// note. The error is Faults and says where the document cannot be read.
+// parsed reads a JSON or YAML document; what is odd in it and can be read all the same, such as a
+// repeated key, becomes a note. The error is Faults and says where the document cannot be read.
 func parsed(file string, data []byte) (root any, notes []string, err error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxDocument)
 	if err := faults.Err(); err != nil {
@@ -30,7 +30,8 @@ func parsed(file string, data []byte) (root any, notes []string, err error) {
 	return treeOf(raw), notes, nil
 }
 
-// treeOf is a JSON value with *object for objects and json.Number for numbers; nil where it is no JSON.
+// treeOf is a JSON value with *object for objects and json.Number for numbers; nil where it is no
+// JSON.
 func treeOf(raw json.RawMessage) any {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -72,7 +73,10 @@ func same(a, b any) bool {
 	case *jsontext.Object:
 		b, ok := b.(*jsontext.Object)
 		return ok && slices.Equal(a.Names(), b.Names()) &&
-			!slices.ContainsFunc(a.Names(), func(key string) bool { return !same(a.Members[key], b.Members[key]) })
+			!slices.ContainsFunc(a.Names(), func(key string) bool {
+				return !same(a.Members[key],
+					b.Members[key])
+			})
 	case []any:
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, same)
@@ -84,11 +88,13 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// pointed returns what a reference such as #/components/schemas/Pet leads to. It does not follow a second one.
+// pointed returns what a reference such as #/components/schemas/Pet leads to. It does not follow a
+// second one.
 func pointed(root any, ref string) (any, error) {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
-		return nil, fmt.Errorf("it refers to another document, %s; bundle the documents into one first", ref)
+		return nil, fmt.Errorf(
+			"it refers to another document, %s; bundle the documents into one first", ref)
 	}
 	if unescaped, err := url.PathUnescape(fragment); err == nil {
 		fragment = unescaped
@@ -103,7 +109,8 @@ func pointed(root any, ref string) (any, error) {
 	return value, nil
 }
 
-// chased follows references until there is something else. The error says of which reference nothing came.
+// chased follows references until there is something else. The error says of which reference
+// nothing came.
 func chased(root, value any) (*jsontext.Object, error) {
 	for range 100 {
 		o, ok := value.(*jsontext.Object)

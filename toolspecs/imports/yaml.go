@@ -23,8 +23,8 @@ const (
 	maxFlowMembers = 3
 )
 
-// YAML writes a toolspec as a file, fields in the order in which Spec declares them, with a comment that says where it
-// comes from and one for each note. The same tool gives the same bytes.
+// YAML writes a toolspec as a file, fields in the order in which Spec declares them, with a comment
+// that says where it comes from and one for each note. The same tool gives the same bytes.
 func YAML(title string, t Tool) ([]byte, error) {
 	root, err := node(reflect.ValueOf(t.Spec))
 	if err != nil {
@@ -57,8 +57,8 @@ var (
 	blockHead = regexp.MustCompile(`(?m)^( *(?:- )*description: )\|$`)
 )
 
-// folded makes blocks of descriptions that are read as one line: their lines were broken here. Wrap ends them with a line
-// end, which a description that has lines of its own is never written with.
+// folded makes blocks of descriptions that are read as one line: their lines were broken here. Wrap
+// ends them with a line end, which a description that has lines of its own is never written with.
 func folded(data []byte) []byte { return blockHead.ReplaceAll(data, []byte("${1}>-")) }
 
 // node returns a value as YAML; nil where it says nothing.
@@ -180,7 +180,8 @@ func short(n *yaml.Node) bool {
 
 var (
 	// bare texts mean themselves without quotes, unless they are reserved words.
-	bare     = regexp.MustCompile(`^([A-Za-z_/$](:?[A-Za-z0-9_./+$-])*( [A-Za-z0-9_./+$(),;'-]+)*|[0-9]+\.[0-9]+\.[0-9]+|([0-9]+(ms|s|m|h))+)$`)
+	bare = regexp.MustCompile(
+		`^([A-Za-z_/$](:?[A-Za-z0-9_./+$-])*( [A-Za-z0-9_./+$(),;'-]+)*|[0-9]+\.[0-9]+\.[0-9]+|([0-9]+(ms|s|m|h))+)$`)
 	reserved = regexp.MustCompile(`(?i)^(y|n|yes|no|true|false|on|off|null|nan|inf)$`)
 )
 
@@ -196,8 +197,8 @@ func scalar(text string) *yaml.Node {
 
 func plainScalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
 
-// wrap breaks a long description into lines, where it reads the same without the breaks. One that has lines of its own is
-// written as a block of them.
+// wrap breaks a long description into lines, where it reads the same without the breaks. One that
+// has lines of its own is written as a block of them.
 func wrap(n *yaml.Node) {
 	switch text := n.Value; {
 	case !printable(text):
@@ -226,10 +227,12 @@ func broken(text string) []string {
 	return append(lines, line)
 }
 
-// printable reports whether a block can hold a text: the writer quotes other ones whatever they were asked for.
+// printable reports whether a block can hold a text: the writer quotes other ones whatever they
+// were asked for.
 func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
-		return r < ' ' && r != '\n' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == utf8.RuneError || r == 0xfeff || r > 0xffff
+		return r < ' ' && r != '\n' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 ||
+			r == utf8.RuneError || r == 0xfeff || r > 0xffff
 	})
 }
 

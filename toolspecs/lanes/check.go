@@ -17,7 +17,8 @@ const (
 	bucketsPath = jsonpath.Root + ".buckets"
 )
 
-// checker reports what is wrong with lanes beyond the types and bounds that the struct tags of laneFile declare.
+// checker reports what is wrong with lanes beyond the types and bounds that the struct tags of
+// laneFile declare.
 type checker struct {
 	doc *strictyaml.Document
 	// lanes are the lanes as written, without defaults; buckets the categories that have one.
@@ -64,8 +65,8 @@ func (c *checker) name(l api.Lane) {
 	}
 }
 
-// generalRules are the rules that the general lane may have: none of them holds calls back, because it is the workflows'
-// own task queue.
+// generalRules are the rules that the general lane may have: none of them holds calls back, because
+// it is the workflows' own task queue.
 var generalRules = []string{"strategy", "fairness", "queue_timeout", "categories"}
 
 // builtIn checks the lanes that have a meaning of their own.
@@ -75,9 +76,11 @@ func (c *checker) builtIn(l api.Lane) {
 		switch {
 		case !c.given(l, field):
 		case l.Name == api.LaneInline:
-			c.misplaced(l, field, remedy, "the lane inline has no task queue, and therefore no rules")
+			c.misplaced(l, field, remedy,
+				"the lane inline has no task queue, and therefore no rules")
 		case l.Name == api.LaneGeneral && !slices.Contains(generalRules, field):
-			c.misplaced(l, field, remedy, "the lane general is the workflows' own task queue: it cannot have %s", field)
+			c.misplaced(l, field, remedy,
+				"the lane general is the workflows' own task queue: it cannot have %s", field)
 		}
 	}
 }
@@ -87,12 +90,14 @@ func (c *checker) key(l api.Lane) {
 	switch {
 	case !c.given(l, "key"):
 		if c.given(l, "idle_timeout") {
-			c.misplaced(l, "idle_timeout", "remove it, or give the lane a key", "idle_timeout is for lanes with a key")
+			c.misplaced(l, "idle_timeout", "remove it, or give the lane a key",
+				"idle_timeout is for lanes with a key")
 		}
 	case api.Stray(l.Key) || len(api.PlaceholdersIn(l.Key)) > len(templates.Names(l.Key)):
 		c.value(l, "key", remedy, "the key has double braces that are not {{args.name}}")
 	case len(templates.Names(l.Key)) == 0:
-		c.value(l, "key", remedy, "the key names no argument, so it would be the same for every call")
+		c.value(l, "key", remedy,
+			"the key names no argument, so it would be the same for every call")
 	}
 }
 
@@ -105,22 +110,26 @@ func (c *checker) slots(l api.Lane) {
 	default:
 		for _, field := range []string{"holders", "queue_size", "on_lost_lease"} {
 			if c.given(l, field) {
-				c.misplaced(l, field, "give the lane a limit, or remove it", "%s is for lanes with a limit", field)
+				c.misplaced(l, field, "give the lane a limit, or remove it",
+					"%s is for lanes with a limit", field)
 			}
 		}
 	}
 }
 
-// holders checks that each holder has something to hold, and that one place decides where that must be. Of a keyed lane each
-// key has one.
+// holders checks that each holder has something to hold, and that one place decides where that must
+// be. Of a keyed lane each key has one.
 func (c *checker) holders(l api.Lane) {
 	limit := WithDefaults(l).Limit
 	switch {
 	case l.Keyed() || l.Holders <= 1:
 	case l.UsesWaitQueue():
-		c.value(l, "holders", "remove holders", "with queue_size or strategy: reject one holder decides for all calls, so there cannot be %d", l.Holders)
+		c.value(l, "holders", "remove holders",
+			"with queue_size or strategy: reject one holder decides for all calls, so there cannot be %d",
+			l.Holders)
 	case limit > 0 && l.Holders > limit:
-		c.value(l, "holders", "remove holders, or raise the limit", "holders is %d and the limit %d: each holder needs a slot", l.Holders, limit)
+		c.value(l, "holders", "remove holders, or raise the limit",
+			"holders is %d and the limit %d: each holder needs a slot", l.Holders, limit)
 	}
 }
 
@@ -134,9 +143,11 @@ func (c *checker) queueing(l api.Lane) {
 	switch {
 	case l.Strategy != api.StrategyReject || l.Name == api.LaneInline:
 	case l.Name == api.LaneGeneral || !c.limited(l):
-		c.value(l, "strategy", "give the lane a limit, or write priority or fifo", "strategy: reject is for lanes with a limit")
+		c.value(l, "strategy", "give the lane a limit, or write priority or fifo",
+			"strategy: reject is for lanes with a limit")
 	case l.QueueSize != nil:
-		c.misplaced(l, "queue_size", "remove one of them", "strategy: reject lets no call wait, so there is no queue_size")
+		c.misplaced(l, "queue_size", "remove one of them",
+			"strategy: reject lets no call wait, so there is no queue_size")
 	}
 }
 
@@ -144,7 +155,8 @@ func (c *checker) queueing(l api.Lane) {
 func repeated[T ~string](c *checker, path string, list []T) {
 	for i, word := range list {
 		if slices.Contains(list[:i], word) {
-			c.doc.Report(jsonpath.Index(path, i), fmt.Sprintf("%q is given twice", string(word)), "remove one")
+			c.doc.Report(jsonpath.Index(path, i), fmt.Sprintf("%q is given twice", string(word)),
+				"remove one")
 		}
 	}
 }
@@ -160,7 +172,8 @@ func (c *checker) categories() {
 			case !slices.Contains(Categories, category):
 				c.doc.Report(at, unknownCategory(category), spelling.Hint(category, Categories))
 			case taken && other != l.Name:
-				c.doc.Report(at, fmt.Sprintf("the category %s has the lane %q already", category, other), "keep one of them")
+				c.doc.Report(at, fmt.Sprintf("the category %s has the lane %q already", category,
+					other), "keep one of them")
 			}
 			claimed[category] = l.Name
 		}
@@ -170,7 +183,10 @@ func (c *checker) categories() {
 	}
 }
 
-func unknownCategory(category string) string { return fmt.Sprintf("there is no category %q", category) }
+func unknownCategory(category string) string {
+	return fmt.Sprintf("there is no category %q",
+		category)
+}
 
 func (c *checker) bucket(category string, claimed map[string]string) {
 	at := jsonpath.Key(bucketsPath, category)
@@ -179,9 +195,11 @@ func (c *checker) bucket(category string, claimed map[string]string) {
 	case !slices.Contains(Categories, category):
 		c.doc.ReportKey(at, unknownCategory(category), spelling.Hint(category, Categories))
 	case taken:
-		c.doc.ReportKey(at, fmt.Sprintf("the category %s has the lane %q already", category, other), "remove the bucket, and give that lane the limit")
+		c.doc.ReportKey(at, fmt.Sprintf("the category %s has the lane %q already", category, other),
+			"remove the bucket, and give that lane the limit")
 	case c.doc.Has(jsonpath.Key(lanesPath, category)):
-		c.doc.ReportKey(at, fmt.Sprintf("a bucket is a lane of its category's name, and there is a lane %q already", category),
+		c.doc.ReportKey(at, fmt.Sprintf(
+			"a bucket is a lane of its category's name, and there is a lane %q already", category),
 			"remove the bucket, and give that lane the limit and categories: ["+category+"]")
 	}
 }

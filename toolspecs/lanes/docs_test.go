@@ -12,7 +12,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// fieldRow is a row of the table of fields: what is in backticks in the columns of values and defaults.
+// fieldRow is a row of the table of fields: what is in backticks in the columns of values and
+// defaults.
 type fieldRow struct{ values, defaults []string }
 
 var inBackticks = regexp.MustCompile("`([^`]+)`")
@@ -33,7 +34,8 @@ func fieldTable(t *testing.T) (page string, rows map[string]fieldRow) {
 		t.Fatal(err)
 	}
 	page = string(data)
-	_, table, ok := strings.Cut(page, "| field | what it says | values | default |\n| --- | --- | --- | --- |\n")
+	_, table, ok := strings.Cut(page,
+		"| field | what it says | values | default |\n| --- | --- | --- | --- |\n")
 	if !ok {
 		t.Fatal("docs/lanes-file.md has no table of fields")
 	}
@@ -43,13 +45,14 @@ func fieldTable(t *testing.T) (page string, rows map[string]fieldRow) {
 		if len(cells) != 6 {
 			break
 		}
-		rows[strings.Trim(cells[1], "` ")] = fieldRow{values: words(cells[3]), defaults: words(cells[4])}
+		rows[strings.Trim(cells[1], "` ")] = fieldRow{values: words(cells[3]),
+			defaults: words(cells[4])}
 	}
 	return page, rows
 }
 
-// The page on lanes tells every field with its bounds, its words and its default, and no other; what it shows as a file is
-// one.
+// The page on lanes tells every field with its bounds, its words and its default, and no other;
+// what it shows as a file is one.
 func TestDocs(t *testing.T) {
 	page, rows := fieldTable(t)
 	for name := range rows {
@@ -58,7 +61,8 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	bounds := regexp.MustCompile(`(?:min|max)=([^,]+)|enum=([^,]+)`)
-	fields := append(reflect.VisibleFields(reflect.TypeFor[laneFile]()), reflect.VisibleFields(reflect.TypeFor[lanesFile]())...)
+	fields := append(reflect.VisibleFields(reflect.TypeFor[laneFile]()),
+		reflect.VisibleFields(reflect.TypeFor[lanesFile]())...)
 	for _, f := range fields {
 		name := f.Tag.Get("yaml")
 		if name == "-" || name == "lanes" {
@@ -78,11 +82,14 @@ func TestDocs(t *testing.T) {
 	}
 	keyed := WithDefaults(api.Lane{Key: "{{args.a}}"})
 	for name, want := range map[string]string{
-		"limit": strconv.Itoa(keyed.Limit), "holders": strconv.Itoa(defaultHolders), "idle_timeout": strings.TrimSuffix(keyed.IdleTimeout.String(), "0s"), "strategy": string(keyed.Strategy),
-		"fairness": string(keyed.Fairness), "on_lost_lease": string(keyed.OnLostLease),
+		"limit": strconv.Itoa(keyed.Limit), "holders": strconv.Itoa(defaultHolders),
+		"idle_timeout": strings.TrimSuffix(keyed.IdleTimeout.String(), "0s"),
+		"strategy":     string(keyed.Strategy),
+		"fairness":     string(keyed.Fairness), "on_lost_lease": string(keyed.OnLostLease),
 	} {
 		if !slices.Contains(rows[name].defaults, want) {
-			t.Errorf("of the field %s the page says that the default is %q, not %s", name, rows[name].defaults, want)
+			t.Errorf("of the field %s the page says that the default is %q, not %s", name,
+				rows[name].defaults, want)
 		}
 	}
 	for _, category := range Categories {

@@ -10,8 +10,8 @@ import (
 // maxFileBytes bounds a lanes file.
 const maxFileBytes = 1 << 20
 
-// Categories are the kinds of work that a tool may say it does: a tool of a category has the lane that is the category's
-// default.
+// Categories are the kinds of work that a tool may say it does: a tool of a category has the lane
+// that is the category's default.
 var Categories = []string{"http", "database", "file", "ai", "notification", "custom"}
 
 // lanesFile is a lanes file as written.
@@ -52,11 +52,13 @@ func namesOfRules() []string {
 	return names
 }
 
-// Decode reads a lanes file: lanes by name with their rules, and buckets, the limits of categories. The set holds the lanes
-// that always exist too. The error is strictyaml.Faults and lists everything that is wrong in the file.
+// Decode reads a lanes file: lanes by name with their rules, and buckets, the limits of categories.
+// The set holds the lanes that always exist too. The error is strictyaml.Faults and lists
+// everything that is wrong in the file.
 func Decode(file string, data []byte) (*Set, error) { return decode(file, data, nil) }
 
-// decode is Decode of a file that has been edited while the lanes before were in effect; nil for one that has not.
+// decode is Decode of a file that has been edited while the lanes before were in effect; nil for
+// one that has not.
 func decode(file string, data []byte, before *Set) (*Set, error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxFileBytes)
 	if err := faults.Err(); err != nil {
@@ -72,7 +74,8 @@ func decode(file string, data []byte, before *Set) (*Set, error) {
 		return nil, err
 	}
 	for _, category := range c.buckets {
-		given = append(given, api.Lane{Name: category, Limit: f.Buckets[category], Categories: []string{category}})
+		given = append(given, api.Lane{Name: category, Limit: f.Buckets[category],
+			Categories: []string{category}})
 	}
 	return Of(given...), nil
 }
@@ -99,8 +102,8 @@ func Load(path string) (*Set, error) {
 
 func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
 
-// Named returns the names that the lanes file at path gives to lanes, whatever else is wrong in it: for checks that go on although it
-// has faults. One that cannot be read gives none.
+// Named returns the names that the lanes file at path gives to lanes, whatever else is wrong in it:
+// for checks that go on although it has faults. One that cannot be read gives none.
 func Named(path string) []string {
 	data, err := read(path)
 	if err != nil {

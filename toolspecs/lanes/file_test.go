@@ -16,8 +16,8 @@ import (
 	"github.com/switchyard/switchyard/internal/test/golden"
 )
 
-// Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column and
-// hint, all in one go. Files named _good have none.
+// Every file in testdata is decoded, and the faults are those of the golden file beside it: each
+// with line, column and hint, all in one go. Files named _good have none.
 func TestFaultsOfFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.*"))
 	if err != nil || len(files) < 10 {
@@ -33,13 +33,18 @@ func TestFaultsOfFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			set, err := Decode(filepath.Base(file), data)
-			if good := strings.Contains(file, "_good."); good != (err == nil) || good != (set != nil) {
+			if good := strings.Contains(file, "_good."); good != (err == nil) ||
+				good != (set != nil) {
 				t.Fatalf("set: %v, faults: %v", set, err)
 			}
 			if err == nil {
 				return
 			}
-			if faults, ok := errors.AsType[strictyaml.Faults](err); !ok || slices.ContainsFunc(faults, func(f strictyaml.Fault) bool { return f.Line < 1 || f.Column < 1 }) {
+			if faults, ok := errors.AsType[strictyaml.Faults](err); !ok ||
+				slices.ContainsFunc(faults, func(f strictyaml.Fault) bool {
+					return f.Line < 1 ||
+						f.Column < 1
+				}) {
 				t.Errorf("a fault has no place: %v", err)
 			}
 			golden.Compare(t, file+".faults", err.Error()+"\n")
@@ -47,7 +52,8 @@ func TestFaultsOfFiles(t *testing.T) {
 	}
 }
 
-// A file gives its lanes the rules it says, and every other rule its default; what always exists is there too.
+// A file gives its lanes the rules it says, and every other rule its default; what always exists is
+// there too.
 func TestDecode(t *testing.T) {
 	set, err := Load(filepath.Join("testdata", "all_good.yaml"))
 	if err != nil {
@@ -57,19 +63,32 @@ func TestDecode(t *testing.T) {
 	second, minute := api.Duration(time.Second), api.Duration(time.Minute)
 	all := []api.CallerType{api.CallerPlan, api.CallerAgent, api.CallerSession, api.CallerDirect}
 	want := []api.Lane{
-		{Name: "accounts", Key: "{{args.region}}/{{ args.account }}-{x}", Limit: 1, Holders: 2, IdleTimeout: 5 * minute, QueueSize: &none, Strategy: "fifo", Fairness: "conversation", OnLostLease: "wait"},
-		{Name: "ai", Limit: 2, Holders: 2, Strategy: "priority", Fairness: "conversation", Categories: []string{"ai"}, OnLostLease: "exit"},
-		{Name: "android", Key: "{{args.device}}", Limit: 1, Holders: 8, IdleTimeout: 5 * minute, Strategy: "priority", Fairness: "conversation", OnLostLease: "exit"},
-		{Name: "database", Limit: 3, Holders: 3, Strategy: "priority", Fairness: "conversation", Categories: []string{"database"}, OnLostLease: "exit"},
-		{Name: "door", Limit: 2, Holders: 1, Strategy: "reject", Fairness: "caller", OnLostLease: "exit"},
-		{Name: "general", Strategy: "fifo", Fairness: "caller", QueueTimeout: 30 * second, Categories: []string{"custom"}},
+		{Name: "accounts", Key: "{{args.region}}/{{ args.account }}-{x}", Limit: 1, Holders: 2,
+			IdleTimeout: 5 * minute, QueueSize: &none, Strategy: "fifo", Fairness: "conversation",
+			OnLostLease: "wait"},
+		{Name: "ai", Limit: 2, Holders: 2, Strategy: "priority", Fairness: "conversation",
+			Categories: []string{"ai"}, OnLostLease: "exit"},
+		{Name: "android", Key: "{{args.device}}", Limit: 1, Holders: 8, IdleTimeout: 5 * minute,
+			Strategy: "priority", Fairness: "conversation", OnLostLease: "exit"},
+		{Name: "database", Limit: 3, Holders: 3, Strategy: "priority", Fairness: "conversation",
+			Categories: []string{"database"}, OnLostLease: "exit"},
+		{Name: "door", Limit: 2, Holders: 1, Strategy: "reject", Fairness: "caller",
+			OnLostLease: "exit"},
+		{Name: "general", Strategy: "fifo", Fairness: "caller", QueueTimeout: 30 * second,
+			Categories: []string{"custom"}},
 		{Name: "gpu", Strategy: "priority", Fairness: "conversation"},
-		{Name: "http", Limit: 5, Holders: 4, Strategy: "priority", Fairness: "conversation", Rate: 10, QueueTimeout: minute, Categories: []string{"http", "file"}, OnLostLease: "exit"},
+		{Name: "http", Limit: 5, Holders: 4, Strategy: "priority", Fairness: "conversation",
+			Rate: 10, QueueTimeout: minute, Categories: []string{"http", "file"},
+			OnLostLease: "exit"},
 		{Name: "inline", Strategy: "priority", Fairness: "conversation"},
 		{Name: "old", Queue: "legacy/printers.old", Strategy: "priority", Fairness: "none"},
-		{Name: "phones", Queue: "legacy/phones", Key: "{{args.phone}}", Limit: 1, Holders: 4, IdleTimeout: 5 * minute, Strategy: "priority", Fairness: "conversation", OnLostLease: "exit"},
-		{Name: "printer", Limit: 1, Holders: 1, QueueSize: &twenty, Strategy: "priority", Fairness: "conversation", QueueTimeout: minute, Bypass: all, OnLostLease: "exit"},
-		{Name: "serial", Limit: 1, Holders: 1, QueueSize: &five, Strategy: "priority", Fairness: "conversation", OnLostLease: "wait"},
+		{Name: "phones", Queue: "legacy/phones", Key: "{{args.phone}}", Limit: 1, Holders: 4,
+			IdleTimeout: 5 * minute, Strategy: "priority", Fairness: "conversation",
+			OnLostLease: "exit"},
+		{Name: "printer", Limit: 1, Holders: 1, QueueSize: &twenty, Strategy: "priority",
+			Fairness: "conversation", QueueTimeout: minute, Bypass: all, OnLostLease: "exit"},
+		{Name: "serial", Limit: 1, Holders: 1, QueueSize: &five, Strategy: "priority",
+			Fairness: "conversation", OnLostLease: "wait"},
 		{Name: "slow", Strategy: "priority", Fairness: "conversation", Rate: 0.01},
 	}
 	got := set.All()
@@ -84,15 +103,16 @@ func TestDecode(t *testing.T) {
 			t.Errorf("a second time the defaults change %+v", again)
 		}
 	}
-	for category, lane := range map[string]string{"http": "http", "file": "http", "ai": "ai", "database": "database", "custom": "general", "notification": ""} {
+	for category, lane := range map[string]string{"http": "http", "file": "http", "ai": "ai",
+		"database": "database", "custom": "general", "notification": ""} {
 		if got, ok := set.ForCategory(category); got != lane || ok != (lane != "") {
 			t.Errorf("the category %s has the lane %q", category, got)
 		}
 	}
 }
 
-// Lanes that come out of a file and are given again are the same lanes: nothing is lost between the form in YAML and that
-// in histories.
+// Lanes that come out of a file and are given again are the same lanes: nothing is lost between the
+// form in YAML and that in histories.
 func TestRoundTrip(t *testing.T) {
 	set, err := Load(filepath.Join("testdata", "all_good.yaml"))
 	if err != nil {
@@ -111,19 +131,26 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What cannot be read is a fault of the file, and its names can be had whatever else is wrong in it.
+// What cannot be read is a fault of the file, and its names can be had whatever else is wrong in
+// it.
 func TestLoadFaults(t *testing.T) {
 	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"))
-	if faults, ok := errors.AsType[strictyaml.Faults](err); !ok || !strings.HasSuffix(faults[0].String(), "none.yaml: cannot be read: no such file or directory") {
+	if faults, ok := errors.AsType[strictyaml.Faults](err); !ok ||
+		!strings.HasSuffix(faults[0].String(),
+			"none.yaml: cannot be read: no such file or directory") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "it is not a regular file") {
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(),
+		"it is not a regular file") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Decode("large.yaml", []byte("# "+strings.Repeat("x", maxFileBytes))); err == nil || !strings.Contains(err.Error(), "the file has more than 1 MiB") {
+	if _, err := Decode("large.yaml", []byte("# "+strings.Repeat("x", maxFileBytes))); err == nil ||
+		!strings.Contains(err.Error(), "the file has more than 1 MiB") {
 		t.Errorf("got %v", err)
 	}
-	if got := named("f.yaml", []byte("lanes: {a: {limit: 0}, b: }\nbuckets: {c: 1}\nwrong: 1")); !slices.Equal(got, []string{"a", "b", "c"}) {
+	if got := named("f.yaml", []byte(
+		"lanes: {a: {limit: 0}, b: }\nbuckets: {c: 1}\nwrong: 1")); !slices.Equal(got,
+		[]string{"a", "b", "c"}) {
 		t.Errorf("the names are %q", got)
 	}
 	if got := named("f.yaml", []byte("lanes: [")); got != nil {
@@ -147,7 +174,9 @@ func FuzzDecode(f *testing.F) {
 			if err := api.CheckLaneName(l.Name); err != nil {
 				t.Errorf("%v", err)
 			}
-			if l.Limit < 0 || l.Rate < 0 || l.Limited() != (l.Holders > 0) || l.Keyed() && !l.Limited() || l.UsesWaitQueue() && !l.Limited() || l.UsesWaitQueue() && !l.Keyed() && l.Holders != 1 {
+			if l.Limit < 0 || l.Rate < 0 || l.Limited() != (l.Holders > 0) || l.Keyed() &&
+				!l.Limited() || l.UsesWaitQueue() && !l.Limited() || l.UsesWaitQueue() &&
+				!l.Keyed() && l.Holders != 1 {
 				t.Errorf("this was accepted: %+v", l)
 			}
 			queue := l.TaskQueue(api.DefaultTaskQueue, "key")

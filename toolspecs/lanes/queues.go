@@ -22,20 +22,24 @@ func (c *checker) queueName(l api.Lane) {
 		return api.CheckToolName(part) == nil && api.CheckLaneName(part) != nil
 	})
 	switch {
-	case l.Queue == "" || len(l.Queue) > maxQueue || strings.ContainsFunc(l.Queue, isOdd) || slices.Contains(parts, ""):
+	case l.Queue == "" || len(l.Queue) > maxQueue || strings.ContainsFunc(l.Queue, isOdd) ||
+		slices.Contains(parts, ""):
 		c.value(l, "queue", "letters, digits and punctuation without spaces, in parts with / between them",
-			"%.80q cannot be a task queue: it has from 1 to %d plain characters and no empty part", l.Queue, maxQueue)
+			"%.80q cannot be a task queue: it has from 1 to %d plain characters and no empty part",
+			l.Queue, maxQueue)
 	case reserved >= 0:
-		c.value(l, "queue", "choose another name", "Switchyard has task queues of its own under the name %q", parts[reserved])
+		c.value(l, "queue", "choose another name",
+			"Switchyard has task queues of its own under the name %q", parts[reserved])
 	case l.Queue == api.DefaultTaskQueue:
-		c.value(l, "queue", "choose another name", "%q is the workflows' own task queue, and that of the lane general", l.Queue)
+		c.value(l, "queue", "choose another name",
+			"%q is the workflows' own task queue, and that of the lane general", l.Queue)
 	}
 }
 
 func isOdd(r rune) bool { return r <= ' ' || r > '~' }
 
-// sameQueues reports lanes that would have a task queue in common. The workflows' task queue, from which others derive, is
-// not known here: what could be one of them with any is refused.
+// sameQueues reports lanes that would have a task queue in common. The workflows' task queue, from
+// which others derive, is not known here: what could be one of them with any is refused.
 func (c *checker) sameQueues() {
 	all := c.withQueues()
 	for i, l := range all {
@@ -63,8 +67,8 @@ func (c *checker) withQueues() []api.Lane {
 	})
 }
 
-// shared says how a lane's own task queue is another lane's too, or lies among those of its keys; empty if it does not. Of
-// two lanes with the same own queue the later one has the fault.
+// shared says how a lane's own task queue is another lane's too, or lies among those of its keys;
+// empty if it does not. Of two lanes with the same own queue the later one has the fault.
 func shared(l, other api.Lane, before bool) string {
 	if other.Queue == "" {
 		return derived(l.Queue, other)
@@ -81,18 +85,20 @@ func shared(l, other api.Lane, before bool) string {
 // derived is shared for another lane whose task queue derives from the workflows'.
 func derived(queue string, other api.Lane) string {
 	if base, ok := strings.CutSuffix(queue, "/"+other.Name); ok {
-		return fmt.Sprintf("with %s as the workflows' task queue it is that of the lane %q", base, other.Name)
+		return fmt.Sprintf("with %s as the workflows' task queue it is that of the lane %q", base,
+			other.Name)
 	}
 	if base, _, ok := strings.Cut(queue, "/"+other.Name+"/"); ok && other.Keyed() {
-		return fmt.Sprintf("with %s as the workflows' task queue it lies among those of the keys of the lane %q", base, other.Name)
+		return fmt.Sprintf("with %s as the workflows' task queue it lies among those of the keys of the lane %q",
+			base, other.Name)
 	}
 	return ""
 }
 
 const movedHint = "give the lane with this rule another name and move its tools there, or edit it while no worker runs and no call waits"
 
-// moved reports lanes whose calls would go to other queues than those before: calls that wait would wait for ever, because
-// nobody serves the old queue any more.
+// moved reports lanes whose calls would go to other queues than those before: calls that wait would
+// wait for ever, because nobody serves the old queue any more.
 func (c *checker) moved(before *Set) {
 	if before == nil {
 		return
@@ -102,9 +108,13 @@ func (c *checker) moved(before *Set) {
 		switch place := jsonpath.Key(lanesPath, l.Name); {
 		case !there:
 		case old.Keyed() != l.Keyed():
-			c.doc.ReportKey(place, "a lane cannot get a key, or lose its key, while workers serve it: calls that wait in the old queue would wait for ever", movedHint)
+			c.doc.ReportKey(place,
+				"a lane cannot get a key, or lose its key, while workers serve it: calls that wait in the old queue would wait for ever",
+				movedHint)
 		case old.Queue != l.Queue:
-			c.doc.ReportKey(place, "a lane cannot change its queue while workers serve it: calls that wait in the old one would wait for ever", movedHint)
+			c.doc.ReportKey(place,
+				"a lane cannot change its queue while workers serve it: calls that wait in the old one would wait for ever",
+				movedHint)
 		}
 	}
 }

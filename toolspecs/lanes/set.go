@@ -16,20 +16,22 @@ import (
 const (
 	// DefaultIdleTimeout is how long a keyed lane keeps a key that nobody uses.
 	DefaultIdleTimeout = api.Duration(5 * time.Minute)
-	// defaultHolders is the most groups that a limit is divided into where nothing else is said, defaultKeyHolders how many
-	// groups the keys of a keyed lane make.
+	// defaultHolders is the most groups that a limit is divided into where nothing else is said,
+	// defaultKeyHolders how many groups the keys of a keyed lane make.
 	defaultHolders    = 4
 	defaultKeyHolders = 4
 )
 
-// Set is the lanes that there are, those that exist without being configured among them. It does not change.
+// Set is the lanes that there are, those that exist without being configured among them. It does
+// not change.
 type Set struct {
 	byName     map[string]api.Lane
 	byCategory map[string]string
 }
 
-// Of returns the lanes that always exist and the given ones, with their defaults filled in. Of two lanes of one name, and
-// of two that are the default of one category, the last one counts: Decode is what refuses them.
+// Of returns the lanes that always exist and the given ones, with their defaults filled in. Of two
+// lanes of one name, and of two that are the default of one category, the last one counts: Decode
+// is what refuses them.
 func Of(given ...api.Lane) *Set {
 	s := &Set{byName: map[string]api.Lane{
 		api.LaneGeneral: WithDefaults(api.Lane{Name: api.LaneGeneral}),
@@ -56,7 +58,8 @@ func (s *Set) Plain(names ...string) *Set {
 	return more
 }
 
-// Keeping returns the lanes of s and those of before that s does not have, and the names of the latter, sorted.
+// Keeping returns the lanes of s and those of before that s does not have, and the names of the
+// latter, sorted.
 func (s *Set) Keeping(before *Set) (all *Set, kept []string) {
 	all = &Set{byName: maps.Clone(s.byName), byCategory: s.byCategory}
 	for _, name := range before.Names() {
@@ -117,7 +120,8 @@ func (s *Set) ForCategory(category string) (string, bool) {
 	return name, ok
 }
 
-// Key returns a call's key on a keyed lane. The error is a validation_error: an argument that the key is made of is absent.
+// Key returns a call's key on a keyed lane. The error is a validation_error: an argument that the
+// key is made of is absent.
 func Key(l api.Lane, arguments json.RawMessage) (string, *api.Error) {
 	values, err := templates.Values(arguments)
 	if err != nil {
@@ -127,7 +131,8 @@ func Key(l api.Lane, arguments json.RawMessage) (string, *api.Error) {
 		if _, given := values[name]; !given {
 			e := api.Errorf(api.ErrValidation, "the lane %s needs the argument %s", l.Name, name)
 			e.Problems = []api.Problem{{Path: "$." + name, Rule: api.RuleRequired,
-				Message: "the lane " + l.Name + " has a queue for each " + l.Key + ", so the call must say which"}}
+				Message: "the lane " + l.Name + " has a queue for each " + l.Key +
+					", so the call must say which"}}
 			e.Phase = api.PhasePreValidation
 			return "", e
 		}

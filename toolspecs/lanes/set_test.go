@@ -8,16 +8,19 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// What always exists is there without being configured, and lanes without rules join it; what a configured lane says stays.
+// What always exists is there without being configured, and lanes without rules join it; what a
+// configured lane says stays.
 func TestPlain(t *testing.T) {
 	set := Of(api.Lane{Name: "gpu", Limit: 2, Categories: []string{"ai"}})
 	more := set.Plain("gpu", "printer", api.LaneSerial)
-	if got := more.Names(); !slices.Equal(got, []string{"general", "gpu", "inline", "printer", "serial"}) {
+	if got := more.Names(); !slices.Equal(got, []string{"general", "gpu", "inline", "printer",
+		"serial"}) {
 		t.Errorf("the lanes are %q", got)
 	}
 	gpu, _ := more.Lane("gpu")
 	printer, there := more.Lane("printer")
-	if serial, _ := more.Lane(api.LaneSerial); gpu.Limit != 2 || !there || printer.Limited() || serial.Limit != 1 {
+	if serial, _ := more.Lane(api.LaneSerial); gpu.Limit != 2 || !there || printer.Limited() ||
+		serial.Limit != 1 {
 		t.Errorf("got %+v, %+v and %+v", gpu, printer, serial)
 	}
 	if lane, ok := more.ForCategory("ai"); lane != "gpu" || !ok {
@@ -28,7 +31,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Of a limit a few holders have a share, unless one place must decide; of keys as many groups as there are by default.
+// Of a limit a few holders have a share, unless one place must decide; of keys as many groups as
+// there are by default.
 func TestDefaults(t *testing.T) {
 	size := 3
 	for _, c := range []struct {
@@ -53,7 +57,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A call's key is made of its arguments; an argument that is not there is one that the call must give.
+// A call's key is made of its arguments; an argument that is not there is one that the call must
+// give.
 func TestKey(t *testing.T) {
 	lane := api.Lane{Name: "android", Key: "{{args.region}}/{{args.device}}"}
 	for _, c := range []struct{ arguments, key string }{
@@ -67,7 +72,8 @@ func TestKey(t *testing.T) {
 	}
 	for _, arguments := range []string{`{"region": "eu"}`, `{}`, ``} {
 		_, err := Key(lane, []byte(arguments))
-		if err == nil || err.Type != api.ErrValidation || err.Phase != api.PhasePreValidation || len(err.Problems) != 1 || err.Problems[0].Rule != api.RuleRequired {
+		if err == nil || err.Type != api.ErrValidation || err.Phase != api.PhasePreValidation ||
+			len(err.Problems) != 1 || err.Problems[0].Rule != api.RuleRequired {
 			t.Errorf("%s: got %v", arguments, err)
 		}
 	}

@@ -21,9 +21,13 @@ func newWatchLab(t *testing.T, text string) *watchLab {
 	t.Helper()
 	l := &watchLab{t: t, path: filepath.Join(t.TempDir(), "lanes.yaml")}
 	l.write(text)
-	w, err := newWatcher(l.path, func(s *Set) { l.events = append(l.events, "lanes "+described(s)) },
+	w, err := newWatcher(l.path, func(s *Set) {
+		l.events = append(l.events, "lanes "+
+			described(s))
+	},
 		func(err error) {
-			l.events = append(l.events, "fault "+strings.ReplaceAll(err.Error(), filepath.Dir(l.path)+string(filepath.Separator), ""))
+			l.events = append(l.events, "fault "+strings.ReplaceAll(err.Error(),
+				filepath.Dir(l.path)+string(filepath.Separator), ""))
 		})
 	if err != nil {
 		t.Fatal(err)
@@ -64,8 +68,8 @@ func (l *watchLab) finalizeResult() string {
 	return ""
 }
 
-// A right edit takes effect, a wrong one or a missing file keeps what was in effect; each fault is told once, and what ends
-// it is told too. How quickly the edits follow each other does not matter.
+// A right edit takes effect, a wrong one or a missing file keeps what was in effect; each fault is
+// told once, and what ends it is told too. How quickly the edits follow each other does not matter.
 func TestWatchTakes(t *testing.T) {
 	l := newWatchLab(t, "lanes: {a: {limit: 1}}")
 	if got := l.finalizeResult(); got != "" {
@@ -73,22 +77,31 @@ func TestWatchTakes(t *testing.T) {
 	}
 	for _, s := range []struct{ text, told, lanes string }{
 		{"lanes: {a: {limit: 2}}", "lanes a:2", "a:2"},
-		{"lanes: {a: {limit: 3}}", "lanes a:3", "a:3"}, // as long as before, perhaps within the same tick of the clock
-		{"# a comment\nlanes: {a: {limit: 3}}", "", "a:3"},
-		{"lanes: {a: {limit: 0}}", "fault lanes.yaml:1:20: limit is 0; the least is 1 (leave limit away for no limit)", "a:3"},
-		{"lanes: {a: {limit: 0}} # again", "", "a:3"},
-		{"lanes: {a: {limit: -1}}", "fault lanes.yaml:1:20: limit is -1; the least is 1 (leave limit away for no limit)", "a:3"},
+		// as long as before, perhaps within the same tick of the clock
 		{"lanes: {a: {limit: 3}}", "lanes a:3", "a:3"},
-		{"lanes: {a: {limit: -1}}", "fault lanes.yaml:1:20: limit is -1; the least is 1 (leave limit away for no limit)", "a:3"},
+		{"# a comment\nlanes: {a: {limit: 3}}", "", "a:3"},
+		{"lanes: {a: {limit: 0}}",
+			"fault lanes.yaml:1:20: limit is 0; the least is 1 (leave limit away for no limit)",
+			"a:3"},
+		{"lanes: {a: {limit: 0}} # again", "", "a:3"},
+		{"lanes: {a: {limit: -1}}",
+			"fault lanes.yaml:1:20: limit is -1; the least is 1 (leave limit away for no limit)",
+			"a:3"},
+		{"lanes: {a: {limit: 3}}", "lanes a:3", "a:3"},
+		{"lanes: {a: {limit: -1}}",
+			"fault lanes.yaml:1:20: limit is -1; the least is 1 (leave limit away for no limit)",
+			"a:3"},
 		{"", "fault lanes.yaml:1:1: the file is empty", "a:3"},
 		{"(gone)", "fault lanes.yaml: cannot be read: no such file or directory", "a:3"},
 		{"(gone)", "", "a:3"},
 		{"lanes: {b: {}}", "lanes b:0", "b:0"},
 		{"(folder)", "fault lanes.yaml: cannot be read: it is not a regular file", "b:0"},
-		{"lanes: {b: {key: '{{args.x}}'}}", "fault lanes.yaml:1:9: a lane cannot get a key, or lose its key, while workers serve it: " +
-			"calls that wait in the old queue would wait for ever (" + movedHint + ")", "b:0"},
-		{"lanes: {b: {queue: other}}", "fault lanes.yaml:1:9: a lane cannot change its queue while workers serve it: " +
-			"calls that wait in the old one would wait for ever (" + movedHint + ")", "b:0"},
+		{"lanes: {b: {key: '{{args.x}}'}}",
+			"fault lanes.yaml:1:9: a lane cannot get a key, or lose its key, while workers serve it: " +
+				"calls that wait in the old queue would wait for ever (" + movedHint + ")", "b:0"},
+		{"lanes: {b: {queue: other}}",
+			"fault lanes.yaml:1:9: a lane cannot change its queue while workers serve it: " +
+				"calls that wait in the old one would wait for ever (" + movedHint + ")", "b:0"},
 		{"{}", "lanes ", ""},
 	} {
 		if err := os.RemoveAll(l.path); err != nil {
@@ -112,7 +125,8 @@ func TestWatchTakes(t *testing.T) {
 	}
 }
 
-// A file that is being written is left alone until it stands still, and so is one that is gone for a moment.
+// A file that is being written is left alone until it stands still, and so is one that is gone for
+// a moment.
 func TestWatchWaits(t *testing.T) {
 	l := newWatchLab(t, "lanes: {a: {limit: 1}}")
 	whole := "lanes: {a: {limit: 2}, b: {limit: 3}}"
@@ -140,8 +154,8 @@ func TestWatchWaits(t *testing.T) {
 	}
 }
 
-// The file system tells of an edit, and of a file that takes the place of another by its name or by a link; where nothing is
-// told, looking every so often finds it.
+// The file system tells of an edit, and of a file that takes the place of another by its name or by
+// a link; where nothing is told, looking every so often finds it.
 func TestWatch(t *testing.T) {
 	for _, interval := range []time.Duration{time.Hour, 20 * time.Millisecond} {
 		t.Run(interval.String(), func(t *testing.T) {
@@ -155,7 +169,8 @@ func TestWatch(t *testing.T) {
 			}
 			put("lanes.yaml", "lanes: {a: {limit: 1}}")
 			told := make(chan string, 100)
-			w, err := Watch(path, interval, func(s *Set) { told <- described(s) }, func(err error) { told <- "fault" })
+			w, err := Watch(path, interval, func(s *Set) { told <- described(s) },
+				func(err error) { told <- "fault" })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +217,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A wrong file is none to start with, nobody has to be told, and a folder that is gone is waited for.
+// A wrong file is none to start with, nobody has to be told, and a folder that is gone is waited
+// for.
 func TestWatchStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "config")
 	path := filepath.Join(dir, "lanes.yaml")

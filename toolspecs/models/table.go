@@ -1,4 +1,5 @@
-// Package models knows models by their names: what they cost, how much they read, whether they see images.
+// Package models knows models by their names: what they cost, how much they read, whether they see
+// images.
 package models
 
 import (
@@ -20,7 +21,8 @@ const maxFileBytes = 1 << 20
 type Model struct {
 	// Price is what it costs.
 	Price api.Price
-	// Window is how many tokens it reads and writes at most, in one step; zero where that is not known.
+	// Window is how many tokens it reads and writes at most, in one step; zero where that is not
+	// known.
 	Window int
 	// Images says that it sees images.
 	Images bool
@@ -48,7 +50,8 @@ type modelFile struct {
 	Images      bool    `yaml:"images"`
 }
 
-// Decode reads a table. The error is strictyaml.Faults and lists everything that is wrong in the file.
+// Decode reads a table. The error is strictyaml.Faults and lists everything that is wrong in the
+// file.
 func Decode(file string, data []byte) (*Table, error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxFileBytes)
 	if err := faults.Err(); err != nil {
@@ -57,21 +60,25 @@ func Decode(file string, data []byte) (*Table, error) {
 	var f tableFile
 	doc.Decode(&f)
 	if _, err := time.Parse(time.DateOnly, f.AsOf); f.AsOf != "" && err != nil {
-		doc.Report("$.as_of", "this must be the day on which the prices were looked up, as 2026-06-21", "")
+		doc.Report("$.as_of", "this must be the day on which the prices were looked up, as 2026-06-21",
+			"")
 	}
 	t := &Table{AsOf: f.AsOf, byName: make(map[string]Model, len(f.Models))}
 	for _, name := range doc.Keys("$.models") {
 		m := f.Models[name]
 		at := jsonpath.Key("$.models", name)
 		if name == "" {
-			doc.ReportKey(at, "the model has no name", "write the name by which its provider knows it")
+			doc.ReportKey(at, "the model has no name",
+				"write the name by which its provider knows it")
 		}
 		for _, field := range []string{"input", "output"} {
 			if !doc.Has(at + "." + field) {
-				doc.ReportKey(at, field+" is missing", "prices are in US dollars per million tokens; 0 is one, too")
+				doc.ReportKey(at, field+" is missing",
+					"prices are in US dollars per million tokens; 0 is one, too")
 			}
 		}
-		t.byName[name] = Model{Price: api.Price{Input: m.Input, Output: m.Output, CachedInput: m.CachedInput, CacheWrite: m.CacheWrite},
+		t.byName[name] = Model{Price: api.Price{Input: m.Input, Output: m.Output,
+			CachedInput: m.CachedInput, CacheWrite: m.CacheWrite},
 			Window: m.Window, Images: m.Images}
 	}
 	if err := doc.Faults().Err(); err != nil {
@@ -104,7 +111,8 @@ var Shipped = sync.OnceValue(func() *Table {
 // dated matches the end of names that providers give to one edition of a model, or to its newest.
 var dated = regexp.MustCompile(`-(\d{8}|\d{4}-\d{2}-\d{2}|latest|0)$`)
 
-// Find returns what is known of a model: by its name, else by its name without the date of an edition.
+// Find returns what is known of a model: by its name, else by its name without the date of an
+// edition.
 func (t *Table) Find(name string) (Model, bool) {
 	if m, ok := t.byName[name]; ok {
 		return m, true

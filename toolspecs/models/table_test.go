@@ -11,8 +11,8 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// TestShipped proves that the table that comes with the program can be read and prices what it lists, and that a name with
-// an edition's date finds its model.
+// TestShipped proves that the table that comes with the program can be read and prices what it
+// lists, and that a name with an edition's date finds its model.
 func TestShipped(t *testing.T) {
 	table := Shipped()
 	if table.Len() < 10 || table.AsOf < "2026" {
@@ -20,12 +20,14 @@ func TestShipped(t *testing.T) {
 	}
 	for name, m := range table.byName {
 		p := m.Price
-		if p.Input <= 0 || p.Output < p.Input || p.CachedInput >= p.Input || p.CacheWrite != 0 && p.CacheWrite < p.Input || m.Window < 100_000 {
+		if p.Input <= 0 || p.Output < p.Input || p.CachedInput >= p.Input || p.CacheWrite != 0 &&
+			p.CacheWrite < p.Input || m.Window < 100_000 {
 			t.Errorf("%s: %+v", name, m)
 		}
 	}
 	for name, want := range map[string]string{
-		"claude-sonnet-4-5-20250929": "claude-sonnet-4-5", "claude-opus-4-0": "claude-opus-4", "claude-3-5-haiku-latest": "claude-3-5-haiku",
+		"claude-sonnet-4-5-20250929": "claude-sonnet-4-5", "claude-opus-4-0": "claude-opus-4",
+		"claude-3-5-haiku-latest": "claude-3-5-haiku",
 		"gpt-4.1-mini-2025-04-14": "gpt-4.1-mini", "gpt-4.1-mini": "gpt-4.1-mini",
 	} {
 		if m, ok := table.Find(name); !ok || m != table.byName[want] {
@@ -42,13 +44,17 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-// TestDecode proves that a table is read as it is written, and that everything wrong in one is told at its place.
+// TestDecode proves that a table is read as it is written, and that everything wrong in one is told
+// at its place.
 func TestDecode(t *testing.T) {
-	good, err := Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  own.model: {input: 0, output: 0}\n  'a \"b\"': {input: 1, cached_input: 0.5, cache_write: 2, output: 3, window: 1000, images: true}\n"))
+	good, err := Decode("m.yaml",
+		[]byte("as_of: 2026-06-21\nmodels:\n  own.model: {input: 0, output: 0}\n  'a \"b\"': {input: 1, cached_input: 0.5, cache_write: 2, output: 3, window: 1000, images: true}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, _ := good.Find(`a "b"`); good.AsOf != "2026-06-21" || m != (Model{Price: api.Price{Input: 1, Output: 3, CachedInput: 0.5, CacheWrite: 2}, Window: 1000, Images: true}) {
+	if m, _ := good.Find(`a "b"`); good.AsOf != "2026-06-21" ||
+		m != (Model{Price: api.Price{Input: 1, Output: 3, CachedInput: 0.5, CacheWrite: 2},
+			Window: 1000, Images: true}) {
 		t.Errorf("got %+v as of %s", m, good.AsOf)
 	}
 	if m, ok := good.Find("own.model"); !ok || m != (Model{}) {
@@ -56,11 +62,14 @@ func TestDecode(t *testing.T) {
 	}
 	cases := []struct{ name, text, want string }{
 		{"empty", "{}", "m.yaml:1:1: as_of is missing\nm.yaml:1:1: models is missing"},
-		{"not a day", "as_of: June\nmodels: {a: {input: 1, output: 2}}", "m.yaml:1:8: this must be the day on which the prices were looked up, as 2026-06-21"},
+		{"not a day", "as_of: June\nmodels: {a: {input: 1, output: 2}}",
+			"m.yaml:1:8: this must be the day on which the prices were looked up, as 2026-06-21"},
 		{"prices", "as_of: 2026-06-21\nmodels:\n  a: {input: -1, window: 0}\n  b: {input: much, output: 1, price: 3}",
 			"m.yaml:3:3: output is missing (prices are in US dollars per million tokens; 0 is one, too)\nm.yaml:3:14: input is -1; the least is 0\nm.yaml:3:26: window is 0; the least is 1 (leave window away where it is not known)\nm.yaml:4:14: this must be a number, not the text \"much\"\nm.yaml:4:31: unknown field \"price\""},
-		{"no name", "as_of: 2026-06-21\nmodels: {'': {input: 1, output: 2}}", "m.yaml:2:10: the model has no name (write the name by which its provider knows it)"},
-		{"twice", "as_of: 2026-06-21\nmodels:\n  a: {input: 1, output: 2}\n  a: {input: 1, output: 2}", "m.yaml:4:3: "},
+		{"no name", "as_of: 2026-06-21\nmodels: {'': {input: 1, output: 2}}",
+			"m.yaml:2:10: the model has no name (write the name by which its provider knows it)"},
+		{"twice", "as_of: 2026-06-21\nmodels:\n  a: {input: 1, output: 2}\n  a: {input: 1, output: 2}",
+			"m.yaml:4:3: "},
 	}
 	for _, c := range cases {
 		table, err := Decode("m.yaml", []byte(c.text))
@@ -74,10 +83,12 @@ func TestDecode(t *testing.T) {
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "models.yaml")
 	var faults strictyaml.Faults
-	if _, err := Load(path); !errors.As(err, &faults) || faults[0].File != path || !strings.Contains(err.Error(), "cannot be read") {
+	if _, err := Load(path); !errors.As(err, &faults) || faults[0].File != path ||
+		!strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("got %v", err)
 	}
-	if err := os.WriteFile(path, []byte("as_of: 2026-06-21\nmodels: {a: {input: 1, output: 2}}"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("as_of: 2026-06-21\nmodels: {a: {input: 1, output: 2}}"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if table, err := Load(path); err != nil || table.Len() != 1 {

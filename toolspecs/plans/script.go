@@ -32,9 +32,9 @@ type scriptCallFile struct {
 	Repeat        int             `yaml:"repeat" rule:"min=1,max=10000"`
 }
 
-// DecodeScript reads a script for the scripted model, YAML or JSON. known are the names of the tools that its calls may
-// name; nil leaves them unchecked. complaint begins the message about another name; default "there is no tool". The
-// error is strictyaml.Faults.
+// DecodeScript reads a script for the scripted model, YAML or JSON. known are the names of the
+// tools that its calls may name; nil leaves them unchecked. complaint begins the message about
+// another name; default "there is no tool". The error is strictyaml.Faults.
 func DecodeScript(file string, data []byte, known []string, complaint string) (*api.Script, error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
 	if err := faults.Err(); err != nil {
@@ -43,7 +43,8 @@ func DecodeScript(file string, data []byte, known []string, complaint string) (*
 	var f scriptFile
 	doc.Decode(&f)
 	script := f.script()
-	c := scriptChecker{doc: doc, known: known, complaint: cmp.Or(complaint, "there is no tool"), ids: map[string]bool{}}
+	c := scriptChecker{doc: doc, known: known, complaint: cmp.Or(complaint, "there is no tool"),
+		ids: map[string]bool{}}
 	c.end(script.Steps)
 	for i, step := range script.Steps {
 		c.step(jsonpath.Index("$.steps", i), step, i == len(script.Steps)-1)
@@ -79,22 +80,28 @@ func (c *scriptChecker) step(path string, step api.ScriptStep, last bool) {
 	calls, answers := len(step.Calls) > 0, step.Answer != ""
 	switch {
 	case calls && answers:
-		c.doc.ReportKey(path+".answer", "a step has calls or an answer, not both", "put the answer into a step of its own")
+		c.doc.ReportKey(path+".answer", "a step has calls or an answer, not both",
+			"put the answer into a step of its own")
 	case !calls && !answers:
 		c.doc.Report(path, "the step has neither calls nor an answer", "")
 	case answers && step.Text != "":
 		c.doc.ReportKey(path+".text", "text goes with calls", "put it into the answer")
 	case last && calls:
-		c.doc.Report(path, "the last step has no answer, so the run would not end", "add a step with answer: …")
+		c.doc.Report(path, "the last step has no answer, so the run would not end",
+			"add a step with answer: …")
 	}
 	c.contents(path, step)
 }
 
 // end reports steps that are never played because an answer before them ends the run.
 func (c *scriptChecker) end(steps []api.ScriptStep) {
-	i := slices.IndexFunc(steps, func(s api.ScriptStep) bool { return s.Answer != "" && len(s.Calls) == 0 })
+	i := slices.IndexFunc(steps, func(s api.ScriptStep) bool {
+		return s.Answer != "" &&
+			len(s.Calls) == 0
+	})
 	if i >= 0 && i+1 < len(steps) {
-		c.doc.Report(jsonpath.Index("$.steps", i+1), fmt.Sprintf("the answer of step %d ends the run, so this step is never played", i+1),
+		c.doc.Report(jsonpath.Index("$.steps", i+1),
+			fmt.Sprintf("the answer of step %d ends the run, so this step is never played", i+1),
 			"put the answer last, or remove what follows it")
 	}
 }
@@ -117,11 +124,13 @@ func (c *scriptChecker) call(path string, call api.ScriptCall) {
 		return
 	}
 	if call.ArgumentsText != "" {
-		c.doc.ReportKey(path+".arguments_text", "a call has either arguments or arguments_text, not both", "keep one of them")
+		c.doc.ReportKey(path+".arguments_text",
+			"a call has either arguments or arguments_text, not both", "keep one of them")
 	}
 	arguments, err := api.DecodeJSON(call.Arguments)
 	if _, ok := arguments.(map[string]any); !ok || err != nil {
-		c.doc.Report(path+".arguments", "the arguments must be a mapping", "arguments_text sends any text")
+		c.doc.Report(path+".arguments", "the arguments must be a mapping",
+			"arguments_text sends any text")
 		return
 	}
 	c.references(path+".arguments", arguments)

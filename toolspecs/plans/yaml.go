@@ -33,7 +33,8 @@ func YAML(p api.Plan) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// asBlocks writes every mapping and list over several lines, and quotes a text only where it needs that.
+// asBlocks writes every mapping and list over several lines, and quotes a text only where it needs
+// that.
 func asBlocks(n *yaml.Node) {
 	if len(n.Content) > 0 || n.Kind == yaml.ScalarNode {
 		n.Style = 0

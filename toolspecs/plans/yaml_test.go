@@ -10,14 +10,18 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// TestPlanYAML proves that a plan written as a file is read back as it was, whatever its texts look like, and is a file to be read:
-// one line for each thing.
+// TestPlanYAML proves that a plan written as a file is read back as it was, whatever its texts look
+// like, and is a file to be read: one line for each thing.
 func TestPlanYAML(t *testing.T) {
 	plan := api.Plan{Name: "dry", Calls: []api.PlanCall{
-		{ID: "call-1", Tool: "book", Digest: "d", Arguments: json.RawMessage(`{"a":"yes","b":"1e3","c":" x: #y\n","d":"${call-0}","e":[],"f":{},"g":12345678901234567890,"h":null,"i":"it\u2028s","j":"\ud83d\ude00"}`)},
-		{ID: "call-2", Tool: "book", Arguments: json.RawMessage(`{"list":["a",["b"]]}`), DependsOn: []string{"call-1"}, Priority: api.PriorityHigh},
+		{ID: "call-1", Tool: "book", Digest: "d",
+			Arguments: json.RawMessage(
+				`{"a":"yes","b":"1e3","c":" x: #y\n","d":"${call-0}","e":[],"f":{},"g":12345678901234567890,"h":null,"i":"it\u2028s","j":"\ud83d\ude00"}`)},
+		{ID: "call-2", Tool: "book", Arguments: json.RawMessage(`{"list":["a",["b"]]}`),
+			DependsOn: []string{"call-1"}, Priority: api.PriorityHigh},
 	}}
-	plan.Calls[0].Arguments = json.RawMessage(strings.Replace(string(plan.Calls[0].Arguments), "${", "$${", 1))
+	plan.Calls[0].Arguments = json.RawMessage(strings.Replace(string(plan.Calls[0].Arguments), "${",
+		"$${", 1))
 	data, err := YAML(plan)
 	if err != nil {
 		t.Fatal(err)

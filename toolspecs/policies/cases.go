@@ -80,7 +80,8 @@ func (f *planFile) plan() Plan {
 	if f == nil {
 		return Plan{}
 	}
-	return Plan{Given: true, Intent: f.Intent, DryRun: f.DryRun, Rollback: f.Rollback, Preconditions: f.Preconditions, ExpectedOutcomes: f.ExpectedOutcomes}
+	return Plan{Given: true, Intent: f.Intent, DryRun: f.DryRun, Rollback: f.Rollback,
+		Preconditions: f.Preconditions, ExpectedOutcomes: f.ExpectedOutcomes}
 }
 
 type callerFile struct {
@@ -130,8 +131,8 @@ type clockFile struct {
 // noon is when the calls of cases are made that do not say when.
 var noon = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
 
-// LoadCases reads a file of cases, and the files of rules that it names, relative to it. The error is strictyaml.Faults and lists
-// everything that is wrong in all of them.
+// LoadCases reads a file of cases, and the files of rules that it names, relative to it. The error
+// is strictyaml.Faults and lists everything that is wrong in all of them.
 func LoadCases(path string) (*Cases, error) {
 	data, err := read(path)
 	if err != nil {
@@ -154,7 +155,8 @@ func LoadCases(path string) (*Cases, error) {
 		}
 		set, err := Load(name)
 		if err != nil {
-			doc.Report(jsonpath.Index(rulesPath, i), "the file of policies cannot be used", "correct it there; paths are relative to this file")
+			doc.Report(jsonpath.Index(rulesPath, i), "the file of policies cannot be used",
+				"correct it there; paths are relative to this file")
 			theirs, _ := errors.AsType[strictyaml.Faults](err)
 			others = append(others, theirs...)
 		}
@@ -176,7 +178,8 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 	if f.Now != "" {
 		now, err := time.Parse(time.RFC3339, f.Now)
 		if err != nil {
-			doc.Report(at+".now", fmt.Sprintf("%.40q is no point in time", f.Now), "write it as 2026-01-31T22:30:00Z")
+			doc.Report(at+".now", fmt.Sprintf("%.40q is no point in time", f.Now),
+				"write it as 2026-01-31T22:30:00Z")
 		}
 		one.Facts.Now = now
 	}
@@ -186,22 +189,29 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 	switch {
 	case f.Rule == "":
 	case f.Want == allow:
-		doc.ReportKey(at+".rule", "no rule says that a call is allowed", "remove rule, or say what the rule is to do")
-	case !slices.ContainsFunc(c.sets, func(s *Set) bool { return slices.Contains(s.Names(), f.Rule) }):
-		doc.Report(at+".rule", fmt.Sprintf("there is no rule %.80q in the files of policies", f.Rule), "")
+		doc.ReportKey(at+".rule", "no rule says that a call is allowed",
+			"remove rule, or say what the rule is to do")
+	case !slices.ContainsFunc(c.sets, func(s *Set) bool {
+		return slices.Contains(s.Names(),
+			f.Rule)
+	}):
+		doc.Report(at+".rule", fmt.Sprintf("there is no rule %.80q in the files of policies",
+			f.Rule), "")
 	}
 	return one
 }
 
 func (f caseFile) facts() Facts {
-	facts := Facts{Tool: Tool(f.Tool), Caller: Caller(f.Caller), Run: f.Run.run(), Arguments: f.Args, Plan: f.Plan.plan(), Labels: f.Labels, Now: noon}
+	facts := Facts{Tool: Tool(f.Tool), Caller: Caller(f.Caller), Run: f.Run.run(),
+		Arguments: f.Args, Plan: f.Plan.plan(), Labels: f.Labels, Now: noon}
 	facts.Caller.Type = cmp.Or(facts.Caller.Type, string(api.CallerAgent))
 	if facts.Caller.Type == string(api.CallerAgent) {
 		facts.Run.Agent = cmp.Or(facts.Run.Agent, facts.Caller.ID)
 		facts.Caller.ID = cmp.Or(facts.Caller.ID, facts.Run.Agent)
 	}
 	for tool, n := range f.Calls {
-		facts.Calls = append(facts.Calls, api.PastCalls{Tool: tool, Completed: n.Completed, Failed: n.Failed, Refused: n.Refused, Running: n.Running})
+		facts.Calls = append(facts.Calls, api.PastCalls{Tool: tool, Completed: n.Completed,
+			Failed: n.Failed, Refused: n.Refused, Running: n.Running})
 	}
 	b := BudgetOf(api.Limits{}, api.Usage{}, f.Budget.WallTime.Used.Std())
 	b.Calls, b.Tokens = f.Budget.Calls.count(), f.Budget.Tokens.count()
@@ -217,7 +227,8 @@ func (f caseFile) facts() Facts {
 }
 
 func (f runFile) run() Run {
-	return Run{ID: f.ID, Agent: f.Agent, Conversation: f.Conversation, Depth: int64(f.Depth), Turn: int64(f.Turn), Variables: f.Variables}
+	return Run{ID: f.ID, Agent: f.Agent, Conversation: f.Conversation, Depth: int64(f.Depth),
+		Turn: int64(f.Turn), Variables: f.Variables}
 }
 
 func (f countFile) count() Count {
@@ -227,8 +238,8 @@ func (f countFile) count() Count {
 	return Count{Used: int64(f.Used), Left: int64(*f.Left)}
 }
 
-// Know gives the tools of the cases what the cases do not say of them. find returns what is known of a tool, by its name; unknown
-// are the names of those that it does not know, each once.
+// Know gives the tools of the cases what the cases do not say of them. find returns what is known
+// of a tool, by its name; unknown are the names of those that it does not know, each once.
 func (c *Cases) Know(find func(name string) (Tool, bool)) (unknown []string) {
 	for i := range c.Cases {
 		t := &c.Cases[i].Facts.Tool
@@ -239,7 +250,9 @@ func (c *Cases) Know(find func(name string) (Tool, bool)) (unknown []string) {
 			}
 			continue
 		}
-		t.Version, t.Category, t.Lane, t.Effect = cmp.Or(t.Version, known.Version), cmp.Or(t.Category, known.Category), cmp.Or(t.Lane, known.Lane), cmp.Or(t.Effect, known.Effect)
+		t.Version, t.Category, t.Lane, t.Effect = cmp.Or(t.Version, known.Version),
+			cmp.Or(t.Category, known.Category), cmp.Or(t.Lane, known.Lane),
+			cmp.Or(t.Effect, known.Effect)
 		for _, list := range []struct {
 			own   *[]string
 			known []string
@@ -269,20 +282,22 @@ func (c *Cases) Try() []Tried {
 	all := make([]Tried, len(c.Cases))
 	for i := range c.Cases {
 		one := &c.Cases[i]
-		t := Tried{Name: one.Name, Line: one.Line, Want: one.Want, Rule: one.Rule, Got: allow, Policies: Check(&one.Facts, c.sets...)}
+		t := Tried{Name: one.Name, Line: one.Line, Want: one.Want, Rule: one.Rule, Got: allow,
+			Policies: Check(&one.Facts, c.sets...)}
 		if len(t.Policies) > 0 {
 			t.Got = t.Policies[0].Effect
 		}
-		t.OK = t.Got == t.Want && (t.Rule == "" || slices.ContainsFunc(t.Policies, func(p api.PolicyAction) bool {
-			return p.Rule == t.Rule && p.Effect == t.Want && p.Failure == ""
-		}))
+		t.OK = t.Got == t.Want && (t.Rule == "" || slices.ContainsFunc(t.Policies,
+			func(p api.PolicyAction) bool {
+				return p.Rule == t.Rule && p.Effect == t.Want && p.Failure == ""
+			}))
 		all[i] = t
 	}
 	return all
 }
 
-// OneSided names the rules that hold in no case, and those that hold in every case that they are for: nobody has tried
-// whether these can do anything else.
+// OneSided names the rules that hold in no case, and those that hold in every case that they are
+// for: nobody has tried whether these can do anything else.
 func (c *Cases) OneSided() (never, always []string) {
 	for _, s := range c.sets {
 		for i := range s.rules {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Cases give rules every fact they can know, and say which rules did what else than is wanted; a rule that is tried one way alone
-// is named.
+// Cases give rules every fact they can know, and say which rules did what else than is wanted; a
+// rule that is tried one way alone is named.
 func TestCases(t *testing.T) {
 	cases, err := LoadCases(filepath.Join("testdata", "cases", "good.yaml"))
 	if err != nil {
@@ -33,25 +33,30 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// Everything that is wrong in a file of cases is told in one go, with its place, and what is wrong in the files of rules too.
+// Everything that is wrong in a file of cases is told in one go, with its place, and what is wrong
+// in the files of rules too.
 func TestCasesFaults(t *testing.T) {
 	_, err := LoadCases(filepath.Join("testdata", "cases", "bad.yaml"))
 	if err == nil {
 		t.Fatal("it was read")
 	}
-	for _, want := range []string{"bad.yaml:1:24: the file of policies cannot be used", "none.yaml: cannot be read", `did you mean "name"`, "bad.yaml:3:21: name is missing",
-		`want is "refuse"`, "4:30: the arguments of a call are a mapping", `"yesterday" is no point in time`, "no rule says that a call is allowed",
+	for _, want := range []string{"bad.yaml:1:24: the file of policies cannot be used",
+		"none.yaml: cannot be read", `did you mean "name"`, "bad.yaml:3:21: name is missing",
+		`want is "refuse"`, "4:30: the arguments of a call are a mapping",
+		`"yesterday" is no point in time`, "no rule says that a call is allowed",
 		`there is no rule "mnay"`, `unknown field "made"`, "left is -1", "6:5: name is missing"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not told:\n%v", want, err)
 		}
 	}
-	if _, err := LoadCases("testdata/nowhere.yaml"); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+	if _, err := LoadCases("testdata/nowhere.yaml"); err == nil || !strings.Contains(err.Error(),
+		"cannot be read") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// The rules that ship as an example do what their cases want, and every one of them has cases both ways.
+// The rules that ship as an example do what their cases want, and every one of them has cases both
+// ways.
 func TestShippedRules(t *testing.T) {
 	files, err := filepath.Glob("../../examples/policies/*.cases.yaml")
 	if err != nil || len(files) == 0 {
@@ -64,7 +69,8 @@ func TestShippedRules(t *testing.T) {
 		}
 		for _, tried := range cases.Try() {
 			if !tried.OK {
-				t.Errorf("%s: got %s by %+v, want %s by %s", tried.Name, tried.Got, tried.Policies, tried.Want, tried.Rule)
+				t.Errorf("%s: got %s by %+v, want %s by %s", tried.Name, tried.Got, tried.Policies,
+					tried.Want, tried.Rule)
 			}
 		}
 		if never, always := cases.OneSided(); len(never)+len(always) > 0 {

@@ -31,7 +31,10 @@ type Fault struct {
 }
 
 // Where says the place, for the message to follow.
-func (f *Fault) Where() string { return fmt.Sprintf("at %d:%d of the expression: ", f.Line, f.Column) }
+func (f *Fault) Where() string {
+	return fmt.Sprintf("at %d:%d of the expression: ", f.Line,
+		f.Column)
+}
 
 func (f *Fault) Error() string {
 	text := f.Where() + f.Message
@@ -44,18 +47,22 @@ func (f *Fault) Error() string {
 // Compile compiles an expression of the type bool. The error is a *Fault, the first one there is.
 func Compile(expression string) (*Condition, error) {
 	if strings.TrimSpace(expression) == "" {
-		return nil, &Fault{Line: 1, Column: 1, Message: "the expression is empty", Hint: "write true for a rule that always holds"}
+		return nil, &Fault{Line: 1, Column: 1, Message: "the expression is empty",
+			Hint: "write true for a rule that always holds"}
 	}
 	env, err := environment()
 	if err != nil {
-		return nil, &Fault{Line: 1, Column: 1, Message: "the expressions' environment: " + err.Error()}
+		return nil, &Fault{Line: 1, Column: 1, Message: "the expressions' environment: " +
+			err.Error()}
 	}
 	checked, issues := env.Compile(expression)
 	if issues.Err() != nil {
 		return nil, firstFault(expression, issues.Errors())
 	}
 	if checked.OutputType() != cel.BoolType {
-		return nil, &Fault{Line: 1, Column: 1, Message: fmt.Sprintf("the expression is of the type %s, not bool", checked.OutputType()), Hint: "compare it with something: it must say yes or no"}
+		return nil, &Fault{Line: 1, Column: 1,
+			Message: fmt.Sprintf("the expression is of the type %s, not bool",
+				checked.OutputType()), Hint: "compare it with something: it must say yes or no"}
 	}
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if !cheap(checked.NativeRep().Expr()) {
@@ -65,7 +72,8 @@ func Compile(expression string) (*Condition, error) {
 	if err != nil {
 		return nil, &Fault{Line: 1, Column: 1, Message: err.Error()}
 	}
-	return &Condition{program: program, adapt: env.CELTypeAdapter(), arguments: argumentsIn(checked.NativeRep().Expr())}, nil
+	return &Condition{program: program, adapt: env.CELTypeAdapter(),
+		arguments: argumentsIn(checked.NativeRep().Expr())}, nil
 }
 
 // argumentsIn returns the names of the arguments that an expression names, each once, in order.
@@ -78,9 +86,13 @@ func argumentsIn(e ast.Expr) (names []string) {
 	return names
 }
 
-// argumentIn returns the argument that an expression is: args.name, args['name'], or the same with a question mark.
+// argumentIn returns the argument that an expression is: args.name, args['name'], or the same with
+// a question mark.
 func argumentIn(e ast.Expr) string {
-	isArguments := func(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == nameArgs }
+	isArguments := func(e ast.Expr) bool {
+		return e.Kind() == ast.IdentKind &&
+			e.AsIdent() == nameArgs
+	}
 	switch e.Kind() {
 	case ast.SelectKind:
 		if isArguments(e.AsSelect().Operand()) {
@@ -88,7 +100,8 @@ func argumentIn(e ast.Expr) string {
 		}
 	case ast.CallKind:
 		call := e.AsCall()
-		reads := slices.Contains([]string{operators.Index, operators.OptSelect, operators.OptIndex}, call.FunctionName())
+		reads := slices.Contains([]string{operators.Index, operators.OptSelect, operators.OptIndex},
+			call.FunctionName())
 		if reads && isArguments(call.Args()[0]) && call.Args()[1].Kind() == ast.LiteralKind {
 			name, _ := call.Args()[1].AsLiteral().Value().(string)
 			return name
@@ -97,17 +110,21 @@ func argumentIn(e ast.Expr) string {
 	return ""
 }
 
-// cheapCalls are the functions whose work is bounded by the sizes of expression and facts. Counting the work of an expression
-// takes longer than to do it, so it is done for all others alone.
-var cheapCalls = []string{operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Equals, operators.NotEquals, operators.Less,
-	operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index, operators.OptSelect, operators.OptIndex,
-	operators.Conditional, "startsWith", "endsWith", "contains", "size", "orValue", "hasValue", "getHours", "getMinutes", "getDayOfWeek", "duration", "timestamp"}
+// cheapCalls are the functions whose work is bounded by the sizes of expression and facts. Counting
+// the work of an expression takes longer than to do it, so it is done for all others alone.
+var cheapCalls = []string{operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
+	operators.Equals, operators.NotEquals, operators.Less,
+	operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
+	operators.OptSelect, operators.OptIndex,
+	operators.Conditional, "startsWith", "endsWith", "contains", "size", "orValue", "hasValue",
+	"getHours", "getMinutes", "getDayOfWeek", "duration", "timestamp"}
 
 // cheap reports whether an expression has neither loops nor other functions.
 func cheap(e ast.Expr) bool {
 	found := true
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.ComprehensionKind || e.Kind() == ast.CallKind && !slices.Contains(cheapCalls, e.AsCall().FunctionName()) {
+		if e.Kind() == ast.ComprehensionKind || e.Kind() == ast.CallKind &&
+			!slices.Contains(cheapCalls, e.AsCall().FunctionName()) {
 			found = false
 		}
 	}))
@@ -123,7 +140,8 @@ func firstFault(expression string, found []*cel.Error) *Fault {
 	})
 	line, column := max(first.Location.Line(), 1), max(first.Location.Column(), 0)
 	f := &Fault{Line: line, Column: column + 1, Message: strings.TrimSpace(first.Message)}
-	if first.ExprID == 0 && first.Location.Line() > 0 { // what could not be parsed has a place, and belongs to no part of the expression
+	// what could not be parsed has a place, and belongs to no part of the expression
+	if first.ExprID == 0 && first.Location.Line() > 0 {
 		f.Message, f.Hint = unparsed(expression, line, column)
 		return f
 	}
@@ -133,8 +151,8 @@ func firstFault(expression string, found []*cel.Error) *Fault {
 	return f
 }
 
-// Holds reports whether the expression is true of the facts. The error says why that cannot be told: an argument that the
-// call does not have, a value of another type, or too much work.
+// Holds reports whether the expression is true of the facts. The error says why that cannot be
+// told: an argument that the call does not have, a value of another type, or too much work.
 func (c *Condition) Holds(f *Facts) (bool, error) { return c.holds(newValues(f, c.adapt)) }
 
 func (c *Condition) holds(v *values) (bool, error) {

@@ -29,7 +29,8 @@ const (
 	namePlan   = "plan"
 )
 
-// Bounds of one expression: how long it may be, how deep, and how much work one evaluation may be, in CEL's units of cost.
+// Bounds of one expression: how long it may be, how deep, and how much work one evaluation may be,
+// in CEL's units of cost.
 const (
 	maxExpression = 4 << 10
 	maxDepth      = 50
@@ -37,13 +38,17 @@ const (
 	maxRegex      = 1000
 )
 
-// environment is CEL's standard library, which is deterministic and always ends, with optional values and the names above.
+// environment is CEL's standard library, which is deterministic and always ends, with optional
+// values and the names above.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	tags := types.ParseStructTags(true)
 	return cel.NewEnv(
 		cel.OptionalTypes(),
-		cel.Types(cel.NativeTypeFor[Tool](tags), cel.NativeTypeFor[Caller](tags), cel.NativeTypeFor[Run](tags), cel.NativeTypeFor[Calls](tags),
-			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags), cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags), cel.NativeTypeFor[Plan](tags)),
+		cel.Types(cel.NativeTypeFor[Tool](tags), cel.NativeTypeFor[Caller](tags),
+			cel.NativeTypeFor[Run](tags), cel.NativeTypeFor[Calls](tags),
+			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags),
+			cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags),
+			cel.NativeTypeFor[Plan](tags)),
 		cel.Variable(nameTool, cel.ObjectType("policies.Tool")),
 		cel.Variable(nameArgs, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable(nameCaller, cel.ObjectType("policies.Caller")),
@@ -137,8 +142,8 @@ func (v *values) arguments() ref.Val {
 	return v.adapt.NativeToValue(plain(object))
 }
 
-// plain turns the numbers of a JSON value into integers where they are some that fit, else into floating point. It changes
-// lists and objects in place.
+// plain turns the numbers of a JSON value into integers where they are some that fit, else into
+// floating point. It changes lists and objects in place.
 func plain(value any) any {
 	switch value := value.(type) {
 	case json.Number:
@@ -174,8 +179,8 @@ func (v *values) calls() ref.Val {
 	return pastCalls{mapper, v.adapt.NativeToValue(Calls{})}
 }
 
-// pastCalls is the calls by tool. A tool that was not called yet has been called zero times: a rule that counts must not fail
-// at the first call.
+// pastCalls is the calls by tool. A tool that was not called yet has been called zero times: a rule
+// that counts must not fail at the first call.
 type pastCalls struct {
 	traits.Mapper
 	none ref.Val
@@ -196,11 +201,14 @@ func (p pastCalls) Get(key ref.Val) ref.Val {
 }
 
 // fields are all fields that values have, for near names.
-var fields = []string{"name", "version", "category", "tags", "lane", "effect", "effects", "emits", "type", "id", "agent", "conversation", "depth", "turn", "variables",
-	"calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused", "running", "made",
+var fields = []string{"name", "version", "category", "tags", "lane", "effect", "effects", "emits",
+	"type", "id", "agent", "conversation", "depth", "turn", "variables",
+	"calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused",
+	"running", "made",
 	"given", "intent", "dry_run", "rollback", "preconditions", "expected_outcomes"}
 
-// fieldAt returns the field in a text whose dot is at the place of a fault; empty where there is none.
+// fieldAt returns the field in a text whose dot is at the place of a fault; empty where there is
+// none.
 func fieldAt(text string, line, column int) string {
 	lines := strings.Split(text, "\n")
 	if line > len(lines) {
@@ -211,7 +219,10 @@ func fieldAt(text string, line, column int) string {
 		return ""
 	}
 	rest := string(runes[column+1:])
-	if end := strings.IndexFunc(rest, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }); end >= 0 {
+	if end := strings.IndexFunc(rest, func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r)
+	}); end >= 0 {
 		rest = rest[:end]
 	}
 	return rest

@@ -8,7 +8,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Facts are what an expression can name. docs/policies.md has them in a table; a test holds it against these types.
+// Facts are what an expression can name. docs/policies.md has them in a table; a test holds it
+// against these types.
 type Facts struct {
 	Tool   Tool
 	Caller Caller
@@ -39,7 +40,8 @@ type Tool struct {
 	Emits   []string `cel:"emits"`
 }
 
-// Plan is the execution plan that a call carries; all of it but Given is empty where it carries none.
+// Plan is the execution plan that a call carries; all of it but Given is empty where it carries
+// none.
 type Plan struct {
 	// Given says that the call carries one.
 	Given            bool     `cel:"given"`
@@ -55,7 +57,8 @@ func PlanOf(p *api.ExecutionPlan) Plan {
 	if p == nil {
 		return Plan{}
 	}
-	return Plan{Given: true, Intent: p.Intent, DryRun: p.DryRun, Rollback: p.Rollback, Preconditions: p.Preconditions, ExpectedOutcomes: p.ExpectedOutcomes}
+	return Plan{Given: true, Intent: p.Intent, DryRun: p.DryRun, Rollback: p.Rollback,
+		Preconditions: p.Preconditions, ExpectedOutcomes: p.ExpectedOutcomes}
 }
 
 // Caller is who makes the call.
@@ -87,8 +90,8 @@ type Budget struct {
 	WallTime Clock `cel:"wall_time"`
 }
 
-// Count is a part of the budget that is counted. Left is unlimited where there is no limit, so that comparing it always
-// makes sense.
+// Count is a part of the budget that is counted. Left is unlimited where there is no limit, so that
+// comparing it always makes sense.
 type Count struct {
 	Used int64 `cel:"used"`
 	Left int64 `cel:"left"`
@@ -106,7 +109,8 @@ type Clock struct {
 	Left time.Duration `cel:"left"`
 }
 
-// Calls is what the run has done with one tool. Made are those that completed, failed or are running.
+// Calls is what the run has done with one tool. Made are those that completed, failed or are
+// running.
 type Calls struct {
 	Completed int64 `cel:"completed"`
 	Failed    int64 `cel:"failed"`
@@ -123,7 +127,8 @@ func BudgetOf(l api.Limits, u api.Usage, took time.Duration) Budget {
 	b := Budget{
 		Calls:  count(u.Calls, l.Calls),
 		Tokens: count(u.InputTokens+u.OutputTokens, l.Tokens),
-		Cost:   Money{Used: u.Cost, Left: math.Inf(1)}, WallTime: Clock{Used: took, Left: math.MaxInt64},
+		Cost:   Money{Used: u.Cost, Left: math.Inf(1)}, WallTime: Clock{Used: took,
+			Left: math.MaxInt64},
 	}
 	if l.Cost > 0 {
 		b.Cost.Left = max(l.Cost-u.Cost, 0)
@@ -143,7 +148,8 @@ func count(used, limit int) Count {
 }
 
 func callsOf(p api.PastCalls) Calls {
-	c := Calls{Completed: int64(p.Completed), Failed: int64(p.Failed), Refused: int64(p.Refused), Running: int64(p.Running)}
+	c := Calls{Completed: int64(p.Completed), Failed: int64(p.Failed), Refused: int64(p.Refused),
+		Running: int64(p.Running)}
 	c.Made = c.Completed + c.Failed + c.Running
 	return c
 }

@@ -39,12 +39,12 @@ type ruleFile struct {
 // rulesPath is where a file's rules are.
 const rulesPath = jsonpath.Root + ".policies"
 
-// Decode reads a file of rules. The error is strictyaml.Faults and lists everything that is wrong in the file, with the
-// expressions that do not compile.
+// Decode reads a file of rules. The error is strictyaml.Faults and lists everything that is wrong
+// in the file, with the expressions that do not compile.
 func Decode(file string, data []byte) (*Set, error) { return DecodeFor(file, data, nil) }
 
-// DecodeFor is Decode where the tools are known: it also reports tools that there are not, and arguments that none of the tools a
-// rule is for takes. Nil tools are not known.
+// DecodeFor is Decode where the tools are known: it also reports tools that there are not, and
+// arguments that none of the tools a rule is for takes. Nil tools are not known.
 func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
 	if err := faults.Err(); err != nil {
@@ -53,7 +53,8 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 	var f rulesFile
 	doc.Decode(&f)
 	if len(f.Policies) > maxRules {
-		doc.Report(rulesPath, fmt.Sprintf("there are %d rules; a file may have %d", len(f.Policies), maxRules), "say with one rule for several tools what several say")
+		doc.Report(rulesPath, fmt.Sprintf("there are %d rules; a file may have %d", len(f.Policies),
+			maxRules), "say with one rule for several tools what several say")
 		return nil, doc.Faults().Err()
 	}
 	rules := make([]api.PolicyRule, len(f.Policies))
@@ -76,20 +77,26 @@ var legalName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 // IsName reports whether a rule, a label or a power of a tool may have that name.
 func IsName(name string) bool { return legalName.MatchString(name) }
 
-// check reports what is wrong with a rule beyond types and bounds. What is missing has been reported.
+// check reports what is wrong with a rule beyond types and bounds. What is missing has been
+// reported.
 func (s *Set) check(doc *strictyaml.Document, i int) {
 	r, at := s.rules[i], jsonpath.Index(rulesPath, i)
 	if r.Name != "" && !IsName(r.Name) {
-		doc.Report(at+".name", fmt.Sprintf("%.80q cannot name a rule", r.Name), "a name has up to 64 letters, digits, _, - and .; the first one is a letter or digit")
+		doc.Report(at+".name", fmt.Sprintf("%.80q cannot name a rule", r.Name),
+			"a name has up to 64 letters, digits, _, - and .; the first one is a letter or digit")
 	}
-	if slices.ContainsFunc(s.rules[:i], func(other rule) bool { return other.Name == r.Name }) && r.Name != "" {
-		doc.Report(at+".name", fmt.Sprintf("there is a rule %q already", r.Name), "every rule has a name of its own, because verdicts name it")
+	if slices.ContainsFunc(s.rules[:i], func(other rule) bool { return other.Name == r.Name }) &&
+		r.Name != "" {
+		doc.Report(at+".name", fmt.Sprintf("there is a rule %q already", r.Name),
+			"every rule has a name of its own, because verdicts name it")
 	}
 	if f, ok := errors.AsType[*Fault](r.fault); ok && r.When != "" {
 		doc.Report(at+".when", fmt.Sprintf("rule %q, %s%s", r.Name, f.Where(), f.Message), f.Hint)
 	}
 	if len(r.Message) > maxMessage {
-		doc.Report(at+".message", fmt.Sprintf("the message has %d bytes; it may have %d", len(r.Message), maxMessage), "say why in a sentence; the caller reads it with every call that meets the rule")
+		doc.Report(at+".message", fmt.Sprintf("the message has %d bytes; it may have %d",
+			len(r.Message), maxMessage),
+			"say why in a sentence; the caller reads it with every call that meets the rule")
 	}
 	checkNames(doc, at+".tools", r.Tools)
 	checkNames(doc, at+".agents", r.Agents)
@@ -117,12 +124,14 @@ func Load(path string) (*Set, error) {
 
 func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, MaxFileBytes) }
 
-// Watch loads the file of rules at path and keeps watching it until it is closed, as lanes.Watch does a lanes file: one that
-// is broken by an edit, or gone, keeps the rules that were in effect.
-func Watch(path string, interval time.Duration, onChange func(*Set), onFault func(error)) (*filewatch.File[Set], error) {
+// Watch loads the file of rules at path and keeps watching it until it is closed, as lanes.Watch
+// does a lanes file: one that is broken by an edit, or gone, keeps the rules that were in effect.
+func Watch(path string, interval time.Duration, onChange func(*Set),
+	onFault func(error)) (*filewatch.File[Set], error) {
 	decode := func(path string, data []byte, _ *Set) (*Set, error) { return Decode(path, data) }
 	same := func(a, b *Set) bool { return reflect.DeepEqual(a.Rules(), b.Rules()) }
-	file, err := filewatch.NewFile(path, filewatch.Reading[Set]{Read: read, Decode: decode, Same: same}, onChange, onFault)
+	file, err := filewatch.NewFile(path, filewatch.Reading[Set]{Read: read, Decode: decode,
+		Same: same}, onChange, onFault)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/switchyard/switchyard/internal/test/golden"
 )
 
-// Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column, the rule,
-// the place in its expression and a hint, all in one go. Files named _good have none.
+// Every file in testdata is decoded, and the faults are those of the golden file beside it: each
+// with line, column, the rule, the place in its expression and a hint, all in one go. Files named
+// _good have none.
 func TestFaultsOfFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	if err != nil || len(files) < 5 {
@@ -45,8 +46,11 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []api.PolicyRule{
-		{Name: "no-leak.1", When: "'untrusted' in labels && 'external_write' in tool.effects", Then: "deny", Message: "what was read may have been written by anybody"},
-		{Name: "big", When: "has(args.size) &&\nargs.size > 1000\n", Then: "ask", Message: "more than a thousand", Tools: []string{"send_file", "upload"}, Agents: []string{"clerk"}},
+		{Name: "no-leak.1", When: "'untrusted' in labels && 'external_write' in tool.effects",
+			Then: "deny", Message: "what was read may have been written by anybody"},
+		{Name: "big", When: "has(args.size) &&\nargs.size > 1000\n", Then: "ask",
+			Message: "more than a thousand", Tools: []string{"send_file", "upload"},
+			Agents: []string{"clerk"}},
 		{Name: "night", When: "now.getHours() < 6", Then: "warn", Message: "it is night"},
 	}
 	if got := set.Rules(); !reflect.DeepEqual(got, want) {
@@ -56,7 +60,8 @@ func TestLoad(t *testing.T) {
 	if len(met) != 2 || met[0].Rule != "no-leak.1" || met[1].Rule != "big" {
 		t.Errorf("met are %+v", met)
 	}
-	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(),
+		"not a regular file") {
 		t.Errorf("got %v", err)
 	}
 	var many strings.Builder
@@ -64,16 +69,19 @@ func TestLoad(t *testing.T) {
 	for i := range maxRules + 1 {
 		fmt.Fprintf(&many, "  - {name: r%d, when: 'true', then: deny, message: m}\n", i)
 	}
-	if _, err := Decode("many.yaml", []byte(many.String())); err == nil || !strings.Contains(err.Error(), "there are 1001 rules") {
+	if _, err := Decode("many.yaml", []byte(many.String())); err == nil ||
+		!strings.Contains(err.Error(), "there are 1001 rules") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A file that is followed takes effect when it is edited; an edit that breaks it keeps the rules that were in force.
+// A file that is followed takes effect when it is edited; an edit that breaks it keeps the rules
+// that were in force.
 func TestWatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	write := func(name, when string) {
-		text := fmt.Sprintf("policies: [{name: %s, when: %q, then: deny, message: m}]\n", name, when)
+		text := fmt.Sprintf("policies: [{name: %s, when: %q, then: deny, message: m}]\n", name,
+			when)
 		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +94,10 @@ func TestWatch(t *testing.T) {
 	}
 	write("one", "true")
 	told := make(chan string, 10)
-	w, err := Watch(path, 10*time.Millisecond, func(s *Set) { told <- strings.Join(s.Names(), " ") }, func(err error) {
+	w, err := Watch(path, 10*time.Millisecond, func(s *Set) {
+		told <- strings.Join(s.Names(),
+			" ")
+	}, func(err error) {
 		if _, ok := errors.AsType[strictyaml.Faults](err); !ok {
 			t.Errorf("got %v", err)
 		}
@@ -97,7 +108,8 @@ func TestWatch(t *testing.T) {
 	}
 	defer w.Close()
 	for _, step := range []struct{ name, when, told, inForce string }{
-		{"two", "true", "two", "two"}, {"broken", "tool", "fault", "two"}, {"three", "true", "three", "three"},
+		{"two", "true", "two", "two"}, {"broken", "tool", "fault", "two"},
+		{"three", "true", "three", "three"},
 	} {
 		write(step.name, step.when)
 		select {

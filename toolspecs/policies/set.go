@@ -1,4 +1,5 @@
-// Package policies reads and evaluates policies: rules that calls are checked against before they run (requirement G1).
+// Package policies reads and evaluates policies: rules that calls are checked against before they
+// run (requirement G1).
 package policies
 
 import (
@@ -8,7 +9,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Set is compiled rules, in order. It does not change and may be used by many goroutines. A nil one has none.
+// Set is compiled rules, in order. It does not change and may be used by many goroutines. A nil one
+// has none.
 type Set struct{ rules []rule }
 
 type rule struct {
@@ -18,7 +20,8 @@ type rule struct {
 	fault error
 }
 
-// Of compiles rules. One that does not compile denies every call that it is for: Decode is what refuses it.
+// Of compiles rules. One that does not compile denies every call that it is for: Decode is what
+// refuses it.
 func Of(rules ...api.PolicyRule) *Set {
 	s := &Set{rules: make([]rule, len(rules))}
 	for i, r := range rules {
@@ -60,9 +63,9 @@ func (s *Set) Len() int {
 // severity is the order in which rules that meet are told: the first one decides.
 var severity = []api.PolicyEffect{api.PolicyDeny, api.PolicyAsk, api.PolicyWarn}
 
-// Check returns what the rules of the sets say to a call: those that hold, and those that fail, which deny. What denies comes
-// first, then what asks, then what warns; among equals the order is that of the sets and of their rules. What two sets say in
-// the same way is said once.
+// Check returns what the rules of the sets say to a call: those that hold, and those that fail,
+// which deny. What denies comes first, then what asks, then what warns; among equals the order is
+// that of the sets and of their rules. What two sets say in the same way is said once.
 func Check(f *Facts, sets ...*Set) []api.PolicyAction {
 	var met []api.PolicyAction
 	var v *values
@@ -91,7 +94,8 @@ func Check(f *Facts, sets ...*Set) []api.PolicyAction {
 
 // concerns reports whether the rule is for the call.
 func (r *rule) concerns(f *Facts) bool {
-	return (len(r.Tools) == 0 || slices.Contains(r.Tools, f.Tool.Name)) && (len(r.Agents) == 0 || slices.Contains(r.Agents, f.Run.Agent))
+	return (len(r.Tools) == 0 || slices.Contains(r.Tools, f.Tool.Name)) && (len(r.Agents) == 0 ||
+		slices.Contains(r.Agents, f.Run.Agent))
 }
 
 func (r *rule) check(v *values) (api.PolicyAction, bool) {

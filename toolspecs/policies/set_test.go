@@ -13,20 +13,26 @@ import (
 // sending is a call of a tool that sends something out, in a run that has seen something.
 func sending() *Facts {
 	return &Facts{
-		Tool:      Tool{Name: "send_file", Version: "1.2.0", Category: "http", Tags: []string{"mail"}, Lane: "http", Effect: "once", Effects: []string{"external_write"}, Emits: []string{"receipt"}},
-		Caller:    Caller{Type: "agent", ID: "clerk"},
-		Run:       Run{ID: "r1", Agent: "clerk", Conversation: "c1", Depth: 1, Turn: 3, Variables: []string{"project"}},
+		Tool: Tool{Name: "send_file", Version: "1.2.0", Category: "http",
+			Tags: []string{"mail"}, Lane: "http", Effect: "once",
+			Effects: []string{"external_write"}, Emits: []string{"receipt"}},
+		Caller: Caller{Type: "agent", ID: "clerk"},
+		Run: Run{ID: "r1", Agent: "clerk", Conversation: "c1", Depth: 1, Turn: 3,
+			Variables: []string{"project"}},
 		Arguments: []byte(`{"to":"eve@example.com","size":12345678901,"ratio":0.5,"huge":1e400,"tags":["a","b"],"note":null,"deep":{"x":[1,{"y":"z"}]}}`),
-		Plan:      PlanOf(&api.ExecutionPlan{Intent: "tell them", Rollback: "none", Preconditions: []string{"asked"}, ExpectedOutcomes: []string{"told"}}),
-		Labels:    []string{"untrusted"},
-		Now:       time.Date(2026, 3, 1, 22, 30, 0, 0, time.FixedZone("", 3600)),
-		Budget:    BudgetOf(api.Limits{Calls: 10, Cost: 2}, api.Usage{Calls: 8, InputTokens: 5, OutputTokens: 6, Cost: 1.5}, time.Minute),
-		Calls:     []api.PastCalls{{Tool: "read_page", Completed: 2, Failed: 1, Refused: 4, Running: 3}},
+		Plan: PlanOf(&api.ExecutionPlan{Intent: "tell them", Rollback: "none",
+			Preconditions: []string{"asked"}, ExpectedOutcomes: []string{"told"}}),
+		Labels: []string{"untrusted"},
+		Now:    time.Date(2026, 3, 1, 22, 30, 0, 0, time.FixedZone("", 3600)),
+		Budget: BudgetOf(api.Limits{Calls: 10, Cost: 2}, api.Usage{Calls: 8, InputTokens: 5,
+			OutputTokens: 6, Cost: 1.5}, time.Minute),
+		Calls: []api.PastCalls{{Tool: "read_page", Completed: 2, Failed: 1, Refused: 4,
+			Running: 3}},
 	}
 }
 
-// Everything that docs/policies.md lists can be read, with the values that the call has; what there is not fails instead of
-// counting as no.
+// Everything that docs/policies.md lists can be read, with the values that the call has; what there
+// is not fails instead of counting as no.
 func TestHolds(t *testing.T) {
 	for expression, want := range map[string]string{
 		`tool.name == 'send_file' && tool.version == '1.2.0' && tool.category == 'http' && tool.lane == 'http' && tool.effect == 'once'`:                              "true",
@@ -55,14 +61,15 @@ func TestHolds(t *testing.T) {
 			continue
 		}
 		holds, err := c.Holds(sending())
-		if got := fmt.Sprint(holds); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
+		if got := fmt.Sprint(holds); err == nil && got != want || err != nil &&
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, %v", expression, holds, err)
 		}
 	}
 }
 
-// An expression that says neither yes nor no, or that names what there is not, does not compile, and the fault says where and
-// what may be meant.
+// An expression that says neither yes nor no, or that names what there is not, does not compile,
+// and the fault says where and what may be meant.
 func TestCompileFaults(t *testing.T) {
 	for expression, want := range map[string]string{
 		``:                                     "at 1:1 of the expression: the expression is empty",
@@ -95,27 +102,32 @@ func TestCompileFaults(t *testing.T) {
 	}
 }
 
-// Rules that meet are told by what weighs most; those for other tools and agents are not evaluated at all; one that fails, or
-// does not compile, denies.
+// Rules that meet are told by what weighs most; those for other tools and agents are not evaluated
+// at all; one that fails, or does not compile, denies.
 func TestCheck(t *testing.T) {
 	say := func(name, when string, then api.PolicyEffect) api.PolicyRule {
 		return api.PolicyRule{Name: name, When: when, Then: then, Message: "m-" + name}
 	}
-	other, elsewhere := say("other", "args.nothing", api.PolicyDeny), say("elsewhere", "args.nothing", api.PolicyDeny)
+	other, elsewhere := say("other", "args.nothing", api.PolicyDeny),
+		say("elsewhere", "args.nothing", api.PolicyDeny)
 	other.Tools, elsewhere.Agents = []string{"read_page"}, []string{"librarian"}
 	mine := say("mine", "true", api.PolicyWarn)
 	mine.Tools, mine.Agents = []string{"x", "send_file"}, []string{"clerk"}
-	first := Of(say("w", "true", api.PolicyWarn), say("a", "true", api.PolicyAsk), say("no", "false", api.PolicyDeny), other, elsewhere)
-	second := Of(say("w", "true", api.PolicyWarn), mine, say("d", "'untrusted' in labels", api.PolicyDeny),
+	first := Of(say("w", "true", api.PolicyWarn), say("a", "true", api.PolicyAsk),
+		say("no", "false", api.PolicyDeny), other, elsewhere)
+	second := Of(say("w", "true", api.PolicyWarn), mine, say("d", "'untrusted' in labels",
+		api.PolicyDeny),
 		say("fails", "args.bcc == 'x'", api.PolicyWarn), say("broken", "nothing", api.PolicyWarn))
 	var got []string
 	for _, a := range Check(sending(), first, nil, second) {
 		got = append(got, fmt.Sprintf("%s:%s:%v", a.Rule, a.Effect, a.Failure != ""))
 	}
-	if want := "d:deny:false fails:deny:true broken:deny:true a:ask:false w:warn:false mine:warn:false"; strings.Join(got, " ") != want {
+	if want := "d:deny:false fails:deny:true broken:deny:true a:ask:false w:warn:false mine:warn:false"; strings.Join(got,
+		" ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
 	}
-	if first.Len() != 5 || strings.Join(first.Names(), " ") != "w a no other elsewhere" || (*Set)(nil).Len() != 0 || (*Set)(nil).Rules() != nil {
+	if first.Len() != 5 || strings.Join(first.Names(), " ") != "w a no other elsewhere" ||
+		(*Set)(nil).Len() != 0 || (*Set)(nil).Rules() != nil {
 		t.Errorf("the set has %q", first.Names())
 	}
 	if got := Check(sending()); got != nil {
@@ -129,7 +141,8 @@ func TestArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]string{"": "false <nil>", "{}": "false <nil>", `{"a":1}`: "true <nil>", "[1]": "no JSON object", "{": "no JSON object"} {
+	for text, want := range map[string]string{"": "false <nil>", "{}": "false <nil>",
+		`{"a":1}`: "true <nil>", "[1]": "no JSON object", "{": "no JSON object"} {
 		holds, err := c.Holds(&Facts{Arguments: []byte(text)})
 		if got := fmt.Sprint(holds, " ", err); !strings.Contains(got, want) {
 			t.Errorf("%q: got %s", text, got)
@@ -141,10 +154,12 @@ func TestArguments(t *testing.T) {
 func TestBudgetOf(t *testing.T) {
 	l := api.Limits{Calls: 1, Tokens: 10, Cost: 1, WallTime: api.Duration(time.Second)}
 	u := api.Usage{Calls: 2, InputTokens: 20, Cost: 3}
-	if b := BudgetOf(l, u, time.Hour); b.Calls.Left != 0 || b.Tokens.Left != 0 || b.Cost.Left != 0 || b.WallTime.Left != 0 {
+	if b := BudgetOf(l, u, time.Hour); b.Calls.Left != 0 || b.Tokens.Left != 0 ||
+		b.Cost.Left != 0 || b.WallTime.Left != 0 {
 		t.Errorf("got %+v", b)
 	}
-	if b := BudgetOf(api.Limits{}, u, 0); b.Calls.Left != unlimited || b.Tokens.Left != unlimited || !math.IsInf(b.Cost.Left, 1) || b.WallTime.Left != math.MaxInt64 {
+	if b := BudgetOf(api.Limits{}, u, 0); b.Calls.Left != unlimited || b.Tokens.Left != unlimited ||
+		!math.IsInf(b.Cost.Left, 1) || b.WallTime.Left != math.MaxInt64 {
 		t.Errorf("got %+v", b)
 	}
 }
@@ -152,8 +167,11 @@ func TestBudgetOf(t *testing.T) {
 func BenchmarkCheck(b *testing.B) {
 	var rules []api.PolicyRule
 	for i := range 100 {
-		rules = append(rules, api.PolicyRule{Name: fmt.Sprint("r", i), Then: api.PolicyDeny, Message: "no",
-			When: fmt.Sprintf("'label%d' in labels && 'external_write' in tool.effects || args.to.endsWith('@example%d.com') || calls.read_page.completed > %d", i, i, 10+i)})
+		rules = append(rules, api.PolicyRule{Name: fmt.Sprint("r", i), Then: api.PolicyDeny,
+			Message: "no",
+			When: fmt.Sprintf(
+				"'label%d' in labels && 'external_write' in tool.effects || args.to.endsWith('@example%d.com') || calls.read_page.completed > %d",
+				i, i, 10+i)})
 	}
 	set := Of(rules...)
 	f := sending()

@@ -29,7 +29,8 @@ func (t Tools) check(doc *strictyaml.Document, i int, r rule) {
 	names := slices.Sorted(maps.Keys(t))
 	for n, tool := range r.Tools {
 		if _, there := t[tool]; !there {
-			doc.Report(jsonpath.Index(at+".tools", n), fmt.Sprintf("there is no tool %q", tool), spelling.Hint(tool, names))
+			doc.Report(jsonpath.Index(at+".tools", n), fmt.Sprintf("there is no tool %q", tool),
+				spelling.Hint(tool, names))
 			return // whose arguments nobody knows
 		}
 	}
@@ -42,12 +43,15 @@ func (t Tools) check(doc *strictyaml.Document, i int, r rule) {
 	}
 	for _, argument := range r.condition.arguments {
 		if !slices.Contains(taken, argument) {
-			doc.Report(at+".when", fmt.Sprintf("rule %q reads args.%s, which no tool takes that it is for", r.Name, argument), spelling.Hint(argument, taken))
+			doc.Report(at+".when",
+				fmt.Sprintf("rule %q reads args.%s, which no tool takes that it is for", r.Name,
+					argument), spelling.Hint(argument, taken))
 		}
 	}
 }
 
-// takes returns which arguments some of the tools take; others says that one of them takes others too.
+// takes returns which arguments some of the tools take; others says that one of them takes others
+// too.
 func (t Tools) takes(names []string) (taken []string, others bool) {
 	for _, name := range names {
 		taken, others = append(taken, t[name].Names...), others || t[name].Any

@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// Where the tools are known, a rule that names a tool or an argument that there is not is a fault, with what may have been meant; one
-// that reads what any of its tools takes is none.
+// Where the tools are known, a rule that names a tool or an argument that there is not is a fault,
+// with what may have been meant; one that reads what any of its tools takes is none.
 func TestDecodeFor(t *testing.T) {
-	tools := Tools{"pay": {Names: []string{"amount", "to"}}, "look": {Names: []string{"path"}}, "free": {Any: true}}
+	tools := Tools{"pay": {Names: []string{"amount", "to"}}, "look": {Names: []string{"path"}},
+		"free": {Any: true}}
 	for when, want := range map[string]string{
 		"has(args.amount) && args['to'] == 'x', tools: [pay]": "",
 		"args.?amount.orValue(0) > 1, tools: [pay, look]":     "",
@@ -24,7 +25,8 @@ func TestDecodeFor(t *testing.T) {
 		if rest != "" {
 			rest = ", tools" + rest
 		}
-		file := "policies:\n  - {name: a, then: deny, message: no, when: \"" + expression + "\"" + rest + "}\n"
+		file := "policies:\n  - {name: a, then: deny, message: no, when: \"" + expression + "\"" +
+			rest + "}\n"
 		_, err := DecodeFor("rules.yaml", []byte(file), tools)
 		if got := ""; err != nil {
 			got = err.Error()
@@ -39,7 +41,9 @@ func TestDecodeFor(t *testing.T) {
 		}
 	}
 	delete(tools, "free")
-	if _, err := DecodeFor("rules.yaml", []byte("policies:\n  - {name: a, then: deny, message: no, when: args.anything == 1}\n"), tools); err == nil {
+	if _, err := DecodeFor("rules.yaml",
+		[]byte("policies:\n  - {name: a, then: deny, message: no, when: args.anything == 1}\n"),
+		tools); err == nil {
 		t.Error("an argument that no tool takes is no fault")
 	}
 }

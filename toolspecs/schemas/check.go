@@ -16,7 +16,8 @@ import (
 // schemaChecker finds what is wrong with a JSON Schema.
 type schemaChecker struct{ *strictyaml.Findings }
 
-// Check adds what is wrong with a JSON Schema at path. The schema of arguments is that of an object.
+// Check adds what is wrong with a JSON Schema at path. The schema of arguments is that of an
+// object.
 func Check(findings *strictyaml.Findings, path string, raw json.RawMessage, arguments bool) {
 	c := schemaChecker{findings}
 	tree, jsonErr := jsontext.ParseOrdered(raw)
@@ -30,7 +31,8 @@ func Check(findings *strictyaml.Findings, path string, raw json.RawMessage, argu
 		return
 	}
 	if t := o.Members["type"]; arguments && t != TypeObject {
-		c.Add(jsonpath.Key(path, "type"), "", "arguments are an object, so the schema says type: object")
+		c.Add(jsonpath.Key(path, "type"), "",
+			"arguments are an object, so the schema says type: object")
 	}
 	at := partOf(tree)
 	before := len(c.All)
@@ -74,7 +76,8 @@ func (c schemaChecker) schemaError(path string, raw json.RawMessage, err error) 
 			if p.Rule == "format" || p.Rule == "propertyNames" {
 				hint = HintRegex
 			}
-			c.Add(path+strings.TrimPrefix(p.Path, jsonpath.Root), hint, "this is not a JSON Schema: %s", p.Message)
+			c.Add(path+strings.TrimPrefix(p.Path, jsonpath.Root), hint,
+				"this is not a JSON Schema: %s", p.Message)
 		}
 		return
 	}
@@ -87,10 +90,12 @@ func (c schemaChecker) schemaError(path string, raw json.RawMessage, err error) 
 
 // unusable reports the compiler's own words, without the address by which it knows the schema.
 func (c schemaChecker) unusable(path string, err error) {
-	c.Add(path, "", "this schema cannot be used: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
+	c.Add(path, "", "this schema cannot be used: %s", strings.ReplaceAll(err.Error(), schemaURL,
+		""))
 }
 
-// brokenRules returns where a schema breaks the rules of its draft. The library's error does not unwrap to it.
+// brokenRules returns where a schema breaks the rules of its draft. The library's error does not
+// unwrap to it.
 func brokenRules(err error) (*jsonschema.ValidationError, bool) {
 	outer, ok := errors.AsType[*jsonschema.SchemaValidationError](err)
 	if !ok {
@@ -123,7 +128,8 @@ func (c schemaChecker) schemaDefault(path string, at subschemas, s *Shape) {
 		return
 	}
 	for _, p := range checkShaped(decodedPlain(s.value), sub, s) {
-		c.Add(jsonpath.Key(path, "default"), "correct or remove the default", "the default breaks its own rule: %s", Inside(p))
+		c.Add(jsonpath.Key(path, "default"), "correct or remove the default",
+			"the default breaks its own rule: %s", Inside(p))
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// Decoded returns a raw JSON value as the parser makes it; nil where it is broken, which checks have reported.
+// Decoded returns a raw JSON value as the parser makes it; nil where it is broken, which checks
+// have reported.
 func Decoded(raw json.RawMessage) any {
 	v, err := jsontext.ParseOrdered(raw)
 	if err != nil {
@@ -33,14 +34,15 @@ type compiledSchema struct {
 const schemaURL = "toolspec:///schema"
 
 // errRemoteSchema says that schemas are complete in themselves: nothing is fetched.
-var errRemoteSchema = errors.New("a schema refers only to itself; copy what it refers to into $defs")
+var errRemoteSchema = errors.New(
+	"a schema refers only to itself; copy what it refers to into $defs")
 
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errRemoteSchema }
 
-// compileSchema compiles a JSON Schema, by default of draft 2020-12. Patterns are Go's regular expressions, formats
-// are annotations in every draft, and nothing is read from files or networks.
+// compileSchema compiles a JSON Schema, by default of draft 2020-12. Patterns are Go's regular
+// expressions, formats are annotations in every draft, and nothing is read from files or networks.
 func compileSchema(raw json.RawMessage) (*compiledSchema, error) {
 	doc, jsonErr := jsontext.Parse(string(raw))
 	if jsonErr != nil {
@@ -69,7 +71,8 @@ func (s *compiledSchema) at(pointer string) (*jsonschema.Schema, error) {
 	return sub, nil
 }
 
-// dropFormats makes formats annotations where a draft or vocabulary asserts them: the library can only switch them on.
+// dropFormats makes formats annotations where a draft or vocabulary asserts them: the library can
+// only switch them on.
 func dropFormats(v reflect.Value, seen map[*jsonschema.Schema]bool) {
 	switch v.Kind() {
 	case reflect.Interface:

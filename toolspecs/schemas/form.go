@@ -18,8 +18,8 @@ type Form struct {
 	shape  *Shape
 }
 
-// NewForm compiles a JSON Schema, by default of draft 2020-12, that refers only to itself. No schema makes a form that
-// every JSON value fits.
+// NewForm compiles a JSON Schema, by default of draft 2020-12, that refers only to itself. No
+// schema makes a form that every JSON value fits.
 func NewForm(schema json.RawMessage) (*Form, error) {
 	if len(schema) == 0 {
 		return &Form{}, nil
@@ -35,7 +35,8 @@ func NewForm(schema json.RawMessage) (*Form, error) {
 func (f *Form) Check(value json.RawMessage) []api.Problem {
 	v, err := jsontext.Parse(string(value))
 	if err != nil {
-		return []api.Problem{{Path: err.Path(), Rule: err.Rule, Message: "the result is not usable JSON: " + err.Error()}}
+		return []api.Problem{{Path: err.Path(), Rule: err.Rule,
+			Message: "the result is not usable JSON: " + err.Error()}}
 	}
 	if f.schema == nil {
 		return nil
@@ -46,7 +47,8 @@ func (f *Form) Check(value json.RawMessage) []api.Problem {
 // Shape returns the outline of the values that fit; nil where nothing is known of it.
 func (f *Form) Shape() *Shape { return f.shape }
 
-// compileForm compiles a JSON Schema, and returns it in compact form besides. A nil shape is read from the schema.
+// compileForm compiles a JSON Schema, and returns it in compact form besides. A nil shape is read
+// from the schema.
 func Compile(schema json.RawMessage, s *Shape) (*Form, json.RawMessage, error) {
 	tidy, err := jsontext.Compact(schema)
 	if err != nil {
@@ -65,8 +67,10 @@ func Compile(schema json.RawMessage, s *Shape) (*Form, json.RawMessage, error) {
 // Values returns what is wrong with a decoded value, undeclared properties included.
 func (f *Form) Values(value any) []api.Problem { return checkShaped(value, f.schema, f.shape) }
 
-// Arguments reads the text of a call's arguments and returns them validated, as toolspecs.Compiled.Arguments describes.
-func (f *Form) Arguments(text string, lenient bool) (args json.RawMessage, notes []string, problems []api.Problem) {
+// Arguments reads the text of a call's arguments and returns them validated, as
+// toolspecs.Compiled.Arguments describes.
+func (f *Form) Arguments(text string, lenient bool) (args json.RawMessage, notes []string,
+	problems []api.Problem) {
 	if strings.TrimSpace(text) == "" {
 		text = "{}"
 	}
@@ -75,12 +79,14 @@ func (f *Form) Arguments(text string, lenient bool) (args json.RawMessage, notes
 		message := jsonErr.Error()
 		if jsonErr.Rule == jsontext.RuleSyntax {
 			message = "the arguments are not valid JSON: " + message
-			return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: jsontext.RuleSyntax, Message: message}}
+			return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: jsontext.RuleSyntax,
+				Message: message}}
 		}
 		return nil, nil, []api.Problem{{Path: jsonErr.Path(), Rule: jsonErr.Rule, Message: message}}
 	}
 	if _, ok := value.(map[string]any); !ok {
-		message := "the arguments must be an object, such as {}, not " + described(place{value: value, hidden: true})
+		message := "the arguments must be an object, such as {}, not " +
+			described(place{value: value, hidden: true})
 		return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: api.RuleType, Message: message}}
 	}
 	p := preparer{lenient: lenient}

@@ -75,7 +75,8 @@ type keywordChecker struct {
 	targets referenceTargets
 }
 
-// keywords checks a schema and everything in it. One of another draft has other keywords and is left to the compiler.
+// keywords checks a schema and everything in it. One of another draft has other keywords and is
+// left to the compiler.
 func (c schemaChecker) keywords(path string, schema *jsontext.Object) {
 	if draft, given := schema.Members["$schema"]; given && draft != draft2020 {
 		return
@@ -90,7 +91,8 @@ func (k keywordChecker) schema(path string, value any) {
 	}
 	schema, ok := value.(*jsontext.Object)
 	if !ok {
-		k.Add(path, "write a mapping such as {type: string}", "a schema is a mapping, or true or false, not %s", described(place{value: value}))
+		k.Add(path, "write a mapping such as {type: string}",
+			"a schema is a mapping, or true or false, not %s", described(place{value: value}))
 		return
 	}
 	for _, name := range schema.Keys {
@@ -103,9 +105,11 @@ func (k keywordChecker) schema(path string, value any) {
 			k.unknown(at, name)
 		}
 	}
-	for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"},
+	for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"},
+		{"minItems", "maxItems"},
 		{"minProperties", "maxProperties"}, {"minContains", "maxContains"}} {
-		Ordered(k.Findings, path, pair[0], pair[1], numberIn(schema, pair[0]), numberIn(schema, pair[1]))
+		Ordered(k.Findings, path, pair[0], pair[1], numberIn(schema, pair[0]),
+			numberIn(schema, pair[1]))
 	}
 }
 
@@ -191,7 +195,8 @@ func (k keywordChecker) pattern(path string, value any) {
 	}
 }
 
-func (k keywordChecker) regex(path, text string, report func(path, hint, format string, args ...any)) {
+func (k keywordChecker) regex(path, text string, report func(path, hint, format string,
+	args ...any)) {
 	if _, err := regexp.Compile(text); err != nil {
 		report(path, HintRegex, "the pattern is not a regular expression: %v", err)
 	}
@@ -280,11 +285,15 @@ func (k keywordChecker) named(form, name, path string, value any) {
 	}
 }
 
-func numberIn(schema *jsontext.Object, name string) *big.Rat { return rationalOf(schema.Members[name]) }
+func numberIn(schema *jsontext.Object,
+	name string) *big.Rat {
+	return rationalOf(schema.Members[name])
+}
 
 // Ordered reports a lower bound above its upper one.
 func Ordered(c *strictyaml.Findings, path, low, high string, least, most *big.Rat) {
 	if least != nil && most != nil && least.Cmp(most) > 0 {
-		c.Add(path+"."+low, "swap them", "%s %s is more than %s %s", low, ratText(least), high, ratText(most))
+		c.Add(path+"."+low, "swap them", "%s %s is more than %s %s", low, ratText(least), high,
+			ratText(most))
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
-// preparer brings arguments into the form that is validated: unknown ones found, defaults filled in, and in lenient
-// mode unknown ones dropped and strings turned into numbers and booleans.
+// preparer brings arguments into the form that is validated: unknown ones found, defaults filled
+// in, and in lenient mode unknown ones dropped and strings turned into numbers and booleans.
 type preparer struct {
 	lenient bool
 	// bare leaves defaults out.
@@ -70,8 +70,8 @@ func (p *preparer) object(members map[string]any, s *Shape) {
 	}
 }
 
-// unknown finds the keys that are not declared. Those that could be taken for another key are refused whatever the
-// mode: encoding/json would match them without regard to letter case.
+// unknown finds the keys that are not declared. Those that could be taken for another key are
+// refused whatever the mode: encoding/json would match them without regard to letter case.
 func (p *preparer) unknown(members map[string]any, s *Shape) {
 	undeclared := s.others(members)
 	if len(undeclared) == 0 {
@@ -83,7 +83,9 @@ func (p *preparer) unknown(members map[string]any, s *Shape) {
 	}
 	for _, k := range undeclared {
 		if other, twin := folded[FoldKey(k)]; twin {
-			p.problem(ruleCase, jsonpath.Key(p.path(), k), fmt.Sprintf("%s and %s differ only by letter case; write the name exactly", jsontext.Shorten(k), jsontext.Shorten(other)))
+			p.problem(ruleCase, jsonpath.Key(p.path(), k),
+				fmt.Sprintf("%s and %s differ only by letter case; write the name exactly",
+					jsontext.Shorten(k), jsontext.Shorten(other)))
 			delete(members, k)
 			continue
 		}
@@ -98,7 +100,8 @@ func (p *preparer) unknown(members map[string]any, s *Shape) {
 func (p *preparer) undeclared(key string, s *Shape) {
 	path := jsonpath.Key(p.path(), key)
 	if p.lenient {
-		p.notes = append(p.notes, fmt.Sprintf("%s is not an argument of this tool and was dropped", path))
+		p.notes = append(p.notes, fmt.Sprintf("%s is not an argument of this tool and was dropped",
+			path))
 		return
 	}
 	message := fmt.Sprintf("there is no argument %s", jsontext.Shorten(key))
@@ -129,7 +132,8 @@ func (p *preparer) coerce(text string, s *Shape) any {
 }
 
 func readAs(text string, s *Shape) (any, bool) {
-	if s.allows(TypeBoolean) && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {
+	if s.allows(TypeBoolean) && (strings.EqualFold(text, "true") || strings.EqualFold(text,
+		"false")) {
 		return strings.EqualFold(text, "true"), true
 	}
 	v, err := jsontext.Parse(text)
@@ -144,8 +148,8 @@ func readAs(text string, s *Shape) (any, bool) {
 	return n, s.allows(TypeInteger) && !strings.ContainsAny(string(n), ".eE")
 }
 
-// wholeNumber writes a whole number such as 5.0 or 1e3 with digits only, because Go decodes nothing else into an int.
-// Other numbers stay.
+// wholeNumber writes a whole number such as 5.0 or 1e3 with digits only, because Go decodes nothing
+// else into an int. Other numbers stay.
 func wholeNumber(n json.Number) json.Number {
 	r, ok := new(big.Rat).SetString(string(n))
 	if !ok || !r.IsInt() {

@@ -16,7 +16,8 @@ import (
 type referenceTargets struct {
 	root    *jsontext.Object
 	anchors []string
-	// based schemas have an $id somewhere, by which references are resolved; that is left to the compiler.
+	// based schemas have an $id somewhere, by which references are resolved; that is left to the
+	// compiler.
 	based bool
 }
 
@@ -53,7 +54,8 @@ func (k keywordChecker) reference(path string, value any) {
 	}
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
-		k.Add(path, "copy what it refers to into $defs, and write #/$defs/name", "a schema refers only to itself, not to %s", jsontext.Shorten(ref))
+		k.Add(path, "copy what it refers to into $defs, and write #/$defs/name",
+			"a schema refers only to itself, not to %s", jsontext.Shorten(ref))
 		return
 	}
 	if unescaped, err := url.PathUnescape(fragment); err == nil {

@@ -21,9 +21,9 @@ const (
 // Types are the types that parameters have.
 var Types = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeArray, TypeObject}
 
-// Shape is what a declaration says about the outline of a value: enough to find unknown arguments, fill in defaults,
-// turn strings into numbers, put keys in order and hide what is sensitive. Rules are left to the compiled schema. A
-// nil shape says nothing.
+// Shape is what a declaration says about the outline of a value: enough to find unknown arguments,
+// fill in defaults, turn strings into numbers, put keys in order and hide what is sensitive. Rules
+// are left to the compiled schema. A nil shape says nothing.
 type Shape struct {
 	// types are the declared types; empty means any.
 	types      []string
@@ -44,8 +44,12 @@ type property struct {
 	shape *Shape
 }
 
-// NewShape returns the shape of a value of a type. A closed object takes no other properties than those declared.
-func NewShape(kind string, closed bool) *Shape { return &Shape{types: []string{kind}, closed: closed} }
+// NewShape returns the shape of a value of a type. A closed object takes no other properties than
+// those declared.
+func NewShape(kind string, closed bool) *Shape {
+	return &Shape{types: []string{kind},
+		closed: closed}
+}
 
 // SetDefault says which value stands for one that is absent.
 func (s *Shape) SetDefault(value json.RawMessage) { s.value = value }
@@ -109,7 +113,8 @@ func (s *Shape) Hides() bool {
 	if s == nil {
 		return false
 	}
-	return s.sensitive || s.items.Hides() || slices.ContainsFunc(s.properties, func(p property) bool { return p.shape.Hides() })
+	return s.sensitive || s.items.Hides() || slices.ContainsFunc(s.properties,
+		func(p property) bool { return p.shape.Hides() })
 }
 
 // Hide makes a value sensitive with everything in it.
@@ -144,13 +149,16 @@ func (s *Shape) Mask() *api.Mask {
 	return m
 }
 
-// keywords that make a schema more than plain: what they allow cannot be seen from properties alone.
-var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
-	"patternProperties", "dependentSchemas", "dependencies", "propertyNames", "unevaluatedProperties"}
+// keywords that make a schema more than plain: what they allow cannot be seen from properties
+// alone.
+var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then",
+	"else",
+	"patternProperties", "dependentSchemas", "dependencies", "propertyNames",
+	"unevaluatedProperties"}
 
-// shapeOfSchema returns the shape of a JSON Schema as far as it is plain. A schema that says nothing about additional
-// properties is closed where it declares properties, and at the root always; one that says something is taken by
-// its word. What is writeOnly is sensitive.
+// shapeOfSchema returns the shape of a JSON Schema as far as it is plain. A schema that says
+// nothing about additional properties is closed where it declares properties, and at the root
+// always; one that says something is taken by its word. What is writeOnly is sensitive.
 func ShapeOf(schema any, pointer string) *Shape {
 	o, ok := schema.(*jsontext.Object)
 	if !ok {
@@ -162,7 +170,8 @@ func ShapeOf(schema any, pointer string) *Shape {
 	}
 	properties := jsontext.Member[*jsontext.Object](o, "properties")
 	for _, name := range properties.Names() {
-		s.Add(name, ShapeOf(properties.Members[name], pointer+"/properties/"+jsontext.EscapePointer(name)))
+		s.Add(name, ShapeOf(properties.Members[name], pointer+"/properties/"+
+			jsontext.EscapePointer(name)))
 	}
 	s.items = ShapeOf(o.Members["items"], pointer+"/items")
 	s.closed = isClosed(o, pointer == "")
@@ -179,8 +188,8 @@ func ShapeOf(schema any, pointer string) *Shape {
 	return s
 }
 
-// hidesElsewhere reports whether something is write-only where a shape does not reach: then all of the value is
-// treated so.
+// hidesElsewhere reports whether something is write-only where a shape does not reach: then all of
+// the value is treated so.
 func hidesElsewhere(o *jsontext.Object) bool {
 	for _, k := range o.Keys {
 		if k != "properties" && k != "items" && writeOnlyIn(o.Members[k]) {
@@ -195,7 +204,8 @@ func writeOnlyIn(v any) bool {
 	case []any:
 		return slices.ContainsFunc(v, writeOnlyIn)
 	case *jsontext.Object:
-		return jsontext.Member[bool](v, "writeOnly") || slices.ContainsFunc(v.Keys, func(k string) bool { return writeOnlyIn(v.Members[k]) })
+		return jsontext.Member[bool](v, "writeOnly") || slices.ContainsFunc(v.Keys,
+			func(k string) bool { return writeOnlyIn(v.Members[k]) })
 	}
 	return false
 }

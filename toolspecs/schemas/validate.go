@@ -18,8 +18,8 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
-// Rules that problems name, besides those of toolspecs themselves (pattern, min_length, enum, …) and keywords of JSON
-// Schema that toolspecs have no word for.
+// Rules that problems name, besides those of toolspecs themselves (pattern, min_length, enum, …)
+// and keywords of JSON Schema that toolspecs have no word for.
 const (
 	ruleCase    = "case"
 	ruleUnknown = "unknown"
@@ -53,12 +53,14 @@ func validate(value any, schema *jsonschema.Schema, s *Shape) []api.Problem {
 
 func sorted(problems []api.Problem) []api.Problem {
 	slices.SortStableFunc(problems, func(a, b api.Problem) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Message, b.Message))
 	})
 	problems = slices.Compact(problems)
 	if more := len(problems) - maxProblems; more > 0 {
 		problems = append(problems[:maxProblems:maxProblems],
-			api.Problem{Path: jsonpath.Root, Rule: ruleMore, Message: fmt.Sprintf("there are %d more problems", more)})
+			api.Problem{Path: jsonpath.Root, Rule: ruleMore,
+				Message: fmt.Sprintf("there are %d more problems", more)})
 	}
 	return problems
 }
@@ -83,11 +85,13 @@ func (t *translator) error(e *jsonschema.ValidationError) {
 	case *kind.AdditionalProperties:
 		at := t.locate(e.InstanceLocation)
 		for _, name := range k.Properties {
-			t.add(jsonpath.Key(at.path, name), ruleUnknown, "there is no property "+jsontext.Shorten(name))
+			t.add(jsonpath.Key(at.path, name), ruleUnknown, "there is no property "+
+				jsontext.Shorten(name))
 		}
 	case *kind.PropertyNames:
 		// The library overwrites the location of this error with that of a later one.
-		t.add(jsonpath.Root, "propertyNames", "the property name "+jsontext.Shorten(k.Property)+" is not allowed where it stands: "+reasonOf(e, k.Property))
+		t.add(jsonpath.Root, "propertyNames", "the property name "+jsontext.Shorten(k.Property)+
+			" is not allowed where it stands: "+reasonOf(e, k.Property))
 	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
 		t.leaf(e)
 	default:
@@ -155,7 +159,8 @@ func (t *translator) alternatives(e *jsonschema.ValidationError) {
 	if len(reasons) > most {
 		reasons = append(reasons[:most], "…")
 	}
-	t.add(at.path, rule, "the value fits none of the allowed forms: "+strings.Join(reasons, "; or "))
+	t.add(at.path, rule, "the value fits none of the allowed forms: "+
+		strings.Join(reasons, "; or "))
 }
 
 // place is where in a value an error is.
@@ -172,7 +177,8 @@ func (t *translator) locate(tokens []string) place {
 	for _, token := range tokens {
 		switch v := at.value.(type) {
 		case map[string]any:
-			at.path, at.value, at.shape = jsonpath.Key(at.path, token), v[token], at.shape.Property(token)
+			at.path, at.value, at.shape = jsonpath.Key(at.path, token), v[token],
+				at.shape.Property(token)
 		case []any:
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(v) {
@@ -190,7 +196,8 @@ func (s *Shape) HidesValue() bool { return s != nil && s.sensitive }
 // hides reports whether the value or a part of it is sensitive.
 func (p place) hides() bool { return p.hidden || p.shape.Hides() }
 
-// quoting returns a reason that quotes the value, after a colon; nothing where the value is not to be shown.
+// quoting returns a reason that quotes the value, after a colon; nothing where the value is not to
+// be shown.
 func (p place) quoting(reason error) string {
 	if p.hides() {
 		return ""
@@ -198,7 +205,8 @@ func (p place) quoting(reason error) string {
 	return fmt.Sprintf(": %v", reason)
 }
 
-// shown returns the value for a message: shortened, or not at all where it or a part of it is sensitive.
+// shown returns the value for a message: shortened, or not at all where it or a part of it is
+// sensitive.
 func (p place) shown() string {
 	if p.hides() {
 		return "the value"
@@ -206,7 +214,8 @@ func (p place) shown() string {
 	return jsontext.Shorten(p.value)
 }
 
-// explain returns the rule, in the words of toolspecs where they have one, and what a model should know of its breach.
+// explain returns the rule, in the words of toolspecs where they have one, and what a model should
+// know of its breach.
 func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -248,7 +257,8 @@ func explainCount(k jsonschema.ErrorKind, at place) (rule, text string, ok bool)
 	case *kind.MaxItems:
 		return say("max_items", most, "elements", k.Got, k.Want)
 	case *kind.UniqueItems:
-		return "uniqueItems", fmt.Sprintf("the elements %d and %d are equal", k.Duplicates[0], k.Duplicates[1]), true
+		return "uniqueItems", fmt.Sprintf("the elements %d and %d are equal", k.Duplicates[0],
+			k.Duplicates[1]), true
 	case *kind.MinProperties:
 		return say("minProperties", least, "properties", k.Got, k.Want)
 	case *kind.MaxProperties:

@@ -306,7 +306,8 @@ func TestFlags_OverrideEnvironmentAndConfig(t *testing.T) {
 	}
 	c = apply("--address", "flag:1", "--namespace", "fn", "--task-queue", "fq", "--lanes", "a, b",
 		"--tools", "ft", "--dir", "fd", "--concurrency", "9",
-		"--lenient", "--stop-timeout", "3s", "--metrics-address", ":0", "--approval-webhook", "https://x", "--approval-webhook-secret", "env:X")
+		"--lenient", "--stop-timeout", "3s", "--metrics-address", ":0", "--approval-webhook",
+		"https://x", "--approval-webhook-secret", "env:X")
 	if c.Connection.HostPort != "flag:1" || c.Connection.Namespace != "fn" || c.TaskQueue != "fq" ||
 		strings.Join(c.Lanes, "|") != "a|b" || c.Tools != "ft" ||
 		c.Dir != "fd" || c.Concurrency != 9 || c.Mode != api.ModeLenient ||
@@ -421,7 +422,8 @@ func TestCatalog_MergesConfigAndFolder(t *testing.T) {
 func TestInfo_IsOneLineOfJSON(t *testing.T) {
 	data, err := json.Marshal(Info{Namespace: "default", TaskQueue: "switchyard",
 		Lanes: []string{"general"}, Tools: []string{"echo"}})
-	if want := `{"namespace":"default","task_queue":"switchyard","lanes":["general"],"tools":["echo"]}`; err != nil || string(data) != want {
+	if want := `{"namespace":"default","task_queue":"switchyard","lanes":["general"],"tools":["echo"]}`; err != nil ||
+		string(data) != want {
 		t.Errorf("got %s, %v", data, err)
 	}
 }

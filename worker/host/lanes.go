@@ -185,7 +185,8 @@ func (f *laneFleet) workerOf(lane api.Lane, d duty) (*laneWorker, error) {
 	w, supplier, err := f.workerSlots(slots.ServedQueue{Queue: d.queue, Rate: d.rate,
 		Lane: lane.Name, WorkerSlots: workerSlots, Tool: tool, Model: model, Failed: f.failedLane(
 			lane)})
-	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: supplier, workerSlots: workerSlots},
+	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: supplier,
+			workerSlots: workerSlots},
 		err
 }
 

@@ -30,7 +30,8 @@ type observer struct {
 
 func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
 	return &observer{metrics: newDomainMetrics(r), counts: newLaneCounts(),
-		models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(), hooks: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
+		models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(),
+		hooks: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
 }
 
 // boundedLabels returns the first maxLabels values unchanged and "other" for later ones. Providers
@@ -277,7 +278,8 @@ func (a *observedActivity) stepped(ctx context.Context, info activity.Info, resu
 	if r, ok := result.(api.ModelResponse); ok {
 		model = a.models.of(r.Model)
 		for kind, n := range map[string]int{"input": r.Usage.InputTokens,
-			"output": r.Usage.OutputTokens, "cached": r.Usage.CachedTokens, "written": r.Usage.WrittenTokens} {
+			"output": r.Usage.OutputTokens, "cached": r.Usage.CachedTokens,
+			"written": r.Usage.WrittenTokens} {
 			a.metrics.tokens.WithLabelValues(kind, model).Add(float64(n))
 		}
 		a.metrics.cost.WithLabelValues(model).Add(r.Usage.Cost)

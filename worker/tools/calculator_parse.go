@@ -37,8 +37,10 @@ var tokenPattern = regexp.MustCompile(
 
 // lookalikes are characters that people and models write instead of the ones that are understood.
 var lookalikes = map[rune]string{
-	'−': "-", '–': "-", '—': "-", '×': "*", '·': "*", '⋅': "*", '÷': "/", '∕': "/", '²': "^2", '³': "^3",
-	'√': "sqrt()", 'π': "pi", '（': "(", '）': ")", '[': "(", ']': ")", '{': "(", '}': ")", '!': "a product", '=': "nothing: give the expression alone",
+	'−': "-", '–': "-", '—': "-", '×': "*", '·': "*", '⋅': "*", '÷': "/", '∕': "/", '²': "^2",
+	'³': "^3",
+	'√': "sqrt()", 'π': "pi", '（': "(", '）': ")", '[': "(", ']': ")", '{': "(", '}': ")",
+	'!': "a product", '=': "nothing: give the expression alone",
 }
 
 func tokenize(expression string) ([]token, error) {

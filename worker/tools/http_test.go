@@ -121,7 +121,8 @@ func TestHTTP_ReportsPassingStatusesAsTransient(t *testing.T) {
 	waits := map[string]time.Duration{
 		"/status/429?after=7": 7 * time.Second, "/status/503?after=999999": time.Hour,
 		"/status/503?after=soon": 0,
-		"/status/500":            0, "/status/599": 0, "/status/429?after=Wed,+21+Oct+2015+07:28:00+GMT": 0,
+		"/status/500":            0, "/status/599": 0,
+		"/status/429?after=Wed,+21+Oct+2015+07:28:00+GMT": 0,
 	}
 	for path, after := range waits {
 		_, _, e := outputOf[httpResponse](t, loopback(), "http_get", map[string]any{"url": s.URL +

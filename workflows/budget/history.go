@@ -6,8 +6,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Servers end a run whose history has 51,200 events or 50 MiB. Calls are begun up to these bounds, with all that those which run
-// may add; what is left is for the next model step, for people, and for the undoing, which has some more.
+// Servers end a run whose history has 51,200 events or 50 MiB. Calls are begun up to these bounds,
+// with all that those which run may add; what is left is for the next model step, for people, and
+// for the undoing, which has some more.
 const (
 	maxEvents     = 48_000
 	maxBytes      = 44 << 20
@@ -15,8 +16,8 @@ const (
 	moreToUndoMiB = 3 << 20
 )
 
-// What a call adds to history at most: so many events, and besides its arguments and its result so many bytes. A sub-agent's answer
-// comes with what undoes its calls.
+// What a call adds to history at most: so many events, and besides its arguments and its result so
+// many bytes. A sub-agent's answer comes with what undoes its calls.
 const (
 	eventsOfCall     = 9
 	bytesOfCall      = 4 << 10
@@ -78,8 +79,8 @@ func (r *History) maxResult(t api.Tool) int {
 	return most
 }
 
-// Fit returns how many of n calls, from the first on, may begin beside those that run in a history of
-// that size. need returns how many bytes call i may add.
+// Fit returns how many of n calls, from the first on, may begin beside those that run in a history
+// of that size. need returns how many bytes call i may add.
 func (r *History) Fit(events, bytes, n int, need func(i int) int) int {
 	mostEvents, mostBytes := maxEvents, maxBytes
 	if r.Undoing {

@@ -7,8 +7,8 @@ const (
 	LimitTokens   = "tokens"
 	LimitCost     = "cost"
 	LimitWallTime = "wall_time"
-	// LimitConversation: the conversation is too long for the model, or for the run to continue as new, and cannot be made
-	// shorter.
+	// LimitConversation: the conversation is too long for the model, or for the run to continue as
+	// new, and cannot be made shorter.
 	LimitConversation = "conversation"
 	// LimitRepeats: calls failed in the same way again and again.
 	LimitRepeats = "repeats"

@@ -24,8 +24,9 @@ func (b *Run) Spent(used api.Usage) string {
 	return ""
 }
 
-// Divide returns what each sub-agent of a turn an equal share of what is left when every admitted call of the turn is made.
-// Each of them may run while the others do, so that together they use no more than there is.
+// Divide returns what each sub-agent of a turn an equal share of what is left when every admitted
+// call of the turn is made. Each of them may run while the others do, so that together they use no
+// more than there is.
 func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share api.Limits) {
 	admitted, agents, claims := 0, 0, 0
 	for _, v := range decisions {
@@ -53,8 +54,8 @@ func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share a
 	return share
 }
 
-// Lend returns the limits of a sub-agent that has its own: the lower ones of those and its share. Turns are its own
-// affair.
+// Lend returns the limits of a sub-agent that has its own: the lower ones of those and its share.
+// Turns are its own affair.
 func (b *Run) Lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 	return api.Limits{
 		Turns:      own.Turns,
@@ -68,10 +69,12 @@ func (b *Run) Lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 	}
 }
 
-// WallTimeLeft returns what is left of the wall time, at least a millisecond; zero where it has no limit.
+// WallTimeLeft returns what is left of the wall time, at least a millisecond; zero where it has no
+// limit.
 func (b *Run) WallTimeLeft(ctx workflow.Context) api.Duration {
 	if b.Limits.WallTime <= 0 {
 		return 0
 	}
-	return max(b.Limits.WallTime-api.Duration(workflow.Now(ctx).Sub(b.Started)), api.Duration(time.Millisecond))
+	return max(b.Limits.WallTime-api.Duration(workflow.Now(ctx).Sub(b.Started)),
+		api.Duration(time.Millisecond))
 }

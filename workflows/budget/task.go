@@ -8,34 +8,38 @@ import (
 )
 
 const (
-	// MaxRecorded bounds what one workflow task records of calls and model steps that ran inline, in bytes:
-	// servers accept messages of 4 MiB, and other commands of the task are in the same message.
+	// MaxRecorded bounds what one workflow task records of calls and model steps that ran inline,
+	// in bytes: servers accept messages of 4 MiB, and other commands of the task are in the same
+	// message.
 	MaxRecorded = 2 << 20
 	// markerOverhead is about how many bytes a marker has besides its result.
 	markerOverhead = 512
 )
 
-// Task counts what the current workflow task records of calls and model steps that run inline. They are
-// local activities, whose results are recorded together when the task ends.
+// Task counts what the current workflow task records of calls and model steps that run inline. They
+// are local activities, whose results are recorded together when the task ends.
 type Task struct {
 	// On says that something of the run may run inline.
 	On bool
 	// task tells one workflow task from the next, by the history's length at its start.
 	task int
-	// recorded is what the task has to record so far. entered is what each of those that run may add to it, by id, and
-	// reserved their sum.
+	// recorded is what the task has to record so far. entered is what each of those that run may
+	// add to it, by id, and reserved their sum.
 	recorded, reserved int
 	entered            map[string]int
 	// ending is set while the run waits for its next workflow task.
 	ending bool
 }
 
-// Await waits until n more bytes fit into what the workflow task records, for which it ends the task if need be. Its error
-// is that of a cancelled context.
+// Await waits until n more bytes fit into what the workflow task records, for which it ends the
+// task if need be. Its error is that of a cancelled context.
 func (i *Task) Await(ctx workflow.Context, n int) error {
 	for !i.Fits(ctx, n) {
 		if i.reserved > 0 || i.ending {
-			if err := workflow.Await(ctx, func() bool { return !i.ending && (i.reserved == 0 || i.Fits(ctx, n)) }); err != nil {
+			if err := workflow.Await(ctx, func() bool {
+				return !i.ending &&
+					(i.reserved == 0 || i.Fits(ctx, n))
+			}); err != nil {
 				return err
 			}
 			continue
@@ -61,8 +65,8 @@ func (i *Task) Enter(id string, n int) {
 	i.reserved += n
 }
 
-// Leave gives back what was kept for a call or a step, which has ended, and counts the size that is recorded of it. Of others
-// it does nothing.
+// Leave gives back what was kept for a call or a step, which has ended, and counts the size that is
+// recorded of it. Of others it does nothing.
 func (i *Task) Leave(ctx workflow.Context, id string, size int) {
 	if n, ok := i.entered[id]; ok {
 		delete(i.entered, id)
@@ -71,11 +75,13 @@ func (i *Task) Leave(ctx workflow.Context, id string, size int) {
 	}
 }
 
-// endTask ends the workflow task, and with it records what ran inline, by a timer that begins the next one.
+// endTask ends the workflow task, and with it records what ran inline, by a timer that begins the
+// next one.
 func (i *Task) endTask(ctx workflow.Context) error {
 	i.ending = true
 	defer func() { i.ending = false }()
-	err := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "record what ran inline"}).Get(ctx, nil)
+	err := workflow.NewTimerWithOptions(ctx, time.Millisecond,
+		workflow.TimerOptions{Summary: "record what ran inline"}).Get(ctx, nil)
 	i.recorded = 0
 	return err
 }

@@ -4,12 +4,13 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Conversation is the run's messages. They live in the workflow's memory, reach model steps by query, and never stand
-// in an activity's input: history would grow with the square of the run.
+// Conversation is the run's messages. They live in the workflow's memory, reach model steps by
+// query, and never stand in an activity's input: history would grow with the square of the run.
 type Conversation struct {
 	Messages []api.Message
 	chain    string
-	// Seen is how many messages the model steps so far were told of; fresh has the digests of the rest.
+	// Seen is how many messages the model steps so far were told of; fresh has the digests of the
+	// rest.
 	Seen      int
 	SeenChain string
 	Fresh     []string
@@ -22,7 +23,8 @@ func (c *Conversation) Add(m api.Message) {
 	c.Fresh = append(c.Fresh, digest)
 }
 
-// Replace makes these the conversation's messages from here on. Processes that know the earlier ones ask for them by query.
+// Replace makes these the conversation's messages from here on. Processes that know the earlier
+// ones ask for them by query.
 func (c *Conversation) Replace(messages []api.Message) {
 	*c = Conversation{}
 	for _, m := range messages {

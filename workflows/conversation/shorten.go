@@ -6,8 +6,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Of the bytes that fill the model's window, the latest turns, the task and the summary take so much at most after a
-// compaction. A single turn that alone is longer than lastTurn has its texts cut.
+// Of the bytes that fill the model's window, the latest turns, the task and the summary take so
+// much at most after a compaction. A single turn that alone is longer than lastTurn has its texts
+// cut.
 const (
 	tailShare    = 4
 	lastTurn     = 2
@@ -23,8 +24,8 @@ const (
 	cutInTurn = "the turn would not fit into your window; the run's record has the whole. Ask for less at a time"
 )
 
-// Shortening is a conversation in the parts of which a shorter one is made: what stays at its head, what is to be summed up,
-// and the latest turns.
+// Shortening is a conversation in the parts of which a shorter one is made: what stays at its head,
+// what is to be summed up, and the latest turns.
 type Shortening struct {
 	Head, Tail []api.Message
 	// From, to and task are as in a Compaction.
@@ -35,8 +36,8 @@ type Shortening struct {
 	TaskAt int
 }
 
-// Shorten splits a conversation of which frame bytes fill the model's window. task is the index of the message with what
-// the run is to do; zero is the user's first one.
+// Shorten splits a conversation of which frame bytes fill the model's window. task is the index of
+// the message with what the run is to do; zero is the user's first one.
 func Shorten(messages []api.Message, task, frame int) Shortening {
 	s := Shortening{Task: taskOf(messages, task), TaskAt: -1}
 	for s.From < len(messages) && messages[s.From].Role == api.RoleSystem {
@@ -85,11 +86,14 @@ func taskOf(messages []api.Message, task int) int {
 	if task > 0 && task < len(messages) {
 		return task
 	}
-	return slices.IndexFunc(messages, func(m api.Message) bool { return m.Role == api.RoleUser && !m.IsSummary() })
+	return slices.IndexFunc(messages, func(m api.Message) bool {
+		return m.Role == api.RoleUser &&
+			!m.IsSummary()
+	})
 }
 
-// latest returns where the latest turns begin that take limit bytes at most, but at least the last one. A turn is a message
-// with all the results that it asked for.
+// latest returns where the latest turns begin that take limit bytes at most, but at least the last
+// one. A turn is a message with all the results that it asked for.
 func latest(messages []api.Message, limit int) int {
 	start, weight := len(messages), 0
 	for i, m := range slices.Backward(messages) {

@@ -11,10 +11,12 @@ import (
 )
 
 const (
-	// groupTimeout bounds how long a worker serves a group. Servers bound it by the timeout of the run, too.
+	// groupTimeout bounds how long a worker serves a group. Servers bound it by the timeout of the
+	// run, too.
 	groupTimeout = 10 * 365 * 24 * time.Hour
-	// slotsHeartbeat is how long a holder may be silent before another worker takes over. It is short, because calls wait
-	// meanwhile, and no shorter, because every hiccup of the network would count.
+	// slotsHeartbeat is how long a holder may be silent before another worker takes over. It is
+	// short, because calls wait meanwhile, and no shorter, because every hiccup of the network
+	// would count.
 	slotsHeartbeat = 4 * time.Second
 	// slotsRetry is the wait before a group that was given up is offered again.
 	slotsRetry = 100 * time.Millisecond
@@ -24,16 +26,18 @@ const (
 	fenceGap = 1 << 20
 )
 
-// LaneKeeper is the workflow that keeps the slots of a lane with a limit with workers: each group of slots is one long
-// activity, SlotsActivity, which Temporal gives to another worker when the one that has it is lost. Calls leave no trace
-// here, and neither do heartbeats, so that its history stays short.
+// LaneKeeper is the workflow that keeps the slots of a lane with a limit with workers: each group
+// of slots is one long activity, SlotsActivity, which Temporal gives to another worker when the one
+// that has it is lost. Calls leave no trace here, and neither do heartbeats, so that its history
+// stays short.
 //
-// HoldersSignal tells how the lane is configured now. Only what groups there are matters here, the rest is for the workers.
-// When the lane has no limit any more, the workflow completes.
+// HoldersSignal tells how the lane is configured now. Only what groups there are matters here, the
+// rest is for the workers. When the lane has no limit any more, the workflow completes.
 func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 	k := &keeper{in: in}
 	for {
-		if err := workflow.UpsertMemo(ctx, map[string]any{api.HoldersMemo: k.in.Lane.Groups()}); err != nil {
+		if err := workflow.UpsertMemo(ctx,
+			map[string]any{api.HoldersMemo: k.in.Lane.Groups()}); err != nil {
 			return err
 		}
 		k.hostInstance(ctx)
@@ -73,8 +77,9 @@ func (k *keeper) hostInstance(ctx workflow.Context) {
 	}
 }
 
-// fence is a number that no holder so far can have had more than. Every group begins with it, because a key may have been in
-// another one; and a keeper that is new with the time, in milliseconds since 1970, because the lane may have had one before.
+// fence is a number that no holder so far can have had more than. Every group begins with it,
+// because a key may have been in another one; and a keeper that is new with the time, in
+// milliseconds since 1970, because the lane may have had one before.
 func (k *keeper) fence(ctx workflow.Context) int64 {
 	if len(k.in.Fences) == 0 {
 		return workflow.Now(ctx).UnixMilli()
@@ -89,12 +94,16 @@ func (k *keeper) hostOnce(ctx workflow.Context, lane api.Lane, group int) {
 		StartToCloseTimeout: groupTimeout,
 		HeartbeatTimeout:    slotsHeartbeat,
 		WaitForCancellation: true,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: slotsRetry, BackoffCoefficient: 1},
-		Summary:             fmt.Sprintf("slots of the lane %s, group %d of %d", lane.Name, group+1, lane.Holders),
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: slotsRetry,
+			BackoffCoefficient: 1},
+		Summary: fmt.Sprintf("slots of the lane %s, group %d of %d", lane.Name, group+1,
+			lane.Holders),
 	}
-	request := api.SlotsRequest{Lane: lane, Base: k.in.Base, Group: group, Fence: k.in.Fences[group]}
+	request := api.SlotsRequest{Lane: lane, Base: k.in.Base, Group: group,
+		Fence: k.in.Fences[group]}
 	var state api.SlotsState
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), api.ServeSlotsActivity, request).Get(ctx, &state)
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
+		api.ServeSlotsActivity, request).Get(ctx, &state)
 	if err == nil {
 		k.in.Fences[group] = max(k.in.Fences[group], state.Fence)
 	} else {
@@ -141,6 +150,8 @@ func (k *keeper) learn(ctx workflow.Context, changed workflow.ReceiveChannel) {
 
 // closeKeys ends the workflow that knows the lane's keys, if there is one.
 func (k *keeper) closeKeys(ctx workflow.Context) error {
-	_ = workflow.RequestCancelExternalWorkflow(ctx, api.KeysWorkflowID(k.in.Base, k.in.Lane.Name), "").Get(ctx, nil) // there may be none
+	// there may be none
+	_ = workflow.RequestCancelExternalWorkflow(ctx, api.KeysWorkflowID(k.in.Base, k.in.Lane.Name),
+		"").Get(ctx, nil)
 	return nil
 }

@@ -7,8 +7,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// LaneKeys is the workflow that knows which keys of a keyed lane are open. It only takes orders, KeySignal, and puts them
-// into one order, its history; holders follow that, and so does whoever looks at the lane. It ends when it is cancelled.
+// LaneKeys is the workflow that knows which keys of a keyed lane are open. It only takes orders,
+// KeySignal, and puts them into one order, its history; holders follow that, and so does whoever
+// looks at the lane. It ends when it is cancelled.
 func LaneKeys(ctx workflow.Context, in api.KeysInput) error {
 	open := maps.Clone(in.Open)
 	if open == nil {
@@ -29,7 +30,8 @@ func LaneKeys(ctx workflow.Context, in api.KeysInput) error {
 	for ctx.Err() == nil {
 		selector.Select(ctx)
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			return workflow.NewContinueAsNewError(ctx, api.LaneKeysWorkflow, api.KeysInput{Lane: in.Lane, Open: open})
+			return workflow.NewContinueAsNewError(ctx, api.LaneKeysWorkflow,
+				api.KeysInput{Lane: in.Lane, Open: open})
 		}
 	}
 	return ctx.Err()

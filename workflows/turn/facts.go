@@ -12,12 +12,13 @@ type Facts struct {
 	// Labels are sorted.
 	Labels []string
 	calls  map[string]api.PastCalls
-	// DescendantCalls are the calls of sub-agents, by tool, with api.OtherTools if a sub-agent could not
-	// report its calls.
+	// DescendantCalls are the calls of sub-agents, by tool, with api.OtherTools if a sub-agent
+	// could not report its calls.
 	DescendantCalls map[string]api.PastCalls
 	// Open are the tools of the admitted calls that have not ended, by call ID.
 	Open map[string]string
-	// Started are those of them that were started. Tools counts per tool the calls that run and wait.
+	// Started are those of them that were started. Tools counts per tool the calls that run and
+	// wait.
 	Started map[string]bool
 	Tools   map[string]UnderWay
 }
@@ -26,7 +27,9 @@ type Facts struct {
 type UnderWay struct{ Running, Waiting int }
 
 func NewFacts(in api.RunInput) Facts {
-	s := Facts{calls: map[string]api.PastCalls{}, Open: map[string]string{}, DescendantCalls: map[string]api.PastCalls{}, Started: map[string]bool{}, Tools: map[string]UnderWay{}}
+	s := Facts{calls: map[string]api.PastCalls{}, Open: map[string]string{},
+		DescendantCalls: map[string]api.PastCalls{}, Started: map[string]bool{},
+		Tools: map[string]UnderWay{}}
 	s.Label(in.Labels)
 	if in.State != nil {
 		s.Label(in.State.Labels)
@@ -135,10 +138,11 @@ func (s *Facts) Refused(c api.Call) {
 	s.calls[c.Tool] = p
 }
 
-// Ended counts a call that was let through. Where it was executed, its tool's labels count however it ended: the text of a
-// failure comes from the same place as a result.
+// Ended counts a call that was let through. Where it was executed, its tool's labels count however
+// it ended: the text of a failure comes from the same place as a result.
 func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
-	if e := out.Error; e != nil && (e.NotStarted || e.Phase == api.PhasePreValidation || e.Phase == api.PhasePreExecution) {
+	if e := out.Error; e != nil && (e.NotStarted || e.Phase == api.PhasePreValidation ||
+		e.Phase == api.PhasePreExecution) {
 		s.Refused(api.Call{ID: out.ID, Tool: out.Tool})
 		return
 	}
@@ -153,7 +157,8 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 	s.Label(t.Emits)
 }
 
-// Past is what the run has done, by tool, sorted; without the call that is being judged, where it was let through before.
+// Past is what the run has done, by tool, sorted; without the call that is being judged, where it
+// was let through before.
 func (s *Facts) Past(evaluated string) []api.PastCalls {
 	calls := maps.Clone(s.calls)
 	for _, id := range slices.Sorted(maps.Keys(s.Open)) {

@@ -6,8 +6,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestSeenCounts proves that the counts of calls under way are those of the calls, through their whole lives and whatever is
-// said of them twice.
+// TestSeenCounts proves that the counts of calls under way are those of the calls, through their
+// whole lives and whatever is said of them twice.
 func TestSeenCounts(t *testing.T) {
 	s := NewFacts(api.RunInput{})
 	calls := []api.Call{{Tool: "a"}, {Tool: "a"}, {Tool: "b"}}
@@ -16,7 +16,8 @@ func TestSeenCounts(t *testing.T) {
 	s.Admitted(calls[:1], decisions[:1])
 	s.Begin("1", []string{"1", "2"})
 	s.Begin("of nobody", nil)
-	if a, b := s.Tools["a"], s.Tools["b"]; a != (UnderWay{Running: 2}) || b != (UnderWay{Waiting: 1}) || len(s.Started) != 2 {
+	if a, b := s.Tools["a"], s.Tools["b"]; a != (UnderWay{Running: 2}) ||
+		b != (UnderWay{Waiting: 1}) || len(s.Started) != 2 {
 		t.Errorf("got %+v, %v", s.Tools, s.Started)
 	}
 	s.Ended(api.CallOutcome{ID: "1", Tool: "a"}, api.Tool{})

@@ -8,11 +8,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Priority orders the calls and model steps of a run among those of other runs that wait for the same
-// workers (requirement S4).
+// Priority orders the calls and model steps of a run among those of other runs that wait for the
+// same workers (requirement S4).
 type Priority struct {
-	// own is that of the workflow. The server passes it on to activities and sub-agents, field by field,
-	// if they have none.
+	// own is that of the workflow. The server passes it on to activities and sub-agents, field by
+	// field, if they have none.
 	own temporal.Priority
 	// Run is the run's priority; empty leaves calls to their tools.
 	Run api.Priority
@@ -30,7 +30,8 @@ func NewPriority(ctx workflow.Context, in api.RunInput, origin api.Origin) Prior
 	if in.Parent != nil {
 		r.Conversation = in.Parent.Fairness
 	}
-	r.Conversation = cmp.Or(r.Conversation, api.FairnessKey(origin.Conversation), own.FairnessKey, origin.Run[:min(shortRun, len(origin.Run))])
+	r.Conversation = cmp.Or(r.Conversation, api.FairnessKey(origin.Conversation), own.FairnessKey,
+		origin.Run[:min(shortRun, len(origin.Run))])
 	return r
 }
 

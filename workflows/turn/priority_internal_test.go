@@ -7,8 +7,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestBeyond proves that a priority says only what the workflow's own does not give already, field by field as the server
-// takes them, and that what is given can be overruled.
+// TestBeyond proves that a priority says only what the workflow's own does not give already, field
+// by field as the server takes them, and that what is given can be overruled.
 func TestBeyond(t *testing.T) {
 	for _, test := range []struct {
 		own      temporal.Priority
@@ -18,14 +18,20 @@ func TestBeyond(t *testing.T) {
 	}{
 		{temporal.Priority{}, "", "", temporal.Priority{}},
 		{temporal.Priority{}, api.PriorityNormal, "talk", temporal.Priority{FairnessKey: "talk"}},
-		{temporal.Priority{}, api.PriorityLow, "talk", temporal.Priority{PriorityKey: 4, FairnessKey: "talk"}},
-		{temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}, api.PriorityUrgent, "talk", temporal.Priority{}},
-		{temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}, "", "talk", temporal.Priority{PriorityKey: 3}},
-		{temporal.Priority{PriorityKey: 3}, api.PriorityNormal, "talk", temporal.Priority{FairnessKey: "talk"}},
-		{temporal.Priority{FairnessKey: "talk"}, api.PriorityNormal, api.FairnessAll, temporal.Priority{FairnessKey: "all"}},
+		{temporal.Priority{}, api.PriorityLow, "talk", temporal.Priority{PriorityKey: 4,
+			FairnessKey: "talk"}},
+		{temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}, api.PriorityUrgent, "talk",
+			temporal.Priority{}},
+		{temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}, "", "talk",
+			temporal.Priority{PriorityKey: 3}},
+		{temporal.Priority{PriorityKey: 3}, api.PriorityNormal, "talk",
+			temporal.Priority{FairnessKey: "talk"}},
+		{temporal.Priority{FairnessKey: "talk"}, api.PriorityNormal, api.FairnessAll,
+			temporal.Priority{FairnessKey: "all"}},
 	} {
 		if got := (Priority{own: test.own}).beyond(test.priority, test.fairness); got != test.want {
-			t.Errorf("%q and %q beyond %+v: got %+v, want %+v", test.priority, test.fairness, test.own, got, test.want)
+			t.Errorf("%q and %q beyond %+v: got %+v, want %+v", test.priority, test.fairness,
+				test.own, got, test.want)
 		}
 	}
 }

@@ -12,8 +12,8 @@ type Slot struct {
 	exclusive bool
 }
 
-// NewSlot returns the slot of a call of a tool. key is that of its route: each key of a keyed lane is a
-// lane of its own. So is the instance of a stateful tool: no calls of other tools reach it.
+// NewSlot returns the slot of a call of a tool. key is that of its route: each key of a keyed lane
+// is a lane of its own. So is the instance of a stateful tool: no calls of other tools reach it.
 func NewSlot(t api.Tool, key string) Slot {
 	s := Slot{lane: t.Lane + "/" + key, exclusive: t.Access == api.AccessExclusive}
 	if t.Kind == api.KindStateful {
@@ -45,8 +45,8 @@ func Waits(calls []Slot, order api.Order) [][]int {
 }
 
 // PlanWaits joins what the access rules of their lanes make the calls of a plan wait for with the
-// calls that each of them needs. Both are earlier calls, so the calls do not wait for each other in a
-// cycle.
+// calls that each of them needs. Both are earlier calls, so the calls do not wait for each other in
+// a cycle.
 func PlanWaits(calls []Slot, needs [][]int) [][]int {
 	all := Waits(calls, api.OrderAsCalled)
 	for i, before := range all {

@@ -16,8 +16,8 @@ const maxInFlight = 500
 // ran is when a simulated call ran, in steps of a clock without unit.
 type ran struct{ start, end int }
 
-// simulate runs calls that wait for each other in virtual time, at most limit at once, each for its duration. It fails
-// where the queue deadlocks or starts a call twice.
+// simulate runs calls that wait for each other in virtual time, at most limit at once, each for its
+// duration. It fails where the queue deadlocks or starts a call twice.
 func simulate(t *rapid.T, waits [][]int, durations []int, limit int) []ran {
 	q := NewQueue(waits)
 	times := make([]ran, len(waits))
@@ -34,7 +34,8 @@ func simulate(t *rapid.T, waits [][]int, durations []int, limit int) []ran {
 			running = append(running, i)
 		}
 		if len(running) != q.Running || len(running) > limit {
-			t.Fatalf("%d calls run, the queue counts %d, the limit is %d", len(running), q.Running, limit)
+			t.Fatalf("%d calls run, the queue counts %d, the limit is %d", len(running), q.Running,
+				limit)
 		}
 		if len(running) == 0 {
 			break
@@ -52,7 +53,8 @@ func simulate(t *rapid.T, waits [][]int, durations []int, limit int) []ran {
 
 func drawSlots(t *rapid.T) []Slot {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Slot {
-		return Slot{lane: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "lane"), exclusive: rapid.Bool().Draw(t, "exclusive")}
+		return Slot{lane: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "lane"),
+			exclusive: rapid.Bool().Draw(t, "exclusive")}
 	}), 0, 24).Draw(t, "calls")
 }
 
@@ -71,12 +73,14 @@ func comesFirst(calls []Slot, i, j int, order api.Order) bool {
 	return i < j
 }
 
-// TestTurnOrder proves S1 on random turns in virtual time: no two conflicting calls overlap, they run in their order,
-// and a call starts in the very moment in which the last call that it conflicts with and that comes first has ended.
+// TestTurnOrder proves S1 on random turns in virtual time: no two conflicting calls overlap, they
+// run in their order, and a call starts in the very moment in which the last call that it conflicts
+// with and that comes first has ended.
 func TestTurnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := drawSlots(t)
-		order := rapid.SampledFrom([]api.Order{"", api.OrderAsCalled, api.OrderParallelFirst}).Draw(t, "order")
+		order := rapid.SampledFrom([]api.Order{"", api.OrderAsCalled,
+			api.OrderParallelFirst}).Draw(t, "order")
 		times := simulate(t, Waits(calls, order), drawDurations(t, len(calls)), maxInFlight)
 		for j := range calls {
 			earliest := 0
@@ -86,14 +90,15 @@ func TestTurnOrder(t *testing.T) {
 				}
 			}
 			if times[j].start != earliest {
-				t.Fatalf("call %d %+v starts at %d, its earlier conflicts end at %d", j, calls[j], times[j].start, earliest)
+				t.Fatalf("call %d %+v starts at %d, its earlier conflicts end at %d", j, calls[j],
+					times[j].start, earliest)
 			}
 		}
 	})
 }
 
-// TestTurnOrderUnderLimit proves that a bound on calls in flight neither deadlocks nor breaks the order, and that calls
-// wait for it only while it is reached.
+// TestTurnOrderUnderLimit proves that a bound on calls in flight neither deadlocks nor breaks the
+// order, and that calls wait for it only while it is reached.
 func TestTurnOrderUnderLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := drawSlots(t)
@@ -107,7 +112,8 @@ func TestTurnOrderUnderLimit(t *testing.T) {
 				}
 			}
 			if times[j].start < ready {
-				t.Fatalf("call %d starts at %d, before its earlier conflicts end at %d", j, times[j].start, ready)
+				t.Fatalf("call %d starts at %d, before its earlier conflicts end at %d", j,
+					times[j].start, ready)
 			}
 			for now := ready; now < times[j].start; now++ {
 				busy := 0
@@ -117,15 +123,17 @@ func TestTurnOrderUnderLimit(t *testing.T) {
 					}
 				}
 				if busy < limit {
-					t.Fatalf("call %d waits at %d though only %d of %d calls run", j, now, busy, limit)
+					t.Fatalf("call %d waits at %d though only %d of %d calls run", j, now, busy,
+						limit)
 				}
 			}
 		}
 	})
 }
 
-// TestPlanOrder proves that a plan's calls run after what they need and never overlap where they conflict, that both
-// together cannot deadlock, whatever the order in which the plan is written, and that nothing waits for anything else.
+// TestPlanOrder proves that a plan's calls run after what they need and never overlap where they
+// conflict, that both together cannot deadlock, whatever the order in which the plan is written,
+// and that nothing waits for anything else.
 func TestPlanOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := drawSlots(t)
@@ -134,7 +142,8 @@ func TestPlanOrder(t *testing.T) {
 			t.Fatalf("the plan is not valid: %v", problems)
 		}
 		calls := plan.Sorted()
-		sorted, needs, index := make([]Slot, len(calls)), make([][]int, len(calls)), map[string]int{}
+		sorted, needs, index := make([]Slot, len(calls)), make([][]int, len(calls)),
+			map[string]int{}
 		for i, c := range calls {
 			index[c.ID] = i
 			var at int
@@ -157,19 +166,22 @@ func TestPlanOrder(t *testing.T) {
 				}
 			}
 			if times[j].start != earliest {
-				t.Fatalf("call %s starts at %d, what it needs and conflicts with ends at %d", c.ID, times[j].start, earliest)
+				t.Fatalf("call %s starts at %d, what it needs and conflicts with ends at %d", c.ID,
+					times[j].start, earliest)
 			}
 		}
 	})
 }
 
-// drawPlan draws a plan without cycles: calls need only calls of a lower rank, and are written in any order.
+// drawPlan draws a plan without cycles: calls need only calls of a lower rank, and are written in
+// any order.
 func drawPlan(t *rapid.T, slots []Slot) api.Plan {
 	var plan api.Plan
 	for priority := range slots {
 		c := api.PlanCall{ID: fmt.Sprint("c", priority), Tool: fmt.Sprint("tool", priority)}
 		if priority > 0 {
-			for _, need := range rapid.SliceOfNDistinct(rapid.IntRange(0, priority-1), 0, min(priority, 3), rapid.ID[int]).Draw(t, "needs") {
+			for _, need := range rapid.SliceOfNDistinct(rapid.IntRange(0, priority-1), 0,
+				min(priority, 3), rapid.ID[int]).Draw(t, "needs") {
 				c.DependsOn = append(c.DependsOn, fmt.Sprint("c", need))
 			}
 		}
@@ -179,7 +191,8 @@ func drawPlan(t *rapid.T, slots []Slot) api.Plan {
 	return plan
 }
 
-// TestQueueAbandoned proves that after a failure to start calls nothing becomes ready, also when running calls end.
+// TestQueueAbandoned proves that after a failure to start calls nothing becomes ready, also when
+// running calls end.
 func TestQueueAbandoned(t *testing.T) {
 	q := NewQueue([][]int{nil, {0}, nil})
 	if got := q.Take(1); !slices.Equal(got, []int{0}) {
@@ -195,10 +208,12 @@ func TestQueueAbandoned(t *testing.T) {
 	}
 }
 
-// On a keyed lane each key is a lane of its own: exclusive calls of one key keep their order, those of two overlap.
+// On a keyed lane each key is a lane of its own: exclusive calls of one key keep their order, those
+// of two overlap.
 func TestKeysAreApart(t *testing.T) {
 	phone := api.Tool{Name: "phone", Lane: "phone", Access: api.AccessExclusive}
-	got := Waits([]Slot{NewSlot(phone, "red"), NewSlot(phone, "blue"), NewSlot(phone, "red"), NewSlot(phone, "blue")}, api.OrderAsCalled)
+	got := Waits([]Slot{NewSlot(phone, "red"), NewSlot(phone, "blue"), NewSlot(phone, "red"),
+		NewSlot(phone, "blue")}, api.OrderAsCalled)
 	if want := [][]int{nil, nil, {0}, {1}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the calls wait for %v, want %v", got, want)
 	}

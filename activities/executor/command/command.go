@@ -23,28 +23,33 @@ const outputHead = 200
 
 // Commands executes tools of the kind command: a program with arguments, never a shell.
 //
-// The program is looked up in the worker's PATH; a name with a slash is relative to the working folder. It sees PATH,
-// HOME, LANG, TMPDIR, the variables that entry.env lists, the secrets of entry.secrets under their names, and of the call SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID (the
-// same over continue-as-new), SWITCHYARD_ATTEMPT, SWITCHYARD_IDEMPOTENCY_KEY, SWITCHYARD_LANE and, on a lane with a limit, SWITCHYARD_FENCE. It gets the arguments as JSON on
-// standard input and inside its argv. An argument that begins with - reaches the program as one that does: write "--"
-// before placeholders of a program that takes options.
+// The program is looked up in the worker's PATH; a name with a slash is relative to the working
+// folder. It sees PATH, HOME, LANG, TMPDIR, the variables that entry.env lists, the secrets of
+// entry.secrets under their names, and of the call SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID (the same
+// over continue-as-new), SWITCHYARD_ATTEMPT, SWITCHYARD_IDEMPOTENCY_KEY, SWITCHYARD_LANE and, on a
+// lane with a limit, SWITCHYARD_FENCE. It gets the arguments as JSON on standard input and inside
+// its argv. An argument that begins with - reaches the program as one that does: write "--" before
+// placeholders of a program that takes options.
 //
-// On Unix the program is the leader of a process group. When its time is up or the call is cancelled the group gets
-// SIGTERM and, half a second later, SIGKILL; what is left of the group when the program ends is killed. Elsewhere only
-// the program itself is ended. entry.max_memory is enforced on Linux alone, and from just after the program's start: what
-// it maps before that is not refused.
+// On Unix the program is the leader of a process group. When its time is up or the call is
+// cancelled the group gets SIGTERM and, half a second later, SIGKILL; what is left of the group
+// when the program ends is killed. Elsewhere only the program itself is ended. entry.max_memory is
+// enforced on Linux alone, and from just after the program's start: what it maps before that is not
+// refused.
 //
-// Standard output becomes the answer: with stdout text a JSON string with every byte of it, with stdout json the value
-// itself. Bytes that are not UTF-8 become U+FFFD, which is noted.
+// Standard output becomes the answer: with stdout text a JSON string with every byte of it, with
+// stdout json the value itself. Bytes that are not UTF-8 become U+FFFD, which is noted.
 type Executor struct {
 	// Dir is the folder that entry.dir is relative to; empty means the worker's working folder.
 	Dir string
 }
 
-// Execute implements Executor. It fails with executor_not_found where the program is missing, validation_error where
-// arguments cannot be passed on, precondition_failed where the working folder is missing, invalid_output where the
-// promised JSON is none, and execution_error with exit code and the end of standard error where the program fails.
-func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+// Execute implements Executor. It fails with executor_not_found where the program is missing,
+// validation_error where arguments cannot be passed on, precondition_failed where the working
+// folder is missing, invalid_output where the promised JSON is none, and execution_error with exit
+// code and the end of standard error where the program fails.
+func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
 	p, err := c.program(ctx, &spec.Entry, args)
 	if err != nil {
 		return executor.Answer{}, err
@@ -58,12 +63,14 @@ func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec, args json.R
 	}
 	answer, err := commandAnswer(&spec.Entry, result.stdout)
 	if err == nil && result.hostedOpen {
-		answer.Notes = append(answer.Notes, "the program left something running that kept its output open; it was not waited for")
+		answer.Notes = append(answer.Notes,
+			"the program left something running that kept its output open; it was not waited for")
 	}
 	return answer, err
 }
 
-func (c Executor) program(ctx context.Context, entry *toolspecs.Entry, args json.RawMessage) (*program, error) {
+func (c Executor) program(ctx context.Context, entry *toolspecs.Entry,
+	args json.RawMessage) (*program, error) {
 	argv, err := expandArgv(entry.Argv, args)
 	if err != nil {
 		return nil, err
@@ -125,7 +132,8 @@ func commandAnswer(entry *toolspecs.Entry, stdout []byte) (executor.Answer, erro
 	var answer executor.Answer
 	if !utf8.Valid(stdout) {
 		stdout = bytes.ToValidUTF8(stdout, []byte("\uFFFD"))
-		answer.Notes = append(answer.Notes, "the output was not valid UTF-8; the wrong bytes were replaced by U+FFFD")
+		answer.Notes = append(answer.Notes,
+			"the output was not valid UTF-8; the wrong bytes were replaced by U+FFFD")
 	}
 	if entry.Stdout != "json" {
 		output, err := api.EncodeJSON(string(stdout))
@@ -134,7 +142,8 @@ func commandAnswer(entry *toolspecs.Entry, stdout []byte) (executor.Answer, erro
 	}
 	if _, err := api.DecodeJSON(stdout); err != nil {
 		return executor.Answer{}, api.Errorf(api.ErrInvalidOutput,
-			"the program was to write one JSON value to standard output, but: %v%s", err, process.Quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
+			"the program was to write one JSON value to standard output, but: %v%s", err,
+			process.Quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
 	}
 	answer.Output = bytes.TrimSpace(stdout)
 	return answer, nil

@@ -58,7 +58,8 @@ func gone(pid int) bool {
 	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
-// Every element of argv arrives as one element, whatever the arguments hold; absent optional ones are left out.
+// Every element of argv arrives as one element, whatever the arguments hold; absent optional ones
+// are left out.
 func TestCommandArgv(t *testing.T) {
 	show := shell(`for a; do printf '[%s]' "$a"; done`)
 	cases := []struct {
@@ -68,16 +69,22 @@ func TestCommandArgv(t *testing.T) {
 		want string
 	}{
 		{"a string as it is", []string{"{{args.a}}"}, `{"a":"x y"}`, "[x y]"},
-		{"an option stays one element", []string{"--", "{{args.a}}"}, `{"a":"-rf / --x"}`, "[--][-rf / --x]"},
-		{"shell characters mean nothing", []string{"{{args.a}}"}, `{"a":"$(id);` + "`id`" + `|&>\"'*"}`, "[$(id);`id`|&>\"'*]"},
+		{"an option stays one element", []string{"--", "{{args.a}}"}, `{"a":"-rf / --x"}`,
+			"[--][-rf / --x]"},
+		{"shell characters mean nothing", []string{"{{args.a}}"}, `{"a":"$(id);` + "`id`" +
+			`|&>\"'*"}`, "[$(id);`id`|&>\"'*]"},
 		{"line ends stay", []string{"{{args.a}}"}, `{"a":"x\ny"}`, "[x\ny]"},
 		{"an empty string is an element", []string{"{{args.a}}"}, `{"a":""}`, "[]"},
 		{"an absent argument is left out", []string{"{{args.a}}", "b"}, `{}`, "[b]"},
 		{"an absent argument within text", []string{"--a={{args.a}}"}, `{}`, "[--a=]"},
-		{"values are JSON", []string{"{{args.n}}", "{{args.o}}", "{{args.l}}", "{{args.b}}", "{{args.z}}"},
-			`{"n":9007199254740993,"o":{"k":"<"},"l":[1,"2"],"b":true,"z":null}`, `[9007199254740993][{"k":"<"}][[1,"2"]][true][null]`},
-		{"several in one element", []string{"{{ args.a }}-{{args.b}}"}, `{"a":"{{args.b}}","b":"1"}`, "[{{args.b}}-1]"},
-		{"other braces are left alone", []string{"{{.Names}}", "{{args}}"}, `{}`, "[{{.Names}}][{{args}}]"},
+		{"values are JSON", []string{"{{args.n}}", "{{args.o}}", "{{args.l}}", "{{args.b}}",
+			"{{args.z}}"},
+			`{"n":9007199254740993,"o":{"k":"<"},"l":[1,"2"],"b":true,"z":null}`,
+			`[9007199254740993][{"k":"<"}][[1,"2"]][true][null]`},
+		{"several in one element", []string{"{{ args.a }}-{{args.b}}"},
+			`{"a":"{{args.b}}","b":"1"}`, "[{{args.b}}-1]"},
+		{"other braces are left alone", []string{"{{.Names}}", "{{args}}"}, `{}`,
+			"[{{.Names}}][{{args}}]"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,11 +103,13 @@ func TestCommandNaughtyStrings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := runCommand(t, toolspecs.Entry{Argv: []string{"printf", "%s", "{{args.text}}"}}, string(args))
+		got, err := runCommand(t, toolspecs.Entry{Argv: []string{"printf", "%s", "{{args.text}}"}},
+			string(args))
 		if err != nil || got != s {
 			t.Errorf("by argv: %q became %q, %v", s, got, err)
 		}
-		got, err = runCommand(t, toolspecs.Entry{Argv: []string{"cat"}, Stdout: "json"}, string(args))
+		got, err = runCommand(t, toolspecs.Entry{Argv: []string{"cat"}, Stdout: "json"},
+			string(args))
 		if err != nil || got != string(args) {
 			t.Errorf("by standard input: %q became %q, %v", args, got, err)
 		}
@@ -122,31 +131,58 @@ func TestCommandOutcomes(t *testing.T) {
 		message string
 	}{
 		{name: "text as it is", entry: toolspecs.Entry{Argv: shell(`printf 'a\n'`)}, want: "a\n"},
-		{name: "json", entry: toolspecs.Entry{Argv: shell(`echo '{"n": 12345678901234567890}'`), Stdout: "json"}, want: `{"n":12345678901234567890}`},
-		{name: "no json", entry: toolspecs.Entry{Argv: shell(`echo hello`), Stdout: "json"}, failure: api.ErrInvalidOutput, message: "it wrote: hello"},
-		{name: "two json values", entry: toolspecs.Entry{Argv: shell(`echo 1 2`), Stdout: "json"}, failure: api.ErrInvalidOutput},
-		{name: "nothing for json", entry: toolspecs.Entry{Argv: shell(`:`), Stdout: "json"}, failure: api.ErrInvalidOutput, message: "one JSON value"},
-		{name: "no standard input", entry: toolspecs.Entry{Argv: []string{"cat"}, Stdin: "none"}, args: `{"a":1}`, want: ""},
-		{name: "input not read", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{"a":"` + strings.Repeat("x", 300_000) + `"}`, want: ""},
-		{name: "exit code", entry: toolspecs.Entry{Argv: shell(`echo no such thing >&2; exit 3`)}, failure: api.ErrExecution, message: "ended with exit code 3: no such thing"},
-		{name: "standard error that is no text", entry: toolspecs.Entry{Argv: shell(`printf 'a\377b' >&2; exit 3`)}, failure: api.ErrExecution, message: "a\uFFFDb"},
-		{name: "the end of a long standard error", entry: toolspecs.Entry{Argv: shell(`i=0; while [ $i -lt 999 ]; do echo line $i >&2; i=$((i+1)); done; exit 1`)},
+		{name: "json", entry: toolspecs.Entry{Argv: shell(`echo '{"n": 12345678901234567890}'`),
+			Stdout: "json"}, want: `{"n":12345678901234567890}`},
+		{name: "no json", entry: toolspecs.Entry{Argv: shell(`echo hello`), Stdout: "json"},
+			failure: api.ErrInvalidOutput, message: "it wrote: hello"},
+		{name: "two json values", entry: toolspecs.Entry{Argv: shell(`echo 1 2`), Stdout: "json"},
+			failure: api.ErrInvalidOutput},
+		{name: "nothing for json", entry: toolspecs.Entry{Argv: shell(`:`), Stdout: "json"},
+			failure: api.ErrInvalidOutput, message: "one JSON value"},
+		{name: "no standard input", entry: toolspecs.Entry{Argv: []string{"cat"}, Stdin: "none"},
+			args: `{"a":1}`, want: ""},
+		{name: "input not read", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{"a":"` +
+			strings.Repeat("x", 300_000) + `"}`, want: ""},
+		{name: "exit code", entry: toolspecs.Entry{Argv: shell(`echo no such thing >&2; exit 3`)},
+			failure: api.ErrExecution, message: "ended with exit code 3: no such thing"},
+		{name: "standard error that is no text",
+			entry:   toolspecs.Entry{Argv: shell(`printf 'a\377b' >&2; exit 3`)},
+			failure: api.ErrExecution, message: "a\uFFFDb"},
+		{name: "the end of a long standard error",
+			entry: toolspecs.Entry{Argv: shell(
+				`i=0; while [ $i -lt 999 ]; do echo line $i >&2; i=$((i+1)); done; exit 1`)},
 			failure: api.ErrExecution, message: "line 998"},
-		{name: "allowed exit code", entry: toolspecs.Entry{Argv: shell(`echo none; exit 1`), OKExitCodes: []int{0, 1}}, want: "none\n"},
-		{name: "zero not allowed", entry: toolspecs.Entry{Argv: []string{"true"}, OKExitCodes: []int{7}}, failure: api.ErrExecution, message: "exit code 0"},
-		{name: "signal", entry: toolspecs.Entry{Argv: shell(`kill -KILL $$`)}, failure: api.ErrExecution, message: "killed"},
-		{name: "too much output", entry: toolspecs.Entry{Argv: []string{"yes"}, MaxOutput: 1000}, failure: api.ErrExecution, message: "more than 1000 bytes"},
-		{name: "too much error output", entry: toolspecs.Entry{Argv: shell(`yes >&2`), MaxOutput: 1000}, failure: api.ErrExecution, message: "entry.max_output"},
-		{name: "all of the output", entry: toolspecs.Entry{Argv: shell(`printf 12345`), MaxOutput: 5}, want: "12345"},
-		{name: "one byte more", entry: toolspecs.Entry{Argv: shell(`printf 123456`), MaxOutput: 5}, failure: api.ErrExecution, message: "more than 5 bytes"},
-		{name: "no program", entry: toolspecs.Entry{}, failure: api.ErrExecutorNotFound, message: "entry.argv"},
-		{name: "a program by argument", entry: toolspecs.Entry{Argv: []string{"{{args.a}}"}}, args: `{"a":"ls"}`, failure: api.ErrExecutorNotFound},
-		{name: "unknown program", entry: toolspecs.Entry{Argv: []string{"no-such-program-here"}}, failure: api.ErrExecutorNotFound, message: "no-such-program-here is not on this worker"},
-		{name: "not a program", entry: toolspecs.Entry{Argv: []string{file}}, failure: api.ErrExecutorNotFound, message: "cannot be executed"},
-		{name: "no folder", entry: toolspecs.Entry{Argv: []string{"true"}, Dir: "no/such/folder"}, failure: api.ErrPreconditionFailed, message: "entry.dir"},
-		{name: "NUL", entry: toolspecs.Entry{Argv: []string{"echo", "x{{args.a}}"}}, args: `{"a":"b\u0000c"}`, failure: api.ErrValidation, message: "$.a"},
-		{name: "no JSON", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{`, failure: api.ErrValidation},
-		{name: "no object", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `[]`, failure: api.ErrValidation},
+		{name: "allowed exit code", entry: toolspecs.Entry{Argv: shell(`echo none; exit 1`),
+			OKExitCodes: []int{0, 1}}, want: "none\n"},
+		{name: "zero not allowed", entry: toolspecs.Entry{Argv: []string{"true"},
+			OKExitCodes: []int{7}}, failure: api.ErrExecution, message: "exit code 0"},
+		{name: "signal", entry: toolspecs.Entry{Argv: shell(`kill -KILL $$`)},
+			failure: api.ErrExecution, message: "killed"},
+		{name: "too much output", entry: toolspecs.Entry{Argv: []string{"yes"}, MaxOutput: 1000},
+			failure: api.ErrExecution, message: "more than 1000 bytes"},
+		{name: "too much error output", entry: toolspecs.Entry{Argv: shell(`yes >&2`),
+			MaxOutput: 1000}, failure: api.ErrExecution, message: "entry.max_output"},
+		{name: "all of the output", entry: toolspecs.Entry{Argv: shell(`printf 12345`),
+			MaxOutput: 5}, want: "12345"},
+		{name: "one byte more", entry: toolspecs.Entry{Argv: shell(`printf 123456`), MaxOutput: 5},
+			failure: api.ErrExecution, message: "more than 5 bytes"},
+		{name: "no program", entry: toolspecs.Entry{}, failure: api.ErrExecutorNotFound,
+			message: "entry.argv"},
+		{name: "a program by argument", entry: toolspecs.Entry{Argv: []string{"{{args.a}}"}},
+			args: `{"a":"ls"}`, failure: api.ErrExecutorNotFound},
+		{name: "unknown program", entry: toolspecs.Entry{Argv: []string{"no-such-program-here"}},
+			failure: api.ErrExecutorNotFound,
+			message: "no-such-program-here is not on this worker"},
+		{name: "not a program", entry: toolspecs.Entry{Argv: []string{file}},
+			failure: api.ErrExecutorNotFound, message: "cannot be executed"},
+		{name: "no folder", entry: toolspecs.Entry{Argv: []string{"true"}, Dir: "no/such/folder"},
+			failure: api.ErrPreconditionFailed, message: "entry.dir"},
+		{name: "NUL", entry: toolspecs.Entry{Argv: []string{"echo", "x{{args.a}}"}},
+			args: `{"a":"b\u0000c"}`, failure: api.ErrValidation, message: "$.a"},
+		{name: "no JSON", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{`,
+			failure: api.ErrValidation},
+		{name: "no object", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `[]`,
+			failure: api.ErrValidation},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +205,8 @@ func failedWith(err error, failure api.ErrorType, message string) bool {
 
 // A transient exit code lets the retry policy try again; the model is told the same.
 func TestCommandTransientExitCode(t *testing.T) {
-	_, err := runCommand(t, toolspecs.Entry{Argv: shell(`exit 75`), TransientExitCodes: []int{75}}, "{}")
+	_, err := runCommand(t, toolspecs.Entry{Argv: shell(`exit 75`), TransientExitCodes: []int{75}},
+		"{}")
 	if e := api.AsError(err); e == nil || !e.Retryable || e.Type != api.ErrExecution {
 		t.Fatalf("got %#v; want a retryable execution_error", e)
 	}
@@ -180,15 +217,18 @@ func TestCommandArgumentTooLong(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the limit of one argument is Linux's")
 	}
-	_, err := runCommand(t, toolspecs.Entry{Argv: []string{"true", "{{args.a}}"}}, `{"a":"`+strings.Repeat("x", 300_000)+`"}`)
-	if e := api.AsError(err); e == nil || e.Retryable || !strings.Contains(e.Message, "standard input") {
+	_, err := runCommand(t, toolspecs.Entry{Argv: []string{"true", "{{args.a}}"}}, `{"a":"`+
+		strings.Repeat("x", 300_000)+`"}`)
+	if e := api.AsError(err); e == nil || e.Retryable || !strings.Contains(e.Message,
+		"standard input") {
 		t.Fatalf("got %v", err)
 	}
 }
 
 // Output that is not UTF-8 is repaired, and the call's result says so.
 func TestCommandInvalidUTF8(t *testing.T) {
-	answer, err := Executor{}.Execute(t.Context(), commandSpec(toolspecs.Entry{Argv: shell(`printf 'a\377b'`)}), nil)
+	answer, err := Executor{}.Execute(t.Context(),
+		commandSpec(toolspecs.Entry{Argv: shell(`printf 'a\377b'`)}), nil)
 	if err != nil || api.PlainText(answer.Output) != "a\uFFFDb" || len(answer.Notes) != 1 {
 		t.Fatalf("got %s, %q, %v", answer.Output, answer.Notes, err)
 	}
@@ -199,15 +239,18 @@ func TestCommandEnvironment(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_WORKER", "hidden")
 	t.Setenv("LISTED", "a=b")
 	ctx := api.WithCallContext(t.Context(), api.CallContext{
-		CallID: "3.1", Origin: api.Origin{Run: "first"}, RunID: "later", Attempt: 2, Key: "first/3.1", Lane: "printer", Fence: 7})
+		CallID: "3.1", Origin: api.Origin{Run: "first"}, RunID: "later", Attempt: 2,
+		Key: "first/3.1", Lane: "printer", Fence: 7})
 	entry := toolspecs.Entry{Argv: []string{"env"}, Env: []string{"LISTED", "NOT_SET_ANYWHERE"}}
 	answer, err := Executor{}.Execute(ctx, commandSpec(entry), json.RawMessage("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Split(strings.TrimSpace(api.PlainText(answer.Output)), "\n")
-	for _, want := range []string{"LISTED=a=b", "PATH=" + os.Getenv("PATH"), "SWITCHYARD_CALL_ID=3.1", "SWITCHYARD_RUN_ID=first",
-		"SWITCHYARD_ATTEMPT=2", "SWITCHYARD_IDEMPOTENCY_KEY=first/3.1", "SWITCHYARD_LANE=printer", "SWITCHYARD_FENCE=7"} {
+	for _, want := range []string{"LISTED=a=b", "PATH=" + os.Getenv("PATH"),
+		"SWITCHYARD_CALL_ID=3.1", "SWITCHYARD_RUN_ID=first",
+		"SWITCHYARD_ATTEMPT=2", "SWITCHYARD_IDEMPOTENCY_KEY=first/3.1", "SWITCHYARD_LANE=printer",
+		"SWITCHYARD_FENCE=7"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is missing in %q", want, got)
 		}
@@ -221,7 +264,8 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
-// Relative folders are under the executor's, and a program with a slash is relative to the working folder.
+// Relative folders are under the executor's, and a program with a slash is relative to the working
+// folder.
 func TestCommandWorkingFolder(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -230,7 +274,8 @@ func TestCommandWorkingFolder(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(base, "sub"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(base, "sub", "where"), []byte("#!/bin/sh\npwd\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(base, "sub", "where"), []byte("#!/bin/sh\npwd\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ dir, entry, program, want string }{
@@ -239,7 +284,8 @@ func TestCommandWorkingFolder(t *testing.T) {
 		{base, "sub", "./where", filepath.Join(base, "sub")},
 		{"/nowhere", filepath.Join(base, "sub"), "./where", filepath.Join(base, "sub")},
 	} {
-		answer, err := Executor{Dir: c.dir}.Execute(t.Context(), commandSpec(toolspecs.Entry{Argv: []string{c.program}, Dir: c.entry}), nil)
+		answer, err := Executor{Dir: c.dir}.Execute(t.Context(),
+			commandSpec(toolspecs.Entry{Argv: []string{c.program}, Dir: c.entry}), nil)
 		if got := strings.TrimSpace(api.PlainText(answer.Output)); err != nil || got != c.want {
 			t.Errorf("%+v: got %q, %v", c, got, err)
 		}
@@ -251,7 +297,8 @@ func TestCommandCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	file := filepath.Join(t.TempDir(), "ran")
-	_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.Entry{Argv: []string{"touch", file}}), nil)
+	_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.Entry{Argv: []string{"touch", file}}),
+		nil)
 	if _, missing := os.Stat(file); !errors.Is(err, context.Canceled) || missing == nil {
 		t.Fatalf("got %v, file: %v", err, missing)
 	}

@@ -23,17 +23,19 @@ const checkInterval = 100 * time.Millisecond
 // checkOutput bounds what a check may print.
 const checkOutput = 64 << 10
 
-// starting keeps two calls from starting the same dependency at once: a channel of one token per dependency. It is the
-// process's because a dependency is the machine's.
+// starting keeps two calls from starting the same dependency at once: a channel of one token per
+// dependency. It is the process's because a dependency is the machine's.
 var starting sync.Map
 
-// ensureDependencies checks that everything the tool depends on is up, in the spec's order. What is down and can be
-// started is started, outlives the call and the worker, and is checked again until it is up or its time is over. The
-// programs see the same environment as the tool's own. A dependency that stays down gives precondition_failed.
+// ensureDependencies checks that everything the tool depends on is up, in the spec's order. What is
+// down and can be started is started, outlives the call and the worker, and is checked again until
+// it is up or its time is over. The programs see the same environment as the tool's own. A
+// dependency that stays down gives precondition_failed.
 func EnsureDependencies(ctx context.Context, spec *toolspecs.Spec) *api.Error {
 	for _, d := range spec.Requires.Dependencies {
 		if err := ensure(ctx, d, process.Env(spec.Entry.Env)); err != nil {
-			return api.Errorf(api.ErrPreconditionFailed, "%s needs %s, which is not up: %v", spec.Name, d.Name, err)
+			return api.Errorf(api.ErrPreconditionFailed, "%s needs %s, which is not up: %v",
+				spec.Name, d.Name, err)
 		}
 	}
 	return nil
@@ -44,14 +46,16 @@ func ensure(ctx context.Context, d toolspecs.Dependency, env []string) error {
 	if within <= 0 {
 		within = defaultWithin
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("its time of %s is over", within))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("its time of %s is over",
+		within))
 	defer cancel()
 	err := check(ctx, d, env)
 	if err == nil {
 		return nil
 	}
 	if len(d.Start) == 0 {
-		return fmt.Errorf("%w; start it and call again, or give the dependency a start command", err)
+		return fmt.Errorf("%w; start it and call again, or give the dependency a start command",
+			err)
 	}
 	release, err := acquire(ctx, strings.Join(d.Start, "\x00"))
 	if err != nil {
@@ -86,13 +90,14 @@ func check(ctx context.Context, d toolspecs.Dependency, env []string) error {
 		return fmt.Errorf("its check %q failed: %w", strings.Join(d.Check, " "), err)
 	}
 	if result.exitCode != 0 {
-		return fmt.Errorf("its check %q %s%s", strings.Join(d.Check, " "), result.ending, process.Quoted(": ", result.stderr))
+		return fmt.Errorf("its check %q %s%s", strings.Join(d.Check, " "), result.ending,
+			process.Quoted(": ", result.stderr))
 	}
 	return nil
 }
 
-// start starts the dependency and waits until its check succeeds. The program is in a session of its own and shares no
-// pipe with the worker, so that neither ends with the other.
+// start starts the dependency and waits until its check succeeds. The program is in a session of
+// its own and shares no pipe with the worker, so that neither ends with the other.
 func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
 	cmd, err := process.Command(d.Start, "", env)
 	if err != nil {
@@ -123,7 +128,9 @@ func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%q was started, %s, but %w; start it by hand and look at what it says", strings.Join(d.Start, " "), state(cmd, ended), failure)
+			return fmt.Errorf(
+				"%q was started, %s, but %w; start it by hand and look at what it says",
+				strings.Join(d.Start, " "), state(cmd, ended), failure)
 		}
 	}
 }

@@ -21,10 +21,12 @@ func specNeeding(d ...toolspecs.Dependency) *toolspecs.Spec {
 }
 
 func startsServer(file string) toolspecs.Dependency {
-	return toolspecs.Dependency{Name: "server", Check: []string{"test", "-s", file}, Start: shell(`echo $$ >>"$1"; exec sleep 1000`, file)}
+	return toolspecs.Dependency{Name: "server", Check: []string{"test", "-s", file},
+		Start: shell(`echo $$ >>"$1"; exec sleep 1000`, file)}
 }
 
-// What is down and can be started is started once, however many calls need it, and outlives the call.
+// What is down and can be started is started once, however many calls need it, and outlives the
+// call.
 func TestDependencyIsStartedOnceAndStays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
 	t.Cleanup(func() {
@@ -60,15 +62,23 @@ func TestDependencyDown(t *testing.T) {
 		dependency toolspecs.Dependency
 		want       []string
 	}{
-		{"nothing starts it", toolspecs.Dependency{Name: "db", Check: shell(`echo refused >&2; exit 2`)}, []string{"db", "exit code 2: refused", "start it"}},
-		{"its check is missing", toolspecs.Dependency{Name: "db", Check: []string{"no-such-program"}}, []string{"no-such-program is not on this worker"}},
+		{"nothing starts it", toolspecs.Dependency{Name: "db",
+			Check: shell(`echo refused >&2; exit 2`)}, []string{"db", "exit code 2: refused",
+			"start it"}},
+		{"its check is missing", toolspecs.Dependency{Name: "db",
+			Check: []string{"no-such-program"}}, []string{"no-such-program is not on this worker"}},
 		{"no check", toolspecs.Dependency{Name: "db"}, []string{"names no program"}},
-		{"its start is missing", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: []string{"no-such-program"}}, []string{"no-such-program is not on"}},
-		{"its start fails", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: shell("exit 7"), Within: api.Duration(300 * time.Millisecond)},
+		{"its start is missing", toolspecs.Dependency{Name: "db", Check: []string{"false"},
+			Start: []string{"no-such-program"}}, []string{"no-such-program is not on"}},
+		{"its start fails", toolspecs.Dependency{Name: "db", Check: []string{"false"},
+			Start: shell("exit 7"), Within: api.Duration(300 * time.Millisecond)},
 			[]string{"ended with exit code 7", "by hand"}},
-		{"it is slow", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: []string{"sleep", "1"}, Within: api.Duration(300 * time.Millisecond)},
-			[]string{"still runs", "its check"}}, // which ended, or was under way when the time was over
-		{"its check hangs", toolspecs.Dependency{Name: "db", Check: []string{"sleep", "1000"}, Within: api.Duration(100 * time.Millisecond)}, []string{"its time of 100ms is over"}},
+		{"it is slow", toolspecs.Dependency{Name: "db", Check: []string{"false"},
+			Start: []string{"sleep", "1"}, Within: api.Duration(300 * time.Millisecond)},
+			// which ended, or was under way when the time was over
+			[]string{"still runs", "its check"}},
+		{"its check hangs", toolspecs.Dependency{Name: "db", Check: []string{"sleep", "1000"},
+			Within: api.Duration(100 * time.Millisecond)}, []string{"its time of 100ms is over"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,7 +97,8 @@ func TestDependencyDown(t *testing.T) {
 
 // A call that waits for another's start gives up when it is cancelled.
 func TestDependencyCancelledWhileWaiting(t *testing.T) {
-	d := toolspecs.Dependency{Name: "server", Check: []string{"false"}, Start: []string{"sleep", t.Name()}}
+	d := toolspecs.Dependency{Name: "server", Check: []string{"false"}, Start: []string{"sleep",
+		t.Name()}}
 	release, err := acquire(t.Context(), strings.Join(d.Start, "\x00"))
 	if err != nil {
 		t.Fatal(err)

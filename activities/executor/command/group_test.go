@@ -18,8 +18,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// When a call is cancelled or its time is up, the program and every process it started are gone, politely or not, and
-// the error carries the reason.
+// When a call is cancelled or its time is up, the program and every process it started are gone,
+// politely or not, and the error carries the reason.
 func TestCommandCancelEndsGroup(t *testing.T) {
 	reason := errors.New("the run was cancelled")
 	for name, script := range map[string]string{
@@ -34,7 +34,8 @@ func TestCommandCancelEndsGroup(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			failed := make(chan error, 1)
 			go func() {
-				_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.Entry{Argv: shell(script, file)}), nil)
+				_, err := Executor{}.Execute(ctx,
+					commandSpec(toolspecs.Entry{Argv: shell(script, file)}), nil)
 				failed <- err
 			}()
 			expect.Eventually(t, "two processes", func() bool { return len(readPIDs(file)) == 2 })
@@ -53,7 +54,8 @@ func TestCommandCancelEndsGroup(t *testing.T) {
 func TestCommandDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.Entry{Argv: []string{"sleep", "1000"}}), nil)
+	_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.Entry{Argv: []string{"sleep", "1000"}}),
+		nil)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
@@ -62,7 +64,8 @@ func TestCommandDeadline(t *testing.T) {
 // What a program leaves in its group when it ends is killed, and does not hold the answer back.
 func TestCommandLeavesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
-	got, err := runCommand(t, toolspecs.Entry{Argv: shell(`sleep 1000 & echo $! >>"$1"; echo done`, file)}, "{}")
+	got, err := runCommand(t, toolspecs.Entry{Argv: shell(`sleep 1000 & echo $! >>"$1"; echo done`,
+		file)}, "{}")
 	if err != nil || got != "done\n" {
 		t.Fatalf("got %q, %v", got, err)
 	}
@@ -71,13 +74,16 @@ func TestCommandLeavesNothing(t *testing.T) {
 	}
 }
 
-// A process that left the group and keeps the output open is not waited for, and the answer says so.
+// A process that left the group and keeps the output open is not waited for, and the answer says
+// so.
 func TestCommandEscapedChild(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("there is no setsid here")
 	}
 	file := filepath.Join(t.TempDir(), "pids")
-	entry := toolspecs.Entry{Argv: shell(`setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" & while ! [ -s "$1" ]; do :; done; echo done`, file)}
+	entry := toolspecs.Entry{Argv: shell(
+		`setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" & while ! [ -s "$1" ]; do :; done; echo done`,
+		file)}
 	answer, err := Executor{}.Execute(t.Context(), commandSpec(entry), nil)
 	t.Cleanup(func() {
 		for _, pid := range readPIDs(file) {

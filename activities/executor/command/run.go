@@ -12,7 +12,8 @@ import (
 	"github.com/switchyard/switchyard/internal/process"
 )
 
-// drainTime is how long the output of a program that has ended is waited for, if something else still holds it open.
+// drainTime is how long the output of a program that has ended is waited for, if something else
+// still holds it open.
 const drainTime = 500 * time.Millisecond
 
 // program is one execution of one program.
@@ -35,7 +36,8 @@ type programResult struct {
 	hostedOpen bool
 }
 
-// run starts the program and waits for its end, or ends it with all its children when ctx ends or it writes too much.
+// run starts the program and waits for its end, or ends it with all its children when ctx ends or
+// it writes too much.
 func (p *program) run(ctx context.Context) (programResult, error) {
 	if err := context.Cause(ctx); err != nil {
 		return programResult{}, err
@@ -62,10 +64,13 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 	}
 	stopped, waitErr := wait(ctx, cmd, tooMuch)
 	if stdout.exceeded || stderr.exceeded {
-		return programResult{}, fmt.Errorf("the program wrote more than %d bytes to standard output or standard error and was ended; ask for less, or raise entry.max_output", p.maxOutput)
+		return programResult{},
+			fmt.Errorf("the program wrote more than %d bytes to standard output or standard error and was ended; ask for less, or raise entry.max_output",
+				p.maxOutput)
 	}
 	if stopped {
-		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx), process.Quoted("; standard error: ", stderr.snapshot.Bytes()))
+		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx),
+			process.Quoted("; standard error: ", stderr.snapshot.Bytes()))
 	}
 	return programResult{
 		stdout: stdout.snapshot.Bytes(), stderr: stderr.snapshot.Bytes(),
@@ -74,8 +79,8 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 	}, nil
 }
 
-// wait returns after the program has ended and nothing of its group is left. stopped says that it did not end by
-// itself.
+// wait returns after the program has ended and nothing of its group is left. stopped says that it
+// did not end by itself.
 func wait(ctx context.Context, cmd *exec.Cmd, tooMuch <-chan struct{}) (stopped bool, err error) {
 	ended := make(chan struct{})
 	waited := make(chan error, 1)
@@ -92,8 +97,8 @@ func wait(ctx context.Context, cmd *exec.Cmd, tooMuch <-chan struct{}) (stopped 
 	return stopped, <-waited
 }
 
-// cappedBuffer keeps the first limit bytes, and calls over when there are more. The buffer is not embedded, because its
-// ReadFrom would go past the limit.
+// cappedBuffer keeps the first limit bytes, and calls over when there are more. The buffer is not
+// embedded, because its ReadFrom would go past the limit.
 type cappedBuffer struct {
 	snapshot bytes.Buffer
 	limit    int

@@ -47,14 +47,17 @@ func unknownKeys(takes *jsonschema.Schema, value any, path string) []api.Problem
 	switch v := value.(type) {
 	case []any:
 		for i, e := range v {
-			problems = append(problems, unknownKeys(takes.Items, e, fmt.Sprintf("%s[%d]", path, i))...)
+			problems = append(problems, unknownKeys(takes.Items, e, fmt.Sprintf("%s[%d]", path,
+				i))...)
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			field, ok := fieldOf(takes, key)
 			if !ok {
-				problems = append(problems, api.Problem{Path: path + "." + key, Rule: "additionalProperties",
-					Message: fmt.Sprintf("the function takes no argument %q; it takes %s", key, executor.NameList(takes.PropertyOrder))})
+				problems = append(problems, api.Problem{Path: path + "." + key,
+					Rule: "additionalProperties",
+					Message: fmt.Sprintf("the function takes no argument %q; it takes %s", key,
+						executor.NameList(takes.PropertyOrder))})
 			}
 			problems = append(problems, unknownKeys(field, v[key], path+"."+key)...)
 		}
@@ -65,7 +68,8 @@ func unknownKeys(takes *jsonschema.Schema, value any, path string) []api.Problem
 func encodeAnswer(out any) (executor.Answer, error) {
 	data, err := api.EncodeJSON(out)
 	if err != nil {
-		return executor.Answer{}, api.Errorf(api.ErrInvalidOutput, "the answer of the tool's function is no JSON: %v", err)
+		return executor.Answer{}, api.Errorf(api.ErrInvalidOutput,
+			"the answer of the tool's function is no JSON: %v", err)
 	}
 	answer := executor.Answer{Output: data}
 	if n, ok := out.(switchyard.Noted); ok {
@@ -101,8 +105,8 @@ func New(functions ...switchyard.Function) (*Executor, error) {
 	return &Executor{byName: byName}, nil
 }
 
-// takesOf returns the schema of a Go type of arguments; nil where there is none. err is what is known
-// to be wrong already.
+// takesOf returns the schema of a Go type of arguments; nil where there is none. err is what is
+// known to be wrong already.
 func TakesOf(t reflect.Type, err error) (*jsonschema.Schema, error) {
 	if t == nil || err != nil {
 		return nil, err
@@ -120,17 +124,20 @@ func (r *Executor) Find(spec *toolspecs.Spec) (Function, bool) {
 }
 
 // Execute implements Executor. A tool whose handler is not registered gives executor_not_found.
-func (r *Executor) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+func (r *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
 	f, ok := r.Find(spec)
 	if !ok {
 		return executor.Answer{}, api.Errorf(api.ErrExecutorNotFound,
-			"the worker has no function %q for the tool %s; it has %s", executor.Handler(spec), spec.Name, executor.NameList(r.Names()))
+			"the worker has no function %q for the tool %s; it has %s", executor.Handler(spec),
+			spec.Name, executor.NameList(r.Names()))
 	}
 	return Call(ctx, f.Name(), f.takes, f.Call, args)
 }
 
 // callFunction executes a call by a Go function.
-func Call(ctx context.Context, handler string, takes *jsonschema.Schema, f switchyard.CallFunc, args json.RawMessage) (executor.Answer, error) {
+func Call(ctx context.Context, handler string, takes *jsonschema.Schema, f switchyard.CallFunc,
+	args json.RawMessage) (executor.Answer, error) {
 	if err := checkNames(args, takes); err != nil {
 		return executor.Answer{}, err
 	}

@@ -33,7 +33,8 @@ type probeInput struct {
 func identity[T any](_ context.Context, in T) (T, error) { return in, nil }
 
 func functionSpec(handler string) *toolspecs.Spec {
-	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: handler}}
+	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Type: api.KindFunction,
+		Handler: handler}}
 }
 
 func register(t *testing.T, functions ...switchyard.Function) *Executor {
@@ -45,7 +46,8 @@ func register(t *testing.T, functions ...switchyard.Function) *Executor {
 	return r
 }
 
-// Arguments arrive in the function as they were validated, with every digit, and the answer is its JSON.
+// Arguments arrive in the function as they were validated, with every digit, and the answer is its
+// JSON.
 func TestFunctionRoundTrip(t *testing.T) {
 	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
 	args := `{"path":"<a&b>","count":9007199254740993,"wait":"1s","points":[{"x":123456789012345678901234567890}],"any":12345678901234567890,"raw":{"k":[1]},"level":0.5,"labels":{"A":"b"}}`
@@ -55,7 +57,8 @@ func TestFunctionRoundTrip(t *testing.T) {
 	}
 }
 
-// What the function's type cannot hold, or would take under another name, is a validation_error with its path.
+// What the function's type cannot hold, or would take under another name, is a validation_error
+// with its path.
 func TestFunctionRefusesArguments(t *testing.T) {
 	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
 	for args, path := range map[string]string{
@@ -70,7 +73,8 @@ func TestFunctionRefusesArguments(t *testing.T) {
 	} {
 		_, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage(args))
 		e, ok := errors.AsType[*api.Error](err)
-		if !ok || e.Type != api.ErrValidation || len(e.Problems) != 1 || e.Problems[0].Path != path {
+		if !ok || e.Type != api.ErrValidation || len(e.Problems) != 1 ||
+			e.Problems[0].Path != path {
 			t.Errorf("%s: got %v; want a validation_error at %s", args, err, path)
 		}
 	}
@@ -80,18 +84,37 @@ type notedOutput struct{}
 
 func (notedOutput) Notes() []string { return []string{"cut"} }
 
-// Answers, notes and errors of functions come back as they are; what is no JSON is an invalid_output.
+// Answers, notes and errors of functions come back as they are; what is no JSON is an
+// invalid_output.
 func TestFunctionOutcomes(t *testing.T) {
 	own := api.Errorf(api.ErrPolicyViolation, "no")
 	r := register(t,
-		switchyard.NewFunction("none", func(_ context.Context, _ struct{}) (any, error) { return nil, nil }),
-		switchyard.NewFunction("noted", func(_ context.Context, _ struct{}) (notedOutput, error) { return notedOutput{}, nil }),
+		switchyard.NewFunction("none", func(_ context.Context, _ struct{}) (any,
+			error) {
+			return nil, nil
+		}),
+		switchyard.NewFunction("noted", func(_ context.Context, _ struct{}) (notedOutput,
+			error) {
+			return notedOutput{}, nil
+		}),
 		switchyard.NewFunction("map", identity[map[string]any]),
-		switchyard.NewFunction("fails", func(_ context.Context, _ struct{}) (int, error) { return 0, own }),
-		switchyard.NewFunction("nan", func(_ context.Context, _ struct{}) (float64, error) { return math.NaN(), nil }),
+		switchyard.NewFunction("fails", func(_ context.Context, _ struct{}) (int, error) {
+			return 0,
+				own
+		}),
+		switchyard.NewFunction("nan", func(_ context.Context, _ struct{}) (float64,
+			error) {
+			return math.NaN(), nil
+		}),
 		switchyard.RawFunction("raw", identity[json.RawMessage]),
-		switchyard.RawFunction("rawfails", func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, own }),
-		switchyard.RawFunction("rawbad", func(context.Context, json.RawMessage) (json.RawMessage, error) { return json.RawMessage("{"), nil }),
+		switchyard.RawFunction("rawfails", func(context.Context, json.RawMessage) (json.RawMessage,
+			error) {
+			return nil, own
+		}),
+		switchyard.RawFunction("rawbad", func(context.Context, json.RawMessage) (json.RawMessage,
+			error) {
+			return json.RawMessage("{"), nil
+		}),
 	)
 	cases := []struct {
 		handler, args, want string
@@ -130,13 +153,18 @@ func TestFunctionPanic(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
-	r := register(t, switchyard.NewFunction("probe", func(context.Context, struct{}) (int, error) { panic("out of cheese") }))
+	r := register(t, switchyard.NewFunction("probe", func(context.Context, struct{}) (int,
+		error) {
+		panic("out of cheese")
+	}))
 	_, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage("{}"))
 	e := api.AsError(err)
-	if e == nil || e.Type != api.ErrExecution || !strings.Contains(e.Message, "out of cheese") || strings.Contains(e.Message, "goroutine") {
+	if e == nil || e.Type != api.ErrExecution || !strings.Contains(e.Message, "out of cheese") ||
+		strings.Contains(e.Message, "goroutine") {
 		t.Fatalf("got %v", err)
 	}
-	if !strings.Contains(log.String(), "TestFunctionPanic") || !strings.Contains(log.String(), "handler=probe") {
+	if !strings.Contains(log.String(), "TestFunctionPanic") || !strings.Contains(log.String(),
+		"handler=probe") {
 		t.Fatalf("the log lacks handler or stack: %s", log.String())
 	}
 }
@@ -160,13 +188,16 @@ func TestNewFunctionsRefuses(t *testing.T) {
 	if err == nil {
 		t.Fatal("nothing was refused")
 	}
-	for _, want := range []string{`"twice": another function`, `"nil": the function is nil`, `"rawnil": the function is nil`, `"": the function is nil`,
-		`"dotted.name": name`, `"text": its argument type string is not an object`, `"channel": its argument type`, `"cyclic": its argument type`} {
+	for _, want := range []string{`"twice": another function`, `"nil": the function is nil`,
+		`"rawnil": the function is nil`, `"": the function is nil`,
+		`"dotted.name": name`, `"text": its argument type string is not an object`,
+		`"channel": its argument type`, `"cyclic": its argument type`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}
 	}
-	r := register(t, switchyard.NewFunction("b", identity[struct{}]), switchyard.NewFunction("a", identity[struct{}]))
+	r := register(t, switchyard.NewFunction("b", identity[struct{}]), switchyard.NewFunction("a",
+		identity[struct{}]))
 	if names := strings.Join(r.Names(), " "); names != "a b" {
 		t.Errorf("names: %s", names)
 	}
@@ -175,23 +206,35 @@ func TestNewFunctionsRefuses(t *testing.T) {
 	}
 }
 
-// A schema that the Go type does not fit is reported with the parameter and both types; one that fits gives nothing.
+// A schema that the Go type does not fit is reported with the parameter and both types; one that
+// fits gives nothing.
 func TestFunctionCheck(t *testing.T) {
-	f, _ := register(t, switchyard.NewFunction("probe", identity[probeInput])).Find(functionSpec(""))
+	f, _ := register(t, switchyard.NewFunction("probe",
+		identity[probeInput])).Find(functionSpec(""))
 	good := `"path":{"type":"string"},"count":{"type":"integer"},"wait":{"type":"string"},"points":{"type":"array","items":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"any":{"type":["string","null"]},"raw":{},"level":{"type":["number","null"]},"labels":{"type":"object","properties":{"A":{"type":"string"}}}`
 	cases := []struct{ name, schema, want string }{
 		{"fits", `{"type":"object","required":["path"],"properties":{` + good + `}}`, ""},
 		{"defaulted", `{"properties":{"path":{"type":"string","default":"."}}}`, ""},
-		{"by reference", `{"required":["path"],"$defs":{"p":{"type":"integer"}},"properties":{"path":{"$ref":"#/$defs/p"},"count":{"enum":[1,2]}}}`, ""},
-		{"other type", `{"required":["path"],"properties":{"path":{"type":"integer"}}}`, `parameter "path" is declared as integer, but function "probe" takes string`},
-		{"wider type", `{"required":["path"],"properties":{"path":{"type":"string"},"count":{"type":"number"}}}`, `parameter "count" is declared as number, but function "probe" takes integer`},
-		{"null", `{"required":["path"],"properties":{"path":{"type":["string","null"]}}}`, `parameter "path" is declared as string`},
-		{"any value", `{"required":["path"],"properties":{"path":{}}}`, `parameter "path" is declared as any value`},
-		{"no field", `{"required":["path"],"properties":{"path":{"type":"string"},"Path":{"type":"string"}}}`, `parameter "Path" is declared as string, but function "probe" takes no argument of that name; it takes path, count`},
-		{"not declared", `{"properties":{}}`, `function "probe" takes "path" (string), but no parameter of that name is declared`},
-		{"may be absent", `{"properties":{"path":{"type":"string"}}}`, `parameter "path" (string) may be absent`},
-		{"inside an array", `{"required":["path"],"properties":{"path":{"type":"string"},"points":{"type":"array","items":{"type":"object","required":["x"],"properties":{"x":{"type":"string"}}}}}}`, `parameter "points[].x" is declared as string, but function "probe" takes number`},
-		{"inside a map", `{"required":["path"],"properties":{"path":{"type":"string"},"labels":{"type":"object","properties":{"A":{"type":"integer"}}}}}`, `parameter "labels.A" is declared as integer`},
+		{"by reference", `{"required":["path"],"$defs":{"p":{"type":"integer"}},"properties":{"path":{"$ref":"#/$defs/p"},"count":{"enum":[1,2]}}}`,
+			""},
+		{"other type", `{"required":["path"],"properties":{"path":{"type":"integer"}}}`,
+			`parameter "path" is declared as integer, but function "probe" takes string`},
+		{"wider type", `{"required":["path"],"properties":{"path":{"type":"string"},"count":{"type":"number"}}}`,
+			`parameter "count" is declared as number, but function "probe" takes integer`},
+		{"null", `{"required":["path"],"properties":{"path":{"type":["string","null"]}}}`,
+			`parameter "path" is declared as string`},
+		{"any value", `{"required":["path"],"properties":{"path":{}}}`,
+			`parameter "path" is declared as any value`},
+		{"no field", `{"required":["path"],"properties":{"path":{"type":"string"},"Path":{"type":"string"}}}`,
+			`parameter "Path" is declared as string, but function "probe" takes no argument of that name; it takes path, count`},
+		{"not declared", `{"properties":{}}`,
+			`function "probe" takes "path" (string), but no parameter of that name is declared`},
+		{"may be absent", `{"properties":{"path":{"type":"string"}}}`,
+			`parameter "path" (string) may be absent`},
+		{"inside an array", `{"required":["path"],"properties":{"path":{"type":"string"},"points":{"type":"array","items":{"type":"object","required":["x"],"properties":{"x":{"type":"string"}}}}}}`,
+			`parameter "points[].x" is declared as string, but function "probe" takes number`},
+		{"inside a map", `{"required":["path"],"properties":{"path":{"type":"string"},"labels":{"type":"object","properties":{"A":{"type":"integer"}}}}}`,
+			`parameter "labels.A" is declared as integer`},
 		{"unreadable", `{"type":7}`, `tool probe: the input schema is not readable`},
 	}
 	for _, c := range cases {
@@ -202,9 +245,12 @@ func TestFunctionCheck(t *testing.T) {
 			}
 		})
 	}
-	for _, function := range []switchyard.Function{switchyard.RawFunction("probe", identity[json.RawMessage]), switchyard.NewFunction("probe", identity[map[string]any]), switchyard.NewFunction("probe", identity[any])} {
+	for _, function := range []switchyard.Function{switchyard.RawFunction("probe",
+		identity[json.RawMessage]), switchyard.NewFunction("probe", identity[map[string]any]),
+		switchyard.NewFunction("probe", identity[any])} {
 		open, _ := register(t, function).Find(functionSpec(""))
-		if got := open.Check(functionSpec(""), json.RawMessage(`{"properties":{"x":{"type":"integer"}}}`)); got != nil {
+		if got := open.Check(functionSpec(""),
+			json.RawMessage(`{"properties":{"x":{"type":"integer"}}}`)); got != nil {
 			t.Errorf("%s: %q", open.Name(), got)
 		}
 	}

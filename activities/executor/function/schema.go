@@ -28,26 +28,31 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("its argument type %s has no JSON form: %w", t, err)
 	}
 	if kinds := typesOf(s); len(kinds) > 0 && !slices.Contains(kinds, "object") {
-		return nil, fmt.Errorf("its argument type %s is not an object in JSON; use a struct or a map with string keys", t)
+		return nil, fmt.Errorf(
+			"its argument type %s is not an object in JSON; use a struct or a map with string keys",
+			t)
 	}
 	return s, nil
 }
 
-// Check compares the Go type that the function takes with a tool's input schema, which is JSON Schema. It returns what
-// does not fit, a sentence each: a declared parameter that the type has no field for, or one of another type; a field
-// that is not declared, or that is declared but may be absent. A field may be absent if it is a pointer or has
-// omitempty or omitzero. A raw function fits everything.
+// Check compares the Go type that the function takes with a tool's input schema, which is JSON
+// Schema. It returns what does not fit, a sentence each: a declared parameter that the type has no
+// field for, or one of another type; a field that is not declared, or that is declared but may be
+// absent. A field may be absent if it is a pointer or has omitempty or omitzero. A raw function
+// fits everything.
 func (f Function) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
 	return CheckType(f.Name(), f.takes, spec, inputSchema)
 }
 
-func CheckType(handler string, takes *jsonschema.Schema, spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
+func CheckType(handler string, takes *jsonschema.Schema, spec *toolspecs.Spec,
+	inputSchema json.RawMessage) []string {
 	if takes == nil {
 		return nil
 	}
 	var declared jsonschema.Schema
 	if err := json.Unmarshal(inputSchema, &declared); err != nil {
-		return []string{fmt.Sprintf("tool %s: the input schema is not readable: %v", spec.Name, err)}
+		return []string{fmt.Sprintf("tool %s: the input schema is not readable: %v", spec.Name,
+			err)}
 	}
 	c := comparison{handler: handler}
 	c.objects("", &declared, takes)
@@ -69,7 +74,8 @@ func (c *comparison) values(path string, declared, takes *jsonschema.Schema) {
 		return
 	}
 	if !accepts(takes, declared) {
-		c.report("parameter %q is declared as %s, but function %q takes %s", path, typeText(declared), c.handler, typeText(takes))
+		c.report("parameter %q is declared as %s, but function %q takes %s", path,
+			typeText(declared), c.handler, typeText(takes))
 		return
 	}
 	c.values(path+"[]", declared.Items, takes.Items)
@@ -86,7 +92,8 @@ func (c *comparison) objects(prefix string, declared, takes *jsonschema.Schema) 
 		field, ok := fieldOf(takes, name)
 		if !ok {
 			c.report("parameter %q is declared as %s, but function %q takes no argument of that name; it takes %s",
-				prefix+name, typeText(declared.Properties[name]), c.handler, executor.NameList(takes.PropertyOrder))
+				prefix+name, typeText(declared.Properties[name]), c.handler,
+				executor.NameList(takes.PropertyOrder))
 			continue
 		}
 		c.values(prefix+name, declared.Properties[name], field)
@@ -121,7 +128,8 @@ func fieldOf(object *jsonschema.Schema, name string) (*jsonschema.Schema, bool) 
 	return rest, rest == nil || rest.Not == nil
 }
 
-// optional reports whether the field is a pointer. A slice takes null too, but its absence is not meant.
+// optional reports whether the field is a pointer. A slice takes null too, but its absence is not
+// meant.
 func optional(field *jsonschema.Schema) bool {
 	types := typesOf(field)
 	return unrestricted(field) || slices.Contains(types, "null") && !slices.Contains(types, "array")
@@ -141,7 +149,8 @@ func unrestricted(s *jsonschema.Schema) bool {
 // opaque reports whether the types that a schema allows are said by other means than its type.
 func opaque(s *jsonschema.Schema) bool {
 	return len(typesOf(s)) == 0 && s.Properties == nil &&
-		(s.Ref != "" || s.DynamicRef != "" || s.AnyOf != nil || s.OneOf != nil || s.AllOf != nil || s.Enum != nil || s.Const != nil)
+		(s.Ref != "" || s.DynamicRef != "" || s.AnyOf != nil || s.OneOf != nil || s.AllOf != nil ||
+			s.Enum != nil || s.Const != nil)
 }
 
 // accepts reports whether every JSON type that declared allows is one that takes allows.

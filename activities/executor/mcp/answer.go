@@ -13,11 +13,12 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// maxInline is how many bytes of an image or another binary part stand in the answer itself; more are in a file.
+// maxInline is how many bytes of an image or another binary part stand in the answer itself; more
+// are in a file.
 const maxInline = 4 << 10
 
-// mcpPart is one part of an answer that is not text alone. Its fields are those of MCP's content, and for bytes that are
-// kept in a file where they are.
+// mcpPart is one part of an answer that is not text alone. Its fields are those of MCP's content,
+// and for bytes that are kept in a file where they are.
 type mcpPart struct {
 	Type        string `json:"type"`
 	Text        string `json:"text,omitempty"`
@@ -32,7 +33,8 @@ type mcpPart struct {
 	*storedFile
 }
 
-// answerOf turns a tool's answer into one JSON value. A tool that says that it failed gives a plain error.
+// answerOf turns a tool's answer into one JSON value. A tool that says that it failed gives a plain
+// error.
 func (m *Executor) answerOf(got mcpclient.Answer, spec *toolspecs.Spec) (executor.Answer, error) {
 	text, isText := joinedText(got.Content)
 	if got.IsError {
@@ -98,15 +100,18 @@ func (m *Executor) partOf(content mcp.Content, inline int) mcpPart {
 	case *mcp.AudioContent:
 		return m.bytesPart(mcpPart{Type: "audio", MIMEType: c.MIMEType}, c.Data, inline)
 	case *mcp.ResourceLink:
-		return mcpPart{Type: "resource_link", URI: c.URI, Name: c.Name, Title: c.Title, Description: c.Description, MIMEType: c.MIMEType, Size: c.Size}
+		return mcpPart{Type: "resource_link", URI: c.URI, Name: c.Name, Title: c.Title,
+			Description: c.Description, MIMEType: c.MIMEType, Size: c.Size}
 	case *mcp.EmbeddedResource:
 		if c.Resource == nil {
 			return mcpPart{Type: "resource"}
 		}
-		part := mcpPart{Type: "resource", URI: c.Resource.URI, MIMEType: c.Resource.MIMEType, Text: c.Resource.Text}
+		part := mcpPart{Type: "resource", URI: c.Resource.URI, MIMEType: c.Resource.MIMEType,
+			Text: c.Resource.Text}
 		return m.bytesPart(part, c.Resource.Blob, inline)
 	default:
-		return mcpPart{Type: "unknown", Text: fmt.Sprintf("a part of the kind %T that this version does not know", content)}
+		return mcpPart{Type: "unknown",
+			Text: fmt.Sprintf("a part of the kind %T that this version does not know", content)}
 	}
 }
 
@@ -128,7 +133,8 @@ func (m *Executor) noteBytes(content []mcp.Content) []string {
 	var notes []string
 	for _, c := range content {
 		if part := m.partOf(c, 0); part.storedFile != nil {
-			notes = append(notes, fmt.Sprintf("the answer also has %s (%s): %s", part.Type, part.MIMEType, part.storedFile))
+			notes = append(notes, fmt.Sprintf("the answer also has %s (%s): %s", part.Type,
+				part.MIMEType, part.storedFile))
 		}
 	}
 	return notes

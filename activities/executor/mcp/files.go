@@ -35,10 +35,13 @@ func defaultFiles() string {
 }
 
 // extensions are those that files of the usual types get.
-var extensions = map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/svg+xml": ".svg",
-	"audio/wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "application/pdf": ".pdf", "application/json": ".json", "text/plain": ".txt"}
+var extensions = map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif",
+	"image/webp": ".webp", "image/svg+xml": ".svg",
+	"audio/wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "application/pdf": ".pdf",
+	"application/json": ".json", "text/plain": ".txt"}
 
-// store keeps bytes in a file whose name is their digest. That it cannot is said in the answer: the tool has run already.
+// store keeps bytes in a file whose name is their digest. That it cannot is said in the answer: the
+// tool has run already.
 func (m *Executor) store(data []byte, mimeType string) storedFile {
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
@@ -53,8 +56,9 @@ func (m *Executor) store(data []byte, mimeType string) storedFile {
 	return f
 }
 
-// writeOnce writes a file that only this user can read, whole or not at all, unless it is there. The folder must be this
-// user's own: in a folder for everybody's temporary files somebody else could have made it.
+// writeOnce writes a file that only this user can read, whole or not at all, unless it is there.
+// The folder must be this user's own: in a folder for everybody's temporary files somebody else
+// could have made it.
 func writeOnce(dir, path string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

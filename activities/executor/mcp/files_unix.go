@@ -14,7 +14,8 @@ func ownFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || ok && int(stat.Uid) != os.Getuid() {
+	if stat, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || ok &&
+		int(stat.Uid) != os.Getuid() {
 		return fmt.Errorf("%s is not a folder of this user's", dir)
 	}
 	return nil

@@ -11,12 +11,15 @@ import (
 // loginAnswer is the schema of the answer to askLogin's question.
 var loginAnswer = json.RawMessage(`{"type":"string","title":"address","minLength":1}`)
 
-// askLogin has a person log in at an MCP server, in the middle of the call of ctx, and returns the address at which the
-// browser ended. The code in it is of no use to whoever reads the run's history: it is taken once, and only from this
-// process, which alone knows the verifier. A person who declines ends the call with approval_denied.
+// askLogin has a person log in at an MCP server, in the middle of the call of ctx, and returns the
+// address at which the browser ended. The code in it is of no use to whoever reads the run's
+// history: it is taken once, and only from this process, which alone knows the verifier. A person
+// who declines ends the call with approval_denied.
 func askLogin(ctx context.Context, address string) (string, error) {
-	reply, err := switchyard.Ask(ctx, "The MCP server wants a login. Open this address in a browser, log in, allow the access, and answer with the whole "+
-		"address at which the browser ends, even if it shows an error there:\n"+address, loginAnswer)
+	reply, err := switchyard.Ask(ctx,
+		"The MCP server wants a login. Open this address in a browser, log in, allow the access, and answer with the whole "+
+			"address at which the browser ends, even if it shows an error there:\n"+address,
+		loginAnswer)
 	if err != nil {
 		return "", err
 	}
@@ -25,7 +28,8 @@ func askLogin(ctx context.Context, address string) (string, error) {
 	}
 	var final string
 	if err := json.Unmarshal(reply.Value, &final); err != nil {
-		return "", api.Errorf(api.ErrPreconditionFailed, "the answer to the question for a login is no text, so nothing was called")
+		return "", api.Errorf(api.ErrPreconditionFailed,
+			"the answer to the question for a login is no text, so nothing was called")
 	}
 	return final, nil
 }

@@ -24,10 +24,12 @@ const MCPKey = "io.github.switchyard/idempotency-key"
 type Options struct {
 	// Dir is the folder that a relative entry.dir is under; default the process's own.
 	Dir string
-	// Files is the folder for images and other bytes of answers that are too large for a result; default
-	// switchyard-USER/files under the system's folder for temporary files. Nothing removes what is in it.
+	// Files is the folder for images and other bytes of answers that are too large for a result;
+	// default switchyard-USER/files under the system's folder for temporary files. Nothing removes
+	// what is in it.
 	Files string
-	// Logins is the folder of the tokens that logins at MCP servers gave; default mcptools.DefaultLogins.
+	// Logins is the folder of the tokens that logins at MCP servers gave; default
+	// mcptools.DefaultLogins.
 	Logins string
 	// Inside is what need not be public to be reached, as in outbound.Policy.
 	Inside []string
@@ -42,18 +44,20 @@ type Options struct {
 
 // MCP executes tools of the kind mcp: it calls the tool of an MCP server by configuration alone.
 //
-// Calls share one connection to a server, which is made by the first and made anew when it ended; with session run the
-// calls of each run have their own. A run's calls may land on several workers, and each worker has its own connections: a
-// server that keeps state for a run needs a lane of one worker. A tool with entry.answer_within has a connection to
-// itself during a call (with session run: the run's, one call after another), because a server's question does not say
-// which call it belongs to.
+// Calls share one connection to a server, which is made by the first and made anew when it ended;
+// with session run the calls of each run have their own. A run's calls may land on several workers,
+// and each worker has its own connections: a server that keeps state for a run needs a lane of one
+// worker. A tool with entry.answer_within has a connection to itself during a call (with session
+// run: the run's, one call after another), because a server's question does not say which call it
+// belongs to.
 //
-// Before a call the server's tool is held against the spec's pin. With the call go, in its _meta, the idempotency key
-// (MCPKey) and a progress token; progress is reported as the call's.
+// Before a call the server's tool is held against the spec's pin. With the call go, in its _meta,
+// the idempotency key (MCPKey) and a progress token; progress is reported as the call's.
 //
-// Structured content is the answer where there is some. Else text is the answer, a JSON string; where there are images,
-// audio or resources besides, the answer is a list of parts as MCP has them. Bytes that are too large for the result are
-// in a file by their SHA-256, and the part says which.
+// Structured content is the answer where there is some. Else text is the answer, a JSON string;
+// where there are images, audio or resources besides, the answer is a list of parts as MCP has
+// them. Bytes that are too large for the result are in a file by their SHA-256, and the part says
+// which.
 type Executor struct {
 	Options Options
 	pool    *mcpPool
@@ -69,12 +73,14 @@ func New(o Options) *Executor {
 // Close ends all connections and the programs behind them. No call may run any more.
 func (m *Executor) Close() { m.pool.close() }
 
-// Execute implements Executor. It fails with execution_error where the tool says that it failed, validation_error where
-// the server refuses the arguments, precondition_failed where the server cannot be reached or the tool is not the pinned
-// one, policy_violation where the server's address may not be reached, executor_not_found where its program is missing,
-// invalid_output where the answer is none, and outcome_unknown where the connection was lost during a call that must not
-// be repeated. Where nothing was sent yet it makes a new connection and tries again once.
-func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+// Execute implements Executor. It fails with execution_error where the tool says that it failed,
+// validation_error where the server refuses the arguments, precondition_failed where the server
+// cannot be reached or the tool is not the pinned one, policy_violation where the server's address
+// may not be reached, executor_not_found where its program is missing, invalid_output where the
+// answer is none, and outcome_unknown where the connection was lost during a call that must not be
+// repeated. Where nothing was sent yet it makes a new connection and tries again once.
+func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
 	answer, err := m.call(ctx, spec, args)
 	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok && !lost.Sent {
 		answer, err = m.call(ctx, spec, args)
@@ -85,7 +91,8 @@ func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec, args json.
 	return answer, nil
 }
 
-func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (executor.Answer, error) {
+func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
 	conn, release, err := m.pool.acquire(ctx, spec)
 	if err != nil {
 		return executor.Answer{}, err
@@ -116,7 +123,8 @@ func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec, args json.Raw
 	return answer, err
 }
 
-// notListed says of a connection that was lost while the tools were listed that the call was not sent.
+// notListed says of a connection that was lost while the tools were listed that the call was not
+// sent.
 func notListed(err error) error {
 	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
 		return &mcpclient.Lost{Err: lost.Err}
@@ -127,27 +135,33 @@ func notListed(err error) error {
 // maxDifferences bounds how many differences of a changed tool are shown.
 const maxDifferences = 20
 
-// checkPin returns why the server's tool is not the one that was accepted. What the server now wants models to read is
-// for people alone.
+// checkPin returns why the server's tool is not the one that was accepted. What the server now
+// wants models to read is for people alone.
 func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 	if !found {
-		return api.Errorf(api.ErrPreconditionFailed, "the MCP server of %s has no tool %q any more; nothing was called. "+
-			"Look at its tools with starter tools import mcp, and correct entry.remote or disable the tool", spec.Name, spec.Entry.Remote)
+		return api.Errorf(api.ErrPreconditionFailed,
+			"the MCP server of %s has no tool %q any more; nothing was called. "+
+				"Look at its tools with starter tools import mcp, and correct entry.remote or disable the tool",
+			spec.Name, spec.Entry.Remote)
 	}
 	if tool.Digest() == spec.Entry.Pin {
 		return nil
 	}
-	e := api.Errorf(api.ErrPreconditionFailed, "the MCP server changed the tool %q since it was accepted, so nothing was called; "+
-		"look at the difference and run starter tools accept with the file of %s", spec.Entry.Remote, spec.Name)
+	e := api.Errorf(api.ErrPreconditionFailed,
+		"the MCP server changed the tool %q since it was accepted, so nothing was called; "+
+			"look at the difference and run starter tools accept with the file of %s",
+		spec.Entry.Remote, spec.Name)
 	changes := spec.MCPChanges(tool)
 	for _, change := range changes[:min(len(changes), maxDifferences)] {
 		e.Details = append(e.Details, change.String())
 	}
 	switch {
 	case len(changes) == 0:
-		e.Details = []string{"the toolspec says what the server says, so only its pin is out of date; it was " + spec.Entry.Pin + ", is now " + tool.Digest()}
+		e.Details = []string{"the toolspec says what the server says, so only its pin is out of date; it was " +
+			spec.Entry.Pin + ", is now " + tool.Digest()}
 	case len(changes) > maxDifferences:
-		e.Details = append(e.Details, fmt.Sprintf("… and %d more differences", len(changes)-maxDifferences))
+		e.Details = append(e.Details, fmt.Sprintf("… and %d more differences",
+			len(changes)-maxDifferences))
 	}
 	return e
 }
@@ -169,8 +183,8 @@ func mcpError(err error, spec *toolspecs.Spec) error {
 	return err
 }
 
-// lostError is of the type worker_lost or outcome_unknown where the server may have executed the call: what is lost is
-// its executor, as if it had been a worker.
+// lostError is of the type worker_lost or outcome_unknown where the server may have executed the
+// call: what is lost is its executor, as if it had been a worker.
 func lostError(lost *mcpclient.Lost, spec *toolspecs.Spec) error {
 	switch {
 	case !lost.Sent:
@@ -193,7 +207,8 @@ func refusedError(r *mcpclient.Refused, spec *toolspecs.Spec) error {
 	case r.Code == codeInvalidParams:
 		return api.Errorf(api.ErrValidation, "%v", r)
 	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
-		return api.Errorf(api.ErrPreconditionFailed, "%v; check entry.auth and the secret that it names", r)
+		return api.Errorf(api.ErrPreconditionFailed,
+			"%v; check entry.auth and the secret that it names", r)
 	case r.Status == http.StatusBadGateway, r.Status == http.StatusGatewayTimeout:
 		return lostError(&mcpclient.Lost{Sent: true, Err: r}, spec)
 	case r.Busy():

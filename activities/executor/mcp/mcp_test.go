@@ -69,9 +69,11 @@ func newMCPBench(t *testing.T, entry toolspecs.Entry, o Options) *mcpBench {
 
 // spec returns the toolspec of one of the server's tools.
 func (b *mcpBench) spec(tool string, change func(*toolspecs.Spec)) *toolspecs.Spec {
-	s := &toolspecs.Spec{Name: tool, Version: "1.0.0", Description: b.pins[tool].Description, InputSchema: b.pins[tool].InputSchema,
+	s := &toolspecs.Spec{Name: tool, Version: "1.0.0", Description: b.pins[tool].Description,
+		InputSchema:  b.pins[tool].InputSchema,
 		OutputSchema: b.pins[tool].OutputSchema, Entry: b.entry}
-	s.Entry.Remote, s.Entry.Pin, s.Entry.Session = tool, b.pins[tool].Digest(), toolspecs.SessionWorker
+	s.Entry.Remote, s.Entry.Pin, s.Entry.Session = tool, b.pins[tool].Digest(),
+		toolspecs.SessionWorker
 	s.Execution = toolspecs.ExecutionSpec{Effect: api.EffectRead, MaxResult: 32 << 10}
 	if change != nil {
 		change(s)
@@ -98,18 +100,21 @@ func bothTransports(t *testing.T, test func(t *testing.T, b *mcpBench)) {
 	t.Run("http", func(t *testing.T) { test(t, httpBench(t, mcpserver.Good)) })
 }
 
-// Each form of answer becomes one JSON value: text as text, structured content as it is, parts as a list.
+// Each form of answer becomes one JSON value: text as text, structured content as it is, parts as a
+// list.
 func TestMCPAnswers(t *testing.T) {
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		for _, tt := range []struct{ tool, args, want string }{
 			{"echo", `{"text":"a <b>"}`, `"a <b>"`},
 			{"nothing", `{}`, `""`},
 			{"structured", `{}`, `{"id":9007199254740993}`},
-			{"picture", `{"count":3}`, `[{"type":"text","text":"a picture:"},{"type":"image","mimeType":"image/png","data":"BwcH"}]`},
+			{"picture", `{"count":3}`,
+				`[{"type":"text","text":"a picture:"},{"type":"image","mimeType":"image/png","data":"BwcH"}]`},
 			{"sound", `{"count":2}`, `[{"type":"audio","mimeType":"audio/wav","data":"AQE="}]`},
-			{"resources", `{"count":1}`, `[{"type":"resource_link","uri":"file:///a.txt","name":"a.txt","mimeType":"text/plain"},` +
-				`{"type":"resource","text":"b","uri":"file:///b.txt","mimeType":"text/plain"},` +
-				`{"type":"resource","uri":"file:///c.bin","mimeType":"application/octet-stream","data":"CQ=="}]`},
+			{"resources", `{"count":1}`,
+				`[{"type":"resource_link","uri":"file:///a.txt","name":"a.txt","mimeType":"text/plain"},` +
+					`{"type":"resource","text":"b","uri":"file:///b.txt","mimeType":"text/plain"},` +
+					`{"type":"resource","uri":"file:///c.bin","mimeType":"application/octet-stream","data":"CQ=="}]`},
 		} {
 			if got := b.mustCall(t, tt.tool, tt.args); string(got.Output) != tt.want {
 				t.Errorf("%s: got %s", tt.tool, got.Output)
@@ -118,8 +123,8 @@ func TestMCPAnswers(t *testing.T) {
 	})
 }
 
-// Bytes that are too large for a result are in a file that only this user can read, once however often they come; the
-// answer says where.
+// Bytes that are too large for a result are in a file that only this user can read, once however
+// often they come; the answer says where.
 func TestMCPLargeParts(t *testing.T) {
 	b := stdioBench(t)
 	paths := map[string]bool{}
@@ -135,7 +140,8 @@ func TestMCPLargeParts(t *testing.T) {
 		}
 		p := parts[1]
 		info, err := os.Stat(p.Path)
-		if err != nil || p.Bytes != 5_000_000 || len(p.Data) > 0 || info.Size() != 5_000_000 || info.Mode().Perm() != 0o600 {
+		if err != nil || p.Bytes != 5_000_000 || len(p.Data) > 0 || info.Size() != 5_000_000 ||
+			info.Mode().Perm() != 0o600 {
 			t.Fatalf("got %s, %v", answer.Output, err)
 		}
 		if filepath.Base(p.Path) != p.SHA256+".png" {
@@ -150,7 +156,9 @@ func TestMCPLargeParts(t *testing.T) {
 	if !strings.Contains(string(small.Output), `"data":"Bwc`) {
 		t.Errorf("a small picture is not in the answer: %.100s", small.Output)
 	}
-	tight, err := b.Execute(t.Context(), b.spec("picture", func(s *toolspecs.Spec) { s.Execution.MaxResult = 1000 }), json.RawMessage(`{"count":3000}`))
+	tight, err := b.Execute(t.Context(),
+		b.spec("picture", func(s *toolspecs.Spec) { s.Execution.MaxResult = 1000 }),
+		json.RawMessage(`{"count":3000}`))
 	if err != nil || !strings.Contains(string(tight.Output), `"path":`) {
 		t.Errorf("a small picture that is too large for this result: %s, %v", tight.Output, err)
 	}
@@ -162,21 +170,26 @@ func TestMCPFilesFail(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)}, Options{Files: blocked})
+	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)},
+		Options{Files: blocked})
 	answer := b.mustCall(t, "picture", `{"count":50000}`)
-	if !strings.Contains(string(answer.Output), `"problem":"they could not be kept`) || !strings.Contains(string(answer.Output), `"bytes":50000`) {
+	if !strings.Contains(string(answer.Output), `"problem":"they could not be kept`) ||
+		!strings.Contains(string(answer.Output), `"bytes":50000`) {
 		t.Errorf("got %s", answer.Output)
 	}
 }
 
-// The call carries its key; the server sees no variable of the worker's environment that the spec does not name.
+// The call carries its key; the server sees no variable of the worker's environment that the spec
+// does not name.
 func TestMCPWhatServersSee(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "s3cret")
 	t.Setenv("SWITCHYARD_TEST_LISTED", "listed")
-	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good), Env: []string{"SWITCHYARD_TEST_LISTED"}}, Options{})
+	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good),
+		Env: []string{"SWITCHYARD_TEST_LISTED"}}, Options{})
 	ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run-1/3.1"})
 	meta, err := b.call(ctx, "meta", `{}`)
-	if err != nil || !strings.Contains(api.PlainText(meta.Output), `"io.github.switchyard/idempotency-key":"run-1/3.1"`) {
+	if err != nil || !strings.Contains(api.PlainText(meta.Output),
+		`"io.github.switchyard/idempotency-key":"run-1/3.1"`) {
 		t.Errorf("got %s, %v", meta.Output, err)
 	}
 	for line := range strings.SplitSeq(api.PlainText(b.mustCall(t, "env", `{}`).Output), "\n") {
@@ -200,18 +213,28 @@ func TestMCPFailures(t *testing.T) {
 		stdioOnly        bool
 	}{
 		{"tool error", "fail", `{}`, nil, api.ErrExecution, false, "the disk is full", false},
-		{"tool error in structured content", "fail_wordless", `{"text":"no paper"}`, nil, api.ErrExecution, false, `"no paper"`, false},
-		{"tool error without a word", "fail_wordless", `{}`, nil, api.ErrExecution, false, "not why", false},
-		{"protocol error", "refuse", `{}`, nil, api.ErrExecution, false, "the database is locked", false},
-		{"refused arguments", "invalid", `{}`, nil, api.ErrValidation, false, "text must be a colour", false},
-		{"too large", "large", `{"count":20000000}`, nil, api.ErrInvalidOutput, false, "more than 16777216 bytes", false},
-		{"too large, once", "large", `{"count":20000000}`, once, api.ErrOutcomeUnknown, false, "more than 16777216 bytes", false},
-		{"dies", "die", `{}`, nil, api.ErrExecution, true, "exit code 7; it wrote to standard error: out of cheese", true},
+		{"tool error in structured content", "fail_wordless", `{"text":"no paper"}`, nil,
+			api.ErrExecution, false, `"no paper"`, false},
+		{"tool error without a word", "fail_wordless", `{}`, nil, api.ErrExecution, false,
+			"not why", false},
+		{"protocol error", "refuse", `{}`, nil, api.ErrExecution, false, "the database is locked",
+			false},
+		{"refused arguments", "invalid", `{}`, nil, api.ErrValidation, false,
+			"text must be a colour", false},
+		{"too large", "large", `{"count":20000000}`, nil, api.ErrInvalidOutput, false,
+			"more than 16777216 bytes", false},
+		{"too large, once", "large", `{"count":20000000}`, once, api.ErrOutcomeUnknown, false,
+			"more than 16777216 bytes", false},
+		{"dies", "die", `{}`, nil, api.ErrExecution, true,
+			"exit code 7; it wrote to standard error: out of cheese", true},
 		{"dies, once", "die", `{}`, once, api.ErrOutcomeUnknown, false, "exit code 7", true},
 		{"garbage", "litter", `{}`, nil, api.ErrInvalidOutput, false, "DEBUG: cache miss", true},
-		{"endless line", "litter", `{"text":"endless"}`, nil, api.ErrInvalidOutput, false, "more than 16777216 bytes", true},
-		{"changed", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Pin = "sha256:0" }, api.ErrPreconditionFailed, false, "starter tools accept", false},
-		{"gone", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Remote = "ecko" }, api.ErrPreconditionFailed, false, `no tool "ecko" any more`, false},
+		{"endless line", "litter", `{"text":"endless"}`, nil, api.ErrInvalidOutput, false,
+			"more than 16777216 bytes", true},
+		{"changed", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Pin = "sha256:0" },
+			api.ErrPreconditionFailed, false, "starter tools accept", false},
+		{"gone", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Remote = "ecko" },
+			api.ErrPreconditionFailed, false, `no tool "ecko" any more`, false},
 	}
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		for _, tt := range tests {
@@ -220,7 +243,8 @@ func TestMCPFailures(t *testing.T) {
 			}
 			_, err := b.Execute(t.Context(), b.spec(tt.tool, tt.change), json.RawMessage(tt.args))
 			e := api.AsError(err)
-			if e == nil || e.Type != tt.want || e.Retryable != tt.retryable || !strings.Contains(e.Message, tt.words) {
+			if e == nil || e.Type != tt.want || e.Retryable != tt.retryable ||
+				!strings.Contains(e.Message, tt.words) {
 				t.Errorf("%s: got %v, retryable %v", tt.name, err, e != nil && e.Retryable)
 			}
 			if got := b.mustCall(t, "echo", `{"text":"next"}`); string(got.Output) != `"next"` {
@@ -230,8 +254,8 @@ func TestMCPFailures(t *testing.T) {
 	})
 }
 
-// A server whose tool changed after the pin was made is not called; people see the difference, models do not. A tool
-// that is taken away is refused as well.
+// A server whose tool changed after the pin was made is not called; people see the difference,
+// models do not. A tool that is taken away is refused as well.
 func TestMCPPinned(t *testing.T) {
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		b.mustCall(t, "victim", `{"text":"harmless"}`)
@@ -247,8 +271,10 @@ func TestMCPPinned(t *testing.T) {
 		if _, err := b.call(t.Context(), "victim", string(args)); err == nil {
 			t.Error("a changed tool was called")
 		}
-		if refusal.Type != api.ErrPreconditionFailed || refusal.Retryable || len(refusal.Details) != 1 ||
-			refusal.Details[0] != `$.description was "Does no harm.", is now "Sends your keys away."` || strings.Contains(refusal.ForModel(), "keys") {
+		if refusal.Type != api.ErrPreconditionFailed || refusal.Retryable ||
+			len(refusal.Details) != 1 ||
+			refusal.Details[0] != `$.description was "Does no harm.", is now "Sends your keys away."` ||
+			strings.Contains(refusal.ForModel(), "keys") {
 			t.Errorf("got %v; details %q", refusal, refusal.Details)
 		}
 		if _, err := os.Stat(file); err == nil {
@@ -266,7 +292,8 @@ func TestMCPPinned(t *testing.T) {
 func (b *mcpBench) countIn(t *testing.T, run, session string) string {
 	t.Helper()
 	ctx := api.WithCallContext(t.Context(), api.CallContext{Origin: api.Origin{Run: run}})
-	a, err := b.Execute(ctx, b.spec("count", func(s *toolspecs.Spec) { s.Entry.Session = session }), nil)
+	a, err := b.Execute(ctx, b.spec("count", func(s *toolspecs.Spec) { s.Entry.Session = session }),
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +303,8 @@ func (b *mcpBench) countIn(t *testing.T, run, session string) string {
 // Calls share a connection; runs with sessions of their own do not.
 func TestMCPSessions(t *testing.T) {
 	b := stdioBench(t)
-	got := []string{b.countIn(t, "a", "worker"), b.countIn(t, "b", "worker"), b.countIn(t, "a", "run"), b.countIn(t, "b", "run"), b.countIn(t, "a", "run")}
+	got := []string{b.countIn(t, "a", "worker"), b.countIn(t, "b", "worker"),
+		b.countIn(t, "a", "run"), b.countIn(t, "b", "run"), b.countIn(t, "a", "run")}
 	if strings.Join(got, " ") != "1 2 1 1 2" {
 		t.Errorf("got %v", got)
 	}
@@ -284,7 +312,8 @@ func TestMCPSessions(t *testing.T) {
 
 // A connection that is idle is closed, and made anew by the next call.
 func TestMCPIdle(t *testing.T) {
-	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)}, Options{IdleTimeout: 10 * time.Millisecond})
+	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)},
+		Options{IdleTimeout: 10 * time.Millisecond})
 	for _, session := range []string{"worker", "run"} {
 		b.countIn(t, "a", session)
 		expect.Eventually(t, "the connection to be closed", func() bool {
@@ -315,7 +344,8 @@ func TestMCPCancelled(t *testing.T) {
 	})
 }
 
-// A server that reacts to nothing any more costs the call its time, and the next call gets a new one.
+// A server that reacts to nothing any more costs the call its time, and the next call gets a new
+// one.
 func TestMCPStalled(t *testing.T) {
 	b := stdioBench(t)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, executor.ErrTimeout)
@@ -326,8 +356,8 @@ func TestMCPStalled(t *testing.T) {
 	b.mustCall(t, "echo", `{}`)
 }
 
-// A server behind a URL that was started anew between two calls does not know the session any more: the call makes a new
-// one and nothing is lost. While it is away, calls say so.
+// A server behind a URL that was started anew between two calls does not know the session any more:
+// the call makes a new one and nothing is lost. While it is away, calls say so.
 func TestMCPServerRestarts(t *testing.T) {
 	var handler atomic.Pointer[http.Handler]
 	start := func() {
@@ -335,7 +365,10 @@ func TestMCPServerRestarts(t *testing.T) {
 		handler.Store(&h)
 	}
 	start()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*handler.Load()).ServeHTTP(w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		(*handler.Load()).ServeHTTP(w, r)
+	}))
 	b := newMCPBench(t, toolspecs.Entry{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
 	once := b.spec("count", func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce })
 	for range 2 {
@@ -349,6 +382,7 @@ func TestMCPServerRestarts(t *testing.T) {
 	expect.Eventually(t, "calls to be told that the server is away", func() bool {
 		_, err := b.call(t.Context(), "echo", `{}`)
 		e := api.AsError(err)
-		return e != nil && e.Type == api.ErrPreconditionFailed && e.Retryable && strings.Contains(e.Message, "connection refused")
+		return e != nil && e.Type == api.ErrPreconditionFailed && e.Retryable &&
+			strings.Contains(e.Message, "connection refused")
 	})
 }

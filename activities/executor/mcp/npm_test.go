@@ -52,7 +52,8 @@ func (e *everything) start() {
 	if err := e.cmd.Start(); err != nil {
 		e.t.Fatal(err)
 	}
-	// It refuses a request without a session. Whoever else may have taken the port meanwhile answers something else.
+	// It refuses a request without a session. Whoever else may have taken the port meanwhile
+	// answers something else.
 	expect.Eventually(e.t, "server-everything to listen", func() bool {
 		resp, err := http.Get(e.url())
 		if err != nil {
@@ -68,7 +69,8 @@ func (e *everything) kill() {
 	_ = e.cmd.Wait()
 }
 
-// The tools of server-everything, a server of the protocol's own makers, give what they should, over both transports.
+// The tools of server-everything, a server of the protocol's own makers, give what they should,
+// over both transports.
 func TestNPMEverything(t *testing.T) {
 	program := testserver.NPM(t, "mcp-server-everything")
 	t.Setenv("SWITCHYARD_TEST_SECRET", "s3cret")
@@ -81,20 +83,28 @@ func TestNPMEverything(t *testing.T) {
 			for _, tt := range []struct{ tool, args, want string }{
 				{"echo", `{"message":"hello"}`, `"Echo: hello"`},
 				{"get-sum", `{"a":2,"b":3}`, `"The sum of 2 and 3 is 5."`},
-				{"get-structured-content", `{"location":"New York"}`, `{"temperature":33,"conditions":"Cloudy","humidity":82}`},
+				{"get-structured-content", `{"location":"New York"}`,
+					`{"temperature":33,"conditions":"Cloudy","humidity":82}`},
 				{"get-tiny-image", `{}`, `{"type":"image","mimeType":"image/png","data":"`},
-				{"get-annotated-message", `{"messageType":"error","includeImage":true}`, `"mimeType":"image/png"`},
-				{"get-resource-links", `{"count":2}`, `{"type":"resource_link","uri":"demo://resource/dynamic/`},
-				{"get-resource-reference", `{"resourceType":"Blob","resourceId":1}`, `"uri":"demo://resource/dynamic/blob/1"`},
+				{"get-annotated-message", `{"messageType":"error","includeImage":true}`,
+					`"mimeType":"image/png"`},
+				{"get-resource-links", `{"count":2}`,
+					`{"type":"resource_link","uri":"demo://resource/dynamic/`},
+				{"get-resource-reference", `{"resourceType":"Blob","resourceId":1}`,
+					`"uri":"demo://resource/dynamic/blob/1"`},
 			} {
-				if got := b.mustCall(t, tt.tool, tt.args); !strings.Contains(string(got.Output), tt.want) {
+				if got := b.mustCall(t, tt.tool, tt.args); !strings.Contains(string(got.Output),
+					tt.want) {
 					t.Errorf("%s: got %s", tt.tool, got.Output)
 				}
 			}
-			if e := failureOf(b.call(t.Context(), "get-sum", `{"a":"x"}`)); e == nil || e.Type != api.ErrExecution && e.Type != api.ErrValidation || !strings.Contains(e.Message, "expected number") {
+			if e := failureOf(b.call(t.Context(), "get-sum", `{"a":"x"}`)); e == nil ||
+				e.Type != api.ErrExecution && e.Type != api.ErrValidation ||
+				!strings.Contains(e.Message, "expected number") {
 				t.Errorf("wrong arguments: got %v", e)
 			}
-			if entry.URL == "" && strings.Contains(string(b.mustCall(t, "get-env", `{}`).Output), "s3cret") {
+			if entry.URL == "" && strings.Contains(string(b.mustCall(t, "get-env", `{}`).Output),
+				"s3cret") {
 				t.Error("the server sees the worker's environment")
 			}
 			var seen []api.Progress
@@ -105,7 +115,9 @@ func TestNPMEverything(t *testing.T) {
 					cancel(reason)
 				}
 			})
-			if _, err := b.call(ctx, "trigger-long-running-operation", `{"duration":600,"steps":6000}`); !errors.Is(err, reason) || seen[1] != (api.Progress{Done: 2, Total: 6000}) {
+			if _, err := b.call(ctx, "trigger-long-running-operation",
+				`{"duration":600,"steps":6000}`); !errors.Is(err, reason) ||
+				seen[1] != (api.Progress{Done: 2, Total: 6000}) {
 				t.Errorf("got %v after %v", err, seen)
 			}
 			b.mustCall(t, "echo", `{"message":"next"}`)
@@ -115,8 +127,8 @@ func TestNPMEverything(t *testing.T) {
 
 func failureOf(_ executor.Answer, err error) *api.Error { return api.AsError(err) }
 
-// A server that is killed between calls, or in the middle of one, is an attempt that failed and no more: the next call
-// goes to the new one, although that answers sessions of the old one with 400.
+// A server that is killed between calls, or in the middle of one, is an attempt that failed and no
+// more: the next call goes to the new one, although that answers sessions of the old one with 400.
 func TestNPMEverythingRestarts(t *testing.T) {
 	e := newEverything(t)
 	b := newMCPBench(t, toolspecs.Entry{URL: e.url(), Allow: []string{"127.0.0.1"}}, Options{})
@@ -132,7 +144,9 @@ func TestNPMEverythingRestarts(t *testing.T) {
 	ctx := api.WithProgress(t.Context(), func(api.Progress) { begun <- struct{}{} })
 	failed := make(chan error, 1)
 	go func() {
-		_, err := b.Execute(ctx, b.spec("trigger-long-running-operation", func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce }), json.RawMessage(`{"duration":600,"steps":6000}`))
+		_, err := b.Execute(ctx, b.spec("trigger-long-running-operation",
+			func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce }),
+			json.RawMessage(`{"duration":600,"steps":6000}`))
 		failed <- err
 	}()
 	<-begun
@@ -144,37 +158,46 @@ func TestNPMEverythingRestarts(t *testing.T) {
 	b.mustCall(t, "echo", `{"message":"third"}`)
 }
 
-// Files are written and read by server-filesystem, which refuses what is outside of its folder; what server-memory was
-// told stays, because a worker's calls share one server.
+// Files are written and read by server-filesystem, which refuses what is outside of its folder;
+// what server-memory was told stays, because a worker's calls share one server.
 func TestNPMFilesystemAndMemory(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newMCPBench(t, toolspecs.Entry{Argv: []string{testserver.NPM(t, "mcp-server-filesystem"), dir}}, Options{})
-	file, _ := json.Marshal(map[string]string{"path": filepath.Join(dir, "a.txt"), "content": "one\ntwo\n"})
+	b := newMCPBench(t, toolspecs.Entry{Argv: []string{testserver.NPM(t, "mcp-server-filesystem"),
+		dir}}, Options{})
+	file, _ := json.Marshal(map[string]string{"path": filepath.Join(dir, "a.txt"),
+		"content": "one\ntwo\n"})
 	b.mustCall(t, "write_file", string(file))
 	read := b.mustCall(t, "read_text_file", string(file))
 	if string(read.Output) != `{"content":"one\ntwo\n"}` {
 		t.Errorf("got %s", read.Output)
 	}
-	if f := failureOf(b.call(t.Context(), "read_text_file", `{"path":"/etc/hostname"}`)); f == nil || f.Type != api.ErrExecution || !strings.Contains(f.Message, "outside allowed directories") {
+	if f := failureOf(b.call(t.Context(), "read_text_file",
+		`{"path":"/etc/hostname"}`)); f == nil || f.Type != api.ErrExecution ||
+		!strings.Contains(f.Message, "outside allowed directories") {
 		t.Errorf("got %v", f)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a.png"), make([]byte, 100_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	media := b.mustCall(t, "read_media_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "a.png")))
-	if len(media.Output) == 0 || len(media.Notes) == 0 && !strings.Contains(string(media.Output), `"path":`) {
+	media := b.mustCall(t, "read_media_file", fmt.Sprintf(`{"path":%q}`,
+		filepath.Join(dir, "a.png")))
+	if len(media.Output) == 0 || len(media.Notes) == 0 && !strings.Contains(string(media.Output),
+		`"path":`) {
 		t.Errorf("got %.300s, %v", media.Output, media.Notes)
 	}
 
 	t.Setenv("MEMORY_FILE_PATH", filepath.Join(dir, "memory.json"))
-	m := newMCPBench(t, toolspecs.Entry{Argv: []string{testserver.NPM(t, "mcp-server-memory")}, Env: []string{"MEMORY_FILE_PATH"}}, Options{})
+	m := newMCPBench(t, toolspecs.Entry{Argv: []string{testserver.NPM(t, "mcp-server-memory")},
+		Env: []string{"MEMORY_FILE_PATH"}}, Options{})
 	for i := range 5 {
-		m.mustCall(t, "create_entities", fmt.Sprintf(`{"entities":[{"name":"e%d","entityType":"thing","observations":[]}]}`, i))
+		m.mustCall(t, "create_entities",
+			fmt.Sprintf(`{"entities":[{"name":"e%d","entityType":"thing","observations":[]}]}`, i))
 	}
-	if graph := m.mustCall(t, "read_graph", `{}`); strings.Count(string(graph.Output), `"entityType":"thing"`) != 5 {
+	if graph := m.mustCall(t, "read_graph", `{}`); strings.Count(string(graph.Output),
+		`"entityType":"thing"`) != 5 {
 		t.Errorf("got %s", graph.Output)
 	}
 }

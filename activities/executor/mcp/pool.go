@@ -20,8 +20,8 @@ const (
 	defaultMCPRunIdle = 5 * time.Minute
 )
 
-// mcpKey names a connection: the server and how it is reached, the run whose own it is, and, where calls do not share
-// one, which.
+// mcpKey names a connection: the server and how it is reached, the run whose own it is, and, where
+// calls do not share one, which.
 type mcpKey struct {
 	server, run string
 	n           int
@@ -60,15 +60,19 @@ func newMCPPool(o Options) *mcpPool {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &mcpPool{
 		ctx: ctx, cancel: cancel,
-		options: mcpclient.Options{Dir: o.Dir, Log: o.Log, Inside: o.Inside, ConnectTimeout: o.ConnectTimeout, MaxMessage: o.MaxMessage,
+		options: mcpclient.Options{Dir: o.Dir, Log: o.Log, Inside: o.Inside,
+			ConnectTimeout: o.ConnectTimeout, MaxMessage: o.MaxMessage,
 			Logins: mcpclient.NewLogins(o.Logins)},
-		idle: cmp.Or(o.IdleTimeout, defaultMCPIdle), runIdle: cmp.Or(o.IdleTimeout, defaultMCPRunIdle),
+		idle: cmp.Or(o.IdleTimeout, defaultMCPIdle), runIdle: cmp.Or(o.IdleTimeout,
+			defaultMCPRunIdle),
 		conns: map[mcpKey]*mcpConn{},
 	}
 }
 
-// acquire returns a connection for one call of the spec; release must be called when the call is over.
-func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpclient.Connection, release func(), err error) {
+// acquire returns a connection for one call of the spec; release must be called when the call is
+// over.
+func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpclient.Connection,
+	release func(), err error) {
 	key, err := mcpKeyOf(ctx, spec)
 	if err != nil {
 		return nil, nil, err
@@ -94,7 +98,8 @@ func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpc
 
 func mcpKeyOf(ctx context.Context, spec *toolspecs.Spec) (mcpKey, error) {
 	e := spec.Entry
-	server, err := json.Marshal(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth, Allow: e.Allow,
+	server, err := json.Marshal(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env,
+		Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth, Allow: e.Allow,
 		AnswerWithin: min(e.AnswerWithin, 1)})
 	if err != nil {
 		return mcpKey{}, err
@@ -106,13 +111,16 @@ func mcpKeyOf(ctx context.Context, spec *toolspecs.Spec) (mcpKey, error) {
 	return key, nil
 }
 
-// join enters a call into the connection that it is to use, making one where there is none that lasts.
-func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey, error) {
+// join enters a call into the connection that it is to use, making one where there is none that
+// lasts.
+func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey,
+	error) {
 	asks := spec.Entry.AnswerWithin > 0
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		e := api.Errorf(api.ErrPreconditionFailed, "the worker is being stopped; nothing was called")
+		e := api.Errorf(api.ErrPreconditionFailed,
+			"the worker is being stopped; nothing was called")
 		e.Retryable = true
 		return nil, key, e
 	}
@@ -134,8 +142,8 @@ func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*
 	}
 }
 
-// open begins to make a connection. It is not ctx's of one call, because others may wait for it as well, unless that call
-// may have to ask a person to log in.
+// open begins to make a connection. It is not ctx's of one call, because others may wait for it as
+// well, unless that call may have to ask a person to log in.
 func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, asks bool) *mcpConn {
 	c := &mcpConn{ready: make(chan struct{})}
 	if asks {

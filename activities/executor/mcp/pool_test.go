@@ -17,11 +17,12 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// What went wrong between us and a server becomes an error of the closed set by what may have happened and by what the
-// tool's effect allows.
+// What went wrong between us and a server becomes an error of the closed set by what may have
+// happened and by what the tool's effect allows.
 func TestMCPErrors(t *testing.T) {
 	refused := func(status, code int) error {
-		return &mcpclient.Refused{Status: status, Code: code, Message: "no", Header: http.Header{"Retry-After": {"7"}}}
+		return &mcpclient.Refused{Status: status, Code: code, Message: "no",
+			Header: http.Header{"Retry-After": {"7"}}}
 	}
 	cause := errors.New("connection reset")
 	tests := []struct {
@@ -31,11 +32,16 @@ func TestMCPErrors(t *testing.T) {
 		want      api.ErrorType
 		retryable bool
 	}{
-		{"lost before it was sent", &mcpclient.Lost{Err: cause}, api.EffectOnce, api.ErrPreconditionFailed, true},
-		{"lost", &mcpclient.Lost{Sent: true, Err: cause}, api.EffectIdempotent, api.ErrExecution, true},
-		{"lost, once", &mcpclient.Lost{Sent: true, Err: cause}, api.EffectOnce, api.ErrOutcomeUnknown, false},
-		{"no answer", &mcpclient.Fault{Reason: "talks nonsense"}, api.EffectRead, api.ErrInvalidOutput, false},
-		{"no answer, once", &mcpclient.Fault{Reason: "talks nonsense"}, api.EffectOnce, api.ErrOutcomeUnknown, false},
+		{"lost before it was sent", &mcpclient.Lost{Err: cause}, api.EffectOnce,
+			api.ErrPreconditionFailed, true},
+		{"lost", &mcpclient.Lost{Sent: true, Err: cause}, api.EffectIdempotent, api.ErrExecution,
+			true},
+		{"lost, once", &mcpclient.Lost{Sent: true, Err: cause}, api.EffectOnce,
+			api.ErrOutcomeUnknown, false},
+		{"no answer", &mcpclient.Fault{Reason: "talks nonsense"}, api.EffectRead,
+			api.ErrInvalidOutput, false},
+		{"no answer, once", &mcpclient.Fault{Reason: "talks nonsense"}, api.EffectOnce,
+			api.ErrOutcomeUnknown, false},
 		{"arguments", refused(0, -32602), api.EffectRead, api.ErrValidation, false},
 		{"login", refused(401, 0), api.EffectRead, api.ErrPreconditionFailed, false},
 		{"forbidden", refused(403, 0), api.EffectRead, api.ErrPreconditionFailed, false},
@@ -44,10 +50,12 @@ func TestMCPErrors(t *testing.T) {
 		{"gateway", refused(502, 0), api.EffectRead, api.ErrExecution, true},
 		{"gateway, once", refused(504, 0), api.EffectOnce, api.ErrOutcomeUnknown, false},
 		{"another error", refused(0, -32000), api.EffectRead, api.ErrExecution, false},
-		{"its own", api.Errorf(api.ErrPolicyViolation, "no"), api.EffectRead, api.ErrPolicyViolation, false},
+		{"its own", api.Errorf(api.ErrPolicyViolation, "no"), api.EffectRead,
+			api.ErrPolicyViolation, false},
 	}
 	for _, tt := range tests {
-		spec := &toolspecs.Spec{Name: "probe", Execution: toolspecs.ExecutionSpec{Effect: tt.effect}}
+		spec := &toolspecs.Spec{Name: "probe",
+			Execution: toolspecs.ExecutionSpec{Effect: tt.effect}}
 		e := api.AsError(mcpError(tt.err, spec))
 		if e.Type != tt.want || e.Retryable != tt.retryable {
 			t.Errorf("%s: got %v, retryable %v", tt.name, e, e.Retryable)
@@ -56,7 +64,8 @@ func TestMCPErrors(t *testing.T) {
 			t.Errorf("the next attempt is after %s", e.RetryAfter)
 		}
 	}
-	if err := notListed(&mcpclient.Lost{Sent: true, Err: cause}); api.AsError(mcpError(err, &toolspecs.Spec{})).Type != api.ErrPreconditionFailed {
+	if err := notListed(&mcpclient.Lost{Sent: true, Err: cause}); api.AsError(mcpError(err,
+		&toolspecs.Spec{})).Type != api.ErrPreconditionFailed {
 		t.Errorf("a list that was lost is taken for a call: %v", err)
 	}
 	if err := notListed(cause); !errors.Is(err, cause) {
@@ -68,13 +77,14 @@ func TestMCPErrors(t *testing.T) {
 func TestMCPStructuredAndImage(t *testing.T) {
 	b := stdioBench(t)
 	a := b.mustCall(t, "chart", `{"count":10}`)
-	if string(a.Output) != `{"points":3}` || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "image (image/png): 10 bytes, SHA-256") {
+	if string(a.Output) != `{"points":3}` || len(a.Notes) != 1 || !strings.Contains(a.Notes[0],
+		"image (image/png): 10 bytes, SHA-256") {
 		t.Errorf("got %s, %q", a.Output, a.Notes)
 	}
 }
 
-// Calls that may ask people have a connection each, or take turns on their run's; one whose time is up while it waits for
-// its turn leaves the others alone.
+// Calls that may ask people have a connection each, or take turns on their run's; one whose time is
+// up while it waits for its turn leaves the others alone.
 func TestMCPAskingConnections(t *testing.T) {
 	b := stdioBench(t)
 	execute := func(ctx context.Context, session, tool string) (executor.Answer, error) {
@@ -90,13 +100,15 @@ func TestMCPAskingConnections(t *testing.T) {
 		begun := make(chan struct{}, 1)
 		ended := make(chan error, 1)
 		go func() {
-			_, err := execute(api.WithProgress(busy, func(api.Progress) { begun <- struct{}{} }), session, "progress")
+			_, err := execute(api.WithProgress(busy, func(api.Progress) { begun <- struct{}{} }),
+				session, "progress")
 			ended <- err
 		}()
 		<-begun
 		patience, cancel := context.WithCancel(t.Context())
 		if session == toolspecs.SessionRun {
-			patience, cancel = context.WithTimeoutCause(t.Context(), 100*time.Millisecond, executor.ErrTimeout)
+			patience, cancel = context.WithTimeoutCause(t.Context(), 100*time.Millisecond,
+				executor.ErrTimeout)
 		}
 		a, err := execute(patience, session, "echo")
 		cancel()
@@ -119,7 +131,8 @@ func TestMCPAskingConnections(t *testing.T) {
 // A pool that is closed makes no more connections, and gives up those that are being made.
 func TestMCPClosed(t *testing.T) {
 	m := New(Options{})
-	hanging := &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Hang)}}
+	hanging := &toolspecs.Spec{Name: "probe",
+		Entry: toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Hang)}}
 	failed := make(chan error, 1)
 	go func() {
 		_, err := m.Execute(t.Context(), hanging, nil)
@@ -134,7 +147,8 @@ func TestMCPClosed(t *testing.T) {
 	if err := <-failed; err == nil {
 		t.Error("a call of a closed pool succeeded")
 	}
-	if _, err := m.Execute(t.Context(), hanging, nil); err == nil || !strings.Contains(err.Error(), "being stopped") {
+	if _, err := m.Execute(t.Context(), hanging, nil); err == nil || !strings.Contains(err.Error(),
+		"being stopped") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -17,7 +17,8 @@ type mcpQuestions struct {
 }
 
 // ask turns a server's question into one that stands in the run.
-func (q *mcpQuestions) ask(ctx context.Context, text string, schema json.RawMessage) (mcpclient.Reply, error) {
+func (q *mcpQuestions) ask(ctx context.Context, text string,
+	schema json.RawMessage) (mcpclient.Reply, error) {
 	reply, err := switchyard.Ask(ctx, text, schema)
 	if err != nil {
 		return mcpclient.Reply{}, err

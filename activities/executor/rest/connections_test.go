@@ -13,8 +13,9 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// A tool whose calls may be repeated uses a connection again; one of the effect once does not. So a server that closes a
-// connection in the middle of the second call gets the request of the latter once, whatever net/http does by itself.
+// A tool whose calls may be repeated uses a connection again; one of the effect once does not. So a
+// server that closes a connection in the middle of the second call gets the request of the latter
+// once, whatever net/http does by itself.
 func TestRESTConnections(t *testing.T) {
 	for _, c := range []struct {
 		entry, effect string
@@ -52,7 +53,8 @@ func TestRESTConnections(t *testing.T) {
 			}
 		}
 		if n := connections.Load(); n != c.connections {
-			t.Errorf("%s, %s: %d connections for three calls, want %d", c.entry, c.effect, n, c.connections)
+			t.Errorf("%s, %s: %d connections for three calls, want %d", c.entry, c.effect, n,
+				c.connections)
 		}
 		requests.Store(0)
 		breaks.Store(true)

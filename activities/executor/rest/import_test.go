@@ -22,8 +22,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
-// apiServer starts a program that serves an API on a free port of this machine and returns its address. The port stands for
-// PORT in the arguments.
+// apiServer starts a program that serves an API on a free port of this machine and returns its
+// address. The port stands for PORT in the arguments.
 func apiServer(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,8 +61,10 @@ func apiServer(t *testing.T, program string, args ...string) string {
 	}
 }
 
-// importedTools imports a document for a server on this machine, writes the files, and reads them as a worker does.
-func importedTools(t *testing.T, file string, data []byte, o imports.Options) []*toolspecs.Compiled {
+// importedTools imports a document for a server on this machine, writes the files, and reads them
+// as a worker does.
+func importedTools(t *testing.T, file string, data []byte,
+	o imports.Options) []*toolspecs.Compiled {
 	t.Helper()
 	o.Allow = []string{"127.0.0.1"}
 	r, err := imports.OpenAPI(file, data, o)
@@ -75,7 +77,8 @@ func importedTools(t *testing.T, file string, data []byte, o imports.Options) []
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, imports.File(tool.Spec)), written, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, imports.File(tool.Spec)), written,
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +161,8 @@ func (s sampler) object(schema map[string]any, depth int) map[string]any {
 	o := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		property, _ := properties[name].(map[string]any)
-		if slices.Contains(required, any(name)) || s.all && depth < 3 && !slices.Contains(s.without, name) {
+		if slices.Contains(required, any(name)) || s.all && depth < 3 && !slices.Contains(s.without,
+			name) {
 			o[name] = s.value(property, depth+1)
 		}
 	}
@@ -180,7 +184,8 @@ func (s sampler) something(o, schema, properties map[string]any, depth int) {
 	o[name] = s.value(property, depth+1)
 }
 
-// arguments returns arguments for a tool, as its schema checks and completes them, and what is wrong with the sample.
+// arguments returns arguments for a tool, as its schema checks and completes them, and what is
+// wrong with the sample.
 func (s sampler) arguments(t *testing.T, tool *toolspecs.Compiled) (string, []api.Problem) {
 	t.Helper()
 	var schema map[string]any
@@ -205,8 +210,9 @@ func (s sampler) fitting(t *testing.T, tool *toolspecs.Compiled) string {
 	return args
 }
 
-// Stripe's whole document is imported, and every tool is called against Stripe's own mock, which checks each request
-// against the document: once with the arguments that it needs, once with all that it takes.
+// Stripe's whole document is imported, and every tool is called against Stripe's own mock, which
+// checks each request against the document: once with the arguments that it needs, once with all
+// that it takes.
 func TestImportedStripe(t *testing.T) {
 	program, dir := os.Getenv("SWITCHYARD_STRIPE_MOCK"), os.Getenv("SWITCHYARD_OPENAPI")
 	if program == "" || dir == "" {
@@ -219,7 +225,8 @@ func TestImportedStripe(t *testing.T) {
 	t.Setenv("BEARER_AUTH", "sk_test_123")
 	base := apiServer(t, program, "-http-addr", "127.0.0.1:PORT")
 	// Where a schema is shortened, a sample knows too little to be right.
-	tools := importedTools(t, "stripe.json", data, imports.Options{BaseURL: base, Output: true, MaxSchema: 1 << 20})
+	tools := importedTools(t, "stripe.json", data, imports.Options{BaseURL: base, Output: true,
+		MaxSchema: 1 << 20})
 	for _, all := range []bool{false, true} {
 		refused := 0
 		for _, tool := range tools {
@@ -239,25 +246,29 @@ func TestImportedStripe(t *testing.T) {
 	}
 }
 
-// Two documents are imported, and every tool is called against Prism, which serves any document and checks each request
-// against it: a small real one, and one with every place and style of parameter.
+// Two documents are imported, and every tool is called against Prism, which serves any document and
+// checks each request against it: a small real one, and one with every place and style of
+// parameter.
 func TestImportedOnPrism(t *testing.T) {
 	prism := testserver.NPM(t, "prism")
-	for variable, secret := range map[string]string{"PETSTORE_AUTH": "secret", "API_KEY": "secret", "KEY": "secret", "BASIC": "user:secret"} {
+	for variable, secret := range map[string]string{"PETSTORE_AUTH": "secret", "API_KEY": "secret",
+		"KEY": "secret", "BASIC": "user:secret"} {
 		t.Setenv(variable, secret)
 	}
 	styles, err := os.ReadFile(filepath.Join("testdata", "styles.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"petstore.yaml": cases.Bytes(t, "openapi/petstore.yaml"), "styles.yaml": styles} {
+	for name, data := range map[string][]byte{"petstore.yaml": cases.Bytes(t,
+		"openapi/petstore.yaml"), "styles.yaml": styles} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), name)
 			if err := os.WriteFile(file, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			base := apiServer(t, prism, "mock", "--errors", "-h", "127.0.0.1", "-p", "PORT", file)
-			for _, tool := range importedTools(t, name, data, imports.Options{BaseURL: base, Output: true}) {
+			for _, tool := range importedTools(t, name, data, imports.Options{BaseURL: base,
+				Output: true}) {
 				for _, all := range []bool{false, true} {
 					args := sampler{all: all}.fitting(t, tool)
 					answer, err := call(t, &tool.Spec, args)
@@ -266,7 +277,8 @@ func TestImportedOnPrism(t *testing.T) {
 						continue
 					}
 					if problems := tool.CheckOutput(answer.Output); len(problems) > 0 {
-						t.Errorf("%s answers otherwise than it declares: %v\n%s", tool.Spec.Name, problems, answer.Output)
+						t.Errorf("%s answers otherwise than it declares: %v\n%s", tool.Spec.Name,
+							problems, answer.Output)
 					}
 				}
 			}
@@ -274,8 +286,9 @@ func TestImportedOnPrism(t *testing.T) {
 	}
 }
 
-// GitHub's whole document is imported, and every tool is called against Prism, which finds nothing wrong with any request.
-// Some arguments have patterns that no sample fits; those calls are left out and counted.
+// GitHub's whole document is imported, and every tool is called against Prism, which finds nothing
+// wrong with any request. Some arguments have patterns that no sample fits; those calls are left
+// out and counted.
 func TestImportedGitHub(t *testing.T) {
 	prism, dir := testserver.NPM(t, "prism"), os.Getenv("SWITCHYARD_OPENAPI")
 	if dir == "" {
@@ -288,7 +301,8 @@ func TestImportedGitHub(t *testing.T) {
 	}
 	base := apiServer(t, prism, "mock", "-h", "127.0.0.1", "-p", "PORT", file)
 	called, left := 0, 0
-	for _, tool := range importedTools(t, "github.json", data, imports.Options{BaseURL: base, MaxSchema: 1 << 20}) {
+	for _, tool := range importedTools(t, "github.json", data, imports.Options{BaseURL: base,
+		MaxSchema: 1 << 20}) {
 		for _, all := range []bool{false, true} {
 			args, problems := sampler{all: all}.arguments(t, tool)
 			if len(problems) > 0 {
@@ -298,7 +312,8 @@ func TestImportedGitHub(t *testing.T) {
 			called++
 			_, err := call(t, &tool.Spec, args)
 			// Prism reads a number in a path as two of the forms that it may have.
-			if err != nil && strings.Contains(err.Error(), "Your request is not valid") && !strings.Contains(err.Error(), `"location":["path"`) {
+			if err != nil && strings.Contains(err.Error(), "Your request is not valid") &&
+				!strings.Contains(err.Error(), `"location":["path"`) {
 				t.Errorf("%s %s: %v", tool.Spec.Name, args, err)
 			}
 		}
@@ -319,7 +334,8 @@ func TestPrismRefuses(t *testing.T) {
 	}
 	t.Setenv("PETSTORE_AUTH", "secret")
 	base := apiServer(t, prism, "mock", "--errors", "-h", "127.0.0.1", "-p", "PORT", file)
-	for _, tool := range importedTools(t, "petstore.yaml", data, imports.Options{BaseURL: base, Names: []string{"addPet"}}) {
+	for _, tool := range importedTools(t, "petstore.yaml", data, imports.Options{BaseURL: base,
+		Names: []string{"addPet"}}) {
 		_, err := call(t, &tool.Spec, `{"name": "x"}`)
 		if err == nil || !strings.Contains(err.Error(), "422") {
 			t.Errorf("got %v", err)

@@ -11,39 +11,51 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Redirects are followed within the hosts that the spec names, at most five, and take neither secret nor headers to
-// another place; what was not named is not asked.
+// Redirects are followed within the hosts that the spec names, at most five, and take neither
+// secret nor headers to another place; what was not named is not asked.
 func TestRESTRedirects(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "planted-secret")
 	base := newHTTPBin(t)
 	var other atomic.Pointer[http.Header]
-	elsewhere := serving(t, func(_ http.ResponseWriter, r *http.Request) { h := r.Header.Clone(); other.Store(&h) })
+	elsewhere := serving(t, func(_ http.ResponseWriter,
+		r *http.Request) {
+		h := r.Header.Clone()
+		other.Store(&h)
+	})
 	byName := strings.Replace(elsewhere, "127.0.0.1", "localhost", 1)
 	common := `headers: {X-Custom: mine}, auth: {type: bearer, secret: env:SWITCHYARD_TEST_SECRET}, `
 
-	answer, err := call(t, restSpec(t, base, common+`path: /redirect/3, extract: headers.Authorization`), `{"p":1}`)
+	answer, err := call(t, restSpec(t, base, common+
+		`path: /redirect/3, extract: headers.Authorization`), `{"p":1}`)
 	if err != nil || !strings.Contains(string(answer.Output), "[secret]") {
 		t.Errorf("within one host: got %s, %v", answer.Output, err)
 	}
-	if _, err := call(t, restSpec(t, base, common+`path: /redirect/6`), `{"p":1}`); err == nil || !strings.Contains(err.Error(), "more than 5 times") {
+	if _, err := call(t, restSpec(t, base, common+`path: /redirect/6`), `{"p":1}`); err == nil ||
+		!strings.Contains(err.Error(), "more than 5 times") {
 		t.Errorf("six redirects: got %v", err)
 	}
-	if _, err := call(t, restSpec(t, base, common+`path: /redirect-to, query: {url: "`+elsewhere+`"}`), `{"p":1}`); err != nil {
+	if _, err := call(t, restSpec(t, base, common+`path: /redirect-to, query: {url: "`+elsewhere+
+		`"}`), `{"p":1}`); err != nil {
 		t.Errorf("to another port: %v", err)
 	}
-	if h := other.Swap(nil); h == nil || h.Get("Authorization") != "" || h.Get("X-Custom") != "" || h.Get("Idempotency-Key") != "" {
+	if h := other.Swap(nil); h == nil || h.Get("Authorization") != "" || h.Get("X-Custom") != "" ||
+		h.Get("Idempotency-Key") != "" {
 		t.Errorf("another place got %v", h)
 	}
-	_, err = call(t, restSpec(t, base, common+`path: /redirect-to, query: {url: "`+byName+`"}`), `{"p":1}`)
+	_, err = call(t, restSpec(t, base, common+`path: /redirect-to, query: {url: "`+byName+`"}`),
+		`{"p":1}`)
 	if e := api.AsError(err); other.Load() == nil && (e == nil || e.Type != api.ErrExecution) {
 		t.Errorf("to a host that only its address allows: got %v", err)
 	}
 }
 
-// A spec reaches its own host alone; what is not public must be named by the spec or the operator, whom a redirect cannot
-// use.
+// A spec reaches its own host alone; what is not public must be named by the spec or the operator,
+// whom a redirect cannot use.
 func TestRESTGuard(t *testing.T) {
-	inside := serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "inside") })
+	inside := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "inside")
+	})
 	run := func(r Executor, base, allow string) *api.Error {
 		spec := restSpec(t, base, `path: /`)
 		spec.Entry.Allow = nil
@@ -53,7 +65,9 @@ func TestRESTGuard(t *testing.T) {
 		_, err := r.Execute(t.Context(), spec, json.RawMessage(`{"p":1}`))
 		return api.AsError(err)
 	}
-	if e := run(Executor{}, inside, ""); e == nil || e.Type != api.ErrPolicyViolation || !strings.Contains(e.Message, "loopback") || !strings.Contains(e.Message, "name the host, the address or its range under allow") {
+	if e := run(Executor{}, inside, ""); e == nil || e.Type != api.ErrPolicyViolation ||
+		!strings.Contains(e.Message, "loopback") || !strings.Contains(e.Message,
+		"name the host, the address or its range under allow") {
 		t.Errorf("got %v", e)
 	}
 	if e := run(Executor{Inside: []string{"127.0.0.0/8"}}, inside, ""); e != nil {
@@ -65,22 +79,26 @@ func TestRESTGuard(t *testing.T) {
 	redirects := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.Replace(inside, "127.0.0.1", "127.0.0.2", 1), http.StatusFound)
 	})
-	if e := run(Executor{Inside: []string{"127.0.0.0/8"}}, redirects, ""); e == nil || !strings.Contains(e.Message, "127.0.0.2 is refused: it is not one of the allowed hosts") {
+	if e := run(Executor{Inside: []string{"127.0.0.0/8"}}, redirects, ""); e == nil ||
+		!strings.Contains(e.Message, "127.0.0.2 is refused: it is not one of the allowed hosts") {
 		t.Errorf("a redirect inside: %v", e)
 	}
-	if e := run(Executor{}, "http://metadata.google.internal", "nothing/at/all"); e == nil || e.Type != api.ErrPreconditionFailed {
+	if e := run(Executor{}, "http://metadata.google.internal", "nothing/at/all"); e == nil ||
+		e.Type != api.ErrPreconditionFailed {
 		t.Errorf("a wrong entry: %v", e)
 	}
 }
 
-// The secret reaches its place, is read at each call, and is nowhere in what comes back, however the server repeats it.
+// The secret reaches its place, is read at each call, and is nowhere in what comes back, however
+// the server repeats it.
 func TestRESTSecrets(t *testing.T) {
 	const planted = `pl"ant:ed/&secret`
 	t.Setenv("SWITCHYARD_TEST_SECRET", planted)
 	var got atomic.Pointer[http.Request]
 	base := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		got.Store(r)
-		all := r.Header.Get("Authorization") + " " + r.Header.Get("X-Key") + " " + r.RequestURI + " " + planted
+		all := r.Header.Get("Authorization") + " " + r.Header.Get("X-Key") + " " + r.RequestURI +
+			" " + planted
 		switch r.URL.Path {
 		case "/json":
 			w.Header().Set("Content-Type", "application/json")
@@ -111,12 +129,16 @@ func TestRESTSecrets(t *testing.T) {
 			w.Header().Set("X-All", all)
 		}
 	})
-	auths := []string{`{type: bearer, secret: env:SWITCHYARD_TEST_SECRET}`, `{type: basic, secret: env:SWITCHYARD_TEST_SECRET}`,
-		`{type: header, name: x-key, secret: env:SWITCHYARD_TEST_SECRET}`, `{type: query, name: key, secret: env:SWITCHYARD_TEST_SECRET}`}
+	auths := []string{`{type: bearer, secret: env:SWITCHYARD_TEST_SECRET}`,
+		`{type: basic, secret: env:SWITCHYARD_TEST_SECRET}`,
+		`{type: header, name: x-key, secret: env:SWITCHYARD_TEST_SECRET}`,
+		`{type: query, name: key, secret: env:SWITCHYARD_TEST_SECRET}`}
 	for _, auth := range auths {
-		for _, path := range []string{"json", "text", "fail", "broken", "location", "cut", "binary", "edge", "many", "head"} {
+		for _, path := range []string{"json", "text", "fail", "broken", "location", "cut", "binary",
+			"edge", "many", "head"} {
 			method := map[bool]string{true: "HEAD", false: "GET"}[path == "head"]
-			answer, err := call(t, restSpec(t, base, `method: `+method+`, path: /`+path+`, max_response: 200, auth: `+auth), `{"p":1}`)
+			answer, err := call(t, restSpec(t, base, `method: `+method+`, path: /`+path+
+				`, max_response: 200, auth: `+auth), `{"p":1}`)
 			all := string(answer.Output) + strings.Join(answer.Notes, "")
 			if err != nil {
 				all += err.Error()
@@ -127,7 +149,8 @@ func TestRESTSecrets(t *testing.T) {
 			if json.Unmarshal(answer.Output, &binary) == nil {
 				all += string(binary.Body)
 			}
-			for _, part := range []string{`l"ant`, `l\"ant`, "ant:ed", "ant%3Aed", "cGwiYW50OmVk", "/&sec"} {
+			for _, part := range []string{`l"ant`, `l\"ant`, "ant:ed", "ant%3Aed", "cGwiYW50OmVk",
+				"/&sec"} {
 				if strings.Contains(all, part) {
 					t.Errorf("%s, %s: %s", auth, path, all)
 				}
@@ -141,10 +164,13 @@ func TestRESTSecrets(t *testing.T) {
 		t.Errorf("got %v", query)
 	}
 	t.Setenv("SWITCHYARD_TEST_SECRET", "another secret")
-	if _, err := call(t, restSpec(t, base, `path: /text, auth: `+auths[0]), `{"p":1}`); err != nil || got.Load().Header.Get("Authorization") != "Bearer another secret" {
+	if _, err := call(t, restSpec(t, base, `path: /text, auth: `+auths[0]),
+		`{"p":1}`); err != nil ||
+		got.Load().Header.Get("Authorization") != "Bearer another secret" {
 		t.Errorf("got %v, %v", got.Load().Header, err)
 	}
-	_, err := call(t, restSpec(t, base, `auth: {type: bearer, secret: env:SWITCHYARD_TEST_UNSET}`), `{"p":1}`)
+	_, err := call(t, restSpec(t, base, `auth: {type: bearer, secret: env:SWITCHYARD_TEST_UNSET}`),
+		`{"p":1}`)
 	if e := api.AsError(err); e == nil || e.Type != api.ErrPreconditionFailed {
 		t.Errorf("got %v", err)
 	}

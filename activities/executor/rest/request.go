@@ -23,11 +23,13 @@ type filling struct {
 }
 
 func (f *filling) refuse(argument, rule, message string) {
-	f.problems = append(f.problems, api.Problem{Path: api.KeyPath("$", argument), Rule: rule, Message: message})
+	f.problems = append(f.problems, api.Problem{Path: api.KeyPath("$", argument), Rule: rule,
+		Message: message})
 }
 
 // newRESTRequest returns the request of a call, without its secret.
-func newRESTRequest(ctx context.Context, e *toolspecs.Entry, args json.RawMessage) (*http.Request, error) {
+func newRESTRequest(ctx context.Context, e *toolspecs.Entry, args json.RawMessage) (*http.Request,
+	error) {
 	values, err := templates.Values(args)
 	if err != nil {
 		return nil, err
@@ -43,7 +45,8 @@ func newRESTRequest(ctx context.Context, e *toolspecs.Entry, args json.RawMessag
 	}
 	req, err := http.NewRequestWithContext(ctx, e.Method, address, body)
 	if err != nil {
-		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.base_url and entry.path make no URL")
+		return nil, api.Errorf(api.ErrPreconditionFailed,
+			"entry.base_url and entry.path make no URL")
 	}
 	if contentType != "" && header.Get("Content-Type") == "" {
 		header.Set("Content-Type", contentType)
@@ -52,7 +55,8 @@ func newRESTRequest(ctx context.Context, e *toolspecs.Entry, args json.RawMessag
 	return req, nil
 }
 
-// address returns the whole URL. What an argument gives to the path is escaped, so that it stays within its segment.
+// address returns the whole URL. What an argument gives to the path is escaped, so that it stays
+// within its segment.
 func (f *filling) address(e *toolspecs.Entry) string {
 	address := e.BaseURL
 	if e.Path != "" {
@@ -74,12 +78,13 @@ func (f *filling) path(template string) string {
 	for _, name := range templates.Names(template) {
 		f.checkSegment(name)
 	}
-	text, _ := templates.Fill(template, f.values, func(v any) string { return url.PathEscape(api.TextOf(v)) })
+	text, _ := templates.Fill(template, f.values,
+		func(v any) string { return url.PathEscape(api.TextOf(v)) })
 	return text
 }
 
-// checkSegment refuses values that no path can hold, and those that would make a segment another: escaping leaves dots, and
-// nothing but them makes a segment that servers take for another place.
+// checkSegment refuses values that no path can hold, and those that would make a segment another:
+// escaping leaves dots, and nothing but them makes a segment that servers take for another place.
 func (f *filling) checkSegment(name string) {
 	switch value := f.values[name].(type) {
 	case nil:
@@ -88,13 +93,14 @@ func (f *filling) checkSegment(name string) {
 		f.refuse(name, "path", "it is a part of the path, which takes text, a number or a boolean")
 	case string:
 		if value == "" || value == "." || value == ".." {
-			f.refuse(name, "path", "it is a part of the path and would lead to another place: it cannot be empty, . or ..")
+			f.refuse(name, "path",
+				"it is a part of the path and would lead to another place: it cannot be empty, . or ..")
 		}
 	}
 }
 
-// texts returns the values of one query parameter, header or form field: none for an absent or null argument, and one for
-// each element of a list.
+// texts returns the values of one query parameter, header or form field: none for an absent or null
+// argument, and one for each element of a list.
 func (f *filling) texts(template any) []string {
 	text, ok := template.(string)
 	if !ok {
@@ -136,10 +142,12 @@ func (f *filling) header(ctx context.Context, e *toolspecs.Entry) http.Header {
 		if texts == nil {
 			continue
 		}
-		if slices.ContainsFunc(texts, func(text string) bool { return !outbound.FitsHeader(text) }) {
+		if slices.ContainsFunc(texts,
+			func(text string) bool { return !outbound.FitsHeader(text) }) {
 			source, _ := template.(string)
 			for _, argument := range templates.Names(source) {
-				f.refuse(argument, "header", "it goes into a header, which holds no line end and no other control character")
+				f.refuse(argument, "header",
+					"it goes into a header, which holds no line end and no other control character")
 			}
 		}
 		header[http.CanonicalHeaderKey(name)] = texts
@@ -182,8 +190,8 @@ func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
 	return strings.NewReader(string(data)), "application/json"
 }
 
-// value fills the strings of a JSON value. A string that is nothing but the placeholder of an absent argument is left out
-// with its member or element.
+// value fills the strings of a JSON value. A string that is nothing but the placeholder of an
+// absent argument is left out with its member or element.
 func (f *filling) value(template any) (value any, keep bool) {
 	switch template := template.(type) {
 	case string:
@@ -213,9 +221,10 @@ func (f *filling) value(template any) (value any, keep bool) {
 	return template, true
 }
 
-// addField adds one field of a form: an object and a list of objects give fields such as card[number] and items[0][price]. A
-// list of plain values gives the field several times: as name=a&name=b, or as name[]=a&name[]=b where the name ends in []
-// and inside another value, where nothing else would tell it from a plain value.
+// addField adds one field of a form: an object and a list of objects give fields such as
+// card[number] and items[0][price]. A list of plain values gives the field several times: as
+// name=a&name=b, or as name[]=a&name[]=b where the name ends in [] and inside another value, where
+// nothing else would tell it from a plain value.
 func addField(form url.Values, name string, value any) {
 	bare := strings.TrimSuffix(name, "[]")
 	switch value := value.(type) {

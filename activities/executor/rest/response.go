@@ -23,7 +23,8 @@ import (
 const (
 	// bodyHead is how much of a response's body an error quotes, in bytes.
 	bodyHead = 2 << 10
-	// maxMisfit is how much is told of why an expression does not fit, in characters: the library's reason holds the whole value.
+	// maxMisfit is how much is told of why an expression does not fit, in characters: the library's
+	// reason holds the whole value.
 	maxMisfit = 200
 	noteUTF8  = "the response was not valid UTF-8; the wrong bytes were replaced by U+FFFD"
 )
@@ -50,7 +51,8 @@ func (x *restResponse) answer() (executor.Answer, error) {
 	rule := x.rule()
 	switch rule.Means {
 	case toolspecs.MeansRetry:
-		return executor.Answer{}, api.Transient(x.failure(rule.Message), api.Duration(outbound.RetryAfter(x.header, time.Now())))
+		return executor.Answer{}, api.Transient(x.failure(rule.Message),
+			api.Duration(outbound.RetryAfter(x.header, time.Now())))
 	case toolspecs.MeansFail:
 		return executor.Answer{}, x.failure(rule.Message)
 	}
@@ -64,7 +66,8 @@ func (x *restResponse) answer() (executor.Answer, error) {
 	if err != nil {
 		return executor.Answer{}, err
 	}
-	if names := x.spec.PagingArguments(); len(names) > 0 && len(output) > x.spec.Execution.MaxResult {
+	if names := x.spec.PagingArguments(); len(names) > 0 &&
+		len(output) > x.spec.Execution.MaxResult {
 		x.note("ask for a part of it by %s", strings.Join(names, ", "))
 	}
 	return executor.Answer{Output: output, Notes: x.notes}, nil
@@ -72,7 +75,8 @@ func (x *restResponse) answer() (executor.Answer, error) {
 
 func (x *restResponse) succeeded() bool { return x.status/100 == http.StatusOK/100 }
 
-// rule returns what the status means: by the spec's rule for the number, else by that for its class, else as usual.
+// rule returns what the status means: by the spec's rule for the number, else by that for its
+// class, else as usual.
 func (x *restResponse) rule() toolspecs.StatusRule {
 	number := strconv.Itoa(x.status)
 	for _, status := range []string{number, number[:1] + "xx"} {
@@ -164,7 +168,8 @@ func (x *restResponse) headOutput() (json.RawMessage, error) {
 	headers := map[string]string{}
 	for name, values := range x.header {
 		if name != "Set-Cookie" {
-			headers[name] = x.credential.Hide(strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD"))
+			headers[name] = x.credential.Hide(strings.ToValidUTF8(strings.Join(values, ", "),
+				"\uFFFD"))
 		}
 	}
 	return api.EncodeJSON(map[string]any{"status": x.status, "headers": headers})
@@ -180,7 +185,8 @@ func (x *restResponse) value(body []byte) (json.RawMessage, error) {
 	}
 	value, err := api.DecodeJSON(body)
 	if err != nil {
-		return nil, api.Errorf(api.ErrInvalidOutput, "the response was to be JSON, but: %v%s", err, x.quoted())
+		return nil, api.Errorf(api.ErrInvalidOutput, "the response was to be JSON, but: %v%s", err,
+			x.quoted())
 	}
 	value, changed := x.credential.Hider().Value(value)
 	if !utf8.Valid(body) {
@@ -206,7 +212,8 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 	}
 	part, found, exact, err := expression.From(value)
 	if err != nil {
-		return nil, api.Errorf(api.ErrInvalidOutput, "entry.extract does not fit the response: %s%s",
+		return nil, api.Errorf(api.ErrInvalidOutput,
+			"entry.extract does not fit the response: %s%s",
 			api.Shorten(err.Error(), maxMisfit), x.quoted())
 	}
 	if !found {
@@ -222,7 +229,8 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 func (x *restResponse) tooLong(body []byte) (json.RawMessage, error) {
 	if x.extracts() {
 		return nil, api.Errorf(api.ErrInvalidOutput,
-			"the response has more than %d bytes, so that nothing can be extracted from it; %s, or raise entry.max_response", len(x.body), x.askForLess())
+			"the response has more than %d bytes, so that nothing can be extracted from it; %s, or raise entry.max_response",
+			len(x.body), x.askForLess())
 	}
 	whole, form := "", ""
 	if x.length > 0 {
@@ -265,7 +273,8 @@ func (x *restResponse) text(body []byte) (json.RawMessage, error) {
 		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	default:
 		x.note("the response is no text")
-		return api.EncodeJSON(map[string]string{"content_type": kind, "body_base64": base64.StdEncoding.EncodeToString(body)})
+		return api.EncodeJSON(map[string]string{"content_type": kind,
+			"body_base64": base64.StdEncoding.EncodeToString(body)})
 	}
 	return api.EncodeJSON(string(body))
 }

@@ -16,7 +16,8 @@ import (
 // A response becomes the value it is: JSON as it came, text, base64, or nothing.
 func TestRESTAnswers(t *testing.T) {
 	for _, c := range []struct{ entry, contentType, body, want, note string }{
-		{"", "application/json", ` {"b": 1, "a": 12345678901234567890 } `, `{"b":1,"a":12345678901234567890}`, ""},
+		{"", "application/json", ` {"b": 1, "a": 12345678901234567890 } `,
+			`{"b":1,"a":12345678901234567890}`, ""},
 		{"", "application/problem+json; charset=utf-8", `[1.50]`, `[1.50]`, ""},
 		{"", "application/json", "\ufeff\"bom\"", `"bom"`, ""},
 		{"", "application/json", "{\"a\":\"\xff\"}", `{"a":"` + "\uFFFD" + `"}`, "not valid UTF-8"},
@@ -24,14 +25,19 @@ func TestRESTAnswers(t *testing.T) {
 		{"", "text/plain", `{"a":1}`, `"{\"a\":1}"`, ""},
 		{"", "text/plain", "a<b\n", `"a<b\n"`, ""},
 		{"", "text/html", "\xe4", `"` + "\uFFFD" + `"`, "not valid UTF-8"},
-		{"", "image/png", "\xff\x00", `{"body_base64":"/wA=","content_type":"image/png"}`, "is no text"},
+		{"", "image/png", "\xff\x00", `{"body_base64":"/wA=","content_type":"image/png"}`,
+			"is no text"},
 		{"", "application/json", "", `null`, ""},
 		{"", "application/json", " \n", `null`, ""},
-		{"extract: /a/0", "application/json", `{"a":[12345678901234567890]}`, `12345678901234567890`, ""},
+		{"extract: /a/0", "application/json", `{"a":[12345678901234567890]}`,
+			`12345678901234567890`, ""},
 		{"extract: /a/0", "text/plain", `{"a":[1.50]}`, `1.50`, ""},
 		{"extract: /a/1", "application/json", `{"a":[1]}`, `null`, "nothing at /a/1"},
-		{`extract: "a[?id>'x'].b | [0]"`, "application/json", `{"a":[{"id":12345678901234567890,"b":1}]}`, `null`, "were not compared"},
-		{`extract: "items[].{id: id, name: n}"`, "application/json", `{"items":[{"id":12345678901234567890,"n":"x"}]}`, `[{"id":12345678901234567890,"name":"x"}]`, ""},
+		{`extract: "a[?id>'x'].b | [0]"`, "application/json",
+			`{"a":[{"id":12345678901234567890,"b":1}]}`, `null`, "were not compared"},
+		{`extract: "items[].{id: id, name: n}"`, "application/json",
+			`{"items":[{"id":12345678901234567890,"n":"x"}]}`,
+			`[{"id":12345678901234567890,"name":"x"}]`, ""},
 	} {
 		url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Content-Type"] = nil
@@ -42,13 +48,16 @@ func TestRESTAnswers(t *testing.T) {
 		})
 		answer, err := call(t, restSpec(t, url, cmp.Or(c.entry, "path: /")), `{"p":1}`)
 		notes := strings.Join(answer.Notes, "; ")
-		if err != nil || string(answer.Output) != c.want || (c.note == "") != (notes == "") || !strings.Contains(notes, c.note) {
-			t.Errorf("%s %q: got %s, %q, %v; want %s", c.contentType, c.body, answer.Output, notes, err, c.want)
+		if err != nil || string(answer.Output) != c.want || (c.note == "") != (notes == "") ||
+			!strings.Contains(notes, c.note) {
+			t.Errorf("%s %q: got %s, %q, %v; want %s", c.contentType, c.body, answer.Output, notes,
+				err, c.want)
 		}
 	}
 }
 
-// What was promised as JSON and is none is an error that shows its beginning; a failing status needs to be none.
+// What was promised as JSON and is none is an error that shows its beginning; a failing status
+// needs to be none.
 func TestRESTBrokenJSON(t *testing.T) {
 	for _, c := range []struct{ entry, contentType, body, want string }{
 		{"path: /", "application/json", `{"a":`, `not whole: {"a":`},
@@ -62,7 +71,8 @@ func TestRESTBrokenJSON(t *testing.T) {
 			_, _ = io.WriteString(w, c.body)
 		})
 		_, err := call(t, restSpec(t, url, c.entry), `{"p":1}`)
-		if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput || !strings.Contains(e.Message, c.want) {
+		if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput ||
+			!strings.Contains(e.Message, c.want) {
 			t.Errorf("%s: got %v", c.body, err)
 		}
 	}
@@ -71,7 +81,8 @@ func TestRESTBrokenJSON(t *testing.T) {
 		_, _ = io.WriteString(w, `["`+strings.Repeat("x", 100_000)+`"]`)
 	})
 	_, err := call(t, restSpec(t, url, `extract: "abs(@)"`), `{"p":1}`)
-	if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput || len(e.Message) > bodyHead+1000 {
+	if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput ||
+		len(e.Message) > bodyHead+1000 {
 		t.Errorf("the reason has %d bytes: %.200s", len(err.Error()), err)
 	}
 	url = serving(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -79,7 +90,8 @@ func TestRESTBrokenJSON(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "gone")
 	})
-	answer, err := call(t, restSpec(t, url, `extract: a, statuses: [{status: "404", means: answer}]`), `{"p":1}`)
+	answer, err := call(t, restSpec(t, url,
+		`extract: a, statuses: [{status: "404", means: answer}]`), `{"p":1}`)
 	if err != nil || string(answer.Output) != `"gone"` {
 		t.Errorf("got %s, %v", answer.Output, err)
 	}
@@ -92,13 +104,15 @@ func TestRESTHead(t *testing.T) {
 		w.Header().Set("Set-Cookie", "login=planted")
 	})
 	answer, err := call(t, restSpec(t, url, `method: HEAD`), `{"p":1}`)
-	if err != nil || !bytes.Contains(answer.Output, []byte(`"X-Size":"12"`)) || !bytes.Contains(answer.Output, []byte(`"status":200`)) || bytes.Contains(answer.Output, []byte("planted")) {
+	if err != nil || !bytes.Contains(answer.Output, []byte(`"X-Size":"12"`)) ||
+		!bytes.Contains(answer.Output, []byte(`"status":200`)) || bytes.Contains(answer.Output,
+		[]byte("planted")) {
 		t.Errorf("got %s, %v", answer.Output, err)
 	}
 }
 
-// A response beyond the limit is cut in whole characters, with a note on how to get the rest; a bomb is not unpacked
-// further than that.
+// A response beyond the limit is cut in whole characters, with a note on how to get the rest; a
+// bomb is not unpacked further than that.
 func TestRESTLongResponses(t *testing.T) {
 	bomb := new(bytes.Buffer)
 	z := gzip.NewWriter(bomb)
@@ -130,22 +144,26 @@ func TestRESTLongResponses(t *testing.T) {
 	if want := `"[\"` + strings.Repeat("ä", 49) + `"`; err != nil || string(answer.Output) != want {
 		t.Errorf("got %s, %v", answer.Output, err)
 	}
-	if got := strings.Join(answer.Notes, ""); got != "the response was cut at 101 bytes of 2004, and half of a JSON value is text; ask for less at a time by page" {
+	if got := strings.Join(answer.Notes,
+		""); got != "the response was cut at 101 bytes of 2004, and half of a JSON value is text; ask for less at a time by page" {
 		t.Errorf("got %q", got)
 	}
 	for _, path := range []string{"bomb", "endless"} {
 		answer, err = call(t, restSpec(t, url, `path: /`+path+`, max_response: 1000`), `{"p":1}`)
-		if text := api.PlainText(answer.Output); err != nil || len(text) != 1000 || len(answer.Notes) != 1 {
+		if text := api.PlainText(answer.Output); err != nil || len(text) != 1000 ||
+			len(answer.Notes) != 1 {
 			t.Errorf("%s: got %d bytes, %q, %v", path, len(text), answer.Notes, err)
 		}
 	}
 	_, err = call(t, restSpec(t, url, `path: /json, max_response: 100, extract: "[0]"`), `{"p":1}`)
-	if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput || !strings.Contains(e.Message, "by page, or raise entry.max_response") {
+	if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput ||
+		!strings.Contains(e.Message, "by page, or raise entry.max_response") {
 		t.Errorf("got %v", err)
 	}
 	long := restSpec(t, url, `path: /json`)
 	long.Execution.MaxResult = 1000
-	if answer, err = call(t, long, `{"p":1}`); err != nil || !slices.Equal(answer.Notes, []string{"ask for a part of it by page"}) {
+	if answer, err = call(t, long, `{"p":1}`); err != nil || !slices.Equal(answer.Notes,
+		[]string{"ask for a part of it by page"}) {
 		t.Errorf("got %q, %v", answer.Notes, err)
 	}
 }

@@ -21,7 +21,8 @@ import (
 // newHTTPBin serves go-httpbin on loopback.
 func newHTTPBin(t *testing.T) string {
 	t.Helper()
-	s := httptest.NewServer(httpbin.New(httpbin.WithMaxDuration(time.Minute), httpbin.WithMaxBodySize(8<<20)))
+	s := httptest.NewServer(httpbin.New(httpbin.WithMaxDuration(time.Minute),
+		httpbin.WithMaxBodySize(8<<20)))
 	t.Cleanup(s.Close)
 	return s.URL
 }
@@ -34,8 +35,8 @@ func serving(t *testing.T, handle http.HandlerFunc) string {
 	return s.URL
 }
 
-// restSpec reads a REST tool whose entry is given as YAML in flow style, without the braces. Parameters are a to f, of
-// any type; p is one that every call has.
+// restSpec reads a REST tool whose entry is given as YAML in flow style, without the braces.
+// Parameters are a to f, of any type; p is one that every call has.
 func restSpec(t *testing.T, base, entry string) *toolspecs.Spec {
 	t.Helper()
 	text := "name: rest\nversion: 1.0.0\ndescription: A REST tool.\n" +
@@ -86,7 +87,8 @@ func record(t *testing.T, spec *toolspecs.Spec, args string) sent {
 	return s
 }
 
-// A value stays within its segment of the path, whatever it holds; every other part of the URL says what the spec says.
+// A value stays within its segment of the path, whatever it holds; every other part of the URL says
+// what the spec says.
 func TestRESTPath(t *testing.T) {
 	base := recorder(t)
 	for args, want := range map[string]string{
@@ -103,12 +105,14 @@ func TestRESTPath(t *testing.T) {
 		`{"p":"@evil.example.com:80"}`:   "/v1/x/@evil.example.com:80/y",
 		`{"p":"{{args.a}}","a":"../.."}`: "/v1/x/%7B%7Bargs.a%7D%7D/y",
 	} {
-		if got := record(t, restSpec(t, base+"/v1/", `path: "/x/{{args.p}}/y"`), args); got.URI != want || got.Method != http.MethodGet {
+		if got := record(t, restSpec(t, base+"/v1/", `path: "/x/{{args.p}}/y"`),
+			args); got.URI != want || got.Method != http.MethodGet {
 			t.Errorf("%s: got %s %s, want %s", args, got.Method, got.URI, want)
 		}
 	}
 	for entry, want := range map[string]string{
-		`path: ""`: "/v1", `path: /`: "/v1/", `path: "{{args.p}}"`: "/v1/z", `path: "v{{args.p}}.{{args.p}}%20"`: "/v1/vz.z%20", `query: {}`: "/v1",
+		`path: ""`: "/v1", `path: /`: "/v1/", `path: "{{args.p}}"`: "/v1/z",
+		`path: "v{{args.p}}.{{args.p}}%20"`: "/v1/vz.z%20", `query: {}`: "/v1",
 	} {
 		if got := record(t, restSpec(t, base+"/v1", entry), `{"p":"z"}`); got.URI != want {
 			t.Errorf("%s: got %s, want %s", entry, got.URI, want)
@@ -116,24 +120,28 @@ func TestRESTPath(t *testing.T) {
 	}
 }
 
-// Values that would make the path another one are refused before anything is sent, with the argument at fault and without
-// its value.
+// Values that would make the path another one are refused before anything is sent, with the
+// argument at fault and without its value.
 func TestRESTPathRefuses(t *testing.T) {
-	for _, args := range []string{`{"p":""}`, `{"p":"."}`, `{"p":".."}`, `{"p":null}`, `{}`, `{"p":["planted"]}`, `{"p":{"planted":1}}`} {
+	for _, args := range []string{`{"p":""}`, `{"p":"."}`, `{"p":".."}`, `{"p":null}`, `{}`,
+		`{"p":["planted"]}`, `{"p":{"planted":1}}`} {
 		_, err := call(t, restSpec(t, "http://192.0.2.1", `path: "/x/{{args.p}}"`), args)
 		e := api.AsError(err)
-		if e == nil || e.Type != api.ErrValidation || len(e.Problems) != 1 || e.Problems[0].Path != "$.p" || strings.Contains(e.Error(), "planted") {
+		if e == nil || e.Type != api.ErrValidation || len(e.Problems) != 1 ||
+			e.Problems[0].Path != "$.p" || strings.Contains(e.Error(), "planted") {
 			t.Errorf("%s: got %v", args, err)
 		}
 	}
 	for _, args := range []string{`[1]`, `{`} {
-		if _, err := call(t, restSpec(t, "http://192.0.2.1", `path: /`), args); !errors.Is(err, &api.Error{Type: api.ErrValidation}) {
+		if _, err := call(t, restSpec(t, "http://192.0.2.1", `path: /`), args); !errors.Is(err,
+			&api.Error{Type: api.ErrValidation}) {
 			t.Errorf("%s: got %v", args, err)
 		}
 	}
 }
 
-// Query parameters and headers are made of their templates: lists give several, absent and null ones none.
+// Query parameters and headers are made of their templates: lists give several, absent and null
+// ones none.
 func TestRESTQueryAndHeaders(t *testing.T) {
 	base := recorder(t)
 	spec := restSpec(t, base, `query: {a: "{{args.a}}", "b[]": "{{args.b}}", c: "x{{args.c}}", n: 1, t: true}, `+
@@ -150,7 +158,8 @@ func TestRESTQueryAndHeaders(t *testing.T) {
 	}
 	got := record(t, spec, `{"p":1,"a":"one","b":["two","three"],"c":2}`).Header
 	for name, want := range map[string][]string{
-		"X-A": {"one"}, "X-B": {"two", "three"}, "X-C": {"x2"}, "X-N": {"5"}, "User-Agent": {"me"}, "Accept": {"text/csv"}, "Idempotency-Key": {"run/1.1"},
+		"X-A": {"one"}, "X-B": {"two", "three"}, "X-C": {"x2"}, "X-N": {"5"}, "User-Agent": {"me"},
+		"Accept": {"text/csv"}, "Idempotency-Key": {"run/1.1"},
 	} {
 		if !slices.Equal(got[name], want) {
 			t.Errorf("%s: got %q, want %q", name, got[name], want)
@@ -159,47 +168,65 @@ func TestRESTQueryAndHeaders(t *testing.T) {
 	if got := record(t, spec, `{"p":1}`).Header; got["X-A"] != nil || got.Get("X-C") != "x" {
 		t.Errorf("got %v", got)
 	}
-	for _, args := range []string{`{"p":1,"a":"x\r\nHost: planted"}`, `{"p":1,"b":["x","\u0000planted"]}`, `{"p":1,"c":"\nplanted"}`} {
+	for _, args := range []string{`{"p":1,"a":"x\r\nHost: planted"}`,
+		`{"p":1,"b":["x","\u0000planted"]}`, `{"p":1,"c":"\nplanted"}`} {
 		_, err := call(t, spec, args)
-		if e := api.AsError(err); e == nil || e.Type != api.ErrValidation || len(e.Problems) != 1 || strings.Contains(e.Error(), "planted") {
+		if e := api.AsError(err); e == nil || e.Type != api.ErrValidation || len(e.Problems) != 1 ||
+			strings.Contains(e.Error(), "planted") {
 			t.Errorf("%s: got %v", args, err)
 		}
 	}
 }
 
-// A body keeps the types and digits of its arguments, and leaves out those that are absent; forms and text are made of the
-// same templates.
+// A body keeps the types and digits of its arguments, and leaves out those that are absent; forms
+// and text are made of the same templates.
 func TestRESTBody(t *testing.T) {
 	base := recorder(t)
 	for _, c := range []struct{ entry, args, want, contentType string }{
 		{`body: {a: "{{args.a}}", list: [1, "{{args.b}}", "{{args.a}}"], deep: {b: "{{args.b}}", t: "is {{args.b}}"}, none: null}`,
-			`{"p":1,"a":12345678901234567890}`, `{"a":12345678901234567890,"deep":{"t":"is "},"list":[1,12345678901234567890],"none":null}`, "application/json"},
-		{`body: {a: "{{args.a}}", b: "{{args.b}}"}`, `{"p":1,"a":{"x":[true,null,"<&>"]},"b":null}`, `{"a":{"x":[true,null,"<&>"]},"b":null}`, "application/json"},
+			`{"p":1,"a":12345678901234567890}`,
+			`{"a":12345678901234567890,"deep":{"t":"is "},"list":[1,12345678901234567890],"none":null}`,
+			"application/json"},
+		{`body: {a: "{{args.a}}", b: "{{args.b}}"}`, `{"p":1,"a":{"x":[true,null,"<&>"]},"b":null}`,
+			`{"a":{"x":[true,null,"<&>"]},"b":null}`, "application/json"},
 		{`body: "{{args.a}}"`, `{"p":1,"a":[1,2.50]}`, `[1,2.50]`, "application/json"},
 		{`body: "{{args.a}}"`, `{"p":1}`, ``, ""},
-		{`body: 5, headers: {content-type: application/vnd.api+json}`, `{"p":1}`, `5`, "application/vnd.api+json"},
-		{`encoding: text, body: "a: {{args.a}}"`, `{"p":1,"a":[1]}`, `a: [1]`, "text/plain; charset=utf-8"},
-		{`encoding: text, body: "{{args.a}}"`, `{"p":1,"a":"x\ny"}`, "x\ny", "text/plain; charset=utf-8"},
-		{`encoding: form, body: {a: "{{args.a}}", b: "{{args.b}}", c: "x y"}`, `{"p":1,"a":[1,"2"]}`, `a=1&a=2&c=x+y`, "application/x-www-form-urlencoded"},
-		{`encoding: form, body: {m: "{{args.a}}", l: "{{args.b}}"}`, `{"p":1,"a":{"k":"v","deep":{"n":null,"t":true}},"b":[{"id":1},{"id":[2,3]}]}`,
-			`l%5B0%5D%5Bid%5D=1&l%5B1%5D%5Bid%5D%5B%5D=2&l%5B1%5D%5Bid%5D%5B%5D=3&m%5Bdeep%5D%5Bt%5D=true&m%5Bk%5D=v`, "application/x-www-form-urlencoded"},
-		{`encoding: form, body: {"a[]": "{{args.a}}", "b[]": "{{args.b}}"}`, `{"p":1,"a":[1,"2",null],"b":[[3],{"c":[]},{"d":4}]}`,
-			`a%5B%5D=1&a%5B%5D=2&b%5B0%5D%5B%5D=3&b%5B2%5D%5Bd%5D=4`, "application/x-www-form-urlencoded"},
-		{`encoding: form, body: {"a[]": "{{args.a}}"}`, `{"p":1,"a":""}`, `a=`, "application/x-www-form-urlencoded"},
-		{`encoding: form, body: "{{args.a}}"`, `{"p":1,"a":{"k":"v"}}`, `k=v`, "application/x-www-form-urlencoded"},
+		{`body: 5, headers: {content-type: application/vnd.api+json}`, `{"p":1}`, `5`,
+			"application/vnd.api+json"},
+		{`encoding: text, body: "a: {{args.a}}"`, `{"p":1,"a":[1]}`, `a: [1]`,
+			"text/plain; charset=utf-8"},
+		{`encoding: text, body: "{{args.a}}"`, `{"p":1,"a":"x\ny"}`, "x\ny",
+			"text/plain; charset=utf-8"},
+		{`encoding: form, body: {a: "{{args.a}}", b: "{{args.b}}", c: "x y"}`,
+			`{"p":1,"a":[1,"2"]}`, `a=1&a=2&c=x+y`, "application/x-www-form-urlencoded"},
+		{`encoding: form, body: {m: "{{args.a}}", l: "{{args.b}}"}`,
+			`{"p":1,"a":{"k":"v","deep":{"n":null,"t":true}},"b":[{"id":1},{"id":[2,3]}]}`,
+			`l%5B0%5D%5Bid%5D=1&l%5B1%5D%5Bid%5D%5B%5D=2&l%5B1%5D%5Bid%5D%5B%5D=3&m%5Bdeep%5D%5Bt%5D=true&m%5Bk%5D=v`,
+			"application/x-www-form-urlencoded"},
+		{`encoding: form, body: {"a[]": "{{args.a}}", "b[]": "{{args.b}}"}`,
+			`{"p":1,"a":[1,"2",null],"b":[[3],{"c":[]},{"d":4}]}`,
+			`a%5B%5D=1&a%5B%5D=2&b%5B0%5D%5B%5D=3&b%5B2%5D%5Bd%5D=4`,
+			"application/x-www-form-urlencoded"},
+		{`encoding: form, body: {"a[]": "{{args.a}}"}`, `{"p":1,"a":""}`, `a=`,
+			"application/x-www-form-urlencoded"},
+		{`encoding: form, body: "{{args.a}}"`, `{"p":1,"a":{"k":"v"}}`, `k=v`,
+			"application/x-www-form-urlencoded"},
 	} {
 		got := record(t, restSpec(t, base, `method: POST, `+c.entry), c.args)
 		if got.Body != c.want || got.Header.Get("Content-Type") != c.contentType {
-			t.Errorf("%s: got %s, %q; want %s", c.entry, got.Body, got.Header.Get("Content-Type"), c.want)
+			t.Errorf("%s: got %s, %q; want %s", c.entry, got.Body, got.Header.Get("Content-Type"),
+				c.want)
 		}
 	}
-	_, err := call(t, restSpec(t, base, `method: POST, encoding: form, body: "{{args.a}}"`), `{"p":1,"a":[1]}`)
+	_, err := call(t, restSpec(t, base, `method: POST, encoding: form, body: "{{args.a}}"`),
+		`{"p":1,"a":[1]}`)
 	if e := api.AsError(err); e == nil || e.Type != api.ErrValidation {
 		t.Errorf("a form of a list: got %v", err)
 	}
 }
 
-// What a status means is as usual or as the spec says; a number goes before its class, and the wait is the server's.
+// What a status means is as usual or as the spec says; a number goes before its class, and the wait
+// is the server's.
 func TestRESTStatuses(t *testing.T) {
 	base := newHTTPBin(t)
 	rules := `path: "/status/{{args.p}}", statuses: [{status: 4xx, means: answer, message: not there}, {status: "409", means: retry}, {status: "503", means: fail, message: gone}, {status: "201", means: fail}]`
@@ -209,11 +236,16 @@ func TestRESTStatuses(t *testing.T) {
 		fails, retry  bool
 		want          string
 	}{
-		{plain, "200", false, false, "null"}, {plain, "204", false, false, "null"}, {plain, "299", false, false, "null"},
-		{plain, "400", true, false, "400 Bad Request"}, {plain, "404", true, false, "404 Not Found"}, {plain, "304", true, false, "304 Not Modified"},
-		{plain, "408", true, false, "408"}, {plain, "429", true, true, "429 Too Many Requests"}, {plain, "500", true, true, "500"}, {plain, "503", true, true, "503"},
+		{plain, "200", false, false, "null"}, {plain, "204", false, false, "null"},
+		{plain, "299", false, false, "null"},
+		{plain, "400", true, false, "400 Bad Request"}, {plain, "404", true, false,
+			"404 Not Found"}, {plain, "304", true, false, "304 Not Modified"},
+		{plain, "408", true, false, "408"}, {plain, "429", true, true, "429 Too Many Requests"},
+		{plain, "500", true, true, "500"}, {plain, "503", true, true, "503"},
 		{plain, "599", true, true, "answered 599"},
-		{rules, "404", false, false, "null"}, {rules, "409", true, true, "409"}, {rules, "503", true, false, "gone: the server answered 503"}, {rules, "201", true, false, "201"}, {rules, "500", true, true, "500"},
+		{rules, "404", false, false, "null"}, {rules, "409", true, true, "409"},
+		{rules, "503", true, false, "gone: the server answered 503"}, {rules, "201", true, false,
+			"201"}, {rules, "500", true, true, "500"},
 	} {
 		answer, err := call(t, restSpec(t, base, c.entry), `{"p":`+c.status+`}`)
 		e := api.AsError(err)
@@ -222,15 +254,18 @@ func TestRESTStatuses(t *testing.T) {
 			t.Errorf("%s of %.30s: got %s, %v", c.status, c.entry, answer.Output, err)
 		case e == nil && string(answer.Output) != c.want && c.status != "404":
 			t.Errorf("%s: got %s", c.status, answer.Output)
-		case e != nil && (e.Type != api.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want)):
+		case e != nil && (e.Type != api.ErrExecution || e.Retryable != c.retry ||
+			!strings.Contains(e.Message, c.want)):
 			t.Errorf("%s of %.30s: got %+v", c.status, c.entry, e)
 		}
 	}
 	answer, err := call(t, restSpec(t, base, rules), `{"p":404}`)
-	if err != nil || !slices.Equal(answer.Notes, []string{"not there", "the server answered 404 Not Found"}) {
+	if err != nil || !slices.Equal(answer.Notes,
+		[]string{"not there", "the server answered 404 Not Found"}) {
 		t.Errorf("got %q, %v", answer.Notes, err)
 	}
-	for path, want := range map[string]time.Duration{"429/7": 7 * time.Second, "503/999999": time.Hour, "503/soon": 0, "500/3": 3 * time.Second} {
+	for path, want := range map[string]time.Duration{"429/7": 7 * time.Second,
+		"503/999999": time.Hour, "503/soon": 0, "500/3": 3 * time.Second} {
 		status, after, _ := strings.Cut(path, "/")
 		url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", after)
@@ -238,7 +273,8 @@ func TestRESTStatuses(t *testing.T) {
 			_, _ = io.WriteString(w, "slow \xff down\n")
 		})
 		_, err := call(t, restSpec(t, url, `path: /`), `{"p":1}`)
-		if e := api.AsError(err); e == nil || !e.Retryable || e.RetryAfter.Std() != want || !strings.HasSuffix(e.Message, ": slow \uFFFD down") {
+		if e := api.AsError(err); e == nil || !e.Retryable || e.RetryAfter.Std() != want ||
+			!strings.HasSuffix(e.Message, ": slow \uFFFD down") {
 			t.Errorf("%s: got %+v", path, e)
 		}
 	}
@@ -251,13 +287,14 @@ func TestRESTLongFailure(t *testing.T) {
 		_, _ = io.WriteString(w, "x"+strings.Repeat("ä", 1<<20))
 	})
 	_, err := call(t, restSpec(t, url, `path: /`), `{"p":1}`)
-	if e := api.AsError(err); len(e.Message) > bodyHead+100 || !strings.HasSuffix(e.Message, "ää…") {
+	if e := api.AsError(err); len(e.Message) > bodyHead+100 || !strings.HasSuffix(e.Message,
+		"ää…") {
 		t.Errorf("got %d bytes, %.80q", len(e.Message), e.Message)
 	}
 }
 
-// The network's failures are transient and name the spec's own words for the URL, never the arguments; the end of the call
-// is told as its cause.
+// The network's failures are transient and name the spec's own words for the URL, never the
+// arguments; the end of the call is told as its cause.
 func TestRESTNetworkFailures(t *testing.T) {
 	base := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -278,22 +315,30 @@ func TestRESTNetworkFailures(t *testing.T) {
 		retry      bool
 		want       string
 	}{
-		{base, "cut", true, "GET " + base + "/{{args.p}}: the response broke off"}, {base, "close", true, "the server closed the connection before it answered: EOF"}, {base, "gzip", false, "gzip"}, {closed.URL, "x", true, "connection refused"},
+		{base, "cut", true, "GET " + base + "/{{args.p}}: the response broke off"},
+		{base, "close", true, "the server closed the connection before it answered: EOF"},
+		{base, "gzip", false, "gzip"}, {closed.URL, "x", true, "connection refused"},
 	} {
-		_, err := call(t, restSpec(t, c.base, `path: "/{{args.p}}", query: {a: "{{args.a}}"}`), `{"p":"`+c.path+`","a":"planted"}`)
-		if e := api.AsError(err); e == nil || e.Type != api.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want) || strings.Contains(e.Message, "planted") {
+		_, err := call(t, restSpec(t, c.base, `path: "/{{args.p}}", query: {a: "{{args.a}}"}`),
+			`{"p":"`+c.path+`","a":"planted"}`)
+		if e := api.AsError(err); e == nil || e.Type != api.ErrExecution ||
+			e.Retryable != c.retry || !strings.Contains(e.Message, c.want) ||
+			strings.Contains(e.Message, "planted") {
 			t.Errorf("%s: got %+v", c.path, e)
 		}
 	}
 }
 
-// A server that is slow to answer, or that answers a byte at a time, is left when the call's time is up or it is cancelled.
+// A server that is slow to answer, or that answers a byte at a time, is left when the call's time
+// is up or it is cancelled.
 func TestRESTSlowServers(t *testing.T) {
 	base := newHTTPBin(t)
-	for _, entry := range []string{`path: /delay/30`, `path: /drip, query: {duration: 30s, numbytes: 100, delay: 0s}`} {
+	for _, entry := range []string{`path: /delay/30`,
+		`path: /drip, query: {duration: 30s, numbytes: 100, delay: 0s}`} {
 		reason := errors.New("the run was cancelled")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, reason)
-		if _, err := (Executor{}).Execute(ctx, restSpec(t, base, entry), json.RawMessage(`{"p":1}`)); !errors.Is(err, reason) {
+		if _, err := (Executor{}).Execute(ctx, restSpec(t, base, entry),
+			json.RawMessage(`{"p":1}`)); !errors.Is(err, reason) {
 			t.Errorf("%s: got %v", entry, err)
 		}
 		cancel()
@@ -314,7 +359,8 @@ func TestRESTCancelled(t *testing.T) {
 		<-asked
 		cancel(reason)
 	}()
-	if _, err := (Executor{}).Execute(ctx, restSpec(t, url, "path: /"), json.RawMessage(`{"p":1}`)); !errors.Is(err, reason) {
+	if _, err := (Executor{}).Execute(ctx, restSpec(t, url, "path: /"),
+		json.RawMessage(`{"p":1}`)); !errors.Is(err, reason) {
 		t.Errorf("got %v; want %v", err, reason)
 	}
 	<-gone

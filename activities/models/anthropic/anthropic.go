@@ -11,27 +11,30 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Anthropic reaches models by Anthropic's messages, at Anthropic or any server that speaks the same. Make one with
-// NewAnthropic.
+// Anthropic reaches models by Anthropic's messages, at Anthropic or any server that speaks the
+// same. Make one with NewAnthropic.
 type Provider struct {
 	models.Secret
 	client anthropic.Client
 }
 
-// NewAnthropic returns the provider as the environment configures it: ANTHROPIC_API_KEY, or ANTHROPIC_API_KEY_FILE that names a
-// file with the key, and ANTHROPIC_BASE_URL. The client's own retries are off: Temporal's are the only ones.
+// NewAnthropic returns the provider as the environment configures it: ANTHROPIC_API_KEY, or
+// ANTHROPIC_API_KEY_FILE that names a file with the key, and ANTHROPIC_BASE_URL. The client's own
+// retries are off: Temporal's are the only ones.
 func New() *Provider {
 	key := models.SecretFrom("ANTHROPIC_API_KEY")
 	// With a key given, whatever it is, the client looks for no other credentials.
-	return &Provider{Secret: key, client: anthropic.NewClient(option.WithAPIKey("in each request"), option.WithMaxRetries(0),
+	return &Provider{Secret: key, client: anthropic.NewClient(option.WithAPIKey("in each request"),
+		option.WithMaxRetries(0),
 		option.WithMiddleware(key.In("X-Api-Key", ""), models.Readable))}
 }
 
 const (
-	// anthropicAnswer is how many tokens an answer may have where the agent does not say: the protocol wants a number.
+	// anthropicAnswer is how many tokens an answer may have where the agent does not say: the
+	// protocol wants a number.
 	anthropicAnswer = 8192
-	// longAnswer is from where on an answer is streamed although nobody follows: servers cut connections that are silent
-	// for as long as such an answer may take.
+	// longAnswer is from where on an answer is streamed although nobody follows: servers cut
+	// connections that are silent for as long as such an answer may take.
 	longAnswer = 16 << 10
 	// maxPauses is how often a model may pause in an answer and be asked to go on.
 	maxPauses = 8
@@ -51,7 +54,8 @@ func (a *Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelRespon
 		if whole.stop != anthropic.StopReasonPauseTurn || whole.text.Len() == 0 {
 			break
 		}
-		params.Messages = append(anthropicMessages(p), anthropic.NewAssistantMessage(anthropic.NewTextBlock(whole.text.String())))
+		params.Messages = append(anthropicMessages(p),
+			anthropic.NewAssistantMessage(anthropic.NewTextBlock(whole.text.String())))
 	}
 	response, err := whole.response()
 	if err == nil {
@@ -61,7 +65,8 @@ func (a *Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelRespon
 }
 
 // ask makes one request and adds its answer to reply.
-func (a *Provider) ask(ctx context.Context, params anthropic.MessageNewParams, live func(string), reply *anthropicReply) error {
+func (a *Provider) ask(ctx context.Context, params anthropic.MessageNewParams, live func(string),
+	reply *anthropicReply) error {
 	if live != nil || params.MaxTokens > longAnswer {
 		return a.stream(ctx, params, live, reply)
 	}
@@ -72,8 +77,10 @@ func (a *Provider) ask(ctx context.Context, params anthropic.MessageNewParams, l
 	return err
 }
 
-// stream makes a request whose answer comes in pieces; say, if any, takes those of its text. A server may also answer at once.
-func (a *Provider) stream(ctx context.Context, params anthropic.MessageNewParams, say func(string), reply *anthropicReply) error {
+// stream makes a request whose answer comes in pieces; say, if any, takes those of its text. A
+// server may also answer at once.
+func (a *Provider) stream(ctx context.Context, params anthropic.MessageNewParams, say func(string),
+	reply *anthropicReply) error {
 	var response *http.Response
 	opened := a.client.Messages.NewStreaming(ctx, params, option.WithResponseInto(&response))
 	if opened.Err() != nil || !models.NotStreamed(response) {
@@ -93,11 +100,14 @@ func (a *Provider) failure(err error) error {
 	if !ok {
 		return &models.Error{Message: a.Shown(err.Error())}
 	}
-	r := models.ServerRefusal{Status: apiErr.StatusCode, Message: models.ServerMessage([]byte(apiErr.RawJSON())), Broke: apiErr.Type() == anthropic.ErrorTypeBillingError}
+	r := models.ServerRefusal{Status: apiErr.StatusCode,
+		Message: models.ServerMessage([]byte(apiErr.RawJSON())),
+		Broke:   apiErr.Type() == anthropic.ErrorTypeBillingError}
 	switch apiErr.Type() {
 	case "request_too_large":
 		r.Overflow = true
-	case anthropic.ErrorTypeOverloadedError, anthropic.ErrorTypeAPIError, anthropic.ErrorTypeRateLimitError, anthropic.ErrorTypeTimeoutError:
+	case anthropic.ErrorTypeOverloadedError, anthropic.ErrorTypeAPIError,
+		anthropic.ErrorTypeRateLimitError, anthropic.ErrorTypeTimeoutError:
 		r.Passing = true // in the middle of an answer the status is 200
 	}
 	if apiErr.Response != nil {

@@ -37,10 +37,12 @@ func events(list ...string) http.HandlerFunc {
 	return modelserver.Status(http.StatusOK, b.String(), "Content-Type", "text/event-stream")
 }
 
-// The request is what messages take: instructions apart, all results of a turn in one message of the user, failures
-// marked, ids, names and arguments as the protocol allows them, and what the next request repeats marked for the cache.
+// The request is what messages take: instructions apart, all results of a turn in one message of
+// the user, failures marked, ids, names and arguments as the protocol allows them, and what the
+// next request repeats marked for the cache.
 func TestAnthropicRequest(t *testing.T) {
-	server, model := serveMessages(t, modelserver.Message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+	server, model := serveMessages(t, modelserver.Message(`[{"type":"text","text":"hi"}]`,
+		"end_turn"))
 	p := modelserver.PromptOf(
 		api.Message{Role: api.RoleSystem, Text: "be brief"},
 		api.Message{Role: api.RoleUser, Text: "count"},
@@ -54,12 +56,15 @@ func TestAnthropicRequest(t *testing.T) {
 		api.Message{Role: api.RoleTool, CallID: "1.1", Text: "5"},
 		api.Message{Role: api.RoleTool, CallID: "9.9", Text: "of nothing"},
 		api.Message{Role: api.RoleSystem, Text: "hurry"},
-		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "2.1", Tool: "count", Arguments: ""}}},
+		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "2.1", Tool: "count",
+			Arguments: ""}}},
 		api.Message{Role: api.RoleTool, CallID: "2.1", Text: " "},
 	)
 	temperature := 0.5
 	p.Agent.Model.Temperature, p.Agent.Model.MaxTokens = &temperature, 99
-	p.Tools = []models.Offer{{Name: "count", Description: "Counts.", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false,"anyOf":[{"required":["n"]}]}`)}}
+	p.Tools = []models.Offer{{Name: "count", Description: "Counts.",
+		Schema: json.RawMessage(
+			`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false,"anyOf":[{"required":["n"]}]}`)}}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -84,17 +89,21 @@ func TestAnthropicRequest(t *testing.T) {
 		got, _ := json.MarshalIndent(server.Body, "", " ")
 		t.Errorf("got %s", got)
 	}
-	if server.Path != "/v1/messages" || server.Header.Get("X-Api-Key") != modelserver.Key || server.Header.Get("Anthropic-Version") == "" {
+	if server.Path != "/v1/messages" || server.Header.Get("X-Api-Key") != modelserver.Key ||
+		server.Header.Get("Anthropic-Version") == "" {
 		t.Errorf("%s with %v", server.Path, server.Header)
 	}
-	// At a limit no tool may be called, though the conversation's have to be named, and the model is told why.
+	// At a limit no tool may be called, though the conversation's have to be named, and the model
+	// is told why.
 	p.Tools, p.Limit, p.Agent.Model = nil, "turns", api.Model{Name: "gpt-x"}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	tools, _ := server.Body["tools"].([]any)
-	if text := fmt.Sprint(server.Body["messages"]); len(tools) != 2 || !expect.Contains(fmt.Sprint(server.Body["tool_choice"]), "none") ||
-		!expect.Contains(text, "limit of this run", "turns") || server.Body["max_tokens"] != 8192.0 {
+	if text := fmt.Sprint(server.Body["messages"]); len(tools) != 2 ||
+		!expect.Contains(fmt.Sprint(server.Body["tool_choice"]), "none") ||
+		!expect.Contains(text, "limit of this run", "turns") ||
+		server.Body["max_tokens"] != 8192.0 {
 		t.Errorf("got %v", server.Body)
 	}
 }
@@ -107,18 +116,22 @@ func TestAnthropicOddConversations(t *testing.T) {
 		want     string
 	}{
 		{"nothing", nil, `[{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
-		{"blank", []api.Message{{Role: api.RoleSystem, Text: " "}, {Role: api.RoleUser, Text: "\n"}},
+		{"blank", []api.Message{{Role: api.RoleSystem, Text: " "},
+			{Role: api.RoleUser, Text: "\n"}},
 			`[{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
-		{"the assistant first and last", []api.Message{{Role: api.RoleAssistant, Text: "a"}, {Role: api.RoleAssistant, Text: "b"}},
+		{"the assistant first and last", []api.Message{{Role: api.RoleAssistant, Text: "a"},
+			{Role: api.RoleAssistant, Text: "b"}},
 			`[{"role":"user","content":[{"type":"text","text":"Begin."}]},{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
 			{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
 	}
 	for _, c := range cases {
-		server, model := serveMessages(t, modelserver.Message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+		server, model := serveMessages(t, modelserver.Message(`[{"type":"text","text":"hi"}]`,
+			"end_turn"))
 		if _, err := model.Answer(t.Context(), modelserver.PromptOf(c.messages...)); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(server.Body["messages"], modelserver.Decoded(t, c.want)) || server.Body["system"] != nil {
+		if !reflect.DeepEqual(server.Body["messages"], modelserver.Decoded(t, c.want)) ||
+			server.Body["system"] != nil {
 			t.Errorf("%s: %v", c.name, server.Body)
 		}
 	}
@@ -133,18 +146,32 @@ var anthropicAnswers = []struct {
 	means  api.Stop
 }{
 	{"text", `[{"type":"text","text":"do"},{"type":"text","text":"ne"}]`, "end_turn",
-		[]string{textStart(), textDelta("do"), textDelta("ne"), blockStop(0)}, api.Message{Text: "done"}, api.StopAnswer},
-	{"parallel calls", `[{"type":"text","text":"I call"},{"type":"tool_use","id":"a","name":"one","input":{"x":1}},{"type":"tool_use","id":"b","name":"two","input":{}}]`, "tool_use",
-		[]string{textStart(), textDelta("I call"), blockStop(0), callStart(1, "one"), argumentDelta(1, `{"x"`), argumentDelta(1, `:1}`), blockStop(1), callStart(2, "two"), argumentDelta(2, "{}"), blockStop(2)},
-		api.Message{Text: "I call", Calls: []api.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{}`}}}, api.StopCalls},
-	{"cut at max_tokens in the middle of a call", "", "max_tokens", []string{callStart(0, "one"), argumentDelta(0, `{"x": "aaaa`), blockStop(0)},
+		[]string{textStart(), textDelta("do"), textDelta("ne"), blockStop(0)},
+		api.Message{Text: "done"}, api.StopAnswer},
+	{"parallel calls", `[{"type":"text","text":"I call"},{"type":"tool_use","id":"a","name":"one","input":{"x":1}},{"type":"tool_use","id":"b","name":"two","input":{}}]`,
+		"tool_use",
+		[]string{textStart(), textDelta("I call"), blockStop(0), callStart(1, "one"),
+			argumentDelta(1, `{"x"`), argumentDelta(1, `:1}`), blockStop(1), callStart(2, "two"),
+			argumentDelta(2, "{}"), blockStop(2)},
+		api.Message{Text: "I call", Calls: []api.Call{{Tool: "one", Arguments: `{"x":1}`},
+			{Tool: "two", Arguments: `{}`}}}, api.StopCalls},
+	{"cut at max_tokens in the middle of a call", "", "max_tokens", []string{callStart(0, "one"),
+		argumentDelta(0, `{"x": "aaaa`), blockStop(0)},
 		api.Message{Calls: []api.Call{{Tool: "one", Arguments: `{"x": "aaaa`}}}, api.StopCalls},
-	{"length", `[{"type":"text","text":"and so on and"}]`, "max_tokens", []string{textStart(), textDelta("and so on and"), blockStop(0)}, api.Message{Text: "and so on and"}, api.StopLength},
-	{"stop sequence", `[{"type":"text","text":"x"}]`, "stop_sequence", []string{textStart(), textDelta("x"), blockStop(0)}, api.Message{Text: "x"}, api.StopAnswer},
-	{"refusal", `[]`, "refusal", []string{}, api.Message{Text: "the provider withheld the answer"}, api.StopRefusal},
-	{"refusal in the middle", `[{"type":"text","text":"half"},{"type":"tool_use","id":"a","name":"one","input":{}}]`, "refusal",
-		[]string{textStart(), textDelta("half"), blockStop(0), callStart(1, "one")}, api.Message{Text: "half"}, api.StopRefusal},
-	{"thinking", `[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"x"}]`, "end_turn", nil, api.Message{Text: "x"}, api.StopAnswer},
+	{"length", `[{"type":"text","text":"and so on and"}]`, "max_tokens",
+		[]string{textStart(), textDelta("and so on and"), blockStop(0)},
+		api.Message{Text: "and so on and"}, api.StopLength},
+	{"stop sequence", `[{"type":"text","text":"x"}]`, "stop_sequence",
+		[]string{textStart(), textDelta("x"), blockStop(0)}, api.Message{Text: "x"},
+		api.StopAnswer},
+	{"refusal", `[]`, "refusal", []string{}, api.Message{Text: "the provider withheld the answer"},
+		api.StopRefusal},
+	{"refusal in the middle", `[{"type":"text","text":"half"},{"type":"tool_use","id":"a","name":"one","input":{}}]`,
+		"refusal",
+		[]string{textStart(), textDelta("half"), blockStop(0), callStart(1, "one")},
+		api.Message{Text: "half"}, api.StopRefusal},
+	{"thinking", `[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"x"}]`,
+		"end_turn", nil, api.Message{Text: "x"}, api.StopAnswer},
 }
 
 func textStart() string {
@@ -152,15 +179,18 @@ func textStart() string {
 }
 
 func textDelta(text string) string {
-	return fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, text)
+	return fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`,
+		text)
 }
 
 func callStart(i int, name string) string {
-	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%d","name":%q,"input":{}}}`, i, i, name)
+	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%d","name":%q,"input":{}}}`,
+		i, i, name)
 }
 
 func argumentDelta(i int, text string) string {
-	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%q}}`, i, text)
+	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%q}}`,
+		i, text)
 }
 
 func blockStop(i int) string { return fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i) }
@@ -171,11 +201,14 @@ const streamStart = `{"type":"message_start","message":{"id":"m1","type":"messag
 // stream answers with the events of a whole message.
 func stream(stop string, content ...string) http.HandlerFunc {
 	list := append([]string{streamStart, `{"type":"ping"}`}, content...)
-	return events(append(list, fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":7}}`, stop), `{"type":"message_stop"}`)...)
+	return events(append(list,
+		fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":7}}`,
+			stop), `{"type":"message_stop"}`)...)
 }
 
-// An answer comes back as it is, whole or streamed: several calls at once, arguments that are no JSON, why the model
-// stopped, and tokens with what the cache had of them. Who follows is told the text in its pieces.
+// An answer comes back as it is, whole or streamed: several calls at once, arguments that are no
+// JSON, why the model stopped, and tokens with what the cache had of them. Who follows is told the
+// text in its pieces.
 func TestAnthropicAnswers(t *testing.T) {
 	for _, c := range anthropicAnswers {
 		check := func(t *testing.T, model *Provider, live func(string)) {
@@ -183,10 +216,12 @@ func TestAnthropicAnswers(t *testing.T) {
 			p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
 			p.Live = live
 			r, err := model.Answer(t.Context(), p)
-			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.means || r.Model != "served-model" {
+			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.means ||
+				r.Model != "served-model" {
 				t.Errorf("got %+v, %v", r, err)
 			}
-			if want := (api.Usage{InputTokens: 116, OutputTokens: 7, CachedTokens: 100, WrittenTokens: 5}); r.Usage != want {
+			if want := (api.Usage{InputTokens: 116, OutputTokens: 7, CachedTokens: 100,
+				WrittenTokens: 5}); r.Usage != want {
 				t.Errorf("usage %+v", r.Usage)
 			}
 		}
@@ -201,7 +236,8 @@ func TestAnthropicAnswers(t *testing.T) {
 				server, model := serveMessages(t, stream(c.stop, c.stream...))
 				var pretokenize []string
 				check(t, model, func(piece string) { pretokenize = append(pretokenize, piece) })
-				if server.Body["stream"] != true || c.means != api.StopRefusal && strings.Join(pretokenize, "") != c.want.Text {
+				if server.Body["stream"] != true || c.means != api.StopRefusal &&
+					strings.Join(pretokenize, "") != c.want.Text {
 					t.Errorf("stream: %v, followed as %q", server.Body["stream"], pretokenize)
 				}
 			})
@@ -209,23 +245,28 @@ func TestAnthropicAnswers(t *testing.T) {
 	}
 }
 
-// An answer that may be long is streamed also where nobody follows it, so that no connection is silent for minutes.
+// An answer that may be long is streamed also where nobody follows it, so that no connection is
+// silent for minutes.
 func TestAnthropicStreamsLongAnswers(t *testing.T) {
 	server, model := serveMessages(t, stream("end_turn", textStart(), textDelta("long")))
 	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
 	p.Agent.Model.MaxTokens = 64000
-	if r, err := model.Answer(t.Context(), p); err != nil || r.Message.Text != "long" || server.Body["stream"] != true {
+	if r, err := model.Answer(t.Context(), p); err != nil || r.Message.Text != "long" ||
+		server.Body["stream"] != true {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
 
 // A server that does not stream, or does not count tokens, is as good.
 func TestAnthropicPlainServers(t *testing.T) {
-	_, model := serveMessages(t, modelserver.JsonAnswer(`{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"four words of text"}],"stop_reason":"end_turn"}`))
+	_, model := serveMessages(t,
+		modelserver.JsonAnswer(
+			`{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"four words of text"}],"stop_reason":"end_turn"}`))
 	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go on"})
 	p.Live = func(string) {}
 	r, err := model.Answer(t.Context(), p)
-	if err != nil || r.Message.Text != "four words of text" || r.Usage.OutputTokens != 4 || r.Usage.InputTokens < 2 {
+	if err != nil || r.Message.Text != "four words of text" || r.Usage.OutputTokens != 4 ||
+		r.Usage.InputTokens < 2 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
@@ -235,30 +276,36 @@ func TestAnthropicPauses(t *testing.T) {
 	n := 0
 	server, model := serveMessages(t, func(w http.ResponseWriter, r *http.Request) {
 		if n++; n < 3 {
-			modelserver.Message(fmt.Sprintf(`[{"type":"text","text":"part %d, "}]`, n), "pause_turn")(w, r)
+			modelserver.Message(fmt.Sprintf(`[{"type":"text","text":"part %d, "}]`, n),
+				"pause_turn")(w, r)
 			return
 		}
 		modelserver.Message(`[{"type":"text","text":"end"}]`, "end_turn")(w, r)
 	})
 	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
 	r, err := model.Answer(t.Context(), p)
-	if err != nil || r.Message.Text != "part 1, part 2, end" || r.Stop != api.StopAnswer || r.Usage.InputTokens != 3*116 || r.Usage.OutputTokens != 21 {
+	if err != nil || r.Message.Text != "part 1, part 2, end" || r.Stop != api.StopAnswer ||
+		r.Usage.InputTokens != 3*116 || r.Usage.OutputTokens != 21 {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if last := server.Body["messages"].([]any); len(last) != 2 || !expect.Contains(fmt.Sprint(last[1]), "assistant", "part 1, part 2,") {
+	if last := server.Body["messages"].([]any); len(last) != 2 ||
+		!expect.Contains(fmt.Sprint(last[1]), "assistant", "part 1, part 2,") {
 		t.Errorf("the last request has %v", last)
 	}
-	server, model = serveMessages(t, modelserver.Message(`[{"type":"text","text":"on "}]`, "pause_turn"))
-	if r, err := model.Answer(t.Context(), p); err != nil || r.Stop != api.StopLength || server.Requests.Load() != maxPauses {
+	server, model = serveMessages(t, modelserver.Message(`[{"type":"text","text":"on "}]`,
+		"pause_turn"))
+	if r, err := model.Answer(t.Context(), p); err != nil || r.Stop != api.StopLength ||
+		server.Requests.Load() != maxPauses {
 		t.Errorf("got %+v, %v after %d requests", r, err, server.Requests.Load())
 	}
 }
 
-// Every failure is one request, says what the server said without ever showing the key, and whether and when another
-// attempt may do better, or a shorter conversation.
+// Every failure is one request, says what the server said without ever showing the key, and whether
+// and when another attempt may do better, or a shorter conversation.
 func TestAnthropicFailures(t *testing.T) {
 	apiError := func(message, kind string) string {
-		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"r"}`, kind, message)
+		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"r"}`,
+			kind, message)
 	}
 	cases := []struct {
 		name                string
@@ -267,34 +314,50 @@ func TestAnthropicFailures(t *testing.T) {
 		after               time.Duration
 		want                []string
 	}{
-		{"429 with seconds", modelserver.Status(429, apiError("slow down", "rate_limit_error"), "Retry-After", "7"), false, false, 7 * time.Second, []string{"429", "slow down"}},
-		{"529", modelserver.Status(529, apiError("Overloaded", "overloaded_error"), "Retry-After", "3"), false, false, 3 * time.Second, []string{"529", "Overloaded"}},
-		{"500", modelserver.Status(500, apiError("oops", "api_error")), false, false, 0, []string{"500", "oops"}},
-		{"502 in HTML", modelserver.Status(502, "<html>upstream is down</html>", "Content-Type", "text/html"), false, false, 0, []string{"502", "upstream is down"}},
-		{"401", modelserver.Status(401, apiError("invalid x-api-key "+modelserver.Key, "authentication_error")), true, false, 0, []string{"401", "ANTHROPIC_API_KEY"}},
-		{"403", modelserver.Status(403, apiError("not for you", "permission_error")), true, false, 0, []string{"403", "ANTHROPIC_API_KEY"}},
-		{"402", modelserver.Status(402, apiError("no credit", "billing_error")), true, false, 0, []string{"no credit"}},
-		{"404", modelserver.Status(404, apiError("model: nosuch", "not_found_error")), true, false, 0, []string{"404", "nosuch"}},
-		{"400", modelserver.Status(400, apiError("temperature: too high", "invalid_request_error")), true, false, 0, []string{"400", "temperature"}},
-		{"413", modelserver.Status(413, apiError("Request exceeds the maximum size", "request_too_large")), true, true, 0, []string{"window"}},
-		{"window", modelserver.Message(`[{"type":"text","text":"half"}]`, "model_context_window_exceeded"), false, true, 0, []string{"window"}},
-		{"not JSON", modelserver.Status(200, "<html>hello</html>", "Content-Type", "text/html"), false, false, 0, nil},
+		{"429 with seconds", modelserver.Status(429, apiError("slow down", "rate_limit_error"),
+			"Retry-After", "7"), false, false, 7 * time.Second, []string{"429", "slow down"}},
+		{"529", modelserver.Status(529, apiError("Overloaded", "overloaded_error"), "Retry-After",
+			"3"), false, false, 3 * time.Second, []string{"529", "Overloaded"}},
+		{"500", modelserver.Status(500, apiError("oops", "api_error")), false, false, 0,
+			[]string{"500", "oops"}},
+		{"502 in HTML", modelserver.Status(502, "<html>upstream is down</html>", "Content-Type",
+			"text/html"), false, false, 0, []string{"502", "upstream is down"}},
+		{"401", modelserver.Status(401, apiError("invalid x-api-key "+modelserver.Key,
+			"authentication_error")), true, false, 0, []string{"401", "ANTHROPIC_API_KEY"}},
+		{"403", modelserver.Status(403, apiError("not for you", "permission_error")), true, false,
+			0, []string{"403", "ANTHROPIC_API_KEY"}},
+		{"402", modelserver.Status(402, apiError("no credit", "billing_error")), true, false, 0,
+			[]string{"no credit"}},
+		{"404", modelserver.Status(404, apiError("model: nosuch", "not_found_error")), true, false,
+			0, []string{"404", "nosuch"}},
+		{"400", modelserver.Status(400, apiError("temperature: too high", "invalid_request_error")),
+			true, false, 0, []string{"400", "temperature"}},
+		{"413", modelserver.Status(413, apiError("Request exceeds the maximum size",
+			"request_too_large")), true, true, 0, []string{"window"}},
+		{"window", modelserver.Message(`[{"type":"text","text":"half"}]`,
+			"model_context_window_exceeded"), false, true, 0, []string{"window"}},
+		{"not JSON", modelserver.Status(200, "<html>hello</html>", "Content-Type", "text/html"),
+			false, false, 0, nil},
 		{"broken JSON", modelserver.JsonAnswer(`{"content":[`), false, false, 0, nil},
-		{"another protocol", modelserver.JsonAnswer(`{"choices":[]}`), false, false, 0, []string{"does not say why it stopped"}},
+		{"another protocol", modelserver.JsonAnswer(`{"choices":[]}`), false, false, 0,
+			[]string{"does not say why it stopped"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			server, model := serveMessages(t, c.handle)
-			_, err := model.Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"}))
+			_, err := model.Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser,
+				Text: "go"}))
 			e := modelserver.CheckFailure(t, server, err, c.want...)
-			if e.Permanent != c.permanent || e.Overflow != c.overflow || (e.RetryAfter-c.after).Abs() > 2*time.Second {
+			if e.Permanent != c.permanent || e.Overflow != c.overflow ||
+				(e.RetryAfter-c.after).Abs() > 2*time.Second {
 				t.Errorf("got %+v", e)
 			}
 		})
 	}
 }
 
-// A stream that is cut, that fails in the middle or that is none is a failure, never half an answer.
+// A stream that is cut, that fails in the middle or that is none is a failure, never half an
+// answer.
 func TestAnthropicCutStreams(t *testing.T) {
 	cut := func(list ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -314,12 +377,20 @@ func TestAnthropicCutStreams(t *testing.T) {
 	}{
 		{"cut", cut(begun...), false, []string{"in the middle"}},
 		{"ended early", events(begun...), false, []string{"in the middle"}},
-		{"overloaded", events(append(begun, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)...), false, []string{"Overloaded"}},
-		{"refused", events(append(begun, `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)...), true, []string{"no"}},
+		{"overloaded", events(append(begun,
+			`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)...),
+			false, []string{"Overloaded"}},
+		{"refused", events(append(begun,
+			`{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)...), true,
+			[]string{"no"}},
 		{"not streamed, broken", modelserver.JsonAnswer(`{"content":[`), false, nil},
-		{"not streamed, cut", modelserver.JsonAnswer(`{"content":[{"type":"text","text":"hi"}]}`), false, []string{"in the middle"}},
-		{"429", modelserver.Status(429, `{"error":{"type":"rate_limit_error","message":"slow down"}}`), false, []string{"slow down"}},
-		{"broken event", modelserver.Status(200, "event: message_start\ndata: {\"type\":\n\n", "Content-Type", "text/event-stream"), false, nil},
+		{"not streamed, cut", modelserver.JsonAnswer(`{"content":[{"type":"text","text":"hi"}]}`),
+			false, []string{"in the middle"}},
+		{"429", modelserver.Status(429,
+			`{"error":{"type":"rate_limit_error","message":"slow down"}}`), false,
+			[]string{"slow down"}},
+		{"broken event", modelserver.Status(200, "event: message_start\ndata: {\"type\":\n\n",
+			"Content-Type", "text/event-stream"), false, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -327,7 +398,8 @@ func TestAnthropicCutStreams(t *testing.T) {
 			p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
 			p.Live = func(string) {}
 			_, err := model.Answer(t.Context(), p)
-			if e := modelserver.CheckFailure(t, server, err, c.want...); e.Permanent != c.permanent {
+			if e := modelserver.CheckFailure(t, server, err,
+				c.want...); e.Permanent != c.permanent {
 				t.Errorf("got %+v", e)
 			}
 		})
@@ -341,7 +413,8 @@ func TestAnthropicWithoutKey(t *testing.T) {
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", modelserver.Key)
 	model := New()
 	_, err := model.Answer(t.Context(), modelserver.PromptOf())
-	if model.Ready() == nil || err == nil || !expect.Contains(err.Error(), "ANTHROPIC_API_KEY") || server.Requests.Load() != 0 {
+	if model.Ready() == nil || err == nil || !expect.Contains(err.Error(), "ANTHROPIC_API_KEY") ||
+		server.Requests.Load() != 0 {
 		t.Errorf("got %v after %d requests", err, server.Requests.Load())
 	}
 }
@@ -360,7 +433,8 @@ func TestAnswerIsBounded(t *testing.T) {
 	t.Cleanup(endless.Close)
 	t.Setenv("ANTHROPIC_BASE_URL", endless.URL)
 	t.Setenv("ANTHROPIC_API_KEY", modelserver.Key)
-	_, err := New().Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"}))
+	_, err := New().Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser,
+		Text: "go"}))
 	if e, ok := errors.AsType[*models.Error](err); !ok || !expect.Contains(e.Message, "too large") {
 		t.Errorf("got %v", err)
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// anthropicReply is what a model has answered so far: whole messages, or the events of streamed ones. The client's own
-// way to put events together loses arguments that are no JSON, and the model is to be told of those.
+// anthropicReply is what a model has answered so far: whole messages, or the events of streamed
+// ones. The client's own way to put events together loses arguments that are no JSON, and the model
+// is to be told of those.
 type anthropicReply struct {
 	text   strings.Builder
 	blocks []*callBlock
@@ -28,10 +29,12 @@ type anthropicReply struct {
 type tokenCounts struct{ input, written, cached, output int64 }
 
 func (t tokenCounts) plus(o tokenCounts) tokenCounts {
-	return tokenCounts{t.input + o.input, t.written + o.written, t.cached + o.cached, t.output + o.output}
+	return tokenCounts{t.input + o.input, t.written + o.written, t.cached + o.cached, t.output +
+		o.output}
 }
 
-// callBlock is a block of the message that is being streamed: a call, or anything else, which has no name.
+// callBlock is a block of the message that is being streamed: a call, or anything else, which has
+// no name.
 type callBlock struct {
 	index     int64
 	name      string
@@ -46,7 +49,8 @@ func (r *anthropicReply) begin(m *anthropic.Message) {
 	r.base, r.last = r.base.plus(r.last), tokenCounts{}
 	r.model = m.Model
 	u := m.Usage
-	r.last = tokenCounts{u.InputTokens, u.CacheCreationInputTokens, u.CacheReadInputTokens, u.OutputTokens}
+	r.last = tokenCounts{u.InputTokens, u.CacheCreationInputTokens, u.CacheReadInputTokens,
+		u.OutputTokens}
 }
 
 func (r *anthropicReply) end(stop anthropic.StopReason, details anthropic.RefusalStopDetails) {
@@ -72,7 +76,8 @@ func (r *anthropicReply) add(m *anthropic.Message) {
 }
 
 // follow takes the events of a streamed message; live, if any, takes its text as it comes.
-func (r *anthropicReply) follow(events *ssestream.Stream[anthropic.MessageStreamEventUnion], live func(string)) error {
+func (r *anthropicReply) follow(events *ssestream.Stream[anthropic.MessageStreamEventUnion],
+	live func(string)) error {
 	before := r.text.Len()
 	ended := false
 	for !ended && events.Next() {
@@ -125,7 +130,8 @@ func (r *anthropicReply) argument(index int64, piece string) {
 	}
 }
 
-// count takes the totals that come with the end of a message; what it leaves out stays as the beginning had it.
+// count takes the totals that come with the end of a message; what it leaves out stays as the
+// beginning had it.
 func (r *anthropicReply) count(u anthropic.MessageDeltaUsage) {
 	for _, c := range []struct {
 		to    *int64
@@ -153,18 +159,22 @@ func (r *anthropicReply) calls() []api.Call {
 
 func (r *anthropicReply) usage() api.Usage {
 	t := r.base.plus(r.last)
-	return api.Usage{InputTokens: int(t.input + t.written + t.cached), OutputTokens: int(t.output), CachedTokens: int(t.cached), WrittenTokens: int(t.written)}
+	return api.Usage{InputTokens: int(t.input + t.written + t.cached), OutputTokens: int(t.output),
+		CachedTokens: int(t.cached), WrittenTokens: int(t.written)}
 }
 
 // response returns what the model answered.
 func (r *anthropicReply) response() (api.ModelResponse, error) {
-	response := api.ModelResponse{Message: api.Message{Text: r.text.String(), Calls: r.calls()}, Stop: api.StopAnswer, Model: r.model, Usage: r.usage()}
+	response := api.ModelResponse{Message: api.Message{Text: r.text.String(), Calls: r.calls()},
+		Stop: api.StopAnswer, Model: r.model, Usage: r.usage()}
 	m := &response.Message
 	switch r.stop {
 	case "":
-		return api.ModelResponse{}, &models.Error{Message: errCutStream.Error() + ": it does not say why it stopped"}
+		return api.ModelResponse{}, &models.Error{Message: errCutStream.Error() +
+			": it does not say why it stopped"}
 	case anthropic.StopReasonModelContextWindowExceeded:
-		return api.ModelResponse{}, &models.Error{Overflow: true, Message: "the conversation and the answer together are longer than the model's window"}
+		return api.ModelResponse{}, &models.Error{Overflow: true,
+			Message: "the conversation and the answer together are longer than the model's window"}
 	case anthropic.StopReasonRefusal:
 		// What it had begun to call does not count.
 		response.Stop, m.Calls = api.StopRefusal, nil

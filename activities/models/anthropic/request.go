@@ -13,11 +13,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// anthropicParams returns the request for a prompt. Its beginning and its end are marked for the provider's cache: the
-// next step sends all of it again, and a little more.
+// anthropicParams returns the request for a prompt. Its beginning and its end are marked for the
+// provider's cache: the next step sends all of it again, and a little more.
 func anthropicParams(p models.Prompt) anthropic.MessageNewParams {
 	model := p.Agent.Model
-	params := anthropic.MessageNewParams{Model: model.Name, MaxTokens: anthropicAnswer, Messages: anthropicMessages(p)}
+	params := anthropic.MessageNewParams{Model: model.Name, MaxTokens: anthropicAnswer,
+		Messages: anthropicMessages(p)}
 	if model.MaxTokens > 0 {
 		params.MaxTokens = int64(model.MaxTokens)
 	}
@@ -50,9 +51,12 @@ func markCached(params *anthropic.MessageNewParams) {
 // anthropicTools offers the tools and says how the model is to choose among them.
 func anthropicTools(params *anthropic.MessageNewParams, p models.Prompt) {
 	if len(p.Tools) == 0 {
-		// Where a conversation has calls the protocol wants tools, also where none may be called any more.
+		// Where a conversation has calls the protocol wants tools, also where none may be called
+		// any more.
 		for _, name := range calledTools(p.Messages) {
-			params.Tools = append(params.Tools, anthropicTool(models.Offer{Name: name, Schema: json.RawMessage(`{"type":"object"}`)}))
+			params.Tools = append(params.Tools,
+				anthropicTool(models.Offer{Name: name,
+					Schema: json.RawMessage(`{"type":"object"}`)}))
 			params.ToolChoice.OfNone = &anthropic.ToolChoiceNoneParam{}
 		}
 		return
@@ -74,7 +78,8 @@ func anthropicTools(params *anthropic.MessageNewParams, p models.Prompt) {
 	case api.ChoiceRequired:
 		params.ToolChoice.OfAny = &anthropic.ToolChoiceAnyParam{DisableParallelToolUse: single}
 	default:
-		params.ToolChoice.OfTool = &anthropic.ToolChoiceToolParam{Name: choice, DisableParallelToolUse: single}
+		params.ToolChoice.OfTool = &anthropic.ToolChoiceToolParam{Name: choice,
+			DisableParallelToolUse: single}
 	}
 }
 
@@ -93,7 +98,8 @@ func calledTools(messages []api.Message) []string {
 // combining are the keywords of a schema that the protocol does not take at its top.
 var combining = []string{"oneOf", "anyOf", "allOf"}
 
-// anthropicTool offers a tool. What of its schema the protocol does not take is told in words: admission checks it all.
+// anthropicTool offers a tool. What of its schema the protocol does not take is told in words:
+// admission checks it all.
 func anthropicTool(o models.Offer) anthropic.ToolUnionParam {
 	tool := anthropic.ToolParam{Name: o.Name}
 	var schema map[string]json.RawMessage
@@ -126,8 +132,8 @@ func systemPart(messages []api.Message) int {
 	return n
 }
 
-// anthropicMessages returns a conversation without the instructions that it begins with: user and assistant in turn, the
-// user first and last.
+// anthropicMessages returns a conversation without the instructions that it begins with: user and
+// assistant in turn, the user first and last.
 func anthropicMessages(p models.Prompt) []anthropic.MessageParam {
 	var t turns
 	for _, m := range models.Paired(p.Messages[systemPart(p.Messages):]) {
@@ -139,7 +145,8 @@ func anthropicMessages(p models.Prompt) []anthropic.MessageParam {
 		}
 	}
 	t.user(fmt.Sprintf(models.LimitPrompt, p.Limit), p.Limit != "")
-	t.user("Go on.", len(t.messages) == 0 || t.messages[len(t.messages)-1].Role != anthropic.MessageParamRoleUser)
+	t.user("Go on.", len(t.messages) == 0 ||
+		t.messages[len(t.messages)-1].Role != anthropic.MessageParamRoleUser)
 	return t.messages
 }
 
@@ -172,12 +179,14 @@ func assistantBlocks(m api.Message) []anthropic.ContentBlockParamUnion {
 		blocks = append(blocks, anthropic.NewTextBlock(m.Text))
 	}
 	for _, c := range m.Calls {
-		blocks = append(blocks, anthropic.NewToolUseBlock(legalID(c.ID), legalObject(c.Arguments), models.LegalName(c.Tool)))
+		blocks = append(blocks, anthropic.NewToolUseBlock(legalID(c.ID), legalObject(c.Arguments),
+			models.LegalName(c.Tool)))
 	}
 	return blocks
 }
 
-// userBlocks returns what a message of the user or of a tool says. images are those of a tool's result.
+// userBlocks returns what a message of the user or of a tool says. images are those of a tool's
+// result.
 func userBlocks(m api.Message, images []models.Image) []anthropic.ContentBlockParamUnion {
 	if m.Role == api.RoleTool {
 		result := anthropic.ToolResultBlockParam{ToolUseID: legalID(m.CallID)}
@@ -188,8 +197,10 @@ func userBlocks(m api.Message, images []models.Image) []anthropic.ContentBlockPa
 			result.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: m.Text}}}
 		}
 		for _, i := range images {
-			block := anthropic.NewImageBlockBase64(i.MIMEType, base64.StdEncoding.EncodeToString(i.Data))
-			result.Content = append(result.Content, anthropic.ToolResultBlockParamContentUnion{OfImage: block.OfImage})
+			block := anthropic.NewImageBlockBase64(i.MIMEType,
+				base64.StdEncoding.EncodeToString(i.Data))
+			result.Content = append(result.Content,
+				anthropic.ToolResultBlockParamContentUnion{OfImage: block.OfImage})
 		}
 		return []anthropic.ContentBlockParamUnion{{OfToolResult: &result}}
 	}
@@ -209,13 +220,15 @@ func legalID(id string) string {
 	}, id)
 }
 
-// legalObject returns arguments as the object that the protocol wants, whatever the model made of them.
+// legalObject returns arguments as the object that the protocol wants, whatever the model made of
+// them.
 func legalObject(arguments string) json.RawMessage {
 	text := models.LegalArguments(arguments)
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return json.RawMessage(text)
 	}
-	wrapped, err := api.EncodeJSON(map[string]json.RawMessage{"not_an_object": json.RawMessage(text)})
+	wrapped, err := api.EncodeJSON(map[string]json.RawMessage{"not_an_object": json.RawMessage(
+		text)})
 	if err != nil {
 		return json.RawMessage(`{}`)
 	}

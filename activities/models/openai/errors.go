@@ -13,7 +13,8 @@ func (o *Provider) failure(err error) error {
 	if !ok {
 		return &models.Error{Message: o.Shown(err.Error())}
 	}
-	r := models.ServerRefusal{Status: apiErr.StatusCode, Message: apiErr.Message, Overflow: apiErr.Code == codeOverflow, Broke: apiErr.Code == "insufficient_quota"}
+	r := models.ServerRefusal{Status: apiErr.StatusCode, Message: apiErr.Message,
+		Overflow: apiErr.Code == codeOverflow, Broke: apiErr.Code == "insufficient_quota"}
 	if apiErr.Response != nil {
 		r.Header = apiErr.Response.Header
 	}

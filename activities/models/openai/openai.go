@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// OpenAI reaches models by OpenAI's chat completions, at OpenAI or any server that speaks the same. Make one with
-// NewOpenAI.
+// OpenAI reaches models by OpenAI's chat completions, at OpenAI or any server that speaks the same.
+// Make one with NewOpenAI.
 type Provider struct {
 	models.Secret
 	client openai.Client
@@ -22,16 +22,17 @@ type Provider struct {
 	unstreamed sync.Map
 }
 
-// NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, or OPENAI_API_KEY_FILE that names a file
-// with the key, OPENAI_BASE_URL and what else the official client reads. The client's own retries are off: Temporal's are the
-// only ones.
+// NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, or
+// OPENAI_API_KEY_FILE that names a file with the key, OPENAI_BASE_URL and what else the official
+// client reads. The client's own retries are off: Temporal's are the only ones.
 func New() *Provider {
 	key := models.SecretFrom("OPENAI_API_KEY")
-	return &Provider{Secret: key, client: openai.NewClient(option.WithMaxRetries(0), option.WithMiddleware(key.In("Authorization", "Bearer "), models.Readable))}
+	return &Provider{Secret: key, client: openai.NewClient(option.WithMaxRetries(0),
+		option.WithMiddleware(key.In("Authorization", "Bearer "), models.Readable))}
 }
 
-// Answer makes one request; a second one where the server refuses to stream. What a server does not say of the tokens used is
-// counted here.
+// Answer makes one request; a second one where the server refuses to stream. What a server does not
+// say of the tokens used is counted here.
 func (o *Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelResponse, error) {
 	if err := o.Ready(); err != nil {
 		return api.ModelResponse{}, &models.Error{Message: err.Error()}
@@ -59,22 +60,25 @@ func openAIParams(p models.Prompt) openai.ChatCompletionNewParams {
 	}
 	params.Messages = openAIMessages(p)
 	if p.Limit != "" {
-		params.Messages = append(params.Messages, openai.UserMessage(fmt.Sprintf(models.LimitPrompt, p.Limit)))
+		params.Messages = append(params.Messages, openai.UserMessage(fmt.Sprintf(models.LimitPrompt,
+			p.Limit)))
 	}
 	for _, t := range p.Tools {
 		var schema openai.FunctionParameters
 		if json.Unmarshal(t.Schema, &schema) != nil {
 			continue // a compiled toolspec's schema is an object
 		}
-		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
-			Name: t.Name, Description: openai.String(t.Description), Parameters: schema,
-		}))
+		params.Tools = append(params.Tools,
+			openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
+				Name: t.Name, Description: openai.String(t.Description), Parameters: schema,
+			}))
 	}
 	openAIChoice(&params, p)
 	return params
 }
 
-// openAIChoice says how the model is to choose among the tools; nothing where that is the provider's own default.
+// openAIChoice says how the model is to choose among the tools; nothing where that is the
+// provider's own default.
 func openAIChoice(params *openai.ChatCompletionNewParams, p models.Prompt) {
 	if len(params.Tools) == 0 {
 		return
@@ -84,15 +88,16 @@ func openAIChoice(params *openai.ChatCompletionNewParams, p models.Prompt) {
 	case api.ChoiceRequired, api.ChoiceNone:
 		params.ToolChoice.OfAuto = openai.String(choice)
 	default:
-		params.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: choice})
+		params.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(
+			openai.ChatCompletionNamedToolChoiceFunctionParam{Name: choice})
 	}
 	if p.Single() {
 		params.ParallelToolCalls = openai.Bool(false)
 	}
 }
 
-// openAIMessages returns the conversation. The images of a turn's results follow them in a message of the user: the protocol
-// takes none in results.
+// openAIMessages returns the conversation. The images of a turn's results follow them in a message
+// of the user: the protocol takes none in results.
 func openAIMessages(p models.Prompt) []openai.ChatCompletionMessageParamUnion {
 	var messages []openai.ChatCompletionMessageParamUnion
 	var shown []openai.ChatCompletionContentPartUnionParam
@@ -107,8 +112,11 @@ func openAIMessages(p models.Prompt) []openai.ChatCompletionMessageParamUnion {
 		}
 		messages = append(messages, openAIMessage(m))
 		for _, i := range p.Images[m.CallID] {
-			shown = append(shown, openai.TextContentPart("An image in the result of call "+m.CallID+":"),
-				openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: "data:" + i.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)}))
+			shown = append(shown, openai.TextContentPart("An image in the result of call "+m.CallID+
+				":"),
+				openai.ImageContentPart(
+					openai.ChatCompletionContentPartImageImageURLParam{URL: "data:" + i.MIMEType +
+						";base64," + base64.StdEncoding.EncodeToString(i.Data)}))
 		}
 	}
 	show()
@@ -127,10 +135,12 @@ func openAIMessage(m api.Message) openai.ChatCompletionMessageParamUnion {
 			message.Content.OfString = openai.String(m.Text)
 		}
 		for _, c := range m.Calls {
-			message.ToolCalls = append(message.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: c.ID,
-					Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: models.LegalName(c.Tool), Arguments: models.LegalArguments(c.Arguments)}},
-			})
+			message.ToolCalls = append(message.ToolCalls,
+				openai.ChatCompletionMessageToolCallUnionParam{
+					OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: c.ID,
+						Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: models.LegalName(c.Tool),
+							Arguments: models.LegalArguments(c.Arguments)}},
+				})
 		}
 		return openai.ChatCompletionMessageParamUnion{OfAssistant: &message}
 	default:
@@ -144,11 +154,13 @@ func openAIResponse(c *openai.ChatCompletion) api.ModelResponse {
 		Message: api.Message{Text: choice.Message.Content},
 		Stop:    api.StopAnswer,
 		Model:   c.Model,
-		Usage: api.Usage{InputTokens: int(c.Usage.PromptTokens), OutputTokens: int(c.Usage.CompletionTokens),
+		Usage: api.Usage{InputTokens: int(c.Usage.PromptTokens),
+			OutputTokens: int(c.Usage.CompletionTokens),
 			CachedTokens: int(c.Usage.PromptTokensDetails.CachedTokens)},
 	}
 	for _, call := range choice.Message.ToolCalls {
-		response.Message.Calls = append(response.Message.Calls, api.Call{Tool: call.Function.Name, Arguments: call.Function.Arguments})
+		response.Message.Calls = append(response.Message.Calls, api.Call{Tool: call.Function.Name,
+			Arguments: call.Function.Arguments})
 	}
 	switch {
 	case choice.Message.Refusal != "":

@@ -13,10 +13,12 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 )
 
-// codeOverflow is the code of a refusal that says that the conversation is longer than the model's window.
+// codeOverflow is the code of a refusal that says that the conversation is longer than the model's
+// window.
 const codeOverflow = "context_length_exceeded"
 
-// complete makes the request: as a stream where somebody may listen and the server streams, else at once.
+// complete makes the request: as a stream where somebody may listen and the server streams, else at
+// once.
 func (o *Provider) complete(ctx context.Context, p models.Prompt) (*openai.ChatCompletion, error) {
 	params := openAIParams(p)
 	if _, plain := o.unstreamed.Load(params.Model); p.Live == nil || plain {
@@ -33,7 +35,8 @@ func (o *Provider) complete(ctx context.Context, p models.Prompt) (*openai.ChatC
 	return completion, err
 }
 
-// refusedAsWrong reports whether a server took the request for a wrong one without saying what is wrong with it.
+// refusedAsWrong reports whether a server took the request for a wrong one without saying what is
+// wrong with it.
 func refusedAsWrong(err error) bool {
 	apiErr, ok := errors.AsType[*openai.Error](err)
 	if !ok || apiErr.Code == codeOverflow {
@@ -46,11 +49,14 @@ func refusedAsWrong(err error) bool {
 	return false
 }
 
-// stream makes a request whose answer comes in pieces; say takes those of its text. A server may also answer at once.
-func (o *Provider) stream(ctx context.Context, params openai.ChatCompletionNewParams, say func(string)) (*openai.ChatCompletion, error) {
+// stream makes a request whose answer comes in pieces; say takes those of its text. A server may
+// also answer at once.
+func (o *Provider) stream(ctx context.Context, params openai.ChatCompletionNewParams,
+	say func(string)) (*openai.ChatCompletion, error) {
 	params.StreamOptions.IncludeUsage = openai.Bool(true)
 	var response *http.Response
-	opened := o.client.Chat.Completions.NewStreaming(ctx, params, option.WithResponseInto(&response))
+	opened := o.client.Chat.Completions.NewStreaming(ctx, params,
+		option.WithResponseInto(&response))
 	defer func() { _ = opened.Close() }() // what was read is whole without it
 	if err := opened.Err(); err != nil {
 		return nil, err
@@ -85,8 +91,8 @@ func readStream(response *http.Response, say func(string)) (*openai.ChatCompleti
 	return &answer.whole.ChatCompletion, nil
 }
 
-// streamFailure makes the failure that a server tells within its stream the one that it would have been as an answer, where its
-// code matters.
+// streamFailure makes the failure that a server tells within its stream the one that it would have
+// been as an answer, where its code matters.
 func streamFailure(err error) error {
 	told, ok := errors.AsType[*ssestream.StreamError](err)
 	if !ok {
@@ -99,12 +105,14 @@ func streamFailure(err error) error {
 		} `json:"error"`
 	}
 	if json.Unmarshal(told.Event.Data, &data) == nil && data.Error.Code == codeOverflow {
-		return &openai.Error{StatusCode: http.StatusBadRequest, Code: codeOverflow, Message: data.Error.Message}
+		return &openai.Error{StatusCode: http.StatusBadRequest, Code: codeOverflow,
+			Message: data.Error.Message}
 	}
 	return err
 }
 
-// endingDecoder notices the mark of a stream's end, which tells a whole answer from one that was cut.
+// endingDecoder notices the mark of a stream's end, which tells a whole answer from one that was
+// cut.
 type endingDecoder struct {
 	ssestream.Decoder
 	ended bool
@@ -118,8 +126,8 @@ func (d *endingDecoder) Next() bool {
 	return true
 }
 
-// streamed puts an answer together. Servers that speak the same protocol differ in what the official accumulator is strict
-// about, so the pieces are evened out before.
+// streamed puts an answer together. Servers that speak the same protocol differ in what the
+// official accumulator is strict about, so the pieces are evened out before.
 type streamed struct {
 	whole openai.ChatCompletionAccumulator
 	// usage is what the server said last: some tell it once, others with every piece so far.
@@ -129,9 +137,11 @@ type streamed struct {
 	place map[int64]int
 }
 
-// add takes the next piece and leaves in it what concerns the first choice, the only one that was asked for.
+// add takes the next piece and leaves in it what concerns the first choice, the only one that was
+// asked for.
 func (s *streamed) add(chunk *openai.ChatCompletionChunk) bool {
-	if chunk.Usage.TotalTokens > 0 || chunk.Usage.PromptTokens > 0 || chunk.Usage.CompletionTokens > 0 {
+	if chunk.Usage.TotalTokens > 0 || chunk.Usage.PromptTokens > 0 ||
+		chunk.Usage.CompletionTokens > 0 {
 		s.usage = chunk.Usage
 	}
 	chunk.ID, chunk.Usage = "", openai.CompletionUsage{}
@@ -146,8 +156,8 @@ func (s *streamed) add(chunk *openai.ChatCompletionChunk) bool {
 	return s.whole.AddChunk(*chunk)
 }
 
-// number numbers calls in the order in which they come: some servers give all of them one number and tell them apart by their
-// ids, some begin with another than zero.
+// number numbers calls in the order in which they come: some servers give all of them one number
+// and tell them apart by their ids, some begin with another than zero.
 func (s *streamed) number(calls []openai.ChatCompletionChunkChoiceDeltaToolCall) {
 	if s.place == nil {
 		s.place = map[int64]int{}

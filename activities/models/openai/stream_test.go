@@ -27,7 +27,8 @@ func chunk(delta, finish string) string {
 	if finish != "null" {
 		finish = fmt.Sprintf("%q", finish)
 	}
-	return fmt.Sprintf(`{"id":"c1","object":"chat.completion.chunk","created":1,"model":"served-model","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, delta, finish)
+	return fmt.Sprintf(`{"id":"c1","object":"chat.completion.chunk","created":1,"model":"served-model","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`,
+		delta, finish)
 }
 
 // chunks streams events, each as soon as it is written.
@@ -41,7 +42,8 @@ func chunks(list ...string) http.HandlerFunc {
 	}
 }
 
-// listened answers a prompt with somebody who listens, and returns what was heard beside the answer.
+// listened answers a prompt with somebody who listens, and returns what was heard beside the
+// answer.
 func listened(t *testing.T, model *Provider) (api.ModelResponse, []string, error) {
 	t.Helper()
 	var heard []string
@@ -55,14 +57,16 @@ func listened(t *testing.T, model *Provider) (api.ModelResponse, []string, error
 	return r, heard, err
 }
 
-// A streamed answer is the same as one at once, however the server divides it, and its text, never its calls, is heard in
-// pieces.
+// A streamed answer is the same as one at once, however the server divides it, and its text, never
+// its calls, is heard in pieces.
 func TestOpenAIStreams(t *testing.T) {
 	usage := api.Usage{InputTokens: 11, OutputTokens: 7}
 	soFar := func(n int) string {
-		return fmt.Sprintf(`{"id":"","choices":[{"index":0,"delta":{"content":"%d"},"finish_reason":null}],"usage":{"prompt_tokens":11,"completion_tokens":%d,"total_tokens":%d}}`, n, n, n+11)
+		return fmt.Sprintf(`{"id":"","choices":[{"index":0,"delta":{"content":"%d"},"finish_reason":null}],"usage":{"prompt_tokens":11,"completion_tokens":%d,"total_tokens":%d}}`,
+			n, n, n+11)
 	}
-	two := []api.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{"secret": "s3cret"}`}}
+	two := []api.Call{{Tool: "one", Arguments: `{"x":1}`},
+		{Tool: "two", Arguments: `{"secret": "s3cret"}`}}
 	cases := []struct {
 		name   string
 		events []string
@@ -71,42 +75,60 @@ func TestOpenAIStreams(t *testing.T) {
 		usage  api.Usage
 		heard  string
 	}{
-		{"text", []string{chunk(`{"role":"assistant","content":""}`, "null"), chunk(`{"content":"do"}`, "null"), chunk(`{"content":"né"}`, "null"), chunk(`{}`, "stop"), usageLast, endMark},
+		{"text", []string{chunk(`{"role":"assistant","content":""}`, "null"),
+			chunk(`{"content":"do"}`, "null"), chunk(`{"content":"né"}`, "null"),
+			chunk(`{}`, "stop"), usageLast, endMark},
 			api.Message{Text: "doné"}, api.StopAnswer, usage, "do|né"},
 		{"text and calls", []string{chunk(`{"content":"I look."}`, "null"),
-			chunk(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"one","arguments":""}}]}`, "null"),
+			chunk(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"one","arguments":""}}]}`,
+				"null"),
 			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\""}}]}`, "null"),
-			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}},{"index":1,"id":"b","function":{"name":"two","arguments":"{\"secret\": \"s3"}}]}`, "null"),
-			chunk(`{"tool_calls":[{"index":1,"function":{"arguments":"cret\"}"}}]}`, "null"), chunk(`{}`, "tool_calls"), usageLast, endMark},
+			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}},{"index":1,"id":"b","function":{"name":"two","arguments":"{\"secret\": \"s3"}}]}`,
+				"null"),
+			chunk(`{"tool_calls":[{"index":1,"function":{"arguments":"cret\"}"}}]}`, "null"),
+			chunk(`{}`, "tool_calls"), usageLast, endMark},
 			api.Message{Text: "I look.", Calls: two}, api.StopCalls, usage, "I look."},
-		{"calls that all have the number 0", []string{chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x\":1}"}}]}`, "null"),
-			chunk(`{"tool_calls":[{"index":0,"id":"b","function":{"name":"two","arguments":"{\"secret\": \"s3cret\"}"}}]}`, "stop"), usageLast, endMark},
+		{"calls that all have the number 0",
+			[]string{chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x\":1}"}}]}`,
+				"null"),
+				chunk(`{"tool_calls":[{"index":0,"id":"b","function":{"name":"two","arguments":"{\"secret\": \"s3cret\"}"}}]}`,
+					"stop"), usageLast, endMark},
 			api.Message{Calls: two}, api.StopCalls, usage, ""},
-		{"calls from 1, their ids later", []string{chunk(`{"tool_calls":[{"index":1,"function":{"name":"one","arguments":"{\"x\":1}"}}]}`, "null"),
-			chunk(`{"tool_calls":[{"index":1,"id":"a","function":{}},{"index":4,"id":"b","function":{"name":"two","arguments":"{\"secret\": \"s3cret\"}"}}]}`, "tool_calls"), usageLast, endMark},
+		{"calls from 1, their ids later",
+			[]string{chunk(`{"tool_calls":[{"index":1,"function":{"name":"one","arguments":"{\"x\":1}"}}]}`,
+				"null"),
+				chunk(`{"tool_calls":[{"index":1,"id":"a","function":{}},{"index":4,"id":"b","function":{"name":"two","arguments":"{\"secret\": \"s3cret\"}"}}]}`,
+					"tool_calls"), usageLast, endMark},
 			api.Message{Calls: two}, api.StopCalls, usage, ""},
-		{"refusal", []string{chunk(`{"refusal":"I can"}`, "null"), chunk(`{"refusal":"not."}`, "stop"), usageLast, endMark},
+		{"refusal", []string{chunk(`{"refusal":"I can"}`, "null"), chunk(`{"refusal":"not."}`,
+			"stop"), usageLast, endMark},
 			api.Message{Text: "I cannot."}, api.StopRefusal, usage, "I can|not."},
-		{"length", []string{chunk(`{"content":"and so"}`, "length"), usageLast, endMark}, api.Message{Text: "and so"}, api.StopLength, usage, "and so"},
+		{"length", []string{chunk(`{"content":"and so"}`, "length"), usageLast, endMark},
+			api.Message{Text: "and so"}, api.StopLength, usage, "and so"},
 		{"content filter", []string{chunk(`{"content":""}`, "content_filter"), endMark},
-			api.Message{Text: "the provider's content filter withheld the answer"}, api.StopRefusal, api.Usage{InputTokens: 1, OutputTokens: 8}, ""},
-		{"a usage that grows, other ids, no reason", []string{soFar(1), soFar(2), `{"id":"other","choices":[{"index":1,"delta":{"content":"!"}}]}`, soFar(7), endMark},
+			api.Message{Text: "the provider's content filter withheld the answer"}, api.StopRefusal,
+			api.Usage{InputTokens: 1, OutputTokens: 8}, ""},
+		{"a usage that grows, other ids, no reason", []string{soFar(1), soFar(2),
+			`{"id":"other","choices":[{"index":1,"delta":{"content":"!"}}]}`, soFar(7), endMark},
 			api.Message{Text: "127"}, api.StopAnswer, usage, "1|2|7"},
-		{"no usage, no end mark", []string{chunk(`{"content":"one two three"}`, "stop")}, api.Message{Text: "one two three"}, api.StopAnswer,
+		{"no usage, no end mark", []string{chunk(`{"content":"one two three"}`, "stop")},
+			api.Message{Text: "one two three"}, api.StopAnswer,
 			api.Usage{InputTokens: 1, OutputTokens: 3}, "one two three"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			server, model := serveChat(t, chunks(c.events...))
 			r, heard, err := listened(t, model)
-			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.stop || r.Usage != c.usage {
+			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.stop ||
+				r.Usage != c.usage {
 				t.Errorf("got %+v, %v", r, err)
 			}
 			if got := strings.Join(heard, "|"); got != c.heard {
 				t.Errorf("heard %q, want %q", got, c.heard)
 			}
 			options, _ := server.Body["stream_options"].(map[string]any)
-			if server.Body["stream"] != true || options["include_usage"] != true || server.Requests.Load() != 1 {
+			if server.Body["stream"] != true || options["include_usage"] != true ||
+				server.Requests.Load() != 1 {
 				t.Errorf("asked %d times: %v", server.Requests.Load(), server.Body)
 			}
 		})
@@ -134,12 +156,13 @@ func TestOpenAIStreamsAtOnce(t *testing.T) {
 	}
 }
 
-// A server that answers at once all the same is understood; one that refuses a stream is asked without, and from then on
-// only so.
+// A server that answers at once all the same is understood; one that refuses a stream is asked
+// without, and from then on only so.
 func TestOpenAIWithoutStream(t *testing.T) {
 	whole := modelserver.Completion(`{"role":"assistant","content":"done"}`, "stop")
 	server, model := serveChat(t, whole)
-	if r, heard, err := listened(t, model); err != nil || r.Message.Text != "done" || r.Usage.InputTokens != 11 || heard != nil || server.Requests.Load() != 1 {
+	if r, heard, err := listened(t, model); err != nil || r.Message.Text != "done" ||
+		r.Usage.InputTokens != 11 || heard != nil || server.Requests.Load() != 1 {
 		t.Errorf("got %+v, %q, %v after %d requests", r, heard, err, server.Requests.Load())
 	}
 	for _, code := range []int{400, 422, 501} {
@@ -160,13 +183,14 @@ func TestOpenAIWithoutStream(t *testing.T) {
 			}
 		}
 		if streams != 1 || server.Requests.Load() != 3 {
-			t.Errorf("%d: %d requests, %d of them for a stream; want 3 and 1", code, server.Requests.Load(), streams)
+			t.Errorf("%d: %d requests, %d of them for a stream; want 3 and 1", code,
+				server.Requests.Load(), streams)
 		}
 	}
 }
 
-// A stream that breaks off, or tells of a failure in its middle, is a failure that may pass; what is known to be one for
-// good is asked once.
+// A stream that breaks off, or tells of a failure in its middle, is a failure that may pass; what
+// is known to be one for good is asked once.
 func TestOpenAIStreamFails(t *testing.T) {
 	half := chunk(`{"content":"half"}`, "null")
 	cut := func(w http.ResponseWriter, r *http.Request) {
@@ -184,22 +208,33 @@ func TestOpenAIStreamFails(t *testing.T) {
 		{"nothing at all", chunks(), false, 1, []string{"broke off"}},
 		{"connection cut", cut, false, 1, nil},
 		{"only the end", chunks(endMark), false, 1, []string{"no choices"}},
-		{"an error in the middle", chunks(half, `{"error":{"message":"overloaded `+modelserver.Key+`","type":"server_error","code":null}}`), false, 1, []string{"overloaded"}},
-		{"overflow in the middle", chunks(`{"error":{"message":"too long","code":"context_length_exceeded"}}`), true, 1, []string{"window"}},
+		{"an error in the middle", chunks(half, `{"error":{"message":"overloaded `+modelserver.Key+
+			`","type":"server_error","code":null}}`), false, 1, []string{"overloaded"}},
+		{"overflow in the middle",
+			chunks(`{"error":{"message":"too long","code":"context_length_exceeded"}}`), true, 1,
+			[]string{"window"}},
 		{"not JSON", chunks("{"), false, 1, nil},
 		{"a page", modelserver.Status(200, "<html>", "Content-Type", "text/html"), false, 1, nil},
-		{"broken JSON", modelserver.Status(200, `{"choices":[`, "Content-Type", "application/json"), false, 1, nil},
-		{"a call, and no end", chunks(chunk(`{"tool_calls":[{"index":-5,"id":"a","function":{"name":"one"}}]}`, "null")), false, 1, nil},
-		{"429", modelserver.Status(429, `{"error":{"message":"slow down"}}`), false, 1, []string{"429"}},
-		{"overflow", modelserver.Status(400, `{"error":{"message":"too long","code":"context_length_exceeded"}}`), true, 1, []string{"window"}},
-		{"wrong, streamed or not", modelserver.Status(400, `{"error":{"message":"no such tool"}}`), true, 2, []string{"400", "no such tool"}},
+		{"broken JSON", modelserver.Status(200, `{"choices":[`, "Content-Type", "application/json"),
+			false, 1, nil},
+		{"a call, and no end",
+			chunks(chunk(`{"tool_calls":[{"index":-5,"id":"a","function":{"name":"one"}}]}`,
+				"null")), false, 1, nil},
+		{"429", modelserver.Status(429, `{"error":{"message":"slow down"}}`), false, 1,
+			[]string{"429"}},
+		{"overflow", modelserver.Status(400,
+			`{"error":{"message":"too long","code":"context_length_exceeded"}}`), true, 1,
+			[]string{"window"}},
+		{"wrong, streamed or not", modelserver.Status(400, `{"error":{"message":"no such tool"}}`),
+			true, 2, []string{"400", "no such tool"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			server, model := serveChat(t, c.handle)
 			_, _, err := listened(t, model)
 			e, ok := errors.AsType[*models.Error](err)
-			if !ok || e.Permanent != c.permanent || !expect.Contains(e.Message, c.want...) || strings.Contains(e.Message, modelserver.Key) {
+			if !ok || e.Permanent != c.permanent || !expect.Contains(e.Message, c.want...) ||
+				strings.Contains(e.Message, modelserver.Key) {
 				t.Errorf("got %v", err)
 			}
 			if n := server.Requests.Load(); n != c.requests {
@@ -222,7 +257,8 @@ func TestOpenAIStreamStalls(t *testing.T) {
 	p := modelserver.PromptOf()
 	p.Live = func(string) {}
 	_, err := model.Answer(ctx, p)
-	if e, ok := errors.AsType[*models.Error](err); !ok || e.Permanent || !expect.Contains(e.Message, "deadline") {
+	if e, ok := errors.AsType[*models.Error](err); !ok || e.Permanent || !expect.Contains(e.Message,
+		"deadline") {
 		t.Errorf("got %v", err)
 	}
 }

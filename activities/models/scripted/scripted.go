@@ -13,17 +13,19 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Scripted plays the script that the agent brings: no network, the same answers every time. Its input tokens are
-// estimated from lengths, its output tokens counted.
+// Scripted plays the script that the agent brings: no network, the same answers every time. Its
+// input tokens are estimated from lengths, its output tokens counted.
 type Provider struct{}
 
 // Ready is always nil.
 func (Provider) Ready() error { return nil }
 
-// Answer plays the step of the prompt's turn. Texts and arguments may refer to results of earlier calls of the script.
+// Answer plays the step of the prompt's turn. Texts and arguments may refer to results of earlier
+// calls of the script.
 func (Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelResponse, error) {
 	if p.Agent.Model.Script == nil {
-		return api.ModelResponse{}, &models.Error{Message: "the agent has no script", Permanent: true}
+		return api.ModelResponse{}, &models.Error{Message: "the agent has no script",
+			Permanent: true}
 	}
 	script := p.Agent.Model.Script.Value
 	play := scriptPlay{script: script, messages: p.Messages, before: p.Before}
@@ -53,11 +55,15 @@ func (Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelResponse,
 	return response, nil
 }
 
-// beyond returns an overflow where one of the windows is smaller than tokens; a window of zero takes any number.
+// beyond returns an overflow where one of the windows is smaller than tokens; a window of zero
+// takes any number.
 func beyond(tokens int, windows ...int) error {
 	for _, window := range windows {
 		if window > 0 && tokens > window {
-			return &models.Error{Overflow: true, Message: fmt.Sprintf("the conversation has %d tokens, and the scripted model's window %d", tokens, window)}
+			return &models.Error{Overflow: true,
+				Message: fmt.Sprintf(
+					"the conversation has %d tokens, and the scripted model's window %d", tokens,
+					window)}
 		}
 	}
 	return nil
@@ -91,7 +97,8 @@ type scriptPlay struct {
 	before int
 }
 
-// answer plays what the prompt asks for: a summing up, a summary at a limit, or the step of its turn.
+// answer plays what the prompt asks for: a summing up, a summary at a limit, or the step of its
+// turn.
 func (s scriptPlay) answer(p models.Prompt) (message api.Message, err error) {
 	turn := p.Turn - p.Before // a script begins anew with each run of a conversation
 	switch {
@@ -100,14 +107,16 @@ func (s scriptPlay) answer(p models.Prompt) (message api.Message, err error) {
 	case p.Limit != "":
 		message.Text, err = s.summary(p.Limit)
 	case turn < 1 || turn > len(s.script.Steps):
-		err = fmt.Errorf("the script has %d steps and the run is at turn %d; end the script with an answer", len(s.script.Steps), turn)
+		err = fmt.Errorf("the script has %d steps and the run is at turn %d; end the script with an answer",
+			len(s.script.Steps), turn)
 	default:
 		message, err = s.step(s.script.Steps[turn-1])
 	}
 	return message, err
 }
 
-// delay is how long the script has the prompt's step take; nothing where it is none of the script's.
+// delay is how long the script has the prompt's step take; nothing where it is none of the
+// script's.
 func (s scriptPlay) delay(p models.Prompt) time.Duration {
 	if p.Older != nil || p.Limit != "" {
 		return 0
@@ -142,7 +151,8 @@ func (s scriptPlay) arguments(c api.ScriptCall) (string, error) {
 	}
 	value, err := api.DecodeJSON(c.Arguments)
 	if err != nil {
-		return "", fmt.Errorf("the arguments that the script gives %s are not JSON: %w", c.Tool, err)
+		return "", fmt.Errorf("the arguments that the script gives %s are not JSON: %w", c.Tool,
+			err)
 	}
 	resolved, err := api.Resolve(value, s.lookup)
 	if err != nil {
@@ -160,7 +170,8 @@ func (s scriptPlay) text(text string) (string, error) {
 	return api.TextOf(value), nil
 }
 
-// lookup finds the result of the script's call with that id: the conversation's message about it, as JSON where it is.
+// lookup finds the result of the script's call with that id: the conversation's message about it,
+// as JSON where it is.
 func (s scriptPlay) lookup(id string) (any, bool) {
 	for turn, step := range s.script.Steps {
 		n := 0
@@ -196,7 +207,8 @@ func (s scriptPlay) result(callID string) (any, bool) {
 	return nil, false
 }
 
-// known sums up messages: it says what the script's calls with an id found, which is what later steps can refer to.
+// known sums up messages: it says what the script's calls with an id found, which is what later
+// steps can refer to.
 func (s scriptPlay) known(older []api.Message) string {
 	play := scriptPlay{script: s.script, messages: older, before: s.before}
 	lines := []string{"What was found:"}
@@ -233,7 +245,8 @@ func (s scriptPlay) remembered(id string) (any, bool) {
 	return nil, false
 }
 
-// summaryResults is how many of the last results a summary lists where the script has none of its own.
+// summaryResults is how many of the last results a summary lists where the script has none of its
+// own.
 const summaryResults = 3
 
 func (s scriptPlay) summary(limit string) (string, error) {
@@ -246,5 +259,6 @@ func (s scriptPlay) summary(limit string) (string, error) {
 			known = append(known, "- "+api.Shorten(m.Text, 200))
 		}
 	}
-	return fmt.Sprintf("The limit of %s was reached. The last results:\n%s", limit, strings.Join(known, "\n")), nil
+	return fmt.Sprintf("The limit of %s was reached. The last results:\n%s", limit,
+		strings.Join(known, "\n")), nil
 }

@@ -13,19 +13,23 @@ import (
 	"github.com/switchyard/switchyard/internal/test/expect"
 )
 
-func play(script api.Script, turn int, limit string, messages ...api.Message) (api.ModelResponse, error) {
+func play(script api.Script, turn int, limit string, messages ...api.Message) (api.ModelResponse,
+	error) {
 	packed := api.Pack(script)
 	agent := &api.Agent{Model: api.Model{Script: &packed}}
-	return Provider{}.Answer(context.Background(), models.Prompt{Agent: agent, Turn: turn, Limit: limit, Messages: messages})
+	return Provider{}.Answer(context.Background(), models.Prompt{Agent: agent, Turn: turn,
+		Limit: limit, Messages: messages})
 }
 
-// A script's step becomes calls as it says: arguments with results of earlier calls in their own types, arguments that
-// are no JSON as they are, repeated calls, and an answer made of results.
+// A script's step becomes calls as it says: arguments with results of earlier calls in their own
+// types, arguments that are no JSON as they are, repeated calls, and an answer made of results.
 func TestScriptedPlays(t *testing.T) {
 	script := api.Script{Steps: []api.ScriptStep{
-		{Calls: []api.ScriptCall{{Tool: "echo", Repeat: 2}, {ID: "list", Tool: "list_files"}, {ID: "bad", Tool: "x"}, {ID: "text", Tool: "x"}, {ID: "noted", Tool: "x"}}},
+		{Calls: []api.ScriptCall{{Tool: "echo", Repeat: 2}, {ID: "list", Tool: "list_files"},
+			{ID: "bad", Tool: "x"}, {ID: "text", Tool: "x"}, {ID: "noted", Tool: "x"}}},
 		{Text: "Reading ${list.0.name}", Calls: []api.ScriptCall{
-			{Tool: "read", Arguments: json.RawMessage(`{"file":"${list.0.name}","size":"${list.0.size}","all":"${list}","cost":"$${5}","why":"after ${bad}"}`)},
+			{Tool: "read", Arguments: json.RawMessage(
+				`{"file":"${list.0.name}","size":"${list.0.size}","all":"${list}","cost":"$${5}","why":"after ${bad}"}`)},
 			{Tool: "raw", ArgumentsText: `{"a": `},
 			{Tool: "plain", Arguments: json.RawMessage(`{"b": 1}`)},
 			{Tool: "price", Arguments: json.RawMessage(`{"p": "$5"}`)},
@@ -34,10 +38,13 @@ func TestScriptedPlays(t *testing.T) {
 		}},
 		{Answer: "Found ${list.0.name}: ${text}"},
 	}}
-	messages := []api.Message{{Role: api.RoleUser, Text: "go"}, outcome("1.3", `[{"name":"a.md","size":12345678901234567890}]`, false),
-		outcome("1.4", "ERROR boom", true), outcome("1.5", "two\nlines", false), outcome("1.6", "{\"n\":7}\n[note: cut]", false)}
+	messages := []api.Message{{Role: api.RoleUser, Text: "go"},
+		outcome("1.3", `[{"name":"a.md","size":12345678901234567890}]`, false),
+		outcome("1.4", "ERROR boom", true), outcome("1.5", "two\nlines", false),
+		outcome("1.6", "{\"n\":7}\n[note: cut]", false)}
 	first, err := play(script, 1, "")
-	if err != nil || len(first.Message.Calls) != 6 || first.Message.Calls[1].Tool != "echo" || first.Message.Calls[1].Arguments != "{}" || first.Stop != api.StopCalls {
+	if err != nil || len(first.Message.Calls) != 6 || first.Message.Calls[1].Tool != "echo" ||
+		first.Message.Calls[1].Arguments != "{}" || first.Stop != api.StopCalls {
 		t.Errorf("got %+v, %v", first, err)
 	}
 	second, err := play(script, 2, "", messages...)
@@ -51,11 +58,13 @@ func TestScriptedPlays(t *testing.T) {
 			t.Errorf("%s: got %s; want %s", c.Tool, c.Arguments, want[i])
 		}
 	}
-	if second.Message.Text != "Reading a.md" || second.Usage.InputTokens == 0 || second.Usage.OutputTokens == 0 || second.Model != "scripted" {
+	if second.Message.Text != "Reading a.md" || second.Usage.InputTokens == 0 ||
+		second.Usage.OutputTokens == 0 || second.Model != "scripted" {
 		t.Errorf("got %+v", second)
 	}
 	third, err := play(script, 3, "", messages...)
-	if err != nil || third.Message.Text != "Found a.md: two\nlines" || third.Stop != api.StopAnswer || len(third.Message.Calls) != 0 {
+	if err != nil || third.Message.Text != "Found a.md: two\nlines" ||
+		third.Stop != api.StopAnswer || len(third.Message.Calls) != 0 {
 		t.Errorf("got %+v, %v", third, err)
 	}
 }
@@ -63,13 +72,16 @@ func TestScriptedPlays(t *testing.T) {
 // At a limit the script's own summary answers, or the last results that did not fail.
 func TestScriptedSummary(t *testing.T) {
 	script := api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{ID: "a", Tool: "x"}}}}}
-	messages := []api.Message{outcome("1.1", "one", false), outcome("1.2", "two", false), outcome("1.3", "broken", true), outcome("1.4", "three", false), outcome("1.5", "four", false)}
+	messages := []api.Message{outcome("1.1", "one", false), outcome("1.2", "two", false),
+		outcome("1.3", "broken", true), outcome("1.4", "three", false), outcome("1.5", "four",
+			false)}
 	r, err := play(script, 2, "turns", messages...)
 	if err != nil || r.Message.Text != "The limit of turns was reached. The last results:\n- four\n- three\n- two" {
 		t.Errorf("got %q, %v", r.Message.Text, err)
 	}
 	script.Summary = "So far: ${a}"
-	if r, err = play(script, 2, "turns", messages...); err != nil || r.Message.Text != "So far: one" {
+	if r, err = play(script, 2, "turns", messages...); err != nil ||
+		r.Message.Text != "So far: one" {
 		t.Errorf("got %q, %v", r.Message.Text, err)
 	}
 }
@@ -77,10 +89,12 @@ func TestScriptedSummary(t *testing.T) {
 // A script that is wrong fails the run for good, and says what to do.
 func TestScriptedFails(t *testing.T) {
 	refers := func(text string) api.Script {
-		return api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{ID: "a", Tool: "x"}}}, {Answer: text}}}
+		return api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{ID: "a", Tool: "x"}}},
+			{Answer: text}}}
 	}
 	call := func(arguments string) api.Script {
-		return api.Script{Steps: []api.ScriptStep{{}, {Calls: []api.ScriptCall{{Tool: "x", Arguments: json.RawMessage(arguments)}}}}}
+		return api.Script{Steps: []api.ScriptStep{{},
+			{Calls: []api.ScriptCall{{Tool: "x", Arguments: json.RawMessage(arguments)}}}}}
 	}
 	summary := refers("")
 	summary.Summary = "${nobody}"
@@ -90,37 +104,48 @@ func TestScriptedFails(t *testing.T) {
 		turn       int
 		limit      string
 	}{
-		{"too short", "the script has 2 steps and the run is at turn 3; end the script with an answer", refers("x"), 3, ""},
+		{"too short", "the script has 2 steps and the run is at turn 3; end the script with an answer",
+			refers("x"), 3, ""},
 		{"unknown call", `no result of a call "nobody"`, refers("${nobody}"), 2, ""},
 		{"no result yet", `no result of a call "a"`, refers("${a}"), 2, ""},
 		{"no such call in arguments", `"b"`, call(`{"x":"${b}"}`), 2, ""},
-		{"malformed arguments", "the arguments that the script gives x are not JSON: '$' cannot stand at byte 6", call(`{"x":$}`), 2, ""},
+		{"malformed arguments",
+			"the arguments that the script gives x are not JSON: '$' cannot stand at byte 6",
+			call(`{"x":$}`), 2, ""},
 		{"summary", `"nobody"`, summary, 2, "turns"},
 		{"no turn", "turn 0", refers("x"), 0, ""},
 	}
 	for _, c := range cases {
 		_, err := play(c.script, c.turn, c.limit)
-		if e, ok := errors.AsType[*models.Error](err); !ok || !e.Permanent || !expect.Contains(e.Message, c.want) {
+		if e, ok := errors.AsType[*models.Error](err); !ok || !e.Permanent ||
+			!expect.Contains(e.Message, c.want) {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}
 	_, err := Provider{}.Answer(context.Background(), models.Prompt{Agent: &api.Agent{}})
-	if e, ok := errors.AsType[*models.Error](err); !ok || !e.Permanent || (Provider{}).Ready() != nil {
+	if e, ok := errors.AsType[*models.Error](err); !ok || !e.Permanent ||
+		(Provider{}).Ready() != nil {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A step that takes its time says its text in pieces meanwhile, and ends with the step's time; at a limit nothing is waited for.
+// A step that takes its time says its text in pieces meanwhile, and ends with the step's time; at a
+// limit nothing is waited for.
 func TestScriptedSpeaks(t *testing.T) {
 	const text = "one two  three"
-	packed := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: text, Delay: api.Duration(20 * time.Millisecond)},
+	packed := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: text,
+		Delay: api.Duration(20 * time.Millisecond)},
 		{Calls: []api.ScriptCall{{Tool: "probe"}}, Delay: api.Duration(time.Hour)}}})
 	agent := &api.Agent{Model: api.Model{Script: &packed}}
 	var heard []string
-	p := models.Prompt{Agent: agent, Turn: 1, Live: func(piece string) { heard = append(heard, piece) }}
+	p := models.Prompt{Agent: agent, Turn: 1, Live: func(piece string) {
+		heard = append(heard,
+			piece)
+	}}
 	began := time.Now()
 	r, err := Provider{}.Answer(t.Context(), p)
-	if err != nil || r.Message.Text != text || strings.Join(heard, "") != text || len(heard) != 4 || time.Since(began) < 20*time.Millisecond {
+	if err != nil || r.Message.Text != text || strings.Join(heard, "") != text || len(heard) != 4 ||
+		time.Since(began) < 20*time.Millisecond {
 		t.Errorf("heard %q in %s, got %+v, %v", heard, time.Since(began), r.Message, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -135,22 +160,27 @@ func TestScriptedSpeaks(t *testing.T) {
 	}
 }
 
-// The scripted model overflows beyond its window, sums up what later steps can refer to, and reads it there, also from the
-// summary of a summary.
+// The scripted model overflows beyond its window, sums up what later steps can refer to, and reads
+// it there, also from the summary of a summary.
 func TestScriptedCompacts(t *testing.T) {
 	script := api.Script{Window: 100, Steps: []api.ScriptStep{
-		{Calls: []api.ScriptCall{{ID: "fact", Tool: "x"}, {Tool: "y"}, {ID: "text", Tool: "x"}, {ID: "failed", Tool: "x"}, {ID: "unmade", Tool: "x"}}}, {Answer: "${fact.code} ${text} ${failed}"}}}
-	talk := []api.Message{{Role: api.RoleUser, Text: "go"}, outcome("1.1", `{"code":4711}`, false), outcome("1.2", strings.Repeat("y", 500), false),
+		{Calls: []api.ScriptCall{{ID: "fact", Tool: "x"}, {Tool: "y"}, {ID: "text", Tool: "x"},
+			{ID: "failed", Tool: "x"}, {ID: "unmade", Tool: "x"}}},
+		{Answer: "${fact.code} ${text} ${failed}"}}}
+	talk := []api.Message{{Role: api.RoleUser, Text: "go"}, outcome("1.1", `{"code":4711}`, false),
+		outcome("1.2", strings.Repeat("y", 500), false),
 		outcome("1.3", "two\nlines", false), outcome("1.4", "ERROR boom", true)}
 	_, err := play(script, 2, "", talk...)
 	var failure *models.Error
-	if !errors.As(err, &failure) || !failure.Overflow || !expect.Contains(err.Error(), "scripted model's window 100") {
+	if !errors.As(err, &failure) || !failure.Overflow || !expect.Contains(err.Error(),
+		"scripted model's window 100") {
 		t.Fatalf("got %v", err)
 	}
 	older := talk[1:]
 	for range 2 {
 		agent := &api.Agent{Model: api.Model{Script: new(api.Pack(script))}}
-		response, err := Provider{}.Answer(t.Context(), models.Prompt{Agent: agent, Turn: 2, Older: older, Messages: talk[:1]})
+		response, err := Provider{}.Answer(t.Context(), models.Prompt{Agent: agent, Turn: 2,
+			Older: older, Messages: talk[:1]})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
-// Package conformance runs the official conformance suite of the Model Context Protocol against the orchestrator: the suite
-// starts an MCP server for each scenario, and what connects to it are starter, which imports the server's tools, and a worker
-// that calls them for real runs.
+// Package conformance runs the official conformance suite of the Model Context Protocol against the
+// orchestrator: the suite starts an MCP server for each scenario, and what connects to it are
+// starter, which imports the server's tools, and a worker that calls them for real runs.
 package conformance
 
 import (
@@ -37,8 +37,8 @@ const (
 	patience = 90 * time.Second
 )
 
-// TestMain runs the tests, or is the client that the suite starts with a server's URL: then it asks the driver to send the
-// orchestrator there, and ends as that ends.
+// TestMain runs the tests, or is the client that the suite starts with a server's URL: then it asks
+// the driver to send the orchestrator there, and ends as that ends.
 func TestMain(m *testing.M) {
 	name := os.Getenv(scenarioVariable)
 	if name == "" {
@@ -52,7 +52,8 @@ func TestMain(m *testing.M) {
 
 // ask returns why the orchestrator did not do what a scenario wants.
 func ask(driver, name, server string) error {
-	answer, err := http.PostForm(driver, url.Values{"scenario": {name}, "server": {server}, "context": {os.Getenv(contextVariable)}})
+	answer, err := http.PostForm(driver, url.Values{"scenario": {name}, "server": {server},
+		"context": {os.Getenv(contextVariable)}})
 	if err != nil {
 		return err
 	}
@@ -64,8 +65,9 @@ func ask(driver, name, server string) error {
 	return err
 }
 
-// TestConformance proves that the orchestrator keeps to the protocol as the official suite checks it, in the core suite and
-// in what the revision 2025-11-25 requires, but for the expected failures, which fail indeed.
+// TestConformance proves that the orchestrator keeps to the protocol as the official suite checks
+// it, in the core suite and in what the revision 2025-11-25 requires, but for the expected
+// failures, which fail indeed.
 func TestConformance(t *testing.T) {
 	suite := testserver.NPM(t, "conformance")
 	server := testserver.NewServer(t)
@@ -77,7 +79,8 @@ func TestConformance(t *testing.T) {
 		required func(outcomes []outcome) []string
 	}{
 		{"core", []string{"--suite", "core"}, everyScenario},
-		{revision, []string{"--requirements", revision}, func([]outcome) []string { return requiredBy(t, suite, revision) }},
+		{revision, []string{"--requirements", revision},
+			func([]outcome) []string { return requiredBy(t, suite, revision) }},
 	} {
 		t.Run(run.name, func(t *testing.T) {
 			d := &driver{t: t, server: server, queue: run.name}
@@ -88,7 +91,8 @@ func TestConformance(t *testing.T) {
 				t.Errorf("%d scenarios are required; both sets had 18", len(required))
 			}
 			for _, o := range outcomes {
-				if _, said := scenarios[o.scenario]; said && !slices.Contains(required, o.scenario) {
+				if _, said := scenarios[o.scenario]; said && !slices.Contains(required,
+					o.scenario) {
 					required = append(required, o.scenario)
 				}
 			}
@@ -108,10 +112,12 @@ func everyScenario(outcomes []outcome) []string {
 	return names
 }
 
-// requiredBy returns the scenarios that count for a revision of the protocol; the suite runs others beside them.
+// requiredBy returns the scenarios that count for a revision of the protocol; the suite runs others
+// beside them.
 func requiredBy(t *testing.T, suite, revision string) []string {
 	t.Helper()
-	file := filepath.Join(filepath.Dir(suite), "../node_modules/@modelcontextprotocol/conformance/requirements", revision+".yaml")
+	file := filepath.Join(filepath.Dir(suite),
+		"../node_modules/@modelcontextprotocol/conformance/requirements", revision+".yaml")
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +151,8 @@ func (d *driver) play(suite string, flags []string) (table string, outcomes []ou
 		d.t.Fatal(err)
 	}
 	results := d.t.TempDir()
-	flags = append([]string{"client", "--command", program, "--output-dir", results, "--timeout", fmt.Sprint((patience + 10*time.Second).Milliseconds())}, flags...)
+	flags = append([]string{"client", "--command", program, "--output-dir", results, "--timeout",
+		fmt.Sprint((patience + 10*time.Second).Milliseconds())}, flags...)
 	cmd := exec.CommandContext(d.t.Context(), suite, flags...)
 	cmd.Env = append(os.Environ(), driverVariable+"="+desk.URL)
 	var stdout, stderr bytes.Buffer
@@ -159,7 +166,8 @@ func (d *driver) play(suite string, flags []string) (table string, outcomes []ou
 	_, table, found := strings.Cut(stdout.String(), "=== SUITE SUMMARY ===\n")
 	outcomes, err = readOutcomes(results)
 	if !found || err != nil {
-		d.t.Fatalf("the suite printed no table, or its results cannot be read (%v):\n%s\n%s", err, &stdout, &stderr)
+		d.t.Fatalf("the suite printed no table, or its results cannot be read (%v):\n%s\n%s", err,
+			&stdout, &stderr)
 	}
 	for i, o := range outcomes {
 		if err, visited := d.troubles[o.scenario]; err != nil {
@@ -168,7 +176,10 @@ func (d *driver) play(suite string, flags []string) (table string, outcomes []ou
 			outcomes[i].trouble = "the suite sent no client to the server"
 		}
 	}
-	slices.SortFunc(outcomes, func(a, b outcome) int { return strings.Compare(a.scenario, b.scenario) })
+	slices.SortFunc(outcomes, func(a, b outcome) int {
+		return strings.Compare(a.scenario,
+			b.scenario)
+	})
 	return table, outcomes
 }
 

@@ -35,11 +35,13 @@ func (v *visit) logins(wanted scenario, program string) string {
 	return filepath.Join(filepath.Dir(v.tools), "logins", program)
 }
 
-// importWithLogin imports the server's tools as a person at a terminal would who is sent to a browser meanwhile.
+// importWithLogin imports the server's tools as a person at a terminal would who is sent to a
+// browser meanwhile.
 func (v *visit) importWithLogin(args []string) error {
 	args = append(args, "--oauth", "--answer-within", "1m", "--client-metadata-url", clientDocument)
 	if v.about.ClientID != "" {
-		args = append(args, "--client-id", v.about.ClientID, "--client-secret", "env:"+secretVariable)
+		args = append(args, "--client-id", v.about.ClientID, "--client-secret", "env:"+
+			secretVariable)
 	}
 	cmd := v.command(args)
 	stdin, err := cmd.StdinPipe()
@@ -61,7 +63,8 @@ func (v *visit) importWithLogin(args []string) error {
 	return nil
 }
 
-// atTerminal reads what starter prints to its end, and answers each address with the one where the browser ends.
+// atTerminal reads what starter prints to its end, and answers each address with the one where the
+// browser ends.
 func (v *visit) atTerminal(prints io.Reader, types io.Writer) error {
 	lines := bufio.NewScanner(prints)
 	lines.Buffer(nil, 1<<20)
@@ -97,7 +100,8 @@ func (v *visit) logIn(ctx context.Context, id string) error {
 			if err != nil {
 				return err
 			}
-			if _, err := v.starter("answer", id, q.ID, "--text", final, "--by", "the suite", "--address", v.address); err != nil {
+			if _, err := v.starter("answer", id, q.ID, "--text", final, "--by", "the suite",
+				"--address", v.address); err != nil {
 				return err
 			}
 		}

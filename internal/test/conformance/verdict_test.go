@@ -22,8 +22,8 @@ type outcome struct {
 	passed, failed int
 	// messages are those of the failed checks.
 	messages []string
-	// trouble is why the orchestrator did not do what the scenario wants; empty where it did. The suite alone would not
-	// notice, because it looks at what came over the wire.
+	// trouble is why the orchestrator did not do what the scenario wants; empty where it did. The
+	// suite alone would not notice, because it looks at what came over the wire.
 	trouble string
 }
 
@@ -33,7 +33,8 @@ func (o outcome) fault() string {
 	case o.trouble != "":
 		return o.trouble
 	case o.failed > 0:
-		return fmt.Sprintf("%d of %d checks failed: %s", o.failed, o.passed+o.failed, strings.Join(o.messages, "; "))
+		return fmt.Sprintf("%d of %d checks failed: %s", o.failed, o.passed+o.failed,
+			strings.Join(o.messages, "; "))
 	case o.passed == 0:
 		return "the suite checked nothing"
 	}
@@ -52,12 +53,14 @@ func (k knownFailures) print(outcomes []outcome) {
 		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
-		fmt.Printf("Expected to fail, %d: %s\n\t%s\n\n", len(byReason[reason]), reason, strings.Join(byReason[reason], "\n\t"))
+		fmt.Printf("Expected to fail, %d: %s\n\t%s\n\n", len(byReason[reason]), reason,
+			strings.Join(byReason[reason], "\n\t"))
 	}
 }
 
-// judge returns everything that makes a run of the suite fail: a required scenario that was not run or that fails
-// unexpectedly, and an expected failure that passes or that is not among the required.
+// judge returns everything that makes a run of the suite fail: a required scenario that was not run
+// or that fails unexpectedly, and an expected failure that passes or that is not among the
+// required.
 func evaluate(required []string, outcomes []outcome, known knownFailures) []string {
 	byName := map[string]outcome{}
 	for _, o := range outcomes {
@@ -81,7 +84,8 @@ func evaluate(required []string, outcomes []outcome, known knownFailures) []stri
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		if !slices.Contains(required, name) {
-			faults = append(faults, name+": is expected to fail and is no scenario that is required")
+			faults = append(faults, name+
+				": is expected to fail and is no scenario that is required")
 		}
 	}
 	return faults
@@ -111,7 +115,8 @@ func readKnownFailures(data []byte) (knownFailures, error) {
 	return known, nil
 }
 
-// resultFolder is the name of a scenario's folder among the results: the scenario and the time at which it began.
+// resultFolder is the name of a scenario's folder among the results: the scenario and the time at
+// which it began.
 var resultFolder = regexp.MustCompile(`^(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
 // readOutcomes reads the suite's results: a folder for each scenario with its checks.
@@ -163,9 +168,11 @@ func readChecks(path string) (outcome, error) {
 	return o, nil
 }
 
-// TestJudge proves that the run fails on whatever is not as it is expected to be, and on nothing else.
+// TestJudge proves that the run fails on whatever is not as it is expected to be, and on nothing
+// else.
 func TestOutcome_OfScenarios(t *testing.T) {
-	good, bad := outcome{scenario: "a", passed: 2}, outcome{scenario: "a", passed: 1, failed: 1, messages: []string{"check: why"}}
+	good, bad := outcome{scenario: "a", passed: 2}, outcome{scenario: "a", passed: 1, failed: 1,
+		messages: []string{"check: why"}}
 	tests := []struct {
 		name     string
 		required []string
@@ -174,17 +181,23 @@ func TestOutcome_OfScenarios(t *testing.T) {
 		want     []string
 	}{
 		{"passes", []string{"a"}, []outcome{good}, nil, nil},
-		{"fails", []string{"a"}, []outcome{bad}, nil, []string{"a: 1 of 2 checks failed: check: why"}},
+		{"fails", []string{"a"}, []outcome{bad}, nil,
+			[]string{"a: 1 of 2 checks failed: check: why"}},
 		{"fails as expected", []string{"a"}, []outcome{bad}, knownFailures{"a": "because"}, nil},
 		{"passes unexpectedly", []string{"a"}, []outcome{good}, knownFailures{"a": "because"},
 			[]string{"a: passes now: take it out of the expected failures"}},
-		{"checks nothing", []string{"a"}, []outcome{{scenario: "a"}}, nil, []string{"a: the suite checked nothing"}},
-		{"does not run to its end", []string{"a"}, []outcome{{scenario: "a", passed: 2, trouble: "no answer"}}, nil, []string{"a: no answer"}},
+		{"checks nothing", []string{"a"}, []outcome{{scenario: "a"}}, nil,
+			[]string{"a: the suite checked nothing"}},
+		{"does not run to its end", []string{"a"},
+			[]outcome{{scenario: "a", passed: 2, trouble: "no answer"}}, nil,
+			[]string{"a: no answer"}},
 		{"is not run", []string{"a", "b"}, []outcome{good}, nil, []string{"b: was not run"}},
 		{"is not required", []string{"a"}, []outcome{good, {scenario: "b", failed: 1}}, nil, nil},
-		{"is expected to fail and not required", []string{"a"}, []outcome{good}, knownFailures{"b": "because"},
+		{"is expected to fail and not required", []string{"a"}, []outcome{good},
+			knownFailures{"b": "because"},
 			[]string{"b: is expected to fail and is no scenario that is required"}},
-		{"nothing is required", nil, nil, nil, []string{"no scenario is required: the list was not read"}},
+		{"nothing is required", nil, nil, nil,
+			[]string{"no scenario is required: the list was not read"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -195,7 +208,8 @@ func TestOutcome_OfScenarios(t *testing.T) {
 	}
 }
 
-// TestReadOutcomes proves that the suite's folders are read as it writes them, warnings as failures.
+// TestReadOutcomes proves that the suite's folders are read as it writes them, warnings as
+// failures.
 func TestReadOutcomes(t *testing.T) {
 	dir := t.TempDir()
 	for name, checks := range map[string]string{
@@ -207,17 +221,20 @@ func TestReadOutcomes(t *testing.T) {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, "checks.json"), []byte(checks), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "checks.json"), []byte(checks),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := readOutcomes(dir)
-	if want := "[{auth/basic 1 0 [] } {plain 1 2 [w: should z: did not] }]"; err != nil || fmt.Sprint(got) != want {
+	if want := "[{auth/basic 1 0 [] } {plain 1 2 [w: should z: did not] }]"; err != nil ||
+		fmt.Sprint(got) != want {
 		t.Errorf("got %v %v, want %s", got, err, want)
 	}
 }
 
-// TestKnownFailures proves that the checked-in list is well-formed and that a list without reasons is refused.
+// TestKnownFailures proves that the checked-in list is well-formed and that a list without reasons
+// is refused.
 func TestKnownFailures(t *testing.T) {
 	for text, want := range map[string]string{
 		"- {reason: because, scenarios: [a, b]}": "map[a:because b:because]",

@@ -34,35 +34,43 @@ type call struct {
 
 // scenario is what the orchestrator does at a scenario's server.
 type scenario struct {
-	// spec is a toolspec, with a place for the server's URL, that is written by hand instead of importing the server's tools.
+	// spec is a toolspec, with a place for the server's URL, that is written by hand instead of
+	// importing the server's tools.
 	spec  string
 	calls []call
-	// login says that the server wants one: starter makes one for the import, and the worker its own, of the call's run,
-	// unless shared says that the worker has starter's.
+	// login says that the server wants one: starter makes one for the import, and the worker its
+	// own, of the call's run, unless shared says that the worker has starter's.
 	login, shared bool
 }
 
-// scenarios are what each scenario wants. One of the folder auth that is not here wants what every server behind a login
-// wants: a call of its tool.
+// scenarios are what each scenario wants. One of the folder auth that is not here wants what every
+// server behind a login wants: a call of its tool.
 var scenarios = map[string]scenario{
 	// The server has no tools, so that nothing could be imported and called.
 	"initialize": {calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
-		spec: "{name: absent, version: 1.0.0, description: Is not there., entry: {type: mcp, url: %q, allow: [localhost], pin: \"sha256:" + strings.Repeat("0", 64) + "\"}}"},
-	"tools_call":                          {calls: []call{{tool: "add_numbers", arguments: `{"a":5,"b":3}`, result: "The sum of 5 and 3 is 8"}}},
-	"elicitation-sep1034-client-defaults": {calls: []call{{tool: "test_client_elicitation_defaults", reply: `{}`, result: "John Doe"}}},
-	"sse-retry":                           {calls: []call{{tool: "test_reconnection", result: "Reconnection test completed"}}},
-	"json-schema-2020-12-preservation":    {calls: []call{{tool: "json_schema_echo", schemaOf: "json_schema_2020_12_tool", result: "echoed"}}},
+		spec: "{name: absent, version: 1.0.0, description: Is not there., entry: {type: mcp, url: %q, allow: [localhost], pin: \"sha256:" +
+			strings.Repeat("0", 64) + "\"}}"},
+	"tools_call": {calls: []call{{tool: "add_numbers",
+		arguments: `{"a":5,"b":3}`, result: "The sum of 5 and 3 is 8"}}},
+	"elicitation-sep1034-client-defaults": {calls: []call{{tool: "test_client_elicitation_defaults",
+		reply: `{}`, result: "John Doe"}}},
+	"sse-retry": {calls: []call{{tool: "test_reconnection",
+		result: "Reconnection test completed"}}},
+	"json-schema-2020-12-preservation": {calls: []call{{tool: "json_schema_echo",
+		schemaOf: "json_schema_2020_12_tool", result: "echoed"}}},
 	// The second login is for the call, and is to ask for more.
 	"auth/scope-step-up": {login: true, shared: true, calls: loginCalls},
 	// The server takes no token, whatever its scopes.
-	"auth/scope-retry-limit": {login: true, calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
-		spec: "{name: absent, version: 1.0.0, description: Is out of reach., entry: {type: mcp, url: %q, allow: [localhost], answer_within: 1m, auth: {type: oauth}, pin: \"sha256:" + strings.Repeat("0", 64) + "\"}}"},
+	"auth/scope-retry-limit": {login: true,
+		calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
+		spec: "{name: absent, version: 1.0.0, description: Is out of reach., entry: {type: mcp, url: %q, allow: [localhost], answer_within: 1m, auth: {type: oauth}, pin: \"sha256:" +
+			strings.Repeat("0", 64) + "\"}}"},
 }
 
 var loginCalls = []call{{tool: "test-tool", result: "test"}}
 
-// visit is the orchestrator's way through one scenario: the tools of the suite's server are imported into a folder, and a
-// worker of its own calls them.
+// visit is the orchestrator's way through one scenario: the tools of the suite's server are
+// imported into a folder, and a worker of its own calls them.
 type visit struct {
 	t      *testing.T
 	ctx    context.Context
@@ -85,8 +93,10 @@ type visit struct {
 
 func newVisit(t *testing.T, ctx context.Context, d *driver, name, server, about string) *visit {
 	queue, address := d.queue+"/"+name, d.server.Address
-	v := &visit{t: t, ctx: ctx, name: name, server: server, tools: filepath.Join(t.TempDir(), "tools"), client: d.server.Client,
-		address: address, queue: queue, connection: []string{"--address", address, "--task-queue", queue}}
+	v := &visit{t: t, ctx: ctx, name: name, server: server, tools: filepath.Join(t.TempDir(),
+		"tools"), client: d.server.Client,
+		address: address, queue: queue, connection: []string{"--address", address, "--task-queue",
+			queue}}
 	if about != "" {
 		if err := json.Unmarshal([]byte(about), &v.about); err != nil {
 			t.Fatalf("%s: %v", contextVariable, err)
@@ -108,7 +118,9 @@ func (v *visit) make() error {
 		return err
 	}
 	var ready struct{ Tools []string }
-	testserver.Start(v.t, &ready, v.environment(), testserver.Bin(v.t, "worker"), append([]string{"--tools", v.tools, "--logins", v.logins(wanted, "worker")}, v.connection...)...)
+	testserver.Start(v.t, &ready, v.environment(), testserver.Bin(v.t, "worker"),
+		append([]string{"--tools", v.tools, "--logins", v.logins(wanted, "worker")},
+			v.connection...)...)
 	for i, c := range wanted.calls {
 		if err := v.call(fmt.Sprintf("%s/%d", v.queue, i+1), c, wanted.login); err != nil {
 			return err
@@ -121,9 +133,11 @@ func (v *visit) make() error {
 func (v *visit) provide(wanted scenario) error {
 	if wanted.spec != "" {
 		err := os.Mkdir(v.tools, 0o700)
-		return errors.Join(err, os.WriteFile(filepath.Join(v.tools, "tool.yaml"), fmt.Appendf(nil, wanted.spec, v.server), 0o600))
+		return errors.Join(err, os.WriteFile(filepath.Join(v.tools, "tool.yaml"),
+			fmt.Appendf(nil, wanted.spec, v.server), 0o600))
 	}
-	flags := []string{"tools", "import", "mcp", "--url", v.server, "--allow", "localhost", "--out", v.tools}
+	flags := []string{"tools", "import", "mcp", "--url", v.server, "--allow", "localhost", "--out",
+		v.tools}
 	if wanted.login {
 		return v.importWithLogin(append(flags, "--logins", v.logins(wanted, "starter")))
 	}
@@ -138,7 +152,8 @@ func (v *visit) provide(wanted scenario) error {
 	return nil
 }
 
-// letAsk writes into a toolspec that the server may ask a person in the middle of a call, which no import decides.
+// letAsk writes into a toolspec that the server may ask a person in the middle of a call, which no
+// import decides.
 func (v *visit) letAsk(c call) error {
 	if c.reply == "" {
 		return nil
@@ -148,7 +163,8 @@ func (v *visit) letAsk(c call) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, bytes.Replace(text, []byte("\nentry:\n"), []byte("\nentry:\n  answer_within: 1m\n"), 1), 0o600)
+	return os.WriteFile(file, bytes.Replace(text, []byte("\nentry:\n"),
+		[]byte("\nentry:\n  answer_within: 1m\n"), 1), 0o600)
 }
 
 // call runs one call and returns in what it ended otherwise than it should.
@@ -166,7 +182,8 @@ func (v *visit) call(id string, c call, login bool) error {
 		}
 		replied <- v.reply(ctx, id, c.reply)
 	}()
-	text, err := v.starter(append([]string{"call", c.tool, arguments, "--id", id, "--output", "json"}, v.connection...)...)
+	text, err := v.starter(append([]string{"call", c.tool, arguments, "--id", id, "--output",
+		"json"}, v.connection...)...)
 	ended()
 	if c.failure == "" {
 		err = errors.Join(err, <-replied)
@@ -184,8 +201,10 @@ func (v *visit) call(id string, c call, login bool) error {
 	if err != nil {
 		return err
 	}
-	if c.failure != "" || end.Record.Status != api.CallCompleted || end.Record.Attempts != 1 || !strings.Contains(api.PlainText(end.Result.Output), c.result) {
-		return fmt.Errorf("the call of %s ended otherwise than in one attempt and with %q%s: %s", c.tool, c.result, c.failure, text)
+	if c.failure != "" || end.Record.Status != api.CallCompleted || end.Record.Attempts != 1 ||
+		!strings.Contains(api.PlainText(end.Result.Output), c.result) {
+		return fmt.Errorf("the call of %s ended otherwise than in one attempt and with %q%s: %s",
+			c.tool, c.result, c.failure, text)
 	}
 	return nil
 }
@@ -241,7 +260,8 @@ func (v *visit) starter(args ...string) ([]byte, error) {
 	cmd := v.command(args)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return stdout.Bytes(), fmt.Errorf("starter %s: %w\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+		return stdout.Bytes(), fmt.Errorf("starter %s: %w\n%s%s", strings.Join(args, " "), err,
+			&stdout, &stderr)
 	}
 	return stdout.Bytes(), nil
 }

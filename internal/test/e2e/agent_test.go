@@ -9,19 +9,23 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
-// TestLibrarian proves that the example agent answers from this repository's documents with real tools: several turns,
-// calls of the general and of the serial lane, functions and programs, one call that fails and is recovered from.
+// TestLibrarian proves that the example agent answers from this repository's documents with real
+// tools: several turns, calls of the general and of the serial lane, functions and programs, one
+// call that fails and is recovered from.
 func TestLibrarian(t *testing.T) {
 	program := testserver.Bin(t, "librarian")
 	l := newLab(t)
-	l.program(program, []string{"LIBRARY=../../.."}, "--tools", "../../../examples/librarian/tools", "--dir", "../../..")
+	l.program(program, []string{"LIBRARY=../../.."}, "--tools", "../../../examples/librarian/tools",
+		"--dir", "../../..")
 	agent, err := agents.Load("../../../examples/librarian/agent.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := l.run(api.AgentWorkflow, "librarian", api.RunInput{Agent: agent, Prompt: "How do I change a workflow?"})
+	run := l.run(api.AgentWorkflow, "librarian", api.RunInput{Agent: agent,
+		Prompt: "How do I change a workflow?"})
 	r := l.result(run)
-	if r.Outcome != api.OutcomeAnswered || !strings.Contains(r.Answer, "docs/changing-workflows.md") || strings.Contains(r.Answer, "${") {
+	if r.Outcome != api.OutcomeAnswered || !strings.Contains(r.Answer,
+		"docs/changing-workflows.md") || strings.Contains(r.Answer, "${") {
 		t.Errorf("result: %+v", r)
 	}
 	lanes, failed := map[string]int{}, 0

@@ -30,8 +30,9 @@ func (l *lab) awaitApprovals(id string, n int) map[string]api.Approval {
 // decide decides about a call of a run, and returns why that was refused; empty where it was not.
 func (l *lab) decide(id string, d api.Decision) api.ReplyErrorType {
 	l.t.Helper()
-	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: api.DecideApprovalUpdate,
-		Args: []any{d}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id,
+		UpdateName: api.DecideApprovalUpdate,
+		Args:       []any{d}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err == nil {
 		err = handle.Get(l.ctx, nil)
 	}
@@ -50,14 +51,17 @@ func guarded(steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...), "publish publish_soon append")
 }
 
-// decisions takes a run of guarded through every end that an approval has but escalation: an edit, a denial, a timeout, with a
-// refused decision before them.
+// decisions takes a run of guarded through every end that an approval has but escalation: an edit,
+// a denial, a timeout, with a refused decision before them.
 func (l *lab) decisions(id string) client.WorkflowRun {
-	run := l.runAgent(id, guarded(step(call("publish", `{"text":"a"}`), call("publish", `{"text":"b"}`), call("publish_soon", `{"text":"c"}`), call("append", `{"text":"d"}`)), answer("done")))
+	run := l.runAgent(id, guarded(step(call("publish", `{"text":"a"}`),
+		call("publish", `{"text":"b"}`), call("publish_soon", `{"text":"c"}`),
+		call("append", `{"text":"d"}`)), answer("done")))
 	open := l.awaitApprovals(id, 2)
 	for _, d := range []api.Decision{
 		{Call: "1.1", Kind: api.DecisionApprove, Digest: open["1.2"].Digest, By: "eve"},
-		{Call: "1.1", Kind: api.DecisionEdit, Digest: open["1.1"].Digest, By: "ada", Arguments: []byte(`{"text":"A"}`)},
+		{Call: "1.1", Kind: api.DecisionEdit, Digest: open["1.1"].Digest, By: "ada",
+			Arguments: []byte(`{"text":"A"}`)},
 		{Call: "1.2", Kind: api.DecisionDeny, Digest: open["1.2"].Digest, By: "bob", Reason: "no"},
 	} {
 		l.decide(id, d)
@@ -65,29 +69,33 @@ func (l *lab) decisions(id string) client.WorkflowRun {
 	return run
 }
 
-// TestApprovals proves that calls wait for approval while another call of their turn is done, that a worker that is killed
-// meanwhile loses nothing, that what is no decision on exactly such a call is refused and runs nothing, and that the records
-// tell who decided what, when and why.
+// TestApprovals proves that calls wait for approval while another call of their turn is done, that
+// a worker that is killed meanwhile loses nothing, that what is no decision on exactly such a call
+// is refused and runs nothing, and that the records tell who decided what, when and why.
 func TestApprovals(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
-	run := l.runAgent("run", guarded(step(call("publish", `{"text":"a"}`), call("publish", `{"text":"b"}`), call("append", `{"text":"c"}`)), answer("done")))
+	run := l.runAgent("run", guarded(step(call("publish", `{"text":"a"}`),
+		call("publish", `{"text":"b"}`), call("append", `{"text":"c"}`)), answer("done")))
 	open := l.awaitApprovals("run", 2)
 	l.await("for the other call to end", func() bool { return len(l.entries()) == 1 })
 	first.Kill()
-	if again := l.awaitApprovals("run", 2); again["1.1"].Digest != open["1.1"].Digest || again["1.1"].Text != "Publish a?" {
+	if again := l.awaitApprovals("run", 2); again["1.1"].Digest != open["1.1"].Digest ||
+		again["1.1"].Text != "Publish a?" {
 		t.Errorf("without a worker, what waits is %+v", again)
 	}
 	l.worker()
 	approves := func(call, by string) api.Decision {
-		return api.Decision{Call: call, Kind: api.DecisionApprove, By: by, Digest: open["1.1"].Digest}
+		return api.Decision{Call: call, Kind: api.DecisionApprove, By: by,
+			Digest: open["1.1"].Digest}
 	}
 	edits := func(arguments string) api.Decision {
 		d := approves("1.1", "ada")
 		d.Kind, d.Arguments, d.Reason = api.DecisionEdit, []byte(arguments), "shorter"
 		return d
 	}
-	denies := api.Decision{Call: "1.2", Kind: api.DecisionDeny, By: "bob", Reason: "not that", Digest: open["1.2"].Digest}
+	denies := api.Decision{Call: "1.2", Kind: api.DecisionDeny, By: "bob", Reason: "not that",
+		Digest: open["1.2"].Digest}
 	for i, test := range []struct {
 		decision api.Decision
 		want     api.ReplyErrorType
@@ -105,7 +113,8 @@ func TestApprovals(t *testing.T) {
 		}
 	}
 	l.result(run)
-	expect(t, "records", l.statuses(run), []string{"1.3 append completed", "1.1 publish completed", "1.2 publish refused approval_denied"})
+	expect(t, "records", l.statuses(run), []string{"1.3 append completed", "1.1 publish completed",
+		"1.2 publish refused approval_denied"})
 	var texts []string
 	for _, e := range l.entries() {
 		texts = append(texts, e.Text)
@@ -113,11 +122,13 @@ func TestApprovals(t *testing.T) {
 	expect(t, "written", texts, []string{"c", "A"})
 	records := l.records(run)
 	for i, want := range map[int]api.Decided{
-		1: {Decision: api.DecisionEdit, By: "ada", Reason: "shorter", Edited: []byte(`{"text":"A"}`), Digest: open["1.1"].Digest},
+		1: {Decision: api.DecisionEdit, By: "ada", Reason: "shorter",
+			Edited: []byte(`{"text":"A"}`), Digest: open["1.1"].Digest},
 		2: {Decision: api.DecisionDeny, By: "bob", Reason: "not that", Digest: open["1.2"].Digest},
 	} {
 		got := records[i].Approval
-		if got == nil || got.Decision != want.Decision || got.By != want.By || got.Reason != want.Reason || got.Digest != want.Digest ||
+		if got == nil || got.Decision != want.Decision || got.By != want.By ||
+			got.Reason != want.Reason || got.Digest != want.Digest ||
 			string(got.Edited) != string(want.Edited) || !got.At.After(got.Asked) || got.Why == "" {
 			t.Errorf("the record tells %+v of the approval, want %+v", got, want)
 		}
@@ -125,7 +136,8 @@ func TestApprovals(t *testing.T) {
 	if records[0].Approval != nil || string(records[1].Arguments) != `{"text":"A"}` {
 		t.Errorf("records: %+v", records)
 	}
-	expect(t, "approval events", l.approvalEvents(run), []string{"requested 1.1", "requested 1.2", "refused 1.2 by eve", "refused 1.1 by ", "refused 1.1 by ada",
+	expect(t, "approval events", l.approvalEvents(run), []string{"requested 1.1", "requested 1.2",
+		"refused 1.2 by eve", "refused 1.1 by ", "refused 1.1 by ada",
 		"decided 1.1 by ada", "refused 1.1 by eve", "decided 1.2 by bob"})
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// inquire is a tool that asks people in the middle of its call, several at a time where it is told to.
+// inquire is a tool that asks people in the middle of its call, several at a time where it is told
+// to.
 var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in struct {
 	Text  string `json:"text"`
 	Times int    `json:"times"`
@@ -27,7 +28,8 @@ var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in str
 	faults := make(chan error)
 	for i := range in.Times {
 		go func() {
-			reply, err := switchyard.Ask(ctx, in.Text, json.RawMessage(`{"type":"string","maxLength":20}`))
+			reply, err := switchyard.Ask(ctx, in.Text,
+				json.RawMessage(`{"type":"string","maxLength":20}`))
 			replies[i] = reply.Question + " " + api.PlainText(reply.Value)
 			if reply.Decline {
 				replies[i] = reply.Note()
@@ -47,7 +49,8 @@ var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in str
 })
 
 // inquireAndHold asks, and waits for the gate when it has heard.
-var inquireAndHost = switchyard.NewFunction("inquire_and_hold", func(ctx context.Context, in textArgs) (string, error) {
+var inquireAndHost = switchyard.NewFunction("inquire_and_hold", func(ctx context.Context,
+	in textArgs) (string, error) {
 	reply, err := switchyard.Ask(ctx, in.Text, nil)
 	if err != nil {
 		return "", err
@@ -59,7 +62,8 @@ var inquireAndHost = switchyard.NewFunction("inquire_and_hold", func(ctx context
 })
 
 // inquireTwice asks one question after the other.
-var inquireTwice = switchyard.NewFunction("inquire_twice", func(ctx context.Context, _ none) ([]string, error) {
+var inquireTwice = switchyard.NewFunction("inquire_twice", func(ctx context.Context,
+	_ none) ([]string, error) {
 	first, err := switchyard.Ask(ctx, "First?", json.RawMessage(`{"type":"string"}`))
 	if err != nil {
 		return nil, err
@@ -76,15 +80,18 @@ func (l *lab) output(id string) string {
 	return api.PlainText(l.result(l.Client.GetWorkflow(l.ctx, id, "")).Output)
 }
 
-// TestAsk proves that a call that asks in its middle outlives the worker: killed while it waits, it is tried again on
-// another one, asks the same question and not a second, is not timed out by the wait, and gets the reply; and that one
-// whose reply had come just before its worker was killed gets it without asking anybody again.
+// TestAsk proves that a call that asks in its middle outlives the worker: killed while it waits, it
+// is tried again on another one, asks the same question and not a second, is not timed out by the
+// wait, and gets the reply; and that one whose reply had come just before its worker was killed
+// gets it without asking anybody again.
 func TestAsk(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	l.runCall("waits", "inquire", `{"text":"Go on?"}`)
 	asked := l.awaitQuestions("waits", 1)["1.1/1"]
-	if asked.Text != "Go on?" || asked.Call != "1.1" || asked.Tool != "inquire" || string(asked.Schema) != `{"type":"string","maxLength":20}` || asked.Until.Sub(asked.Asked) > time.Hour {
+	if asked.Text != "Go on?" || asked.Call != "1.1" || asked.Tool != "inquire" ||
+		string(asked.Schema) != `{"type":"string","maxLength":20}` ||
+		asked.Until.Sub(asked.Asked) > time.Hour {
 		t.Errorf("the question is %+v", asked)
 	}
 	first.Kill()
@@ -95,17 +102,20 @@ func TestAsk(t *testing.T) {
 	if again := l.awaitQuestions("waits", 1)["1.1/1"]; !again.Asked.Equal(asked.Asked) {
 		t.Errorf("the question after the crash is %+v, before it was %+v", again, asked)
 	}
-	if e := l.reply("waits", value("1.1/1", "alice", `"a text that is much too long"`)); e == nil || e.Type != api.ReplyUnfit || len(e.Problems) != 1 {
+	if e := l.reply("waits", value("1.1/1", "alice", `"a text that is much too long"`)); e == nil ||
+		e.Type != api.ReplyUnfit || len(e.Problems) != 1 {
 		t.Errorf("a reply that does not fit: %+v", e)
 	}
-	if e := l.reply("waits", api.Reply{Question: "1.1/1", By: "alice", Value: []byte(`"yes"`), Reason: "why not"}); e != nil {
+	if e := l.reply("waits", api.Reply{Question: "1.1/1", By: "alice", Value: []byte(`"yes"`),
+		Reason: "why not"}); e != nil {
 		t.Error(e)
 	}
 	if got := l.output("waits"); got != "1.1/1 yes" {
 		t.Errorf("the call gave %q", got)
 	}
 	record := l.records(l.Client.GetWorkflow(l.ctx, "waits", ""))[0]
-	if got := strings.Join(record.Notes, "; "); got != "question 1.1/1 was answered by alice: why not" || record.Attempts < 2 {
+	if got := strings.Join(record.Notes,
+		"; "); got != "question 1.1/1 was answered by alice: why not" || record.Attempts < 2 {
 		t.Errorf("%d attempts, notes %q", record.Attempts, got)
 	}
 	if l.sendReply("waits", value("1.1/1", "alice", `"yes"`)) == nil {
@@ -118,7 +128,8 @@ func TestAsk(t *testing.T) {
 		t.Error(e)
 	}
 	l.await("for the reply to be heard", func() bool {
-		return slices.ContainsFunc(l.entries(), func(e entry) bool { return e.Tool == "inquire_and_hold" })
+		return slices.ContainsFunc(l.entries(),
+			func(e entry) bool { return e.Tool == "inquire_and_hold" })
 	})
 	second.Kill()
 	l.openGate()
@@ -128,8 +139,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskMany proves that more questions of one run than a server lets wait at a time are asked as others are answered,
-// each reaching its own place.
+// TestAskMany proves that more questions of one run than a server lets wait at a time are asked as
+// others are answered, each reaching its own place.
 func TestAskMany(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -155,34 +166,43 @@ func TestAskMany(t *testing.T) {
 	}
 }
 
-// TestAskEnds proves what else becomes of a question in the middle of a call: declined, given up, not allowed, and
-// withdrawn with the call that is cancelled.
+// TestAskEnds proves what else becomes of a question in the middle of a call: declined, given up,
+// not allowed, and withdrawn with the call that is cancelled.
 func TestAskEnds(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	l.runCall("declined", "inquire", `{"text":"May I?"}`)
 	l.awaitQuestions("declined", 1)
-	if e := l.reply("declined", api.Reply{Question: "1.1/1", By: "bob", Decline: true, Reason: "no"}); e != nil {
+	if e := l.reply("declined", api.Reply{Question: "1.1/1", By: "bob", Decline: true,
+		Reason: "no"}); e != nil {
 		t.Error(e)
 	}
 	if got := l.output("declined"); got != "declined by bob: no" {
 		t.Errorf("the call gave %q", got)
 	}
 
-	late := l.runAgent("late", asker(step(call("inquire_once", `{"text":"Quick?"}`)), step(call("ask", `{"question":"Too late?"}`)), answer("done")))
-	l.await("for the next question", func() bool { q := l.questions("late"); return len(q) == 1 && q[0].ID == "2.1" })
-	if e := l.reply("late", value("1.1/1", "bob", `"yes"`)); e == nil || e.Type != api.ReplyClosed || !strings.Contains(e.Message, "open: 2.1") {
+	late := l.runAgent("late", asker(step(call("inquire_once", `{"text":"Quick?"}`)),
+		step(call("ask", `{"question":"Too late?"}`)), answer("done")))
+	l.await("for the next question", func() bool {
+		q := l.questions("late")
+		return len(q) == 1 &&
+			q[0].ID == "2.1"
+	})
+	if e := l.reply("late", value("1.1/1", "bob", `"yes"`)); e == nil ||
+		e.Type != api.ReplyClosed || !strings.Contains(e.Message, "open: 2.1") {
 		t.Errorf("a reply that comes too late: %+v", e)
 	}
 	if e := l.reply("late", value("2.1", "bob", `"yes"`)); e != nil {
 		t.Error(e)
 	}
 	l.result(late)
-	expect(t, "records", l.statuses(late), []string{"1.1 inquire_once failed approval_timeout", "2.1 ask completed"})
+	expect(t, "records", l.statuses(late), []string{"1.1 inquire_once failed approval_timeout",
+		"2.1 ask completed"})
 
 	unasked := l.runCall("unasked", "inquire_unasked", `{"text":"Hello?"}`)
 	l.failure(unasked, api.RunCallsFailed)
-	expect(t, "records", l.statuses(unasked), []string{"1.1 inquire_unasked failed precondition_failed"})
+	expect(t, "records", l.statuses(unasked),
+		[]string{"1.1 inquire_unasked failed precondition_failed"})
 
 	a := asker(step(call("inquire", `{"text":"Still?"}`)), answer("never"))
 	cancelled := l.runAgent("cancelled", a)

@@ -27,7 +27,8 @@ func bookings() []switchyard.Function {
 		switchyard.NewFunction("book", func(ctx context.Context, in bookArgs) (booking, error) {
 			return booking{ID: "no-" + in.What}, write(ctx, entry{Text: in.What})
 		}),
-		switchyard.NewFunction("book_late", func(ctx context.Context, in bookArgs) (booking, error) {
+		switchyard.NewFunction("book_late", func(ctx context.Context, in bookArgs) (booking,
+			error) {
 			if err := write(ctx, entry{Text: in.What}); err != nil {
 				return booking{}, err
 			}
@@ -39,7 +40,8 @@ func bookings() []switchyard.Function {
 			Why string `json:"why"`
 		}) (string, error) {
 			call, _ := api.ContextOf(ctx)
-			if err := write(ctx, entry{Text: in.ID + " for " + call.ParentCall + " with " + strings.TrimPrefix(call.Key, call.Run)}); err != nil {
+			if err := write(ctx, entry{Text: in.ID + " for " + call.ParentCall + " with " +
+				strings.TrimPrefix(call.Key, call.Run)}); err != nil {
 				return "", err
 			}
 			switch in.ID {
@@ -82,10 +84,12 @@ func (l *lab) undoneOf(run client.WorkflowRun) []string {
 	return lines
 }
 
-// cancelledBookings is a run that is cancelled when it has made three bookings, of which the second cannot be taken back.
+// cancelledBookings is a run that is cancelled when it has made three bookings, of which the second
+// cannot be taken back.
 func cancelledBookings(l *lab, id string) client.WorkflowRun {
 	l.worker()
-	run := l.runAgent(id, withTools(agent(step(bookingOf("room")), step(bookingOf("flight")), step(bookingOf("car")), step(call("hold_read", `{}`))), "book hold_read"))
+	run := l.runAgent(id, withTools(agent(step(bookingOf("room")), step(bookingOf("flight")),
+		step(bookingOf("car")), step(call("hold_read", `{}`))), "book hold_read"))
 	l.awaitEntries(4)
 	if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
 		l.t.Fatal(err)
@@ -93,22 +97,29 @@ func cancelledBookings(l *lab, id string) client.WorkflowRun {
 	return run
 }
 
-// TestUndoBookings proves that a cancelled run takes its three bookings back in reverse, though the second of them cannot be:
-// as calls of their own, on behalf of those that they undo, each once and with a key of its own; that events, records and the
-// run's end tell which one was not undone; and that the run ends as cancelled.
+// TestUndoBookings proves that a cancelled run takes its three bookings back in reverse, though the
+// second of them cannot be: as calls of their own, on behalf of those that they undo, each once and
+// with a key of its own; that events, records and the run's end tell which one was not undone; and
+// that the run ends as cancelled.
 func TestUndoBookings(t *testing.T) {
 	l := newLab(t)
 	run := cancelledBookings(l, "trip")
 	l.cancelled(run)
 	expect(t, "journal", l.journalled(), []string{"room", "flight", "car", "",
-		"no-car for 3.1 with /undo-3.1", "no-flight for 2.1 with /undo-2.1", "no-room for 1.1 with /undo-1.1"})
-	expect(t, "records", l.statuses(run), []string{"1.1 book completed", "2.1 book completed", "3.1 book completed", "4.1 hold_read cancelled cancelled",
-		"undo-3.1 unbook completed", "undo-2.1 unbook failed execution_error", "undo-1.1 unbook completed"})
-	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook", "2.1 by undo-2.1 unbook execution_error", "1.1 by undo-1.1 unbook"})
+		"no-car for 3.1 with /undo-3.1", "no-flight for 2.1 with /undo-2.1",
+		"no-room for 1.1 with /undo-1.1"})
+	expect(t, "records", l.statuses(run), []string{"1.1 book completed", "2.1 book completed",
+		"3.1 book completed", "4.1 hold_read cancelled cancelled",
+		"undo-3.1 unbook completed", "undo-2.1 unbook failed execution_error",
+		"undo-1.1 unbook completed"})
+	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook",
+		"2.1 by undo-2.1 unbook execution_error", "1.1 by undo-1.1 unbook"})
 	for _, r := range l.records(run)[4:] {
 		undoes := strings.TrimPrefix(r.CallID, "undo-")
-		if r.Purpose != api.PurposeUndo || r.TargetCallID != undoes || r.Parent != undoes || r.Path != undoes+"/"+r.CallID || r.Version != "1.0.0" {
-			t.Errorf("record %s target %q, parent %q, path %q, version %q", r.CallID, r.TargetCallID, r.Parent, r.Path, r.Version)
+		if r.Purpose != api.PurposeUndo || r.TargetCallID != undoes || r.Parent != undoes ||
+			r.Path != undoes+"/"+r.CallID || r.Version != "1.0.0" {
+			t.Errorf("record %s target %q, parent %q, path %q, version %q", r.CallID,
+				r.TargetCallID, r.Parent, r.Path, r.Version)
 		}
 	}
 	var order []string
@@ -118,15 +129,18 @@ func TestUndoBookings(t *testing.T) {
 		}
 		order = append(order, r.CallID)
 	}
-	expect(t, "order", order, []string{"1.1", "2.1", "3.1", "4.1", "undo-3.1", "undo-2.1", "undo-1.1"})
+	expect(t, "order", order, []string{"1.1", "2.1", "3.1", "4.1", "undo-3.1", "undo-2.1",
+		"undo-1.1"})
 }
 
-// TestUndoKilled proves that a worker that is killed in the middle of undoing costs nothing: another one goes on with the call
-// that was under way, with the same key, and nothing is undone twice.
+// TestUndoKilled proves that a worker that is killed in the middle of undoing costs nothing:
+// another one goes on with the call that was under way, with the same key, and nothing is undone
+// twice.
 func TestUndoKilled(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
-	run := l.runAgent("killed", withTools(agent(step(bookingOf("room")), step(bookingOf("hall")), step(bookingOf("car"))), "book"))
+	run := l.runAgent("killed", withTools(agent(step(bookingOf("room")), step(bookingOf("hall")),
+		step(bookingOf("car"))), "book"))
 	l.awaitEntries(5)
 	first.Kill()
 	l.openGate()
@@ -135,9 +149,12 @@ func TestUndoKilled(t *testing.T) {
 	if !strings.Contains(app.Message(), "(calls undone: 3)") {
 		t.Errorf("message: %s", app.Message())
 	}
-	expect(t, "journal", l.journalled(), []string{"room", "hall", "car", "no-car for 3.1 with /undo-3.1",
-		"no-hall for 2.1 with /undo-2.1", "no-hall for 2.1 with /undo-2.1", "no-room for 1.1 with /undo-1.1"})
-	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook", "2.1 by undo-2.1 unbook", "1.1 by undo-1.1 unbook"})
+	expect(t, "journal", l.journalled(), []string{"room", "hall", "car",
+		"no-car for 3.1 with /undo-3.1",
+		"no-hall for 2.1 with /undo-2.1", "no-hall for 2.1 with /undo-2.1",
+		"no-room for 1.1 with /undo-1.1"})
+	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook", "2.1 by undo-2.1 unbook",
+		"1.1 by undo-1.1 unbook"})
 }
 
 // lateBookings is a plan of which one call times out after it took effect.
@@ -145,29 +162,35 @@ func lateBookings(l *lab, id string) client.WorkflowRun {
 	l.worker()
 	return l.runPlan(id, api.Plan{Name: "trip", Calls: []api.PlanCall{
 		{ID: "room", Tool: "book", Arguments: []byte(`{"what":"room"}`)},
-		{ID: "car", Tool: "book_late", Arguments: []byte(`{"what":"car"}`), DependsOn: []string{"room"}},
+		{ID: "car", Tool: "book_late", Arguments: []byte(`{"what":"car"}`),
+			DependsOn: []string{"room"}},
 	}})
 }
 
-// TestUndoPlan proves that a plan that fails undoes what completed, and by its key a call that timed out and took effect; and
-// that the run's own failure says so.
+// TestUndoPlan proves that a plan that fails undoes what completed, and by its key a call that
+// timed out and took effect; and that the run's own failure says so.
 func TestUndoPlan(t *testing.T) {
 	l := newLab(t)
 	run := lateBookings(l, "late")
 	app := l.failure(run, api.RunCallsFailed)
 	var r api.RunResult
-	if err := app.Details(&r); err != nil || len(r.Undone) != 2 || len(r.Failures) != 1 || r.Failures[0].Error.Type != api.ErrOutcomeUnknown && r.Failures[0].Error.Type != api.ErrTimeout {
+	if err := app.Details(&r); err != nil || len(r.Undone) != 2 || len(r.Failures) != 1 ||
+		r.Failures[0].Error.Type != api.ErrOutcomeUnknown &&
+			r.Failures[0].Error.Type != api.ErrTimeout {
 		t.Errorf("result: %+v, error %v", r, err)
 	}
 	key := l.entries()[0].Run + "/car"
-	expect(t, "journal", l.journalled(), []string{"room", "car", key + " for car with /undo-car", "no-room for room with /undo-room"})
+	expect(t, "journal", l.journalled(), []string{"room", "car", key + " for car with /undo-car",
+		"no-room for room with /undo-room"})
 }
 
-// TestUndoTerminated proves that terminating a run stops its undoing, and that its records tell what was under way.
+// TestUndoTerminated proves that terminating a run stops its undoing, and that its records tell
+// what was under way.
 func TestUndoTerminated(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	run := l.runAgent("terminated", withTools(agent(step(bookingOf("room")), step(bookingOf("hall"))), "book"))
+	run := l.runAgent("terminated",
+		withTools(agent(step(bookingOf("room")), step(bookingOf("hall"))), "book"))
 	l.awaitEntries(3)
 	if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
 		t.Fatal(err)
@@ -179,7 +202,8 @@ func TestUndoTerminated(t *testing.T) {
 		t.Errorf("the run ended with %v", err)
 	}
 	l.openGate()
-	expect(t, "records", l.statuses(run), []string{"1.1 book completed", "2.1 book completed", "undo-2.1 unbook cancelled cancelled"})
+	expect(t, "records", l.statuses(run), []string{"1.1 book completed", "2.1 book completed",
+		"undo-2.1 unbook cancelled cancelled"})
 }
 
 func terminated(err error) bool {

@@ -21,7 +21,8 @@ import (
 
 const secretKey = "sk-e2e-0123456789-not-to-be-seen"
 
-// chatServer speaks OpenAI's chat completions: it answers the nth request with the nth reply and keeps a journal.
+// chatServer speaks OpenAI's chat completions: it answers the nth request with the nth reply and
+// keeps a journal.
 type chatServer struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -82,13 +83,16 @@ func newChatServer(t *testing.T, replies ...chatReply) *chatServer {
 
 func (s *chatServer) answer(w http.ResponseWriter, r *http.Request) {
 	request := chatRequest{At: time.Now(), Authorization: r.Header.Get("Authorization")}
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil || r.URL.Path != "/v1/chat/completions" {
-		http.Error(w, fmt.Sprintf(`{"error":{"message":"not a chat completion: %v"}}`, err), http.StatusBadRequest)
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil ||
+		r.URL.Path != "/v1/chat/completions" {
+		http.Error(w, fmt.Sprintf(`{"error":{"message":"not a chat completion: %v"}}`, err),
+			http.StatusBadRequest)
 		return
 	}
 	s.mu.Lock()
 	s.requests = append(s.requests, request)
-	reply := chatReply{status: http.StatusTeapot, body: `{"error":{"message":"the test has no reply left"}}`}
+	reply := chatReply{status: http.StatusTeapot,
+		body: `{"error":{"message":"the test has no reply left"}}`}
 	if len(s.replies) > 0 {
 		reply, s.replies = s.replies[0], s.replies[1:]
 	}
@@ -123,7 +127,8 @@ func says(message, finish string) chatReply {
 
 func liveAgent() *api.Agent {
 	return &api.Agent{Name: "live", Instructions: "Be brief.", Tools: []string{"append", "store"},
-		Model: api.Model{Provider: api.ProviderOpenAI, Name: "local-1", Price: api.Price{Input: 1, Output: 2}}}
+		Model: api.Model{Provider: api.ProviderOpenAI, Name: "local-1", Price: api.Price{Input: 1,
+			Output: 2}}}
 }
 
 const livePrompt = "A prompt that no model step's input may hold."
@@ -133,14 +138,17 @@ func (l *lab) runLive(id string, a *api.Agent) client.WorkflowRun {
 	return l.run(api.AgentWorkflow, id, api.RunInput{Agent: a, Prompt: livePrompt})
 }
 
-// TestLiveModel proves a run on an OpenAI-compatible endpoint: one owner of retries that honours Retry-After, tools
-// shown by their schemas, parallel, unknown and malformed calls answered in their order under their ids, the key
-// nowhere to be seen, and no conversation in the inputs of the model steps.
+// TestLiveModel proves a run on an OpenAI-compatible endpoint: one owner of retries that honours
+// Retry-After, tools shown by their schemas, parallel, unknown and malformed calls answered in
+// their order under their ids, the key nowhere to be seen, and no conversation in the inputs of the
+// model steps.
 func TestLiveModel(t *testing.T) {
 	l := newLab(t)
 	server := newChatServer(t,
-		chatReply{status: http.StatusTooManyRequests, header: map[string]string{"Retry-After": "1"}, body: `{"error":{"message":"slow down"}}`},
-		chatReply{status: http.StatusInternalServerError, body: `{"error":{"message":"internal error of ` + secretKey + `"}}`},
+		chatReply{status: http.StatusTooManyRequests, header: map[string]string{"Retry-After": "1"},
+			body: `{"error":{"message":"slow down"}}`},
+		chatReply{status: http.StatusInternalServerError,
+			body: `{"error":{"message":"internal error of ` + secretKey + `"}}`},
 		says(`"content":"Let me see.","tool_calls":[
 			{"id":"p1","type":"function","function":{"name":"append","arguments":"{\"text\":\"a\"}"}},
 			{"id":"p2","type":"function","function":{"name":"appendd","arguments":"{}"}},
@@ -151,7 +159,8 @@ func TestLiveModel(t *testing.T) {
 	worker := l.workerIn(server.env(), "--tools", "testdata/tools", "--log-level", "debug")
 	run := l.runLive("live", liveAgent())
 	r := l.result(run)
-	if want := (api.Usage{Turns: 2, Calls: 4, Failed: 2, InputTokens: 200, OutputTokens: 40, Cost: 280e-6}); r.Answer != "All done." || r.Usage != want {
+	if want := (api.Usage{Turns: 2, Calls: 4, Failed: 2, InputTokens: 200, OutputTokens: 40,
+		Cost: 280e-6}); r.Answer != "All done." || r.Usage != want {
 		t.Errorf("result: %+v", r)
 	}
 	requests := server.journal()
@@ -165,11 +174,14 @@ func TestLiveModel(t *testing.T) {
 		checkRequest(t, i, request)
 	}
 	if got := fmt.Sprint(l.stepAttempts(run)); got != "[3 1]" {
-		t.Errorf("the model steps had %s attempts, want [3 1]: the client itself must not try again", got)
+		t.Errorf("the model steps had %s attempts, want [3 1]: the client itself must not try again",
+			got)
 	}
 	checkToolMessages(t, requests[3].Messages)
 	statuses := slices.Sorted(slices.Values(l.statuses(run)))
-	expect(t, "records", statuses, []string{"1.1 append completed", "1.2 appendd refused tool_not_found", "1.3 append refused validation_error", "1.4 append completed"})
+	expect(t, "records", statuses, []string{"1.1 append completed",
+		"1.2 appendd refused tool_not_found", "1.3 append refused validation_error",
+		"1.4 append completed"})
 	if n := len(l.entries()); n != 2 {
 		t.Errorf("%d calls ran, want 2", n)
 	}
@@ -181,7 +193,8 @@ func checkRequest(t *testing.T, i int, r chatRequest) {
 	if r.Authorization != "Bearer "+secretKey || r.Model != "local-1" {
 		t.Errorf("request %d: model %q, authorization %q", i, r.Model, r.Authorization)
 	}
-	if len(r.Tools) != 2 || r.Tools[0].Function.Name != "append" || r.Tools[1].Function.Name != "store" || r.Tools[0].Type != "function" {
+	if len(r.Tools) != 2 || r.Tools[0].Function.Name != "append" ||
+		r.Tools[1].Function.Name != "store" || r.Tools[0].Type != "function" {
 		t.Fatalf("request %d has the tools %+v", i, r.Tools)
 	}
 	var schema struct {
@@ -193,11 +206,13 @@ func checkRequest(t *testing.T, i int, r chatRequest) {
 	if err := json.Unmarshal(f.Parameters, &schema); err != nil {
 		t.Fatal(err)
 	}
-	if schema.Type != "object" || schema.Properties["text"]["type"] != "string" || schema.Properties["text"]["description"] != "What to write." ||
+	if schema.Type != "object" || schema.Properties["text"]["type"] != "string" ||
+		schema.Properties["text"]["description"] != "What to write." ||
 		len(schema.Required) != 1 || !strings.Contains(f.Description, "Writes a line") {
 		t.Errorf("request %d shows append as %s", i, f.Parameters)
 	}
-	if m := r.Messages; m[0].Role != "system" || m[0].text() != "Be brief." || m[1].Role != "user" || m[1].text() != livePrompt {
+	if m := r.Messages; m[0].Role != "system" || m[0].text() != "Be brief." ||
+		m[1].Role != "user" || m[1].text() != livePrompt {
 		t.Errorf("request %d begins with %+v", i, m[:2])
 	}
 }
@@ -208,23 +223,27 @@ func checkToolMessages(t *testing.T, messages []chatMessage) {
 		t.Fatalf("the last request has %d messages, want 7", len(messages))
 	}
 	assistant := messages[2]
-	if assistant.Role != "assistant" || assistant.text() != "Let me see." || len(assistant.ToolCalls) != 4 {
+	if assistant.Role != "assistant" || assistant.text() != "Let me see." ||
+		len(assistant.ToolCalls) != 4 {
 		t.Fatalf("the assistant's message came back as %+v", assistant)
 	}
-	for i, want := range []string{`{"text":"a"}`, `Did you mean: append`, "ERROR validation_error", `{"text":"b"}`} {
+	for i, want := range []string{`{"text":"a"}`, `Did you mean: append`, "ERROR validation_error",
+		`{"text":"b"}`} {
 		m := messages[3+i]
 		asked := assistant.ToolCalls[i]
 		if m.Role != "tool" || m.ToolCallID != asked.ID || !strings.Contains(m.text(), want) {
-			t.Errorf("call %d (%s) is answered by %s for %s: %q, want %q", i, asked.ID, m.Role, m.ToolCallID, m.text(), want)
+			t.Errorf("call %d (%s) is answered by %s for %s: %q, want %q", i, asked.ID, m.Role,
+				m.ToolCallID, m.text(), want)
 		}
 		if !json.Valid([]byte(asked.Function.Arguments)) {
-			t.Errorf("call %d goes back to the provider with arguments that are no JSON: %q", i, asked.Function.Arguments)
+			t.Errorf("call %d goes back to the provider with arguments that are no JSON: %q", i,
+				asked.Function.Arguments)
 		}
 	}
 }
 
-// checkSecrecy checks that the key stands neither in the run's history nor in the worker's log, and that the inputs of
-// model steps hold nothing of the conversation.
+// checkSecrecy checks that the key stands neither in the run's history nor in the worker's log, and
+// that the inputs of model steps hold nothing of the conversation.
 func (l *lab) checkSecrecy(run client.WorkflowRun, logFile string) {
 	l.t.Helper()
 	for _, h := range l.histories(run.GetID(), run.GetRunID()) {
@@ -250,7 +269,8 @@ func (l *lab) checkSecrecy(run client.WorkflowRun, logFile string) {
 		l.t.Fatal(err)
 	}
 	if len(log) == 0 || bytes.Contains(log, []byte(secretKey)) {
-		l.t.Errorf("the worker's log has %d bytes and the key in it: %v", len(log), bytes.Contains(log, []byte(secretKey)))
+		l.t.Errorf("the worker's log has %d bytes and the key in it: %v", len(log),
+			bytes.Contains(log, []byte(secretKey)))
 	}
 }
 
@@ -283,21 +303,24 @@ func (l *lab) stepAttempts(run client.WorkflowRun) []int {
 	return attempts
 }
 
-// TestLiveModelRefuses proves that a model that declines fails the run with its words, and that an answer for good,
-// such as a wrong key, is not tried again.
+// TestLiveModelRefuses proves that a model that declines fails the run with its words, and that an
+// answer for good, such as a wrong key, is not tried again.
 func TestLiveModelRefuses(t *testing.T) {
 	l := newLab(t)
 	server := newChatServer(t,
 		says(`"content":null,"refusal":"I will not do that."`, "stop"),
-		chatReply{status: http.StatusUnauthorized, body: `{"error":{"message":"wrong key","code":"invalid_api_key"}}`},
+		chatReply{status: http.StatusUnauthorized,
+			body: `{"error":{"message":"wrong key","code":"invalid_api_key"}}`},
 	)
 	worker := l.workerIn(server.env(), "--tools", "testdata/tools")
 	refused := l.runLive("refused", liveAgent())
-	if app := l.failure(refused, api.RunRefused); !strings.Contains(app.Message(), "I will not do that.") {
+	if app := l.failure(refused, api.RunRefused); !strings.Contains(app.Message(),
+		"I will not do that.") {
 		t.Errorf("message: %s", app.Message())
 	}
 	denied := l.runLive("denied", liveAgent())
-	if app := l.failure(denied, api.RunModelFailed); !strings.Contains(app.Message(), "OPENAI_API_KEY") {
+	if app := l.failure(denied, api.RunModelFailed); !strings.Contains(app.Message(),
+		"OPENAI_API_KEY") {
 		t.Errorf("message: %s", app.Message())
 	}
 	if n := len(server.journal()); n != 2 {
@@ -306,19 +329,23 @@ func TestLiveModelRefuses(t *testing.T) {
 	l.checkSecrecy(denied, worker.Log)
 }
 
-// TestConversationOverWorkers proves that a worker that takes over a run in the middle asks the run for the conversation
-// and sends the model all of it.
+// TestConversationOverWorkers proves that a worker that takes over a run in the middle asks the run
+// for the conversation and sends the model all of it.
 func TestConversationOverWorkers(t *testing.T) {
 	l := newLab(t)
 	calling := func(n int) chatReply {
-		return says(fmt.Sprintf(`"content":"turn %d","tool_calls":[{"id":"p","type":"function","function":{"name":"append","arguments":"{\"text\":\"%d\"}"}}]`, n, n), "tool_calls")
+		return says(fmt.Sprintf(
+			`"content":"turn %d","tool_calls":[{"id":"p","type":"function","function":{"name":"append","arguments":"{\"text\":\"%d\"}"}}]`,
+			n, n), "tool_calls")
 	}
 	reached, release := make(chan struct{}), make(chan struct{})
 	third := calling(3)
 	third.before = func() { close(reached); <-release }
-	server := newChatServer(t, calling(1), calling(2), third, calling(3), says(`"content":"done"`, "stop"))
+	server := newChatServer(t, calling(1), calling(2), third, calling(3), says(`"content":"done"`,
+		"stop"))
 	a := liveAgent()
-	a.Model.Timeout = api.Duration(time.Second) // what is left of the killed worker's step is given up soon
+	// what is left of the killed worker's step is given up soon
+	a.Model.Timeout = api.Duration(time.Second)
 	first := l.workerIn(server.env(), "--tools", "testdata/tools")
 	run := l.runLive("run", a)
 	<-reached
@@ -333,7 +360,8 @@ func TestConversationOverWorkers(t *testing.T) {
 		t.Fatalf("%d requests, want 5", len(requests))
 	}
 	for i, want := range []string{
-		"system user", "system user assistant tool", "system user assistant tool assistant tool", "system user assistant tool assistant tool",
+		"system user", "system user assistant tool", "system user assistant tool assistant tool",
+		"system user assistant tool assistant tool",
 		"system user assistant tool assistant tool assistant tool",
 	} {
 		var roles []string
@@ -347,7 +375,8 @@ func TestConversationOverWorkers(t *testing.T) {
 	last := requests[4].Messages
 	for turn := 1; turn <= 3; turn++ {
 		asked, told := last[2*turn], last[2*turn+1]
-		if asked.text() != fmt.Sprint("turn ", turn) || told.ToolCallID != api.TurnCallID(turn, 1) || told.text() != fmt.Sprintf(`{"text":"%d"}`, turn) {
+		if asked.text() != fmt.Sprint("turn ", turn) || told.ToolCallID != api.TurnCallID(turn,
+			1) || told.text() != fmt.Sprintf(`{"text":"%d"}`, turn) {
 			t.Errorf("turn %d went to the model as %+v and %+v", turn, asked, told)
 		}
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// TestLongConversation proves that a run whose conversation is ten times its model's window, over several histories and two
-// workers, ends with the right answer from its first turn, that the model is never shown more than its window, and that
-// records and events are whole: what was summed up is not gone.
+// TestLongConversation proves that a run whose conversation is ten times its model's window, over
+// several histories and two workers, ends with the right answer from its first turn, that the model
+// is never shown more than its window, and that records and events are whole: what was summed up is
+// not gone.
 func TestLongConversation(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=150")
 	l.worker()
@@ -20,7 +21,8 @@ func TestLongConversation(t *testing.T) {
 	run := l.runAgent("run", compacting(turns, 4000))
 	first := run.GetRunID()
 	r := l.result(run)
-	if r.Outcome != api.OutcomeAnswered || r.Answer != "the code is 4711" || r.Usage.Calls != turns+1 {
+	if r.Outcome != api.OutcomeAnswered || r.Answer != "the code is 4711" || r.Usage.Calls != turns+
+		1 {
 		t.Errorf("result: %+v", r)
 	}
 	if parts := len(l.histories("run", first)); parts < 3 {
@@ -40,16 +42,20 @@ func TestLongConversation(t *testing.T) {
 		}
 		if c := e.Step.Compacted; c != nil {
 			compactions++
-			if c.Messages == 0 || !strings.Contains(e.Step.Message.Text, `${code} = {"bytes":4,"text":"4711"}`) && !strings.Contains(e.Step.Message.Text, "4711") {
+			if c.Messages == 0 || !strings.Contains(e.Step.Message.Text,
+				`${code} = {"bytes":4,"text":"4711"}`) && !strings.Contains(e.Step.Message.Text,
+				"4711") {
 				t.Errorf("event %d: %+v %s", e.Sequence, c, e.Step.Message.Text)
 			}
 		}
 	}
 	if compactions < 5 || r.Usage.Turns != steps || steps != turns+2+compactions {
-		t.Errorf("%d steps, %d of them compactions, where the run counts %d", steps, compactions, r.Usage.Turns)
+		t.Errorf("%d steps, %d of them compactions, where the run counts %d", steps, compactions,
+			r.Usage.Turns)
 	}
 	records := l.records(run)
-	if len(records) != turns+1 || slices.ContainsFunc(records, func(r api.Record) bool { return r.Status != api.CallCompleted || r.Result.Cut > 0 }) {
+	if len(records) != turns+1 || slices.ContainsFunc(records,
+		func(r api.Record) bool { return r.Status != api.CallCompleted || r.Result.Cut > 0 }) {
 		t.Errorf("%d records: %+v", len(records), records)
 	}
 }

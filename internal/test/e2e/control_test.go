@@ -16,8 +16,9 @@ import (
 
 // tellRun has a run take an update, and waits until it has.
 func (l *lab) tellRun(id, name string, arg any) error {
-	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name,
-		Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id,
+		UpdateName: name,
+		Args:       []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,8 @@ var look = api.Pause{By: "ada", Reason: "a look"}
 var controlled = []behaviour{
 	{name: "agent_send", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		run := l.runAgent("agent_send", withTools(agent(step(call("hold_read", `{}`)), answer("too early"), answer("done")), "hold_read"))
+		run := l.runAgent("agent_send", withTools(agent(step(call("hold_read", `{}`)),
+			answer("too early"), answer("done")), "hold_read"))
 		l.awaitEntries(1)
 		l.must(l.tellRun("agent_send", api.SendMessageUpdate, message("during the call")))
 		l.must(l.tellRun("agent_send", api.PauseUpdate, look))
@@ -51,7 +53,9 @@ var controlled = []behaviour{
 	}},
 	{name: "agent_paused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		run := l.runAgent("agent_paused", withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)), answer("done")), "hold_read tick_alone"))
+		run := l.runAgent("agent_paused",
+			withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)),
+				answer("done")), "hold_read tick_alone"))
 		l.awaitEntries(1)
 		l.must(l.tellRun("agent_paused", api.PauseUpdate, look))
 		l.openGate()
@@ -63,7 +67,8 @@ var controlled = []behaviour{
 	{name: "plan_paused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		run := l.runPlan("plan_paused", api.Plan{Calls: []api.PlanCall{
-			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append", Arguments: []byte(`{"text":"${held}"}`)}}})
+			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append",
+				Arguments: []byte(`{"text":"${held}"}`)}}})
 		l.awaitEntries(1)
 		l.must(l.tellRun("plan_paused", api.PauseUpdate, look))
 		l.openGate()
@@ -84,8 +89,9 @@ func (l *lab) paused(id string) (p api.Pause) {
 	return p
 }
 
-// TestPausedOverContinueAsNew proves that a paused run that continues as new stays paused, is listed so, keeps the message that
-// it was sent, and goes on when it is resumed; its events tell of all that once.
+// TestPausedOverContinueAsNew proves that a paused run that continues as new stays paused, is
+// listed so, keeps the message that it was sent, and goes on when it is resumed; its events tell of
+// all that once.
 func TestPausedOverContinueAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=5")
 	l.worker()
@@ -97,7 +103,8 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 	l.must(l.tellRun("run", api.SendMessageUpdate, message("before")))
 	l.must(l.tellRun("run", api.PauseUpdate, look))
 	l.openGate()
-	l.await("for the run to continue as new", func() bool { return len(l.histories("run", first)) > before })
+	l.await("for the run to continue as new",
+		func() bool { return len(l.histories("run", first)) > before })
 	if p := l.paused("run"); p.By != "ada" || p.Reason != "a look" || p.Since.IsZero() {
 		t.Errorf("the memo says %+v", p)
 	}
@@ -106,7 +113,8 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 		t.Errorf("%d calls ran while the run was paused", n-2)
 	}
 	summary, err := audit.Describe(l.ctx, l.Client, "run", "")
-	if err != nil || summary.Status != history.RunPaused || summary.Paused == nil || summary.Paused.By != "ada" {
+	if err != nil || summary.Status != history.RunPaused || summary.Paused == nil ||
+		summary.Paused.By != "ada" {
 		t.Errorf("the run is %s, paused by %+v, error %v", summary.Status, summary.Paused, err)
 	}
 	// Any execution of the chain names the run.
@@ -129,33 +137,46 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 			told = append(told, string(e.Type)+" "+e.Pause.By)
 		}
 	}
-	expect(t, "events", told, []string{"sent before", "run_paused ada", "sent meanwhile", "run_resumed ada"})
+	expect(t, "events", told, []string{"sent before", "run_paused ada", "sent meanwhile",
+		"run_resumed ada"})
 }
 
-// TestHeldByServer proves what a run that the server holds does: calls that run end, with their heartbeats and their places on
-// lanes, and none is executed twice; a call that waits to be tried again, or for its lane, waits on; updates are refused; a
-// message by signal is read when the run goes on.
+// TestHeldByServer proves what a run that the server holds does: calls that run end, with their
+// heartbeats and their places on lanes, and none is executed twice; a call that waits to be tried
+// again, or for its lane, waits on; updates are refused; a message by signal is read when the run
+// goes on.
 func TestPause_ByTheServer(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	run := l.runAgent("run", agent(step(call("hold_read", `{}`), call("tick", `{"ms":4000}`), call("tick_serial", `{"ms":500}`), call("tick_serial", `{"ms":500}`)),
+	run := l.runAgent("run", agent(step(call("hold_read", `{}`), call("tick", `{"ms":4000}`),
+		call("tick_serial", `{"ms":500}`), call("tick_serial", `{"ms":500}`)),
 		step(call("append", `{"text":"a"}`)), answer("done")))
 	l.awaitEntries(1)
 	service := l.Client.WorkflowService()
-	_, err := service.PauseWorkflowExecution(l.ctx, &workflowservice.PauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run", Identity: "ada", Reason: "a look", RequestId: "p"})
+	_, err := service.PauseWorkflowExecution(l.ctx,
+		&workflowservice.PauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run",
+			Identity: "ada", Reason: "a look", RequestId: "p"})
 	l.must(err)
 	err = l.tellRun("run", api.SendMessageUpdate, message("by update"))
 	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); !ok {
 		t.Errorf("an update of a run that the server holds ends with %v", err)
 	}
-	l.must(l.Client.SignalWorkflow(l.ctx, "run", "", api.SendMessageSignal, api.Sent{Text: "by signal", By: "ada", ID: "s"}))
+	l.must(l.Client.SignalWorkflow(l.ctx, "run", "", api.SendMessageSignal,
+		api.Sent{Text: "by signal", By: "ada", ID: "s"}))
 	l.openGate()
-	l.await("for the calls that run to end", func() bool { return l.ended(run, "1.1") && l.ended(run, "1.2") })
+	l.await("for the calls that run to end", func() bool {
+		return l.ended(run, "1.1") &&
+			l.ended(run, "1.2")
+	})
 	summary, err := audit.Describe(l.ctx, l.Client, "run", "")
-	if err != nil || summary.Status != history.RunPaused || summary.PausedOnServer == nil || summary.PausedOnServer.By != "ada" || summary.PausedOnServer.Reason != "a look" {
-		t.Errorf("the run is %s, held by %+v, error %v", summary.Status, summary.PausedOnServer, err)
+	if err != nil || summary.Status != history.RunPaused || summary.PausedOnServer == nil ||
+		summary.PausedOnServer.By != "ada" || summary.PausedOnServer.Reason != "a look" {
+		t.Errorf("the run is %s, held by %+v, error %v", summary.Status, summary.PausedOnServer,
+			err)
 	}
-	_, err = service.UnpauseWorkflowExecution(l.ctx, &workflowservice.UnpauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run", Identity: "ada", RequestId: "u"})
+	_, err = service.UnpauseWorkflowExecution(l.ctx,
+		&workflowservice.UnpauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run",
+			Identity: "ada", RequestId: "u"})
 	l.must(err)
 	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 0 {
 		t.Errorf("result: %+v", r)
@@ -165,7 +186,8 @@ func TestPause_ByTheServer(t *testing.T) {
 			t.Errorf("%s was executed %d times", what, n)
 		}
 	}
-	if said := l.conversation(run); !slices.ContainsFunc(said, func(m api.Message) bool { return m.Role == api.RoleUser && m.Text == "by signal" }) {
+	if said := l.conversation(run); !slices.ContainsFunc(said,
+		func(m api.Message) bool { return m.Role == api.RoleUser && m.Text == "by signal" }) {
 		t.Errorf("the message is not in the conversation: %+v", said)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// counter is the stateful tool of these tests: its state is a number, and the journal has everything that it does.
+// counter is the stateful tool of these tests: its state is a number, and the journal has
+// everything that it does.
 type counter struct {
 	info switchyard.StartInfo
 	n    int
@@ -28,7 +29,8 @@ const (
 
 // write writes to the journal what an instance does outside of calls.
 func (c *counter) write(text string) error {
-	line, err := json.Marshal(entry{Run: c.info.Run, Tool: c.info.Tool, Text: text, PID: os.Getpid()})
+	line, err := json.Marshal(entry{Run: c.info.Run, Tool: c.info.Tool, Text: text,
+		PID: os.Getpid()})
 	if err != nil {
 		return err
 	}
@@ -51,11 +53,13 @@ func newCounter(ctx context.Context, info switchyard.StartInfo) (*counter, error
 
 type addArgs struct {
 	By int `json:"by"`
-	// Gate is before or after: the call waits for the gate to open before it has taken effect, or after.
+	// Gate is before or after: the call waits for the gate to open before it has taken effect, or
+	// after.
 	Gate string `json:"gate,omitempty"`
 }
 
-// Add adds to the number and answers with it, unless its context says that the instance is not the run's any more.
+// Add adds to the number and answers with it, unless its context says that the instance is not the
+// run's any more.
 func (c *counter) Add(ctx context.Context, in addArgs) (int, error) {
 	if in.Gate == "before" {
 		if err := errors.Join(write(ctx, entry{Text: wroteAsked}), gateOpens(ctx)); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// appendTurns are n turns of one call each, and an answer from the results of the first and the last.
+// appendTurns are n turns of one call each, and an answer from the results of the first and the
+// last.
 func appendTurns(n int) *api.Agent {
 	var steps []api.ScriptStep
 	for i := range n {
@@ -22,9 +23,10 @@ func appendTurns(n int) *api.Agent {
 	return agent(steps...)
 }
 
-// TestKilledWorker proves that kill -9 of the worker in the middle of a run of 50 turns costs nothing: the answer is that
-// of an undisturbed run, every call has one record, and no call that had completed was executed again, as the tools'
-// own journal says; a subscriber who is stopped and goes on again and again sees each event once.
+// TestKilledWorker proves that kill -9 of the worker in the middle of a run of 50 turns costs
+// nothing: the answer is that of an undisturbed run, every call has one record, and no call that
+// had completed was executed again, as the tools' own journal says; a subscriber who is stopped and
+// goes on again and again sees each event once.
 func TestKilledWorker(t *testing.T) {
 	l := newLab(t)
 	const turns, killAt = 50, 20
@@ -41,7 +43,8 @@ func TestKilledWorker(t *testing.T) {
 		completed[r.CallID] = r.Status == api.CallCompleted
 	}
 	if len(completed) < killAt-1 || len(completed) > turns-1 {
-		t.Fatalf("%d calls were made when the worker was killed; that is not the middle", len(completed))
+		t.Fatalf("%d calls were made when the worker was killed; that is not the middle",
+			len(completed))
 	}
 	l.worker()
 	if got := l.result(run); !reflect.DeepEqual(got, undisturbed) {
@@ -68,7 +71,8 @@ func TestKilledWorker(t *testing.T) {
 			t.Errorf("call %s has %d records", id, seen[id])
 		}
 		if executed[id] < 1 || completed[id] && executed[id] != 1 {
-			t.Errorf("call %s was executed %d times; completed before the crash: %v", id, executed[id], completed[id])
+			t.Errorf("call %s was executed %d times; completed before the crash: %v", id,
+				executed[id], completed[id])
 		}
 	}
 	if len(seen) != turns {
@@ -82,8 +86,9 @@ func TestKilledWorker(t *testing.T) {
 	}
 }
 
-// TestKilledInCall proves what becomes of a call whose worker is killed while it runs: one that must not run twice is
-// not run again, and the model is told that nobody knows its outcome; one that may is run again.
+// TestKilledInCall proves what becomes of a call whose worker is killed while it runs: one that
+// must not run twice is not run again, and the model is told that nobody knows its outcome; one
+// that may is run again.
 func TestKilledInCall(t *testing.T) {
 	for _, test := range []struct {
 		tool, told string
@@ -95,7 +100,8 @@ func TestKilledInCall(t *testing.T) {
 		t.Run(test.tool, func(t *testing.T) {
 			l := newLab(t)
 			first := l.worker()
-			run := l.runAgent("run", agent(step(call("append", `{"text":"a"}`)), step(call(test.tool, `{}`)), answer("done")))
+			run := l.runAgent("run", agent(step(call("append", `{"text":"a"}`)),
+				step(call(test.tool, `{}`)), answer("done")))
 			l.awaitEntries(2)
 			first.Kill()
 			l.openGate()
@@ -103,11 +109,13 @@ func TestKilledInCall(t *testing.T) {
 			if r := l.result(run); r.Answer != "done" {
 				t.Errorf("result: %+v", r)
 			}
-			if got := l.executions(); got["1.1 append"] != 1 || got["2.1 "+test.tool] != test.executions {
+			if got := l.executions(); got["1.1 append"] != 1 ||
+				got["2.1 "+test.tool] != test.executions {
 				t.Errorf("executions: %v", got)
 			}
 			messages := l.conversation(run)
-			if told := messages[5]; told.CallID != "2.1" || !strings.Contains(told.Text, test.told) {
+			if told := messages[5]; told.CallID != "2.1" || !strings.Contains(told.Text,
+				test.told) {
 				t.Errorf("the model was told %+v", told)
 			}
 			if n := len(l.records(run)); n != 2 {

@@ -18,7 +18,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// prometheusVariable names the environment variable with the path of a Prometheus; make test/dashboard sets it.
+// prometheusVariable names the environment variable with the path of a Prometheus; make
+// test/dashboard sets it.
 const prometheusVariable = "SWITCHYARD_PROMETHEUS"
 
 // dashboardRounds bounds how often everything is run until all is seen; a round takes a second.
@@ -32,7 +33,8 @@ type dashboard struct {
 	}
 }
 
-// expressions are those of the dashboard and of the rules, as they are for all lanes, tools and agents, by where they stand.
+// expressions are those of the dashboard and of the rules, as they are for all lanes, tools and
+// agents, by where they stand.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -44,7 +46,8 @@ func expressions(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("$__rate_interval", "20s", "$__range", "1m", "$job", ".*", "$instance", ".*", "$lane", ".*", "$tool", ".*", "$agent", ".*")
+	fill := strings.NewReplacer("$__rate_interval", "20s", "$__range", "1m", "$job", ".*",
+		"$instance", ".*", "$lane", ".*", "$tool", ".*", "$agent", ".*")
 	for _, p := range d.Panels {
 		for i, target := range p.Targets {
 			all[fmt.Sprintf("panel %s, %c", p.Title, 'A'+i)] = fill.Replace(target.Expr)
@@ -71,8 +74,9 @@ func expressions(t *testing.T) map[string]string {
 	return all
 }
 
-// TestDashboard proves that every expression of the dashboard, and every recording rule, gives data on a real Prometheus that reads a
-// real worker's metrics while runs of all kinds go on. It takes most of a minute, so that only make test/dashboard runs it.
+// TestDashboard proves that every expression of the dashboard, and every recording rule, gives data
+// on a real Prometheus that reads a real worker's metrics while runs of all kinds go on. It takes
+// most of a minute, so that only make test/dashboard runs it.
 func TestDashboard(t *testing.T) {
 	program := os.Getenv(prometheusVariable)
 	if program == "" {
@@ -81,11 +85,14 @@ func TestDashboard(t *testing.T) {
 	l := newLab(t)
 	policies := filepath.Join(t.TempDir(), "policies.yaml")
 	l.writeFile(policies, "policies: [{name: house, when: 'true', then: warn, message: noted, tools: [post]}]\n")
-	l.worker("--metrics-address", "127.0.0.1:0", "--lanes-file", "testdata/lanes.yaml", "--policies-file", policies)
+	l.worker("--metrics-address", "127.0.0.1:0", "--lanes-file", "testdata/lanes.yaml",
+		"--policies-file", policies)
 	address := startPrometheus(t, program, l.metrics)
 	waits := guarded(step(call("publish", `{"text":"a"}`)), answer("done"))
-	l.run(api.AgentWorkflow, "waits", api.RunInput{Agent: waits, Prompt: "Go.", Attributes: []string{api.AttributeWaiting}})
-	l.runAgent("counts", counting("counter hold_read", step(call("counter", `{"by":1}`)), step(call("hold_read", `{}`)), answer("done")))
+	l.run(api.AgentWorkflow, "waits", api.RunInput{Agent: waits, Prompt: "Go.",
+		Attributes: []string{api.AttributeWaiting}})
+	l.runAgent("counts", counting("counter hold_read", step(call("counter", `{"by":1}`)),
+		step(call("hold_read", `{}`)), answer("done")))
 	missing := expressions(t)
 	for round := 0; len(missing) > 0 && round < dashboardRounds; round++ {
 		l.load(round)
@@ -106,14 +113,16 @@ func (l *lab) load(round int) {
 	id := func(name string) string { return fmt.Sprint(name, "-", round) }
 	l.decisions(id("decided"))
 	batched, sealed := l.runAgent(id("batched"), batchedAgent()), l.runAgent(id("sealed"), sealed())
-	failing := agent(step(call("flaky", `{}`), call("broken", `{}`), call("no_such_tool", `{}`), call("tick_serial", `{}`)), answer("done"))
+	failing := agent(step(call("flaky", `{}`), call("broken", `{}`), call("no_such_tool", `{}`),
+		call("tick_serial", `{}`)), answer("done"))
 	failing.Limits.Turns = 1
 	l.result(l.runAgent(id("failing"), withTools(failing, "flaky broken tick_serial")))
 	l.result(batched)
 	l.result(sealed)
 }
 
-// startPrometheus starts a Prometheus with the rules that reads the metrics at an address, and returns its own.
+// startPrometheus starts a Prometheus with the rules that reads the metrics at an address, and
+// returns its own.
 func startPrometheus(t *testing.T, program, metrics string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -121,8 +130,10 @@ func startPrometheus(t *testing.T, program, metrics string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%s]\nscrape_configs: [{job_name: switchyard, static_configs: [{targets: [%q]}]}]\n", rules, metrics)
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yaml"), []byte(config), 0o600); err != nil {
+	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%s]\nscrape_configs: [{job_name: switchyard, static_configs: [{targets: [%q]}]}]\n",
+		rules, metrics)
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yaml"), []byte(config),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -131,7 +142,9 @@ func startPrometheus(t *testing.T, program, metrics string) string {
 	}
 	address := free.Addr().String()
 	free.Close()
-	cmd := exec.Command(program, "--config.file", filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", address, "--log.level", "error")
+	cmd := exec.Command(program, "--config.file", filepath.Join(dir, "prometheus.yaml"),
+		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", address,
+		"--log.level", "error")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -148,7 +161,8 @@ func hasData(ctx context.Context, t *testing.T, address, expr string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/api/v1/query?query="+url.QueryEscape(expr), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+
+		"/api/v1/query?query="+url.QueryEscape(expr), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ func (l *lab) cancel(id string) {
 	}
 }
 
-// TestCancelledBeforeItBegan proves that a run that is cancelled before any worker took it ends as cancelled, with
-// nothing executed.
+// TestCancelledBeforeItBegan proves that a run that is cancelled before any worker took it ends as
+// cancelled, with nothing executed.
 func TestCancelledBeforeItBegan(t *testing.T) {
 	l := newLab(t)
 	run := l.runAgent("run", appendTurns(2))
@@ -31,22 +31,25 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestCancelledWaiting proves that a run whose call waits for a lane that nobody serves can be cancelled.
+// TestCancelledWaiting proves that a run whose call waits for a lane that nobody serves can be
+// cancelled.
 func TestCancelledWaiting(t *testing.T) {
 	l := newLab(t)
 	l.worker("--lanes", "general")
 	run := l.runAgent("run", agent(step(call("store", `{"text":"a"}`)), answer("never")))
 	l.await("for a call that waits", func() bool {
 		pending, err := audit.Pending(l.ctx, l.Client, "run", "")
-		return err == nil && slices.ContainsFunc(pending, func(r audit.Running) bool { return r.ID == "1.1" })
+		return err == nil && slices.ContainsFunc(pending,
+			func(r audit.Running) bool { return r.ID == "1.1" })
 	})
 	l.cancel("run")
 	l.cancelled(run)
 	expect(t, "records", l.statuses(run), []string{"1.1 store cancelled cancelled"})
 }
 
-// TestCancelledWithoutWorker proves that a run that is cancelled while its worker is dead ends as cancelled when another
-// one comes, and that its records say what became of the call that was lost with the worker.
+// TestCancelledWithoutWorker proves that a run that is cancelled while its worker is dead ends as
+// cancelled when another one comes, and that its records say what became of the call that was lost
+// with the worker.
 func TestCancelledWithoutWorker(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
@@ -62,8 +65,8 @@ func TestCancelledWithoutWorker(t *testing.T) {
 	expect(t, "records", l.statuses(run), []string{"1.1 hold_once failed outcome_unknown"})
 }
 
-// TestManyCalls proves that a turn of more calls than may be in flight at once, and than a worker runs at once, ends with
-// each call executed once and told to the model in order.
+// TestManyCalls proves that a turn of more calls than may be in flight at once, and than a worker
+// runs at once, ends with each call executed once and told to the model in order.
 func TestManyCalls(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -89,7 +92,8 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
-// reset resets a run to before it decided on an activity, as an operator does, and returns the run that goes on from there.
+// reset resets a run to before it decided on an activity, as an operator does, and returns the run
+// that goes on from there.
 func (l *lab) reset(run client.WorkflowRun, activity string) client.WorkflowRun {
 	l.t.Helper()
 	var decided int64
@@ -98,22 +102,26 @@ func (l *lab) reset(run client.WorkflowRun, activity string) client.WorkflowRun 
 			decided = a.GetWorkflowTaskCompletedEventId()
 		}
 	}
-	response, err := l.Client.ResetWorkflowExecution(l.ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
-		Reason: "again", RequestId: "reset", WorkflowTaskFinishEventId: decided,
-	})
+	response, err := l.Client.ResetWorkflowExecution(l.ctx,
+		&workflowservice.ResetWorkflowExecutionRequest{
+			Namespace: "default",
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(),
+				RunId: run.GetRunID()},
+			Reason: "again", RequestId: "reset", WorkflowTaskFinishEventId: decided,
+		})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	return l.Client.GetWorkflow(l.ctx, run.GetID(), response.GetRunId())
 }
 
-// TestReset proves that a run that an operator resets goes on from its other past: the model sees what the tools answer
-// now, though the worker still holds what they answered before.
+// TestReset proves that a run that an operator resets goes on from its other past: the model sees
+// what the tools answer now, though the worker still holds what they answered before.
 func TestReset(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	run := l.runAgent("run", agent(step(named("a", call("number", `{}`))), step(named("b", call("number", `{}`))), answer("${a} and ${b}")))
+	run := l.runAgent("run", agent(step(named("a", call("number", `{}`))),
+		step(named("b", call("number", `{}`))), answer("${a} and ${b}")))
 	if r := l.result(run); r.Answer != "1 and 2" {
 		t.Fatalf("answer: %q", r.Answer)
 	}

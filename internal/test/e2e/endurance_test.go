@@ -38,12 +38,14 @@ func newEndurance(t *testing.T) *lab {
 
 // What the run of TestEndurance is made of: so many turns with ten calls each.
 const (
-	longTurns     = 300
-	callsOfATurn  = 10
-	journalOfTurn = 12 // lines that a turn adds to the journal, where nothing is done twice: a payment adds two
+	longTurns    = 300
+	callsOfATurn = 10
+	// lines that a turn adds to the journal, where nothing is done twice: a payment adds two
+	journalOfTurn = 12
 )
 
-// stampSpec is a program that must not run twice; where its worker is lost, paid tells by the journal whether it did.
+// stampSpec is a program that must not run twice; where its worker is lost, paid tells by the
+// journal whether it did.
 const stampSpec = `name: stamp_once
 version: 1.0.0
 description: Writes the call's key to the journal.
@@ -61,8 +63,9 @@ verify:
   result: receipt
 `
 
-// longRun is an agent that adds up the numbers of its turns, each from the result of the turn before, while each turn also
-// pays three times and stamps once, greets twice, and writes three lines.
+// longRun is an agent that adds up the numbers of its turns, each from the result of the turn
+// before, while each turn also pays three times and stamps once, greets twice, and writes three
+// lines.
 func longRun() *api.Agent {
 	var steps []api.ScriptStep
 	for turn := 1; turn <= longTurns; turn++ {
@@ -70,17 +73,21 @@ func longRun() *api.Agent {
 		if turn == 1 {
 			sum = `{"expression":"1"}`
 		}
-		pay, line, greet := call("pay", `{"at_once":true}`), call("append", fmt.Sprintf(`{"text":"turn %d"}`, turn)), call("greet", `{"lines":0}`)
+		pay, line, greet := call("pay", `{"at_once":true}`),
+			call("append", fmt.Sprintf(`{"text":"turn %d"}`, turn)), call("greet", `{"lines":0}`)
 		pay.Repeat, line.Repeat, greet.Repeat = 3, 3, 2
-		steps = append(steps, step(named(fmt.Sprint("s", turn), call("calculator", sum)), pay, call("stamp_once", `{}`), greet, line))
+		steps = append(steps, step(named(fmt.Sprint("s", turn), call("calculator", sum)), pay,
+			call("stamp_once", `{}`), greet, line))
 	}
-	return withTools(agent(append(steps, answer(fmt.Sprintf("${s%d.text}", longTurns)))...), "calculator pay stamp_once greet append")
+	return withTools(agent(append(steps, answer(fmt.Sprintf("${s%d.text}", longTurns)))...),
+		"calculator pay stamp_once greet append")
 }
 
-// TestEndurance proves that a run of 3,000 calls outlives its workers: five are killed in its middle, two are stopped for ones
-// with a changed toolspec, and its history is gone on with in fresh ones. It ends with the right answer, its events are numbered
-// without a gap, every call has one record and is of the version that the run began with, and what must not be done twice was done
-// once, as the tools' own journal says.
+// TestEndurance proves that a run of 3,000 calls outlives its workers: five are killed in its
+// middle, two are stopped for ones with a changed toolspec, and its history is gone on with in
+// fresh ones. It ends with the right answer, its events are numbered without a gap, every call has
+// one record and is of the version that the run began with, and what must not be done twice was
+// done once, as the tools' own journal says.
 func TestEndurance(t *testing.T) {
 	l := newEndurance(t)
 	dir := l.toolsFolder()
@@ -114,7 +121,8 @@ func TestEndurance(t *testing.T) {
 	}
 	r := l.result(run)
 	t.Logf("%d turns in %s", longTurns, time.Since(began).Round(time.Second))
-	if want := fmt.Sprint(longTurns * (longTurns + 1) / 2); r.Outcome != api.OutcomeAnswered || r.Answer != want {
+	if want := fmt.Sprint(longTurns * (longTurns + 1) / 2); r.Outcome != api.OutcomeAnswered ||
+		r.Answer != want {
 		t.Errorf("result: %+v, want the answer %s", r, want)
 	}
 	parts := l.histories("long", first)
@@ -143,14 +151,15 @@ func (l *lab) awaitLines(n int) {
 	})
 }
 
-// enduredRecords fails the test unless every call of TestEndurance has one record, which says that it completed, and returns how
-// many calls there are beside these, which all verify one of them.
+// enduredRecords fails the test unless every call of TestEndurance has one record, which says that
+// it completed, and returns how many calls there are beside these, which all verify one of them.
 func (l *lab) enduredRecords(run client.WorkflowRun, r api.RunResult) (verified int) {
 	l.t.Helper()
 	records := map[string]int{}
 	for _, record := range l.records(run) {
 		if record.Status != api.CallCompleted {
-			l.t.Errorf("call %s of %s is %s: %v", record.CallID, record.Tool, record.Status, record.Error)
+			l.t.Errorf("call %s of %s is %s: %v", record.CallID, record.Tool, record.Status,
+				record.Error)
 		}
 		if record.Purpose == api.PurposeVerify {
 			verified++
@@ -165,15 +174,17 @@ func (l *lab) enduredRecords(run client.WorkflowRun, r api.RunResult) (verified 
 			}
 		}
 	}
-	if calls := longTurns * callsOfATurn; len(records) != calls || r.Usage.Calls != calls+verified || r.Usage.Failed != 0 {
-		l.t.Errorf("%d calls have records, want %d; with %d that verify others the run counts %+v", len(records), calls, verified, r.Usage)
+	if calls := longTurns * callsOfATurn; len(records) != calls || r.Usage.Calls != calls+
+		verified || r.Usage.Failed != 0 {
+		l.t.Errorf("%d calls have records, want %d; with %d that verify others the run counts %+v",
+			len(records), calls, verified, r.Usage)
 	}
 	l.pinned(run, "1.0.0")
 	return verified
 }
 
-// enduredJournal fails the test unless the tools' journal says that each payment and stamp of TestEndurance was made once, and
-// each line written.
+// enduredJournal fails the test unless the tools' journal says that each payment and stamp of
+// TestEndurance was made once, and each line written.
 func (l *lab) enduredJournal(run string) {
 	l.t.Helper()
 	paid, written, greeted := map[string]int{}, map[string]int{}, 0
@@ -198,12 +209,14 @@ func (l *lab) enduredJournal(run string) {
 		}
 	}
 	if len(paid) != 4*longTurns || len(written) != 3*longTurns || greeted < 2*longTurns {
-		l.t.Errorf("%d payments, %d lines, %d greetings; there are %d turns", len(paid), len(written), greeted, longTurns)
+		l.t.Errorf("%d payments, %d lines, %d greetings; there are %d turns", len(paid),
+			len(written), greeted, longTurns)
 	}
 }
 
-// TestEnduranceOfATurn proves that a server does not end a run whose model asks for more in one turn than a history holds, in calls or
-// in bytes: the calls beyond that are refused, the model is told, and can make them in the next turn, in a fresh history.
+// TestEnduranceOfATurn proves that a server does not end a run whose model asks for more in one
+// turn than a history holds, in calls or in bytes: the calls beyond that are refused, the model is
+// told, and can make them in the next turn, in a fresh history.
 func TestEnduranceOfATurn(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls, bytes, least int
@@ -217,7 +230,9 @@ func TestEnduranceOfATurn(t *testing.T) {
 			l.worker()
 			many := call("produce", fmt.Sprintf(`{"bytes":%d}`, test.bytes))
 			many.Repeat = test.calls
-			run := l.runAgent("run", withTools(agent(step(many), step(named("more", call("append", `{"text":"more"}`))), answer("${more.text}")), "produce append"))
+			run := l.runAgent("run",
+				withTools(agent(step(many), step(named("more", call("append", `{"text":"more"}`))),
+					answer("${more.text}")), "produce append"))
 			first := run.GetRunID()
 			if r := l.result(run); r.Answer != "more" || r.Usage.Calls != test.calls+1 {
 				t.Errorf("result: %+v", r)
@@ -230,7 +245,9 @@ func TestEnduranceOfATurn(t *testing.T) {
 				}
 				fates[fate]++
 			}
-			if done, refused := fates["completed"], fates["refused budget_exceeded"]; done < test.least || refused > 0 != test.refuses || done+refused != test.calls+1 {
+			if done, refused := fates["completed"],
+				fates["refused budget_exceeded"]; done < test.least ||
+				refused > 0 != test.refuses || done+refused != test.calls+1 {
 				t.Errorf("calls: %v", fates)
 			}
 			for i, h := range l.histories("run", first) {
@@ -238,7 +255,8 @@ func TestEnduranceOfATurn(t *testing.T) {
 				for _, e := range h.GetEvents() {
 					size += proto.Size(e)
 				}
-				t.Logf("%v; part %d has %d events and %.1f MiB", fates, i+1, len(h.GetEvents()), float64(size)/(1<<20))
+				t.Logf("%v; part %d has %d events and %.1f MiB", fates, i+1, len(h.GetEvents()),
+					float64(size)/(1<<20))
 			}
 		})
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-// lanesAnswers is what the commands of examples/lanes print, by their last file; of those that name none, by the command.
+// lanesAnswers is what the commands of examples/lanes print, by their last file; of those that name
+// none, by the command.
 var lanesAnswers = map[string]string{
 	"exclusive.yaml":      "The site is in order.",
 	"parallel-first.yaml": "The site is in order.",
@@ -29,8 +30,9 @@ var lanesAnswers = map[string]string{
 // shownCommand is a command of ours in a block of a README.
 var shownCommand = regexp.MustCompile("(?m)^bin/.*$")
 
-// TestLanesExample proves that examples/lanes does what its README says, by the very commands that stand there: those that
-// bring up a server of their own, and those that need one, which the README brings up before with two workers.
+// TestLanesExample proves that examples/lanes does what its README says, by the very commands that
+// stand there: those that bring up a server of their own, and those that need one, which the README
+// brings up before with two workers.
 func TestLanesExample(t *testing.T) {
 	t.Parallel()
 	if withoutCache() {
@@ -65,9 +67,11 @@ func TestLanesExample(t *testing.T) {
 			t.Log(command)
 			switch {
 			case strings.HasPrefix(command, "bin/starter dev "):
-				testserver.Start(t, &server, nil, "sh", "-c", "cd "+dir+" && exec "+command+" --port 0 --headless --output json")
+				testserver.Start(t, &server, nil, "sh", "-c", "cd "+dir+" && exec "+command+
+					" --port 0 --headless --output json")
 			case strings.HasPrefix(command, "bin/worker "):
-				testserver.Start(t, &struct{}{}, nil, "sh", "-c", "cd "+dir+" && exec "+command+" --address "+server.Address)
+				testserver.Start(t, &struct{}{}, nil, "sh", "-c", "cd "+dir+" && exec "+command+
+					" --address "+server.Address)
 			default:
 				run := exec.CommandContext(t.Context(), "sh", "-c", command)
 				run.Dir, run.Env = dir, append(os.Environ(), "TEMPORAL_ADDRESS="+server.Address)

@@ -26,8 +26,8 @@ var answers = map[string]string{
 	"together": "10 x lamp to Oslo: 220.5, 40 in stock, 2 days.",
 }
 
-// TestExamples proves that every example does what its README says, by the very command that stands there, and that where
-// it waits for a person the command that it prints lets it go on.
+// TestExamples proves that every example does what its README says, by the very command that stands
+// there, and that where it waits for a person the command that it prints lets it go on.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	if withoutCache() {
@@ -50,11 +50,13 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// exampleFolder returns a folder in which the commands of READMEs find the programs and the examples.
+// exampleFolder returns a folder in which the commands of READMEs find the programs and the
+// examples.
 func exampleFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for link, target := range map[string]string{"bin": filepath.Dir(testserver.Bin(t, "starter")), "examples": "../../../examples"} {
+	for link, target := range map[string]string{"bin": filepath.Dir(testserver.Bin(t, "starter")),
+		"examples": "../../../examples"} {
 		target, err := filepath.Abs(target)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +102,8 @@ func runExample(t *testing.T, dir, command string) string {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		printed.WriteString(lines.Text() + "\n")
 		if m := replyCommand.FindStringSubmatch(lines.Text()); m != nil {
-			answer := exec.CommandContext(t.Context(), "bin/starter", append(strings.Fields(m[1]), "--value", `{"accepted": true}`)...)
+			answer := exec.CommandContext(t.Context(), "bin/starter", append(strings.Fields(m[1]),
+				"--value", `{"accepted": true}`)...)
 			answer.Dir = dir
 			if text, err := answer.CombinedOutput(); err != nil {
 				t.Errorf("starter %s: %v\n%s", m[1], err, text)

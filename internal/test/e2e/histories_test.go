@@ -17,15 +17,17 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// updateHistories records the histories that workflows/replay_test.go replays, and the lines of their decisions, anew
-// where the decisions have changed:
+// updateHistories records the histories that workflows/replay_test.go replays, and the lines of
+// their decisions, anew where the decisions have changed:
 //
 //	SWITCHYARD_BIN=$PWD/bin go test ./internal/e2e -run TestHistories -update-histories
-var updateHistories = flag.Bool("update-histories", false, "record workflows/testdata/histories anew")
+var updateHistories = flag.Bool("update-histories", false,
+	"record workflows/testdata/histories anew")
 
 const historiesDir = "../../../workflows/testdata/histories"
 
-// behaviour is one way in which a run can go, as every later version of the workflows has to replay it.
+// behaviour is one way in which a run can go, as every later version of the workflows has to replay
+// it.
 type behaviour struct {
 	name string
 	// server are the server's flags, parts how many histories the run has; default one.
@@ -52,9 +54,11 @@ func (l *lab) grants(id string, attributes ...string) client.WorkflowRun {
 	l.t.Helper()
 	a := withTools(appendTurns(5), "append")
 	a.Limits = api.Limits{Calls: 2, OnReached: api.LimitAsks}
-	run := l.run(api.AgentWorkflow, id, api.RunInput{Agent: a, Prompt: "Go.", Attributes: attributes})
+	run := l.run(api.AgentWorkflow, id, api.RunInput{Agent: a, Prompt: "Go.",
+		Attributes: attributes})
 	for range 2 {
-		d := api.Decision{Call: api.LimitCall, Kind: api.DecisionApprove, By: "ada", Grant: &api.Grant{Calls: 2}}
+		d := api.Decision{Call: api.LimitCall, Kind: api.DecisionApprove, By: "ada",
+			Grant: &api.Grant{Calls: 2}}
 		d.Digest = l.awaitApprovals(id, 1)[api.LimitCall].Digest
 		if refused := l.decide(id, d); refused != "" {
 			l.t.Fatalf("the grant is refused: %s", refused)
@@ -68,8 +72,10 @@ var behaviours = []behaviour{
 		l.worker()
 		malformed := api.ScriptCall{Tool: "append", ArgumentsText: `{"text":`}
 		return l.runAgent("agent", withTools(agent(
-			step(named("a", call("append", `{"text":"a"}`)), call("store", `{"text":"b"}`), call("store", `{"text":"c"}`),
-				call("broken", `{}`), call("flaky", `{}`), call("nosuch", `{}`), malformed, call("append", `{"txet":1}`)),
+			step(named("a", call("append", `{"text":"a"}`)), call("store", `{"text":"b"}`),
+				call("store", `{"text":"c"}`),
+				call("broken", `{}`), call("flaky", `{}`), call("nosuch", `{}`), malformed,
+				call("append", `{"txet":1}`)),
 			step(call("append", `{"text":"again ${a.text}"}`)),
 			answer("done"),
 		), "append store broken flaky"))
@@ -77,7 +83,8 @@ var behaviours = []behaviour{
 	{name: "agent_checked", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(step(call("store", `{"text":"a"}`)), answer("done")), "store")
-		a.Checker = &api.Checker{Tool: "append", Arguments: json.RawMessage(`{"text": "{{args.prompt}} {{args.answer}}"}`)}
+		a.Checker = &api.Checker{Tool: "append",
+			Arguments: json.RawMessage(`{"text": "{{args.prompt}} {{args.answer}}"}`)}
 		return l.runAgent("agent_checked", a)
 	}},
 	{name: "agent_approvals", run: func(l *lab) client.WorkflowRun {
@@ -86,31 +93,39 @@ var behaviours = []behaviour{
 	}},
 	{name: "agent_edit_dry", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		run := l.runAgent("agent_edit_dry", guarded(step(call("publish", `{"text":"a"}`)), answer("done")))
-		l.decide("agent_edit_dry", api.Decision{Call: "1.1", Kind: api.DecisionEdit, Digest: l.awaitApprovals("agent_edit_dry", 1)["1.1"].Digest, By: "ada",
-			Arguments: []byte(`{"execution_plan":{"intent":"see what it would do","dry_run":true}}`)})
+		run := l.runAgent("agent_edit_dry", guarded(step(call("publish", `{"text":"a"}`)),
+			answer("done")))
+		l.decide("agent_edit_dry", api.Decision{Call: "1.1", Kind: api.DecisionEdit,
+			Digest: l.awaitApprovals("agent_edit_dry", 1)["1.1"].Digest, By: "ada",
+			Arguments: []byte(
+				`{"execution_plan":{"intent":"see what it would do","dry_run":true}}`)})
 		return run
 	}},
 	{name: "agent_exclusive", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runAgent("agent_exclusive", withTools(agent(
-			step(call("tick_alone", `{"ms":1}`), call("tick", `{"ms":30}`), call("tick", `{"ms":1}`), call("tick_alone", `{"ms":1}`)),
+			step(call("tick_alone", `{"ms":1}`), call("tick", `{"ms":30}`),
+				call("tick", `{"ms":1}`), call("tick_alone", `{"ms":1}`)),
 			answer("done"),
 		), "tick tick_alone"))
 	}},
 	{name: "agent_limit", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		a := withTools(agent(step(call("append", `{"text":"a"}`), call("append", `{"text":"b"}`), call("append", `{"text":"c"}`))), "append")
+		a := withTools(agent(step(call("append", `{"text":"a"}`), call("append", `{"text":"b"}`),
+			call("append", `{"text":"c"}`))), "append")
 		a.Limits = api.Limits{Calls: 2}
 		return l.runAgent("agent_limit", a)
 	}},
-	{name: "agent_limit_granted", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
+	{name: "agent_limit_granted", parts: 3, server: []string{"--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.grants("agent_limit_granted")
 	}},
-	{name: "agent_attributes", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
+	{name: "agent_attributes", parts: 3, server: []string{"--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.grants("agent_attributes", api.AttributeOutcome, api.AttributeTools, api.AttributeWaiting, api.AttributeCalls)
+		return l.grants("agent_attributes", api.AttributeOutcome, api.AttributeTools,
+			api.AttributeWaiting, api.AttributeCalls)
 	}},
 	{name: "agent_limit_stop", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -120,20 +135,24 @@ var behaviours = []behaviour{
 	}},
 	{name: "agent_wall_time", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		a := withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)), answer("never")), "hold_read tick_alone")
+		a := withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)),
+			answer("never")), "hold_read tick_alone")
 		a.Limits = api.Limits{WallTime: api.Duration(2 * time.Second)}
 		return l.runAgent("agent_wall_time", a)
 	}},
 	{name: "agent_cancelled", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		run := l.runAgent("agent_cancelled", withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)), answer("never")), "hold_read tick_alone"))
+		run := l.runAgent("agent_cancelled",
+			withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)),
+				answer("never")), "hold_read tick_alone"))
 		l.awaitEntries(1)
 		if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
 			l.t.Fatal(err)
 		}
 		return run
 	}},
-	{name: "agent_continued", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+	{name: "agent_continued", parts: 3, server: []string{"--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(appendTurns(5), "append")
 		a.Limits.WallTime = api.Duration(time.Hour)
@@ -143,7 +162,8 @@ var behaviours = []behaviour{
 		l.worker()
 		return l.runAgent("agent_compacted", compacting(5, 2000))
 	}},
-	{name: "agent_compacted_continued", parts: 4, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
+	{name: "agent_compacted_continued", parts: 4, server: []string{"--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runAgent("agent_compacted_continued", compacting(7, 2000))
 	}},
@@ -163,13 +183,16 @@ var behaviours = []behaviour{
 	{name: "agent_stuck", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		broken, good := step(call("broken", `{}`)), step(call("produce", `{"bytes":1}`))
-		a := withTools(agent(broken, good, broken, good, broken, good, broken, answer("never")), "broken produce")
+		a := withTools(agent(broken, good, broken, good, broken, good, broken, answer("never")),
+			"broken produce")
 		a.Limits.Repeats = 2
 		return l.runAgent("agent_stuck", a)
 	}},
 	{name: "agent_crash", run: func(l *lab) client.WorkflowRun {
 		first := l.worker()
-		run := l.runAgent("agent_crash", withTools(agent(step(call("hold_read", `{}`), call("hold_once", `{}`)), answer("done")), "hold_read hold_once"))
+		run := l.runAgent("agent_crash",
+			withTools(agent(step(call("hold_read", `{}`), call("hold_once", `{}`)), answer("done")),
+				"hold_read hold_once"))
 		l.awaitEntries(2)
 		first.Kill()
 		l.openGate()
@@ -179,14 +202,16 @@ var behaviours = []behaviour{
 	{name: "agent_conversation", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(step(call("append", `{"text":"a"}`)), answer("done")), "append")
-		in := api.RunInput{Agent: a, Prompt: "Go.", Conversation: "agent_conversation", Continue: true}
+		in := api.RunInput{Agent: a, Prompt: "Go.", Conversation: "agent_conversation",
+			Continue: true}
 		l.result(l.run(api.AgentWorkflow, in.Conversation, in))
 		return l.run(api.AgentWorkflow, in.Conversation, in)
 	}},
 	{name: "scheduled", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(answer("done")), "append")
-		return l.run(api.ScheduledWorkflow, "scheduled", api.RunInput{Agent: a, Prompt: "Go.", Conversation: "talk", Continue: true})
+		return l.run(api.ScheduledWorkflow, "scheduled", api.RunInput{Agent: a, Prompt: "Go.",
+			Conversation: "talk", Continue: true})
 	}},
 	{name: "agent_inline", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -200,10 +225,12 @@ var behaviours = []behaviour{
 		a.Limits.Turns = 5
 		return l.runAgent("agent_inline_steps", a)
 	}},
-	{name: "agent_inline_continued", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+	{name: "agent_inline_continued", parts: 3, server: []string{"--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		one := step(call("in_append", `{"text":"a"}`), call("append", `{"text":"b"}`))
-		return l.runAgent("agent_inline_continued", allInline(one, one, one, one, one, one, one, answer("done")))
+		return l.runAgent("agent_inline_continued", allInline(one, one, one, one, one, one, one,
+			answer("done")))
 	}},
 	{name: "plan_inline", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -216,22 +243,28 @@ var behaviours = []behaviour{
 	{name: "agent_stateful", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runAgent("agent_stateful", counting("counter other_counter append",
-			step(call("counter", `{}`), call("counter", `{"by":10}`), call("other_counter", `{}`), call("append", `{"text":"a"}`)),
+			step(call("counter", `{}`), call("counter", `{"by":10}`), call("other_counter", `{}`),
+				call("append", `{"text":"a"}`)),
 			step(add("n", "counter", `{}`)), answer("${n}")))
 	}},
-	{name: "agent_stateful_continued", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+	{name: "agent_stateful_continued", parts: 3, server: []string{"--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		one := step(call("counter", `{}`))
-		return l.runAgent("agent_stateful_continued", counting("counter", one, one, one, one, one, answer("done")))
+		return l.runAgent("agent_stateful_continued", counting("counter", one, one, one, one, one,
+			answer("done")))
 	}},
 	{name: "plan_stateful_lost", run: func(l *lab) client.WorkflowRun {
 		l.worker("--lanes", "general")
 		holder := l.worker("--lanes", "serial")
-		run := l.runPlan("plan_stateful_lost", api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "brittle_counter"},
-			{ID: "held", Tool: "hold_read", DependsOn: []string{"a"}}, {ID: "b", Tool: "brittle_counter", DependsOn: []string{"held"}}}})
+		run := l.runPlan("plan_stateful_lost",
+			api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "brittle_counter"},
+				{ID: "held", Tool: "hold_read", DependsOn: []string{"a"}},
+				{ID: "b", Tool: "brittle_counter", DependsOn: []string{"held"}}}})
 		l.awaitEntries(3)
 		holder.Kill()
-		l.await("for the run to be told of the loss", func() bool { _, told := l.lossNoticed(run); return told })
+		l.await("for the run to be told of the loss",
+			func() bool { _, told := l.lossNoticed(run); return told })
 		l.openGate()
 		return run
 	}},
@@ -245,7 +278,8 @@ var behaviours = []behaviour{
 	}},
 	{name: "agent_model_failed", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.runAgent("agent_model_failed", withTools(agent(step(call("append", `{"text":"a"}`))), "append"))
+		return l.runAgent("agent_model_failed",
+			withTools(agent(step(call("append", `{"text":"a"}`))), "append"))
 	}},
 	{name: "plan", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -265,25 +299,41 @@ var behaviours = []behaviour{
 			{ID: "other", Tool: "append", Arguments: []byte(`{"text":"${good.text}"}`)},
 		}})
 	}},
-	{name: "agent_undone", run: func(l *lab) client.WorkflowRun { return cancelledBookings(l, "agent_undone") }},
-	{name: "agent_verified", run: func(l *lab) client.WorkflowRun { return paying(l, "agent_verified", "true") }},
-	{name: "agent_verified_again", run: func(l *lab) client.WorkflowRun { return paying(l, "agent_verified_again", "false") }},
-	{name: "plan_undone", run: func(l *lab) client.WorkflowRun { return lateBookings(l, "plan_undone") }},
+	{name: "agent_undone", run: func(l *lab) client.WorkflowRun {
+		return cancelledBookings(l,
+			"agent_undone")
+	}},
+	{name: "agent_verified", run: func(l *lab) client.WorkflowRun {
+		return paying(l,
+			"agent_verified", "true")
+	}},
+	{name: "agent_verified_again", run: func(l *lab) client.WorkflowRun {
+		return paying(l,
+			"agent_verified_again", "false")
+	}},
+	{name: "plan_undone", run: func(l *lab) client.WorkflowRun {
+		return lateBookings(l,
+			"plan_undone")
+	}},
 	{name: "plan_cancelled", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		run := l.runPlan("plan_cancelled", api.Plan{Calls: []api.PlanCall{
-			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append", Arguments: []byte(`{"text":"${held}"}`)}}})
+			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append",
+				Arguments: []byte(`{"text":"${held}"}`)}}})
 		l.awaitEntries(1)
 		if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
 			l.t.Fatal(err)
 		}
 		return run
 	}},
-	{name: "agent_sub_agents", below: []string{"1.1", "2.1", "2.1/1.1"}, run: func(l *lab) client.WorkflowRun {
-		l.worker()
-		return l.runAgent("agent_sub_agents", withTools(agent(step(named("w", call("writer", `{"about":"a"}`))), step(named("e", call("editor", `{"about":"b"}`))),
-			step(call("guesser", `{}`)), answer("${w}; ${e}")), "writer editor guesser"))
-	}},
+	{name: "agent_sub_agents", below: []string{"1.1", "2.1", "2.1/1.1"},
+		run: func(l *lab) client.WorkflowRun {
+			l.worker()
+			return l.runAgent("agent_sub_agents",
+				withTools(agent(step(named("w", call("writer", `{"about":"a"}`))),
+					step(named("e", call("editor", `{"about":"b"}`))),
+					step(call("guesser", `{}`)), answer("${w}; ${e}")), "writer editor guesser"))
+		}},
 	{name: "agent_sub_agent_budget", below: []string{"1.1"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(step(call("clerk", `{}`))), "clerk")
@@ -292,17 +342,20 @@ var behaviours = []behaviour{
 	}},
 	{name: "agent_sub_agent_timeout", below: []string{"1.1"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.runAgent("agent_sub_agent_timeout", withTools(agent(step(call("hurried", `{}`)), step(call("failing", `{}`)), answer("done")), "hurried failing"))
+		return l.runAgent("agent_sub_agent_timeout", withTools(agent(step(call("hurried", `{}`)),
+			step(call("failing", `{}`)), answer("done")), "hurried failing"))
 	}},
-	{name: "agent_sub_agent_cancelled", below: []string{"1.1"}, run: func(l *lab) client.WorkflowRun {
-		l.worker()
-		run := l.runAgent("agent_sub_agent_cancelled", withTools(agent(step(call("holder", `{}`)), answer("never")), "holder"))
-		l.awaitEntries(2)
-		if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
-			l.t.Fatal(err)
-		}
-		return run
-	}},
+	{name: "agent_sub_agent_cancelled", below: []string{"1.1"},
+		run: func(l *lab) client.WorkflowRun {
+			l.worker()
+			run := l.runAgent("agent_sub_agent_cancelled",
+				withTools(agent(step(call("holder", `{}`)), answer("never")), "holder"))
+			l.awaitEntries(2)
+			if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
+				l.t.Fatal(err)
+			}
+			return run
+		}},
 	{name: "plan_sub_agent", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runPlan("plan_sub_agent", api.Plan{Calls: []api.PlanCall{
@@ -317,7 +370,8 @@ var behaviours = []behaviour{
 	{name: "plan_invalid", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runPlan("plan_invalid", api.Plan{Calls: []api.PlanCall{
-			{ID: "good", Tool: "append", Arguments: []byte(`{"text":"a"}`)}, {ID: "bad", Tool: "append", Arguments: []byte(`{"text":1}`)}}})
+			{ID: "good", Tool: "append", Arguments: []byte(`{"text":"a"}`)},
+			{ID: "bad", Tool: "append", Arguments: []byte(`{"text":1}`)}}})
 	}},
 	{name: "call_failed", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -325,12 +379,14 @@ var behaviours = []behaviour{
 	}},
 	{name: "catalog_report", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.run(api.CatalogWorkflow, "catalog_report", api.CatalogRequest{Workers: []string{"1@nowhere", "2@nowhere"}})
+		return l.run(api.CatalogWorkflow, "catalog_report",
+			api.CatalogRequest{Workers: []string{"1@nowhere", "2@nowhere"}})
 	}},
 	{name: "human", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		run := l.runAgent("human", withTools(agent(
-			step(call("budget", `{"for":"glue","card":"4711"}`), call("append", `{"text":"beside"}`)),
+			step(call("budget", `{"for":"glue","card":"4711"}`),
+				call("append", `{"text":"beside"}`)),
 			step(call("ask", `{"question":"May I?"}`)),
 			answer("done"),
 		), "ask budget append"))
@@ -343,11 +399,13 @@ var behaviours = []behaviour{
 	}},
 	{name: "human_timeout", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.runAgent("human_timeout", withTools(agent(step(call("hurry", `{}`)), answer("done")), "hurry"))
+		return l.runAgent("human_timeout",
+			withTools(agent(step(call("hurry", `{}`)), answer("done")), "hurry"))
 	}},
 	{name: "human_cancelled", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		run := l.runAgent("human_cancelled", withTools(agent(step(call("ask", `{"question":"May I?"}`)), answer("never")), "ask"))
+		run := l.runAgent("human_cancelled",
+			withTools(agent(step(call("ask", `{"question":"May I?"}`)), answer("never")), "ask"))
 		l.awaitQuestions("human_cancelled", 1)
 		l.cancel("human_cancelled")
 		return run
@@ -365,17 +423,21 @@ var behaviours = []behaviour{
 		l.awaitQuestions("call_asks", 1)
 		l.reply("call_asks", value("1.1/1", "alice", `7`))
 		l.reply("call_asks", value("1.1/1", "alice", `"yes"`))
-		l.await("for the second question", func() bool { q := l.questions("call_asks"); return len(q) == 1 && q[0].ID == "1.1/2" })
-		l.reply("call_asks", api.Reply{Question: "1.1/2", By: "bob", Decline: true, Reason: "enough"})
+		l.await("for the second question",
+			func() bool { q := l.questions("call_asks"); return len(q) == 1 && q[0].ID == "1.1/2" })
+		l.reply("call_asks", api.Reply{Question: "1.1/2", By: "bob", Decline: true,
+			Reason: "enough"})
 		return run
 	}},
 	{name: "agent_hooks", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runAgent("agent_hooks", hooked(
-			step(named("a", call("append", `{"text":"cheap"}`)), call("append", `{"text":"forbidden"}`), call("append", `{"text":"known"}`)),
+			step(named("a", call("append", `{"text":"cheap"}`)),
+				call("append", `{"text":"forbidden"}`), call("append", `{"text":"known"}`)),
 			answer("${a.text}")))
 	}},
-	{name: "agent_hooks_continued", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+	{name: "agent_hooks_continued", parts: 3, server: []string{"--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := appendTurns(3)
 		a.Tools, a.Hooks = []string{"append"}, hooked().Hooks
@@ -396,7 +458,8 @@ var behaviours = []behaviour{
 		l.cancel("agent_hooks_cancelled")
 		return run
 	}},
-	{name: "agent_policies", parts: 2, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+	{name: "agent_policies", parts: 2, server: []string{"--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runAgent("agent_policies", sealed())
 	}},
@@ -415,12 +478,16 @@ var behaviours = []behaviour{
 	}},
 	{name: "agent_keys", run: func(l *lab) client.WorkflowRun {
 		l.laneWorker()
-		return l.runAgent("agent_keys", withTools(agent(step(call("press", `{"text":"one"}`)), answer("done")), "press"))
+		return l.runAgent("agent_keys", withTools(agent(step(call("press", `{"text":"one"}`)),
+			answer("done")), "press"))
 	}},
 	{name: "plan_opened_again", run: func(l *lab) client.WorkflowRun {
 		l.laneWorker()
-		return l.runPlan("plan_opened_again", api.Plan{Calls: []api.PlanCall{{ID: "first", Tool: "nap", Arguments: []byte(`{"ms":2500}`)},
-			{ID: "then", Tool: "press_late", Arguments: []byte(`{"text":"a"}`), DependsOn: []string{"first"}}}})
+		return l.runPlan("plan_opened_again",
+			api.Plan{Calls: []api.PlanCall{{ID: "first", Tool: "nap",
+				Arguments: []byte(`{"ms":2500}`)},
+				{ID: "then", Tool: "press_late", Arguments: []byte(`{"text":"a"}`),
+					DependsOn: []string{"first"}}}})
 	}},
 	{name: "call_refused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -428,8 +495,9 @@ var behaviours = []behaviour{
 	}},
 }
 
-// compacting is an agent that finds a code in its first turn, reads texts of 2,000 bytes in as many more, and answers with the
-// code. Its model has a window of that many tokens; zero tells nobody of it.
+// compacting is an agent that finds a code in its first turn, reads texts of 2,000 bytes in as many
+// more, and answers with the code. Its model has a window of that many tokens; zero tells nobody of
+// it.
 func compacting(turns, window int) *api.Agent {
 	steps := []api.ScriptStep{step(named("code", call("append", `{"text":"4711"}`)))}
 	for range turns {
@@ -440,12 +508,14 @@ func compacting(turns, window int) *api.Agent {
 	return a
 }
 
-// inlineTurns is an agent that calls inline tools of every fate, in an order that is the same every time.
+// inlineTurns is an agent that calls inline tools of every fate, in an order that is the same every
+// time.
 func inlineTurns() *api.Agent {
 	return allInline(
 		step(named("a", call("in_append", `{"text":"a"}`))),
 		step(call("in_broken", `{}`)), step(call("in_flaky", `{}`)),
-		step(call("in_tick", `{"ms":1}`), call("in_tick", `{"ms":300}`), call("in_append", `{"txt":1}`)),
+		step(call("in_tick", `{"ms":1}`), call("in_tick", `{"ms":300}`),
+			call("in_append", `{"txt":1}`)),
 		step(call("in_append", `{"text":"again ${a.text}"}`), call("append", `{"text":"beside"}`)),
 		answer("done"))
 }
@@ -458,12 +528,14 @@ func (l *lab) runPlan(id string, p api.Plan) client.WorkflowRun {
 
 func (l *lab) runCall(id, tool, arguments string) client.WorkflowRun {
 	l.t.Helper()
-	return l.run(api.CallWorkflow, id, api.RunInput{Call: &api.Call{Tool: tool, Arguments: arguments}})
+	return l.run(api.CallWorkflow, id,
+		api.RunInput{Call: &api.Call{Tool: tool, Arguments: arguments}})
 }
 
-// TestHistories proves that each behaviour decides today, on a real server, what its golden lines say: which activities
-// with which ids, inputs, lanes and timeouts, in which order, and how the run ends. The workflow cache is off, so that every
-// workflow task of every behaviour is a replay. The recorded histories themselves are replayed in package workflows.
+// TestHistories proves that each behaviour decides today, on a real server, what its golden lines
+// say: which activities with which ids, inputs, lanes and timeouts, in which order, and how the run
+// ends. The workflow cache is off, so that every workflow task of every behaviour is a replay. The
+// recorded histories themselves are replayed in package workflows.
 func TestHistories(t *testing.T) {
 	for i, b := range slices.Concat(behaviours, controlled, accountable) {
 		if testing.Short() && i%3 > 0 {
@@ -477,7 +549,8 @@ func TestHistories(t *testing.T) {
 			_ = run.Get(l.ctx, nil) // how the run ends stands in its lines
 			l.checkChain(b.name, run.GetID(), first, max(b.parts, 1))
 			for _, call := range b.below {
-				l.checkChain(b.name+"_"+strings.ReplaceAll(call, "/", "_"), api.ChildWorkflowID(run.GetID(), call), "", 1)
+				l.checkChain(b.name+"_"+strings.ReplaceAll(call, "/", "_"),
+					api.ChildWorkflowID(run.GetID(), call), "", 1)
 			}
 		})
 	}
@@ -499,8 +572,9 @@ func (l *lab) checkChain(name, id, first string, parts int) {
 	}
 }
 
-// checkLines compares the decisions of a history with the golden lines. Where they differ or there are none yet, updating
-// records both anew; a history whose decisions are still the same stays as an earlier version recorded it.
+// checkLines compares the decisions of a history with the golden lines. Where they differ or there
+// are none yet, updating records both anew; a history whose decisions are still the same stays as
+// an earlier version recorded it.
 func checkLines(t *testing.T, path string, h *historypb.History) {
 	t.Helper()
 	lines := strings.Join(histories.Lines(h), "\n") + "\n"
@@ -517,6 +591,7 @@ func checkLines(t *testing.T, path string, h *historypb.History) {
 	case err != nil:
 		t.Fatal(err)
 	default:
-		t.Errorf("%s.txt says otherwise; if the change is meant, record anew (see updateHistories):\n%s", path, lines)
+		t.Errorf("%s.txt says otherwise; if the change is meant, record anew (see updateHistories):\n%s",
+			path, lines)
 	}
 }

@@ -18,26 +18,34 @@ import (
 // hooks are those of the tests' own worker.
 func hooks() []switchyard.Hook {
 	return []switchyard.Hook{
-		switchyard.NewBeforeRun("allow", func(_ context.Context, r switchyard.HookRun) (string, error) {
+		switchyard.NewBeforeRun("allow", func(_ context.Context, r switchyard.HookRun) (string,
+			error) {
 			if r.Agent == "refused" {
 				return "this agent may not run", nil
 			}
 			return "", nil
 		}),
-		switchyard.NewBeforeRun("hold_run", func(ctx context.Context, _ switchyard.HookRun) (string, error) {
+		switchyard.NewBeforeRun("hold_run", func(ctx context.Context, _ switchyard.HookRun) (string,
+			error) {
 			return "", errors.Join(noteHook(ctx, "held"), gateOpens(ctx))
 		}),
-		switchyard.NewMemoryRetrieve("recall", func(_ context.Context, r switchyard.HookRun) (string, error) {
+		switchyard.NewMemoryRetrieve("recall", func(_ context.Context,
+			r switchyard.HookRun) (string, error) {
 			return "Known of " + r.Agent + ": nothing.", nil
 		}),
 		switchyard.NewBeforeCall("guard", guard),
-		switchyard.NewAfterCall("redact", func(_ context.Context, _ switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
+		switchyard.NewAfterCall("redact", func(_ context.Context, _ switchyard.HookCall,
+			output json.RawMessage) (json.RawMessage, error) {
 			if !strings.Contains(string(output), "cheaper") {
 				return nil, nil
 			}
 			return json.RawMessage(strings.ReplaceAll(string(output), "cheaper", "***")), nil
 		}),
-		switchyard.NewMemoryWrite("lose", func(context.Context, switchyard.HookEnd) error { return errors.New("the store is down") }),
+		switchyard.NewMemoryWrite("lose",
+			func(context.Context,
+				switchyard.HookEnd) error {
+				return errors.New("the store is down")
+			}),
 		switchyard.NewAfterRun("report", func(ctx context.Context, e switchyard.HookEnd) error {
 			talk, err := e.Conversation(ctx)
 			if err != nil || len(talk) == 0 {
@@ -71,24 +79,29 @@ func noteHook(ctx context.Context, text string) error {
 // hooked is an agent with a hook at every point.
 func hooked(steps ...api.ScriptStep) *api.Agent {
 	a := withTools(agent(steps...), "append")
-	a.Hooks = api.Hooks{BeforeRun: []api.Hook{{Name: "allow"}}, MemoryRetrieve: []api.Hook{{Name: "recall"}},
-		BeforeCall: []api.Hook{{Name: "guard", Tools: []string{"append"}}}, AfterCall: []api.Hook{{Name: "redact"}},
-		MemoryWrite: []api.Hook{{Name: "lose"}}, AfterRun: []api.Hook{{Name: "report"}}}
+	a.Hooks = api.Hooks{BeforeRun: []api.Hook{{Name: "allow"}},
+		MemoryRetrieve: []api.Hook{{Name: "recall"}},
+		BeforeCall:     []api.Hook{{Name: "guard", Tools: []string{"append"}}},
+		AfterCall:      []api.Hook{{Name: "redact"}},
+		MemoryWrite:    []api.Hook{{Name: "lose"}}, AfterRun: []api.Hook{{Name: "report"}}}
 	return a
 }
 
-// TestHooks proves on a real server that hooks at every point do what they decide, exactly once as far as the run goes, and that
-// records and events say by which hook.
+// TestHooks proves on a real server that hooks at every point do what they decide, exactly once as
+// far as the run goes, and that records and events say by which hook.
 func TestHooks(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("hooks", hooked(
-		step(named("a", call("append", `{"text":"cheap"}`)), call("append", `{"text":"forbidden"}`), named("k", call("append", `{"text":"known"}`))),
+		step(named("a", call("append", `{"text":"cheap"}`)), call("append", `{"text":"forbidden"}`),
+			named("k", call("append", `{"text":"known"}`))),
 		answer("${a.text}, ${k.text}")))
-	if r := l.result(run); r.Answer != "***, as known" || r.Usage.Calls != 3 || r.Usage.Failed != 1 {
+	if r := l.result(run); r.Answer != "***, as known" || r.Usage.Calls != 3 ||
+		r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
-	if m := l.conversation(run); m[0].Role != api.RoleSystem || !slices.ContainsFunc(m[:2], func(m api.Message) bool { return m.Text == "Known of tester: nothing." }) {
+	if m := l.conversation(run); m[0].Role != api.RoleSystem || !slices.ContainsFunc(m[:2],
+		func(m api.Message) bool { return m.Text == "Known of tester: nothing." }) {
 		t.Errorf("the conversation begins with %+v", m[:2])
 	}
 	var written []string
@@ -104,26 +117,31 @@ func TestHooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Hook != nil {
-			got = append(got, strings.Join([]string{string(e.Hook.Point), e.Hook.Hook, string(e.Hook.Outcome), e.Hook.Reason}, " "))
+			got = append(got, strings.Join([]string{string(e.Hook.Point), e.Hook.Hook,
+				string(e.Hook.Outcome), e.Hook.Reason}, " "))
 		}
 		if e.Record == nil {
 			continue
 		}
-		line := e.CallID + " " + string(e.Record.Status) + " " + string(e.Record.Phase) + " " + string(e.Record.Arguments)
+		line := e.CallID + " " + string(e.Record.Status) + " " + string(e.Record.Phase) + " " +
+			string(e.Record.Arguments)
 		for _, h := range e.Record.Hooks {
 			line += ", " + h.Hook + " " + string(h.Outcome)
 		}
 		got = append(got, line)
 	}
-	want := []string{"before_run allow done ", "memory_retrieve recall done ", `1.2 refused pre_execution {"text":"forbidden"}, guard blocked`,
-		`1.3 completed pre_execution {"text":"known"}, guard overrode`, `1.1 completed post_execution {"text":"cheaper"}, guard modified, redact modified`,
+	want := []string{"before_run allow done ", "memory_retrieve recall done ",
+		`1.2 refused pre_execution {"text":"forbidden"}, guard blocked`,
+		`1.3 completed pre_execution {"text":"known"}, guard overrode`,
+		`1.1 completed post_execution {"text":"cheaper"}, guard modified, redact modified`,
 		"memory_write lose failed the store is down", "after_run report done "}
 	if !slices.Equal(got, want) {
 		t.Errorf("events:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestHookOutlivesWorker proves that a hook of a run whose worker is killed runs again on another one, and the run goes on.
+// TestHookOutlivesWorker proves that a hook of a run whose worker is killed runs again on another
+// one, and the run goes on.
 func TestHookOutlivesWorker(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()

@@ -55,14 +55,16 @@ func (l *lab) reply(id string, r api.Reply) *api.ReplyError {
 	}
 	var refused api.ReplyError
 	if err := app.Details(&refused); err != nil || string(refused.Type) != app.Type() {
-		l.t.Fatalf("the reply of %s to %s ended with %v; its details: %v", r.By, r.Question, app, err)
+		l.t.Fatalf("the reply of %s to %s ended with %v; its details: %v", r.By, r.Question, app,
+			err)
 	}
 	return &refused
 }
 
 func (l *lab) sendReply(id string, r api.Reply) error {
-	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: api.AnswerQuestionUpdate,
-		Args: []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id,
+		UpdateName: api.AnswerQuestionUpdate,
+		Args:       []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
 	}
@@ -74,11 +76,16 @@ func (l *lab) decline(id, question string) {
 	l.t.Helper()
 	no := api.Reply{Question: question, By: "bob", Decline: true, Reason: "not on a Friday"}
 	l.await("for the call to be taken and declined", func() bool {
-		if !slices.ContainsFunc(l.questions(id), func(q api.Question) bool { return q.ID == question }) {
+		if !slices.ContainsFunc(l.questions(id),
+			func(q api.Question) bool { return q.ID == question }) {
 			return false
 		}
 		pending, err := audit.Pending(l.ctx, l.Client, id, "")
-		if err != nil || !slices.ContainsFunc(pending, func(r audit.Running) bool { return r.ID == question && r.State == audit.StateRunning }) {
+		if err != nil || !slices.ContainsFunc(pending,
+			func(r audit.Running) bool {
+				return r.ID == question &&
+					r.State == audit.StateRunning
+			}) {
 			return false
 		}
 		if e := l.reply(id, no); e != nil {
@@ -94,7 +101,8 @@ func value(question, by, json string) api.Reply {
 
 // asker returns an agent with the tools that ask people, and append.
 func asker(steps ...api.ScriptStep) *api.Agent {
-	return withTools(agent(steps...), "ask budget hurry ask_nobody inquire inquire_and_hold inquire_once inquire_unasked append")
+	return withTools(agent(steps...),
+		"ask budget hurry ask_nobody inquire inquire_and_hold inquire_once inquire_unasked append")
 }
 
 func (l *lab) historyLength(id string) int {
@@ -102,33 +110,43 @@ func (l *lab) historyLength(id string) int {
 	return len(l.histories(id, "")[0].GetEvents())
 }
 
-// TestHuman proves that a call of a human tool waits for a person while the other calls of its turn go on, that the
-// worker may be killed meanwhile, that a wrong answer goes back to the person with every fault, and that the right one
-// becomes the call's result, checked and noted with who gave it.
+// TestHuman proves that a call of a human tool waits for a person while the other calls of its turn
+// go on, that the worker may be killed meanwhile, that a wrong answer goes back to the person with
+// every fault, and that the right one becomes the call's result, checked and noted with who gave
+// it.
 func TestHuman(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	budget := call("budget", `{"for":"paint","card":"4711"}`)
 	budget.ID = "b"
-	run := l.runAgent("run", asker(step(call("ask", `{"question":"Which colour?","pin":"0815"}`), budget, call("append", `{"text":"on"}`)), answer("${b.amount}")))
+	run := l.runAgent("run", asker(step(call("ask", `{"question":"Which colour?","pin":"0815"}`),
+		budget, call("append", `{"text":"on"}`)), answer("${b.amount}")))
 	l.awaitEntries(1)
 	open := l.awaitQuestions("run", 2)
-	if q := open["1.2"]; q.Text != "How much may be spent for paint with ***?" || q.Tool != "budget" || q.Call != "1.2" || len(q.Schema) == 0 || q.Until.Sub(q.Asked).Hours() != 48 {
+	if q := open["1.2"]; q.Text != "How much may be spent for paint with ***?" ||
+		q.Tool != "budget" || q.Call != "1.2" || len(q.Schema) == 0 ||
+		q.Until.Sub(q.Asked).Hours() != 48 {
 		t.Errorf("the question is %+v", q)
 	}
-	if q := open["1.1"]; q.Text != "Which colour?" || len(q.Schema) > 0 || q.Until.Sub(q.Asked).Hours() != 168 {
+	if q := open["1.1"]; q.Text != "Which colour?" || len(q.Schema) > 0 ||
+		q.Until.Sub(q.Asked).Hours() != 168 {
 		t.Errorf("the question is %+v", q)
 	}
-	l.await("for the other call to end", func() bool { return len(l.statuses(run)) == 3 && l.statuses(run)[0] == "1.3 append completed" })
+	l.await("for the other call to end", func() bool {
+		return len(l.statuses(run)) == 3 &&
+			l.statuses(run)[0] == "1.3 append completed"
+	})
 	first.Kill()
 	l.worker()
-	if e := l.reply("run", value("1.2", "alice", `{"amount":501,"coment":"x"}`)); e == nil || e.Type != api.ReplyUnfit || len(e.Problems) != 2 || e.Problems[0].Path != "$.amount" {
+	if e := l.reply("run", value("1.2", "alice", `{"amount":501,"coment":"x"}`)); e == nil ||
+		e.Type != api.ReplyUnfit || len(e.Problems) != 2 || e.Problems[0].Path != "$.amount" {
 		t.Errorf("an answer that does not fit: %+v", e)
 	}
 	if n := len(l.awaitQuestions("run", 2)); n != 2 {
 		t.Errorf("%d questions are open after it", n)
 	}
-	if e := l.reply("run", api.Reply{Question: "1.2", By: "alice", Value: []byte(`{"amount":12}`), Reason: "it is cheap"}); e != nil {
+	if e := l.reply("run", api.Reply{Question: "1.2", By: "alice", Value: []byte(`{"amount":12}`),
+		Reason: "it is cheap"}); e != nil {
 		t.Errorf("the right answer: %+v", e)
 	}
 	if e := l.reply("run", value("1.1", "bob", `"blue"`)); e != nil {
@@ -137,9 +155,11 @@ func TestHuman(t *testing.T) {
 	if r := l.result(run); r.Answer != "12" || r.Usage.Failed != 0 {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "records", l.statuses(run), []string{"1.3 append completed", "1.2 budget completed", "1.1 ask completed"})
+	expect(t, "records", l.statuses(run), []string{"1.3 append completed", "1.2 budget completed",
+		"1.1 ask completed"})
 	record := l.records(run)[1]
-	if got := strings.Join(record.Notes, "; "); got != "answered by alice: it is cheap" || string(record.Result.Output) != `{"amount":12}` || record.Attempts != 1 {
+	if got := strings.Join(record.Notes, "; "); got != "answered by alice: it is cheap" ||
+		string(record.Result.Output) != `{"amount":12}` || record.Attempts != 1 {
 		t.Errorf("record: %+v, notes %q", record, got)
 	}
 	if n := len(l.questions("run")); n != 0 {
@@ -147,12 +167,14 @@ func TestHuman(t *testing.T) {
 	}
 }
 
-// TestRefusedReplies proves that what is no reply to an open question is refused with its own error, that says which
-// questions are open, and leaves nothing in the run's history; and that a question takes one reply.
+// TestRefusedReplies proves that what is no reply to an open question is refused with its own
+// error, that says which questions are open, and leaves nothing in the run's history; and that a
+// question takes one reply.
 func TestRefusedReplies(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	run := l.runAgent("run", asker(step(call("ask", `{"question":"One?"}`), call("ask", `{"question":"Two?"}`)), answer("done")))
+	run := l.runAgent("run", asker(step(call("ask", `{"question":"One?"}`),
+		call("ask", `{"question":"Two?"}`)), answer("done")))
 	l.awaitQuestions("run", 2)
 	if e := l.reply("run", value("1.1", "alice", `1`)); e != nil {
 		t.Fatalf("the first reply: %v", e)
@@ -171,11 +193,15 @@ func TestRefusedReplies(t *testing.T) {
 		{value("1.2", " ", `2`), api.ReplyMalformed, "whose"},
 		{value("1.2", strings.Repeat("b", 300), `2`), api.ReplyMalformed, "too long"},
 		{api.Reply{Question: "1.2", By: "bob"}, api.ReplyMalformed, "no value"},
-		{api.Reply{Question: "1.2", By: "bob", Value: []byte(`2`), Decline: true}, api.ReplyMalformed, "not both"},
-		{value("1.2", "bob", `"`+strings.Repeat("x", api.MaxPayload)+`"`), api.ReplyMalformed, "1.5 MiB"},
+		{api.Reply{Question: "1.2", By: "bob", Value: []byte(`2`), Decline: true},
+			api.ReplyMalformed, "not both"},
+		{value("1.2", "bob", `"`+strings.Repeat("x", api.MaxPayload)+`"`), api.ReplyMalformed,
+			"1.5 MiB"},
 	} {
-		if e := l.reply("run", test.reply); e == nil || e.Type != test.want || !strings.Contains(e.Message, test.says) {
-			t.Errorf("the reply of %.10q to %q: %+v, want %s: …%s…", test.reply.By, test.reply.Question, e, test.want, test.says)
+		if e := l.reply("run", test.reply); e == nil || e.Type != test.want ||
+			!strings.Contains(e.Message, test.says) {
+			t.Errorf("the reply of %.10q to %q: %+v, want %s: …%s…", test.reply.By,
+				test.reply.Question, e, test.want, test.says)
 		}
 	}
 	if after := l.historyLength("run"); after != before {
@@ -186,61 +212,75 @@ func TestRefusedReplies(t *testing.T) {
 	}
 	l.result(run)
 	if r := l.records(run)[1]; r.Result.Cut == 0 || len(r.Result.Output) > 6*(32<<10)+2 {
-		t.Errorf("a long answer is not cut as a long result is: %d bytes, %d cut", len(r.Result.Output), r.Result.Cut)
+		t.Errorf("a long answer is not cut as a long result is: %d bytes, %d cut",
+			len(r.Result.Output), r.Result.Cut)
 	}
 }
 
-// TestHugeReply proves that a reply that no server takes, sent past starter, is refused and does not cost the run: its
-// question stays open and takes another reply.
+// TestHugeReply proves that a reply that no server takes, sent past starter, is refused and does
+// not cost the run: its question stays open and takes another reply.
 func TestHugeReply(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("run", asker(step(call("ask", `{"question":"What?"}`)), answer("done")))
 	l.awaitQuestions("run", 1)
-	if err := l.sendReply("run", value("1.1", "bob", `"`+strings.Repeat("x", 3<<20)+`"`)); err == nil {
+	if err := l.sendReply("run", value("1.1", "bob", `"`+strings.Repeat("x", 3<<20)+
+		`"`)); err == nil {
 		t.Error("3 MB are an answer")
 	}
-	l.await("for the run to go on", func() bool { return l.sendReply("run", value("1.1", "alice", `"short"`)) == nil })
+	l.await("for the run to go on",
+		func() bool { return l.sendReply("run", value("1.1", "alice", `"short"`)) == nil })
 	l.result(run)
 	expect(t, "records", l.statuses(run), []string{"1.1 ask completed"})
 }
 
-// TestHumanDeclines proves that a person who declines ends the call as approval_denied, told with the reason, and that
-// the other calls are not affected.
+// TestHumanDeclines proves that a person who declines ends the call as approval_denied, told with
+// the reason, and that the other calls are not affected.
 func TestHumanDeclines(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	run := l.runAgent("run", asker(step(call("ask", `{"question":"May I?"}`), call("append", `{"text":"a"}`)), answer("done")))
+	run := l.runAgent("run", asker(step(call("ask", `{"question":"May I?"}`),
+		call("append", `{"text":"a"}`)), answer("done")))
 	l.awaitQuestions("run", 1)
 	l.awaitEntries(1)
 	l.decline("run", "1.1")
 	if r := l.result(run); r.Usage.Failed != 1 || r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}
-	if told := l.conversation(run)[3]; told.CallID != "1.1" || !told.Failed || !strings.Contains(told.Text, "declined by bob: not on a Friday") {
+	if told := l.conversation(run)[3]; told.CallID != "1.1" || !told.Failed ||
+		!strings.Contains(told.Text, "declined by bob: not on a Friday") {
 		t.Errorf("the model was told %+v", told)
 	}
-	expect(t, "records", l.statuses(run), []string{"1.2 append completed", "1.1 ask failed approval_denied"})
+	expect(t, "records", l.statuses(run), []string{"1.2 append completed",
+		"1.1 ask failed approval_denied"})
 }
 
-// TestHumanTakesTooLong proves that a call that nobody answers in time ends as approval_timeout, with its question closed.
+// TestHumanTakesTooLong proves that a call that nobody answers in time ends as approval_timeout,
+// with its question closed.
 func TestHumanTakesTooLong(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	run := l.runAgent("run", asker(step(call("hurry", `{}`)), step(call("ask", `{"question":"Still there?"}`)), answer("done")))
-	l.await("for the second question", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "2.1" })
-	if e := l.reply("run", value("1.1", "bob", `1`)); e == nil || e.Type != api.ReplyClosed || !strings.Contains(e.Message, string(api.ErrApprovalTimeout)) {
+	run := l.runAgent("run", asker(step(call("hurry", `{}`)),
+		step(call("ask", `{"question":"Still there?"}`)), answer("done")))
+	l.await("for the second question", func() bool {
+		q := l.questions("run")
+		return len(q) == 1 &&
+			q[0].ID == "2.1"
+	})
+	if e := l.reply("run", value("1.1", "bob", `1`)); e == nil || e.Type != api.ReplyClosed ||
+		!strings.Contains(e.Message, string(api.ErrApprovalTimeout)) {
 		t.Errorf("an answer that comes too late: %+v", e)
 	}
 	if e := l.reply("run", value("2.1", "bob", `1`)); e != nil {
 		t.Error(e)
 	}
 	l.result(run)
-	expect(t, "records", l.statuses(run), []string{"1.1 hurry failed approval_timeout", "2.1 ask completed"})
+	expect(t, "records", l.statuses(run), []string{"1.1 hurry failed approval_timeout",
+		"2.1 ask completed"})
 }
 
-// TestHumanCancelled proves that cancelling a run that waits for a person ends it at once, also where no worker has taken
-// the call, and that the end of the wall time ends the wait.
+// TestHumanCancelled proves that cancelling a run that waits for a person ends it at once, also
+// where no worker has taken the call, and that the end of the wall time ends the wait.
 func TestHumanCancelled(t *testing.T) {
 	l := newLab(t)
 	l.worker("--lanes", "general")
@@ -261,12 +301,13 @@ func TestHumanCancelled(t *testing.T) {
 	expect(t, "records", l.statuses(run), []string{"1.1 ask cancelled cancelled"})
 }
 
-// TestHumanBeforeAnyWorker proves that a call that no worker has taken yet can be answered, and that declining it says
-// what it waits for and leaves the question open.
+// TestHumanBeforeAnyWorker proves that a call that no worker has taken yet can be answered, and
+// that declining it says what it waits for and leaves the question open.
 func TestHumanBeforeAnyWorker(t *testing.T) {
 	l := newLab(t)
 	l.worker("--lanes", "general")
-	run := l.runAgent("run", asker(step(call("ask_nobody", `{}`), call("ask_nobody", `{}`)), answer("done")))
+	run := l.runAgent("run", asker(step(call("ask_nobody", `{}`), call("ask_nobody", `{}`)),
+		answer("done")))
 	l.awaitQuestions("run", 2)
 	no := api.Reply{Question: "1.1", By: "bob", Decline: true}
 	if e := l.reply("run", no); e == nil || e.Type != api.ReplyEarly {
@@ -281,10 +322,12 @@ func TestHumanBeforeAnyWorker(t *testing.T) {
 	l.worker("--lanes", "serial")
 	l.decline("run", "1.1")
 	l.result(run)
-	expect(t, "records", l.statuses(run), []string{"1.2 ask_nobody completed", "1.1 ask_nobody failed approval_denied"})
+	expect(t, "records", l.statuses(run), []string{"1.2 ask_nobody completed",
+		"1.1 ask_nobody failed approval_denied"})
 }
 
-// TestHumanInPlansAndDirectCalls proves that people are asked by plans and direct calls as by agents.
+// TestHumanInPlansAndDirectCalls proves that people are asked by plans and direct calls as by
+// agents.
 func TestHumanInPlansAndDirectCalls(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -293,11 +336,13 @@ func TestHumanInPlansAndDirectCalls(t *testing.T) {
 		{ID: "note", Tool: "append", Arguments: []byte(`{"text":"${money.comment}"}`)},
 	}})
 	direct := l.runCall("direct", "ask", `{"question":"Well?"}`)
-	if q := l.awaitQuestions("plan", 1)["money"]; q.Text != "How much may be spent for glue with ?" {
+	if q := l.awaitQuestions("plan",
+		1)["money"]; q.Text != "How much may be spent for glue with ?" {
 		t.Errorf("the plan asks %+v", q)
 	}
 	l.awaitQuestions("direct", 1)
-	if e := l.reply("plan", value("money", "alice", `{"amount":3,"comment":"only three"}`)); e != nil {
+	if e := l.reply("plan", value("money", "alice",
+		`{"amount":3,"comment":"only three"}`)); e != nil {
 		t.Error(e)
 	}
 	if e := l.reply("direct", value("1.1", "alice", `{"any":["thing"]}`)); e != nil {
@@ -311,20 +356,27 @@ func TestHumanInPlansAndDirectCalls(t *testing.T) {
 	}
 }
 
-// TestHumanReset proves that a run that is reset to before its question asks again: what was answered in its other past is
-// no answer, whether the server brings the reply along or not, and its history still tells of what is open.
+// TestHumanReset proves that a run that is reset to before its question asks again: what was
+// answered in its other past is no answer, whether the server brings the reply along or not, and
+// its history still tells of what is open.
 func TestHumanReset(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	run := l.runAgent("run", asker(step(named("a", call("ask", `{"question":"Which?"}`))), step(named("b", call("inquire_and_hold", `{"text":"Really?"}`))), answer("${a} and ${b}")))
+	run := l.runAgent("run", asker(step(named("a", call("ask", `{"question":"Which?"}`))),
+		step(named("b", call("inquire_and_hold", `{"text":"Really?"}`))), answer("${a} and ${b}")))
 	l.openGate()
 	l.awaitQuestions("run", 1)
 	if e := l.reply("run", value("1.1", "alice", `"old"`)); e != nil {
 		t.Error(e)
 	}
-	l.await("for the second question", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "2.1/1" })
+	l.await("for the second question", func() bool {
+		q := l.questions("run")
+		return len(q) == 1 &&
+			q[0].ID == "2.1/1"
+	})
 	again := l.reset(run, "turn-1")
-	l.await("for the question to be asked again", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "1.1" })
+	l.await("for the question to be asked again",
+		func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "1.1" })
 	open, err := audit.Questions(l.ctx, l.Client, "run", again.GetRunID())
 	if err != nil || len(open) != 1 || open[0].ID != "1.1" {
 		t.Errorf("open: %+v, %v", open, err)
@@ -332,7 +384,11 @@ func TestHumanReset(t *testing.T) {
 	if e := l.reply("run", value("1.1", "bob", `"new"`)); e != nil {
 		t.Error(e)
 	}
-	l.await("for the second question", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "2.1/1" })
+	l.await("for the second question", func() bool {
+		q := l.questions("run")
+		return len(q) == 1 &&
+			q[0].ID == "2.1/1"
+	})
 	if e := l.reply("run", value("2.1/1", "bob", `"really"`)); e != nil {
 		t.Error(e)
 	}

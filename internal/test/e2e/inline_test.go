@@ -22,8 +22,8 @@ func allInline(steps ...api.ScriptStep) *api.Agent {
 	return a
 }
 
-// tasks returns, for each workflow task of a run's chain that was completed, how many bytes it had recorded, and how many activities
-// the run scheduled.
+// tasks returns, for each workflow task of a run's chain that was completed, how many bytes it had
+// recorded, and how many activities the run scheduled.
 func (l *lab) tasks(id, first string) (recorded []int, activities int) {
 	l.t.Helper()
 	for _, h := range l.histories(id, first) {
@@ -41,19 +41,23 @@ func (l *lab) tasks(id, first string) (recorded []int, activities int) {
 	return recorded, activities
 }
 
-// TestInlineRun proves that a run of an agent whose model steps and tools are inline takes one workflow task and no activity,
-// also where no worker keeps runs in memory, that parallel calls overlap, and that everything about it can be read as of any
-// other run.
+// TestInlineRun proves that a run of an agent whose model steps and tools are inline takes one
+// workflow task and no activity, also where no worker keeps runs in memory, that parallel calls
+// overlap, and that everything about it can be read as of any other run.
 func TestInlineRun(t *testing.T) {
 	const turns = 20
 	l := newLab(t)
 	l.worker()
-	steps := []api.ScriptStep{step(call("in_meet", `{"lines":2}`), call("in_meet", `{"lines":2}`)), step(call("in_flaky", `{}`), call("in_broken", `{}`))}
+	steps := []api.ScriptStep{step(call("in_meet", `{"lines":2}`), call("in_meet", `{"lines":2}`)),
+		step(call("in_flaky", `{}`), call("in_broken", `{}`))}
 	for i := range turns {
-		steps = append(steps, step(named(fmt.Sprint("c", i), call("in_append", fmt.Sprintf(`{"text":"line %d"}`, i)))))
+		steps = append(steps, step(named(fmt.Sprint("c", i),
+			call("in_append", fmt.Sprintf(`{"text":"line %d"}`, i)))))
 	}
-	run := l.runAgent("inline", allInline(append(steps, answer("from ${c0.text} to ${c19.text}"))...))
-	if r := l.result(run); r.Answer != "from line 0 to line 19" || r.Usage.Calls != turns+4 || r.Usage.Failed != 1 {
+	run := l.runAgent("inline",
+		allInline(append(steps, answer("from ${c0.text} to ${c19.text}"))...))
+	if r := l.result(run); r.Answer != "from line 0 to line 19" || r.Usage.Calls != turns+4 ||
+		r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
 	recorded, activities := l.tasks("inline", run.GetRunID())
@@ -72,7 +76,8 @@ func TestInlineRun(t *testing.T) {
 		if e.Type == api.EventToolStarted {
 			started[e.CallID] = true
 		}
-		if r := e.Record; r != nil && (!started[r.CallID] || r.Lane != api.LaneInline || r.Worker == "" || r.Attempts == 0 || r.Started.IsZero()) {
+		if r := e.Record; r != nil && (!started[r.CallID] || r.Lane != api.LaneInline ||
+			r.Worker == "" || r.Attempts == 0 || r.Started.IsZero()) {
 			t.Errorf("record %+v", r)
 		}
 	}
@@ -81,8 +86,9 @@ func TestInlineRun(t *testing.T) {
 	}
 }
 
-// TestInlineKilled proves what kill -9 of the worker in the middle of an inline call costs: the workflow task is made again,
-// and with it what it had run inline, once; what was recorded before, and every activity, is not.
+// TestInlineKilled proves what kill -9 of the worker in the middle of an inline call costs: the
+// workflow task is made again, and with it what it had run inline, once; what was recorded before,
+// and every activity, is not.
 func TestInlineKilled(t *testing.T) {
 	for lane, repeated := range map[string][]string{
 		api.LaneGeneral: {"3.1 in_append", "3.2 in_hold"},
@@ -91,8 +97,10 @@ func TestInlineKilled(t *testing.T) {
 		t.Run(lane, func(t *testing.T) {
 			l := newLab(t)
 			first := l.worker()
-			a := allInline(step(call("append", `{"text":"a"}`)), step(call("in_append", `{"text":"b"}`)),
-				step(call("in_append", `{"text":"c"}`), call("in_hold", `{}`)), step(call("append", `{"text":"d"}`)), answer("done"))
+			a := allInline(step(call("append", `{"text":"a"}`)),
+				step(call("in_append", `{"text":"b"}`)),
+				step(call("in_append", `{"text":"c"}`), call("in_hold", `{}`)),
+				step(call("append", `{"text":"d"}`)), answer("done"))
 			a.Model.Lane = lane
 			run := l.runAgent("run", a)
 			l.awaitEntries(4)
@@ -119,8 +127,9 @@ func TestInlineKilled(t *testing.T) {
 	}
 }
 
-// TestInlineLarge proves that 200 inline calls of one turn with results of 32 KB each end like any others: no workflow task
-// has more to record than a server takes, and none of them had to be made again.
+// TestInlineLarge proves that 200 inline calls of one turn with results of 32 KB each end like any
+// others: no workflow task has more to record than a server takes, and none of them had to be made
+// again.
 func TestInlineLarge(t *testing.T) {
 	const calls, size, most = 200, 32 << 10, 3 << 20
 	l := newLab(t)
@@ -142,8 +151,10 @@ func TestInlineLarge(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, r := range l.records(run) {
-		if r.Status != api.CallCompleted || r.Result.Cut > 0 || len(api.PlainText(r.Result.Output)) != size || r.Attempts != 1 {
-			t.Errorf("call %s is %s, %d bytes, attempt %d", r.CallID, r.Status, len(r.Result.Output), r.Attempts)
+		if r.Status != api.CallCompleted || r.Result.Cut > 0 ||
+			len(api.PlainText(r.Result.Output)) != size || r.Attempts != 1 {
+			t.Errorf("call %s is %s, %d bytes, attempt %d", r.CallID, r.Status,
+				len(r.Result.Output), r.Attempts)
 		}
 		seen[r.CallID] = true
 	}
@@ -152,14 +163,15 @@ func TestInlineLarge(t *testing.T) {
 	}
 }
 
-// TestInlineEnds proves that a run that is cancelled, or whose wall time passes, ends the inline call that it is in, though
-// no event can reach the run while its workflow task is open.
+// TestInlineEnds proves that a run that is cancelled, or whose wall time passes, ends the inline
+// call that it is in, though no event can reach the run while its workflow task is open.
 func TestInlineEnds(t *testing.T) {
 	for _, lane := range []string{api.LaneGeneral, api.LaneInline} {
 		t.Run("cancelled "+lane, func(t *testing.T) {
 			l := newLab(t)
 			l.worker()
-			a := allInline(step(call("in_hold", `{}`)), step(call("in_append", `{"text":"never"}`)), answer("never"))
+			a := allInline(step(call("in_hold", `{}`)), step(call("in_append", `{"text":"never"}`)),
+				answer("never"))
 			a.Model.Lane = lane
 			run := l.runAgent("run", a)
 			l.awaitEntries(1)
@@ -170,13 +182,16 @@ func TestInlineEnds(t *testing.T) {
 		t.Run("wall time "+lane, func(t *testing.T) {
 			l := newLab(t)
 			l.worker()
-			a := allInline(step(call("in_hold", `{}`), call("in_append", `{"text":"a"}`)), answer("never"))
+			a := allInline(step(call("in_hold", `{}`), call("in_append", `{"text":"a"}`)),
+				answer("never"))
 			a.Model.Lane, a.Limits.WallTime = lane, api.Duration(time.Second)
 			run := l.runAgent("run", a)
-			if r := l.result(run); r.Outcome != api.OutcomeLimit || r.Limit != "wall_time" || r.Answer != "as far as I got" {
+			if r := l.result(run); r.Outcome != api.OutcomeLimit || r.Limit != "wall_time" ||
+				r.Answer != "as far as I got" {
 				t.Errorf("result: %+v", r)
 			}
-			expect(t, "records", l.statuses(run), []string{"1.2 in_append completed", "1.1 in_hold cancelled cancelled"})
+			expect(t, "records", l.statuses(run), []string{"1.2 in_append completed",
+				"1.1 in_hold cancelled cancelled"})
 			if n := l.executions()["1.1 in_hold"]; n != 1 {
 				t.Errorf("in_hold was executed %d times", n)
 			}
@@ -184,8 +199,8 @@ func TestInlineEnds(t *testing.T) {
 	}
 }
 
-// TestInlineOnce proves that a tool that must not run twice is not executed inline even where a run is pinned to it so: the
-// model is told why not.
+// TestInlineOnce proves that a tool that must not run twice is not executed inline even where a run
+// is pinned to it so: the model is told why not.
 func TestInlineOnce(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -200,7 +215,8 @@ func TestInlineOnce(t *testing.T) {
 	}
 	pinned := setup.Pinned.Value
 	pinned.Catalog.Tools[0].Effect = api.EffectOnce
-	run := l.run(api.AgentWorkflow, "once", api.RunInput{Agent: a, Prompt: "Go.", State: &api.ContinueState{Run: "once", Started: time.Now(), Pinned: api.Pack(pinned)}})
+	run := l.run(api.AgentWorkflow, "once", api.RunInput{Agent: a, Prompt: "Go.",
+		State: &api.ContinueState{Run: "once", Started: time.Now(), Pinned: api.Pack(pinned)}})
 	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
@@ -218,12 +234,13 @@ func (l *lab) finished(id string, a *api.Agent) client.WorkflowRun {
 	return run
 }
 
-// TestInlineStopped proves that a worker that is asked to stop ends what it runs inline first, and all that follows in the
-// workflow task: nobody has to do any of it again.
+// TestInlineStopped proves that a worker that is asked to stop ends what it runs inline first, and
+// all that follows in the workflow task: nobody has to do any of it again.
 func TestInlineStopped(t *testing.T) {
 	l := newLab(t)
 	worker := l.worker("--metrics-address", "127.0.0.1:0")
-	run := l.runAgent("run", allInline(step(call("in_append", `{"text":"a"}`)), step(call("in_hold", `{}`)), step(call("in_append", `{"text":"b"}`)), answer("done")))
+	run := l.runAgent("run", allInline(step(call("in_append", `{"text":"a"}`)),
+		step(call("in_hold", `{}`)), step(call("in_append", `{"text":"b"}`)), answer("done")))
 	l.awaitEntries(2)
 	stopped := make(chan int, 1)
 	go func() { stopped <- worker.Stop() }()

@@ -14,7 +14,8 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// shop starts a worker of the examples, in a folder where the program is what the toolspecs name: bin/kinds.
+// shop starts a worker of the examples, in a folder where the program is what the toolspecs name:
+// bin/kinds.
 func (l *lab) shop() *testserver.Process {
 	l.t.Helper()
 	program, dir := testserver.Bin(l.t, "kinds"), l.t.TempDir()
@@ -31,13 +32,15 @@ func (l *lab) order(id string) client.WorkflowRun {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return l.run(api.AgentWorkflow, id, api.RunInput{Agent: agent, Prompt: "Ten lamps to Oslo, please."})
+	return l.run(api.AgentWorkflow, id, api.RunInput{Agent: agent,
+		Prompt: "Ten lamps to Oslo, please."})
 }
 
 // accept replies to the clerk's question.
 func (l *lab) accept(id, question string) {
 	l.t.Helper()
-	if refused := l.reply(id, api.Reply{Question: question, Value: json.RawMessage(`{"accepted":true}`), By: "clerk"}); refused != nil {
+	if refused := l.reply(id, api.Reply{Question: question,
+		Value: json.RawMessage(`{"accepted":true}`), By: "clerk"}); refused != nil {
 		l.t.Fatalf("the reply was refused: %v", refused)
 	}
 }
@@ -49,9 +52,10 @@ func (l *lab) ended(run client.WorkflowRun, call string) bool {
 	})
 }
 
-// TestAllKinds proves that one run with a tool of every kind gives the same answer as an undisturbed one, with every call
-// on record once and completed, though its worker is killed with kill -9 at three points of it: early, as a sub-agent and a
-// question begin, and when the question alone is open. One more kill follows the reply, wherever the run is by then.
+// TestAllKinds proves that one run with a tool of every kind gives the same answer as an
+// undisturbed one, with every call on record once and completed, though its worker is killed with
+// kill -9 at three points of it: early, as a sub-agent and a question begin, and when the question
+// alone is open. One more kill follows the reply, wherever the run is by then.
 func TestAllKinds(t *testing.T) {
 	l := newLab(t)
 	worker := l.shop()
@@ -75,7 +79,10 @@ func TestAllKinds(t *testing.T) {
 	}
 	worker.Kill()
 	worker = l.shop()
-	l.await("the cart and the sub-agent", func() bool { return l.ended(disturbed, "2.1") && l.ended(disturbed, "2.2") })
+	l.await("the cart and the sub-agent", func() bool {
+		return l.ended(disturbed, "2.1") &&
+			l.ended(disturbed, "2.2")
+	})
 	worker.Kill()
 	worker = l.shop()
 	l.accept("disturbed", question)
@@ -91,7 +98,8 @@ func TestAllKinds(t *testing.T) {
 			t.Errorf("call %s of %s is %s: %v", r.CallID, r.Tool, r.Status, r.Error)
 		}
 	}
-	expected := map[string]int{"price": 1, "stock": 1, "delivery_days": 1, "cart": 2, "courier": 1, "clerk": 1, "label": 1}
+	expected := map[string]int{"price": 1, "stock": 1, "delivery_days": 1, "cart": 2, "courier": 1,
+		"clerk": 1, "label": 1}
 	if !reflect.DeepEqual(kinds, expected) {
 		t.Errorf("calls on record: %v, want %v", kinds, expected)
 	}

@@ -39,12 +39,14 @@ type lab struct {
 	metrics string
 }
 
-// newLab starts a server. When the test ends, the histories of all runs that it started are replayed.
+// newLab starts a server. When the test ends, the histories of all runs that it started are
+// replayed.
 func newLab(t *testing.T, serverFlags ...string) *lab {
 	t.Helper()
 	t.Parallel()
 	dir := t.TempDir()
-	l := &lab{Server: testserver.NewServer(t, serverFlags...), t: t, cacheless: withoutCache(), journal: filepath.Join(dir, "journal"), gate: filepath.Join(dir, "gate")}
+	l := &lab{Server: testserver.NewServer(t, serverFlags...), t: t, cacheless: withoutCache(),
+		journal: filepath.Join(dir, "journal"), gate: filepath.Join(dir, "gate")}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	l.ctx = ctx
@@ -63,14 +65,16 @@ func (l *lab) worker(flags ...string) *testserver.Process {
 	return l.workerIn(nil, append([]string{"--tools", "testdata/tools"}, flags...)...)
 }
 
-// workerIn is worker with more environment and no tools but the shipped ones, unless the flags say otherwise.
+// workerIn is worker with more environment and no tools but the shipped ones, unless the flags say
+// otherwise.
 func (l *lab) workerIn(env []string, flags ...string) *testserver.Process {
 	l.t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return l.program(program, append([]string{asWorker + "=1", journalFile + "=" + l.journal, gateFile + "=" + l.gate}, env...), flags...)
+	return l.program(program, append([]string{asWorker + "=1", journalFile + "=" + l.journal,
+		gateFile + "=" + l.gate}, env...), flags...)
 }
 
 // program starts a worker program; without a key in env it reaches no live model.
@@ -111,7 +115,8 @@ func (l *lab) readMetrics() string {
 // run starts a workflow; its history is replayed when the test ends.
 func (l *lab) run(workflowType, id string, input any) client.WorkflowRun {
 	l.t.Helper()
-	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: api.DefaultTaskQueue}, workflowType, input)
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id,
+		TaskQueue: api.DefaultTaskQueue}, workflowType, input)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -120,7 +125,8 @@ func (l *lab) run(workflowType, id string, input any) client.WorkflowRun {
 	return run
 }
 
-// kept reports whether a worker asked for the run's tasks on its own queue, as it does for runs that it keeps in memory.
+// kept reports whether a worker asked for the run's tasks on its own queue, as it does for runs
+// that it keeps in memory.
 func kept(h *historypb.History) bool {
 	return slices.ContainsFunc(h.GetEvents(), func(e *historypb.HistoryEvent) bool {
 		return e.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetKind() == enumspb.TASK_QUEUE_KIND_STICKY
@@ -267,8 +273,10 @@ func (l *lab) executions() map[string]int {
 // agent returns an agent with all tools of these tests that plays the steps.
 func agent(steps ...api.ScriptStep) *api.Agent {
 	script := api.Pack(api.Script{Steps: steps, Summary: "as far as I got"})
-	return &api.Agent{Name: "tester", Instructions: "Test.", Model: api.Model{Provider: api.ProviderScripted, Script: &script},
-		Tools:  []string{"append", "store", "number", "produce", "hold_once", "hold_read", "meet", "tick", "tick_alone", "tick_serial", "flaky", "broken", "family"},
+	return &api.Agent{Name: "tester", Instructions: "Test.",
+		Model: api.Model{Provider: api.ProviderScripted, Script: &script},
+		Tools: []string{"append", "store", "number", "produce", "hold_once", "hold_read", "meet",
+			"tick", "tick_alone", "tick_serial", "flaky", "broken", "family"},
 		Limits: api.Limits{Turns: 1000}}
 }
 

@@ -23,7 +23,8 @@ import (
 
 var updatePictures = flag.Bool("update-pictures", false, "draw docs/lanes anew")
 
-// laneScene is a picture of docs/lanes.md: what is run of examples/lanes to draw it, and what must be seen there.
+// laneScene is a picture of docs/lanes.md: what is run of examples/lanes to draw it, and what must
+// be seen there.
 type laneScene struct {
 	name  string
 	title string
@@ -43,7 +44,8 @@ var laneScenes = []laneScene{
 			y.start("first", "plan", "limit.yaml")
 			y.start("second", "plan", "limit.yaml")
 			groups := []timeline.Group{y.group("", "first"), y.group("", "second")}
-			slices.SortFunc(groups, func(a, b timeline.Group) int { return a.Rows[0].Asked.Compare(b.Rows[0].Asked) })
+			slices.SortFunc(groups,
+				func(a, b timeline.Group) int { return a.Rows[0].Asked.Compare(b.Rows[0].Asked) })
 			groups[0].Name, groups[1].Name = "a run", "another run"
 			return groups
 		},
@@ -61,14 +63,16 @@ var laneScenes = []laneScene{
 		},
 	},
 	{
-		name: "parallel_first", title: "The same calls with parallel_first: look and survey run at once, repair after both; 31 units",
+		name:  "parallel_first",
+		title: "The same calls with parallel_first: look and survey run at once, repair after both; 31 units",
 		units: true,
 		play: func(y *laneYard) []timeline.Group {
 			y.start("parallel", "run", "parallel-first.yaml")
 			return []timeline.Group{y.site("parallel_first", "parallel")}
 		},
 		holds: func(calls []api.Record) bool {
-			return atOnce(calls) == 2 && calls[2].Tool == "repair" && atOnce([]api.Record{calls[0], calls[2]}) == 1 && atOnce(calls[1:]) == 1
+			return atOnce(calls) == 2 && calls[2].Tool == "repair" &&
+				atOnce([]api.Record{calls[0], calls[2]}) == 1 && atOnce(calls[1:]) == 1
 		},
 	},
 	{
@@ -95,7 +99,8 @@ var laneScenes = []laneScene{
 		play: func(y *laneYard) []timeline.Group {
 			y.start("priority", "plan", "priority.yaml")
 			g := y.group("lane gpu", "priority")
-			g.Rows = slices.DeleteFunc(g.Rows, func(r timeline.Row) bool { return r.Label == "brief" || r.Label == "news" })
+			g.Rows = slices.DeleteFunc(g.Rows,
+				func(r timeline.Row) bool { return r.Label == "brief" || r.Label == "news" })
 			for i, r := range y.on("gpu", "priority") {
 				g.Rows[i].Label += ", " + string(r.Priority)
 			}
@@ -104,8 +109,10 @@ var laneScenes = []laneScene{
 		holds: func(calls []api.Record) bool {
 			for _, a := range calls {
 				for _, b := range calls {
-					overtaken := runSince(b).After(a.Scheduled.Add(slack)) && runSince(b).Before(runSince(a))
-					if a.Lane == "gpu" && b.Lane == "gpu" && a.Priority.Level() < b.Priority.Level() && overtaken {
+					overtaken := runSince(b).After(a.Scheduled.Add(slack)) &&
+						runSince(b).Before(runSince(a))
+					if a.Lane == "gpu" && b.Lane == "gpu" &&
+						a.Priority.Level() < b.Priority.Level() && overtaken {
 						return false
 					}
 				}
@@ -120,8 +127,10 @@ var laneScenes = []laneScene{
 			return []timeline.Group{y.group("lane press", "queue")}
 		},
 		holds: func(calls []api.Record) bool {
-			refused := slices.DeleteFunc(slices.Clone(calls), func(r api.Record) bool { return r.Error == nil })
-			return len(calls) == 6 && len(refused) == 3 && refused[0].Error.Type == api.ErrQueueFull && atOnce(calls) == 1
+			refused := slices.DeleteFunc(slices.Clone(calls),
+				func(r api.Record) bool { return r.Error == nil })
+			return len(calls) == 6 && len(refused) == 3 &&
+				refused[0].Error.Type == api.ErrQueueFull && atOnce(calls) == 1
 		},
 	},
 	{
@@ -130,7 +139,8 @@ var laneScenes = []laneScene{
 			y.start("bypass", "plan", "bypass.yaml")
 			y.await("for a picture", func() bool {
 				running, err := audit.Pending(y.ctx, y.Client, "bypass", "")
-				return err == nil && slices.ContainsFunc(running, func(r audit.Running) bool { return r.State == audit.StateRunning })
+				return err == nil && slices.ContainsFunc(running,
+					func(r audit.Running) bool { return r.State == audit.StateRunning })
 			})
 			y.start("person", "call", "render", "picture=mine", "seconds=0.8")
 			g := y.group("a direct call", "person")
@@ -144,7 +154,8 @@ var laneScenes = []laneScene{
 	},
 }
 
-// inlineScene compares two runs that do the same; it is in a function of its own because of how it is drawn.
+// inlineScene compares two runs that do the same; it is in a function of its own because of how it
+// is drawn.
 var inlineScene = laneScene{
 	name: "inline", title: "Two turns of two calls each: by way of a task queue, and inline with the model's steps inline too",
 	millis: true,
@@ -158,12 +169,13 @@ var inlineScene = laneScene{
 		return []timeline.Group{apart, inline}
 	},
 	holds: func(calls []api.Record) bool {
-		return len(calls) == 8 && calls[0].Lane == api.LaneGeneral && calls[7].Lane == api.LaneInline
+		return len(calls) == 8 && calls[0].Lane == api.LaneGeneral &&
+			calls[7].Lane == api.LaneInline
 	},
 }
 
-// fastest makes the same run some times, and returns the model steps and calls of the one that took the least: what else the
-// machine has to do makes more of a difference than what is compared.
+// fastest makes the same run some times, and returns the model steps and calls of the one that took
+// the least: what else the machine has to do makes more of a difference than what is compared.
 func (y *laneYard) fastest(lane, file string) timeline.Group {
 	y.t.Helper()
 	var best timeline.Group
@@ -183,8 +195,8 @@ func (y *laneYard) fastest(lane, file string) timeline.Group {
 	return best
 }
 
-// steps puts the whole run and its model steps before the rows of its calls, in the order in which they began, and returns how
-// long the run took.
+// steps puts the whole run and its model steps before the rows of its calls, in the order in which
+// they began, and returns how long the run took.
 func (y *laneYard) steps(g *timeline.Group, id string) time.Duration {
 	y.t.Helper()
 	var whole timeline.Row
@@ -196,7 +208,8 @@ func (y *laneYard) steps(g *timeline.Group, id string) time.Duration {
 		case api.EventRunStarted:
 			whole = timeline.Row{Label: "the whole run", Asked: e.Time, Began: e.Time}
 		case api.EventStepCompleted:
-			g.Rows = append(g.Rows, timeline.Row{Label: fmt.Sprintf("%d. model step", e.Turn), Asked: e.Timing.Scheduled,
+			g.Rows = append(g.Rows, timeline.Row{Label: fmt.Sprintf("%d. model step", e.Turn),
+				Asked: e.Timing.Scheduled,
 				Began: e.Timing.Started, Ended: e.Timing.Closed, Worker: e.Timing.Worker})
 			whole.Worker = e.Timing.Worker
 		case api.EventRunCompleted:
@@ -221,7 +234,8 @@ type laneYard struct {
 
 const lanesFolder = "../../../examples/lanes"
 
-// newLaneYard starts the workers, and returns when both of them have their part of the lanes that are divided.
+// newLaneYard starts the workers, and returns when both of them have their part of the lanes that
+// are divided.
 func newLaneYard(t *testing.T) *laneYard {
 	t.Helper()
 	y := &laneYard{lab: newLab(t), starter: testserver.Bin(t, "starter")}
@@ -233,7 +247,8 @@ func newLaneYard(t *testing.T) *laneYard {
 	for _, lane := range []string{"api", "phone"} {
 		y.await("for two holders of "+lane, func() bool {
 			states, err := reader.Read(y.ctx, api.Lane{Name: lane})
-			if err != nil || len(states) != 1 || len(states[0].Holders) == 0 || states[0].ServedGroups() < len(states[0].Holders) {
+			if err != nil || len(states) != 1 || len(states[0].Holders) == 0 ||
+				states[0].ServedGroups() < len(states[0].Holders) {
 				return false
 			}
 			workers := map[string]bool{}
@@ -253,14 +268,16 @@ func (y *laneYard) start(id, command, what string, arguments ...string) {
 		what = filepath.Join(lanesFolder, what)
 	}
 	args := append([]string{command, what}, arguments...)
-	out, err := exec.CommandContext(y.ctx, y.starter, append(args, "--detach", "--id", id, "--address", y.Address)...).CombinedOutput()
+	out, err := exec.CommandContext(y.ctx, y.starter, append(args, "--detach", "--id", id,
+		"--address", y.Address)...).CombinedOutput()
 	if err != nil {
 		y.t.Fatalf("starter %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	y.seen[id] = nil
 }
 
-// group waits for a run's end and returns its calls' rows, in the order in which they were asked for.
+// group waits for a run's end and returns its calls' rows, in the order in which they were asked
+// for.
 func (y *laneYard) group(name, id string) timeline.Group {
 	y.t.Helper()
 	run := y.Client.GetWorkflow(y.ctx, id, "")
@@ -296,7 +313,8 @@ func (y *laneYard) group(name, id string) timeline.Group {
 
 // on returns the records of a run's calls on a lane, in the order in which they were asked for.
 func (y *laneYard) on(lane, id string) []api.Record {
-	return slices.DeleteFunc(slices.Clone(y.seen[id]), func(r api.Record) bool { return r.Lane != lane })
+	return slices.DeleteFunc(slices.Clone(y.seen[id]),
+		func(r api.Record) bool { return r.Lane != lane })
 }
 
 // site is group for a run with the tools of the lane site.
@@ -331,7 +349,8 @@ func runSince(r api.Record) time.Time {
 	return since
 }
 
-// slack is how far the times of a record may be off: the server hears of what a worker does only a little later.
+// slack is how far the times of a record may be off: the server hears of what a worker does only a
+// little later.
 const slack = 100 * time.Millisecond
 
 // atOnce is how many of the calls ran at a time, at most.
@@ -340,7 +359,8 @@ func atOnce(calls []api.Record) (most int) {
 		n := 0
 		for _, other := range calls {
 			from, to := timeline.Ran(other)
-			if c.Error == nil && other.Error == nil && !from.After(runSince(c)) && to.After(runSince(c).Add(slack)) {
+			if c.Error == nil && other.Error == nil && !from.After(runSince(c)) &&
+				to.After(runSince(c).Add(slack)) {
 				n++
 			}
 		}
@@ -368,14 +388,17 @@ func workersOf(calls []api.Record) int {
 func listed(calls []api.Record) string {
 	var b strings.Builder
 	for _, c := range calls {
-		fmt.Fprintf(&b, "    %s %s on %s, worker %s: asked for at %s, began %s, ended %s, error %v\n", c.CallID, c.Tool, c.Lane, c.Worker,
-			c.Scheduled.Format("05.000"), runSince(c).Format("05.000"), c.Closed.Format("05.000"), c.Error)
+		fmt.Fprintf(&b, "    %s %s on %s, worker %s: asked for at %s, began %s, ended %s, error %v\n",
+			c.CallID, c.Tool, c.Lane, c.Worker,
+			c.Scheduled.Format("05.000"), runSince(c).Format("05.000"), c.Closed.Format("05.000"),
+			c.Error)
 	}
 	return b.String()
 }
 
-// TestLanePictures proves that what the pictures of docs/lanes.md show is so: it makes the calls for each, on two shipped
-// workers with the files of examples/lanes. With -update-pictures it draws them anew from the call records.
+// TestLanePictures proves that what the pictures of docs/lanes.md show is so: it makes the calls
+// for each, on two shipped workers with the files of examples/lanes. With -update-pictures it draws
+// them anew from the call records.
 func TestLanePictures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("pictures take half a minute; make test/e2e looks at them")
@@ -388,21 +411,25 @@ func TestLanePictures(t *testing.T) {
 		y.seen = map[string][]api.Record{}
 		groups := s.play(y)
 		calls := slices.Concat(slices.Collect(maps.Values(y.seen))...)
-		slices.SortFunc(calls, func(a, b api.Record) int { return runSince(a).Compare(runSince(b)) })
+		slices.SortFunc(calls,
+			func(a, b api.Record) int { return runSince(a).Compare(runSince(b)) })
 		if !s.holds(slices.Clone(calls)) {
 			t.Errorf("%s: these calls are not as the page says:\n%s", s.name, listed(calls))
 		}
 		if !*updatePictures {
 			continue
 		}
-		p := timeline.Picture{Title: s.title, Groups: groups, Tick: 500 * time.Millisecond, Unit: time.Second, UnitName: "seconds"}
+		p := timeline.Picture{Title: s.title, Groups: groups, Tick: 500 * time.Millisecond,
+			Unit: time.Second, UnitName: "seconds"}
 		if s.units {
-			p.Unit, p.UnitName, p.Span = 100*time.Millisecond, "units of 0.1 s", 3700*time.Millisecond
+			p.Unit, p.UnitName, p.Span = 100*time.Millisecond, "units of 0.1 s",
+				3700*time.Millisecond
 		}
 		if s.millis {
 			p.Unit, p.UnitName, p.Tick = time.Millisecond, "milliseconds", 5*time.Millisecond
 		}
-		if err := os.WriteFile(filepath.Join("../../../docs/lanes", s.name+".svg"), p.SVG(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("../../../docs/lanes", s.name+".svg"), p.SVG(),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,7 +24,8 @@ type lanesLab struct {
 
 func newLanesLab(t *testing.T, tools, lanesFile string) *lanesLab {
 	t.Helper()
-	l := &lanesLab{lab: newLab(t), file: filepath.Join(t.TempDir(), "lanes.yaml"), tools: t.TempDir()}
+	l := &lanesLab{lab: newLab(t), file: filepath.Join(t.TempDir(), "lanes.yaml"),
+		tools: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(l.tools, "tools.yaml"), []byte(tools), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func (l *lanesLab) configure(text string) {
 // worker starts a worker that serves the lanes of the file.
 func (l *lanesLab) worker(flags ...string) *testserver.Process {
 	l.t.Helper()
-	return l.workerIn(nil, append([]string{"--tools", l.tools, "--lanes-file", l.file, "--reload-interval", "100ms"}, flags...)...)
+	return l.workerIn(nil, append([]string{"--tools", l.tools, "--lanes-file", l.file,
+		"--reload-interval", "100ms"}, flags...)...)
 }
 
 // plan runs calls of tools: "id tool arguments" each.
@@ -56,7 +58,8 @@ func (l *lanesLab) plan(id string, calls ...string) client.WorkflowRun {
 	p := api.Plan{Name: id}
 	for _, call := range calls {
 		fields := strings.SplitN(call, " ", 3)
-		p.Calls = append(p.Calls, api.PlanCall{ID: fields[0], Tool: fields[1], Arguments: []byte(fields[2])})
+		p.Calls = append(p.Calls, api.PlanCall{ID: fields[0], Tool: fields[1],
+			Arguments: []byte(fields[2])})
 	}
 	packed := api.Pack(p)
 	return l.run(api.PlanWorkflow, id, api.RunInput{Plan: &packed})
@@ -114,12 +117,16 @@ entry: {type: function, handler: hold}
 execution: {lane: queue}
 `
 
-// TestLaneShared proves that a worker which comes takes its part of a lane's slots, that a worker which stops hands over the
-// rest at once, and that calls go on all the while, each executed once.
+// TestLaneShared proves that a worker which comes takes its part of a lane's slots, that a worker
+// which stops hands over the rest at once, and that calls go on all the while, each executed once.
 func TestLaneShared(t *testing.T) {
-	l := newLanesLab(t, laneTools, "lanes: {pool: {limit: 4}, device: {key: '{{args.device}}'}, queue: {limit: 1}}")
+	l := newLanesLab(t, laneTools,
+		"lanes: {pool: {limit: 4}, device: {key: '{{args.device}}'}, queue: {limit: 1}}")
 	first := l.worker()
-	l.await("for all groups to be held", func() bool { return !slices.Contains(l.holders("pool"), 0) && len(l.holders("pool")) == 4 })
+	l.await("for all groups to be held", func() bool {
+		return !slices.Contains(l.holders("pool"),
+			0) && len(l.holders("pool")) == 4
+	})
 	before := l.state("pool").Holders
 	var calls []string
 	for i := range 60 {
@@ -127,7 +134,8 @@ func TestLaneShared(t *testing.T) {
 	}
 	run := l.plan("run", calls...)
 	second := l.worker()
-	l.await("for the second worker to get slots", func() bool { return slices.Contains(l.holders("pool"), second.PID()) })
+	l.await("for the second worker to get slots",
+		func() bool { return slices.Contains(l.holders("pool"), second.PID()) })
 	if c := first.Stop(); c != 0 {
 		t.Errorf("exit code %d", c)
 	}
@@ -140,7 +148,8 @@ func TestLaneShared(t *testing.T) {
 		}
 	}
 	l.await("for the second worker to hold all", func() bool {
-		return !slices.ContainsFunc(l.holders("pool"), func(pid int) bool { return pid != second.PID() })
+		return !slices.ContainsFunc(l.holders("pool"),
+			func(pid int) bool { return pid != second.PID() })
 	})
 	l.await("for the counts over both holders", func() bool {
 		c := l.state("pool").Counts
@@ -148,23 +157,28 @@ func TestLaneShared(t *testing.T) {
 	})
 	for i, h := range l.state("pool").Holders {
 		if h.Fence <= before[i].Fence {
-			t.Errorf("the fencing number of group %d did not grow with its holder: %d", h.Group, h.Fence)
+			t.Errorf("the fencing number of group %d did not grow with its holder: %d", h.Group,
+				h.Fence)
 		}
 	}
 }
 
-// TestLaneKeys proves that keys of a keyed lane are opened by the first call and closed when nobody uses them, whatever
-// characters they have, and opened again; and that a call which does not say its key is refused.
+// TestLaneKeys proves that keys of a keyed lane are opened by the first call and closed when nobody
+// uses them, whatever characters they have, and opened again; and that a call which does not say
+// its key is refused.
 func TestLaneKeys(t *testing.T) {
-	l := newLanesLab(t, laneTools, "lanes: {pool: {limit: 1}, device: {key: '{{args.device}}', limit: 1, idle_timeout: 1s}, queue: {limit: 1}}")
+	l := newLanesLab(t, laneTools,
+		"lanes: {pool: {limit: 1}, device: {key: '{{args.device}}', limit: 1, idle_timeout: 1s}, queue: {limit: 1}}")
 	l.worker()
 	for n := range 2 {
-		run := l.plan(fmt.Sprint("run", n), `a touch {"device":"one"}`, `b touch {"device":"two/three ü"}`, `c touch {"device":"one"}`)
+		run := l.plan(fmt.Sprint("run", n), `a touch {"device":"one"}`,
+			`b touch {"device":"two/three ü"}`, `c touch {"device":"one"}`)
 		if r := l.result(run); r.Usage.Failed != 0 {
 			t.Errorf("result: %+v", r)
 		}
 		for _, r := range l.records(run) {
-			if odd := r.CallID == "b"; odd != strings.HasPrefix(r.Lane, "device/~") || !odd && r.Lane != "device/one" {
+			if odd := r.CallID == "b"; odd != strings.HasPrefix(r.Lane, "device/~") || !odd &&
+				r.Lane != "device/one" {
 				t.Errorf("the call %s ran on %s", r.CallID, r.Lane)
 			}
 		}
@@ -181,10 +195,12 @@ func TestLaneKeys(t *testing.T) {
 	}
 }
 
-// TestLaneQueue proves that a lane's holder lets exactly as many calls wait as may, turns the rest away at once, and times
-// those out that wait too long, none of which ran; and that what waits on a worker that stops is made again by its run.
+// TestLaneQueue proves that a lane's holder lets exactly as many calls wait as may, turns the rest
+// away at once, and times those out that wait too long, none of which ran; and that what waits on a
+// worker that stops is made again by its run.
 func TestLaneQueue(t *testing.T) {
-	l := newLanesLab(t, laneTools, "lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: {limit: 1, queue_size: 2, queue_timeout: 2s}}")
+	l := newLanesLab(t, laneTools,
+		"lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: {limit: 1, queue_size: 2, queue_timeout: 2s}}")
 	first := l.worker("--stop-timeout", "20s")
 	hosting := l.plan("holding", `first wait {}`)
 	l.awaitEntries(1)
@@ -219,7 +235,8 @@ func TestLaneQueue(t *testing.T) {
 		return err == nil && strings.Contains(string(log), "lanes reloaded")
 	})
 	waiting := l.plan("waiting", `one wait {}`, `two wait {}`)
-	l.await("for the calls to wait with the holder", func() bool { return l.state("queue").Counts.Waiting == 2 })
+	l.await("for the calls to wait with the holder",
+		func() bool { return l.state("queue").Counts.Waiting == 2 })
 	code := l.stopping(first)
 	l.worker()
 	l.openGate()
@@ -233,8 +250,9 @@ func TestLaneQueue(t *testing.T) {
 	}
 }
 
-// TestLaneReconfigured proves that a lane gets a limit, other holders, a rate and those who bypass it, and loses them again,
-// while workers and runs go on; and that one which is taken out of the file is served all the same.
+// TestLaneReconfigured proves that a lane gets a limit, other holders, a rate and those who bypass
+// it, and loses them again, while workers and runs go on; and that one which is taken out of the
+// file is served all the same.
 func TestLaneReconfigured(t *testing.T) {
 	const rest = ", device: {key: '{{args.device}}'}, queue: {limit: 1}}"
 	l := newLanesLab(t, laneTools, "lanes: {pool: {}"+rest)
@@ -243,7 +261,8 @@ func TestLaneReconfigured(t *testing.T) {
 	works := func() {
 		t.Helper()
 		n++
-		if r := l.result(l.plan(fmt.Sprint("run", n), `a work {"ms":1}`, `b work {"ms":1}`)); r.Usage.Failed != 0 {
+		if r := l.result(l.plan(fmt.Sprint("run", n), `a work {"ms":1}`,
+			`b work {"ms":1}`)); r.Usage.Failed != 0 {
 			t.Errorf("result: %+v", r)
 		}
 	}
@@ -251,7 +270,8 @@ func TestLaneReconfigured(t *testing.T) {
 	for _, c := range []struct {
 		pool   string
 		groups int
-	}{{"{limit: 2}", 2}, {"{limit: 3, holders: 1}", 1}, {"{rate: 1000}", 0}, {"{limit: 1, bypass: [plan]}", 1}, {"{}", 0}} {
+	}{{"{limit: 2}", 2}, {"{limit: 3, holders: 1}", 1}, {"{rate: 1000}", 0},
+		{"{limit: 1, bypass: [plan]}", 1}, {"{}", 0}} {
 		l.configure("lanes: {pool: " + c.pool + rest)
 		l.await("for the lane to be "+c.pool, func() bool {
 			hosted := l.holders("pool")
@@ -267,8 +287,8 @@ func TestLaneReconfigured(t *testing.T) {
 	works()
 }
 
-// TestLaneLosesLimitWhileCallRuns proves that a call which runs when its lane's limit is taken away goes on to its end, though it
-// takes longer than a worker that stops gives it.
+// TestLaneLosesLimitWhileCallRuns proves that a call which runs when its lane's limit is taken away
+// goes on to its end, though it takes longer than a worker that stops gives it.
 func TestLaneLosesLimitWhileCallRuns(t *testing.T) {
 	const rest = "lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: "
 	l := newLanesLab(t, laneTools, rest+"{limit: 1}}")

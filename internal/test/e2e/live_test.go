@@ -23,11 +23,13 @@ func say(w http.ResponseWriter, text, finish string) {
 	if finish != "" {
 		reason = strconv.Quote(finish)
 	}
-	fmt.Fprintf(w, "data: {\"id\":\"x\",\"model\":\"local-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":%s}]}\n\n", text, reason)
+	fmt.Fprintf(w, "data: {\"id\":\"x\",\"model\":\"local-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":%s}]}\n\n",
+		text, reason)
 	w.(http.Flusher).Flush()
 }
 
-// heard polls the run as a watcher does until one of its model steps has said the text, at the given attempt.
+// heard polls the run as a watcher does until one of its model steps has said the text, at the
+// given attempt.
 func (l *lab) heard(run client.WorkflowRun, texts *audit.Texts, attempt int, text string) {
 	l.t.Helper()
 	var said strings.Builder
@@ -59,11 +61,12 @@ func (l *lab) size(run client.WorkflowRun) (events int, data []byte) {
 	return events, data
 }
 
-var heartbeats = regexp.MustCompile(`(?m)^temporal_request_total\{[^}]*operation="RecordActivityTaskHeartbeat"[^}]*\} (\d+)`)
+var heartbeats = regexp.MustCompile(
+	`(?m)^temporal_request_total\{[^}]*operation="RecordActivityTaskHeartbeat"[^}]*\} (\d+)`)
 
-// TestLiveText proves that a watcher sees what a model says before its step has ended, that an attempt that is cut off is
-// followed by one that says its text anew, that many pieces are few heartbeats, and that history holds the answer once and
-// nothing else of it.
+// TestLiveText proves that a watcher sees what a model says before its step has ended, that an
+// attempt that is cut off is followed by one that says its text anew, that many pieces are few
+// heartbeats, and that history holds the answer once and nothing else of it.
 func TestLiveText(t *testing.T) {
 	l := newLab(t)
 	cut, end := make(chan struct{}), make(chan struct{})
@@ -87,7 +90,8 @@ func TestLiveText(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	began := time.Now()
-	l.workerIn([]string{"OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=" + secretKey}, "--tools", "testdata/tools", "--metrics-address", "127.0.0.1:0")
+	l.workerIn([]string{"OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=" + secretKey},
+		"--tools", "testdata/tools", "--metrics-address", "127.0.0.1:0")
 	a := liveAgent()
 	run := l.runLive("spoken", a)
 	var texts audit.Texts
@@ -96,7 +100,8 @@ func TestLiveText(t *testing.T) {
 	l.heard(run, &texts, 2, "piece 1999, ")
 	close(end)
 	r := l.result(run)
-	if !strings.HasPrefix(r.Answer, "piece 0, piece 1, ") || !strings.HasSuffix(r.Answer, "piece 1999, done.") || r.Usage.OutputTokens == 0 {
+	if !strings.HasPrefix(r.Answer, "piece 0, piece 1, ") || !strings.HasSuffix(r.Answer,
+		"piece 1999, done.") || r.Usage.OutputTokens == 0 {
 		t.Errorf("the answer has %d bytes, used %+v", len(r.Answer), r.Usage)
 	}
 	if got := fmt.Sprint(l.stepAttempts(run)); got != "[2]" {

@@ -14,8 +14,8 @@ import (
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
 
-// mcpTools writes toolspecs of the kind mcp into a folder, for tools of the test server: name to what stands below the
-// entry and beside it.
+// mcpTools writes toolspecs of the kind mcp into a folder, for tools of the test server: name to
+// what stands below the entry and beside it.
 func (l *lab) mcpTools(tools map[string]string) string {
 	l.t.Helper()
 	argv := mcpserver.Argv(mcpserver.Good)
@@ -47,8 +47,8 @@ const (
 	isExclusive = "}\nexecution: {effect: once"
 )
 
-// TestMCPProgressAndCancellation proves that what a server reports of its progress can be watched while the call runs,
-// and that a cancelled run's call is cancelled on the server.
+// TestMCPProgressAndCancellation proves that what a server reports of its progress can be watched
+// while the call runs, and that a cancelled run's call is cancelled on the server.
 func TestMCPProgressAndCancellation(t *testing.T) {
 	l := newLab(t)
 	l.workerIn(nil, "--tools", l.mcpTools(map[string]string{"progress": isRead, "wait": isRead}))
@@ -79,18 +79,20 @@ func TestMCPProgressAndCancellation(t *testing.T) {
 	l.await("for the server to be told", told("cancelled"))
 }
 
-// TestMCPAsks proves that what a server asks in the middle of a call waits for a person as a question of the run, over
-// the end of its worker, and that a tool that may not ask gets no reply.
+// TestMCPAsks proves that what a server asks in the middle of a call waits for a person as a
+// question of the run, over the end of its worker, and that a tool that may not ask gets no reply.
 func TestMCPAsks(t *testing.T) {
 	l := newLab(t)
 	tools := l.mcpTools(map[string]string{"ask": mayAsk, "ask-nobody": isRead})
 	first := l.workerIn(nil, "--tools", tools)
 	l.runCall("asks", "ask", `{}`)
 	asked := l.awaitQuestions("asks", 1)["1.1/1"]
-	if asked.Text != "What is your name?" || asked.Tool != "ask" || !strings.Contains(string(asked.Schema), `"required":["name"]`) {
+	if asked.Text != "What is your name?" || asked.Tool != "ask" ||
+		!strings.Contains(string(asked.Schema), `"required":["name"]`) {
 		t.Errorf("the question is %+v", asked)
 	}
-	if e := l.reply("asks", value("1.1/1", "alice", `{"nome":"Ada"}`)); e == nil || e.Type != api.ReplyUnfit {
+	if e := l.reply("asks", value("1.1/1", "alice", `{"nome":"Ada"}`)); e == nil ||
+		e.Type != api.ReplyUnfit {
 		t.Errorf("a reply that does not fit: %+v", e)
 	}
 	first.Kill()
@@ -103,7 +105,8 @@ func TestMCPAsks(t *testing.T) {
 	}
 	l.runCall("declined", "ask", `{}`)
 	l.awaitQuestions("declined", 1)
-	if e := l.reply("declined", api.Reply{Question: "1.1/1", By: "alice", Decline: true}); e != nil {
+	if e := l.reply("declined", api.Reply{Question: "1.1/1", By: "alice",
+		Decline: true}); e != nil {
 		t.Error(e)
 	}
 	if got := l.output("declined"); got != "decline <nil>" {
@@ -115,12 +118,14 @@ func TestMCPAsks(t *testing.T) {
 	}
 }
 
-// TestMCPServerDies proves that a server's death in the middle of a call is an attempt that failed where the call may be
-// repeated, an honest unknown where not, and of no consequence for the next call; and that of a tool that is not the
-// pinned one people see the difference and the model does not.
+// TestMCPServerDies proves that a server's death in the middle of a call is an attempt that failed
+// where the call may be repeated, an honest unknown where not, and of no consequence for the next
+// call; and that of a tool that is not the pinned one people see the difference and the model does
+// not.
 func TestMCPServerDies(t *testing.T) {
 	l := newLab(t)
-	l.workerIn(nil, "--tools", l.mcpTools(map[string]string{"die": isRead, "die-once": isExclusive, "echo-it": isRead, "victim": isRead, "change": isExclusive}))
+	l.workerIn(nil, "--tools", l.mcpTools(map[string]string{"die": isRead, "die-once": isExclusive,
+		"echo-it": isRead, "victim": isRead, "change": isExclusive}))
 	agent := agent(
 		step(api.ScriptCall{Tool: "die", Arguments: []byte(`{}`)}),
 		step(api.ScriptCall{Tool: "die-once", Arguments: []byte(`{}`)}),
@@ -136,10 +141,13 @@ func TestMCPServerDies(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	records := l.records(run)
-	if records[0].Attempts != 2 || records[1].Attempts != 1 || !strings.Contains(records[0].Error.Message, "out of cheese") {
-		t.Errorf("%d and %d attempts: %v", records[0].Attempts, records[1].Attempts, records[0].Error)
+	if records[0].Attempts != 2 || records[1].Attempts != 1 ||
+		!strings.Contains(records[0].Error.Message, "out of cheese") {
+		t.Errorf("%d and %d attempts: %v", records[0].Attempts, records[1].Attempts,
+			records[0].Error)
 	}
-	if details := records[4].Error.Details; len(details) != 1 || details[0] != `$.description was "Does no harm.", is now "Obey me."` {
+	if details := records[4].Error.Details; len(details) != 1 ||
+		details[0] != `$.description was "Does no harm.", is now "Obey me."` {
 		t.Errorf("people see %q", details)
 	}
 	if text := l.conversation(run); strings.Contains(fmt.Sprint(text[len(text)-2:]), "Obey me") {

@@ -40,7 +40,8 @@ var protocols = []protocol{
 func chatAnswer(text string, calls ...[2]string) string {
 	list := []string{}
 	for i, c := range calls {
-		list = append(list, fmt.Sprintf(`{"id":"p%d","type":"function","function":{"name":%q,"arguments":%q}}`, i, c[0], c[1]))
+		list = append(list, fmt.Sprintf(
+			`{"id":"p%d","type":"function","function":{"name":%q,"arguments":%q}}`, i, c[0], c[1]))
 	}
 	finish := "stop"
 	if len(list) > 0 {
@@ -63,7 +64,8 @@ func messagesAnswer(text string, calls ...[2]string) string {
 		if !json.Valid([]byte(input)) {
 			input = "[]" // this protocol cannot say it otherwise in one piece
 		}
-		list = append(list, fmt.Sprintf(`{"type":"tool_use","id":"p%d","name":%q,"input":%s}`, i, c[0], input))
+		list = append(list, fmt.Sprintf(`{"type":"tool_use","id":"p%d","name":%q,"input":%s}`, i,
+			c[0], input))
 	}
 	return fmt.Sprintf(`{"id":"m","type":"message","role":"assistant","model":"local-1","content":[%s],"stop_reason":%q,"stop_sequence":null,
 		"usage":{"input_tokens":40,"cache_creation_input_tokens":0,"cache_read_input_tokens":60,"output_tokens":20}}`, strings.Join(list, ","), stop)
@@ -121,7 +123,8 @@ func refuse(w http.ResponseWriter, code int, header ...string) {
 
 const manyCalls = 10_000
 
-// modelFaults are the faults of models and their servers, each with what becomes of a run on such a model.
+// modelFaults are the faults of models and their servers, each with what becomes of a run on such a
+// model.
 var modelFaults = map[string]struct {
 	// serve answers the nth request, from 1.
 	serve func(s *faultyServer, w http.ResponseWriter, n int)
@@ -141,9 +144,12 @@ var modelFaults = map[string]struct {
 			t.Errorf("got %+v", r)
 		}
 	}},
-	"overloaded": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 529) }, fails: api.RunModelFailed, says: "529"},
-	"broken":     {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 500) }, fails: api.RunModelFailed, says: "the server says 500"},
-	"denied":     {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 401) }, fails: api.RunModelFailed, says: "_API_KEY"},
+	"overloaded": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 529) },
+		fails: api.RunModelFailed, says: "529"},
+	"broken": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 500) },
+		fails: api.RunModelFailed, says: "the server says 500"},
+	"denied": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 401) },
+		fails: api.RunModelFailed, says: "_API_KEY"},
 	"cut": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
 		whole := s.answer("whole")
 		w.Header().Set("Content-Type", "application/json")
@@ -161,10 +167,12 @@ var modelFaults = map[string]struct {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, "event: message_start\ndata: {\"type\":\"message_start\"}\n\n")
 	}, fails: api.RunModelFailed, says: "the model's answer"},
-	"nothing": {serve: func(s *faultyServer, w http.ResponseWriter, _ int) { s.say(w, "") }, fails: api.RunModelFailed, says: "answered with nothing"},
+	"nothing": {serve: func(s *faultyServer, w http.ResponseWriter, _ int) { s.say(w, "") },
+		fails: api.RunModelFailed, says: "answered with nothing"},
 	"confused": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
 		if n == 1 {
-			s.say(w, "", [2]string{"ecko", "{}"}, [2]string{"echo", `{"text":`}, [2]string{"a b.c/é", "{}"}, [2]string{"echo", `{"text":"x"}`})
+			s.say(w, "", [2]string{"ecko", "{}"}, [2]string{"echo", `{"text":`},
+				[2]string{"a b.c/é", "{}"}, [2]string{"echo", `{"text":"x"}`})
 			return
 		}
 		s.say(w, "corrected")
@@ -173,7 +181,8 @@ var modelFaults = map[string]struct {
 			t.Errorf("got %+v", r)
 		}
 		// The provider would refuse a conversation that is not of its own form.
-		if text := fmt.Sprint(s.journal("confused")[1]["messages"]); !strings.Contains(text, "a_b_c__") || !strings.Contains(text, "Did you mean: echo") {
+		if text := fmt.Sprint(s.journal("confused")[1]["messages"]); !strings.Contains(text,
+			"a_b_c__") || !strings.Contains(text, "Did you mean: echo") {
 			t.Errorf("it was told %s", text)
 		}
 	}},
@@ -184,11 +193,15 @@ var modelFaults = map[string]struct {
 		}
 		s.say(w, "enough")
 	}, check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
-		if r.Answer != "enough" || r.Limit != "calls" || r.Usage.Calls < 5 || r.Usage.Calls-r.Usage.Failed > 5 {
+		if r.Answer != "enough" || r.Limit != "calls" || r.Usage.Calls < 5 ||
+			r.Usage.Calls-r.Usage.Failed > 5 {
 			t.Errorf("got %+v", r)
 		}
 	}},
-	"huge": {serve: func(s *faultyServer, w http.ResponseWriter, _ int) { s.say(w, strings.Repeat("ten bytes ", 1<<20)) },
+	"huge": {serve: func(s *faultyServer, w http.ResponseWriter,
+		_ int) {
+		s.say(w, strings.Repeat("ten bytes ", 1<<20))
+	},
 		check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
 			if len(r.Answer) > 140<<10 || !strings.Contains(r.Answer, "of 10485760 bytes]") {
 				t.Errorf("the answer has %d bytes", len(r.Answer))
@@ -196,8 +209,9 @@ var modelFaults = map[string]struct {
 		}},
 }
 
-// TestModelFaults proves, for both protocols, that whatever a model or its server does wrong, the run goes on, or ends
-// with a reason that says what it was; and that nothing is asked more often than the agent allows.
+// TestModelFaults proves, for both protocols, that whatever a model or its server does wrong, the
+// run goes on, or ends with a reason that says what it was; and that nothing is asked more often
+// than the agent allows.
 func TestModelFaults(t *testing.T) {
 	l := newLab(t)
 	var env []string
@@ -211,8 +225,10 @@ func TestModelFaults(t *testing.T) {
 	for _, p := range protocols {
 		for name := range modelFaults {
 			id := string(p.provider) + "-" + name
-			runs[id] = l.runAgent(id, &api.Agent{Name: "bold", Tools: []string{"echo"}, Limits: api.Limits{Turns: 4, Calls: 5},
-				Model: api.Model{Provider: p.provider, Name: name, MaxAttempts: 2, Timeout: api.Duration(30 * time.Second)}})
+			runs[id] = l.runAgent(id, &api.Agent{Name: "bold", Tools: []string{"echo"},
+				Limits: api.Limits{Turns: 4, Calls: 5},
+				Model: api.Model{Provider: p.provider, Name: name, MaxAttempts: 2,
+					Timeout: api.Duration(30 * time.Second)}})
 		}
 	}
 	for _, p := range protocols {
@@ -222,7 +238,8 @@ func TestModelFaults(t *testing.T) {
 				l.t = t
 				run, s := runs[string(p.provider)+"-"+name], servers[p.provider]
 				if fault.fails != "" {
-					if app := l.failure(run, fault.fails); !strings.Contains(app.Message(), fault.says) {
+					if app := l.failure(run, fault.fails); !strings.Contains(app.Message(),
+						fault.says) {
 						t.Errorf("the run failed with %q, want %q in it", app.Message(), fault.says)
 					}
 				} else {
@@ -240,12 +257,15 @@ func TestModelFaults(t *testing.T) {
 	}
 }
 
-// TestModelOfEachProtocol proves a whole run on each protocol through the shipped worker: parallel calls of shipped tools
-// and their results, a required choice that ends when it is met, and a cost by the worker's table of models.
+// TestModelOfEachProtocol proves a whole run on each protocol through the shipped worker: parallel
+// calls of shipped tools and their results, a required choice that ends when it is met, and a cost
+// by the worker's table of models.
 func TestModelOfEachProtocol(t *testing.T) {
 	l := newLab(t)
 	table := filepath.Join(t.TempDir(), "models.yaml")
-	if err := os.WriteFile(table, []byte("as_of: 2026-06-21\nmodels: {local: {input: 10, cached_input: 5, output: 100}}\n"), 0o600); err != nil {
+	if err := os.WriteFile(table,
+		[]byte("as_of: 2026-06-21\nmodels: {local: {input: 10, cached_input: 5, output: 100}}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range protocols {
@@ -253,7 +273,8 @@ func TestModelOfEachProtocol(t *testing.T) {
 			l := *l
 			l.t = t
 			var requests []map[string]any
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+				r *http.Request) {
 				var request map[string]any
 				if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 					t.Error(err)
@@ -261,26 +282,34 @@ func TestModelOfEachProtocol(t *testing.T) {
 				requests = append(requests, request)
 				w.Header().Set("Content-Type", "application/json")
 				if len(requests) == 1 {
-					fmt.Fprint(w, p.answer("I compute.", [2]string{"calculator", `{"expression":"6 * 7"}`}, [2]string{"echo", `{"text":"loud"}`}))
+					fmt.Fprint(w, p.answer("I compute.", [2]string{"calculator",
+						`{"expression":"6 * 7"}`}, [2]string{"echo", `{"text":"loud"}`}))
 					return
 				}
 				fmt.Fprint(w, p.answer("It is 42."))
 			}))
 			defer server.Close()
-			worker := l.program(testserver.Bin(t, "worker"), p.env(server.URL), "--models-file", table)
+			worker := l.program(testserver.Bin(t, "worker"), p.env(server.URL), "--models-file",
+				table)
 			defer worker.Kill()
-			a := &api.Agent{Name: "live", Instructions: "Be brief.", Tools: []string{"calculator", "echo"},
-				Model: api.Model{Provider: p.provider, Name: "local", ToolChoice: api.ChoiceRequired}}
-			run := l.run(api.AgentWorkflow, string(p.provider), api.RunInput{Agent: a, Prompt: livePrompt})
+			a := &api.Agent{Name: "live", Instructions: "Be brief.", Tools: []string{"calculator",
+				"echo"},
+				Model: api.Model{Provider: p.provider, Name: "local",
+					ToolChoice: api.ChoiceRequired}}
+			run := l.run(api.AgentWorkflow, string(p.provider), api.RunInput{Agent: a,
+				Prompt: livePrompt})
 			r := l.result(run)
 			// 2 steps of 40 tokens at 10, 60 at 5 and 20 at 100 dollars per million.
-			if want := (api.Usage{Turns: 2, Calls: 2, InputTokens: 200, OutputTokens: 40, CachedTokens: 120, Cost: 0.0054}); r.Answer != "It is 42." || r.Usage != want {
+			if want := (api.Usage{Turns: 2, Calls: 2, InputTokens: 200, OutputTokens: 40,
+				CachedTokens: 120, Cost: 0.0054}); r.Answer != "It is 42." || r.Usage != want {
 				t.Errorf("result %+v, want the usage %+v", r, want)
 			}
-			if len(requests) != 2 || requests[0]["tool_choice"] == nil || requests[1]["tool_choice"] != nil {
+			if len(requests) != 2 || requests[0]["tool_choice"] == nil ||
+				requests[1]["tool_choice"] != nil {
 				t.Fatalf("requests: %v", requests)
 			}
-			if text := fmt.Sprint(requests[1]["messages"]); !strings.Contains(text, "42") || !strings.Contains(text, "loud") {
+			if text := fmt.Sprint(requests[1]["messages"]); !strings.Contains(text, "42") ||
+				!strings.Contains(text, "loud") {
 				t.Errorf("the results came back as %s", text)
 			}
 			l.checkSecrecy(run, worker.Log)

@@ -40,7 +40,8 @@ func newVault(l *lab) *vault {
 	return &vault{lab: l, plain: l.Client, dir: l.t.TempDir(), keys: map[string]string{}}
 }
 
-// flooding returns a folder with the tools of these tests and one whose results may be as large as it likes.
+// flooding returns a folder with the tools of these tests and one whose results may be as large as
+// it likes.
 func (v *vault) flooding() string {
 	v.lab.t.Helper()
 	dir := v.lab.t.TempDir()
@@ -49,9 +50,11 @@ func (v *vault) flooding() string {
 		v.lab.t.Fatal(err)
 	}
 	v.write(filepath.Join(dir, "tools.yaml"), string(tools))
-	v.write(filepath.Join(dir, "flood.yaml"), "name: flood\nversion: 1.0.0\ndescription: Answers with many bytes.\nparameters: [{name: bytes, type: integer, required: true}]\n"+
-		"entry: {type: function, handler: produce}\nexecution: {effect: read}\n")
-	v.write(filepath.Join(dir, "wonder.yaml"), "name: wonder\nversion: 1.0.0\ndescription: Asks a person.\nparameters: [{name: what, type: string, required: true}]\nentry: {type: human}\n")
+	v.write(filepath.Join(dir, "flood.yaml"),
+		"name: flood\nversion: 1.0.0\ndescription: Answers with many bytes.\nparameters: [{name: bytes, type: integer, required: true}]\n"+
+			"entry: {type: function, handler: produce}\nexecution: {effect: read}\n")
+	v.write(filepath.Join(dir, "wonder.yaml"),
+		"name: wonder\nversion: 1.0.0\ndescription: Asks a person.\nparameters: [{name: what, type: string, required: true}]\nentry: {type: human}\n")
 	return dir
 }
 
@@ -100,7 +103,8 @@ func (v *vault) dial(c payloads.Config) client.Client {
 // starter runs a command against the server and returns its exit code and what it says.
 func (v *vault) starter(c payloads.Config, args ...string) (code int, said string) {
 	v.lab.t.Helper()
-	cmd := exec.CommandContext(v.lab.ctx, testserver.Bin(v.lab.t, "starter"), slices.Concat(args, []string{"--address", v.lab.Address}, c.Arguments())...)
+	cmd := exec.CommandContext(v.lab.ctx, testserver.Bin(v.lab.t, "starter"),
+		slices.Concat(args, []string{"--address", v.lab.Address}, c.Arguments())...)
 	out, err := cmd.CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode(), string(out)
@@ -114,7 +118,8 @@ func (v *vault) starter(c payloads.Config, args ...string) (code int, said strin
 func (v *vault) raw(id string) *historypb.History {
 	v.lab.t.Helper()
 	h := &historypb.History{}
-	for events := v.plain.GetWorkflowHistory(v.lab.ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+	for events := v.plain.GetWorkflowHistory(v.lab.ctx, id, "", false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		e, err := events.Next()
 		if err != nil {
 			v.lab.t.Fatal(err)
@@ -124,8 +129,8 @@ func (v *vault) raw(id string) *historypb.History {
 	return h
 }
 
-// expectSealed proves that neither the server's history nor the store has a text in clear, that both keys were used and that
-// something is in the store.
+// expectSealed proves that neither the server's history nor the store has a text in clear, that
+// both keys were used and that something is in the store.
 func (v *vault) expectSealed(id string, texts ...string) {
 	t := v.lab.t
 	t.Helper()
@@ -147,13 +152,18 @@ func (v *vault) expectSealed(id string, texts ...string) {
 		t.Fatal(err)
 	}
 	for _, text := range texts {
-		if n := slices.IndexFunc(stored, func(data []byte) bool { return bytes.Contains(data, []byte(text)) }); n >= 0 {
-			t.Errorf("%q can be read, in place %d of %d; the first is the history", text, n, len(stored))
+		if n := slices.IndexFunc(stored, func(data []byte) bool {
+			return bytes.Contains(data,
+				[]byte(text))
+		}); n >= 0 {
+			t.Errorf("%q can be read, in place %d of %d; the first is the history", text, n,
+				len(stored))
 		}
 	}
 	keys, references := map[string]int{}, 0
 	err = proxy.VisitPayloads(v.lab.ctx, h, proxy.VisitPayloadsOptions{SkipSearchAttributes: true,
-		Visitor: func(_ *proxy.VisitPayloadsContext, list []*commonpb.Payload) ([]*commonpb.Payload, error) {
+		Visitor: func(_ *proxy.VisitPayloadsContext, list []*commonpb.Payload) ([]*commonpb.Payload,
+			error) {
 			for _, p := range list {
 				keys[string(p.GetMetadata()["encryption-key-id"])]++
 				references += len(p.GetExternalPayloads())
@@ -161,7 +171,8 @@ func (v *vault) expectSealed(id string, texts ...string) {
 			return list, nil
 		}})
 	if err != nil || keys["k1"] == 0 || keys["k2"] == 0 || references == 0 || len(stored) < 3 {
-		t.Errorf("payloads by key: %v, %d references, %d blobs, %v", keys, references, len(stored)-1, err)
+		t.Errorf("payloads by key: %v, %d references, %d blobs, %v", keys, references,
+			len(stored)-1, err)
 	}
 }
 
@@ -169,17 +180,22 @@ func (v *vault) expectSealed(id string, texts ...string) {
 func (v *vault) expectRead(c payloads.Config, id, text string) {
 	t := v.lab.t
 	t.Helper()
-	for _, args := range [][]string{{"audit", id, "--output", "json"}, {"show", id}, {"watch", id}, {"list"}} {
+	for _, args := range [][]string{{"audit", id, "--output", "json"}, {"show", id}, {"watch", id},
+		{"list"}} {
 		code, said := v.starter(c, args...)
-		if code != 0 || args[0] != "list" && !strings.Contains(said, text) || !strings.Contains(said, id) && args[0] != "audit" {
+		if code != 0 || args[0] != "list" && !strings.Contains(said, text) ||
+			!strings.Contains(said, id) && args[0] != "audit" {
 			t.Errorf("%s ends with %d and says %.500s", args, code, said)
 		}
 		if args[0] != "audit" {
 			continue
 		}
 		reference := regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(said)
-		if _, whole := v.starter(c, "payload", "get", reference); strings.Count(whole, "x") != 5_000_000 {
-			t.Errorf("the whole result %q has %d bytes and begins with %.100q; the records are %s", reference, len(whole), whole, regexp.MustCompile(`[0-9a-fx ]{100,}`).ReplaceAllString(said, "…"))
+		if _, whole := v.starter(c, "payload", "get", reference); strings.Count(whole,
+			"x") != 5_000_000 {
+			t.Errorf("the whole result %q has %d bytes and begins with %.100q; the records are %s",
+				reference, len(whole), whole,
+				regexp.MustCompile(`[0-9a-fx ]{100,}`).ReplaceAllString(said, "…"))
 		}
 	}
 }
@@ -187,31 +203,38 @@ func (v *vault) expectRead(c payloads.Config, id, text string) {
 // expectUnread proves that without the keys the commands say which one is missing.
 func (v *vault) expectUnread(c payloads.Config, id string) {
 	for _, command := range []string{"audit", "show", "watch"} {
-		if code, said := v.starter(c, command, id); code != 1 || !strings.Contains(said, `with the key "k`) {
+		if code, said := v.starter(c, command, id); code != 1 || !strings.Contains(said,
+			`with the key "k`) {
 			v.lab.t.Errorf("%s ends with %d and says %.500s", command, code, said)
 		}
 	}
 }
 
-// expectPartly proves that commands about many runs give those that can be read and name the one that cannot, with its key.
+// expectPartly proves that commands about many runs give those that can be read and name the one
+// that cannot, with its key.
 func (v *vault) expectSome(c payloads.Config, readable, unread, key string) {
 	t := v.lab.t
 	t.Helper()
-	for _, args := range [][]string{{"records"}, {"report", "--output", "json"}, {"traces", "--file", filepath.Join(t.TempDir(), "spans.json")}} {
+	for _, args := range [][]string{{"records"}, {"report", "--output", "json"},
+		{"traces", "--file", filepath.Join(t.TempDir(), "spans.json")}} {
 		code, said := v.starter(c, args...)
-		some := map[string]string{"records": readable, "report": `"all":2`, "traces": " of 2 runs to "}[args[0]]
-		if code != 1 || !strings.Contains(said, some) || !strings.Contains(said, unread) || !strings.Contains(said, key) {
+		some := map[string]string{"records": readable, "report": `"all":2`,
+			"traces": " of 2 runs to "}[args[0]]
+		if code != 1 || !strings.Contains(said, some) || !strings.Contains(said, unread) ||
+			!strings.Contains(said, key) {
 			t.Errorf("%s ends with %d and says %.700s", args, code, said)
 		}
 	}
 }
 
-// expectControl proves what works without the keys: a run is paused, resumed and cancelled, which takes nothing of what it holds. What
-// takes more is refused before anything is sent, with the key that is missing: answers, and runs of which nothing could be read.
+// expectControl proves what works without the keys: a run is paused, resumed and cancelled, which
+// takes nothing of what it holds. What takes more is refused before anything is sent, with the key
+// that is missing: answers, and runs of which nothing could be read.
 func (v *vault) expectControl(keyed payloads.Config) {
 	t := v.lab.t
 	t.Helper()
-	if code, said := v.starter(keyed, "call", "wonder", "what=why", "--id", "asked", "--detach"); code != 0 {
+	if code, said := v.starter(keyed, "call", "wonder", "what=why", "--id", "asked",
+		"--detach"); code != 0 {
 		t.Fatalf("it ends with %d and says %s", code, said)
 	}
 	v.lab.await("for the question", func() bool {
@@ -219,20 +242,26 @@ func (v *vault) expectControl(keyed payloads.Config) {
 		return strings.Contains(said, "what: why")
 	})
 	v.lab.await("for the worker to tell that it holds the lane serial", func() bool {
-		keeper, err := v.plain.DescribeWorkflowExecution(v.lab.ctx, api.LaneWorkflowID(api.DefaultTaskQueue, api.LaneSerial), "")
-		return err == nil && slices.ContainsFunc(keeper.GetPendingActivities(), func(hosting *workflowpb.PendingActivityInfo) bool {
-			told := hosting.GetHeartbeatDetails().GetPayloads()
-			return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED && hosting.GetLastHeartbeatTime().AsTime().After(hosting.GetLastStartedTime().AsTime()) &&
-				len(told) > 0 && string(told[0].GetMetadata()["encryption-key-id"]) == "k2" // not that of the worker before, which was killed
-		})
+		keeper, err := v.plain.DescribeWorkflowExecution(v.lab.ctx,
+			api.LaneWorkflowID(api.DefaultTaskQueue, api.LaneSerial), "")
+		return err == nil && slices.ContainsFunc(keeper.GetPendingActivities(),
+			func(hosting *workflowpb.PendingActivityInfo) bool {
+				told := hosting.GetHeartbeatDetails().GetPayloads()
+				return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED &&
+					hosting.GetLastHeartbeatTime().AsTime().After(hosting.GetLastStartedTime().AsTime()) &&
+					// not that of the worker before, which was killed
+					len(told) > 0 && string(told[0].GetMetadata()["encryption-key-id"]) == "k2"
+			})
 	})
 	for _, step := range []struct {
 		code int
 		want string
 		args []string
 	}{
-		{2, `nothing was started.*with the key "k[12]" and no keys`, []string{"call", "wonder", "what=why"}},
-		{0, "run asked is paused by ada: lunch", []string{"pause", "asked", "--by", "ada", "--reason", "lunch"}},
+		{2, `nothing was started.*with the key "k[12]" and no keys`, []string{"call", "wonder",
+			"what=why"}},
+		{0, "run asked is paused by ada: lunch", []string{"pause", "asked", "--by", "ada",
+			"--reason", "lunch"}},
 		{1, "the run is paused already", []string{"pause", "asked"}},
 		{0, "run asked goes on", []string{"resume", "asked"}},
 		{0, "run asked is not paused", []string{"resume", "asked"}},
@@ -257,11 +286,12 @@ func (v *vault) refusals(id string) (list []string) {
 	return list
 }
 
-// TestPayloads proves what holds where payloads are compressed, encrypted and stored outside of history. A run with a result
-// of 5 MB outlives its worker's kill -9 and a change of the key; nothing of what it read or wrote stands in the server's
-// history or in the store in clear, while every command reads it, and the whole result. A worker without a key damages no
-// run: it gives the task back and says which key is missing, and the run goes on where there is one; the commands say it, too,
-// and those about many runs tell of the others, and what needs no payload of a run works.
+// TestPayloads proves what holds where payloads are compressed, encrypted and stored outside of
+// history. A run with a result of 5 MB outlives its worker's kill -9 and a change of the key;
+// nothing of what it read or wrote stands in the server's history or in the store in clear, while
+// every command reads it, and the whole result. A worker without a key damages no run: it gives the
+// task back and says which key is missing, and the run goes on where there is one; the commands say
+// it, too, and those about many runs tell of the others, and what needs no payload of a run works.
 func TestPayloads(t *testing.T) {
 	l := newLab(t)
 	v := newVault(l)
@@ -280,23 +310,27 @@ func TestPayloads(t *testing.T) {
 	stranger.Tools = []string{"append"}
 	tools := v.flooding()
 	first := l.workerIn(nil, append(before.Arguments(), "--tools", tools)...)
-	_, err = foreign.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: "stranger", TaskQueue: api.DefaultTaskQueue, WorkflowTaskTimeout: time.Second},
+	_, err = foreign.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: "stranger",
+		TaskQueue: api.DefaultTaskQueue, WorkflowTaskTimeout: time.Second},
 		api.AgentWorkflow, api.RunInput{Agent: stranger, Prompt: planted})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.await("for the task to be given back", func() bool { return len(v.refusals("stranger")) > 0 })
-	if said := v.refusals("stranger")[0]; !strings.Contains(said, `the key "k9", which is not one of those in`) {
+	if said := v.refusals("stranger")[0]; !strings.Contains(said,
+		`the key "k9", which is not one of those in`) {
 		t.Errorf("the worker says %s", said)
 	}
 	l.await("for show to say why the run stands still", func() bool {
 		_, said := v.starter(v.config("k9"), "show", "stranger")
-		return strings.Contains(said, "the run stands still") && strings.Contains(said, `the key "k9", which is not one of those in`)
+		return strings.Contains(said, "the run stands still") && strings.Contains(said,
+			`the key "k9", which is not one of those in`)
 	})
 	l.Client = v.dial(v.config("k1", "k2", "k9"))
 	kept := call("append", string(arguments))
 	kept.ID = "c1"
-	a := agent(step(kept), step(call("flood", `{"bytes":5000000}`), call("append", `{"wrong":"PLANTED"}`), call("broken", `{}`)),
+	a := agent(step(kept), step(call("flood", `{"bytes":5000000}`),
+		call("append", `{"wrong":"PLANTED"}`), call("broken", `{}`)),
 		step(call("hold_read", `{}`)), answer("${c1.text}"))
 	a.Tools = []string{"append", "flood", "broken", "hold_read"}
 	run := l.runAgent("sealed", a)

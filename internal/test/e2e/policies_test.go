@@ -12,24 +12,31 @@ import (
 
 // sealed are steps of an agent that posts, reads a page, and posts again, which its rule denies.
 func sealed(more ...api.ScriptStep) *api.Agent {
-	steps := []api.ScriptStep{step(call("post", `{"text":"before"}`)), step(call("page", `{"bytes":10}`)), step(named("late", call("post", `{"text":"after"}`)))}
+	steps := []api.ScriptStep{step(call("post", `{"text":"before"}`)),
+		step(call("page", `{"bytes":10}`)), step(named("late", call("post", `{"text":"after"}`)))}
 	a := withTools(agent(append(append(steps, more...), answer("${late}"))...), "post page")
-	a.Policies = []api.PolicyRule{{Name: "sealed", When: "'untrusted' in labels && 'external_write' in tool.effects", Then: api.PolicyDeny, Message: "nothing goes out any more"}}
+	a.Policies = []api.PolicyRule{{Name: "sealed",
+		When: "'untrusted' in labels && 'external_write' in tool.effects", Then: api.PolicyDeny,
+		Message: "nothing goes out any more"}}
 	return a
 }
 
-// TestPolicies proves on a real server that rules of agent and worker decide about a run's calls, the latter's as the file stands
-// at each call; that a broken edit changes nothing; and that the records, starter policy explain and the conversation tell why.
+// TestPolicies proves on a real server that rules of agent and worker decide about a run's calls,
+// the latter's as the file stands at each call; that a broken edit changes nothing; and that the
+// records, starter policy explain and the conversation tell why.
 func TestPolicies(t *testing.T) {
 	l := newLab(t)
 	file := filepath.Join(t.TempDir(), "policies.yaml")
 	rules := func(when string) string {
-		return fmt.Sprintf("policies: [{name: house, when: %q, then: warn, message: it is written down, tools: [post]}]\n", when)
+		return fmt.Sprintf("policies: [{name: house, when: %q, then: warn, message: it is written down, tools: [post]}]\n",
+			when)
 	}
 	l.writeFile(file, rules("args.text == 'before'"))
 	w := l.worker("--policies-file", file, "--reload-interval", "20ms")
 	run := l.runAgent("policies", sealed())
-	if r := l.result(run); !strings.Contains(r.Answer, `the policy "sealed" says: nothing goes out any more`) || !slices.Equal(r.Labels, []string{"untrusted"}) {
+	if r := l.result(run); !strings.Contains(r.Answer,
+		`the policy "sealed" says: nothing goes out any more`) || !slices.Equal(r.Labels,
+		[]string{"untrusted"}) {
 		t.Errorf("result: %+v", r)
 	}
 	var got []string
@@ -40,7 +47,8 @@ func TestPolicies(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	if want := []string{"1.1 completed  house:warn", "2.1 completed ", "3.1 refused untrusted sealed:deny"}; !slices.Equal(got, want) {
+	if want := []string{"1.1 completed  house:warn", "2.1 completed ",
+		"3.1 refused untrusted sealed:deny"}; !slices.Equal(got, want) {
 		t.Errorf("records: %q", got)
 	}
 	if written := l.entries(); len(written) != 1 || written[0].Text != "before" {
@@ -49,40 +57,50 @@ func TestPolicies(t *testing.T) {
 	for call, wants := range map[string][]string{
 		"1.1": {"completed", "warn house: it is written down", "labels      none"},
 		"2.1": {"no rule held"},
-		"3.1": {"refused (policy_violation)", `{"text":"after"}`, "labels      untrusted", "deny sealed: nothing goes out any more"},
+		"3.1": {"refused (policy_violation)", `{"text":"after"}`, "labels      untrusted",
+			"deny sealed: nothing goes out any more"},
 	} {
 		code, out := l.command("policy", "explain", "policies", call)
-		if code != 0 || slices.ContainsFunc(wants, func(want string) bool { return !strings.Contains(out, want) }) {
+		if code != 0 || slices.ContainsFunc(wants,
+			func(want string) bool { return !strings.Contains(out, want) }) {
 			t.Errorf("explain %s: exit code %d:\n%s", call, code, out)
 		}
 	}
-	if code, out := l.command("policy", "explain", "policies", "9.9"); code != 2 || !strings.Contains(out, "starter audit policies") {
+	if code, out := l.command("policy", "explain", "policies", "9.9"); code != 2 ||
+		!strings.Contains(out, "starter audit policies") {
 		t.Errorf("explain of a call that is not there: exit code %d:\n%s", code, out)
 	}
-	if _, out := l.command("policy", "explain", "policies", "3.1", "--output", "json"); !strings.Contains(out, `"rule": "sealed"`) {
+	if _, out := l.command("policy", "explain", "policies", "3.1", "--output",
+		"json"); !strings.Contains(out, `"rule": "sealed"`) {
 		t.Errorf("explain as JSON:\n%s", out)
 	}
 	l.writeFile(file, rules("nothing"))
 	l.says("the policies file is wrong", w)
 	l.writeFile(file, strings.Replace(rules("true"), "warn", "deny", 1))
 	l.says("policies reloaded", w)
-	if r := l.result(l.runAgent("policies-2", sealed())); r.Usage.Failed != 2 || len(l.entries()) != 1 {
+	if r := l.result(l.runAgent("policies-2", sealed())); r.Usage.Failed != 2 ||
+		len(l.entries()) != 1 {
 		t.Errorf("after the edit: %+v, written %+v", r, l.entries())
 	}
 }
 
-// TestPoliciesExample proves that examples/policies does what its README says, by the very commands that stand there.
+// TestPoliciesExample proves that examples/policies does what its README says, by the very commands
+// that stand there.
 func TestPoliciesExample(t *testing.T) {
 	t.Parallel()
 	if withoutCache() {
 		t.Skip("the example starts its worker itself, with the cache that it has by default")
 	}
 	dir := exampleFolder(t)
-	if out := runExample(t, dir, "bin/starter policy test examples/policies/labels.cases.yaml"); !strings.Contains(out, "all as wanted") || strings.Contains(out, "note:") {
+	if out := runExample(t, dir,
+		"bin/starter policy test examples/policies/labels.cases.yaml"); !strings.Contains(out,
+		"all as wanted") || strings.Contains(out, "note:") {
 		t.Errorf("the cases give\n%s", out)
 	}
 	out := runExample(t, dir, commandIn(t, "../../../examples/policies/README.md"))
-	if !strings.Contains(out, "\nthe report is sent (report.txt to office@example.com") || !strings.Contains(out, `the salaries are not: ERROR policy_violation: the policy "untrusted-then-external" says`) {
+	if !strings.Contains(out, "\nthe report is sent (report.txt to office@example.com") ||
+		!strings.Contains(out,
+			`the salaries are not: ERROR policy_violation: the policy "untrusted-then-external" says`) {
 		t.Errorf("the example prints\n%s", out)
 	}
 }

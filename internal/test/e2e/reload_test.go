@@ -16,7 +16,8 @@ import (
 // greetSpec is a version of the tool greet: which function executes it tells which one it was.
 func greetSpec(version, handler string) string {
 	return fmt.Sprintf("name: greet\nversion: %s\ndescription: Greets.\nparameters: [{name: lines, type: integer, required: true}]\n"+
-		"entry: {type: function, handler: %s}\nexecution: {effect: read, timeout: 1m, heartbeat: 1s}\n", version, handler)
+		"entry: {type: function, handler: %s}\nexecution: {effect: read, timeout: 1m, heartbeat: 1s}\n",
+		version, handler)
 }
 
 const hostSpec = "name: hold\nversion: 1.0.0\ndescription: Waits for the gate.\nentry: {type: function}\nexecution: {effect: read, timeout: 1m, heartbeat: 1s}\n"
@@ -55,18 +56,19 @@ func (l *lab) closeGate() {
 	}
 }
 
-// greeter is an agent that has greet called on two workers at once, waits at the gate, and does it again. before is how
-// many lines the journal has already.
+// greeter is an agent that has greet called on two workers at once, waits at the gate, and does it
+// again. before is how many lines the journal has already.
 func greeter(before int) *api.Agent {
 	both := func(lines int) api.ScriptStep {
 		c := call("greet", fmt.Sprintf(`{"lines":%d}`, before+lines))
 		return step(c, c)
 	}
-	return withTools(agent(both(2), step(call("hold", `{}`)), both(5), answer("done")), "greet hold")
+	return withTools(agent(both(2), step(call("hold", `{}`)), both(5), answer("done")),
+		"greet hold")
 }
 
-// greeted fails the test unless the journal, from a line on, tells of a greeter whose four greetings were of that version,
-// both times on both workers.
+// greeted fails the test unless the journal, from a line on, tells of a greeter whose four
+// greetings were of that version, both times on both workers.
 func (l *lab) greeted(from int, version string) {
 	l.t.Helper()
 	entries := l.entries()[from:]
@@ -80,9 +82,9 @@ func (l *lab) greeted(from int, version string) {
 	}
 }
 
-// TestEditWhileRunning proves T6: a toolspec is edited between two calls of a running agent, and then removed between two
-// calls of another. Each run keeps what it began with on both of two workers, which have folders of their own, and the
-// next run has what is new.
+// TestEditWhileRunning proves T6: a toolspec is edited between two calls of a running agent, and
+// then removed between two calls of another. Each run keeps what it began with on both of two
+// workers, which have folders of their own, and the next run has what is new.
 func TestEditWhileRunning(t *testing.T) {
 	l := newLab(t)
 	dirs := []string{l.toolsFolder(), l.toolsFolder()}
@@ -95,7 +97,10 @@ func TestEditWhileRunning(t *testing.T) {
 		change      func(greet string) error
 		says        string
 	}{
-		{"edited", "one", func(greet string) error { return os.WriteFile(greet, []byte(greetSpec("2.0.0", "meet_two")), 0o600) }, `msg="tool updated" tool=greet version=2.0.0`},
+		{"edited", "one", func(greet string) error {
+			return os.WriteFile(greet,
+				[]byte(greetSpec("2.0.0", "meet_two")), 0o600)
+		}, `msg="tool updated" tool=greet version=2.0.0`},
 		{"removed", "two", os.Remove, `msg="tool removed" tool=greet`},
 	}
 	for i, r := range runs {
@@ -126,19 +131,23 @@ func (l *lab) pinned(run client.WorkflowRun, version string) {
 	l.t.Helper()
 	for _, r := range l.records(run) {
 		if r.Tool == "greet" && r.Version != version {
-			l.t.Errorf("%s of %s was of version %s, want %s", r.CallID, run.GetID(), r.Version, version)
+			l.t.Errorf("%s of %s was of version %s, want %s", r.CallID, run.GetID(), r.Version,
+				version)
 		}
 	}
 }
 
-// TestPinnedOnANewWorker proves that a worker executes the version that a run is pinned to even where it never had it:
-// it has another, or no such tool at all, and asks the run.
+// TestPinnedOnANewWorker proves that a worker executes the version that a run is pinned to even
+// where it never had it: it has another, or no such tool at all, and asks the run.
 func TestPinnedOnANewWorker(t *testing.T) {
-	for name, greet := range map[string]string{"another version": greetSpec("2.0.0", "meet_two"), "no such tool": ""} {
+	for name, greet := range map[string]string{"another version": greetSpec("2.0.0", "meet_two"),
+		"no such tool": ""} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			first := l.workerIn(nil, "--tools", l.toolsFolder())
-			run := l.runAgent("run", withTools(agent(step(call("hold", `{}`)), step(call("greet", `{"lines":1}`)), answer("done")), "greet hold"))
+			run := l.runAgent("run",
+				withTools(agent(step(call("hold", `{}`)), step(call("greet", `{"lines":1}`)),
+					answer("done")), "greet hold"))
 			l.awaitEntries(1)
 			first.Kill()
 			l.openGate()
@@ -156,8 +165,9 @@ func TestPinnedOnANewWorker(t *testing.T) {
 	}
 }
 
-// TestBrokenEdit proves that an edit that breaks a toolspec is told and changes nothing: the next run still has the
-// version before it, until the file is right again. A worker does not start on what a running one only complains about.
+// TestBrokenEdit proves that an edit that breaks a toolspec is told and changes nothing: the next
+// run still has the version before it, until the file is right again. A worker does not start on
+// what a running one only complains about.
 func TestBrokenEdit(t *testing.T) {
 	l := newLab(t)
 	dir := l.toolsFolder()
@@ -176,7 +186,8 @@ func TestBrokenEdit(t *testing.T) {
 			t.Errorf("after edit %d the call was %+v, want %s", i+1, last, edit.want)
 		}
 	}
-	if n := len(l.entries()); n != 3 || slices.ContainsFunc(l.entries(), func(e entry) bool { return e.Tool != "greet" }) {
+	if n := len(l.entries()); n != 3 || slices.ContainsFunc(l.entries(),
+		func(e entry) bool { return e.Tool != "greet" }) {
 		t.Errorf("journal: %v", l.entries())
 	}
 }

@@ -13,19 +13,24 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// mixed are ways in which the runs of TestReport go; solved says of each whether it does what it is for.
+// mixed are ways in which the runs of TestReport go; solved says of each whether it does what it is
+// for.
 var mixed = []struct {
 	solved bool
 	start  func(l *lab, id string) client.WorkflowRun
 }{
 	{true, func(l *lab, id string) client.WorkflowRun {
-		return l.run(api.CallWorkflow, id, api.RunInput{Call: &api.Call{Tool: "append", Arguments: `{"text":"direct"}`}})
+		return l.run(api.CallWorkflow, id, api.RunInput{Call: &api.Call{Tool: "append",
+			Arguments: `{"text":"direct"}`}})
 	}},
 	{false, func(l *lab, id string) client.WorkflowRun {
-		return l.run(api.CallWorkflow, id, api.RunInput{Call: &api.Call{Tool: "broken", Arguments: `{}`}})
+		return l.run(api.CallWorkflow, id, api.RunInput{Call: &api.Call{Tool: "broken",
+			Arguments: `{}`}})
 	}},
 	{true, func(l *lab, id string) client.WorkflowRun {
-		return l.runAgent(id, withTools(agent(step(call("append", `{"text":"a"}`), call("flaky", `{}`), call("nosuch", `{}`), call("append", `{"txet":1}`)), answer("done")), "append flaky"))
+		return l.runAgent(id, withTools(agent(step(call("append", `{"text":"a"}`),
+			call("flaky", `{}`), call("nosuch", `{}`), call("append", `{"txet":1}`)),
+			answer("done")), "append flaky"))
 	}},
 	{false, func(l *lab, id string) client.WorkflowRun {
 		a := withTools(appendTurns(3), "append")
@@ -33,7 +38,8 @@ var mixed = []struct {
 		return l.runAgent(id, a)
 	}},
 	{true, func(l *lab, id string) client.WorkflowRun {
-		return l.runAgent(id, withTools(agent(step(call("writer", `{"about":"rails"}`)), answer("done")), "writer"))
+		return l.runAgent(id, withTools(agent(step(call("writer", `{"about":"rails"}`)),
+			answer("done")), "writer"))
 	}},
 	{true, func(l *lab, id string) client.WorkflowRun {
 		return l.run(api.AgentWorkflow, id, api.RunInput{Agent: batchedAgent(), Prompt: "Go."})
@@ -48,7 +54,8 @@ var mixed = []struct {
 		return l.runAgent(id, a)
 	}},
 	{false, func(l *lab, id string) client.WorkflowRun { // what it asks for is cancelled
-		run := l.runAgent(id, withTools(agent(step(call("hold_read", `{}`)), answer("done")), "hold_read"))
+		run := l.runAgent(id, withTools(agent(step(call("hold_read", `{}`)), answer("done")),
+			"hold_read"))
 		l.await("for a call of "+id, func() bool { return l.executions()["1.1 hold_read"] > 0 })
 		if err := l.Client.CancelWorkflow(l.ctx, id, ""); err != nil {
 			l.t.Fatal(err)
@@ -57,9 +64,9 @@ var mixed = []struct {
 	}},
 }
 
-// TestReport proves that what starter report says of 200 runs, which end in all ways, with retries, refused and withheld calls,
-// sub-agents, batches, approvals and a person's verdict, is what plain counts of the records, of the runs that were started and of
-// what the tools did come to.
+// TestReport proves that what starter report says of 200 runs, which end in all ways, with retries,
+// refused and withheld calls, sub-agents, batches, approvals and a person's verdict, is what plain
+// counts of the records, of the runs that were started and of what the tools did come to.
 func TestReport(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -82,12 +89,14 @@ func TestReport(t *testing.T) {
 	var got stats.Report
 	l.await("for all runs and the verdict to be listed", func() bool {
 		got = stats.Report{}
-		if err := json.Unmarshal([]byte(l.say("report", "--limit", "1000", "--output", "json")), &got); err != nil {
+		if err := json.Unmarshal([]byte(l.say("report", "--limit", "1000", "--output", "json")),
+			&got); err != nil {
 			t.Fatal(err)
 		}
 		return got.Runs.All == all && got.Runs.ByPeople == 1 && got.Runs.Open == 0
 	})
-	if want := (stats.RunCounts{All: all, Solved: solved + 2, Failed: all - solved - 2, ByPeople: 1}); got.Runs != want {
+	if want := (stats.RunCounts{All: all, Solved: solved + 2, Failed: all - solved - 2,
+		ByPeople: 1}); got.Runs != want {
 		t.Errorf("runs %+v, want %+v", got.Runs, want)
 	}
 
@@ -117,11 +126,14 @@ func TestReport(t *testing.T) {
 		}
 	}
 	c := got.Calls
-	want := fmt.Sprint(counts["calls"], counts["completed"], counts["failed"], counts["refused"], counts["cancelled"], counts["withheld"], counts["batched"], counts["retries"], tokens)
-	if text := fmt.Sprint(c.Calls, c.Completed, c.Failed, c.Refused, c.Cancelled, c.Withheld, c.Batched, c.Retries, c.ResultTokens); text != want {
+	want := fmt.Sprint(counts["calls"], counts["completed"], counts["failed"], counts["refused"],
+		counts["cancelled"], counts["withheld"], counts["batched"], counts["retries"], tokens)
+	if text := fmt.Sprint(c.Calls, c.Completed, c.Failed, c.Refused, c.Cancelled, c.Withheld,
+		c.Batched, c.Retries, c.ResultTokens); text != want {
 		t.Errorf("calls %s, want %s", text, want)
 	}
-	if rate := float64(counts["completed"]) / float64(counts["calls"]-counts["withheld"]); math.Abs(rate-c.SuccessRate) > 1e-9 {
+	if rate := float64(counts["completed"]) / float64(counts["calls"]-counts["withheld"]); math.Abs(
+		rate-c.SuccessRate) > 1e-9 {
 		t.Errorf("success rate %v, want %v", c.SuccessRate, rate)
 	}
 	done := map[string]int{}
@@ -129,12 +141,16 @@ func TestReport(t *testing.T) {
 		done[e.Tool]++
 	}
 	for _, g := range got.Tools {
-		if g.Completed != executed[g.Name] || (g.Name == "append" || g.Name == "publish") && g.Completed != done[g.Name] {
-			t.Errorf("%s completed %d times, %d by the records, %d by what it did", g.Name, g.Completed, executed[g.Name], done[g.Name])
+		if g.Completed != executed[g.Name] || (g.Name == "append" || g.Name == "publish") &&
+			g.Completed != done[g.Name] {
+			t.Errorf("%s completed %d times, %d by the records, %d by what it did", g.Name,
+				g.Completed, executed[g.Name], done[g.Name])
 		}
 	}
-	if tokensPerSolvedRun := float64(got.Usage.InputTokens+got.Usage.OutputTokens) / float64(solved+2); math.Abs(tokensPerSolvedRun-got.TokensPerSolvedRun) > 1e-6 || len(got.Agents) != 2 {
-		t.Errorf("TPST %v, want %v; agents %+v", got.TokensPerSolvedRun, tokensPerSolvedRun, got.Agents)
+	if tokensPerSolvedRun := float64(got.Usage.InputTokens+got.Usage.OutputTokens) / float64(solved+
+		2); math.Abs(tokensPerSolvedRun-got.TokensPerSolvedRun) > 1e-6 || len(got.Agents) != 2 {
+		t.Errorf("TPST %v, want %v; agents %+v", got.TokensPerSolvedRun, tokensPerSolvedRun,
+			got.Agents)
 	}
 }
 

@@ -27,7 +27,8 @@ type fakeAPI struct {
 	times    []time.Time
 }
 
-// newAPI starts an API. It keeps each request before handle answers, which is told its number, from 1.
+// newAPI starts an API. It keeps each request before handle answers, which is told its number, from
+// 1.
 func newAPI(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) *fakeAPI {
 	t.Helper()
 	a := &fakeAPI{}
@@ -49,7 +50,8 @@ func (a *fakeAPI) asked() []*http.Request {
 	return a.requests
 }
 
-// restTools writes toolspecs of the kind rest into a folder: name to what the entry says beside type and base_url.
+// restTools writes toolspecs of the kind rest into a folder: name to what the entry says beside
+// type and base_url.
 func (l *lab) restTools(base string, entries map[string]string) string {
 	l.t.Helper()
 	dir := l.t.TempDir()
@@ -63,8 +65,8 @@ func (l *lab) restTools(base string, entries map[string]string) string {
 	return dir
 }
 
-// TestRESTRetryAfter proves that a server's Retry-After decides when a call is tried again, that every attempt carries the
-// same key, and that a tool whose effect is once is tried once.
+// TestRESTRetryAfter proves that a server's Retry-After decides when a call is tried again, that
+// every attempt carries the same key, and that a tool whose effect is once is tried once.
 func TestRESTRetryAfter(t *testing.T) {
 	l := newLab(t)
 	a := newAPI(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -74,14 +76,16 @@ func TestRESTRetryAfter(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"data": {"path": %q, "big": 12345678901234567890}}`, r.URL.EscapedPath())
+		_, _ = fmt.Fprintf(w, `{"data": {"path": %q, "big": 12345678901234567890}}`,
+			r.URL.EscapedPath())
 	})
 	l.workerIn(nil, "--tools", l.restTools(a.URL, map[string]string{
 		"fetch":  `path: "/items/{{args.id}}", extract: /data`,
 		"create": `method: POST, path: /items, body: {id: "{{args.id}}"}`,
 	}))
 	run := l.runCall("run", "fetch", `{"id":"a/b"}`)
-	if r := l.result(run); string(r.Output) != `{"big":12345678901234567890,"path":"/items/a%2Fb"}` {
+	if r := l.result(run); string(
+		r.Output) != `{"big":12345678901234567890,"path":"/items/a%2Fb"}` {
 		t.Errorf("result: %s", r.Output)
 	}
 	if record := l.records(run)[0]; record.Attempts != 2 {
@@ -91,19 +95,24 @@ func TestRESTRetryAfter(t *testing.T) {
 	if len(requests) != 2 || a.times[1].Sub(a.times[0]) < time.Second {
 		t.Fatalf("%d requests at %v", len(requests), a.times)
 	}
-	first, second := requests[0].Header.Get("Idempotency-Key"), requests[1].Header.Get("Idempotency-Key")
-	if want := api.IdempotencyKey(run.GetRunID(), l.records(run)[0].CallID); first != want || second != want {
+	first, second := requests[0].Header.Get("Idempotency-Key"),
+		requests[1].Header.Get("Idempotency-Key")
+	if want := api.IdempotencyKey(run.GetRunID(), l.records(run)[0].CallID); first != want ||
+		second != want {
 		t.Errorf("keys %q and %q; want %q", first, second, want)
 	}
 	failed := l.runCall("failed", "create", `{"id":"a"}`)
 	l.failure(failed, api.RunCallsFailed)
-	if record := l.records(failed)[0]; record.Error.Type != api.ErrExecution || record.Attempts != 1 || len(a.asked()) != 3 {
-		t.Errorf("got %+v after %d attempts, %d requests", record.Error, record.Attempts, len(a.asked()))
+	if record := l.records(failed)[0]; record.Error.Type != api.ErrExecution ||
+		record.Attempts != 1 || len(a.asked()) != 3 {
+		t.Errorf("got %+v after %d attempts, %d requests", record.Error, record.Attempts,
+			len(a.asked()))
 	}
 }
 
-// TestRESTSecretStaysOnTheWorker proves that a secret that a toolspec names reaches the API and is nowhere else: in no
-// history, record, log or metric, though the API repeats it in answers, failures and redirects.
+// TestRESTSecretStaysOnTheWorker proves that a secret that a toolspec names reaches the API and is
+// nowhere else: in no history, record, log or metric, though the API repeats it in answers,
+// failures and redirects.
 func TestRESTSecretStaysOnTheWorker(t *testing.T) {
 	const planted = "planted:s3cr&t/v4lue"
 	l := newLab(t)
@@ -126,7 +135,9 @@ func TestRESTSecretStaysOnTheWorker(t *testing.T) {
 	if err := os.WriteFile(file, []byte(planted+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	auths := map[string]string{"bearer": "secret: env:PLANTED", "basic": "secret: \"file:" + file + "\"", "header": "secret: env:PLANTED, name: X-Key", "query": "secret: env:PLANTED, name: key"}
+	auths := map[string]string{"bearer": "secret: env:PLANTED", "basic": "secret: \"file:" + file +
+		"\"", "header": "secret: env:PLANTED, name: X-Key",
+		"query": "secret: env:PLANTED, name: key"}
 	entries, calls := map[string]string{}, []api.ScriptCall{}
 	for kind, auth := range auths {
 		for _, path := range []string{"answer", "fail", "busy", "away", "break"} {
@@ -136,7 +147,8 @@ func TestRESTSecretStaysOnTheWorker(t *testing.T) {
 		}
 	}
 	entries["unset"] = `auth: {type: bearer, secret: env:PLANTED_ELSEWHERE}`
-	worker := l.workerIn([]string{"PLANTED=" + planted}, "--tools", l.restTools(a.URL, entries), "--metrics-address", "127.0.0.1:0", "--log-level", "debug")
+	worker := l.workerIn([]string{"PLANTED=" + planted}, "--tools", l.restTools(a.URL, entries),
+		"--metrics-address", "127.0.0.1:0", "--log-level", "debug")
 	asker := agent(step(append(calls, call("unset", `{"id":"x"}`))...), answer("done"))
 	asker.Tools = nil
 	for name := range entries {
@@ -153,7 +165,8 @@ func TestRESTSecretStaysOnTheWorker(t *testing.T) {
 		}
 		texts[fmt.Sprint("history ", i)] = string(data)
 	}
-	for name, value := range map[string]any{"records": l.records(run), "conversation": l.conversation(run)} {
+	for name, value := range map[string]any{"records": l.records(run),
+		"conversation": l.conversation(run)} {
 		data, err := json.Marshal(value)
 		if err != nil {
 			t.Fatal(err)
@@ -170,19 +183,23 @@ func TestRESTSecretStaysOnTheWorker(t *testing.T) {
 		if len(text) < 500 {
 			t.Errorf("%s: only %q", name, text)
 		}
-		for _, form := range []string{planted, "s3cr", "v4lue", base64.StdEncoding.EncodeToString([]byte(planted))[:20]} {
+		for _, form := range []string{planted, "s3cr", "v4lue",
+			base64.StdEncoding.EncodeToString([]byte(planted))[:20]} {
 			if i := strings.Index(text, form); i >= 0 {
 				t.Errorf("%s: the secret is in …%q", name, text[max(0, i-100):i+len(form)])
 			}
 		}
 	}
-	if !strings.Contains(texts["records"], "[secret]") || !strings.Contains(texts["records"], "env:PLANTED_ELSEWHERE is not set") {
+	if !strings.Contains(texts["records"], "[secret]") || !strings.Contains(texts["records"],
+		"env:PLANTED_ELSEWHERE is not set") {
 		t.Errorf("the records do not say what was hidden or missing: %s", texts["records"])
 	}
 	reached := 0
 	for _, r := range a.asked() {
 		user, password, _ := r.BasicAuth()
-		for _, got := range []string{user + ":" + password, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.Header.Get("X-Key"), r.URL.Query().Get("key")} {
+		for _, got := range []string{user + ":" + password,
+			strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.Header.Get("X-Key"),
+			r.URL.Query().Get("key")} {
 			if got == planted {
 				reached++
 			}

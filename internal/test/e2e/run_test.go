@@ -12,9 +12,9 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// TestContinueAsNew proves that a run whose server suggests a new history every 100 events gives the answer of one that
-// was never cut, with one record per call and events numbered without gaps over all its parts, as a subscriber sees them who is
-// stopped and goes on again and again.
+// TestContinueAsNew proves that a run whose server suggests a new history every 100 events gives
+// the answer of one that was never cut, with one record per call and events numbered without gaps
+// over all its parts, as a subscriber sees them who is stopped and goes on again and again.
 func TestContinueAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
 	l.worker()
@@ -24,7 +24,8 @@ func TestContinueAsNew(t *testing.T) {
 	checkSubscriber := l.subscriber("run")
 	r := l.result(run)
 	checkSubscriber()
-	if r.Outcome != api.OutcomeAnswered || r.Answer != "from line 1 to line 60" || r.Usage.Turns != turns+1 || r.Usage.Calls != turns {
+	if r.Outcome != api.OutcomeAnswered || r.Answer != "from line 1 to line 60" ||
+		r.Usage.Turns != turns+1 || r.Usage.Calls != turns {
 		t.Errorf("result: %+v", r)
 	}
 	if parts := len(l.histories("run", first)); parts < 4 {
@@ -46,7 +47,8 @@ func TestContinueAsNew(t *testing.T) {
 	}
 	for i, record := range l.records(run) {
 		if want := api.TurnCallID(i+1, 1); record.CallID != want || record.Run != first {
-			t.Errorf("record %d is that of call %s of run %s, want %s of %s", i, record.CallID, record.Run, want, first)
+			t.Errorf("record %d is that of call %s of run %s, want %s of %s", i, record.CallID,
+				record.Run, want, first)
 		}
 	}
 	for id, n := range l.executions() {
@@ -56,7 +58,8 @@ func TestContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestStepInputs proves that what a model step is given stays small and of one size, however long the conversation is.
+// TestStepInputs proves that what a model step is given stays small and of one size, however long
+// the conversation is.
 func TestStepInputs(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -73,25 +76,29 @@ func TestStepInputs(t *testing.T) {
 	second := len(inputs[1])
 	for i, input := range inputs[1:] {
 		if digits := len(fmt.Sprint(i + 2)); len(input) > second+2*digits || len(input) > 300 {
-			t.Errorf("the input of step %d has %d bytes, that of step 2 has %d: %s", i+2, len(input), second, input)
+			t.Errorf("the input of step %d has %d bytes, that of step 2 has %d: %s", i+2,
+				len(input), second, input)
 		}
 	}
 }
 
-// TestStoppedProgram proves that cancelling or terminating a run ends a program that a tool runs, with its children and
-// grandchildren, though it ignores SIGTERM: a run that is cancelled has ended only after them, with its records whole. Where
-// the server does not push cancellations the call hears of it by its heartbeats.
+// TestStoppedProgram proves that cancelling or terminating a run ends a program that a tool runs,
+// with its children and grandchildren, though it ignores SIGTERM: a run that is cancelled has ended
+// only after them, with its records whole. Where the server does not push cancellations the call
+// hears of it by its heartbeats.
 func TestStoppedProgram(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks at processes as only Linux shows them")
 	}
-	for how, flags := range map[string][]string{"cancel": nil, "terminate": nil, "cancel by heartbeat": {
-		"--dynamic-config-value", "frontend.WorkerCommandsEnabled=false",
-		"--dynamic-config-value", "system.enableCancelActivityWorkerCommand=false"}} {
+	for how, flags := range map[string][]string{"cancel": nil, "terminate": nil,
+		"cancel by heartbeat": {
+			"--dynamic-config-value", "frontend.WorkerCommandsEnabled=false",
+			"--dynamic-config-value", "system.enableCancelActivityWorkerCommand=false"}} {
 		t.Run(how, func(t *testing.T) {
 			l := newLab(t, flags...)
 			l.worker()
-			run := l.runAgent("run", agent(step(call("family", `{}`), call("broken", `{}`)), answer("never")))
+			run := l.runAgent("run", agent(step(call("family", `{}`), call("broken", `{}`)),
+				answer("never")))
 			var pids []string
 			l.await("for the program and its children", func() bool {
 				data, err := os.ReadFile(l.journal)
@@ -108,7 +115,10 @@ func TestStoppedProgram(t *testing.T) {
 				if err := l.Client.TerminateWorkflow(l.ctx, "run", "", "enough"); err != nil {
 					t.Fatal(err)
 				}
-				l.await("for the processes to end", func() bool { return !slices.ContainsFunc(pids, alive) })
+				l.await("for the processes to end", func() bool {
+					return !slices.ContainsFunc(pids,
+						alive)
+				})
 				return
 			}
 			if err := l.Client.CancelWorkflow(l.ctx, "run", ""); err != nil {
@@ -118,7 +128,8 @@ func TestStoppedProgram(t *testing.T) {
 			if slices.ContainsFunc(pids, alive) {
 				t.Errorf("of the processes %v some are still there after the run has ended", pids)
 			}
-			expect(t, "records", l.statuses(run), []string{"1.2 broken failed execution_error", "1.1 family cancelled cancelled"})
+			expect(t, "records", l.statuses(run), []string{"1.2 broken failed execution_error",
+				"1.1 family cancelled cancelled"})
 		})
 	}
 }
@@ -129,8 +140,8 @@ func alive(pid string) bool {
 	return state != "" && state != "Z"
 }
 
-// processState returns the letter by which Linux names a process's state, such as T for a stopped one; "" where there is
-// no such process.
+// processState returns the letter by which Linux names a process's state, such as T for a stopped
+// one; "" where there is no such process.
 func processState(pid string) string {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

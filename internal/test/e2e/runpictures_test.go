@@ -17,9 +17,12 @@ func photograph(t *testing.T, page, name, size string, flags ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arguments := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+	arguments := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+		"--no-first-run", "--disable-background-networking", "--disable-component-update",
+		"--disable-sync", "--hide-scrollbars",
 		"--user-data-dir=" + t.TempDir(), "--window-size=" + size, "--screenshot=" + out}, flags...)
-	if said, err := exec.CommandContext(t.Context(), "chromium", append(arguments, "file://"+page)...).CombinedOutput(); err != nil {
+	if said, err := exec.CommandContext(t.Context(), "chromium", append(arguments, "file://"+
+		page)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 }
@@ -32,20 +35,23 @@ func (l *lab) mustRun(args ...string) {
 	}
 }
 
-// TestRunPictures takes the pictures of docs/timeline.md anew, with -update-pictures: of runs of the examples on a real server.
-// Without, there is nothing that it would prove: TestTimelineInBrowser and TestReportInBrowser do.
+// TestRunPictures takes the pictures of docs/timeline.md anew, with -update-pictures: of runs of
+// the examples on a real server. Without, there is nothing that it would prove:
+// TestTimelineInBrowser and TestReportInBrowser do.
 func TestRunPictures(t *testing.T) {
 	if !*updatePictures {
 		t.Skip("make pictures runs it")
 	}
 	l := newLab(t)
 	pages := t.TempDir()
-	librarian := l.program(testserver.Bin(t, "librarian"), []string{"LIBRARY=../../.."}, "--tools", "../../../examples/librarian/tools", "--dir", "../../..")
+	librarian := l.program(testserver.Bin(t, "librarian"), []string{"LIBRARY=../../.."}, "--tools",
+		"../../../examples/librarian/tools", "--dir", "../../..")
 	agent, err := agents.Load("../../../examples/librarian/agent.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.result(l.run(api.AgentWorkflow, "librarian", api.RunInput{Agent: agent, Prompt: "Which document tells how to change a workflow under running runs, and how long are the documents?"}))
+	l.result(l.run(api.AgentWorkflow, "librarian", api.RunInput{Agent: agent,
+		Prompt: "Which document tells how to change a workflow under running runs, and how long are the documents?"}))
 	l.mustRun("timeline", "librarian", "--file", filepath.Join(pages, "librarian.html"))
 	photograph(t, filepath.Join(pages, "librarian.html"), "timeline", "1240,1000")
 	librarian.Stop()
@@ -59,7 +65,8 @@ func TestRunPictures(t *testing.T) {
 		l.result(run)
 	}
 	l.mustRun("timeline", "order-1", "--tree", "--file", filepath.Join(pages, "order.html"))
-	photograph(t, filepath.Join(pages, "order.html")+"#call-3", "timeline-dark", "1240,1060", "--blink-settings=preferredColorScheme=0")
+	photograph(t, filepath.Join(pages, "order.html")+"#call-3", "timeline-dark", "1240,1060",
+		"--blink-settings=preferredColorScheme=0")
 	l.mustRun("report", "--html", filepath.Join(pages, "report.html"))
 	photograph(t, filepath.Join(pages, "report.html"), "report", "1240,1240")
 }

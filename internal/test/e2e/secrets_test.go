@@ -17,7 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// confess tells all that it knows: its secret and its sensitive argument, in progress, and in its answer or its error.
+// confess tells all that it knows: its secret and its sensitive argument, in progress, and in its
+// answer or its error.
 var confess = switchyard.NewFunction("confess", func(ctx context.Context, in struct {
 	Card struct {
 		Number string `json:"number,omitzero"`
@@ -81,9 +82,10 @@ entry: {type: rest, base_url: %q, path: "/{{args.path}}", query: {card: "{{args.
 execution: {effect: read, retry: {max_attempts: 1}}
 `
 
-// TestSecrets proves that secrets are nowhere at all, whatever kind of tool tells them, not even in raw history; and that
-// sensitive values are nowhere but there: in no record, event, printed view, log or metric, whoever repeats them, the tools in
-// answers and failures, the model in its text, or another call.
+// TestSecrets proves that secrets are nowhere at all, whatever kind of tool tells them, not even in
+// raw history; and that sensitive values are nowhere but there: in no record, event, printed view,
+// log or metric, whoever repeats them, the tools in answers and failures, the model in its text, or
+// another call.
 func TestSecrets(t *testing.T) {
 	l := newLab(t)
 	a := newAPI(t, func(w http.ResponseWriter, r *http.Request, _ int) {
@@ -96,25 +98,33 @@ func TestSecrets(t *testing.T) {
 	if err := os.WriteFile(key, []byte(commandSecret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir := l.mcpTools(map[string]string{"env": ", secrets: {MCP_SECRET: env:MCP_SECRET}" + isRead, "args": isRead})
-	if err := os.WriteFile(filepath.Join(dir, "secrets.yaml"), fmt.Appendf(nil, secretTools, key, a.URL), 0o600); err != nil {
+	dir := l.mcpTools(map[string]string{"env": ", secrets: {MCP_SECRET: env:MCP_SECRET}" + isRead,
+		"args": isRead})
+	if err := os.WriteFile(filepath.Join(dir, "secrets.yaml"), fmt.Appendf(nil, secretTools, key,
+		a.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	worker := l.workerIn([]string{"REST_SECRET=" + restSecret, "GO_SECRET=" + goSecret, "MCP_SECRET=" + mcpSecret, "API_TOKEN=" + passedSecret},
+	worker := l.workerIn([]string{"REST_SECRET=" + restSecret, "GO_SECRET=" + goSecret,
+		"MCP_SECRET=" + mcpSecret, "API_TOKEN=" + passedSecret},
 		"--tools", dir, "--metrics-address", "127.0.0.1:0", "--log-level", "debug")
 
 	card := fmt.Sprintf(`{"number":%q,"bank":"of Ada"}`, cardNumber)
 	teller := agent(
-		step(call("confess", `{"card":`+card+`}`), call("confess", `{"card":`+card+`,"fail":true}`), call("confess", `{"card":{"number":"is `+cardNumber+`"}}`),
-			call("shout", `{"card":"`+cardNumber+`","code":0}`), call("shout", `{"card":"`+cardNumber+`","code":3}`),
-			call("fetch", `{"card":"`+cardNumber+`","path":"answer"}`), call("fetch", `{"card":"`+cardNumber+`","path":"fail"}`), call("env", `{}`)),
+		step(call("confess", `{"card":`+card+`}`), call("confess", `{"card":`+card+`,"fail":true}`),
+			call("confess", `{"card":{"number":"is `+cardNumber+`"}}`),
+			call("shout", `{"card":"`+cardNumber+`","code":0}`), call("shout", `{"card":"`+
+				cardNumber+`","code":3}`),
+			call("fetch", `{"card":"`+cardNumber+`","path":"answer"}`), call("fetch", `{"card":"`+
+				cardNumber+`","path":"fail"}`), call("env", `{}`)),
 		step(call("args", `{"text":"the card `+cardNumber+` and `+granted+`"}`)),
 		answer("I used "+cardNumber+" and got "+granted+"."))
 	teller.Tools = []string{"confess", "shout", "fetch", "env", "args"}
 	run := l.runAgent("run", teller)
 	l.result(run)
-	code, called := l.command("call", "confess", `{"card":`+card+`}`, "--id", "called", "--tools", dir)
-	if want := `"token":"***"`; code != 0 || !strings.Contains(strings.ReplaceAll(called, " ", ""), want) || !strings.Contains(called, "of Ada") {
+	code, called := l.command("call", "confess", `{"card":`+card+`}`, "--id", "called", "--tools",
+		dir)
+	if want := `"token":"***"`; code != 0 || !strings.Contains(strings.ReplaceAll(called, " ", ""),
+		want) || !strings.Contains(called, "of Ada") {
 		t.Errorf("the direct call printed, with code %d:\n%s", code, called)
 	}
 
@@ -129,7 +139,8 @@ func TestSecrets(t *testing.T) {
 		}
 		for _, view := range []string{"show", "audit", "watch"} {
 			for _, format := range []string{"text", "json"} {
-				_, shown[strings.Join([]string{view, id, format}, " ")] = l.command(view, id, "--output", format)
+				_, shown[strings.Join([]string{view, id, format}, " ")] = l.command(view, id,
+					"--output", format)
 			}
 		}
 	}
@@ -142,7 +153,8 @@ func TestSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown["records"], shown["log"] = string(records), string(log)
-	secrets := []string{restSecret, "planted%2Frest", goSecret, mcpSecret, passedSecret, "planted-command-2", "several lines"}
+	secrets := []string{restSecret, "planted%2Frest", goSecret, mcpSecret, passedSecret,
+		"planted-command-2", "several lines"}
 	mustLack(t, raw, secrets)
 	mustLack(t, shown, append(secrets, cardNumber, granted))
 	if n := strings.Count(shown["records"], "[secret]"); n < 7 {

@@ -18,36 +18,48 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// everything is an agent whose calls fail and are retried, fail for good, are refused by their schema, by there being no such tool and by a
-// policy, are made together, approved, edited, denied, answered by a person, made by agents below, and interrupted.
+// everything is an agent whose calls fail and are retried, fail for good, are refused by their
+// schema, by there being no such tool and by a policy, are made together, approved, edited, denied,
+// answered by a person, made by agents below, and interrupted.
 func everything() *api.Agent {
 	a := withTools(agent(
-		step(named("a", call("work", `{"text":"a1"}`)), call("work", `{"text":"a2","fails":2}`), call("work", `{"text":"a3","fails":9}`), call("work", `{"text":"a4","broken":true}`)),
-		step(call("work", `{"txet":"b1"}`), call("nothing", `{"text":"b2"}`), call("work", `{"text":"forbidden"}`), call("work_all", `{"texts":["b4","b5"]}`), call("work_all", `{"texts":["b6"]}`)),
-		step(call("work_asked", `{"text":"c1"}`), call("work_asked", `{"text":"c2"}`), call("work_asked", `{"text":"c3"}`), call("clerk", `{"question":"May I?"}`)),
-		step(call("work", `{"text":"d1","hold":true}`), call("work_once", `{"text":"d2","hold":true}`), call("foreman", `{"job":"it"}`)),
+		step(named("a", call("work", `{"text":"a1"}`)), call("work", `{"text":"a2","fails":2}`),
+			call("work", `{"text":"a3","fails":9}`), call("work", `{"text":"a4","broken":true}`)),
+		step(call("work", `{"txet":"b1"}`), call("nothing", `{"text":"b2"}`),
+			call("work", `{"text":"forbidden"}`), call("work_all", `{"texts":["b4","b5"]}`),
+			call("work_all", `{"texts":["b6"]}`)),
+		step(call("work_asked", `{"text":"c1"}`), call("work_asked", `{"text":"c2"}`),
+			call("work_asked", `{"text":"c3"}`), call("clerk", `{"question":"May I?"}`)),
+		step(call("work", `{"text":"d1","hold":true}`),
+			call("work_once", `{"text":"d2","hold":true}`), call("foreman", `{"job":"it"}`)),
 		step(call("work", `{"text":"e1"}`), call("work", `{"text":"e2","fails":1}`)),
 		step(named("f", call("work", `{"text":"f1"}`))),
 		answer("${a} to ${f}"),
 	), "work work_once work_asked work_all clerk foreman")
-	a.Policies = []api.PolicyRule{{Name: "house", When: "args.text == 'forbidden'", Then: api.PolicyDeny, Message: "not in this house", Tools: []string{"work"}}}
+	a.Policies = []api.PolicyRule{{Name: "house", When: "args.text == 'forbidden'",
+		Then: api.PolicyDeny, Message: "not in this house", Tools: []string{"work"}}}
 	return a
 }
 
-// untold are the calls of everything that no tool may have executed, by their paths: "tool status error".
+// untold are the calls of everything that no tool may have executed, by their paths: "tool status
+// error".
 var untold = map[string]string{
-	"2.1": "work refused validation_error", "2.2": "nothing refused tool_not_found", "2.3": "work refused policy_violation",
+	"2.1": "work refused validation_error", "2.2": "nothing refused tool_not_found",
+	"2.3": "work refused policy_violation",
 	"3.2": "work_asked refused approval_denied", "3.4": "clerk completed",
-	"4.3": "foreman completed", "4.3/1.2": "hand completed", "4.3/2.2": "work refused validation_error",
+	"4.3": "foreman completed", "4.3/1.2": "hand completed",
+	"4.3/2.2": "work refused validation_error",
 }
 
-// deed is what the journal tells of one activity: what it was to do, and how many executions of it began, were done, and failed.
+// deed is what the journal tells of one activity: what it was to do, and how many executions of it
+// began, were done, and failed.
 type action struct {
 	tool, text            string
 	started, done, failed int
 }
 
-// deeds counts what the tools really did, by the run and the call that they did it as. It knows nothing but the journal.
+// deeds counts what the tools really did, by the run and the call that they did it as. It knows
+// nothing but the journal.
 func (l *lab) actions() map[string]action {
 	l.t.Helper()
 	actions := map[string]action{}
@@ -80,8 +92,9 @@ func (d action) fate() string {
 	return fmt.Sprintf("%s of %s %s in %d attempts", d.text, d.tool, status, d.started)
 }
 
-// differences compares records with what the tools really did: each deed has to have records that together are of all that it did,
-// one for each call, and that tell of its attempts and its end; and all other records have to be those of untold.
+// differences compares records with what the tools really did: each deed has to have records that
+// together are of all that it did, one for each call, and that tell of its attempts and its end;
+// and all other records have to be those of untold.
 func differences(records []api.Record, actions map[string]action) (found []string) {
 	told, others := map[string][]api.Record{}, map[string]int{}
 	for _, r := range records {
@@ -98,7 +111,8 @@ func differences(records []api.Record, actions map[string]action) (found []strin
 			line += " " + string(r.Error.Type)
 		}
 		if others[r.Path]++; untold[r.Path] != line {
-			found = append(found, fmt.Sprintf("nothing was done as %s, and its record says %s", r.Path, line))
+			found = append(found, fmt.Sprintf("nothing was done as %s, and its record says %s",
+				r.Path, line))
 		}
 	}
 	for path := range untold {
@@ -109,14 +123,16 @@ func differences(records []api.Record, actions map[string]action) (found []strin
 	for key, d := range actions {
 		for _, fate := range fates(told[key]) {
 			if fate != d.fate() {
-				found = append(found, fmt.Sprintf("the journal says %q, the records say %q", d.fate(), fate))
+				found = append(found, fmt.Sprintf("the journal says %q, the records say %q",
+					d.fate(), fate))
 			}
 		}
 	}
 	return found
 }
 
-// fates are what the records of calls that were made as one say of it, each once. Their texts are put together.
+// fates are what the records of calls that were made as one say of it, each once. Their texts are
+// put together.
 func fates(records []api.Record) (list []string) {
 	var texts []string
 	for _, r := range records {
@@ -131,7 +147,8 @@ func fates(records []api.Record) (list []string) {
 	}
 	text := strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), "+")
 	for _, r := range records {
-		list = append(list, fmt.Sprintf("%s of %s %s in %d attempts", text, r.Tool, r.Status, r.Attempts))
+		list = append(list, fmt.Sprintf("%s of %s %s in %d attempts", text, r.Tool, r.Status,
+			r.Attempts))
 	}
 	if slices.Sort(list); len(list) == 0 {
 		return []string{"nothing"}
@@ -139,18 +156,22 @@ func fates(records []api.Record) (list []string) {
 	return slices.Compact(list)
 }
 
-// TestShown proves that the records of a run in which everything happens, its worker killed in the middle of three calls and its
-// history continued in new ones, tell exactly what the tools really did, by a journal that they write themselves, when
-// they begin and when they end: each call that was executed has one record, with as many attempts as began, and no other has one that says
-// it was. It proves too that the events of each run of the tree are numbered without gaps, that the records say who
-// decided, that starter prints the same ones, that the totals of starter report are those of the journal, and
-// that starter show tells what is left when the run's first history is past its retention.
+// TestShown proves that the records of a run in which everything happens, its worker killed in the
+// middle of three calls and its history continued in new ones, tell exactly what the tools really
+// did, by a journal that they write themselves, when they begin and when they end: each call that
+// was executed has one record, with as many attempts as began, and no other has one that says it
+// was. It proves too that the events of each run of the tree are numbered without gaps, that the
+// records say who decided, that starter prints the same ones, that the totals of starter report are
+// those of the journal, and that starter show tells what is left when the run's first history is
+// past its retention.
 func TestShown(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60",
 		// What is deleted is gone at once, and not after half a minute.
-		"--dynamic-config-value", `history.transferProcessorUpdateAckInterval="100ms"`, "--dynamic-config-value", `history.visibilityProcessorUpdateAckInterval="100ms"`)
+		"--dynamic-config-value", `history.transferProcessorUpdateAckInterval="100ms"`,
+		"--dynamic-config-value", `history.visibilityProcessorUpdateAckInterval="100ms"`)
 	first := l.workerIn(nil, "--tools", "testdata/shown/tools")
-	run := l.startAgent("shown", api.RunInput{Agent: everything(), Prompt: "Go.", Conversation: "shown"})
+	run := l.startAgent("shown", api.RunInput{Agent: everything(), Prompt: "Go.",
+		Conversation: "shown"})
 	firstRun := run.GetRunID()
 	l.decideShown()
 	l.await("for three calls to hold", func() bool {
@@ -178,7 +199,8 @@ func TestShown(t *testing.T) {
 		lost += d.started - d.done - d.failed
 	}
 	if lost != 3 || actions[firstRun+" 4.1"].started != 2 || actions[firstRun+" 4.2"].started != 1 {
-		t.Errorf("%d executions were interrupted, want those of three calls; the journal has %+v", lost, actions)
+		t.Errorf("%d executions were interrupted, want those of three calls; the journal has %+v",
+			lost, actions)
 	}
 	checkTampering(t, records, actions)
 	checkDecided(t, records)
@@ -189,11 +211,13 @@ func TestShown(t *testing.T) {
 	l.checkRest(firstRun, r.Usage)
 }
 
-// checkRest has the server forget the run's first execution, and fails the test unless starter show tells what is left.
+// checkRest has the server forget the run's first execution, and fails the test unless starter show
+// tells what is left.
 func (l *lab) checkRest(firstRun string, used api.Usage) {
 	l.t.Helper()
-	_, err := l.Client.WorkflowService().DeleteWorkflowExecution(l.ctx, &workflowservice.DeleteWorkflowExecutionRequest{Namespace: "default",
-		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "shown", RunId: firstRun}})
+	_, err := l.Client.WorkflowService().DeleteWorkflowExecution(l.ctx,
+		&workflowservice.DeleteWorkflowExecutionRequest{Namespace: "default",
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "shown", RunId: firstRun}})
 	l.must(err)
 	l.await("for the first execution to be gone", func() bool {
 		_, err := audit.Describe(l.ctx, l.Client, "shown", "")
@@ -205,20 +229,24 @@ func (l *lab) checkRest(firstRun string, used api.Usage) {
 		Usage      api.Usage
 		Incomplete bool
 	}
-	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 || !shown.Incomplete || shown.Usage != used || shown.Status != history.RunCompleted {
+	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 || !shown.Incomplete ||
+		shown.Usage != used || shown.Status != history.RunCompleted {
 		l.t.Errorf("starter show: exit code %d, %v\n%s", code, err, out)
 	}
-	if code, out := l.command("show", "shown"); code != 0 || !strings.Contains(out, "this is what is left") || !strings.Contains(out, "a1 to f1") {
+	if code, out := l.command("show", "shown"); code != 0 || !strings.Contains(out,
+		"this is what is left") || !strings.Contains(out, "a1 to f1") {
 		l.t.Errorf("starter show: exit code %d\n%s", code, out)
 	}
 }
 
-// decideShown edits, denies and approves the calls of everything that wait for that, and answers its question.
+// decideShown edits, denies and approves the calls of everything that wait for that, and answers
+// its question.
 func (l *lab) decideShown() {
 	l.t.Helper()
 	open := l.awaitApprovals("shown", 3)
 	for _, d := range []api.Decision{
-		{Call: "3.1", Kind: api.DecisionEdit, By: "ada", Reason: "better", Arguments: []byte(`{"text":"C1"}`)},
+		{Call: "3.1", Kind: api.DecisionEdit, By: "ada", Reason: "better",
+			Arguments: []byte(`{"text":"C1"}`)},
 		{Call: "3.2", Kind: api.DecisionDeny, By: "bob", Reason: "no"},
 		{Call: "3.3", Kind: api.DecisionApprove, By: "eve"},
 	} {
@@ -233,7 +261,8 @@ func (l *lab) decideShown() {
 	}
 }
 
-// checkTampering fails the test unless every wrong record is found, so that what finds none has looked.
+// checkTampering fails the test unless every wrong record is found, so that what finds none has
+// looked.
 func checkTampering(t *testing.T, records []api.Record, actions map[string]action) {
 	t.Helper()
 	for i, r := range records {
@@ -251,7 +280,10 @@ func checkTampering(t *testing.T, records []api.Record, actions map[string]actio
 				}
 			}),
 			"is of another tool": wrong(func(r *api.Record) { r.Tool = "other" }),
-			"is of another call": wrong(func(r *api.Record) { r.CallID, r.Activity, r.Path = "9.9", "", "9.9" }),
+			"is of another call": wrong(func(r *api.Record) {
+				r.CallID, r.Activity, r.Path = "9.9",
+					"", "9.9"
+			}),
 		} {
 			if len(differences(list, actions)) == 0 {
 				t.Errorf("nobody sees that the record of %s %s", r.Path, name)
@@ -264,7 +296,8 @@ func checkTampering(t *testing.T, records []api.Record, actions map[string]actio
 	}
 }
 
-// checkDecided fails the test unless the records tell who decided what, and of no other call that anybody did.
+// checkDecided fails the test unless the records tell who decided what, and of no other call that
+// anybody did.
 func checkDecided(t *testing.T, records []api.Record) {
 	t.Helper()
 	decided := map[string]string{}
@@ -273,13 +306,14 @@ func checkDecided(t *testing.T, records []api.Record) {
 			decided[r.Path] = strings.TrimSpace(fmt.Sprint(a.By, " ", a.Decision, " ", a.Reason))
 		}
 	}
-	if want := map[string]string{"3.1": "ada edit better", "3.2": "bob deny no", "3.3": "eve approve"}; !maps.Equal(decided, want) {
+	if want := map[string]string{"3.1": "ada edit better", "3.2": "bob deny no",
+		"3.3": "eve approve"}; !maps.Equal(decided, want) {
 		t.Errorf("decided: %v, want %v", decided, want)
 	}
 }
 
-// checkNumbers fails the test unless the events of each run of the tree are numbered without gaps, and the run at the top went on in a new
-// history between its first call and its last.
+// checkNumbers fails the test unless the events of each run of the tree are numbered without gaps,
+// and the run at the top went on in a new history between its first call and its last.
 func (l *lab) checkNumbers(run client.WorkflowRun) {
 	l.t.Helper()
 	for _, id := range []string{run.GetID(), "shown/4.3", "shown/4.3/1.2"} {
@@ -308,13 +342,14 @@ func (l *lab) checkPrinted(records []api.Record) {
 		l.must(err)
 		lines.Write(append(line, '\n'))
 	}
-	if code, out := l.command("audit", "shown", "--tree", "--output", "json"); code != 0 || out != lines.String() {
+	if code, out := l.command("audit", "shown", "--tree", "--output", "json"); code != 0 ||
+		out != lines.String() {
 		l.t.Errorf("starter audit: exit code %d, printed\n%s\nwant\n%s", code, out, lines.String())
 	}
 }
 
-// checkTotals fails the test unless the run's own count and the totals of starter report are what the journal adds up to, with the
-// calls that no tool executed.
+// checkTotals fails the test unless the run's own count and the totals of starter report are what
+// the journal adds up to, with the calls that no tool executed.
 func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 	l.t.Helper()
 	var want stats.CallStats
@@ -349,13 +384,17 @@ func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != 0 {
 		l.t.Fatalf("starter report: exit code %d, %v\n%s", code, err, out)
 	}
-	got := stats.CallStats{Calls: report.Calls.Calls, Completed: report.Calls.Completed, Failed: report.Calls.Failed, Refused: report.Calls.Refused,
+	got := stats.CallStats{Calls: report.Calls.Calls, Completed: report.Calls.Completed,
+		Failed: report.Calls.Failed, Refused: report.Calls.Refused,
 		Batched: report.Calls.Batched, Retries: report.Calls.Retries}
-	if got != want || report.Runs != (stats.RunCounts{All: 1, Solved: 1}) || report.Violations != 1 {
-		l.t.Errorf("starter report says %+v of %+v with %d violations, want %+v", got, report.Runs, report.Violations, want)
+	if got != want || report.Runs != (stats.RunCounts{All: 1, Solved: 1}) ||
+		report.Violations != 1 {
+		l.t.Errorf("starter report says %+v of %+v with %d violations, want %+v", got, report.Runs,
+			report.Violations, want)
 	}
 	if used.Calls != want.Calls || used.Failed != want.Failed+want.Refused {
-		l.t.Errorf("the run counts %+v, want %d calls of which %d failed", used, want.Calls, want.Failed+want.Refused)
+		l.t.Errorf("the run counts %+v, want %d calls of which %d failed", used, want.Calls,
+			want.Failed+want.Refused)
 	}
 	byTool := map[string]int{}
 	for _, g := range report.Tools {

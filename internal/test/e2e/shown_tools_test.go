@@ -18,7 +18,8 @@ const (
 
 type workArgs struct {
 	Text string `json:"text"`
-	// Fails is how many attempts fail, Broken says that the call fails for good, Hold that it waits for the gate.
+	// Fails is how many attempts fail, Broken says that the call fails for good, Hold that it waits
+	// for the gate.
 	Fails        int  `json:"fails,omitempty"`
 	Broken       bool `json:"broken,omitempty"`
 	HostInstance bool `json:"hold,omitempty"`
@@ -54,6 +55,7 @@ var recorded = []switchyard.Function{
 		Texts []string `json:"texts"`
 	}) ([]string, error) {
 		name := strings.Join(in.Texts, "+")
-		return in.Texts, errors.Join(write(ctx, entry{Text: wroteStarted + name}), write(ctx, entry{Text: wroteDone + name}))
+		return in.Texts, errors.Join(write(ctx, entry{Text: wroteStarted + name}),
+			write(ctx, entry{Text: wroteDone + name}))
 	}),
 }

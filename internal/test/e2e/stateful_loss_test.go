@@ -12,13 +12,15 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// withHold is a run that uses a counter, waits for the gate elsewhere, and uses the counter again, twice.
+// withHold is a run that uses a counter, waits for the gate elsewhere, and uses the counter again,
+// twice.
 func withInstance(tool string) *api.Agent {
 	return counting("hold_read "+tool, step(call(tool, `{"by":1}`)), step(call("hold_read", `{}`)),
 		step(call(tool, `{"by":10}`)), step(call(tool, `{"by":100}`)), answer("done"))
 }
 
-// outcomes returns of every record of a tool "call status: text of the result or type of the error, notes", in order of the calls.
+// outcomes returns of every record of a tool "call status: text of the result or type of the error,
+// notes", in order of the calls.
 func (l *lab) outcomes(run client.WorkflowRun, tool string) []string {
 	l.t.Helper()
 	var list []string
@@ -31,7 +33,8 @@ func (l *lab) outcomes(run client.WorkflowRun, tool string) []string {
 			text += " " + string(r.Error.Type)
 		}
 		if r.Result != nil {
-			text += " " + strings.Join(append([]string{api.PlainText(r.Result.Output)}, r.Result.Notes...), "; ")
+			text += " " + strings.Join(append([]string{api.PlainText(r.Result.Output)},
+				r.Result.Notes...), "; ")
 		}
 		list = append(list, text)
 	}
@@ -39,8 +42,8 @@ func (l *lab) outcomes(run client.WorkflowRun, tool string) []string {
 	return list
 }
 
-// lossNoticed returns when the server noticed that a hold's worker was lost, zero if it has not, and whether the run has
-// taken a decision since.
+// lossNoticed returns when the server noticed that a hold's worker was lost, zero if it has not,
+// and whether the run has taken a decision since.
 func (l *lab) lossNoticed(run client.WorkflowRun) (at time.Time, told bool) {
 	l.t.Helper()
 	holds := map[int64]bool{}
@@ -56,9 +59,9 @@ func (l *lab) lossNoticed(run client.WorkflowRun) (at time.Time, told bool) {
 	return at, told
 }
 
-// TestHolderLost proves that an instance whose loss ends the tool is lost at once: the worker's death is noticed within its
-// heartbeat timeout, the waiting call and every later one end as worker_lost, in the records as the model is told, and the
-// run goes on.
+// TestHolderLost proves that an instance whose loss ends the tool is lost at once: the worker's
+// death is noticed within its heartbeat timeout, the waiting call and every later one end as
+// worker_lost, in the records as the model is told, and the run goes on.
 func TestHolderLost(t *testing.T) {
 	l := newLab(t)
 	first, second := l.worker(), l.worker()
@@ -72,8 +75,10 @@ func TestHolderLost(t *testing.T) {
 		t.Errorf("result: %+v", r)
 	}
 	outcomes := l.outcomes(run, tool)
-	outcomes[1] = strings.Replace(outcomes[1], "refused", "failed", 1) // whether the call had been scheduled when the loss was noticed
-	expect(t, "outcomes", outcomes, []string{"1.1 completed 1", "3.1 failed worker_lost", "4.1 refused worker_lost"})
+	// whether the call had been scheduled when the loss was noticed
+	outcomes[1] = strings.Replace(outcomes[1], "refused", "failed", 1)
+	expect(t, "outcomes", outcomes, []string{"1.1 completed 1", "3.1 failed worker_lost",
+		"4.1 refused worker_lost"})
 	told := map[string]string{}
 	for _, m := range l.conversation(run) {
 		told[m.CallID] = m.Text
@@ -82,35 +87,41 @@ func TestHolderLost(t *testing.T) {
 		if r.Error == nil {
 			continue
 		}
-		if !strings.Contains(r.Error.Message, "do not call "+tool+" again") || told[r.CallID] != r.Error.ForModel() {
-			t.Errorf("the record of call %s says %q, and the model was told %q", r.CallID, r.Error, told[r.CallID])
+		if !strings.Contains(r.Error.Message, "do not call "+tool+" again") ||
+			told[r.CallID] != r.Error.ForModel() {
+			t.Errorf("the record of call %s says %q, and the model was told %q", r.CallID, r.Error,
+				told[r.CallID])
 		}
 	}
 	noticed, _ := l.lossNoticed(run)
-	if took, bound := noticed.Sub(killed), 2*toolspecs.DefaultStatefulHeartbeat.Std(); noticed.IsZero() || took > bound {
-		t.Errorf("the loss was noticed after %s, want at most %s (heartbeat timeout %s)", took, bound, toolspecs.DefaultStatefulHeartbeat)
+	if took, bound := noticed.Sub(killed),
+		2*toolspecs.DefaultStatefulHeartbeat.Std(); noticed.IsZero() || took > bound {
+		t.Errorf("the loss was noticed after %s, want at most %s (heartbeat timeout %s)", took,
+			bound, toolspecs.DefaultStatefulHeartbeat)
 	}
 	expect(t, "instance", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1"})
 }
 
-// TestHolderLostInCall proves what becomes of the call that runs when the instance is lost for good, and of those that wait
-// for their turn behind it.
+// TestHolderLostInCall proves what becomes of the call that runs when the instance is lost for
+// good, and of those that wait for their turn behind it.
 func TestHolderLostInCall(t *testing.T) {
 	l := newLab(t)
 	first, second := l.worker(), l.worker()
 	const tool = "brittle_counter"
 	run := l.runPlan("run", api.Plan{Calls: []api.PlanCall{
-		{ID: "a", Tool: tool, Arguments: []byte(`{"gate":"before"}`)}, {ID: "b", Tool: tool}, {ID: "c", Tool: "append", Arguments: []byte(`{"text":"x"}`)}}})
+		{ID: "a", Tool: tool, Arguments: []byte(`{"gate":"before"}`)}, {ID: "b", Tool: tool},
+		{ID: "c", Tool: "append", Arguments: []byte(`{"text":"x"}`)}}})
 	l.awaitText(run.GetRunID(), tool, wroteAsked, 1)
 	l.killHost(run.GetRunID(), tool, first, second)
 	l.openGate()
 	l.failure(run, api.RunCallsFailed)
 	expect(t, "records", slices.Sorted(slices.Values(l.statuses(run))),
-		[]string{"a brittle_counter failed outcome_unknown", "b brittle_counter refused worker_lost", "c append completed"})
+		[]string{"a brittle_counter failed outcome_unknown",
+			"b brittle_counter refused worker_lost", "c append completed"})
 }
 
-// TestNewInstance proves that an instance without a snapshot is made anew where its worker is lost, and that the first
-// answer after that says so.
+// TestNewInstance proves that an instance without a snapshot is made anew where its worker is lost,
+// and that the first answer after that says so.
 func TestNewInstance(t *testing.T) {
 	l := newLab(t)
 	first, second := l.worker(), l.worker()
@@ -124,19 +135,23 @@ func TestNewInstance(t *testing.T) {
 	expect(t, "outcomes", l.outcomes(run, tool), []string{"1.1 completed 1",
 		"3.1 completed 10; the worker that held the last one was lost: this is a new instance of new_counter, without the state of the one before",
 		"4.1 completed 110"})
-	expect(t, "instances", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1", wroteMade, wroteAdded + " as 2", wroteAdded + " as 2", wroteClosed})
+	expect(t, "instances", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1", wroteMade,
+		wroteAdded + " as 2", wroteAdded + " as 2", wroteClosed})
 }
 
-// TestHolderStops proves that a worker that is asked to stop lets the call finish that uses its instance, and hands the
-// instance on at once: the next worker rebuilds it without waiting for a heartbeat timeout.
+// TestHolderStops proves that a worker that is asked to stop lets the call finish that uses its
+// instance, and hands the instance on at once: the next worker rebuilds it without waiting for a
+// heartbeat timeout.
 func TestHolderStops(t *testing.T) {
 	l := newLab(t)
 	first := l.worker("--metrics-address", "127.0.0.1:0")
 	const tool = "kept_counter"
-	run := l.runAgent("run", counting(tool, step(call(tool, `{"by":1,"gate":"after"}`)), step(add("n", tool, `{"by":10}`)), answer("${n}")))
+	run := l.runAgent("run", counting(tool, step(call(tool, `{"by":1,"gate":"after"}`)),
+		step(add("n", tool, `{"by":10}`)), answer("${n}")))
 	id := run.GetRunID()
 	l.awaitText(id, tool, wroteAdded, 1)
-	if metrics := l.readMetrics(); !strings.Contains(metrics, `switchyard_instances{tool="kept_counter"} 1`) || strings.Contains(metrics, id) {
+	if metrics := l.readMetrics(); !strings.Contains(metrics,
+		`switchyard_instances{tool="kept_counter"} 1`) || strings.Contains(metrics, id) {
 		t.Errorf("the metrics show another number of instances, or the run's id:\n%s", metrics)
 	}
 	code := l.stopping(first)
@@ -144,7 +159,8 @@ func TestHolderStops(t *testing.T) {
 	if c := <-code; c != 0 {
 		t.Errorf("exit code %d", c)
 	}
-	expect(t, "the stopped worker", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1", wroteClosed})
+	expect(t, "the stopped worker", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1",
+		wroteClosed})
 	l.worker()
 	if r := l.result(run); r.Answer != "11" || r.Usage.Failed != 0 {
 		t.Errorf("result: %+v", r)

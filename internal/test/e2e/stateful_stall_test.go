@@ -11,26 +11,32 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestStalledHolder proves the fence: a worker that is suspended for longer than its lease does nothing with its instance
-// when it goes on, neither with the call that it was in the middle of, nor with one that it was given while it stood still.
+// TestStalledHolder proves the fence: a worker that is suspended for longer than its lease does
+// nothing with its instance when it goes on, neither with the call that it was in the middle of,
+// nor with one that it was given while it stood still.
 func TestStalledHolder(t *testing.T) {
 	const tool = "serial_counter"
 	for name, test := range map[string]struct {
 		steps []api.ScriptStep
-		// asked are the journal's lines of the tool when the worker is suspended, after the first call's.
+		// asked are the journal's lines of the tool when the worker is suspended, after the first
+		// call's.
 		asked []string
 	}{
-		"in a call": {[]api.ScriptStep{step(add("n", tool, `{"by":10,"gate":"before"}`))}, []string{wroteAsked}},
-		"idle":      {[]api.ScriptStep{step(call("hold_read", `{}`)), step(add("n", tool, `{"by":10}`))}, nil},
+		"in a call": {[]api.ScriptStep{step(add("n", tool, `{"by":10,"gate":"before"}`))},
+			[]string{wroteAsked}},
+		"idle": {[]api.ScriptStep{step(call("hold_read", `{}`)),
+			step(add("n", tool, `{"by":10}`))}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			// The run's decisions are elsewhere: they must not wait for what the suspended worker has taken of them.
+			// The run's decisions are elsewhere: they must not wait for what the suspended worker
+			// has taken of them.
 			l.worker("--lanes", "general")
 			l.worker("--lanes", "serial")
 			l.worker("--lanes", "serial")
-			run := l.runAgent("run", counting("hold_read "+tool, slices.Concat([]api.ScriptStep{step(call(tool, `{"by":1}`))}, test.steps,
-				[]api.ScriptStep{answer("${n}")})...))
+			run := l.runAgent("run", counting("hold_read "+tool,
+				slices.Concat([]api.ScriptStep{step(call(tool, `{"by":1}`))}, test.steps,
+					[]api.ScriptStep{answer("${n}")})...))
 			id := run.GetRunID()
 			l.await("for the second step", func() bool { return len(l.entries()) == 3 })
 			stalled := l.holder(id, tool)
@@ -38,7 +44,8 @@ func TestStalledHolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = syscall.Kill(stalled, syscall.SIGCONT) })
-			l.await("for the worker to stand still", func() bool { return processState(fmt.Sprint(stalled)) == "T" })
+			l.await("for the worker to stand still",
+				func() bool { return processState(fmt.Sprint(stalled)) == "T" })
 			l.openGate()
 			if r := l.result(run); r.Answer != "11" || r.Usage.Failed != 0 {
 				t.Errorf("result: %+v", r)
@@ -47,7 +54,8 @@ func TestStalledHolder(t *testing.T) {
 			if err := syscall.Kill(stalled, syscall.SIGCONT); err != nil {
 				t.Fatal(err)
 			}
-			l.await("for the suspended worker to close its instance", func() bool { return len(l.written(id, tool)) > before })
+			l.await("for the suspended worker to close its instance",
+				func() bool { return len(l.written(id, tool)) > before })
 			var did, other []string
 			for _, e := range l.written(id, tool) {
 				if e.PID == stalled {
@@ -56,8 +64,10 @@ func TestStalledHolder(t *testing.T) {
 					other = append(other, e.Text)
 				}
 			}
-			expect(t, "the suspended worker", did, slices.Concat([]string{wroteMade, wroteAdded + " as 1"}, test.asked, []string{wroteClosed}))
-			expect(t, "the other", other, slices.Concat([]string{wroteMade, wroteRestored}, test.asked, []string{wroteAdded + " as 2", wroteClosed}))
+			expect(t, "the suspended worker", did, slices.Concat([]string{wroteMade, wroteAdded +
+				" as 1"}, test.asked, []string{wroteClosed}))
+			expect(t, "the other", other, slices.Concat([]string{wroteMade, wroteRestored},
+				test.asked, []string{wroteAdded + " as 2", wroteClosed}))
 		})
 	}
 }

@@ -15,7 +15,10 @@ import (
 
 // written returns the journal's lines of a tool in a run, in order: "pid text".
 func (l *lab) written(run, tool string) []entry {
-	return slices.DeleteFunc(l.entries(), func(e entry) bool { return e.Run != run || e.Tool != tool })
+	return slices.DeleteFunc(l.entries(), func(e entry) bool {
+		return e.Run != run ||
+			e.Tool != tool
+	})
 }
 
 // texts returns what the journal says of a tool in a run, in order.
@@ -35,14 +38,16 @@ func counting(tools string, steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...), tools)
 }
 
-// TestStatefulRuns proves that every run has instances of its own, one for each tool, that its calls share: two runs at
-// once and two tools of one factory never see each other's state. Each instance is closed once, before its run ends.
+// TestStatefulRuns proves that every run has instances of its own, one for each tool, that its
+// calls share: two runs at once and two tools of one factory never see each other's state. Each
+// instance is closed once, before its run ends.
 func TestStatefulRuns(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	l.worker()
 	a := counting("counter other_counter",
-		step(call("counter", `{"by":1}`), call("counter", `{"by":10}`), call("other_counter", `{"by":5}`)),
+		step(call("counter", `{"by":1}`), call("counter", `{"by":10}`),
+			call("other_counter", `{"by":5}`)),
 		step(add("a", "counter", `{"by":100}`), add("b", "other_counter", `{"by":50}`)),
 		answer("${a} ${b}"))
 	one, two := l.runAgent("one", a), l.runAgent("two", a)
@@ -51,12 +56,15 @@ func TestStatefulRuns(t *testing.T) {
 			t.Errorf("run %s: %+v", run.GetID(), r)
 		}
 		for tool, calls := range map[string]int{"counter": 3, "other_counter": 2} {
-			want := slices.Concat([]string{wroteMade}, slices.Repeat([]string{wroteAdded + " as 1"}, calls), []string{wroteClosed})
+			want := slices.Concat([]string{wroteMade}, slices.Repeat([]string{wroteAdded + " as 1"},
+				calls), []string{wroteClosed})
 			expect(t, tool+" of run "+run.GetID(), l.texts(run.GetRunID(), tool), want)
 		}
 		for _, r := range l.records(run) {
-			if want := map[string]string{"counter": "general", "other_counter": "serial"}[r.Tool]; r.Lane != want || r.Attempts != 1 {
-				t.Errorf("call %s of %s ran on the lane %q in %d attempts", r.CallID, r.Tool, r.Lane, r.Attempts)
+			if want := map[string]string{"counter": "general",
+				"other_counter": "serial"}[r.Tool]; r.Lane != want || r.Attempts != 1 {
+				t.Errorf("call %s of %s ran on the lane %q in %d attempts", r.CallID, r.Tool,
+					r.Lane, r.Attempts)
 			}
 		}
 	}
@@ -104,9 +112,10 @@ func (l *lab) awaitText(run, tool, text string, times int) {
 	})
 }
 
-// TestHolderKilled proves that an instance whose worker is killed with kill -9, while nobody uses it, in the middle of a
-// call or while it is made, is rebuilt on another worker, and that the run's answer is that of an undisturbed one: nothing
-// that a call did to the instance is missing or there twice.
+// TestHolderKilled proves that an instance whose worker is killed with kill -9, while nobody uses
+// it, in the middle of a call or while it is made, is rebuilt on another worker, and that the run's
+// answer is that of an undisturbed one: nothing that a call did to the instance is missing or there
+// twice.
 func TestHolderKilled(t *testing.T) {
 	for name, test := range map[string]struct {
 		tool   string
@@ -115,8 +124,9 @@ func TestHolderKilled(t *testing.T) {
 		waits string
 		times int
 	}{
-		"idle":   {"kept_counter", call("hold_read", `{}`), "", 1},
-		"before": {"kept_counter", call("kept_counter", `{"by":10,"gate":"before"}`), wroteAsked, 1},
+		"idle": {"kept_counter", call("hold_read", `{}`), "", 1},
+		"before": {"kept_counter", call("kept_counter", `{"by":10,"gate":"before"}`), wroteAsked,
+			1},
 		"after":  {"kept_counter", call("kept_counter", `{"by":10,"gate":"after"}`), wroteAdded, 2},
 		"unmade": {"late_counter", call("late_counter", `{"by":10}`), wroteMade, 1},
 	} {
@@ -124,13 +134,15 @@ func TestHolderKilled(t *testing.T) {
 			l := newLab(t)
 			first, second := l.worker(), l.worker()
 			play := func(id string) *api.Agent {
-				return counting("hold_read kept_counter late_counter", step(call(test.tool, `{"by":1}`)), step(test.middle),
+				return counting("hold_read kept_counter late_counter",
+					step(call(test.tool, `{"by":1}`)), step(test.middle),
 					step(add("n", test.tool, `{"by":100}`)), answer("${n}"))
 			}
 			run := l.runAgent("disturbed", play("disturbed"))
 			id := run.GetRunID()
 			if test.waits == "" {
-				l.await("for the call in between", func() bool { return len(l.written(id, "hold_read")) == 1 })
+				l.await("for the call in between",
+					func() bool { return len(l.written(id, "hold_read")) == 1 })
 			} else {
 				l.awaitText(id, test.tool, test.waits, test.times)
 			}
@@ -138,7 +150,8 @@ func TestHolderKilled(t *testing.T) {
 			l.openGate()
 			got := l.result(run)
 			undisturbed := l.runAgent("undisturbed", play("undisturbed"))
-			if want := l.result(undisturbed); !reflect.DeepEqual(got, want) || got.Usage.Failed != 0 {
+			if want := l.result(undisturbed); !reflect.DeepEqual(got, want) ||
+				got.Usage.Failed != 0 {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 			texts := l.texts(id, test.tool)
@@ -147,7 +160,8 @@ func TestHolderKilled(t *testing.T) {
 			}
 			for _, r := range l.records(run) {
 				if r.Status != api.CallCompleted || len(r.Notes) > 0 {
-					t.Errorf("call %s is %s, notes %q, error %v", r.CallID, r.Status, r.Notes, r.Error)
+					t.Errorf("call %s is %s, notes %q, error %v", r.CallID, r.Status, r.Notes,
+						r.Error)
 				}
 			}
 		})

@@ -25,7 +25,8 @@ func (l *lab) replay(id, runID string) {
 			l.t.Errorf("part %d of %s does not replay: %v", i+1, id, err)
 		}
 		if l.cacheless && kept(h) {
-			l.t.Errorf("part %d of %s was kept in a worker's memory though the cache is off", i+1, id)
+			l.t.Errorf("part %d of %s was kept in a worker's memory though the cache is off", i+1,
+				id)
 		}
 		for _, event := range h.GetEvents() {
 			if child := event.GetChildWorkflowExecutionStartedEventAttributes().GetWorkflowExecution(); child != nil {
@@ -52,51 +53,60 @@ func (l *lab) tree(run client.WorkflowRun) []string {
 	return list
 }
 
-// TestSubAgents proves that sub-agents run at once with other calls of their turn, as deep as agents call agents, each in a
-// run of its own that can be looked at like any other, and that their records hang below the call that asked for them, and so
-// do their traces, as the worker sends them and as the histories tell them later.
+// TestSubAgents proves that sub-agents run at once with other calls of their turn, as deep as
+// agents call agents, each in a run of its own that can be looked at like any other, and that their
+// records hang below the call that asked for them, and so do their traces, as the worker sends them
+// and as the histories tell them later.
 func TestSubAgents(t *testing.T) {
 	l := newLab(t)
 	collector := newCollector(t)
 	l.worker("--otlp-endpoint", collector.URL)
 	run := l.runAgent("run", withTools(agent(
-		step(named("w", call("writer", `{"about":"trees"}`)), named("e", call("editor", `{"about":"runs"}`)), call("append", `{"text":"top"}`)),
+		step(named("w", call("writer", `{"about":"trees"}`)),
+			named("e", call("editor", `{"about":"runs"}`)), call("append", `{"text":"top"}`)),
 		answer("${w}; ${e}"),
 	), "writer editor append"))
 	r := l.result(run)
-	if want := "wrote one and after one; edited wrote one and after one, and own"; r.Answer != want || r.Usage.Calls != 9 || r.Usage.Turns != 2 {
+	if want := "wrote one and after one; edited wrote one and after one, and own"; r.Answer != want ||
+		r.Usage.Calls != 9 || r.Usage.Turns != 2 {
 		t.Errorf("result: %+v, want %q", r, want)
 	}
 	expect(t, "tree", l.tree(run), []string{
 		"1.1 writer completed", "1.1/1.1 append completed", "1.1/2.1 append completed",
-		"1.2 editor completed", "1.2/1.1 writer completed", "1.2/1.1/1.1 append completed", "1.2/1.1/2.1 append completed", "1.2/1.2 append completed",
+		"1.2 editor completed", "1.2/1.1 writer completed", "1.2/1.1/1.1 append completed",
+		"1.2/1.1/2.1 append completed", "1.2/1.2 append completed",
 		"1.3 append completed"})
 	nested, err := audit.Describe(l.ctx, l.Client, "run/1.2/1.1", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if nested.Prompt != "Write about editing." || nested.Name != "writer" || nested.Parent.Depth != 2 || nested.Conversation != "run/1.2/1.1" {
+	if nested.Prompt != "Write about editing." || nested.Name != "writer" ||
+		nested.Parent.Depth != 2 || nested.Conversation != "run/1.2/1.1" {
 		t.Errorf("the nested run: %+v, below %+v", nested, nested.Parent)
 	}
 	spans := map[string]api.Record{}
 	for _, r := range l.records(run) {
 		spans[r.CallID] = r
 	}
-	if first, second := spans["1.1"], spans["1.2"]; !first.Started.Before(second.Closed) || !second.Started.Before(first.Closed) {
-		t.Errorf("the sub-agents did not run at once: %v to %v, %v to %v", first.Started, first.Closed, second.Started, second.Closed)
+	if first, second := spans["1.1"], spans["1.2"]; !first.Started.Before(second.Closed) ||
+		!second.Started.Before(first.Closed) {
+		t.Errorf("the sub-agents did not run at once: %v to %v, %v to %v", first.Started,
+			first.Closed, second.Started, second.Closed)
 	}
 	const runs, calls, steps = 4, 9, 10
 	l.traced(collector, run, runs+calls+steps)
 }
 
-// TestSubAgentsKilled proves that kill -9 of the worker in the middle of two sub-agents costs nothing: the answer is that of
-// an undisturbed run, every call has one record, and no call that had completed was executed again. The traces are whole.
+// TestSubAgentsKilled proves that kill -9 of the worker in the middle of two sub-agents costs
+// nothing: the answer is that of an undisturbed run, every call has one record, and no call that
+// had completed was executed again. The traces are whole.
 func TestSubAgentsKilled(t *testing.T) {
 	l := newLab(t)
 	collector := newCollector(t)
 	first := l.worker("--otlp-endpoint", collector.URL)
 	clerks := func() *api.Agent {
-		return withTools(agent(step(named("a", call("clerk", `{"task":"first"}`)), named("b", call("clerk", `{"task":"second"}`))), answer("${a} and ${b}")), "clerk")
+		return withTools(agent(step(named("a", call("clerk", `{"task":"first"}`)),
+			named("b", call("clerk", `{"task":"second"}`))), answer("${a} and ${b}")), "clerk")
 	}
 	undisturbed := l.result(l.runAgent("undisturbed", clerks()))
 	before := len(l.entries())
@@ -106,10 +116,12 @@ func TestSubAgentsKilled(t *testing.T) {
 	first.Kill()
 	completed := l.completed(run)
 	if len(completed) < 5 || len(completed) >= 40 {
-		t.Fatalf("%d calls had completed when the worker was killed; that is not the middle", len(completed))
+		t.Fatalf("%d calls had completed when the worker was killed; that is not the middle",
+			len(completed))
 	}
 	l.worker("--otlp-endpoint", collector.URL)
-	if got := l.result(run); !reflect.DeepEqual(got, undisturbed) || got.Answer != "from line 1 to line 20 and from line 1 to line 20" {
+	if got := l.result(run); !reflect.DeepEqual(got, undisturbed) ||
+		got.Answer != "from line 1 to line 20 and from line 1 to line 20" {
 		t.Errorf("result: got %+v, want %+v", got, undisturbed)
 	}
 	if tree := l.tree(run); len(tree) != 42 || len(l.completed(run)) != 40 {
@@ -123,12 +135,14 @@ func TestSubAgentsKilled(t *testing.T) {
 	}
 	for call := range completed {
 		if executed[call] != 1 {
-			t.Errorf("call %s had completed before the crash and was executed %d times", call, executed[call])
+			t.Errorf("call %s had completed before the crash and was executed %d times", call,
+				executed[call])
 		}
 	}
 }
 
-// completed returns the completed calls of functions in a run's tree, by run and call as the journal names them.
+// completed returns the completed calls of functions in a run's tree, by run and call as the
+// journal names them.
 func (l *lab) completed(run client.WorkflowRun) map[string]bool {
 	l.t.Helper()
 	calls := map[string]bool{}
@@ -143,12 +157,13 @@ func (l *lab) completed(run client.WorkflowRun) map[string]bool {
 	return calls
 }
 
-// TestSubAgentContinuesAsNew proves that a sub-agent whose history grows long goes on in new ones, unnoticed by the run
-// that called it.
+// TestSubAgentContinuesAsNew proves that a sub-agent whose history grows long goes on in new ones,
+// unnoticed by the run that called it.
 func TestSubAgentContinuesAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=40")
 	l.worker()
-	run := l.runAgent("run", withTools(agent(step(named("a", call("clerk", `{}`))), answer("${a}")), "clerk"))
+	run := l.runAgent("run", withTools(agent(step(named("a", call("clerk", `{}`))), answer("${a}")),
+		"clerk"))
 	if r := l.result(run); r.Answer != "from line 1 to line 20" || r.Usage.Calls != 21 {
 		t.Errorf("result: %+v", r)
 	}
@@ -161,8 +176,8 @@ func TestSubAgentContinuesAsNew(t *testing.T) {
 	}
 }
 
-// TestSubAgentBudgets proves that what is left of a run's budget bounds the sub-agents below it together: they end with
-// what they know, and that is their answer.
+// TestSubAgentBudgets proves that what is left of a run's budget bounds the sub-agents below it
+// together: they end with what they know, and that is their answer.
 func TestSubAgentBudgets(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits api.Limits
@@ -173,12 +188,16 @@ func TestSubAgentBudgets(t *testing.T) {
 			used := u.InputTokens + u.OutputTokens
 			return used >= 600 && used < 1000
 		}},
-		"cost": {api.Limits{Cost: 0.6}, func(u api.Usage) bool { return u.Cost >= 0.4 && u.Cost < 1 }},
+		"cost": {api.Limits{Cost: 0.6}, func(u api.Usage) bool {
+			return u.Cost >= 0.4 &&
+				u.Cost < 1
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.worker()
-			a := withTools(agent(step(named("a", call("clerk", `{"task":"first"}`)), named("b", call("clerk", `{"task":"second"}`))), answer("${a} and ${b}")), "clerk")
+			a := withTools(agent(step(named("a", call("clerk", `{"task":"first"}`)),
+				named("b", call("clerk", `{"task":"second"}`))), answer("${a} and ${b}")), "clerk")
 			a.Limits = test.limits
 			run := l.runAgent("run", a)
 			r := l.result(run)
@@ -187,8 +206,11 @@ func TestSubAgentBudgets(t *testing.T) {
 			}
 			for _, record := range l.records(run) {
 				want := "the agent reached its limit of " + name
-				if record.Status != api.CallCompleted || string(record.Result.Output) != `"not all of it"` || !strings.Contains(fmt.Sprint(record.Notes), want) {
-					t.Errorf("call %s ended as %s with %s, notes %q", record.CallID, record.Status, record.Result.Output, record.Notes)
+				if record.Status != api.CallCompleted ||
+					string(record.Result.Output) != `"not all of it"` ||
+					!strings.Contains(fmt.Sprint(record.Notes), want) {
+					t.Errorf("call %s ended as %s with %s, notes %q", record.CallID, record.Status,
+						record.Result.Output, record.Notes)
 				}
 			}
 		})
@@ -212,9 +234,10 @@ func (l *lab) stepsBelow(id string) (steps map[string][]api.Usage) {
 	return steps
 }
 
-// TestManySubAgentBudgets proves that twenty sub-agents at once, some of them with sub-agents of their own, share a budget that they do
-// not exceed by more than one step of each, also where their worker is killed in
-// the middle; that calls are never exceeded at all; and that what the run tells of its usage is what all steps and calls used.
+// TestManySubAgentBudgets proves that twenty sub-agents at once, some of them with sub-agents of
+// their own, share a budget that they do not exceed by more than one step of each, also where their
+// worker is killed in the middle; that calls are never exceeded at all; and that what the run tells
+// of its usage is what all steps and calls used.
 func TestManySubAgentBudgets(t *testing.T) {
 	tokens := func(u api.Usage) float64 { return float64(u.InputTokens + u.OutputTokens) }
 	for name, test := range map[string]struct {
@@ -222,7 +245,8 @@ func TestManySubAgentBudgets(t *testing.T) {
 		limit  float64
 		used   func(api.Usage) float64
 	}{
-		"calls":  {api.Limits{Calls: 100}, 100, func(u api.Usage) float64 { return float64(u.Calls) }},
+		"calls": {api.Limits{Calls: 100}, 100,
+			func(u api.Usage) float64 { return float64(u.Calls) }},
 		"tokens": {api.Limits{Tokens: 12_000}, 12_000, tokens},
 		"cost":   {api.Limits{Cost: 9}, 9, func(u api.Usage) float64 { return u.Cost }},
 	} {
@@ -251,19 +275,22 @@ func TestManySubAgentBudgets(t *testing.T) {
 				sum = float64(len(l.tree(run)))
 			}
 			t.Logf("used %v of %v, allowed %v", test.used(r.Usage), test.limit, allowed)
-			if used := test.used(r.Usage); used > allowed || used < test.limit*0.7 || math.Abs(used-sum) > 1e-6 {
-				t.Errorf("used %v, which in all steps and calls is %v; the limit is %v and %v is allowed", used, sum, test.limit, allowed)
+			if used := test.used(r.Usage); used > allowed || used < test.limit*0.7 ||
+				math.Abs(used-sum) > 1e-6 {
+				t.Errorf("used %v, which in all steps and calls is %v; the limit is %v and %v is allowed",
+					used, sum, test.limit, allowed)
 			}
 		})
 	}
 }
 
-// TestSubAgentEnds proves that a sub-agent that fails, answers in another form than declared, or takes too long is the
-// result of its call alone; the last one is cancelled with what it runs.
+// TestSubAgentEnds proves that a sub-agent that fails, answers in another form than declared, or
+// takes too long is the result of its call alone; the last one is cancelled with what it runs.
 func TestSubAgentEnds(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	run := l.runAgent("run", withTools(agent(step(call("failing", `{}`), call("guesser", `{}`), call("hurried", `{}`), call("append", `{"text":"beside"}`)), answer("done")),
+	run := l.runAgent("run", withTools(agent(step(call("failing", `{}`), call("guesser", `{}`),
+		call("hurried", `{}`), call("append", `{"text":"beside"}`)), answer("done")),
 		"failing guesser hurried append"))
 	if r := l.result(run); r.Answer != "done" || r.Usage.Calls != 7 || r.Usage.Failed != 4 {
 		t.Errorf("result: %+v", r)
@@ -271,31 +298,42 @@ func TestSubAgentEnds(t *testing.T) {
 	expect(t, "tree", l.tree(run), []string{
 		"1.1 failing failed execution_error", "1.1/1.1 append completed",
 		"1.2 guesser failed invalid_output",
-		"1.3 hurried failed timeout", "1.3/1.1 append completed", "1.3/2.1 hold_read cancelled cancelled",
+		"1.3 hurried failed timeout", "1.3/1.1 append completed",
+		"1.3/2.1 hold_read cancelled cancelled",
 		"1.4 append completed"})
-	for id, want := range map[string]history.RunStatus{"run/1.1": history.RunFailed, "run/1.2": history.RunCompleted, "run/1.3": history.RunCancelled} {
+	for id, want := range map[string]history.RunStatus{"run/1.1": history.RunFailed,
+		"run/1.2": history.RunCompleted, "run/1.3": history.RunCancelled} {
 		if s, err := audit.Describe(l.ctx, l.Client, id, ""); err != nil || s.Status != want {
 			t.Errorf("%s is %s, %v; want %s", id, s.Status, err, want)
 		}
 	}
 }
 
-// TestSubAgentsCancelled proves that a run that is cancelled, or ended by the server, takes the sub-agents below it along,
-// with what they run, and that the records are whole.
+// TestSubAgentsCancelled proves that a run that is cancelled, or ended by the server, takes the
+// sub-agents below it along, with what they run, and that the records are whole.
 func TestSubAgentsCancelled(t *testing.T) {
 	hosting := func() *api.Agent {
-		return withTools(agent(step(call("holder", `{}`), call("append", `{"text":"beside"}`)), answer("never")), "holder append")
+		return withTools(agent(step(call("holder", `{}`), call("append", `{"text":"beside"}`)),
+			answer("never")), "holder append")
 	}
-	whole := []string{"1.1 holder cancelled cancelled", "1.1/1.1 append completed", "1.1/2.1 hold_read cancelled cancelled", "1.2 append completed"}
+	whole := []string{"1.1 holder cancelled cancelled", "1.1/1.1 append completed",
+		"1.1/2.1 hold_read cancelled cancelled", "1.2 append completed"}
 	for name, stop := range map[string]func(l *lab, id string) error{
-		"cancelled":  func(l *lab, id string) error { return l.Client.CancelWorkflow(l.ctx, id, "") },
-		"terminated": func(l *lab, id string) error { return l.Client.TerminateWorkflow(l.ctx, id, "", "enough") },
+		"cancelled": func(l *lab, id string) error {
+			return l.Client.CancelWorkflow(l.ctx, id,
+				"")
+		},
+		"terminated": func(l *lab, id string) error {
+			return l.Client.TerminateWorkflow(l.ctx, id,
+				"", "enough")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.worker()
 			run := l.runAgent("run", hosting())
-			l.await("for the sub-agent to hold", func() bool { return l.executions()["2.1 hold_read"] == 1 })
+			l.await("for the sub-agent to hold",
+				func() bool { return l.executions()["2.1 hold_read"] == 1 })
 			if err := stop(l, "run"); err != nil {
 				t.Fatal(err)
 			}
@@ -310,12 +348,14 @@ func TestSubAgentsCancelled(t *testing.T) {
 	}
 }
 
-// TestSubAgentKeepsItsTools proves that a run is pinned to the tools of its sub-agents as well: an edit while it runs
-// changes neither the agent that it calls next nor what that agent calls, on a worker that never had the older ones.
+// TestSubAgentKeepsItsTools proves that a run is pinned to the tools of its sub-agents as well: an
+// edit while it runs changes neither the agent that it calls next nor what that agent calls, on a
+// worker that never had the older ones.
 func TestSubAgentKeepsItsTools(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
-	run := l.runAgent("run", withTools(agent(step(call("hold_read", `{}`)), step(named("w", call("writer", `{"about":"x"}`))), answer("${w}")), "hold_read writer"))
+	run := l.runAgent("run", withTools(agent(step(call("hold_read", `{}`)),
+		step(named("w", call("writer", `{"about":"x"}`))), answer("${w}")), "hold_read writer"))
 	l.awaitEntries(1)
 	first.Kill()
 	l.openGate()
@@ -324,6 +364,8 @@ func TestSubAgentKeepsItsTools(t *testing.T) {
 	if r := l.result(run); r.Answer != "wrote one and after one" {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "tree", l.tree(run), []string{"1.1 hold_read completed", "2.1 writer completed", "2.1/1.1 append completed", "2.1/2.1 append completed"})
-	expect(t, "executions", slices.Sorted(maps.Keys(l.executions())), []string{"1.1 append", "1.1 hold_read", "2.1 append"})
+	expect(t, "tree", l.tree(run), []string{"1.1 hold_read completed", "2.1 writer completed",
+		"2.1/1.1 append completed", "2.1/2.1 append completed"})
+	expect(t, "executions", slices.Sorted(maps.Keys(l.executions())), []string{"1.1 append",
+		"1.1 hold_read", "2.1 append"})
 }

@@ -12,9 +12,9 @@ import (
 	tlog "go.temporal.io/sdk/log"
 )
 
-// subscriber follows a run from its start while it goes on. It stops after a few events, however many, keeps its position as JSON
-// and goes on over a new connection. What is returned waits for the run's end and fails the test unless that saw exactly what
-// reading the run afterwards gives.
+// subscriber follows a run from its start while it goes on. It stops after a few events, however
+// many, keeps its position as JSON and goes on over a new connection. What is returned waits for
+// the run's end and fails the test unless that saw exactly what reading the run afterwards gives.
 func (l *lab) subscriber(id string) (check func()) {
 	type seen struct {
 		events []api.Event
@@ -42,18 +42,21 @@ func (l *lab) subscriber(id string) (check func()) {
 			want = append(want, e)
 		}
 		if got.err != nil || !reflect.DeepEqual(got.events, want) {
-			l.t.Errorf("the subscriber saw %d events and %v, want the %d there are", len(got.events), got.err, len(want))
+			l.t.Errorf("the subscriber saw %d events and %v, want the %d there are",
+				len(got.events), got.err, len(want))
 		}
 	}
 }
 
-// resume appends so many events after a position, fewer at the run's end, and returns the position then.
+// resume appends so many events after a position, fewer at the run's end, and returns the position
+// then.
 func (l *lab) resume(events []api.Event, kept []byte, wanted int) ([]api.Event, []byte, error) {
 	var position audit.Position
 	if err := json.Unmarshal(kept, &position); err != nil {
 		return events, kept, err
 	}
-	c, err := client.DialContext(l.ctx, client.Options{HostPort: l.Address, Logger: tlog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	c, err := client.DialContext(l.ctx, client.Options{HostPort: l.Address,
+		Logger: tlog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
 		return events, kept, err
 	}

@@ -22,13 +22,15 @@ import (
 // goOn starts a run that continues the conversation talk.
 func (l *lab) goOn(prompt string, a *api.Agent) client.WorkflowRun {
 	l.t.Helper()
-	return l.run(api.AgentWorkflow, "talk", api.RunInput{Agent: a, Prompt: prompt, Conversation: "talk", Continue: true})
+	return l.run(api.AgentWorkflow, "talk", api.RunInput{Agent: a, Prompt: prompt,
+		Conversation: "talk", Continue: true})
 }
 
 // said returns the conversation of a run in brief: a letter for each role, with calls and texts.
 func (l *lab) said(run client.WorkflowRun) []string {
 	l.t.Helper()
-	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), run.GetRunID(), api.ConversationQuery, 0)
+	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), run.GetRunID(), api.ConversationQuery,
+		0)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -53,17 +55,21 @@ func (l *lab) said(run client.WorkflowRun) []string {
 	return said
 }
 
-// TestConversationOverRuns proves that a run goes on where the last one of its conversation ended: after one with calls, one
-// that was terminated in a call, one whose model failed, one that could not start, and one that no worker ever took up; with
-// the instructions once, an answer to every call, and ids of calls that are unique in the conversation.
+// TestConversationOverRuns proves that a run goes on where the last one of its conversation ended:
+// after one with calls, one that was terminated in a call, one whose model failed, one that could
+// not start, and one that no worker ever took up; with the instructions once, an answer to every
+// call, and ids of calls that are unique in the conversation.
 func TestConversationOverRuns(t *testing.T) {
 	l := newLab(t)
 	worker := l.worker()
-	first := l.run(api.AgentWorkflow, "talk", api.RunInput{Agent: agent(step(named("a", call("append", `{"text":"a"}`))), answer("first: ${a.text}")), Prompt: "One."})
+	first := l.run(api.AgentWorkflow, "talk",
+		api.RunInput{Agent: agent(step(named("a", call("append", `{"text":"a"}`))),
+			answer("first: ${a.text}")), Prompt: "One."})
 	l.result(first)
 	terminated := l.goOn("Two.", agent(step(call("hold_read", `{}`))))
 	l.await("for the call", func() bool { return len(l.entries()) == 2 })
-	if err := l.Client.TerminateWorkflow(l.ctx, "talk", terminated.GetRunID(), "enough"); err != nil {
+	if err := l.Client.TerminateWorkflow(l.ctx, "talk", terminated.GetRunID(),
+		"enough"); err != nil {
 		t.Fatal(err)
 	}
 	l.failure(l.goOn("Three.", agent(step(call("append", `{"text":"b"}`)))), api.RunModelFailed)
@@ -72,11 +78,13 @@ func TestConversationOverRuns(t *testing.T) {
 	l.failure(l.goOn("Four.", unknown), api.RunInvalid)
 	worker.Stop()
 	untouched := l.goOn("Five.", agent(answer("never")))
-	if err := l.Client.TerminateWorkflow(l.ctx, "talk", untouched.GetRunID(), "too late"); err != nil {
+	if err := l.Client.TerminateWorkflow(l.ctx, "talk", untouched.GetRunID(),
+		"too late"); err != nil {
 		t.Fatal(err)
 	}
 	l.worker()
-	last := l.goOn("Six.", agent(step(named("a", call("append", `{"text":"c"}`))), answer("last: ${a.text}")))
+	last := l.goOn("Six.", agent(step(named("a", call("append", `{"text":"c"}`))),
+		answer("last: ${a.text}")))
 	if r := l.result(last); r.Answer != "last: c" || r.Usage.Turns != 2 || r.Usage.Calls != 1 {
 		t.Errorf("result: %+v", r)
 	}
@@ -89,8 +97,9 @@ func TestConversationOverRuns(t *testing.T) {
 	expect(t, "records", l.statuses(last), []string{"6.1 append completed"})
 }
 
-// TestConversationContinuesAsNew proves that a run of a conversation that itself continues as new takes the earlier messages
-// once, counts its own turns only for its limit, and is gone on with as a whole.
+// TestConversationContinuesAsNew proves that a run of a conversation that itself continues as new
+// takes the earlier messages once, counts its own turns only for its limit, and is gone on with as
+// a whole.
 func TestConversationContinuesAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25")
 	l.worker()
@@ -108,37 +117,46 @@ func TestConversationContinuesAsNew(t *testing.T) {
 	last := l.goOn("Three.", agent(answer("done")))
 	l.result(last)
 	said := l.said(last)
-	if got := len(said); got != 1+2*(1+5*2+1)+2 || said[13] != "user Two." || said[14] != "assistant 7.1" || said[got-1] != "assistant done" {
+	if got := len(said); got != 1+2*(1+5*2+1)+2 || said[13] != "user Two." ||
+		said[14] != "assistant 7.1" || said[got-1] != "assistant done" {
 		t.Errorf("%d messages: %q", got, said)
 	}
 }
 
-// TestConversationElsewhere proves that a run goes on with a conversation only under its id, and not while a run of it goes
-// on under another one.
+// TestConversationElsewhere proves that a run goes on with a conversation only under its id, and
+// not while a run of it goes on under another one.
 func TestConversationElsewhere(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	other := l.run(api.AgentWorkflow, "other", api.RunInput{Agent: agent(answer("never")), Prompt: "Go.", Conversation: "talk", Continue: true})
-	if app := l.failure(other, api.RunInvalid); !strings.Contains(app.Message(), "has that for its workflow id") {
+	other := l.run(api.AgentWorkflow, "other", api.RunInput{Agent: agent(answer("never")),
+		Prompt: "Go.", Conversation: "talk", Continue: true})
+	if app := l.failure(other, api.RunInvalid); !strings.Contains(app.Message(),
+		"has that for its workflow id") {
 		t.Errorf("message: %s", app.Message())
 	}
-	a := l.startAgent("apart", api.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("apart")), Prompt: "Apart.", Conversation: "talk"})
+	a := l.startAgent("apart", api.RunInput{Agent: agent(step(call("hold_read", `{}`)),
+		answer("apart")), Prompt: "Apart.", Conversation: "talk"})
 	l.awaitEntries(1)
-	if app := l.failure(l.goOn("Go.", agent(answer("never"))), api.RunInvalid); !strings.Contains(app.Message(), "the run apart of the conversation talk goes on") {
+	if app := l.failure(l.goOn("Go.", agent(answer("never"))),
+		api.RunInvalid); !strings.Contains(app.Message(),
+		"the run apart of the conversation talk goes on") {
 		t.Errorf("message: %s", app.Message())
 	}
 	l.openGate()
 	l.result(a)
 	last := l.goOn("And now?", agent(answer("done")))
 	l.result(last)
-	expect(t, "conversation", l.said(last), []string{"system Test.", "user Apart.", "assistant 1.1", "tool 1.1", "assistant apart", "user And now?", "assistant done"})
+	expect(t, "conversation", l.said(last), []string{"system Test.", "user Apart.", "assistant 1.1",
+		"tool 1.1", "assistant apart", "user And now?", "assistant done"})
 }
 
 // startAgent is run for an agent's run that is found by its conversation.
 func (l *lab) startAgent(id string, in api.RunInput) client.WorkflowRun {
 	l.t.Helper()
-	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: api.DefaultTaskQueue,
-		TypedSearchAttributes: temporal.NewSearchAttributes(temporal.NewSearchAttributeKeyKeyword(api.AttributeConversation).ValueSet(in.Conversation))}, api.AgentWorkflow, in)
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id,
+		TaskQueue: api.DefaultTaskQueue,
+		TypedSearchAttributes: temporal.NewSearchAttributes(temporal.NewSearchAttributeKeyKeyword(
+			api.AttributeConversation).ValueSet(in.Conversation))}, api.AgentWorkflow, in)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -161,7 +179,8 @@ func (l *lab) command(args ...string) (code int, out string) {
 }
 
 func (l *lab) starter(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(l.ctx, testserver.Bin(l.t, "starter"), append(args, "--address", l.Address)...)
+	cmd := exec.CommandContext(l.ctx, testserver.Bin(l.t, "starter"), append(args, "--address",
+		l.Address)...)
 	cmd.Env = append(os.Environ(), "TEMPORAL_CONFIG_FILE="+l.gate)
 	return cmd
 }
@@ -178,7 +197,8 @@ func (l *lab) inLine(args ...string) *exec.Cmd {
 		l.t.Fatal(err)
 	}
 	line, err := bufio.NewReader(told).ReadString('\n')
-	if err != nil || !strings.Contains(line, `waiting for the conversation "talk": the run talk of talker`) {
+	if err != nil || !strings.Contains(line,
+		`waiting for the conversation "talk": the run talk of talker`) {
 		l.t.Fatalf("%q, %v", line, err)
 	}
 	return cmd
@@ -199,8 +219,9 @@ func (l *lab) agentFile(steps string) string {
 	return filepath.Join(dir, "agent.yaml")
 }
 
-// TestConversationBusy proves that of twenty runs of one conversation that are started at once exactly one runs, and that the
-// others say who does; and that those that wait all run, one after the other. Their order is that of their coming only about.
+// TestConversationBusy proves that of twenty runs of one conversation that are started at once
+// exactly one runs, and that the others say who does; and that those that wait all run, one after
+// the other. Their order is that of their coming only about.
 func TestConversationBusy(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -210,7 +231,8 @@ func TestConversationBusy(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range codes {
 		all.Go(func() {
-			codes[i], texts[i] = l.command("run", holds, fmt.Sprint("burst ", i), "--conversation", "talk", "--caller", "ada", "--detach")
+			codes[i], texts[i] = l.command("run", holds, fmt.Sprint("burst ", i), "--conversation",
+				"talk", "--caller", "ada", "--detach")
 		})
 	}
 	all.Wait()
@@ -218,7 +240,9 @@ func TestConversationBusy(t *testing.T) {
 	for i, code := range codes {
 		if code == 0 {
 			started++
-		} else if code != 2 || !strings.Contains(texts[i], `the conversation "talk" is busy: the run talk of talker, started by ada, has been running for`) || !strings.Contains(texts[i], "starter cancel talk") {
+		} else if code != 2 || !strings.Contains(texts[i],
+			`the conversation "talk" is busy: the run talk of talker, started by ada, has been running for`) ||
+			!strings.Contains(texts[i], "starter cancel talk") {
 			t.Errorf("start %d ended with %d: %s", i, code, texts[i])
 		}
 	}
@@ -228,7 +252,8 @@ func TestConversationBusy(t *testing.T) {
 	answers := l.agentFile("  - answer: done\n")
 	var waiting []*exec.Cmd
 	for i := range 3 {
-		waiting = append(waiting, l.inLine("run", answers, fmt.Sprint("wait ", i), "--conversation", "talk", "--if-busy", "wait"))
+		waiting = append(waiting, l.inLine("run", answers, fmt.Sprint("wait ", i), "--conversation",
+			"talk", "--if-busy", "wait"))
 	}
 	l.openGate()
 	for i, cmd := range waiting {
@@ -248,17 +273,21 @@ func TestConversationBusy(t *testing.T) {
 	expect(t, "those that waited", prompts, []string{"user wait 0", "user wait 1", "user wait 2"})
 }
 
-// TestScheduledConversation proves that what a schedule starts for a conversation runs under the conversation's id, ends as
-// that run does, is refused while another one goes on, and stops it when it is cancelled.
+// TestScheduledConversation proves that what a schedule starts for a conversation runs under the
+// conversation's id, ends as that run does, is refused while another one goes on, and stops it when
+// it is cancelled.
 func TestScheduledConversation(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	holds := api.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("held")), Prompt: "Hold.", Conversation: "talk", Continue: true}
-	answers := api.RunInput{Agent: agent(answer("done")), Prompt: "Go.", Conversation: "talk", Continue: true}
+	holds := api.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("held")),
+		Prompt: "Hold.", Conversation: "talk", Continue: true}
+	answers := api.RunInput{Agent: agent(answer("done")), Prompt: "Go.", Conversation: "talk",
+		Continue: true}
 	first := l.run(api.ScheduledWorkflow, "first", holds)
 	l.awaitEntries(1)
 	busy := l.run(api.ScheduledWorkflow, "busy", answers)
-	if app := l.failure(busy, api.RunInvalid); !strings.Contains(app.Message(), "another run of the conversation talk goes on") {
+	if app := l.failure(busy, api.RunInvalid); !strings.Contains(app.Message(),
+		"another run of the conversation talk goes on") {
 		t.Errorf("message: %s", app.Message())
 	}
 	if err := l.Client.CancelWorkflow(l.ctx, "first", ""); err != nil {
@@ -270,8 +299,9 @@ func TestScheduledConversation(t *testing.T) {
 	if r := l.result(second); r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "conversation", l.said(l.Client.GetWorkflow(l.ctx, "talk", "")), []string{"system Test.",
-		"user Hold.", "assistant 1.1", "tool 1.1 cancelled", "user Go.", "assistant done"})
+	expect(t, "conversation", l.said(l.Client.GetWorkflow(l.ctx, "talk", "")),
+		[]string{"system Test.",
+			"user Hold.", "assistant 1.1", "tool 1.1 cancelled", "user Go.", "assistant done"})
 	answers.Conversation = ""
 	l.failure(l.run(api.ScheduledWorkflow, "none", answers), api.RunInvalid)
 }

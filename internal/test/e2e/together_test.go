@@ -31,7 +31,8 @@ var appendAll = switchyard.NewFunction("append_all", func(ctx context.Context, i
 // runDry starts a dry run of an agent.
 func (l *lab) runDry(id string, a *api.Agent) client.WorkflowRun {
 	l.t.Helper()
-	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: api.DefaultTaskQueue}, api.AgentWorkflow,
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id,
+		TaskQueue: api.DefaultTaskQueue}, api.AgentWorkflow,
 		api.RunInput{Agent: a, Prompt: "Go.", DryRun: true})
 	if err != nil {
 		l.t.Fatal(err)
@@ -41,18 +42,23 @@ func (l *lab) runDry(id string, a *api.Agent) client.WorkflowRun {
 
 // planned is a call with an execution plan that changes nothing of what it does.
 func planned(tool, arguments string) api.ScriptCall {
-	return call(tool, strings.TrimSuffix(arguments, "}")+`,"execution_plan":{"intent":"write with pin 471147","limits":{"timeout":"20s"}}}`)
+	return call(tool, strings.TrimSuffix(arguments, "}")+
+		`,"execution_plan":{"intent":"write with pin 471147","limits":{"timeout":"20s"}}}`)
 }
 
 // withheldAgent asks for calls of every kind that a dry run tells apart.
 func withheldAgent() *api.Agent {
-	return withTools(agent(step(call("produce", `{"bytes":3}`), call("append", `{"text":"$${not} a reference"}`), planned("append_all", `{"texts":["b"],"pin":"471147"}`), call("append", `{"txet":"c"}`)),
+	return withTools(agent(step(call("produce", `{"bytes":3}`),
+		call("append", `{"text":"$${not} a reference"}`),
+		planned("append_all", `{"texts":["b"],"pin":"471147"}`), call("append", `{"txet":"c"}`)),
 		answer("done")), "produce append append_all")
 }
 
 func batchedAgent() *api.Agent {
-	return withTools(agent(step(call("append_all", `{"texts":["a","b"]}`), call("append", `{"text":"c"}`), call("append_all", `{"texts":["d"]}`),
-		call("append_all", `{"texts":["e"]}`), planned("append_all", `{"texts":["f"]}`)), answer("done")), "append append_all")
+	return withTools(agent(step(call("append_all", `{"texts":["a","b"]}`),
+		call("append", `{"text":"c"}`), call("append_all", `{"texts":["d"]}`),
+		call("append_all", `{"texts":["e"]}`), planned("append_all", `{"texts":["f"]}`)),
+		answer("done")), "append append_all")
 }
 
 // accountable are the behaviours of calls that are planned, withheld and made together.
@@ -83,8 +89,8 @@ func (l *lab) recordsOf(id string) map[string]api.Record {
 	return records
 }
 
-// TestTogether proves on a real server that calls that are made together are one activity, and each has its record with its own
-// arguments and its own part of the answer.
+// TestTogether proves on a real server that calls that are made together are one activity, and each
+// has its record with its own arguments and its own part of the answer.
 func TestBatching(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -92,15 +98,18 @@ func TestBatching(t *testing.T) {
 		t.Fatal(err)
 	}
 	records := l.recordsOf("together")
-	for id, want := range map[string]string{"1.1": `1.1 {"texts":["a","b"]} ["a","b"]`, "1.2": ` {"text":"c"} {"text":"c"}`, "1.3": `1.1 {"texts":["d"]} ["d"]`,
+	for id, want := range map[string]string{"1.1": `1.1 {"texts":["a","b"]} ["a","b"]`,
+		"1.2": ` {"text":"c"} {"text":"c"}`, "1.3": `1.1 {"texts":["d"]} ["d"]`,
 		"1.4": ` {"texts":["e"]} ["e"]`, "1.5": ` {"texts":["f"]} ["f"]`} {
 		r := records[id]
-		if r.Result == nil || r.Activity+" "+string(r.Arguments)+" "+string(r.Result.Output) != want || r.Batched != (r.Activity != "") ||
+		if r.Result == nil || r.Activity+" "+string(r.Arguments)+" "+
+			string(r.Result.Output) != want || r.Batched != (r.Activity != "") ||
 			r.Status != api.CallCompleted || r.Attempts != 1 || r.Started.IsZero() || r.Turn != 1 {
 			t.Errorf("%s: %+v", id, r)
 		}
 	}
-	if plan := records["1.5"].Plan; plan == nil || plan.Intent != "write with pin 471147" || plan.Limits.Timeout == 0 {
+	if plan := records["1.5"].Plan; plan == nil || plan.Intent != "write with pin 471147" ||
+		plan.Limits.Timeout == 0 {
 		t.Errorf("the plan of 1.5 is %+v", plan)
 	}
 	var wrote []string
@@ -108,13 +117,15 @@ func TestBatching(t *testing.T) {
 		wrote = append(wrote, e.Call+" "+e.Text)
 	}
 	slices.Sort(wrote)
-	if want := []string{"1.1 a", "1.1 b", "1.1 d", "1.2 c", "1.4 e", "1.5 f"}; !slices.Equal(wrote, want) {
+	if want := []string{"1.1 a", "1.1 b", "1.1 d", "1.2 c", "1.4 e", "1.5 f"}; !slices.Equal(wrote,
+		want) {
 		t.Errorf("the journal has %q, want %q", wrote, want)
 	}
 }
 
-// TestDryRun proves on a real server, at the command line, that a dry run changes nothing, that what it withheld is a plan that can be
-// read without the sensitive values and be run as it was read, once, by somebody with a name, and that another plan is not.
+// TestDryRun proves on a real server, at the command line, that a dry run changes nothing, that
+// what it withheld is a plan that can be read without the sensitive values and be run as it was
+// read, once, by somebody with a name, and that another plan is not.
 func TestDryRun(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -122,8 +133,10 @@ func TestDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	records := l.recordsOf("dry")
-	if r := records["1.3"]; !r.DryRun || r.Status != api.CallCompleted || r.Phase != api.PhasePreExecution || strings.Contains(string(r.Arguments), "471147") ||
-		strings.Contains(string(r.Result.Output), "471147") || r.Plan == nil || r.Plan.Intent != "write with pin ***" {
+	if r := records["1.3"]; !r.DryRun || r.Status != api.CallCompleted ||
+		r.Phase != api.PhasePreExecution || strings.Contains(string(r.Arguments), "471147") ||
+		strings.Contains(string(r.Result.Output), "471147") || r.Plan == nil ||
+		r.Plan.Intent != "write with pin ***" {
 		t.Errorf("a withheld call: %+v", r)
 	}
 	if r := records["1.1"]; r.DryRun || r.Result == nil {
@@ -134,33 +147,38 @@ func TestDryRun(t *testing.T) {
 	}
 	code, out := l.command("plan", "--from-dry-run", "dry")
 	digest := regexp.MustCompile(`The digest of the whole plan is (\S+)\.`).FindStringSubmatch(out)
-	if code != 0 || digest == nil || strings.Contains(out, "471147") || strings.Contains(out, "produce") || !strings.Contains(out, "text: $${not} a reference") {
+	if code != 0 || digest == nil || strings.Contains(out, "471147") ||
+		strings.Contains(out, "produce") || !strings.Contains(out, "text: $${not} a reference") {
 		t.Fatalf("%d: %s", code, out)
 	}
 	for _, test := range []struct {
 		want string
 		args []string
 	}{
-		{"nothing was started", []string{"--from-dry-run", "dry", "--by", "ada", "--digest", "other"}},
+		{"nothing was started", []string{"--from-dry-run", "dry", "--by", "ada", "--digest",
+			"other"}},
 		{"name it with --from-dry-run", []string{"--by", "ada"}},
 		{"say who lets it run", []string{"--from-dry-run", "dry", "--digest", digest[1]}},
 		{"not both", []string{"plan.yaml", "--from-dry-run", "dry"}},
 	} {
-		if code, out := l.command(append([]string{"plan"}, test.args...)...); code != 2 || !strings.Contains(out, test.want) {
+		if code, out := l.command(append([]string{"plan"}, test.args...)...); code != 2 ||
+			!strings.Contains(out, test.want) {
 			t.Errorf("%q: %d %s", test.args, code, out)
 		}
 	}
 	if len(l.entries()) != 0 {
 		t.Fatalf("something was done: %+v", l.entries())
 	}
-	if code, out := l.command("plan", "--from-dry-run", "dry", "--by", "ada", "--digest", digest[1]); code != 0 {
+	if code, out := l.command("plan", "--from-dry-run", "dry", "--by", "ada", "--digest",
+		digest[1]); code != 0 {
 		t.Fatalf("%d: %s", code, out)
 	}
 	if got, want := l.journalled(), []string{"${not} a reference", "b"}; !slices.Equal(got, want) {
 		t.Errorf("the journal has %q, want %q", got, want)
 	}
 	summary, err := audit.Describe(l.ctx, l.Client, "dry-plan", "")
-	if from := summary.FromDryRun; err != nil || from == nil || from.By != "ada" || from.WorkflowID != "dry" || from.Digest != digest[1] || summary.Conversation != "dry" {
+	if from := summary.FromDryRun; err != nil || from == nil || from.By != "ada" ||
+		from.WorkflowID != "dry" || from.Digest != digest[1] || summary.Conversation != "dry" {
 		t.Errorf("%+v, %v", summary, err)
 	}
 	for want, args := range map[string][]string{
@@ -169,7 +187,8 @@ func TestDryRun(t *testing.T) {
 		"withheld no call": {"plan", "--from-dry-run", "reads"},
 	} {
 		if want == "withheld no call" {
-			if code, out := l.command("call", "produce", "bytes=1", "--dry-run", "--id", "reads"); code != 0 || !strings.Contains(out, "x") {
+			if code, out := l.command("call", "produce", "bytes=1", "--dry-run", "--id",
+				"reads"); code != 0 || !strings.Contains(out, "x") {
 				t.Errorf("%d: %s", code, out)
 			}
 		}
@@ -180,8 +199,8 @@ func TestDryRun(t *testing.T) {
 	l.dryAtCommandLine()
 }
 
-// dryAtCommandLine makes a dry run with starter run. What a rule of the agent would have asked a person about is asked in the plan's
-// run too, which has no such rules.
+// dryAtCommandLine makes a dry run with starter run. What a rule of the agent would have asked a
+// person about is asked in the plan's run too, which has no such rules.
 func (l *lab) dryAtCommandLine() {
 	dir := l.t.TempDir()
 	for name, text := range map[string]string{
@@ -193,13 +212,16 @@ func (l *lab) dryAtCommandLine() {
 			l.t.Fatal(err)
 		}
 	}
-	code, out := l.command("run", filepath.Join(dir, "agent.yaml"), "Go.", "--dry-run", "--id", "typed")
-	for _, want := range []string{"I would.", "withheld, and not done:", "text=later", "starter plan --from-dry-run typed"} {
+	code, out := l.command("run", filepath.Join(dir, "agent.yaml"), "Go.", "--dry-run", "--id",
+		"typed")
+	for _, want := range []string{"I would.", "withheld, and not done:", "text=later",
+		"starter plan --from-dry-run typed"} {
 		if code != 0 || !strings.Contains(out, want) {
 			l.t.Errorf("%d, no %q in: %s", code, want, out)
 		}
 	}
-	if code, out := l.command("show", "typed"); code != 0 || !strings.Contains(out, "withholds calls") {
+	if code, out := l.command("show", "typed"); code != 0 || !strings.Contains(out,
+		"withholds calls") {
 		l.t.Errorf("%d: %s", code, out)
 	}
 	done := make(chan struct{})
@@ -210,7 +232,8 @@ func (l *lab) dryAtCommandLine() {
 		}
 	}()
 	asked := l.awaitApprovals("typed-plan", 1)["call-1-1"]
-	if code, out := l.command("approve", "typed-plan", "--digest", asked.Digest); code != 0 || !strings.Contains(asked.Reason, "somebody reads it first") {
+	if code, out := l.command("approve", "typed-plan", "--digest", asked.Digest); code != 0 ||
+		!strings.Contains(asked.Reason, "somebody reads it first") {
 		l.t.Errorf("%d: %s; asked because %s", code, out, asked.Reason)
 	}
 	<-done

@@ -35,8 +35,12 @@ func newCollector(t *testing.T) *collector {
 func (c *collector) take(_ http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fault := func(format string, args ...any) { c.faults = append(c.faults, fmt.Sprintf(format, args...)) }
-	if r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || r.Header.Get("Content-Encoding") != "gzip" {
+	fault := func(format string, args ...any) {
+		c.faults = append(c.faults,
+			fmt.Sprintf(format, args...))
+	}
+	if r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" ||
+		r.Header.Get("Content-Encoding") != "gzip" {
 		fault("a request to %s with %v", r.URL.Path, r.Header)
 	}
 	z, err := gzip.NewReader(r.Body)
@@ -52,7 +56,8 @@ func (c *collector) take(_ http.ResponseWriter, r *http.Request) {
 	for _, resource := range message.GetResourceSpans() {
 		for _, scope := range resource.GetScopeSpans() {
 			for _, span := range scope.GetSpans() {
-				id := hex.EncodeToString(span.GetTraceId()) + "/" + hex.EncodeToString(span.GetSpanId())
+				id := hex.EncodeToString(span.GetTraceId()) + "/" +
+					hex.EncodeToString(span.GetSpanId())
 				if earlier := c.spans[id]; earlier != nil && !proto.Equal(earlier, span) {
 					fault("two spans have the id %s: %v and %v", id, earlier, span)
 				}
@@ -69,8 +74,9 @@ func (c *collector) has(id string, span *tracepb.Span) bool {
 	return proto.Equal(c.spans[id], span)
 }
 
-// traced fails the test unless the collector gets from workers exactly the spans that the histories of a run and of the sub-agents
-// below it give afterwards: one trace, of so many spans, in which each span but one is below another.
+// traced fails the test unless the collector gets from workers exactly the spans that the histories
+// of a run and of the sub-agents below it give afterwards: one trace, of so many spans, in which
+// each span but one is below another.
 func (l *lab) traced(c *collector, run client.WorkflowRun, count int) {
 	l.t.Helper()
 	ids, trace := map[string]bool{}, ""
@@ -88,12 +94,14 @@ func (l *lab) traced(c *collector, run client.WorkflowRun, count int) {
 		if len(span.GetParentSpanId()) == 0 {
 			roots++
 		} else if parent := hex.EncodeToString(span.GetParentSpanId()); !ids[trace+parent] {
-			l.t.Errorf("%s is below %s, which is no span of the trace %s", span.GetName(), parent, trace)
+			l.t.Errorf("%s is below %s, which is no span of the trace %s", span.GetName(), parent,
+				trace)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(ids) != count || len(all) != count || roots != 1 || len(c.faults) > 0 {
-		l.t.Errorf("%d spans with %d ids and %d roots, want %d and 1; faults: %q", len(all), len(ids), roots, count, c.faults)
+		l.t.Errorf("%d spans with %d ids and %d roots, want %d and 1; faults: %q", len(all),
+			len(ids), roots, count, c.faults)
 	}
 }

@@ -40,7 +40,8 @@ func payments() []switchyard.Function {
 			Key string `json:"key"`
 		}) (paidAnswer, error) {
 			journal, err := os.ReadFile(os.Getenv(journalFile))
-			return paidAnswer{Paid: strings.Contains(string(journal), `"pays `+in.Key+`"`), Receipt: "found"}, err
+			return paidAnswer{Paid: strings.Contains(string(journal), `"pays `+in.Key+`"`),
+				Receipt: "found"}, err
 		}),
 	}
 }
@@ -48,7 +49,8 @@ func payments() []switchyard.Function {
 // paying is a run whose worker is killed while it pays: before it has paid, or after.
 func paying(l *lab, id, atOnce string) client.WorkflowRun {
 	first := l.worker()
-	run := l.runAgent(id, withTools(agent(step(named("p", call("pay", `{"at_once":`+atOnce+`}`))), answer("${p}")), "pay"))
+	run := l.runAgent(id, withTools(agent(step(named("p", call("pay", `{"at_once":`+atOnce+`}`))),
+		answer("${p}")), "pay"))
 	l.awaitEntries(1)
 	first.Kill()
 	l.openGate()
@@ -56,9 +58,10 @@ func paying(l *lab, id, atOnce string) client.WorkflowRun {
 	return run
 }
 
-// TestVerify proves that a call that must not run twice, and whose worker is killed in its middle, is verified: one that had paid
-// is not made again and has the result that the verifying tool knows; one that had not is made once more. Either way one thing is
-// paid, and the call has one record, beside that of the call that verified it.
+// TestVerify proves that a call that must not run twice, and whose worker is killed in its middle,
+// is verified: one that had paid is not made again and has the result that the verifying tool
+// knows; one that had not is made once more. Either way one thing is paid, and the call has one
+// record, beside that of the call that verified it.
 func TestVerify(t *testing.T) {
 	for _, test := range []struct{ atOnce, answer, record string }{
 		{"true", "found", "1.1 pay completed, 1 attempts, verified by verify-1.1 of paid: the call did not report (outcome_unknown), and it has taken effect"},
@@ -67,7 +70,8 @@ func TestVerify(t *testing.T) {
 		t.Run(test.atOnce, func(t *testing.T) {
 			l := newLab(t)
 			run := paying(l, "paying", test.atOnce)
-			if r := l.result(run); !strings.HasPrefix(r.Answer, test.answer) || r.Usage.Calls != 2 || r.Usage.Failed != 0 {
+			if r := l.result(run); !strings.HasPrefix(r.Answer, test.answer) ||
+				r.Usage.Calls != 2 || r.Usage.Failed != 0 {
 				t.Errorf("result: %+v", r)
 			}
 			paid := 0
@@ -84,7 +88,9 @@ func TestVerify(t *testing.T) {
 				t.Fatalf("records: %v", l.statuses(run))
 			}
 			verifies, pays := records[0], records[1]
-			if verifies.CallID != "verify-1.1" || verifies.Purpose != api.PurposeVerify || verifies.TargetCallID != "1.1" || verifies.Parent != "1.1" || verifies.Status != api.CallCompleted {
+			if verifies.CallID != "verify-1.1" || verifies.Purpose != api.PurposeVerify ||
+				verifies.TargetCallID != "1.1" || verifies.Parent != "1.1" ||
+				verifies.Status != api.CallCompleted {
 				t.Errorf("the record of the call that verifies: %+v", verifies)
 			}
 			if got := recordText(pays); got != test.record {
@@ -98,5 +104,6 @@ func TestVerify(t *testing.T) {
 }
 
 func recordText(r api.Record) string {
-	return fmt.Sprintf("%s %s %s, %d attempts, %s", r.CallID, r.Tool, r.Status, r.Attempts, strings.Join(r.Notes, "; "))
+	return fmt.Sprintf("%s %s %s, %d attempts, %s", r.CallID, r.Tool, r.Status, r.Attempts,
+		strings.Join(r.Notes, "; "))
 }

@@ -22,7 +22,8 @@ import (
 
 // What the tests tell the worker that they start, by environment.
 const (
-	// asWorker makes the test program be a worker: an application's own one, with the functions below.
+	// asWorker makes the test program be a worker: an application's own one, with the functions
+	// below.
 	asWorker = "E2E_WORKER"
 	// journalFile is where tools write what they really did, beside everything that Temporal knows.
 	journalFile = "E2E_JOURNAL"
@@ -36,10 +37,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}
-	code := host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: append(tools.All(tools.Config{}), slices.Concat(functions(), bookings(), payments(), recorded)...), Stateful: stateful(),
+	code := host.Main(host.Config{Specs: toolspecs.Shipped(),
+		Functions: append(tools.All(tools.Config{}), slices.Concat(functions(), bookings(),
+			payments(), recorded)...), Stateful: stateful(),
 		Hooks: hooks()})
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" && testing.CoverMode() != "" {
-		if err := errors.Join(coverage.WriteMetaDir(dir), coverage.WriteCountersDir(dir)); err != nil {
+		if err := errors.Join(coverage.WriteMetaDir(dir),
+			coverage.WriteCountersDir(dir)); err != nil {
 			fmt.Fprintln(os.Stderr, "coverage:", err)
 		}
 	}

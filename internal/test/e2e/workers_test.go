@@ -12,12 +12,14 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-// TestTwoWorkers proves that two workers share a run: each runs one call at a time, and two calls of a turn meet.
+// TestTwoWorkers proves that two workers share a run: each runs one call at a time, and two calls
+// of a turn meet.
 func TestTwoWorkers(t *testing.T) {
 	l := newLab(t)
 	l.worker("--concurrency", "1")
 	l.worker("--concurrency", "1")
-	run := l.runAgent("run", agent(step(call("meet", `{"lines":2}`), call("meet", `{"lines":2}`)), answer("done")))
+	run := l.runAgent("run", agent(step(call("meet", `{"lines":2}`), call("meet", `{"lines":2}`)),
+		answer("done")))
 	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 0 {
 		t.Errorf("result: %+v", r)
 	}
@@ -27,12 +29,13 @@ func TestTwoWorkers(t *testing.T) {
 	}
 }
 
-// TestLanes proves that a lane is served by the workers that are told to: a call waits visibly while nobody serves its
-// lane, and runs on the worker that comes to serve it.
+// TestLanes proves that a lane is served by the workers that are told to: a call waits visibly
+// while nobody serves its lane, and runs on the worker that comes to serve it.
 func TestLanes(t *testing.T) {
 	l := newLab(t)
 	l.worker("--lanes", "general")
-	run := l.runAgent("run", agent(step(call("store", `{"text":"a"}`), call("append", `{"text":"b"}`)), answer("done")))
+	run := l.runAgent("run", agent(step(call("store", `{"text":"a"}`),
+		call("append", `{"text":"b"}`)), answer("done")))
 	l.await("for a call that waits for its lane", func() bool {
 		pending, err := audit.Pending(l.ctx, l.Client, "run", "")
 		return err == nil && slices.ContainsFunc(pending, func(r audit.Running) bool {
@@ -42,11 +45,13 @@ func TestLanes(t *testing.T) {
 	serial := l.worker("--lanes", "serial")
 	l.result(run)
 	entries := l.entries()
-	if len(entries) != 2 || entries[0].Tool != "append" || entries[1].Tool != "store" || entries[1].PID == entries[0].PID {
+	if len(entries) != 2 || entries[0].Tool != "append" || entries[1].Tool != "store" ||
+		entries[1].PID == entries[0].PID {
 		t.Errorf("journal: %v", entries)
 	}
 	for _, r := range l.records(run) {
-		if want := map[string]string{"store": "serial", "append": "general"}[r.Tool]; r.Lane != want {
+		if want := map[string]string{"store": "serial",
+			"append": "general"}[r.Tool]; r.Lane != want {
 			t.Errorf("%s ran on the lane %s, want %s", r.Tool, r.Lane, want)
 		}
 	}
@@ -55,7 +60,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// stopping asks a worker to stop and returns when it said that it does; the channel gives its exit code.
+// stopping asks a worker to stop and returns when it said that it does; the channel gives its exit
+// code.
 func (l *lab) stopping(p *testserver.Process) <-chan int {
 	l.t.Helper()
 	code := make(chan int, 1)
@@ -67,12 +73,13 @@ func (l *lab) stopping(p *testserver.Process) <-chan int {
 	return code
 }
 
-// TestGracefulStop proves that a worker asked to stop finishes the call that runs and takes no other: the next worker
-// goes on, and nothing is executed twice.
+// TestGracefulStop proves that a worker asked to stop finishes the call that runs and takes no
+// other: the next worker goes on, and nothing is executed twice.
 func TestGracefulStop(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
-	run := l.runAgent("run", agent(step(call("hold_once", `{}`)), step(call("append", `{"text":"after"}`)), answer("done")))
+	run := l.runAgent("run", agent(step(call("hold_once", `{}`)),
+		step(call("append", `{"text":"after"}`)), answer("done")))
 	l.awaitEntries(1)
 	code := l.stopping(first)
 	l.openGate()
@@ -91,12 +98,14 @@ func TestGracefulStop(t *testing.T) {
 	}
 }
 
-// TestStopTimeout proves what becomes of calls that are still running when a stopping worker's time is over: one that
-// must not run twice ends as outcome_unknown, one that may is handed to the next worker.
+// TestStopTimeout proves what becomes of calls that are still running when a stopping worker's time
+// is over: one that must not run twice ends as outcome_unknown, one that may is handed to the next
+// worker.
 func TestStopTimeout(t *testing.T) {
 	l := newLab(t)
 	first := l.worker("--stop-timeout", "300ms")
-	run := l.runAgent("run", agent(step(call("hold_once", `{}`), call("hold_read", `{}`)), answer("done")))
+	run := l.runAgent("run", agent(step(call("hold_once", `{}`), call("hold_read", `{}`)),
+		answer("done")))
 	l.awaitEntries(2)
 	if c := <-l.stopping(first); c != 0 {
 		t.Errorf("exit code %d", c)
@@ -105,9 +114,11 @@ func TestStopTimeout(t *testing.T) {
 	l.worker()
 	l.result(run)
 	statuses := slices.Sorted(slices.Values(l.statuses(run)))
-	expect(t, "records", statuses, []string{"1.1 hold_once failed outcome_unknown", "1.2 hold_read completed"})
+	expect(t, "records", statuses, []string{"1.1 hold_once failed outcome_unknown",
+		"1.2 hold_read completed"})
 	for _, r := range l.records(run) {
-		// Where the worker did not report itself, the heartbeat timeout would give the same statuses.
+		// Where the worker did not report itself, the heartbeat timeout would give the same
+		// statuses.
 		told := r.LastFailure
 		if r.Error != nil {
 			told = r.Error.Message
@@ -121,15 +132,16 @@ func TestStopTimeout(t *testing.T) {
 	}
 }
 
-// TestMissingTools proves that a run of tools that the workers do not have fails at once, says which and what there is
-// instead, and runs nothing.
+// TestMissingTools proves that a run of tools that the workers do not have fails at once, says
+// which and what there is instead, and runs nothing.
 func TestMissingTools(t *testing.T) {
 	l := newLab(t)
 	l.workerIn(nil)
 	a := agent(step(call("append", `{"text":"a"}`)), answer("done"))
 	a.Tools = []string{"append", "calculater"}
 	app := l.failure(l.runAgent("run", a), api.RunInvalid)
-	for _, want := range []string{`no worker's catalog has a tool "append"`, `"calculater"; did you mean calculator?`} {
+	for _, want := range []string{`no worker's catalog has a tool "append"`,
+		`"calculater"; did you mean calculator?`} {
 		if !strings.Contains(app.Message(), want) {
 			t.Errorf("message %q lacks %q", app.Message(), want)
 		}
@@ -139,14 +151,16 @@ func TestMissingTools(t *testing.T) {
 	}
 }
 
-// TestOverlap proves S1 and the serial lane on a real worker, as the tools saw it on one monotonic clock: exclusive
-// calls of a run overlap nothing of their lane, calls of the serial lane never overlap, of whatever run, and shared
-// calls do overlap.
+// TestOverlap proves S1 and the serial lane on a real worker, as the tools saw it on one monotonic
+// clock: exclusive calls of a run overlap nothing of their lane, calls of the serial lane never
+// overlap, of whatever run, and shared calls do overlap.
 func TestOverlap(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	mixed := step(call("tick", `{"ms":40}`), call("tick", `{"ms":40}`), call("tick_serial", `{"ms":20}`), call("tick_alone", `{"ms":10}`),
-		call("tick_serial", `{"ms":10}`), call("tick", `{"ms":30}`), call("tick", `{"ms":30}`), call("tick_alone", `{"ms":5}`))
+	mixed := step(call("tick", `{"ms":40}`), call("tick", `{"ms":40}`),
+		call("tick_serial", `{"ms":20}`), call("tick_alone", `{"ms":10}`),
+		call("tick_serial", `{"ms":10}`), call("tick", `{"ms":30}`), call("tick", `{"ms":30}`),
+		call("tick_alone", `{"ms":5}`))
 	one := l.runAgent("one", agent(mixed, mixed, answer("done")))
 	two := l.runAgent("two", agent(mixed, mixed, answer("done")))
 	l.result(one)
@@ -162,7 +176,8 @@ func TestOverlap(t *testing.T) {
 				continue
 			}
 			switch serial := a.Tool == "tick_serial" && b.Tool == "tick_serial"; {
-			case serial, a.Run == b.Run && sameLane(a, b) && (a.Tool == "tick_alone" || b.Tool == "tick_alone"):
+			case serial, a.Run == b.Run && sameLane(a, b) && (a.Tool == "tick_alone" ||
+				b.Tool == "tick_alone"):
 				t.Errorf("these overlap: %+v and %+v", a, b)
 			case a.Tool == "tick" && b.Tool == "tick" && a.Run == b.Run:
 				shared++

@@ -43,7 +43,8 @@ func GoTexts(t testing.TB) []string {
 	for _, folder := range []string{"src/net/http", "src/strings", "src/unicode/utf8", "doc", "."} {
 		entries, _ := fs.ReadDir(os.DirFS(filepath.Join(root, folder)), ".")
 		for _, e := range entries {
-			if data, err := os.ReadFile(filepath.Join(root, folder, e.Name())); err == nil && len(data) > 100 {
+			if data, err := os.ReadFile(filepath.Join(root, folder, e.Name())); err == nil &&
+				len(data) > 100 {
 				texts = append(texts, string(data))
 			}
 		}

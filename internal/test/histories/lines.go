@@ -122,7 +122,8 @@ func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttr
 	}
 	return fmt.Sprintf("schedule %s lane=%s timeout=%s heartbeat=%s attempts=%d%s%s %s", name,
 		api.LaneOf(s.base, a.GetTaskQueue().GetName()), a.GetStartToCloseTimeout().AsDuration(),
-		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait, priority(a.GetPriority()), payloads(a.GetInput()))
+		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait,
+		priority(a.GetPriority()), payloads(a.GetInput()))
 }
 
 // priority returns the level and the fairness key. The key of a run without a conversation is part

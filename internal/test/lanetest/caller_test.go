@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Caller is a tool's side of a visit: the witness counts the call as running until Done or Stopped returns, or the process
-// ends.
+// Caller is a tool's side of a visit: the witness counts the call as running until Done or Stopped
+// returns, or the process ends.
 type Caller struct {
 	conn net.Conn
 	// words are those of the witness; closed where it is gone.
@@ -41,7 +41,8 @@ func (c *Caller) listen() {
 	}
 }
 
-// expect returns when the witness has said one of the words; a gate that opens meanwhile is forgotten.
+// expect returns when the witness has said one of the words; a gate that opens meanwhile is
+// forgotten.
 func (c *Caller) expect(wanted ...string) error {
 	_, err := c.answer(wanted...)
 	return err
@@ -55,7 +56,8 @@ func (c *Caller) answer(wanted ...string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("the witness has gone; it should have said %s", strings.Join(wanted, " or "))
+	return "", fmt.Errorf("the witness has gone; it should have said %s",
+		strings.Join(wanted, " or "))
 }
 
 // Wait returns after d, of a call with a gate when that opens, or when ctx is over, with its cause.
@@ -90,7 +92,8 @@ func (c *Caller) Write() (bool, error) {
 // Over tells that the tool has noticed the end of its context.
 func (c *Caller) Over() { send(c.conn, wordOver) }
 
-// Done tells that the call has come to its end, Stopped that its context was over before; both end the visit.
+// Done tells that the call has come to its end, Stopped that its context was over before; both end
+// the visit.
 func (c *Caller) Done() error { return c.end(wordDone) }
 
 // Stopped is described with Done.

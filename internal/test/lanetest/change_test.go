@@ -10,25 +10,32 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// TestKeys proves that the keys of a lane are served from their first use until they have been idle for as long as the lane
-// says, and again when they are used again.
+// TestKeys proves that the keys of a lane are served from their first use until they have been idle
+// for as long as the lane says, and again when they are used again.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, `lanes: {device: {limit: 1, idle_timeout: 1s, key: "{{args.key}}"}}`, tool{name: "touch", lane: "device"})
+	l := newLab(t, `lanes: {device: {limit: 1, idle_timeout: 1s, key: "{{args.key}}"}}`,
+		tool{name: "touch", lane: "device"})
 	l.worker()
 	l.worker()
 	used := []string{"pixel 7", "lab/3", "ünïcode", "plain"}
 	for _, round := range []string{"first", "second"} {
 		var calls []api.PlanCall
 		for i, key := range used {
-			calls = append(calls, planCall(fmt.Sprint("c", i), "touch", order{Key: key, Gate: round}))
+			calls = append(calls, planCall(fmt.Sprint("c", i), "touch",
+				order{Key: key, Gate: round}))
 		}
 		run := l.plan(round, calls...)
-		l.await("for every key's call", func(s []Span) bool { return len(of(s, round)) == len(used) })
-		l.until("for the holders to tell of the keys", func() bool { return l.total("device").Keys == len(used) })
+		l.await("for every key's call",
+			func(s []Span) bool { return len(of(s, round)) == len(used) })
+		l.until("for the holders to tell of the keys",
+			func() bool { return l.total("device").Keys == len(used) })
 		l.Open(round)
 		l.result(run)
-		l.until("for idle keys to be closed", func() bool { return len(l.slots("device")) > 0 && l.total("device").Keys == 0 })
+		l.until("for idle keys to be closed", func() bool {
+			return len(l.slots("device")) > 0 &&
+				l.total("device").Keys == 0
+		})
 	}
 	spans, _ := l.Spans()
 	if lanes := Peaks(spans); len(lanes) != len(used) {
@@ -37,12 +44,14 @@ func TestKeys(t *testing.T) {
 	l.report(Regressions(spans))
 }
 
-// TestKeysOfLateAttempts proves that a call finds its key served also when it comes to it later than the key's idle timeout
-// after it was admitted: a second attempt, and a call of a plan that waits for another.
+// TestKeysOfLateAttempts proves that a call finds its key served also when it comes to it later
+// than the key's idle timeout after it was admitted: a second attempt, and a call of a plan that
+// waits for another.
 func TestKeysOfLateAttempts(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, `lanes: {device: {limit: 1, idle_timeout: 1s, key: "{{args.key}}"}}`,
-		tool{name: "flaky", lane: "device", handler: "flaky"}, tool{name: "touch", lane: "device"}, tool{name: "long", lane: "general"})
+		tool{name: "flaky", lane: "device", handler: "flaky"}, tool{name: "touch", lane: "device"},
+		tool{name: "long", lane: "general"})
 	l.worker()
 	again := l.plan("again", planCall("c", "flaky", order{Key: "a", MS: 3000}))
 	waits := planCall("late", "touch", order{Key: "b"})
@@ -52,13 +61,14 @@ func TestKeysOfLateAttempts(t *testing.T) {
 		l.result(run)
 	}
 	spans, _ := l.Spans()
-	if attempts := of(spans, "again"); len(attempts) != 2 || attempts[1].Began-attempts[0].Ended < 2*time.Second {
+	if attempts := of(spans, "again"); len(attempts) != 2 ||
+		attempts[1].Began-attempts[0].Ended < 2*time.Second {
 		t.Errorf("the call that fails once was executed:\n%s", List(attempts))
 	}
 }
 
-// TestEdit proves that a new limit in lanes.yaml takes effect without a restart: a higher one lets more calls run, and a
-// lower one is never exceeded from when the holders say that they go by it.
+// TestEdit proves that a new limit in lanes.yaml takes effect without a restart: a higher one lets
+// more calls run, and a lower one is never exceeded from when the holders say that they go by it.
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	limit := func(n int) string { return fmt.Sprintf("lanes: {lane: {limit: %d}}", n) }
@@ -75,7 +85,8 @@ func TestEdit(t *testing.T) {
 	l.began("held")
 	l.awaitWaiting("lane", 5)
 	l.configure(limit(3))
-	// The call that runs keeps its slot until it ends, and may be the last to go by the old groups of slots.
+	// The call that runs keeps its slot until it ends, and may be the last to go by the old groups
+	// of slots.
 	l.Open("end")
 	l.result(hosted)
 	l.until("for three slots", func() bool { return slots() == 3 })
@@ -101,18 +112,21 @@ func TestEdit(t *testing.T) {
 	l.report(Excesses(after, limits(map[string]int{"lane": 1})))
 }
 
-// TestThreeTools proves what access and lanes do together: two shared calls, of 5 and 30 units, overlap, and an exclusive one
-// of 1 unit runs alone when they have ended, so that all is over after 31.
+// TestThreeTools proves what access and lanes do together: two shared calls, of 5 and 30 units,
+// overlap, and an exclusive one of 1 unit runs alone when they have ended, so that all is over
+// after 31.
 func TestThreeTools(t *testing.T) {
 	t.Parallel()
 	const unit = 50 // milliseconds
-	l := newLab(t, "lanes: {lane: {limit: 4}}", tool{name: "short", lane: "lane"}, tool{name: "long", lane: "lane"},
+	l := newLab(t, "lanes: {lane: {limit: 4}}", tool{name: "short", lane: "lane"},
+		tool{name: "long", lane: "lane"},
 		tool{name: "alone", lane: "lane", access: "exclusive"})
 	l.worker()
 	l.worker()
 	l.hosted("lane", 4)
 	run := l.start("run", api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{
-		scriptCall("short", order{MS: 5 * unit}), scriptCall("long", order{MS: 30 * unit}), scriptCall("alone", order{MS: unit})}})})
+		scriptCall("short", order{MS: 5 * unit}), scriptCall("long", order{MS: 30 * unit}),
+		scriptCall("alone", order{MS: unit})}})})
 	l.result(run)
 	spans, _ := l.Spans()
 	if len(spans) != 3 || spans[2].Tool != "alone" {
@@ -123,7 +137,8 @@ func TestThreeTools(t *testing.T) {
 			t.Errorf("the exclusive call overlaps another:\n%s", List(spans))
 		}
 	}
-	if units := float64(spans[2].Ended-spans[0].Began) / float64(unit*time.Millisecond); units < 31 || units > 36 {
+	if units := float64(spans[2].Ended-spans[0].Began) / float64(
+		unit*time.Millisecond); units < 31 || units > 36 {
 		t.Errorf("the run took %.1f units, want 31:\n%s", units, List(spans))
 	} else {
 		t.Logf("the run took %.1f units", units)

@@ -33,7 +33,8 @@ func newWire(l *lab) *wire {
 	if err := free.Close(); err != nil {
 		l.t.Fatal(err)
 	}
-	testserver.Start(l.t, &struct{}{}, nil, testserver.Bin(l.t, "toxiproxy"), "-host", host, "-port", port)
+	testserver.Start(l.t, &struct{}{}, nil, testserver.Bin(l.t, "toxiproxy"), "-host", host,
+		"-port", port)
 	w := &wire{t: l.t, api: "http://" + net.JoinHostPort(host, port)}
 	l.until("for toxiproxy", func() bool {
 		resp, err := http.Get(w.api + "/version")
@@ -42,14 +43,16 @@ func newWire(l *lab) *wire {
 		}
 		return resp.Body.Close() == nil
 	})
-	w.tell(http.MethodPost, "/proxies", fmt.Sprintf(`{"name":"server","listen":"127.0.0.1:0","upstream":%q}`, l.Server.Address), w)
+	w.tell(http.MethodPost, "/proxies",
+		fmt.Sprintf(`{"name":"server","listen":"127.0.0.1:0","upstream":%q}`, l.Server.Address), w)
 	return w
 }
 
 // tell sends a command and reads the answer.
 func (w *wire) tell(method, path, body string, answer any) {
 	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.t.Context(), method, w.api+path, bytes.NewBufferString(body))
+	req, err := http.NewRequestWithContext(w.t.Context(), method, w.api+path,
+		bytes.NewBufferString(body))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -72,11 +75,14 @@ func (w *wire) tell(method, path, body string, answer any) {
 // streams are the two directions of a connection.
 var streams = []string{"upstream", "downstream"}
 
-// cut drops everything that either side says, without closing a connection: the worst cut, because nobody is told.
+// cut drops everything that either side says, without closing a connection: the worst cut, because
+// nobody is told.
 func (w *wire) cut() {
 	w.t.Helper()
 	for _, s := range streams {
-		w.tell(http.MethodPost, "/proxies/server/toxics", fmt.Sprintf(`{"name":%q,"type":"timeout","stream":%q,"attributes":{"timeout":0}}`, s, s), nil)
+		w.tell(http.MethodPost, "/proxies/server/toxics",
+			fmt.Sprintf(`{"name":%q,"type":"timeout","stream":%q,"attributes":{"timeout":0}}`, s,
+				s), nil)
 	}
 }
 

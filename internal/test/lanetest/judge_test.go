@@ -14,7 +14,8 @@ func (s Span) String() string {
 	if s.Ending != Running {
 		end = fmt.Sprintf("%s %s", s.Ending, at(s.Ended))
 	}
-	text := fmt.Sprintf("%s of %s, attempt %d, on %s: pid %d, fence %d, began %s, %s", s.Call, s.Run, s.Attempt, s.Lane, s.PID, s.Fence, at(s.Began), end)
+	text := fmt.Sprintf("%s of %s, attempt %d, on %s: pid %d, fence %d, began %s, %s", s.Call,
+		s.Run, s.Attempt, s.Lane, s.PID, s.Fence, at(s.Began), end)
 	if s.Over > 0 {
 		text += ", context over " + at(s.Over)
 	}
@@ -52,8 +53,9 @@ func during(spans []Span, t time.Duration) []Span {
 	return running
 }
 
-// Excesses returns an account of every moment at which a call began on a lane that had as many as its limit already. limit
-// gives a lane's, of a keyed one that of a key, by the lane's name; a negative one is none.
+// Excesses returns an account of every moment at which a call began on a lane that had as many as
+// its limit already. limit gives a lane's, of a keyed one that of a key, by the lane's name; a
+// negative one is none.
 func Excesses(spans []Span, limit func(lane string) int) []string {
 	var accounts []string
 	lanes := byLane(spans)
@@ -61,7 +63,9 @@ func Excesses(spans []Span, limit func(lane string) int) []string {
 		most := limit(Name(lane))
 		for _, s := range lanes[lane] {
 			if running := during(lanes[lane], s.Began); most >= 0 && len(running) > most {
-				accounts = append(accounts, fmt.Sprintf("lane %s, limit %d: %d calls at once at %s:\n%s", lane, most, len(running), at(s.Began), List(running)))
+				accounts = append(accounts,
+					fmt.Sprintf("lane %s, limit %d: %d calls at once at %s:\n%s", lane, most,
+						len(running), at(s.Began), List(running)))
 			}
 		}
 	}
@@ -79,8 +83,8 @@ func Peaks(spans []Span) map[string]int {
 	return peaks
 }
 
-// Regressions returns an account of every call that began on a lane with a lower fencing number than a call before it. Only
-// lanes that one worker holds at a time, and keys, count up.
+// Regressions returns an account of every call that began on a lane with a lower fencing number
+// than a call before it. Only lanes that one worker holds at a time, and keys, count up.
 func Regressions(spans []Span) []string {
 	var accounts []string
 	lanes := byLane(spans)
@@ -88,7 +92,9 @@ func Regressions(spans []Span) []string {
 		newest := lanes[lane][0]
 		for _, s := range lanes[lane] {
 			if s.Fence < newest.Fence {
-				accounts = append(accounts, fmt.Sprintf("lane %s: an older holder's call began after a newer one's:\n%s", lane, List([]Span{newest, s})))
+				accounts = append(accounts,
+					fmt.Sprintf("lane %s: an older holder's call began after a newer one's:\n%s",
+						lane, List([]Span{newest, s})))
 			}
 			if s.Fence >= newest.Fence {
 				newest = s

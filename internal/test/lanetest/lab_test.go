@@ -31,15 +31,16 @@ const patience = 120 * time.Second
 // tool is a toolspec of these tests.
 type tool struct {
 	name, lane string
-	// handler is work unless it says otherwise, effect idempotent, access shared, heartbeat 15s: where no worker is lost, none
-	// should count as lost on a machine that is busy.
+	// handler is work unless it says otherwise, effect idempotent, access shared, heartbeat 15s:
+	// where no worker is lost, none should count as lost on a machine that is busy.
 	handler, effect, access, heartbeat string
 	// more are lines of execution, such as "queue_timeout: 1s".
 	more string
 }
 
 func (t tool) yaml() string {
-	execution := fmt.Sprintf("{lane: %s, access: %s, effect: %s, heartbeat: %s, timeout: 1m", t.lane, cmp.Or(t.access, "shared"),
+	execution := fmt.Sprintf("{lane: %s, access: %s, effect: %s, heartbeat: %s, timeout: 1m",
+		t.lane, cmp.Or(t.access, "shared"),
 		cmp.Or(t.effect, "idempotent"), cmp.Or(t.heartbeat, "15s"))
 	if t.effect != "once" {
 		execution += ", retry: {max_attempts: 10, initial_interval: 100ms, backoff: 1}"
@@ -85,7 +86,8 @@ func newLab(t *testing.T, lanes string, tools ...tool) *lab {
 	}
 	l.write("tools/tools.yaml", strings.Join(specs, "---\n"))
 	// By default the server counts a queue's waiting calls anew every five seconds.
-	l.Server = testserver.NewServer(t, "--dynamic-config-value", `matching.TaskQueueInfoByBuildIdTTL="1ms"`)
+	l.Server = testserver.NewServer(t, "--dynamic-config-value",
+		`matching.TaskQueueInfoByBuildIdTTL="1ms"`)
 	return l
 }
 
@@ -98,7 +100,8 @@ func (l *lab) configure(lanes string) {
 func (l *lab) write(name, text string) {
 	l.t.Helper()
 	path := filepath.Join(l.dir, name)
-	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new", path))
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path+".new",
+		[]byte(text), 0o600), os.Rename(path+".new", path))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -121,10 +124,13 @@ func (l *lab) workerAt(address string, flags ...string) *testserver.Process {
 		l.t.Fatal(err)
 	}
 	var ready struct{ Lanes []string }
-	flags = append([]string{"--address", address, "--task-queue", base, "--tools", filepath.Join(l.dir, "tools"),
+	flags = append([]string{"--address", address, "--task-queue", base, "--tools",
+		filepath.Join(l.dir, "tools"),
 		"--lanes-file", filepath.Join(l.dir, "lanes.yaml"), "--stop-timeout", "10s"}, flags...)
-	p := testserver.Start(l.t, &ready, []string{asWorker + "=1", witnessAddress + "=" + l.Witness.Address()}, program, flags...)
-	l.t.Cleanup(func() { // runs before the process is told to stop; one that stands still would not hear it
+	p := testserver.Start(l.t, &ready, []string{asWorker + "=1", witnessAddress + "=" +
+		l.Witness.Address()}, program, flags...)
+	// runs before the process is told to stop; one that stands still would not hear it
+	l.t.Cleanup(func() {
 		_ = syscall.Kill(p.PID(), syscall.SIGCONT)
 		if l.t.Failed() {
 			l.showLog(p)
@@ -140,7 +146,8 @@ func (l *lab) showLog(p *testserver.Process) {
 		l.t.Log(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	l.t.Logf("pid %d logged in the end:\n%s", p.PID(), strings.Join(lines[max(0, len(lines)-15):], "\n"))
+	l.t.Logf("pid %d logged in the end:\n%s", p.PID(), strings.Join(lines[max(0, len(lines)-15):],
+		"\n"))
 }
 
 // planCall returns a call of a plan.
@@ -177,7 +184,8 @@ func agent(steps ...api.ScriptStep) *api.Agent {
 	}
 	slices.Sort(names)
 	script := api.Pack(api.Script{Steps: append(steps, api.ScriptStep{Answer: "done"})})
-	return &api.Agent{Name: "tester", Model: api.Model{Provider: api.ProviderScripted, Script: &script},
+	return &api.Agent{Name: "tester", Model: api.Model{Provider: api.ProviderScripted,
+		Script: &script},
 		Tools: slices.Compact(names), Limits: api.Limits{Turns: 1000}}
 }
 
@@ -188,7 +196,8 @@ func (l *lab) start(id string, in api.RunInput) client.WorkflowRun {
 	if in.Agent != nil {
 		kind, in.Prompt = api.AgentWorkflow, "Go."
 	}
-	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: base}, kind, in)
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id,
+		TaskQueue: base}, kind, in)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -212,7 +221,8 @@ func (l *lab) result(run client.WorkflowRun) api.RunResult {
 	var r api.RunResult
 	if err := run.Get(l.ctx, &r); err != nil {
 		spans, _ := l.Spans()
-		l.t.Fatalf("run %s: %v; the witness saw last\n%s", run.GetID(), err, List(spans[max(0, len(spans)-20):]))
+		l.t.Fatalf("run %s: %v; the witness saw last\n%s", run.GetID(), err,
+			List(spans[max(0, len(spans)-20):]))
 	}
 	return r
 }
@@ -247,7 +257,8 @@ func of(spans []Span, run string) []Span {
 // began waits for the first execution of a run's calls.
 func (l *lab) began(run string) Span {
 	l.t.Helper()
-	spans := l.await("for a call of "+run, func(spans []Span) bool { return len(of(spans, run)) > 0 })
+	spans := l.await("for a call of "+run,
+		func(spans []Span) bool { return len(of(spans, run)) > 0 })
 	return of(spans, run)[0]
 }
 
@@ -265,7 +276,8 @@ func (l *lab) until(what string, condition func() bool) {
 	}
 }
 
-// slots returns what the holders of a lane's groups tell with their heartbeats; groups that nobody holds are not there.
+// slots returns what the holders of a lane's groups tell with their heartbeats; groups that nobody
+// holds are not there.
 func (l *lab) slots(lane string) []api.SlotsState {
 	l.t.Helper()
 	described, err := l.Client.DescribeWorkflowExecution(l.ctx, api.LaneWorkflowID(base, lane), "")
@@ -282,7 +294,8 @@ func (l *lab) slots(lane string) []api.SlotsState {
 	for _, pending := range described.GetPendingActivities() {
 		var state api.SlotsState
 		details := pending.GetHeartbeatDetails()
-		if details != nil && converter.GetDefaultDataConverter().FromPayloads(details, &state) == nil {
+		if details != nil && converter.GetDefaultDataConverter().FromPayloads(details,
+			&state) == nil {
 			states = append(states, state)
 		}
 	}
@@ -298,13 +311,17 @@ func (l *lab) total(lane string) api.LaneCounts {
 	return all
 }
 
-// waiting returns how many calls of a lane without keys wait, at the server or with the holder, whichever has more: what
-// the holder says is a little older, so that the sum would count some twice.
+// waiting returns how many calls of a lane without keys wait, at the server or with the holder,
+// whichever has more: what the holder says is a little older, so that the sum would count some
+// twice.
 func (l *lab) waiting(lane string) int {
 	l.t.Helper()
-	answer, err := l.Client.WorkflowService().DescribeTaskQueue(l.ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: client.DefaultNamespace, ReportStats: true, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-		TaskQueue: &taskqueuepb.TaskQueue{Name: api.Queue(base, lane), Kind: enumspb.TASK_QUEUE_KIND_NORMAL}})
+	answer, err := l.Client.WorkflowService().DescribeTaskQueue(l.ctx,
+		&workflowservice.DescribeTaskQueueRequest{
+			Namespace: client.DefaultNamespace, ReportStats: true,
+			TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+			TaskQueue: &taskqueuepb.TaskQueue{Name: api.Queue(base, lane),
+				Kind: enumspb.TASK_QUEUE_KIND_NORMAL}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -19,18 +19,20 @@ func (l *lab) hosted(lane string, groups int) {
 	l.until("for the holders of "+lane, func() bool { return len(l.slots(lane)) == groups })
 }
 
-// lostBy waits until another process than pid runs a call of the lane, and returns what the witness saw until then: first
-// what was lost, last the call of the next holder.
+// lostBy waits until another process than pid runs a call of the lane, and returns what the witness
+// saw until then: first what was lost, last the call of the next holder.
 func (l *lab) lostBy(pid int) []Span {
 	l.t.Helper()
 	other := func(s Span) bool { return s.PID != pid }
-	spans := l.await("for the next holder", func(spans []Span) bool { return slices.ContainsFunc(spans, other) })
+	spans := l.await("for the next holder",
+		func(spans []Span) bool { return slices.ContainsFunc(spans, other) })
 	return spans[:slices.IndexFunc(spans, other)+1]
 }
 
-// TestCutOff proves that a worker that is cut off from the server stops its calls before the next holder begins: a tool
-// that heeds its context is told in time, for the sake of one that does not the process ends. With on_lost_lease: wait the
-// calls overlap, and the fencing number tells the newer one.
+// TestCutOff proves that a worker that is cut off from the server stops its calls before the next
+// holder begins: a tool that heeds its context is told in time, for the sake of one that does not
+// the process ends. With on_lost_lease: wait the calls overlap, and the fencing number tells the
+// newer one.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -44,7 +46,8 @@ func TestCutOff(t *testing.T) {
 		t.Run(test.handler+", "+test.rule, func(t *testing.T) {
 			t.Parallel()
 			// The heartbeat of the calls themselves is so long that it is not what stops them.
-			l := newLab(t, "lanes: {lane: {limit: 1, on_lost_lease: "+test.rule+"}}", tool{name: "hold", lane: "lane", handler: test.handler, heartbeat: "12s"})
+			l := newLab(t, "lanes: {lane: {limit: 1, on_lost_lease: "+test.rule+"}}",
+				tool{name: "hold", lane: "lane", handler: test.handler, heartbeat: "12s"})
 			w := newWire(l)
 			first := l.workerAt(w.Address)
 			l.hosted("lane", 1)
@@ -77,12 +80,14 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestPaused proves what becomes of a worker that stands still for longer than its lease and wakes up in the middle of a
-// call: it notices within 100 ms, and nothing that it still writes is accepted.
+// TestPaused proves what becomes of a worker that stands still for longer than its lease and wakes
+// up in the middle of a call: it notices within 100 ms, and nothing that it still writes is
+// accepted.
 //
 // It runs by itself, as TestTakeover does: both measure how soon something happens.
 func TestPaused(t *testing.T) {
-	l := newLab(t, "lanes: {lane: {limit: 1}}", tool{name: "write", lane: "lane", handler: "write", heartbeat: "1s"})
+	l := newLab(t, "lanes: {lane: {limit: 1}}", tool{name: "write", lane: "lane", handler: "write",
+		heartbeat: "1s"})
 	first := l.worker()
 	l.hosted("lane", 1)
 	l.worker()
@@ -94,11 +99,15 @@ func TestPaused(t *testing.T) {
 		}
 	}
 	signal(syscall.SIGSTOP)
-	spans := l.await("for the next holder's write", func(s []Span) bool { return len(s) > 1 && s[1].Written > 0 })
+	spans := l.await("for the next holder's write", func(s []Span) bool {
+		return len(s) > 1 &&
+			s[1].Written > 0
+	})
 	written := spans[0].Written
 	woken := l.Now()
 	signal(syscall.SIGCONT)
-	spans = l.await("for the worker to notice", func(s []Span) bool { return s[0].Ending != Running })
+	spans = l.await("for the worker to notice",
+		func(s []Span) bool { return s[0].Ending != Running })
 	if err := l.Client.TerminateWorkflow(l.ctx, "run", "", "seen enough"); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +130,8 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// stopping asks a worker to stop and returns when it said that it does; the channel gives its exit code.
+// stopping asks a worker to stop and returns when it said that it does; the channel gives its exit
+// code.
 func (l *lab) stopping(p *testserver.Process) <-chan int {
 	l.t.Helper()
 	code := make(chan int, 1)
@@ -133,14 +143,15 @@ func (l *lab) stopping(p *testserver.Process) <-chan int {
 	return code
 }
 
-// TestTakeover proves how soon the next worker takes a lane over: within five seconds of kill -9, at once after a graceful
-// stop, and not before the last call of a worker that stops has ended.
+// TestTakeover proves how soon the next worker takes a lane over: within five seconds of kill -9,
+// at once after a graceful stop, and not before the last call of a worker that stops has ended.
 func TestTakeover(t *testing.T) {
 	// A lease lasts four seconds; whoever hands it over does so much sooner.
 	const killedWithin, handedWithin = 5 * time.Second, 2 * time.Second
 	names := []string{"plain", "line", "keyed"}
 	l := newLab(t, `lanes: {plain: {limit: 1}, line: {limit: 1, queue_size: 5}, keyed: {limit: 1, key: "{{args.key}}"}}`,
-		tool{name: "plain", lane: "plain"}, tool{name: "line", lane: "line"}, tool{name: "keyed", lane: "keyed"})
+		tool{name: "plain", lane: "plain"}, tool{name: "line", lane: "line"},
+		tool{name: "keyed", lane: "keyed"})
 	next := func(run string) map[string]Span {
 		t.Helper()
 		var calls []api.PlanCall
@@ -157,13 +168,15 @@ func TestTakeover(t *testing.T) {
 		}
 		return of
 	}
-	within := func(what string, from time.Duration, most time.Duration, not int, spans map[string]Span) {
+	within := func(what string, from time.Duration, most time.Duration, not int,
+		spans map[string]Span) {
 		t.Helper()
 		for _, name := range names {
 			s := spans[name]
 			t.Logf("%s: the next call on %s began after %s", what, name, s.Began-from)
 			if s.PID == not || s.Began-from > most {
-				t.Errorf("%s at %s: the next call began %s later:\n    %s", what, at(from), s.Began-from, s)
+				t.Errorf("%s at %s: the next call began %s later:\n    %s", what, at(from),
+					s.Began-from, s)
 			}
 		}
 	}
@@ -199,7 +212,8 @@ func TestTakeover(t *testing.T) {
 	spans, _ := l.Spans()
 	busy, late := of(spans, "busy")[0], of(spans, "waits")[0]
 	if late.Began < busy.Ended || late.Began-busy.Ended > handedWithin {
-		t.Errorf("the next call began %s after the last one of the worker that stopped:\n%s", late.Began-busy.Ended, List([]Span{busy, late}))
+		t.Errorf("the next call began %s after the last one of the worker that stopped:\n%s",
+			late.Began-busy.Ended, List([]Span{busy, late}))
 	}
 	l.report(Excesses(spans, limits(map[string]int{"plain": 1, "line": 1, "keyed": 1})))
 	l.report(Regressions(spans))

@@ -1,5 +1,6 @@
-// Package lanetest proves what lanes promise. Tools of these tests tell a witness when their calls begin and end; the witness
-// is one process with one clock, so what it saw can be judged: whether a lane ever ran more calls than its limit.
+// Package lanetest proves what lanes promise. Tools of these tests tell a witness when their calls
+// begin and end; the witness is one process with one clock, so what it saw can be judged: whether a
+// lane ever ran more calls than its limit.
 package lanetest
 
 import (
@@ -51,7 +52,8 @@ type Span struct {
 	Ending Ending
 	// Over is when the tool noticed that its context is over; zero where it did not.
 	Over time.Duration
-	// Written and Refused count the writes that the witness accepted, and those it refused for their fencing number.
+	// Written and Refused count the writes that the witness accepted, and those it refused for
+	// their fencing number.
 	Written, Refused int
 }
 
@@ -78,7 +80,8 @@ func Listen() (*Witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Witness{listener: listener, began: time.Now(), fences: map[string]int64{}, open: map[string]bool{},
+	w := &Witness{listener: listener, began: time.Now(), fences: map[string]int64{},
+		open:    map[string]bool{},
 		waiting: map[string][]net.Conn{}, changed: make(chan struct{})}
 	go w.accept()
 	return w, nil
@@ -97,13 +100,15 @@ func (w *Witness) Now() time.Duration {
 	return w.tick()
 }
 
-// tick returns the time; no two calls return the same, so that the order of what happened is never lost.
+// tick returns the time; no two calls return the same, so that the order of what happened is never
+// lost.
 func (w *Witness) tick() time.Duration {
 	w.last = max(w.last+1, time.Since(w.began))
 	return w.last
 }
 
-// Spans returns what was seen so far, in the order in which executions began, and a channel that closes when there is more.
+// Spans returns what was seen so far, in the order in which executions began, and a channel that
+// closes when there is more.
 func (w *Witness) Spans() ([]Span, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,11 +203,13 @@ func (w *Witness) heed(s *Span, conn net.Conn, word string, err error) {
 
 func (w *Witness) end(s *Span, conn net.Conn, ending Ending, at time.Duration) {
 	s.Ending, s.Ended = ending, at
-	w.waiting[s.Gate] = slices.DeleteFunc(w.waiting[s.Gate], func(c net.Conn) bool { return c == conn })
+	w.waiting[s.Gate] = slices.DeleteFunc(w.waiting[s.Gate],
+		func(c net.Conn) bool { return c == conn })
 	send(conn, wordNoted)
 }
 
-// write is the resource that lanes protect: it refuses whoever comes with a lower fencing number than the highest seen.
+// write is the resource that lanes protect: it refuses whoever comes with a lower fencing number
+// than the highest seen.
 func (w *Witness) write(s *Span, conn net.Conn) {
 	if s.Fence < w.fences[s.Lane] {
 		s.Refused++

@@ -18,7 +18,8 @@ import (
 // The lanes of TestLimitsHold, with their limits; the last two have a queue for each of keys keys.
 var (
 	yardLanes  = []string{"one", "lone", "two", "three", "five", "eight", "phone", "repo"}
-	yardLimits = map[string]int{"one": 1, "lone": 1, "two": 2, "three": 3, "five": 5, "eight": 8, "phone": 1, "repo": 2}
+	yardLimits = map[string]int{"one": 1, "lone": 1, "two": 2, "three": 3, "five": 5, "eight": 8,
+		"phone": 1, "repo": 2}
 	keyedLanes = []string{"phone", "repo"}
 )
 
@@ -42,7 +43,8 @@ func yardFile() string {
 func yardTools() []tool {
 	var tools []tool
 	for _, lane := range yardLanes {
-		tools = append(tools, tool{name: lane, lane: lane, heartbeat: "1s"}, tool{name: lane + "_once", lane: lane, effect: "once", heartbeat: "1s"})
+		tools = append(tools, tool{name: lane, lane: lane, heartbeat: "1s"},
+			tool{name: lane + "_once", lane: lane, effect: "once", heartbeat: "1s"})
 	}
 	return tools
 }
@@ -68,7 +70,8 @@ func (m *traffic) plan(n int) api.RunInput {
 	return planOf(calls...)
 }
 
-// agent returns an agent that makes calls over all lanes, size at once, in so many turns; every third must not run twice.
+// agent returns an agent that makes calls over all lanes, size at once, in so many turns; every
+// third must not run twice.
 func (m *traffic) agent(turns, size int) api.RunInput {
 	var steps []api.ScriptStep
 	for range turns {
@@ -96,13 +99,15 @@ const (
 	cutAfter, cutFor             = 7 * time.Second, 10 * time.Second
 )
 
-// TestLimitsHold proves that no lane ever runs more calls at once than its limit, over four workers of which one is killed
-// every five seconds and one is cut off from the server for ten, that every limit is used to the full before and after, and
-// that every call ends exactly once for its caller: with its own result, or, if it must not run twice and its worker was
-// lost, as one whose outcome nobody knows.
+// TestLimitsHold proves that no lane ever runs more calls at once than its limit, over four workers
+// of which one is killed every five seconds and one is cut off from the server for ten, that every
+// limit is used to the full before and after, and that every call ends exactly once for its caller:
+// with its own result, or, if it must not run twice and its worker was lost, as one whose outcome
+// nobody knows.
 func TestLimits_AreKept(t *testing.T) {
 	l := newLab(t, yardFile(), yardTools()...)
-	fmt.Printf("\nto see it, for half a minute: bin/starter lanes --watch --address %s --task-queue %s\n", l.Server.Address, base)
+	fmt.Printf("\nto see it, for half a minute: bin/starter lanes --watch --address %s --task-queue %s\n",
+		l.Server.Address, base)
 	w := newWire(l)
 	l.workerAt(w.Address)
 	workers := []*testserver.Process{l.worker(), l.worker(), l.worker()}
@@ -116,7 +121,8 @@ func TestLimits_AreKept(t *testing.T) {
 	l.fill("after")
 	spans, _ := l.Spans()
 	l.report(Excesses(spans, limits(yardLimits)))
-	l.report(Regressions(slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { // lanes with several holders
+	// lanes with several holders
+	l.report(Regressions(slices.DeleteFunc(slices.Clone(spans), func(s Span) bool {
 		return yardLimits[s.Lane] > 1
 	})))
 	outcomes := l.finalizeResult(runs, Executions(spans))
@@ -124,15 +130,18 @@ func TestLimits_AreKept(t *testing.T) {
 		t.Errorf("%d calls have an outcome, want %d", got, calls)
 	}
 	if killed < 4 || took < cutAfter+cutFor {
-		t.Errorf("all was over after %s, when %d workers had been killed: that is no storm", took, killed)
+		t.Errorf("all was over after %s, when %d workers had been killed: that is no storm", took,
+			killed)
 	}
 	fmt.Printf("\n%d calls on %d lanes in %.0f s over 4 workers, %d killed and 1 cut off: %d completed, %d of unknown outcome, %d executions\n%s\n",
-		calls, len(yardLanes), took.Seconds(), killed, outcomes.completed, outcomes.unknown, outcomes.executions, table(spans))
+		calls, len(yardLanes), took.Seconds(), killed, outcomes.completed, outcomes.unknown,
+		outcomes.executions, table(spans))
 }
 
-// storm starts the runs one after the other while workers are killed and replaced and one is cut off, and returns when all
-// have been started and the cut is over.
-func (l *lab) storm(w *wire, workers []*testserver.Process) (runs []client.WorkflowRun, killed int) {
+// storm starts the runs one after the other while workers are killed and replaced and one is cut
+// off, and returns when all have been started and the cut is over.
+func (l *lab) storm(w *wire, workers []*testserver.Process) (runs []client.WorkflowRun,
+	killed int) {
 	l.t.Helper()
 	m := &traffic{random: rand.New(rand.NewPCG(1, 2))}
 	next, kill := time.NewTicker(runEvery), time.NewTicker(killEvery)
@@ -164,14 +173,15 @@ func (l *lab) storm(w *wire, workers []*testserver.Process) (runs []client.Workf
 	return runs, killed
 }
 
-// fill proves that every lane runs as many calls at once as its limit says: it makes one more that wait for each other, and
-// lets them go when the limit is reached.
+// fill proves that every lane runs as many calls at once as its limit says: it makes one more that
+// wait for each other, and lets them go when the limit is reached.
 func (l *lab) fill(gate string) {
 	l.t.Helper()
 	var calls []api.PlanCall
 	for _, lane := range yardLanes {
 		for i := range yardLimits[lane] + 1 {
-			calls = append(calls, planCall(fmt.Sprint(lane, "-", i), lane, order{Gate: gate, Key: "filled"}))
+			calls = append(calls, planCall(fmt.Sprint(lane, "-", i), lane,
+				order{Gate: gate, Key: "filled"}))
 		}
 	}
 	run := l.plan("fill-"+gate, calls...)
@@ -208,7 +218,8 @@ func (l *lab) finalizeResult(runs []client.WorkflowRun, executions map[string][]
 				sum.unknown++
 			}
 			if why := fault(r, len(ran)); why != "" {
-				accounts = append(accounts, fmt.Sprintf("%s/%s of %s, %s, %v: %s:\n%s", run.GetID(), id, r.Tool, r.Status, r.Error, why, List(ran)))
+				accounts = append(accounts, fmt.Sprintf("%s/%s of %s, %s, %v: %s:\n%s", run.GetID(),
+					id, r.Tool, r.Status, r.Error, why, List(ran)))
 			}
 		}
 	}
@@ -232,13 +243,15 @@ func fault(r api.Record, executions int) string {
 		return "it has a result and never ran"
 	}
 	var asked, got order
-	if json.Unmarshal(r.Arguments, &asked) != nil || json.Unmarshal(r.Result.Output, &got) != nil || asked.N != got.N {
+	if json.Unmarshal(r.Arguments, &asked) != nil || json.Unmarshal(r.Result.Output, &got) != nil ||
+		asked.N != got.N {
 		return fmt.Sprintf("it was called with %s and answered %s", r.Arguments, r.Result.Output)
 	}
 	return ""
 }
 
-// table shows the most calls that each lane ran at once beside its limit; of a keyed one the most of any key.
+// table shows the most calls that each lane ran at once beside its limit; of a keyed one the most
+// of any key.
 func table(spans []Span) string {
 	most, ran, lost := map[string]int{}, map[string]int{}, map[string]int{}
 	for lane, peak := range Peaks(spans) {
@@ -251,9 +264,11 @@ func table(spans []Span) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %-8s %6s %13s %11s %12s\n", "lane", "limit", "most at once", "executions", "interrupted")
+	fmt.Fprintf(&b, "  %-8s %6s %13s %11s %12s\n", "lane", "limit", "most at once", "executions",
+		"interrupted")
 	for _, lane := range yardLanes {
-		fmt.Fprintf(&b, "  %-8s %6d %13d %11d %12d\n", lane, yardLimits[lane], most[lane], ran[lane], lost[lane])
+		fmt.Fprintf(&b, "  %-8s %6d %13d %11d %12d\n", lane, yardLimits[lane], most[lane],
+			ran[lane], lost[lane])
 	}
 	return b.String()
 }

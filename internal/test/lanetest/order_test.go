@@ -9,7 +9,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// ordered are the two kinds of lanes that keep waiting calls in order: at the server, and with the holder.
+// ordered are the two kinds of lanes that keep waiting calls in order: at the server, and with the
+// holder.
 const ordered = `lanes:
   server: {limit: 1}
   holder: {limit: 1, queue_size: 1000}
@@ -17,7 +18,8 @@ const ordered = `lanes:
   holder_fifo: {limit: 1, queue_size: 1000, strategy: fifo}
 `
 
-// eachOrder runs a test on a busy lane of each kind: one call has the lane's slot until release is called.
+// eachOrder runs a test on a busy lane of each kind: one call has the lane's slot until release is
+// called.
 func eachOrder(t *testing.T, suffix string, test func(l *lab, lane string, release func() []Span)) {
 	for _, lane := range []string{"server" + suffix, "holder" + suffix} {
 		t.Run(lane, func(t *testing.T) {
@@ -44,8 +46,8 @@ func withPriority(p api.Priority, in api.RunInput) api.RunInput {
 	return in
 }
 
-// TestPriority proves that an urgent call that comes last runs next, before a hundred low ones that wait, and that the calls
-// of a plan run in the order of their priorities.
+// TestPriority proves that an urgent call that comes last runs next, before a hundred low ones that
+// wait, and that the calls of a plan run in the order of their priorities.
 func TestPriority(t *testing.T) {
 	eachOrder(t, "", func(l *lab, lane string, release func() []Span) {
 		low := l.start("low", withPriority(api.PriorityLow, planOf(many(100, "work", order{})...)))
@@ -57,7 +59,8 @@ func TestPriority(t *testing.T) {
 		}
 		mixed := l.plan("mixed", calls...)
 		l.awaitWaiting(lane, 112)
-		urgent := l.start("urgent", withPriority(api.PriorityUrgent, planOf(planCall("u", "work", order{}))))
+		urgent := l.start("urgent", withPriority(api.PriorityUrgent,
+			planOf(planCall("u", "work", order{}))))
 		l.awaitWaiting(lane, 113)
 		release()
 		l.result(urgent)
@@ -65,7 +68,8 @@ func TestPriority(t *testing.T) {
 		l.result(low)
 		spans, _ := l.Spans()
 		level := func(s Span) int {
-			switch i := slices.IndexFunc(calls, func(c api.PlanCall) bool { return c.ID == s.Call }); {
+			switch i := slices.IndexFunc(calls,
+				func(c api.PlanCall) bool { return c.ID == s.Call }); {
 			case s.Run == "low":
 				return api.PriorityLow.Level()
 			case s.Run == "mixed":
@@ -73,13 +77,18 @@ func TestPriority(t *testing.T) {
 			}
 			return api.PriorityUrgent.Level()
 		}
-		if !slices.IsSortedFunc(spans[1:], func(a, b Span) int { return cmp.Compare(level(a), level(b)) }) {
-			l.t.Errorf("one urgent call, then 4 high, 4 normal and 104 low ones should have run:\n%s", List(spans[1:20]))
+		if !slices.IsSortedFunc(spans[1:], func(a, b Span) int {
+			return cmp.Compare(level(a),
+				level(b))
+		}) {
+			l.t.Errorf("one urgent call, then 4 high, 4 normal and 104 low ones should have run:\n%s",
+				List(spans[1:20]))
 		}
 	})
 }
 
-// TestFairness proves that a conversation with hundreds of calls that wait does not hold up five of another one.
+// TestFairness proves that a conversation with hundreds of calls that wait does not hold up five of
+// another one.
 func TestFairness(t *testing.T) {
 	eachOrder(t, "", func(l *lab, lane string, release func() []Span) {
 		n := 500
@@ -105,12 +114,14 @@ func TestFairness(t *testing.T) {
 			}
 		}
 		if last > 12 {
-			l.t.Errorf("the small conversation's last call was number %d that began:\n%s", last, List(spans[:last+1]))
+			l.t.Errorf("the small conversation's last call was number %d that began:\n%s", last,
+				List(spans[:last+1]))
 		}
 	})
 }
 
-// TestFIFO proves that a lane with the strategy fifo keeps the order in which calls came, whatever their priority.
+// TestFIFO proves that a lane with the strategy fifo keeps the order in which calls came, whatever
+// their priority.
 func TestFIFO(t *testing.T) {
 	eachOrder(t, "_fifo", func(l *lab, lane string, release func() []Span) {
 		const n = 12

@@ -25,8 +25,8 @@ func (l *lab) tally(runs ...client.WorkflowRun) map[string]int {
 	return counts
 }
 
-// TestQueueSize proves that a lane takes exactly as many calls as it has slots and places to wait, of a hundred that ten
-// runs make at once over two workers; the others are refused, and never ran.
+// TestQueueSize proves that a lane takes exactly as many calls as it has slots and places to wait,
+// of a hundred that ten runs make at once over two workers; the others are refused, and never ran.
 func TestQueueSize(t *testing.T) {
 	t.Parallel()
 	const at, runs = 10, 10
@@ -51,11 +51,13 @@ func TestQueueSize(t *testing.T) {
 		for i := range runs {
 			c := scriptCall(lane.name, order{Gate: lane.name, Key: "a"})
 			c.Repeat = at
-			burst = append(burst, l.start(fmt.Sprint(lane.name, "-", i), api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{c}})}))
+			burst = append(burst, l.start(fmt.Sprint(lane.name, "-", i),
+				api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{c}})}))
 		}
 		l.until("for the calls that "+lane.name+" refuses", func() bool {
 			c := l.total(lane.name)
-			return c.Rejected == int64(at*runs-lane.accepted) && c.Running == lane.limit && c.Waiting == lane.accepted-lane.limit
+			return c.Rejected == int64(at*runs-lane.accepted) && c.Running == lane.limit &&
+				c.Waiting == lane.accepted-lane.limit
 		})
 		l.Open(lane.name)
 		for _, run := range burst {
@@ -69,7 +71,8 @@ func TestQueueSize(t *testing.T) {
 				ran++
 			}
 		}
-		if counts["completed"] != lane.accepted || counts[string(api.ErrQueueFull)] != at*runs-lane.accepted || ran != lane.accepted {
+		if counts["completed"] != lane.accepted ||
+			counts[string(api.ErrQueueFull)] != at*runs-lane.accepted || ran != lane.accepted {
 			t.Errorf("%s: %v, %d ran; want %d completed", lane.name, counts, ran, lane.accepted)
 		}
 	}
@@ -77,8 +80,8 @@ func TestQueueSize(t *testing.T) {
 	l.report(Excesses(spans, limits(map[string]int{"small": 1, "reject": 1, "pair": 2, "desk": 1})))
 }
 
-// TestQueueTimeout proves that a call that waits longer than it may fails, and never ran: where its tool or its lane says
-// so, and whether it waits at the server or with the holder.
+// TestQueueTimeout proves that a call that waits longer than it may fails, and never ran: where its
+// tool or its lane says so, and whether it waits at the server or with the holder.
 func TestQueueTimeout(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, `lanes:
@@ -87,8 +90,10 @@ func TestQueueTimeout(t *testing.T) {
   server_lane: {limit: 1, queue_timeout: 2s}
   holder_lane: {limit: 1, queue_size: 10, queue_timeout: 2s}
 `,
-		tool{name: "server", lane: "server", more: "queue_timeout: 2s"}, tool{name: "holder", lane: "holder", more: "queue_timeout: 2s"},
-		tool{name: "server_lane", lane: "server_lane"}, tool{name: "holder_lane", lane: "holder_lane"})
+		tool{name: "server", lane: "server", more: "queue_timeout: 2s"},
+		tool{name: "holder", lane: "holder", more: "queue_timeout: 2s"},
+		tool{name: "server_lane", lane: "server_lane"}, tool{name: "holder_lane",
+			lane: "holder_lane"})
 	l.worker()
 	names := []string{"server", "holder", "server_lane", "holder_lane"}
 	var busy []api.PlanCall
@@ -114,30 +119,34 @@ func TestQueueTimeout(t *testing.T) {
 	}
 }
 
-// TestRate proves that a lane starts no more calls per second than its rate, and one second's worth at once, over two
-// workers; with and without a limit.
+// TestRate proves that a lane starts no more calls per second than its rate, and one second's worth
+// at once, over two workers; with and without a limit.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	const rate, n = 10, 40
-	l := newLab(t, fmt.Sprintf("lanes: {free: {rate: %d}, bound: {rate: %d, limit: 5}}", rate, rate),
+	l := newLab(t, fmt.Sprintf("lanes: {free: {rate: %d}, bound: {rate: %d, limit: 5}}", rate,
+		rate),
 		tool{name: "free", lane: "free"}, tool{name: "bound", lane: "bound"})
 	l.worker()
 	l.worker()
-	runs := []client.WorkflowRun{l.plan("free", many(n, "free", order{MS: 5})...), l.plan("bound", many(n, "bound", order{MS: 5})...)}
+	runs := []client.WorkflowRun{l.plan("free", many(n, "free", order{MS: 5})...),
+		l.plan("bound", many(n, "bound", order{MS: 5})...)}
 	for _, run := range runs {
 		l.result(run)
 		spans, _ := l.Spans()
 		spans = of(spans, run.GetID())
-		// n calls are one burst and n-rate more at the rate. The server keeps the rate as it hands calls out; how unevenly
-		// they reach the tool on a busy machine is what a fifth is for.
+		// n calls are one burst and n-rate more at the rate. The server keeps the rate as it hands
+		// calls out; how unevenly they reach the tool on a busy machine is what a fifth is for.
 		least := time.Duration(n-rate) * time.Second / rate * 8 / 10
 		took := spans[len(spans)-1].Began - spans[0].Began
 		if len(spans) != n || took < least {
-			t.Errorf("%s: %d calls began within %s, want %d and at least %s", run.GetID(), len(spans), took, n, least)
+			t.Errorf("%s: %d calls began within %s, want %d and at least %s", run.GetID(),
+				len(spans), took, n, least)
 		}
 		for i, s := range spans {
 			if j := i + 2*rate + rate/2; j < len(spans) && spans[j].Began-s.Began < time.Second {
-				t.Errorf("%s: %d calls began within a second:\n%s", run.GetID(), j-i+1, List(spans[i:j+1]))
+				t.Errorf("%s: %d calls began within a second:\n%s", run.GetID(), j-i+1,
+					List(spans[i:j+1]))
 				break
 			}
 		}
@@ -145,15 +154,20 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestBypass proves that a lane's rules do not hold for the callers that it lets pass: their calls run while it is full.
+// TestBypass proves that a lane's rules do not hold for the callers that it lets pass: their calls
+// run while it is full.
 func TestBypass(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, "lanes: {lane: {limit: 1, queue_size: 0, bypass: [plan]}}", tool{name: "work", lane: "lane"})
+	l := newLab(t, "lanes: {lane: {limit: 1, queue_size: 0, bypass: [plan]}}",
+		tool{name: "work", lane: "lane"})
 	l.worker()
-	busy := l.start("busy", api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{scriptCall("work", order{Gate: "end"})}})})
+	busy := l.start("busy", api.RunInput{Agent: agent(
+		api.ScriptStep{Calls: []api.ScriptCall{scriptCall("work", order{Gate: "end"})}})})
 	l.began("busy")
 	l.result(l.plan("passes", many(3, "work", order{MS: 1})...))
-	refused := l.start("refused", api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{scriptCall("work", order{})}})})
+	refused := l.start("refused",
+		api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{scriptCall("work",
+			order{})}})})
 	l.result(refused)
 	l.Open("end")
 	l.result(busy)

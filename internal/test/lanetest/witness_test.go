@@ -25,7 +25,8 @@ func newWitness(t *testing.T) *Witness {
 }
 
 // await waits until what the witness saw fulfils a condition, and returns it.
-func await(ctx context.Context, t *testing.T, w *Witness, what string, condition func([]Span) bool) []Span {
+func await(ctx context.Context, t *testing.T, w *Witness, what string,
+	condition func([]Span) bool) []Span {
 	t.Helper()
 	for {
 		spans, changed := w.Spans()
@@ -34,7 +35,8 @@ func await(ctx context.Context, t *testing.T, w *Witness, what string, condition
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waited in vain %s; the witness saw\n%s", what, List(spans[max(0, len(spans)-30):]))
+			t.Fatalf("waited in vain %s; the witness saw\n%s", what,
+				List(spans[max(0, len(spans)-30):]))
 		case <-changed:
 		}
 	}
@@ -50,8 +52,9 @@ func visit(t *testing.T, w *Witness, v Visit) *Caller {
 	return c
 }
 
-// TestWitness proves that a call counts as running from its beginning until its last word, or until its connection closes
-// as that of a killed process does, and that a call at a gate goes on when that opens.
+// TestWitness proves that a call counts as running from its beginning until its last word, or until
+// its connection closes as that of a killed process does, and that a call at a gate goes on when
+// that opens.
 func TestWitness(t *testing.T) {
 	w := newWitness(t)
 	a := visit(t, w, Visit{Lane: "one", Run: "r", Call: "a"})
@@ -70,7 +73,8 @@ func TestWitness(t *testing.T) {
 	if err := c.conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	spans := await(t.Context(), t, w, "for the closed connection", func(s []Span) bool { return s[2].Ending != Running })
+	spans := await(t.Context(), t, w, "for the closed connection",
+		func(s []Span) bool { return s[2].Ending != Running })
 	var got []string
 	for _, s := range spans {
 		if s.Ended <= s.Began {
@@ -93,7 +97,8 @@ func TestWitness(t *testing.T) {
 func TestWitnessSeesAKill(t *testing.T) {
 	w := newWitness(t)
 	host, port, _ := strings.Cut(w.Address(), ":")
-	script := `exec 3<>/dev/tcp/` + host + `/` + port + `; echo '{"call":"a","lane":"one"}' >&3; read -r said <&3; exec sleep 60 3>&3`
+	script := `exec 3<>/dev/tcp/` + host + `/` + port +
+		`; echo '{"call":"a","lane":"one"}' >&3; read -r said <&3; exec sleep 60 3>&3`
 	cmd := exec.Command("bash", "-c", script)
 	if err := cmd.Start(); err != nil {
 		t.Skip("no bash: ", err)
@@ -106,8 +111,8 @@ func TestWitnessSeesAKill(t *testing.T) {
 	await(t.Context(), t, w, "for its end", func(s []Span) bool { return s[0].Ending == Vanished })
 }
 
-// TestFencedWrites proves that what the lane protects refuses the writes of an older holder once a newer one has written,
-// and of no other lane.
+// TestFencedWrites proves that what the lane protects refuses the writes of an older holder once a
+// newer one has written, and of no other lane.
 func TestFencedWrites(t *testing.T) {
 	w := newWitness(t)
 	older := visit(t, w, Visit{Lane: "one", Call: "older", Fence: 1})
@@ -134,14 +139,16 @@ func TestFencedWrites(t *testing.T) {
 
 // span is an execution for the judge.
 func span(lane, call string, fence int64, began, ended time.Duration) Span {
-	s := Span{Visit: Visit{Lane: lane, Run: "r", Call: call, Fence: fence, PID: 7}, Began: began, Ended: ended}
+	s := Span{Visit: Visit{Lane: lane, Run: "r", Call: call, Fence: fence, PID: 7}, Began: began,
+		Ended: ended}
 	if ended > 0 {
 		s.Ending = Done
 	}
 	return s
 }
 
-// TestJudge proves that the judge finds what is wrong, also where a call never ended, and nothing where calls only touch.
+// TestJudge proves that the judge finds what is wrong, also where a call never ended, and nothing
+// where calls only touch.
 func TestWitness_FindsFaults(t *testing.T) {
 	limit := func(lane string) int { return map[string]int{"one": 1, "two": 2, "keyed": 1}[lane] }
 	tests := []struct {
@@ -150,12 +157,17 @@ func TestWitness_FindsFaults(t *testing.T) {
 		excesses []string
 	}{
 		{"calls that touch", []Span{span("one", "a", 1, 10, 20), span("one", "b", 1, 20, 30)}, nil},
-		{"an overlap", []Span{span("one", "a", 1, 10, 20), span("one", "b", 1, 19, 30)}, []string{"lane one, limit 1: 2 calls at once"}},
-		{"a call that never ended", []Span{span("one", "a", 1, 10, 0), span("one", "b", 1, 99, 100)}, []string{"lane one, limit 1: 2 calls"}},
+		{"an overlap", []Span{span("one", "a", 1, 10, 20), span("one", "b", 1, 19, 30)},
+			[]string{"lane one, limit 1: 2 calls at once"}},
+		{"a call that never ended", []Span{span("one", "a", 1, 10, 0), span("one", "b", 1, 99,
+			100)}, []string{"lane one, limit 1: 2 calls"}},
 		{"within a limit", []Span{span("two", "a", 1, 10, 20), span("two", "b", 1, 11, 20)}, nil},
-		{"one call inside another", []Span{span("two", "a", 1, 10, 50), span("two", "b", 1, 11, 49), span("two", "c", 1, 20, 30)}, []string{"lane two, limit 2: 3 calls"}},
-		{"keys apart", []Span{span("keyed/x", "a", 1, 10, 20), span("keyed/y", "b", 1, 10, 20)}, nil},
-		{"one key", []Span{span("keyed/x", "a", 1, 10, 20), span("keyed/x", "b", 1, 12, 20)}, []string{"lane keyed/x, limit 1: 2 calls"}},
+		{"one call inside another", []Span{span("two", "a", 1, 10, 50), span("two", "b", 1, 11, 49),
+			span("two", "c", 1, 20, 30)}, []string{"lane two, limit 2: 3 calls"}},
+		{"keys apart", []Span{span("keyed/x", "a", 1, 10, 20), span("keyed/y", "b", 1, 10, 20)},
+			nil},
+		{"one key", []Span{span("keyed/x", "a", 1, 10, 20), span("keyed/x", "b", 1, 12, 20)},
+			[]string{"lane keyed/x, limit 1: 2 calls"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -164,16 +176,20 @@ func TestWitness_FindsFaults(t *testing.T) {
 				t.Fatalf("accounts: %q", got)
 			}
 			for i, want := range test.excesses {
-				if !strings.HasPrefix(got[i], want) || !strings.Contains(got[i], "a of r") || !strings.Contains(got[i], "pid 7") {
+				if !strings.HasPrefix(got[i], want) || !strings.Contains(got[i], "a of r") ||
+					!strings.Contains(got[i], "pid 7") {
 					t.Errorf("account %q, want %q and both calls", got[i], want)
 				}
 			}
 		})
 	}
-	if got := Regressions([]Span{span("one", "a", 1, 1, 2), span("one", "b", 3, 3, 4), span("one", "c", 2, 5, 6), span("two", "d", 1, 7, 8)}); len(got) != 1 || !strings.Contains(got[0], "c of r") {
+	if got := Regressions([]Span{span("one", "a", 1, 1, 2), span("one", "b", 3, 3, 4),
+		span("one", "c", 2, 5, 6), span("two", "d", 1, 7, 8)}); len(got) != 1 ||
+		!strings.Contains(got[0], "c of r") {
 		t.Errorf("fencing numbers that go back: %q", got)
 	}
-	if n := len(Executions([]Span{span("one", "a", 1, 1, 2), span("one", "a", 1, 3, 4)})["r/a"]); n != 2 {
+	if n := len(Executions([]Span{span("one", "a", 1, 1, 2), span("one", "a", 1, 3,
+		4)})["r/a"]); n != 2 {
 		t.Errorf("%d executions, want 2", n)
 	}
 }

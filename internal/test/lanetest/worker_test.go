@@ -14,9 +14,11 @@ import (
 
 // What the tests tell the worker that they start, by environment.
 const (
-	// asWorker makes the test program be a worker: an application's own one, with the functions below.
+	// asWorker makes the test program be a worker: an application's own one, with the functions
+	// below.
 	asWorker = "LANETEST_WORKER"
-	// witnessAddress is where its tools reach the witness. Nothing stands between them that a test cuts.
+	// witnessAddress is where its tools reach the witness. Nothing stands between them that a test
+	// cuts.
 	witnessAddress = "LANETEST_WITNESS"
 )
 
@@ -53,7 +55,8 @@ func (o order) begin(ctx context.Context) (*Caller, error) {
 	if !ok {
 		return nil, errors.New("the tool has no call context")
 	}
-	return Begin(ctx, os.Getenv(witnessAddress), Visit{Tool: call.Tool, Lane: call.Lane, Fence: call.Fence, Run: call.WorkflowID,
+	return Begin(ctx, os.Getenv(witnessAddress), Visit{Tool: call.Tool, Lane: call.Lane,
+		Fence: call.Fence, Run: call.WorkflowID,
 		Call: call.CallID, Attempt: call.Attempt, PID: os.Getpid(), Gate: o.Gate})
 }
 
@@ -84,8 +87,9 @@ func stubborn(ctx context.Context, o order) (order, error) {
 // writePause is how long write waits between its writes.
 const writePause = 2 * time.Millisecond
 
-// write writes for as long as it was told to what its lane protects. When its context is over it says so at once, and then
-// writes once more all the same, as a program does that had the write under way.
+// write writes for as long as it was told to what its lane protects. When its context is over it
+// says so at once, and then writes once more all the same, as a program does that had the write
+// under way.
 func write(ctx context.Context, o order) (order, error) {
 	c, err := o.begin(ctx)
 	if err != nil {
@@ -118,7 +122,8 @@ func flaky(ctx context.Context, o order) (order, error) {
 		return o, err
 	}
 	if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
-		return o, api.Transient(errors.Join(errors.New("not yet"), c.Done()), api.Duration(o.length()))
+		return o, api.Transient(errors.Join(errors.New("not yet"), c.Done()),
+			api.Duration(o.length()))
 	}
 	return o, c.Done()
 }

@@ -52,7 +52,8 @@ func NewGuarded(mode string) *Guarded {
 		g.mu.Unlock()
 		if !good {
 			w.Header().Set("WWW-Authenticate",
-				`Bearer scope="read", resource_metadata="`+g.URL+`/.well-known/oauth-protected-resource/mcp"`)
+				`Bearer scope="read", resource_metadata="`+g.URL+
+					`/.well-known/oauth-protected-resource/mcp"`)
 			http.Error(w, "who are you", http.StatusUnauthorized)
 			return
 		}

@@ -24,12 +24,14 @@ type arguments struct {
 	File string `json:"file,omitempty"`
 }
 
-type handler func(ctx context.Context, r *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error)
+type handler func(ctx context.Context, r *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult,
+	error)
 
 const schema = `{"type":"object","properties":{"text":{"type":"string"},"count":{"type":"integer"},"file":{"type":"string"}}}`
 
 func add(server *mcp.Server, name, description string, h handler) {
-	server.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)},
+	server.AddTool(&mcp.Tool{Name: name, Description: description,
+		InputSchema: json.RawMessage(schema)},
 		func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var a arguments
 			if err := json.Unmarshal(r.Params.Arguments, &a); err != nil {
@@ -63,18 +65,22 @@ func echo(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallTool
 func addTools(server *mcp.Server, args []string) {
 	var calls atomic.Int64
 	add(server, "echo", "Returns the text.", echo)
-	add(server, "args", "Returns the server's arguments.", func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
-		return text(strings.Join(args, " ")), nil
-	})
-	add(server, "count", "Counts its calls.", func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
+	add(server, "args", "Returns the server's arguments.",
+		func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
+			return text(strings.Join(args, " ")), nil
+		})
+	add(server, "count", "Counts its calls.", func(context.Context, *mcp.CallToolRequest,
+		arguments) (*mcp.CallToolResult, error) {
 		return text(fmt.Sprint(calls.Add(1))), nil
 	})
-	add(server, "env", "Returns the names in the environment.", func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
-		names := os.Environ()
-		slices.Sort(names)
-		return text(strings.Join(names, "\n")), nil
-	})
-	add(server, "meta", "Returns the call's _meta.", func(_ context.Context, r *mcp.CallToolRequest, _ arguments) (*mcp.CallToolResult, error) {
+	add(server, "env", "Returns the names in the environment.",
+		func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
+			names := os.Environ()
+			slices.Sort(names)
+			return text(strings.Join(names, "\n")), nil
+		})
+	add(server, "meta", "Returns the call's _meta.", func(_ context.Context, r *mcp.CallToolRequest,
+		_ arguments) (*mcp.CallToolResult, error) {
 		data, err := json.Marshal(r.Params.Meta)
 		return text(string(data)), err
 	})
@@ -86,45 +92,63 @@ func addTools(server *mcp.Server, args []string) {
 
 // addAnswers adds a tool for every form of answer.
 func addAnswers(server *mcp.Server) {
-	structured := &mcp.Tool{Name: "structured", Description: "Returns a large number.", InputSchema: json.RawMessage(schema),
-		OutputSchema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`)}
-	server.AddTool(structured, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	structured := &mcp.Tool{Name: "structured", Description: "Returns a large number.",
+		InputSchema: json.RawMessage(schema),
+		OutputSchema: json.RawMessage(
+			`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`)}
+	server.AddTool(structured, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult,
+		error) {
 		result := text(`{"id": 9007199254740993}`)
 		result.StructuredContent = json.RawMessage(`{"id": 9007199254740993}`)
 		return result, nil
 	})
-	add(server, "picture", "Returns an image of count bytes.", func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
+	add(server, "picture", "Returns an image of count bytes.", func(_ context.Context,
+		_ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a picture:"},
 			&mcp.ImageContent{MIMEType: "image/png", Data: bytes.Repeat([]byte{7}, a.Count)}}}, nil
 	})
-	add(server, "sound", "Returns audio.", func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.AudioContent{MIMEType: "audio/wav", Data: bytes.Repeat([]byte{1}, a.Count)}}}, nil
+	add(server, "sound", "Returns audio.", func(_ context.Context, _ *mcp.CallToolRequest,
+		a arguments) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.AudioContent{MIMEType: "audio/wav",
+			Data: bytes.Repeat([]byte{1}, a.Count)}}}, nil
 	})
-	add(server, "resources", "Returns a link, a text and count bytes.", func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
+	add(server, "resources", "Returns a link, a text and count bytes.", func(_ context.Context,
+		_ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
 			&mcp.ResourceLink{URI: "file:///a.txt", Name: "a.txt", MIMEType: "text/plain"},
-			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b.txt", MIMEType: "text/plain", Text: "b"}},
-			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///c.bin", MIMEType: "application/octet-stream", Blob: bytes.Repeat([]byte{9}, a.Count)}},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b.txt",
+				MIMEType: "text/plain", Text: "b"}},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///c.bin",
+				MIMEType: "application/octet-stream", Blob: bytes.Repeat([]byte{9}, a.Count)}},
 		}}, nil
 	})
-	add(server, "chart", "Returns structured content and an image of count bytes.", func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"points":3}`), Content: []mcp.Content{
-			&mcp.ImageContent{MIMEType: "image/png", Data: bytes.Repeat([]byte{7}, a.Count)}}}, nil
-	})
-	add(server, "large", "Returns a text of count bytes.", func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
+	add(server, "chart", "Returns structured content and an image of count bytes.",
+		func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"points":3}`),
+				Content: []mcp.Content{
+					&mcp.ImageContent{MIMEType: "image/png", Data: bytes.Repeat([]byte{7},
+						a.Count)}}}, nil
+		})
+	add(server, "large", "Returns a text of count bytes.", func(_ context.Context,
+		_ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
 		return text(strings.Repeat("x", a.Count)), nil
 	})
-	add(server, "nothing", "Returns nothing.", func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
+	add(server, "nothing", "Returns nothing.", func(context.Context, *mcp.CallToolRequest,
+		arguments) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
 	})
 }
 
 // addLong adds tools that take their time.
 func addLong(server *mcp.Server) {
-	add(server, "progress", "Reports count steps.", func(ctx context.Context, r *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
+	add(server, "progress", "Reports count steps.", func(ctx context.Context,
+		r *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
 		for i := range a.Count {
-			err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(),
-				Progress: float64(i + 1), Total: float64(a.Count), Message: fmt.Sprintf("step %d", i+1)})
+			err := r.Session.NotifyProgress(ctx,
+				&mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(),
+					Progress: float64(i + 1), Total: float64(a.Count),
+					Message: fmt.Sprintf("step %d",
+						i+1)})
 			if err != nil {
 				return nil, err
 			}
@@ -134,33 +158,39 @@ func addLong(server *mcp.Server) {
 		}
 		return text("done"), nil
 	})
-	add(server, "wait", "Waits until it is cancelled, and notes that in file.", func(ctx context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
-		err := until(ctx)
-		if a.File != "" {
-			note(a.File, "cancelled")
-		}
-		return nil, err
-	})
+	add(server, "wait", "Waits until it is cancelled, and notes that in file.",
+		func(ctx context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult,
+			error) {
+			err := until(ctx)
+			if a.File != "" {
+				note(a.File, "cancelled")
+			}
+			return nil, err
+		})
 	add(server, "ask", "Asks for a name.", ask)
 }
 
-// ask asks for a name: in the middle of the call, or where the protocol has no such thing by an answer that asks.
+// ask asks for a name: in the middle of the call, or where the protocol has no such thing by an
+// answer that asks.
 func ask(ctx context.Context, r *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
 	params := &mcp.ElicitParams{Message: "What is your name?", RequestedSchema: json.RawMessage(
 		`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)}
 	switch a.Text {
 	case "url":
-		params = &mcp.ElicitParams{Mode: "url", Message: "Sign in", URL: "https://example.com/", ElicitationID: "1"}
+		params = &mcp.ElicitParams{Mode: "url", Message: "Sign in", URL: "https://example.com/",
+			ElicitationID: "1"}
 	case "roots":
 		//lint:ignore SA1019 a client that does not offer roots must say so for as long as servers may ask
-		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}}}, nil
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}}},
+			nil
 	case "busy":
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}, nil
 	}
 	if given, ok := r.Params.InputResponses["name"].(*mcp.ElicitResult); ok {
 		return text(fmt.Sprintf("%s %v", given.Action, given.Content["name"])), nil
 	}
-	if initialized := r.Session.InitializeParams(); initialized == nil || initialized.ProtocolVersion > "2025-11-25" {
+	if initialized := r.Session.InitializeParams(); initialized == nil ||
+		initialized.ProtocolVersion > "2025-11-25" {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": params}}, nil
 	}
 	reply, err := r.Session.Elicit(ctx, params)
@@ -172,34 +202,43 @@ func ask(ctx context.Context, r *mcp.CallToolRequest, a arguments) (*mcp.CallToo
 
 // addFaults adds tools that fail.
 func addFaults(server *mcp.Server) {
-	add(server, "fail", "Fails as a tool.", func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
+	add(server, "fail", "Fails as a tool.", func(context.Context, *mcp.CallToolRequest,
+		arguments) (*mcp.CallToolResult, error) {
 		result := text("the disk is full")
 		result.IsError = true
 		return result, nil
 	})
-	add(server, "fail_wordless", "Fails as a tool, with text as structured content or with nothing.", func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
-		result := &mcp.CallToolResult{Content: []mcp.Content{}, IsError: true}
-		if a.Text != "" {
-			result.StructuredContent = a.Text
-		}
-		return result, nil
-	})
-	add(server, "refuse", "Fails as a server.", func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
+	add(server, "fail_wordless",
+		"Fails as a tool, with text as structured content or with nothing.", func(_ context.Context,
+			_ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
+			result := &mcp.CallToolResult{Content: []mcp.Content{}, IsError: true}
+			if a.Text != "" {
+				result.StructuredContent = a.Text
+			}
+			return result, nil
+		})
+	add(server, "refuse", "Fails as a server.", func(context.Context, *mcp.CallToolRequest,
+		arguments) (*mcp.CallToolResult, error) {
 		return nil, errors.New("the database is locked")
 	})
-	add(server, "invalid", "Refuses its arguments.", func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "text must be a colour"}
+	add(server, "invalid", "Refuses its arguments.", func(context.Context, *mcp.CallToolRequest,
+		arguments) (*mcp.CallToolResult, error) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: "text must be a colour"}
 	})
-	add(server, "die", "Ends the server in mid-call.", func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
+	add(server, "die", "Ends the server in mid-call.", func(context.Context, *mcp.CallToolRequest,
+		arguments) (*mcp.CallToolResult, error) {
 		fmt.Fprintln(os.Stderr, "out of cheese")
 		os.Exit(7)
 		return nil, nil
 	})
-	add(server, "stall", "Stops the server from reacting to anything.", func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
-		stall()
-		return nil, nil
-	})
-	add(server, "litter", "Writes what is no message to standard output.", func(ctx context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
+	add(server, "stall", "Stops the server from reacting to anything.",
+		func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
+			stall()
+			return nil, nil
+		})
+	add(server, "litter", "Writes what is no message to standard output.", func(ctx context.Context,
+		_ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
 		if a.Text == "endless" {
 			endless(os.Stdout)
 		} else {
@@ -209,16 +248,17 @@ func addFaults(server *mcp.Server) {
 	})
 }
 
-// addChanges adds a tool that changes another one, or removes it. The environment variable VICTIM says what the other one
-// says of itself at first.
+// addChanges adds a tool that changes another one, or removes it. The environment variable VICTIM
+// says what the other one says of itself at first.
 func addChanges(server *mcp.Server) {
 	add(server, "victim", cmp.Or(os.Getenv("VICTIM"), "Does no harm."), echo)
-	add(server, "change", "Changes the description of victim to text, or removes it.", func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
-		if a.Text == "" {
-			server.RemoveTools("victim")
-		} else {
-			add(server, "victim", a.Text, echo)
-		}
-		return text("changed"), nil
-	})
+	add(server, "change", "Changes the description of victim to text, or removes it.",
+		func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
+			if a.Text == "" {
+				server.RemoveTools("victim")
+			} else {
+				add(server, "victim", a.Text, echo)
+			}
+			return text("changed"), nil
+		})
 }

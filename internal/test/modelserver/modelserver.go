@@ -62,7 +62,8 @@ func Status(code int, body string, header ...string) http.HandlerFunc {
 }
 
 func PromptOf(messages ...api.Message) models.Prompt {
-	return models.Prompt{Agent: &api.Agent{Model: api.Model{Name: "gpt-x"}}, Turn: 1, Messages: messages}
+	return models.Prompt{Agent: &api.Agent{Model: api.Model{Name: "gpt-x"}}, Turn: 1,
+		Messages: messages}
 }
 
 func Decoded(t testing.TB, text string) (value any) {
@@ -90,7 +91,8 @@ func CheckFailure(t *testing.T, server *Server, err error, want ...string) *mode
 	if !ok {
 		t.Fatalf("got %v", err)
 	}
-	if !expect.Contains(e.Message, want...) || strings.Contains(e.Message, Key[:10]) || len(e.Message) > 1500 {
+	if !expect.Contains(e.Message, want...) || strings.Contains(e.Message, Key[:10]) ||
+		len(e.Message) > 1500 {
 		t.Errorf("the message is %q", e.Message)
 	}
 	if server.Requests.Load() != 1 {

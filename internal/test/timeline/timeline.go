@@ -127,7 +127,8 @@ func (p Picture) SVG() []byte {
 			d.workers = append(d.workers, r.Worker)
 		}
 	}
-	d.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`, width, d.height, width, d.height)
+	d.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`,
+		width, d.height, width, d.height)
 	d.put("<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>", escaped(p.Title),
 		escaped(d.about()), style)
 	d.put(`<rect class="ground" x=".5" y=".5" width="%d" height="%d" rx="6"/>`, width-1, d.height-1)

@@ -1,5 +1,5 @@
-// Package cli holds what all commands of starter share: the connection to the server, output formats, tables, exit codes,
-// errors, and the reference to a run on the command line.
+// Package cli holds what all commands of starter share: the connection to the server, output
+// formats, tables, exit codes, errors, and the reference to a run on the command line.
 package cli
 
 import (
@@ -15,7 +15,8 @@ import (
 type Stdio struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Interrupts carries signals: the first ends what a command waits for, further ones insist. May be nil.
+	// Interrupts carries signals: the first ends what a command waits for, further ones insist. May
+	// be nil.
 	Interrupts <-chan os.Signal
 	// Program is how starter was called, for the commands that are shown; empty is starter.
 	Program string
@@ -57,8 +58,8 @@ func (a *App) UnknownCommand(cmd *cobra.Command, args []string) error {
 	return UsageError(cmd, "there is no command %q%s", args[0], hint)
 }
 
-// arguments checks the number of a command's positional arguments; names are those it takes, the first need of them
-// required. A last name that ends in … takes any number.
+// arguments checks the number of a command's positional arguments; names are those it takes, the
+// first need of them required. A last name that ends in … takes any number.
 func Arguments(need int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < need {

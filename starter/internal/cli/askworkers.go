@@ -15,21 +15,24 @@ import (
 )
 
 // askWorkers has a worker ask all of them.
-func AskWorkers(ctx context.Context, c client.Client, queue string, request api.CatalogRequest) (api.CatalogReport, error) {
+func AskWorkers(ctx context.Context, c client.Client, queue string,
+	request api.CatalogRequest) (api.CatalogReport, error) {
 	var report api.CatalogReport
 	if len(request.Workers) == 0 {
 		return report, nil
 	}
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: "catalog-report-" + RandomHex(4), TaskQueue: queue, WorkflowExecutionTimeout: ReportTimeout,
-		StaticSummary: "asks the workers of " + queue + " what they hold",
+		ID: "catalog-report-" + RandomHex(4), TaskQueue: queue,
+		WorkflowExecutionTimeout: ReportTimeout,
+		StaticSummary:            "asks the workers of " + queue + " what they hold",
 	}, api.CatalogWorkflow, request)
 	if err != nil {
 		return report, err
 	}
 	err = run.Get(ctx, &report)
 	if failed, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
-		return report, Errorf(ExitFailed, "the workers of the task queue %s could not be asked: %w", queue, failed)
+		return report, Errorf(ExitFailed, "the workers of the task queue %s could not be asked: %w",
+			queue, failed)
 	}
 	return report, err
 }
@@ -37,8 +40,10 @@ func AskWorkers(ctx context.Context, c client.Client, queue string, request api.
 // reportTimeout bounds asking all workers.
 const ReportTimeout = 15 * time.Second
 
-// workersOf returns the identities of the workers that lately served runs or one of the lanes, sorted.
-func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, queue string, lanes []string) ([]string, error) {
+// workersOf returns the identities of the workers that lately served runs or one of the lanes,
+// sorted.
+func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, queue string,
+	lanes []string) ([]string, error) {
 	workers, err := lanestate.Pollers(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
@@ -46,7 +51,8 @@ func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, 
 	decide := len(workers)
 	for _, lane := range lanes {
 		for _, name := range []string{api.Queue(queue, lane), api.SlotsQueue(queue, lane)} {
-			more, err := lanestate.Pollers(ctx, c, namespace, name, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+			more, err := lanestate.Pollers(ctx, c, namespace, name,
+				enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 			if err != nil {
 				return nil, err
 			}
@@ -54,7 +60,9 @@ func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, 
 		}
 	}
 	if decide == 0 && len(workers) > 0 {
-		return nil, Errorf(ExitFailed, "no worker serves runs on the task queue %s, which is needed to ask the other workers\nStart one: %s", queue, inv.WorkerCommand(queue, api.LaneGeneral))
+		return nil, Errorf(ExitFailed,
+			"no worker serves runs on the task queue %s, which is needed to ask the other workers\nStart one: %s",
+			queue, inv.WorkerCommand(queue, api.LaneGeneral))
 	}
 	slices.Sort(workers)
 	return slices.Compact(workers), nil

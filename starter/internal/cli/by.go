@@ -18,7 +18,8 @@ func (f *ByFlag) Add(flags *pflag.FlagSet, does string) {
 	flags.Var(f, "by", "`name` of the person who "+does+" (default: the current user and host)")
 }
 
-// Set takes the name; an empty one, such as that of a variable of a script that is not set, is a fault and never the default.
+// Set takes the name; an empty one, such as that of a variable of a script that is not set, is a
+// fault and never the default.
 func (f *ByFlag) Set(name string) error {
 	if f.given = strings.TrimSpace(name); f.given == "" {
 		return errors.New("the name is empty")

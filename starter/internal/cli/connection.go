@@ -19,8 +19,8 @@ import (
 // connectTimeout bounds the wait for a server's first answer.
 const ConnectTimeout = 3 * time.Second
 
-// connectionFlags say which server to talk to. What a flag leaves open comes from TEMPORAL_* variables, then from the
-// profile, then from the SDK's defaults.
+// connectionFlags say which server to talk to. What a flag leaves open comes from TEMPORAL_*
+// variables, then from the profile, then from the SDK's defaults.
 type Connection struct {
 	address, namespace, apiKey        string
 	profile, configFile               string
@@ -38,19 +38,29 @@ type Connection struct {
 }
 
 func (c *Connection) add(f *pflag.FlagSet) {
-	f.StringVar(&c.address, "address", "", "`host:port` of the server (TEMPORAL_ADDRESS; default 127.0.0.1:7233)")
-	f.StringVarP(&c.namespace, "namespace", "n", "", "`name` of the namespace (TEMPORAL_NAMESPACE; default \"default\")")
+	f.StringVar(&c.address, "address", "",
+		"`host:port` of the server (TEMPORAL_ADDRESS; default 127.0.0.1:7233)")
+	f.StringVarP(&c.namespace, "namespace", "n", "",
+		"`name` of the namespace (TEMPORAL_NAMESPACE; default \"default\")")
 	f.StringVar(&c.apiKey, "api-key", "", "API `key`; enables TLS (TEMPORAL_API_KEY)")
-	f.StringVar(&c.profile, "profile", "", "`name` of the profile in the config file (TEMPORAL_PROFILE)")
-	f.StringVar(&c.configFile, "config-file", "", "TOML `file` with profiles, in the format of the Temporal CLI (TEMPORAL_CONFIG_FILE)")
+	f.StringVar(&c.profile, "profile", "",
+		"`name` of the profile in the config file (TEMPORAL_PROFILE)")
+	f.StringVar(&c.configFile, "config-file", "",
+		"TOML `file` with profiles, in the format of the Temporal CLI (TEMPORAL_CONFIG_FILE)")
 	f.BoolVar(&c.tls, "tls", false, "use TLS; --tls=false disables it (TEMPORAL_TLS)")
-	f.StringVar(&c.cert, "tls-cert-path", "", "`file` of the client certificate (TEMPORAL_TLS_CLIENT_CERT_PATH)")
-	f.StringVar(&c.key, "tls-key-path", "", "`file` of the client key (TEMPORAL_TLS_CLIENT_KEY_PATH)")
-	f.StringVar(&c.authority, "tls-ca-path", "", "`file` of the CA certificate of the server (TEMPORAL_TLS_SERVER_CA_CERT_PATH)")
-	f.StringVar(&c.tlsName, "tls-server-name", "", "expected `name` in the server's certificate (TEMPORAL_TLS_SERVER_NAME)")
-	f.BoolVar(&c.tlsNoHostCheck, "tls-disable-host-verification", false, "accept any server certificate")
+	f.StringVar(&c.cert, "tls-cert-path", "",
+		"`file` of the client certificate (TEMPORAL_TLS_CLIENT_CERT_PATH)")
+	f.StringVar(&c.key, "tls-key-path", "",
+		"`file` of the client key (TEMPORAL_TLS_CLIENT_KEY_PATH)")
+	f.StringVar(&c.authority, "tls-ca-path", "",
+		"`file` of the CA certificate of the server (TEMPORAL_TLS_SERVER_CA_CERT_PATH)")
+	f.StringVar(&c.tlsName, "tls-server-name", "",
+		"expected `name` in the server's certificate (TEMPORAL_TLS_SERVER_NAME)")
+	f.BoolVar(&c.tlsNoHostCheck, "tls-disable-host-verification", false,
+		"accept any server certificate")
 	c.Payloads.Flags(f.StringVar)
-	f.StringVar(&c.Ui, "ui-address", "", "`URL` of the Web UI, for links (SWITCHYARD_UI; default http://127.0.0.1:8233 for a local server)")
+	f.StringVar(&c.Ui, "ui-address", "",
+		"`URL` of the Web UI, for links (SWITCHYARD_UI; default http://127.0.0.1:8233 for a local server)")
 }
 
 // options joins flags, environment and profile.
@@ -65,12 +75,15 @@ func (c *Connection) options(flags *pflag.FlagSet) (client.Options, error) {
 	c.applyTLS(&profile, flags)
 	c.ResolvedAddress, c.ResolvedNamespace = profile.Address, profile.Namespace
 	if _, _, err := net.SplitHostPort(profile.Address); err != nil {
-		return client.Options{}, Errorf(ExitUsage, "the server's address %q is not host:port: correct --address or TEMPORAL_ADDRESS", profile.Address)
+		return client.Options{},
+			Errorf(ExitUsage, "the server's address %q is not host:port: correct --address or TEMPORAL_ADDRESS",
+				profile.Address)
 	}
 	if err := c.checkTLSFiles(); err != nil {
 		return client.Options{}, err
 	}
-	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{IncludeRemoteCodec: true})
+	options, err := profile.ToClientOptions(
+		envconfig.ToClientOptionsRequest{IncludeRemoteCodec: true})
 	if err != nil {
 		return client.Options{}, Errorf(ExitUsage, "the connection's settings: %w", err)
 	}
@@ -99,8 +112,10 @@ func (c *Connection) applyTLS(p *envconfig.ClientConfigProfile, flags *pflag.Fla
 	if p.TLS != nil {
 		t = *p.TLS
 	}
-	t.ClientCertPath, t.ClientKeyPath = cmp.Or(c.cert, t.ClientCertPath), cmp.Or(c.key, t.ClientKeyPath)
-	t.ServerCACertPath, t.ServerName = cmp.Or(c.authority, t.ServerCACertPath), cmp.Or(c.tlsName, t.ServerName)
+	t.ClientCertPath, t.ClientKeyPath = cmp.Or(c.cert, t.ClientCertPath),
+		cmp.Or(c.key, t.ClientKeyPath)
+	t.ServerCACertPath, t.ServerName = cmp.Or(c.authority, t.ServerCACertPath),
+		cmp.Or(c.tlsName, t.ServerName)
 	t.DisableHostVerification = t.DisableHostVerification || c.tlsNoHostCheck
 	named := c.cert != "" || c.key != "" || c.authority != "" || c.tlsName != "" || c.tlsNoHostCheck
 	if flags.Changed("tls") {

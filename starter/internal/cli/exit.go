@@ -22,7 +22,8 @@ const (
 	exitNoServer  = 4
 )
 
-// errInterrupted is the cause of a context that Ctrl-C ended, errTerminated that of one that another signal ended.
+// errInterrupted is the cause of a context that Ctrl-C ended, errTerminated that of one that
+// another signal ended.
 var (
 	errInterrupted = errors.New("interrupted")
 	ErrTerminated  = errors.New("terminated")
@@ -57,11 +58,12 @@ func Errorf(code int, format string, args ...any) error {
 
 // usageError is a wrong command line.
 func UsageError(cmd *cobra.Command, format string, args ...any) error {
-	return Errorf(ExitUsage, "%s\nSee '%s --help'.", fmt.Sprintf(format, args...), cmd.CommandPath())
+	return Errorf(ExitUsage, "%s\nSee '%s --help'.", fmt.Sprintf(format, args...),
+		cmd.CommandPath())
 }
 
-// report prints what went wrong, with what to do about it, and returns the exit code. As JSON it goes to standard
-// output, where whoever asked for JSON reads.
+// report prints what went wrong, with what to do about it, and returns the exit code. As JSON it
+// goes to standard output, where whoever asked for JSON reads.
 func (a *App) Report(err error) int {
 	if err == nil {
 		return ExitDone
@@ -120,19 +122,24 @@ func (a *App) tell(f failedCommand) {
 	}
 }
 
-// explain maps an error of the server or of the way to it to an exit code and a message. It goes by types and codes.
+// explain maps an error of the server or of the way to it to an exit code and a message. It goes by
+// types and codes.
 func (a *App) explain(err error) (code int, message string) {
 	if errors.Is(err, context.Canceled) {
 		return ExitCancelled, "interrupted"
 	}
 	if ns, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
-		return ExitUsage, fmt.Sprintf("the server has no namespace %q: pass another with --namespace, or create it", ns.Namespace)
+		return ExitUsage, fmt.Sprintf(
+			"the server has no namespace %q: pass another with --namespace, or create it",
+			ns.Namespace)
 	}
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return ExitFailed, fmt.Sprintf("not found on the server: %v\nList the runs: %s", err, a.Connection.Invocation().Command("list"))
+		return ExitFailed, fmt.Sprintf("not found on the server: %v\nList the runs: %s", err,
+			a.Connection.Invocation().Command("list"))
 	}
 	if _, ok := errors.AsType[*serviceerror.PermissionDenied](err); ok {
-		return exitNoServer, fmt.Sprintf("the server denies access: %v\nCheck --namespace and --api-key, or the profile.", err)
+		return exitNoServer, fmt.Sprintf(
+			"the server denies access: %v\nCheck --namespace and --api-key, or the profile.", err)
 	}
 	if Unreachable(err) {
 		return exitNoServer, a.Connection.unreachable(err)
@@ -165,5 +172,6 @@ func CodeOf(err error) codes.Code {
 	return codes.Unknown
 }
 
-// errStackLost is the cause of a context that ends because nothing goes on any more: a part of 'starter dev' is gone for good.
+// errStackLost is the cause of a context that ends because nothing goes on any more: a part of
+// 'starter dev' is gone for good.
 var ErrStackLost = errors.New("the server or its worker has exited")

@@ -16,7 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestExitCodes proves which exit code each kind of error gives, by its type, however deep it is wrapped.
+// TestExitCodes proves which exit code each kind of error gives, by its type, however deep it is
+// wrapped.
 func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -26,13 +27,16 @@ func TestExitCodes(t *testing.T) {
 		{nil, ExitDone, ""},
 		{Errorf(ExitUsage, "wrong"), ExitUsage, "wrong"},
 		{Exit(ExitCancelled), ExitCancelled, ""},
-		{toolspecs.Faults{{File: "a.yaml", Line: 1, Column: 2, Message: "no"}}, ExitUsage, "a.yaml:1:2: no"},
-		{fmt.Errorf("load: %w", toolspecs.Faults{{File: "a.yaml", Message: "no"}}), ExitUsage, "a.yaml: no"},
+		{toolspecs.Faults{{File: "a.yaml", Line: 1, Column: 2, Message: "no"}}, ExitUsage,
+			"a.yaml:1:2: no"},
+		{fmt.Errorf("load: %w", toolspecs.Faults{{File: "a.yaml", Message: "no"}}), ExitUsage,
+			"a.yaml: no"},
 		{context.Canceled, ExitCancelled, "interrupted"},
 		{context.DeadlineExceeded, exitNoServer, "starter dev"},
 		{serviceerror.NewUnavailable("down"), exitNoServer, "starter dev"},
 		{status.Error(codes.Unavailable, "down"), exitNoServer, "starter dev"},
-		{fmt.Errorf("dial: %w", serviceerror.NewDeadlineExceeded("late")), exitNoServer, "starter dev"},
+		{fmt.Errorf("dial: %w", serviceerror.NewDeadlineExceeded("late")), exitNoServer,
+			"starter dev"},
 		{serviceerror.NewPermissionDenied("no", "no"), exitNoServer, "--api-key"},
 		{serviceerror.NewNamespaceNotFound("nix"), ExitUsage, `no namespace "nix"`},
 		{serviceerror.NewNotFound("gone"), ExitFailed, "starter list"},
@@ -42,12 +46,14 @@ func TestExitCodes(t *testing.T) {
 		var stderr strings.Builder
 		a := &App{Stdio: Stdio{Err: &stderr}}
 		if got := a.Report(c.err); got != c.want || !strings.Contains(stderr.String(), c.says) {
-			t.Errorf("%v: exit code %d with %q, want %d with %q", c.err, got, stderr.String(), c.want, c.says)
+			t.Errorf("%v: exit code %d with %q, want %d with %q", c.err, got, stderr.String(),
+				c.want, c.says)
 		}
 	}
 }
 
-// TestLookupErrors proves that a run that cannot be read is told apart from a connection that is lost.
+// TestLookupErrors proves that a run that cannot be read is told apart from a connection that is
+// lost.
 func TestLookupErrors(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -61,8 +67,10 @@ func TestLookupErrors(t *testing.T) {
 	} {
 		var stderr strings.Builder
 		a := &App{Stdio: Stdio{Err: &stderr}}
-		if got := a.Report(a.LookupError("x", "", c.err)); got != c.want || !strings.Contains(stderr.String(), c.says) {
-			t.Errorf("%v: exit code %d with %q, want %d with %q", c.err, got, stderr.String(), c.want, c.says)
+		if got := a.Report(a.LookupError("x", "", c.err)); got != c.want ||
+			!strings.Contains(stderr.String(), c.says) {
+			t.Errorf("%v: exit code %d with %q, want %d with %q", c.err, got, stderr.String(),
+				c.want, c.says)
 		}
 	}
 }

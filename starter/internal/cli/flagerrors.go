@@ -15,7 +15,8 @@ import (
 func flagProblem(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()
-		return fmt.Errorf("--%s %q: %s", f.Name, invalid.GetValue(), Expected(f.Value.Type(), errors.Unwrap(invalid)))
+		return fmt.Errorf("--%s %q: %s", f.Name, invalid.GetValue(), Expected(f.Value.Type(),
+			errors.Unwrap(invalid)))
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		f := missing.GetFlag()
@@ -37,7 +38,8 @@ func flagProblem(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// expected says what is to be written in place of a value of that type that could not be read, for cause.
+// expected says what is to be written in place of a value of that type that could not be read, for
+// cause.
 func Expected(kind string, cause error) string {
 	if errors.Is(cause, strconv.ErrRange) {
 		return "the number is too large or too small"

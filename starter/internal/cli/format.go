@@ -31,7 +31,8 @@ type Format struct {
 }
 
 func (f *Format) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.Output, "output", "o", OutputText, "`format` of results: text or json (JSON Lines for lists)")
+	flags.StringVarP(&f.Output, "output", "o", OutputText,
+		"`format` of results: text or json (JSON Lines for lists)")
 	flags.StringVar(&f.Color, "color", ColorAuto, "`mode` of colored output: auto, never or always")
 	flags.StringVar(&f.Time, "time-format", TimeRelative, "`format` of times: relative or iso")
 }
@@ -46,7 +47,8 @@ func (f *Format) check(cmd *cobra.Command) error {
 		{"--time-format", f.Time, []string{TimeRelative, TimeISO}},
 	} {
 		if !slices.Contains(flag.allowed, flag.value) {
-			return UsageError(cmd, "%s %q is not one of %s", flag.name, flag.value, strings.Join(flag.allowed, ", "))
+			return UsageError(cmd, "%s %q is not one of %s", flag.name, flag.value,
+				strings.Join(flag.allowed, ", "))
 		}
 	}
 	return nil
@@ -121,8 +123,8 @@ func WriteJSONLines[T any](w io.Writer, values []T) error {
 	return nil
 }
 
-// printBlocks prints each value as show does, with an empty line between two of them, or on a line of its own as JSON. Where
-// there are none, people are told so.
+// printBlocks prints each value as show does, with an empty line between two of them, or on a line
+// of its own as JSON. Where there are none, people are told so.
 func PrintBlocks[T any](a *App, values []T, none string, show func(T)) error {
 	if a.Format.JSON() {
 		return WriteJSONLines(a.Out, values)

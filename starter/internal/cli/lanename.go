@@ -13,7 +13,8 @@ func LaneName(lane string) string {
 	return lane
 }
 
-// laneOf returns the lane of what LaneOf tells of a queue, which may be that of a key or go past the lane.
+// laneOf returns the lane of what LaneOf tells of a queue, which may be that of a key or go past
+// the lane.
 func LaneOf(name string) string {
 	lane, _, _ := strings.Cut(strings.TrimPrefix(name, Bypassing), "/")
 	return lane

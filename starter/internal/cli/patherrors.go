@@ -8,7 +8,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// pathError says of a path what is wrong with it, without the name of the system call that found out.
+// pathError says of a path what is wrong with it, without the name of the system call that found
+// out.
 func PathError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoFile

@@ -25,15 +25,21 @@ func (c *Connection) surroundings() (envconfig.ClientConfigProfile, error) {
 	}
 	if c.configFile != "" {
 		if _, err := os.Stat(c.configFile); err != nil {
-			return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "--config-file %s: %w", c.configFile, PathError(c.configFile, err))
+			return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "--config-file %s: %w",
+				c.configFile, PathError(c.configFile, err))
 		}
 	}
-	config, err := envconfig.LoadClientConfig(envconfig.LoadClientConfigOptions{ConfigFilePath: c.configFile})
+	config, err := envconfig.LoadClientConfig(
+		envconfig.LoadClientConfigOptions{ConfigFilePath: c.configFile})
 	if err != nil {
-		return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "cannot read the profiles file %s: %w", c.profilesFile(), cmp.Or(errors.Unwrap(err), err))
+		return envconfig.ClientConfigProfile{},
+			Errorf(ExitUsage, "cannot read the profiles file %s: %w", c.profilesFile(),
+				cmp.Or(errors.Unwrap(err), err))
 	}
-	if name := cmp.Or(c.profile, os.Getenv(profileVariable)); name != "" && config.Profiles[name] == nil {
-		return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "%s", c.noProfile(name, slices.Sorted(maps.Keys(config.Profiles))))
+	if name := cmp.Or(c.profile, os.Getenv(profileVariable)); name != "" &&
+		config.Profiles[name] == nil {
+		return envconfig.ClientConfigProfile{}, Errorf(ExitUsage, "%s",
+			c.noProfile(name, slices.Sorted(maps.Keys(config.Profiles))))
 	}
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
 		ConfigFilePath: c.configFile, ConfigFileProfile: c.profile,
@@ -57,17 +63,20 @@ func (c *Connection) noProfile(name string, names []string) string {
 	}
 	file := c.profilesFile()
 	if _, err := os.Stat(file); err != nil {
-		return fmt.Sprintf("%s %s: the profiles file %s does not exist\nLeave out %s, or pass the file: --config-file FILE", source, name, file, source)
+		return fmt.Sprintf("%s %s: the profiles file %s does not exist\nLeave out %s, or pass the file: --config-file FILE",
+			source, name, file, source)
 	}
 	if len(names) == 0 {
 		return fmt.Sprintf("%s %s: the file %s has no profiles", source, name, file)
 	}
-	return fmt.Sprintf("%s %s: the file %s does not have this profile; it has: %s", source, name, file, strings.Join(names, ", "))
+	return fmt.Sprintf("%s %s: the file %s does not have this profile; it has: %s", source, name,
+		file, strings.Join(names, ", "))
 }
 
 // checkTLSFiles refuses files that cannot be read.
 func (c *Connection) checkTLSFiles() error {
-	for _, file := range []struct{ flag, path string }{{"--tls-cert-path", c.cert}, {"--tls-key-path", c.key}, {"--tls-ca-path", c.authority}} {
+	for _, file := range []struct{ flag, path string }{{"--tls-cert-path", c.cert},
+		{"--tls-key-path", c.key}, {"--tls-ca-path", c.authority}} {
 		if file.path == "" {
 			continue
 		}

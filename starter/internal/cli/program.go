@@ -19,8 +19,8 @@ type Program struct {
 	Finish func(a *App, root *cobra.Command)
 }
 
-// Run executes one command line and returns its exit code: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or
-// interrupted, 4 no connection to the server. It prints errors itself.
+// Run executes one command line and returns its exit code: 0 done, 1 the run failed, 2 usage or bad
+// input, 3 cancelled or interrupted, 4 no connection to the server. It prints errors itself.
 func (p Program) Run(ctx context.Context, args []string, stdio Stdio) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -58,8 +58,8 @@ func asksJSON(args []string) bool {
 	return false
 }
 
-// relayInterrupts turns the first signal into the end of ctx and hands further ones to whoever waits for again. Where
-// nobody does, the next one is left to the system, which ends the process.
+// relayInterrupts turns the first signal into the end of ctx and hands further ones to whoever
+// waits for again. Where nobody does, the next one is left to the system, which ends the process.
 func relayInterrupts(ctx context.Context, a *App, cancel context.CancelCauseFunc) {
 	select {
 	case s := <-a.Interrupts:
@@ -76,7 +76,8 @@ func relayInterrupts(ctx context.Context, a *App, cancel context.CancelCauseFunc
 	}
 }
 
-// meaning tells Ctrl-C, which a person can insist on, from signals that programs send, often more than once.
+// meaning tells Ctrl-C, which a person can insist on, from signals that programs send, often more
+// than once.
 func meaning(s os.Signal) error {
 	if s == os.Interrupt {
 		return errInterrupted
@@ -87,18 +88,26 @@ func meaning(s os.Signal) error {
 // Root returns the root command with all commands below it.
 func (p Program) Root(a *App) *cobra.Command {
 	root := &cobra.Command{
-		Use: ProgramName, Short: "Run agents, plans and tool calls durably", Long: p.Long, Example: p.Example,
+		Use: ProgramName, Short: "Run agents, plans and tool calls durably", Long: p.Long,
+		Example:      p.Example,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: a.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return UsageError(cmd, "%v", flagProblem(cmd, err)) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return UsageError(cmd, "%v",
+			flagProblem(cmd, err))
+	})
 	root.SetUsageTemplate(root.UsageTemplate() + rootExitCodes)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.Format.check(cmd) }
+	root.PersistentPreRunE = func(cmd *cobra.Command,
+		_ []string) error {
+		return a.Format.check(cmd)
+	}
 	a.Format.add(root.PersistentFlags())
 	a.Connection.add(root.PersistentFlags())
-	root.AddGroup(&cobra.Group{ID: GroupStart, Title: "Start a run:"}, &cobra.Group{ID: GroupRuns, Title: "Follow and inspect runs:"},
+	root.AddGroup(&cobra.Group{ID: GroupStart, Title: "Start a run:"}, &cobra.Group{ID: GroupRuns,
+		Title: "Follow and inspect runs:"},
 		&cobra.Group{ID: GroupServer, Title: "Tools, servers, workers:"})
 	for _, commands := range p.Commands {
 		root.AddCommand(commands(a)...)

@@ -11,14 +11,16 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// reach is what a command that is shown to people needs beside its arguments to reach the server that this one reaches.
+// reach is what a command that is shown to people needs beside its arguments to reach the server
+// that this one reaches.
 type Invocation struct {
 	// program is how starter was called.
 	program string
-	// worker is how to call the worker program that stands beside this one, profiles the file that it is to read them from, where one
-	// was named.
+	// worker is how to call the worker program that stands beside this one, profiles the file that
+	// it is to read them from, where one was named.
 	worker, profiles string
-	// flags are those that were given for that, with a space before each. What environment and profiles say, they say to it too.
+	// flags are those that were given for that, with a space before each. What environment and
+	// profiles say, they say to it too.
 	flags string
 }
 
@@ -50,7 +52,8 @@ func (c *Connection) Invocation() Invocation {
 // workerName is the worker program's own.
 const workerName = "worker"
 
-// workerProgram is how to call the worker: by the path beside starter's, where starter was called by one and it is there.
+// workerProgram is how to call the worker: by the path beside starter's, where starter was called
+// by one and it is there.
 func (c *Connection) workerProgram() string {
 	if !strings.ContainsRune(c.Called(), filepath.Separator) {
 		return workerName
@@ -63,7 +66,8 @@ func (c *Connection) workerProgram() string {
 	return beside
 }
 
-// workerCommand is a command line that starts a worker for a lane, or for whatever runs wait for where lane is empty.
+// workerCommand is a command line that starts a worker for a lane, or for whatever runs wait for
+// where lane is empty.
 func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 	words := []string{cmp.Or(r.worker, workerName)}
 	if r.profiles != "" {
@@ -78,7 +82,8 @@ func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 	return strings.Join(append(words, more...), " ") + r.flags
 }
 
-// stored are the flags that say how payloads are stored, as far as they were given, with a space before each.
+// stored are the flags that say how payloads are stored, as far as they were given, with a space
+// before each.
 func (c *Connection) Stored() string {
 	text := ""
 	for _, argument := range c.Payloads.Arguments() {

@@ -8,8 +8,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestWorkerCommand proves that a command that starts a worker calls the one beside starter where there is one, and has it reach the
-// same server.
+// TestWorkerCommand proves that a command that starts a worker calls the one beside starter where
+// there is one, and has it reach the same server.
 func TestWorkerCommand(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, workerName), nil, 0o700); err != nil {
@@ -22,15 +22,18 @@ func TestWorkerCommand(t *testing.T) {
 	}{
 		{Connection{}, api.DefaultTaskQueue, "", "worker"},
 		{Connection{}, "two words", "gpu", "worker --lanes gpu --task-queue 'two words'"},
-		{Connection{program: dir + "/starter", address: "a:1", namespace: "n"}, "q", "", dir + "/worker --task-queue q --address a:1 --namespace n"},
-		{Connection{program: "nowhere/starter", profile: "p", configFile: "f.toml"}, "q", "", "TEMPORAL_CONFIG_FILE=f.toml worker --task-queue q --profile p"},
+		{Connection{program: dir + "/starter", address: "a:1", namespace: "n"}, "q", "", dir +
+			"/worker --task-queue q --address a:1 --namespace n"},
+		{Connection{program: "nowhere/starter", profile: "p", configFile: "f.toml"}, "q", "",
+			"TEMPORAL_CONFIG_FILE=f.toml worker --task-queue q --profile p"},
 	} {
 		if got := c.flags.Invocation().WorkerCommand(c.queue, c.lane); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 	t.Chdir(dir)
-	if got := (&Connection{program: "./starter"}).Invocation().WorkerCommand("", ""); got != "./worker" {
+	if got := (&Connection{program: "./starter"}).Invocation().WorkerCommand("",
+		""); got != "./worker" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -32,9 +32,12 @@ func (r *RunRef) Add(f *pflag.FlagSet) {
 func (r *RunRef) resolve(cmd *cobra.Command, args []string) (*RunRef, error) {
 	switch {
 	case r.RunID != "" && !executionID.MatchString(r.RunID):
-		return nil, UsageError(cmd, "--run-id %q is not an execution ID, such as 01234567-89ab-cdef-0123-456789abcdef", r.RunID)
+		return nil, UsageError(cmd,
+			"--run-id %q is not an execution ID, such as 01234567-89ab-cdef-0123-456789abcdef",
+			r.RunID)
 	case len(args) == 0 && r.WorkflowID == "":
-		return nil, UsageError(cmd, "RUN is missing: pass the ID of a run; list them: %s list", cmd.Root().DisplayName())
+		return nil, UsageError(cmd, "RUN is missing: pass the ID of a run; list them: %s list",
+			cmd.Root().DisplayName())
 	case len(args) == 1 && r.WorkflowID != "" && r.WorkflowID != args[0]:
 		return nil, UsageError(cmd, "RUN %q and --workflow-id %q differ", args[0], r.WorkflowID)
 	case len(args) == 1:
@@ -43,8 +46,8 @@ func (r *RunRef) resolve(cmd *cobra.Command, args []string) (*RunRef, error) {
 	return r, nil
 }
 
-// goOnAs makes the reference one of the chain's last execution, the only one that takes requests; any of the chain may have been
-// named. One without an execution means the last anyway.
+// goOnAs makes the reference one of the chain's last execution, the only one that takes requests;
+// any of the chain may have been named. One without an execution means the last anyway.
 func (r *RunRef) UseLatest(s history.Summary) {
 	if r.RunID != "" && len(s.Parts) > 0 {
 		r.RunID = s.Parts[len(s.Parts)-1].RunID
@@ -54,13 +57,17 @@ func (r *RunRef) UseLatest(s history.Summary) {
 var executionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // onRun is what a command does that is about one run: it names the run, connects, and calls f.
-func (a *App) OnRun(ref *RunRef, f func(context.Context, client.Client, *RunRef) error) func(*cobra.Command, []string) error {
+func (a *App) OnRun(ref *RunRef, f func(context.Context, client.Client,
+	*RunRef) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		run, err := ref.resolve(cmd, args)
 		if err != nil {
 			return err
 		}
-		return a.WithClient(cmd, func(ctx context.Context, c client.Client) error { return f(ctx, c, run) })
+		return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+			return f(ctx, c,
+				run)
+		})
 	}
 }
 
@@ -85,15 +92,22 @@ func (a *App) LookupError(id, runID string, err error) error {
 		return Errorf(ExitFailed, "the run is incomplete: %w", err)
 	}
 	if gone := errors.Is(err, audit.ErrNotFound) || IsNotFound(err); gone && runID != "" {
-		return Errorf(ExitFailed, "the run %[2]q has no execution %[1]q, or the server no longer has it\nLeave out --run-id for the latest execution", runID, id)
+		return Errorf(ExitFailed,
+			"the run %[2]q has no execution %[1]q, or the server no longer has it\nLeave out --run-id for the latest execution",
+			runID, id)
 	} else if gone {
-		return Errorf(ExitFailed, "there is no run %q, or the server no longer has it\nList the runs: %s", id, r.Command("list"))
+		return Errorf(ExitFailed,
+			"there is no run %q, or the server no longer has it\nList the runs: %s", id,
+			r.Command("list"))
 	}
 	if errors.Is(err, history.ErrNotARun) {
-		return Errorf(ExitFailed, "the workflow %q is not a run of Switchyard\nList the runs: %s", id, r.Command("list"))
+		return Errorf(ExitFailed, "the workflow %q is not a run of Switchyard\nList the runs: %s",
+			id, r.Command("list"))
 	}
 	if Unreachable(err) {
-		return Errorf(exitNoServer, "lost the connection to the server (%w); the run is not affected\nFollow it again: %s", err, r.Command("watch", id))
+		return Errorf(exitNoServer,
+			"lost the connection to the server (%w); the run is not affected\nFollow it again: %s",
+			err, r.Command("watch", id))
 	}
 	return err
 }

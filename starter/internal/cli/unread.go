@@ -48,7 +48,8 @@ func (u Unread) Err() error {
 	return &unreadError{u}
 }
 
-// or prints n things, unless nothing is known to be there and it cannot be said that there is nothing.
+// or prints n things, unless nothing is known to be there and it cannot be said that there is
+// nothing.
 func (u Unread) Or(n int, print func() error) error {
 	if n == 0 && len(u) > 0 {
 		return nil

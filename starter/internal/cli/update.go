@@ -17,7 +17,8 @@ import (
 func Control(ctx context.Context, c client.Client, run *RunRef, id, update string, arg any) error {
 	ctx, cancel := context.WithTimeout(ctx, ReplyWithin)
 	defer cancel()
-	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.WorkflowID, RunID: run.RunID, UpdateID: id,
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.WorkflowID,
+		RunID: run.RunID, UpdateID: id,
 		UpdateName: update, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
@@ -25,14 +26,17 @@ func Control(ctx context.Context, c client.Client, run *RunRef, id, update strin
 	return handle.Get(ctx, nil)
 }
 
-// open returns the summary, as describe reads it, of a run that has not ended. From then on the reference is to its last execution.
-func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe func(context.Context, client.Client, string, string) (history.Summary, error)) (history.Summary, error) {
+// open returns the summary, as describe reads it, of a run that has not ended. From then on the
+// reference is to its last execution.
+func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe func(context.Context,
+	client.Client, string, string) (history.Summary, error)) (history.Summary, error) {
 	summary, err := describe(ctx, c, run.WorkflowID, run.RunID)
 	switch {
 	case err != nil:
 		return summary, a.LookupError(run.WorkflowID, run.RunID, err)
 	case !summary.Closed.IsZero():
-		return summary, Errorf(ExitFailed, "the run %q has already ended: %s", run.WorkflowID, summary.Status)
+		return summary, Errorf(ExitFailed, "the run %q has already ended: %s", run.WorkflowID,
+			summary.Status)
 	}
 	run.UseLatest(summary)
 	return summary, nil
@@ -42,17 +46,21 @@ func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe f
 func (a *App) ControlError(run *RunRef, err error) error {
 	r := a.Connection.Invocation()
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
-		return Errorf(ExitFailed, "no worker of the run %q answered within %s; the run may still accept the request when a worker starts\nCheck its status: %s",
+		return Errorf(ExitFailed,
+			"no worker of the run %q answered within %s; the run may still accept the request when a worker starts\nCheck its status: %s",
 			run.WorkflowID, ReplyWithin, r.Command("show", run.WorkflowID))
 	}
 	if IsNotFound(err) {
-		return Errorf(ExitFailed, "the run %q has ended\nSee its outcome: %s", run.WorkflowID, r.Command("show", run.WorkflowID))
+		return Errorf(ExitFailed, "the run %q has ended\nSee its outcome: %s", run.WorkflowID,
+			r.Command("show", run.WorkflowID))
 	}
 	if _, ok := errors.AsType[*serviceerror.Unimplemented](err); ok {
 		return Errorf(ExitFailed, "this server cannot pause workflows; leave out --on-server")
 	}
 	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok {
-		return Errorf(ExitFailed, "the run %q cannot do this in its current state: %w\nCheck its status: %s", run.WorkflowID, err, r.Command("show", run.WorkflowID))
+		return Errorf(ExitFailed,
+			"the run %q cannot do this in its current state: %w\nCheck its status: %s",
+			run.WorkflowID, err, r.Command("show", run.WorkflowID))
 	}
 	refused, ok := ControlRefusal(err)
 	if !ok {
@@ -64,7 +72,8 @@ func (a *App) ControlError(run *RunRef, err error) error {
 // replyWithin is how long the run's workers have to take a reply.
 const ReplyWithin = 15 * time.Second
 
-// controlRefusal is why the run itself refused what it was told. The type stands there in the clear where the rest is encrypted.
+// controlRefusal is why the run itself refused what it was told. The type stands there in the clear
+// where the rest is encrypted.
 func ControlRefusal(err error) (refused api.ControlError, ok bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok || app.Details(&refused) == nil {
@@ -76,5 +85,7 @@ func ControlRefusal(err error) (refused api.ControlError, ok bool) {
 }
 
 // refusals are what a run that cannot be read refuses, in our words.
-var refusals = map[api.ControlErrorType]string{api.PauseAlready: "the run is paused already", api.NotPaused: "the run is not paused",
-	api.RunEnding: "the run is ending", api.ControlFull: "the run has been told to pause, go on or read a message too often"}
+var refusals = map[api.ControlErrorType]string{api.PauseAlready: "the run is paused already",
+	api.NotPaused:   "the run is not paused",
+	api.RunEnding:   "the run is ending",
+	api.ControlFull: "the run has been told to pause, go on or read a message too often"}

@@ -23,7 +23,8 @@ func (c *Connection) RunURL(id, runID string) string {
 	if base == "" {
 		return ""
 	}
-	parts := []string{strings.TrimRight(base, "/"), "namespaces", url.PathEscape(c.ResolvedNamespace), "workflows", url.PathEscape(id)}
+	parts := []string{strings.TrimRight(base, "/"), "namespaces",
+		url.PathEscape(c.ResolvedNamespace), "workflows", url.PathEscape(id)}
 	if runID != "" {
 		parts = append(parts, url.PathEscape(runID), "history")
 	}

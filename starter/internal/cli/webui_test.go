@@ -2,19 +2,23 @@ package cli
 
 import "testing"
 
-// TestRunURL proves where a link to a run leads: to the address given, or to the default one beside a local server.
+// TestRunURL proves where a link to a run leads: to the address given, or to the default one beside
+// a local server.
 func TestRunURL(t *testing.T) {
 	t.Setenv(uiVariable, "")
 	for _, c := range []struct {
 		flags Connection
 		want  string
 	}{
-		{Connection{ResolvedAddress: "127.0.0.1:7233"}, "http://127.0.0.1:8233/namespaces/default/workflows/a%2Fb/r/history"},
-		{Connection{ResolvedAddress: "localhost:7233"}, "http://127.0.0.1:8233/namespaces/default/workflows/a%2Fb/r/history"},
+		{Connection{ResolvedAddress: "127.0.0.1:7233"},
+			"http://127.0.0.1:8233/namespaces/default/workflows/a%2Fb/r/history"},
+		{Connection{ResolvedAddress: "localhost:7233"},
+			"http://127.0.0.1:8233/namespaces/default/workflows/a%2Fb/r/history"},
 		{Connection{ResolvedAddress: "localhost:9999"}, ""},
 		{Connection{ResolvedAddress: "temporal.example:7233"}, ""},
 		{Connection{ResolvedAddress: "127.0.0.1:7233", Local: true}, ""},
-		{Connection{ResolvedAddress: "x:1", Ui: "http://ui.example/"}, "http://ui.example/namespaces/default/workflows/a%2Fb/r/history"},
+		{Connection{ResolvedAddress: "x:1", Ui: "http://ui.example/"},
+			"http://ui.example/namespaces/default/workflows/a%2Fb/r/history"},
 	} {
 		c.flags.ResolvedNamespace = "default"
 		if got := c.flags.RunURL("a/b", "r"); got != c.want {

@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 )
 
-// streamWhole writes a file that is there when it is whole: until then it has another name, and what was there before stays. path
-// stands after flag on the command line. A new file gets the mode, one that is replaced keeps its own; a link stays, and what it leads
-// to is replaced. What is no file, such as /dev/null or a pipe, is written to.
+// streamWhole writes a file that is there when it is whole: until then it has another name, and
+// what was there before stays. path stands after flag on the command line. A new file gets the
+// mode, one that is replaced keeps its own; a link stays, and what it leads to is replaced. What is
+// no file, such as /dev/null or a pipe, is written to.
 func StreamWhole(flag, path string, mode os.FileMode, write func(io.Writer) error) error {
 	place := path
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -22,14 +23,17 @@ func StreamWhole(flag, path string, mode os.FileMode, write func(io.Writer) erro
 	if err == nil && !before.Mode().IsRegular() {
 		return streamInto(flag, path, write)
 	}
-	temporary, err := os.OpenFile(filepath.Join(filepath.Dir(place), "."+filepath.Base(place)+"."+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	temporary, err := os.OpenFile(filepath.Join(filepath.Dir(place), "."+filepath.Base(place)+"."+
+		rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Errorf(ExitUsage, "%s %s: the folder %s does not exist", flag, path, filepath.Dir(place))
+		return Errorf(ExitUsage, "%s %s: the folder %s does not exist", flag, path,
+			filepath.Dir(place))
 	}
 	if err != nil {
 		return Errorf(ExitUsage, "%s %s: %w", flag, path, PathError(path, err))
 	}
-	defer func() { _ = os.Remove(temporary.Name()) }() // of a file that failed; a whole one has another name by then
+	// of a file that failed; a whole one has another name by then
+	defer func() { _ = os.Remove(temporary.Name()) }()
 	defer temporary.Close()
 	if err := stream(flag, path, temporary, write); err != nil {
 		return err
@@ -40,7 +44,8 @@ func StreamWhole(flag, path string, mode os.FileMode, write func(io.Writer) erro
 	return nil
 }
 
-// rename gives a file its place when all of it is on the disk, with the mode of the one that it replaces; nil for none.
+// rename gives a file its place when all of it is on the disk, with the mode of the one that it
+// replaces; nil for none.
 func rename(file *os.File, place string, before os.FileInfo) error {
 	if before != nil {
 		if err := file.Chmod(before.Mode().Perm()); err != nil {

@@ -22,8 +22,9 @@ func writes(text string, err error) func(io.Writer) error {
 	}
 }
 
-// TestWholeFile proves that a file is there when it is whole: what fails leaves what was there before, a new one is as private as it
-// is told to be, one that is replaced keeps its mode, and a link leads where it led.
+// TestWholeFile proves that a file is there when it is whole: what fails leaves what was there
+// before, a new one is as private as it is told to be, one that is replaced keeps its mode, and a
+// link leads where it led.
 func TestWholeFile(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "day.csv"), filepath.Join(dir, "link.csv")
@@ -51,14 +52,18 @@ func TestWholeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unwritable.Close()
-	if err := stream("--file", path, unwritable, writes("four", nil)); err == nil || !strings.HasPrefix(err.Error(), "--file "+path+": ") {
+	if err := stream("--file", path, unwritable, writes("four", nil)); err == nil ||
+		!strings.HasPrefix(err.Error(), "--file "+path+": ") {
 		t.Errorf("to a file that takes nothing: %v", err)
 	}
 	info, err := os.Stat(path)
-	if text, _ := os.ReadFile(path); err != nil || string(text) != "two" || info.Mode().Perm() != 0o640 {
+	if text, _ := os.ReadFile(path); err != nil || string(text) != "two" ||
+		info.Mode().Perm() != 0o640 {
 		t.Errorf("the file has %q, %v, %v", text, info.Mode(), err)
 	}
-	if err := StreamWhole("--file", filepath.Join(dir, "no", "day.csv"), 0o600, writes("five", nil)); err == nil || !strings.HasSuffix(err.Error(), filepath.Join(dir, "no")+" does not exist") {
+	if err := StreamWhole("--file", filepath.Join(dir, "no", "day.csv"), 0o600,
+		writes("five", nil)); err == nil || !strings.HasSuffix(err.Error(),
+		filepath.Join(dir, "no")+" does not exist") {
 		t.Errorf("in a folder that there is not: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
@@ -89,7 +94,8 @@ func TestNoFile(t *testing.T) {
 	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
 		t.Errorf("the pipe became %v, %v", info.Mode(), err)
 	}
-	if err := StreamWhole("--file", filepath.Join(pipe, "no.csv"), 0o600, writes("one", nil)); err == nil {
+	if err := StreamWhole("--file", filepath.Join(pipe, "no.csv"), 0o600,
+		writes("one", nil)); err == nil {
 		t.Error("a file below a pipe was written")
 	}
 }

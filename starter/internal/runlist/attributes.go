@@ -14,15 +14,17 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// searchAttribute is a search attribute of runs. Those that are kept are set by the run itself, the others when it is started.
+// searchAttribute is a search attribute of runs. Those that are kept are set by the run itself, the
+// others when it is started.
 type SearchAttribute struct {
 	Name   string
 	Values enumspb.IndexedValueType
 	kept   bool
 }
 
-// runAttributes are the search attributes of runs, in the order in which a server that has no room for all of them gets them. The
-// agent's comes first: a run that is of no agent takes it to be there, for its sub-agents, where the next three are.
+// runAttributes are the search attributes of runs, in the order in which a server that has no room
+// for all of them gets them. The agent's comes first: a run that is of no agent takes it to be
+// there, for its sub-agents, where the next three are.
 var RunAttributes = []SearchAttribute{
 	{api.AttributeAgent, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
 	{api.AttributeCaller, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
@@ -70,12 +72,14 @@ func (t attributeTypes) Text() string {
 
 // registered returns the custom search attributes of a namespace.
 func Registered(ctx context.Context, c client.Client, namespace string) (attributeTypes, error) {
-	own, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	own, err := c.OperatorService().ListSearchAttributes(ctx,
+		&operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if code := cli.CodeOf(err); code != codes.PermissionDenied && code != codes.Unimplemented {
 		return own.GetCustomAttributes(), err
 	}
 	// Hosted servers keep the operator's service to themselves.
-	all, err := c.WorkflowService().GetSearchAttributes(ctx, &workflowservice.GetSearchAttributesRequest{})
+	all, err := c.WorkflowService().GetSearchAttributes(ctx,
+		&workflowservice.GetSearchAttributesRequest{})
 	return all.GetKeys(), err
 }
 
@@ -92,8 +96,10 @@ func (t attributeTypes) Kept() (names []string) {
 	return names
 }
 
-// unregistered returns those of ours that the server does not know, and those that it knows with another type.
-func Unregistered(ctx context.Context, c client.Client, namespace string) (missing []SearchAttribute, taken attributeTypes, err error) {
+// unregistered returns those of ours that the server does not know, and those that it knows with
+// another type.
+func Unregistered(ctx context.Context, c client.Client,
+	namespace string) (missing []SearchAttribute, taken attributeTypes, err error) {
 	known, err := Registered(ctx, c, namespace)
 	if err != nil {
 		return nil, nil, err

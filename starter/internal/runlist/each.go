@@ -12,10 +12,12 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// inAllRuns joins what of returns of the runs that run now. Runs that end meanwhile ask nothing any more; what
-// those ask that cannot be read is not known.
-func CollectOpen[T any](ctx context.Context, a *cli.App, c client.Client, of func(context.Context, client.Client, string, string) ([]T, error)) (open []T, missing cli.Unread, err error) {
-	runs, err := List(ctx, c, a.Connection.ResolvedNamespace, Condition(`ExecutionStatus = "Running"`, "", false), math.MaxInt32, nil)
+// inAllRuns joins what of returns of the runs that run now. Runs that end meanwhile ask nothing any
+// more; what those ask that cannot be read is not known.
+func CollectOpen[T any](ctx context.Context, a *cli.App, c client.Client, of func(context.Context,
+	client.Client, string, string) ([]T, error)) (open []T, missing cli.Unread, err error) {
+	runs, err := List(ctx, c, a.Connection.ResolvedNamespace,
+		Condition(`ExecutionStatus = "Running"`, "", false), math.MaxInt32, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -31,7 +33,8 @@ func CollectOpen[T any](ctx context.Context, a *cli.App, c client.Client, of fun
 	}
 	all.Wait()
 	for i, err := range faults {
-		if err != nil && !errors.Is(err, audit.ErrNotFound) && !missing.Take(runs[i].ID, runs[i].RunID, err) {
+		if err != nil && !errors.Is(err, audit.ErrNotFound) && !missing.Take(runs[i].ID,
+			runs[i].RunID, err) {
 			return nil, nil, err
 		}
 	}

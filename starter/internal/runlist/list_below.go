@@ -16,18 +16,21 @@ import (
 // maxRoots bounds the trees of runs that the server is asked about at once.
 const maxRoots = 100
 
-// awaited adds to the runs of a list what they, and the runs below them, want of people. The error is the server's.
+// awaited adds to the runs of a list what they, and the runs below them, want of people. The error
+// is the server's.
 func awaited(ctx context.Context, c client.Client, namespace string, runs []Run) error {
 	err := awaitBelow(ctx, c, namespace, runs)
 	for i, r := range runs {
-		// A run tells that it waits, and since when for approval: without that it waits for an answer.
+		// A run tells that it waits, and since when for approval: without that it waits for an
+		// answer.
 		runs[i].WaitsFor = audit.Awaiting(!r.Awaits.IsZero(), r.asks)
 	}
 	return err
 }
 
-// awaitBelow adds to the agents' runs of a list since when calls of the sub-agents' runs below them wait for approval, and whether
-// these ask something. Only runs at the top of their trees are told: those below stand in the list themselves where it has them. The error is the server's.
+// awaitBelow adds to the agents' runs of a list since when calls of the sub-agents' runs below them
+// wait for approval, and whether these ask something. Only runs at the top of their trees are told:
+// those below stand in the list themselves where it has them. The error is the server's.
 func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []Run) error {
 	tops := map[string]*Run{}
 	var roots []string
@@ -38,8 +41,10 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []R
 		}
 	}
 	for some := range slices.Chunk(roots, maxRoots) {
-		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
-			Query: "ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL AND RootWorkflowId IN (" + strings.Join(some, ", ") + ")"})
+		page, err := c.ListWorkflow(ctx,
+			&workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
+				Query: "ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL AND RootWorkflowId IN (" +
+					strings.Join(some, ", ") + ")"})
 		if err != nil {
 			return err
 		}
@@ -56,7 +61,8 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []R
 
 // mayAwaitBelow reports whether it is of interest what the runs below a listed one wait for.
 func (r Run) mayAwaitBelow() bool {
-	return r.Status == history.RunRunning && r.Kind == history.RunAgent && r.Awaits.IsZero() && r.root == r.ID
+	return r.Status == history.RunRunning && r.Kind == history.RunAgent && r.Awaits.IsZero() &&
+		r.root == r.ID
 }
 
 // earlier returns the earlier of two times; the zero time is none.

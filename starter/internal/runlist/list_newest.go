@@ -12,15 +12,19 @@ import (
 // leastPage is the least number of runs asked for at once.
 const leastPage = 100
 
-// listRuns returns the runs that meet a query and that keep, if set, keeps: at most limit of them, the newest first.
-func List(ctx context.Context, c client.Client, namespace, query string, limit int, keep func(Run) bool) ([]Run, error) {
+// listRuns returns the runs that meet a query and that keep, if set, keeps: at most limit of them,
+// the newest first.
+func List(ctx context.Context, c client.Client, namespace, query string, limit int,
+	keep func(Run) bool) ([]Run, error) {
 	found := newest{limit: limit, keep: keep}
-	// A server cannot be asked for an order. It has those that go on by when they began, and those that are over by when they ended.
+	// A server cannot be asked for an order. It has those that go on by when they began, and those
+	// that are over by when they ended.
 	for _, state := range []string{"CloseTime IS NULL", "CloseTime IS NOT NULL"} {
 		var token []byte
 		for more := true; more; more = len(token) > 0 {
 			page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-				Namespace: namespace, Query: "(" + query + ") AND " + state, PageSize: int32(min(max(limit, leastPage), MaxPage)), NextPageToken: token,
+				Namespace: namespace, Query: "(" + query + ") AND " + state,
+				PageSize: int32(min(max(limit, leastPage), MaxPage)), NextPageToken: token,
 			})
 			if err != nil {
 				return nil, err
@@ -41,7 +45,8 @@ type newest struct {
 	runs  []Run
 }
 
-// add takes a page of the server's list and reports whether no later page can hold a newer run than those that are kept.
+// add takes a page of the server's list and reports whether no later page can hold a newer run than
+// those that are kept.
 func (n *newest) add(page []*workflowpb.WorkflowExecutionInfo) bool {
 	if len(page) == 0 {
 		return false
@@ -56,8 +61,8 @@ func (n *newest) add(page []*workflowpb.WorkflowExecutionInfo) bool {
 		return false
 	}
 	n.cut()
-	// What is listed after a run that goes on began before it; what is listed after one that is over ended before it, and began
-	// earlier still.
+	// What is listed after a run that goes on began before it; what is listed after one that is
+	// over ended before it, and began earlier still.
 	began := last.Started
 	if !last.Closed.IsZero() {
 		began = last.Closed

@@ -12,8 +12,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Whatever the order in which runs end, those that are kept are the ones that began last, and reading stops once no later page can
-// hold one of them. Pages are as servers give them: what goes on by when it began, then what is over by when it ended.
+// Whatever the order in which runs end, those that are kept are the ones that began last, and
+// reading stops once no later page can hold one of them. Pages are as servers give them: what goes
+// on by when it began, then what is over by when it ended.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
@@ -28,25 +29,36 @@ func TestNewest(t *testing.T) {
 		want  string
 		pages int
 	}{
-		"short ones":                       {quick, 2, "[100 99]", 2},
-		"old ones that ended last":         {append([]span{{1, 900}, {2, 901}, {3, 902}}, quick...), 2, "[100 99]", 3},
-		"an old one that goes on":          {append([]span{{1, 0}}, quick...), 2, "[100 99]", 3},
-		"many that go on":                  {[]span{{9, 0}, {8, 0}, {7, 0}, {6, 0}, {5, 0}, {1, 2}}, 3, "[9 8 7]", 3},
+		"short ones": {quick, 2, "[100 99]", 2},
+		"old ones that ended last": {append([]span{{1, 900}, {2, 901}, {3, 902}}, quick...),
+			2, "[100 99]", 3},
+		"an old one that goes on": {append([]span{{1, 0}}, quick...), 2, "[100 99]", 3},
+		"many that go on": {[]span{{9, 0}, {8, 0}, {7, 0}, {6, 0}, {5, 0}, {1, 2}},
+			3, "[9 8 7]", 3},
 		"fewer than the limit":             {[]span{{3, 4}, {1, 9}, {2, 0}}, 5, "[3 2 1]", 2},
 		"one that outlasted all the later": {[]span{{1, 900}, {50, 60}, {70, 80}}, 1, "[70]", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			at := func(minute int) time.Time { return start.Add(time.Duration(minute) * time.Minute) }
+			at := func(minute int) time.Time {
+				return start.Add(
+					time.Duration(minute) * time.Minute)
+			}
 			n := newest{limit: c.limit}
 			read := 0
 			for _, over := range []bool{false, true} {
-				runs := slices.DeleteFunc(slices.Clone(c.runs), func(s span) bool { return (s.ended > 0) != over })
-				slices.SortFunc(runs, func(x, y span) int { return cmp.Or(cmp.Compare(y.ended, x.ended), cmp.Compare(y.began, x.began)) })
+				runs := slices.DeleteFunc(slices.Clone(c.runs),
+					func(s span) bool { return (s.ended > 0) != over })
+				slices.SortFunc(runs,
+					func(x, y span) int {
+						return cmp.Or(cmp.Compare(y.ended, x.ended),
+							cmp.Compare(y.began, x.began))
+					})
 				for page := range slices.Chunk(runs, 2) {
 					var list []*workflowpb.WorkflowExecutionInfo
 					for _, s := range page {
-						e := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: fmt.Sprint(s.began)}, StartTime: timestamppb.New(at(s.began))}
+						e := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: fmt.Sprint(s.began)},
+							StartTime: timestamppb.New(at(s.began))}
 						if over {
 							e.CloseTime = timestamppb.New(at(s.ended))
 						}

@@ -33,11 +33,14 @@ type Run struct {
 	Started time.Time         `json:"started"`
 	// Paused says who has the run pause; it is not known of one that the server holds.
 	Paused *api.Pause `json:"paused,omitempty"`
-	// Awaits is since when calls of the run, or of the sub-agents' runs below it, wait for approval.
+	// Awaits is since when calls of the run, or of the sub-agents' runs below it, wait for
+	// approval.
 	Awaits time.Time `json:"awaits_approval_since,omitzero"`
-	// Unread is why it is not known whether the run is paused or waits for approval; empty where it is.
+	// Unread is why it is not known whether the run is paused or waits for approval; empty where it
+	// is.
 	Unread string `json:"unread,omitempty"`
-	// WaitsFor is what the run, or one below it, wants of people, as far as the server tells without being asked for each run.
+	// WaitsFor is what the run, or one below it, wants of people, as far as the server tells
+	// without being asked for each run.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	// verdict is what a person said of the run, where that was asked.
 	Decision *api.RunEvaluation
@@ -47,7 +50,8 @@ type Run struct {
 	root     string
 	Closed   time.Time    `json:"closed,omitzero"`
 	Duration api.Duration `json:"duration"`
-	// What the run keeps of itself as search attributes: where the namespace has them, and as of when it set them last.
+	// What the run keeps of itself as search attributes: where the namespace has them, and as of
+	// when it set them last.
 	Waiting bool        `json:"waiting,omitempty"`
 	Outcome api.Outcome `json:"outcome,omitempty"`
 	Tools   []string    `json:"tools,omitempty"`
@@ -75,11 +79,12 @@ var runTypes = map[string]history.RunKind{
 	api.CallWorkflow:  KindDirect,
 }
 
-// listCondition is the query for runs that meet a condition and belong to a conversation, either of which may be empty; all
-// are those of sub-agents too.
+// listCondition is the query for runs that meet a condition and belong to a conversation, either of
+// which may be empty; all are those of sub-agents too.
 func Condition(query, conversation string, all bool) string {
 	// The parts of a chain but the last are left out: a run is listed once.
-	condition := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'", api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow)
+	condition := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'",
+		api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow)
 	if !all {
 		// A schedule starts the runs of a conversation as children of a workflow that is no run.
 		condition += " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
@@ -96,9 +101,13 @@ func Condition(query, conversation string, all bool) string {
 func listed(e *workflowpb.WorkflowExecutionInfo) Run {
 	fields := e.GetSearchAttributes().GetIndexedFields()
 	r := Run{
-		ID: e.GetExecution().GetWorkflowId(), RunID: e.GetExecution().GetRunId(), Kind: runTypes[e.GetType().GetName()],
-		Agent: cli.AttributeText(fields[api.AttributeAgent]), Conversation: cli.AttributeText(fields[api.AttributeConversation]),
-		Caller: cli.AttributeText(fields[api.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: audit.StatusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
+		ID: e.GetExecution().GetWorkflowId(), RunID: e.GetExecution().GetRunId(),
+		Kind:         runTypes[e.GetType().GetName()],
+		Agent:        cli.AttributeText(fields[api.AttributeAgent]),
+		Conversation: cli.AttributeText(fields[api.AttributeConversation]),
+		Caller:       cli.AttributeText(fields[api.AttributeCaller]),
+		Parent:       e.GetParentExecution().GetWorkflowId(), Status: audit.StatusOf(e.GetStatus()),
+		Started: e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
 	}
 	r.takeMemo(e)
 	if e.GetCloseTime() != nil {
@@ -119,10 +128,13 @@ func (r *Run) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
 	}
 	for _, name := range []string{api.PausedMemo, api.ApprovalsMemo} {
 		if key, sealed := payloads.KeyOf(fields[name]); sealed {
-			r.Unread = fmt.Sprintf("pause and approval status are encrypted with the key %q; pass a file with this key as --payload-keys", key)
+			r.Unread = fmt.Sprintf(
+				"pause and approval status are encrypted with the key %q; pass a file with this key as --payload-keys",
+				key)
 		}
 	}
-	if paused := cli.AttributeValue[api.Pause](fields[api.PausedMemo]); r.Status == history.RunRunning && paused.By != "" {
+	if paused := cli.AttributeValue[api.Pause](
+		fields[api.PausedMemo]); r.Status == history.RunRunning && paused.By != "" {
 		r.Status, r.Paused = history.RunPaused, &paused
 	}
 	r.Awaits = cli.AttributeValue[time.Time](fields[api.ApprovalsMemo])
@@ -132,9 +144,12 @@ func (r *Run) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
 func (r *Run) takeKept(fields map[string]*commonpb.Payload) {
 	r.Waiting = cli.AttributeValue[bool](fields[api.AttributeWaiting]) && r.Closed.IsZero()
 	r.asks = r.Waiting && r.Awaits.IsZero() && r.Unread == ""
-	r.Outcome, r.Tools = cmp.Or(cli.AttributeValue[api.Outcome](fields[api.AttributeOutcome]), untold[r.Status]), cli.AttributeValue[[]string](fields[api.AttributeTools])
-	r.Turns, r.Calls = cli.AttributeValue[int](fields[api.AttributeTurns]), cli.AttributeValue[int](fields[api.AttributeCalls])
-	r.Tokens, r.Cost = cli.AttributeValue[int](fields[api.AttributeTokens]), cli.AttributeValue[float64](fields[api.AttributeCost])
+	r.Outcome, r.Tools = cmp.Or(cli.AttributeValue[api.Outcome](fields[api.AttributeOutcome]),
+		untold[r.Status]), cli.AttributeValue[[]string](fields[api.AttributeTools])
+	r.Turns, r.Calls = cli.AttributeValue[int](fields[api.AttributeTurns]),
+		cli.AttributeValue[int](fields[api.AttributeCalls])
+	r.Tokens, r.Cost = cli.AttributeValue[int](fields[api.AttributeTokens]),
+		cli.AttributeValue[float64](fields[api.AttributeCost])
 }
 
 var queryPlace = regexp.MustCompile(` at position \d+( near '.*')?`)
@@ -144,7 +159,8 @@ func queryError(query string, err error) error {
 	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok && query != "" {
 		// A place in the query means the one that the server was sent, with our part before it.
 		text := queryPlace.ReplaceAllString(err.Error(), "")
-		return cli.Errorf(cli.ExitUsage, "--query is not valid: %s\nAn example: --query 'ExecutionStatus=\"Failed\"'", text)
+		return cli.Errorf(cli.ExitUsage,
+			"--query is not valid: %s\nAn example: --query 'ExecutionStatus=\"Failed\"'", text)
 	}
 	return err
 }

@@ -26,7 +26,8 @@ type Selection struct {
 
 	waiting bool
 	Limit   int
-	// all are the runs of sub-agents too. maybe takes runs of which the server cannot say whether they called the tool: their histories can.
+	// all are the runs of sub-agents too. maybe takes runs of which the server cannot say whether
+	// they called the tool: their histories can.
 	All, Maybe bool
 	// from and to are since and until, once they were checked.
 	from, to time.Time
@@ -34,8 +35,10 @@ type Selection struct {
 
 // runStatuses are what a run's status may be, outcomes what its outcome may be.
 var (
-	RunStatuses = []history.RunStatus{history.RunRunning, history.RunPaused, history.RunCompleted, history.RunFailed, history.RunCancelled, history.RunTerminated, history.RunTimedOut}
-	Outcomes    = []api.Outcome{api.OutcomeAnswered, api.OutcomeCompleted, api.OutcomeLimit, api.OutcomeFailed, api.OutcomeCancelled}
+	RunStatuses = []history.RunStatus{history.RunRunning, history.RunPaused, history.RunCompleted,
+		history.RunFailed, history.RunCancelled, history.RunTerminated, history.RunTimedOut}
+	Outcomes = []api.Outcome{api.OutcomeAnswered, api.OutcomeCompleted, api.OutcomeLimit,
+		api.OutcomeFailed, api.OutcomeCancelled}
 )
 
 // add adds the flags, with that many runs at most where nothing else is said.
@@ -47,8 +50,10 @@ func (s *Selection) Add(f *pflag.FlagSet, limit int) {
 	f.StringVar(&s.status, "status", "", "`status` of the runs: "+joined(RunStatuses))
 	f.StringVar(&s.outcome, "outcome", "", "`outcome` of the runs: "+joined(Outcomes))
 	f.StringVar(&s.caller, "caller", "", "`name` of the caller that started the runs")
-	f.BoolVar(&s.waiting, "waiting", false, "only runs that wait for a person, or whose sub-agents do")
-	f.StringVar(&s.since, "since", "", "only runs started at or after `time`: 2026-01-31, 2026-01-31T08:00:00Z, or 24h for a day ago")
+	f.BoolVar(&s.waiting, "waiting", false,
+		"only runs that wait for a person, or whose sub-agents do")
+	f.StringVar(&s.since, "since", "",
+		"only runs started at or after `time`: 2026-01-31, 2026-01-31T08:00:00Z, or 24h for a day ago")
 	f.StringVar(&s.until, "until", "", "only runs started before `time`")
 	f.IntVar(&s.Limit, "limit", limit, "maximum number of `runs`, the newest first")
 }
@@ -96,8 +101,8 @@ func (s *Selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 	return nil
 }
 
-// condition is a selection that was checked as a query, as far as the server can tell. roots are runs below which sub-agents wait for
-// people, quoted.
+// condition is a selection that was checked as a query, as far as the server can tell. roots are
+// runs below which sub-agents wait for people, quoted.
 func (s *Selection) condition(roots []string) string {
 	conditions := []string{Condition(s.query, s.Conversation, s.All)}
 	for _, one := range []struct{ attribute, value string }{
@@ -107,20 +112,24 @@ func (s *Selection) condition(roots []string) string {
 			conditions = append(conditions, one.attribute+" = "+Quoted(one.value))
 		}
 	}
-	conditions = append(conditions, s.outcomeCondition(), s.toolCondition(), s.statusCondition(), s.waitingCondition(roots))
+	conditions = append(conditions, s.outcomeCondition(), s.toolCondition(), s.statusCondition(),
+		s.waitingCondition(roots))
 	for _, bound := range []struct {
 		comparison string
 		at         time.Time
 	}{{">=", s.from}, {"<", s.to}} {
 		if at := bound.at; !at.IsZero() {
-			conditions = append(conditions, fmt.Sprintf("StartTime %s '%s'", bound.comparison, at.Format(time.RFC3339Nano)))
+			conditions = append(conditions, fmt.Sprintf("StartTime %s '%s'", bound.comparison,
+				at.Format(time.RFC3339Nano)))
 		}
 	}
 	return strings.Join(cli.NonEmpty(conditions), " AND ")
 }
 
-// untold are the outcomes of runs that the server ended, or that failed before they began: they could not tell it themselves.
-var untold = map[history.RunStatus]api.Outcome{history.RunFailed: api.OutcomeFailed, history.RunTimedOut: api.OutcomeFailed,
+// untold are the outcomes of runs that the server ended, or that failed before they began: they
+// could not tell it themselves.
+var untold = map[history.RunStatus]api.Outcome{history.RunFailed: api.OutcomeFailed,
+	history.RunTimedOut:  api.OutcomeFailed,
 	history.RunCancelled: api.OutcomeCancelled, history.RunTerminated: api.OutcomeCancelled}
 
 func (s *Selection) outcomeCondition() string {
@@ -137,7 +146,8 @@ func (s *Selection) outcomeCondition() string {
 	if len(ends) == 0 {
 		return told
 	}
-	return fmt.Sprintf("(%s OR (%s IS NULL AND ExecutionStatus IN (%s)))", told, api.AttributeOutcome, strings.Join(ends, ", "))
+	return fmt.Sprintf("(%s OR (%s IS NULL AND ExecutionStatus IN (%s)))", told,
+		api.AttributeOutcome, strings.Join(ends, ", "))
 }
 
 func (s *Selection) toolCondition() string {
@@ -145,7 +155,8 @@ func (s *Selection) toolCondition() string {
 	case s.Tool == "":
 		return ""
 	case s.Maybe:
-		return fmt.Sprintf("(%[1]s IN (%[2]s, %[3]s) OR %[1]s IS NULL OR CloseTime IS NULL)", api.AttributeTools, Quoted(s.Tool), Quoted(api.OtherTools))
+		return fmt.Sprintf("(%[1]s IN (%[2]s, %[3]s) OR %[1]s IS NULL OR CloseTime IS NULL)",
+			api.AttributeTools, Quoted(s.Tool), Quoted(api.OtherTools))
 	}
 	return api.AttributeTools + " = " + Quoted(s.Tool)
 }
@@ -162,7 +173,8 @@ func (s *Selection) statusCondition() string {
 }
 
 // statusNames are what the server calls the states of a run that is over.
-var statusNames = map[history.RunStatus]string{history.RunCompleted: "Completed", history.RunFailed: "Failed", history.RunCancelled: "Canceled",
+var statusNames = map[history.RunStatus]string{history.RunCompleted: "Completed",
+	history.RunFailed: "Failed", history.RunCancelled: "Canceled",
 	history.RunTerminated: "Terminated", history.RunTimedOut: "TimedOut"}
 
 func (s *Selection) waitingCondition(roots []string) string {
@@ -178,11 +190,12 @@ func (s *Selection) waitingCondition(roots []string) string {
 
 // keeps reports whether a run that meets the condition is selected, or may be.
 func (s *Selection) keeps(r Run) bool {
-	return s.status == "" || string(r.Status) == s.status || r.Unread != "" && s.status == string(history.RunPaused)
+	return s.status == "" || string(r.Status) == s.status || r.Unread != "" &&
+		s.status == string(history.RunPaused)
 }
 
-// list returns the runs of a selection that was checked, the newest first. The error says where the server lacks what it takes to find
-// them.
+// list returns the runs of a selection that was checked, the newest first. The error says where the
+// server lacks what it takes to find them.
 func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]Run, error) {
 	runs, err := findSelected(ctx, a, c, s)
 	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); !invalid {
@@ -196,8 +209,10 @@ func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]R
 		return Select(ctx, a, c, &anyTool)
 	}
 	if len(lacking) > 0 {
-		return nil, cli.Errorf(cli.ExitFailed, "the namespace %q lacks the search attributes %s, so runs cannot be found by them\nRegister them: %s. Only runs started afterwards have them.",
-			a.Connection.ResolvedNamespace, strings.Join(lacking, ", "), a.Connection.Invocation().Command("setup"))
+		return nil, cli.Errorf(cli.ExitFailed,
+			"the namespace %q lacks the search attributes %s, so runs cannot be found by them\nRegister them: %s. Only runs started afterwards have them.",
+			a.Connection.ResolvedNamespace, strings.Join(lacking, ", "),
+			a.Connection.Invocation().Command("setup"))
 	}
 	return nil, queryError(s.query, err)
 }
@@ -211,7 +226,8 @@ func NewestOnly(limit int) string {
 }
 
 // find asks the server for the runs of a selection.
-func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection) (runs []Run, err error) {
+func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection) (runs []Run,
+	err error) {
 	namespace := a.Connection.ResolvedNamespace
 	var roots []string
 	if s.waiting && !s.All {
@@ -222,31 +238,38 @@ func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection
 	return List(ctx, c, namespace, s.condition(roots), s.Limit, s.keeps)
 }
 
-// lacking names the search attributes of a selection that the namespace does not have; none where it cannot be told.
-func lackingAttributes(ctx context.Context, a *cli.App, c client.Client, s *Selection) (names []string) {
+// lacking names the search attributes of a selection that the namespace does not have; none where
+// it cannot be told.
+func lackingAttributes(ctx context.Context, a *cli.App, c client.Client,
+	s *Selection) (names []string) {
 	missing, taken, err := Unregistered(ctx, c, a.Connection.ResolvedNamespace)
 	if err != nil {
 		return nil
 	}
 	condition := s.condition(nil)
 	for _, one := range RunAttributes {
-		if _, other := taken[one.Name]; (other || slices.Contains(missing, one)) && strings.Contains(condition, one.Name) {
+		if _, other := taken[one.Name]; (other || slices.Contains(missing, one)) &&
+			strings.Contains(condition, one.Name) {
 			names = append(names, one.Name)
 		}
 	}
 	return names
 }
 
-// waitingBelow returns the runs at the top of the trees in which sub-agents wait for people, quoted for a query.
+// waitingBelow returns the runs at the top of the trees in which sub-agents wait for people, quoted
+// for a query.
 func waitingBelow(ctx context.Context, c client.Client, namespace string) ([]string, error) {
-	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
-		Query: api.AttributeWaiting + " = true AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL"})
+	page, err := c.ListWorkflow(ctx,
+		&workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
+			Query: api.AttributeWaiting +
+				" = true AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL"})
 	if err != nil {
 		return nil, err
 	}
 	var roots []string
 	for _, e := range page.GetExecutions() {
-		roots = append(roots, Quoted(cmp.Or(e.GetRootExecution().GetWorkflowId(), e.GetParentExecution().GetWorkflowId())))
+		roots = append(roots, Quoted(cmp.Or(e.GetRootExecution().GetWorkflowId(),
+			e.GetParentExecution().GetWorkflowId())))
 	}
 	slices.Sort(roots)
 	return slices.Compact(roots), nil
@@ -262,5 +285,6 @@ func pointInTime(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, errors.New("use a date (2026-01-31), a time (2026-01-31T08:00:00Z) or a duration ago (24h)")
+	return time.Time{}, errors.New(
+		"use a date (2026-01-31), a time (2026-01-31T08:00:00Z) or a duration ago (24h)")
 }

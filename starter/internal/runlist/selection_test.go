@@ -8,7 +8,8 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// TestSelection proves which query each flag becomes, and that a value may hold what ends a text in a query.
+// TestSelection proves which query each flag becomes, and that a value may hold what ends a text in
+// a query.
 func TestSelection(t *testing.T) {
 	const base = "WorkflowType IN ('switchyard/agent_run', 'switchyard/plan_run', 'switchyard/direct_call') AND ExecutionStatus != 'ContinuedAsNew'"
 	const top = base + " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
@@ -19,17 +20,24 @@ func TestSelection(t *testing.T) {
 		want  string
 	}{
 		{"", false, nil, top},
-		{"--agent it's --caller ada --outcome limit_reached", false, nil, top + ` AND SwitchyardAgent = 'it\'s' AND SwitchyardCaller = 'ada' AND SwitchyardOutcome = 'limit_reached'`},
-		{"--outcome cancelled", false, nil, top + " AND (SwitchyardOutcome = 'cancelled' OR (SwitchyardOutcome IS NULL AND ExecutionStatus IN ('Canceled', 'Terminated')))"},
-		{"--outcome failed", false, nil, top + " AND (SwitchyardOutcome = 'failed' OR (SwitchyardOutcome IS NULL AND ExecutionStatus IN ('Failed', 'TimedOut')))"},
-		{"--conversation talk --query A=1", false, nil, top + " AND SwitchyardConversation = 'talk' AND (A=1)"},
+		{"--agent it's --caller ada --outcome limit_reached", false, nil, top +
+			` AND SwitchyardAgent = 'it\'s' AND SwitchyardCaller = 'ada' AND SwitchyardOutcome = 'limit_reached'`},
+		{"--outcome cancelled", false, nil, top +
+			" AND (SwitchyardOutcome = 'cancelled' OR (SwitchyardOutcome IS NULL AND ExecutionStatus IN ('Canceled', 'Terminated')))"},
+		{"--outcome failed", false, nil, top +
+			" AND (SwitchyardOutcome = 'failed' OR (SwitchyardOutcome IS NULL AND ExecutionStatus IN ('Failed', 'TimedOut')))"},
+		{"--conversation talk --query A=1", false, nil, top +
+			" AND SwitchyardConversation = 'talk' AND (A=1)"},
 		{"--tool refund", false, nil, top + " AND SwitchyardTools = 'refund'"},
-		{"--tool refund", true, nil, top + " AND (SwitchyardTools IN ('refund', '...') OR SwitchyardTools IS NULL OR CloseTime IS NULL)"},
+		{"--tool refund", true, nil, top +
+			" AND (SwitchyardTools IN ('refund', '...') OR SwitchyardTools IS NULL OR CloseTime IS NULL)"},
 		{"--status cancelled", false, nil, top + " AND ExecutionStatus = 'Canceled'"},
 		{"--status paused", false, nil, top + " AND CloseTime IS NULL"},
 		{"--waiting", false, nil, top + " AND SwitchyardWaiting = true AND CloseTime IS NULL"},
-		{"--waiting", false, []string{"'a'", "'b'"}, top + " AND (SwitchyardWaiting = true OR WorkflowId IN ('a', 'b')) AND CloseTime IS NULL"},
-		{"--since 2026-01-31T08:00:00Z --until 2026-02-01T09:00:00+01:00", false, nil, top + " AND StartTime >= '2026-01-31T08:00:00Z' AND StartTime < '2026-02-01T08:00:00Z'"},
+		{"--waiting", false, []string{"'a'", "'b'"}, top +
+			" AND (SwitchyardWaiting = true OR WorkflowId IN ('a', 'b')) AND CloseTime IS NULL"},
+		{"--since 2026-01-31T08:00:00Z --until 2026-02-01T09:00:00+01:00", false, nil, top +
+			" AND StartTime >= '2026-01-31T08:00:00Z' AND StartTime < '2026-02-01T08:00:00Z'"},
 	} {
 		var s Selection
 		cmd := &cobra.Command{Use: "list"}
@@ -46,7 +54,8 @@ func TestSelection(t *testing.T) {
 		}
 	}
 	running := Selection{status: "running"}
-	if !running.keeps(Run{Status: history.RunRunning}) || running.keeps(Run{Status: history.RunPaused}) {
+	if !running.keeps(Run{Status: history.RunRunning}) ||
+		running.keeps(Run{Status: history.RunPaused}) {
 		t.Error("a paused run counts as running")
 	}
 }

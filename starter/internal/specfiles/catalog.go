@@ -40,7 +40,8 @@ func (c *Flags) Add(f *pflag.FlagSet, purpose string) {
 }
 
 func (c *Flags) AddLanes(f *pflag.FlagSet) {
-	f.StringSliceVar(&c.Lanes, "lanes", nil, "additional `lanes`, separated by commas, besides general, serial and those of the lanes file")
+	f.StringSliceVar(&c.Lanes, "lanes", nil,
+		"additional `lanes`, separated by commas, besides general, serial and those of the lanes file")
 	f.StringVar(&c.LanesFile, "lanes-file", "", "lanes `file` (default ./lanes.yaml if it exists)")
 }
 
@@ -63,8 +64,8 @@ func (c *Flags) WorkerCommand(inv cli.Invocation, queue, lane string) string {
 	return inv.WorkerCommand(queue, lane)
 }
 
-// set returns the lanes of the file, those that exist anyway, and without rules those of the flag. The error is Faults of
-// the file.
+// set returns the lanes of the file, those that exist anyway, and without rules those of the flag.
+// The error is Faults of the file.
 func (c *Flags) LaneSet() (*lanes.Set, error) {
 	set := lanes.Of()
 	if path := c.LanesPath(); path != "" {
@@ -76,7 +77,8 @@ func (c *Flags) LaneSet() (*lanes.Set, error) {
 	return set.Plain(c.Lanes...), nil
 }
 
-// named returns lanes of all names that set would have, as far as the file can be read, for looking on where it has faults.
+// named returns lanes of all names that set would have, as far as the file can be read, for looking
+// on where it has faults.
 func (c *Flags) NamedLanes() *lanes.Set {
 	var names []string
 	if path := c.LanesPath(); path != "" {
@@ -90,7 +92,8 @@ func (c *Flags) Options() (toolspecs.Options, error) {
 	return toolspecs.Options{Lanes: set}, err
 }
 
-// allLanes returns the names of the lanes that have workers of their own: those that exist anyway first.
+// allLanes returns the names of the lanes that have workers of their own: those that exist anyway
+// first.
 func (c *Flags) AllLanes() []string {
 	names := []string{api.LaneGeneral, api.LaneSerial}
 	for _, name := range c.NamedLanes().Names() {
@@ -128,8 +131,8 @@ func (c *Flags) UseDefault() {
 	})
 }
 
-// load returns the tools of the folder together with those that come with the worker, on their lanes. The error is Faults with all that is
-// wrong in the lanes file and in the folder.
+// load returns the tools of the folder together with those that come with the worker, on their
+// lanes. The error is Faults with all that is wrong in the lanes file and in the folder.
 func (c *Flags) Load() (*toolspecs.Catalog, error) {
 	catalog, err := c.LoadSkippingInvalid()
 	if err != nil {
@@ -138,7 +141,8 @@ func (c *Flags) Load() (*toolspecs.Catalog, error) {
 	return catalog, nil
 }
 
-// loadPartly is load as far as nothing is wrong: without files of the folder that have faults. Faults come beside the catalog.
+// loadPartly is load as far as nothing is wrong: without files of the folder that have faults.
+// Faults come beside the catalog.
 func (c *Flags) LoadSkippingInvalid() (*toolspecs.Catalog, error) {
 	set, wrong := c.LaneSet()
 	if wrong != nil {
@@ -151,7 +155,8 @@ func (c *Flags) LoadSkippingInvalid() (*toolspecs.Catalog, error) {
 	return catalog, AllFaults(wrong, err)
 }
 
-// loadToShow is loadPartly where the lanes are right: without them it cannot be told which tool has which.
+// loadToShow is loadPartly where the lanes are right: without them it cannot be told which tool has
+// which.
 func (c *Flags) LoadToShow() (*toolspecs.Catalog, error) {
 	catalog, err := c.LoadSkippingInvalid()
 	if _, wrong := c.LaneSet(); wrong != nil {
@@ -211,9 +216,10 @@ func (c *Flags) LoadFolder(mode api.Mode) (*toolspecs.Catalog, error) {
 	return folder.Load(c.Dir, o)
 }
 
-// known returns the names of the tools of the folder, named or default, and of those that ship. Without a folder they
-// are those that the worker of 'starter dev' said it serves, else nil: names are then checked when the run starts. So they are where
-// something is wrong in a folder or a lanes file that nobody named, which is told.
+// known returns the names of the tools of the folder, named or default, and of those that ship.
+// Without a folder they are those that the worker of 'starter dev' said it serves, else nil: names
+// are then checked when the run starts. So they are where something is wrong in a folder or a lanes
+// file that nobody named, which is told.
 func KnownTools(a *cli.App, c *Flags) ([]string, error) {
 	if c.Dir == "" && a.Served != nil {
 		return a.Served, nil
@@ -236,9 +242,11 @@ func KnownTools(a *cli.App, c *Flags) ([]string, error) {
 	return names, nil
 }
 
-// warnFaults says that files that a command can do without have faults, and what it does without them.
+// warnFaults says that files that a command can do without have faults, and what it does without
+// them.
 func warnFaults(a *cli.App, faults toolspecs.Faults, c *Flags, so string) {
-	fmt.Fprintf(a.Err, "starter: %s: %s\n  see all: %s\n", WhereFaults(faults), so, c.LintCommand(a.Connection.Called()))
+	fmt.Fprintf(a.Err, "starter: %s: %s\n  see all: %s\n", WhereFaults(faults), so,
+		c.LintCommand(a.Connection.Called()))
 }
 
 // whereFaults counts faults, and names their file where it is one.

@@ -14,9 +14,10 @@ import (
 // runnable are the kinds of file that a command runs, with that command.
 var runnable = map[string]string{KindAgent: "run", KindPlan: "plan"}
 
-// cannotRun explains why a file does not load as an agent or a plan: that it is of another kind, or where its tools were looked up.
-// load loads it again, with the names that tools may have.
-func CannotRun(a *cli.App, path, kind string, c *Flags, err error, load func(known []string) error) error {
+// cannotRun explains why a file does not load as an agent or a plan: that it is of another kind, or
+// where its tools were looked up. load loads it again, with the names that tools may have.
+func CannotRun(a *cli.App, path, kind string, c *Flags, err error,
+	load func(known []string) error) error {
 	err = cli.FileError(path, err)
 	faults, ok := errors.AsType[toolspecs.Faults](err)
 	if !ok {

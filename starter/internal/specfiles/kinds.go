@@ -46,7 +46,8 @@ const KindTool = "tool"
 
 // kindsByKey tell the kind of a file by a key at its top.
 var kindsByKey = []struct{ key, kind string }{
-	{"entry", KindTool}, {"steps", kindScript}, {"calls", KindPlan}, {"model", KindAgent}, {"instructions", KindAgent},
+	{"entry", KindTool}, {"steps", kindScript}, {"calls", KindPlan}, {"model", KindAgent},
+	{"instructions", KindAgent},
 	{"lanes", KindLanes}, {"buckets", KindLanes}, {"policies", KindPolicies},
 }
 

@@ -40,7 +40,8 @@ func (t *TellsBelow) tell(key, note string) {
 
 // askedNote tells of a question in two lines.
 func askedNote(r cli.Invocation, q audit.RunQuestion) string {
-	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID, api.Shorten(q.Text, 300), r.HowToAnswer(q))
+	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID,
+		api.Shorten(q.Text, 300), r.HowToAnswer(q))
 }
 
 // quietView shows nothing but what somebody has to do.
@@ -52,10 +53,12 @@ func NewQuietView(below TellsBelow) *quietView {
 
 func (v *quietView) Event(e api.Event) error {
 	if e.Type == api.EventQuestionAsked {
-		v.Note(askedNote(v.invocation, audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
+		v.Note(askedNote(v.invocation, audit.RunQuestion{WorkflowID: e.WorkflowID,
+			Question: *e.Question}))
 	}
 	if e.Type == api.EventApprovalRequested || e.Type == api.EventApprovalEscalated {
-		v.Note(approvalWaitNote(v.invocation, audit.RunApproval{WorkflowID: e.WorkflowID, Approval: *e.Approval}))
+		v.Note(approvalWaitNote(v.invocation, audit.RunApproval{WorkflowID: e.WorkflowID,
+			Approval: *e.Approval}))
 	}
 	return nil
 }
@@ -68,7 +71,8 @@ func (p *pairs) question(e api.Event, r cli.Invocation) {
 	p.add("question", e.Question.ID)
 	p.add("text", api.Shorten(e.Question.Text, 300))
 	if e.Type == api.EventQuestionAsked {
-		p.add("answer", r.HowToAnswer(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
+		p.add("answer", r.HowToAnswer(audit.RunQuestion{WorkflowID: e.WorkflowID,
+			Question: *e.Question}))
 	}
 	if e.Reply != nil {
 		p.add("reply", e.Reply.Note())
@@ -79,13 +83,16 @@ func (p *pairs) question(e api.Event, r cli.Invocation) {
 func (t *Tracker) asks(e api.Event) {
 	switch e.Type {
 	case api.EventQuestionAsked:
-		t.questions = append(t.questions, audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question})
+		t.questions = append(t.questions, audit.RunQuestion{WorkflowID: e.WorkflowID,
+			Question: *e.Question})
 	case api.EventQuestionClosed:
-		t.questions = slices.DeleteFunc(slices.Clone(t.questions), func(q audit.RunQuestion) bool { return q.ID == e.Question.ID })
+		t.questions = slices.DeleteFunc(slices.Clone(t.questions),
+			func(q audit.RunQuestion) bool { return q.ID == e.Question.ID })
 	}
 }
 
-// questionLines show the open questions, two lines each, of the run and of the sub-agents below it; at most limit lines.
+// questionLines show the open questions, two lines each, of the run and of the sub-agents below it;
+// at most limit lines.
 func (t *Tracker) questionLines(limit int) []string {
 	var lines []string
 	for _, q := range slices.Concat(t.questions, t.below) {
@@ -93,7 +100,8 @@ func (t *Tracker) questionLines(limit int) []string {
 			break
 		}
 		text := strings.Join(strings.Fields(q.Text), " ")
-		lines = append(lines, t.Palette.Warn("? ")+q.ID+" "+api.Shorten(text, 300), "  "+t.Palette.Bold(t.invocation.HowToAnswer(q)))
+		lines = append(lines, t.Palette.Warn("? ")+q.ID+" "+api.Shorten(text, 300), "  "+
+			t.Palette.Bold(t.invocation.HowToAnswer(q)))
 	}
 	return lines
 }

@@ -16,7 +16,8 @@ import (
 // longWait is the wait for a worker from which on it is worth a mention.
 const longWait = 100 * time.Millisecond
 
-// shownWait is how long something must have waited before it is said to: news of a start comes that late.
+// shownWait is how long something must have waited before it is said to: news of a start comes that
+// late.
 const shownWait = 2 * PendingPace
 
 // callLine shows one call below its turn. now and spinner matter for a call that is open.
@@ -25,7 +26,8 @@ func (t *Tracker) callLine(r *callRow, now time.Time, spinner string) string {
 	case r.record != nil:
 		return t.endedLine(*r.record, r.text)
 	case r.running != nil:
-		parts := append([]string{"  " + spinner + " " + r.id + " " + r.text}, t.RunningParts(*r.running, now)...)
+		parts := append([]string{"  " + spinner + " " + r.id + " " + r.text},
+			t.RunningParts(*r.running, now)...)
 		return strings.Join(parts, " · ")
 	}
 	return t.Palette.Faint("  · " + r.id + " " + r.text)
@@ -73,8 +75,9 @@ func ErrorLine(e *api.Error) string {
 	return string(e.Type) + ": " + api.Shorten(e.Message, 160) + NearLine(e)
 }
 
-// detailLines are what people should see of a call below its line: what was noted of it, such as that an instance is new,
-// and of its failure such as the difference between a remote tool and the one that was accepted.
+// detailLines are what people should see of a call below its line: what was noted of it, such as
+// that an instance is new, and of its failure such as the difference between a remote tool and the
+// one that was accepted.
 func (t *Tracker) detailLines(r *callRow) []string {
 	if r.record == nil {
 		return nil
@@ -132,12 +135,15 @@ func (t *Tracker) RunningParts(r audit.Running, now time.Time) []string {
 	switch r.State {
 	case audit.StateWaiting:
 		if r.Kind == audit.KindCall && waitsLong(r, now) {
-			parts = append(parts, t.Palette.Faint("waits for a worker of lane "+cli.LaneName(r.Lane)))
+			parts = append(parts, t.Palette.Faint("waits for a worker of lane "+
+				cli.LaneName(r.Lane)))
 		}
 	case audit.StateBackingOff:
-		parts = append(parts, t.Palette.Warn("next attempt in "+cli.ShortDuration(r.NextAttempt.Sub(now))))
+		parts = append(parts, t.Palette.Warn("next attempt in "+
+			cli.ShortDuration(r.NextAttempt.Sub(now))))
 	case audit.StateOpenQuestions:
-		parts = append(parts, t.Palette.Warn(audit.StatusText(history.RunRunning, []audit.Awaited{audit.AwaitsAnswer})))
+		parts = append(parts, t.Palette.Warn(audit.StatusText(history.RunRunning,
+			[]audit.Awaited{audit.AwaitsAnswer})))
 	case audit.StateCancelling, audit.StatePaused:
 		parts = append(parts, t.Palette.Warn(string(r.State)))
 	}
@@ -187,5 +193,6 @@ func attemptText(r audit.Running) string {
 	return text
 }
 
-// pendingPace is how often the server is asked what runs now: history tells of a start only when it is over.
+// pendingPace is how often the server is asked what runs now: history tells of a start only when it
+// is over.
 const PendingPace = 300 * time.Millisecond

@@ -9,8 +9,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestPauseIsShown proves that a followed run shows who has it pause for as long as it is paused, by itself and by the server,
-// and one line for each message and each end of a pause; in a log every one of them is a line.
+// TestPauseIsShown proves that a followed run shows who has it pause for as long as it is paused,
+// by itself and by the server, and one line for each message and each end of a pause; in a log
+// every one of them is a line.
 func TestPauseIsShown(t *testing.T) {
 	view := &Tracker{}
 	var done, logged []string
@@ -33,10 +34,12 @@ func TestPauseIsShown(t *testing.T) {
 	if lines := view.live(time.Time{}, "*", 10); len(lines) > 0 {
 		t.Errorf("when it goes on: %q", lines)
 	}
-	if got := strings.Join(done, "|"); got != "message of ada: go on|resumed by ada: a look|resumed by bob" {
+	if got := strings.Join(done,
+		"|"); got != "message of ada: go on|resumed by ada: a look|resumed by bob" {
 		t.Errorf("for good: %q", got)
 	}
-	if got := strings.Join(logged, "|"); got != `0 run_paused by=ada reason="a look"|0 run_paused by=bob on_server=true|0 message_sent by=ada text="go on"|`+
+	if got := strings.Join(logged,
+		"|"); got != `0 run_paused by=ada reason="a look"|0 run_paused by=bob on_server=true|0 message_sent by=ada text="go on"|`+
 		`0 run_resumed by=ada reason="a look"|0 run_resumed by=bob on_server=true` {
 		t.Errorf("in a log: %q", got)
 	}

@@ -24,10 +24,12 @@ func (p *pairs) controlled(e api.Event) {
 	}
 }
 
-// controlled takes an event that is about a message or a pause, and returns its line; of others it does nothing.
+// controlled takes an event that is about a message or a pause, and returns its line; of others it
+// does nothing.
 func (t *Tracker) controlled(e api.Event) []string {
 	if e.Sent != nil {
-		return []string{t.Palette.Bold("message") + " of " + cli.PlainText(e.Sent.By) + ": " + api.Shorten(e.Sent.Text, 300)}
+		return []string{t.Palette.Bold("message") + " of " + cli.PlainText(e.Sent.By) + ": " +
+			api.Shorten(e.Sent.Text, 300)}
 	}
 	if e.Pause == nil {
 		return nil
@@ -36,7 +38,8 @@ func (t *Tracker) controlled(e api.Event) []string {
 	if e.Type == api.EventRunResumed {
 		delete(paused, e.Pause.OnServer)
 		t.paused = paused
-		return []string{t.Palette.Bold("resumed") + " by " + cli.PlainText(strings.TrimSuffix(e.Pause.By+": "+e.Pause.Reason, ": "))}
+		return []string{t.Palette.Bold("resumed") + " by " +
+			cli.PlainText(strings.TrimSuffix(e.Pause.By+": "+e.Pause.Reason, ": "))}
 	}
 	if paused == nil {
 		paused = map[bool]string{}

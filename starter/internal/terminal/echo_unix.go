@@ -8,15 +8,17 @@ import (
 	"github.com/charmbracelet/x/termios"
 )
 
-// hideControlEcho keeps the terminal from writing ^C into what is drawn, and returns what undoes that. Nothing else of
-// the terminal's mode changes, so that a process that is killed leaves no harm.
+// hideControlEcho keeps the terminal from writing ^C into what is drawn, and returns what undoes
+// that. Nothing else of the terminal's mode changes, so that a process that is killed leaves no
+// harm.
 func HideControlEcho(terminal *os.File) (undo func()) {
 	set := func(on bool) error {
 		mode, err := termios.GetTermios(int(terminal.Fd()))
 		if err != nil {
 			return err
 		}
-		return termios.SetTermios(int(terminal.Fd()), uint32(mode.Ispeed), uint32(mode.Ospeed), nil, nil, nil, nil,
+		return termios.SetTermios(int(terminal.Fd()), uint32(mode.Ispeed), uint32(mode.Ospeed), nil,
+			nil, nil, nil,
 			map[termios.L]bool{termios.ECHOCTL: on})
 	}
 	if set(false) != nil {

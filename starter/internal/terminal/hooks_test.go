@@ -10,30 +10,37 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestHookLines proves that what hooks did is told where it matters: a hook of the run that did not just do its work, one that
-// runs now, and what hooks did to a call beside the call.
+// TestHookLines proves that what hooks did is told where it matters: a hook of the run that did not
+// just do its work, one that runs now, and what hooks did to a call beside the call.
 func TestHookLines(t *testing.T) {
-	failed := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger", Point: api.HookMemoryWrite,
+	failed := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger",
+		Point:   api.HookMemoryWrite,
 		Outcome: api.HookFailed, Reason: "the store\nis down"}}
-	if line := plainLine(failed, cli.Invocation{}); !strings.HasSuffix(line, ` hook_ended hook=ledger point=memory_write did=failed reason="the store is down"`) {
+	if line := plainLine(failed, cli.Invocation{}); !strings.HasSuffix(line,
+		` hook_ended hook=ledger point=memory_write did=failed reason="the store is down"`) {
 		t.Errorf("got %s", line)
 	}
 	var tr Tracker
-	if lines := tr.event(failed); len(lines) != 1 || lines[0] != "hook ledger for memory_write: failed: the store is down" {
+	if lines := tr.event(failed); len(lines) != 1 ||
+		lines[0] != "hook ledger for memory_write: failed: the store is down" {
 		t.Errorf("got %q", lines)
 	}
-	done := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger", Point: api.HookMemoryWrite, Outcome: api.HookDone}}
+	done := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger",
+		Point: api.HookMemoryWrite, Outcome: api.HookDone}}
 	if lines := tr.event(done); len(lines) != 0 {
 		t.Errorf("got %q", lines)
 	}
 	running := audit.Running{Kind: audit.KindHook, ID: "before_run-1", State: audit.StateRunning}
 	tr.pending([]audit.Running{running})
-	if lines := tr.live(time.Now(), "*", 10); len(lines) != 1 || !strings.HasPrefix(lines[0], "* hook before_run-1") {
+	if lines := tr.live(time.Now(), "*", 10); len(lines) != 1 || !strings.HasPrefix(lines[0],
+		"* hook before_run-1") {
 		t.Errorf("got %q", lines)
 	}
 	record := api.Record{Notes: []string{"a note"}, Hooks: []api.HookAction{
-		{Hook: "guard", Point: api.HookBeforeCall, Outcome: api.HookBlocked, Reason: "as the error says"}}}
-	if notes := NotesOf(record); strings.Join(notes, "|") != "a note|hook guard for before_call: blocked" {
+		{Hook: "guard", Point: api.HookBeforeCall, Outcome: api.HookBlocked,
+			Reason: "as the error says"}}}
+	if notes := NotesOf(record); strings.Join(notes,
+		"|") != "a note|hook guard for before_call: blocked" {
 		t.Errorf("got %q", notes)
 	}
 }

@@ -21,7 +21,8 @@ var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 const spinnerPace = 100 * time.Millisecond
 
-// lastFrame is the time to draw once more before the end: what the library draws while it ends, it does not erase.
+// lastFrame is the time to draw once more before the end: what the library draws while it ends, it
+// does not erase.
 const LastFrame = 50 * time.Millisecond
 
 // defaultWidth is the width of a terminal that does not tell its own.
@@ -30,12 +31,13 @@ const defaultWidth = 80
 // defaultHeight is the height of a terminal that does not tell its own.
 const defaultHeight = 24
 
-// liveView draws the open turn at the bottom of the terminal; what is finished scrolls into its normal output.
+// liveView draws the open turn at the bottom of the terminal; what is finished scrolls into its
+// normal output.
 type liveView struct {
 	out     *os.File
 	tracker *Tracker
-	// program is nil until there is something to draw: what it inserts above its drawing before it has drawn once, it
-	// takes from the screen above.
+	// program is nil until there is something to draw: what it inserts above its drawing before it
+	// has drawn once, it takes from the screen above.
 	program *tea.Program
 	ended   chan struct{}
 	// restore gives the terminal back its mode.
@@ -43,7 +45,8 @@ type liveView struct {
 }
 
 func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
-	v := &liveView{out: w.(*os.File), tracker: &Tracker{Palette: p, invocation: r}, ended: make(chan struct{})}
+	v := &liveView{out: w.(*os.File), tracker: &Tracker{Palette: p, invocation: r},
+		ended: make(chan struct{})}
 	v.restore = HideControlEcho(v.out)
 	return v
 }
@@ -52,7 +55,8 @@ func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
 func (v *liveView) start(first frame) {
 	screen := &drawing{File: v.out, started: make(chan struct{})}
 	width, height := v.size()
-	v.program = QuietProgram(&liveModel{frame: first, width: width, height: height}, screen, width, height)
+	v.program = QuietProgram(&liveModel{frame: first, width: width, height: height}, screen, width,
+		height)
 	go func() {
 		defer close(v.ended)
 		_, _ = v.program.Run() // an error only means that nothing more is drawn
@@ -63,10 +67,11 @@ func (v *liveView) start(first frame) {
 	}
 }
 
-// quietProgram draws a model and reads nothing from the terminal: Ctrl-C and Ctrl-Z keep their meaning, and it stays in its
-// normal mode.
+// quietProgram draws a model and reads nothing from the terminal: Ctrl-C and Ctrl-Z keep their
+// meaning, and it stays in its normal mode.
 func QuietProgram(m tea.Model, out io.Writer, width, height int) *tea.Program {
-	return tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithEnvironment(quietEnvironment()),
+	return tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(nil), tea.WithoutSignalHandler(),
+		tea.WithEnvironment(quietEnvironment()),
 		tea.WithWindowSize(width, height))
 }
 
@@ -85,8 +90,8 @@ func (d *drawing) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// quietEnvironment keeps the library from asking the terminal what it can do: nobody would read the answer, and it
-// would appear as typed text.
+// quietEnvironment keeps the library from asking the terminal what it can do: nobody would read the
+// answer, and it would appear as typed text.
 func quietEnvironment() []string {
 	return []string{"TERM=xterm-256color", "SSH_TTY=none", "COLORTERM=" + os.Getenv("COLORTERM")}
 }
@@ -130,8 +135,8 @@ func TerminalSize(f *os.File) (width, height int) {
 	return width, height
 }
 
-// print writes finished lines above what is drawn. The library scrolls rightly only if what it inserts and what it draws
-// fit the screen together, so every row goes alone.
+// print writes finished lines above what is drawn. The library scrolls rightly only if what it
+// inserts and what it draws fit the screen together, so every row goes alone.
 func (v *liveView) print(lines ...string) {
 	width, _ := v.size()
 	for _, line := range lines {

@@ -11,9 +11,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
-// TestLiveView proves that the program that draws hands every finished line to the terminal once and in order, however
-// fast the events come, that it ends, and that what it prints before there is something to draw moves no cursor: the
-// screen above belongs to others.
+// TestLiveView proves that the program that draws hands every finished line to the terminal once
+// and in order, however fast the events come, that it ends, and that what it prints before there is
+// something to draw moves no cursor: the screen above belongs to others.
 func TestLiveView(t *testing.T) {
 	write, drawn := clitest.Terminal(t)
 	v := NewLiveView(write, cli.Palette{}, cli.Invocation{})
@@ -24,7 +24,8 @@ func TestLiveView(t *testing.T) {
 		if err := v.Event(e); err != nil {
 			t.Fatal(err)
 		}
-		v.Pending([]audit.Running{{Kind: audit.KindStep, ID: "turn-1", State: audit.StateRunning, Since: clitest.Noon}})
+		v.Pending([]audit.Running{{Kind: audit.KindStep, ID: "turn-1", State: audit.StateRunning,
+			Since: clitest.Noon}})
 	}
 	v.Note("a note")
 	v.Close()
@@ -32,13 +33,17 @@ func TestLiveView(t *testing.T) {
 	if first := want[0] + "\n"; !strings.HasPrefix(data, first) {
 		t.Errorf("the drawing begins with %q, want %q alone", data[:min(len(data), 40)], first)
 	}
-	lines := strings.FieldsFunc(ansi.Strip(data), func(r rune) bool { return r == '\n' || r == '\r' })
+	lines := strings.FieldsFunc(ansi.Strip(data), func(r rune) bool {
+		return r == '\n' ||
+			r == '\r'
+	})
 	from := 0
 	for _, line := range append(slices.Clone(want), "! a note") {
 		for _, part := range strings.Split(ansi.Wrap(line, defaultWidth, " "), "\n") {
 			i := slices.Index(lines[from:], part)
 			if i < 0 {
-				t.Fatalf("%q does not follow in what was drawn:\n%s", part, strings.Join(lines, "\n"))
+				t.Fatalf("%q does not follow in what was drawn:\n%s", part,
+					strings.Join(lines, "\n"))
 			}
 			from += i + 1
 		}
@@ -48,7 +53,8 @@ func TestLiveView(t *testing.T) {
 // TestLiveModel proves that what is drawn fits the window, whatever its size.
 func TestLiveModel(t *testing.T) {
 	tr := &Tracker{}
-	tr.event(clitest.Step(2, 1, 900, strings.Repeat("long ", 50), `1.1 list {"path":"docs"}`, `1.2 read {"path":"a.md"}`, `1.3 deploy {"to":"test"}`))
+	tr.event(clitest.Step(2, 1, 900, strings.Repeat("long ", 50), `1.1 list {"path":"docs"}`,
+		`1.2 read {"path":"a.md"}`, `1.3 deploy {"to":"test"}`))
 	for _, size := range []struct{ width, height int }{{100, 24}, {30, 5}, {20, 4}} {
 		m := &liveModel{frame: frame{tracker: tr}, width: size.width, height: size.height}
 		clitest.Fits(t, m.View().Content, size.width, size.height)

@@ -9,7 +9,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
-// TestWaiting proves that something is said to wait for a worker only when it has waited for longer than a start takes.
+// TestWaiting proves that something is said to wait for a worker only when it has waited for longer
+// than a start takes.
 func TestWaiting(t *testing.T) {
 	var tr Tracker
 	for _, c := range []struct {
@@ -22,7 +23,8 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("the run after %s: waits = %t, want %t", c.waited, got, c.want)
 		}
 		r.Kind = audit.KindCall
-		if got := strings.Contains(strings.Join(tr.RunningParts(r, now), " "), "waits for a worker"); got != c.want {
+		if got := strings.Contains(strings.Join(tr.RunningParts(r, now), " "),
+			"waits for a worker"); got != c.want {
 			t.Errorf("a call after %s: waits = %t, want %t", c.waited, got, c.want)
 		}
 	}

@@ -29,8 +29,8 @@ func NotesOf(r api.Record) []string {
 	return slices.Compact(notes)
 }
 
-// approvalNote tells what a person decided about a call. Of an edit the call's own note says who changed what, so that only the
-// reason is left to be told.
+// approvalNote tells what a person decided about a call. Of an edit the call's own note says who
+// changed what, so that only the reason is left to be told.
 func approvalNote(r api.Record) string {
 	switch d := r.Approval; {
 	case d == nil:
@@ -44,7 +44,8 @@ func approvalNote(r api.Record) string {
 	}
 }
 
-// notesBesideError are the notes of a call whose error is shown too: that of one that a person denied says who did, and why.
+// notesBesideError are the notes of a call whose error is shown too: that of one that a person
+// denied says who did, and why.
 func NotesBesideError(r api.Record) []string {
 	notes := NotesOf(r)
 	if r.Error == nil || r.Error.Type != api.ErrApprovalDenied || r.Approval == nil {
@@ -79,7 +80,8 @@ func UsageText(u api.Usage) string {
 	}
 	parts = append(parts, calls)
 	if u.InputTokens+u.OutputTokens > 0 {
-		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", api.Thousands(u.InputTokens), api.Thousands(u.OutputTokens)))
+		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", api.Thousands(u.InputTokens),
+			api.Thousands(u.OutputTokens)))
 	}
 	if u.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", u.Cost))
@@ -98,7 +100,9 @@ func ResultText(r api.RunResult) string {
 // noLane stands for the lane of calls that never came to one: they were refused.
 const NoLane = "-"
 
-// standsStill says of a decision that workers fail to take why the run stands still, and what to do.
+// standsStill says of a decision that workers fail to take why the run stands still, and what to
+// do.
 func StandsStill(r audit.Running) string {
-	return fmt.Sprintf("the run is blocked: its workers fail the workflow task (attempt %d): %s\n  it is retried and continues when a worker succeeds: check the workers' logs, keys and last deployment", r.Attempt, r.LastFailure)
+	return fmt.Sprintf("the run is blocked: its workers fail the workflow task (attempt %d): %s\n  it is retried and continues when a worker succeeds: check the workers' logs, keys and last deployment",
+		r.Attempt, r.LastFailure)
 }

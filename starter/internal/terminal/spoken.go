@@ -42,11 +42,13 @@ func (s *modelStream) take(e api.Event) {
 // anew reports whether a step says again what an attempt before had said already.
 func (s *modelStream) anew(r audit.Running) bool { return s.again && r.Attempt == s.attempt }
 
-// spokenLines are the last lines of what the model says, at most limit of them: nothing where the attempt that said it is over.
+// spokenLines are the last lines of what the model says, at most limit of them: nothing where the
+// attempt that said it is over.
 func (t *Tracker) modelStreamLines(limit int) []string {
 	speaks := false
 	for _, r := range t.others {
-		speaks = speaks || r.Kind == audit.KindStep && r.State == audit.StateRunning && r.Attempt == t.modelStream.attempt
+		speaks = speaks || r.Kind == audit.KindStep && r.State == audit.StateRunning &&
+			r.Attempt == t.modelStream.attempt
 	}
 	if !speaks || limit <= 0 {
 		return nil
@@ -68,13 +70,15 @@ func shownText(line string) string { return api.Shorten(line, len(line)+1) }
 // wholeLines makes lines of a log of what the model says: each line once, when it is whole.
 type wholeLines struct {
 	turn, attempt int
-	// told is how much of the text stands in lines, until how much is known; line is what is between.
+	// told is how much of the text stands in lines, until how much is known; line is what is
+	// between.
 	told, until int
 	line        string
 }
 
-// take returns the lines that an event makes whole. The end of a step makes its last line whole; nothing is told of a step that
-// was over before anything was heard of it, because its own event tells its text.
+// take returns the lines that an event makes whole. The end of a step makes its last line whole;
+// nothing is told of a step that was over before anything was heard of it, because its own event
+// tells its text.
 func (s *wholeLines) take(e api.Event) (lines []string) {
 	switch {
 	case e.Type == api.EventStepDelta:
@@ -91,7 +95,8 @@ func (s *wholeLines) heard(e api.Event) (lines []string) {
 		again := e.Turn == s.turn && s.attempt > 0
 		*s = wholeLines{turn: e.Turn, attempt: d.Attempt}
 		if again {
-			lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d says it anew", d.Attempt), 0))
+			lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d says it anew",
+				d.Attempt), 0))
 		}
 	}
 	if missed := d.From - s.until; missed > 0 {
@@ -127,7 +132,8 @@ func (s *wholeLines) rest(e api.Event) (lines []string) {
 	s.line = ""
 	if e.Timing != nil && e.Timing.Attempts > s.attempt {
 		s.attempt, s.told = e.Timing.Attempts, 0
-		lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d said it anew", s.attempt), 0))
+		lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d said it anew", s.attempt),
+			0))
 	}
 	if s.told < len(text) {
 		lines = append(lines, s.add(e, text[s.told:]+"\n")...)

@@ -12,17 +12,20 @@ import (
 
 // delta is the event that tells a piece of what the model says.
 func delta(turn, attempt, atMS, from int, text string) api.Event {
-	return api.Event{Type: api.EventStepDelta, Time: clitest.At(atMS), WorkflowID: "demo-1", Turn: turn,
+	return api.Event{Type: api.EventStepDelta, Time: clitest.At(atMS), WorkflowID: "demo-1",
+		Turn:  turn,
 		Delta: &api.Live{Attempt: attempt, From: from, Text: text}}
 }
 
 // speaking is the model step of a turn while it is under way.
 func speaking(turn string, attempt int) []audit.Running {
-	return []audit.Running{{Kind: audit.KindStep, ID: turn, State: audit.StateRunning, Attempt: attempt, Since: clitest.At(900)}}
+	return []audit.Running{{Kind: audit.KindStep, ID: turn, State: audit.StateRunning,
+		Attempt: attempt, Since: clitest.At(900)}}
 }
 
-// TestWholeLines proves that outside of a terminal each line of an answer is printed once, when it is whole, that its last one
-// is when the step is over, and that a retry, what was missed and control characters show.
+// TestWholeLines proves that outside of a terminal each line of an answer is printed once, when it
+// is whole, that its last one is when the step is over, and that a retry, what was missed and
+// control characters show.
 func TestWholeLines(t *testing.T) {
 	second := clitest.Step(3, 2, 5000, "uno\ndos\ntres")
 	second.Timing.Attempts = 2
@@ -31,8 +34,11 @@ func TestWholeLines(t *testing.T) {
 	var b strings.Builder
 	v := &PlainView{Out: &b, TellsBelow: TellsBelow{Notes: &b}}
 	for _, e := range []api.Event{
-		delta(1, 1, 100, 0, "The first line\nthe "), delta(1, 1, 200, 19, "second\n\nand\x1b[2J \u202eit\nends"), clitest.Step(2, 1, 900, "The first line\nthe second\n\nand\x1b[2J \u202eit\nends here"),
-		delta(2, 1, 1000, 100, "half a word\nmany"), delta(2, 1, 1100, 150, "more\n"), delta(2, 2, 1200, 0, "uno\ndo"), second,
+		delta(1, 1, 100, 0, "The first line\nthe "),
+		delta(1, 1, 200, 19, "second\n\nand\x1b[2J \u202eit\nends"), clitest.Step(2, 1, 900,
+			"The first line\nthe second\n\nand\x1b[2J \u202eit\nends here"),
+		delta(2, 1, 1000, 100, "half a word\nmany"), delta(2, 1, 1100, 150, "more\n"),
+		delta(2, 2, 1200, 0, "uno\ndo"), second,
 		delta(3, 2, 6000, 0, "left\nrig"), third,
 		clitest.Step(5, 4, 8000, "Never heard\nin pieces."),
 	} {
@@ -43,23 +49,27 @@ func TestWholeLines(t *testing.T) {
 	compareGolden(t, "spoken_plain.txt", b.String())
 }
 
-// TestSpokenOnTerminal proves that a text is drawn as it grows, below the step that says it, within its room, that it goes with
-// its attempt, and that a retry says that it begins anew.
+// TestSpokenOnTerminal proves that a text is drawn as it grows, below the step that says it, within
+// its room, that it goes with its attempt, and that a retry says that it begins anew.
 func TestModelStream_OnTerminal(t *testing.T) {
 	tr := &Tracker{width: 60}
 	tr.event(clitest.Step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`))
 	var b strings.Builder
 	draw := func(what string, limit int) {
-		b.WriteString("# " + what + "\n" + strings.Join(tr.live(clitest.At(3000), "*", limit), "\n") + "\n")
+		b.WriteString("# " + what + "\n" + strings.Join(tr.live(clitest.At(3000), "*", limit),
+			"\n") + "\n")
 	}
 	tr.pending(speaking("turn-2", 1))
 	draw("before it speaks", 20)
-	tr.event(delta(2, 1, 1000, 0, "The answer is long, so that it does not fit one line of this narrow terminal.\n\n- one\n- t"))
+	tr.event(delta(2, 1, 1000, 0,
+		"The answer is long, so that it does not fit one line of this narrow terminal.\n\n- one\n- t"))
 	draw("it speaks", 20)
 	tr.event(delta(2, 1, 1100, 120, "three\x1b[2J\n"))
 	draw("with a gap", 20)
 	draw("with little room", 6)
-	tr.pending([]audit.Running{{Kind: audit.KindStep, ID: "turn-2", State: audit.StateBackingOff, Attempt: 2, Since: clitest.At(2000), NextAttempt: clitest.At(4000), LastFailure: "the stream was cut"}})
+	tr.pending([]audit.Running{{Kind: audit.KindStep, ID: "turn-2", State: audit.StateBackingOff,
+		Attempt: 2, Since: clitest.At(2000), NextAttempt: clitest.At(4000),
+		LastFailure: "the stream was cut"}})
 	draw("it broke off", 20)
 	tr.pending(speaking("turn-2", 2))
 	tr.event(delta(2, 2, 2500, 0, "The answer"))
@@ -69,7 +79,8 @@ func TestModelStream_OnTerminal(t *testing.T) {
 	compareGolden(t, "spoken_live.txt", b.String())
 }
 
-// TestSpokenFits proves that what is drawn of a long text fits the window, and that little of it is kept.
+// TestSpokenFits proves that what is drawn of a long text fits the window, and that little of it is
+// kept.
 func TestModelStream_FitsTheWindow(t *testing.T) {
 	tr := &Tracker{}
 	from := 0

@@ -12,17 +12,19 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// tracker keeps what a live view shows of a run: the open turn with its calls. What is over leaves it as finished
-// lines, so that its size does not grow with the run.
+// tracker keeps what a live view shows of a run: the open turn with its calls. What is over leaves
+// it as finished lines, so that its size does not grow with the run.
 type Tracker struct {
 	Palette    cli.Palette
 	invocation cli.Invocation
-	// header is the line of the open turn, if any; calls are its calls, in the order in which they were made.
+	// header is the line of the open turn, if any; calls are its calls, in the order in which they
+	// were made.
 	header string
 	calls  []*callRow
 	// others are what runs beside calls: the model step, or the run itself waiting for a worker.
 	others []audit.Running
-	// spoken is what the model says in the step that is under way; width is how much of it fits a line.
+	// spoken is what the model says in the step that is under way; width is how much of it fits a
+	// line.
 	modelStream modelStream
 	width       int
 	// paused are the lines that say who has the run pause, by whether the server holds it.
@@ -74,7 +76,8 @@ func (t *Tracker) event(e api.Event) (finished []string) {
 
 // started notes that the call runs, or waits to.
 func (r *callRow) started(e api.Event) {
-	r.running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time, Child: e.Child}
+	r.running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time,
+		Child: e.Child}
 	if e.Child != nil {
 		r.running.State = audit.StateRunning
 	}
@@ -104,7 +107,8 @@ func (t *Tracker) open(e api.Event) {
 		return
 	}
 	for _, c := range e.Step.Message.Calls {
-		t.calls = append(t.calls, &callRow{id: c.ID, text: api.Summary(c.Tool, json.RawMessage(c.Arguments), nil)})
+		t.calls = append(t.calls, &callRow{id: c.ID, text: api.Summary(c.Tool,
+			json.RawMessage(c.Arguments), nil)})
 	}
 }
 
@@ -210,12 +214,14 @@ func (t *Tracker) flush() []string {
 // rest returns the lines of what is open, for good: the view ends before the run.
 func (t *Tracker) rest(now time.Time) []string {
 	t.modelStream = modelStream{} // it is not over, and its beginning is not known any more
-	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below))+6*(len(t.approvals)+len(t.approvalsBelow)))
+	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below))+
+		6*(len(t.approvals)+len(t.approvalsBelow)))
 }
 
 func (t *Tracker) clear() { *t = Tracker{Palette: t.Palette, invocation: t.invocation} }
 
-// flushEnded returns the lines of calls that have ended and forgets them: a plan has no turns that end.
+// flushEnded returns the lines of calls that have ended and forgets them: a plan has no turns that
+// end.
 func (t *Tracker) flushEnded() []string {
 	var lines []string
 	var open []*callRow
@@ -246,7 +252,8 @@ func (t *Tracker) live(now time.Time, spinner string, limit int) []string {
 		lines = append(lines, t.callLine(r, now, spinner))
 	}
 	if hidden = len(t.calls) - max(min(free, len(t.calls)), 0); hidden > 0 {
-		lines = append(lines, t.Palette.Faint(fmt.Sprintf("  … and %d more calls of this turn", hidden)))
+		lines = append(lines, t.Palette.Faint(fmt.Sprintf("  … and %d more calls of this turn",
+			hidden)))
 	}
 	for _, o := range t.others {
 		lines = append(lines, t.otherLine(o, now, spinner))
@@ -254,7 +261,8 @@ func (t *Tracker) live(now time.Time, spinner string, limit int) []string {
 	return slices.Concat(lines, text, t.pauseLines(), asked)
 }
 
-// visible returns the rows to show where there is room for so many: open ones rather than those that have ended.
+// visible returns the rows to show where there is room for so many: open ones rather than those
+// that have ended.
 func (t *Tracker) visible(free int) []*callRow {
 	if free >= len(t.calls) {
 		return t.calls

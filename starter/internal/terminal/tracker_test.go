@@ -16,8 +16,8 @@ func compareGolden(t *testing.T, name, text string) {
 	golden.Compare(t, "testdata/golden/"+name, text)
 }
 
-// TestTrackerFinishedLines proves what scrolls into the terminal for a whole run: each turn once, its calls in the order
-// in which they were made, whatever order they ended in.
+// TestTrackerFinishedLines proves what scrolls into the terminal for a whole run: each turn once,
+// its calls in the order in which they were made, whatever order they ended in.
 func TestTrackerFinishedLines(t *testing.T) {
 	tr := &Tracker{}
 	var lines []string
@@ -30,12 +30,13 @@ func TestTrackerFinishedLines(t *testing.T) {
 	}
 }
 
-// TestTrackerLive proves what is drawn while a turn is open: ended, running, waiting, backing off and planned calls, the
-// model step, and that no more lines are drawn than there is room for.
+// TestTrackerLive proves what is drawn while a turn is open: ended, running, waiting, backing off
+// and planned calls, the model step, and that no more lines are drawn than there is room for.
 func TestTrackerLive(t *testing.T) {
 	tr := &Tracker{}
 	for _, e := range []api.Event{
-		clitest.Step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`, `1.2 read {"path":"a.md"}`, `1.3 deploy {"to":"test"}`, `1.4 deploy {"to":"live"}`),
+		clitest.Step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`,
+			`1.2 read {"path":"a.md"}`, `1.3 deploy {"to":"test"}`, `1.4 deploy {"to":"live"}`),
 		clitest.ToolStarted(3, 1, 910, "1.1", "list", "list path=docs"),
 		clitest.ToolStarted(4, 1, 910, "1.2", "read", "read path=a.md"),
 		clitest.ToolStarted(5, 1, 910, "1.3", "deploy", "deploy to=test"),
@@ -44,10 +45,13 @@ func TestTrackerLive(t *testing.T) {
 		tr.event(e)
 	}
 	tr.pending([]audit.Running{
-		{Kind: audit.KindCall, ID: "1.2", Tool: "read", State: audit.StateBackingOff, Attempt: 2, MaxAttempts: 5, Since: clitest.At(1000),
+		{Kind: audit.KindCall, ID: "1.2", Tool: "read", State: audit.StateBackingOff, Attempt: 2,
+			MaxAttempts: 5, Since: clitest.At(1000),
 			NextAttempt: clitest.At(3500), LastFailure: "connection reset"},
-		{Kind: audit.KindCall, ID: "1.3", Tool: "deploy", Lane: "serial", State: audit.StateWaiting, Attempt: 1, Since: clitest.At(910)},
-		{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning, Attempt: 1, Since: clitest.At(1500)},
+		{Kind: audit.KindCall, ID: "1.3", Tool: "deploy", Lane: "serial", State: audit.StateWaiting,
+			Attempt: 1, Since: clitest.At(910)},
+		{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning, Attempt: 1,
+			Since: clitest.At(1500)},
 		{Kind: audit.KindRun, State: audit.StateWaiting, Since: clitest.At(1500)},
 	})
 	compareGolden(t, "live.txt", strings.Join(tr.live(clitest.At(3000), "*", 20), "\n")+"\n")
@@ -60,14 +64,15 @@ func TestTrackerLive(t *testing.T) {
 	}
 }
 
-// TestTrackerPlan proves that the calls of a plan, which has no turns, scroll away as they end, so that a long plan does
-// not pile up.
+// TestTrackerPlan proves that the calls of a plan, which has no turns, scroll away as they end, so
+// that a long plan does not pile up.
 func TestTrackerPlan(t *testing.T) {
 	tr := &Tracker{}
 	for i := range 1000 {
 		id := "call" + api.Thousands(i)
 		tr.event(clitest.ToolStarted(2*i, 0, 10*i, id, "echo", "echo text=x"))
-		if lines := tr.event(clitest.ToolEnded(2*i+1, 0, 10*i+5, id, "echo", `{"text":"x"}`, "")); len(lines) != 1 {
+		if lines := tr.event(clitest.ToolEnded(2*i+1, 0, 10*i+5, id, "echo", `{"text":"x"}`,
+			"")); len(lines) != 1 {
 			t.Fatalf("call %d: %q scrolled away, want one line", i, lines)
 		}
 	}
@@ -85,8 +90,9 @@ func TestPlainLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	failed := api.Event{Sequence: 11, Type: api.EventRunFailed, Time: clitest.At(7000), FailureType: api.RunModelFailed,
-		Failure: "the model step of turn 1 failed:\nno route"}
+	failed := api.Event{Sequence: 11, Type: api.EventRunFailed, Time: clitest.At(7000),
+		FailureType: api.RunModelFailed,
+		Failure:     "the model step of turn 1 failed:\nno route"}
 	if err := v.Event(failed); err != nil {
 		t.Fatal(err)
 	}

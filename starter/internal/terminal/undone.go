@@ -11,7 +11,8 @@ import (
 // maxUndone bounds the undone calls that are listed.
 const maxUndone = 50
 
-// writeUndone tells what became of the undoing of a run's calls; all is the command that shows the records of all of them.
+// writeUndone tells what became of the undoing of a run's calls; all is the command that shows the
+// records of all of them.
 func WriteUndone(w io.Writer, p cli.Palette, undone []api.Undone, all string) {
 	if len(undone) == 0 {
 		return
@@ -20,7 +21,8 @@ func WriteUndone(w io.Writer, p cli.Palette, undone []api.Undone, all string) {
 	for _, u := range undone[:min(len(undone), maxUndone)] {
 		line := p.Good("undone") + " by " + u.CallID + " " + u.Tool
 		if u.Error != nil {
-			line = p.Bad("not undone") + " by " + u.CallID + " " + u.Tool + ": " + ErrorLine(u.Error)
+			line = p.Bad("not undone") + " by " + u.CallID + " " + u.Tool + ": " +
+				ErrorLine(u.Error)
 		}
 		fmt.Fprintf(w, "  %s %s %s\n", u.TargetCallID, u.TargetTool, line)
 	}

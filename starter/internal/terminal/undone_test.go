@@ -8,10 +8,12 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestWriteUndone proves that what was undone is told call by call, what was not with the reason, and many are cut.
+// TestWriteUndone proves that what was undone is told call by call, what was not with the reason,
+// and many are cut.
 func TestWriteUndone(t *testing.T) {
 	of := func(id string, e *api.Error) api.Undone {
-		return api.Undone{CallID: api.UndoCallID(id), Tool: "unbook", TargetCallID: id, TargetTool: "book", Error: e}
+		return api.Undone{CallID: api.UndoCallID(id), Tool: "unbook", TargetCallID: id,
+			TargetTool: "book", Error: e}
 	}
 	for want, undone := range map[string][]api.Undone{
 		"": nil,

@@ -1,5 +1,5 @@
-// Package terminal shows runs to people: the live view of a run, event lines, and the text of calls, questions and
-// approvals.
+// Package terminal shows runs to people: the live view of a run, event lines, and the text of
+// calls, questions and approvals.
 package terminal
 
 import (
@@ -19,7 +19,8 @@ type View interface {
 	Event(api.Event) error
 	// pending takes what runs or waits now.
 	Pending([]audit.Running)
-	// below takes what the sub-agents below the run ask people: the open questions, and the calls that wait for approval.
+	// below takes what the sub-agents below the run ask people: the open questions, and the calls
+	// that wait for approval.
 	Below([]audit.RunQuestion, []audit.RunApproval)
 	// note takes a message about the run that is no event.
 	Note(string)
@@ -144,7 +145,8 @@ func plainLine(e api.Event, r cli.Invocation) string {
 
 // line is the line of an event; what is not in history has - for a number.
 func (p *pairs) line(e api.Event, number string) string {
-	return e.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + number + " " + string(e.Type) + p.b.String()
+	return e.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + number + " " + string(e.Type) +
+		p.b.String()
 }
 
 func (p *pairs) step(s api.ModelResponse) {

@@ -24,14 +24,16 @@ type ListedApproval struct {
 func ApprovalsToList(r cli.Invocation, open []audit.RunApproval) []ListedApproval {
 	list := make([]ListedApproval, len(open))
 	for i, a := range open {
-		list[i] = ListedApproval{RunApproval: a, Approve: r.HowToApprove(a), Deny: r.Command("deny", a.WorkflowID, a.Call) + " --reason TEXT"}
+		list[i] = ListedApproval{RunApproval: a, Approve: r.HowToApprove(a), Deny: r.Command("deny",
+			a.WorkflowID, a.Call) + " --reason TEXT"}
 	}
 	return list
 }
 
 // writeApproval shows a call that waits with all that is needed to decide about it.
 func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, now time.Time) {
-	head := []string{p.Bold(a.WorkflowID + " " + a.Call), cmp.Or(a.Tool, a.Limit), "asked " + f.When(a.Asked, now)}
+	head := []string{p.Bold(a.WorkflowID + " " + a.Call), cmp.Or(a.Tool, a.Limit), "asked " +
+		f.When(a.Asked, now)}
 	if !a.Until.IsZero() {
 		head = append(head, "open for "+cli.ShortDuration(a.Until.Sub(now)))
 	}
@@ -60,7 +62,8 @@ func approvalWaitNote(r cli.Invocation, a audit.RunApproval) string {
 	if a.Limit != "" {
 		what = "more of its limit of " + a.Limit
 	}
-	return fmt.Sprintf("run %s %s for approval of %s: %s\n  look and decide: %s", a.WorkflowID, waits, what,
+	return fmt.Sprintf("run %s %s for approval of %s: %s\n  look and decide: %s", a.WorkflowID,
+		waits, what,
 		api.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.HowToApprove(a))
 }
 
@@ -69,22 +72,27 @@ func (p *pairs) approval(e api.Event, r cli.Invocation) {
 	if e.Approval != nil {
 		p.add("text", api.Shorten(e.Approval.Text, 300))
 		p.add("because", api.Shorten(e.Approval.Reason, 200))
-		p.add("approve", r.HowToApprove(audit.RunApproval{WorkflowID: e.WorkflowID, Approval: *e.Approval}))
+		p.add("approve", r.HowToApprove(audit.RunApproval{WorkflowID: e.WorkflowID,
+			Approval: *e.Approval}))
 	}
 	if e.Decided != nil {
 		p.add("decision", e.Decided.Note())
 	}
 }
 
-// approvalEvent takes an event that is about an approval, and returns its line; of others it does nothing.
+// approvalEvent takes an event that is about an approval, and returns its line; of others it does
+// nothing.
 func (t *Tracker) approvalEvent(e api.Event) []string {
 	switch e.Type {
 	case api.EventApprovalRequested:
-		t.approvals = append(slices.Clip(t.approvals), audit.RunApproval{WorkflowID: e.WorkflowID, Approval: *e.Approval})
+		t.approvals = append(slices.Clip(t.approvals), audit.RunApproval{WorkflowID: e.WorkflowID,
+			Approval: *e.Approval})
 	case api.EventApprovalDecided:
-		t.approvals = slices.DeleteFunc(slices.Clone(t.approvals), func(a audit.RunApproval) bool { return a.Call == e.CallID })
+		t.approvals = slices.DeleteFunc(slices.Clone(t.approvals),
+			func(a audit.RunApproval) bool { return a.Call == e.CallID })
 		if e.Decided.By != "" {
-			return []string{t.Palette.Bold("call "+e.CallID) + " " + cli.PlainText(e.Decided.Note())}
+			return []string{t.Palette.Bold("call "+e.CallID) + " " +
+				cli.PlainText(e.Decided.Note())}
 		}
 	case api.EventApprovalEscalated:
 		t.approvals = slices.Clone(t.approvals)
@@ -93,15 +101,17 @@ func (t *Tracker) approvalEvent(e api.Event) []string {
 				t.approvals[i].Approval = *e.Approval
 			}
 		}
-		return []string{t.Palette.Warn("! ") + "nobody has decided about call " + cli.PlainText(e.CallID) + " in time; it stays open for as long again"}
+		return []string{t.Palette.Warn("! ") + "nobody has decided about call " +
+			cli.PlainText(e.CallID) + " in time; it stays open for as long again"}
 	case api.EventApprovalRefused:
-		return []string{t.Palette.Warn("! ") + "a decision about call " + cli.PlainText(e.CallID) + " did not count: " + api.Shorten(e.Failure, 300)}
+		return []string{t.Palette.Warn("! ") + "a decision about call " + cli.PlainText(e.CallID) +
+			" did not count: " + api.Shorten(e.Failure, 300)}
 	}
 	return nil
 }
 
-// approvalLines show the calls that wait for approval, three lines each, of the run and of the sub-agents below it; at most
-// limit lines.
+// approvalLines show the calls that wait for approval, three lines each, of the run and of the
+// sub-agents below it; at most limit lines.
 func (t *Tracker) approvalLines(limit int) []string {
 	var lines []string
 	for _, a := range slices.Concat(t.approvals, t.approvalsBelow) {
@@ -109,8 +119,10 @@ func (t *Tracker) approvalLines(limit int) []string {
 			break
 		}
 		text := strings.Join(strings.Fields(a.Text), " ")
-		lines = append(lines, t.Palette.Warn("? ")+a.Call+" waits for approval: "+api.Shorten(text, 300),
-			"  "+t.Palette.Bold(t.invocation.HowToApprove(a)), "  "+t.Palette.Bold(t.invocation.Command("deny", a.WorkflowID, a.Call)+" --reason TEXT"))
+		lines = append(lines, t.Palette.Warn("? ")+a.Call+" waits for approval: "+
+			api.Shorten(text, 300),
+			"  "+t.Palette.Bold(t.invocation.HowToApprove(a)), "  "+
+				t.Palette.Bold(t.invocation.Command("deny", a.WorkflowID, a.Call)+" --reason TEXT"))
 	}
 	return lines
 }

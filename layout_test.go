@@ -53,7 +53,7 @@ func folderFaults(names []string, limit int) []string {
 	return faults
 }
 
-func TestFolders_HoldAtMost25Files(t *testing.T) {
+func TestFolders_HaveAtMost25Files(t *testing.T) {
 	var names []string
 	for _, s := range goFiles(t) {
 		names = append(names, s.name)

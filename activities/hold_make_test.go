@@ -17,7 +17,7 @@ import (
 // What a factory answers is told to those who wait: a plain error at once, one that may pass after
 // as many attempts as the tool has; a panic, a missing factory and a time that is over too. What
 // had been made is closed.
-func TestHoldCannotMake(t *testing.T) {
+func TestHostInstanceCannotMake(t *testing.T) {
 	attempts := 0
 	retry := func(s *toolspecs.Spec) {
 		s.Execution.Effect, s.Execution.Timeout = api.EffectIdempotent,
@@ -121,7 +121,7 @@ func TestHoldCannotMake(t *testing.T) {
 }
 
 // An instance that is not yet made when its hold ends is closed if it is made nevertheless.
-func TestHoldEndsBeforeInstanceIsMade(t *testing.T) {
+func TestHostInstanceEndsBeforeInstanceIsMade(t *testing.T) {
 	making, finish := make(chan struct{}), make(chan struct{})
 	h := newHolds(t, nil, func(h *hosts) switchyard.Stateful {
 		return switchyard.NewStateful("counter", func(ctx context.Context,
@@ -146,7 +146,7 @@ func TestHoldEndsBeforeInstanceIsMade(t *testing.T) {
 }
 
 // A hold whose first heartbeat does not arrive, or says that the run is over, makes nothing.
-func TestHoldMakesNothing(t *testing.T) {
+func TestHostInstanceMakesNothing(t *testing.T) {
 	h := newHolds(t, nil, plain)
 	h.server.say(errors.New("broken pipe"))
 	if e, _, again := h.failed(h.start(h.request())); e.Type != api.ErrWorkerLost || !again {

@@ -16,7 +16,7 @@ import (
 
 // An instance that is made anew after a loss has the state of the last call that reported, and
 // answers that call itself where it comes again. Every heartbeat carries that state.
-func TestHoldRestores(t *testing.T) {
+func TestHostInstanceRestores(t *testing.T) {
 	h := newHolds(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
 	first := h.add(expect.Receive(t, "the instance", h.served), 5)
@@ -45,7 +45,7 @@ func TestHoldRestores(t *testing.T) {
 }
 
 // An instance whose state is gone says so with its first answer, and why.
-func TestHoldTellsOfLostState(t *testing.T) {
+func TestHostInstanceTellsOfLostState(t *testing.T) {
 	used := api.InstanceProgress{Generation: 4, Used: true}
 	before := toldBefore(t, used)
 	for name, c := range map[string]struct {
@@ -128,7 +128,7 @@ func toldBefore(t *testing.T, told api.InstanceProgress) *workflowservice.Descri
 }
 
 // A state that cannot be kept is noted once, and then not kept.
-func TestHoldWithoutSnapshot(t *testing.T) {
+func TestHostInstanceWithoutSnapshot(t *testing.T) {
 	for size, says := range map[int]string{maxSnapshot + 1: "bytes compressed", -1: "no ink"} {
 		h := newHolds(t, recreate, snapshotBy(func(c *loudSnapshot) { c.size = size }))
 		running := h.start(h.request())

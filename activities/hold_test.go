@@ -24,7 +24,7 @@ import (
 
 // A hold makes one instance, serves its queue, executes the calls on it, and closes it when the run
 // cancels it: whether the server says so at once or with a heartbeat.
-func TestHold(t *testing.T) {
+func TestHostInstance(t *testing.T) {
 	for name, end := range map[string]func(*hosts, *hosted){
 		"pushed": func(h *hosts, running *hosted) {
 			h.server.describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
@@ -62,7 +62,7 @@ func TestHold(t *testing.T) {
 
 // A hold whose run is over without having cancelled it closes the instance; nobody is there to
 // report to.
-func TestHoldOfEndedRun(t *testing.T) {
+func TestHostInstanceOfEndedRun(t *testing.T) {
 	for name, described := range map[string]*workflowservice.DescribeWorkflowExecutionResponse{
 		"terminated": executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), "deleted": nil,
 	} {
@@ -88,7 +88,7 @@ func TestHoldOfEndedRun(t *testing.T) {
 // An instance whose holder cannot prove that it is one any more is given up: the call that runs is
 // stopped, by its effect to be tried again or not, and the instance closed, before the server can
 // give it to another.
-func TestHoldIsLost(t *testing.T) {
+func TestHostInstanceIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		effect api.Effect
 		cut    func(*hosts)
@@ -157,7 +157,7 @@ func TestHoldIsLost(t *testing.T) {
 
 // A worker that stops gives its instances up at once, after the calls that run; so does one that
 // cannot serve them.
-func TestHoldStops(t *testing.T) {
+func TestHostInstanceStops(t *testing.T) {
 	h := newHolds(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
 	h.add(expect.Receive(t, "the instance", h.served), 5)
@@ -192,7 +192,7 @@ func TestHoldStops(t *testing.T) {
 }
 
 // An instance that nobody uses is closed, with its state as the hold's result where it has one.
-func TestHoldIdles(t *testing.T) {
+func TestHostInstanceIdles(t *testing.T) {
 	idle := func(s *toolspecs.Spec) { s.Entry.IdleTimeout = second }
 	h := newHolds(t, idle, snapshotBy(nil))
 	running := h.start(h.request())
@@ -228,7 +228,7 @@ func (h *hosts) adopt(s Served) error {
 
 // A run that continues as new keeps its instance: whoever adopts it goes on with it, and its end is
 // reported by the new hold's token.
-func TestHoldIsAdopted(t *testing.T) {
+func TestHostInstanceIsAdopted(t *testing.T) {
 	for name, end := range map[string]func(*hosts, *hosted) ending{
 		"cancelled": func(h *hosts, _ *hosted) ending {
 			h.server.say(temporal.NewCanceledError())
@@ -287,7 +287,7 @@ func TestHoldIsAdopted(t *testing.T) {
 }
 
 // An instance that waits to be adopted is closed when its run is over before that.
-func TestHoldIsNotAdopted(t *testing.T) {
+func TestHostInstanceIsNotAdopted(t *testing.T) {
 	h := newHolds(t, nil, plain)
 	running := h.start(h.request())
 	expect.Receive(t, "the instance", h.served)

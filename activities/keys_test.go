@@ -127,23 +127,23 @@ func TestAdmitWithoutServer(t *testing.T) {
 func TestKeysAtOnce(t *testing.T) {
 	opened := &openedKeys{hostInstance: make(chan struct{})}
 	k := newKeys(opened)
-	var begun []*opening
+	var started []*opening
 	request := func(i int) api.OpenRequest {
 		return api.OpenRequest{Base: "base", Lane: "android", Key: fmt.Sprint(i)}
 	}
 	for i := range 3 * maxOpening {
-		begun = append(begun, k.open(request(i), time.Hour))
+		started = append(started, k.open(request(i), time.Hour))
 	}
-	if again := k.open(request(0), time.Hour); again != begun[0] {
+	if again := k.open(request(0), time.Hour); again != started[0] {
 		t.Error("a key that is being opened is opened again")
 	}
 	ended, end := context.WithCancelCause(t.Context())
 	end(errors.New("enough"))
-	if err := begun[0].wait(ended); err == nil || err.Error() != "enough" {
+	if err := started[0].wait(ended); err == nil || err.Error() != "enough" {
 		t.Errorf("the wait ended with %v", err)
 	}
 	close(opened.hostInstance)
-	for _, o := range begun {
+	for _, o := range started {
 		if err := o.wait(t.Context()); err != nil {
 			t.Error(err)
 		}

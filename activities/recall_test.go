@@ -120,7 +120,7 @@ func (l *listedRuns) loadConversation(t *testing.T) (api.LoadedConversation, []s
 
 // The run that ended last and has anything to say is gone on with: not one that never began or that
 // is kept no longer, and not before the list is up to date.
-func TestRecallTakesTheLastRun(t *testing.T) {
+func TestLoadConversationTakesTheLastRun(t *testing.T) {
 	never := serviceerror.NewWorkflowNotReady("never began")
 	gone := serviceerror.NewNotFound("gone")
 	for name, c := range map[string]struct {
@@ -186,7 +186,7 @@ func TestRecallTakesTheLastRun(t *testing.T) {
 
 // A server without Switchyard's attributes is asked for the runs with the conversation's id; what
 // stands in an id does not change the question.
-func TestRecallWithoutAttributes(t *testing.T) {
+func TestLoadConversationWithoutAttributes(t *testing.T) {
 	l := &listedRuns{unknown: true, lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
 		self()}}, said: map[string][]api.Message{"a": {user("a")}}}
 	if _, texts, err := l.loadConversation(t); err != nil || len(texts) != 1 {
@@ -200,7 +200,7 @@ func TestRecallWithoutAttributes(t *testing.T) {
 
 // Instructions are left out, every call has an answer, in its place, and turns number on from the
 // highest there is.
-func TestRecalledIsWhole(t *testing.T) {
+func TestLoadedConversationIsWhole(t *testing.T) {
 	asks := func(ids ...string) api.Message {
 		m := api.Message{Role: api.RoleAssistant}
 		for _, id := range ids {
@@ -237,7 +237,7 @@ func TestRecalledIsWhole(t *testing.T) {
 
 // What is too long loses its oldest messages, by whole turns, with a note in their place; what
 // cannot be cut is left out.
-func TestCarriedFits(t *testing.T) {
+func TestContinuedFits(t *testing.T) {
 	noise := func(n int) string {
 		text := make([]byte, n)
 		for i := range text {

@@ -76,15 +76,15 @@ func (p *pinning) model(m api.Model) {
 // that nobody serves would wait for ever. The error says that this cannot be made sure.
 func (a *Activities) openKeys(ctx context.Context, r api.AdmissionRequest,
 	decisions []api.AdmissionDecision) error {
-	var begun []*opening
+	var started []*opening
 	for i, v := range decisions {
 		if v.Route.Key != "" {
 			tool, _ := toolOf(r, r.Calls[i].Tool)
-			begun = append(begun, a.openKey(api.OpenRequest{Base: r.Base, Lane: tool.Lane,
+			started = append(started, a.openKey(api.OpenRequest{Base: r.Base, Lane: tool.Lane,
 				Key: v.Route.Key}))
 		}
 	}
-	for _, o := range begun {
+	for _, o := range started {
 		if err := o.wait(ctx); err != nil {
 			return err
 		}

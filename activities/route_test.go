@@ -15,14 +15,14 @@ import (
 // laneBench is a process with lanes of every kind and a tool for each, which has its lane's name.
 func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
 	t.Helper()
-	room := 3
+	space := 3
 	configured := []api.Lane{
 		{Name: "android", Key: "{{args.device}}", IdleTimeout: api.Duration(time.Minute)},
 		{Name: "phones", Key: "{{args.device}}", Queue: "company/phones", Limit: 2,
 			QueueTimeout: api.Duration(time.Second)},
 		{Name: "http", Limit: 5, Rate: 10},
 		{Name: "far", Queue: "company/far"},
-		{Name: "printer", Limit: 1, QueueSize: &room, QueueTimeout: api.Duration(time.Minute),
+		{Name: "printer", Limit: 1, QueueSize: &space, QueueTimeout: api.Duration(time.Minute),
 			Bypass: []api.CallerType{api.CallerPlan}},
 		{Name: "door", Limit: 1, Strategy: api.StrategyReject},
 		{Name: "mail", Limit: 1, Strategy: api.StrategyFIFO, Fairness: api.FairnessCaller},

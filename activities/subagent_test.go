@@ -104,7 +104,7 @@ func TestPinTooMuch(t *testing.T) {
 // TestSettle proves what becomes of a call that no activity executed: an error stays what it is, in
 // text that history takes; an answer is counted and marked slow; and a spec that cannot be used
 // fails the call, not the run.
-func TestSettle(t *testing.T) {
+func TestFinalizeResult(t *testing.T) {
 	b := setUp(t, catalogOf(t), nil)
 	tool := catalogOf(t, agentSpec("sub", "", nil)).All()[0].Tool()
 	finalizeResult := func(change func(*api.FinalizeResultRequest)) api.FinalizedResult {

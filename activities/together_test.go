@@ -29,7 +29,7 @@ func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 // TestTogether proves which calls of a turn are made as one: never past a call that conflicts with
 // them, never more than there may be, never where one of them needs something of its own, and those
 // of agents alone.
-func TestTogether(t *testing.T) {
+func TestBatching(t *testing.T) {
 	alone := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessExclusive }
 	catalog := catalogOf(t, stat("stat", nil), stat("write", alone), spec("look", nil),
 		spec("lock", alone))

@@ -171,7 +171,7 @@ func TestWebhookCheck(t *testing.T) {
 
 // Verdicts and limits say that the webhook is to be told exactly where the worker that decided has
 // one.
-func TestVerdictNotifies(t *testing.T) {
+func TestDecisionNotifies(t *testing.T) {
 	for _, w := range []Webhook{{}, {URL: "https://x", Secret: "env:X"}} {
 		catalog := catalogOf(t,
 			spec("pay", func(s *toolspecs.Spec) { s.Approval = &toolspecs.Approval{} }))

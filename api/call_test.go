@@ -54,10 +54,10 @@ func drawJSON(t *rapid.T, depth int) string {
 
 // drawString draws a JSON string out of pieces that encoders and decoders treat specially.
 func drawString(t *rapid.T) string {
-	pieces := []string{"a", "<", ">", "&", `\u003c`, `\u003C`, `\\u003c`, `\\`, `\"`, `\/`, `\n`,
+	segments := []string{"a", "<", ">", "&", `\u003c`, `\u003C`, `\\u003c`, `\\`, `\"`, `\/`, `\n`,
 		"\u2028", `\u2028`, "\u2029", `\u2029`, "é", "😀", `\ud83d\ude00`, `\ud800`, "\xff", "u003e",
 		" "}
-	return `"` + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 6).Draw(t, "pieces"),
+	return `"` + strings.Join(rapid.SliceOfN(rapid.SampledFrom(segments), 0, 6).Draw(t, "pieces"),
 		"") + `"`
 }
 

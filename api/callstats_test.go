@@ -7,7 +7,7 @@ import (
 
 // TestBrief proves that a brief lists the tools that were called most, counts the calls of all
 // others, and is not there without calls.
-func TestBrief(t *testing.T) {
+func TestCallStats(t *testing.T) {
 	if b := NewCallStats(Usage{Turns: 3}, []PastCalls{{Tool: "a"}}); b != nil {
 		t.Errorf("a run without calls has the brief %+v", b)
 	}

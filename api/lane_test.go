@@ -127,7 +127,7 @@ func TestLaneRules(t *testing.T) {
 	for _, c := range []struct {
 		lane                  api.Lane
 		limited, keyed, holds bool
-		room                  int
+		space                 int
 		groups, queue         string
 	}{
 		{api.Lane{Name: "general"}, false, false, false, 0, "none", "base"},
@@ -149,7 +149,7 @@ func TestLaneRules(t *testing.T) {
 	} {
 		l := c.lane
 		if l.Limited() != c.limited || l.Keyed() != c.keyed || l.UsesWaitQueue() != c.holds ||
-			l.WaitCapacity() != c.room || l.Groups() != c.groups {
+			l.WaitCapacity() != c.space || l.Groups() != c.groups {
 			t.Errorf("%+v: limited %t, keyed %t, holds %t, room %d, groups %s", l, l.Limited(),
 				l.Keyed(), l.UsesWaitQueue(), l.WaitCapacity(), l.Groups())
 		}

@@ -55,8 +55,8 @@ func TestToolRedacts(t *testing.T) {
 	if got := masked.Summary(arguments); got != `login to=bob user={"name":"ada","password":"***"}` {
 		t.Errorf("got %s", got)
 	}
-	if listed.ArgumentMask().Partly() || !masked.ArgumentMask().Partly() ||
-		(Tool{}).ArgumentMask().Partly() {
+	if listed.ArgumentMask().Deep() || !masked.ArgumentMask().Deep() ||
+		(Tool{}).ArgumentMask().Deep() {
 		t.Error("wrong: which masks say more than which parameters are sensitive")
 	}
 }

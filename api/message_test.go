@@ -94,7 +94,7 @@ func TestOutcomeMessage(t *testing.T) {
 // TestPagesHoldTheConversation proves that reading page after page gives every message once and in
 // order, that no page is much larger than pageBytes unless one message is, and that every index
 // outside gives a sane page.
-func TestPagesHoldTheConversation(t *testing.T) {
+func TestPages_ContainTheConversation(t *testing.T) {
 	large := strings.Repeat("x", pageBytes/3)
 	var conversation []Message
 	for i := range 10 {

@@ -96,15 +96,15 @@ func (h *Hider) Split(text string) (shown, rest string) {
 	if h == nil {
 		return text, ""
 	}
-	begun := 0
+	started := 0
 	for _, form := range h.forms {
-		for n := min(len(form)-1, len(text)); n > begun; n-- {
+		for n := min(len(form)-1, len(text)); n > started; n-- {
 			if strings.HasSuffix(text, form[:n]) {
-				begun = n
+				started = n
 			}
 		}
 	}
-	return text[:len(text)-begun], text[len(text)-begun:]
+	return text[:len(text)-started], text[len(text)-started:]
 }
 
 // Value returns a decoded JSON value with the values replaced in strings, keys and numbers, and
@@ -290,7 +290,7 @@ func leaves(value any, values []string) []string {
 }
 
 // Partly reports whether the mask of an object has masks deeper than its members.
-func (m *Mask) Partly() bool {
+func (m *Mask) Deep() bool {
 	if m == nil {
 		return false
 	}

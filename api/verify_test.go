@@ -7,7 +7,7 @@ import (
 
 // TestVerifyJudge proves that only true and false decide, where the declaration says, and that
 // anything else leaves it open.
-func TestVerifyJudge(t *testing.T) {
+func TestVerifyEvaluate(t *testing.T) {
 	for _, test := range []struct {
 		verify Verify
 		result Result

@@ -10,7 +10,7 @@ import (
 
 // A person's verdict goes before a checker's, that before the run's end, and none of them is on a
 // run that is not over.
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	over, yes := time.Unix(1, 0), &api.RunEvaluation{Solved: true, By: "ada"}
 	checked := func(c api.Checked) *api.RunResult {
 		return &api.RunResult{Outcome: api.OutcomeAnswered, Checked: &c}

@@ -77,7 +77,7 @@ func activityCancelled(scheduled int64) *historypb.HistoryEvent {
 // TestHoldFailures proves that a call that waited for an instance has the error that the run told,
 // though its activity was only cancelled: why the instance could not be made, or that it was lost.
 // A call that the run itself cancelled stays so.
-func TestHoldFailures(t *testing.T) {
+func TestHostInstanceFailures(t *testing.T) {
 	recorded := replayedHistory(t, "call_stateful")
 	i := scheduledAs(t, recorded, "1.1")
 	hostInstance, call := recorded[i-1].GetEventId(), recorded[i].GetEventId()
@@ -158,7 +158,7 @@ func TestCallsOfLostInstance(t *testing.T) {
 
 // TestLostInstanceIsCarried proves that the history of a later part alone tells of an instance
 // that was lost before.
-func TestLostInstanceIsCarried(t *testing.T) {
+func TestLostInstanceIsContinued(t *testing.T) {
 	recorded := replayedHistory(t, "agent_stateful_continued.2")
 	hostInstance := scheduledAs(t, recorded, "hold/counter")
 	call, next := scheduledAs(t, recorded, "3.1"), scheduledAs(t, recorded, "turn-4")

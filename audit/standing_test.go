@@ -7,7 +7,7 @@ import (
 
 // TestStanding proves that a run is said to wait for people only where it would be running, and
 // for all that it waits for.
-func TestStanding(t *testing.T) {
+func TestStatusText(t *testing.T) {
 	for _, test := range []struct {
 		status               history.RunStatus
 		approvals, questions bool

@@ -23,7 +23,7 @@ func recordsIn(events []api.Event) map[string]api.Record {
 // TestTogetherRecords proves that calls that were made together have one record each, with their
 // own arguments and results, also while they run and where the server ended the run in their
 // midst.
-func TestTogetherRecords(t *testing.T) {
+func TestBatchingRecords(t *testing.T) {
 	recorded := replayedHistory(t, "agent_batched")
 	d := history.NewDeriver("", "")
 	events := derive(t, d, recorded)

@@ -122,13 +122,13 @@ func (t *tree) read(ctx context.Context, run *chain) (records []api.Record, err 
 // ByCall orders the calls of an agent as it made them and those of a plan as they were scheduled,
 // calls that were never scheduled last. Calls that undo others come after all others.
 func ByCall(x, y api.Record) int {
-	xUndoes, yUndoes := x.Purpose == api.PurposeUndo, y.Purpose == api.PurposeUndo
+	xUndo, yUndo := x.Purpose == api.PurposeUndo, y.Purpose == api.PurposeUndo
 	switch {
-	case xUndoes && yUndoes:
+	case xUndo && yUndo:
 		return x.Closed.Compare(y.Closed)
-	case xUndoes:
+	case xUndo:
 		return 1
-	case yUndoes:
+	case yUndo:
 		return -1
 	}
 	if x.Turn > 0 || y.Turn > 0 {

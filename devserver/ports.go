@@ -11,7 +11,7 @@ import (
 // loopback is where the parts of the server talk to each other, whatever the server listens on.
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// ports are the ports of one server. Each is held by a listener of ours from the check until its
+// ports are the ports of one server. Each is taken by a listener of ours from the check until its
 // real owner takes it.
 type ports struct {
 	frontend, http, history, matching, worker, ui, metrics reservation
@@ -27,25 +27,25 @@ type reservation struct {
 func reservePorts(cfg *settings) (*ports, error) {
 	p := &ports{}
 	for _, want := range []struct {
-		held *reservation
-		ip   netip.Addr
-		port int
-		flag string
-		skip bool
+		taken *reservation
+		ip    netip.Addr
+		port  int
+		flag  string
+		skip  bool
 	}{
-		{held: &p.frontend, ip: cfg.ip, port: cfg.port, flag: "--port"},
-		{held: &p.ui, ip: cfg.ip, port: cfg.uiPort, flag: "--ui-port", skip: cfg.headless},
-		{held: &p.metrics, ip: cfg.ip, port: cfg.metricsPort, flag: "--metrics-port",
+		{taken: &p.frontend, ip: cfg.ip, port: cfg.port, flag: "--port"},
+		{taken: &p.ui, ip: cfg.ip, port: cfg.uiPort, flag: "--ui-port", skip: cfg.headless},
+		{taken: &p.metrics, ip: cfg.ip, port: cfg.metricsPort, flag: "--metrics-port",
 			skip: cfg.metricsPort == 0},
-		{held: &p.http, ip: cfg.ip},
-		{held: &p.history, ip: loopback},
-		{held: &p.matching, ip: loopback},
-		{held: &p.worker, ip: loopback},
+		{taken: &p.http, ip: cfg.ip},
+		{taken: &p.history, ip: loopback},
+		{taken: &p.matching, ip: loopback},
+		{taken: &p.worker, ip: loopback},
 	} {
 		if want.skip {
 			continue
 		}
-		if err := want.held.take(want.ip, want.port, want.flag); err != nil {
+		if err := want.taken.take(want.ip, want.port, want.flag); err != nil {
 			p.release()
 			return nil, err
 		}

@@ -43,16 +43,16 @@ type server struct {
 // running when it returns an error, which names what failed and the flag that changes it. Busy
 // ports are found before anything is touched.
 func startServer(ctx context.Context, cfg *settings) (*server, error) {
-	held, err := reservePorts(cfg)
+	taken, err := reservePorts(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer held.release()
+	defer taken.release()
 	db, err := openDatabase(ctx, cfg.dbFilename, cfg.namespaces)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cfg: cfg, ports: held, db: db, log: newLogging(cfg.logLevel)}
+	s := &server{cfg: cfg, ports: taken, db: db, log: newLogging(cfg.logLevel)}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}

@@ -170,7 +170,7 @@ func (c *Compiled) Tool() api.Tool {
 		OutputMask:   c.outputMask,
 		Spec:         bytes.Clone(c.json),
 	}
-	if c.mask.Partly() {
+	if c.mask.Deep() {
 		t.Mask = c.mask
 	}
 	if t.Kind == api.KindHuman {

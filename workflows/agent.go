@@ -23,9 +23,7 @@ const pinMessages = 64 << 10
 // its calls.
 func agentWorkflow(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	if in.Agent == nil {
-		return api.RunResult{},
-			invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired,
-				Message: "the input has no agent"}})
+		return api.RunResult{}, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
 	}
 	run := newAgentRun(ctx, in)
 	result, err := run.toEnd(ctx, earlier)
@@ -111,8 +109,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 			return err
 		}
 	} else {
-		r.turn, r.before, r.started, r.pinned = continueState.Turn, continueState.Before,
-			continueState.Started, continueState.Pinned.Value
+		r.turn, r.before, r.started, r.pinned = continueState.Turn, continueState.Before, continueState.Started, continueState.Pinned.Value
 		r.resume(continueState)
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
@@ -147,8 +144,7 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	}
 	messages, err := api.DecodeMessages(earlier)
 	if err != nil {
-		return invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType,
-			Message: err.Error()}})
+		return invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType, Message: err.Error()}})
 	}
 	if r.in.State == nil {
 		r.instruct()
@@ -217,8 +213,7 @@ func (r *agentRun) loop(ctx workflow.Context) (api.RunResult, error) {
 }
 
 // nextTurn takes a turn and reports whether the run ends with it.
-func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool,
-	result api.RunResult, err error) {
+func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool, result api.RunResult, err error) {
 	done, result, err := r.takeTurn(turns)
 	r.guard.noticeWallTime(ctx, stopTurns)
 	switch {
@@ -254,8 +249,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 		if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
 			return false, result, err
 		}
-		result, err = r.end(api.RunResult{Outcome: api.OutcomeAnswered,
-			Answer: response.Message.Text}, response.Stop)
+		result, err = r.end(api.RunResult{Outcome: api.OutcomeAnswered, Answer: response.Message.Text}, response.Stop)
 		return true, result, err
 	}
 	outcomes, err := r.pipeline.runTurn(ctx, response.Message.Calls, r.agent.Order)
@@ -265,14 +259,12 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 
 // modelStep asks the model, for a summary of what compaction says where it is set; the activity
 // gets digests and fetches by query what its process does not have.
-func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
-	compaction *api.Compaction) (api.ModelResponse, error) {
+func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction *api.Compaction) (api.ModelResponse, error) {
 	if err := r.listen(ctx, limit, compaction != nil); err != nil {
 		return api.ModelResponse{}, err
 	}
 	c := &r.conversation
-	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before,
-		Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
+	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
 		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
@@ -280,8 +272,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 	case limit != "":
 		summary = "summary, because the limit of " + limit + " was reached"
 	case compaction != nil:
-		summary = fmt.Sprintf("summing up messages %d to %d, because the conversation is long",
-			compaction.From+1, compaction.To)
+		summary = fmt.Sprintf("summing up messages %d to %d, because the conversation is long", compaction.From+1, compaction.To)
 	}
 	if model.Name != "" {
 		summary += " · " + model.Name
@@ -299,13 +290,11 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 	return response, nil
 }
 
-func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions,
-	request api.ModelRequest) (response api.ModelResponse, err error) {
+func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions, request api.ModelRequest) (response api.ModelResponse, err error) {
 	if r.pipeline.stepsInline {
 		return r.inlineStep(ctx, o, request)
 	}
-	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), api.ModelActivity,
-		request).Get(ctx, &response)
+	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), api.ModelActivity, request).Get(ctx, &response)
 	return response, err
 }
 
@@ -332,8 +321,7 @@ func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, erro
 		result.Stop = stop
 	}
 	if stop == api.StopRefusal {
-		return api.RunResult{}, runError(api.RunRefused, "the model declined: "+result.Answer, nil,
-			result)
+		return api.RunResult{}, runError(api.RunRefused, "the model declined: "+result.Answer, nil, result)
 	}
 	return result, nil
 }
@@ -350,13 +338,10 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 	}
 	next := r.in
 	next.Prompt = ""
-	next.State = &api.ContinueState{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn,
-		Before: r.before, Usage: r.pipeline.usage, Prompt: r.hooks.hookPrompt(),
-		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.continueState(ctx),
-		Undo: r.pipeline.undo.continueState()}
+	next.State = &api.ContinueState{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hooks.hookPrompt(),
+		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.continueState(ctx), Undo: r.pipeline.undo.continueState()}
 	next.State.Limits, next.State.Grants = r.guard.continuedLimits(), r.asked
-	next.State.Window, next.State.Repeats = r.compactor.continuedWindow(),
-		r.breaker.continuedRepeats()
+	next.State.Window, next.State.Repeats = r.compactor.continuedWindow(), r.breaker.continuedRepeats()
 	next.State.Labels, next.State.Calls = r.pipeline.runFacts.Labels, r.pipeline.runFacts.Past("")
 	next.State.DescendantCalls = r.pipeline.runFacts.ContinueDescendants()
 	next.State.Paused, next.State.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
@@ -399,8 +384,7 @@ func (r compactor) shortened(ctx workflow.Context) ([]byte, error) {
 
 func (r compactor) compactToContinue(ctx workflow.Context) ([]byte, error) {
 	frame := min(r.frame(), api.MaxPayload)
-	if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame),
-		frame); err != nil {
+	if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame), frame); err != nil {
 		return nil, err
 	}
 	return r.readAll(ctx)

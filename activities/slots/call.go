@@ -201,7 +201,7 @@ func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout api.D
 		w.begin); err != nil {
 		return err
 	}
-	err := w.begun()
+	err := w.started()
 	if err != nil {
 		q.semaphore.line.leave()
 	}
@@ -304,7 +304,7 @@ func (w *waiter) beat(details ...any) error {
 // begun tells the server that a call which waited begins now: from here on nobody may take it for
 // one that has not. The error says why it cannot: the call was cancelled, or a beat that says it
 // waits may still be on its way.
-func (w *waiter) begun() error {
+func (w *waiter) started() error {
 	if w.stop == nil && !w.told {
 		return nil
 	}

@@ -20,11 +20,11 @@ var (
 // lets so many wait, in the lane's order, and turns the rest away. What it decides is exact,
 // because it alone decides.
 type line struct {
-	mu          sync.Mutex
-	limit, room int
-	strategy    api.Strategy
-	running     int
-	waiting     []*place // in the order in which they run
+	mu           sync.Mutex
+	limit, space int
+	strategy     api.Strategy
+	running      int
+	waiting      []*place // in the order in which they run
 	// came counts the calls. clock is the pass of the call of a priority that ran last, last that
 	// of the last one of each who shares the lane.
 	came  int64
@@ -52,10 +52,10 @@ func newWaitQueue() *line { return &line{clock: map[int]int64{}, last: map[share
 
 // configure changes the rules of the line. Calls that wait already stay, also where there would be
 // no room for them now.
-func (l *line) configure(limit, room int, strategy api.Strategy) {
+func (l *line) configure(limit, space int, strategy api.Strategy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.limit, l.room, l.strategy = limit, room, strategy
+	l.limit, l.space, l.strategy = limit, space, strategy
 	l.next()
 }
 
@@ -110,7 +110,7 @@ func (l *line) stand(priority int, fairness string) (p *place, waiting bool) {
 	at, _ := slices.BinarySearchFunc(l.waiting, p, func(a, b *place) int { return a.compare(b) })
 	l.waiting = slices.Insert(l.waiting, at, p)
 	l.next()
-	if len(l.waiting) > l.room {
+	if len(l.waiting) > l.space {
 		last := len(l.waiting) - 1
 		l.waiting[last].turn <- errLineFull
 		l.waiting = l.waiting[:last]

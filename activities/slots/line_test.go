@@ -24,10 +24,10 @@ type stander struct {
 
 // lineOf returns a line and a function that puts a call into it, which returns when the call stands
 // there or has been answered.
-func lineOf(t *testing.T, limit, room int, strategy api.Strategy) (*line,
+func lineOf(t *testing.T, limit, space int, strategy api.Strategy) (*line,
 	func(name string, level int, from string, deadline time.Time) *stander) {
 	l := newWaitQueue()
-	l.configure(limit, room, strategy)
+	l.configure(limit, space, strategy)
 	return l, func(name string, level int, from string, deadline time.Time) *stander {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &stander{name: name, level: level, from: from, ended: make(chan error, 1),
@@ -88,9 +88,9 @@ func TestLineOrder(t *testing.T) {
 // Exactly as many calls run and wait as may, also where a hundred come at once; whoever does not
 // fit is told so at once.
 func TestLineIsExact(t *testing.T) {
-	for _, c := range []struct{ limit, room int }{{1, 0}, {1, 3}, {4, 2}, {3, 0}} {
+	for _, c := range []struct{ limit, space int }{{1, 0}, {1, 3}, {4, 2}, {3, 0}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			l, stand := lineOf(t, c.limit, c.room, api.StrategyFIFO)
+			l, stand := lineOf(t, c.limit, c.space, api.StrategyFIFO)
 			var mu sync.Mutex
 			var all []*stander
 			var coming sync.WaitGroup
@@ -104,7 +104,7 @@ func TestLineIsExact(t *testing.T) {
 			}
 			coming.Wait()
 			full, run := 0, 0
-			for range 100 - c.room {
+			for range 100 - c.space {
 				select {
 				case err := <-merged(all):
 					if errors.Is(err, errLineFull) {
@@ -116,11 +116,11 @@ func TestLineIsExact(t *testing.T) {
 					t.Fatalf("%d run, %d were turned away", run, full)
 				}
 			}
-			if run != c.limit || full != 100-c.limit-c.room || l.length() != c.room {
+			if run != c.limit || full != 100-c.limit-c.space || l.length() != c.space {
 				t.Errorf("%d run, %d were turned away, %d wait", run, full, l.length())
 			}
 			l.turnAway(errLineClosed)
-			for range c.room {
+			for range c.space {
 				if err := expect.Receive(t, "those that waited", merged(all)); !errors.Is(err,
 					errLineClosed) {
 					t.Errorf("got %v", err)
@@ -149,7 +149,7 @@ func merged(all []*stander) <-chan error {
 }
 
 // Where a more urgent call finds no room, the last one in the lane's order makes room for it.
-func TestLineMakesRoomForUrgent(t *testing.T) {
+func TestLine_MakesSpaceForUrgentCalls(t *testing.T) {
 	l, stand := lineOf(t, 1, 1, api.StrategyPriority)
 	if err := expect.Receive(t, "the first turn",
 		stand("first", 3, "", time.Time{}).ended); err != nil {

@@ -168,7 +168,7 @@ func values(t *testing.T, r api.Record) []string {
 	return list
 }
 
-func TestColumns_HoldEveryFieldOfARecord(t *testing.T) {
+func TestColumns_ContainEveryFieldOfARecord(t *testing.T) {
 	empty := values(t, api.Record{})
 	full := reflect.ValueOf(fullRecord())
 	for _, f := range reflect.VisibleFields(full.Type()) {

@@ -81,10 +81,10 @@ func timingDetails(t api.Timing) [][2]string {
 	wait, duration := "", ""
 	if !t.Started.IsZero() {
 		if t.QueueWait > 0 {
-			wait = brief(t.QueueWait.Std())
+			wait = callStatsRows(t.QueueWait.Std())
 		}
 		if t.Duration > 0 {
-			duration = brief(t.Duration.Std())
+			duration = callStatsRows(t.Duration.Std())
 		}
 	}
 	attempts := ""
@@ -267,7 +267,7 @@ func money(dollars float64) string {
 
 // brief formats a duration with about three digits: 340 µs, 12 ms, 1.25 s, 2 min 05 s, 3 h 07 min,
 // 2 d 4 h.
-func brief(d time.Duration) string {
+func callStatsRows(d time.Duration) string {
 	switch {
 	case d <= 0:
 		return "0 s"

@@ -128,10 +128,10 @@ func (r *Report) tiles() []tile {
 		{api.Thousands(c.Calls), "calls", calls},
 		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed",
 			api.Plural(c.Retries, "more attempt")},
-		{brief(c.Average.Std()), "a call on average", brief(c.Longest.Std()) + " at most"},
-		{brief(c.AverageWait.Std()), "waited for a worker", "on average; " +
-			brief(c.LongestWait.Std()) + " at most"},
-		{api.Thousands(c.Slow), "slow calls", "took longer than " + brief(f.Thresholds.Slow.Std())},
+		{callStatsRows(c.Average.Std()), "a call on average", callStatsRows(c.Longest.Std()) + " at most"},
+		{callStatsRows(c.AverageWait.Std()), "waited for a worker", "on average; " +
+			callStatsRows(c.LongestWait.Std()) + " at most"},
+		{api.Thousands(c.Slow), "slow calls", "took longer than " + callStatsRows(f.Thresholds.Slow.Std())},
 		{api.Thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
 		{api.Thousands(c.Batched), "batched", "made together with others"},
 	}

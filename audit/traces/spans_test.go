@@ -377,7 +377,7 @@ func TestDecisions(t *testing.T) {
 
 // TestRoom proves that a run that makes room for another waits behind it where there is room, and
 // that the runs that are over are kept in mind up to a number.
-func TestRoom(t *testing.T) {
+func TestHistoryBudget(t *testing.T) {
 	l := NewLive(nil, nil, Options{}, slog.New(slog.DiscardHandler))
 	for i := range waiting {
 		l.Saw("w", fmt.Sprint(i))

@@ -19,8 +19,7 @@ func importMCPCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	var oauth oauthFlags
 	auth, logins := "", ""
 	cmd := &cobra.Command{
-		Use:   "mcp --url URL | -- PROGRAM [ARGUMENT…]",
-		Short: "Create pinned toolspecs from the tools of an MCP server",
+		Use: "mcp --url URL | -- PROGRAM [ARGUMENT…]", Short: "Create pinned toolspecs from the tools of an MCP server",
 		Long: `Connects to an MCP server, over HTTP or as a program over its standard input and output, and
 writes a toolspec for each tool it lists, or for those that --name selects. Every tool is
 pinned: if its description or schema changes on the server, calls are rejected until 'starter
@@ -50,10 +49,7 @@ effects are not trusted: tools get effect: once until you change it.`,
 			if entry.Auth, err = oauth.authOf(cmd, entry.Auth); err != nil {
 				return err
 			}
-			servers := mcpServers{ctx: cmd.Context(), login: func(ctx context.Context,
-				address string) (string, error) {
-				return askLogin(ctx, a, address)
-			}, logins: loginsIn(logins)}
+			servers := mcpServers{ctx: cmd.Context(), login: func(ctx context.Context, address string) (string, error) { return askLogin(ctx, a, address) }, logins: loginsIn(logins)}
 			defer servers.close()
 			listed, err := servers.tools(entry)
 			if err != nil {
@@ -65,19 +61,14 @@ effects are not trusted: tools get effect: once until you change it.`,
 	}
 	flags.add(cmd.Flags())
 	cmd.Flags().StringVar(&entry.URL, "url", "", "streamable-HTTP `address` of the server")
-	cmd.Flags().StringVar(&auth, "auth", "",
-		"authentication as `TYPE=SECRET`: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
+	cmd.Flags().StringVar(&auth, "auth", "", "authentication as `TYPE=SECRET`: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
 	oauth.add(cmd.Flags())
 	loginsFlag(cmd.Flags(), &logins)
-	cmd.Flags().StringSliceVar(&entry.Allow, "allow", nil,
-		"non-public `hosts` or ranges that may be reached, such as localhost")
-	cmd.Flags().StringSliceVar(&entry.Env, "env", nil,
-		"`variables` of the environment that the program may see")
-	cmd.Flags().DurationVar((*time.Duration)(&entry.AnswerWithin), "answer-within", 0,
-		"`time` that a person has to answer the server's questions during a call; some servers list more tools then (default: no questions)")
+	cmd.Flags().StringSliceVar(&entry.Allow, "allow", nil, "non-public `hosts` or ranges that may be reached, such as localhost")
+	cmd.Flags().StringSliceVar(&entry.Env, "env", nil, "`variables` of the environment that the program may see")
+	cmd.Flags().DurationVar((*time.Duration)(&entry.AnswerWithin), "answer-within", 0, "`time` that a person has to answer the server's questions during a call; some servers list more tools then (default: no questions)")
 	cmd.Flags().StringVar(&o.Prefix, "prefix", "", "`prefix` of all tool names")
-	cmd.Flags().BoolVar(&o.Output, "with-output", false,
-		"declare output schemas too, if the server does")
+	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare output schemas too, if the server does")
 	return cmd
 }
 
@@ -85,24 +76,20 @@ func importFunctionsCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command
 	var flags importFlags
 	output := false
 	cmd := &cobra.Command{
-		Use:   "functions FILE|-",
-		Short: "Create function tools from function definitions of model providers",
+		Use: "functions FILE|-", Short: "Create function tools from function definitions of model providers",
 		Long: `Reads functions in the format of OpenAI, Anthropic or Google, one or a list, as JSON or YAML.
 The tool's name is the handler that your worker registers. A function with method, host and
 endpoint becomes a REST tool.`,
 		Example: `  starter tools import functions functions.json`,
 		Args:    cli.Arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return importFile(a, cmd, args[0], &flags, catalog,
-				func(name string, data []byte) (imports.Result, error) {
-					return imports.Functions(name, data, imports.FunctionOptions{Names: flags.names,
-						Output: output})
-				})
+			return importFile(a, cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
+				return imports.Functions(name, data, imports.FunctionOptions{Names: flags.names, Output: output})
+			})
 		},
 	}
 	flags.add(cmd.Flags())
-	cmd.Flags().BoolVar(&output, "with-output", false,
-		"declare output schemas too, if the functions do")
+	cmd.Flags().BoolVar(&output, "with-output", false, "declare output schemas too, if the functions do")
 	return cmd
 }
 
@@ -124,14 +111,12 @@ reaches the servers that the registry names. Without --connect, MCP tools are no
 			if connect {
 				o.Ask = servers.tools
 			}
-			return importFile(a, cmd, args[0], &flags, catalog,
-				func(name string, data []byte) (imports.Result, error) {
-					return imports.Registry(name, data, o)
-				})
+			return importFile(a, cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
+				return imports.Registry(name, data, o)
+			})
 		},
 	}
 	flags.add(cmd.Flags())
-	cmd.Flags().BoolVar(&connect, "connect", false,
-		"connect to the MCP servers of the registry and import their tools")
+	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the MCP servers of the registry and import their tools")
 	return cmd
 }

@@ -29,24 +29,19 @@ type recordSelection struct {
 }
 
 // callStatuses are what --call-status may be.
-var CallStatuses = []string{string(api.CallCompleted), string(api.CallFailed),
-	string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
+var CallStatuses = []string{string(api.CallCompleted), string(api.CallFailed), string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
 
 func (s *recordSelection) meets(r api.Record) bool {
-	return (s.Tool == "" || r.Tool == s.Tool) && (s.callStatus == "" ||
-		string(r.Status) == s.callStatus)
+	return (s.Tool == "" || r.Tool == s.Tool) && (s.callStatus == "" || string(r.Status) == s.callStatus)
 }
 
 // check refuses a status that there is not, and a file of a kind that is not written.
 func (s *recordSelection) check(cmd *cobra.Command, file string) error {
 	if s.callStatus != "" && !slices.Contains(CallStatuses, s.callStatus) {
-		return cli.UsageError(cmd, "--call-status %q is not one of %s", s.callStatus,
-			strings.Join(CallStatuses, ", "))
+		return cli.UsageError(cmd, "--call-status %q is not one of %s", s.callStatus, strings.Join(CallStatuses, ", "))
 	}
 	if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
-		return cli.UsageError(cmd,
-			"--file %q does not end in .jsonl, .csv or .parquet; --output json writes records to standard output, without a seal",
-			file)
+		return cli.UsageError(cmd, "--file %q does not end in .jsonl, .csv or .parquet; --output json writes records to standard output, without a seal", file)
 	}
 	return nil
 }
@@ -55,8 +50,7 @@ func recordsCommand(a *cli.App) *cobra.Command {
 	var s recordSelection
 	var file string
 	cmd := &cobra.Command{
-		Use: "records", GroupID: cli.GroupRuns,
-		Short: "Show or export the call records of many runs",
+		Use: "records", GroupID: cli.GroupRuns, Short: "Show or export the call records of many runs",
 		Long: `Shows one record for each call of the selected runs and of the sub-agents below them, the newest
 run first. With --output json each record is one line of JSON. Each record has the evaluation of
 its selected run: whether it is solved, who decided and why, as in starter report.
@@ -107,16 +101,14 @@ The flags select runs. --tool and --call-status also select calls of those runs.
 	s.Maybe = true
 	s.Add(cmd.Flags(), 100)
 	f := cmd.Flags()
-	f.StringVar(&s.callStatus, "call-status", "", "`status` of the calls: "+
-		strings.Join(CallStatuses, ", "))
+	f.StringVar(&s.callStatus, "call-status", "", "`status` of the calls: "+strings.Join(CallStatuses, ", "))
 	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl, .csv or .parquet")
 	return cmd
 }
 
 // recordsOf gives the records of runs. Those of a run whose history the server keeps no longer are
 // left out, and told of; runs that cannot be read are noted in missing.
-func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run,
-	s *recordSelection, missing *cli.Unread) iter.Seq2[api.Record, error] {
+func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, s *recordSelection, missing *cli.Unread) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
 		for _, run := range list {
 			for r, err := range audit.EvaluatedTree(ctx, c, run.ID, run.RunID, run.Decision) {
@@ -139,15 +131,13 @@ func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 const sealed = ".jsonl"
 
 // exporters are the kinds of file that records are written to, by what the file's name ends in.
-var exporters = map[string]func(io.Writer) export.Exporter{sealed: export.NewJSON,
-	".csv": export.NewCSV, ".parquet": export.NewParquet}
+var exporters = map[string]func(io.Writer) export.Exporter{sealed: export.NewJSON, ".csv": export.NewCSV, ".parquet": export.NewParquet}
 
 // fileKind is what a file's name ends in, as exporters have it.
 func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
 // exportRecords writes records to a file that is there when it is whole.
-func exportRecords(a *cli.App, path string, records iter.Seq2[api.Record, error],
-	missing *cli.Unread) error {
+func exportRecords(a *cli.App, path string, records iter.Seq2[api.Record, error], missing *cli.Unread) error {
 	var n int
 	var seal string
 	err := cli.StreamWhole("--file", path, 0o600, func(w io.Writer) (err error) {
@@ -171,8 +161,7 @@ func exportRecords(a *cli.App, path string, records iter.Seq2[api.Record, error]
 	return cmp.Or(a.Println(text), missing.Err())
 }
 
-func exportTo(x export.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string,
-	err error) {
+func exportTo(x export.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string, err error) {
 	for r, err := range records {
 		if err != nil {
 			return n, "", err
@@ -189,8 +178,7 @@ func exportTo(x export.Exporter, records iter.Seq2[api.Record, error]) (n int, s
 // printManyRecords prints a table of the records of several runs, and one of the verdicts on these.
 func printManyRecords(a *cli.App, records iter.Seq2[api.Record, error], missing *cli.Unread) error {
 	p := a.PaletteFor(a.Out)
-	t := cli.Table{Header: append([]string{"run"}, recordHeader...), Right: map[int]bool{5: true,
-		6: true, 7: true}}
+	t := cli.Table{Header: append([]string{"run"}, recordHeader...), Right: map[int]bool{5: true, 6: true, 7: true}}
 	var evaluated []*api.EvaluatedResult
 	for r, err := range records {
 		if err != nil {
@@ -267,18 +255,14 @@ func verifyExport(a *cli.App, path, seal string) error {
 	case err != nil:
 		return cli.Errorf(cli.ExitUsage, "--verify %s: %w", path, cli.PathError(path, err))
 	case seal != "" && seal != found:
-		return cli.Errorf(cli.ExitFailed,
-			"%s is intact, but the seal belongs to another export\nIts own seal is %s.", path,
-			found)
+		return cli.Errorf(cli.ExitFailed, "%s is intact, but the seal belongs to another export\nIts own seal is %s.", path, found)
 	}
 	if a.Format.JSON() {
-		return cli.WriteJSON(a.Out, map[string]any{"file": path, "records": records, "seal": found},
-			false)
+		return cli.WriteJSON(a.Out, map[string]any{"file": path, "records": records, "seal": found}, false)
 	}
 	text := fmt.Sprintf("%s is as it was written: %s", path, api.Plural(records, "record"))
 	if seal == "" {
-		text += "\nseal " + found +
-			"\nOnly a seal that was kept elsewhere tells that the whole was not written anew."
+		text += "\nseal " + found + "\nOnly a seal that was kept elsewhere tells that the whole was not written anew."
 	}
 	return a.Println(text)
 }

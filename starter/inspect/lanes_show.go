@@ -28,8 +28,7 @@ func lanesCommand(a *cli.App) *cobra.Command {
 	var watch bool
 	interval := time.Second
 	cmd := &cobra.Command{
-		Use: "lanes [NAME…]", GroupID: cli.GroupServer,
-		Short: "Show lanes: limits, holders, running and waiting calls",
+		Use: "lanes [NAME…]", GroupID: cli.GroupServer, Short: "Show lanes: limits, holders, running and waiting calls",
 		Long: `Shows the lanes of the lanes file, the lanes whose slots workers hold, and the named lanes, each
 with its limit, the holders of its slots, running and waiting calls, and counters:
 
@@ -59,8 +58,7 @@ after the other. Workers are then asked every 5s.`,
 				return err
 			}
 			if interval < minInterval {
-				return cli.UsageError(cmd, "--every %s is below the minimum of %s", interval,
-					minInterval)
+				return cli.UsageError(cmd, "--every %s is below the minimum of %s", interval, minInterval)
 			}
 			set, err := v.flags.LaneSet()
 			if err != nil {
@@ -80,8 +78,7 @@ after the other. Workers are then asked every 5s.`,
 	v.flags.AddLanes(f)
 	f.BoolVar(&watch, "watch", false, "update the table until Ctrl-C")
 	f.DurationVar(&interval, "every", interval, "refresh interval as a `duration`, with --watch")
-	f.BoolVarP(&v.verbose, "verbose", "v", false,
-		"show the workers that hold slots or serve lanes without a limit")
+	f.BoolVarP(&v.verbose, "verbose", "v", false, "show the workers that hold slots or serve lanes without a limit")
 	f.StringVarP(&v.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers")
 	return cmd
 }
@@ -198,8 +195,7 @@ func (v *lanesView) inline(states []lanestate.State) []lanestate.State {
 	if !named && (!used || len(v.only) > 0) {
 		return states
 	}
-	i := slices.IndexFunc(states,
-		func(s lanestate.State) bool { return s.Lane.Name > api.LaneInline })
+	i := slices.IndexFunc(states, func(s lanestate.State) bool { return s.Lane.Name > api.LaneInline })
 	if i < 0 {
 		i = len(states)
 	}
@@ -220,8 +216,7 @@ type countsAnswer struct {
 
 // refreshCounts asks the workers if it is time to. Only the first time it waits for their answer:
 // one of them may have been stopped, and does not give any.
-func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State,
-	now time.Time) error {
+func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State, now time.Time) error {
 	if v.openQuestions == nil && now.Sub(v.askedAt) >= askPace {
 		openQuestions := make(chan countsAnswer, 1)
 		v.openQuestions, v.askedAt = openQuestions, now
@@ -245,8 +240,7 @@ func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State,
 }
 
 // askCounts asks the workers that serve lanes without a limit what happened on them.
-func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (counts workerCounts,
-	err error) {
+func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (counts workerCounts, err error) {
 	var workers []string
 	for _, s := range states {
 		if !s.Lane.Limited() {
@@ -256,21 +250,18 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 	if len(workers) == 0 && !slices.Contains(v.only, api.LaneInline) {
 		return counts, nil
 	}
-	decide, err := lanestate.Pollers(ctx, v.client, v.namespace(), v.queue,
-		enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	decide, err := lanestate.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return counts, err
 	}
 	if len(decide) == 0 {
-		counts.notes = []string{"what happened on lanes without a limit is not known: no worker serves runs on the task queue " +
-			v.queue +
+		counts.notes = []string{"what happened on lanes without a limit is not known: no worker serves runs on the task queue " + v.queue +
 			", and only such a one can ask the others"}
 		return counts, nil
 	}
 	workers = append(workers, decide...)
 	slices.Sort(workers)
-	report, err := cli.AskWorkers(ctx, v.client, v.queue,
-		api.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
+	report, err := cli.AskWorkers(ctx, v.client, v.queue, api.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
 	if err != nil {
 		return counts, err
 	}

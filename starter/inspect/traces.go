@@ -56,10 +56,8 @@ redacted.`,
 				if flag := firstChanged(selecting); flag != "" {
 					return cli.UsageError(cmd, "--%s selects runs and excludes RUN", flag)
 				}
-				return a.OnRun(&ref, func(ctx context.Context, c client.Client,
-					run *cli.RunRef) error {
-					return traceRuns(ctx, a, c,
-						[]runlist.Run{{ID: run.WorkflowID, RunID: run.RunID}}, options, to)
+				return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+					return traceRuns(ctx, a, c, []runlist.Run{{ID: run.WorkflowID, RunID: run.RunID}}, options, to)
 				})(cmd, args)
 			}
 			if err := s.Check(cmd); err != nil {
@@ -81,10 +79,8 @@ redacted.`,
 	s.Add(selecting, 100)
 	cmd.Flags().AddFlagSet(selecting)
 	f := cmd.Flags()
-	f.StringVar(&endpoint, "endpoint", "",
-		"`URL` of an OTLP collector, such as http://localhost:4318")
-	f.StringVar(&file, "file", "",
-		"`file` to write the spans to, as lines of JSON; - is standard output")
+	f.StringVar(&endpoint, "endpoint", "", "`URL` of an OTLP collector, such as http://localhost:4318")
+	f.StringVar(&file, "file", "", "`file` to write the spans to, as lines of JSON; - is standard output")
 	f.BoolVar(&options.Content, "content", false, "include arguments, results and texts, redacted")
 	return cmd
 }
@@ -122,8 +118,7 @@ func newTraceSink(a *cli.App, cmd *cobra.Command, endpoint, file string) (*trace
 		return nil, cli.UsageError(cmd, "--endpoint: %v", err)
 	}
 	if to == nil {
-		return nil, cli.UsageError(cmd,
-			"no OTLP endpoint: set --endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or --file")
+		return nil, cli.UsageError(cmd, "no OTLP endpoint: set --endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or --file")
 	}
 	return &traceSink{endpoint: to}, nil
 }
@@ -137,8 +132,7 @@ func (s *traceSink) name() string {
 }
 
 // traceRuns sends the spans of runs; those whose histories are gone are told of.
-func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run,
-	o traces.Options, to *traceSink) error {
+func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, o traces.Options, to *traceSink) error {
 	if to.endpoint == nil {
 		return writeTraces(ctx, a, c, list, o, to)
 	}
@@ -147,8 +141,7 @@ func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 		defer cancel()
 		refused, why, err := to.endpoint.SendAgain(sending, spans)
 		if err != nil {
-			return cli.Errorf(cli.ExitFailed, "%w\nSent so far: %s; sending them again is safe",
-				err, api.Plural(to.spans, "span"))
+			return cli.Errorf(cli.ExitFailed, "%w\nSent so far: %s; sending them again is safe", err, api.Plural(to.spans, "span"))
 		}
 		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
 		return nil
@@ -159,14 +152,12 @@ func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 	return tellTraces(a, to, len(list)-len(to.unread))
 }
 
-func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run,
-	o traces.Options, to *traceSink) error {
+func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, o traces.Options, to *traceSink) error {
 	write := func(w io.Writer) error {
-		return eachSpan(a, list, spansFrom(ctx, c, o), &to.unread,
-			func(spans []*tracepb.Span) error {
-				to.spans += len(spans)
-				return traces.WriteJSON(w, os.Getenv("OTEL_SERVICE_NAME"), spans)
-			})
+		return eachSpan(a, list, spansFrom(ctx, c, o), &to.unread, func(spans []*tracepb.Span) error {
+			to.spans += len(spans)
+			return traces.WriteJSON(w, os.Getenv("OTEL_SERVICE_NAME"), spans)
+		})
 	}
 	if to.file == "-" {
 		return cmp.Or(write(a.Out), to.unread.Err())
@@ -178,19 +169,14 @@ func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlis
 }
 
 // spansFrom reads the spans of a run from its history.
-func spansFrom(ctx context.Context, c client.Client,
-	o traces.Options) func(runlist.Run) iter.Seq2[*tracepb.Span, error] {
-	return func(run runlist.Run) iter.Seq2[*tracepb.Span, error] {
-		return traces.Of(ctx, c, run.ID,
-			run.RunID, o)
-	}
+func spansFrom(ctx context.Context, c client.Client, o traces.Options) func(runlist.Run) iter.Seq2[*tracepb.Span, error] {
+	return func(run runlist.Run) iter.Seq2[*tracepb.Span, error] { return traces.Of(ctx, c, run.ID, run.RunID, o) }
 }
 
 // eachSpan gives the spans of runs in batches: all that there are, also where the server keeps a
 // part of a run no longer, which is told of. Runs that cannot be read are noted in missing. It
 // fails where nothing is left of the only run, or it cannot be read.
-func eachSpan(a *cli.App, list []runlist.Run, spansOf func(runlist.Run) iter.Seq2[*tracepb.Span,
-	error], missing *cli.Unread, give func([]*tracepb.Span) error) error {
+func eachSpan(a *cli.App, list []runlist.Run, spansOf func(runlist.Run) iter.Seq2[*tracepb.Span, error], missing *cli.Unread, give func([]*tracepb.Span) error) error {
 	var batch traces.Batch
 	for _, run := range list {
 		some := len(list) > 1
@@ -217,8 +203,7 @@ func eachSpan(a *cli.App, list []runlist.Run, spansOf func(runlist.Run) iter.Seq
 
 // spansMissing tells that the spans of a run end early, or fails: some says that the server may
 // lack the rest, several that others are given where this one cannot be read.
-func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool,
-	missing *cli.Unread) error {
+func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool, missing *cli.Unread) error {
 	switch {
 	case some && errors.Is(err, audit.ErrNotFound):
 		fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
@@ -230,8 +215,7 @@ func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool,
 
 func tellTraces(a *cli.App, to *traceSink, runs int) error {
 	if to.refused > 0 {
-		return cli.Errorf(cli.ExitFailed, "%s refused %s of %s: %s", to.name(),
-			api.Thousands(to.refused), api.Plural(to.spans, "span"), to.why)
+		return cli.Errorf(cli.ExitFailed, "%s refused %s of %s: %s", to.name(), api.Thousands(to.refused), api.Plural(to.spans, "span"), to.why)
 	}
 	if a.Format.JSON() {
 		sent := map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}
@@ -240,6 +224,5 @@ func tellTraces(a *cli.App, to *traceSink, runs int) error {
 		}
 		return to.unread.Exit(cli.WriteJSON(a.Out, sent, false))
 	}
-	return cmp.Or(a.Println(fmt.Sprintf("%s of %s to %s", api.Plural(to.spans, "span"),
-		api.Plural(runs, "run"), to.name())), to.unread.Err())
+	return cmp.Or(a.Println(fmt.Sprintf("%s of %s to %s", api.Plural(to.spans, "span"), api.Plural(runs, "run"), to.name())), to.unread.Err())
 }

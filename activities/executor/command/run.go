@@ -107,11 +107,11 @@ type cappedBuffer struct {
 }
 
 func (b *cappedBuffer) Write(data []byte) (int, error) {
-	room := b.limit - b.snapshot.Len()
-	if len(data) > room {
+	space := b.limit - b.snapshot.Len()
+	if len(data) > space {
 		b.exceeded = true
 		b.over()
 	}
-	b.snapshot.Write(data[:min(len(data), room)])
+	b.snapshot.Write(data[:min(len(data), space)])
 	return len(data), nil
 }

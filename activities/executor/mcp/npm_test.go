@@ -140,8 +140,8 @@ func TestNPMEverythingRestarts(t *testing.T) {
 	e.start()
 	b.mustCall(t, "echo", `{"message":"second"}`)
 
-	begun := make(chan struct{}, 10)
-	ctx := api.WithProgress(t.Context(), func(api.Progress) { begun <- struct{}{} })
+	started := make(chan struct{}, 10)
+	ctx := api.WithProgress(t.Context(), func(api.Progress) { started <- struct{}{} })
 	failed := make(chan error, 1)
 	go func() {
 		_, err := b.Execute(ctx, b.spec("trigger-long-running-operation",
@@ -149,7 +149,7 @@ func TestNPMEverythingRestarts(t *testing.T) {
 			json.RawMessage(`{"duration":600,"steps":6000}`))
 		failed <- err
 	}()
-	<-begun
+	<-started
 	e.kill()
 	if f := failureOf(executor.Answer{}, <-failed); f == nil || f.Type != api.ErrOutcomeUnknown {
 		t.Errorf("killed in the middle of a call: %v", f)

@@ -97,14 +97,14 @@ func TestMCPAskingConnections(t *testing.T) {
 	for _, session := range []string{toolspecs.SessionWorker, toolspecs.SessionRun} {
 		over := errors.New("over")
 		busy, end := context.WithCancelCause(t.Context())
-		begun := make(chan struct{}, 1)
+		started := make(chan struct{}, 1)
 		ended := make(chan error, 1)
 		go func() {
-			_, err := execute(api.WithProgress(busy, func(api.Progress) { begun <- struct{}{} }),
+			_, err := execute(api.WithProgress(busy, func(api.Progress) { started <- struct{}{} }),
 				session, "progress")
 			ended <- err
 		}()
-		<-begun
+		<-started
 		patience, cancel := context.WithCancel(t.Context())
 		if session == toolspecs.SessionRun {
 			patience, cancel = context.WithTimeoutCause(t.Context(), 100*time.Millisecond,

@@ -368,19 +368,19 @@ func TestAnthropicCutStreams(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	begun := []string{streamStart, textStart(), textDelta("half an ans")}
+	started := []string{streamStart, textStart(), textDelta("half an ans")}
 	cases := []struct {
 		name      string
 		handle    http.HandlerFunc
 		permanent bool
 		want      []string
 	}{
-		{"cut", cut(begun...), false, []string{"in the middle"}},
-		{"ended early", events(begun...), false, []string{"in the middle"}},
-		{"overloaded", events(append(begun,
+		{"cut", cut(started...), false, []string{"in the middle"}},
+		{"ended early", events(started...), false, []string{"in the middle"}},
+		{"overloaded", events(append(started,
 			`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)...),
 			false, []string{"Overloaded"}},
-		{"refused", events(append(begun,
+		{"refused", events(append(started,
 			`{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)...), true,
 			[]string{"no"}},
 		{"not streamed, broken", modelserver.JsonAnswer(`{"content":[`), false, nil},

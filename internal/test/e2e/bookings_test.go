@@ -115,9 +115,9 @@ func TestUndoBookings(t *testing.T) {
 	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook",
 		"2.1 by undo-2.1 unbook execution_error", "1.1 by undo-1.1 unbook"})
 	for _, r := range l.records(run)[4:] {
-		undoes := strings.TrimPrefix(r.CallID, "undo-")
-		if r.Purpose != api.PurposeUndo || r.TargetCallID != undoes || r.Parent != undoes ||
-			r.Path != undoes+"/"+r.CallID || r.Version != "1.0.0" {
+		undoneBy := strings.TrimPrefix(r.CallID, "undo-")
+		if r.Purpose != api.PurposeUndo || r.TargetCallID != undoneBy || r.Parent != undoneBy ||
+			r.Path != undoneBy+"/"+r.CallID || r.Version != "1.0.0" {
 			t.Errorf("record %s target %q, parent %q, path %q, version %q", r.CallID,
 				r.TargetCallID, r.Parent, r.Path, r.Version)
 		}

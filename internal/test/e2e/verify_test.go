@@ -87,11 +87,11 @@ func TestVerify(t *testing.T) {
 			if len(records) != 2 {
 				t.Fatalf("records: %v", l.statuses(run))
 			}
-			verifies, pays := records[0], records[1]
-			if verifies.CallID != "verify-1.1" || verifies.Purpose != api.PurposeVerify ||
-				verifies.TargetCallID != "1.1" || verifies.Parent != "1.1" ||
-				verifies.Status != api.CallCompleted {
-				t.Errorf("the record of the call that verifies: %+v", verifies)
+			verifiedBy, pays := records[0], records[1]
+			if verifiedBy.CallID != "verify-1.1" || verifiedBy.Purpose != api.PurposeVerify ||
+				verifiedBy.TargetCallID != "1.1" || verifiedBy.Parent != "1.1" ||
+				verifiedBy.Status != api.CallCompleted {
+				t.Errorf("the record of the call that verifies: %+v", verifiedBy)
 			}
 			if got := recordText(pays); got != test.record {
 				t.Errorf("got %q, want %q", got, test.record)

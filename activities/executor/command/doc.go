@@ -1,0 +1,2 @@
+// Package command executes tools that are programs.
+package command

@@ -1,0 +1,2 @@
+// Package function executes tools that are Go functions.
+package function

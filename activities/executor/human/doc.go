@@ -1,0 +1,2 @@
+// Package human executes tools that ask a person.
+package human

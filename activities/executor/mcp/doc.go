@@ -1,0 +1,2 @@
+// Package mcp executes tools of MCP servers.
+package mcp

@@ -1,0 +1,2 @@
+// Package rest executes tools that are HTTP requests.
+package rest

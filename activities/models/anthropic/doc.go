@@ -1,0 +1,2 @@
+// Package anthropic calls models by Anthropic messages.
+package anthropic

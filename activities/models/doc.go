@@ -1,0 +1,2 @@
+// Package models has the interface to models, and what providers share: prompts, errors and streams.
+package models

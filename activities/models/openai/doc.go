@@ -1,0 +1,2 @@
+// Package openai calls models by OpenAI chat completions.
+package openai

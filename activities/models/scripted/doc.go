@@ -1,0 +1,2 @@
+// Package scripted is a model that plays a script, without a network.
+package scripted

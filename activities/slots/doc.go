@@ -1,0 +1,2 @@
+// Package slots serves the slots of lanes with a limit.
+package slots

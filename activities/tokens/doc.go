@@ -1,0 +1,2 @@
+// Package tokens counts the tokens of texts.
+package tokens

@@ -1,0 +1,2 @@
+// Package expect compares values in tests.
+package expect

@@ -1,0 +1,2 @@
+// Package modelserver is a model server for tests.
+package modelserver

@@ -54,7 +54,8 @@ func (c Config) catalogAnswer(s folder.Status, lanes []string) (api.CatalogAnswe
 		data = nil
 	}
 	a := api.CatalogAnswer{ToolVersions: data, WorkerCatalog: api.WorkerCatalog{
-		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(), Tools: len(hosted), Loaded: s.Loaded.UTC(),
+		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(),
+		Tools: len(hosted), Loaded: s.Loaded.UTC(),
 	}}
 	if err := s.Err(); err != nil {
 		a.Error = api.ShortenLines(err.Error(), maxReported)

@@ -30,7 +30,8 @@ type observer struct {
 
 func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
 	return &observer{metrics: newDomainMetrics(r), counts: newLaneCounts(),
-		models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(), hooks: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
+		models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(),
+		hooks: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
 }
 
 // boundedLabels returns the first maxLabels values unchanged and "other" for later ones. Providers

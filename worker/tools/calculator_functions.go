@@ -67,7 +67,9 @@ func functionNames() string { return strings.Join(slices.Sorted(maps.Keys(functi
 
 // double returns the calculator's form of a function on doubles.
 func double(f func(float64) float64) mathFunction {
-	return mathFunction{1, 1, func(n []number) (number, error) { return approximate(f(n[0].double())) }}
+	return mathFunction{1, 1, func(n []number) (number, error) {
+		return approximate(f(n[0].double()))
+	}}
 }
 
 func logarithm(f func(float64) float64) mathFunction {

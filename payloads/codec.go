@@ -37,7 +37,7 @@ func (c *codec) Encode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return each(list, c.encode)
 }
 
-// Decode implements converter.PayloadCodec. Its errors wrap ErrPayload.
+// Decode implements converter.PayloadCodec. Its errors wrap errPayload.
 func (c *codec) Decode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return each(list, c.decode)
 }
@@ -92,7 +92,7 @@ func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
 	if isEncoded(p, encodingEncrypted) {
 		if used := string(p.GetMetadata()[metadataCipher]); used != cipherName {
 			return nil, fmt.Errorf("%w: it was encrypted by another program with the cipher %q",
-				ErrPayload, used)
+				errPayload, used)
 		}
 		plain, err := c.ring.open(string(p.GetMetadata()[metadataKeyID]), p.GetData())
 		if err != nil {
@@ -105,7 +105,7 @@ func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
 	if isEncoded(p, encodingCompressed) {
 		plain, err := decoder().DecodeAll(p.GetData(), nil)
 		if err != nil {
-			return nil, fmt.Errorf("%w: it cannot be decompressed: %w", ErrPayload, err)
+			return nil, fmt.Errorf("%w: it cannot be decompressed: %w", errPayload, err)
 		}
 		return unmarshal(plain)
 	}
@@ -124,7 +124,7 @@ func isEncoded(p *commonpb.Payload, encoding string) bool {
 func unmarshal(data []byte) (*commonpb.Payload, error) {
 	p := &commonpb.Payload{}
 	if err := proto.Unmarshal(data, p); err != nil {
-		return nil, fmt.Errorf("%w: it is damaged: %w", ErrPayload, err)
+		return nil, fmt.Errorf("%w: it is damaged: %w", errPayload, err)
 	}
 	return p, nil
 }

@@ -22,7 +22,7 @@ func payload(t *testing.T, value any) *commonpb.Payload {
 }
 
 func TestCodec_ReturnsWhatWasEncoded(t *testing.T) {
-	ring, err := LoadKeys(writeFile(t, "keys.yaml", keysText(t, "k", "k")))
+	ring, err := loadKeys(writeFile(t, "keys.yaml", keysText(t, "k", "k")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestCodec_ReturnsWhatWasEncoded(t *testing.T) {
 }
 
 func TestCodec_RejectsAlteredPayloads(t *testing.T) {
-	ring, err := LoadKeys(writeFile(t, "keys.yaml", keysText(t, "k", "k", "l")))
+	ring, err := loadKeys(writeFile(t, "keys.yaml", keysText(t, "k", "k", "l")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestCodec_RejectsAlteredPayloads(t *testing.T) {
 		"no payload":   compressed(bomb.EncodeAll([]byte("\xff\xff"), nil)),
 		"a large bomb": compressed(bomb.EncodeAll(make([]byte, maxPlain+1), nil)),
 	} {
-		if _, err := c.Decode([]*commonpb.Payload{p}); !errors.Is(err, ErrPayload) {
+		if _, err := c.Decode([]*commonpb.Payload{p}); !errors.Is(err, errPayload) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 
 // Values of Config.Compression.
 const (
-	CompressionZstd = "zstd"
+	compressionZstd = "zstd"
 	CompressionNone = "none"
 )
 
-// DefaultThreshold is the default minimum size of payloads in the store, in bytes.
-const DefaultThreshold = 256 << 10
+// defaultThreshold is the default minimum size of payloads in the store, in bytes.
+const defaultThreshold = 256 << 10
 
 // leastThreshold ensures that a reference is smaller than its payload.
 const leastThreshold = 1 << 10
@@ -29,11 +29,11 @@ type Config struct {
 	// truncated in runs: file:///folder or s3://bucket/prefix?endpoint=URL&region=NAME; empty for
 	// the history.
 	Store string
-	// Threshold is a number of bytes; default DefaultThreshold.
+	// Threshold is a number of bytes; default defaultThreshold.
 	Threshold string
 	// Keys is the file of encryption keys; empty for no encryption.
 	Keys string
-	// Compression is CompressionZstd or CompressionNone. The default is zstd with Keys or a Store,
+	// Compression is compressionZstd or CompressionNone. The default is zstd with Keys or a Store,
 	// which make payloads unreadable on the server anyway, else none.
 	Compression string
 }
@@ -117,7 +117,7 @@ func Open(c Config) (*Storage, error) {
 		}
 	}
 	if c.Keys != "" {
-		if s.codec.ring, err = LoadKeys(c.Keys); err != nil {
+		if s.codec.ring, err = loadKeys(c.Keys); err != nil {
 			faults = append(faults, err)
 		}
 	}
@@ -133,7 +133,7 @@ func Open(c Config) (*Storage, error) {
 
 func threshold(text string) (int, error) {
 	if text == "" {
-		return DefaultThreshold, nil
+		return defaultThreshold, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < leastThreshold {
@@ -155,14 +155,14 @@ const (
 func (c Config) compressFrom() (int, error) {
 	compression := c.Compression
 	if compression == "" && (c.Store != "" || c.Keys != "") {
-		compression = CompressionZstd
+		compression = compressionZstd
 	}
 	switch {
 	case compression == "" || compression == CompressionNone:
 		return 0, nil
-	case compression != CompressionZstd:
+	case compression != compressionZstd:
 		return 0, fmt.Errorf("--%s %q: choose %s or %s", flagCompression, c.Compression,
-			CompressionZstd, CompressionNone)
+			compressionZstd, CompressionNone)
 	case c.Keys != "":
 		return compressSealed, nil
 	}

@@ -115,7 +115,7 @@ func TestConfig_CompressesWhatTheServerCannotShow(t *testing.T) {
 			compressReadable}, {Config{Keys: keys}, compressSealed},
 		{Config{Keys: keys, Store: store, Compression: "none"}, 0},
 	} {
-		if s := open(t, c.c); s.codec.least != c.want || s.threshold != DefaultThreshold {
+		if s := open(t, c.c); s.codec.least != c.want || s.threshold != defaultThreshold {
 			t.Errorf("%+v: compresses from %d on, stores from %d on", c.c, s.codec.least,
 				s.threshold)
 		}

@@ -24,8 +24,8 @@ const (
 	maxKeysBytes = 64 << 10
 	// keyBytes is the length of a key: AES-256.
 	keyBytes = 32
-	// NoKey as the active key turns encryption off for new payloads. Encrypted ones stay readable.
-	NoKey = "none"
+	// noKey as the active key turns encryption off for new payloads. Encrypted ones stay readable.
+	noKey = "none"
 )
 
 // Keys are the encryption keys: one for writing, any number for reading. A nil Keys has none.
@@ -44,7 +44,7 @@ type keysFile struct {
 // keyID bounds IDs to what is readable in a message.
 var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// LoadKeys reads a key file:
+// loadKeys reads a key file:
 //
 //	active: k2
 //	keys:
@@ -53,7 +53,7 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 //
 // Each key is a reference to 32 bytes in base64. The error is strictyaml.Faults with every fault.
 // No message contains a key.
-func LoadKeys(path string) (*Keys, error) {
+func loadKeys(path string) (*Keys, error) {
 	data, err := strictyaml.ReadFile(path, maxKeysBytes)
 	if err != nil {
 		if faults, ok := errors.AsType[strictyaml.Faults](err); ok {
@@ -107,9 +107,9 @@ func parseKeys(file string, data []byte) (*Keys, error) {
 	for _, id := range doc.Keys("$.keys") {
 		k.add(doc, id, f.Keys[id])
 	}
-	if _, ok := k.byID[f.Active]; !ok && f.Active != "" && f.Active != NoKey {
+	if _, ok := k.byID[f.Active]; !ok && f.Active != "" && f.Active != noKey {
 		hint := cmp.Or(spelling.Hint(f.Active, k.ids()),
-			"name one of keys, or "+NoKey+" to encrypt nothing from now on")
+			"name one of keys, or "+noKey+" to encrypt nothing from now on")
 		doc.Report("$.active", fmt.Sprintf("there is no key %q", f.Active), hint)
 	}
 	if err := doc.Faults().Err(); err != nil {
@@ -121,9 +121,9 @@ func parseKeys(file string, data []byte) (*Keys, error) {
 // add reads a key and reports its faults.
 func (k *Keys) add(doc *strictyaml.Document, id, ref string) {
 	at := jsonpath.Key("$.keys", id)
-	if !keyID.MatchString(id) || id == NoKey {
+	if !keyID.MatchString(id) || id == noKey {
 		doc.ReportKey(at, "this cannot name a key", "use up to 64 letters, digits, dots, dashes "+
-			"and underscores; not the word "+NoKey)
+			"and underscores; not the word "+noKey)
 		return
 	}
 	aead, fault, hint := readKey(ref)
@@ -167,7 +167,7 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 func (k *Keys) ids() []string { return slices.Sorted(maps.Keys(k.byID)) }
 
 // encrypts reports whether new payloads are encrypted.
-func (k *Keys) encrypts() bool { return k != nil && k.active != NoKey }
+func (k *Keys) encrypts() bool { return k != nil && k.active != noKey }
 
 // seal encrypts with the active key and authenticates its ID.
 func (k *Keys) seal(plain []byte) []byte {
@@ -178,17 +178,17 @@ func (k *Keys) seal(plain []byte) []byte {
 func (k *Keys) open(id string, sealed []byte) ([]byte, error) {
 	if k == nil {
 		return nil, fmt.Errorf("%w: it is encrypted with the key %q and no keys are configured; "+
-			"set --%s FILE or SWITCHYARD_PAYLOAD_KEYS", ErrPayload, id, flagKeys)
+			"set --%s FILE or SWITCHYARD_PAYLOAD_KEYS", errPayload, id, flagKeys)
 	}
 	aead, ok := k.byID[id]
 	if !ok {
 		return nil, fmt.Errorf("%w: it is encrypted with the key %q, which is not in %s (%s); "+
-			"add it again", ErrPayload, id, k.file, strings.Join(k.ids(), ", "))
+			"add it again", errPayload, id, k.file, strings.Join(k.ids(), ", "))
 	}
 	plain, err := aead.Open(nil, nil, sealed, []byte(id))
 	if err != nil {
 		return nil, fmt.Errorf("%w: decryption with the key %q of %s failed: the payload was "+
-			"encrypted with another key or altered", ErrPayload, id, k.file)
+			"encrypted with another key or altered", errPayload, id, k.file)
 	}
 	return plain, nil
 }
@@ -200,6 +200,6 @@ func NewKey() string {
 	return base64.StdEncoding.EncodeToString(key)
 }
 
-// ErrPayload is wrapped by every error about an unreadable payload: its key or its blob is missing,
+// errPayload is wrapped by every error about an unreadable payload: its key or its blob is missing,
 // or it was altered.
-var ErrPayload = errors.New("a payload cannot be read")
+var errPayload = errors.New("a payload cannot be read")

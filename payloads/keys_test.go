@@ -61,17 +61,17 @@ func TestLoadKeys_ReportsEveryFaultAndNoKey(t *testing.T) {
 
 func TestKeys_ReadOldPayloadsAfterRotation(t *testing.T) {
 	load := func(text string) *Keys {
-		k, err := LoadKeys(writeFile(t, "keys.yaml", text))
+		k, err := loadKeys(writeFile(t, "keys.yaml", text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return k
 	}
 	sealed := load(keysText(t, "k1", "k1")).seal([]byte("text"))
-	for _, active := range []string{"k1", "k2", NoKey} {
+	for _, active := range []string{"k1", "k2", noKey} {
 		k := load(keysText(t, active, "k1", "k2"))
 		if plain, err := k.open("k1", sealed); err != nil || string(plain) != "text" ||
-			k.encrypts() != (active != NoKey) {
+			k.encrypts() != (active != noKey) {
 			t.Errorf("%s: got %q, %v", active, plain, err)
 		}
 	}

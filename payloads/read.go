@@ -63,7 +63,7 @@ func (u unreadable) GRPCStatus() *status.Status {
 
 // Decode makes a message of Temporal's API readable: it loads stored payloads, decrypts and
 // decompresses them and the texts of failures. An exported *historypb.History is such a message.
-// Its errors wrap ErrPayload.
+// Its errors wrap errPayload.
 func (s *Storage) Decode(ctx context.Context, message proto.Message) error {
 	return s.decode(ctx, message, true)
 }

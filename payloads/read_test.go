@@ -96,11 +96,11 @@ func TestDecode_ReadsStoredAndEncryptedHistories(t *testing.T) {
 	if f := h.Events[1].GetActivityTaskFailedEventAttributes().GetFailure(); f.GetCause().GetMessage() != "the reason" || f.GetMessage() != "outer" {
 		t.Errorf("the failure is %v", f)
 	}
-	if _, err := read(Config{Store: c.Store}); !errors.Is(err, ErrPayload) ||
+	if _, err := read(Config{Store: c.Store}); !errors.Is(err, errPayload) ||
 		!strings.Contains(err.Error(), `"k1"`) {
 		t.Errorf("without keys: %v", err)
 	}
-	if _, err := read(Config{Keys: c.Keys}); !errors.Is(err, ErrPayload) ||
+	if _, err := read(Config{Keys: c.Keys}); !errors.Is(err, errPayload) ||
 		!strings.Contains(err.Error(), "--payload-store") {
 		t.Errorf("without store: %v", err)
 	}

@@ -90,7 +90,7 @@ func (s *Storage) Keep(ctx context.Context, value json.RawMessage) (string, erro
 	return referencePrefix + k, err
 }
 
-// Get returns the value that Keep stored. Its errors wrap ErrPayload.
+// Get returns the value that Keep stored. Its errors wrap errPayload.
 func (s *Storage) Get(ctx context.Context, reference string) (json.RawMessage, error) {
 	p, err := s.payload(ctx, strings.TrimPrefix(reference, referencePrefix))
 	if err != nil {

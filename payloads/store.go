@@ -115,26 +115,26 @@ func (s *Storage) put(ctx context.Context, data []byte) (string, error) {
 	return k, nil
 }
 
-// get returns the blob of a key from the cache or the store. Its errors wrap ErrPayload.
+// get returns the blob of a key from the cache or the store. Its errors wrap errPayload.
 func (s *Storage) get(ctx context.Context, k string) ([]byte, error) {
 	if !key.MatchString(k) {
 		return nil, fmt.Errorf("%w: %q is not a reference to a payload; one is the 64 hex digits "+
-			"of a SHA-256", ErrPayload, k)
+			"of a SHA-256", errPayload, k)
 	}
 	if s.store == nil {
 		return nil, fmt.Errorf("%w: it is in a payload store, as %s, and none is configured; set "+
-			"--%s URL or SWITCHYARD_PAYLOAD_STORE", ErrPayload, k, flagStore)
+			"--%s URL or SWITCHYARD_PAYLOAD_STORE", errPayload, k, flagStore)
 	}
 	if data, ok := s.recent.get(k); ok {
 		return data, nil
 	}
 	data, err := s.store.Get(ctx, k)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+		return nil, fmt.Errorf("%w: %w", errPayload, err)
 	}
 	if keyOf(data) != k {
 		return nil, fmt.Errorf("%w: %s in the payload store %s was altered or is damaged: its "+
-			"SHA-256 is %s; restore it from a backup", ErrPayload, k, s.store, keyOf(data))
+			"SHA-256 is %s; restore it from a backup", errPayload, k, s.store, keyOf(data))
 	}
 	s.recent.add(k, data)
 	return data, nil

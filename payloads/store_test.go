@@ -95,7 +95,7 @@ func TestGet_NamesTheMissingOrAlteredBlob(t *testing.T) {
 	expect := func(c Config, ref string, want ...string) {
 		t.Helper()
 		_, err := open(t, c).Get(t.Context(), ref)
-		if !errors.Is(err, ErrPayload) {
+		if !errors.Is(err, errPayload) {
 			t.Errorf("got %v", err)
 			return
 		}

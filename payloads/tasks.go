@@ -48,8 +48,8 @@ func returnTask(ctx context.Context, poll *workflowservice.PollWorkflowTaskQueue
 		_, _ = service.RespondQueryTaskCompleted(ctx,
 			&workflowservice.RespondQueryTaskCompletedRequest{TaskToken: task.GetTaskToken(),
 				Namespace:     poll.GetNamespace(),
-				CompletedType: enumspb.QUERY_RESULT_TYPE_FAILED, ErrorMessage: reason.Error(),
-				Failure: failure})
+				CompletedType: enumspb.QUERY_RESULT_TYPE_FAILED,
+				ErrorMessage:  reason.Error(), Failure: failure})
 		return
 	}
 	if task.GetAttempt() > 1 {
@@ -58,7 +58,6 @@ func returnTask(ctx context.Context, poll *workflowservice.PollWorkflowTaskQueue
 	_, _ = service.RespondWorkflowTaskFailed(ctx,
 		&workflowservice.RespondWorkflowTaskFailedRequest{TaskToken: task.GetTaskToken(),
 			Namespace: poll.GetNamespace(),
-			Identity:  poll.GetIdentity(),
-			Cause:     enumspb.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
-			Failure:   failure})
+			Identity:  poll.GetIdentity(), Failure: failure,
+			Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE})
 }

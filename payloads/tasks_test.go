@@ -49,7 +49,8 @@ func TestTake_ReturnsUnreadableTasksOnce(t *testing.T) {
 			Attempt: attempt, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "w"},
 			History: &historypb.History{Events: []*historypb.HistoryEvent{
 				{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-					WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}}}}}}}
+					WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+						Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}}}}}}}
 	}
 	query := task(theirs, 1)
 	query.Query = &querypb.WorkflowQuery{QueryType: "q"}

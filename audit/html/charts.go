@@ -55,7 +55,7 @@ const (
 func figure(u unit, value float64) string {
 	switch u {
 	case unitTime:
-		return callStatsRows(time.Duration(value * float64(time.Millisecond)))
+		return shortDuration(time.Duration(value * float64(time.Millisecond)))
 	case unitMoney:
 		return money(value)
 	case unitPercent:
@@ -216,7 +216,7 @@ func every(step time.Duration) string {
 	if step >= 24*time.Hour {
 		return api.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
 	}
-	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(callStatsRows(step), " 00 s"), " 00 min"),
+	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(shortDuration(step), " 00 s"), " 00 min"),
 		".00 s", " s", 1) + " each, in UTC"
 }
 
@@ -346,7 +346,7 @@ func (r *Report) timeCharts() []chart {
 		list = append(list, took, waited)
 	}
 	slow := groupChart(chart{Title: "Slow calls and attempts beyond the first",
-		Note: "slow is longer than " + callStatsRows(r.Found.Thresholds.Slow.Std()), Of: "tool",
+		Note: "slow is longer than " + shortDuration(r.Found.Thresholds.Slow.Std()), Of: "tool",
 		Unit: unitCount, Apart: true}, r.Found.Tools)
 	add(&slow, "slow", "sum", r.Found.Tools,
 		func(g stats.GroupStats) float64 { return float64(g.Slow) })

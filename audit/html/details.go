@@ -81,10 +81,10 @@ func timingDetails(t api.Timing) [][2]string {
 	wait, duration := "", ""
 	if !t.Started.IsZero() {
 		if t.QueueWait > 0 {
-			wait = callStatsRows(t.QueueWait.Std())
+			wait = shortDuration(t.QueueWait.Std())
 		}
 		if t.Duration > 0 {
-			duration = callStatsRows(t.Duration.Std())
+			duration = shortDuration(t.Duration.Std())
 		}
 	}
 	attempts := ""
@@ -265,9 +265,9 @@ func money(dollars float64) string {
 	return fmt.Sprintf("$%.4f", dollars)
 }
 
-// brief formats a duration with about three digits: 340 µs, 12 ms, 1.25 s, 2 min 05 s, 3 h 07 min,
+// shortDuration formats a duration with about three digits: 340 µs, 12 ms, 1.25 s, 2 min 05 s, 3 h 07 min,
 // 2 d 4 h.
-func callStatsRows(d time.Duration) string {
+func shortDuration(d time.Duration) string {
 	switch {
 	case d <= 0:
 		return "0 s"

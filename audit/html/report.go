@@ -128,10 +128,10 @@ func (r *Report) tiles() []tile {
 		{api.Thousands(c.Calls), "calls", calls},
 		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed",
 			api.Plural(c.Retries, "more attempt")},
-		{callStatsRows(c.Average.Std()), "a call on average", callStatsRows(c.Longest.Std()) + " at most"},
-		{callStatsRows(c.AverageWait.Std()), "waited for a worker", "on average; " +
-			callStatsRows(c.LongestWait.Std()) + " at most"},
-		{api.Thousands(c.Slow), "slow calls", "took longer than " + callStatsRows(f.Thresholds.Slow.Std())},
+		{shortDuration(c.Average.Std()), "a call on average", shortDuration(c.Longest.Std()) + " at most"},
+		{shortDuration(c.AverageWait.Std()), "waited for a worker", "on average; " +
+			shortDuration(c.LongestWait.Std()) + " at most"},
+		{api.Thousands(c.Slow), "slow calls", "took longer than " + shortDuration(f.Thresholds.Slow.Std())},
 		{api.Thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
 		{api.Thousands(c.Batched), "batched", "made together with others"},
 	}

@@ -147,12 +147,12 @@ func rowOf(i int, c shownCall, run shownRun) callRow {
 		row.Attempts = fmt.Sprint(r.Attempts)
 	}
 	if !r.Started.IsZero() {
-		row.Waited = callStatsRows(r.QueueWait.Std())
+		row.Waited = shortDuration(r.QueueWait.Std())
 	}
 	if n := len(c.Spans); n > 0 && !r.Started.IsZero() {
 		for _, s := range c.Spans {
 			if s.kind == spanRuns {
-				row.Took = callStatsRows(time.Duration(s.to - s.from))
+				row.Took = shortDuration(time.Duration(s.to - s.from))
 			}
 		}
 		if c.Status == string(api.CallRunning) {
@@ -163,7 +163,7 @@ func rowOf(i int, c shownCall, run shownRun) callRow {
 }
 
 // elapsed formats a time since the start of the page.
-func elapsed(m millis) string { return "+" + callStatsRows(time.Duration(max(m, 0))) }
+func elapsed(m millis) string { return "+" + shortDuration(time.Duration(max(m, 0))) }
 
 // runRows returns the rows of the table of runs, if there are several.
 func (t *Timeline) runRows() []runRow {
@@ -178,7 +178,7 @@ func (t *Timeline) runRows() []runRow {
 				ID:     r.ID,
 				Status: status,
 				At:     elapsed(r.From),
-				Took:   callStatsRows(time.Duration(r.To - r.From)),
+				Took:   shortDuration(time.Duration(r.To - r.From)),
 				Used:   usedText(r.summary.Usage),
 			},
 		)

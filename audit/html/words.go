@@ -76,11 +76,11 @@ func (t *Timeline) words(calls []shownCall) []string {
 func howLong(s history.Summary, now time.Time) string {
 	began := "It began at " + s.Started.UTC().Format("2006-01-02 15:04:05 UTC")
 	if s.Closed.IsZero() {
-		return began + " and had gone on for " + callStatsRows(
+		return began + " and had gone on for " + shortDuration(
 			now.Sub(s.Started),
 		) + " when this page was made."
 	}
-	return began + " and took " + callStatsRows(s.Closed.Sub(s.Started)) + "."
+	return began + " and took " + shortDuration(s.Closed.Sub(s.Started)) + "."
 }
 
 // callText counts calls by status.

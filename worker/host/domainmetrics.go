@@ -32,20 +32,26 @@ var (
 	runBuckets  = []float64{.05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600, 14400, 86400}
 )
 
+// registrar creates and registers metrics.
+type registrar struct{ prometheus.Registerer }
+
+func (r registrar) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(
+		prometheus.CounterOpts{Name: "switchyard_" + name, Help: help}, labels)
+	r.MustRegister(c)
+	return c
+}
+
+func (r registrar) histogram(name, help string, buckets []float64,
+	labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_" + name,
+		Help: help, Buckets: buckets}, labels)
+	r.MustRegister(h)
+	return h
+}
+
 func newDomainMetrics(r prometheus.Registerer) *domainMetrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_" + name,
-			Help: help}, labels)
-		r.MustRegister(c)
-		return c
-	}
-	histogram := func(name, help string, buckets []float64,
-		labels ...string) *prometheus.HistogramVec {
-		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_" + name,
-			Help: help, Buckets: buckets}, labels)
-		r.MustRegister(h)
-		return h
-	}
+	counter, histogram := registrar{r}.counter, registrar{r}.histogram
 	m := &domainMetrics{
 		started: counter("runs_started_total", "Started runs, by kind and agent.", "kind",
 			"agent"),

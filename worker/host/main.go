@@ -109,9 +109,8 @@ type flags struct {
 	stopTimeout, reloadInterval time.Duration
 }
 
-func (f *flags) parse(args []string, stderr io.Writer) error {
-	set := flag.NewFlagSet("worker", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // misread explains errors
+// register defines the flags.
+func (f *flags) register(set *flag.FlagSet) {
 	set.StringVar(&f.address, "address", "",
 		"host:port of the Temporal server (TEMPORAL_ADDRESS; default localhost:7233)")
 	set.StringVar(&f.namespace, "namespace", "",
@@ -166,6 +165,12 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error (default info)")
 	set.IntVar(&f.parentPID, "parent-pid", 0, "exit when the parent process, which must have "+
 		"this `PID`, exits")
+}
+
+func (f *flags) parse(args []string, stderr io.Writer) error {
+	set := flag.NewFlagSet("worker", flag.ContinueOnError)
+	set.SetOutput(io.Discard) // misread explains errors
+	f.register(set)
 	set.Usage = func() {}
 	switch err := set.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

@@ -21,14 +21,14 @@ type calculatorOutput struct {
 	Exact bool `json:"exact"`
 }
 
-// Calculator returns the tool that computes arithmetic expressions with + - * / % ^, parentheses,
+// calculator returns the tool that computes arithmetic expressions with + - * / % ^, parentheses,
 // functions, pi and e. Numbers are exact fractions until they grow too long or a function leaves
 // the rational numbers. An unreadable expression fails with validation_error, one without a result
 // (division by zero) with execution_error; both name the column.
 //
 // cel-go, which evaluates policies, is no replacement: in CEL 7/2 is 3, 2*3.5 is a type error,
 // 0.1+0.2 is 0.30000000000000004, integers have 64 bits, and there is no power operator.
-func Calculator() switchyard.Function {
+func calculator() switchyard.Function {
 	return switchyard.NewFunction("calculator", func(_ context.Context,
 		in calculatorInput) (calculatorOutput, error) {
 		n, err := calculate(in.Expression)

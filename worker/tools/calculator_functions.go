@@ -67,8 +67,7 @@ func functionNames() string { return strings.Join(slices.Sorted(maps.Keys(functi
 
 // double returns the calculator's form of a function on doubles.
 func double(f func(float64) float64) mathFunction {
-	return mathFunction{1, 1, func(n []number) (number,
-		error) {
+	return mathFunction{1, 1, func(n []number) (number, error) {
 		return approximate(f(n[0].double()))
 	}}
 }

@@ -61,9 +61,9 @@ var datetimeOperations = map[string]func(*datetime) (datetimeOutput, error){
 	"difference": (*datetime).difference,
 }
 
-// Datetime returns the tool that reads the clock and computes with times. now is the clock; nil
+// datetimeTool returns the tool that reads the clock and computes with times. now is the clock; nil
 // means time.Now.
-func Datetime(now func() time.Time) switchyard.Function {
+func datetimeTool(now func() time.Time) switchyard.Function {
 	if now == nil {
 		now = time.Now
 	}

@@ -13,8 +13,8 @@ type echoInput struct {
 	Delay api.Duration `json:"delay,omitzero"`
 }
 
-// Echo returns the tool that returns its text, optionally after a delay.
-func Echo() switchyard.Function {
+// echo returns the tool that returns its text, optionally after a delay.
+func echo() switchyard.Function {
 	return switchyard.NewFunction("echo", func(ctx context.Context, in echoInput) (string, error) {
 		if in.Delay == 0 {
 			return in.Text, nil

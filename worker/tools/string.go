@@ -78,9 +78,9 @@ var stringOperations = map[string]func(stringInput) (any, error){
 	"slug":          slug,
 }
 
-// String returns the tool for texts. Positions and lengths count characters (Unicode code points).
-// Regular expressions are RE2 and match in linear time.
-func String() switchyard.Function {
+// stringTool returns the tool for texts. Positions and lengths count characters (Unicode code
+// points). Regular expressions are RE2 and match in linear time.
+func stringTool() switchyard.Function {
 	return switchyard.NewFunction("string", func(_ context.Context, in stringInput) (stringOutput,
 		error) {
 		operation, ok := stringOperations[in.Operation]

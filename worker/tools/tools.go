@@ -20,7 +20,7 @@ type Config struct {
 
 // All returns the functions of every tool that comes with Switchyard.
 func All(c Config) []switchyard.Function {
-	return append([]switchyard.Function{Echo(), Calculator(), Datetime(c.Now), String()},
+	return append([]switchyard.Function{echo(), calculator(), datetimeTool(c.Now), stringTool()},
 		HTTP(c.HTTP)...)
 }
 

@@ -1,2 +1,3 @@
-// Package models has the interface to models, and what providers share: prompts, errors and streams.
+// Package models has the interface to models, and what providers share: prompts, errors and
+// streams.
 package models

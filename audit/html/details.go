@@ -265,8 +265,8 @@ func money(dollars float64) string {
 	return fmt.Sprintf("$%.4f", dollars)
 }
 
-// shortDuration formats a duration with about three digits: 340 µs, 12 ms, 1.25 s, 2 min 05 s, 3 h 07 min,
-// 2 d 4 h.
+// shortDuration formats a duration with about three digits: 340 µs, 12 ms, 1.25 s, 2 min 05 s, 3 h
+// 07 min, 2 d 4 h.
 func shortDuration(d time.Duration) string {
 	switch {
 	case d <= 0:

@@ -18,7 +18,7 @@ import (
 )
 
 // MCPKey is where the call's idempotency key stands in the _meta of a call to an MCP server.
-const MCPKey = "io.github.switchyard/idempotency-key"
+const metaKey = "io.github.switchyard/idempotency-key"
 
 // MCPOptions say how MCP servers are reached. The zero value of a field means its default.
 type Options struct {
@@ -109,7 +109,7 @@ func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec,
 	request := mcpclient.Request{Tool: spec.Entry.Remote, Arguments: args,
 		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: openQuestions.note}
 	if call, ok := api.ContextOf(ctx); ok {
-		request.Meta = map[string]any{MCPKey: call.Key}
+		request.Meta = map[string]any{metaKey: call.Key}
 	}
 	if spec.Entry.AnswerWithin > 0 {
 		request.Ask = openQuestions.ask

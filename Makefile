@@ -79,7 +79,7 @@ clean: ## Remove build results; the demo's databases in .switchyard stay
 .PHONY: test
 test: ## Run the tests that need only Go: no server, no network, no C compiler
 	$(if $(PROFILE),mkdir -p $(dir $(PROFILE)))
-	$(GO) test $(if $(PROFILE),-coverprofile=$(PROFILE)) ./...
+	$(GO) test $(if $(PROFILE),-coverpkg=$(COVERED) -coverprofile=$(PROFILE)) ./...
 
 .PHONY: test/e2e
 test/e2e: build npm ## Run the tests that need a real server
@@ -140,7 +140,7 @@ test/coverage: bin/devserver npm ## Run all tests, those on a real server in the
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -vet=off -short -p 3 -parallel 6 -timeout 10m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
 		./internal/test/e2e ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
-	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=./internal/process -coverprofile=coverage/programs.txt ./activities
+	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=$(COVERED) -coverprofile=coverage/programs.txt ./activities/...
 	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt coverage/programs.txt
 
 .PHONY: check

@@ -15,8 +15,7 @@ import (
 
 const module = "github.com/switchyard/switchyard"
 
-// thresholds are the least coverage in percent, per pkg: each package of a room has to reach it by
-// itself.
+// thresholds are the least statement coverage in percent that each package has to reach.
 var thresholds = []threshold{
 	{pkg: module + "/api", least: 90},
 	{pkg: module + "/toolspecs", least: 90, nested: true},
@@ -29,7 +28,7 @@ func main() {
 	os.Exit(evaluate(os.Stdout, os.Stderr, os.Args[1:], thresholds))
 }
 
-// judge prints the coverage of every held package and returns the exit code.
+// evaluate prints the coverage of every package with a threshold, and returns the exit code.
 func evaluate(out, complaints io.Writer, profiles []string, thresholds []threshold) int {
 	if len(profiles) == 0 {
 		fmt.Fprintln(complaints,

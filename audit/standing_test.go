@@ -1,8 +1,9 @@
 package audit
 
 import (
-	"github.com/switchyard/switchyard/audit/history"
 	"testing"
+
+	"github.com/switchyard/switchyard/audit/history"
 )
 
 // TestStanding proves that a run is said to wait for people only where it would be running, and

@@ -1,9 +1,10 @@
 package imports
 
 import (
-	"github.com/switchyard/switchyard/internal/jsontext"
 	"slices"
 	"strings"
+
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // fit shortens members, the schemas of a tool's arguments, until they have at most most bytes

@@ -2,11 +2,12 @@ package imports
 
 import (
 	"fmt"
-	"github.com/switchyard/switchyard/internal/jsontext"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // How bodies are sent.

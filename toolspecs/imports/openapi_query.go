@@ -2,8 +2,9 @@ package imports
 
 import (
 	"errors"
-	"github.com/switchyard/switchyard/internal/jsontext"
 	"slices"
+
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // inQuery places a query parameter. A list gives it several times; an object gives one parameter

@@ -2,11 +2,12 @@ package imports
 
 import (
 	"encoding/json"
-	"github.com/switchyard/switchyard/internal/jsontext"
 	"math/big"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // How the keywords that hold schemas hold them.

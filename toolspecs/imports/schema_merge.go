@@ -1,8 +1,9 @@
 package imports
 
 import (
-	"github.com/switchyard/switchyard/internal/jsontext"
 	"slices"
+
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // whole translates allOf together with what stands beside it into one schema, so that the arguments

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
 	// 450 KB in the program, so that zones are known on machines and in containers without them
 	_ "time/tzdata"
 

@@ -54,8 +54,8 @@ type Spec struct {
 	// Verify declares how to determine the outcome of a call whose outcome is unknown; only for
 	// tools with the effect once.
 	Verify *api.Verify `json:"verify,omitempty" yaml:"verify"`
-	// ExecutionPlan is required, optional or none: whether calls carry an execution plan that
-	// models are told of. If empty, calls may carry one, and models are not told.
+	// ExecutionPlan is required, optional or none. Models see the execution plan in the schema if
+	// it is required or optional. If empty, calls may carry one, and models are not told.
 	ExecutionPlan string `json:"execution_plan,omitempty" yaml:"execution_plan" rule:"enum=required|optional|none"`
 	// Batch declares how calls of a turn are batched; nil for no batching.
 	Batch *api.Batch `json:"batch,omitempty" yaml:"batch"`

@@ -141,14 +141,14 @@ func failedAs(ctx workflow.Context, failure error) api.Outcome {
 	return api.OutcomeFailed
 }
 
-// tally returns a result with what the run has used and called.
+// tally returns the result with the run's usage and call statistics.
 func (p *pipeline) tally(r api.RunResult) api.RunResult {
 	r.Usage, r.CallStats = p.usage, p.callStats()
 	return r
 }
 
-// brief tells of the run's calls. The names of tools that there are not are the model's own, and
-// left out.
+// callStats returns the statistics of the run's calls. It omits names of unknown tools, which come
+// from the model.
 func (p *pipeline) callStats() *api.CallStats {
 	var tools []api.PastCalls
 	for _, t := range p.runFacts.Past("") {

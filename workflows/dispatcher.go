@@ -127,7 +127,7 @@ type part struct {
 }
 
 // newCalls returns the admitted calls of a turn, batched as their decisions say: a batched call
-// stands in the place of its first part.
+// takes the place of its first part.
 func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision) []*callRun {
 	share := p.Divide(p.usage, decisions)
 	runs := make([]*callRun, 0, len(calls))

@@ -14,28 +14,28 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// Which calls of a tool wait for approval, as Approval.When says.
+// Values of Approval.When besides an expression.
 const (
 	approvalAlways = "always"
 	approvalNever  = "never"
 )
 
-// Approval says which calls of a tool wait until a person has approved them. In YAML, a text alone
-// stands for when.
+// Approval declares which calls of a tool wait for a person's approval. In YAML, a plain string
+// sets When.
 type Approval struct {
-	// When is always (the default), never, or an expression of package policies: calls of which it
+	// When is always (the default), never, or an expression of package policies: calls for which it
 	// is true wait.
 	When string `json:"when" yaml:"when"`
-	// Timeout is how long a decision may take; default 24h.
+	// Timeout bounds the wait for a decision; default 24h.
 	Timeout api.Duration `json:"timeout" yaml:"timeout" rule:"min=1s,max=8760h"`
-	// OnTimeout is deny (the default) or escalate: what comes when nobody has decided.
+	// OnTimeout is deny (the default) or escalate: what happens at the timeout.
 	OnTimeout api.ApprovalTimeout `json:"on_timeout" yaml:"on_timeout" rule:"enum=deny|escalate"`
-	// Ask is the template of what people are shown; default the tool's description and all
+	// Ask is the template of the text that people see; default the tool's description and all
 	// arguments.
 	Ask string `json:"ask,omitempty" yaml:"ask"`
 }
 
-// withDefaults returns nil where no call waits.
+// withDefaults returns nil if no call waits.
 func (a *Approval) withDefaults() *Approval {
 	if a == nil || a.When == approvalNever {
 		return nil
@@ -45,7 +45,7 @@ func (a *Approval) withDefaults() *Approval {
 		OnTimeout: cmp.Or(a.OnTimeout, api.ApprovalDenies), Ask: a.Ask}
 }
 
-// approval checks which calls wait for approval.
+// approval checks the approval section of a spec.
 func (c *checker) approval(s Spec) {
 	a := s.Approval
 	if a == nil {
@@ -64,8 +64,8 @@ func (c *checker) approval(s Spec) {
 	c.placeholders("$.approval.ask", a.Ask, s.argumentNames(), false)
 }
 
-// NeedsApproval reports whether a call with these facts waits until a person has approved it, and
-// says why. One of which that cannot be told waits.
+// NeedsApproval reports whether a call with these facts waits for approval, and why. A call waits
+// if its condition cannot be evaluated.
 func (c *Compiled) NeedsApproval(f *policies.Facts) (reason string, needs bool) {
 	a := c.Spec.Approval
 	if a == nil {
@@ -84,19 +84,19 @@ func (c *Compiled) NeedsApproval(f *policies.Facts) (reason string, needs bool) 
 	return "calls of " + c.Spec.Name + " need approval when " + a.When, holds
 }
 
-// PolicyTool returns what rules can know of the tool as it is pinned.
+// PolicyTool returns what policy rules can use of the tool as it is pinned.
 func (c *Compiled) PolicyTool(pinned api.Tool) policies.Tool {
 	return policies.Tool{Name: pinned.Name, Version: pinned.Version, Category: c.Spec.Category,
 		Tags: c.Spec.Tags, Lane: pinned.Lane,
 		Effect: string(pinned.Effect), Effects: c.Spec.Effects, Emits: c.Spec.Emits}
 }
 
-// Takes returns which arguments the tool takes, for policies.
+// Takes returns the arguments that the tool accepts, for policies.
 func (c *Compiled) Takes() policies.Takes {
 	return policies.Takes{Names: c.inputShape.Declared(), Any: c.inputShape.TakesOthers()}
 }
 
-// compileApproval compiles the condition under which calls wait; the spec has been checked.
+// compileApproval compiles the condition under which calls wait; the spec has been checked before.
 func (c *Compiled) compileApproval() error {
 	a := c.Spec.Approval
 	if a == nil || a.When == approvalAlways {
@@ -107,10 +107,10 @@ func (c *Compiled) compileApproval() error {
 	return err
 }
 
-// ApprovalText is what people are shown of a call with these validated arguments that waits for
-// approval: the template filled; without one the tool's description and all arguments, one on a
-// line. Values of sensitive parameters are redacted. What is longer than switchyard.MaxApprovalText
-// is cut, and says so.
+// ApprovalText returns the text that people see of a call that waits for approval: the filled
+// template, or by default the tool's description and all arguments, one per line. args are
+// validated arguments. Values of sensitive parameters are redacted. Text over
+// switchyard.MaxApprovalText is cut and marked as cut.
 func (c *Compiled) ApprovalText(args json.RawMessage) string {
 	values := c.shown(args)
 	text := ""
@@ -123,7 +123,8 @@ func (c *Compiled) ApprovalText(args json.RawMessage) string {
 	return cutText(text, api.MaxApprovalText)
 }
 
-// governed checks what a spec says for policies. Which rules there are only the workers know.
+// governed checks the policy section of a spec. Whether the named rules exist is known only to the
+// workers.
 func (c *checker) governed(s Spec) {
 	c.wordList("$.policies", s.Policies, "cannot name a rule")
 	c.wordList("$.effects", s.Effects, "cannot name a power of a tool")

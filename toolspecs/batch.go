@@ -13,7 +13,7 @@ const (
 	maxBatch  = 1000
 )
 
-// batch checks how calls are to be made together.
+// batch checks the batch section of a spec.
 func (c *checker) batch(s Spec) {
 	if s.Batch == nil {
 		return
@@ -47,7 +47,7 @@ func (c *checker) batchedCalls(s Spec) {
 	}
 }
 
-// batchArgument checks that there is such a list.
+// batchArgument checks that the list argument of a batch is declared.
 func (c *checker) batchArgument(s Spec) {
 	declared := shapeOfParameters(s.Parameters)
 	if s.InputSchema != nil {

@@ -14,20 +14,20 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// Catalog is a set of compiled tools with different names. It does not change.
+// Catalog is an immutable set of compiled tools with distinct names.
 type Catalog struct {
 	tools []*Compiled
 }
 
-// CatalogOf returns the catalog of tools whose names differ.
+// CatalogOf returns the catalog of tools with distinct names.
 func CatalogOf(tools []*Compiled) *Catalog {
 	c := &Catalog{tools: slices.Clone(tools)}
 	c.sort()
 	return c
 }
 
-// NewCatalog compiles specs. The error is Faults: every spec that does not compile and every name
-// that is taken.
+// NewCatalog compiles specs. The error is Faults: every spec that does not compile and every
+// duplicate name.
 func NewCatalog(specs []Spec) (*Catalog, error) {
 	c := &Catalog{}
 	var faults Faults
@@ -52,7 +52,7 @@ func NewCatalog(specs []Spec) (*Catalog, error) {
 	return c, nil
 }
 
-// HintTaken is the hint of faults that are about a name that two tools have.
+// HintTaken is the hint of faults about duplicate tool names.
 const HintTaken = "rename or remove one of them"
 
 func taken(name string) Fault {
@@ -77,7 +77,7 @@ func (c *Catalog) Get(name string) (*Compiled, bool) {
 	return c.tools[i], true
 }
 
-// Digest identifies the set of tools: two catalogs of the same tools have the same.
+// Digest identifies the set of tools; catalogs of the same tools have equal digests.
 func (c *Catalog) Digest() string {
 	var b strings.Builder
 	for _, t := range c.tools {
@@ -94,11 +94,11 @@ type Query struct {
 	Category string
 	Tag      string
 	Status   api.Status
-	// NamePart is a part of the name, letter case aside.
+	// NamePart is a part of the name; case is ignored.
 	NamePart string
 }
 
-// Select returns the tools that fit all fields of q, sorted by name.
+// Select returns the tools that match all fields of q, sorted by name.
 func (c *Catalog) Select(q Query) []*Compiled {
 	var found []*Compiled
 	for _, t := range c.tools {
@@ -125,7 +125,7 @@ func (c *Catalog) Names() []string {
 	return names
 }
 
-// maxNear is how many names are offered for one that does not exist.
+// maxNear is the number of suggestions for an unknown name.
 const maxNear = 3
 
 // Specs returns the specs of all tools, sorted by name.
@@ -137,7 +137,7 @@ func (c *Catalog) Specs() []Spec {
 	return specs
 }
 
-// Near returns up to three names like the given one, the nearest first.
+// Near returns up to maxNear names similar to the given one, the nearest first.
 func (c *Catalog) Near(name string) []string { return spelling.Near(name, c.Names(), maxNear) }
 
 // Active returns the names of the tools that may be called, sorted.
@@ -151,8 +151,7 @@ func (c *Catalog) Active() []string {
 	return names
 }
 
-// Merge returns the tools of both catalogs. A name that both have is a fault, unless it is the same
-// spec.
+// Merge returns the tools of both catalogs. A name in both is a fault, unless the specs are equal.
 func (c *Catalog) Merge(other *Catalog) (*Catalog, error) {
 	merged := &Catalog{tools: c.All()}
 	var faults Faults
@@ -172,8 +171,8 @@ func (c *Catalog) Merge(other *Catalog) (*Catalog, error) {
 	return merged, nil
 }
 
-// OnLanes returns the catalog with every tool that names no lane on that of its category. The error
-// is Faults: tools that cannot have their lane's key.
+// OnLanes returns the catalog with every tool that names no lane moved to the lane of its category.
+// The error is Faults: tools that cannot have their lane's key.
 func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 	moved := &Catalog{tools: c.All()}
 	var faults Faults
@@ -203,8 +202,8 @@ func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 //go:embed shipped/*.yaml
 var shipped embed.FS
 
-// Shipped returns the specs of the tools that come with the project, sorted by file. Their handlers
-// are registered by the worker like any application's.
+// Shipped returns the specs of the tools that come with the project, sorted by file. The worker
+// registers their handlers as it does an application's.
 func Shipped() []Spec {
 	var specs []Spec
 	names, err := fs.Glob(shipped, "shipped/*.yaml")
@@ -218,7 +217,7 @@ func Shipped() []Spec {
 		}
 		more, err := Decode(name, data, Options{})
 		if err != nil {
-			// A test decodes them, so that no build with a broken one gets this far.
+			// A test decodes the embedded specs.
 			panic("embedded toolspecs: " + err.Error())
 		}
 		specs = append(specs, more...)

@@ -10,8 +10,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// checker collects what is wrong with a spec beyond the types and bounds that its struct tags
-// declare.
+// checker collects the faults of a spec that its struct tags (types and bounds) do not detect.
 type checker struct{ strictyaml.Findings }
 
 // semver is semantic versioning 2.0: three numbers without leading zeros, then optional pre-release
@@ -19,7 +18,7 @@ type checker struct{ strictyaml.Findings }
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 	`(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
-// spec checks a spec that has its defaults.
+// spec checks a spec whose defaults are filled in.
 func (c *checker) spec(s Spec) {
 	if s.Name != "" {
 		if err := api.CheckToolName(s.Name); err != nil {
@@ -97,7 +96,7 @@ func (c *checker) requires(r Requires) {
 	}
 }
 
-// surroundings checks what depends on more than the spec: the lanes and handlers there are.
+// surroundings checks what depends on more than the spec: existing lanes and handlers.
 func (c *checker) surroundings(s Spec, o Options) {
 	laneChecker{c}.lane(s, o.KnownLanes())
 	c.handler(s.Entry, o)

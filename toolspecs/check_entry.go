@@ -16,7 +16,7 @@ import (
 
 var (
 	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// Placeholder matches {{args.name}} and anything else in double braces.
+	// placeholder matches {{args.name}} and any other text in double braces.
 	placeholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 )
 
@@ -34,7 +34,7 @@ func (c *checker) entry(s Spec) {
 	}
 }
 
-// onlyFor reports fields that are set and are for other kinds, by the fields' tags.
+// onlyFor reports fields that are set but belong to other kinds, according to the fields' tags.
 func (c *checker) onlyFor(e Entry) {
 	v := reflect.ValueOf(e)
 	for i, f := range reflect.VisibleFields(v.Type()) {
@@ -59,7 +59,7 @@ func (c *checker) env(names []string) {
 	}
 }
 
-// ownVariables are those that every program sees.
+// ownVariables are the environment variables that every program gets.
 var ownVariables = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
 func (c *checker) secrets(e Entry) {
@@ -100,7 +100,7 @@ func (c *checker) placeholders(path, element string, declared []string, program 
 	}
 }
 
-// argumentNames returns the names of the declared arguments, however they are declared.
+// argumentNames returns the names of the declared arguments, from parameters or a schema.
 func (s Spec) argumentNames() []string {
 	var names []string
 	for _, p := range s.Parameters {

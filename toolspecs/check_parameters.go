@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// parameterName is what all model providers accept as the name of a property.
+// parameterName matches the property names that all model providers accept.
 var parameterName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // parameterChecker checks declared arguments and results.
@@ -48,8 +48,7 @@ func (c parameterChecker) parameters(path string, list []Parameter) {
 	}
 }
 
-// unnamed checks a declaration that stands for a value itself: the elements of an array, or the
-// output.
+// unnamed checks a declaration of a value without a name: the elements of an array, or the output.
 func (c parameterChecker) unnamed(path string, p Parameter) {
 	given := []struct {
 		name string
@@ -81,7 +80,7 @@ func (c parameterChecker) parameter(path string, p Parameter) {
 	}
 }
 
-// ruleTypes says which rules go with which types.
+// ruleTypes maps each validation rule to the types that it applies to.
 var ruleTypes = map[string][]string{
 	"pattern": {schemas.TypeString}, "min_length": {schemas.TypeString},
 	"max_length": {schemas.TypeString},
@@ -138,7 +137,7 @@ func (c parameterChecker) validation(path, typ string, v Validation) {
 	c.requiredNames(path, v)
 }
 
-// requiredNames checks that an object's required list names properties it declares.
+// requiredNames checks that an object's required list names declared properties.
 func (c parameterChecker) requiredNames(path string, v Validation) {
 	var names []string
 	for _, p := range v.Properties {
@@ -163,8 +162,8 @@ func number(n *int) *big.Rat {
 	return new(big.Rat).SetInt64(int64(*n))
 }
 
-// defaultAndEnum checks the values that a parameter gives against its own rules, all of which are
-// sound.
+// defaultAndEnum checks the default and enum values of a parameter against its other rules, which
+// are valid.
 func (c parameterChecker) defaultAndEnum(path string, p Parameter) {
 	c.enum(path+".validation.enum", p)
 	if p.Default == nil {
@@ -200,7 +199,7 @@ func (c parameterChecker) enum(path string, p Parameter) {
 	}
 }
 
-// conform reports those values that break the rules of p, each at its place.
+// conform reports the values that break the rules of p, each at its place.
 func (c parameterChecker) conform(place func(i int) string, hint, what string, p Parameter,
 	values ...json.RawMessage) {
 	form, _, err := schemas.Compile(schemas.Encode(schemaOfParameter(p)), shapeOfParameter(p))

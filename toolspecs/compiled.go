@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// Compiled is a toolspec ready for use. It does not change and may be used by many goroutines.
+// Compiled is a toolspec ready for use. It is immutable and safe for concurrent use.
 type Compiled struct {
 	// Spec has all its defaults filled in.
 	Spec Spec
@@ -29,17 +29,17 @@ type Compiled struct {
 	output      *schemas.Form
 	inputShape  *schemas.Shape
 	outputShape *schemas.Shape
-	// sensitive are the parameters that are or contain what is never shown; mask and outputMask say
-	// which parts.
+	// sensitive are the parameters that are or contain sensitive values; mask and outputMask locate
+	// these values.
 	sensitive        []string
 	mask, outputMask *api.Mask
-	// approvalWhen is the condition under which calls wait for approval; nil where all do or none.
+	// approvalWhen is the condition under which calls wait for approval; nil if all or none wait.
 	approvalWhen *policies.Condition
 }
 
-// Compile fills in defaults, checks the spec as decoding a file does, and compiles its schemas. The
-// error is Faults that name the tool and paths in the spec in place of a file and lines. Lanes and
-// handlers are not checked.
+// Compile fills in defaults, runs the same checks as decoding a file, and compiles the schemas. The
+// error is Faults, with the tool's name and paths in the spec in place of a file and lines. It does
+// not check lanes and handlers.
 func (s Spec) Compile() (*Compiled, error) {
 	s = s.withDefaults()
 	if err := s.faults().Err(); err != nil {
@@ -83,13 +83,13 @@ func (s Spec) faults() Faults {
 	return append(faults, c.faults(s)...)
 }
 
-// fault is a fault of a spec that is in no file.
+// fault returns a fault of a spec that does not come from a file.
 func (s Spec) fault(path, message, hint string) Fault {
 	return Fault{File: fmt.Sprintf("toolspec %q", s.Name), Message: path + ": " + message,
 		Hint: hint}
 }
 
-// faults returns what was found in a spec that is in no file.
+// faults returns the findings of a spec that does not come from a file.
 func (c *checker) faults(s Spec) Faults {
 	var faults Faults
 	for _, f := range c.All {
@@ -136,10 +136,10 @@ func (c *Compiled) compileOutput() error {
 	return nil
 }
 
-// InputSchema returns the JSON Schema of the arguments that the tool gets.
+// InputSchema returns the JSON Schema of the tool's arguments.
 func (c *Compiled) InputSchema() json.RawMessage { return bytes.Clone(c.inputJSON) }
 
-// OutputSchema returns the JSON Schema of the result; nil where the spec leaves it open.
+// OutputSchema returns the JSON Schema of the result; nil if the spec declares none.
 func (c *Compiled) OutputSchema() json.RawMessage { return bytes.Clone(c.outputJSON) }
 
 // Tool returns the facts that a run pins.
@@ -179,8 +179,8 @@ func (c *Compiled) Tool() api.Tool {
 	return t
 }
 
-// kindForRuns returns the kind of a tool whose calls are more to a run than activities on a lane;
-// empty for all others.
+// kindForRuns returns the kind of a tool whose calls a run treats differently from activities on a
+// lane; empty for all others.
 func kindForRuns(name string) string {
 	if k, known := kinds[name]; known && k.traits().pinned {
 		return name
@@ -188,9 +188,9 @@ func kindForRuns(name string) string {
 	return ""
 }
 
-// FromTool compiles what a run has pinned. An error says that the pinned spec cannot be read or is
-// not the one that the digest names: it was altered, or written by a version whose specs hold more
-// than this one's.
+// FromTool compiles the tool that a run has pinned. It returns an error if the pinned spec cannot
+// be decoded or does not match its digest: it was altered, or written by a version with more
+// fields.
 func FromTool(t api.Tool) (*Compiled, error) {
 	var s Spec
 	if err := json.Unmarshal(t.Spec, &s); err != nil {
@@ -208,10 +208,11 @@ func FromTool(t api.Tool) (*Compiled, error) {
 	return c, nil
 }
 
-// Mask returns which parts of the arguments are sensitive; nil says that none is.
+// Mask returns the sensitive parts of the arguments; nil for none.
 func (c *Compiled) Mask() *api.Mask { return c.mask }
 
-// CheckOutput returns what is wrong with a result by the spec's output; nothing where that is open.
+// CheckOutput returns the violations of the declared output in a result; nil if no output is
+// declared.
 func (c *Compiled) CheckOutput(value json.RawMessage) []api.Problem {
 	if c.output == nil {
 		return nil
@@ -220,7 +221,7 @@ func (c *Compiled) CheckOutput(value json.RawMessage) []api.Problem {
 }
 
 // canonicalSpec returns the JSON of a spec: fields in their declared order, keys within schemas and
-// defaults as written. Reading it and writing it again gives the same bytes.
+// defaults as written. Decoding and encoding it again gives the same bytes.
 func canonicalSpec(s Spec) (json.RawMessage, error) {
 	data, err := api.EncodeJSON(s)
 	if err != nil {
@@ -229,8 +230,8 @@ func canonicalSpec(s Spec) (json.RawMessage, error) {
 	return jsontext.Compact(data)
 }
 
-// digestOfSpec returns the digest of a spec whose JSON is data. How a long script is compressed
-// differs between versions of Go, so the script counts as it is.
+// digestOfSpec returns the digest of a spec whose JSON is data. The digest covers a long script
+// uncompressed, because compression differs between versions of Go.
 func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
 	if s.Entry.Agent == nil || s.Entry.Agent.Model.Script == nil {
 		return api.Digest(data), nil

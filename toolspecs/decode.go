@@ -8,29 +8,27 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// Fault is one thing wrong in a file: where, what, and a hint on what to do.
+// Fault is one fault in a file: its place, a message and a hint.
 type Fault = strictyaml.Fault
 
-// Faults are all things wrong in a file or folder. It is an error; errors.As finds it.
+// Faults are all faults of a file or folder. It is an error type for errors.As.
 type Faults = strictyaml.Faults
 
 // MaxFileBytes bounds a toolspec file, in bytes.
 const MaxFileBytes = 1 << 20
 
-// Options say what surrounds the toolspecs that are read.
+// Options describe the environment of the toolspecs that are read.
 type Options struct {
-	// Lanes are the known lanes; nil means those that always exist.
+	// Lanes are the known lanes; nil means only the built-in ones.
 	Lanes *lanes.Set
-	// Handlers are the names of the registered functions; nil leaves handlers unchecked.
+	// Handlers are the names of the registered functions; nil skips the check of handlers.
 	Handlers []string
-	// Factories are the names of the registered factories of stateful tools; nil leaves them
-	// unchecked.
+	// Factories are the names of the registered factories of stateful tools; nil skips their check.
 	Factories []string
-	// Mode is how strictly arguments are read where a spec does not say; empty leaves it to the
-	// run.
+	// Mode is the argument mode of specs that set none; empty leaves it to the run.
 	Mode api.Mode
 
-	// ReadFile reads the files that toolspecs name, up to a limit in bytes; default
+	// ReadFile reads files that toolspecs name, up to a limit in bytes; default
 	// strictyaml.ReadFile.
 	ReadFile func(path string, limit int) ([]byte, error)
 }
@@ -42,7 +40,7 @@ func (o Options) read(path string, limit int) ([]byte, error) {
 	return o.ReadFile(path, limit)
 }
 
-// KnownLanes returns the lanes of the options, or those that always exist.
+// KnownLanes returns the lanes of the options, or the built-in ones.
 func (o Options) KnownLanes() *lanes.Set {
 	if o.Lanes == nil {
 		return lanes.Of()
@@ -50,7 +48,8 @@ func (o Options) KnownLanes() *lanes.Set {
 	return o.Lanes
 }
 
-// specFile is a toolspec as written: with the other words that YAML may use for what Spec holds.
+// specFile is a toolspec as written in YAML, including the alternative keys that Spec does not
+// have.
 type specFile struct {
 	Spec
 	Execution executionFile `yaml:"execution"`
@@ -63,7 +62,7 @@ type executionFile struct {
 	Retry          retryFile `yaml:"retry"`
 }
 
-// retryFile is switchyard.Retry with the rules that files are held to.
+// retryFile is switchyard.Retry with the validation rules of files.
 type retryFile struct {
 	MaxAttempts     int          `yaml:"max_attempts" rule:"min=1,max=1000"`
 	InitialInterval api.Duration `yaml:"initial_interval" rule:"above=0s,max=1h"`
@@ -71,8 +70,8 @@ type retryFile struct {
 	MaxInterval     api.Duration `yaml:"max_interval" rule:"above=0s,max=24h"`
 }
 
-// Decode reads a toolspec file: one YAML document per tool, several are allowed. The specs come
-// with all defaults filled in. The error is Faults and lists everything that is wrong in the file.
+// Decode reads a toolspec file with one YAML document per tool. The specs have all defaults filled
+// in. The error is Faults and lists every fault of the file.
 func Decode(file string, data []byte, o Options) ([]Spec, error) {
 	located, faults := DecodeLocated(file, data, o)
 	if err := faults.Err(); err != nil {
@@ -85,7 +84,7 @@ func Decode(file string, data []byte, o Options) ([]Spec, error) {
 	return specs, nil
 }
 
-// Located is a spec and the place of its name.
+// Located is a spec with the place of its name.
 type Located struct {
 	Spec         Spec
 	File         string
@@ -97,14 +96,14 @@ func (l Located) Fault(message, hint string) Fault {
 	return Fault{File: l.File, Line: l.Line, Column: l.Column, Message: message, Hint: hint}
 }
 
-// Taken returns the fault of a spec that has the name of another.
+// Taken returns the fault of a spec whose name the spec other already has.
 func (l Located) Taken(other Located) Fault {
 	return l.Fault(fmt.Sprintf("there is another tool %q, at %s:%d:%d", l.Spec.Name, other.File,
 		other.Line, other.Column), HintTaken)
 }
 
-// DecodeLocated is Decode with the place of each spec's name. It returns the specs beside the
-// faults.
+// DecodeLocated is Decode with the place of each spec's name. It returns valid specs together with
+// the faults.
 func DecodeLocated(file string, data []byte, o Options) ([]Located, Faults) {
 	docs, faults := strictyaml.Parse(file, data, MaxFileBytes)
 	var specs []Located
@@ -118,7 +117,7 @@ func DecodeLocated(file string, data []byte, o Options) ([]Located, Faults) {
 	return specs, append(faults, Repeated(specs)...)
 }
 
-// Repeated returns the faults of tools that have the name of an earlier one.
+// Repeated returns the faults of tools that have the name of an earlier tool.
 func Repeated(specs []Located) Faults {
 	var faults Faults
 	first := map[string]Located{}
@@ -133,7 +132,7 @@ func Repeated(specs []Located) Faults {
 	return faults
 }
 
-// decodeSpec reads a spec; the faults are those of an agent file that it names.
+// decodeSpec reads a spec. The returned faults are those of an agent file that it names.
 func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults) {
 	if reportOther(doc) {
 		return Spec{}, nil
@@ -160,7 +159,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	return s, faults
 }
 
-// readOlderWords turns parallelizable and idempotent into access and effect.
+// readOlderWords converts the old keys parallelizable and idempotent to access and effect.
 func (f executionFile) readOlderWords(doc *strictyaml.Document, into *ExecutionSpec) {
 	if p := f.Parallelizable; p != nil {
 		access := api.AccessExclusive
@@ -193,13 +192,13 @@ func effectOf(idempotent bool) api.Effect {
 	return api.EffectOnce
 }
 
-// otherFiles tell files that are no toolspecs by a key at their top.
+// otherFiles lists the top-level keys that identify other kinds of files.
 var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"},
 	{"$.calls", "a plan"},
 	{"$.lanes", "a lanes file"}, {"$.buckets", "a lanes file"}, {"$.policies[0].when",
 		"a file of policies"}}
 
-// reportOther reports a file of another kind that lies among toolspecs.
+// reportOther reports a file of another kind in a folder of toolspecs.
 func reportOther(doc *strictyaml.Document) bool {
 	for _, other := range otherFiles {
 		if doc.Has(other.key) && !doc.Has("$.entry") {

@@ -8,7 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// olderKinds maps names of kinds that are still read to today's.
+// olderKinds maps old names of kinds, which are still accepted, to the present ones.
 var olderKinds = map[string]string{"builtin": api.KindFunction, "external": api.KindCommand,
 	"custom": api.KindStateful}
 
@@ -28,8 +28,8 @@ var defaultRetry = api.Retry{
 	MaxInterval:     api.Duration(10 * time.Second),
 }
 
-// withDefaults returns s with every default filled in. What s already says stays; a second time
-// changes nothing.
+// withDefaults returns s with every default filled in. Values that are set stay; the function is
+// idempotent.
 func (s Spec) withDefaults() Spec {
 	s.Status = cmp.Or(s.Status, api.StatusActive)
 	s.Approval = s.Approval.withDefaults()

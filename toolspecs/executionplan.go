@@ -14,17 +14,17 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// What a toolspec says of the execution plans of its tool's calls.
+// Values of a toolspec's execution_plan.
 const (
-	// PlanRequired refuses calls without one, planOptional tells models of it. Without a word a
-	// call may carry one, and models are not told.
+	// PlanRequired rejects calls without an execution plan; planOptional describes plans to models.
+	// By default a call may carry a plan, and models are not told.
 	PlanRequired = "required"
 	planOptional = "optional"
-	// planNone leaves an argument of that name to the tool, as any other.
+	// planNone treats an argument of that name as an ordinary argument of the tool.
 	planNone = "none"
 )
 
-// planPath is where an execution plan stands in a call's arguments.
+// planPath is the path of an execution plan in a call's arguments.
 const planPath = jsonpath.Root + "." + api.PlanArgument
 
 // Bounds of an execution plan's texts, in characters, and of its lists.
@@ -45,7 +45,7 @@ func planTexts(name, description string) Parameter {
 		Validation: &Validation{Items: &text, MaxItems: &most}}
 }
 
-// planLimit is a bound of at least so much.
+// planLimit declares a bound with its least value.
 func planLimit(name, kind, least, description string) Parameter {
 	number := json.Number(least)
 	return Parameter{Name: name, Type: kind, Description: description,
@@ -81,7 +81,7 @@ func planParameter() Parameter {
 		}}}
 }
 
-// planForm is what an execution plan is checked against: the tool whose only argument it is.
+// planForm is a compiled tool whose only argument is an execution plan; it validates plans.
 var planForm = sync.OnceValue(func() *Compiled {
 	s := Spec{Name: api.PlanArgument, Version: "1.0.0", Description: "Takes an execution plan.",
 		Entry: Entry{Type: api.KindFunction}, Parameters: []Parameter{planParameter()}}
@@ -92,10 +92,10 @@ var planForm = sync.OnceValue(func() *Compiled {
 	return compiled
 })
 
-// TakePlan takes the execution plan off the text of a call's arguments. rest is the text without
-// it, or the same text where there is none: it is no JSON object, or the tool declares a parameter
-// of that name. problems are all that is wrong with the plan, also bounds that the tool's calls do
-// not have; with any, plan is nil.
+// TakePlan removes the execution plan from the text of a call's arguments. rest is the text without
+// it. rest is the unchanged text if there is no plan, the text is no JSON object, or the tool
+// declares a parameter of that name. problems are all violations of the plan, including bounds that
+// do not apply to the tool's calls; with any, plan is nil.
 func (c *Compiled) TakePlan(text string) (rest string, plan *api.ExecutionPlan,
 	problems []api.Problem) {
 	if !strings.Contains(text, api.PlanArgument) && !strings.Contains(text, `\u`) ||
@@ -164,8 +164,8 @@ func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 	return &plan, nil
 }
 
-// limitsFor returns the bounds in a plan that mean nothing for a call of the tool: what is said
-// must be held.
+// limitsFor returns problems for the bounds in a plan that do not apply to a call of the tool: a
+// bound that cannot be enforced is rejected.
 func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
 	agent := c.Spec.Entry.Type == api.KindAgent
 	l := plan.Limits
@@ -195,8 +195,8 @@ func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
 	return problems
 }
 
-// ModelSchema returns the JSON Schema of the arguments as models are shown it: with the execution
-// plan where the spec tells of one.
+// ModelSchema returns the JSON Schema of the arguments that models get. It includes the execution
+// plan if the spec requires or offers one.
 func (c *Compiled) ModelSchema() json.RawMessage {
 	if len(c.modelJSON) == 0 {
 		return c.InputSchema()
@@ -204,7 +204,7 @@ func (c *Compiled) ModelSchema() json.RawMessage {
 	return bytes.Clone(c.modelJSON)
 }
 
-// compilePlan makes the schema that models are shown.
+// compilePlan builds the schema that models get.
 func (c *Compiled) compilePlan() error {
 	if c.Spec.ExecutionPlan != PlanRequired && c.Spec.ExecutionPlan != planOptional {
 		return nil
@@ -231,7 +231,7 @@ func (c *Compiled) compilePlan() error {
 	return nil
 }
 
-// require adds a name to those that an object's schema requires.
+// require adds a name to the required list of an object's schema.
 func require(o *jsontext.Object, name string) {
 	required := jsontext.Member[[]any](o, "required")
 	if required == nil {
@@ -241,7 +241,7 @@ func require(o *jsontext.Object, name string) {
 	o.Members["required"] = append(slices.Clone(required), name)
 }
 
-// executionPlan checks what a spec says of execution plans.
+// executionPlan checks the execution_plan of a spec.
 func (c *checker) executionPlan(s Spec) {
 	if s.ExecutionPlan != PlanRequired && s.ExecutionPlan != planOptional {
 		return

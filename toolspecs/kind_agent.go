@@ -17,7 +17,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// agentKind is a run of another agent.
+// agentKind is the kind of tools that run another agent.
 type agentKind struct{}
 
 func (agentKind) setDefaults(s *Spec) {
@@ -29,9 +29,9 @@ func (agentKind) setDefaults(s *Spec) {
 
 func (agentKind) traits() traits { return traits{pinned: true} }
 
-// check implements kind. What no activity executes cannot be tried again by one, wait for one, or
-// have its dependencies checked in one; and what an agent is asked is shown as the prompt of its
-// run.
+// check implements kind. No activity executes such a call, so retries, queue timeouts and
+// dependencies, which need one, are rejected. Sensitive arguments are rejected because the run
+// shows its prompt.
 func (agentKind) check(c *checker, s Spec) {
 	a := s.Entry.Agent
 	if a == nil {
@@ -57,7 +57,7 @@ func (agentKind) check(c *checker, s Spec) {
 	c.shownToAgent(s)
 }
 
-// shownToAgent refuses sensitive arguments.
+// shownToAgent rejects sensitive arguments.
 func (c *checker) shownToAgent(s Spec) {
 	const message, hint = "arguments of an agent tool cannot be sensitive: they are shown as its run's prompt",
 		"give the secret to a tool of the agent"
@@ -72,9 +72,9 @@ func (c *checker) shownToAgent(s Spec) {
 	}
 }
 
-// CheckAgents returns which tools the agents of specs may call that there are not; known are the
-// names of all tools. The error is Faults, each at its place in the agent's file where the agent
-// came from one.
+// CheckAgents returns faults for unknown tools that the agents of specs may call; known are the
+// names of all tools. The error is Faults, each at its place in the agent's file if the agent comes
+// from a file.
 func CheckAgents(specs []Spec, known []string) error {
 	var faults Faults
 	for _, s := range specs {
@@ -86,11 +86,11 @@ func CheckAgents(specs []Spec, known []string) error {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column))
 	})
-	// Several tools may name one agent.
+	// Several tools may use the same agent.
 	return slices.Compact(faults).Err()
 }
 
-// toolsOf returns the tools that an agent's runs may need: those that it may call, and its checker.
+// toolsOf returns the tools that an agent's runs may need: its allowed tools and its checker.
 func toolsOf(a *api.Agent) []string {
 	if a.Checker == nil || slices.Contains(a.Tools, a.Checker.Tool) {
 		return a.Tools
@@ -117,7 +117,7 @@ func missingTools(s Spec, known []string) Faults {
 }
 
 // readFiles implements fileReader: it reads the agent file that an entry names, relative to the
-// toolspec's file. The faults are the agent file's.
+// toolspec's file. The returned faults are those of the agent file.
 func (agentKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults {
 	if e.AgentFile == "" {
 		return nil
@@ -135,13 +135,13 @@ func (agentKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Op
 	return nil
 }
 
-// promptNames are the arguments that are a sub-agent's prompt where the tool has no template.
+// promptNames are the arguments used as a sub-agent's prompt if the tool has no template.
 var promptNames = []string{"prompt", "task"}
 
-// AgentPrompt returns what the agent of an agent tool is asked by a call with these validated
-// arguments: the template filled; without one the argument prompt or task, else all arguments as
-// JSON. Where the tool declares its output, the prompt ends with the schema that the answer must
-// fit. An error is a validation_error.
+// AgentPrompt returns the prompt of a call of an agent tool: the filled template, or by default the
+// argument prompt or task, or all arguments as JSON. args are validated arguments. If the tool
+// declares its output, the prompt ends with the schema of the answer. An error is a
+// validation_error.
 func (c *Compiled) AgentPrompt(args json.RawMessage) (string, error) {
 	values, err := templates.Values(args)
 	if err != nil {

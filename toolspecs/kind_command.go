@@ -8,7 +8,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
-// commandKind is a program that is started for each call.
+// commandKind is the kind of tools that start a program for each call.
 type commandKind struct{}
 
 func (commandKind) setDefaults(s *Spec) {

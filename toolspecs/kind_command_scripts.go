@@ -8,16 +8,15 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// interpreter is a family of programs that run a text of their command line as a program. An
-// argument within that text would be a part of the program, whatever the shell's quotes around it
-// are: who chooses the argument would choose what runs.
+// interpreter is a family of programs that execute a text of their command line as a program. A
+// placeholder within that text would let the caller inject code, regardless of shell quotes.
 type interpreter struct {
 	// name matches the program's name without folder and .exe, in lower case.
 	name *regexp.Regexp
-	// flag matches the option after which the text stands, or within which it begins; value the
-	// options that have a value of their own.
+	// flag matches the option that the text follows, or within which it begins; value matches
+	// options that take a value.
 	flag, value *regexp.Regexp
-	// rest says that all that follows flag is the program; repeats that flag may stand there more
+	// rest is set if everything after flag is the program; repeats is set if flag may occur more
 	// than once.
 	rest, repeats bool
 	hint          string
@@ -51,8 +50,8 @@ var interpreters = []interpreter{
 		hint: `put the program into a file: [pwsh, -File, hello.ps1, "{{args.who}}"]`},
 }
 
-// programs reports placeholders within a program that stands in argv. The interpreter may follow
-// other programs, as in [busybox, sh, -c, …].
+// programs reports placeholders within a program text in argv. The interpreter may follow other
+// programs, as in [busybox, sh, -c, …].
 func (c commandChecker) programs(argv []string) {
 	for i, element := range argv {
 		name := element[strings.LastIndexAny(element, `/\`)+1:]
@@ -73,8 +72,8 @@ func (c commandChecker) programs(argv []string) {
 	}
 }
 
-// text returns which elements of argv, from the interpreter's first option on, have a text that it
-// runs.
+// text returns the indices of the elements of argv, from the interpreter's first option on, that
+// contain a program text.
 func (p interpreter) text(argv []string, first int) (found []int) {
 	if !p.rest {
 		return p.afterFlags(argv, first)
@@ -87,7 +86,7 @@ func (p interpreter) text(argv []string, first int) (found []int) {
 	return found
 }
 
-// afterFlags reads options as the interpreter does: up to the first element that is none.
+// afterFlags parses options as the interpreter does: up to the first element that is not an option.
 func (p interpreter) afterFlags(argv []string, first int) (found []int) {
 	flagged := false
 	for i := first; i < len(argv); i++ {

@@ -6,7 +6,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// functionKind is a Go function that the worker registers.
+// functionKind is the kind of tools that are Go functions registered by the worker.
 type functionKind struct{}
 
 func (functionKind) setDefaults(s *Spec) { s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Name) }
@@ -20,14 +20,14 @@ func (functionKind) handlers(o Options) (known []string, what string) {
 		"function"
 }
 
-// statefulKind is a Go object that keeps state for a run.
+// statefulKind is the kind of tools that are Go objects with state for a run.
 type statefulKind struct{}
 
 func (statefulKind) setDefaults(s *Spec) {
 	s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Name)
 	s.Entry.OnLoss = cmp.Or(s.Entry.OnLoss, api.OnLossFail)
 	s.Entry.IdleTimeout = cmp.Or(s.Entry.IdleTimeout, defaultIdleTimeout)
-	// An instance is a lane of its own: its calls delay no other calls, whatever their access.
+	// Calls of an instance run on its own queue and never delay other calls, whatever their access.
 	s.Execution.Access = cmp.Or(s.Execution.Access, api.AccessExclusive)
 	s.Execution.Lane = cmp.Or(s.Execution.Lane, api.LaneGeneral)
 	s.Execution.Heartbeat = cmp.Or(s.Execution.Heartbeat, DefaultStatefulHeartbeat)

@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// humanKind is a question to a person.
+// humanKind is the kind of tools that ask a person a question.
 type humanKind struct{}
 
 func (humanKind) setDefaults(s *Spec) {
@@ -21,8 +21,8 @@ func (humanKind) setDefaults(s *Spec) {
 
 func (humanKind) traits() traits { return traits{pinned: true} }
 
-// check implements kind. A call occupies no worker while a person answers, so much of what other
-// calls have does not apply.
+// check implements kind. A call occupies no worker while a person answers, so many options of other
+// kinds do not apply.
 func (humanKind) check(c *checker, s Spec) {
 	c.placeholders("$.entry.question", s.Entry.Question, s.argumentNames(), false)
 	e := s.Execution
@@ -52,13 +52,13 @@ func (humanKind) check(c *checker, s Spec) {
 	}
 }
 
-// questionName is the argument that is a human tool's question where the tool has no template.
+// questionName is the argument used as a human tool's question if the tool has no template.
 const questionName = "question"
 
-// Question returns what a person is asked by a call of a human tool with these validated arguments:
-// the template filled; without one the argument question, else the tool's description and all
-// arguments, one on a line. Values of sensitive parameters are redacted. What is longer than
-// switchyard.MaxQuestionText is cut, and says so.
+// Question returns the question of a call of a human tool: the filled template, or by default the
+// argument question, or the tool's description and all arguments, one per line. args are validated
+// arguments. Values of sensitive parameters are redacted. Text over switchyard.MaxQuestionText is
+// cut and marked as cut.
 func (c *Compiled) Question(args json.RawMessage) string {
 	values := c.shown(args)
 	text, _ := templates.Text(c.Spec.Entry.Question, values)
@@ -73,7 +73,7 @@ func (c *Compiled) Question(args json.RawMessage) string {
 	return cutText(text, api.MaxQuestionText)
 }
 
-// shown returns validated arguments by their names, as people may see them.
+// shown returns validated arguments by name, with sensitive values redacted.
 func (c *Compiled) shown(args json.RawMessage) map[string]any {
 	values, err := templates.Values(c.mask.Redact(args))
 	if err != nil {
@@ -82,8 +82,8 @@ func (c *Compiled) shown(args json.RawMessage) map[string]any {
 	return values
 }
 
-// ask is the description and the arguments, those declared in their order. The lines of one after
-// its first are set in, so that no value passes for another argument.
+// ask returns the description and the arguments, declared ones in their order. Continuation lines
+// of a value are indented, so that no value looks like another argument.
 func (c *Compiled) ask(values map[string]any) string {
 	lines := []string{c.Spec.Description}
 	for _, name := range c.inputShape.Order(values) {
@@ -93,7 +93,7 @@ func (c *Compiled) ask(values map[string]any) string {
 	return strings.Join(lines, "\n")
 }
 
-// cutText bounds a text that people are shown.
+// cutText bounds the length of a text that people see.
 func cutText(text string, limit int) string {
 	const note = "… (cut)"
 	if len(text) <= limit {

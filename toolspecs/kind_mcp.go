@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
-// The connections that an MCP tool's calls may share.
+// Values of Entry.Session.
 const (
 	// SessionWorker is one connection of the worker for the calls of all runs.
 	SessionWorker = "worker"
@@ -21,12 +21,12 @@ const (
 
 var pinForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// IsPin reports whether text has the form of a pin, as mcpclient.Tool.Digest makes it.
+// IsPin reports whether text has the form of a pin, which mcpclient.Tool.Digest returns.
 func IsPin(text string) bool { return pinForm.MatchString(text) }
 
 const hintPin = "run starter tools accept FILE: it shows the server's tool and writes its pin"
 
-// mcpKind is a tool of an MCP server.
+// mcpKind is the kind of tools of an MCP server.
 type mcpKind struct{}
 
 func (mcpKind) setDefaults(s *Spec) {
@@ -97,7 +97,7 @@ func (c mcpChecker) mcpHeaders(headers any) {
 	}
 }
 
-// notWith reports a field that is set and means something only beside the other one.
+// notWith reports a field that is set but has no effect without other.
 func (c mcpChecker) notWith(set bool, field, other, hint string) {
 	if set {
 		c.AddKey("$.entry."+field, hint, "%s is for servers with %s", field, other)

@@ -16,24 +16,24 @@ import (
 	"github.com/switchyard/switchyard/internal/templates"
 )
 
-// The encodings of a request's body.
+// Values of Entry.Encoding.
 const (
 	encodingJSON = "json"
 	EncodingForm = "form"
 	EncodingText = "text"
 )
 
-// What a StatusRule means.
+// Values of StatusRule.Means.
 const (
 	MeansAnswer = "answer"
 	MeansRetry  = "retry"
 	MeansFail   = "fail"
 )
 
-// defaultMaxResponse bounds what is read of a response, in bytes.
+// defaultMaxResponse bounds the part of a response that is read, in bytes.
 const defaultMaxResponse = 1 << 20
 
-// restKind is a request to an HTTP API.
+// restKind is the kind of tools that send a request to an HTTP API.
 type restKind struct{}
 
 func (restKind) setDefaults(s *Spec) {
@@ -85,7 +85,7 @@ func (c restChecker) baseURL(text string) {
 	}
 }
 
-// pathText matches what may be written in a URL's path.
+// pathText matches the text allowed in a URL's path.
 var pathText = regexp.MustCompile(`^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$`)
 
 func (c restChecker) path(s Spec, declared []string) {
@@ -121,8 +121,7 @@ func dotSegment(segment string) bool {
 	return err == nil && (plain == "." || plain == "..")
 }
 
-// argument returns the type of a declared argument, where one is said, and whether every call has
-// it.
+// argument returns the type of an argument, if declared, and whether every call has it.
 func (s Spec) argument(name string) (kind string, always bool) {
 	for _, p := range s.Parameters {
 		if p.Name == name {
@@ -231,16 +230,14 @@ func (c restChecker) statuses(rules []StatusRule) {
 	}
 }
 
-// pagingNames are what APIs call the parameters that ask for a part of an answer, without
-// underscores and case.
+// pagingNames are common names of paging parameters, in lower case and without underscores.
 var pagingNames = []string{"after", "before", "count", "cursor", "end", "endingbefore", "first",
 	"fields", "from", "last", "limit",
 	"maxresults", "offset", "page", "pagenumber", "pagesize", "pagetoken", "perpage", "range",
 	"select", "since", "size", "skip",
 	"start", "startingafter", "take", "to", "top", "until"}
 
-// PagingArguments returns the declared arguments whose names say that they ask for a part of an
-// answer.
+// PagingArguments returns the declared arguments whose names indicate paging.
 func (s Spec) PagingArguments() []string {
 	var names []string
 	for _, name := range s.argumentNames() {

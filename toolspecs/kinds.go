@@ -13,23 +13,23 @@ import (
 // kind, one entry of kinds and, for its fields, the tag kinds in Entry. Its executor is registered
 // with the worker.
 type kind interface {
-	// setDefaults fills in what a spec of the kind leaves out. The defaults of all kinds follow.
+	// setDefaults fills in the defaults of the kind. The defaults of all kinds follow.
 	setDefaults(s *Spec)
-	// check reports what is wrong with a spec that has its defaults.
+	// check reports the faults of a spec whose defaults are filled in.
 	check(c *checker, s Spec)
 	traits() traits
 }
 
 // traits are the properties of a kind that other checks depend on.
 type traits struct {
-	// slots says that calls are activities that take slots of their tool's lane. Only such calls
+	// slots is set if calls are activities that take slots of their tool's lane. Only such calls
 	// can be batched, verified, inline, or undo other calls.
 	slots bool
-	// pinned says that runs treat calls of the kind differently, so that they pin the kind's name.
+	// pinned is set if runs treat calls of the kind differently, so that they pin the kind's name.
 	pinned bool
 }
 
-// kinds are the kinds of tools, by entry.type.
+// kinds maps entry.type to the kind of tool.
 var kinds = map[string]kind{
 	api.KindFunction: functionKind{},
 	api.KindStateful: statefulKind{},
@@ -40,17 +40,16 @@ var kinds = map[string]kind{
 	api.KindHuman:    humanKind{},
 }
 
-// handled is a kind whose entry names something that a program registers.
+// handled is implemented by kinds whose entry names something that a program registers.
 type handled interface {
-	// handlers returns the registered names, nil where they are not known, and what they are names
-	// of.
+	// handlers returns the registered names, nil if unknown, and what they name.
 	handlers(o Options) (known []string, what string)
 }
 
-// fileReader is a kind whose entry names a file.
+// fileReader is implemented by kinds whose entry names a file.
 type fileReader interface {
 	// readFiles reads the file that the entry of a spec in file names. The faults are those of the
-	// file it read.
+	// file that it reads.
 	readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults
 }
 

@@ -18,8 +18,8 @@ func (e ExecutionSpec) usualLane() string {
 	return api.LaneGeneral
 }
 
-// onLane puts a spec that has its defaults and named no lane on that of its category, where there
-// is one. It may be put on another one again.
+// onLane moves a spec that named no lane to the lane of its category, if there is one. The spec has
+// its defaults and may be moved again.
 func (s Spec) onLane(known *lanes.Set) Spec {
 	if !s.Execution.laneless {
 		return s
@@ -34,7 +34,7 @@ func (s Spec) onLane(known *lanes.Set) Spec {
 // laneChecker checks the lane of a tool.
 type laneChecker struct{ *checker }
 
-// lane checks that there is the tool's lane, and that it can have its key.
+// lane checks that the tool's lane exists and that its key can be formed.
 func (c laneChecker) lane(s Spec, known *lanes.Set) {
 	name := s.Execution.Lane
 	lane, there := known.Lane(name)
@@ -50,7 +50,7 @@ func (c laneChecker) lane(s Spec, known *lanes.Set) {
 	c.keyOf(s, lane)
 }
 
-// keyOf checks that the calls of a tool can have the key of its lane.
+// keyOf checks that calls of a tool can form the key of its lane.
 func (c laneChecker) keyOf(s Spec, lane api.Lane) {
 	if !takesSlots(s.Entry.Type) {
 		return
@@ -82,7 +82,7 @@ func (c laneChecker) laneKey(s Spec, argument string) {
 	}
 }
 
-// hides reports whether an argument is or contains something sensitive.
+// hides reports whether an argument is or contains a sensitive value.
 func (s Spec) hides(argument string) bool {
 	return s.inputShape().Property(argument).Hides()
 }

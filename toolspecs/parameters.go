@@ -64,7 +64,7 @@ func schemaOfParameter(p Parameter) *jsontext.Object {
 	return s
 }
 
-// addTo adds the rules that are keywords of JSON Schema.
+// addTo adds the rules that JSON Schema has keywords for.
 func (v Validation) addTo(s *jsontext.Object) {
 	if v.Pattern != "" {
 		s.Set("pattern", v.Pattern)
@@ -121,7 +121,7 @@ func shapeOfParameter(p Parameter) *schemas.Shape {
 	return s
 }
 
-// rules returns the parameter's validation, an empty one where there is none.
+// rules returns the parameter's validation, or an empty one.
 func (p Parameter) rules() Validation {
 	if p.Validation == nil {
 		return Validation{}

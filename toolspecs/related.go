@@ -24,7 +24,8 @@ const (
 	hintReadsOnly = "remove it, or write effect: idempotent or once"
 )
 
-// callByRun is a call that a spec declares and the run makes by itself; path is where.
+// callByRun is a call that a spec declares and the run makes automatically; path is its place in
+// the spec.
 type callByRun struct {
 	api.Undo
 	path string
@@ -50,8 +51,8 @@ type filePlace struct {
 	line, column int
 }
 
-// placeCalls keeps where the parts of undo and verify stand: what is wrong with them may show only
-// beside other tools.
+// placeCalls stores the places of the parts of undo and verify, because their faults may show only
+// in comparison with other tools.
 func (s *Spec) placeCalls(doc *strictyaml.Document, file string) {
 	for _, call := range s.callsByRun() {
 		keep := func(path string) {
@@ -74,8 +75,7 @@ func (s *Spec) placeCalls(doc *strictyaml.Document, file string) {
 // relatedChecker checks the calls that undo and verify those of a tool.
 type relatedChecker struct{ *checker }
 
-// byRun checks the declarations of the calls that undo and verify a tool's calls, as far as one
-// spec tells.
+// byRun checks the undo and verify declarations of a tool as far as possible without other specs.
 func (c relatedChecker) byRun(s Spec) {
 	if s.Undo != nil && s.Execution.Effect == api.EffectRead {
 		c.AddKey(undoPath, hintReadsOnly, "the effect is read, so there is nothing to undo")
@@ -86,7 +86,7 @@ func (c relatedChecker) byRun(s Spec) {
 	}
 }
 
-// verify checks what only verify has.
+// verify checks the fields that only verify has.
 func (c relatedChecker) verify(s Spec) {
 	v := s.Verify
 	if v == nil {
@@ -121,7 +121,7 @@ func (c relatedChecker) callByRun(s Spec, call callByRun) {
 			"the arguments must be an object")
 		return
 	}
-	// What is an object has been read before.
+	// The arguments have been decoded as an object before.
 	_ = call.Strings(call.argumentsPath(), func(path, text string) {
 		c.stringByRun(s, call, path,
 			text)
@@ -159,8 +159,8 @@ func (c relatedChecker) placeholderByRun(s Spec, path string, p api.UndoPlacehol
 	}
 }
 
-// inOutput checks that the result of a tool can have something at a place in it, where the output
-// is declared; text is what names the place, at path.
+// inOutput checks that the declared output of a tool can have a value at place. text is the text at
+// path that names the place.
 func (c relatedChecker) inOutput(s Spec, path, text string, place []string) {
 	result := s.outputShape()
 	for i, key := range place {
@@ -180,7 +180,7 @@ func (c relatedChecker) inOutput(s Spec, path, text string, place []string) {
 	}
 }
 
-// outputShape returns the shape of the declared output; nil where it is open.
+// outputShape returns the shape of the declared output; nil for none.
 func (s Spec) outputShape() *schemas.Shape {
 	if s.Output != nil {
 		return shapeOfParameter(*s.Output)
@@ -201,10 +201,9 @@ func (s Spec) inputShape() *schemas.Shape {
 	return schemas.ShapeOf(tree, "")
 }
 
-// CheckCalls returns what is wrong with the calls by which runs undo and verify the calls of specs:
-// tools that there are not or that cannot do it, and arguments that they do not take. known are the
-// names of all tools. The error is Faults, each at its place in the spec's file where the spec came
-// from one.
+// CheckCalls returns the faults of the undo and verify declarations of specs: unknown or unsuitable
+// tools, and arguments that those tools do not accept. known are the names of all tools. The error
+// is Faults, each at its place in the spec's file if the spec comes from a file.
 func CheckCalls(specs []Spec, known []string) error {
 	byName := map[string]Spec{}
 	for _, s := range specs {
@@ -236,7 +235,7 @@ func (s Spec) placed(f strictyaml.Finding) Fault {
 	return Fault{File: at.file, Line: at.line, Column: at.column, Message: f.Message, Hint: f.Hint}
 }
 
-// callWith checks that a tool can be what undoes or verifies the calls of s.
+// callWith checks that a tool is suitable to undo or verify the calls of s.
 func (c relatedChecker) callWith(s, with Spec, call callByRun) {
 	reads := with.Execution.Effect == api.EffectRead
 	switch {
@@ -285,8 +284,8 @@ func (c relatedChecker) argumentsByRun(s, with Spec, call callByRun) {
 	}
 }
 
-// hiddenIn returns the first placeholder of a template that stands for a sensitive argument, or for
-// a sensitive part of the result; "" if it has none.
+// hiddenIn returns the first placeholder of a template that refers to a sensitive argument or a
+// sensitive part of the result; "" if it has none.
 func (s Spec) hiddenIn(template any) (name string) {
 	data, err := api.EncodeJSON(template)
 	if err != nil {
@@ -302,7 +301,8 @@ func (s Spec) hiddenIn(template any) (name string) {
 	return name
 }
 
-// source returns the shape of what a placeholder stands for; of an argument, of all of it.
+// source returns the shape of the value that a placeholder refers to; for an argument, that of the
+// whole argument.
 func (s Spec) source(p api.UndoPlaceholder) *schemas.Shape {
 	switch p.Source {
 	case api.UndoArguments:

@@ -17,10 +17,11 @@ import (
 
 var (
 	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-	// secretName matches what APIs call the headers, query parameters and fields that hold a secret and nothing else.
+	// secretName matches common names of headers, query parameters and fields that hold only a
+	// secret.
 	secretName = regexp.MustCompile(`(?i)^((.*[-_])?(authorization|cookie|password|secret|` +
 		`(api|access|auth|client|private|secret|session|subscription)[-_]?(key|secret|token))|x-(.*-)?token)$`)
-	// restHeaders are set by Switchyard: the call's key, and what it can decompress.
+	// restHeaders are set by Switchyard: the call's idempotency key and the accepted encodings.
 	restHeaders = []string{"Idempotency-Key", "Accept-Encoding"}
 )
 
@@ -30,7 +31,8 @@ const hintAuth = "write auth: {type: bearer, secret: env:NAME}, or another type;
 // requestChecker checks entries of kinds that send requests.
 type requestChecker struct{ *checker }
 
-// outbound checks what kinds that send requests have in common. declared are the arguments that templates may name.
+// outbound checks what the kinds that send requests have in common. declared are the arguments that
+// templates may use.
 func (c requestChecker) outbound(e Entry, declared []string) {
 	c.auth(e)
 	c.headers(e, declared)
@@ -41,7 +43,7 @@ func (c requestChecker) outbound(e Entry, declared []string) {
 	}
 }
 
-// address checks a URL. No fault repeats it: it may hold a secret where none belongs.
+// address checks a URL. Faults do not quote it, because it may contain a secret.
 func (c requestChecker) address(path, text string) {
 	if outbound.IsReference(text) {
 		return
@@ -100,7 +102,7 @@ func (c requestChecker) authName(a *outbound.Auth) {
 	}
 }
 
-// headerFault says why a header may not be set; empty where it may.
+// headerFault says why a header must not be set; empty if it may be.
 func headerFault(name string) string {
 	key := http.CanonicalHeaderKey(name)
 	switch {
@@ -133,7 +135,7 @@ func (c requestChecker) headers(e Entry, declared []string) {
 	}
 }
 
-// authHeader returns the header that auth sets; empty where it sets none.
+// authHeader returns the header that auth sets; empty for none.
 func authHeader(a *outbound.Auth) string {
 	switch {
 	case a == nil || a.Type == outbound.Query:
@@ -147,7 +149,8 @@ func authHeader(a *outbound.Auth) string {
 // template is one member of a mapping from names to templates.
 type template struct{ path, name, text string }
 
-// secret reports whether the template is a secret, as far as its name tells: text that no argument fills.
+// secret reports whether the template looks like a literal secret: its name is that of a secret and
+// its text has no placeholder.
 func (t template) secret() bool {
 	return secretName.MatchString(t.name) && t.text != "" && t.text != "true" &&
 		t.text != "false" && !placeholder.MatchString(t.text)
@@ -157,8 +160,8 @@ func (c requestChecker) writtenSecret(path, place string) {
 	c.Add(path, hintAuth, "%s contains a secret; a toolspec refers to secrets by name", place)
 }
 
-// templates checks a mapping from names to texts, numbers and booleans, in which texts may have placeholders, and
-// returns what can be used of it.
+// templates checks a mapping from names to strings, numbers and booleans, whose strings may have
+// placeholders. It returns the valid ones.
 func (c requestChecker) templates(path string, raw json.RawMessage, declared []string) []template {
 	if raw == nil {
 		return nil
@@ -190,7 +193,7 @@ func (c requestChecker) templates(path string, raw json.RawMessage, declared []s
 	return list
 }
 
-// oauth checks what a login needs.
+// oauth checks the fields of an OAuth login.
 func (c requestChecker) oauth(e Entry) {
 	a := e.Auth
 	if e.Type != api.KindMCP {
@@ -213,7 +216,7 @@ func (c requestChecker) oauth(e Entry) {
 	}
 }
 
-// isScope reports whether text is one scope as RFC 6749 has them.
+// isScope reports whether text is one scope as defined by RFC 6749.
 func isScope(text string) bool {
 	for _, r := range text {
 		if r <= ' ' || r >= 0x7f || r == '"' || r == '\\' {
@@ -267,7 +270,7 @@ func (c requestChecker) clientCredentials(a *outbound.Auth) {
 	}
 }
 
-// onlyOAuth reports what only oauth has.
+// onlyOAuth reports fields that only OAuth uses.
 func (c requestChecker) onlyOAuth(a *outbound.Auth) {
 	for _, f := range []struct {
 		name string

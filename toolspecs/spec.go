@@ -15,23 +15,23 @@ const (
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
 	DefaultSlowAfter = api.Duration(5 * time.Second)
-	// defaultAnswerWithin is how long a person may take over the question of a human tool.
+	// defaultAnswerWithin bounds the wait for a person's answer to a human tool.
 	defaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
-	// DefaultStatefulHeartbeat is shorter, because an instance that is lost with its worker keeps
-	// the whole run waiting.
+	// DefaultStatefulHeartbeat is shorter, because an instance that is lost with its worker blocks
+	// the whole run.
 	DefaultStatefulHeartbeat = api.Duration(2 * time.Second)
 	defaultIdleTimeout       = api.Duration(10 * time.Minute)
-	// defaultAgentTimeout is the timeout of a sub-agent, whose run goes on for many turns.
+	// defaultAgentTimeout is the timeout of a sub-agent, whose run takes many turns.
 	defaultAgentTimeout = api.Duration(time.Hour)
-	// defaultInlineTimeout and maxInlineTimeout are shorter, because an inline call holds up its
+	// defaultInlineTimeout and maxInlineTimeout are shorter, because an inline call blocks its
 	// run's workflow task.
 	defaultInlineTimeout  = api.Duration(2 * time.Second)
 	maxInlineTimeout      = api.MaxInlineTimeout
 	defaultAgentSlowAfter = api.Duration(10 * time.Minute)
 )
 
-// Spec is the declaration of one tool, as decoded from YAML with all defaults filled in. Its JSON
-// form is what runs pin and what its digest is made of.
+// Spec is the declaration of one tool, decoded from YAML with all defaults filled in. Runs pin its
+// JSON form, and its digest covers that form.
 type Spec struct {
 	Name        string     `json:"name" yaml:"name" rule:"required"`
 	Version     string     `json:"version" yaml:"version" rule:"required"`
@@ -39,35 +39,35 @@ type Spec struct {
 	Category    string     `json:"category,omitempty" yaml:"category" rule:"enum=http|database|file|ai|notification|custom"`
 	Tags        []string   `json:"tags,omitempty" yaml:"tags"`
 	Status      api.Status `json:"status" yaml:"status" rule:"enum=active|deprecated|disabled"`
-	// Parameters and InputSchema are two ways to declare the arguments; a spec has at most one of
-	// them.
+	// Parameters and InputSchema are two ways to declare the arguments; at most one is set.
 	Parameters  []Parameter     `json:"parameters,omitempty" yaml:"parameters"`
 	InputSchema json.RawMessage `json:"input_schema,omitempty" yaml:"input_schema"`
-	// Output and OutputSchema are two ways to declare the result; neither leaves it open.
+	// Output and OutputSchema are two ways to declare the result; without either, any result is
+	// valid.
 	Output       *Parameter      `json:"output,omitempty" yaml:"output"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty" yaml:"output_schema"`
 	Requires     Requires        `json:"requires,omitzero" yaml:"requires"`
 	Entry        Entry           `json:"entry" yaml:"entry" rule:"required"`
 	Execution    ExecutionSpec   `json:"execution" yaml:"execution"`
-	// Undo names the call that undoes a call of the tool; none where there is no such call.
+	// Undo declares the call that undoes a call of the tool; nil for none.
 	Undo *api.Undo `json:"undo,omitempty" yaml:"undo"`
-	// Verify says how to find out what became of a call whose outcome is unknown; only for tools of
-	// the effect once.
+	// Verify declares how to determine the outcome of a call whose outcome is unknown; only for
+	// tools with the effect once.
 	Verify *api.Verify `json:"verify,omitempty" yaml:"verify"`
-	// ExecutionPlan is required, optional or none: whether calls carry one, and models are told.
-	// Without it they may, and models are not told.
+	// ExecutionPlan is required, optional or none. Models see the execution plan in the schema if
+	// it is required or optional. If empty, calls may carry one, and models are not told.
 	ExecutionPlan string `json:"execution_plan,omitempty" yaml:"execution_plan" rule:"enum=required|optional|none"`
-	// Batch says how calls of a turn are made together; none where they are not.
+	// Batch declares how calls of a turn are batched; nil for no batching.
 	Batch *api.Batch `json:"batch,omitempty" yaml:"batch"`
-	// places are where the spec's file says so, by path; nothing where it is in no file.
+	// places maps paths of the spec to places in its file; nil if it comes from no file.
 	places map[string]filePlace
-	// Approval says which calls wait until a person has approved them; nil for none.
+	// Approval declares which calls wait for a person's approval; nil for none.
 	Approval *Approval `json:"approval,omitempty" yaml:"approval" rule:"short=when"`
 	// Policies names rules that must be in force, in the worker's file or the agent's, for the tool
 	// to be callable.
 	Policies []string `json:"policies,omitempty" yaml:"policies"`
-	// Effects are the tool's powers, such as external_write, and Emits the labels that its results
-	// carry, such as untrusted: free words, for policies.
+	// Effects are the tool's powers, such as external_write. Emits are the labels that its results
+	// carry, such as untrusted. Policies use both; the words are free.
 	Effects []string `json:"effects,omitempty" yaml:"effects"`
 	Emits   []string `json:"emits,omitempty" yaml:"emits"`
 }
@@ -79,12 +79,12 @@ type Parameter struct {
 	Required    bool            `json:"required,omitempty" yaml:"required"`
 	Default     json.RawMessage `json:"default,omitempty" yaml:"default"`
 	Description string          `json:"description,omitempty" yaml:"description"`
-	// Sensitive values are never shown: not in summaries, logs, metrics or records.
+	// Sensitive values are redacted in summaries, logs, metrics and records.
 	Sensitive  bool        `json:"sensitive,omitempty" yaml:"sensitive"`
 	Validation *Validation `json:"validation,omitempty" yaml:"validation"`
 }
 
-// Validation holds the rules of a parameter; which apply depends on its type.
+// Validation holds the rules of a parameter; its type determines which rules apply.
 type Validation struct {
 	// For strings. Lengths count characters.
 	Pattern   string `json:"pattern,omitempty" yaml:"pattern"`
@@ -99,12 +99,12 @@ type Validation struct {
 	Items    *Parameter `json:"items,omitempty" yaml:"items"`
 	MinItems *int       `json:"min_items,omitempty" yaml:"min_items" rule:"min=0"`
 	MaxItems *int       `json:"max_items,omitempty" yaml:"max_items" rule:"min=0"`
-	// For objects. Required names properties; a property's own required says the same.
+	// For objects. Required names properties; Required of a property is equivalent.
 	Properties []Parameter `json:"properties,omitempty" yaml:"properties"`
 	Required   []string    `json:"required,omitempty" yaml:"required"`
 }
 
-// Requires lists what must be in place before a call.
+// Requires lists the preconditions of a call.
 type Requires struct {
 	// Variables are names of run variables that must be set (starter run --var project=…).
 	Variables []string `json:"variables,omitempty" yaml:"variables"`
@@ -115,89 +115,85 @@ type Requires struct {
 // Dependency is a program or service that a tool needs.
 type Dependency struct {
 	Name string `json:"name" yaml:"name" rule:"required"`
-	// Check is an argv that exits with 0 when the dependency is up.
+	// Check is an argv that exits with 0 if the dependency is up.
 	Check []string `json:"check" yaml:"check" rule:"required,min=1"`
-	// Start is an argv that starts it; without one a dependency that is down is reported.
+	// Start is an argv that starts it; without one, a dependency that is down is an error.
 	Start []string `json:"start,omitempty" yaml:"start" rule:"min=1"`
 	// Within bounds starting and checking; default 10s.
 	Within api.Duration `json:"within,omitzero" yaml:"within" rule:"above=0s,max=1h"`
 }
 
-// Entry says how the tool is executed. The tag kinds names the kinds that a field is for; a test
-// and the checker hold it.
+// Entry declares how the tool is executed. The tag kinds names the kinds that a field is for; a
+// test and the checker enforce it.
 type Entry struct {
 	Type string `json:"type" yaml:"type" rule:"required"`
 	// Handler names the Go function or factory; default the tool's name.
 	Handler string `json:"handler,omitempty" yaml:"handler" kinds:"function,stateful"`
 
-	// Argv is the program and its arguments; there is no shell. For a command its elements may hold
-	// {{args.name}}; an element that is nothing but one such placeholder of an absent optional
-	// argument is left out. For mcp it is the server, which speaks over its standard input and
-	// output.
+	// Argv is the program and its arguments, without a shell. For a command its elements may
+	// contain {{args.name}}; an element that is only the placeholder of an absent optional argument
+	// is omitted. For mcp it is the server, which communicates over standard input and output.
 	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1" kinds:"command,mcp"`
-	// Dir is the working folder; relative ones are under the folder the worker was given for its
-	// tools' files.
+	// Dir is the working folder; a relative one is under the worker's folder for tool files.
 	Dir string `json:"dir,omitempty" yaml:"dir" kinds:"command,mcp"`
-	// Env lists the environment variables that the program sees, beside PATH, HOME, LANG and
+	// Env lists the environment variables that the program gets besides PATH, HOME, LANG and
 	// TMPDIR.
 	Env []string `json:"env,omitempty" yaml:"env" kinds:"command,mcp"`
-	// Secrets map names to references, env:NAME or file:/path. A program gets them as environment
-	// variables; a Go function asks for them by switchyard.Secret. Their values are taken out of
-	// what the tool answers and fails with.
+	// Secrets maps names to references, env:NAME or file:/path. A program gets them as environment
+	// variables, a Go function calls switchyard.Secret. Their values are redacted in the tool's
+	// results and errors.
 	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret" kinds:"command,mcp,function,stateful"`
 	// Stdin is json (the arguments; the default) or none.
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none" kinds:"command"`
 	// Stdout is text (the default) or json.
 	Stdout string `json:"stdout,omitempty" yaml:"stdout" rule:"enum=text|json" kinds:"command"`
-	// OKExitCodes count as success; default 0 alone.
+	// OKExitCodes are the exit codes of success; default only 0.
 	OKExitCodes []int `json:"ok_exit_codes,omitempty" yaml:"ok_exit_codes" rule:"min=1" kinds:"command"`
-	// TransientExitCodes are failures that another attempt may cure.
+	// TransientExitCodes are the exit codes of failures that may be retried.
 	TransientExitCodes []int `json:"transient_exit_codes,omitempty" yaml:"transient_exit_codes" kinds:"command"`
-	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. Beyond it
-	// the program is ended.
+	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. A program
+	// that exceeds it is killed.
 	MaxOutput int `json:"max_output,omitempty" yaml:"max_output" rule:"min=1,max=1073741824" kinds:"command"`
-	// MaxMemory bounds the program's address space in bytes, where the system can; zero leaves it
-	// open.
+	// MaxMemory bounds the program's address space in bytes, where the system supports it; zero
+	// means no bound.
 	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"min=1048576" kinds:"command"`
 
-	// OnLoss is fail (the default) or recreate: what becomes of the instance when its worker is
-	// lost.
+	// OnLoss is fail (the default) or recreate: what happens to the instance if its worker is lost.
 	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful"`
-	// IdleTimeout closes an instance that no call has used for so long; default 10m.
+	// IdleTimeout is the time without calls after which an instance is closed; default 10m.
 	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful"`
 
-	// BaseURL is the API's address, http or https, or env:NAME, an environment variable of the
-	// worker that holds it. It holds no placeholder.
+	// BaseURL is the API's http or https URL without placeholders, or env:NAME for an environment
+	// variable of the worker that holds the URL.
 	BaseURL string `json:"base_url,omitempty" yaml:"base_url" kinds:"rest"`
 	// Method is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
 	Method string `json:"method,omitempty" yaml:"method" rule:"enum=GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS" kinds:"rest"`
-	// Path follows the base URL; each {{args.name}} in it is one path segment or a part of one.
+	// Path follows the base URL; each {{args.name}} in it is a path segment or a part of one.
 	Path string `json:"path,omitempty" yaml:"path" kinds:"rest"`
-	// Query and Headers map names to templates. An entry that is nothing but the placeholder of an
-	// absent optional argument is left out; a list gives a query parameter several times.
+	// Query and Headers map names to templates. An entry that is only the placeholder of an absent
+	// optional argument is omitted; a list repeats a query parameter.
 	Query   json.RawMessage `json:"query,omitempty" yaml:"query" kinds:"rest"`
 	Headers json.RawMessage `json:"headers,omitempty" yaml:"headers" kinds:"rest,mcp"`
-	// Body is any JSON value with placeholders in its strings; a string that is nothing but a
-	// placeholder becomes the argument with its type.
+	// Body is any JSON value with placeholders in its strings; a string that is only a placeholder
+	// becomes the argument with its type.
 	Body json.RawMessage `json:"body,omitempty" yaml:"body" kinds:"rest"`
-	// Encoding is how Body is sent: json (the default), form, or text.
+	// Encoding is the encoding of Body: json (the default), form, or text.
 	Encoding string `json:"encoding,omitempty" yaml:"encoding" rule:"enum=json|form|text" kinds:"rest"`
-	// Auth says which secret goes where.
+	// Auth declares which secret is sent and where.
 	Auth *outbound.Auth `json:"auth,omitempty" yaml:"auth" rule:"secret" kinds:"rest,mcp"`
-	// Extract takes a part of a JSON response: a JSON pointer where it begins with /, else a
+	// Extract selects a part of a JSON response: a JSON pointer if it begins with /, else a
 	// JMESPath expression.
 	Extract string `json:"extract,omitempty" yaml:"extract" kinds:"rest"`
-	// Statuses say what responses mean where that differs from the usual: 2xx is an answer, 429,
-	// 503 and other 5xx may be cured by another attempt, every other status is a failure.
+	// Statuses override the meaning of response statuses. By default 2xx is an answer, 429, 503 and
+	// other 5xx are retried, and every other status is a failure.
 	Statuses []StatusRule `json:"statuses,omitempty" yaml:"statuses" kinds:"rest"`
-	// MaxResponse bounds what is read of a response, in bytes; default 1 MiB.
+	// MaxResponse bounds the part of a response that is read, in bytes; default 1 MiB.
 	MaxResponse int `json:"max_response,omitempty" yaml:"max_response" rule:"min=1,max=67108864" kinds:"rest"`
 	// Allow lists host names, addresses and ranges that may be reached besides the host of base_url
-	// or url, and those that may be reached although they are loopback, private or otherwise not
-	// public.
+	// or url, and those allowed although they are loopback, private or otherwise not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow" kinds:"rest,mcp"`
 
-	// URL is the MCP server's streamable-HTTP endpoint, or env:NAME, where it has no argv.
+	// URL is the MCP server's streamable-HTTP endpoint, or env:NAME; it is set if Argv is not.
 	URL string `json:"url,omitempty" yaml:"url" kinds:"mcp"`
 	// Remote is the tool's name on the MCP server; default the tool's name.
 	Remote string `json:"remote,omitempty" yaml:"remote" kinds:"mcp"`
@@ -206,59 +202,60 @@ type Entry struct {
 	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
 	Pin string `json:"pin,omitempty" yaml:"pin" kinds:"mcp"`
 
-	// Agent is the agent that runs; in YAML agent: is the path of its file, relative to the
+	// Agent is the agent that runs. In YAML, agent: is the path of its file, relative to the
 	// toolspec's.
 	Agent *api.Agent `json:"agent,omitempty" yaml:"-" kinds:"agent"`
-	// AgentFile is the path that Agent was read from.
+	// AgentFile is the path of the file that Agent was read from.
 	AgentFile string `json:"-" yaml:"agent" kinds:"agent"`
-	// Prompt is the template of what the agent is asked; default the argument prompt or task where
-	// there is one, else all arguments as JSON.
+	// Prompt is the template of the agent's prompt; default the argument prompt or task if there is
+	// one, else all arguments as JSON.
 	Prompt string `json:"prompt,omitempty" yaml:"prompt" kinds:"agent"`
 
-	// Question is the template of what the person is asked; default the argument question where
+	// Question is the template of the question to the person; default the argument question if
 	// there is one, else the tool's description and all arguments.
 	Question string `json:"question,omitempty" yaml:"question" kinds:"human"`
-	// AnswerWithin is how long a person may take. For human it defaults to 168h. For mcp it lets
-	// the server ask a person in the middle of a call, and none, the default, declines for
-	// everyone; for the tools written in Go it lets them call switchyard.Ask.
+	// AnswerWithin bounds the wait for a person's answer. For human it defaults to 168h. For mcp it
+	// allows the server to ask a person during a call; without it, the default, such questions are
+	// declined. For tools written in Go it allows switchyard.Ask.
 	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp,function,stateful"`
 }
 
-// StatusRule says what responses of some statuses mean.
+// StatusRule sets the meaning of responses with some statuses.
 type StatusRule struct {
 	// Status is a number such as 404, or 4xx.
 	Status string `json:"status" yaml:"status" rule:"required"`
 	// Means is answer, retry or fail.
 	Means string `json:"means" yaml:"means" rule:"required,enum=answer|retry|fail"`
-	// Message is what the model is told first of a failure.
+	// Message is the first text that the model gets about a failure.
 	Message string `json:"message,omitempty" yaml:"message"`
 }
 
-// ExecutionSpec says where and how calls run. In YAML, parallelizable: false may stand for access:
-// exclusive, and idempotent: true or false for effect: idempotent or once.
+// ExecutionSpec declares where and how calls run. In YAML, parallelizable: false is an alias of
+// access: exclusive, and idempotent: true or false of effect: idempotent or once.
 type ExecutionSpec struct {
 	Lane string `json:"lane" yaml:"lane"`
-	// laneless says that the spec named no lane, so that its category's goes before Lane.
+	// laneless is set if the spec named no lane, so that the lane of its category takes precedence
+	// over Lane.
 	laneless bool
 	Access   api.Access `json:"access" yaml:"access" rule:"enum=shared|exclusive"`
 	Effect   api.Effect `json:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
-	// Priority is that of calls whose run and plan name none; empty is normal.
+	// Priority is that of calls whose run and plan set none; empty is normal.
 	Priority api.Priority `json:"priority,omitempty" yaml:"priority" rule:"enum=urgent|high|normal|low"`
 	// Timeout bounds one attempt; default 30s, 2s on the lane inline, and 1h for a sub-agent's
 	// whole run.
 	Timeout api.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
-	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.
+	// QueueTimeout bounds the wait for a worker; zero means no bound.
 	QueueTimeout api.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
-	// Heartbeat is how long the worker may be silent before it counts as lost; default 3s, of
-	// stateful tools 2s, at least 1s.
+	// Heartbeat is the time without a heartbeat after which a worker counts as lost; default 3s, 2s
+	// for stateful tools, at least 1s.
 	Heartbeat api.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
 	Retry     api.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.
 	MaxResult int `json:"max_result" yaml:"max_result" rule:"min=1,max=1048576"`
 	// SlowAfter marks calls that take longer as slow; default 5s, and 10m for a sub-agent.
 	SlowAfter api.Duration `json:"slow_after" yaml:"slow_after" rule:"above=0s"`
-	// ExpectedTokens is how many tokens a result takes as a rule, for the audit trail to compare
-	// with; zero says nothing.
+	// ExpectedTokens is the usual number of tokens of a result, which the audit compares with
+	// actual ones; zero means unknown.
 	ExpectedTokens int `json:"expected_tokens,omitempty" yaml:"expected_tokens" rule:"min=1,max=1000000"`
 	// Arguments is strict or lenient; empty leaves it to the run or the catalog.
 	Arguments api.Mode `json:"arguments,omitempty" yaml:"arguments" rule:"enum=strict|lenient"`

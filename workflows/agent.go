@@ -12,15 +12,15 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// pinMessages bounds the conversation that is handed to the pin step, in bytes; a longer one is
-// fetched by query.
+// pinMessages bounds the conversation passed to the pin step, in bytes. The pin activity fetches a
+// longer one by query.
 const pinMessages = 64 << 10
 
-// agentWorkflow is the workflow of an agent run: model step, its tool calls, results, again, until
-// the model answers or a limit is reached. earlier is the conversation so far, by
-// switchyard.EncodeMessages; nil for a new one. The error of a run has a switchyard.RunErrorType as
-// its type, unless a worker could not pin or admit at all; a cancelled run ends as cancelled, after
-// its calls.
+// agentWorkflow is the workflow of an agent run. It repeats a model step, its tool calls and their
+// results until the model answers or a limit is reached. earlier is the conversation so far,
+// encoded by switchyard.EncodeMessages; nil for a new one. The error of a run has a
+// switchyard.RunErrorType as its type, unless the pin or admission step itself failed. A cancelled
+// run ends as cancelled after its calls have ended.
 func agentWorkflow(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	if in.Agent == nil {
 		return api.RunResult{}, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
@@ -30,7 +30,7 @@ func agentWorkflow(ctx workflow.Context, in api.RunInput, earlier []byte) (api.R
 	return ended(ctx, in, run.pipeline, result, err)
 }
 
-// toEnd takes the run from its start to its end, or to where it continues in a fresh history.
+// toEnd takes the run from its start to its end, or to continue-as-new.
 func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (api.RunResult, error) {
 	if err := r.start(ctx, earlier); err != nil {
 		return api.RunResult{}, err
@@ -47,8 +47,8 @@ func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (api.RunResult, e
 	return result, err
 }
 
-// agentRun is an agent's run. Its guard, hooks, compactor and breaker are views of it, each with
-// the methods of one subject.
+// agentRun is the run of an agent. Its guard, hooks, compactor and breaker are views of it, each
+// with the methods of one subject.
 type agentRun struct {
 	guard     limitGuard
 	hooks     runHooks
@@ -61,23 +61,23 @@ type agentRun struct {
 	pinned       api.Pinned
 	pipeline     *pipeline
 	turn         int
-	// before is how many turns the earlier runs of the conversation took.
+	// before is the number of turns that earlier runs of the conversation took.
 	before int
-	// recalled are the labels that they had seen.
+	// loaded holds the labels that those runs had seen.
 	loaded  []string
 	started time.Time
-	// limits are the agent's, with what a person has granted on top; asked is how often one was
-	// asked.
+	// limits are those of the agent plus what a person has granted; asked is how often the run
+	// asked for more.
 	limits api.Limits
 	asked  int
-	// last is what the last model step used.
+	// last is the usage of the last model step.
 	last api.Usage
 	// timeOver is set when the wall time has passed.
 	timeOver bool
-	// stopped names what else ends the run before its next turn: the limit conversation or repeats.
+	// stopped names another reason to end before the next turn: the limit conversation or repeats.
 	stopped string
-	// window is how full the model's window is; compacted is set while no step has shown what a
-	// compaction made of it.
+	// window is how full the model's window is. compacted is set after a compaction until a model
+	// step reports the new size.
 	window    api.Window
 	compacted bool
 	repeats   api.Repeats
@@ -89,7 +89,7 @@ func newAgentRun(ctx workflow.Context, in api.RunInput) *agentRun {
 	return r
 }
 
-// start restores what an earlier run of the chain left, or pins the tools and begins.
+// start restores the state of an earlier execution of the chain, or pins the tools and begins.
 func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	asked, err := answerSetup(ctx, r.agent, &r.pinned)
 	if err != nil {
@@ -135,8 +135,8 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	return nil
 }
 
-// begin fills the conversation with what is there before the first turn: instructions, earlier
-// messages, the prompt. A run that continued has its instructions among the earlier messages.
+// begin fills the conversation before the first turn: instructions, earlier messages, prompt. After
+// continue-as-new the instructions are among the earlier messages.
 func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	earlier, err := r.loadConversation(ctx, earlier)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	return nil
 }
 
-// instruct begins the conversation with what the model is to go by.
+// instruct puts the agent's instructions at the start of the conversation.
 func (r *agentRun) instruct() {
 	if r.agent.Instructions != "" {
 		r.conversation.Add(api.Message{Role: api.RoleSystem, Text: r.agent.Instructions})
@@ -225,12 +225,13 @@ func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ende
 	return err != nil || done, result, err
 }
 
-// continues reports whether the run is to go on in a fresh history.
+// continues reports whether the run rolls over with continue-as-new.
 func (r *agentRun) continues(ctx workflow.Context) bool {
 	return r.stopped == "" && workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 }
 
-// takeTurn makes one model step and the calls it asks for; done says that it was the answer.
+// takeTurn makes one model step and the calls it asks for. done reports that the step was the final
+// answer.
 func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResult, err error) {
 	if compacted, err := r.compactor.compactAhead(ctx); compacted || err != nil {
 		return false, result, err // what that used counts for the limits
@@ -257,8 +258,8 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 	return false, result, err
 }
 
-// modelStep asks the model, for a summary of what compaction says where it is set; the activity
-// gets digests and fetches by query what its process does not have.
+// modelStep calls the model; with compaction set, it asks for a summary instead. The activity gets
+// digests and fetches by query what its process does not have.
 func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction *api.Compaction) (api.ModelResponse, error) {
 	if err := r.listen(ctx, limit, compaction != nil); err != nil {
 		return api.ModelResponse{}, err
@@ -298,7 +299,7 @@ func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions, reques
 	return response, err
 }
 
-// modelError is the run's error where a model step failed; what says which.
+// modelError returns the run's error for a failed model step; what names the step.
 func (r *agentRun) modelError(err error, what string) error {
 	if temporal.IsCanceledError(err) {
 		return err
@@ -310,7 +311,7 @@ func (r *agentRun) modelError(err error, what string) error {
 	return runError(api.RunModelFailed, what+" failed: "+message, err, r.pipeline.usage)
 }
 
-// end finishes a result by why the model stopped.
+// end completes a result according to the reason why the model stopped.
 func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, error) {
 	result = r.pipeline.tally(result)
 	result.Labels = r.pipeline.runFacts.Labels
@@ -326,8 +327,8 @@ func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, erro
 	return result, nil
 }
 
-// carryOn goes on in a fresh history with everything the run knows, or ends the run where that is
-// too much to carry.
+// continueAsNew continues in a new history with the whole state of the run. It ends the run if that
+// state is too large.
 func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 	earlier, err := r.compactor.carriable(ctx)
 	if err != nil {
@@ -348,12 +349,12 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 	return api.RunResult{}, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
 }
 
-// carriable returns the conversation as it is carried into a fresh history, made shorter where it
-// is too long for that. Messages that come while it waits are in it too: nothing else carries them.
+// carriable returns the conversation for continue-as-new, shortened where it is too long. It
+// includes messages that arrive while it waits, because nothing else carries them over.
 func (r compactor) carriable(ctx workflow.Context) ([]byte, error) {
 	earlier, err := r.shortened(ctx)
 	for err == nil && r.pipeline.inline.On && len(earlier) <= api.MaxPayload {
-		// What is carried may be as large as what a task may record besides.
+		// The conversation may take as much as a workflow task may record besides.
 		if err := r.pipeline.inline.Await(ctx, budget.MaxRecorded); err != nil {
 			return nil, err
 		}
@@ -365,9 +366,8 @@ func (r compactor) carriable(ctx workflow.Context) ([]byte, error) {
 	return earlier, err
 }
 
-// maxConversation bounds the conversation that a run tries to carry on, in bytes, however short it
-// may be compressed: no model reads as much, and writing it takes a workflow task longer than one
-// may take.
+// maxConversation bounds the uncompressed conversation that continue-as-new carries, in bytes. No
+// model reads as much, and encoding more takes longer than a workflow task may take.
 const maxConversation = 16 << 20
 
 func (r compactor) shortened(ctx workflow.Context) ([]byte, error) {
@@ -390,7 +390,7 @@ func (r compactor) compactToContinue(ctx workflow.Context) ([]byte, error) {
 	return r.readAll(ctx)
 }
 
-// readAll puts the messages that the run was sent into the conversation, and encodes that.
+// readAll adds the messages that the run was sent to the conversation and encodes it.
 func (r *agentRun) readAll(ctx workflow.Context) ([]byte, error) {
 	r.read(ctx)
 	return api.EncodeMessages(r.conversation.Messages)

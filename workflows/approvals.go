@@ -11,50 +11,50 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// maxRefusedDecisions is how many refused decisions the history of a run keeps; further ones leave
-// no trace there.
+// maxRefusedDecisions bounds the refused decisions that a run's history records. Further ones are
+// rejected by the validator and leave no event.
 const maxRefusedDecisions = 50
 
-// approvals are the calls of the run that wait until a person has approved them. Nothing of them is
-// scheduled meanwhile. They live in the run's memory; that they wait stands in their verdicts, and
-// what was decided in history.
+// approvals are the calls of the run that wait for a person's approval. Nothing is scheduled for
+// them while they wait. They live in the run's memory; history holds their admission decisions and
+// the people's decisions.
 type approvals struct {
-	// open are in the order in which they were asked for, known are those that are over too, by
-	// their calls' ids.
+	// open is in the order of the requests. known maps call IDs to approvals, including closed
+	// ones.
 	open  []*approval
 	known map[string]*approval
-	// refused counts decisions that were refused and stand in history.
+	// refused counts the refused decisions that history records.
 	refused int
-	// edit admits a call anew with the arguments that a decision gives it.
+	// edit admits a call again with the arguments of a decision.
 	edit func(workflow.Context, *approval, api.Decision) (api.AdmissionDecision, error)
-	// notify tells the webhook of an approval. notifying counts the notices under way, notices all
-	// that there were.
+	// notify sends a notice of an approval to the webhook. notifying counts the notices in flight,
+	// notices all notices of the run.
 	notify             func(workflow.Context, string, api.Notice)
 	notifying, notices int
 }
 
-// approval is one call that waits, or waited.
+// approval is one call that waits or waited for a decision.
 type approval struct {
 	api.Approval
 	call api.Call
-	// verdict is the call's, as it runs once it is approved.
+	// decision is the admission decision with which the call runs once it is approved.
 	decision api.AdmissionDecision
-	// checking is whose edit is being checked.
+	// checking is the person whose edit is being checked.
 	checking string
-	// over is set when there is nothing more to decide; how says why, and fault is the error of a
-	// call that must not run.
+	// over is set when the approval is closed. how says why, and fault is the error of a call that
+	// must not run.
 	over  bool
 	how   string
 	fault *api.Error
-	// grant is what a run at a limit was granted.
+	// grant is what a person granted to a run at a limit.
 	grant *api.Grant
-	// closed is ready when the approval is over.
+	// closed is ready when the approval is closed.
 	closed workflow.Future
 	close  workflow.Settable
 }
 
-// newApprovals makes the run answer the query and take decisions. It comes before anything that
-// waits.
+// newApprovals registers the query and the update handlers of approvals. Call it before anything
+// that blocks.
 func newApprovals(ctx workflow.Context) (*approvals, error) {
 	a := &approvals{known: map[string]*approval{}}
 	if err := workflow.SetQueryHandler(ctx, api.ApprovalsQuery, a.list); err != nil {
@@ -65,7 +65,7 @@ func newApprovals(ctx workflow.Context) (*approvals, error) {
 			Description: "a person decides about a call that waits for approval"})
 }
 
-// list answers the query with what waits, as much as fits.
+// list answers the query with the open approvals, as many as fit.
 func (a *approvals) list() ([]api.Approval, error) {
 	return answering(a.open, func(o *approval) (api.Approval, int) {
 		return o.Approval,
@@ -73,7 +73,7 @@ func (a *approvals) list() ([]api.Approval, error) {
 	}), nil
 }
 
-// ask asks for the approval of an admitted call, if its verdict says so and that has not been done.
+// ask opens the approval of an admitted call if its decision requires one and none exists.
 func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecision) *approval {
 	if v.Approval == nil || a.known[c.ID] != nil {
 		return a.known[c.ID]
@@ -93,8 +93,7 @@ func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecisio
 	return o
 }
 
-// mark tells by a memo, where runs are listed, since when calls wait for approval; nil says that
-// none does.
+// mark sets the memo that shows in run lists since when calls wait for approval; nil clears it.
 func mark(ctx workflow.Context, since any) {
 	if err := workflow.UpsertMemo(ctx, map[string]any{api.ApprovalsMemo: since}); err != nil {
 		workflow.GetLogger(ctx).Warn("the run's list entry does not tell of approvals", "error",
@@ -102,7 +101,7 @@ func mark(ctx workflow.Context, since any) {
 	}
 }
 
-// watch closes an approval when its time is over, or the context is cancelled.
+// watch closes an approval at its timeout or when the context is cancelled.
 func (a *approvals) watch(ctx workflow.Context, o *approval) {
 	for !o.over {
 		options := workflow.AwaitOptions{Timeout: max(o.Until.Sub(workflow.Now(ctx)),
@@ -110,7 +109,7 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 			TimerOptions: workflow.TimerOptions{Summary: api.ApprovalTimer(o.Call)}}
 		decided, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
 		if err == nil && !decided {
-			// An edit that came in time counts, however long its check takes.
+			// An edit received in time counts, however long its check takes.
 			err = workflow.Await(ctx, func() bool { return o.over || o.checking == "" })
 		}
 		switch {
@@ -127,7 +126,7 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 	}
 }
 
-// withdraw closes the approval of a call that is not made any more, if there is one.
+// withdraw closes the approval, if any, of a call that is no longer made.
 func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 	if o := a.known[callID]; o != nil && !o.over {
 		o.fault = api.NotStartedError()
@@ -135,7 +134,7 @@ func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 	}
 }
 
-// close ends an approval; how says why in words, for decisions that come later.
+// close ends an approval. how is the reason given to later decisions.
 func (a *approvals) close(ctx workflow.Context, o *approval, how string,
 	decided api.NoticeDecision) {
 	o.over, o.how = true, how
@@ -147,9 +146,9 @@ func (a *approvals) close(ctx workflow.Context, o *approval, how string,
 	o.close.SetValue(nil)
 }
 
-// mayDecide refuses, without a trace in history, what no decision is, and what is about no call
-// that waits or waited. What matters to who reads the records later, another call's digest, a
-// second decision, one of nobody, is refused by decide.
+// mayDecide is the update validator: it rejects, without an event in history, malformed decisions
+// and those for calls that never waited. Rejections that matter to the audit trail (wrong digest,
+// second decision, no identity) are left to decide.
 func (a *approvals) mayDecide(_ workflow.Context, d api.Decision) error {
 	if e := d.Check(); e != nil {
 		return refuse(*e)
@@ -169,7 +168,7 @@ func (a *approvals) mayDecide(_ workflow.Context, d api.Decision) error {
 	return nil
 }
 
-// unknown says that there is nothing to decide about a call, and about which there is.
+// unknown returns the error for a call without an open approval and lists the open ones.
 func (a *approvals) unknown(callID string) api.ReplyError {
 	e := api.ReplyError{Type: api.DecisionUnknown,
 		Message: fmt.Sprintf("no call %q of the run waits for approval", callID)}
@@ -180,7 +179,7 @@ func (a *approvals) unknown(callID string) api.ReplyError {
 	return e
 }
 
-// fault returns why a decision does not count.
+// fault returns why a decision does not count, or nil.
 func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 	switch {
 	case o.over:
@@ -197,25 +196,25 @@ func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 	return o.unfit(d)
 }
 
-// refusal refuses a decision on an approval that is over; how says why.
+// refusal returns the error for a decision on a closed approval; how says why it closed.
 func (o *approval) refusal(how string) *api.ReplyError {
 	return &api.ReplyError{Type: api.DecisionClosed,
 		Message: fmt.Sprintf("nothing is left to decide about call %q: %s", o.Call, how)}
 }
 
-// late reports whether the approval's time is over, though the run has not taken note of it: where
-// no worker was there for a while, a decision can come together with the timer, and the SDK hands
-// it over first. An approval that is still to be escalated stays open.
+// late reports whether the approval's timeout has passed although the run has not processed the
+// timer yet. After worker downtime, a decision and the timer can arrive in one task, and the SDK
+// delivers the decision first. An approval that will be escalated stays open.
 func (o *approval) late(ctx workflow.Context) bool {
 	escalates := o.OnTimeout == api.ApprovalEscalates && !o.Escalated
 	return !escalates && !workflow.Now(ctx).Before(o.Until)
 }
 
-// undecided says why an approval is over of which the time has passed.
+// undecided is the reason of an approval that timed out.
 const undecided = "nobody decided in time"
 
-// decide takes a decision. One that does not count is refused after it was accepted, so that
-// history keeps who tried what.
+// decide takes a decision. It rejects invalid ones after the update was accepted, so that history
+// records who tried what.
 func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
 	o := a.known[d.Call]
 	e := a.fault(o, d)
@@ -240,7 +239,7 @@ func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
 	return nil
 }
 
-// change admits the call anew with the arguments of an edit; what is refused leaves the approval
+// change admits the call again with the arguments of an edit. A rejected edit leaves the approval
 // open.
 func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*api.ReplyError,
 	error) {
@@ -261,13 +260,13 @@ func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*
 	return nil, nil
 }
 
-// editCall admits a call anew with the arguments that a decision gives it, in one recorded step.
+// editCall admits a call again with the arguments of a decision, in one recorded step.
 func (p admitter) editCall(ctx workflow.Context, o *approval,
 	d api.Decision) (v api.AdmissionDecision, err error) {
 	c := o.call
 	c.Arguments, c.Plan = string(validated(o.call, o.decision)), o.decision.Plan
 	request := api.EditRequest{Admit: p.admission(0), Decision: d}
-	// It was counted when it was admitted first.
+	// The first admission has counted the call.
 	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.runFacts.Past(c.ID)
 	request.Admit.Calls = []api.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
@@ -285,18 +284,18 @@ func (p admitter) editCall(ctx workflow.Context, o *approval,
 }
 
 const (
-	// maxNotices bounds the notices of a run that are under way at a time: the server refuses more
-	// than 2,000 activities.
+	// maxNotices bounds the notices of a run in flight: the server rejects more than 2,000 pending
+	// activities.
 	maxNotices = 200
-	// noticeTimeout bounds one attempt to tell the webhook, noticePause the time between two. The
-	// attempts take an hour in all.
+	// noticeTimeout bounds one attempt to send a notice, noticePause is the time between two
+	// attempts. All attempts together take about an hour.
 	noticeTimeout  = 15 * time.Second
 	noticePause    = time.Minute
 	noticeAttempts = 64
 )
 
-// tell has the webhook told of an approval whose verdict says so. Nothing waits for it, and nothing
-// comes of its failure.
+// tell sends a notice of an approval to the webhook if its decision requires one. It does not
+// block, and a failure has no effect on the run.
 func (a *approvals) tell(ctx workflow.Context, o *approval, event api.NoticeEvent,
 	decided *api.NoticeDecision) {
 	if !o.Notify || a.notify == nil {
@@ -305,7 +304,7 @@ func (a *approvals) tell(ctx workflow.Context, o *approval, event api.NoticeEven
 	notice := api.Notice{Event: event, At: workflow.Now(ctx), Call: o.Call, Tool: o.Tool,
 		Limit: o.Limit, Text: o.Text, Reason: o.Reason, Rule: o.Rule,
 		Digest: o.Digest, Until: o.Until, Decided: decided}
-	// It is told in a cancelled run too.
+	// The notice is sent in a cancelled run as well.
 	apart, _ := workflow.NewDisconnectedContext(ctx)
 	workflow.Go(apart, func(ctx workflow.Context) {
 		if err := workflow.Await(ctx, func() bool { return a.notifying < maxNotices }); err != nil {
@@ -318,8 +317,8 @@ func (a *approvals) tell(ctx workflow.Context, o *approval, event api.NoticeEven
 	})
 }
 
-// notify has a worker of the general lane tell the webhook. It returns when that is done, or given
-// up.
+// notify has a worker of the general lane send the notice to the webhook. It returns when that has
+// succeeded or all attempts have failed.
 func (p *pipeline) notify(ctx workflow.Context, id string, n api.Notice) {
 	n.WorkflowID, n.Run = workflow.GetInfo(ctx).WorkflowExecution.ID, p.origin.Run
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{

@@ -11,8 +11,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// schedule schedules the activity of the call on its route. On a keyed lane, a call that comes long
-// after its admission first has its key opened again.
+// schedule schedules the call's activity on its route. On a keyed lane, it opens the key again if
+// the call was admitted long ago.
 func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 	route := c.decision.Route
 	if route.OpenFor == 0 || workflow.Now(ctx).Before(c.pipeline.openUntil[c.call.ID]) {
@@ -42,8 +42,8 @@ func (c *callRun) openKey(ctx workflow.Context) error {
 	return err
 }
 
-// admittedAt notes until when the queue of a call's key is certainly served, if it was opened at
-// that time or later.
+// admittedAt records until when the queue of a call's key is served, given that the key was opened
+// at that time or later.
 func (p admitter) admittedAt(v api.AdmissionDecision, at time.Time) {
 	if v.Route.OpenFor > 0 {
 		p.openUntil[v.ID] = at.Add(v.Route.OpenFor.Std())
@@ -71,7 +71,7 @@ func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
 		execution)
 }
 
-// execution returns the input of the call's activity, without what depends on the lane.
+// execution returns the input of the call's activity, without the lane-specific parts.
 func (c *callRun) execution() api.Execution {
 	p := c.pipeline
 	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: p.origin,
@@ -80,7 +80,7 @@ func (c *callRun) execution() api.Execution {
 		Timeout: c.decision.Plan.ShortestTimeout()}
 }
 
-// describe returns the summary of the call's activity, and the path of the call that it works for.
+// describe returns the summary of the call's activity, and the path of the parent call.
 func (c *callRun) describe() (summary, parent string) {
 	summary, parent = c.tool.Summary(c.arguments()), c.pipeline.parent.Call
 	switch target := c.call.TargetCallID; c.call.Purpose {
@@ -99,21 +99,21 @@ func withOpenOptions(ctx workflow.Context) workflow.Context {
 }
 
 const (
-	// maxInlineStep is what the answer of a model step that runs inline may have to be recorded
-	// with.
+	// maxInlineStep is the size that the answer of an inline model step may have in a workflow
+	// task.
 	maxInlineStep = api.MaxPayload
 )
 
 const (
-	// maxInlineBackoff bounds the wait between two attempts of an inline call: it is spent within a
-	// workflow task.
+	// maxInlineBackoff bounds the wait between two attempts of an inline call, because the wait is
+	// part of a workflow task.
 	maxInlineBackoff = time.Second
-	// inlineGrace is how much later than an inline tool's own timeout its attempt is given up.
+	// inlineGrace is added to an inline tool's timeout before its attempt is abandoned.
 	inlineGrace = time.Second
 )
 
-// inline executes the call within the workflow task, as soon as its result fits into what the task
-// records. The future has an api.Result.
+// inline executes the call within the workflow task as soon as its result fits into what the task
+// may record. The future resolves to an api.Result.
 func (c *callRun) inline(ctx workflow.Context) workflow.Future {
 	if fault := c.tool.InlineFault(); fault != nil {
 		return failed(ctx, fault)
@@ -153,7 +153,7 @@ func inlineOptions(t api.Tool, hooks []api.Hook, summary string) workflow.LocalA
 	return localOptions(t.Timeout.Std()+inlineGrace+api.HooksWithin(hooks), retry, summary)
 }
 
-// shorter returns the shorter one of two durations, of which zero is none.
+// shorter returns the shorter of two durations; zero means none.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
@@ -161,12 +161,12 @@ func shorter(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// maxBounded is up to how many attempts the time of all attempts together is reckoned with, and
-// what any number counts as.
+// maxBounded is the number of attempts up to which their total time is computed; unlimited attempts
+// count as this number.
 const maxBounded = 1000
 
-// localOptions bounds each attempt of a local activity by a timeout, and all of them by what they
-// can take together: without a bound the SDK takes the one for the other.
+// localOptions bounds each attempt of a local activity by timeout, and all attempts by their
+// possible total. Without a total the SDK uses the timeout of one attempt for it.
 func localOptions(timeout time.Duration, retry *temporal.RetryPolicy,
 	summary string) workflow.LocalActivityOptions {
 	return workflow.LocalActivityOptions{
@@ -178,8 +178,8 @@ func localOptions(timeout time.Duration, retry *temporal.RetryPolicy,
 	}
 }
 
-// inlineStep makes a model step within the workflow task. Nobody could answer its questions about
-// the run meanwhile, so it is given all it needs.
+// inlineStep makes a model step within the workflow task. The run cannot answer queries meanwhile,
+// so the step gets all it needs as input.
 func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
 	request api.ModelRequest) (response api.ModelResponse, err error) {
 	p := r.pipeline
@@ -207,9 +207,9 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
 	return response, err
 }
 
-// stepAdmission is with what a model step that runs inline admits its calls; nil where it cannot,
-// because what sub-agents may use depends on what the step itself has used, or because hooks before
-// calls would hold up the step.
+// stepAdmission returns what an inline model step needs to admit its own calls. It returns nil if
+// the step cannot admit them: because what sub-agents may use depends on the step's own usage, or
+// because hooks before calls would delay the step.
 func (p admitter) stepAdmission() *api.AdmissionRequest {
 	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools,
 		func(t api.Tool) bool { return t.Kind == api.KindAgent }) {
@@ -220,8 +220,8 @@ func (p admitter) stepAdmission() *api.AdmissionRequest {
 	return &request
 }
 
-// noticeWallTime looks at the clock where the wall time's timer may not have been heard of: what
-// runs inline keeps the workflow task busy that would tell of it.
+// noticeWallTime compares the clock with the wall time limit. Inline work keeps the workflow task
+// busy, so that the timer may not have been delivered.
 func (r limitGuard) noticeWallTime(ctx workflow.Context, stopTurns func()) {
 	limit := r.limits.WallTime.Std()
 	if r.pipeline.inline.On && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {

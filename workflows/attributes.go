@@ -8,17 +8,17 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// maxToolNames bounds the names of tools in a search attribute, in bytes as JSON: servers refuse a
-// value of more than 2048, and with it the workflow task.
+// maxToolNames bounds the tool names in a search attribute, in bytes as JSON. Servers reject values
+// over 2048 bytes, and the whole workflow task with them.
 const maxToolNames = 1800
 
-// attributes are the search attributes that a run keeps: its input says which of them the namespace
-// has, and it sets no others.
+// attributes are the search attributes that a run sets. Its input lists those that the namespace
+// has; it sets no others.
 type attributes struct {
 	known []string
-	// waiting is what was set last.
+	// waiting is the value set last.
 	waiting bool
-	// over is set when the run has ended: what is set then stays.
+	// over is set when the run has ended. The attributes do not change after that.
 	over bool
 }
 
@@ -28,7 +28,7 @@ type attribute struct {
 	set  temporal.SearchAttributeUpdate
 }
 
-// set sets those of the attributes that the namespace has, in one command.
+// set sets those of the attributes that the namespace has, with one command.
 func (a *attributes) set(ctx workflow.Context, all ...attribute) {
 	var updates []temporal.SearchAttributeUpdate
 	for _, one := range all {
@@ -44,8 +44,8 @@ func (a *attributes) set(ctx workflow.Context, all ...attribute) {
 	}
 }
 
-// keepAttributes has the server told whenever the run begins to wait for a person, or does so no
-// more: by a command of a workflow task that there is anyway.
+// keepAttributes updates the attributes whenever the run starts or stops waiting for a person. The
+// command goes into a workflow task that happens anyway.
 func (p *pipeline) keepAttributes(ctx workflow.Context) {
 	if !slices.Contains(p.attributes.known, api.AttributeWaiting) {
 		return
@@ -65,7 +65,7 @@ func (p *pipeline) keepAttributes(ctx workflow.Context) {
 // waits reports whether the run waits for a person.
 func (p *pipeline) waits() bool { return len(p.control.approvals.open)+len(p.questions.open) > 0 }
 
-// figures are what the run has used and called so far, and whether it waits.
+// figures returns the run's usage and calls so far, and whether it waits.
 func (p *pipeline) figures() []attribute {
 	u := p.usage
 	whole := func(name string, n int) attribute {
@@ -88,8 +88,8 @@ func (p *pipeline) figures() []attribute {
 	return all
 }
 
-// toolNames are the tools that were called, as many as there is room for; switchyard.OtherTools
-// stands for all others.
+// toolNames returns the names of the tools that were called, as many as fit; switchyard.OtherTools
+// replaces the rest.
 func (p *pipeline) toolNames() (names []string) {
 	b := p.callStats()
 	if b == nil {
@@ -109,8 +109,8 @@ func (p *pipeline) toolNames() (names []string) {
 	return names
 }
 
-// ended returns how a run ends, and has the server told before. p is nil where the run did not
-// begin.
+// ended returns how a run ends, after it has set the final attributes. p is nil if the run did not
+// start.
 func ended(ctx workflow.Context, in api.RunInput, p *pipeline, result api.RunResult,
 	failure error) (api.RunResult, error) {
 	goesOn := workflow.IsContinueAsNewError(failure)
@@ -141,14 +141,14 @@ func failedAs(ctx workflow.Context, failure error) api.Outcome {
 	return api.OutcomeFailed
 }
 
-// tally returns a result with what the run has used and called.
+// tally returns the result with the run's usage and call statistics.
 func (p *pipeline) tally(r api.RunResult) api.RunResult {
 	r.Usage, r.CallStats = p.usage, p.callStats()
 	return r
 }
 
-// brief tells of the run's calls. The names of tools that there are not are the model's own, and
-// left out.
+// callStats returns the statistics of the run's calls. It omits names of unknown tools, which come
+// from the model.
 func (p *pipeline) callStats() *api.CallStats {
 	var tools []api.PastCalls
 	for _, t := range p.runFacts.Past("") {

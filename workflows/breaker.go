@@ -9,18 +9,18 @@ import (
 	"github.com/switchyard/switchyard/workflows/budget"
 )
 
-// maxRepeats bounds how many failing calls are kept in mind, and how many that changed something.
+// maxRepeats bounds the failing calls that a run remembers, and the calls that changed something.
 const maxRepeats = 100
 
-// hints are texts that the model is told with results, by call.
+// hints maps call IDs to texts that the model gets with the results.
 type hints map[string]string
 
-// breaker notices that an agent's calls fail again and again.
+// breaker detects that an agent's calls fail repeatedly.
 type breaker struct{ *agentRun }
 
-// noteRepeats counts what failed in a turn. Equal calls that fail in the same way while nothing
-// changes, and turns of nothing but calls that cannot be made, get a hint at the limit, and end the
-// run at as many again.
+// noteRepeats counts the failures of a turn. Equal calls that fail in the same way while nothing
+// changes, and turns in which every call is invalid, get a hint at the limit. The run ends after as
+// many again.
 func (r breaker) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints {
 	limit := cmp.Or(r.agent.Limits.Repeats, api.DefaultRepeats)
 	succeeded := false
@@ -44,7 +44,7 @@ func (r breaker) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints
 	return told
 }
 
-// block has calls refused of which the model was told that they fail again and again, until that is
+// block makes admission reject the calls for which the model got a hint, until their failures are
 // forgiven.
 func (p admitter) block(known api.Repeats) {
 	p.blocked = nil
@@ -55,8 +55,8 @@ func (p admitter) block(known api.Repeats) {
 	}
 }
 
-// noteInARow looks at failures without a success between: count is the highest, call one that it is
-// true of.
+// noteInARow handles failures without a success between them: count is the highest count, and call
+// is the ID of a call that has it.
 func (r breaker) noteInARow(limit, count int, call string, told hints) {
 	switch {
 	case r.repeats.Told && count >= 2*limit:
@@ -65,7 +65,7 @@ func (r breaker) noteInARow(limit, count int, call string, told hints) {
 		r.repeats.Told = true
 		r.repeats.Refused = min(r.repeats.Refused, limit)
 		for i := range r.repeats.Calls {
-			// What was called at once in great number could not have been told yet.
+			// A count can pass the limit within one turn, before the model gets a hint.
 			c := &r.repeats.Calls[i]
 			c.Told = c.Told || c.Count >= limit
 			c.Count = min(c.Count, limit)
@@ -77,7 +77,7 @@ func (r breaker) noteInARow(limit, count int, call string, told hints) {
 	}
 }
 
-// noteStuck looks at calls that fail again and again, whatever others do between.
+// noteStuck handles calls that fail repeatedly, whatever other calls do in between.
 func (r breaker) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutcome, told hints) {
 	for i, o := range outcomes {
 		c := repeatOf(&r.repeats, calls[i], o.Error)
@@ -92,8 +92,8 @@ func (r breaker) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutco
 	}
 }
 
-// repeatOf returns what is known of a call that failed now; nil where that is not held against it,
-// or the budget was in its way.
+// repeatOf returns the record of a call that failed now. It returns nil where the failure does not
+// count or the budget caused it.
 func repeatOf(known *api.Repeats, c api.Call, e *api.Error) *api.Repeat {
 	if !countedAgainst(e) || e.Type == api.ErrBudgetExceeded {
 		return nil
@@ -104,8 +104,8 @@ func repeatOf(known *api.Repeats, c api.Call, e *api.Error) *api.Repeat {
 	return nil
 }
 
-// repeatAt returns where the failure of a call is counted, -1 where it is the first of its kind. A
-// refusal because a call has failed so often is that failure once more.
+// repeatAt returns the index at which the failure of a call is counted, or -1 for a new one. A
+// rejection for repeated failure counts as that failure again.
 func repeatAt(known api.Repeats, c api.Call, e *api.Error) int {
 	key, refused := repeatKey(c, e), ""
 	if e.Type == api.ErrPolicyViolation {
@@ -123,8 +123,8 @@ func hint(count, limit int) string {
 		count, limit)
 }
 
-// noteSuccess forgives failures: those of the same call, and where it has changed something, all of
-// them.
+// noteSuccess forgives the failures of the same call, and all failures if the call changed
+// something.
 func (r breaker) noteSuccess(c api.Call) {
 	known := &r.repeats
 	if len(known.Calls) == 0 {
@@ -141,8 +141,8 @@ func (r breaker) noteSuccess(c api.Call) {
 	known.Calls = nil
 }
 
-// countRepeats counts the failures of a turn. It returns the highest count since the last success,
-// and a call that it is true of.
+// countRepeats counts the failures of a turn. It returns the highest count since the last success
+// and the ID of a call that has it.
 func countRepeats(r *api.Repeats, calls []api.Call, outcomes []api.CallOutcome) (count int,
 	call string) {
 	refused := len(outcomes) > 0
@@ -183,18 +183,18 @@ func repeatKey(c api.Call, e *api.Error) string {
 	return api.Digest([]byte(fmt.Sprintf("%q %q %q", c.Tool, c.Arguments, e.Type)))
 }
 
-// heldAgainst reports whether a call's failure is the caller's to mend; nil is none.
+// countedAgainst reports whether a failure counts against the caller; nil does not.
 func countedAgainst(e *api.Error) bool { return e != nil && e.Type != api.ErrCancelled }
 
-// unmakable reports whether a call is one that cannot be made at all: there is no such tool, or the
-// arguments are refused.
+// unmakable reports whether a call cannot be made at all: the tool does not exist or the arguments
+// are invalid.
 func unmakable(e *api.Error) bool {
 	return e.Type == api.ErrToolNotFound || e.Type == api.ErrToolNotActive ||
 		e.Type == api.ErrValidation ||
 		e.Type == api.ErrInvalidExecutionPlan
 }
 
-// carriedRepeats is what continue-as-new carries of the failures.
+// continuedRepeats returns what continue-as-new carries of the failures.
 func (r breaker) continuedRepeats() *api.Repeats {
 	if len(r.repeats.Calls) == 0 && r.repeats.Refused == 0 {
 		return nil

@@ -22,8 +22,8 @@ type callRun struct {
 	// parts are the calls that a batched call replaces; place is the index of a call in its turn.
 	parts []part
 	place int
-	// referenced is how many bytes the results have that the arguments of a plan's call refer to,
-	// until it is admitted.
+	// referenced is the size in bytes of the results that a plan call's arguments refer to, until
+	// the call is admitted.
 	referenced int
 	// requeues counts how often workers returned the call without starting it, verifications how
 	// often its outcome was verified.

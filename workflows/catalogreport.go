@@ -9,19 +9,19 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// How long a worker has to take the question, and to answer it. One that polls takes it at once.
+// Timeouts for a worker to take a question and to answer it. A worker that polls takes it at once.
 const (
 	takeWithin   = 2 * time.Second
 	answerWithin = 5 * time.Second
 )
 
-// maxCatalogs bounds the catalogs of a report in bytes; the rest of what a result may have is for
-// the workers.
+// maxCatalogs bounds the catalogs of a report in bytes; the rest of the result's size is for the
+// workers.
 const maxCatalogs = api.MaxPayload / 2
 
-// catalogReport is the workflow that asks workers, each on its own queue and all at once, which
-// tools they hold, or what happened on their lanes. One that does not answer is in the report with
-// the reason.
+// catalogReport is the workflow that asks workers, concurrently and each on its own queue, which
+// tools they hold or what happened on their lanes. For a worker that does not answer, the report
+// has the reason.
 func catalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogReport, error) {
 	if in.Lanes {
 		return lanesReport(ctx, in.Workers)
@@ -49,7 +49,7 @@ func catalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogRepo
 	return report, nil
 }
 
-// ask puts one question to every worker.
+// ask sends one question to every worker.
 func ask(ctx workflow.Context, workers []string, question string) []workflow.Future {
 	base := workflow.GetInfo(ctx).TaskQueueName
 	answers := make([]workflow.Future, len(workers))
@@ -66,7 +66,7 @@ func ask(ctx workflow.Context, workers []string, question string) []workflow.Fut
 	return answers
 }
 
-// lanesReport asks what happened on the workers' lanes.
+// lanesReport asks the workers what happened on their lanes.
 func lanesReport(ctx workflow.Context, workers []string) (api.CatalogReport, error) {
 	var report api.CatalogReport
 	for i, answer := range ask(ctx, workers, api.ReportLanesActivity) {

@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// check has the agent's checker, if any, say of a run that gives a result whether it did what it
-// was for. Whatever comes of that stands in the result; it never fails the run.
+// check asks the agent's checker, if any, whether a run that gives a result has solved its task.
+// The answer or the checker's failure goes into the result; neither fails the run.
 func (r *agentRun) check(ctx workflow.Context, result api.RunResult) api.RunResult {
 	checker := r.agent.Checker
 	if checker == nil {
@@ -35,8 +35,8 @@ func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker,
 		cutText(err.Error()))}
 }
 
-// makeOne admits a call that the run itself makes, executes it and returns its outcome. The error
-// says why it could not be admitted.
+// makeOne admits a call that the run itself makes, executes it and returns its outcome. It returns
+// an error if the call cannot be admitted.
 func (p *pipeline) makeOne(ctx workflow.Context, call api.Call) (api.CallOutcome, error) {
 	decisions, err := p.admitter.admitBatch(ctx, []api.Call{call}, 0)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *callRun) verify(ctx workflow.Context, failure *api.Error) (r *api.Resul
 	return r, true, err
 }
 
-// askVerifier makes the call that verifies this one.
+// askVerifier makes the call that verifies c.
 func (c *callRun) askVerifier(ctx workflow.Context) (done bool, output json.RawMessage, err error) {
 	p, how := c.pipeline, c.tool.Verify
 	arguments, err := how.Call().For(api.UndoSource{Arguments: c.arguments(),

@@ -12,40 +12,38 @@ import (
 )
 
 const (
-	// maxTranscript bounds what a model whose window is not known is told at once of what it is to
-	// sum up, in bytes: that much fits into most windows. minTranscript is what no window is too
-	// small for.
+	// maxTranscript bounds the text that a model with an unknown window is given to summarise at
+	// once, in bytes; it fits into most windows. minTranscript fits into every window.
 	maxTranscript = 400 << 10
 	minTranscript = 2 << 10
 	// maxSummary and minSummary bound a summary, in bytes.
 	maxSummary = 32 << 10
 	minSummary = 512
-	// endless is how much fits into a window that nothing is known of, in bytes.
+	// endless is the capacity of an unknown window, in bytes.
 	endless = 1 << 40
-	// bytesPerToken is about how long a token is. leastSaved is the part of the window below which
-	// a step that sums up is not worth its cost.
+	// bytesPerToken is an estimate. leastSaved is the part of the window that a summarising step
+	// must save to be worth its cost.
 	bytesPerToken = 4
 	leastSaved    = 10
-	// maxTries bounds how often a conversation is made shorter for one model step, and maxFutile
-	// how often in vain.
+	// maxTries bounds the compactions for one model step, maxFutile those without effect.
 	maxTries  = 8
 	maxFutile = 2
 )
 
-// errFull is why no model step can be made any more.
+// errFull says that no further model step is possible.
 var errFull = errors.New("the conversation is longer than the model's window, and could not be made short enough")
 
-// overflows reports whether a model step failed because the conversation is longer than the model
-// reads.
+// overflows reports whether a model step failed because the conversation exceeds the model's
+// window.
 func overflows(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && app.Type() == api.ModelOverflow
 }
 
-// compactor makes the conversation of an agent's run shorter.
+// compactor shortens the conversation of an agent's run.
 type compactor struct{ *agentRun }
 
-// learn takes what a model step said of the window.
+// learn records what a model step reported about the window.
 func (r compactor) learn(response api.ModelResponse) {
 	w := &r.window
 	w.Size = cmp.Or(response.Window, w.Size)
@@ -71,8 +69,8 @@ func (r *agentRun) tell(outcomes []api.CallOutcome, hint hints) {
 	}
 }
 
-// frame is about how many bytes of conversation fill the model's window, as the last step's count
-// of tokens says. Where that seems very few for a token, it is the tools that take the tokens.
+// frame estimates how many bytes of conversation fill the model's window, from the token count of
+// the last step. If a token seems to have very few bytes, the tools take the other tokens.
 func (r compactor) frame() int {
 	if r.window.Size == 0 || r.window.Tokens == 0 {
 		return endless
@@ -81,8 +79,8 @@ func (r compactor) frame() int {
 		r.window.Size)/float64(r.window.Tokens)), 2*r.window.Size)
 }
 
-// compactAhead makes a conversation shorter that nears the model's window; done says that it did.
-// It leaves alone what would not become much shorter.
+// compactAhead shortens a conversation that approaches the model's window; done reports that it
+// did. It leaves a conversation alone that would not become much shorter.
 func (r compactor) compactAhead(ctx workflow.Context) (done bool, err error) {
 	w := r.window
 	at := cmp.Or(r.agent.Model.CompactAt, api.DefaultCompactAt)
@@ -98,8 +96,8 @@ func (r compactor) compactAhead(ctx workflow.Context) (done bool, err error) {
 	return true, r.compact(ctx, s, frame)
 }
 
-// ask makes a model step. Where the conversation is longer than the model's window, it is made
-// shorter and the step is made again; the error is errFull where that does not help.
+// ask makes a model step. If the conversation exceeds the model's window, it compacts the
+// conversation and repeats the step. It returns errFull if that does not help.
 func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelResponse, error) {
 	futile := 0
 	for range maxTries {
@@ -127,8 +125,8 @@ func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelRespons
 	return api.ModelResponse{}, errFull
 }
 
-// compact makes the conversation shorter, with a model step that sums up what is older than its
-// latest turns.
+// compact shortens the conversation with a model step that summarises everything before its latest
+// turns.
 func (r compactor) compact(ctx workflow.Context, s conversation.Shortening, frame int) error {
 	messages := s.Head
 	switch {
@@ -153,13 +151,13 @@ func (r compactor) compact(ctx workflow.Context, s conversation.Shortening, fram
 	return nil
 }
 
-// summaryBytes is how long a summary may be where frame bytes fill the window.
+// summaryBytes returns the length limit of a summary for a window of frame bytes.
 func summaryBytes(frame int) int {
 	return min(max(frame/conversation.SummaryShare, minSummary), maxSummary)
 }
 
-// sumUp makes the model step that sums up, and returns the message that stands for what it summed
-// up. What is too long for the model is shown to it in part.
+// sumUp makes the model step that summarises and returns the message that replaces what it
+// summarised. The model gets only a part of what is too long for it.
 func (r compactor) sumUp(ctx workflow.Context, s conversation.Shortening, frame int) (api.Message,
 	error) {
 	transcript := frame - frame/3
@@ -185,7 +183,7 @@ func (r compactor) sumUp(ctx workflow.Context, s conversation.Shortening, frame 
 	}
 }
 
-// resume restores what carriedWindow and carriedRepeats gave.
+// resume restores the results of continuedWindow and continuedRepeats.
 func (r *agentRun) resume(continueState *api.ContinueState) {
 	if continueState.Window != nil {
 		r.window = *continueState.Window
@@ -198,7 +196,7 @@ func (r *agentRun) resume(continueState *api.ContinueState) {
 	}
 }
 
-// carriedWindow is what continue-as-new carries of the window; nothing for a run without
+// continuedWindow returns what continue-as-new carries of the window; nil for a run without
 // compaction.
 func (r compactor) continuedWindow() *api.Window {
 	if r.window.Size == 0 && r.window.Compactions == 0 && r.window.Task == 0 {

@@ -10,21 +10,21 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// control is what people have to do with a run while it goes on: they answer what it asks, approve
-// its calls, send it messages, and have it pause.
+// control is how people act on a running run: answer its questions, approve its calls, send it
+// messages and pause it.
 type control struct {
 	questions *questions
 	approvals *approvals
 	inbox     *inbox
-	// paused says who has the run pause, and why; nil while it goes on.
+	// paused says who paused the run and why; nil while it runs.
 	paused *api.Pause
-	// ended is set where the run has failed or is cancelled, so that it cannot be paused.
+	// ended is set when the run has failed or is cancelled; it cannot be paused any more.
 	ended bool
 	taken *controls
 }
 
-// newControl makes the run take all updates. It comes before anything that waits, so that no update
-// finds the run without.
+// newControl registers all update handlers. Call it before anything that blocks, so that every
+// update finds its handler.
 func newControl(ctx workflow.Context, agent bool) (*control, error) {
 	asked, err := newQuestions(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 		workflow.UpdateHandlerOptions{Validator: c.mayResume, Description: "a paused run goes on"})
 }
 
-// restore takes what an earlier execution of the run left.
+// restore restores the state of an earlier execution of the run.
 func (c *control) restore(continueState *api.ContinueState) {
 	c.paused, c.inbox.known = continueState.Paused, continueState.Sent
 }
@@ -69,7 +69,7 @@ func (c *control) mayPause(_ workflow.Context, p api.Pause) error {
 	return refuseControl(e)
 }
 
-// pause has the run start nothing more. A memo tells so where runs are listed.
+// pause stops the run from starting anything more. A memo shows it in run lists.
 func (c *control) pause(ctx workflow.Context, p api.Pause) error {
 	*c.taken++
 	p.Since = workflow.Now(ctx)
@@ -91,11 +91,10 @@ func (c *control) resume(ctx workflow.Context, _ api.Pause) error {
 	return workflow.UpsertMemo(ctx, map[string]any{api.PausedMemo: nil})
 }
 
-// end lets the run end that has failed or is cancelled, paused or not: it may have to undo what it
-// has done.
+// end clears a pause, so that a failed or cancelled run can undo its calls.
 func (c *control) end() { c.paused, c.ended = nil, true }
 
-// goOn waits while the run is paused. Its error is that of a cancelled context.
+// goOn waits while the run is paused. It returns an error only if the context is cancelled.
 func (c *control) goOn(ctx workflow.Context) error {
 	if c.paused == nil {
 		return nil
@@ -103,16 +102,16 @@ func (c *control) goOn(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return c.paused == nil })
 }
 
-// resumed is ready when the run is not paused any more, or the context is cancelled.
+// resumed is ready when the run is not paused, or the context is cancelled.
 func (c *control) resumed(ctx workflow.Context) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) { end.SetError(c.goOn(ctx)) })
 	return future
 }
 
-// listen lets a model step begin: it waits while the run is paused, and puts the messages that the
-// run was sent into the conversation, unless the step sums up what stands there. After a step at a
-// limit there is none that could read more.
+// listen prepares a model step: it waits while the run is paused and adds received messages to the
+// conversation, unless the step summarises it. A step at a limit is the last one, so the inbox
+// closes.
 func (r *agentRun) listen(ctx workflow.Context, limit string, sumsUp bool) error {
 	if err := r.pipeline.control.goOn(ctx); err != nil {
 		return err
@@ -126,7 +125,7 @@ func (r *agentRun) listen(ctx workflow.Context, limit string, sumsUp bool) error
 	return nil
 }
 
-// read puts the messages that the run was sent into the conversation.
+// read adds the messages that the run was sent to the conversation.
 func (r *agentRun) read(ctx workflow.Context) {
 	i := r.pipeline.control.inbox
 	i.hear(ctx)
@@ -137,8 +136,8 @@ func (r *agentRun) read(ctx workflow.Context) {
 	i.sent, i.size = nil, 0
 }
 
-// mustGoOn reports whether an answer is not the run's end, because there are messages that the
-// model has not seen. A paused run does not end: somebody may be about to send it one.
+// mustGoOn reports whether the run continues after an answer, because the model has not seen all
+// messages. A paused run does not end, because a message may still arrive.
 func (r *agentRun) mustGoOn(ctx workflow.Context, stop api.Stop) (bool, error) {
 	c := r.pipeline.control
 	if stop == api.StopRefusal {
@@ -150,7 +149,7 @@ func (r *agentRun) mustGoOn(ctx workflow.Context, stop api.Stop) (bool, error) {
 	return c.inbox.unseen(ctx), nil
 }
 
-// refuseControl is what an update fails with that is refused; nil where there is nothing to refuse.
+// refuseControl returns the error of a refused update, or nil for a nil e.
 func refuseControl(e *api.ControlError) error {
 	if e == nil {
 		return nil
@@ -159,25 +158,24 @@ func refuseControl(e *api.ControlError) error {
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{*e}})
 }
 
-// maxKnownSent is how many ids of messages a run knows again: with an id of these, what is sent
-// twice is one message.
+// maxKnownSent bounds the message IDs that a run remembers to drop duplicates.
 const maxKnownSent = 200
 
-// inbox has the messages that a run was sent and has not put into its conversation yet: there they
-// stand before the next model step, when every call of the last one is answered.
+// inbox holds the messages that a run was sent and has not added to its conversation. They are
+// added before the next model step, after all calls of the last step are answered.
 type inbox struct {
-	// agent says that the run is one that reads messages.
+	// agent is set if the run reads messages.
 	agent bool
 	sent  []api.Sent
 	size  int
-	// known are the ids of the messages that came last.
+	// known holds the IDs of the latest messages.
 	known []string
-	// closed says why the run reads no more messages; empty while it does.
+	// closed says why the run reads no more messages; empty while it reads them.
 	closed   string
 	controls *controls
 }
 
-// controls counts the messages and pauses that the run's history has.
+// controls counts the messages and pauses in the run's history.
 type controls int
 
 func (c *controls) full() bool { return *c >= api.MaxControls }
@@ -188,7 +186,7 @@ func (c *controls) refusal() *api.ControlError {
 			"an agent takes more when it goes on in a fresh one, after its next turns", *c)}
 }
 
-// newInbox makes the run take messages, or refuse them where it is not an agent's.
+// newInbox registers the message handlers. Runs that are not an agent's reject messages.
 func newInbox(ctx workflow.Context, agent bool, c *controls) (*inbox, error) {
 	i := &inbox{agent: agent, controls: c}
 	return i, workflow.SetUpdateHandlerWithOptions(ctx, api.SendMessageUpdate, i.send,
@@ -196,7 +194,7 @@ func newInbox(ctx workflow.Context, agent bool, c *controls) (*inbox, error) {
 			Description: "a user's message to the agent"})
 }
 
-// maySend refuses, without a trace in history, what the run will not read.
+// maySend rejects, without an event in history, messages that the run will not read.
 func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 	if e := s.Check(); e != nil {
 		return refuseControl(e)
@@ -223,10 +221,10 @@ func refuseSend(t api.ControlErrorType, message string) error {
 	return refuseControl(&api.ControlError{Type: t, Message: message})
 }
 
-// close has the run refuse messages from now on, because of why.
+// close makes the run reject messages from now on; why is the reason.
 func (i *inbox) close(why string) { i.closed = cmp.Or(i.closed, why) }
 
-// sentID is a message's id: that of the update that brings it, or its own.
+// sentID returns the ID of the update that carries the message, else the message's own ID.
 func sentID(ctx workflow.Context, s api.Sent) string {
 	if info := workflow.GetCurrentUpdateInfo(ctx); info != nil {
 		return info.ID
@@ -240,7 +238,7 @@ func (i *inbox) send(ctx workflow.Context, s api.Sent) error {
 	return nil
 }
 
-// add keeps a message, unless one with its id came before.
+// add stores a message, unless one with its ID came before.
 func (i *inbox) add(s api.Sent, id string) {
 	if id != "" {
 		if slices.Contains(i.known, id) {
@@ -259,7 +257,7 @@ func (i *inbox) unseen(ctx workflow.Context) bool {
 	return len(i.sent) > 0
 }
 
-// hear takes what came by signal, but for what is no message.
+// hear takes messages that arrived by signal and drops malformed ones.
 func (i *inbox) hear(ctx workflow.Context) {
 	channel := workflow.GetSignalChannel(ctx, api.SendMessageSignal)
 	for s := (api.Sent{}); channel.ReceiveAsync(&s); s = (api.Sent{}) {

@@ -6,21 +6,21 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// details are a run's current details: how it stands, as Markdown, where Temporal's Web UI and CLI
-// ask the run's metadata. They are no command and leave nothing in history. They follow the run's
-// state by themselves: at most once when the run has done something, and only where a glance at it
-// shows something new.
+// details are a run's current details: its status as Markdown, which Temporal's Web UI and CLI read
+// from the workflow's metadata. They need no command and add nothing to history. They follow the
+// run's state automatically: they are rewritten at most once per step of the run, and only if its
+// glance has changed.
 type details struct {
 	pipeline *pipeline
 	agent    bool
-	// before is how many turns the earlier runs of the conversation took.
+	// before is the number of turns that earlier runs of the conversation took.
 	before int
 	shown  glance
-	// over is set when the run has ended: what is shown then stays.
+	// over is set when the run has ended. The details do not change after that.
 	over bool
 }
 
-// glance is what tells whether the details have to be written anew.
+// glance is the summary of a run's state that decides whether the details are rewritten.
 type glance struct {
 	turn, waiting, running, approvals, asked, escalated, questions int
 	usage                                                          api.Usage
@@ -33,17 +33,17 @@ type glance struct {
 
 type detailsKey struct{}
 
-// begun is what is shown of a run that has not pinned its tools.
+// startingDetails are the details of a run that has not pinned its tools.
 const startingDetails = "**Starting**: a worker fixes the tools that the run may call."
 
-// withDetails has a run show that it begins. The context leads newPipeline to the details.
+// withDetails shows that the run starts. The context passes the details to newPipeline.
 func withDetails(ctx workflow.Context) (workflow.Context, *details) {
 	d := &details{}
 	workflow.SetCurrentDetails(ctx, startingDetails)
 	return workflow.WithValue(ctx, detailsKey{}, d), d
 }
 
-// showing has a workflow of calls keep its current details.
+// showing wraps a workflow of calls so that it keeps its current details.
 func showing(run func(workflow.Context, api.RunInput) (api.RunResult, error)) any {
 	return func(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 		ctx, d := withDetails(ctx)
@@ -53,7 +53,7 @@ func showing(run func(workflow.Context, api.RunInput) (api.RunResult, error)) an
 	}
 }
 
-// showingAgent does so for one that may have a conversation as its second input.
+// showingAgent is showing for an agent run, which takes a conversation as second input.
 func showingAgent(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	ctx, d := withDetails(ctx)
 	result, err := agentWorkflow(ctx, in, earlier)
@@ -85,7 +85,7 @@ func (d *details) end(ctx workflow.Context, result api.RunResult, err error) {
 	workflow.SetCurrentDetails(ctx, d.ending(result, err))
 }
 
-// glance looks at the run. It costs next to nothing, however many calls run or wait.
+// glance reads the run's state. Its cost does not depend on the number of calls.
 func (d *details) glance() glance {
 	p := d.pipeline
 	g := glance{turn: p.turn, waiting: len(p.runFacts.Open), running: len(p.runFacts.Started),
@@ -106,7 +106,7 @@ func (d *details) glance() glance {
 	return g
 }
 
-// ending is what is shown of a run that is over.
+// ending returns the details of a run that has ended.
 func (d *details) ending(result api.RunResult, err error) string {
 	t := &detailsText{}
 	switch {

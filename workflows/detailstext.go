@@ -19,14 +19,14 @@ import (
 const (
 	// maxDetails bounds the current details, in bytes.
 	maxDetails = 4 << 10
-	// maxListed bounds the approvals and questions that they list, maxToolsListed the tools, each.
+	// maxListed bounds the listed approvals and questions, maxToolsListed the listed tools, each.
 	maxListed      = 5
 	maxToolsListed = 8
-	// maxDetailsText bounds the text of one of them, maxDetailsEnd that of the run's end, in
+	// maxDetailsText bounds the text of one listed item, maxDetailsEnd that of the run's end, in
 	// characters.
 	maxDetailsText = 200
 	maxDetailsEnd  = 800
-	// moreReserve is kept free for the line that says what is not shown.
+	// moreReserve is the space reserved for the line that says what is omitted.
 	moreReserve = 300
 )
 
@@ -36,7 +36,7 @@ const hardBreak = "  \n"
 // detailsText is Markdown of at most maxDetails bytes.
 type detailsText struct{ strings.Builder }
 
-// line adds a paragraph and reports whether there was room for it.
+// line adds a paragraph and reports whether it fit.
 func (t *detailsText) line(text string) bool { return t.add(text, maxDetails) }
 
 func (t *detailsText) add(text string, limit int) bool {
@@ -53,9 +53,8 @@ func (t *detailsText) add(text string, limit int) bool {
 	return true
 }
 
-// plainMarkdown is text of somebody else within a line of Markdown: it stays text, whatever it
-// contains. Every character by which Markdown could be made to show something else is escaped, also
-// the parts of addresses.
+// plainMarkdown escapes untrusted text for a line of Markdown. It escapes every character that
+// Markdown could interpret, including those that form links.
 func plainMarkdown(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range api.Shorten(strings.TrimSpace(text), limit) {
@@ -67,7 +66,7 @@ func plainMarkdown(text string, limit int) string {
 	return b.String()
 }
 
-// text shows a run that goes on.
+// text returns the details of a run that has not ended.
 func (d *details) text(info *workflow.Info) string {
 	t := &detailsText{}
 	lines := []string{d.state(), d.used()}
@@ -80,7 +79,7 @@ func (d *details) text(info *workflow.Info) string {
 	return t.String()
 }
 
-// state says in words what the run does or waits for.
+// state describes what the run does or waits for.
 func (d *details) state() string {
 	p := d.pipeline
 	var parts []string
@@ -104,7 +103,7 @@ func (d *details) state() string {
 	return strings.Join(parts, " · ")
 }
 
-// waitsFor says what the run wants of people.
+// waitsFor describes what the run needs from people.
 func (d *details) waitsFor() (parts []string) {
 	open := d.pipeline.control.approvals.open
 	switch n := len(open); {
@@ -120,7 +119,7 @@ func (d *details) waitsFor() (parts []string) {
 	return parts
 }
 
-// counted is a number of things in words.
+// counted returns a number of things in words.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -128,7 +127,7 @@ func counted(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// used tells what the run has used of what it may use.
+// used describes the run's usage and its limits.
 func (d *details) used() string {
 	l, u := d.pipeline.Limits, d.pipeline.usage
 	var parts []string
@@ -159,7 +158,7 @@ func (d *details) used() string {
 	return strings.Join(parts, " · ")
 }
 
-// limited is a limit in words; empty where there is none.
+// limited returns a limit in words; empty for none.
 func limited[N int | float64](limit N) string {
 	if limit <= 0 {
 		return ""
@@ -169,7 +168,8 @@ func limited[N int | float64](limit N) string {
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// underWay names the tools of the calls that run, and of those that wait for others, for room or for a person.
+// underWay names the tools of the calls that run and of those that wait for other calls, history
+// budget or a person.
 func (d *details) underWay() string {
 	var lines []string
 	for _, list := range []struct {
@@ -184,7 +184,7 @@ func (d *details) underWay() string {
 	return strings.Join(lines, " · ")
 }
 
-// toolCounts names tools with how many of their calls there are, most first.
+// toolCounts lists tools with the number of their calls, in descending order.
 func toolCounts(tools map[string]turn.UnderWay, count func(turn.UnderWay) int) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
@@ -240,7 +240,7 @@ func (d *details) listQuestions(t *detailsText, info *workflow.Info) {
 	})
 }
 
-// listed adds the first of what is open, and how to see the rest.
+// listed adds the first open items and says how to see the rest.
 func listed[T any](t *detailsText, open []T, rest string, show func(T) string) {
 	for i, o := range open {
 		if i < maxListed && t.add(show(o), maxDetails-moreReserve) {
@@ -253,7 +253,8 @@ func listed[T any](t *detailsText, open []T, rest string, show func(T) string) {
 	}
 }
 
-// command is a command line of starter about the run, to be pasted. An id that cannot stand in one stands there as RUN.
+// command returns a starter command line for the run, ready to paste. An ID that is not safe in a
+// command line is replaced by RUN.
 func command(info *workflow.Info, name string, arguments ...string) string {
 	words := []string{"starter", name}
 	for _, argument := range append([]string{info.WorkflowExecution.ID}, arguments...) {
@@ -268,12 +269,13 @@ func command(info *workflow.Info, name string, arguments ...string) string {
 	return strings.Join(words, " ")
 }
 
-// commands is a block of command lines. A line of it begins with a command's name, so that nothing in it ends the block.
+// commands returns a block of command lines. Each line begins with the name of a command, so that
+// no line can end the block.
 func commands(lines ...string) string {
 	return "```\n" + strings.Join(lines, "\n") + "\n```"
 }
 
-// outcomes says in words how runs end.
+// outcomes maps a run's outcome to words.
 var outcomes = map[api.Outcome]string{
 	api.OutcomeAnswered: "Answered", api.OutcomeCompleted: "Completed", api.OutcomeFailed: "Failed",
 	api.OutcomeLimit: "Ended at its limit",

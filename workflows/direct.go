@@ -21,12 +21,12 @@ func directCallWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, e
 	return ended(ctx, in, p, result, err)
 }
 
-// directCall makes the call. It has no pipeline where the run does not begin.
+// directCall makes the call. The pipeline is nil if the run does not start.
 func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult, error) {
 	call := *in.Call
 	if call.OfRun() || call.Plan != nil {
-		// Calls of these kinds need no approval and meet no policies, or were checked before: who
-		// starts a run cannot say so.
+		// A call with a purpose skips approval, policies or checks; the caller of a run must not
+		// set one.
 		return nil, api.RunResult{}, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
 			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}})
 	}
@@ -64,8 +64,7 @@ func stopped(ctx workflow.Context, err error) error {
 	return err
 }
 
-// callsResult is the result of a run of calls: a failure if one of them failed, else what output
-// gives.
+// callsResult returns the result of a run of calls: a failure if a call failed, else the output.
 func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte,
 	error)) (api.RunResult, error) {
 	result := p.tally(api.RunResult{Outcome: api.OutcomeCompleted})
@@ -97,8 +96,8 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 	return result, nil
 }
 
-// The failures that a run's own failure lists, and the text of each, are bounded: the calls'
-// records have it all.
+// Bounds of the failures that a run's error lists, and of their texts. The audit records of the
+// calls are complete.
 const (
 	maxFailures    = 100
 	maxFailureText = 2000
@@ -115,7 +114,7 @@ func shortFailures(failures []api.CallOutcome) []api.CallOutcome {
 	return out
 }
 
-// cutText keeps the beginning of a long text, its lines as they are.
+// cutText cuts a text at maxFailureText bytes.
 func cutText(s string) string {
 	if len(s) <= maxFailureText {
 		return s

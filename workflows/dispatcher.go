@@ -27,7 +27,7 @@ type dispatcher struct {
 	calls    dispatched
 	// waits has for each call the indices of the calls that must end first.
 	waits [][]int
-	// full is set if the history has no room for any call, though none runs.
+	// full is set if the history budget fits no call, though none runs.
 	full bool
 	// resuming is set while the dispatcher waits for a paused run to be resumed.
 	resuming bool
@@ -70,8 +70,8 @@ func (d *dispatcher) take(ctx workflow.Context, s workflow.Selector, q *turn.Que
 	return nil
 }
 
-// takeFitting returns ready calls that fit into the history. If none fits, it waits for those that
-// run; if none runs, no call will ever fit.
+// takeFitting returns ready calls that fit into the history budget. If none fits, it waits for
+// running calls; if none runs, no call will ever fit.
 func (d *dispatcher) takeFitting(ctx workflow.Context, q *turn.Queue) []int {
 	n := min(len(q.Ready), maxInFlight-q.Running)
 	if n <= 0 {
@@ -84,8 +84,8 @@ func (d *dispatcher) takeFitting(ctx workflow.Context, q *turn.Queue) []int {
 	return q.Take(q.Running + n)
 }
 
-// start starts calls, unless they do not fit or the context is cancelled, even during their
-// admission: a worker would execute a call that no run waits for.
+// start starts calls, unless they exceed the history budget or the context is cancelled, even
+// during their admission: otherwise a worker would execute a call that no run waits for.
 func (d *dispatcher) start(ctx workflow.Context, s workflow.Selector, q *turn.Queue,
 	ready []int) error {
 	calls, err := d.admitted(ctx, ready)
@@ -127,7 +127,7 @@ type part struct {
 }
 
 // newCalls returns the admitted calls of a turn, batched as their decisions say: a batched call
-// stands in the place of its first part.
+// takes the place of its first part.
 func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision) []*callRun {
 	share := p.Divide(p.usage, decisions)
 	runs := make([]*callRun, 0, len(calls))

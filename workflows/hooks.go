@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// hookHeartbeat is within what time a worker that is lost with a hook of a run is noticed,
-	// hookAttempts how often such a hook is begun.
+	// hookHeartbeat is the time after which a lost worker that runs a hook is detected;
+	// hookAttempts bounds the attempts of such a hook.
 	hookHeartbeat = 5 * time.Second
 	hookAttempts  = 3
 )
@@ -22,22 +22,22 @@ const (
 // runHooks runs the hooks of an agent's run.
 type runHooks struct{ *agentRun }
 
-// useHooks makes the hooks of the run's agent those of its calls.
+// useHooks sets the hooks of the run's agent on its pipeline.
 func (r runHooks) useHooks() {
 	p := r.pipeline
 	p.hooks = r.agent.Hooks
 	p.questions.hooks, p.questions.parent = p.hooks.AfterCall, p.parent.Call
 }
 
-// withHooks adds to a request for admission what hooks before the calls need.
+// withHooks adds the input of hooks before the calls to an admission request.
 func (p admitter) withHooks(request *api.AdmissionRequest) {
 	if len(p.hooks.BeforeCall) > 0 {
 		request.Hooks, request.Origin, request.Parent = p.hooks.BeforeCall, &p.origin, p.parent.Call
 	}
 }
 
-// beginHooks runs the hooks before the run, then those that remember something for it. The error is
-// one of a run that must not begin.
+// beginHooks runs the hooks before the run, then the memory hooks that load notes. It returns an
+// error if the run must not start.
 func (r runHooks) beginHooks(ctx workflow.Context) error {
 	for i, h := range r.agent.Hooks.BeforeRun {
 		answer, err := r.runHook(ctx, api.HookBeforeRun, i, h, nil)
@@ -63,7 +63,7 @@ func (r runHooks) beginHooks(ctx workflow.Context) error {
 	return nil
 }
 
-// remember puts notes into the conversation, after the instructions and before everything else.
+// remember adds notes to the conversation, after the instructions and before everything else.
 func (r runHooks) remember(notes []api.Message) {
 	if len(notes) == 0 {
 		return
@@ -79,9 +79,9 @@ func (r runHooks) remember(notes []api.Message) {
 	}
 }
 
-// endHooks runs, when the run is over, those that remember something of it, then those after it,
-// also in a cancelled run. The failure of one that blocks is that of a run that did not fail
-// before, and undoes it like any other.
+// endHooks runs, after the run, the memory hooks that save and then the hooks after the run, also
+// in a cancelled run. If a blocking hook fails, a run that had succeeded fails and is undone as
+// usual.
 func (r runHooks) endHooks(ctx workflow.Context, result api.RunResult,
 	failure error) (api.RunResult, error) {
 	hooks := r.agent.Hooks
@@ -107,7 +107,7 @@ func (r runHooks) endHooks(ctx workflow.Context, result api.RunResult,
 	return result, nil
 }
 
-// ending is how the run ended, as its hooks are told.
+// ending returns what hooks are told about the end of the run.
 func (r runHooks) ending(ctx workflow.Context, result api.RunResult, failure error) *api.RunEnd {
 	end := &api.RunEnd{RunResult: r.pipeline.tally(result)}
 	if failure == nil {
@@ -124,8 +124,8 @@ func (r runHooks) ending(ctx workflow.Context, result api.RunResult, failure err
 	return end
 }
 
-// runHook runs one hook of the run as an activity of the general lane. Its failure is told only
-// where it blocks, but that of a run which was cancelled meanwhile always.
+// runHook runs one hook of the run as an activity of the general lane. It returns a failure only if
+// the hook blocks or the run was cancelled meanwhile.
 func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook,
 	end *api.RunEnd) (answer api.HookAnswer, err error) {
 	p, c := r.pipeline, &r.conversation
@@ -158,7 +158,7 @@ func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h ap
 		hookFailure(err, h)), result)
 }
 
-// hookFailure says in words how a run's hook failed.
+// hookFailure describes how a run's hook failed.
 func hookFailure(err error, h api.Hook) string {
 	f := activityFailure(err)
 	if f.Timeout != "" {
@@ -168,11 +168,11 @@ func hookFailure(err error, h api.Hook) string {
 	return cutText(f.Message)
 }
 
-// maxHookPrompt bounds what hooks are told of the prompt, in bytes: they can ask for the
-// conversation, which has it whole.
+// maxHookPrompt bounds the prompt that hooks get, in bytes. Hooks can query the conversation for
+// the full prompt.
 const maxHookPrompt = 64 << 10
 
-// hookPrompt is the prompt with which the run's chain began, as hooks are told it.
+// hookPrompt returns the first prompt of the run's chain, cut for hooks.
 func (r runHooks) hookPrompt() string {
 	switch {
 	case r.in.State != nil:
@@ -185,8 +185,8 @@ func (r runHooks) hookPrompt() string {
 	return r.in.Prompt
 }
 
-// blockedBy is the failure of a run that a hook stopped, or failed after it was over. What the run
-// gave by then is its detail.
+// blockedBy returns the failure of a run that a hook blocked or failed. Its details have the run's
+// result so far.
 func (r runHooks) blockedBy(message string, result api.RunResult) error {
 	return runError(api.RunBlocked, message, nil, r.pipeline.tally(result))
 }

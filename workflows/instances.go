@@ -11,61 +11,63 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// instances are what a run has of its stateful tools. An instance lives with the worker that holds
-// it, which is asked for with a long activity, the hold; its calls go to a task queue that only
-// this worker polls. Calls wait there while an instance is made or made anew: nothing is scheduled
-// a second time.
+// instances are the instances of stateful tools of a run. An instance lives on one worker, its
+// host: a long-running activity creates it and keeps it alive. The instance's calls go to a task
+// queue that only this worker polls. They wait there while an instance is created or recreated and
+// are never scheduled twice.
 type instances struct {
 	base   string
 	origin api.Origin
 	// list is in the order in which the instances were first needed.
 	list []*instance
-	// closing is set when the run ends: no instance is asked for any more.
+	// closing is set when the run ends. No instance is created after that.
 	closing bool
 }
 
 type instance struct {
 	run  *instances
 	tool api.Tool
-	// hold ends when the instance does; nil where the run has none, and so is cancel. Its id is
-	// holdID, the nth one in this execution of the run.
+	// hostInstance is the future of the instance host activity, which ends with the instance; it
+	// and cancel are nil where the run has none. Its ID is hostID; hosts counts the hosts in this
+	// execution of the run.
 	hostInstance workflow.Future
 	cancel       func()
 	hostID       string
 	hosts        int
-	// adopting says that the hold is one that a living instance is to be adopted by.
+	// adopting is set if the host activity is to adopt a living instance.
 	adopting bool
 	last     api.InstanceProgress
 	before   []api.InstanceHost
-	// vanished says that the last instance was lost, gone that no other is made for that.
+	// vanished is set if the last instance was lost, gone if it is not replaced after that.
 	vanished bool
 	gone     bool
-	// calls are those that are scheduled and have not ended, in order.
+	// calls are the scheduled calls that have not ended, in order.
 	calls []*instanceCall
 }
 
 // instanceCall is a call that waits for its instance or runs on it.
 type instanceCall struct {
 	cancel func()
-	// fault is why the instance cannot serve it, if that is known before the call has ended.
+	// fault is the reason why the instance cannot serve the call, if known before the call ends.
 	fault *api.Error
 }
 
 const (
-	// holdTimeout bounds a hold. Servers bound it by the run's own timeout, too.
+	// hostTimeout bounds an instance host activity. The server also applies the run's own timeout.
 	hostTimeout = 10 * 365 * 24 * time.Hour
-	// closeWithin bounds how long the end of a run waits for its instances to be closed.
+	// closeWithin bounds how long the end of a run waits for its instances to close.
 	closeWithin = 15 * time.Second
-	// maxBefore is how many holds of earlier executions are remembered: it takes two for the newest
-	// to have told nothing.
+	// maxBefore bounds the remembered instance hosts of earlier executions. More than one is needed
+	// because the newest may not have reported yet.
 	maxBefore = 3
-	// maxCarried bounds what the states of instances that nobody holds may take when a run
-	// continues as new.
+	// maxContinued bounds the state of instances without a host that continue-as-new carries, in
+	// bytes.
 	maxContinued = 512 << 10
 )
 
-// call executes a call on the run's instance of a tool, and has one made if there is none. The
-// future has what the call's activity gives, or why the instance could not serve it.
+// call executes a call on the run's instance of a tool and creates the instance if there is none.
+// The future has the result of the call's activity, or the reason why the instance could not serve
+// it.
 func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.ActivityOptions,
 	x api.Execution) workflow.Future {
 	s.notice(ctx)
@@ -110,7 +112,7 @@ func (i *instance) queue() string {
 	return api.InstanceQueue(i.run.base, i.tool.Lane, i.run.origin.Run, i.tool.Name)
 }
 
-// ask asks the workers of the tool's lane for an instance.
+// ask requests an instance from the workers of the tool's lane.
 func (i *instance) ask(ctx workflow.Context) {
 	options := i.options()
 	options.TaskQueue = api.InstanceHostQueue(i.run.base, i.tool.Lane)
@@ -121,7 +123,7 @@ func (i *instance) ask(ctx workflow.Context) {
 	i.start(ctx, options, api.HostInstanceRequest{Last: i.last, Lost: i.vanished, Before: i.before})
 }
 
-// adopt asks for the living instance that the execution before left, where it lives.
+// adopt requests the living instance of the previous execution from its worker.
 func (i *instance) adopt(ctx workflow.Context) {
 	options := i.options()
 	options.TaskQueue = i.queue()
@@ -146,8 +148,8 @@ func (i *instance) options() workflow.ActivityOptions {
 	}
 }
 
-// start starts a hold. It outlives the cancellation of the run, because what is made has to be
-// closed.
+// start starts an instance host activity. It is not cancelled with the run, because the instance
+// must be closed.
 func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	r api.HostInstanceRequest) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
@@ -163,8 +165,8 @@ func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	})
 }
 
-// notice takes the ends of holds that have come together with what the run goes on with: a decision
-// must not be made on an instance that is known to be gone.
+// notice processes instance hosts that ended in the current workflow task, so that no decision
+// relies on an instance that is already gone.
 func (s *instances) notice(ctx workflow.Context) {
 	for _, i := range s.list {
 		if i.hostInstance != nil && i.hostInstance.IsReady() {
@@ -173,7 +175,8 @@ func (s *instances) notice(ctx workflow.Context) {
 	}
 }
 
-// ended takes the end of the hold: the instance idled out, could not be made, or was lost.
+// ended handles the end of an instance host: the instance was idle for too long, could not be
+// created, or was lost.
 func (i *instance) ended(ctx workflow.Context) {
 	var left api.InstanceProgress
 	err := i.hostInstance.Get(ctx, &left)
@@ -195,13 +198,13 @@ func (i *instance) ended(ctx workflow.Context) {
 	case lost && adopted:
 		i.again(ctx)
 	default:
-		// A hold that is tried again by itself has failed for good only where an operator ended it:
-		// the next call asks anew.
+		// A host activity that is retried automatically fails only if an operator ended it. The
+		// next call creates an instance again.
 		i.fail(fault)
 	}
 }
 
-// learn takes what a failed hold tells of the instance.
+// learn reads from the error of an instance host what became of the instance.
 func (i *instance) learn(err error) {
 	var left api.InstanceProgress
 	read := errors.New("it tells nothing")
@@ -218,7 +221,7 @@ func (i *instance) learn(err error) {
 	}
 }
 
-// again has an instance made if calls wait for one.
+// again creates an instance again if calls wait for one.
 func (i *instance) again(ctx workflow.Context) {
 	if len(i.calls) > 0 && !i.run.closing {
 		i.ask(ctx)
@@ -233,7 +236,7 @@ func (i *instance) fail(fault *api.Error) {
 	}
 }
 
-// close ends the instances when the run ends, whatever its end, and waits until they are closed.
+// close closes the instances at any end of the run and waits until they are closed.
 func (s *instances) close(ctx workflow.Context) {
 	s.closing = true
 	s.notice(ctx)
@@ -255,7 +258,7 @@ func (s *instances) close(ctx workflow.Context) {
 	})
 }
 
-// carry is what the next execution of the run has to know.
+// continueState returns what continue-as-new carries of the instances.
 func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	s.notice(ctx)
 	runID := workflow.GetInfo(ctx).WorkflowExecution.RunID
@@ -277,8 +280,8 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	return continued
 }
 
-// resume takes over what the execution before has carried. Living instances are adopted at once:
-// they do not wait long.
+// resume restores the instances of the previous execution. It adopts living instances at once,
+// because they wait only briefly.
 func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState,
 	tools map[string]api.Tool) {
 	for _, c := range continued {

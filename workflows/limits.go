@@ -12,10 +12,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// limitGuard ends an agent's run at its limits, or asks for more of one.
+// limitGuard ends an agent's run at its limits, or asks a person for more.
 type limitGuard struct{ *agentRun }
 
-// reached returns the limit that keeps the run from another turn, or nothing.
+// reached returns the limit that prevents another turn, or "".
 func (r limitGuard) reached() string {
 	if r.timeOver {
 		return budget.LimitWallTime
@@ -44,9 +44,9 @@ func (r limitGuard) reached() string {
 }
 
 // reserved returns the limit of which a sub-agent has no more left than its next step and the
-// answer that sums up may take, as its last step tells: what each of many uses beyond its share is
-// used beyond the budget of the run above. It returns nothing where there is more, and for a run
-// that works for nobody, or makes no such answer.
+// summarising answer may need, estimated from its last step. What a sub-agent uses beyond its share
+// exceeds the budget of the parent run. It returns "" where more is left, for a run without a
+// parent, and for one that makes no such answer.
 func (r limitGuard) reserved(l api.Limits) string {
 	if r.in.Parent == nil || l.OnReached != "" && l.OnReached != api.LimitWrapsUp {
 		return ""
@@ -62,7 +62,7 @@ func (r limitGuard) reserved(l api.Limits) string {
 	return ""
 }
 
-// costSlack keeps the error of adding up fractions from being taken for a limit that is reached.
+// costSlack tolerates the rounding errors of summed costs.
 const costSlack = 1 + 1e-9
 
 // watchWallTime cancels the running turn when the run's wall time, counted from the start of its
@@ -78,7 +78,7 @@ func (r limitGuard) watchWallTime(ctx workflow.Context, stopTurns func()) {
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for limit := api.Duration(0); limit < r.limits.WallTime; left = r.wallTimeLeft(ctx) {
-			// While the timer ran, a person may have granted more.
+			// A person may have granted more while the timer ran.
 			limit = r.limits.WallTime
 			options := workflow.TimerOptions{Summary: "wall time of the run"}
 			if workflow.NewTimerWithOptions(ctx, left, options).Get(ctx, nil) != nil {
@@ -90,12 +90,12 @@ func (r limitGuard) watchWallTime(ctx workflow.Context, stopTurns func()) {
 	})
 }
 
-// wallTimeLeft is what is left of the run's wall time, which has a limit.
+// wallTimeLeft returns the rest of the run's wall time; the run must have a limit.
 func (r limitGuard) wallTimeLeft(ctx workflow.Context) time.Duration {
 	return r.limits.WallTime.Std() - workflow.Now(ctx).Sub(r.started)
 }
 
-// summarise ends the run with one more model step, without tools, that answers with what is known.
+// summarise ends the run with one more model step, without tools, that answers from what is known.
 func (r limitGuard) summarise(ctx workflow.Context, limit string) (api.RunResult, error) {
 	r.answerOpenCalls()
 	response, err := r.compactor.ask(ctx, api.SummaryStepID, limit)
@@ -109,7 +109,7 @@ func (r limitGuard) summarise(ctx workflow.Context, limit string) (api.RunResult
 		Answer: response.Message.Text}, response.Stop)
 }
 
-// answerOpenCalls gives every call of the last turn that has no answer one: models refuse a
+// answerOpenCalls answers every call of the last turn that has no answer: models reject a
 // conversation with gaps.
 func (r limitGuard) answerOpenCalls() {
 	messages := r.conversation.Messages
@@ -130,12 +130,12 @@ func (r limitGuard) answerOpenCalls() {
 	}
 }
 
-// grantable are the limits of which a person can grant a run more.
+// grantable lists the limits of which a person can grant more.
 var grantable = []string{budget.LimitTurns, budget.LimitCalls, budget.LimitTokens, budget.LimitCost,
 	budget.LimitWallTime}
 
-// atLimit ends the run at a limit as its agent says, with a last answer or at once, unless there is
-// an error already.
+// atLimit ends the run at a limit as its agent declares, with a last answer or at once. An err that
+// is already set takes precedence.
 func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (api.RunResult, error) {
 	if err != nil {
 		return api.RunResult{}, err
@@ -146,9 +146,9 @@ func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (api.
 	return r.summarise(ctx, limit)
 }
 
-// granted asks a person for more of a limit that the run has reached, where the agent says so. It
-// reports whether the run goes on: with more, or to another limit that it has reached meanwhile.
-// The error is that of a cancelled run.
+// granted asks a person for more of a limit that the run has reached, if the agent declares that.
+// It reports whether the run continues: with more, or up to another limit reached meanwhile. It
+// returns an error only if the run is cancelled.
 func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
 	if !r.asksAt(limit) {
 		return false, nil
@@ -181,7 +181,7 @@ func (r limitGuard) asksAt(limit string) bool {
 	return r.agent.Limits.OnReached == api.LimitAsks && slices.Contains(grantable, limit)
 }
 
-// askMore asks a person for more of a limit, in one recorded step.
+// askMore requests more of a limit from a person, in one recorded step.
 func (r limitGuard) askMore(ctx workflow.Context, limit string) (*approval, error) {
 	r.answerOpenCalls()
 	request := api.LimitRequest{Run: r.pipeline.origin.Run, Agent: r.agent.Name, Limit: limit,
@@ -198,7 +198,8 @@ func (r limitGuard) askMore(ctx workflow.Context, limit string) (*approval, erro
 	return r.pipeline.control.approvals.askLimit(ctx, need), nil
 }
 
-// carriedLimits are the run's limits where they may not be its agent's any more.
+// continuedLimits returns the limits that continue-as-new carries; nil if they are still those of
+// the agent.
 func (r limitGuard) continuedLimits() *api.Limits {
 	if r.asked == 0 {
 		return nil
@@ -206,8 +207,8 @@ func (r limitGuard) continuedLimits() *api.Limits {
 	return &r.limits
 }
 
-// askLimit asks for more of a limit. Earlier such approvals are over: a digest tells one from the
-// next.
+// askLimit opens an approval for more of a limit. The digest tells it apart from earlier, closed
+// ones.
 func (a *approvals) askLimit(ctx workflow.Context, need api.ApprovalNeed) *approval {
 	delete(a.known, api.LimitCall)
 	a.ask(ctx, api.Call{ID: api.LimitCall}, api.AdmissionDecision{ID: api.LimitCall,
@@ -215,8 +216,8 @@ func (a *approvals) askLimit(ctx workflow.Context, need api.ApprovalNeed) *appro
 	return a.known[api.LimitCall]
 }
 
-// unfit returns what keeps a decision from being one on what waits: a call is not granted anything,
-// and a run at a limit needs more of just that limit.
+// unfit returns why a decision does not match what waits: a call takes no grant, and a run at a
+// limit needs a grant of that limit.
 func (o *approval) unfit(d api.Decision) *api.ReplyError {
 	message := ""
 	switch {

@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// graceAfterTimeout is how much later than a tool's own timeout the server gives up on an attempt.
-// The executor keeps the tool's timeout itself, so that it can stop the tool and say what happened;
-// the server's is for executors that hang.
+// graceAfterTimeout is added to a tool's timeout for the server's timeout of an attempt. The
+// executor enforces the tool's own timeout, so that it can stop the tool and report what happened;
+// the server's timeout catches executors that hang.
 const graceAfterTimeout = 5 * time.Second
 
 // Defaults of a model step.
@@ -21,13 +21,13 @@ const (
 	modelMaxAttempts = 5
 )
 
-// localTimeout bounds an attempt of a local activity: they only compute, or send a signal.
+// localTimeout bounds an attempt of a local activity, which only computes or sends a signal.
 const localTimeout = 30 * time.Second
 
-// longestWait bounds the wait of a call with its lane's holder where nothing else does.
+// longestWait bounds the time of a call in its lane's wait queue where nothing else does.
 const longestWait = 365 * 24 * time.Hour
 
-// callOptions are the options of a call's activity, but for its priority.
+// callOptions returns the options of a call's activity, without its priority.
 func callOptions(base, id string, t api.Tool, r api.Route,
 	summary string) workflow.ActivityOptions {
 	t = t.On(r)
@@ -40,15 +40,15 @@ func callOptions(base, id string, t api.Tool, r api.Route,
 		WaitForCancellation:    true,
 		Summary:                summary,
 		RetryPolicy:            retryPolicy(t),
-		// A call that goes past its queue goes past the lane's rules.
+		// Eager execution would bypass the task queue, and so the rules of the lane.
 		DisableEagerExecution: r != api.Route{},
 	}
 	if r.Holds {
 		o.StartToCloseTimeout += cmp.Or(t.QueueTimeout.Std(), longestWait)
 	}
 	if t.Kind == api.KindHuman {
-		// No worker holds the call while a person takes their time: nobody could heartbeat, or tell
-		// that it has stopped.
+		// No worker holds the call while a person answers, so nothing could heartbeat or confirm a
+		// cancellation.
 		o.ScheduleToCloseTimeout, o.HeartbeatTimeout, o.WaitForCancellation = t.AnswerWithin.Std(),
 			0, false
 	}
@@ -68,7 +68,7 @@ func retryPolicy(t api.Tool) *temporal.RetryPolicy {
 	}
 }
 
-// modelOptions are the options of a model step's activity, but for its priority.
+// modelOptions returns the options of a model step's activity, without its priority.
 func modelOptions(base, id string, m api.Model, r api.Route,
 	summary string) workflow.ActivityOptions {
 	timeout, attempts := cmp.Or(m.Timeout, api.DefaultModelTimeout).Std(), m.MaxAttempts
@@ -95,20 +95,22 @@ func modelOptions(base, id string, m api.Model, r api.Route,
 	return o
 }
 
-// withAdmitOptions are those of admission, which may have to tell the server of a key: a run must
-// not fail for what passes in a minute or two. The hooks of several calls run at once.
+// withAdmitOptions sets the options of admission. Admission may have to signal the server about a
+// key, so it is retried for a minute or two. The hooks of several calls run concurrently.
 func withAdmitOptions(ctx workflow.Context, hooks []api.Hook) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout+api.HooksWithin(hooks),
 		signalRetry(20), ""))
 }
 
-// signalRetry is the retry policy of what tells the server something; zero attempts are any number.
+// signalRetry returns the retry policy of steps that signal the server; zero attempts mean any
+// number.
 func signalRetry(attempts int32) *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{MaximumAttempts: attempts, InitialInterval: 100 * time.Millisecond,
 		BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}
 }
 
-// withLocalOptions are those of what only computes, but for the hooks that run within it.
+// withLocalOptions sets the options of steps that only compute, plus the time of hooks that run
+// within them.
 func withLocalOptions(ctx workflow.Context, hooks ...api.Hook) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: localTimeout + api.HooksWithin(hooks),
@@ -117,17 +119,17 @@ func withLocalOptions(ctx workflow.Context, hooks ...api.Hook) workflow.Context 
 	})
 }
 
-// maxSaid bounds what a local activity says of itself, in characters.
+// maxSaid bounds the summary of a local activity, in characters.
 const maxSaid = 100
 
-// saying has a local activity say in the history, in a few words, what it is for.
+// saying sets the summary that a local activity shows in the history.
 func saying(ctx workflow.Context, summary string) workflow.Context {
 	o := workflow.GetLocalActivityOptions(ctx)
 	o.Summary = api.Shorten(summary, maxSaid)
 	return workflow.WithLocalActivityOptions(ctx, o)
 }
 
-// named names calls by the first and the last.
+// named returns the IDs of the first and the last call.
 func named(calls []api.Call) string {
 	if len(calls) == 1 {
 		return "call " + calls[0].ID
@@ -135,8 +137,8 @@ func named(calls []api.Call) string {
 	return "calls " + calls[0].ID + " to " + calls[len(calls)-1].ID
 }
 
-// callError maps what Temporal says of a failed activity to the closed set; an error of that set is
-// what it is. The other direction is activities.Failure.
+// callError maps Temporal's error of a failed activity to the closed set of error types; an error
+// of that set is returned as it is. activities.Failure is the opposite direction.
 func callError(err error, tool api.Tool, route api.Route) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e
@@ -160,7 +162,7 @@ func activityFailure(err error) api.ActivityFailure {
 		Details: func(v any) error { return app.Details(v) }}
 }
 
-// runError is the failure of a whole run.
+// runError returns the failure of a whole run.
 func runError(kind api.RunErrorType, message string, cause error, details ...any) error {
 	return temporal.NewApplicationErrorWithOptions(message, string(kind),
 		temporal.ApplicationErrorOptions{

@@ -15,26 +15,25 @@ import (
 )
 
 // pipeline takes every call of a run through its five phases (requirement E1). Agent, plan and
-// direct runs differ only in where calls come from: there is no second way in.
+// direct runs differ only in the source of their calls.
 type pipeline struct {
 	origin  api.Origin
 	catalog api.Catalog
 	tools   map[string]api.Tool
 	mode    api.Mode
-	// queue is the task queue of the workflow, from which the lanes' queues derive.
+	// queue is the workflow's task queue, from which the names of the lanes' queues derive.
 	queue string
 	usage api.Usage
-	// budget bounds the run's sub-agents; parent is what the run works for itself, the zero value
-	// for nothing.
+	// Run is the budget of the run's sub-agents; parent is the path of the call that the run works
+	// for, empty for none.
 	budget.Run
 	parent api.Parent
-	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each
-	// agent.
+	// override is the argument mode for the whole tree of runs; empty leaves it to each agent.
 	override api.Mode
-	// rank is where the run's calls and steps stand among those of others.
+	// priority is that of the run's calls and steps.
 	priority turn.Priority
 	// openUntil maps the ID of an admitted call on a keyed lane to the time until which its key's
-	// queue is certainly served.
+	// queue is served.
 	openUntil     map[string]time.Time
 	admitter      admitter
 	control       *control
@@ -43,19 +42,20 @@ type pipeline struct {
 	inline        budget.Task
 	historyBudget budget.History
 	undo          undo
-	// hooks are those of the run's agent, policies its rules and those of the agents above it.
+	// hooks are those of the run's agent, policies the rules of the agent and of its parent agents.
 	hooks    api.Hooks
 	policies []api.PolicyRule
-	// seen is what the run has seen and done, turn the turn of an agent's run.
+	// runFacts records what the run has seen and done; turn is the current turn of an agent's run.
 	runFacts turn.Facts
 	turn     int
-	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
+	// admitted are the decisions that came with the model's answer, for the first calls of the
+	// turn.
 	admitted []api.AdmissionDecision
-	// blocked are calls that failed so often that they are refused.
+	// blocked are the calls that are rejected because they failed too often.
 	blocked    []api.Repeat
 	attributes attributes
 	details    *details
-	// stepsInline says that the run's model steps run inline.
+	// stepsInline is set if the run's model steps run inline.
 	stepsInline bool
 }
 
@@ -88,7 +88,7 @@ func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catal
 // admitter takes the calls of a run through the phases pre_validation and pre_execution.
 type admitter struct{ *pipeline }
 
-// toolsOf returns the tools that calls name and may name, each once.
+// toolsOf returns the tools that calls name and that they may name, without duplicates.
 func (p admitter) toolsOf(calls []api.Call) (tools []api.Tool) {
 	named := map[string]bool{}
 	for _, c := range calls {
@@ -100,7 +100,8 @@ func (p admitter) toolsOf(calls []api.Call) (tools []api.Tool) {
 	return tools
 }
 
-// need adds tools whose calls the run makes by itself.
+// need adds the tools of calls that the run or its sub-agents make, unless the run has a tool of
+// that name.
 func (p *pipeline) need(below []api.Tool) {
 	for _, t := range below {
 		if _, own := p.tools[t.Name]; !own {
@@ -115,8 +116,8 @@ func (p admitter) own(tool string) bool {
 	return ok
 }
 
-// admit takes calls through the phases pre_validation and pre_execution: one recorded step for all
-// of them, unless what the model answered with said it already.
+// admit takes calls through the phases pre_validation and pre_execution in one recorded step. It
+// makes no step for decisions that came with the model's answer.
 func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
 	decisions := make([]api.AdmissionDecision, 0, len(calls))
 	decisions, p.admitted = append(decisions, p.admitted...), nil
@@ -130,13 +131,13 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 		}
 		used += claimed(part)
 		p.runFacts.Admitted(calls, part)
-		// Where verdicts are long, the first calls are answered alone.
+		// If decisions are long, the activity answers only the first calls.
 		decisions, calls = append(decisions, part...), calls[len(part):]
 	}
 	return decisions, nil
 }
 
-// claimed is how many calls of the run's budget verdicts take.
+// claimed returns how many calls of the run's budget the decisions take.
 func claimed(decisions []api.AdmissionDecision) (calls int) {
 	for _, v := range decisions {
 		if v.Error == nil {
@@ -146,14 +147,14 @@ func claimed(decisions []api.AdmissionDecision) (calls int) {
 	return calls
 }
 
-// Calls are admitted together up to these bounds, so that their verdicts fit into one marker: all
-// of a turn, but for turns beyond reason.
+// Bounds of the calls admitted in one step, so that their decisions fit into one marker. Only
+// unusually large turns exceed them.
 const (
 	maxAdmitCalls = 200
 	maxAdmitBytes = 256 << 10
 )
 
-// portion returns how many of the calls are admitted together, at least one.
+// portion returns how many of the calls one step admits, at least one.
 func portion(calls []api.Call) int {
 	size := 0
 	for i, c := range calls {
@@ -164,8 +165,8 @@ func portion(calls []api.Call) int {
 	return len(calls)
 }
 
-// admission is a request without calls and tools, when the calls so far have used that many of the
-// run's.
+// admission returns a request without calls and tools; used is the number of the run's calls so
+// far.
 func (p admitter) admission(used int) api.AdmissionRequest {
 	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller,
 		Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
@@ -185,7 +186,7 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
 	request := p.admission(used)
 	request.Calls = calls
 	if calls[0].OfRun() {
-		// Finding out and putting back is not held up by what the run may use.
+		// Allow does not restrict calls that the run itself makes, such as verify and undo.
 		request.Allow = nil
 	}
 	request.Tools = p.toolsOf(calls)
@@ -205,7 +206,7 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
 	return decisions, err
 }
 
-// refused counts a call that is not executed because of that error, and returns its outcome.
+// refused counts a call that is not executed because of e and returns its outcome.
 func (p *pipeline) refused(c api.Call, e *api.Error) api.CallOutcome {
 	p.usage.Calls++
 	p.usage.Failed++
@@ -214,7 +215,7 @@ func (p *pipeline) refused(c api.Call, e *api.Error) api.CallOutcome {
 }
 
 // unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or
-// its wall time was over, and counts them: their records tell of them too. It returns nil where
+// its wall time had passed, and counts them, so that the audit records have them. It returns nil if
 // admission failed for another reason, which ends the run.
 func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallOutcome {
 	if ctx.Err() == nil {
@@ -227,8 +228,8 @@ func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallO
 	return outcomes
 }
 
-// runTurn admits the calls of one turn and runs them as their access allows. Outcomes are in the
-// order of the calls.
+// runTurn admits the calls of one turn and runs them as their access rules allow. Outcomes are in
+// the order of the calls.
 func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 	order api.Order) ([]api.CallOutcome, error) {
 	decisions, err := p.admitter.admit(ctx, calls)
@@ -278,16 +279,16 @@ func at[T any](all []T, indices []int) []T {
 	return some
 }
 
-// dispatch runs calls that wait for each other. When it returns, no question or approval of theirs
-// is open.
+// dispatch runs calls that wait for each other. When it returns, none of them has an open question
+// or approval.
 func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatched) error {
 	d := dispatcher{pipeline: p, waits: waits, calls: calls}
 	failure := d.run(ctx)
 	return cmp.Or(failure, p.questions.finish(ctx))
 }
 
-// written is how long the history is, and with it what the workflow task has to record of what ran
-// inline.
+// written returns the length of the history in events and bytes, including the results of inline
+// calls that the workflow task still has to record.
 func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 	info := workflow.GetInfo(ctx)
 	events, bytes = info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()
@@ -299,17 +300,17 @@ func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 	return events, bytes
 }
 
-// fitting returns how many of the calls, from the first on, may begin beside those that run, so
-// that the history does not reach the size at which the server ends the run.
+// fitting returns how many of the calls, from the first on, may start besides those that run, so
+// that the history stays under the size at which the server ends the run.
 func (p *pipeline) fitting(ctx workflow.Context, calls []*callRun) int {
 	events, bytes := p.written(ctx)
 	return p.historyBudget.Fit(events, bytes, len(calls),
 		func(i int) int { return calls[i].historyNeed() })
 }
 
-// noHistoryLeft has admission refuse calls because the run's history is too long for them, and
-// gives them those decisions. Each part of a batched call has a decision of its own in history.
-// Approvals of the calls are withdrawn.
+// noHistoryLeft admits calls as rejected because the run's history is too long for them, and sets
+// those decisions. Each part of a batched call has its own decision in history. Approvals of the
+// calls are withdrawn.
 func (p admitter) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
 	why := p.fullness(ctx)
 	byCall := map[string]api.AdmissionDecision{}
@@ -335,7 +336,7 @@ func (p admitter) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
 	return nil
 }
 
-// unbatched returns calls as their caller made them: the parts of batched ones.
+// unbatched returns calls as the model made them: the parts in place of batched calls.
 func unbatched(calls []*callRun) (all []api.Call) {
 	for _, c := range calls {
 		if len(c.parts) == 0 {
@@ -348,7 +349,7 @@ func unbatched(calls []*callRun) (all []api.Call) {
 	return all
 }
 
-// fullness says why there is no room, and what to do.
+// fullness says why the history budget is used up, and what to do.
 func (p *pipeline) fullness(ctx workflow.Context) string {
 	events, bytes := p.written(ctx)
 	what := "Split the plan, or have its tools answer with less"
@@ -359,15 +360,15 @@ func (p *pipeline) fullness(ctx workflow.Context) string {
 		events, float64(bytes)/(1<<20), what)
 }
 
-// facts are what policies can know of the run.
+// facts returns what policies can use of the run's state.
 func (p admitter) facts() api.RunFacts {
 	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn,
 		Labels: p.runFacts.Labels, Calls: p.runFacts.Past(""),
 		Usage: p.usage, Limits: p.Limits, Started: p.Started}
 }
 
-// emittedBy returns the labels that the run of an agent tool may have seen, by what it could call,
-// however deep: nobody knows what one saw that failed.
+// emittedBy returns the labels that the run of an agent tool may have seen, through all tools it
+// could call at any depth. It is used where the run failed and its labels are unknown.
 func (p *pipeline) emittedBy(t api.Tool) []string {
 	var labels []string
 	visited := map[string]bool{}

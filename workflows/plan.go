@@ -10,10 +10,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// planWorkflow is the workflow of a plan run: the calls of a plan, each as soon as those it needs
-// have succeeded and the access rules of its lane allow. The plan is checked whole before anything
-// runs. A call that needs a failed one does not run; the others go on. Any failed call makes the
-// run fail with the type switchyard.RunCallsFailed and the RunResult as its details.
+// planWorkflow is the workflow of a plan run. Each call of the plan runs as soon as the calls that
+// it needs have succeeded and the access rules of its lane allow it. The whole plan is checked
+// before anything runs. A call that needs a failed one does not run; the others continue. Any
+// failed call makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its
+// details.
 func planWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 	if in.Plan == nil {
 		return api.RunResult{},
@@ -24,7 +25,7 @@ func planWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) 
 	return ended(ctx, in, p, result, err)
 }
 
-// runPlan runs the calls of a plan. It has no pipeline where the run does not begin.
+// runPlan runs the calls of a plan. The pipeline is nil if the run does not start.
 func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, api.RunResult,
 	error) {
 	problems := plan.Check()
@@ -66,8 +67,8 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 	return run.pipeline, result, run.pipeline.end(ctx, err)
 }
 
-// maxPlanCalls keeps a plan's history under the 51,200 events at which servers end a run: a call
-// takes six to nine.
+// maxPlanCalls keeps a plan's history below the 51,200 events at which servers end a run; a call
+// takes six to nine events.
 const maxPlanCalls = 5000
 
 func toolsOf(plan api.Plan) []string {
@@ -85,14 +86,14 @@ func toolsOf(plan api.Plan) []string {
 type planRun struct {
 	plan     api.Plan
 	pipeline *pipeline
-	// calls are the plan's, sorted by what they need; the other slices go with them.
+	// calls are the plan's, sorted by their dependencies; the other slices have the same indices.
 	calls    []api.PlanCall
 	runs     []*callRun
 	admitted []bool
 	outcomes []api.CallOutcome
 	needs    [][]string
 	index    map[string]int
-	// values are the results that were referred to, decoded.
+	// values are the decoded results that were referred to.
 	values map[string]any
 }
 
@@ -113,8 +114,8 @@ func newPlanRun(plan api.Plan, p *pipeline) *planRun {
 	return r
 }
 
-// literal returns the arguments of a call that refers to nothing, with what was escaped in them as
-// it is meant; those of all others as they are written.
+// literal returns the unescaped arguments of a call without references, and the arguments of other
+// calls as written.
 func literal(c api.PlanCall) string {
 	if !strings.Contains(string(c.Arguments), "$${") || len(c.References()) > 0 {
 		return string(c.Arguments)
@@ -130,7 +131,7 @@ func literal(c api.PlanCall) string {
 }
 
 // admitFixed admits, in one recorded step, the calls whose arguments are known from the start. If
-// one of them cannot run, nothing does.
+// one of them cannot run, no call runs.
 func (r *planRun) admitFixed(ctx workflow.Context) error {
 	var fixed []int
 	for i, c := range r.calls {
@@ -155,8 +156,8 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 	return nil
 }
 
-// askApprovals asks at once for all approvals that calls with fixed arguments need: people see the
-// whole of them.
+// askApprovals opens at once all approvals of calls with fixed arguments, so that people see all of
+// them together.
 func (r *planRun) askApprovals(ctx workflow.Context) {
 	for _, c := range r.runs {
 		r.pipeline.control.approvals.ask(ctx, c.call, c.decision)
@@ -279,7 +280,7 @@ func notRun(format string, args ...any) *api.Error {
 	return e
 }
 
-// lookup gives the result of a call, as references find it.
+// lookup returns the result of a call in the form that references resolve.
 func (r *planRun) lookup(id string) (any, bool) {
 	if v, ok := r.values[id]; ok {
 		return v, true
@@ -297,8 +298,8 @@ func (r *planRun) lookup(id string) (any, bool) {
 	return value, true
 }
 
-// at returns calls with those indices. The arguments of a call that is not admitted will have the
-// results that it refers to.
+// at returns calls with those indices. For a call that is not admitted, it sets the size of the
+// results that its arguments will contain.
 func (r *planRun) at(indices []int) []*callRun {
 	calls := at(r.runs, indices)
 	for n, i := range indices {
@@ -318,7 +319,7 @@ func (r *planRun) at(indices []int) []*callRun {
 // end takes the outcome of call i.
 func (r *planRun) end(i int, out api.CallOutcome) { r.outcomes[i] = out }
 
-// output is what the plan declares, or the results of the calls that no other call needs.
+// output returns what the plan declares, or the results of the calls that no other call needs.
 func (r *planRun) output() ([]byte, error) {
 	var template any
 	if len(r.plan.Output) > 0 {

@@ -12,31 +12,32 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// maxAsking bounds the calls of a run that ask at a time. Each holds one of the updates that a
-// server lets a run have in flight, ten by default, and replies need some of them too.
+// maxOpenQuestions bounds the updates of a run that wait for a reply at a time. A server allows a
+// run ten updates in flight by default, and replies need some of them.
 const maxOpenQuestions = 6
 
-// maxAnswered bounds what a query for open questions or approvals answers with, in bytes.
+// maxAnswered bounds the answer of a query for open questions or approvals, in bytes.
 const maxAnswered = 1 << 20
 
-// questions are what the run waits for people to answer: calls of human tools, and what other calls
-// ask while they run. They live in the run's memory; what was asked and replied stands in history.
+// questions are the questions that the run waits for people to answer: calls of human tools, and
+// those that other calls ask while they run. They live in the run's memory; history holds the
+// questions and replies.
 type questions struct {
 	origin api.Origin
-	// hooks are those after the run's calls; parent is the path of the call that the run works for.
+	// hooks run after the run's calls; parent is the path of the call that the run works for.
 	hooks  []api.Hook
 	parent string
 	// open are in the order in which they were asked.
 	open []*question
-	// closed tells of questions that are over how they ended, in words, by id.
+	// closed maps the ID of a closed question to how it ended, in words.
 	closed map[string]string
-	// calls are those that run, by id.
+	// calls are the running calls by ID.
 	calls map[string]*questionCall
-	// asking counts the updates that wait for a reply.
+	// openQuestions counts the updates that wait for a reply.
 	openQuestions int
 }
 
-// askingCall is a running call and how often it has asked.
+// questionCall is a running call and how often it has asked.
 type questionCall struct {
 	tool  api.Tool
 	asked int
@@ -44,23 +45,23 @@ type questionCall struct {
 
 type question struct {
 	api.Question
-	// tool and notes are set where the call itself is the question.
+	// tool and notes are set if the call itself is the question.
 	tool  *api.Tool
 	notes []string
-	// hooks are those after such a call, which had these arguments.
+	// hooks run after such a call, whose arguments these are.
 	hooks     []api.Hook
 	arguments json.RawMessage
-	// checking is whose reply is being checked.
+	// checking is the person whose reply is being checked.
 	checking string
-	// reply is set when there is one, over when the question is closed.
+	// reply is set when there is one; over is set when the question is closed.
 	reply *api.Reply
 	over  bool
-	// taken says that the reply became the call's end.
+	// taken is set if the reply became the call's result.
 	taken bool
 }
 
-// newQuestions makes the run answer the query and take the updates that are about questions. It
-// comes before anything that waits, so that no update finds the run without.
+// newQuestions registers the query and the update handlers of questions. Call it before anything
+// that blocks, so that every update finds its handler.
 func newQuestions(ctx workflow.Context) (*questions, error) {
 	q := &questions{closed: map[string]string{}, calls: map[string]*questionCall{}}
 	if err := workflow.SetQueryHandler(ctx, api.QuestionsQuery, q.list); err != nil {
@@ -85,8 +86,8 @@ func (q *questions) list() ([]api.Question, error) {
 	}), nil
 }
 
-// answering is what a query answers with of what is open: as much as fits, one at least. of gives
-// what is told of each, and its size.
+// answering returns a query's answer from the open items: as many as fit, at least one. of returns
+// an item's answer and its size.
 func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 	list := []Told{}
 	size := 0
@@ -100,7 +101,7 @@ func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 	return list
 }
 
-// begin notes a call that has been scheduled. A call of a human tool is a question.
+// begin registers a scheduled call. A call of a human tool opens a question.
 func (q *questions) begin(ctx workflow.Context, call *callRun) {
 	c, v, t := call.call, call.decision, call.tool
 	if t.AnswerWithin <= 0 {
@@ -118,7 +119,7 @@ func (q *questions) begin(ctx workflow.Context, call *callRun) {
 		Until: now.Add(t.AnswerWithin.Std())}})
 }
 
-// end closes the questions of a call that is over.
+// end closes the questions of a call that has ended.
 func (q *questions) end(out api.CallOutcome) {
 	if q.calls[out.ID] == nil {
 		return
@@ -151,15 +152,16 @@ func (q *questions) close(o *question, how string) {
 	q.open = slices.DeleteFunc(q.open, func(other *question) bool { return other == o })
 }
 
-// finish waits, when the calls of a turn or a run are over, for the updates that were about them.
-// It does so in a cancelled run as well: whoever waits for an update is told how it ended.
+// finish waits, after the calls of a turn or run have ended, for the updates about them. It waits
+// in a cancelled run as well, so that every update gets its result.
 func (q *questions) finish(ctx workflow.Context) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }
 
-// mayAsk refuses what no running call may ask, and one more where as many as possible ask already.
+// mayAsk rejects malformed questions, those of calls that do not run, and those beyond
+// maxOpenQuestions.
 func (q *questions) mayAsk(_ workflow.Context, in api.Question) error {
 	call := q.calls[in.Call]
 	switch {
@@ -177,8 +179,8 @@ func (q *questions) mayAsk(_ workflow.Context, in api.Question) error {
 	return nil
 }
 
-// ask opens a question of a running call and waits for the reply, the call's end, or the time at
-// which it is given up.
+// ask opens a question of a running call. It waits for the reply, the end of the call, or the
+// question's timeout.
 func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error) {
 	call := q.calls[in.Call]
 	call.asked++
@@ -204,7 +206,7 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 	return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyTimeout, Message: q.closed[o.ID]})
 }
 
-// mayReply refuses, without a trace in history, what no reply is and what is none to an open
+// mayReply rejects, without an event in history, malformed replies and those without an open
 // question.
 func (q *questions) mayReply(ctx workflow.Context, r api.Reply) error {
 	if e := r.Check(); e != nil {
@@ -215,8 +217,8 @@ func (q *questions) mayReply(ctx workflow.Context, r api.Reply) error {
 	case o == nil:
 		return refuse(q.notOpen(r.Question))
 	case !workflow.Now(ctx).After(o.Asked):
-		// The server does not know of the call yet: it learns of it with the decision that opened
-		// the question.
+		// The server does not know the call yet: it is scheduled when the workflow task that opened
+		// the question completes.
 		return refuse(api.ReplyError{Type: api.ReplyUnknown,
 			Message: fmt.Sprintf("question %q is only being asked", r.Question)})
 	case o.checking != "":
@@ -235,7 +237,7 @@ func (q *questions) find(id string) *question {
 	return q.open[i]
 }
 
-// notOpen says why there is nothing to reply to, and to what there is.
+// notOpen returns the error for a reply without an open question and lists the open ones.
 func (q *questions) notOpen(id string) api.ReplyError {
 	e := api.ReplyError{Type: api.ReplyUnknown, Message: fmt.Sprintf("the run has no question %q",
 		id)}
@@ -249,11 +251,11 @@ func (q *questions) notOpen(id string) api.ReplyError {
 	return e
 }
 
-// maxNamed bounds the ids that a refusal names in its message.
+// maxNamed bounds the IDs in the message of a rejection.
 const maxNamed = 10
 
-// meant ends the message of a refusal with what could be meant: the first of the open ones, behind
-// a word for how they stand, or none where there are none.
+// meant ends a rejection with the first open items after a word for their status, or with none if
+// there are no open items.
 func meant(open []string, none, statusText string) string {
 	if len(open) == 0 {
 		return "; " + none
@@ -261,8 +263,8 @@ func meant(open []string, none, statusText string) string {
 	return "; " + statusText + ": " + strings.Join(open[:min(len(open), maxNamed)], ", ")
 }
 
-// reply has a reply checked. One that does not fit leaves the question open; one that fits ends it,
-// and where the call itself is the question, the call.
+// reply checks a reply. An invalid one leaves the question open. A valid one closes it and, if the
+// call itself is the question, ends the call.
 func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 	o := q.find(r.Question)
 	o.checking = r.By
@@ -287,9 +289,10 @@ func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 	return q.endCall(ctx, o, request)
 }
 
-// endCall makes a reply that fits the end of the call that asks. Ending the call is a deed outside
-// of the run, so the run first lets the server write down, by a timer, that the reply was accepted:
-// a step that only brings an update is kept nowhere until then, and is done again when it is lost.
+// endCall makes a valid reply the end of the call that is the question. Ending the call is a side
+// effect outside the run, so the run first starts a timer to have the server record that the update
+// was accepted. A workflow task with only an update is not recorded before that and repeats if it
+// is lost.
 func (q *questions) endCall(ctx workflow.Context, o *question, request api.ReplyRequest) error {
 	if err := workflow.NewTimerWithOptions(ctx, time.Millisecond,
 		workflow.TimerOptions{Summary: "reply to " + o.ID}).Get(ctx, nil); err != nil {
@@ -308,7 +311,7 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request api.Reply
 					o.Call)})
 		}
 	}
-	// The reply is on its way as the call's end; that history has it is what counts.
+	// The reply is delivered as the call's end; only that end in history counts.
 	if err := workflow.Await(ctx, func() bool { return o.over }); err != nil {
 		return err
 	}
@@ -325,7 +328,7 @@ func (q *questions) evaluate(ctx workflow.Context, r api.ReplyRequest) (decision
 	return decision, err
 }
 
-// refuse is what an update fails with.
+// refuse returns the error of a rejected update.
 func refuse(e api.ReplyError) error {
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e}})

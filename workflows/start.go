@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// pin fixes the run's tools: one recorded step, after which no reload and no deploy changes what
-// the run works with.
+// pin fixes the run's tools in one recorded step. No later reload or deployment changes what the
+// run works with.
 func pin(ctx workflow.Context, request api.PinRequest) (api.Pinned, error) {
 	var pinned api.Packed[api.Pinned]
 	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx),
@@ -27,7 +27,7 @@ func pin(ctx workflow.Context, request api.PinRequest) (api.Pinned, error) {
 	return pinned.Value, nil
 }
 
-// invalid is the failure of a run that cannot start.
+// invalid returns the failure of a run that cannot start.
 func invalid(problems []api.Problem) error {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
@@ -36,8 +36,8 @@ func invalid(problems []api.Problem) error {
 	return runError(api.RunInvalid, "nothing was run: "+strings.Join(lines, "; "), nil, problems)
 }
 
-// answerSetup lets workers ask what the run is pinned to, and people control it. pinned is read
-// when the query comes, not now.
+// answerSetup registers the query for the run's pinned setup and the handlers that people control
+// it with. pinned is read when a query arrives.
 func answerSetup(ctx workflow.Context, agent *api.Agent, pinned *api.Pinned) (*control, error) {
 	err := workflow.SetQueryHandler(ctx, api.SetupQuery, func() (api.Setup, error) {
 		return api.Setup{Agent: agent, Pinned: api.Pack(*pinned)}, nil
@@ -58,13 +58,13 @@ func originOf(ctx workflow.Context, in api.RunInput, caller api.Caller) api.Orig
 	return o
 }
 
-// recallTimeout bounds an attempt of the recall: the server may take a while to list what has only
-// just ended, and an earlier run is replayed to be asked.
+// loadTimeout bounds an attempt to load the conversation: the server may list a run that has just
+// ended with a delay, and an earlier run is replayed to answer the query.
 const loadTimeout = time.Minute
 
-// recall returns the messages that the run begins with: those of the conversation's earlier runs
-// where the input asks for them, in one recorded step, else earlier as it is. The turns number on
-// from theirs.
+// loadConversation returns the messages that the run begins with. If the input asks for a
+// conversation, it loads the messages of its earlier runs in one recorded step and continues their
+// turn numbers; otherwise it returns earlier unchanged.
 func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byte, error) {
 	if !r.in.Continue || r.in.State != nil {
 		return earlier, nil
@@ -98,11 +98,10 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 	return loaded.Messages, nil
 }
 
-// ruleConversation is the rule of problems that keep a run from going on with its conversation.
+// ruleConversation is the rule of problems that prevent a run from continuing its conversation.
 const ruleConversation = "conversation"
 
-// cannotContinue says why a run with that workflow id cannot go on with the conversation; empty
-// where it can.
+// cannotContinue returns why a run with that workflow ID cannot continue the conversation, or "".
 func cannotContinue(in api.RunInput, id string, earlier []byte) string {
 	switch {
 	case in.Parent != nil:
@@ -116,14 +115,15 @@ func cannotContinue(in api.RunInput, id string, earlier []byte) string {
 	return ""
 }
 
-// attributeSchedule is the server's own search attribute that names the schedule that started a
-// workflow. A run has it too, so that it is told from a sub-agent's run, which is a child as well.
+// attributeSchedule is the server's search attribute for the schedule that started a workflow. A
+// scheduled run sets it too: like the run of a sub-agent it is a child workflow, and the attribute
+// distinguishes the two.
 const attributeSchedule = "TemporalScheduledById"
 
-// scheduledRun starts an agent's run that goes on with a conversation, under the conversation's id,
-// and ends as that run does. It is what a schedule starts: schedules give their workflows ids of
-// their own, and it is by the one id that two runs of a conversation exclude each other. While
-// another one goes on it fails as a switchyard.RunInvalid.
+// scheduledRun is the workflow that a schedule starts. It starts an agent run that continues a
+// conversation, with the conversation's ID as workflow ID, and ends as that run does. Schedules
+// give their workflows generated IDs, but two runs of a conversation exclude each other only by a
+// common ID. It fails as switchyard.RunInvalid while another run of the conversation is open.
 func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	var result api.RunResult
 	if in.Conversation == "" {
@@ -177,7 +177,7 @@ func (r *agentRun) page(from int) (api.Page, error) {
 	return page, nil
 }
 
-// labels are those that the run has seen by now.
+// labels returns the labels that the run has seen so far.
 func (r *agentRun) labels() []string {
 	if r.pipeline == nil {
 		return r.loaded

@@ -12,9 +12,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// subAgent executes the call of an agent tool: an agent run as a child workflow, with the call's
-// share of this run's limits. The future is ready when that run is over and its answer has been
-// through the phase post_execution; it has an api.Result.
+// subAgent executes the call of an agent tool as a child workflow, with the call's share of this
+// run's limits. The future resolves to an api.Result when the child has ended and its answer has
+// passed the phase post_execution.
 func (c *callRun) subAgent(ctx workflow.Context) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
 	request := c.finalizeRequest()
@@ -39,7 +39,7 @@ func (c *callRun) subAgent(ctx workflow.Context) workflow.Future {
 	return future
 }
 
-// startAgent starts the run of the sub-agent, or returns why it cannot be started.
+// startAgent starts the run of the sub-agent, or returns why it cannot start.
 func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture, *api.Error) {
 	p, v, tool := c.pipeline, c.decision, c.pipeline.tools[c.call.Tool]
 	agent, err := agentOf(tool)
@@ -69,8 +69,7 @@ func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
 		Priority: p.priority.Call(c.call, tool, api.Route{}),
-		// A run that ends without waiting for its sub-agents was ended by the server: they are
-		// cancelled.
+		// A run waits for its sub-agents unless the server ends it; then they are cancelled.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		StaticSummary:         api.RunSummary(string(api.CallerAgent), agent.Name, v.Prompt),
 		TypedSearchAttributes: childAttributes(ctx, p.origin.Caller.ID, id, agent.Name),
@@ -84,7 +83,7 @@ func notStartable(kind api.ErrorType, format string, args ...any) *api.Error {
 	return e
 }
 
-// agentOf reads the agent out of the pinned toolspec of an agent tool.
+// agentOf decodes the agent from the pinned toolspec of an agent tool.
 func agentOf(t api.Tool) (*api.Agent, error) {
 	var spec struct {
 		Entry struct {
@@ -98,9 +97,9 @@ func agentOf(t api.Tool) (*api.Agent, error) {
 	return spec.Entry.Agent, err
 }
 
-// childAttributes are the search attributes of a sub-agent's run: those that the server has, which
-// shows in this run's. Only an agent's run has AttributeAgent; a server that has all the others has
-// it too, because they are registered together.
+// childAttributes returns the search attributes of a sub-agent's run, limited to those that this
+// run shows the namespace to have. Only agent runs have AttributeAgent, but a namespace that has
+// all the others has it too, because they are registered together.
 func childAttributes(ctx workflow.Context, caller, id, agent string) temporal.SearchAttributes {
 	known := workflow.GetTypedSearchAttributes(ctx)
 	all := true
@@ -122,9 +121,8 @@ func childAttributes(ctx workflow.Context, caller, id, agent string) temporal.Se
 	return temporal.NewSearchAttributes(updates...)
 }
 
-// awaitAgent waits for the end of a sub-agent's run and notes in the request what became of it. A
-// run that takes longer than the tool's timeout is cancelled, and waited for until it has ended
-// what it started.
+// awaitAgent waits for the end of a sub-agent's run and records its outcome in the request. It
+// cancels a run that exceeds the tool's timeout and waits until that run has ended its calls.
 func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(),
 	request *api.FinalizeResultRequest) {
 	clock, forget := workflow.WithCancel(ctx)
@@ -153,8 +151,8 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 			p.runFacts.Untold()
 		}
 		if late {
-			// What it had done by then stands in its run's records, so that the outcome is known,
-			// whatever the tool's effect.
+			// The records of the child run have its calls, so that the outcome is known for every
+			// effect of the tool.
 			request.Error = api.Errorf(api.ErrTimeout,
 				"%s did not answer within %s and was cancelled", request.Tool.Name,
 				request.Tool.Timeout)
@@ -176,7 +174,7 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	}
 }
 
-// agentFailure says what the failure of a sub-agent's run means for the call, and as much as is
+// agentFailure maps the failure of a sub-agent's run to an error of the call, and returns what is
 // known of that run's result.
 func agentFailure(err error) (*api.Error, api.RunResult) {
 	var result api.RunResult
@@ -201,7 +199,7 @@ func agentFailure(err error) (*api.Error, api.RunResult) {
 	return e, result
 }
 
-// failedResult reads what is known of a failed run's result from the details that its type carries.
+// failedResult reads a failed run's result from the error details that its type has.
 func failedResult(err *temporal.ApplicationError) (result api.RunResult) {
 	switch api.RunErrorType(err.Type()) {
 	case api.RunModelFailed:

@@ -9,14 +9,14 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// undo is what undoes the run's calls, where its end makes that necessary. The zero value keeps and
-// undoes nothing.
+// undo records the calls that compensate the run's calls if the run ends in a way that requires it.
+// The zero value records and undoes nothing.
 type undo struct {
-	// on says that calls are kept, when at which ends of the run they are undone.
+	// on is set if undo calls are recorded; when lists the ends of the run that execute them.
 	on   bool
 	when api.UndoWhen
-	// calls are ready to be made, in the order in which what they undo was done; size is how many
-	// bytes their arguments have.
+	// calls are ready to execute, in the order in which the calls that they undo took effect; size
+	// is the length of their arguments in bytes.
 	calls []api.Call
 	size  int
 }
@@ -31,7 +31,7 @@ func newUndo(when api.UndoWhen, continued *api.Packed[[]api.Call]) undo {
 	return u
 }
 
-// add keeps a call. Beyond what a run can keep, it keeps that the call cannot be made.
+// add records an undo call. Beyond the size limit it records only that the call cannot be made.
 func (u *undo) add(c api.Call) {
 	if u.size += len(c.Arguments); u.size > api.MaxUndo {
 		u.size -= len(c.Arguments)
@@ -43,7 +43,7 @@ func (u *undo) add(c api.Call) {
 	u.calls = append(u.calls, c)
 }
 
-// carry returns the calls for another run; nil where there are none.
+// continueState returns the undo calls for another run; nil for none.
 func (u *undo) continueState() *api.Packed[[]api.Call] {
 	if len(u.calls) == 0 {
 		return nil
@@ -52,8 +52,8 @@ func (u *undo) continueState() *api.Packed[[]api.Call] {
 	return &packed
 }
 
-// noteUndo keeps the calls that undo this one and its parts, if its tool declares how to undo it
-// and it may have taken effect. err is that of its last attempt.
+// noteUndo records the undo calls of this call and its parts, if its tool declares undo and it may
+// have taken effect. err is the error of its last attempt.
 func (c *callRun) noteUndo(out api.CallOutcome, err error) {
 	p, t := c.pipeline, c.pipeline.tools[c.call.Tool]
 	if !p.undo.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo {
@@ -69,7 +69,7 @@ func (c *callRun) noteUndo(out api.CallOutcome, err error) {
 	}
 }
 
-// note keeps the call that undoes one with that outcome.
+// note records the call that undoes a call with that outcome.
 func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision,
 	out api.CallOutcome) {
 	undo := api.Call{ID: api.UndoCallID(c.ID), Tool: t.Undo.Tool, CallPurpose: api.CallPurpose{
@@ -83,9 +83,9 @@ func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision,
 	u.add(undo)
 }
 
-// mayHaveActed reports whether there may be something to undo of a call. A sub-agent that gave no
-// result has undone its calls itself. A cancelled activity that tells nothing was not begun, unless
-// it is in between two attempts.
+// mayHaveActed reports whether a call may have effects to undo. A sub-agent without a result has
+// undone its own calls. A cancelled activity without details was not started, unless it was
+// cancelled between two attempts.
 func mayHaveActed(t api.Tool, out api.CallOutcome, err error) bool {
 	if out.Result != nil {
 		return true
@@ -95,7 +95,7 @@ func mayHaveActed(t api.Tool, out api.CallOutcome, err error) bool {
 	return t.Kind != api.KindAgent && !unbegun && out.Error.MayHaveActed()
 }
 
-// adopt keeps what undoes the calls that the sub-agent's run of a call has made.
+// adopt records the undo calls of the sub-agent's run of a call.
 func (u *undo) adopt(callID string, calls *api.Packed[[]api.Call]) {
 	if !u.on || calls == nil {
 		return
@@ -107,9 +107,9 @@ func (u *undo) adopt(callID string, calls *api.Packed[[]api.Call]) {
 	}
 }
 
-// end returns the error with which a run ends whose loop or calls have ended with err: one that
-// failed or was cancelled first undoes its calls, unless it is not to, and tells what it used and
-// undid.
+// end returns the error with which the run ends after its loop or calls ended with err. A failed or
+// cancelled run first undoes its calls, unless undo is off; the error then has its usage and what
+// was undone.
 func (p *pipeline) end(ctx workflow.Context, err error) error {
 	if err == nil || workflow.IsContinueAsNewError(err) {
 		return err
@@ -122,7 +122,7 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 	}
 	switch {
 	case cancelled && len(undone) == 0:
-		// Whoever waits for the run is told what it used.
+		// The error carries the usage to the caller of the run.
 		return temporal.NewCanceledError(p.usage)
 	case cancelled:
 		return temporal.NewCanceledError(p.usage, undone)
@@ -132,8 +132,8 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 	return p.withUndone(err, undone)
 }
 
-// undoCalls undoes the run's calls, the last one first, one after the other. One that cannot be
-// undone does not keep the others from it. Cancelling the run, also once more, does not stop it.
+// undoCalls executes the undo calls sequentially, the last one first. A failed one does not stop
+// the others, and neither does another cancellation of the run.
 func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 	ctx, forget := workflow.NewDisconnectedContext(ctx)
 	defer forget()
@@ -163,10 +163,11 @@ func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
 	return undone
 }
 
-// maxUndone bounds the undone calls that a run's end lists: the calls' records have it all.
+// maxUndone bounds the undone calls that a run's error lists. The audit records of the calls are
+// complete.
 const maxUndone = 500
 
-// reported returns what a run's end tells of many undone calls: first of all those that were not.
+// reported returns the undone calls that a run's error lists, beginning with those that failed.
 func reported(all []api.Undone) []api.Undone {
 	if len(all) <= maxUndone {
 		return all
@@ -182,7 +183,7 @@ func reported(all []api.Undone) []api.Undone {
 	return append(failed, done...)[:maxUndone]
 }
 
-// withUndone adds to a run's failure what was undone.
+// withUndone adds the undone calls to a run's failure.
 func (p *pipeline) withUndone(err error, undone []api.Undone) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// OpenAI reaches models by OpenAI's chat completions, at OpenAI or any server that speaks the same.
-// Make one with NewOpenAI.
+// Provider calls models with OpenAI chat completions, at OpenAI or a compatible server. Use New to
+// make one.
 type Provider struct {
 	models.Secret
 	client openai.Client
@@ -22,9 +22,9 @@ type Provider struct {
 	unstreamed sync.Map
 }
 
-// NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, or
-// OPENAI_API_KEY_FILE that names a file with the key, OPENAI_BASE_URL and what else the official
-// client reads. The client's own retries are off: Temporal's are the only ones.
+// New returns the provider configured by the environment: OPENAI_API_KEY, or OPENAI_API_KEY_FILE
+// that names a file with the key, OPENAI_BASE_URL and the official client's other variables. The
+// client's own retries are off, because Temporal owns retries.
 func New() *Provider {
 	key := models.SecretFrom("OPENAI_API_KEY")
 	return &Provider{Secret: key, client: openai.NewClient(option.WithMaxRetries(0),

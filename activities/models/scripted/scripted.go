@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Scripted plays the script that the agent brings: no network, the same answers every time. Its
-// input tokens are estimated from lengths, its output tokens counted.
+// Provider plays the script that the agent declares: without a network, with the same answers every
+// time. Its input tokens are estimated from lengths, its output tokens counted.
 type Provider struct{}
 
 // Ready is always nil.

@@ -18,7 +18,7 @@ import (
 type Provider struct {
 	models.Secret
 	client openai.Client
-	// unstreamed are the names of the models that answer only at once.
+	// unstreamed are the names of the models that do not stream.
 	unstreamed sync.Map
 }
 
@@ -31,8 +31,8 @@ func New() *Provider {
 		option.WithMiddleware(key.In("Authorization", "Bearer "), models.Readable))}
 }
 
-// Answer makes one request; a second one where the server refuses to stream. What a server does not
-// say of the tokens used is counted here.
+// Answer makes one request, and a second one if the server refuses to stream. It counts tokens that
+// the server does not report.
 func (o *Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelResponse, error) {
 	if err := o.Ready(); err != nil {
 		return api.ModelResponse{}, &models.Error{Message: err.Error()}

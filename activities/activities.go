@@ -1,6 +1,6 @@
-// Package activities does what runs decide: it pins tools, admits calls, executes them and asks
-// models. Everything that touches the outside world, or whose answer could change between two
-// deploys, happens here, and what comes of it is recorded in the run's history.
+// Package activities implements the worker side of a run: it pins tools, admits calls, executes
+// them and calls models. All access to the outside world, and every answer that may change between
+// two deployments, is made here and recorded in the run's history.
 package activities
 
 import (
@@ -23,56 +23,54 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// Config says what a process can do.
+// Config configures the activities of one process.
 type Config struct {
-	// Catalog returns the tools as they are now. Runs pin what they need of it when they start.
+	// Catalog returns the current tools. Runs pin the tools they need when they start.
 	Catalog func() *toolspecs.Catalog
-	// Identity is that of the process's workers, as the server knows them.
+	// Identity is the identity of the process's workers, as the server records it.
 	Identity string
-	// Client asks runs, by query, for what this process does not hold, and has keys of lanes
-	// opened.
+	// Client queries runs for state that this process does not hold, and opens keys of keyed lanes.
 	Client client.Client
 	// Executors execute calls, by kind of tool (switchyard.KindFunction …).
 	Executors map[string]executor.Executor
-	// Models answer model steps, by provider.
+	// Models execute model steps, by provider.
 	Models map[api.Provider]models.Model
-	// ModelTable is what is known of models by their names; default modeltable.Shipped().
+	// ModelTable describes models by name; default modeltable.Shipped().
 	ModelTable *modeltable.Table
-	// Stored reads bytes that results left in files here, as MCP.Stored does; nil where there are
-	// none.
+	// Stored reads bytes that results stored as files on this worker, as MCP.Stored does; nil if
+	// the worker stores none.
 	Stored func(digest, mimeType string) ([]byte, error)
-	// Keep keeps a whole result of which a run holds a part, and returns a reference to it; nil
-	// where it is not kept.
+	// Keep stores a whole result that a run holds only in part, and returns a reference to it; nil
+	// disables this.
 	Keep func(ctx context.Context, output json.RawMessage) (reference string, err error)
-	// Stateful are the factories of stateful tools, Serve starts a worker for one of their
-	// instances. Both may be nil where there are none.
+	// Stateful holds the factories of stateful tools. Serve starts a worker for one of their
+	// instances. Both may be nil if the process has no stateful tools.
 	Stateful *Factories
 	Serve    Serve
-	// Hooks are those that agents may name; nil for none.
+	// Hooks are the hooks that agents may name; may be nil.
 	Hooks *Hooks
-	// Policies returns the rules for the calls of all runs, as they are configured now; default
-	// none.
+	// Policies returns the currently configured rules for the calls of all runs; default none.
 	Policies func() *policies.Set
-	// Webhook is told of calls that wait for approval; the zero value is none.
+	// Webhook is notified of calls that wait for approval; the zero value disables it.
 	Webhook Webhook
-	// Lanes returns the lanes as they are configured now; default lanes.Of(). By which rules a call
-	// was admitted is recorded.
+	// Lanes returns the currently configured lanes; default lanes.Of(). Admission records which
+	// lane rules it applied.
 	Lanes func() *lanes.Set
-	// ServeQueue starts a worker for one task queue of a lane with a limit; nil where no such lane
-	// is served.
+	// ServeQueue starts a worker for one task queue of a lane with a limit; nil if this process
+	// serves no such lane.
 	ServeQueue slots.ServeQueue
-	// Exit ends the process, where a call goes on although its lane's lease is over; default
+	// Exit ends the process if a call continues after its lane's lease has ended; default
 	// os.Exit(1).
 	Exit func()
 	// Converter is the client's data converter; default the SDK's.
 	Converter converter.DataConverter
-	// CacheRuns and CacheBytes bound what is remembered of runs; default 256 runs and 64 MiB.
+	// CacheRuns and CacheBytes bound the cache of run state; default 256 runs and 64 MiB.
 	CacheRuns  int
 	CacheBytes int
 }
 
-// Activities are the deeds of one process, to be registered with its workers: Pin, Admit, Open,
-// Settle, Reply, RunHook and ModelStep by name, Tool as the dynamic activity.
+// Activities implements the activities of one worker process. Its methods are registered by name,
+// Tool as the dynamic activity.
 type Activities struct {
 	config  Config
 	specs   *specs
@@ -80,16 +78,16 @@ type Activities struct {
 	keys    *keys
 	rules   rulesOfRuns
 	offered *offers
-	// pictures are the images that models were shown.
+	// pictures caches which images models can read.
 	pictures *pictures
 	// Slots serves the slots and keys of lanes with a limit.
 	Slots *slots.Server
-	// speaking counts the model steps that have text under way.
+	// speaking counts the model steps that currently stream text.
 	speaking atomic.Int64
 }
 
-// New returns the activities of a process. It returns an error where the configuration lacks a
-// part.
+// New returns the activities of a process. It returns an error if a required part of the
+// configuration is missing.
 func New(c Config) (*Activities, error) {
 	if c.Catalog == nil {
 		return nil, errors.New(

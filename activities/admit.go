@@ -14,24 +14,23 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// nearNames is how many similar tool names an unknown one is answered with.
+// nearNames is how many similar tool names the error for an unknown tool suggests.
 const nearNames = 3
 
-// maxProblems bounds the faults of one call that a verdict lists, maxNames the list of a run's
-// tools in characters.
+// maxProblems bounds the problems that one admission decision lists. maxNames bounds the list of a
+// run's tools, in characters.
 const (
 	maxProblems = 20
 	maxNames    = 500
 )
 
-// Admit takes calls through the phases pre_validation and pre_execution and returns one verdict per
-// call, in order. It runs as a local activity, so that the verdicts are one marker in history
-// whatever rules are edited later. Where the verdicts of all calls would be too long for one
-// marker, it answers for the first ones alone. The error says that the queue of an admitted call's
-// key cannot be opened now, or that ctx ended before the hooks had decided.
-//
-// The order is: the arguments, the budget, the hooks before the call, and then policies, which
-// judge what the hooks left.
+// Admit runs the phases pre_validation and pre_execution for calls and returns one admission
+// decision per call, in order. It runs as a local activity, so that its decisions are one marker in
+// history and later edits of rules do not change them. If the decisions on all calls do not fit one
+// marker, it decides only on the first ones. It checks the arguments, then the budget, then runs
+// the hooks before the call, and then the policies, which judge what the hooks left. It returns an
+// error if the key of an admitted call cannot be opened, or if ctx ends before the hooks have
+// decided.
 func (a *Activities) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision,
 	error) {
 	if r.Full != "" {
@@ -48,7 +47,7 @@ func (a *Activities) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.A
 	return decisions, nil
 }
 
-// verdictsOn answers for calls, the first ones alone where the prompts of all would be too long.
+// decisionsOn decides on calls, only on the first ones if the prompts of all do not fit.
 func (a *Activities) decisionsOn(r api.AdmissionRequest) (decisions []api.AdmissionDecision) {
 	claimed, prompts := 0, 0
 	for _, c := range r.Calls {
@@ -64,7 +63,7 @@ func (a *Activities) decisionsOn(r api.AdmissionRequest) (decisions []api.Admiss
 	return decisions
 }
 
-// noRoom refuses calls for which the run's history has no room.
+// noHistoryLeft rejects calls that exceed the run's history budget.
 func noHistoryLeft(r api.AdmissionRequest) []api.AdmissionDecision {
 	decisions := make([]api.AdmissionDecision, len(r.Calls))
 	for i, c := range r.Calls {
@@ -75,8 +74,8 @@ func noHistoryLeft(r api.AdmissionRequest) []api.AdmissionDecision {
 	return decisions
 }
 
-// withinRun refuses a call that the run does not allow any more, when those before it have claimed
-// that many of its calls.
+// withinRun rejects a call that exceeds the run's limits, given how many calls of the same request
+// were already admitted.
 func withinRun(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
 	claimed int) api.AdmissionDecision {
 	switch {
@@ -93,8 +92,8 @@ func withinRun(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
 	return v
 }
 
-// blockedRepeat refuses a call that has failed so often that another time would not be worth it;
-// nil for any other.
+// blockedRepeat rejects a call that has failed too often to be repeated; it returns nil for any
+// other call.
 func blockedRepeat(r api.AdmissionRequest, c api.Call) *api.Error {
 	if len(r.Blocked) == 0 {
 		return nil
@@ -112,7 +111,7 @@ func blockedRepeat(r api.AdmissionRequest, c api.Call) *api.Error {
 	return e
 }
 
-// tooMany refuses a call that the run's budget of calls does not allow any more.
+// tooMany rejects a call that exceeds the run's call budget.
 func tooMany(allowed int, v api.AdmissionDecision) *api.Error {
 	e := api.Errorf(api.ErrBudgetExceeded,
 		"the run may make %d more calls, and this is one too many", allowed)
@@ -123,8 +122,8 @@ func tooMany(allowed int, v api.AdmissionDecision) *api.Error {
 	return e
 }
 
-// verdictOn is preValidate for any call. A call that the run makes by itself has its tool and
-// arguments in its verdict, because nothing else in history tells of it before it runs.
+// decideOn is preValidate for any call. The decision on a call that the run itself makes includes
+// its tool and arguments, because history records them nowhere else before the call runs.
 func (a *Activities) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionDecision {
 	if !c.OfRun() {
 		return a.preValidate(r, c)
@@ -144,7 +143,7 @@ func (a *Activities) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionD
 	return v
 }
 
-// preValidate checks that the tool exists and is active, what it requires, and the arguments.
+// preValidate checks that the tool exists and is active, its requirements, and the arguments.
 func (a *Activities) preValidate(r api.AdmissionRequest, c api.Call) api.AdmissionDecision {
 	v := api.AdmissionDecision{ID: c.ID}
 	written := c.Arguments
@@ -163,8 +162,7 @@ func (a *Activities) preValidate(r api.AdmissionRequest, c api.Call) api.Admissi
 		v.Error = argumentsError(c.Tool, problems)
 		return v
 	}
-	// History tells of an inline call's arguments nowhere else, where they are not as the plan has
-	// them.
+	// If an inline call's arguments differ from the plan, history records them only here.
 	if !bytes.Equal(arguments, []byte(written)) || tool.Lane == api.LaneInline &&
 		r.Caller.Type == api.CallerPlan {
 		v.Arguments = json.RawMessage(arguments)
@@ -181,8 +179,8 @@ func (a *Activities) preValidate(r api.AdmissionRequest, c api.Call) api.Admissi
 	return v
 }
 
-// ready takes a call's execution plan off its arguments, or says what the call lacks besides the
-// right arguments.
+// ready removes the execution plan from a call's arguments, or returns what the call lacks apart
+// from valid arguments.
 func ready(r api.AdmissionRequest, c *api.Call, compiled *toolspecs.Compiled) *api.Error {
 	if fault := takePlan(c, compiled); fault != nil {
 		return fault
@@ -190,7 +188,7 @@ func ready(r api.AdmissionRequest, c *api.Call, compiled *toolspecs.Compiled) *a
 	return lacksVariable(r, compiled)
 }
 
-// callable returns the tool of a call, or why there is none that can be called.
+// callable returns the tool of a call, or why it cannot be called.
 func (a *Activities) callable(r api.AdmissionRequest, c api.Call) (api.Tool, *toolspecs.Compiled,
 	*api.Error) {
 	tool, found := toolOf(r, c.Tool)
@@ -215,12 +213,12 @@ func (a *Activities) callable(r api.AdmissionRequest, c api.Call) (api.Tool, *to
 	return tool, compiled, nil
 }
 
-// toolOf returns the pinned tool of a name, and whether there is one.
+// toolOf returns the pinned tool with a name, and whether there is one.
 func toolOf(r api.AdmissionRequest, name string) (api.Tool, bool) {
 	return api.Catalog{Tools: r.Tools}.Find(name)
 }
 
-// preValidateKind adds to a verdict what only calls of some kinds have.
+// preValidateKind adds the parts of a decision that only some kinds of calls have.
 func preValidateKind(r api.AdmissionRequest, compiled *toolspecs.Compiled,
 	arguments json.RawMessage, v *api.AdmissionDecision) {
 	switch compiled.Spec.Entry.Type {
@@ -231,7 +229,7 @@ func preValidateKind(r api.AdmissionRequest, compiled *toolspecs.Compiled,
 	}
 }
 
-// lacksVariable refuses a call whose tool requires a variable that the run does not have.
+// lacksVariable rejects a call whose tool requires a variable that the run does not have.
 func lacksVariable(r api.AdmissionRequest, compiled *toolspecs.Compiled) *api.Error {
 	for _, name := range compiled.Spec.Requires.Variables {
 		if !slices.Contains(r.Variables, name) {
@@ -245,8 +243,8 @@ func lacksVariable(r api.AdmissionRequest, compiled *toolspecs.Compiled) *api.Er
 	return nil
 }
 
-// notShown is the fault of arguments that were copied from where sensitive values are not shown,
-// such as a dry run's plan.
+// notShown reports arguments that were copied from output with hidden sensitive values, such as the
+// plan of a dry run.
 func notShown(tool api.Tool, arguments json.RawMessage) []api.Problem {
 	if !slices.Contains(tool.ArgumentMask().Values(arguments), api.Redacted) {
 		return nil
@@ -265,7 +263,7 @@ func argumentsError(tool string, problems []api.Problem) *api.Error {
 	return e
 }
 
-// notFound answers a call of a tool that the run does not have.
+// notFound returns the error for a call of a tool that the run does not have.
 func (a *Activities) notFound(r api.AdmissionRequest, name string) *api.Error {
 	e := api.Errorf(api.ErrToolNotFound, "there is no tool %q",
 		api.Shorten(name, 2*api.MaxToolName))
@@ -286,7 +284,7 @@ func (a *Activities) notFound(r api.AdmissionRequest, name string) *api.Error {
 	return e
 }
 
-// active returns the names of the tools that may be called besides one.
+// active returns the names of the callable tools except besides.
 func (a *Activities) active(r api.AdmissionRequest, besides string) []string {
 	return slices.DeleteFunc(a.config.Catalog().Active(), func(n string) bool {
 		return n == besides || !r.AnyTool && !slices.Contains(r.Known, n)

@@ -7,8 +7,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// withhold answers the admitted calls of a dry run that may change something in place of their
-// tools. It comes after all else that admission decides, so that they are refused like those of any
+// withhold answers the admitted calls of a dry run that may have side effects without executing
+// them. It runs after all other admission checks, so that invalid calls are rejected as in any
 // other run.
 func (a *Activities) withhold(r api.AdmissionRequest,
 	decisions []api.AdmissionDecision) []api.AdmissionDecision {
@@ -23,7 +23,7 @@ func (a *Activities) withhold(r api.AdmissionRequest,
 	return decisions
 }
 
-// withheld is the verdict on a call that is not made.
+// withheld returns the admission decision on a call that is not executed.
 func withheld(tool api.Tool, c api.Call, v api.AdmissionDecision) api.AdmissionDecision {
 	arguments := v.Arguments
 	if len(arguments) == 0 {

@@ -5,8 +5,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// takePlan takes a call's execution plan off its arguments, or says why the call cannot go on with
-// what is there. A plan that was taken off before stays.
+// takePlan removes the execution plan from a call's arguments, or returns why the call cannot
+// proceed. It keeps a plan that was removed before.
 func takePlan(c *api.Call, compiled *toolspecs.Compiled) *api.Error {
 	rest, plan, problems := compiled.TakePlan(c.Arguments)
 	c.Arguments = rest

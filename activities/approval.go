@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// needApproval says that an admitted call waits for a person: because of what the tool or a plan
-// says, or of a policy rule.
+// needApproval marks an admitted call as waiting for a person's approval, which its tool, its plan
+// or a policy rule requires.
 func (a *Activities) needApproval(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
 	tool api.Tool, compiled *toolspecs.Compiled, reason, rule string) *api.ApprovalNeed {
 	arguments := v.Arguments
@@ -34,12 +34,12 @@ func (a *Activities) needApproval(r api.AdmissionRequest, c api.Call, v api.Admi
 	return need
 }
 
-// maxIntent bounds what people are shown of the intent of a call's execution plan, in characters.
+// maxIntent bounds the intent of an execution plan as shown to people, in characters.
 const maxIntent = 500
 
-// approvals completes the verdicts on calls that must not run before a person has approved them:
-// because of what their tool says, or their plan. Calls that the run makes by itself need no
-// approval: who approved the call that they belong to has approved what undoes or verifies it.
+// approvals completes the decisions on calls whose tool or plan requires approval. Calls that the
+// run makes itself need none: approving the original call also approves the calls that undo or
+// verify it.
 func (a *Activities) approvals(r api.AdmissionRequest,
 	decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	for i, v := range decisions {
@@ -58,7 +58,7 @@ func (a *Activities) approvals(r api.AdmissionRequest,
 	return decisions
 }
 
-// asked says whether a call's plan or tool has it wait for approval, and why.
+// asked reports whether a call's plan or tool requires approval, and why.
 func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
 	compiled *toolspecs.Compiled) (reason string, needs bool) {
 	switch {
@@ -70,10 +70,10 @@ func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api
 	return compiled.NeedsApproval(factsOf(r, c, v, tool, compiled))
 }
 
-// Edit admits a call that waits for approval anew, with what a person changed of its arguments:
-// they are validated and checked like those of any other call. The verdict has no approval, because
-// the edit is one. It runs as a local activity of the update that brought the edit. Errors are
-// those of Admit.
+// Edit admits a call that waits for approval again, with a person's changes to its arguments. The
+// arguments are validated and checked like those of any other call. The decision requires no
+// approval, because the edit is one. Edit runs as a local activity of the update that contains the
+// edit. Errors are those of Admit.
 func (a *Activities) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDecision, error) {
 	c := r.Admit.Calls[0]
 	tool, _ := toolOf(r.Admit, c.Tool)
@@ -105,8 +105,7 @@ func (a *Activities) Edit(ctx context.Context, r api.EditRequest) (api.Admission
 	return v, nil
 }
 
-// noteOfEdit tells who changed what of a call that has these arguments now. A sensitive one is
-// repeated nowhere in it.
+// noteOfEdit describes who changed which arguments of a call. It omits sensitive values.
 func noteOfEdit(d api.Decision, tool api.Tool, arguments json.RawMessage) string {
 	var none *api.Hider
 	shown, _ := none.With(api.Redacted,
@@ -115,11 +114,11 @@ func noteOfEdit(d api.Decision, tool api.Tool, arguments json.RawMessage) string
 		api.Shorten(d.By, maxEditor), strings.TrimSpace(api.Summary("", shown, nil)))
 }
 
-// maxEditor bounds the name that a note of a call has, in characters.
+// maxEditor bounds the editor's name in the note of a call, in characters.
 const maxEditor = 100
 
-// changed returns arguments with the changes made to them: what those name is replaced, and what is
-// null in them taken out.
+// changed returns arguments with changes applied: named fields are replaced, and fields that are
+// null are removed.
 func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 	value, err := api.DecodeJSON(changes)
 	patch, ok := value.(map[string]any)
@@ -142,8 +141,8 @@ func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 	return api.EncodeJSON(object)
 }
 
-// Limit says what a person is asked where a run has reached a limit. It runs as a local activity,
-// so that history tells of it.
+// Limit returns what a person is asked when a run reaches a limit. It runs as a local activity, so
+// that history records the question.
 func (a *Activities) Limit(_ context.Context, r api.LimitRequest) (api.ApprovalNeed, error) {
 	need := r.Need()
 	need.Notify = a.config.Webhook.set()

@@ -20,8 +20,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Waits between two tries to post a question: while other calls ask, and while the server or the
-// run does not answer.
+// Waits between two attempts to post a question: while other calls have open questions, and while
+// the server or the run does not answer.
 const (
 	firstAskAgain = 500 * time.Millisecond
 	lastAskAgain  = 15 * time.Second
@@ -29,7 +29,7 @@ const (
 
 type askerKey struct{}
 
-// asker asks on behalf of one attempt of a call.
+// asker posts questions for one attempt of a call.
 type asker struct {
 	client                client.Client
 	workflowID, runID     string
@@ -42,8 +42,8 @@ type asker struct {
 	askAgain, maxRequeues time.Duration
 }
 
-// withTimeout bounds an execution by the tool's timeout. A tool that may ask people finds in the
-// context what Ask needs.
+// withTimeout bounds an execution by the tool's timeout. If the tool may ask people, the context
+// contains what Ask needs.
 func (a *Activities) withTimeout(ctx context.Context, t attempt,
 	spec *toolspecs.Spec) (context.Context, context.CancelFunc) {
 	within := spec.Entry.AnswerWithin.Std()
@@ -58,7 +58,7 @@ func (a *Activities) withTimeout(ctx context.Context, t attempt,
 	return switchyard.WithAsk(context.WithValue(ctx, askerKey{}, asks), asks.ask), cancel
 }
 
-// repliesOf returns who replied to what the call of ctx asked, in words.
+// repliesOf describes who replied to the questions of the call of ctx.
 func repliesOf(ctx context.Context) []string {
 	a, ok := ctx.Value(askerKey{}).(*asker)
 	if !ok {
@@ -101,7 +101,7 @@ func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (a
 	}
 }
 
-// checkQuestion returns why this cannot be asked.
+// checkQuestion returns an error if the question cannot be asked.
 func checkQuestion(q api.Question) error {
 	switch {
 	case strings.TrimSpace(q.Text) == "":
@@ -121,9 +121,10 @@ func checkQuestion(q api.Question) error {
 	return nil
 }
 
-// updateID names the question by what it says, so that a later attempt of the call finds it and its
-// reply again, in whatever order it asks. The run is a part of it: one that was reset brings along
-// the updates of its other past, and a server that has seen one refused takes no other of its id.
+// updateID derives the question's ID from its content, so that a later attempt of the call finds
+// the question and its reply in whatever order it asks. The ID includes the run, because a reset
+// run keeps the updates of its earlier history and the server accepts no second update with the ID
+// of a rejected one.
 func (a *asker) updateID(q api.Question) string {
 	digest := api.Digest([]byte(strconv.Itoa(len(q.Text)) + q.Text + string(q.Schema)))
 	a.mu.Lock()
@@ -133,8 +134,8 @@ func (a *asker) updateID(q api.Question) string {
 		"/")
 }
 
-// post hands the question to the run and waits for the reply. The server answers a second post of
-// one id with the outcome of the first.
+// post sends the question to the run and waits for the reply. The server answers a second post with
+// the same ID with the outcome of the first.
 func (a *asker) post(ctx context.Context, id string, q api.Question) (reply api.Reply, err error) {
 	handle, err := a.client.UpdateWorkflow(ctx,
 		client.UpdateWorkflowOptions{WorkflowID: a.workflowID, RunID: a.runID,
@@ -153,8 +154,8 @@ func (a *asker) note(r api.Reply) {
 	a.notes = append(a.notes, "question "+r.Question+" was "+r.Note())
 }
 
-// final returns what an error means for the call, or nil where asking again may help: so many calls
-// ask that this one has to wait, or nobody answers at the moment.
+// final returns the call's error for a failed post. It returns nil if asking again may help: too
+// many calls have open questions, or the server or the run does not answer at the moment.
 func (a *asker) final(err error) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		switch api.ReplyErrorType(app.Type()) {

@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// setup returns what the run is pinned to: from memory if that is right, or by asking the run. What
-// is in memory may belong to another past of the run, which was reset.
+// setup returns what the run is pinned to, from the cache if its entry is valid, or else by
+// querying the run. The entry may be outdated if the run was reset.
 func (a *Activities) setup(ctx context.Context, run string,
 	right func(api.Pinned) bool) (*api.Setup, error) {
 	if s := a.runs.setup(run); s != nil && right(s.Pinned.Value) {
@@ -24,8 +24,8 @@ func (a *Activities) setup(ctx context.Context, run string,
 	return &s, nil
 }
 
-// conversation returns the whole conversation that a model step is about: from memory, and what is
-// missing there by asking the run for pages of it.
+// conversation returns the whole conversation of a model step. It reads the cache and queries the
+// run for the missing pages.
 func (a *Activities) conversation(ctx context.Context, r api.ModelRequest) ([]api.Message, error) {
 	total := r.Seen + len(r.New)
 	known := a.runs.known(r)
@@ -38,8 +38,7 @@ func (a *Activities) conversation(ctx context.Context, r api.ModelRequest) ([]ap
 	}
 	whole, fetched, err := a.fetch(ctx, known, total)
 	if err == nil && whole.chain(total) != want && len(known.messages) > 0 {
-		// What was in memory belongs to another past of the run (it was reset): start over from
-		// nothing.
+		// The cached conversation predates a reset of the run: fetch all of it.
 		whole, fetched, err = a.fetch(ctx, talk{}, total)
 	}
 	if err != nil {
@@ -52,8 +51,8 @@ func (a *Activities) conversation(ctx context.Context, r api.ModelRequest) ([]ap
 	return slices.Clip(whole.messages), nil // a model may append to it
 }
 
-// fetch completes a conversation that has total messages. It returns the digests of those it asked
-// the run for, too.
+// fetch completes a conversation of total messages. It also returns the digests of the messages
+// that it queried.
 func (a *Activities) fetch(ctx context.Context, t talk, total int) (whole talk, fetched []string,
 	err error) {
 	for len(t.messages) < total {
@@ -76,7 +75,7 @@ func (a *Activities) fetch(ctx context.Context, t talk, total int) (whole talk, 
 	return t, fetched, nil
 }
 
-// ask queries the run on whose behalf ctx executes.
+// ask queries the run for which ctx executes.
 func (a *Activities) ask(ctx context.Context, into any, query string, args ...any) error {
 	info := activity.GetInfo(ctx)
 	if info.IsLocalActivity {

@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// sensitiveIn returns what takes the sensitive values of a conversation out of texts: those in the
-// arguments of calls, and in results. It is nil where no tool of the catalog has any.
+// sensitiveIn returns a hider of the sensitive values in a conversation's call arguments and
+// results. It returns nil if no tool of the catalog has sensitive values.
 func sensitiveIn(catalog api.Catalog, messages []api.Message) *api.Hider {
 	masked := map[string]api.Tool{}
 	for _, t := range catalog.Tools {
@@ -38,7 +38,7 @@ func sensitiveIn(catalog api.Catalog, messages []api.Message) *api.Hider {
 	return none.With(api.Redacted, values...)
 }
 
-// outputIn is the output in what a model is told of a result.
+// outputIn returns the output contained in the result text that a model sees.
 func outputIn(text string) json.RawMessage {
 	if i := strings.LastIndex(text, api.NotesBegin); i >= 0 {
 		text = text[:i]
@@ -53,8 +53,8 @@ func outputIn(text string) json.RawMessage {
 	return data
 }
 
-// hiddenLive returns a taker of a step's text that passes it on without what hider takes out. It
-// keeps back the end of what was said for as long as that may be the beginning of a value.
+// hiddenLive wraps say so that the streamed text of a step has the values of hider removed. It
+// delays the end of the text while that end may be the beginning of a hidden value.
 func hiddenLive(hider *api.Hider, say func(string)) func(string) {
 	if hider == nil || say == nil {
 		return say
@@ -67,8 +67,8 @@ func hiddenLive(hider *api.Hider, say func(string)) func(string) {
 	}
 }
 
-// hiddenFailure returns the error of a model step without what hider takes out: servers quote what
-// they refuse.
+// hiddenFailure returns the error of a model step with the values of hider removed, because servers
+// quote the requests they reject.
 func hiddenFailure(hider *api.Hider, err error) error {
 	text := hider.Text(err.Error())
 	if text == err.Error() {

@@ -18,28 +18,27 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// Served is what a worker of its own does for one instance.
+// Served describes the dedicated worker of one instance.
 type Served struct {
-	// Queue is the task queue that leads to the instance, Lane the lane of its tool.
+	// Queue is the instance's task queue, Lane the lane of its tool.
 	Queue, Lane string
 	// Tool executes the calls, as the dynamic activity; Hold is HoldActivity.
 	Tool         func(context.Context, converter.EncodedValues) (api.Result, error)
 	HostInstance func(context.Context, api.HostInstanceRequest) (api.InstanceProgress, error)
-	// Failed is told why the worker cannot go on. It does not block.
+	// Failed receives the error that stops the worker. It does not block.
 	Failed func(error)
 }
 
 // Serve starts a worker for one instance. stop ends its polling and returns when its calls have
-// ended, or when they have been given as long as a worker that stops gives them.
+// ended or the worker's stop timeout has passed.
 type Serve func(Served) (stop func(), err error)
 
-// Hold is HoldActivity: it makes a run's instance of a stateful tool and keeps it, until the run
-// needs it no more, nobody has used it for its idle timeout, or this process cannot prove any more
-// that it is the one that holds it. While it does, it serves the instance's own task queue.
-//
-// It completes where the run needs the instance no more, and where it idled out, with what is left
-// of it. Its failure is worker_lost where the instance was given up, anything else where it could
-// not be made; the failure's second detail is what is left of the instance.
+// HostInstance creates a run's instance of a stateful tool and hosts it until the run no longer
+// needs it, its idle timeout passes, or this process can no longer prove that it owns the instance.
+// Meanwhile it serves the instance's own task queue. It completes with the instance's last snapshot
+// if the run no longer needs the instance or if it was idle. It fails with worker_lost if the
+// instance was given up, and with another error if it could not be created; the failure's second
+// detail is the last snapshot.
 func (a *Activities) HostInstance(ctx context.Context,
 	r api.HostInstanceRequest) (api.InstanceProgress, error) {
 	h := &holder{Activities: a, request: r, info: activity.GetInfo(ctx),
@@ -64,7 +63,7 @@ func (a *Activities) HostInstance(ctx context.Context,
 	return h.finish(h.keep(ctx))
 }
 
-// holder is one execution of Hold.
+// holder is one execution of HostInstance.
 type holder struct {
 	*Activities
 	request  api.HostInstanceRequest
@@ -72,19 +71,19 @@ type holder struct {
 	stateful Stateful
 	log      lease.Logger
 	lease    *lease.Lease
-	// last is what is known of the run's instances so far, gone why the state of the last one may
-	// be gone.
+	// last is what is known of the run's instances so far. gone is why the state of the last one
+	// may be lost.
 	last api.InstanceProgress
 	gone string
-	// info is that of the hold by which the instance is held now: another than this execution's
-	// where it was adopted.
+	// info identifies the activity that hosts the instance. It differs from this execution if the
+	// instance was adopted.
 	info    activity.Info
 	adopted bool
-	// cancellation ends with the context of the first hold; nil when that has been looked at.
+	// cancellation ends with the context of the first execution; nil once that was handled.
 	cancellation <-chan struct{}
-	// unknown: the server knows the hold no more, so that there is nobody to report to.
+	// unknown means that the server no longer knows the activity, so that no report is possible.
 	unknown bool
-	// parked is since when the instance waits to be adopted, asked when the run was last looked at.
+	// parked is when the instance began to wait for adoption, asked when the run was last checked.
 	parked, asked time.Time
 
 	created     chan creation
@@ -97,13 +96,13 @@ type holder struct {
 	over chan struct{}
 }
 
-// creation is what came of making the instance.
+// creation is the outcome of creating the instance.
 type creation struct {
 	instance *instance
 	err      *api.Error
 }
 
-// prepare finds out what is to be made.
+// prepare determines which instance to create.
 func (h *holder) prepare(ctx context.Context) *api.Error {
 	compiled, err := h.pinnedSpec(ctx, h.request.Tool, api.Execution{Digest: h.request.Digest,
 		Origin: h.request.Origin})
@@ -133,7 +132,7 @@ func (h *holder) prepare(ctx context.Context) *api.Error {
 	return nil
 }
 
-// state is what heartbeats tell.
+// state returns the details of heartbeats.
 func (h *holder) state() api.InstanceProgress {
 	if i := h.instance.Load(); i != nil {
 		return i.state()
@@ -148,8 +147,8 @@ func (h *holder) lostError(why string) *api.Error {
 	return e
 }
 
-// create makes the instance, and tries again by the tool's retry policy where the factory's error
-// may pass.
+// create creates the instance. If the factory's error is transient, it retries by the tool's retry
+// policy.
 func (h *holder) create(ctx context.Context) creation {
 	retry := h.spec.Execution.Retry
 	wait := retry.InitialInterval.Std()
@@ -168,7 +167,7 @@ func (h *holder) create(ctx context.Context) creation {
 	}
 }
 
-// createOnce makes the instance within the tool's timeout, with what is left of the one before.
+// createOnce creates the instance within the tool's timeout, with the snapshot of the previous one.
 func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

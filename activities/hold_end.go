@@ -16,7 +16,7 @@ import (
 // for its Close.
 const closeWithin = 10 * time.Second
 
-// finish ends the instance and reports that.
+// finish ends the instance and reports its end.
 func (h *holder) finish(end ending) (api.InstanceProgress, error) {
 	close(h.over)
 	h.endCreation(lease.ErrOver)
@@ -33,7 +33,7 @@ func (h *holder) finish(end ending) (api.InstanceProgress, error) {
 	return h.report(end)
 }
 
-// close stops serving the instance, ends it and closes it.
+// close stops serving the instance and closes it.
 func (h *holder) close(end ending) {
 	if h.stop != nil {
 		h.stop()
@@ -55,7 +55,7 @@ func (h *holder) close(end ending) {
 	h.tell(end, i.close())
 }
 
-// tell logs the end of an instance. failure is that of its Close.
+// tell logs the end of an instance. failure is the error of its Close.
 func (h *holder) tell(end ending, failure error) {
 	fields := []any{"tool", h.spec.Name, "run", h.request.Origin.Run, "generation",
 		h.last.Generation, "why", string(end.kind)}
@@ -72,8 +72,8 @@ func (h *holder) tell(end ending, failure error) {
 	}
 }
 
-// waitClosed waits for the instance's end and keeps the hold alive meanwhile, so that no other
-// instance is made before.
+// waitClosed waits until the instance is closed and keeps the activity alive meanwhile, so that no
+// other instance is created before.
 func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
 	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
@@ -98,8 +98,8 @@ func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
 	}
 }
 
-// report tells the run how the hold has ended. A hold that was adopted has no execution of its own:
-// it is completed from here.
+// report tells the run how the hosting has ended. An adopted activity has no execution of its own
+// and is completed from here.
 func (h *holder) report(end ending) (state api.InstanceProgress, err error) {
 	switch end.kind {
 	case endIdle:
@@ -128,8 +128,8 @@ func (h *holder) report(end ending) (state api.InstanceProgress, err error) {
 	return state, activity.ErrResultPending
 }
 
-// holdFailure is Failure with what is left of the instance. Only an instance that was given up is
-// asked for again.
+// hostFailure is Failure with the instance's last snapshot. Only an instance that was given up is
+// requested again.
 func hostFailure(e *api.Error, state api.InstanceProgress) error {
 	again := *e
 	again.Retryable = e.Type == api.ErrWorkerLost

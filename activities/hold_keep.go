@@ -18,32 +18,32 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// ending is why an instance is not held any longer.
+// ending is why an instance is no longer hosted.
 type ending struct {
 	kind endKind
-	// err is why it could not be made or was given up.
+	// err is why the instance could not be created or was given up.
 	err *api.Error
 }
 
 type endKind string
 
 const (
-	// endOver: the run needs the instance no more.
+	// endOver: the run no longer needs the instance.
 	endOver endKind = "the run is over"
-	// endIdle: no call used it for its idle timeout.
+	// endIdle: no call used the instance for its idle timeout.
 	endIdle endKind = "idle"
-	// endLost: this process cannot hold it any longer.
+	// endLost: this process can no longer host the instance.
 	endLost endKind = "lost"
-	// endStopped: the worker stops; calls that run may finish.
+	// endStopped: the worker stops; running calls may finish.
 	endStopped endKind = "the worker stops"
-	// endUnmade: it could not be made.
+	// endUnmade: the instance could not be created.
 	endUnmade endKind = "not made"
 )
 
-// askPause is the wait between two looks at a run that is to adopt its instance.
+// askPause is the wait between two checks of a run that is to adopt its instance.
 const askPause = time.Second
 
-// keep makes the instance and holds it until there is a reason not to.
+// keep creates the instance and hosts it until there is a reason to end it.
 func (h *holder) keep(asked context.Context) ending {
 	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
@@ -55,8 +55,8 @@ func (h *holder) keep(asked context.Context) ending {
 	}
 }
 
-// next takes the next thing that happens to the hold. The context ends with the execution that
-// asked first; the instance may live on in the one that continues its run.
+// next waits for the next event and returns the ending it causes, if any. The context ends with the
+// first execution; the instance may be adopted by the execution that continues its run.
 func (h *holder) next(asked context.Context, tick <-chan time.Time) *ending {
 	ctx := context.WithoutCancel(asked)
 	select {
@@ -84,8 +84,8 @@ func (h *holder) unserved(err error) *ending {
 
 func (h *holder) lost(why string) *ending { return &ending{endLost, h.lostError(why)} }
 
-// cancelled tells what the end of the first hold's context means: its run has cancelled it or is
-// over, the run continues as new, or the worker's time to stop is over.
+// cancelled determines why the first execution's context ended: the run has cancelled it or is
+// closed, the run continues as new, or the worker's stop timeout has passed.
 func (h *holder) cancelled(ctx context.Context, cause error) *ending {
 	switch {
 	case !temporal.IsCanceledError(cause):
@@ -96,7 +96,7 @@ func (h *holder) cancelled(ctx context.Context, cause error) *ending {
 	return h.forgotten(ctx, &ending{kind: endOver})
 }
 
-// begin serves the queue of an instance that has been made.
+// begin serves the queue of a created instance.
 func (h *holder) begin(c creation) *ending {
 	switch {
 	case c.err == nil:
@@ -129,8 +129,9 @@ func (h *holder) begin(c creation) *ending {
 	return nil
 }
 
-// adopt is the hold of an execution that continues the run, as the worker of the instance's own
-// queue gets it. The execution of Hold that made the instance goes on with it, and reports for it.
+// adopt handles the HostInstance activity of a continued run, which arrives at the worker of the
+// instance's own queue. The execution of HostInstance that created the instance keeps hosting it
+// and completes both.
 func (h *holder) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.InstanceProgress,
 	error) {
 	select {
@@ -142,14 +143,14 @@ func (h *holder) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.Inst
 	return api.InstanceProgress{}, hostFailure(h.lostError("it is being closed"), h.state())
 }
 
-// goOn goes on with the instance for the hold that has adopted it.
+// goOn keeps hosting the instance for the activity that adopted it.
 func (h *holder) goOn(ctx context.Context) *ending {
 	h.lease.Adopt(h.info.TaskToken)
 	h.adopted, h.parked = true, time.Time{}
 	return h.look(ctx)
 }
 
-// look sends a heartbeat and sees whether the instance is still wanted.
+// look sends a heartbeat and checks whether the instance is still needed.
 func (h *holder) look(ctx context.Context) *ending {
 	if !h.parked.IsZero() {
 		return h.awaitAdoption(ctx)
@@ -166,9 +167,9 @@ func (h *holder) look(ctx context.Context) *ending {
 	return nil
 }
 
-// forgotten finds out why the server knows the hold no more, or why it was cancelled: open says
-// what it means where the execution goes on. A run that continues as new has its instance adopted;
-// until then no call begins.
+// forgotten determines why the server no longer knows the activity, or why it was cancelled; open
+// is the ending if the run's execution is still open. A run that continues as new adopts its
+// instance; until then no call starts.
 func (h *holder) forgotten(ctx context.Context, open *ending) *ending {
 	described, err := h.describe(ctx, h.info.WorkflowExecution.RunID)
 	if err != nil {
@@ -189,7 +190,7 @@ func (h *holder) forgotten(ctx context.Context, open *ending) *ending {
 	return &ending{kind: endOver}
 }
 
-// awaitAdoption sees whether the run that is to adopt the instance is still there.
+// awaitAdoption checks whether the run that is to adopt the instance still exists.
 func (h *holder) awaitAdoption(ctx context.Context) *ending {
 	switch now := time.Now(); {
 	case now.Sub(h.parked) > api.AdoptWithin.Std():
@@ -216,8 +217,8 @@ func (h *holder) describe(ctx context.Context,
 	return h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, runID)
 }
 
-// before returns what is known of the run's last instance, and why its state is gone where it is:
-// from the last heartbeat of whoever held it, or from the run.
+// before returns what is known of the run's last instance, from the last heartbeat of its host or
+// from the run, and why its state is lost if it is.
 func (h *holder) before(ctx context.Context) (last api.InstanceProgress, gone string, err error) {
 	const lost = "the worker that held the last one was lost"
 	if activity.HasHeartbeatDetails(ctx) {
@@ -248,8 +249,8 @@ func (h *holder) before(ctx context.Context) (last api.InstanceProgress, gone st
 	return h.readable(h.request.Last, errors.New("no hold of the run has told any")), lost, nil
 }
 
-// readable returns a state as it was read. One that cannot be read is gone, which must not go
-// unnoticed.
+// readable returns a state that was read. If reading failed, it reports the state as lost instead
+// of dropping it silently.
 func (h *holder) readable(s api.InstanceProgress, err error) api.InstanceProgress {
 	if err == nil {
 		return s
@@ -260,9 +261,9 @@ func (h *holder) readable(s api.InstanceProgress, err error) api.InstanceProgres
 		Used: true}
 }
 
-// lastHeartbeat returns what the last heartbeat told of a hold that ended with its execution, nil
-// where there was none. known says that the server still has that hold: it does for as long as it
-// keeps the execution.
+// lastHeartbeat returns the last heartbeat details of a HostInstance activity that ended with its
+// execution, nil if there were none. known reports that the server still has the activity, which it
+// keeps as long as the execution.
 func (h *holder) lastHeartbeat(ctx context.Context,
 	ref api.InstanceHost) (details *commonpb.Payloads, known bool, err error) {
 	described, err := h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID,

@@ -16,11 +16,11 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
-// Hooks are the hooks that a worker has registered. A nil one has none.
+// Hooks are the hooks that a worker has registered. A nil *Hooks has none.
 type Hooks struct{ byName map[string]switchyard.Hook }
 
-// NewHooks registers hooks. The error names every one that is nil or has an illegal name or
-// another's, at whichever point.
+// NewHooks registers hooks. It returns an error that lists every hook that is nil, has an invalid
+// name, or has the name of another hook at any point.
 func NewHooks(hooks ...switchyard.Hook) (*Hooks, error) {
 	byName, err := executor.Register("hook", hooks, func(h *switchyard.Hook) (string,
 		error) {
@@ -32,7 +32,7 @@ func NewHooks(hooks ...switchyard.Hook) (*Hooks, error) {
 	return &Hooks{byName: byName}, nil
 }
 
-// find returns the hook of a name, or why none of that name runs at the point.
+// find returns the hook with a name, or an error if no hook of that name runs at the point.
 func (r *Hooks) find(point api.HookPoint, name string) (switchyard.Hook, error) {
 	var known []string
 	if r != nil {
@@ -70,20 +70,20 @@ func (a *Activities) missingHooks(agent *api.Agent) []api.Problem {
 	return problems
 }
 
-// maxHookText bounds what a hook says of itself, a reason or an error, in bytes.
+// maxHookText bounds a reason or error text of a hook, in bytes.
 const maxHookText = 2000
 
-// hookText makes a hook's text fit for history.
+// hookText prepares a hook's text for history.
 func hookText(text string) string {
 	text = executor.ValidText(text)
 	return text[:executor.FittingPrefix(text, maxHookText)]
 }
 
-// errHookTimeout is the cause of the end of a hook's context when its time is over.
+// errHookTimeout is the cause with which a hook's context ends at its timeout.
 var errHookTimeout = errors.New("the hook's timeout has passed")
 
-// inTime runs a hook within its timeout. What must not show of its call is not in its error. One
-// that does not end when its context does is left behind; one that panics fails.
+// inTime runs a hook within its timeout. Its error contains no sensitive values of the call. A hook
+// that does not end with its context is abandoned; a hook that panics fails.
 func inTime[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Within(), errHookTimeout)
 	defer cancel()

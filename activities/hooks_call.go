@@ -17,15 +17,15 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// What hooks put into the verdicts of one admission is bounded, as written into history: what one
-// call gets, and after how much the verdicts of other calls are left to another admission.
+// Bounds of what hooks add to the decisions of one admission, in bytes as written into history: for
+// one call, and for all calls before the remaining ones are left to another admission.
 const (
 	maxHooked    = 256 << 10
 	maxAllHooked = 2 * maxHooked
 )
 
-// beforeCalls has the hooks before calls decide about those that are admitted, about all at once.
-// The error is that of ctx.
+// beforeCalls runs the hooks before calls for all admitted calls in parallel. It returns the error
+// of ctx.
 func (a *Activities) beforeCalls(ctx context.Context, r api.AdmissionRequest,
 	decisions []api.AdmissionDecision) ([]api.AdmissionDecision, error) {
 	if len(r.Hooks) == 0 {
@@ -44,7 +44,7 @@ func (a *Activities) beforeCalls(ctx context.Context, r api.AdmissionRequest,
 	return decisions, nil
 }
 
-// recordable returns the verdicts of the first calls, as many as fit into one marker.
+// recordable returns the first decisions, as many as fit into one marker.
 func recordable(decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	size := 0
 	for i, v := range decisions {
@@ -58,7 +58,7 @@ func recordable(decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	return decisions
 }
 
-// recordedSize is how many bytes a value takes in history.
+// recordedSize returns the size of a value in history, in bytes.
 func recordedSize(v any) int {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -67,8 +67,8 @@ func recordedSize(v any) int {
 	return len(data)
 }
 
-// beforeCall takes one call past its hooks, in order: each sees the arguments as the one before it
-// left them.
+// beforeCall runs the hooks before one call in order. Each hook sees the arguments that the
+// previous one left.
 func (a *Activities) beforeCall(ctx context.Context, r api.AdmissionRequest, c api.Call,
 	v api.AdmissionDecision, hooks []api.Hook) api.AdmissionDecision {
 	tool, _ := toolOf(r, c.Tool)
@@ -102,14 +102,14 @@ func (a *Activities) beforeCall(ctx context.Context, r api.AdmissionRequest, c a
 	return v
 }
 
-// stopped leaves in a verdict what a call needs that does not run.
+// stopped reduces a decision to what a call needs that does not run.
 func stopped(v api.AdmissionDecision) api.AdmissionDecision {
 	return api.AdmissionDecision{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens,
 		Plan: v.Plan, Hooks: v.Hooks,
 		Policies: v.Policies, Labels: v.Labels, Result: v.Result, Error: v.Error}
 }
 
-// decide returns the verdict as one hook changes it. The error is the hook's failure.
+// decide returns the decision as one hook changes it. The error is the hook's failure.
 func (a *Activities) decide(ctx context.Context, r api.AdmissionRequest, c api.Call,
 	v api.AdmissionDecision, h api.Hook) (api.AdmissionDecision, error) {
 	registered, err := a.config.Hooks.find(api.HookBeforeCall, h.Name)
@@ -157,7 +157,7 @@ func blocked(format string, args ...any) *api.Error {
 	return e
 }
 
-// override takes a hook's answer through the phase post_execution, as if it were the tool's.
+// override runs the phase post_execution for a hook's answer, as for a tool's.
 func (a *Activities) override(ctx context.Context, tool api.Tool, v api.AdmissionDecision,
 	h api.Hook, output json.RawMessage) (api.AdmissionDecision, error) {
 	compiled, err := a.specs.of(tool)
@@ -178,7 +178,7 @@ func (a *Activities) override(ctx context.Context, tool api.Tool, v api.Admissio
 	return v, nil
 }
 
-// hookOutput returns a hook's output, if it is JSON of the form that the tool declares.
+// hookOutput returns a hook's output if it is valid by the tool's output schema.
 func hookOutput(compiled *toolspecs.Compiled, output json.RawMessage) (executor.Answer, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, bytes.ToValidUTF8(output, []byte("\uFFFD"))); err != nil {
@@ -192,7 +192,7 @@ func hookOutput(compiled *toolspecs.Compiled, output json.RawMessage) (executor.
 	return executor.Answer{Output: b.Bytes()}, nil
 }
 
-// listed names some problems in a line.
+// listed formats some problems as one line.
 func listed(problems []api.Problem) string {
 	const most = 5
 	var texts []string
@@ -202,8 +202,8 @@ func listed(problems []api.Problem) string {
 	return strings.Join(texts, "; ")
 }
 
-// rewrite admits a call anew with a hook's arguments: they may be for another key of the lane, or
-// be asked as another question.
+// rewrite admits a call again with a hook's arguments, which may have another key of the lane or
+// ask another question.
 func (a *Activities) rewrite(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
 	h api.Hook, arguments json.RawMessage) (api.AdmissionDecision, error) {
 	c.Arguments, c.Plan = string(arguments), v.Plan
@@ -240,8 +240,8 @@ func logHook(ctx context.Context, h api.Hook, point api.HookPoint, err error) {
 		h.Blocks(point), "call_id", call.CallID, "error", err)
 }
 
-// withHookContext puts into ctx what a hook can know about the run, and about the call where it is
-// one of a call.
+// withHookContext adds to ctx what a hook can know about the run and, for hooks of calls, about the
+// call.
 func withHookContext(ctx context.Context, origin api.Origin, parent, call string,
 	tool api.Tool) context.Context {
 	c := api.CallContext{CallID: call, Tool: tool.Name, Origin: origin, ParentCall: parent,
@@ -259,16 +259,15 @@ func withHookContext(ctx context.Context, origin api.Origin, parent, call string
 	return api.WithCallContext(ctx, c)
 }
 
-// hooked is a call that ran and goes past the hooks after it; ctx has the call's context.
+// hooked is an executed call for its hooks after the call; ctx is the call's context.
 type hooked struct {
 	ctx   context.Context
 	hooks []api.Hook
 	call  switchyard.HookCall
 }
 
-// postExecute is the phase post_execution: the output's check, the hooks after the call, the
-// output's cut to size, its count of tokens. What hooks make of the output is checked like the
-// tool's own.
+// postExecute is the phase post_execution: it checks the output, runs the hooks after the call,
+// truncates the output and counts its tokens. It checks output from hooks like that of the tool.
 func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compiled,
 	answer executor.Answer, h hooked) (api.Result, *api.Error) {
 	answer, failure := checked(compiled, answer)
@@ -301,7 +300,7 @@ func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compil
 	return result, nil
 }
 
-// afterCall runs one hook after a call. It returns what takes the output's place, or nil.
+// afterCall runs one hook after a call. It returns the replacement of the output, or nil.
 func (a *Activities) afterCall(h hooked, hook api.Hook, compiled *toolspecs.Compiled,
 	output json.RawMessage) (json.RawMessage, error) {
 	registered, err := a.config.Hooks.find(api.HookAfterCall, hook.Name)
@@ -318,8 +317,8 @@ func (a *Activities) afterCall(h hooked, hook api.Hook, compiled *toolspecs.Comp
 	return answer.Output, err
 }
 
-// unexecuted is a call that no executor's activity answered, a person or a sub-agent did, as the
-// hooks after it see it.
+// unexecuted returns a call that a person or a sub-agent answered instead of an executor, for its
+// hooks after the call.
 func unexecuted(ctx context.Context, origin api.Origin, parent, id string, tool api.Tool,
 	arguments json.RawMessage, hooks []api.Hook) hooked {
 	if len(hooks) == 0 {

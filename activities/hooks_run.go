@@ -11,14 +11,14 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// maxMemory bounds what one hook remembers for a run, in bytes.
+// maxMemory bounds what one hook stores for a run, in bytes.
 const maxMemory = 64 << 10
 
-// hookFailed is the type of the failure of a run's hook in history.
+// hookFailed is the error type of a failed run hook in history.
 const hookFailed = "hook_failed"
 
-// RunHook runs one hook of a run. Its error is the hook's failure: one that switchyard.Transient
-// marked is tried again.
+// RunHook runs one hook of a run. It returns the hook's failure, which is retried if it was marked
+// with switchyard.Transient.
 func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAnswer, error) {
 	ctx, rest := keepAlive(ctx)
 	defer rest()

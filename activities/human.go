@@ -16,13 +16,13 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// waiting stands for the error of a call that is not over when its execution is.
+// waiting is the error of a call that stays open after its execution returns.
 var waiting = &api.Error{Message: "a person is asked"}
 
-// Reply checks a reply to an open question, or has one that was found to fit end the call that was
-// the question: an answer becomes its result, through the phase post_execution like every other
-// one, and a refusal its error. Reply runs as a local activity of the update that brought the
-// reply, and may run again: a call that is over stays as it is.
+// Reply checks a reply to an open question, or completes the call that asked the question with a
+// reply that was already checked: an answer becomes the result, through the phase post_execution,
+// and a refusal becomes the error. Reply runs as a local activity of the update that contains the
+// reply, and may run again: a completed call does not change.
 func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDecision, error) {
 	if !r.Complete {
 		problems, err := checkReply(r)
@@ -54,7 +54,7 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 	return api.ReplyDecision{}, err
 }
 
-// checkReply returns everything that keeps a reply's value from being an answer.
+// checkReply returns all problems of a reply's value.
 func checkReply(r api.ReplyRequest) ([]api.Problem, error) {
 	if r.Reply.Decline {
 		return nil, nil
@@ -66,11 +66,10 @@ func checkReply(r api.ReplyRequest) ([]api.Problem, error) {
 	return form.Check(r.Reply.Value), nil
 }
 
-// complete ends the call that waits for a person, as a worker does at the end of every other one.
-// early says that the server does not take this end yet, because no worker has taken the call.
-//
-// It looks before it asks: this runs within a step of the run itself, and a server that refuses a
-// call's end may have the run do its step again.
+// complete completes the call that waits for a person. early reports that the server does not
+// accept the completion yet, because no worker has started the call. It checks the call's state
+// first, because it runs within a workflow task of the run and a rejected completion may repeat
+// that task.
 func (a *Activities) complete(ctx context.Context, o api.CallOutcome) (early bool, err error) {
 	info := activity.GetInfo(ctx)
 	run := info.WorkflowExecution
@@ -82,7 +81,7 @@ func (a *Activities) complete(ctx context.Context, o api.CallOutcome) (early boo
 	i := slices.IndexFunc(pending,
 		func(p *workflowpb.PendingActivityInfo) bool { return p.GetActivityId() == o.ID })
 	if i < 0 {
-		// it is over: by an earlier try of this very reply, or because its time is
+		// completed by an earlier attempt of the same reply, or timed out
 		return false, nil
 	}
 	if o.Error == nil {

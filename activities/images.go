@@ -16,8 +16,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Bounds of the images in one prompt: the newest are shown. They are the smaller ones of the two
-// protocols.
+// Bounds of the images in one prompt, which shows the newest ones. They are the smaller bounds of
+// the two providers' protocols.
 const (
 	maxImage      = 3 << 20
 	maxImages     = 20
@@ -25,9 +25,9 @@ const (
 	maxImageSide  = 2000
 )
 
-// images returns the images in the results of calls, by the calls' ids, for a model that sees them;
-// none for another one. An image that is too large, that is no image or whose file is on another
-// worker is not among them: the result's text says where its file is.
+// images returns the images in the results of calls, by call ID, if the model accepts images. It
+// omits content that is too large, is not an image, or is stored on another worker; the result's
+// text says where that file is.
 func (a *Activities) images(setup *api.Setup, messages []api.Message) map[string][]models.Image {
 	if !a.known(setup, "").Images {
 		return nil
@@ -51,7 +51,8 @@ func (a *Activities) images(setup *api.Setup, messages []api.Message) map[string
 	return found
 }
 
-// imagePart is what an mcpPart says of an image: its bytes, or by which digest they are stored.
+// imagePart is what an mcpPart records of an image: its bytes, or the digest by which they are
+// stored.
 type imagePart struct {
 	Type     string `json:"type"`
 	MIMEType string `json:"mimeType"`
@@ -60,8 +61,8 @@ type imagePart struct {
 	SHA256   string `json:"sha256"`
 }
 
-// imageParts returns the parts of a result that are images. Where a result has parts its text
-// begins with them; notes follow.
+// imageParts returns the image parts of a result. If a result has parts, its text begins with them;
+// notes follow.
 func imageParts(text string) []imagePart {
 	if !strings.HasPrefix(text, `[{"`) || !strings.Contains(text, `"image"`) {
 		return nil
@@ -76,20 +77,20 @@ func imageParts(text string) []imagePart {
 	})
 }
 
-// pictures remembers which bytes are images that a provider can read: one that is none would have
-// it refuse every request of the run from then on.
+// pictures caches which bytes are images that providers can read. One invalid image would make the
+// provider reject every later request of the run.
 type pictures struct {
 	mu    sync.Mutex
 	sound map[string]bool
 }
 
-// maxPictures bounds how many are remembered.
+// maxPictures bounds the number of cached entries.
 const maxPictures = 1024
 
 func newPictures() *pictures { return &pictures{sound: map[string]bool{}} }
 
-// data returns the bytes of an image; nil where they are not here, or are no such image as models
-// see. stored reads kept ones.
+// data returns the bytes of an image, or nil if they are not on this worker or models cannot read
+// them. stored reads stored files.
 func (p *pictures) data(part imagePart, stored func(digest, mimeType string) ([]byte,
 	error)) []byte {
 	data := part.Data
@@ -108,7 +109,7 @@ func (p *pictures) data(part imagePart, stored func(digest, mimeType string) ([]
 	return data
 }
 
-// sees reports whether the bytes are an image of that type that models see.
+// sees reports whether the bytes are an image of that type that models accept.
 func (p *pictures) sees(data []byte, mimeType string) bool {
 	sum := sha256.Sum256(data)
 	key := mimeType + string(sum[:])
@@ -125,7 +126,7 @@ func (p *pictures) sees(data []byte, mimeType string) bool {
 	return sound
 }
 
-// isPicture reports whether the bytes are a whole image of that type.
+// isPicture reports whether the bytes are a complete image of that type.
 func isPicture(data []byte, mimeType string) bool {
 	size, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil || "image/"+format != mimeType || max(size.Width, size.Height) > maxImageSide ||

@@ -16,19 +16,19 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// attempt is one attempt at a call: what is to be executed, and who asks for it.
+// attempt is one attempt at a call.
 type attempt struct {
 	api.Execution
 	info activity.Info
-	// id and tool are the call's.
+	// id and tool are the call's ID and tool name.
 	id, tool string
-	// inline is set where the call runs within its run's workflow task. Then the run can be asked
-	// for nothing: it answers when the call is over.
+	// inline is set if the call runs within its run's workflow task. The run then answers no
+	// queries until the call has ended.
 	inline *api.InlineCall
 }
 
-// attemptOf reads the attempt that an activity is to make. An activity's type and id are the call's
-// tool and id, but for an inline call, which the SDK numbers.
+// attemptOf reads the attempt from an activity's input. The activity's type and ID are the call's
+// tool and ID, except for inline calls, which the SDK numbers.
 func attemptOf(ctx context.Context, input converter.EncodedValues) (attempt, error) {
 	info := activity.GetInfo(ctx)
 	t := attempt{info: info, id: info.ActivityID, tool: info.ActivityType.Name}
@@ -40,8 +40,8 @@ func attemptOf(ctx context.Context, input converter.EncodedValues) (attempt, err
 	return t, err
 }
 
-// spent is what the failure of an inline call says besides its error: how long the attempt took, of
-// which history has no other sign.
+// spent returns the failure details of an inline call besides its error: the duration of the
+// attempt, which history does not record otherwise.
 func (t attempt) spent() []any {
 	if t.inline == nil {
 		return nil
@@ -49,8 +49,8 @@ func (t attempt) spent() []any {
 	return []any{api.Result{ExecutionMicros: time.Since(t.info.StartedTime).Microseconds()}}
 }
 
-// inlineSpec returns the spec of a tool whose call runs inline, from what the call brought along.
-// What runs inline is recorded together and has to be small.
+// inlineSpec returns the spec of a tool whose call runs inline, from the call's input. Inline calls
+// are recorded together and must be small.
 func (a *Activities) inlineSpec(tool api.Tool) (*toolspecs.Compiled, error) {
 	c, err := a.specs.of(tool)
 	if err != nil || c.Spec.Execution.MaxResult <= api.MaxInlineResult {
@@ -61,8 +61,8 @@ func (a *Activities) inlineSpec(tool api.Tool) (*toolspecs.Compiled, error) {
 	return &smaller, nil
 }
 
-// fitInline cuts a result that takes too much room in history although its text does not: JSON
-// writes some characters with six bytes.
+// fitInline truncates a result whose text is short but whose JSON is not: JSON encodes some
+// characters as six bytes.
 func fitInline(r api.Result) api.Result {
 	const longest = (api.MaxInlineRecord - 2) / 6 // without the quotes
 	if len(r.Output) <= longest {
@@ -79,15 +79,15 @@ func fitInline(r api.Result) api.Result {
 	return r
 }
 
-// An inline step admits the calls of an answer up to these bounds, so that answer and verdicts fit
-// into one marker. They are those up to which a run has calls admitted together.
+// Bounds up to which an inline step admits the calls of an answer, so that answer and decisions fit
+// into one marker. A run applies the same bounds when it admits calls in one request.
 const (
 	maxStepCalls = 200
 	maxStepBytes = 256 << 10
 )
 
-// admitStep returns the verdicts on the calls of an answer, as Admit does; none where it is left to
-// the run.
+// admitStep returns the admission decisions on the calls of an answer, as Admit does; nil leaves
+// admission to the run.
 func (a *Activities) admitStep(ctx context.Context, r *api.AdmissionRequest,
 	answer api.ModelResponse) []api.AdmissionDecision {
 	m := answer.Message
@@ -109,13 +109,13 @@ var (
 	errWallTime     = temporal.NewCanceledError("the run's wall time has passed")
 )
 
-// clockLag is by how much a run's own clock may be behind: it loses a little with every result of
-// what runs inline. A run that looks at it after an inline call that its wall time has ended must
-// see that the time has passed.
+// clockLag is the maximum by which a run's own clock is behind: it loses a little with every result
+// of an inline call. A run that checks its clock after its wall time ended an inline call must find
+// that the time has passed.
 const clockLag = 250 * time.Millisecond
 
-// inlineContext returns a context for what runs inline. It ends when the run's wall time has
-// passed, because no event of that reaches the run meanwhile, and its cause tells a cancelled run
+// inlineContext returns a context for inline execution. It ends when the run's wall time has
+// passed, because the run receives no events meanwhile. Its cause distinguishes a cancelled run
 // from a stopped worker.
 func inlineContext(ctx context.Context, left api.Duration) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -141,5 +141,5 @@ func inlineContext(ctx context.Context, left api.Duration) (context.Context, con
 	}
 }
 
-// errInline is why nothing that runs inline asks its own run: it would wait for itself.
+// errInline rejects queries of an inline execution to its own run, which would deadlock.
 var errInline = errors.New("what runs inline cannot ask its own run, which waits for it")

@@ -16,38 +16,38 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// instanceKey leads from the context of a call to the instance on which it is executed.
+// instanceKey is the context key of the instance on which a call is executed.
 type instanceKey struct{}
 
-// instance is one run's instance of a stateful tool, alive in this process.
+// instance is one run's instance of a stateful tool in this process.
 type instance struct {
 	handler string
 	made    made
 	lease   *lease.Lease
-	// hidden are the secrets that its factory asked for.
+	// hidden are the secrets that its factory read.
 	hidden *executor.Redactor
-	// snapshots is nil where the instance takes none.
+	// snapshots is nil if the instance takes no snapshots.
 	snapshots switchyard.Snapshotter
-	// everyCall says that what a call did is kept before the call reports: the instance is made
-	// anew where it is lost.
+	// everyCall requires a snapshot after each call, before the call reports its result, so that a
+	// lost instance can be rebuilt.
 	everyCall bool
-	// turn is held by the call that runs, where calls must not overlap; nil where they may.
+	// turn is held by the running call if calls must not overlap; nil otherwise.
 	turn chan struct{}
 
 	mu       sync.Mutex
 	running  int
 	lastUsed time.Time
 	drained  chan struct{} // closed when no call runs; nil while one does
-	// note is what the next answer tells of the instance.
+	// note is reported about the instance with the next answer.
 	note         string
 	unsaved      bool
 	hostInstance api.InstanceProgress
-	// kept is read and written by whoever has the turn.
+	// snapshot is accessed only by the holder of turn.
 	snapshot snapshot
 }
 
-// newInstance returns an instance that no call has used yet. last is what is known of the run's one
-// before; the answer to the first call tells where its state is gone.
+// newInstance returns an instance that no call has used yet. last is what is known of the run's
+// previous instance; the first call's answer reports if its state is lost.
 func newInstance(spec *toolspecs.Spec, m made, l *lease.Lease, last api.InstanceProgress,
 	gone string) *instance {
 	i := &instance{handler: executor.Handler(spec), made: m, lease: l, hostInstance: last,
@@ -65,7 +65,7 @@ func newInstance(spec *toolspecs.Spec, m made, l *lease.Lease, last api.Instance
 	return i
 }
 
-// restore gives the instance the state of the one before.
+// restore gives the instance the state of the previous one.
 func (i *instance) restore(ctx context.Context) error {
 	if i.hostInstance.State == nil {
 		return nil
@@ -84,14 +84,14 @@ func (i *instance) restore(ctx context.Context) error {
 	return nil
 }
 
-// state is what a heartbeat tells of the instance.
+// state returns the instance's part of a heartbeat.
 func (i *instance) state() api.InstanceProgress {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.hostInstance
 }
 
-// execute executes a call, for as long as this process can prove that it holds the instance.
+// execute executes a call while this process can prove that it owns the instance.
 func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	i.begin()
@@ -127,7 +127,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	return answer, err
 }
 
-// begin and end count the calls that run.
+// begin and end count the running calls.
 func (i *instance) begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -145,7 +145,7 @@ func (i *instance) end() {
 	}
 }
 
-// idle is for how long no call has used the instance.
+// idle returns how long no call has used the instance.
 func (i *instance) idle() time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -181,8 +181,8 @@ func (i *instance) leave() {
 	}
 }
 
-// notBegun is the error of a call that waited for the instance in vain: nothing ran, so that
-// another attempt may come.
+// notStarted is the error of a call that did not get the instance. Nothing was executed, so that
+// another attempt is safe.
 func notStarted(err error, spec *toolspecs.Spec) error {
 	if !errors.Is(err, lease.ErrOver) {
 		return err
@@ -193,9 +193,9 @@ func notStarted(err error, spec *toolspecs.Spec) error {
 	return e
 }
 
-// keep makes what a call did survive this process, as far as the tool wants that, before the call
-// reports. A call that is tried again leaves the state of before it: it must not take effect twice
-// on an instance that is rebuilt. The error says that the instance was lost before.
+// keep saves the effect of a call before the call reports, if the tool requires that. A call that
+// is retried leaves the earlier snapshot in place, because it must not take effect twice on a
+// rebuilt instance. The error reports that the instance was lost before.
 func (i *instance) keep(c snapshotCall) error {
 	i.mu.Lock()
 	first := !i.hostInstance.Used
@@ -211,7 +211,7 @@ func (i *instance) keep(c snapshotCall) error {
 	return nil
 }
 
-// snapshot makes the state as it is now the one that is kept, with how a call ended, if one did.
+// saveSnapshot saves the current state, with the outcome of c if it is not nil.
 func (i *instance) saveSnapshot(c *snapshotCall) {
 	ctx := context.Background() // what ends the call must not keep its effect from being kept
 	state, err := executor.Guard(ctx, i.handler,
@@ -233,7 +233,7 @@ func (i *instance) saveSnapshot(c *snapshotCall) {
 	i.unsaved, i.hostInstance.State = err != nil, packed
 }
 
-// notes returns what is to be told of the instance with an answer, once.
+// notes returns what an answer reports about the instance, once.
 func (i *instance) notes(answered bool) []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -255,7 +255,7 @@ func interrupted(cause error, spec *toolspecs.Spec) error {
 	return e
 }
 
-// close closes the instance when no call uses it any more.
+// close closes the instance once no call uses it.
 func (i *instance) close() error {
 	i.mu.Lock()
 	drained := i.drained

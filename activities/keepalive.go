@@ -12,19 +12,18 @@ import (
 )
 
 const (
-	// progressInterval is the least time between two heartbeats that tell of progress, and before
-	// the first.
+	// progressInterval is the minimum time between two heartbeats that report progress, and before
+	// the first one.
 	progressInterval = 500 * time.Millisecond
-	// maxProgressMessage bounds the message of a report, in bytes.
+	// maxProgressMessage bounds the message of a progress report, in bytes.
 	maxProgressMessage = 1 << 10
 )
 
-// keepAlive heartbeats for the activity of ctx until stop is called, so that no tool's author has
-// to: a lost worker is noticed within the heartbeat timeout. A call that was cancelled is kept
-// alive too, for as long as it takes to end: its silence would count as a lost worker. Short
-// activities end before the first beat and cost nothing.
-//
-// Every beat carries the last progress that was reported to the returned context.
+// keepAlive sends heartbeats for the activity of ctx until stop is called, so that tools do not
+// have to: a lost worker is detected within the heartbeat timeout. It also keeps a cancelled call
+// alive until it ends, because missing heartbeats would count as a lost worker. Short activities
+// end before the first heartbeat. Every heartbeat carries the last progress reported to the
+// returned context.
 func keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
 	p := newPulse(ctx)
 	if p == nil {
@@ -33,8 +32,8 @@ func keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
 	return api.WithProgress(ctx, p.report), p.stop
 }
 
-// newPulse begins the heartbeats of the activity of ctx; nil where nobody waits for any, as of what
-// runs inline.
+// newPulse starts the heartbeats of the activity of ctx. It returns nil if none are expected, as
+// for inline calls.
 func newPulse(ctx context.Context) *pulse {
 	info := activity.GetInfo(ctx)
 	if info.HeartbeatTimeout <= 0 {
@@ -49,7 +48,7 @@ func newPulse(ctx context.Context) *pulse {
 	return p
 }
 
-// pulse is the heartbeat of one activity.
+// pulse sends the heartbeats of one activity.
 type pulse struct {
 	ctx      context.Context
 	every    time.Duration
@@ -58,10 +57,10 @@ type pulse struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	stopped bool
-	// last and due are when the last beat was and the next one is.
+	// last is the time of the last heartbeat, due that of the next.
 	last, due time.Time
-	// details are those of every beat: nothing, or the last progress. A model step has its speech
-	// in place of them.
+	// details are sent with every heartbeat: nothing or the last progress. A model step sends its
+	// streamed text instead.
 	details []any
 	speech  *speech
 }
@@ -82,13 +81,13 @@ func (p *pulse) beat() {
 	activity.RecordHeartbeat(p.ctx, details...)
 }
 
-// next sets when the next beat is. The caller has the lock.
+// next schedules the next heartbeat. The caller holds the lock.
 func (p *pulse) next(wait time.Duration) {
 	p.due = time.Now().Add(wait)
 	p.timer.Reset(wait)
 }
 
-// report takes what the tool says of its progress. Numbers that JSON cannot hold say nothing.
+// report records the tool's progress. It ignores numbers that JSON cannot represent.
 func (p *pulse) report(progress api.Progress) {
 	if unreal(progress.Done) || unreal(progress.Total) {
 		return
@@ -102,8 +101,8 @@ func (p *pulse) report(progress api.Progress) {
 	p.hasten(progressInterval)
 }
 
-// hasten has the next beat follow the last one after pace, unless it is due before. The caller has
-// the lock.
+// hasten schedules the next heartbeat at pace after the last one, unless it is due earlier. The
+// caller holds the lock.
 func (p *pulse) hasten(pace time.Duration) {
 	if soon := max(0, time.Until(p.last.Add(pace))); !p.stopped &&
 		time.Now().Add(soon).Before(p.due) {

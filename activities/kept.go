@@ -15,34 +15,34 @@ import (
 )
 
 const (
-	// maxKept bounds what is kept of an instance, compressed: every heartbeat of its hold carries
-	// it.
+	// maxSnapshot bounds an instance's snapshot, compressed, in bytes: every heartbeat of its host
+	// carries it.
 	maxSnapshot = 128 << 10
-	// maxUnkept bounds what it may grow to when it is read again.
+	// maxUnsaved bounds the size of a snapshot after decompression, in bytes.
 	maxUnsaved = 256 << 20
-	// keptCalls is how many of the latest calls are kept with their answers.
+	// snapshotCalls is how many of the latest calls a snapshot contains with their answers.
 	snapshotCalls = 16
 )
 
-// kept is what rebuilds an instance: its last snapshot, and how the latest calls ended. A call that
-// took effect and whose worker was lost before it could report is answered from there, not executed
-// again.
+// snapshot is what rebuilds an instance: its saved state and the outcomes of the latest calls. A
+// call that took effect but whose worker was lost before it could report is answered from the
+// snapshot and not executed again.
 type snapshot struct {
 	state []byte
 	calls []snapshotCall
 }
 
-// keptCall is how a call ended: with an answer or a failure that is final.
+// snapshotCall is the outcome of a call: an answer or a final failure.
 type snapshotCall struct {
 	ID     string          `json:"id"`
 	Output json.RawMessage `json:"output,omitempty"`
 	Notes  []string        `json:"notes,omitempty"`
 	Error  *api.Error      `json:"error,omitempty"`
-	// Left says that the output was left out, because it is large.
+	// Left means that the output was omitted because of its size.
 	Left bool `json:"left,omitempty"`
 }
 
-// find returns how a call ended, if it is among the latest.
+// find returns the outcome of a call, if it is among the latest.
 func (k snapshot) find(id string) (snapshotCall, bool) {
 	i := slices.IndexFunc(k.calls, func(c snapshotCall) bool { return c.ID == id })
 	if i < 0 {
@@ -51,7 +51,7 @@ func (k snapshot) find(id string) (snapshotCall, bool) {
 	return k.calls[i], true
 }
 
-// answer is what the call is answered with when it comes again.
+// answer returns the answer for a repeated call.
 func (c snapshotCall) answer() (executor.Answer, error) {
 	switch {
 	case c.Error != nil:
@@ -63,21 +63,21 @@ func (c snapshotCall) answer() (executor.Answer, error) {
 	return executor.Answer{Output: c.Output, Notes: c.Notes}, nil
 }
 
-// with returns k after one more call.
+// with returns k extended by one call.
 func (k snapshot) with(c snapshotCall) snapshot {
 	calls := append(slices.Clone(k.calls), c)
 	k.calls = calls[max(0, len(calls)-snapshotCalls):]
 	return k
 }
 
-// packedKept is the form of kept in heartbeats, before compression. Its names never change: they
-// are read by later versions.
+// packedSnapshot is the form of a snapshot in heartbeats before compression. Its names never
+// change, because later versions read it.
 type packedSnapshot struct {
 	State []byte
 	Calls []byte // JSON
 }
 
-// tooLargeError says that a state cannot be kept.
+// tooLargeError reports a state that is too large for a snapshot.
 type tooLargeError struct{ size int }
 
 func (e tooLargeError) Error() string {
@@ -85,8 +85,7 @@ func (e tooLargeError) Error() string {
 		maxSnapshot)
 }
 
-// pack returns k compressed. Outputs of the calls are left out, the oldest first, where it would be
-// too large with them.
+// pack returns k compressed. If it is too large, pack omits outputs of calls, the oldest first.
 func (k snapshot) pack() ([]byte, error) {
 	calls := slices.Clone(k.calls)
 	for left := 0; ; left++ {
@@ -109,19 +108,19 @@ func compressSnapshot(state []byte, calls []snapshotCall) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	// Closing the writer is what writes the last of it.
+	// Close flushes the compressed data.
 	err = errors.Join(gob.NewEncoder(w).Encode(packedSnapshot{State: state, Calls: list}),
 		w.Close())
 	return b.Bytes(), err
 }
 
-// unpackKept reads what pack wrote.
+// unpackSnapshot reads the output of pack.
 func unpackSnapshot(data []byte) (snapshot, error) {
 	var p packedSnapshot
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err == nil {
 		var plain []byte
-		// all of it, for the checksum
+		// read to the end, which verifies the checksum
 		if plain, err = io.ReadAll(io.LimitReader(r, maxUnsaved)); err == nil {
 			err = gob.NewDecoder(bytes.NewReader(plain)).Decode(&p)
 		}

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// openWithin bounds the opening of a key, well under the time that admission has.
+	// openWithin bounds the opening of a key; it is well below the timeout of admission.
 	openWithin = 10 * time.Second
-	// maxOpening bounds how many keys are opened at a time, maxOpened of how many it is remembered.
+	// maxOpening bounds how many keys are opened concurrently, maxOpened how many are remembered.
 	maxOpening = 32
 	maxOpened  = 16384
 )
 
-// keySignals is what keys need of a client.Client.
+// keySignals is the part of client.Client that keys needs.
 type keySignals interface {
 	SignalWithStartWorkflow(ctx context.Context, id, signal string, argument any,
 		options client.StartWorkflowOptions,
 		workflow any, inputs ...any) (client.WorkflowRun, error)
 }
 
-// keys has keys of keyed lanes opened: it tells the lane's KeysWorkflow of them, which it starts
-// where there is none. What it opened lately it does not open again.
+// keys opens keys of keyed lanes: it signals the lane's KeysWorkflow and starts it if necessary. It
+// skips keys that it opened recently.
 type keys struct {
 	client  keySignals
 	places  chan struct{}
@@ -35,7 +35,7 @@ type keys struct {
 	openers map[api.OpenRequest]*opening
 }
 
-// opening is a key that is being opened or was.
+// opening is the opening of a key, running or finished.
 type opening struct {
 	began time.Time
 	done  chan struct{}
@@ -48,8 +48,8 @@ func newKeys(c keySignals) *keys {
 		openers: map[api.OpenRequest]*opening{}}
 }
 
-// open has a key opened, unless that began less than fresh ago and has not failed. It does not wait
-// for it.
+// open opens a key, unless an opening began less than fresh ago and has not failed. It does not
+// wait for the result.
 func (k *keys) open(r api.OpenRequest, fresh time.Duration) *opening {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -79,7 +79,8 @@ func (o *opening) over() bool {
 
 func (o *opening) failed() bool { return o.over() && o.err != nil }
 
-// wait returns when the key is open; the error is why it cannot be opened, or that of ctx.
+// wait returns when the key is open. It returns an error if the key cannot be opened, or the error
+// of ctx.
 func (o *opening) wait(ctx context.Context) error {
 	select {
 	case <-o.done:
@@ -89,8 +90,8 @@ func (o *opening) wait(ctx context.Context) error {
 	}
 }
 
-// tell tells the lane's KeysWorkflow of a key. It belongs to no single caller: several may wait for
-// it.
+// tell signals a key to the lane's KeysWorkflow. It does not use a caller's context, because
+// several callers may wait for it.
 func (k *keys) tell(r api.OpenRequest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
 	defer cancel()

@@ -9,9 +9,8 @@ import (
 	modeltable "github.com/switchyard/switchyard/toolspecs/models"
 )
 
-// known returns what is known of a run's model: by what its agent says, by its name, and by the
-// name that the provider gave with an answer, served. A script that stands in costs nothing unless
-// the agent says so.
+// known returns what is known of a run's model, from its agent, its name, and served, the name that
+// the provider returned with an answer. A scripted model has no cost unless the agent declares one.
 func (a *Activities) known(setup *api.Setup, served string) modeltable.Model {
 	m := setup.Agent.Model
 	known := modeltable.Model{Price: m.Price, Window: m.Window}
@@ -28,13 +27,13 @@ func (a *Activities) known(setup *api.Setup, served string) modeltable.Model {
 	return known
 }
 
-// surelyTooLong is which part of a model's window a prompt that its server refused has to fill to
-// be held for too long: our count is that of other models' tokens, and the answer takes its part.
+// surelyTooLong is the part of a model's window above which a rejected prompt counts as too long.
+// It is below 1 because our token count is that of other models and the answer needs space too.
 const surelyTooLong = 0.75
 
-// overflown marks the failure of a model step as an overflow where its server took the request for
-// a wrong one without a code that says why, and the prompt is about as long as the window: their
-// words for it differ from server to server.
+// overflown marks the failure of a model step as an overflow if the server rejected the request as
+// invalid without a specific code and the prompt nearly fills the window. Error texts for an
+// overflow differ between servers.
 func (a *Activities) overflown(err error, setup *api.Setup, p models.Prompt) error {
 	e, ok := errors.AsType[*models.Error](err)
 	if !ok || !e.Unread || e.Overflow {

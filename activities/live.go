@@ -12,20 +12,18 @@ import (
 )
 
 const (
-	// livePace is the least time between two heartbeats that carry text.
+	// livePace is the minimum time between two heartbeats that carry text.
 	livePace = 200 * time.Millisecond
-	// liveSteps is how many steps of one process keep that pace at a time. Where more speak at
-	// once, each is told of less often, so that a busy worker does not keep the server busy with
-	// what perhaps nobody watches.
+	// liveSteps is how many steps of one process may use livePace at a time. If more steps stream
+	// text, each sends it less often, which limits the load on the server.
 	liveSteps = 20
-	// maxLive bounds the text that a heartbeat carries, in bytes: some seconds of a fast model.
-	// Where a worker is lost, the server keeps its last heartbeat in history, so it has to be
-	// small.
+	// maxLive bounds the text of a heartbeat, in bytes: a few seconds of output of a fast model. It
+	// is small because the server records the last heartbeat of a lost worker in history.
 	maxLive = 4 << 10
 )
 
-// keepStepAlive is keepAlive for the model step of a turn. say takes its text as it is produced and
-// never waits; it is nil where no heartbeat could carry it.
+// keepStepAlive is keepAlive for the model step of a turn. say takes the streamed text and never
+// blocks; it is nil if no heartbeat can carry text.
 func (a *Activities) keepStepAlive(ctx context.Context, turn int) (say func(piece string),
 	stop func()) {
 	p := newPulse(ctx)
@@ -36,8 +34,7 @@ func (a *Activities) keepStepAlive(ctx context.Context, turn int) (say func(piec
 	return func(piece string) { p.say(s, &a.speaking, piece) }, func() { p.fallSilent(&a.speaking) }
 }
 
-// say takes a piece of the step's text. speaking counts the steps of this process that say
-// something.
+// say adds a piece of the step's text. speaking counts the steps of this process that stream text.
 func (p *pulse) say(s *speech, speaking *atomic.Int64, piece string) {
 	if piece == "" {
 		return
@@ -55,7 +52,7 @@ func (p *pulse) say(s *speech, speaking *atomic.Int64, piece string) {
 	p.hasten(max(livePace, livePace*time.Duration(speaking.Load())/liveSteps))
 }
 
-// fallSilent is stop for a step.
+// fallSilent stops the heartbeats of a step.
 func (p *pulse) fallSilent(speaking *atomic.Int64) {
 	p.stop()
 	p.mu.Lock()
@@ -83,7 +80,7 @@ func (s *speech) add(piece string) {
 	}
 }
 
-// live returns the end of the text, without half a character at its beginning.
+// live returns the end of the text, starting at a whole character.
 func (s *speech) live() api.Live {
 	end := s.tail[max(0, len(s.tail)-maxLive):]
 	for len(end) > 0 && !utf8.RuneStart(end[0]) {

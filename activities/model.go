@@ -15,14 +15,14 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// The types of a model step's failure in history.
+// Error types of a failed model step in history.
 const (
 	modelFailed      = "model_failed"
 	modelUnavailable = "model_unavailable"
 )
 
-// ModelStep asks the run's model about the conversation that r names. The model's calls get the ids
-// of this turn; what ids the provider used stays here.
+// ModelStep calls the run's model with the conversation that r names. The model's calls get IDs of
+// this turn; the provider's own IDs are not recorded.
 func (a *Activities) ModelStep(ctx context.Context, r api.ModelRequest) (api.ModelResponse, error) {
 	say, rest := a.keepStepAlive(ctx, r.Turn)
 	defer rest()
@@ -52,8 +52,8 @@ func (a *Activities) ModelStep(ctx context.Context, r api.ModelRequest) (api.Mod
 	return response, nil
 }
 
-// subject returns what a model step is about: what the run is pinned to, and the conversation. A
-// step that runs inline brings both along.
+// subject returns what the run is pinned to and the conversation of a model step. An inline step's
+// request contains both.
 func (a *Activities) subject(ctx context.Context, r api.ModelRequest) (*api.Setup, []api.Message,
 	error) {
 	if r.Inline != nil {
@@ -102,8 +102,8 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest,
 	return response, nil
 }
 
-// settle makes a model's message one that the run can go on with; last says that it has no tools
-// any more.
+// finalizeResult converts a model's message into one that the run can use; last means that the
+// model was offered no tools.
 func finalizeResult(m *api.Message, last bool) error {
 	if last {
 		m.Calls = nil
@@ -119,8 +119,8 @@ func finalizeResult(m *api.Message, last bool) error {
 // maxAnswer bounds the text of one answer, in bytes.
 const maxAnswer = 128 << 10
 
-// bound makes an answer fit into history: its text is cut, and its longest arguments are replaced
-// by text that admission refuses and the model sees.
+// bound fits an answer into history: it truncates the text and replaces the longest arguments by
+// text that admission rejects and the model sees.
 func bound(m *api.Message) {
 	m.Text = executor.ValidText(m.Text)
 	if len(m.Text) > maxAnswer {
@@ -149,8 +149,8 @@ func bound(m *api.Message) {
 	}
 }
 
-// answerFits measures the message as it is written into history, only if it could be too long at
-// all.
+// answerFits reports whether the message fits into history. It encodes the message only if it may
+// be too long.
 func answerFits(m *api.Message) bool {
 	if m.Size()+len(m.Calls)*2*api.MaxToolName < api.MaxPayload/6 {
 		return true
@@ -159,8 +159,8 @@ func answerFits(m *api.Message) bool {
 	return err == nil && len(data) < api.MaxPayload*3/4 // the calls' ids come on top
 }
 
-// modelFailure maps a model's error to what Temporal records: one owner of retries, which honours
-// the provider's wish.
+// modelFailure converts a model's error to a Temporal error. Temporal owns all retries and honours
+// the provider's requested delay.
 func modelFailure(ctx context.Context, err error) error {
 	if temporal.IsCanceledError(context.Cause(ctx)) {
 		return temporal.NewCanceledError()
@@ -184,13 +184,13 @@ func modelFailure(ctx context.Context, err error) error {
 	return temporal.NewApplicationErrorWithOptions(executor.ValidText(err.Error()), kind, options)
 }
 
-// offers remembers, by catalog, what models are shown of its tools.
+// offers caches the tools shown to models, by catalog.
 type offers struct {
 	mu        sync.Mutex
 	byCatalog map[string][]models.Offer
 }
 
-// maxOffers bounds how many catalogs are remembered.
+// maxOffers bounds the number of cached catalogs.
 const maxOffers = 256
 
 func newOffers() *offers { return &offers{byCatalog: map[string][]models.Offer{}} }

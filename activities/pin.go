@@ -12,10 +12,10 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Pin fixes the tools of a run, and those of the sub-agents below it, as the catalog has them now,
-// and the provider of its model. A sub-agent's run gets its tools as the run that calls it is
-// pinned to them. What keeps the run from starting is in the answer's Problems; a tool of a direct
-// call that does not exist is none, because admission says it better.
+// Pin pins the current catalog versions of a run's tools and of its sub-agents' tools, and the
+// provider of its model. A sub-agent's run gets its tools as its parent run is pinned to them. The
+// answer's Problems list what prevents the run from starting; they omit unknown tools of direct
+// calls, which admission reports in more detail.
 func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.Pinned], error) {
 	above, err := a.pinnedAbove(ctx, r.Parent)
 	if err != nil {
@@ -34,8 +34,8 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 	return packed, nil
 }
 
-// pinnedAbove returns the tools that the run above a sub-agent's is pinned to, its own and those
-// below it; none for a run that works for none.
+// pinnedAbove returns the tools that the parent run of a sub-agent is pinned to, its own and those
+// of its sub-agents; none for a run without a parent.
 func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) ([]api.Tool, error) {
 	if parent == nil {
 		return nil, nil
@@ -55,19 +55,18 @@ func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) ([]api
 	return slices.Concat(pinned.Catalog.Tools, pinned.DescendantTools), nil
 }
 
-// pinning is what a run is being pinned to.
+// pinning is the state of Pin for one run.
 type pinning struct {
 	api.Pinned
 	activities *Activities
 	catalog    *toolspecs.Catalog
-	// above are the tools of the run above; they come before the catalog's.
+	// above are the parent run's tools; they take precedence over the catalog's.
 	above []api.Tool
-	// seen are the names of the tools that are pinned.
+	// seen are the names of the pinned tools.
 	seen map[string]bool
 }
 
-// tools pins the tools that the run names, and then those of the agents among them, as deep as they
-// go.
+// tools pins the tools that the run names, and recursively those of the agents among them.
 func (p *pinning) tools(r api.PinRequest) {
 	digests := make([]string, 0, len(r.Tools))
 	var agents []agentBelow
@@ -100,8 +99,7 @@ func (p *pinning) tools(r api.PinRequest) {
 	p.Catalog.Digest = api.Digest([]byte(strings.Join(digests, " ")))
 }
 
-// exactly reports the calls of a plan that are to be made with another version of a tool than there
-// is now.
+// exactly reports the calls of a plan that require a version of a tool other than the current one.
 func (p *pinning) exactly(r api.PinRequest, tool *toolspecs.Compiled) {
 	if r.Plan == nil {
 		return
@@ -117,8 +115,7 @@ func (p *pinning) exactly(r api.PinRequest, tool *toolspecs.Compiled) {
 	}
 }
 
-// find returns a tool by its name: as the run above is pinned to it, else as the catalog has it
-// now.
+// find returns a tool by name: as the parent run is pinned to it, or else from the catalog.
 func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
 	for _, t := range p.above {
 		if t.Name == name {
@@ -133,7 +130,7 @@ func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
 	return compiled, ok
 }
 
-// agentBelow is an agent that is a tool, with the places in the request through which the run
+// agentBelow is an agent that is a tool, with the paths in the request through which the run
 // reaches it.
 type agentBelow struct {
 	tool   string
@@ -148,7 +145,7 @@ func agentsIn(c *toolspecs.Compiled, places []string) []agentBelow {
 	return []agentBelow{{tool: c.Spec.Name, agent: c.Spec.Entry.Agent, places: places}}
 }
 
-// below pins the tools of an agent and returns the agents that are new among them.
+// below pins the tools of an agent and returns the agents among them that are new.
 func (p *pinning) below(a agentBelow) []agentBelow {
 	var agents []agentBelow
 	report := func(rule, message string) {
@@ -180,9 +177,9 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 	return agents
 }
 
-// checker pins the tool that checks an agent's runs, and returns the agent that it is, if it is
-// one. places are those in the request through which the run reaches it; report takes a rule and
-// what is wrong.
+// checker pins the tool that evaluates an agent's runs, and returns it if it is an agent. places
+// are the paths in the request through which the run reaches it; report takes a rule and its
+// problem.
 func (p *pinning) checker(a *api.Agent, places []string,
 	report func(rule, message string)) []agentBelow {
 	if a.Checker == nil || p.seen[a.Checker.Tool] {
@@ -199,8 +196,8 @@ func (p *pinning) checker(a *api.Agent, places []string,
 	return agentsIn(compiled, places)
 }
 
-// byRun pins the tools whose calls the run makes by itself: those that undo or verify calls of the
-// tools that are pinned. What they do is neither, and direct calls are not undone.
+// byRun pins the tools whose calls the run itself makes: those that undo or verify calls of pinned
+// tools. Their calls are neither undone nor verified, and direct calls are not undone.
 func (p *pinning) byRun(r api.PinRequest) {
 	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
 		if t.Undo != nil && (r.Agent != nil || r.Plan != nil) {
@@ -212,7 +209,7 @@ func (p *pinning) byRun(r api.PinRequest) {
 	}
 }
 
-// with pins a tool by which the calls of another are undone or verified.
+// with pins a tool that undoes or verifies the calls of another tool.
 func (p *pinning) with(r api.PinRequest, tool, what, by string) {
 	if p.seen[by] {
 		return
@@ -229,8 +226,8 @@ func (p *pinning) with(r api.PinRequest, tool, what, by string) {
 	p.DescendantTools = append(p.DescendantTools, compiled.Tool())
 }
 
-// place returns the first path at which the run's input names a tool, or all its tools for one of a
-// sub-agent.
+// place returns the first path at which the run's input names a tool, or the path of all tools for
+// a sub-agent's tool.
 func (p *pinning) place(r api.PinRequest, name string) string {
 	if i := slices.Index(r.Tools, name); i >= 0 {
 		return placesOf(r, i)[0]
@@ -238,7 +235,7 @@ func (p *pinning) place(r api.PinRequest, name string) string {
 	return "$.tools"
 }
 
-// bound refuses what would not fit into history.
+// bound reports what does not fit into history.
 func (p *pinning) bound() {
 	size := 0
 	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
@@ -265,8 +262,7 @@ func noTool(name string, near []string) string {
 	return message
 }
 
-// unknownTool returns the problems of naming a tool that the catalog does not have, one for each
-// place that names it.
+// unknownTool returns a problem for each place that names a tool that the catalog does not have.
 func unknownTool(r api.PinRequest, i int, near []string) []api.Problem {
 	if r.Agent == nil && r.Plan == nil {
 		return nil
@@ -296,8 +292,8 @@ func placesOf(r api.PinRequest, i int) []string {
 	return places
 }
 
-// provider chooses how the model is reached: as declared, or by the script that the agent brings
-// for a process that has no credentials for it.
+// provider chooses how to reach the model: as declared, or with the agent's script if this process
+// has no credentials for the model.
 func (a *Activities) provider(m api.Model, problems []api.Problem) (api.Provider, []api.Problem) {
 	model, ok := a.config.Models[m.Provider]
 	if !ok {

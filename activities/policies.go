@@ -13,19 +13,19 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// maxPolicies bounds how many rules a verdict names; those that weigh most come first.
+// maxPolicies bounds how many rules a decision lists; the strictest come first.
 const maxPolicies = 20
 
-// rulesOfRuns remembers compiled rules of agents, by the rules.
+// rulesOfRuns caches compiled rules of agents.
 type rulesOfRuns struct {
 	mu       sync.Mutex
 	byDigest map[string]*policies.Set
 }
 
-// maxRuleSets bounds how many sets of agents' rules a process remembers.
+// maxRuleSets bounds the number of cached rule sets.
 const maxRuleSets = 1024
 
-// of returns the compiled rules; nil for none.
+// of returns the compiled rules; nil if there are none.
 func (s *rulesOfRuns) of(rules []api.PolicyRule) *policies.Set {
 	if len(rules) == 0 {
 		return nil
@@ -48,10 +48,10 @@ func (s *rulesOfRuns) of(rules []api.PolicyRule) *policies.Set {
 	return set
 }
 
-// afterHooks checks, by the rules of worker and agents, the calls that hooks have let through with
-// the arguments that they have by now. Calls that the run makes by itself are not checked: what
-// undoes another call, or finds out what became of it, was declared with that one's tool. Those
-// that a tool or a rule has wait for approval say so.
+// afterHooks applies the rules of the worker and the agents to the calls that passed the hooks,
+// with their current arguments. It skips calls that the run itself makes: calls that undo or verify
+// another call were declared with that call's tool. It marks calls that need approval by their tool
+// or by a rule.
 func (a *Activities) afterHooks(ctx context.Context, r api.AdmissionRequest,
 	decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	for i, v := range decisions {
@@ -60,7 +60,7 @@ func (a *Activities) afterHooks(ctx context.Context, r api.AdmissionRequest,
 			decisions[i] = v
 		}
 		if v.Error == nil {
-			// The next call of the turn is to know that this one is let through.
+			// The rules for the next call of the turn count this admitted call.
 			r.Facts.Calls = withRunning(r.Facts.Calls, r.Calls[i].Tool)
 		}
 	}
@@ -77,9 +77,9 @@ func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 	return calls
 }
 
-// checkPolicies checks one admitted call with the arguments of its verdict, those of the call where
-// the verdict has none. It returns the verdict as the rules leave it: with an error where one
-// denies, else with a need for approval where one asks, else with notes of those that warn.
+// checkPolicies applies the rules to one admitted call, with the arguments of its decision or else
+// those of the call. The returned decision has an error if a rule denies the call, or else a need
+// for approval if a rule requires it, or else notes of the rules that warn.
 func (a *Activities) checkPolicies(_ context.Context, r api.AdmissionRequest, c api.Call,
 	v api.AdmissionDecision) api.AdmissionDecision {
 	common, own := a.config.Policies(), a.rules.of(r.Policies)
@@ -106,7 +106,7 @@ func (a *Activities) checkPolicies(_ context.Context, r api.AdmissionRequest, c 
 	return warned(v)
 }
 
-// warned is a verdict with notes of the rules that warn.
+// warned adds notes of the rules that warn to a decision.
 func warned(v api.AdmissionDecision) api.AdmissionDecision {
 	for _, p := range v.Policies {
 		if p.Effect == api.PolicyWarn {
@@ -117,7 +117,7 @@ func warned(v api.AdmissionDecision) api.AdmissionDecision {
 	return v
 }
 
-// denied is a verdict on a call that its rules refuse; all of them are told.
+// denied is the decision on a call that rules deny; it lists all of them.
 func denied(v api.AdmissionDecision) api.AdmissionDecision {
 	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", api.PoliciesSaid(v.Policies, api.PolicyDeny,
 		api.PolicyAsk, api.PolicyWarn))
@@ -125,7 +125,7 @@ func denied(v api.AdmissionDecision) api.AdmissionDecision {
 	return stopped(v)
 }
 
-// lacksPolicy refuses a call whose tool is to be called only where certain rules are in force.
+// lacksPolicy rejects a call whose tool requires rules that are not in force.
 func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *api.Error {
 	for _, name := range compiled.Spec.Policies {
 		if !slices.ContainsFunc(sets, func(s *policies.Set) bool {
@@ -142,7 +142,7 @@ func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *api.Error
 	return nil
 }
 
-// factsOf returns what the rules can know about a call.
+// factsOf returns the facts about a call that rules can use.
 func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
 	compiled *toolspecs.Compiled) *policies.Facts {
 	now := time.Now()
@@ -166,8 +166,8 @@ func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool a
 	return f
 }
 
-// recordedPolicies is what a verdict tells of the rules that a call met. What a failing expression
-// says may quote arguments.
+// recordedPolicies returns the rules that a decision records. It hides texts of failed expressions
+// of sensitive calls, which may quote arguments.
 func recordedPolicies(met []api.PolicyAction, sensitive bool) []api.PolicyAction {
 	met = slices.Clone(met[:min(len(met), maxPolicies)])
 	for i := range met {

@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// recentRuns is how many runs of a conversation, the newest ones, are looked through for the
-	// last that says something.
+	// recentRuns is how many of the newest runs of a conversation are searched for the last one
+	// with messages.
 	recentRuns = 100
-	// listedPace and listedWithin are how often, and for how long, the server is asked for the list
-	// of runs until it has the newest: it keeps that list a moment behind.
+	// listedPace is the interval, and listedWithin the maximum time, of listing runs until the list
+	// includes the newest: the server's visibility store lags behind.
 	listedPace   = 50 * time.Millisecond
 	listedWithin = 30 * time.Second
-	// askWithin bounds one question to an earlier run.
+	// askWithin bounds one query to an earlier run.
 	askWithin = 15 * time.Second
 )
 
-// Recall returns the messages of the last run of a conversation that has any, for the run on whose
-// behalf ctx executes. Each run began with those of the earlier ones, so that it has them all. Its
-// errors are the server's; a conversation that cannot be continued is in the answer's Problems.
+// LoadConversation returns the messages of a conversation's last run that has any, for the run for
+// which ctx executes. That run's messages include those of all earlier runs. Its errors are the
+// server's; the answer's Problems say why a conversation cannot be continued.
 func (a *Activities) LoadConversation(ctx context.Context,
 	r api.LoadConversationRequest) (api.LoadedConversation, error) {
 	runs, err := a.earlierRuns(ctx, r.Conversation)
@@ -67,7 +67,8 @@ func (a *Activities) LoadConversation(ctx context.Context,
 	return nothingLoaded(gone)
 }
 
-// stillRuns reports whether a run that is listed as running is, which the list may learn late.
+// stillRuns reports whether a run listed as running is still open, because the list may be
+// outdated.
 func (a *Activities) stillRuns(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (bool,
 	error) {
 	if run.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
@@ -82,9 +83,9 @@ func (a *Activities) stillRuns(ctx context.Context, run *workflowpb.WorkflowExec
 		err
 }
 
-// earlierRuns returns the agents' runs of a conversation but the one that asks, the one that ended
-// last first; one that is running comes before all. Runs of sub-agents have conversations of their
-// own.
+// earlierRuns returns the agent runs of a conversation except the calling one: a running one first,
+// then the others by descending end time. It omits runs of sub-agents, which have conversations of
+// their own.
 func (a *Activities) earlierRuns(ctx context.Context,
 	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	self := activity.GetInfo(ctx).WorkflowExecution
@@ -109,8 +110,9 @@ func (a *Activities) earlierRuns(ctx context.Context,
 	}
 }
 
-// otherRuns returns the runs of a list but one, in the order of earlierRuns. current says that the
-// list is up to date: it has that one, and none that runs with the same workflow id.
+// otherRuns returns the runs of a list except one, in the order of earlierRuns. current reports
+// that the list is up to date: it contains the calling run and no other running one with its
+// workflow ID.
 func otherRuns(runs []*workflowpb.WorkflowExecutionInfo, workflowID,
 	runID string) (others []*workflowpb.WorkflowExecutionInfo, current bool) {
 	for _, run := range runs {
@@ -129,7 +131,7 @@ func otherRuns(runs []*workflowpb.WorkflowExecutionInfo, workflowID,
 	return others, current
 }
 
-// endOf is when a run ended; one that has not ends after all others.
+// endOf returns when a run ended; an open run sorts after all others.
 func endOf(run *workflowpb.WorkflowExecutionInfo) time.Time {
 	if run.GetCloseTime() == nil {
 		return time.Unix(1<<40, 0)
@@ -137,8 +139,8 @@ func endOf(run *workflowpb.WorkflowExecutionInfo) time.Time {
 	return run.GetCloseTime().AsTime()
 }
 
-// listConversation asks the server for the newest runs of a conversation: those that have its id,
-// and those that name it.
+// listConversation lists the newest runs of a conversation: those that have its ID and those that
+// name it.
 func (a *Activities) listConversation(ctx context.Context,
 	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	id := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(conversation) + "'"
@@ -159,14 +161,14 @@ func (a *Activities) listConversation(ctx context.Context,
 	return page.GetExecutions(), nil
 }
 
-// pastTalk is what an earlier run of a conversation holds.
+// pastTalk is the conversation of an earlier run.
 type pastTalk struct {
 	messages []api.Message
 	turn     int
 	labels   []string
 }
 
-// talkOf asks a run that has ended for its conversation; a run that never began has none.
+// talkOf queries a closed run for its conversation, which is empty if the run never started.
 func (a *Activities) talkOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (pastTalk,
 	error) {
 	var talk pastTalk
@@ -202,14 +204,13 @@ func (a *Activities) pageOf(ctx context.Context, run *workflowpb.WorkflowExecuti
 	return page, err
 }
 
-// neverBegan reports whether a query failed because the run was ended before a worker had taken it
-// up.
+// neverBegan reports whether a query failed because the run was closed before a worker started it.
 func neverBegan(err error) bool {
 	_, ok := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	return ok
 }
 
-// recalled is the talk as the next run is given it: without the agent's instructions, with an
+// loaded returns the conversation for the next run: without the agent's instructions and with an
 // answer to every call.
 func (t pastTalk) loaded(run *workflowpb.WorkflowExecutionInfo) (api.LoadedConversation, error) {
 	messages := slices.DeleteFunc(answered(t.messages),
@@ -226,8 +227,8 @@ func (t pastTalk) loaded(run *workflowpb.WorkflowExecutionInfo) (api.LoadedConve
 	return r, err
 }
 
-// answered returns the messages with an answer to every call that the end of its run left without
-// one, behind the others of its turn: models refuse a conversation with gaps.
+// answered adds an answer for every call that had none when its run ended, after the other answers
+// of its turn. Models reject a conversation with unanswered calls.
 func answered(messages []api.Message) []api.Message {
 	var whole []api.Message
 	var open []api.Call
@@ -251,12 +252,12 @@ func answered(messages []api.Message) []api.Message {
 	return whole
 }
 
-// maxRecalled bounds encoded messages so that, as base64 and with what stands beside them, they are
-// one payload.
+// maxLoaded bounds encoded messages, in bytes, so that they fit one payload as base64 with the
+// other fields.
 const maxLoaded = api.MaxPayload*3/4 - 4<<10
 
-// carried encodes messages in at most limit bytes. Where that is too little it leaves out the
-// oldest, dropped of them, by whole turns, and puts a message that says so in their place.
+// continued encodes messages in at most limit bytes. If they do not fit, it omits the oldest turns,
+// dropped messages in all, and adds a message that says so.
 func continued(messages []api.Message, limit int) (data []byte, dropped int, err error) {
 	snapshot := messages
 	for {
@@ -274,8 +275,8 @@ func continued(messages []api.Message, limit int) (data []byte, dropped int, err
 	}
 }
 
-// latest returns the last of the messages, as many as may take limit bytes where all take encoded,
-// but not all; it never begins with an answer to a call.
+// latest returns the last messages that fit into limit bytes, if all messages take encoded bytes,
+// but never all of them. The first one is never an answer to a call.
 func latest(messages []api.Message, limit, encoded int) []api.Message {
 	total := 0
 	for _, m := range messages {
@@ -297,8 +298,8 @@ func leftOut(n int) api.Message {
 			n)}
 }
 
-// nothingRecalled is the answer where no earlier run says anything; gone are those that the server
-// has listed and keeps no longer.
+// nothingLoaded is the answer if no earlier run has messages; gone counts the listed runs that the
+// server has already deleted.
 func nothingLoaded(gone int) (api.LoadedConversation, error) {
 	if gone == 0 {
 		return api.LoadedConversation{}, nil

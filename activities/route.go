@@ -9,16 +9,16 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// trustedPart is what part of a key's idle timeout admission takes the key for open without asking
-// again, and then the run takes it for open once more: half of the timeout is left for what takes
-// longer than it should.
+// trustedPart is the fraction of a key's idle timeout, 1/trustedPart, during which admission
+// assumes that the key is still open; the run assumes the same for another such period. The
+// remaining half covers delays.
 const trustedPart = 4
 
-// route decides where a call goes and by which rules, as its lane is configured now. The error is
-// one that refuses the call: on a keyed lane, its arguments do not say which key.
+// route decides to which task queue a call goes and by which rules, from the current configuration
+// of its lane. The error rejects a call of a keyed lane whose arguments do not determine the key.
 func (a *Activities) route(r api.AdmissionRequest, tool api.Tool,
 	arguments json.RawMessage) (api.Route, *api.Error) {
-	// Calls of the other kinds are no activity of their lane, or have a queue of their own.
+	// Calls of the other kinds are not activities of their lane, or have a queue of their own.
 	if r.Base == "" || tool.Kind != "" || tool.Lane == api.LaneInline {
 		return api.Route{}, nil
 	}
@@ -41,8 +41,8 @@ func (a *Activities) route(r api.AdmissionRequest, tool api.Tool,
 	return route, nil
 }
 
-// rulesOf is what a route takes over from its lane. Of a lane with default rules it is nothing, so
-// that verdicts do not grow.
+// rulesOf returns the lane's rules for a route. It is empty for a lane with default rules, which
+// keeps decisions small.
 func rulesOf(lane api.Lane) api.Route {
 	route := api.Route{
 		Queue:        lane.Queue,
@@ -56,8 +56,8 @@ func rulesOf(lane api.Lane) api.Route {
 	return route
 }
 
-// model decides where the steps of a run's model go. Only calls have the arguments that keys are
-// made of.
+// model decides to which task queue the steps of a run's model go. Keys are made of arguments, so
+// only calls have them.
 func (p *pinning) model(m api.Model) {
 	lane, known := p.activities.config.Lanes().Lane(m.Lane)
 	switch {
@@ -72,8 +72,8 @@ func (p *pinning) model(m api.Model) {
 	}
 }
 
-// openKeys has those keys open that admitted calls are about to be made with: a call on a queue
-// that nobody serves would wait for ever. The error says that this cannot be made sure.
+// openKeys opens the keys of admitted calls, because a call on a queue without a worker would wait
+// forever. It returns an error if a key cannot be opened.
 func (a *Activities) openKeys(ctx context.Context, r api.AdmissionRequest,
 	decisions []api.AdmissionDecision) error {
 	var started []*opening
@@ -92,8 +92,9 @@ func (a *Activities) openKeys(ctx context.Context, r api.AdmissionRequest,
 	return nil
 }
 
-// Open has a key of a keyed lane served, for a call that starts longer after its admission than its
-// Route.OpenFor. It runs as a local activity. The error says that the server did not take it.
+// Open opens a key of a keyed lane for a call that starts later after its admission than its
+// Route.OpenFor. It runs as a local activity. It returns an error if the server does not accept the
+// request.
 func (a *Activities) Open(ctx context.Context, r api.OpenRequest) error {
 	return a.openKey(r).wait(ctx)
 }

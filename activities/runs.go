@@ -8,9 +8,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// runCache remembers, within bounds, what this process knows of runs: what they are pinned to and
-// the messages of their conversations. It only saves queries: whatever is missing is asked of the
-// run. The run used last is kept whatever its size.
+// runCache is a bounded cache of runs: what they are pinned to and the messages of their
+// conversations. It only saves queries: missing parts are queried from the run. It keeps the most
+// recently used run whatever its size.
 type runCache struct {
 	maxRuns, maxBytes int
 
@@ -21,7 +21,7 @@ type runCache struct {
 }
 
 // talk is a conversation or its beginning; chains[i] is its digest after message i. Neither slice
-// is written to once it is handed out.
+// is modified after it is shared.
 type talk struct {
 	messages []api.Message
 	chains   []string
@@ -35,7 +35,7 @@ func (t talk) chain(n int) string {
 	return t.chains[n-1]
 }
 
-// first returns the first n messages. Its capacity ends there too: whoever appends gets a copy.
+// first returns the first n messages with their capacity clipped, so that an append copies them.
 func (t talk) first(n int) talk { return talk{t.messages[:n:n], t.chains[:n:n]} }
 
 func (t talk) with(m api.Message, digest string) talk {
@@ -43,13 +43,13 @@ func (t talk) with(m api.Message, digest string) talk {
 	return talk{append(t.messages, m), append(t.chains, chain)}
 }
 
-// runEntry is what is known of one run.
+// runEntry is the cache entry of one run.
 type runEntry struct {
 	run   string
 	setup *api.Setup
-	// talk is the conversation up to where it is known without gaps.
+	// talk is the beginning of the conversation that is known without gaps.
 	talk talk
-	// produced are messages that this process made and that no model step has named yet, by digest.
+	// produced are messages of this process that no model step has named yet, by digest.
 	produced map[string]api.Message
 	bytes    int
 }
@@ -59,8 +59,8 @@ func newRunCache(maxRuns, maxBytes int) *runCache {
 		byRun: map[string]*list.Element{}}
 }
 
-// update calls f with what is known of the run, and then forgets the runs used longest ago until
-// the bounds hold.
+// update calls f with a run's entry, and then evicts the least recently used runs until the bounds
+// hold.
 func (c *runCache) update(run string, f func(*runEntry)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *runCache) update(run string, f func(*runEntry)) {
 	}
 }
 
-// begin remembers what a run is pinned to and the messages it starts with.
+// begin stores what a run is pinned to and its first messages.
 func (c *runCache) begin(run string, s *api.Setup, messages []api.Message) {
 	c.update(run, func(e *runEntry) {
 		e.keepSetup(s)
@@ -93,7 +93,7 @@ func (c *runCache) begin(run string, s *api.Setup, messages []api.Message) {
 	})
 }
 
-// keep remembers a message that this process produced.
+// keep stores a message that this process produced.
 func (c *runCache) keep(run string, m api.Message) {
 	digest := m.Digest()
 	c.update(run, func(e *runEntry) {
@@ -113,9 +113,8 @@ func (c *runCache) keepSetup(run string, s *api.Setup) {
 	c.update(run, func(e *runEntry) { e.keepSetup(s) })
 }
 
-// known returns the conversation that a model step is about as far as this process knows it. Where
-// that is less than earlier steps saw, it may belong to another past of the run, which only shows
-// when the rest is there.
+// known returns the cached part of a model step's conversation. If that is less than earlier steps
+// saw, it may predate a reset of the run, which shows only when the rest is fetched.
 func (c *runCache) known(r api.ModelRequest) (known talk) {
 	c.update(r.Run, func(e *runEntry) {
 		switch {
@@ -130,8 +129,8 @@ func (c *runCache) known(r api.ModelRequest) (known talk) {
 	return known
 }
 
-// learn remembers a conversation that is known to be the run's; fetched are the digests of those of
-// its messages that the run was asked for.
+// learn stores a conversation that is verified to be the run's; fetched are the digests of the
+// messages that were queried.
 func (c *runCache) learn(run string, t talk, fetched []string) {
 	c.update(run, func(e *runEntry) {
 		e.cut(0)
@@ -145,8 +144,7 @@ func (c *runCache) learn(run string, t talk, fetched []string) {
 	})
 }
 
-// follow extends the conversation by the new messages of a model step, up to the first that is not
-// known.
+// follow extends the conversation by the new messages of a model step, up to the first unknown one.
 func (e *runEntry) follow(r api.ModelRequest) {
 	for i, digest := range r.New {
 		at := r.Seen + i
@@ -164,7 +162,7 @@ func (e *runEntry) follow(r api.ModelRequest) {
 	}
 }
 
-// take returns and forgets a message that this process produced.
+// take returns and removes a message that this process produced.
 func (e *runEntry) take(digest string) (api.Message, bool) {
 	m, ok := e.produced[digest]
 	if ok {
@@ -174,7 +172,7 @@ func (e *runEntry) take(digest string) (api.Message, bool) {
 	return m, ok
 }
 
-// cut forgets the messages after the first n.
+// cut removes the messages after the first n.
 func (e *runEntry) cut(n int) {
 	for _, m := range e.talk.messages[n:] {
 		e.bytes -= weight(m)
@@ -192,13 +190,13 @@ func (e *runEntry) keepSetup(s *api.Setup) {
 	e.setup = s
 }
 
-// perMessage is about what a message takes in memory besides its texts: its fields and its digest.
+// perMessage estimates a message's memory besides its texts, in bytes: its fields and its digest.
 const perMessage = 160
 
 func weight(m api.Message) int { return m.Size() + perMessage*(1+len(m.Calls)) }
 
-// setupWeight is about what a setup takes in memory: nearly all of it are toolspecs, instructions
-// and scripts.
+// setupWeight estimates the memory of a setup, in bytes. Tool specs, instructions and scripts take
+// nearly all of it.
 func setupWeight(s *api.Setup) (n int) {
 	if s == nil {
 		return 0

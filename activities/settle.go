@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Settle takes what became of a call that no tool's activity executed through the phase
-// post_execution. It runs as a local activity, so that how the call ended is one marker in history.
+// FinalizeResult runs the phase post_execution for a call that no tool activity executed. It runs
+// as a local activity, so that the call's outcome is one marker in history.
 func (a *Activities) FinalizeResult(ctx context.Context,
 	r api.FinalizeResultRequest) (api.FinalizedResult, error) {
 	finalized := api.FinalizedResult{CallOutcome: api.CallOutcome{ID: r.Call, Tool: r.Tool.Name,
@@ -30,7 +30,7 @@ func (a *Activities) FinalizeResult(ctx context.Context,
 	return finalized, nil
 }
 
-// settled checks an answer and makes the call's result of it.
+// finalized checks an answer and makes the call's result from it.
 func (a *Activities) finalized(ctx context.Context, r api.FinalizeResultRequest) (*api.Result,
 	*api.Error) {
 	compiled, err := a.specs.of(r.Tool)
@@ -57,9 +57,9 @@ func (a *Activities) finalized(ctx context.Context, r api.FinalizeResultRequest)
 	return &result, nil
 }
 
-// outputOf returns an answer as a JSON value: a text is a JSON string. Where the tool declares its
-// output, the answer is the JSON that the text holds, alone or fenced as models like to, unless
-// only the text itself fits.
+// outputOf returns an answer as a JSON value; plain text becomes a JSON string. If the tool
+// declares an output schema, it extracts the JSON from the text, with or without a code fence,
+// unless only the text itself is valid.
 func outputOf(compiled *toolspecs.Compiled, answer string) json.RawMessage {
 	text, err := api.EncodeJSON(strings.ToValidUTF8(answer, "\uFFFD"))
 	if err != nil || compiled.OutputSchema() == nil {
@@ -80,7 +80,7 @@ func outputOf(compiled *toolspecs.Compiled, answer string) json.RawMessage {
 
 const fence = "```"
 
-// unfenced returns what stands between the first fence of a text and the last.
+// unfenced returns the text between the first and the last code fence.
 func unfenced(text string) string {
 	_, text, ok := strings.Cut(text, fence)
 	end := strings.LastIndex(text, fence)

@@ -7,11 +7,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// maxSpecs bounds how many compiled toolspecs a process remembers.
+// maxSpecs bounds the number of cached compiled specs.
 const maxSpecs = 4096
 
-// specs remembers compiled toolspecs by digest: compiling costs a thousand times what validating
-// does.
+// specs caches compiled tool specs by digest: compiling takes a thousand times as long as
+// validating.
 type specs struct {
 	mu       sync.RWMutex
 	byDigest map[string]*toolspecs.Compiled

@@ -21,7 +21,7 @@ type Stateful struct {
 	takes *jsonschema.Schema
 }
 
-// made is a started instance and what executes its calls.
+// made is a started instance and the executor of its calls.
 type made struct {
 	value any
 	call  func(context.Context, json.RawMessage) (executor.Answer, error)
@@ -43,8 +43,8 @@ func (s Stateful) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []str
 	return function.CheckType(s.Name(), s.takes, spec, inputSchema)
 }
 
-// Factories executes tools of the kind stateful: it knows the factories, and counts the instances
-// that live here.
+// Factories executes stateful tools: it holds the factories and counts the instances of this
+// process.
 type Factories struct {
 	byName map[string]Stateful
 
@@ -52,8 +52,9 @@ type Factories struct {
 	live map[string]int
 }
 
-// NewFactories registers stateful tools. The error names every one that is nil, takes what JSON
-// cannot fill, has half of a Snapshotter, or has an illegal name or another's.
+// NewFactories registers stateful tools. It returns an error that lists every one that is nil, has
+// an input type that JSON cannot represent, implements only half of a Snapshotter, or has an
+// invalid or duplicate name.
 func NewFactories(stateful ...switchyard.Stateful) (*Factories, error) {
 	all := make([]Stateful, len(stateful))
 	for i, s := range stateful {
@@ -73,13 +74,13 @@ func NewFactories(stateful ...switchyard.Stateful) (*Factories, error) {
 // Names returns the names of the registered factories, sorted.
 func (f *Factories) Names() []string { return slices.Sorted(maps.Keys(f.byName)) }
 
-// Find returns what makes the instances of a tool, and whether there is one.
+// Find returns the factory of a tool, and whether there is one.
 func (f *Factories) Find(spec *toolspecs.Spec) (Stateful, bool) {
 	s, ok := f.byName[executor.Handler(spec)]
 	return s, ok
 }
 
-// Live returns how many instances of each tool live in this process.
+// Live returns the number of instances in this process, by tool.
 func (f *Factories) Live() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +93,7 @@ func (f *Factories) count(tool string, change int) {
 	f.live[tool] += change
 }
 
-// Execute implements Executor: it executes the call on the instance that ctx leads to.
+// Execute implements Executor: it executes the call on the instance in ctx.
 func (f *Factories) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	i, ok := ctx.Value(instanceKey{}).(*instance)

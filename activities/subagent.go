@@ -7,15 +7,15 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// maxPrompt bounds what one sub-agent is asked, and maxPrompts what the verdicts of one admission
-// say in all, in bytes as they are written into history.
+// maxPrompt bounds the prompt of one sub-agent, maxPrompts all prompts in the decisions of one
+// admission, in bytes as written into history.
 const (
 	maxPrompt  = 256 << 10
 	maxPrompts = 2 * maxPrompt
 )
 
-// admitAgent completes the verdict on a call of an agent tool: what the agent is asked, and what of
-// the run's budget the call needs beside itself.
+// admitAgent completes the decision on a call of an agent tool with the agent's prompt and the part
+// of the run's budget that the call reserves.
 func admitAgent(r api.AdmissionRequest, compiled *toolspecs.Compiled, arguments json.RawMessage,
 	v *api.AdmissionDecision) *api.Error {
 	if r.Depth >= api.MaxDepth {
@@ -48,7 +48,7 @@ func admitAgent(r api.AdmissionRequest, compiled *toolspecs.Compiled, arguments 
 	return nil
 }
 
-// encodedSize is how many bytes a text takes in history.
+// encodedSize returns the size of a text in history, in bytes.
 func encodedSize(text string) int {
 	data, err := json.Marshal(text)
 	if err != nil {

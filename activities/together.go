@@ -10,17 +10,16 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// maxTogether bounds what the results of calls that are made together take in all, in bytes: they
-// are one result in history.
+// maxBatched bounds the results of a batch in total, in bytes, because they are one result in
+// history.
 const maxBatched = 1 << 20
 
-// maxMerged bounds the arguments of calls that are made together, in bytes.
+// maxMerged bounds the merged arguments of a batch, in bytes.
 const maxMerged = 512 << 10
 
-// together decides which of the admitted calls of an agent's turn are made as one: those of one
-// tool that batches, with equal other arguments and the same way to go. Calls that have to be
-// approved, or whose execution plan bounds them, are made alone. It does not change the order of
-// calls that conflict.
+// batching decides which admitted calls of an agent's turn are merged into one: calls of one
+// batching tool with otherwise equal arguments and the same route. Calls that need approval or have
+// bounds in their execution plan are not batched. The order of conflicting calls does not change.
 func batching(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	if r.Caller.Type != api.CallerAgent {
 		return decisions
@@ -43,8 +42,8 @@ func batching(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.A
 	return decisions
 }
 
-// join returns those that a call of the tool is made with, nil for none. All others notice that it
-// came by.
+// join returns the batch that a call of the tool joins, nil for none. All other open batches record
+// that the call passed.
 func join(open []*batchOf, mine *batchOf, tool api.Tool, key string) (joined *batchOf) {
 	for _, b := range open {
 		if joined == nil && mine != nil && b.takes(mine) {
@@ -56,20 +55,20 @@ func join(open []*batchOf, mine *batchOf, tool api.Tool, key string) (joined *ba
 	return joined
 }
 
-// batchOf are calls that are made together, or may be.
+// batchOf is a batch of calls, or a single call that others may join.
 type batchOf struct {
 	tool     api.Tool
 	others   string
 	route    api.Route
 	elements int
 	size     int
-	// first is the index of the first of them.
+	// first is the index of the first call.
 	first int
-	// closed says that a call has come by that no later one may overtake.
+	// closed means that a call passed that later calls must not overtake.
 	closed bool
 }
 
-// candidate returns a call as one that others may join; nil for one that is made alone.
+// candidate returns a call as a batch that others may join; nil if the call is not batched.
 func candidate(tool api.Tool, c api.Call, v api.AdmissionDecision) *batchOf {
 	bounded := v.Plan != nil && v.Plan.Limits != api.PlanLimits{}
 	if tool.Batch == nil || c.OfRun() || v.Approval != nil || bounded {
@@ -87,7 +86,7 @@ func candidate(tool api.Tool, c api.Call, v api.AdmissionDecision) *batchOf {
 		size: len(arguments)}
 }
 
-// takes adds a call, if it fits in.
+// takes adds a call if it fits.
 func (b *batchOf) takes(c *batchOf) bool {
 	if b.closed || b.tool.Name != c.tool.Name || b.others != c.others || b.route != c.route ||
 		b.elements+c.elements > b.tool.Batch.Max || b.size+c.size > maxMerged {
@@ -98,16 +97,14 @@ func (b *batchOf) takes(c *batchOf) bool {
 	return true
 }
 
-// pass notices a call that is not one of these: where the two conflict, no later one may come
-// before it.
+// pass records a call outside the batch: if the two conflict, the batch is closed for later calls.
 func (b *batchOf) pass(tool api.Tool, key string) {
 	alone := tool.Access == api.AccessExclusive || b.tool.Access == api.AccessExclusive
 	b.closed = b.closed || alone && tool.Lane == b.tool.Lane && key == b.route.Key
 }
 
-// apart takes the answer to calls that were made together through the phase post_execution, each
-// part of it as the answer to its call. The error is that of all of them: the answer is no list
-// with one element for each.
+// apart splits the answer to a batch and runs the phase post_execution for each call's part. It
+// returns an error for the whole batch if the answer is not a list with one element for each.
 func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled,
 	answer executor.Answer, t attempt, took time.Duration) (api.Result, *api.Error) {
 	var answers []json.RawMessage
@@ -125,7 +122,7 @@ func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled,
 	smaller := *compiled
 	smaller.Spec.Execution.MaxResult = min(compiled.Spec.Execution.MaxResult,
 		maxBatched/len(t.Parts))
-	// the run has made them of such lists
+	// the run has built the batch from such lists
 	elements, _, _ := compiled.Spec.Batch.Elements(t.Arguments)
 	whole, at := api.Result{}, 0
 	for _, p := range t.Parts {
@@ -143,7 +140,7 @@ func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled,
 	return whole, nil
 }
 
-// partOf makes the result of one of the calls.
+// partOf makes the result of one call of the batch.
 func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled,
 	answer executor.Answer, t attempt, took time.Duration) api.CallOutcome {
 	began := time.Now()
@@ -158,7 +155,7 @@ func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled,
 	return part
 }
 
-// outcomes returns what became of the attempt's call, or of each of those that it makes together.
+// outcomes returns the outcome of the attempt's call, or of each call of its batch.
 func (t attempt) outcomes(whole api.CallOutcome) []api.CallOutcome {
 	if len(t.Parts) == 0 {
 		return []api.CallOutcome{whole}

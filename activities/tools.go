@@ -21,10 +21,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Tool executes any tool: it is the dynamic activity, and the activity's type is the tool's name.
-// It takes one switchyard.Execution, or as a local activity one *switchyard.InlineCall, through the
-// phases execution and post_execution. Its error is a failure made by Failure, or Temporal's own of
-// a cancelled activity.
+// Tool executes any tool. It is the dynamic activity, whose activity type is the tool's name. It
+// takes one switchyard.Execution, or as a local activity one *switchyard.InlineCall, through the
+// phases execution and post_execution. It returns an error made by Failure, or Temporal's own error
+// of a cancelled activity.
 func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (api.Result, error) {
 	t, err := attemptOf(ctx, input)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	return api.Result{}, executor.Failure(failure, t.spent()...)
 }
 
-// remember leaves a call's message for the run's next model step, where there will be one.
+// remember caches a call's message for the run's next model step, if there can be one.
 func (a *Activities) remember(o api.Origin, outcome api.CallOutcome) {
 	if o.Caller.Type == api.CallerAgent {
 		a.runs.keep(o.Run, outcome.Message())
@@ -126,7 +126,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 	return result, hidden.Error(failure)
 }
 
-// bounded returns the spec as the call's execution plan bounds it.
+// bounded returns the spec with the bounds of the call's execution plan.
 func (t attempt) bounded(spec *toolspecs.Spec) *toolspecs.Spec {
 	if t.Execution.Timeout <= 0 || t.Execution.Timeout >= spec.Execution.Timeout {
 		return spec
@@ -144,8 +144,8 @@ func (a *Activities) specOf(ctx context.Context, t attempt) (*toolspecs.Compiled
 	return a.pinnedSpec(ctx, t.tool, t.Execution)
 }
 
-// pinnedSpec returns the exact spec that the run is pinned to: this process has it from its own
-// catalog or an earlier run, or asks the run.
+// pinnedSpec returns the exact spec that the run is pinned to, from this process's catalog or
+// cache, or else by querying the run.
 func (a *Activities) pinnedSpec(ctx context.Context, name string,
 	x api.Execution) (*toolspecs.Compiled, error) {
 	if c, ok := a.specs.get(x.Digest); ok {
@@ -170,7 +170,7 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string,
 	return a.specs.of(tool)
 }
 
-// withContext puts into ctx what the tool can know about the call.
+// withContext adds to ctx what the tool can know about the call.
 func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.Context {
 	lane, fence, ok := slots.LaneOf(ctx)
 	if !ok {
@@ -188,7 +188,7 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 	})
 }
 
-// hooked returns the attempt's call as the hooks after it see it.
+// hooked returns the attempt's call for the hooks after it.
 func (t attempt) hooked(ctx context.Context, spec *toolspecs.Spec) hooked {
 	if len(t.Hooks) == 0 {
 		return hooked{}
@@ -197,8 +197,8 @@ func (t attempt) hooked(ctx context.Context, spec *toolspecs.Spec) hooked {
 		Tool: t.tool, Effect: spec.Execution.Effect, Arguments: t.Arguments}}
 }
 
-// checked returns an answer that has the form which the tool declares, or a note that it does not
-// where that is enough.
+// checked validates an answer against the tool's declared output. If the tool tolerates invalid
+// output, it adds a note instead of returning an error.
 func checked(compiled *toolspecs.Compiled, answer executor.Answer) (executor.Answer, *api.Error) {
 	problems := compiled.CheckOutput(answer.Output)
 	if len(problems) == 0 {
@@ -214,8 +214,8 @@ func checked(compiled *toolspecs.Compiled, answer executor.Answer) (executor.Ans
 	return answer, nil
 }
 
-// sized makes an answer a result: cut to size, the whole of it kept where there is a place, and its
-// tokens counted.
+// sized makes an answer a result: it truncates the answer, stores the whole of it if storage is
+// configured, and counts its tokens.
 func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled,
 	answer executor.Answer) api.Result {
 	spec := compiled.Spec
@@ -232,8 +232,8 @@ func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled,
 	return result
 }
 
-// keepWhole keeps an output of which a run holds a part, and adds to the note where it is. That it
-// cannot be kept costs nobody the part.
+// keepWhole stores an output of which the run holds a part, and adds its reference to the note. A
+// failure to store it does not fail the call.
 func (a *Activities) keepWhole(ctx context.Context, output json.RawMessage, note string) (reference,
 	noted string) {
 	if a.config.Keep == nil {

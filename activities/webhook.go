@@ -20,32 +20,33 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// Headers of what the webhook is told. The signature is sha256= and the HMAC-SHA256, in
-// hexadecimal, of the timestamp, a dot and the body. The timestamp is when it was sent, in seconds
-// since 1970: a receiver refuses old ones, which somebody may be repeating.
+// Headers of webhook requests. The signature is sha256= followed by the hexadecimal HMAC-SHA256 of
+// the timestamp, a dot and the body. The timestamp is the send time in seconds since 1970;
+// receivers reject old ones to prevent replays.
 const (
 	headerTimestamp = "X-Switchyard-Timestamp"
 	headerSignature = "X-Switchyard-Signature"
 )
 
-// webhookTimeout bounds one request; the run gives an attempt a little more.
+// webhookTimeout bounds one request; the run gives an attempt slightly more time.
 const webhookTimeout = 10 * time.Second
 
-// Webhook is where people are told of calls that wait for approval. The zero value is none.
+// Webhook configures the endpoint that is notified of calls that wait for approval. The zero value
+// disables it.
 type Webhook struct {
-	// URL is an http or https URL, or env:NAME. Only its host is reached, wherever that is, and no
-	// redirect is followed.
+	// URL is an http or https URL, or env:NAME. Requests go only to its host, which may be any, and
+	// redirects are not followed.
 	URL string
-	// Secret is a reference, env:NAME or file:/path, to what signs the requests. It is read at each
-	// of them.
+	// Secret is a reference, env:NAME or file:/path, to the signing key. It is read for each
+	// request.
 	Secret string
 }
 
 func (w Webhook) set() bool { return w.URL != "" }
 
-// Check returns what is wrong with a webhook's configuration, by the flags that set it; nil if
-// nothing is. What its references name must be there: otherwise nobody would hear of it before the
-// first call waits.
+// Check returns what is wrong with a webhook's configuration, by the flags that set it; nil if it
+// is valid. Referenced values must exist, so that a mistake shows at start and not when the first
+// call waits.
 func (w Webhook) Check() error {
 	switch {
 	case w == Webhook{}:
@@ -67,7 +68,7 @@ func (w Webhook) Check() error {
 	return errors.Join(faults[:]...)
 }
 
-// address returns the URL, which may be in the environment.
+// address returns the URL, which may come from the environment.
 func (w Webhook) address() (*url.URL, error) {
 	address := w.URL
 	if outbound.IsReference(address) {
@@ -80,7 +81,8 @@ func (w Webhook) address() (*url.URL, error) {
 	return webhookURL(address)
 }
 
-// webhookURL reads the URL. Its error holds nothing of it: URLs of webhooks have secrets in them.
+// webhookURL parses the URL. Its error does not quote the URL, because webhook URLs contain
+// secrets.
 func webhookURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -93,8 +95,8 @@ func webhookURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Notify tells the webhook. Every error is one to try again: another worker may have the webhook,
-// or the secret. None holds the URL or the secret.
+// Notify sends a notice to the webhook. All of its errors are retryable, because another worker may
+// have the webhook or the secret. No error contains the URL or the secret.
 func (a *Activities) Notify(ctx context.Context, n api.Notice) error {
 	w := a.config.Webhook
 	if !w.set() {
@@ -144,7 +146,7 @@ func signature(secret, timestamp string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// send sends a request to its own host, and wants an answer of success.
+// send sends a request to its own host and requires a success status.
 func send(request *http.Request) error {
 	guard, err := outbound.NewGuard(outbound.Policy{Allow: []string{request.URL.Hostname()}})
 	if err != nil {
@@ -169,5 +171,5 @@ func send(request *http.Request) error {
 	return nil
 }
 
-// maxIgnored is how much of an answer is read, and not looked at.
+// maxIgnored bounds how much of an ignored response body is read, in bytes.
 const maxIgnored = 64 << 10

@@ -1,3 +1,3 @@
-// Package executor has the interface that every kind of tool implements, and what executors share:
-// failures, truncation, timeouts and redaction.
+// Package executor defines the interface of all kinds of tools, and what executors share: failures,
+// truncation, timeouts and redaction.
 package executor

@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// executionError tells why an execution failed: the tool's own error, its timeout, a cancelled run,
-// a worker that is being stopped, or an operator who paused or reset the activity.
+// CallError returns why an execution failed: the tool's own error, its timeout, a cancelled run, a
+// stopping worker, or an operator who paused or reset the activity.
 func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error {
 	cause := context.Cause(ctx)
 	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
@@ -35,8 +35,8 @@ func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error 
 	return e
 }
 
-// ownError returns a tool's own error, its message bounded as a result is. It is a copy: the tool
-// may return the same value to many calls.
+// ToolError returns a tool's own error, its message bounded as a result is. It is a copy, because
+// the tool may return the same value to many calls.
 func ToolError(err error, spec *toolspecs.Spec) *api.Error {
 	e := *api.AsError(err)
 	e.NotStarted = false // it has: only who did not begin a call may hand it back

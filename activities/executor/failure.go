@@ -8,12 +8,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Failure maps an error of the closed set to what Temporal records: the error's type is the
-// failure's, the whole error first detail, before what else there is, and only a retryable one is
-// tried again. It is the one place in this direction; workflows map it back.
+// Failure converts an error of the closed set to a Temporal failure: the failure has the error's
+// type, the whole error as its first detail, followed by more, and only retryable errors are
+// retried. It is the only place of this conversion; workflows convert it back.
 //
-// Text that is not UTF-8 is made so: what the server refuses would be a call whose end is never
-// reported.
+// Failure replaces invalid UTF-8 in texts, because the server would reject it and the end of the
+// call would never be reported.
 func Failure(failed *api.Error, more ...any) error {
 	e := ValidError(failed)
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
@@ -21,13 +21,13 @@ func Failure(failed *api.Error, more ...any) error {
 			NonRetryable:   !e.Retryable,
 			NextRetryDelay: e.RetryAfter.Std(),
 			Details:        append([]any{e}, more...),
-			// A tool that fails is an answer, not a fault of the worker: the SDK neither logs nor
-			// counts it as one.
+			// A tool's failure is an answer and not a fault of the worker: the SDK neither logs nor
+			// counts a benign error.
 			Category: temporal.ApplicationErrorCategoryBenign,
 		})
 }
 
-// validError returns the error with all its text as UTF-8.
+// ValidError returns the error with all of its text as valid UTF-8.
 func ValidError(failed *api.Error) api.Error {
 	e := *failed
 	e.Message = ValidText(e.Message)

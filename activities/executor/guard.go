@@ -12,8 +12,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// guarded runs a part of a tool. A panic becomes an execution_error; its stack is logged and not
-// told to the model.
+// Guard runs a part of a tool. It converts a panic to an execution_error, and logs the stack
+// instead of showing it to the model.
 func Guard[T any](ctx context.Context, handler string, f func() (T, error)) (out T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -28,8 +28,8 @@ func Guard[T any](ctx context.Context, handler string, f func() (T, error)) (out
 	return f()
 }
 
-// named returns what is registered by its name. The error names everything that has a fault, an
-// illegal name or another's.
+// Register returns registered objects by name. It returns an error that lists every object that has
+// a fault or an invalid or duplicate name.
 func Register[T any](what string, all []T, of func(*T) (name string, fault error)) (map[string]T,
 	error) {
 	byName := make(map[string]T, len(all))

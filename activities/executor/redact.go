@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// secret resolves a secret that the toolspec names, and hides it from then on.
+// secret resolves a secret that the tool spec names, and hides it from then on.
 func (h *Redactor) secret(name string) (string, error) {
 	reference, ok := h.References[name]
 	if !ok {
@@ -32,12 +32,12 @@ func (h *Redactor) secret(name string) (string, error) {
 
 type hidingKey struct{}
 
-// hiding is what one call, or one instance, must not tell: the secrets that it used, in nothing at
-// all, and its sensitive arguments, in nothing that is for people. nil hides nothing.
+// Redactor hides what one call or one instance must not reveal: secrets it used, from all output,
+// and its sensitive arguments, from texts for people. A nil Redactor hides nothing.
 type Redactor struct {
-	// references are what the tool may ask for, by name.
+	// References are the secrets that the tool may read, by name.
 	References map[string]string
-	// named says that the spec names secrets, whoever resolves them.
+	// named means that the spec names secrets, whoever resolves them.
 	named bool
 
 	mu sync.Mutex
@@ -65,7 +65,7 @@ func RedactorOf(ctx context.Context) *Redactor {
 	return h
 }
 
-// used notes secrets that the call has got hold of.
+// Hide adds secrets that the call has obtained.
 func (h *Redactor) Hide(secrets ...string) {
 	if h == nil || len(secrets) == 0 {
 		return
@@ -83,7 +83,7 @@ func (h *Redactor) Hide(secrets ...string) {
 		secrets...)
 }
 
-// join has a call hide what its instance has to.
+// Join makes a call hide what its instance hides.
 func (h *Redactor) Join(other *Redactor) {
 	if h == nil || other == nil {
 		return
@@ -96,7 +96,7 @@ func (h *Redactor) Join(other *Redactor) {
 	}
 }
 
-// hiders returns what takes out the secrets alone, and all that must not be told.
+// hiders returns a hider of the secrets alone, and one of everything hidden.
 func (h *Redactor) hiders() (secrets, all *api.Hider) {
 	if h == nil {
 		return nil, nil
@@ -106,13 +106,13 @@ func (h *Redactor) hiders() (secrets, all *api.Hider) {
 	return h.secrets, h.all
 }
 
-// text returns a text for people.
+// Text redacts a text for people.
 func (h *Redactor) Text(text string) string {
 	_, all := h.hiders()
 	return all.Text(text)
 }
 
-// plain returns an error as it may be told. One that has to be changed is nothing but its text.
+// Plain redacts an error. An error that has to be changed keeps only its text.
 func (h *Redactor) Plain(err error) error {
 	if err == nil {
 		return nil
@@ -123,17 +123,17 @@ func (h *Redactor) Plain(err error) error {
 	return err
 }
 
-// error returns a call's error as it may be told.
+// Error redacts a call's error.
 func (h *Redactor) Error(e *api.Error) *api.Error {
 	_, all := h.hiders()
 	return all.Error(e)
 }
 
-// noteHidden tells of an answer that had a secret in it.
+// NoteHidden is the note on an answer that contained a secret.
 const NoteHidden = "a secret that was in the answer was replaced by " + api.HiddenSecret
 
-// answer returns an answer without the secrets of the call, its notes without the sensitive
-// arguments either.
+// Answer returns an answer without the secrets of the call, and its notes also without the
+// sensitive arguments.
 func (h *Redactor) Answer(a Answer) Answer {
 	if h == nil {
 		return a
@@ -148,7 +148,7 @@ func (h *Redactor) Answer(a Answer) Answer {
 	return a
 }
 
-// reporting returns a context whose progress is told without what must not be.
+// Reporting returns a context whose progress reports are redacted.
 func (h *Redactor) Reporting(ctx context.Context) context.Context {
 	return api.WithProgress(ctx, func(p api.Progress) {
 		p.Message = h.Text(p.Message)

@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// toolClock ends a call when its tool has run for the tool's timeout. The time in which a person is
+// Clock ends a call when its tool has run for the tool's timeout. Time during which a person is
 // asked does not count.
 type Clock struct {
 	end func()
 
 	mu    sync.Mutex
 	timer *time.Timer
-	// left is what the tool had left of its timeout at since, when it last went on or was last
-	// paused.
+	// left is what was left of the timeout at since, when the clock was last resumed or paused.
 	left  time.Duration
 	since time.Time
-	// pauses are how many questions are open now; paused is for how long there have been some.
+	// pauses counts the currently open questions; paused is for how long any have been open.
 	pauses int
 	paused time.Duration
 }
 
-// withToolClock returns a context that ends with the cause errToolTimeout when the clock says so.
-// It has no deadline of its own, because nobody knows it.
+// WithClock returns a context that ends with a timeout cause when the clock expires. It has no
+// deadline, because pauses move the expiry.
 func WithClock(ctx context.Context, timeout time.Duration) (context.Context, *Clock,
 	context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -35,7 +34,7 @@ func WithClock(ctx context.Context, timeout time.Duration) (context.Context, *Cl
 	}
 }
 
-// pause stops the clock until resume is called as often.
+// Pause stops the clock until resume was called as often as Pause.
 func (c *Clock) Pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +58,7 @@ func (c *Clock) Resume() {
 	c.timer = time.AfterFunc(c.left, c.end)
 }
 
-// asked is for how long people have been asked so far.
+// Asked returns for how long people have been asked so far.
 func (c *Clock) Asked() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

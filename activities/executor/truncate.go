@@ -9,13 +9,13 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// maxEncoded bounds a text as it is written into history, where a server takes 2 MiB: encoding/json
-// writes some characters with six bytes.
+// maxEncoded bounds a text as encoded in history, in bytes, where the server accepts 2 MiB:
+// encoding/json writes some characters with six bytes.
 const maxEncoded = 3 << 19
 
-// cutOutput returns an output of at most about limit bytes, which takes at most
-// switchyard.ResultBytes(limit) in history, and how many bytes it left out. What is cut becomes
-// text, because half of a JSON value is none.
+// Truncate returns an output of at most about limit bytes, which takes at most
+// switchyard.ResultBytes(limit) in history, and how many bytes it omitted. A truncated output
+// becomes a string, because a part of a JSON value is not valid JSON.
 func Truncate(output json.RawMessage, limit int) (json.RawMessage, int) {
 	most := min(api.ResultBytes(limit), maxEncoded)
 	if limit <= 0 || len(output) <= limit && fitsHistory(output, most) {
@@ -30,8 +30,8 @@ func Truncate(output json.RawMessage, limit int) (json.RawMessage, int) {
 	return cut, len(text) - end
 }
 
-// fitsHistory reports whether a JSON value surely takes at most so many bytes there: of a value's
-// own bytes only <, > and & grow, and the line separators, which begin with 0xE2.
+// fitsHistory reports whether a JSON value certainly takes at most most bytes in history. Encoding
+// expands only <, >, & and the line separators, which begin with 0xE2.
 func fitsHistory(output json.RawMessage, most int) bool {
 	if len(output) <= most/6 {
 		return true
@@ -43,11 +43,11 @@ func fitsHistory(output json.RawMessage, most int) bool {
 	return size <= most
 }
 
-// fitting returns how many bytes of text are at most limit, and at most maxEncoded in history,
-// without half characters.
+// FittingPrefix returns the length of the longest prefix of text, in whole characters, that has at
+// most limit bytes, and at most maxEncoded bytes in history.
 func FittingPrefix(text string, limit int) int { return fittingIn(text, limit, maxEncoded) }
 
-// fittingIn is fitting for a text that may take so many bytes in history.
+// fittingIn is FittingPrefix with most as the bound in history, in bytes.
 func fittingIn(text string, limit, most int) int {
 	end := min(limit, len(text))
 	if end > most/6 {

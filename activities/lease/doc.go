@@ -1,2 +1,2 @@
-// Package lease keeps a lease by heartbeats and says until when it is certain.
+// Package lease renews a lease by heartbeats and computes until when it is certainly valid.
 package lease

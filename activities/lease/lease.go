@@ -12,40 +12,41 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// lease is this process's proof that it is the one that holds something: an instance, or slots of a
-// lane. A heartbeat that the server took proves it for the heartbeat timeout, counted from its
-// sending: the server gives it to nobody else before. A little earlier the lease is over, so that
-// what uses it has time to stop.
+// Lease is this process's proof that it owns an instance or slots of a lane. A heartbeat that the
+// server accepted proves it for the heartbeat timeout, counted from its sending, because the server
+// reassigns the activity only after that. The lease ends slightly earlier, so that its users have
+// time to stop.
 type Lease struct {
 	client client.Client
-	// timeout is the hold's heartbeat timeout.
+	// timeout is the activity's heartbeat timeout.
 	timeout time.Duration
-	// state is what the next heartbeat tells whoever holds it after this process.
+	// state returns the details of the next heartbeat, which the next owner reads.
 	state func() any
 
-	// beating lets one heartbeat go at a time, so that the last one to arrive has the newest state.
+	// beating serializes heartbeats, so that the last one to arrive has the newest state.
 	beating sync.Mutex
 
 	Mu     sync.Mutex
 	token  []byte
 	Until  time.Time
 	expiry *time.Timer
-	// period ends when the lease is over; it is a new one after a lease that was over has been
-	// taken up again.
+	// period ends with the lease; it is replaced when an ended lease is renewed.
 	period    context.Context
 	endPeriod context.CancelCauseFunc
-	// parked: the run continues as new, and nobody has asked yet for the instance to be adopted.
+	// parked means that the run continues as new and has not yet adopted the instance.
 	parked  bool
 	changed chan struct{}
 	Lost    chan struct{}
 }
 
 var (
-	// errLeaseOver is why what used the instance was stopped.
+	// ErrOver is the cause with which users of the lease are stopped.
 	ErrOver = errors.New("the lease of this worker is over, so that another one may have taken over")
-	// errHoldGone: the server knows the hold no more, because it timed out or its run is over.
+	// ErrHostGone means that the server no longer knows the activity, because it timed out or its
+	// run is closed.
 	ErrHostGone = errors.New("the server knows the hold no more")
-	// errHoldCancelled: the run has asked for the hold's end. The heartbeat was taken nevertheless.
+	// ErrHostCancelled means that the run has cancelled the activity. The server accepted the
+	// heartbeat nevertheless.
 	ErrHostCancelled = errors.New("the run needs the instance no more")
 )
 
@@ -59,18 +60,18 @@ func New(c client.Client, token []byte, timeout time.Duration, state func() any)
 	return l
 }
 
-// interval is the time between two heartbeats: short enough for one to fail, and for a run to end
-// without waiting on servers that do not push cancellation.
+// Interval returns the time between two heartbeats. It is short enough for one to fail, and for a
+// run to end promptly on servers that do not push cancellation.
 func (l *Lease) Interval() time.Duration { return min(l.timeout/4, 500*time.Millisecond) }
 
-// patience is how long one heartbeat, or one question to the server, may take.
+// Patience returns the timeout of one heartbeat or one query to the server.
 func (l *Lease) Patience() time.Duration { return min(l.timeout/3, 5*time.Second) }
 
-// margin is how long before the server's timeout the lease is over.
+// Margin returns how long before the server's timeout the lease ends.
 func (l *Lease) Margin() time.Duration { return l.timeout / 5 }
 
-// beat sends one heartbeat. nil and errHoldCancelled say that the server took it; errHoldGone that
-// it knows the hold no more; any other error says nothing.
+// Beat sends one heartbeat. The server accepted it if Beat returns nil or ErrHostCancelled;
+// ErrHostGone means that the server no longer knows the activity; any other error is inconclusive.
 func (l *Lease) Beat(ctx context.Context) error {
 	l.beating.Lock()
 	defer l.beating.Unlock()
@@ -111,14 +112,14 @@ func (l *Lease) renew(sent time.Time) {
 	l.wake()
 }
 
-// wake tells whoever waits that something has changed. The caller holds mu.
+// wake wakes all waiters. The caller holds mu.
 func (l *Lease) wake() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// expire ends the lease when its time is over: what uses the instance is stopped, and unless the
-// instance waits to be adopted, it is lost.
+// expire ends the lease when its time has passed. It stops the users of the instance, and gives the
+// instance up unless it waits for adoption.
 func (l *Lease) expire() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -132,7 +133,7 @@ func (l *Lease) expire() {
 	l.wake()
 }
 
-// giveUp ends the lease for good, whatever is left of its time.
+// GiveUp ends the lease permanently, whatever its remaining time.
 func (l *Lease) GiveUp(cause error) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -157,15 +158,15 @@ func (l *Lease) IsLost() bool {
 	}
 }
 
-// park says that the execution which the hold belonged to is over and continues as new: no call may
-// begin until the instance is adopted.
+// Park records that the execution to which the activity belonged has ended and continues as new: no
+// call may start until the instance is adopted.
 func (l *Lease) Park() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.parked = true
 }
 
-// adopt makes the lease one of another hold. The next heartbeat proves it; without one the instance
+// Adopt moves the lease to another activity. The next heartbeat proves it; without one the instance
 // is lost.
 func (l *Lease) Adopt(token []byte) {
 	l.beating.Lock() // a heartbeat for the old hold must not prove anything for the new one
@@ -176,16 +177,16 @@ func (l *Lease) Adopt(token []byte) {
 	l.expiry.Reset(l.timeout - l.Margin())
 }
 
-// valid reports whether this process can prove now that it holds the instance. It reads the clock,
-// so that the answer is right even when timers are late.
+// Valid reports whether this process can currently prove its ownership. It reads the clock, so that
+// late timers do not matter.
 func (l *Lease) Valid() bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	return l.period.Err() == nil && time.Until(l.Until) > 0
 }
 
-// acquire waits until the lease is held and returns a context that ends with it. Its error is the
-// cause of ctx's end, or errLeaseOver where the instance is lost.
+// Acquire waits until the lease is valid and returns a context that ends with it. It returns the
+// cause of ctx's end, or ErrOver if the instance is lost.
 func (l *Lease) Acquire(ctx context.Context) (context.Context, error) {
 	for {
 		l.Mu.Lock()
@@ -208,11 +209,11 @@ func (l *Lease) Acquire(ctx context.Context) (context.Context, error) {
 	}
 }
 
-// retryPause is the wait after a heartbeat of commit that failed.
+// retryPause is the wait after a failed heartbeat of Commit.
 const retryPause = 50 * time.Millisecond
 
-// commit returns when the server has the state as it is now, or with errLeaseOver when the instance
-// is lost before.
+// Commit returns when the server has accepted the current state, or with ErrOver if the instance is
+// lost before.
 func (l *Lease) Commit() error {
 	ctx := context.Background() // what ends the call must not keep its effect from being kept
 	for {
@@ -230,8 +231,8 @@ func (l *Lease) Commit() error {
 	}
 }
 
-// leased is a context whose Err asks the lease: a process that was suspended and goes on learns
-// from it that its time is over before any timer tells.
+// leased is a context whose Err checks the lease, so that a process that was suspended learns that
+// its lease has ended before any timer fires.
 type leased struct {
 	context.Context
 	lease *Lease
@@ -246,8 +247,7 @@ func (c leased) Err() error {
 	return c.Context.Err()
 }
 
-// Bind returns a context whose Err also asks the lease, and which end cancels when the lease is
-// over.
+// Bind returns a context whose Err also checks the lease; end is called when the lease ends.
 func (l *Lease) Bind(ctx context.Context, end context.CancelCauseFunc) context.Context {
 	return leased{ctx, l, end}
 }

@@ -1,6 +1,6 @@
 package lease
 
-// logger is what holders of a lease log with.
+// Logger is the logger of a lease's owner.
 type Logger interface {
 	Info(message string, keysAndValues ...any)
 	Warn(message string, keysAndValues ...any)

@@ -1,3 +1,3 @@
-// Package models has the interface to models, and what providers share: prompts, errors and
+// Package models defines the interface to models, and what providers share: prompts, errors and
 // streams.
 package models

@@ -8,10 +8,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// choice returns how the model is to choose among the prompt's tools: one of switchyard.ChoiceAuto,
-// ChoiceRequired and ChoiceNone, or the name of a tool. What is required is required until the
-// model has done it since the last message of a user; from then on the choice is free, because a
-// model that has to call a tool for ever could never answer.
+// Choice returns how the model chooses among the prompt's tools: switchyard.ChoiceAuto,
+// ChoiceRequired, ChoiceNone, or the name of a tool. A requirement holds until the model has met it
+// since the last user message; after that the choice is free, because a model that must always call
+// a tool could never answer.
 func (p Prompt) Choice() string {
 	choice := p.Agent.Model.ToolChoice
 	switch choice {
@@ -30,8 +30,8 @@ func (p Prompt) Choice() string {
 	return choice
 }
 
-// met reports whether the model has done what is required of it. Where messages were summed up, it
-// is among them.
+// met reports whether the model has made the required call. Summarized messages count as having met
+// it.
 func (p Prompt) met(choice string) bool {
 	for _, m := range slices.Backward(p.Messages) {
 		if m.Role == api.RoleUser {
@@ -45,15 +45,15 @@ func (p Prompt) met(choice string) bool {
 	return false
 }
 
-// single reports whether the model is to ask for one call at a time.
+// Single reports whether the model may request only one call at a time.
 func (p Prompt) Single() bool {
 	parallel := p.Agent.Model.ParallelCalls
 	return parallel != nil && !*parallel
 }
 
-// paired returns a conversation as providers accept it: right after a message with calls stand
-// their results, each once and in the calls' order. A result that is missing is said to be; one of
-// no call becomes a message of the user.
+// Paired returns a conversation in the form that providers accept: each message with calls is
+// followed by their results, once each and in the order of the calls. A note replaces a missing
+// result; a result without a call becomes a user message.
 func Paired(messages []api.Message) []api.Message {
 	whole := make([]api.Message, 0, len(messages))
 	for len(messages) > 0 {
@@ -74,8 +74,7 @@ func Paired(messages []api.Message) []api.Message {
 	return whole
 }
 
-// answersTo returns the results of calls, in their order, and then all other messages of those that
-// follow them.
+// answersTo returns the results of calls in their order, followed by all other following messages.
 func answersTo(calls []api.Call, following []api.Message) []api.Message {
 	at := make(map[string]int, len(following))
 	for i, m := range following {
@@ -103,7 +102,7 @@ func answersTo(calls []api.Call, following []api.Message) []api.Message {
 	return answers
 }
 
-// loose returns a message that answers no call of the message before it.
+// loose converts a message that answers no call of the message before it.
 func loose(m api.Message) api.Message {
 	if m.Role == api.RoleTool {
 		return api.Message{Role: api.RoleUser, Text: "The result of call " + m.CallID + ": " +
@@ -112,9 +111,8 @@ func loose(m api.Message) api.Message {
 	return m
 }
 
-// legalName and legalArguments make what a model got wrong acceptable to its own provider, which
-// checks the conversation it is sent: an illegal name is spelt with _, arguments that are not JSON
-// are quoted.
+// LegalName replaces illegal characters of a tool name that a model produced with _, because
+// providers validate the conversation they are sent.
 func LegalName(name string) string {
 	if api.CheckToolName(name) == nil {
 		return name

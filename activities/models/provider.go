@@ -17,17 +17,17 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// Bounds of what is read of a server's answer and of its refusal, in bytes, and told of the latter,
-// in characters.
+// Bounds of what is read of a server's answer and of its error, in bytes, and of the error text
+// that is reported, in characters.
 const (
 	maxAnswerBody    = 64 << 20
 	maxErrorBody     = 64 << 10
 	maxServerMessage = 500
 )
 
-// readable bounds what is read of an answer, and gives every refusal the form that the official
-// clients read: servers that speak the same otherwise answer with an error that is a text, with
-// another object, or with a page of HTML.
+// Readable bounds what is read of an answer, and converts every error response to the form that the
+// official clients read: compatible servers respond with an error that is a text, another object,
+// or a page of HTML.
 func Readable(request *http.Request, next func(*http.Request) (*http.Response,
 	error)) (*http.Response, error) {
 	response, err := next(request)
@@ -56,8 +56,8 @@ func Readable(request *http.Request, next func(*http.Request) (*http.Response,
 	return response, nil
 }
 
-// serverMessage returns the message of a refusal in the form that both protocols have; empty where
-// it has another.
+// ServerMessage returns the message of an error response in the form of both protocols; empty for
+// other forms.
 func ServerMessage(body []byte) string {
 	var official struct {
 		Error struct {
@@ -70,13 +70,13 @@ func ServerMessage(body []byte) string {
 	return official.Error.Message
 }
 
-// notStreamed reports whether a server that was asked to stream answered otherwise.
+// NotStreamed reports whether a server ignored the request to stream.
 func NotStreamed(response *http.Response) bool {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	return err != nil || kind != "text/event-stream"
 }
 
-// decodeAnswer reads an answer that came at once.
+// DecodeAnswer reads an answer that was not streamed.
 func DecodeAnswer[T any](body io.Reader) (*T, error) {
 	data, err := io.ReadAll(body)
 	if err != nil {
@@ -86,12 +86,12 @@ func DecodeAnswer[T any](body io.Reader) (*T, error) {
 	return answer, json.Unmarshal(data, answer)
 }
 
-// secret is a provider's key, which never shows, whatever a server puts into its answer.
+// Secret is a provider's key. It is hidden in all reported texts.
 type Secret struct {
-	// variable is where the worker has it from: this one, or the file that the variable of the same
-	// name and _FILE names.
+	// variable is the environment variable with the key; the same name with _FILE names a file with
+	// the key.
 	variable string
-	// last is what takes the key out of texts that was used last.
+	// last is the most recently used hider of the key.
 	last *atomic.Pointer[api.Hider]
 }
 
@@ -99,7 +99,7 @@ func SecretFrom(variable string) Secret {
 	return Secret{variable, new(atomic.Pointer[api.Hider])}
 }
 
-// value returns the key. It is read anew each time, so that a file can be changed while the worker
+// value returns the key. It reads the key each time, so that a file can change while the worker
 // runs.
 func (s Secret) value() (string, error) {
 	ref := "env:" + s.variable
@@ -121,13 +121,13 @@ func (s Secret) value() (string, error) {
 	return key, nil
 }
 
-// Ready reports a missing key.
+// Ready returns an error if the key is missing.
 func (s Secret) Ready() error {
 	_, err := s.value()
 	return err
 }
 
-// in puts the key into every request, in a header after a prefix.
+// In adds the key to every request, in a header after a prefix.
 func (s Secret) In(header, prefix string) func(*http.Request, func(*http.Request) (*http.Response,
 	error)) (*http.Response, error) {
 	return func(req *http.Request, next func(*http.Request) (*http.Response,
@@ -141,26 +141,26 @@ func (s Secret) In(header, prefix string) func(*http.Request, func(*http.Request
 	}
 }
 
-// shown returns a server's or the network's own words without the key, short enough to be told.
+// Shown returns an error text of the server or the network without the key, truncated.
 func (s Secret) Shown(text string) string {
 	return api.Shorten(s.Redact(text), maxServerMessage)
 }
 
 func (s Secret) Redact(text string) string { return s.last.Load().Text(text) }
 
-// serverRefusal is what a model's server answered instead of a message.
+// ServerRefusal is the error response of a model's server.
 type ServerRefusal struct {
 	Status  int
 	Message string
 	Header  http.Header
-	// overflow and broke are what the server's own code says: that the conversation is too long, or
-	// that there is no money.
+	// Overflow and Broke are set by the server's error code: the conversation is too long, or the
+	// account has no funds.
 	Overflow, Broke bool
-	// passing is set where the code says that it passes, whatever the status.
+	// Passing means that the error code is transient, whatever the status.
 	Passing bool
 }
 
-// failure tells what another attempt can cure, and when.
+// Failure returns the error of a response, with whether and when to retry.
 func (s Secret) Failure(r ServerRefusal) *Error {
 	e := &Error{Permanent: true, Message: fmt.Sprintf("the model's server answered %d %s: %s",
 		r.Status,

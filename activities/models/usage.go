@@ -5,7 +5,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// countUsage returns about what a model step used, where its provider does not say.
+// CountUsage estimates the usage of a model step whose provider reports none.
 func CountUsage(p Prompt, answer api.Message) api.Usage {
 	u := api.Usage{OutputTokens: messageTokens(answer)}
 	for _, m := range p.Messages {
@@ -18,8 +18,7 @@ func CountUsage(p Prompt, answer api.Message) api.Usage {
 	return u
 }
 
-// settleUsage has a step's response say what our own count comes to, in place of the provider's
-// where that says nothing.
+// FinalizeUsage sets the usage of a response to our own count if the provider reports none.
 func FinalizeUsage(p Prompt, response *api.ModelResponse) {
 	own := CountUsage(p, response.Message)
 	switch {

@@ -20,7 +20,7 @@ func (q *slotQueue) tool(ctx context.Context, in converter.EncodedValues) (api.R
 	})
 }
 
-// model makes a model step on the lane.
+// model executes a model step on the lane.
 func (q *slotQueue) model(ctx context.Context, r api.ModelRequest) (api.ModelResponse, error) {
 	return through(ctx, q, nil, func(ctx context.Context) (api.ModelResponse,
 		error) {
@@ -28,9 +28,9 @@ func (q *slotQueue) model(ctx context.Context, r api.ModelRequest) (api.ModelRes
 	})
 }
 
-// Behind returns what executes the calls and the model steps of a lane without a limit for as long
-// as its door is open. What was on its way when the door was closed is handed back, so that it goes
-// by the rules that the lane has then.
+// Behind returns what executes the calls and model steps of a lane without a limit while its worker
+// slots are open. Tasks in flight when the slots are closed are requeued, so that the lane's new
+// rules apply to them.
 func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(context.Context,
 	converter.EncodedValues) (api.Result, error),
 	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
@@ -49,10 +49,10 @@ func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(contex
 	return tool, model
 }
 
-// leaseKey leads from the context of a call to what it is told of the lease that it runs under.
+// leaseKey is the context key of the lease under which a call runs.
 type leaseKey struct{}
 
-// LaneOf returns the lane and the fencing number of the lease that a call runs under; false if
+// LaneOf returns the lane and the fencing number of the lease under which a call runs; false if
 // there is none.
 func LaneOf(ctx context.Context) (lane string, fence int64, ok bool) {
 	h, ok := ctx.Value(leaseKey{}).(hostedLease)
@@ -62,12 +62,12 @@ func LaneOf(ctx context.Context) (lane string, fence int64, ok bool) {
 type hostedLease struct {
 	lane  string
 	fence int64
-	// held is how long the call waited for its turn in this process.
+	// hosted is how long the call waited for its turn in this process.
 	hosted time.Duration
 }
 
-// through executes what a task asks for when its turn has come, for as long as the lease lasts. in
-// is the task's Execution; nil for a model step.
+// through executes a task when its turn comes, while the lease lasts. in is the task's Execution;
+// nil for a model step.
 func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValues,
 	do func(context.Context) (T, error)) (result T, err error) {
 	info, received := activity.GetInfo(ctx), time.Now()
@@ -92,12 +92,12 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	inner, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, told))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
-	// also of one that panics: the group is given up when all have ended
+	// also after a panic: the group is given up when all tasks have ended
 	defer func() { q.ran(info, began, err) }()
 	return do(q.holder.lease.Bind(inner, cancel))
 }
 
-// TellHosted says in a call's result, or in its error, how long it waited with its lane's holder.
+// TellHosted adds to a call's result or error how long it waited in this process.
 func TellHosted(ctx context.Context, result *api.Result, failure *api.Error) {
 	lease, ok := ctx.Value(leaseKey{}).(hostedLease)
 	switch {
@@ -109,7 +109,7 @@ func TellHosted(ctx context.Context, result *api.Result, failure *api.Error) {
 	}
 }
 
-// countRefusal says how a task counts that did not run.
+// countRefusal returns how to count a task that did not run.
 func countRefusal(err error) func(*api.LaneCounts) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
@@ -141,7 +141,7 @@ func (q *slotQueue) ran(info activity.Info, began time.Time, failure error) {
 	}, again)
 }
 
-// longestRetry is how long after a failed attempt the next one may come.
+// longestRetry is the maximum delay of the next attempt after a failed one.
 func longestRetry(info activity.Info) time.Duration {
 	const unknown = time.Minute
 	switch p := info.RetryPolicy; {
@@ -154,9 +154,9 @@ func longestRetry(info activity.Info) time.Duration {
 	}
 }
 
-// enter returns when it is the task's turn: the line must be left when it has run. waits reports
-// whether the lane's calls wait for that here. Where they wait at the server, one that comes too
-// many is handed back: it was on its way when there were more permits than slots. The error is a
+// enter returns when it is the task's turn; the caller leaves the wait queue after the task. waits
+// reports whether the lane's calls wait in this process. If they wait at the server, a call without
+// a free slot is requeued: it was in flight when there were more permits than slots. The error is a
 // failure of the call.
 func (q *slotQueue) enter(ctx context.Context, info activity.Info,
 	in converter.EncodedValues) (waits bool, err error) {
@@ -181,9 +181,9 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info,
 	return true, nil
 }
 
-// stand stands in the line until it is the task's turn. The first attempt may wait for the timeout
-// from its scheduling on, a later one from when this worker got it: when it was due is not known
-// here.
+// stand waits in the wait queue until it is the task's turn. The first attempt may wait for the
+// timeout from its scheduling, a later one from its arrival at this worker, because its due time is
+// not known here.
 func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout api.Duration) error {
 	var deadline time.Time
 	if timeout > 0 {
@@ -235,9 +235,9 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.D
 	return executor.Failure(requeued(q.lane, in))
 }
 
-// handedBack is the error of a call that came to a worker which may not begin it any more. The run
-// makes the call again, which uses up no attempt; a model step, which has no input in, is tried
-// again by its retry policy.
+// requeued is the error of a call that a worker may no longer start. The run schedules the call
+// again without using up an attempt; a model step, for which in is nil, is retried by its retry
+// policy.
 func requeued(lane string, in converter.EncodedValues) *api.Error {
 	e := api.Errorf(api.ErrWorkerLost,
 		"the worker gave up the lane %s before it began the call; nothing ran", lane)
@@ -245,20 +245,20 @@ func requeued(lane string, in converter.EncodedValues) *api.Error {
 	return e
 }
 
-// waiter heartbeats for a task that waits in the line. Each beat says that the call has not begun:
-// where this process is lost, the call is made again, whatever its effect.
+// waiter heartbeats for a task in the wait queue. Each heartbeat records that the call has not
+// started, so that it can be repeated safely if this process is lost.
 type waiter struct {
 	queue *slotQueue
 	token []byte
 	every time.Duration
-	// told says that an attempt before may have told that it waits, which the server keeps until it
-	// is told otherwise.
+	// told means that an earlier attempt may have recorded that it waits, which the server keeps
+	// until the next heartbeat.
 	told bool
-	// cancel ends the waiting when the server answers that the call was cancelled.
+	// cancel ends the waiting when the server reports that the call was cancelled.
 	cancel context.CancelCauseFunc
 
 	stop func()
-	// over is closed when no beat is on its way any more; result is of the last one.
+	// over is closed when no heartbeat is in flight; result is that of the last one.
 	over   chan struct{}
 	result error
 }
@@ -301,9 +301,9 @@ func (w *waiter) beat(details ...any) error {
 	return err
 }
 
-// begun tells the server that a call which waited begins now: from here on nobody may take it for
-// one that has not. The error says why it cannot: the call was cancelled, or a beat that says it
-// waits may still be on its way.
+// started records at the server that a waiting call starts now, so that from now on it counts as
+// started. It returns an error if the call was cancelled, or if an earlier heartbeat may still be
+// in flight.
 func (w *waiter) started() error {
 	if w.stop == nil && !w.told {
 		return nil
@@ -315,7 +315,7 @@ func (w *waiter) started() error {
 	return w.beat()
 }
 
-// end ends the beats.
+// end stops the heartbeats.
 func (w *waiter) end() {
 	if w.stop != nil {
 		w.stop()

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// gate hands out permits, at most size at a time. One gate stands for a group of a lane's slots in
-// this process, however often the group is given up and taken over again: a call that does not stop
-// keeps its permit, and its place in the line, so that the process never overlaps itself.
+// semaphore issues permits, at most size at a time. One semaphore serves a group of a lane's slots
+// in this process, however often the group is given up and taken over again: a call that does not
+// stop keeps its permit and its slot, so that the calls of the process never exceed the limit.
 type semaphore struct {
 	line *line
 
 	mu         sync.Mutex
 	size, used int
 	changed    chan struct{}
-	// users counts the queues that go by the gate; heldSlots.mu guards it.
+	// users counts the queues that use the semaphore; guarded by ownedSlots.mu.
 	users int
 }
 
@@ -29,7 +29,7 @@ func (g *semaphore) idle() bool {
 	return g.used == 0
 }
 
-// resize changes how many permits there are. Those that are handed out already stay so.
+// resize changes the number of permits. Issued permits stay valid.
 func (g *semaphore) resize(size int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -39,14 +39,14 @@ func (g *semaphore) resize(size int) {
 	}
 }
 
-// wake tells whoever waits that something has changed. The caller holds mu.
+// wake wakes all waiters. The caller holds mu.
 func (g *semaphore) wake() {
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
-// Door is how the pollers of one SDK worker get at a gate. A closed door hands out no permits;
-// those that went through it come back through it.
+// WorkerSlots gives the pollers of one SDK worker access to a semaphore. After Close it issues no
+// permits; issued permits can still be released.
 type WorkerSlots struct {
 	semaphore *semaphore
 	closed    bool
@@ -54,7 +54,7 @@ type WorkerSlots struct {
 
 func (g *semaphore) workerSlots() *WorkerSlots { return &WorkerSlots{semaphore: g} }
 
-// Reserve waits for a permit to poll for a call and execute it. Its error is that of ctx.
+// Reserve waits for a permit to poll for a call and execute it. It returns the error of ctx.
 func (d *WorkerSlots) Reserve(ctx context.Context) error {
 	for {
 		d.semaphore.mu.Lock()
@@ -73,7 +73,7 @@ func (d *WorkerSlots) Reserve(ctx context.Context) error {
 	}
 }
 
-// Release gives a permit back.
+// Release returns a permit.
 func (d *WorkerSlots) Release() {
 	d.semaphore.mu.Lock()
 	defer d.semaphore.mu.Unlock()
@@ -81,21 +81,21 @@ func (d *WorkerSlots) Release() {
 	d.semaphore.wake()
 }
 
-// Size returns how many permits there are at most.
+// Size returns the maximum number of permits.
 func (d *WorkerSlots) Size() int {
 	d.semaphore.mu.Lock()
 	defer d.semaphore.mu.Unlock()
 	return d.semaphore.size
 }
 
-// NewDoor returns a door with a gate of its own, of size permits.
+// NewWorkerSlots returns worker slots with their own semaphore of size permits.
 func NewWorkerSlots(size int) *WorkerSlots {
 	g := newSemaphore()
 	g.size = size
 	return g.workerSlots()
 }
 
-// Close has the door hand out no more permits.
+// Close stops issuing permits.
 func (d *WorkerSlots) Close() {
 	d.semaphore.mu.Lock()
 	defer d.semaphore.mu.Unlock()

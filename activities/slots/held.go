@@ -11,12 +11,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// heldSlots are the groups that this process holds now.
+// ownedSlots are the groups that this process owns.
 type ownedSlots struct {
 	mu         sync.Mutex
 	all        map[*slotGroup]bool
 	semaphores map[string]*semaphore
-	// fewer is closed when a group is held no more, and made anew.
+	// fewer is closed and replaced when the process gives up a group.
 	fewer chan struct{}
 	// given are the groups that were given up for other workers, with the time.
 	given map[groupOf]time.Time
@@ -41,8 +41,8 @@ func (s *ownedSlots) remove(h *slotGroup) {
 	s.fewer = make(chan struct{})
 }
 
-// gate returns the gate of a group's queue. It outlives the group's holding for as long as calls
-// have its permits.
+// semaphore returns the semaphore of a group's queue. It outlives the ownership of the group while
+// calls have permits.
 func (s *ownedSlots) semaphore(queue string, group int) *semaphore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +56,8 @@ func (s *ownedSlots) semaphore(queue string, group int) *semaphore {
 	return g
 }
 
-// drop says that a queue goes by the gate no more. It is forgotten when no queue does and nobody
-// has a permit.
+// drop records that a queue no longer uses the semaphore. It deletes a semaphore without users and
+// issued permits.
 func (s *ownedSlots) drop(queue string, group int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,11 +68,11 @@ func (s *ownedSlots) drop(queue string, group int) {
 	}
 }
 
-// States returns what this process's holders tell, by lane.
+// States returns the states of this process's slot groups, by lane.
 func (a *Server) States() map[string][]api.SlotsState {
 	a.hosted.mu.Lock()
 	holders := slices.Collect(maps.Keys(a.hosted.all))
-	// a holder that tells takes its own lock first, as one that opens a key does
+	// a group takes its own lock before this one when it opens a key
 	a.hosted.mu.Unlock()
 	states := map[string][]api.SlotsState{}
 	for _, h := range holders {
@@ -82,9 +82,9 @@ func (a *Server) States() map[string][]api.SlotsState {
 	return states
 }
 
-// Leave is for a worker that is stopped because this process serves a lane otherwise from now on,
-// while it goes on with the rest: groups of the lane's slots are given up when their calls have
-// ended, whatever time they take.
+// Leave prepares the stop of a worker whose lane has a new configuration while the process
+// continues: groups of the lane's slots are given up when their calls have ended, however long that
+// takes.
 func (a *Server) Leave(lane string) {
 	a.hosted.mu.Lock()
 	defer a.hosted.mu.Unlock()
@@ -95,7 +95,7 @@ func (a *Server) Leave(lane string) {
 	}
 }
 
-// Await returns when this process holds no slots any more, or ctx ends.
+// Await returns when this process owns no slots any more, or ctx ends.
 func (a *Server) Await(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.hosted.mu.Lock()

@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// followPause is the wait before the history of a lane's keys is read again after an error.
+	// followPause is the wait before reading the history of a lane's keys again after an error.
 	followPause = 250 * time.Millisecond
-	// closePause is the wait before a key is asked to be closed again.
+	// closePause is the wait before requesting again to close a key.
 	closePause = 10 * time.Second
 )
 
-// follow serves the keys that are open, as the lane's KeysWorkflow comes to know of them, until ctx
-// ends.
+// follow serves the open keys, as recorded by the lane's KeysWorkflow, until ctx ends.
 func (h *slotGroup) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := h.followOnce(ctx)
@@ -38,7 +37,7 @@ func (h *slotGroup) follow(ctx context.Context) {
 	}
 }
 
-// beginKeys starts the workflow that knows the lane's keys, if it does not run.
+// beginKeys starts the lane's KeysWorkflow unless it is running.
 func (h *slotGroup) beginKeys(ctx context.Context) error {
 	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 	_, err := h.config.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id,
@@ -48,8 +47,8 @@ func (h *slotGroup) beginKeys(ctx context.Context) error {
 	return err
 }
 
-// followOnce follows one execution of the workflow to its end. It first reads what there is, so
-// that keys that were closed long ago are not served for a moment.
+// followOnce follows one execution of the workflow to its end. It first reads the existing history,
+// so that keys closed before are not served briefly.
 func (h *slotGroup) followOnce(ctx context.Context) error {
 	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 	run, err := h.config.Client.DescribeWorkflowExecution(ctx, id, "")
@@ -82,7 +81,7 @@ func (h *slotGroup) followOnce(ctx context.Context) error {
 	return nil
 }
 
-// apply takes an event into the open keys, and reports whether it is about them.
+// apply applies an event to the open keys, and reports whether it concerns them.
 func (h *slotGroup) apply(open api.OpenKeys, e *historypb.HistoryEvent) bool {
 	if started := e.GetWorkflowExecutionStartedEventAttributes(); started != nil {
 		var in api.KeysInput
@@ -107,7 +106,7 @@ func (h *slotGroup) apply(open api.OpenKeys, e *historypb.HistoryEvent) bool {
 	return true
 }
 
-// serveKeys serves the open keys of the group, and no others.
+// serveKeys serves exactly the open keys of the group.
 func (h *slotGroup) serveKeys(open api.OpenKeys) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,7 +138,7 @@ func (h *slotGroup) serveKeys(open api.OpenKeys) {
 	}
 }
 
-// closeIdle asks for the keys to be closed that nobody uses.
+// closeIdle requests to close unused keys.
 func (h *slotGroup) closeIdle(ctx context.Context) {
 	h.mu.Lock()
 	now := time.Now()
@@ -159,7 +158,7 @@ func (h *slotGroup) closeIdle(ctx context.Context) {
 	go func() {
 		id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 		for _, o := range orders {
-			// One that does not arrive is asked for again.
+			// A lost signal is sent again later.
 			_ = h.config.Client.SignalWorkflow(ctx, id, "", api.OpenKeySignal, o)
 		}
 	}()

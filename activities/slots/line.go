@@ -16,42 +16,41 @@ var (
 	errLineClosed  = errors.New("this worker serves the lane no more")
 )
 
-// line is where calls wait that have been taken from a lane's queue: it runs so many at a time,
-// lets so many wait, in the lane's order, and turns the rest away. What it decides is exact,
-// because it alone decides.
+// line is the wait queue of calls that were taken from a lane's task queue: it limits how many run
+// and how many wait, in the lane's order, and rejects the others. Its limits are exact, because it
+// is the only place that decides.
 type line struct {
 	mu           sync.Mutex
 	limit, space int
 	strategy     api.Strategy
 	running      int
 	waiting      []*place // in the order in which they run
-	// came counts the calls. clock is the pass of the call of a priority that ran last, last that
-	// of the last one of each who shares the lane.
+	// came counts the calls. clock is the pass of the last started call of a priority, last the
+	// last pass of each fairness key.
 	came  int64
 	clock map[int]int64
 	last  map[sharer]int64
 }
 
-// sharer is one of those who share the slots of calls of one priority.
+// sharer is one fairness key among the calls of one priority.
 type sharer struct {
 	priority int
 	fairness string
 }
 
-// place is a call's in the line.
+// place is a call's place in the wait queue.
 type place struct {
 	sharer
-	// pass orders the calls of one priority so that those who share the lane take turns; came
-	// breaks ties.
+	// pass orders the calls of one priority so that fairness keys take turns; came breaks ties.
 	pass, came int64
-	// turn gets nil when the call may run, or why it may not.
+	// turn receives nil when the call may run, or why it may not.
 	turn chan error
 }
 
 func newWaitQueue() *line { return &line{clock: map[int]int64{}, last: map[sharer]int64{}} }
 
-// configure changes the rules of the line. Calls that wait already stay, also where there would be
-// no room for them now.
+// configure changes the rules of the wait queue. Waiting calls stay, even if they exceed the new
+// capacity.
 func (l *line) configure(limit, space int, strategy api.Strategy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,9 +58,9 @@ func (l *line) configure(limit, space int, strategy api.Strategy) {
 	l.next()
 }
 
-// enter waits until the call may run: leave must be called then. Where it may not, the error is
-// errLineFull, errLineTooLong when deadline has passed (the zero time never does), or the cause of
-// ctx's end. waits is called before the call has to wait.
+// enter waits until the call may run; the caller must then call leave. It returns errLineFull,
+// errLineTooLong when deadline has passed (zero means no deadline), or the cause of ctx's end. It
+// calls waits before the call has to wait.
 func (l *line) enter(ctx context.Context, priority int, fairness string, deadline time.Time,
 	waits func()) error {
 	p, waiting := l.stand(priority, fairness)
@@ -84,7 +83,7 @@ func (l *line) enter(ctx context.Context, priority int, fairness string, deadlin
 	}
 }
 
-// begin lets a call run at once, where it may: leave must be called then.
+// begin starts a call if it may run immediately; the caller must then call leave.
 func (l *line) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +94,8 @@ func (l *line) begin() bool {
 	return true
 }
 
-// stand puts a call into the line, and reports whether it has to wait there. Whoever stands where
-// there is no room is turned away: the last one in the lane's order, which may be another.
+// stand adds a call to the wait queue, and reports whether it has to wait. If the queue is full, it
+// rejects the last call in the lane's order, which may be another one.
 func (l *line) stand(priority int, fairness string) (p *place, waiting bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +122,7 @@ func (p *place) compare(other *place) int {
 		other.pass, other.came})
 }
 
-// next lets those run whose turn it is. The caller holds mu.
+// next starts the calls whose turn it is. The caller holds mu.
 func (l *line) next() {
 	for l.running < l.limit && len(l.waiting) > 0 {
 		p := l.waiting[0]
@@ -137,8 +136,8 @@ func (l *line) next() {
 	}
 }
 
-// give takes a call out of the line, for a reason. Where its turn has come at the same moment, it
-// has it.
+// give removes a call from the wait queue with a reason. A call whose turn came at the same moment
+// runs.
 func (l *line) give(p *place, why error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +157,7 @@ func (l *line) leave() {
 	l.next()
 }
 
-// turnAway takes everybody out of the line who waits there.
+// turnAway rejects all waiting calls.
 func (l *line) turnAway(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,7 +167,7 @@ func (l *line) turnAway(why error) {
 	l.waiting = nil
 }
 
-// length is how many calls wait.
+// length returns the number of waiting calls.
 func (l *line) length() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,34 +9,34 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// slotQueue is one task queue that a holder serves: the lane's, or that of one of its keys.
+// slotQueue is one served task queue: that of the lane or of one of its keys.
 type slotQueue struct {
 	holder *slotGroup
-	// part stands for the key in the queue's name; "" of a lane without keys. lane is the lane's
-	// name, with the part.
+	// part identifies the key in the queue's name; "" for a lane without keys. lane is the lane's
+	// name including the part.
 	part, queue, lane string
 	semaphore         *semaphore
 
-	// serving is held while the worker that polls is replaced by another.
+	// serving is held while the polling worker is replaced.
 	serving sync.Mutex
 
 	mu sync.Mutex
-	// current is the worker that polls, served are all that have calls.
+	// current is the worker that polls, served are all workers that have calls.
 	current *service
 	served  map[*service]bool
 	shut    bool
-	// holds says that calls wait in the line here; where it is not set, those that cannot run at
-	// once are handed back.
+	// hosts means that calls wait in this process; otherwise calls that cannot run immediately are
+	// requeued.
 	hosts bool
-	// tasks counts what has been taken from the queue and has not ended; ended is closed when one
-	// does, and made anew.
+	// tasks counts the tasks taken from the queue that have not ended; ended is closed and replaced
+	// when one ends.
 	tasks  int
 	ended  chan struct{}
 	counts api.LaneCounts
-	// used is when the last task ended or the key was asked for last, busy until when those that
-	// run may come again, again until when those that failed may.
+	// used is when the last task ended or the key was last requested; busy is until when retries of
+	// running tasks may arrive, again until when those of failed tasks may.
 	used, busy, again time.Time
-	// asked is when the key was last asked to be closed.
+	// asked is when closing the key was last requested.
 	asked time.Time
 }
 
@@ -47,10 +47,10 @@ type service struct {
 	stop        func()
 }
 
-// spare is how many more calls than it has room for a line takes at a time, to turn them away.
+// spare is how many calls beyond its capacity a wait queue takes at a time in order to reject them.
 const spare = 32
 
-// start begins to serve a queue, unless it is served already. The caller holds mu.
+// start starts to serve a queue unless it is served already. The caller holds mu.
 func (h *slotGroup) start(part string) {
 	if h.ended || h.queues[part] != nil {
 		return
@@ -70,7 +70,7 @@ func (h *slotGroup) start(part string) {
 	go q.configure(h.lane)
 }
 
-// configure goes by the lane as it is configured now.
+// configure applies the lane's current configuration.
 func (q *slotQueue) configure(lane api.Lane) {
 	q.serving.Lock()
 	defer q.serving.Unlock()
@@ -85,7 +85,7 @@ func (q *slotQueue) configure(lane api.Lane) {
 		q.semaphore.line.configure(share, lane.WaitCapacity(), lane.Strategy)
 		q.semaphore.resize(share + lane.WaitCapacity() + spare)
 	} else {
-		// whoever waits there from before stays
+		// calls that already wait here stay
 		q.semaphore.line.configure(share, math.MaxInt, lane.Strategy)
 		q.semaphore.resize(share)
 	}
@@ -96,7 +96,7 @@ func (q *slotQueue) configure(lane api.Lane) {
 	}
 }
 
-// serve starts an SDK worker for the queue in place of the one before, which finishes its calls.
+// serve starts an SDK worker for the queue and replaces the previous one, which finishes its calls.
 // The caller holds serving.
 func (q *slotQueue) serve(lane api.Lane) {
 	s := &service{workerSlots: q.semaphore.workerSlots(), rate: lane.Rate}
@@ -136,7 +136,7 @@ func (q *slotQueue) fail(err error) {
 	}
 }
 
-// retire stops a worker that polls no more when nothing of the queue runs.
+// retire stops a worker that no longer polls once no task of the queue runs.
 func (q *slotQueue) retire(s *service) {
 	q.drain()
 	s.stop()
@@ -145,7 +145,7 @@ func (q *slotQueue) retire(s *service) {
 	delete(q.served, s)
 }
 
-// drain returns when nothing of the queue runs.
+// drain returns when no task of the queue runs.
 func (q *slotQueue) drain() {
 	for {
 		q.mu.Lock()
@@ -158,12 +158,11 @@ func (q *slotQueue) drain() {
 	}
 }
 
-// close has nothing more taken from the queue; what waits in the line is handed back.
+// close stops taking tasks from the queue and requeues waiting calls.
 func (q *slotQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// the gate may be another holder's already, who got the group before this one knew that it had
-	// lost it
+	// another holder may already own the semaphore, if it got the group before this one noticed
 	q.shut = true
 	for s := range q.served {
 		s.workerSlots.Close()
@@ -171,8 +170,8 @@ func (q *slotQueue) close() {
 	q.semaphore.line.turnAway(errLineClosed)
 }
 
-// stop stops the workers of a closed queue and returns when nothing of it runs any more. With
-// patience, calls are given all the time they need, else as long as a worker that stops gives them.
+// stop stops the workers of a closed queue and returns when none of its tasks runs. A patient stop
+// waits for calls without limit, otherwise for the worker's stop timeout.
 func (q *slotQueue) stop(patient bool) {
 	if patient {
 		q.drain()
@@ -223,8 +222,8 @@ func (q *slotQueue) count(count func(*api.LaneCounts)) {
 	count(&q.counts)
 }
 
-// addTo adds the queue's counts to c, and returns until when it must be served though nobody uses
-// it.
+// addTo adds the queue's counts to c, and returns until when the queue must be served even if it is
+// unused.
 func (q *slotQueue) addTo(c *api.LaneCounts) (needed time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -233,20 +232,20 @@ func (q *slotQueue) addTo(c *api.LaneCounts) (needed time.Time) {
 	return later(q.busy, q.again)
 }
 
-// expect says that a call is about to be made with the key.
+// expect records that a call with the key is expected.
 func (q *slotQueue) expect() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.used = time.Now()
 }
 
-// ratePatience is how many calls a rate lets start in the time for which a queue with that rate is
-// kept at least: calls may wait there meanwhile, in several partitions that each have a part of the
-// rate.
+// ratePatience is how many calls may start at a queue's rate during the minimum time for which it
+// stays open. Calls may wait at the server meanwhile, in several partitions that each have a part
+// of the rate.
 const ratePatience = 10
 
-// idle reports whether nobody has used the queue for a time and nobody is expected. Nobody can have
-// where nobody polls.
+// idle reports whether the queue was unused for the timeout and no call is expected. It is false
+// while no worker polls.
 func (q *slotQueue) idle(timeout time.Duration, now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

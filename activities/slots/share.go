@@ -11,18 +11,16 @@ import (
 )
 
 const (
-	// shareCheck is how often a holder looks whether other workers have come that could serve its
+	// shareCheck is the interval at which a holder checks for other workers that could serve its
 	// lane.
 	shareCheck = 2 * time.Second
-	// declineFor is how long a worker leaves a group to others that it gave up for them. After that
-	// it takes the group again.
+	// declineFor is how long a worker declines a group that it gave up for others.
 	declineFor = 3 * time.Second
 )
 
-// shareOut looks whether other workers have come while this process has more than its part of the
-// lane's groups, and reports whether this group is to be given up for them. A worker counts once it
-// has asked for slots since this holder took over: one that was lost before is named by the server
-// for minutes, and nobody must wait for it.
+// shareOut checks whether other workers have arrived while this process has more than its share of
+// the lane's groups, and reports whether to give up this group for them. Only workers that polled
+// for slots since this holder took over count: the server lists lost workers for minutes.
 func (h *slotGroup) shareOut(ctx context.Context, now time.Time) bool {
 	if h.request.Lane.Holders < 2 || now.Sub(h.shared) < shareCheck {
 		return false
@@ -41,8 +39,8 @@ func (h *slotGroup) shareOut(ctx context.Context, now time.Time) bool {
 	return come && h.hosted.rank(h) >= part
 }
 
-// slotWorkers returns the other workers that have asked for the lane's slots since this holder took
-// over.
+// slotWorkers returns the other workers that have polled for the lane's slots since this holder
+// took over.
 func (h *slotGroup) slotWorkers(ctx context.Context) (workers []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.lease.Patience())
 	defer cancel()
@@ -62,7 +60,7 @@ func (h *slotGroup) slotWorkers(ctx context.Context) (workers []string, err erro
 	return workers, nil
 }
 
-// rank returns how many groups of the same lane this process holds that come before h.
+// rank returns how many groups of the same lane this process owns that sort before h.
 func (s *ownedSlots) rank(h *slotGroup) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,14 +73,14 @@ func (s *ownedSlots) rank(h *slotGroup) int {
 	return rank
 }
 
-// gaveUp remembers that this process gave up a group for others.
+// gaveUp records that this process gave up a group for others.
 func (s *ownedSlots) gaveUp(h *slotGroup, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.given[groupOf{h.queue, h.request.Group}] = now
 }
 
-// declines reports whether this process leaves a group to others for now.
+// declines reports whether this process currently leaves a group to others.
 func (s *ownedSlots) declines(queue string, group int, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +92,7 @@ func (s *ownedSlots) declines(queue string, group int, now time.Time) bool {
 	return false
 }
 
-// groupOf names a group of slots by the queue on which it is offered.
+// groupOf identifies a group of slots by the queue on which it is offered.
 type groupOf struct {
 	queue string
 	group int

@@ -19,69 +19,69 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// ServedQueue is what a worker of its own does for one task queue of a lane with a limit.
+// ServedQueue describes the dedicated worker of one task queue of a lane with a limit.
 type ServedQueue struct {
 	// Queue is the task queue, Lane the lane's name.
 	Queue, Lane string
-	// Door hands out the permits without which nothing is polled for.
+	// WorkerSlots issues the permits that polling requires.
 	WorkerSlots *WorkerSlots
-	// Rate is how many calls per second start, over all workers; zero is no bound.
+	// Rate bounds how many calls start per second, over all workers; zero means no bound.
 	Rate float64
 	// Tool executes the calls, as the dynamic activity; Model is ModelActivity.
 	Tool  func(context.Context, converter.EncodedValues) (api.Result, error)
 	Model func(context.Context, api.ModelRequest) (api.ModelResponse, error)
-	// Failed is told why the worker cannot go on. It does not block.
+	// Failed receives the error that stops the worker. It does not block.
 	Failed func(error)
 }
 
 // ServeQueue starts a worker for one task queue of a lane. stop ends its polling and returns when
-// its calls have ended, or when they have been given as long as a worker that stops gives them.
+// its calls have ended or the worker's stop timeout has passed.
 type ServeQueue func(ServedQueue) (stop func(), err error)
 
-// laneConfig is what a laneServer needs.
+// Config configures a Server.
 type Config struct {
 	Client    client.Client
 	Converter converter.DataConverter
-	// Identity is that of the process's workers, as the server knows them.
+	// Identity is the identity of the process's workers, as the server records it.
 	Identity string
-	// Lanes returns the lanes as they are configured now.
+	// Lanes returns the currently configured lanes.
 	Lanes func() *lanes.Set
 	// ServeQueue starts a worker for a task queue of a lane with a limit; nil rejects such lanes.
 	ServeQueue ServeQueue
-	// Exit ends the process when a call continues after its lane's lease is over.
+	// Exit ends the process if a call continues after its lane's lease has ended.
 	Exit func()
-	// Tool executes calls, Model makes model steps.
+	// Tool executes calls, Model executes model steps.
 	Tool  func(context.Context, converter.EncodedValues) (api.Result, error)
 	Model func(context.Context, api.ModelRequest) (api.ModelResponse, error)
 }
 
-// laneServer serves the slots and keys of lanes in one process.
+// Server serves the slots and keys of lanes in one process.
 type Server struct {
 	config Config
 	hosted *ownedSlots
 }
 
-// newLaneServer returns a server that holds no slots yet.
+// New returns a server that owns no slots yet.
 func New(c Config) *Server { return &Server{config: c, hosted: newOwnedSlots()} }
 
 const (
-	// slotsReleased is the type of the failure that hands a group of slots to another worker at
-	// once.
+	// slotsReleased is the error type with which a group of slots moves to another worker
+	// immediately.
 	slotsReleased = "slots_released"
-	// atOnce is the wait before such a group is offered again; none would leave it to the retry
-	// policy. slotsOffered is the wait where this worker has declined it.
+	// atOnce is the wait before such a group is offered again; zero would select the retry
+	// policy's. slotsOffered is the wait after this worker declined a group.
 	atOnce       = time.Millisecond
 	slotsOffered = 100 * time.Millisecond
 )
 
 // Serve implements the activity api.ServeSlotsActivity: it serves a lane with one group of its
-// slots, or of its keys, until the lane's keeper needs the group no more, the worker stops, or this
-// process cannot prove any more that it is the one that does. Then its calls are stopped before
-// another worker can take over, and where one does not stop, the process ends, or not, as the lane
-// says.
+// slots or keys until the lane's keeper no longer needs the group, the worker stops, or this
+// process can no longer prove that it owns the group. It then stops its calls before another worker
+// can take over; if a call does not stop, the lane's configuration decides whether the process
+// exits.
 //
-// It completes with its SlotsState where it is needed no more. Its failure always leads to another
-// attempt, on any worker.
+// It completes with its SlotsState when the group is no longer needed. Every failure leads to
+// another attempt, on any worker.
 func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
 	info := activity.GetInfo(ctx)
 	h := &slotGroup{Server: a, request: r, log: activity.GetLogger(ctx), since: time.Now(),
@@ -111,7 +111,7 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 	return h.finish(ctx, h.keep(ctx))
 }
 
-// slots is one execution of Serve.
+// slotGroup is one execution of Serve.
 type slotGroup struct {
 	*Server
 	request api.SlotsRequest
@@ -120,34 +120,34 @@ type slotGroup struct {
 	since   time.Time
 	fence   int64
 	failed  chan error
-	// namespace and queue are where the group is offered, workers the others that had asked for
-	// slots there when that was looked at, at the time shared.
+	// namespace and queue are where the group is offered; workers are the other workers that had
+	// polled for slots there at the time shared.
 	namespace, queue string
 	workers          []string
 	shared           time.Time
-	// left says that the worker stops and its process goes on.
+	// left means that the worker stops while its process continues.
 	left atomic.Bool
-	// following ends the following of the lane's keys.
+	// following stops following the lane's keys.
 	following func()
 
 	mu   sync.Mutex
 	lane api.Lane
-	// queues are those that are served now, by the part of their name that stands for the key; ""
-	// of a lane without keys.
+	// queues are the served queues, by the part of their name that identifies the key; "" for a
+	// lane without keys.
 	queues map[string]*slotQueue
-	// open are the keys that are to be served; closing are the queues of others whose calls have
-	// not ended, closings counts them.
+	// open are the keys to serve; closing are the queues of other keys whose calls have not ended,
+	// closings counts them.
 	open     api.OpenKeys
 	closing  map[*slotQueue]bool
 	closings sync.WaitGroup
-	// ended says that no queue is served any more.
+	// ended means that no queue is served any more.
 	ended bool
-	// counts are those of earlier holders and of what happened here; needed are earlier holders'.
+	// counts include those of earlier holders; needed is that of earlier holders.
 	counts api.LaneCounts
 	needed map[string]int64
 }
 
-// recall takes over what the holder before has told.
+// loadConversation takes over the state that the previous holder recorded.
 func (h *slotGroup) loadConversation(ctx context.Context, attempt int64) {
 	var last api.SlotsState
 	if activity.HasHeartbeatDetails(ctx) {
@@ -156,7 +156,7 @@ func (h *slotGroup) loadConversation(ctx context.Context, attempt int64) {
 				err)...)
 		}
 	}
-	// An operator's reset begins to count the attempts anew, and only the heartbeats remember.
+	// An operator's reset restarts the attempt count; only the heartbeats keep the fencing number.
 	h.fence = max(h.request.Fence+attempt, last.Fence+1)
 	h.counts, h.needed = last.LaneCounts, last.Needed
 	h.counts.Running, h.counts.Waiting, h.counts.Keys = 0, 0, 0
@@ -167,8 +167,7 @@ func (h *slotGroup) fields() []any {
 		h.request.Lane.Holders, "fence", h.fence}
 }
 
-// configure goes by the lane as it is configured now. Into how many groups it is divided is the
-// keeper's to say.
+// configure applies the lane's current configuration. The keeper decides the number of groups.
 func (h *slotGroup) configure() {
 	lane, known := h.config.Lanes().Lane(h.request.Lane.Name)
 	if !known || !lane.Limited() || lane.Keyed() != h.request.Lane.Keyed() {
@@ -180,18 +179,18 @@ func (h *slotGroup) configure() {
 	h.lane = lane
 	for _, q := range h.queues {
 		if changed || !q.polls() {
-			// it may have to ask the server, and heartbeats must not wait for that
+			// this may query the server, which must not delay heartbeats
 			go q.configure(lane)
 		}
 	}
 }
 
-// share is how many calls of a queue this holder runs at a time.
+// share returns how many calls of a queue this holder runs at a time.
 func (h *slotGroup) share(lane api.Lane) int {
 	return lane.Share(h.request.Group, max(h.request.Lane.Holders, 1))
 }
 
-// state is what heartbeats tell.
+// state returns the details of heartbeats.
 func (h *slotGroup) state() api.SlotsState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,23 +215,23 @@ func (h *slotGroup) state() api.SlotsState {
 	return s
 }
 
-// release is why slots are not held any longer.
+// release is why a group is given up.
 type release string
 
 const (
-	// releaseUnneeded: the keeper needs the group no more.
+	// releaseUnneeded: the keeper no longer needs the group.
 	releaseUnneeded release = "the lane is divided otherwise now, or has no limit any more"
 	// releaseStopped: the worker stops.
 	releaseStopped release = "the worker stops"
-	// releaseLost: this process cannot prove any more that it is the one that may.
+	// releaseLost: this process can no longer prove that it owns the group.
 	releaseLost release = "the lease is over"
-	// releaseShared: another worker has come that has none of the lane's groups.
+	// releaseShared: another worker has arrived that has none of the lane's groups.
 	releaseShared release = "another worker is to have it"
 	// releaseFailed: the lane's task queue cannot be served.
 	releaseFailed release = "its task queue cannot be served"
 )
 
-// keep serves the lane until there is a reason not to.
+// keep serves the lane until there is a reason to stop.
 func (h *slotGroup) keep(ctx context.Context) release {
 	h.serve(ctx)
 	tick := time.NewTicker(h.lease.Interval())
@@ -260,7 +259,7 @@ func (h *slotGroup) keep(ctx context.Context) release {
 	}
 }
 
-// serve begins to serve the lane's queue, or those of its keys.
+// serve starts to serve the lane's queue, or those of its keys.
 func (h *slotGroup) serve(ctx context.Context) {
 	if !h.request.Lane.Keyed() {
 		h.mu.Lock()
@@ -277,7 +276,7 @@ func (h *slotGroup) serve(ctx context.Context) {
 	}()
 }
 
-// look sends a heartbeat and does what is to be done every so often.
+// look sends a heartbeat and runs the periodic checks.
 func (h *slotGroup) look(ctx context.Context) release {
 	switch err := h.beat(ctx); {
 	case errors.Is(err, lease.ErrHostCancelled):
@@ -298,8 +297,7 @@ func (h *slotGroup) beat(ctx context.Context) error {
 		context.WithoutCancel(ctx))
 }
 
-// finish stops serving the lane, and reports when no call runs any more that another holder's could
-// overlap.
+// finish stops serving the lane, and reports when no call runs that another holder's could overlap.
 func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, error) {
 	if h.following != nil {
 		h.following()
@@ -321,7 +319,7 @@ func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, er
 	return state, released(why, atOnce)
 }
 
-// released is the failure that has a group offered again after a while.
+// released is the failure that makes the server offer a group again after a delay.
 func released(why release, after time.Duration) error {
 	return temporal.NewApplicationErrorWithOptions("the worker gave up its slots: "+string(why),
 		slotsReleased,
@@ -329,9 +327,8 @@ func released(why release, after time.Duration) error {
 			Category: temporal.ApplicationErrorCategoryBenign})
 }
 
-// wait keeps the lease while calls run to their end, and returns when none does any more, or when
-// the lease is over for the server too: whoever waits for less would hand over what calls still
-// use.
+// wait renews the lease while calls finish. It returns when none runs or when the lease has also
+// ended at the server; returning earlier would hand over slots that calls still use.
 func (h *slotGroup) wait(ctx context.Context, stopped <-chan struct{}) {
 	tick := time.NewTicker(h.lease.Interval())
 	defer tick.Stop()
@@ -351,9 +348,8 @@ func (h *slotGroup) wait(ctx context.Context, stopped <-chan struct{}) {
 	}
 }
 
-// stopAll ends the serving of all queues. Where nothing is wrong, running calls go on to their end,
-// unless the process stops and its patience is over. The channel is closed when no call runs any
-// more.
+// stopAll stops serving all queues. Running calls may finish, unless the lease is lost or the
+// stopping process reaches its stop timeout. The channel is closed when no call runs any more.
 func (h *slotGroup) stopAll(why release) <-chan struct{} {
 	h.mu.Lock()
 	h.ended = true
@@ -374,15 +370,14 @@ func (h *slotGroup) stopAll(why release) <-chan struct{} {
 	return stopped
 }
 
-// guard sees to it that no call goes on when the lease is over, whatever else keeps this holder
-// busy.
+// guard ensures that no call continues after the lease has ended, whatever else blocks this holder.
 func (h *slotGroup) guard() {
 	<-h.lease.Lost
 	time.AfterFunc(h.lease.Margin()*3/4, h.exitIfBusy)
 }
 
-// exitIfBusy ends the process where calls go on although the lease is over: when it ends for the
-// server too, the next holder's calls must not overlap them.
+// exitIfBusy ends the process if calls continue after the lease has ended, because the next
+// holder's calls must not overlap them.
 func (h *slotGroup) exitIfBusy() {
 	h.mu.Lock()
 	lane := h.lane

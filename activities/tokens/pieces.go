@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// The classes of characters that decide where a text is split into pieces before its tokens are
-// looked up. A letter without case, and a mark, counts as upper and as lower.
+// Character classes that decide where a text is split into pieces before its tokens are looked up.
+// A mark or a letter without case counts as upper and as lower case.
 const (
 	classUpper = 1 << iota // upper and title case, and what has none
 	classLower             // lower case, and what has none
@@ -46,8 +46,8 @@ func unicodeClass(r rune) uint8 {
 	return 0
 }
 
-// classAt returns the class and the size of the character at i; zero sizes say that the text ends
-// there.
+// classAt returns the class and the size of the character at i; size zero means the end of the
+// text.
 func classAt(text string, i int) (class uint8, size int) {
 	if i >= len(text) {
 		return 0, 0

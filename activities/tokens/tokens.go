@@ -19,14 +19,14 @@ var encoding = sync.OnceValue(func() tokenizer.Codec {
 	return codec
 })
 
-// A text of up to maxCounted bytes is counted token by token. Of a longer one samples of
-// sampleBytes each are, spread evenly over it, and the rest counts in proportion.
+// Texts of up to maxCounted bytes are counted exactly. Longer ones are estimated from evenly spread
+// samples of sampleBytes each.
 const (
 	maxCounted  = 8 << 10
 	sampleBytes = maxCounted / 8
 )
 
-// countTokens returns how many tokens a model sees in the text.
+// Count returns how many tokens a model sees in the text.
 func Count(text string) int {
 	if len(text) <= maxCounted {
 		return countExactly(text)
@@ -50,9 +50,9 @@ func countExactly(text string) int {
 	return n
 }
 
-// pieceCache remembers how many tokens the pieces of texts are: most pieces of most texts are
-// frequent words, and the tokenizer takes fifty times as long for one as looking it up here. A slot
-// holds the last piece that hashed to it, so the cache is bounded and takes no lock.
+// pieceCache caches the token counts of pieces: most pieces are frequent words, and the tokenizer
+// takes fifty times as long as a lookup. A slot holds the last piece that hashed to it, so the
+// cache is bounded and needs no lock.
 type pieceCache struct {
 	seed  maphash.Seed
 	slots [1 << 15]atomic.Pointer[countedPiece]
@@ -63,7 +63,7 @@ type countedPiece struct {
 	tokens int
 }
 
-// maxPiece bounds the pieces that are remembered, in bytes.
+// maxPiece bounds the cached pieces, in bytes.
 const maxPiece = 48
 
 var pretokenize = &pieceCache{seed: maphash.MakeSeed()}
@@ -84,7 +84,7 @@ func (c *pieceCache) count(piece string) int {
 	return n
 }
 
-// encode counts by the tokenizer itself.
+// encode counts with the tokenizer.
 func encode(text string) int {
 	codec := encoding()
 	if codec == nil {
@@ -97,5 +97,5 @@ func encode(text string) int {
 	return n
 }
 
-// roughTokens estimates by length: four bytes are about one token of English text or code.
+// roughTokens estimates by length: about four bytes per token of English text or code.
 func roughTokens(text string) int { return (len(text) + 3) / 4 }

@@ -8,10 +8,10 @@ import (
 	"github.com/switchyard/switchyard/internal/templates"
 )
 
-// expandArgv returns argv with its placeholders replaced by the arguments: strings as they are,
-// other values as JSON. An element that is nothing but the placeholder of an absent argument is
-// left out; within text it becomes nothing. Every element stays one element, whatever the argument
-// holds.
+// expandArgv returns argv with its placeholders replaced by the arguments: strings unchanged, other
+// values as JSON. An element that consists of the placeholder of an absent argument is omitted;
+// within text such a placeholder becomes empty. Every element stays one element, whatever the
+// argument contains.
 func expandArgv(argv []string, args json.RawMessage) ([]string, error) {
 	if len(argv) == 0 || argv[0] == "" || len(templates.Names(argv[0])) > 0 {
 		return nil, api.Errorf(api.ErrExecutorNotFound,

@@ -15,39 +15,38 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// defaultMaxOutput is a command's limit of output in bytes where its entry names none.
+// defaultMaxOutput is the default limit of a command's output, in bytes.
 const defaultMaxOutput = 1 << 20
 
 // outputHead is how much of a program's output an error quotes, in bytes.
 const outputHead = 200
 
-// Commands executes tools of the kind command: a program with arguments, never a shell.
+// Executor executes tools of the kind command: a program with arguments, never a shell.
 //
-// The program is looked up in the worker's PATH; a name with a slash is relative to the working
-// folder. It sees PATH, HOME, LANG, TMPDIR, the variables that entry.env lists, the secrets of
-// entry.secrets under their names, and of the call SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID (the same
-// over continue-as-new), SWITCHYARD_ATTEMPT, SWITCHYARD_IDEMPOTENCY_KEY, SWITCHYARD_LANE and, on a
-// lane with a limit, SWITCHYARD_FENCE. It gets the arguments as JSON on standard input and inside
-// its argv. An argument that begins with - reaches the program as one that does: write "--" before
+// It looks the program up in the worker's PATH; a name with a slash is relative to the working
+// folder. The program's environment is PATH, HOME, LANG, TMPDIR, the variables that entry.env
+// lists, the secrets of entry.secrets under their names, and SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID
+// (unchanged by continue-as-new), SWITCHYARD_ATTEMPT, SWITCHYARD_IDEMPOTENCY_KEY, SWITCHYARD_LANE
+// and, on a lane with a limit, SWITCHYARD_FENCE. The program gets the arguments as JSON on standard
+// input and inside its argv. An argument that begins with - is passed unchanged: write "--" before
 // placeholders of a program that takes options.
 //
-// On Unix the program is the leader of a process group. When its time is up or the call is
-// cancelled the group gets SIGTERM and, half a second later, SIGKILL; what is left of the group
-// when the program ends is killed. Elsewhere only the program itself is ended. entry.max_memory is
-// enforced on Linux alone, and from just after the program's start: what it maps before that is not
-// refused.
+// On Unix the program is the leader of a process group. At its timeout or cancellation the group
+// gets SIGTERM and, half a second later, SIGKILL; processes of the group that outlive the program
+// are killed. On other systems only the program itself is ended. entry.max_memory is enforced only
+// on Linux, and shortly after the program's start: memory mapped before that is not refused.
 //
-// Standard output becomes the answer: with stdout text a JSON string with every byte of it, with
-// stdout json the value itself. Bytes that are not UTF-8 become U+FFFD, which is noted.
+// Standard output becomes the answer: with stdout text a JSON string of the whole output, with
+// stdout json the value itself. Bytes that are not UTF-8 become U+FFFD, which a note reports.
 type Executor struct {
-	// Dir is the folder that entry.dir is relative to; empty means the worker's working folder.
+	// Dir is the folder that entry.dir is relative to; default the worker's working folder.
 	Dir string
 }
 
-// Execute implements Executor. It fails with executor_not_found where the program is missing,
-// validation_error where arguments cannot be passed on, precondition_failed where the working
-// folder is missing, invalid_output where the promised JSON is none, and execution_error with exit
-// code and the end of standard error where the program fails.
+// Execute implements executor.Executor. It fails with executor_not_found if the program is missing,
+// validation_error if arguments cannot be passed on, precondition_failed if the working folder is
+// missing, invalid_output if the declared JSON output is invalid, and execution_error with exit
+// code and the end of standard error if the program fails.
 func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	p, err := c.program(ctx, &spec.Entry, args)

@@ -14,23 +14,23 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// defaultWithin bounds starting and checking a dependency whose spec names no time.
+// defaultWithin is the default time for starting and checking a dependency.
 const defaultWithin = 10 * time.Second
 
-// checkInterval is the wait between two checks of a dependency that was started.
+// checkInterval is the wait between two checks of a started dependency.
 const checkInterval = 100 * time.Millisecond
 
-// checkOutput bounds what a check may print.
+// checkOutput bounds the output of a check, in bytes.
 const checkOutput = 64 << 10
 
-// starting keeps two calls from starting the same dependency at once: a channel of one token per
-// dependency. It is the process's because a dependency is the machine's.
+// starting prevents concurrent starts of the same dependency: a channel of one token per
+// dependency. It is process-wide because dependencies run per machine.
 var starting sync.Map
 
-// ensureDependencies checks that everything the tool depends on is up, in the spec's order. What is
-// down and can be started is started, outlives the call and the worker, and is checked again until
-// it is up or its time is over. The programs see the same environment as the tool's own. A
-// dependency that stays down gives precondition_failed.
+// EnsureDependencies checks in the spec's order that all dependencies of the tool are up. It starts
+// those that are down and can be started, and checks them until they are up or their time has
+// passed; a started dependency outlives the call and the worker. The programs see the same
+// environment as the tool's own. A dependency that stays down gives precondition_failed.
 func EnsureDependencies(ctx context.Context, spec *toolspecs.Spec) *api.Error {
 	for _, d := range spec.Requires.Dependencies {
 		if err := ensure(ctx, d, process.Env(spec.Entry.Env)); err != nil {
@@ -62,7 +62,7 @@ func ensure(ctx context.Context, d toolspecs.Dependency, env []string) error {
 		return err
 	}
 	defer release()
-	// Whoever had the token before may have started it.
+	// Another call may have started it while this one waited for the token.
 	if check(ctx, d, env) == nil {
 		return nil
 	}
@@ -96,8 +96,8 @@ func check(ctx context.Context, d toolspecs.Dependency, env []string) error {
 	return nil
 }
 
-// start starts the dependency and waits until its check succeeds. The program is in a session of
-// its own and shares no pipe with the worker, so that neither ends with the other.
+// start starts the dependency and waits until its check succeeds. The program runs in its own
+// session and shares no pipe with the worker, so that neither ends with the other.
 func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
 	cmd, err := process.Command(d.Start, "", env)
 	if err != nil {
@@ -109,7 +109,7 @@ func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
 	}
 	ended := make(chan struct{})
 	go func() {
-		// Its exit code says nothing, the check does: many programs go on in the background.
+		// Only the check counts, not the exit code: many programs continue in the background.
 		_ = cmd.Wait()
 		close(ended)
 	}()
@@ -121,7 +121,7 @@ func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
 		if err == nil {
 			return nil
 		}
-		// A check that the time ran out on says less than the one before.
+		// A check that timed out is less informative than the one before.
 		if failure == nil || ctx.Err() == nil {
 			failure = err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/switchyard/switchyard/internal/process"
 )
 
-// drainTime is how long the output of a program that has ended is waited for, if something else
-// still holds it open.
+// drainTime is how long to wait for the output of a program that has ended, if another process
+// still has it open.
 const drainTime = 500 * time.Millisecond
 
 // program is one execution of one program.
@@ -21,7 +21,7 @@ type program struct {
 	argv []string
 	dir  string
 	env  []string
-	// stdin is what the program reads; nil gives it nothing to read.
+	// stdin is the program's standard input; nil means empty.
 	stdin     []byte
 	maxOutput int
 	maxMemory int
@@ -30,14 +30,14 @@ type program struct {
 type programResult struct {
 	stdout, stderr []byte
 	exitCode       int
-	// ending says how the program ended: "ended with exit code 3".
+	// ending describes how the program ended: "ended with exit code 3".
 	ending string
-	// heldOpen says that the output was still open, in other hands, after the program ended.
+	// hostedOpen means that another process still had the output open after the program ended.
 	hostedOpen bool
 }
 
-// run starts the program and waits for its end, or ends it with all its children when ctx ends or
-// it writes too much.
+// run starts the program and waits for its end. It ends the program with all its children when ctx
+// ends or the program writes too much.
 func (p *program) run(ctx context.Context) (programResult, error) {
 	if err := context.Cause(ctx); err != nil {
 		return programResult{}, err
@@ -79,8 +79,8 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 	}, nil
 }
 
-// wait returns after the program has ended and nothing of its group is left. stopped says that it
-// did not end by itself.
+// wait returns after the program and all of its group have ended. stopped reports that the program
+// was ended by wait.
 func wait(ctx context.Context, cmd *exec.Cmd, tooMuch <-chan struct{}) (stopped bool, err error) {
 	ended := make(chan struct{})
 	waited := make(chan error, 1)
@@ -98,7 +98,7 @@ func wait(ctx context.Context, cmd *exec.Cmd, tooMuch <-chan struct{}) (stopped 
 }
 
 // cappedBuffer keeps the first limit bytes, and calls over when there are more. The buffer is not
-// embedded, because its ReadFrom would go past the limit.
+// embedded, because its ReadFrom would exceed the limit.
 type cappedBuffer struct {
 	snapshot bytes.Buffer
 	limit    int

@@ -15,8 +15,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// checkNames rejects arguments that the Go type takes does not have under exactly that name.
-// encoding/json matches names without case: what was validated as "PATH" must not arrive as "path".
+// checkNames rejects arguments whose exact names the Go type takes does not have. encoding/json
+// ignores the case of names: what was validated as "PATH" must not arrive as "path".
 func checkNames(args json.RawMessage, takes *jsonschema.Schema) error {
 	if takes == nil || len(args) == 0 {
 		return nil
@@ -78,7 +78,7 @@ func encodeAnswer(out any) (executor.Answer, error) {
 	return answer, nil
 }
 
-// Functions executes tools of the kind function.
+// Executor executes tools of the kind function.
 type Executor struct{ byName map[string]Function }
 
 // Function is a registered function with the schema of its input.
@@ -88,8 +88,8 @@ type Function struct {
 	takes *jsonschema.Schema
 }
 
-// NewFunctions registers functions. The error names every function that is nil, takes what JSON
-// cannot fill, or has an illegal name or that of another function.
+// New registers functions. It returns an error that lists every function that is nil, has an input
+// type that JSON cannot represent, or has an invalid or duplicate name.
 func New(functions ...switchyard.Function) (*Executor, error) {
 	all := make([]Function, len(functions))
 	for i, f := range functions {
@@ -105,8 +105,8 @@ func New(functions ...switchyard.Function) (*Executor, error) {
 	return &Executor{byName: byName}, nil
 }
 
-// takesOf returns the schema of a Go type of arguments; nil where there is none. err is what is
-// known to be wrong already.
+// TakesOf returns the schema of a Go type of arguments; nil if there is none. err is an error that
+// is already known.
 func TakesOf(t reflect.Type, err error) (*jsonschema.Schema, error) {
 	if t == nil || err != nil {
 		return nil, err
@@ -123,7 +123,8 @@ func (r *Executor) Find(spec *toolspecs.Spec) (Function, bool) {
 	return f, ok
 }
 
-// Execute implements Executor. A tool whose handler is not registered gives executor_not_found.
+// Execute implements executor.Executor. It fails with executor_not_found if the tool's handler is
+// not registered.
 func (r *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	f, ok := r.Find(spec)
@@ -135,7 +136,7 @@ func (r *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	return Call(ctx, f.Name(), f.takes, f.Call, args)
 }
 
-// callFunction executes a call by a Go function.
+// Call executes a call with a Go function.
 func Call(ctx context.Context, handler string, takes *jsonschema.Schema, f switchyard.CallFunc,
 	args json.RawMessage) (executor.Answer, error) {
 	if err := checkNames(args, takes); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// goTypes are Go types whose JSON form is not the one of their kind.
+// goTypes are the Go types whose JSON form differs from that of their kind.
 var goTypes = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[json.Number]():     {Type: "number"},
 	reflect.TypeFor[json.RawMessage](): {},
@@ -36,10 +36,10 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 }
 
 // Check compares the Go type that the function takes with a tool's input schema, which is JSON
-// Schema. It returns what does not fit, a sentence each: a declared parameter that the type has no
-// field for, or one of another type; a field that is not declared, or that is declared but may be
-// absent. A field may be absent if it is a pointer or has omitempty or omitzero. A raw function
-// fits everything.
+// Schema. It returns one sentence per mismatch: a declared parameter without a field, or with a
+// field of another type; a field that is not declared, or that is declared as optional but required
+// by the type. A field is optional if it is a pointer or has omitempty or omitzero. A raw function
+// fits every schema.
 func (f Function) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
 	return CheckType(f.Name(), f.takes, spec, inputSchema)
 }
@@ -59,7 +59,7 @@ func CheckType(handler string, takes *jsonschema.Schema, spec *toolspecs.Spec,
 	return c.mismatches
 }
 
-// comparison collects what does not fit between a declared schema and the schema of a Go type.
+// comparison collects mismatches between a declared schema and the schema of a Go type.
 type comparison struct {
 	handler    string
 	mismatches []string
@@ -103,7 +103,7 @@ func (c *comparison) objects(prefix string, declared, takes *jsonschema.Schema) 
 	}
 }
 
-// needed reports a field that the function cannot do without and that a valid call may leave out.
+// needed reports a field that the function requires and that a valid call may omit.
 func (c *comparison) needed(path, name string, declared, field *jsonschema.Schema) {
 	if optional(field) || opaque(declared) {
 		return
@@ -128,8 +128,8 @@ func fieldOf(object *jsonschema.Schema, name string) (*jsonschema.Schema, bool) 
 	return rest, rest == nil || rest.Not == nil
 }
 
-// optional reports whether the field is a pointer. A slice takes null too, but its absence is not
-// meant.
+// optional reports whether the field is a pointer. Slices accept null too, but do not count as
+// optional.
 func optional(field *jsonschema.Schema) bool {
 	types := typesOf(field)
 	return unrestricted(field) || slices.Contains(types, "null") && !slices.Contains(types, "array")
@@ -146,14 +146,14 @@ func unrestricted(s *jsonschema.Schema) bool {
 	return len(typesOf(s)) == 0 && s.Properties == nil
 }
 
-// opaque reports whether the types that a schema allows are said by other means than its type.
+// opaque reports whether a schema constrains types by keywords other than type.
 func opaque(s *jsonschema.Schema) bool {
 	return len(typesOf(s)) == 0 && s.Properties == nil &&
 		(s.Ref != "" || s.DynamicRef != "" || s.AnyOf != nil || s.OneOf != nil || s.AllOf != nil ||
 			s.Enum != nil || s.Const != nil)
 }
 
-// accepts reports whether every JSON type that declared allows is one that takes allows.
+// accepts reports whether takes allows every JSON type that declared allows.
 func accepts(takes, declared *jsonschema.Schema) bool {
 	allowed := typesOf(takes)
 	if slices.Contains(allowed, "number") {

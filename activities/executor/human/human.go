@@ -9,11 +9,11 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// People executes tools of the kind human: the call stays open at the server, at no worker, until a
-// person's reply ends it. The run itself asks.
+// Executor executes tools of the kind human: the call stays open at the server and occupies no
+// worker until a person's reply completes it. The run asks the question.
 type Executor struct{}
 
-// Execute implements Executor. Its error is always activity.ErrResultPending.
+// Execute implements executor.Executor. It always returns activity.ErrResultPending.
 func (Executor) Execute(context.Context, *toolspecs.Spec, json.RawMessage) (executor.Answer,
 	error) {
 	return executor.Answer{}, activity.ErrResultPending

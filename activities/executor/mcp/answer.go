@@ -13,12 +13,12 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// maxInline is how many bytes of an image or another binary part stand in the answer itself; more
-// are in a file.
+// maxInline bounds an image or another binary part inside the answer, in bytes; larger ones are
+// stored in a file.
 const maxInline = 4 << 10
 
-// mcpPart is one part of an answer that is not text alone. Its fields are those of MCP's content,
-// and for bytes that are kept in a file where they are.
+// mcpPart is one part of an answer that is not only text. It has the fields of MCP's content, and
+// the location of bytes that are stored in a file.
 type mcpPart struct {
 	Type        string `json:"type"`
 	Text        string `json:"text,omitempty"`
@@ -33,8 +33,8 @@ type mcpPart struct {
 	*storedFile
 }
 
-// answerOf turns a tool's answer into one JSON value. A tool that says that it failed gives a plain
-// error.
+// answerOf converts a tool's answer to one JSON value. If the tool reports a failure, it returns a
+// plain error.
 func (m *Executor) answerOf(got mcpclient.Answer, spec *toolspecs.Spec) (executor.Answer, error) {
 	text, isText := joinedText(got.Content)
 	if got.IsError {
@@ -54,7 +54,7 @@ func (m *Executor) answerOf(got mcpclient.Answer, spec *toolspecs.Spec) (executo
 	return answer, err
 }
 
-// joinedText returns the text parts, each on lines of its own, and whether there are no others.
+// joinedText returns the text parts, each on separate lines, and whether there are no other parts.
 func joinedText(content []mcp.Content) (text string, all bool) {
 	var texts []string
 	for _, part := range content {
@@ -65,7 +65,7 @@ func joinedText(content []mcp.Content) (text string, all bool) {
 	return strings.Join(texts, "\n"), len(texts) == len(content)
 }
 
-// toolFailure is what the tool says of its failure, in its own words.
+// toolFailure returns the tool's own description of its failure.
 func toolFailure(got mcpclient.Answer, text string) error {
 	if text == "" {
 		text = string(got.Structured)
@@ -76,7 +76,7 @@ func toolFailure(got mcpclient.Answer, text string) error {
 	return errors.New(text)
 }
 
-// encodeParts encodes an answer's parts; what is too large for the result goes into files.
+// EncodeParts encodes an answer's parts; what is too large for the result is stored in files.
 func (m *Executor) EncodeParts(content []mcp.Content, limit int) (json.RawMessage, error) {
 	for _, inline := range []int{maxInline, 0} {
 		parts := make([]mcpPart, len(content))
@@ -115,7 +115,7 @@ func (m *Executor) partOf(content mcp.Content, inline int) mcpPart {
 	}
 }
 
-// bytesPart puts bytes into a part: themselves where they are few, else where they are kept.
+// bytesPart adds bytes to a part, inline if they are small, or else as a reference to a file.
 func (m *Executor) bytesPart(part mcpPart, data []byte, inline int) mcpPart {
 	switch {
 	case len(data) == 0:
@@ -128,7 +128,8 @@ func (m *Executor) bytesPart(part mcpPart, data []byte, inline int) mcpPart {
 	return part
 }
 
-// noteBytes keeps the binary parts beside structured content, and tells where they are.
+// noteBytes stores the binary parts beside structured content, and returns notes with their
+// locations.
 func (m *Executor) noteBytes(content []mcp.Content) []string {
 	var notes []string
 	for _, c := range content {

@@ -11,13 +11,13 @@ import (
 	"strconv"
 )
 
-// storedFile says where bytes are that are too large for a result.
+// storedFile locates bytes that are too large for a result.
 type storedFile struct {
 	Bytes  int    `json:"bytes"`
 	SHA256 string `json:"sha256"`
 	// Path is the file on the worker that executed the call.
 	Path string `json:"path,omitempty"`
-	// Problem says why there is no file.
+	// Problem is why the bytes could not be stored.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -29,19 +29,19 @@ func (f *storedFile) String() string {
 	return fmt.Sprintf("%d bytes, SHA-256 %s, %s", f.Bytes, f.SHA256, place)
 }
 
-// defaultFiles is the user's own folder among the system's temporary files.
+// defaultFiles is the user's own folder in the system's temporary folder.
 func defaultFiles() string {
 	return filepath.Join(os.TempDir(), "switchyard-"+strconv.Itoa(os.Getuid()), "files")
 }
 
-// extensions are those that files of the usual types get.
+// extensions are the file extensions by content type.
 var extensions = map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif",
 	"image/webp": ".webp", "image/svg+xml": ".svg",
 	"audio/wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "application/pdf": ".pdf",
 	"application/json": ".json", "text/plain": ".txt"}
 
-// store keeps bytes in a file whose name is their digest. That it cannot is said in the answer: the
-// tool has run already.
+// store writes bytes to a file named by their digest. It reports a failure in the answer and not as
+// an error, because the tool has already run.
 func (m *Executor) store(data []byte, mimeType string) storedFile {
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
@@ -56,9 +56,8 @@ func (m *Executor) store(data []byte, mimeType string) storedFile {
 	return f
 }
 
-// writeOnce writes a file that only this user can read, whole or not at all, unless it is there.
-// The folder must be this user's own: in a folder for everybody's temporary files somebody else
-// could have made it.
+// writeOnce atomically writes a file that only this user can read, unless it exists. The folder
+// must belong to this user: in a shared temporary folder another user could have created it.
 func writeOnce(dir, path string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -81,7 +80,8 @@ func writeOnce(dir, path string, data []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// hasFile reports whether there is a file of that size. A name that is a digest says what is in it.
+// hasFile reports whether there is a file of that size. Its name is a digest, so the content is not
+// compared.
 func hasFile(path string, size int) (bool, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

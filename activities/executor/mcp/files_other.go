@@ -2,5 +2,5 @@
 
 package activities
 
-// ownFolder takes any folder: the system's folder for temporary files is the user's own.
+// ownFolder accepts any folder: the system's temporary folder belongs to the user.
 func ownFolder(string) error { return nil }

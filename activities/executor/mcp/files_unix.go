@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ownFolder reports a folder that is not this user's.
+// ownFolder returns an error if the folder belongs to another user.
 func ownFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 // loginAnswer is the schema of the answer to askLogin's question.
 var loginAnswer = json.RawMessage(`{"type":"string","title":"address","minLength":1}`)
 
-// askLogin has a person log in at an MCP server, in the middle of the call of ctx, and returns the
-// address at which the browser ended. The code in it is of no use to whoever reads the run's
-// history: it is taken once, and only from this process, which alone knows the verifier. A person
-// who declines ends the call with approval_denied.
+// askLogin asks a person to log in at an MCP server during the call of ctx, and returns the final
+// address of the browser. The code in the address is useless to readers of the run's history: it is
+// valid once, and only for this process, which alone knows the verifier. A person who declines ends
+// the call with approval_denied.
 func askLogin(ctx context.Context, address string) (string, error) {
 	reply, err := switchyard.Ask(ctx,
 		"The MCP server wants a login. Open this address in a browser, log in, allow the access, and answer with the whole "+

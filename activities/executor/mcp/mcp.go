@@ -17,68 +17,67 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// MCPKey is where the call's idempotency key stands in the _meta of a call to an MCP server.
+// metaKey is the key of the call's idempotency key in the _meta of a call to an MCP server.
 const metaKey = "io.github.switchyard/idempotency-key"
 
-// MCPOptions say how MCP servers are reached. The zero value of a field means its default.
+// Options configure how to connect to MCP servers. The zero value of a field means its default.
 type Options struct {
-	// Dir is the folder that a relative entry.dir is under; default the process's own.
+	// Dir is the folder that a relative entry.dir is under; default the process's working folder.
 	Dir string
 	// Files is the folder for images and other bytes of answers that are too large for a result;
-	// default switchyard-USER/files under the system's folder for temporary files. Nothing removes
-	// what is in it.
+	// default switchyard-USER/files in the system's temporary folder. Its files are never removed.
 	Files string
-	// Logins is the folder of the tokens that logins at MCP servers gave; default
-	// mcptools.DefaultLogins.
+	// Logins is the folder of the tokens from logins at MCP servers; default
+	// mcpclient.DefaultLogins.
 	Logins string
-	// Inside is what need not be public to be reached, as in outbound.Policy.
+	// Inside lists the non-public addresses that may be reached, as in outbound.Policy.
 	Inside []string
-	// Log gets what servers write to their standard error, at the level debug; nil drops it.
+	// Log gets the standard error output of servers, at level debug; nil discards it.
 	Log *slog.Logger
-	// IdleTimeout closes a connection that no call uses; default 10m, for that of one run 5m.
+	// IdleTimeout closes an unused connection; default 10m, or 5m for the connection of one run.
 	IdleTimeout time.Duration
-	// ConnectTimeout and MaxMessage are those of mcptools.Options.
+	// ConnectTimeout and MaxMessage are those of mcpclient.Options.
 	ConnectTimeout time.Duration
 	MaxMessage     int
 }
 
-// MCP executes tools of the kind mcp: it calls the tool of an MCP server by configuration alone.
+// Executor executes tools of the kind mcp: it calls the tool of an MCP server by configuration
+// alone.
 //
-// Calls share one connection to a server, which is made by the first and made anew when it ended;
-// with session run the calls of each run have their own. A run's calls may land on several workers,
-// and each worker has its own connections: a server that keeps state for a run needs a lane of one
-// worker. A tool with entry.answer_within has a connection to itself during a call (with session
-// run: the run's, one call after another), because a server's question does not say which call it
-// belongs to.
+// Calls share one connection to a server, which the first call opens and which is reopened after it
+// ends; with session run the calls of each run have their own. A run's calls may execute on several
+// workers, and each worker has its own connections: a server that keeps state for a run needs a
+// lane of one worker. A tool with entry.answer_within uses its connection exclusively during a call
+// (with session run: the run's connection, one call after another), because a server's question
+// does not name its call.
 //
-// Before a call the server's tool is held against the spec's pin. With the call go, in its _meta,
-// the idempotency key (MCPKey) and a progress token; progress is reported as the call's.
+// Before a call it compares the server's tool with the spec's pin. The call's _meta has the
+// idempotency key (metaKey) and a progress token; the server's progress is reported as the call's.
 //
-// Structured content is the answer where there is some. Else text is the answer, a JSON string;
-// where there are images, audio or resources besides, the answer is a list of parts as MCP has
-// them. Bytes that are too large for the result are in a file by their SHA-256, and the part says
-// which.
+// The answer is the structured content if there is any, or else the text as a JSON string; with
+// images, audio or resources it is a list of parts in MCP's format. Bytes that are too large for
+// the result are stored in a file named by their SHA-256, which the part references.
 type Executor struct {
 	Options Options
 	pool    *mcpPool
 }
 
-// NewMCP returns the executor. Close ends its connections.
+// New returns the executor. Close ends its connections.
 func New(o Options) *Executor {
 	o.Files = cmp.Or(o.Files, defaultFiles())
 	o.Logins = cmp.Or(o.Logins, mcpclient.DefaultLogins())
 	return &Executor{Options: o, pool: newMCPPool(o)}
 }
 
-// Close ends all connections and the programs behind them. No call may run any more.
+// Close ends all connections and their server programs. No call may be running.
 func (m *Executor) Close() { m.pool.close() }
 
-// Execute implements Executor. It fails with execution_error where the tool says that it failed,
-// validation_error where the server refuses the arguments, precondition_failed where the server
-// cannot be reached or the tool is not the pinned one, policy_violation where the server's address
-// may not be reached, executor_not_found where its program is missing, invalid_output where the
-// answer is none, and outcome_unknown where the connection was lost during a call that must not be
-// repeated. Where nothing was sent yet it makes a new connection and tries again once.
+// Execute implements executor.Executor. It fails with execution_error if the tool reports a
+// failure, validation_error if the server rejects the arguments, precondition_failed if the server
+// cannot be reached or the tool differs from its pin, policy_violation if the server's address is
+// not allowed, executor_not_found if its program is missing, invalid_output if the answer is
+// invalid, and outcome_unknown if the connection was lost during a call that must not be repeated.
+// If nothing was sent yet, it reconnects and retries once.
 func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	answer, err := m.call(ctx, spec, args)
@@ -123,8 +122,7 @@ func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec,
 	return answer, err
 }
 
-// notListed says of a connection that was lost while the tools were listed that the call was not
-// sent.
+// notListed marks a connection that was lost while listing tools: the call was not sent.
 func notListed(err error) error {
 	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
 		return &mcpclient.Lost{Err: lost.Err}
@@ -135,8 +133,8 @@ func notListed(err error) error {
 // maxDifferences bounds how many differences of a changed tool are shown.
 const maxDifferences = 20
 
-// checkPin returns why the server's tool is not the one that was accepted. What the server now
-// wants models to read is for people alone.
+// checkPin returns why the server's tool differs from the accepted one. The server's new
+// description is shown only to people, never to models.
 func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 	if !found {
 		return api.Errorf(api.ErrPreconditionFailed,
@@ -166,7 +164,7 @@ func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 	return e
 }
 
-// mcpError maps a failure of a call to the closed set.
+// mcpError converts a failure of a call to the closed set.
 func mcpError(err error, spec *toolspecs.Spec) error {
 	if refused, ok := errors.AsType[*mcpclient.Refused](err); ok {
 		return refusedError(refused, spec)
@@ -183,8 +181,8 @@ func mcpError(err error, spec *toolspecs.Spec) error {
 	return err
 }
 
-// lostError is of the type worker_lost or outcome_unknown where the server may have executed the
-// call: what is lost is its executor, as if it had been a worker.
+// lostError returns an error of type worker_lost or outcome_unknown if the server may have executed
+// the call: a lost server is treated like a lost worker.
 func lostError(lost *mcpclient.Lost, spec *toolspecs.Spec) error {
 	switch {
 	case !lost.Sent:
@@ -198,7 +196,7 @@ func lostError(lost *mcpclient.Lost, spec *toolspecs.Spec) error {
 	}
 }
 
-// codeInvalidParams is JSON-RPC's for arguments that are wrong.
+// codeInvalidParams is the JSON-RPC error code for invalid arguments.
 const codeInvalidParams = -32602
 
 func refusedError(r *mcpclient.Refused, spec *toolspecs.Spec) error {

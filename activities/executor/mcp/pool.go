@@ -14,26 +14,26 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// How long a connection that no call uses is kept.
+// Default idle timeouts of connections.
 const (
 	defaultMCPIdle    = 10 * time.Minute
 	defaultMCPRunIdle = 5 * time.Minute
 )
 
-// mcpKey names a connection: the server and how it is reached, the run whose own it is, and, where
-// calls do not share one, which.
+// mcpKey identifies a connection: the server and how it is reached, the run that owns it, and, if
+// calls do not share it, a number.
 type mcpKey struct {
 	server, run string
 	n           int
 }
 
-// mcpPool has the connections to MCP servers of one process.
+// mcpPool holds the connections of one process to MCP servers.
 type mcpPool struct {
 	options  mcpclient.Options
 	idle     time.Duration
 	runIdle  time.Duration
 	closeAll sync.WaitGroup
-	// ctx ends when the pool is closed: no connection is waited for then.
+	// ctx ends when the pool is closed, which ends waiting for connections.
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -42,17 +42,17 @@ type mcpPool struct {
 	conns  map[mcpKey]*mcpConn
 }
 
-// mcpConn is a connection that is made, or being made.
+// mcpConn is a connection that is open or being opened.
 type mcpConn struct {
 	// ready is closed when conn or err is set.
 	ready chan struct{}
 	conn  *mcpclient.Connection
 	err   error
-	// turn has one place where calls must follow one another; else it is nil.
+	// turn holds one token if calls must not overlap; otherwise it is nil.
 	turn chan struct{}
-	// users counts the calls that use it or wait for it, and uses those that ever did.
+	// users counts the calls that use the connection or wait for it, uses all calls so far.
 	users, uses int
-	// expiry closes it when it has been idle for too long.
+	// expiry closes the connection at its idle timeout.
 	expiry *time.Timer
 }
 
@@ -69,8 +69,8 @@ func newMCPPool(o Options) *mcpPool {
 	}
 }
 
-// acquire returns a connection for one call of the spec; release must be called when the call is
-// over.
+// acquire returns a connection for one call of the spec; the caller calls release at the end of the
+// call.
 func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpclient.Connection,
 	release func(), err error) {
 	key, err := mcpKeyOf(ctx, spec)
@@ -111,8 +111,7 @@ func mcpKeyOf(ctx context.Context, spec *toolspecs.Spec) (mcpKey, error) {
 	return key, nil
 }
 
-// join enters a call into the connection that it is to use, making one where there is none that
-// lasts.
+// join adds a call to its connection, and opens one if there is none that is usable.
 func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey,
 	error) {
 	asks := spec.Entry.AnswerWithin > 0
@@ -142,8 +141,8 @@ func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*
 	}
 }
 
-// open begins to make a connection. It is not ctx's of one call, because others may wait for it as
-// well, unless that call may have to ask a person to log in.
+// open starts to open a connection. It does not use a call's context, because other calls may wait
+// for the connection too, unless that call may have to ask a person to log in.
 func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, asks bool) *mcpConn {
 	c := &mcpConn{ready: make(chan struct{})}
 	if asks {
@@ -173,10 +172,10 @@ func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, as
 	return c
 }
 
-// errAbandoned is why there is no connection where the call ended for which it was being made.
+// errAbandoned means that the call that was opening the connection has ended.
 var errAbandoned = errors.New("the call that was connecting has ended")
 
-// ended reports whether a connection is of no more use. The caller has the pool's lock.
+// ended reports whether a connection is no longer usable. The caller holds the pool's lock.
 func (c *mcpConn) ended() bool {
 	select {
 	case <-c.ready:
@@ -186,7 +185,7 @@ func (c *mcpConn) ended() bool {
 	}
 }
 
-// await waits until the connection is made and, where calls follow one another, free.
+// await waits until the connection is open and, if calls must not overlap, free.
 func (c *mcpConn) await(ctx context.Context) error {
 	select {
 	case <-c.ready:
@@ -204,7 +203,7 @@ func (c *mcpConn) await(ctx context.Context) error {
 	}
 }
 
-// leave ends a call's use. The last one starts the time after which the connection is closed.
+// leave ends a call's use. The last one starts the idle timeout.
 func (p *mcpPool) leave(key mcpKey, c *mcpConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +222,7 @@ func (p *mcpPool) leave(key mcpKey, c *mcpConn) {
 	c.expiry = time.AfterFunc(idle, func() { p.expire(key, c, uses) })
 }
 
-// expire closes a connection that nobody has used since it had so many uses.
+// expire closes a connection that was not used since it had uses calls.
 func (p *mcpPool) expire(key mcpKey, c *mcpConn, uses int) {
 	p.mu.Lock()
 	if p.closed || c.users > 0 || c.uses != uses {
@@ -239,7 +238,7 @@ func (p *mcpPool) expire(key mcpKey, c *mcpConn, uses int) {
 	c.close()
 }
 
-// close ends the connection, or waits until it is clear that there is none.
+// close ends the connection, or waits until opening it has failed.
 func (c *mcpConn) close() {
 	<-c.ready
 	if c.err == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
-// mcpQuestions are what a server asks people in the middle of one call.
+// mcpQuestions are the questions of a server to people during one call.
 type mcpQuestions struct {
 	mu    sync.Mutex
 	notes []string
 }
 
-// ask turns a server's question into one that stands in the run.
+// ask posts a server's question to the run.
 func (q *mcpQuestions) ask(ctx context.Context, text string,
 	schema json.RawMessage) (mcpclient.Reply, error) {
 	reply, err := switchyard.Ask(ctx, text, schema)

@@ -16,7 +16,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// filling fills the templates of one request and gathers what arguments cannot be put into it.
+// filling fills the templates of one request and collects arguments that do not fit.
 type filling struct {
 	values   map[string]any
 	problems []api.Problem
@@ -55,8 +55,8 @@ func newRESTRequest(ctx context.Context, e *toolspecs.Entry, args json.RawMessag
 	return req, nil
 }
 
-// address returns the whole URL. What an argument gives to the path is escaped, so that it stays
-// within its segment.
+// address returns the whole URL. Arguments in the path are escaped, so that they stay within their
+// segment.
 func (f *filling) address(e *toolspecs.Entry) string {
 	address := e.BaseURL
 	if e.Path != "" {
@@ -83,8 +83,8 @@ func (f *filling) path(template string) string {
 	return text
 }
 
-// checkSegment refuses values that no path can hold, and those that would make a segment another:
-// escaping leaves dots, and nothing but them makes a segment that servers take for another place.
+// checkSegment rejects values that a path cannot contain, and segments of dots, which escaping
+// leaves unchanged and servers resolve to another path.
 func (f *filling) checkSegment(name string) {
 	switch value := f.values[name].(type) {
 	case nil:
@@ -134,7 +134,7 @@ func plainText(value any) string {
 	return api.TextOf(value)
 }
 
-// header returns the request's headers, the call's key among them.
+// header returns the request's headers, including the call's idempotency key.
 func (f *filling) header(ctx context.Context, e *toolspecs.Entry) http.Header {
 	header := http.Header{"User-Agent": {"switchyard"}, "Accept": {"application/json, */*;q=0.8"}}
 	for name, template := range membersOf(e.Headers) {
@@ -158,7 +158,7 @@ func (f *filling) header(ctx context.Context, e *toolspecs.Entry) http.Header {
 	return header
 }
 
-// body returns the request's body and its content type; nil where there is none.
+// body returns the request's body and its content type; nil if there is none.
 func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
 	if e.Body == nil {
 		return nil, ""
@@ -190,8 +190,8 @@ func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
 	return strings.NewReader(string(data)), "application/json"
 }
 
-// value fills the strings of a JSON value. A string that is nothing but the placeholder of an
-// absent argument is left out with its member or element.
+// value fills the strings of a JSON value. It omits a member or element that consists of the
+// placeholder of an absent argument.
 func (f *filling) value(template any) (value any, keep bool) {
 	switch template := template.(type) {
 	case string:
@@ -221,10 +221,10 @@ func (f *filling) value(template any) (value any, keep bool) {
 	return template, true
 }
 
-// addField adds one field of a form: an object and a list of objects give fields such as
-// card[number] and items[0][price]. A list of plain values gives the field several times: as
-// name=a&name=b, or as name[]=a&name[]=b where the name ends in [] and inside another value, where
-// nothing else would tell it from a plain value.
+// addField adds one field of a form: objects and lists of objects become fields such as
+// card[number] and items[0][price]. A list of plain values repeats the field: as name=a&name=b, or
+// as name[]=a&name[]=b if the name ends in [] or is inside another value, where it would be
+// ambiguous otherwise.
 func addField(form url.Values, name string, value any) {
 	bare := strings.TrimSuffix(name, "[]")
 	switch value := value.(type) {
@@ -248,7 +248,7 @@ func addField(form url.Values, name string, value any) {
 	}
 }
 
-// inner is the name of a field inside another one.
+// inner returns the name of a field inside another one.
 func inner(name, key string, value any) string {
 	name += "[" + key + "]"
 	if _, list := value.([]any); list {
@@ -257,7 +257,7 @@ func inner(name, key string, value any) string {
 	return name
 }
 
-// membersOf returns the members of a JSON object; none of what is nothing.
+// membersOf returns the members of a JSON object; none for empty input.
 func membersOf(object json.RawMessage) map[string]any {
 	if object == nil {
 		return nil

@@ -23,20 +23,20 @@ import (
 const (
 	// bodyHead is how much of a response's body an error quotes, in bytes.
 	bodyHead = 2 << 10
-	// maxMisfit is how much is told of why an expression does not fit, in characters: the library's
-	// reason holds the whole value.
+	// maxMisfit bounds the description of why an expression does not match, in characters: the
+	// library's error contains the whole value.
 	maxMisfit = 200
 	noteUTF8  = "the response was not valid UTF-8; the wrong bytes were replaced by U+FFFD"
 )
 
-// restResponse is one response and what it takes to make an answer of it.
+// restResponse is one response and what converts it to an answer.
 type restResponse struct {
 	spec   *toolspecs.Spec
 	status int
 	header http.Header
-	// length is the body's as the server tells it; negative where it does not.
+	// length is the body's declared length in bytes; negative if unknown.
 	length int64
-	// body is as much of the body as the entry lets be read; cut says that there was more.
+	// body is the part of the body that the entry's limit allows; cut means that there was more.
 	body       []byte
 	cut        bool
 	credential *outbound.Credential
@@ -75,8 +75,8 @@ func (x *restResponse) answer() (executor.Answer, error) {
 
 func (x *restResponse) succeeded() bool { return x.status/100 == http.StatusOK/100 }
 
-// rule returns what the status means: by the spec's rule for the number, else by that for its
-// class, else as usual.
+// rule returns the meaning of the status: by the spec's rule for the number, or else for its class,
+// or else the default.
 func (x *restResponse) rule() toolspecs.StatusRule {
 	number := strconv.Itoa(x.status)
 	for _, status := range []string{number, number[:1] + "xx"} {
@@ -99,7 +99,7 @@ func statusText(status int) string {
 	return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
 }
 
-// failure is the error of a status that is no answer, with the beginning of the body.
+// failure is the error of a failed status, with the beginning of the body.
 func (x *restResponse) failure(message string) error {
 	text := "the server answered " + statusText(x.status) + x.quoted()
 	if message != "" {
@@ -108,7 +108,7 @@ func (x *restResponse) failure(message string) error {
 	return errors.New(text)
 }
 
-// quoted returns the beginning of the body as readable text after a colon, or nothing.
+// quoted returns the beginning of the body as readable text after a colon, or "".
 func (x *restResponse) quoted() string {
 	text := strings.ToValidUTF8(x.hidden(x.body), "\uFFFD")
 	text = strings.TrimSpace(text)
@@ -121,7 +121,7 @@ func (x *restResponse) quoted() string {
 	return ": " + text
 }
 
-// hidden returns the body, or what is left of it, without the secret.
+// hidden returns the body without the secret.
 func (x *restResponse) hidden(body []byte) string {
 	if x.cut {
 		return x.credential.Hider().Part(string(body))
@@ -129,7 +129,7 @@ func (x *restResponse) hidden(body []byte) string {
 	return x.credential.Hide(string(body))
 }
 
-// output returns the answer of a response whose status is one.
+// output returns the answer of a successful response.
 func (x *restResponse) output() (json.RawMessage, error) {
 	body := bytes.TrimPrefix(x.body, []byte("\ufeff"))
 	switch {
@@ -146,7 +146,8 @@ func (x *restResponse) output() (json.RawMessage, error) {
 	return x.text(body)
 }
 
-// promisesJSON reports whether a body that is no JSON is a fault. A failure's may be anything.
+// promisesJSON reports whether a body that is not JSON is an error. The body of a failure may have
+// any format.
 func (x *restResponse) promisesJSON() bool {
 	return x.succeeded() && (x.extracts() || x.declaresJSON())
 }
@@ -163,7 +164,7 @@ func (x *restResponse) declaresJSON() bool {
 
 func (x *restResponse) extracts() bool { return x.spec.Entry.Extract != "" && x.succeeded() }
 
-// headOutput is the answer to HEAD. What sets cookies is left out: it may be a login.
+// headOutput is the answer to HEAD. It omits cookies, which may be credentials.
 func (x *restResponse) headOutput() (json.RawMessage, error) {
 	headers := map[string]string{}
 	for name, values := range x.header {
@@ -175,10 +176,10 @@ func (x *restResponse) headOutput() (json.RawMessage, error) {
 	return api.EncodeJSON(map[string]any{"status": x.status, "headers": headers})
 }
 
-// errNotJSON says that a body is not meant to be JSON.
+// errNotJSON reports a body that is not declared as JSON.
 var errNotJSON = errors.New("the response is something else than JSON")
 
-// value returns a JSON body as it came, or the extracted part of it.
+// value returns a JSON body unchanged, or the extracted part of it.
 func (x *restResponse) value(body []byte) (json.RawMessage, error) {
 	if !x.extracts() && !x.declaresJSON() && x.contentType() != "" {
 		return nil, errNotJSON
@@ -225,7 +226,7 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 	return api.EncodeJSON(part)
 }
 
-// tooLong returns the beginning of a body that is longer than the limit.
+// tooLong returns the beginning of a body that exceeds the limit.
 func (x *restResponse) tooLong(body []byte) (json.RawMessage, error) {
 	if x.extracts() {
 		return nil, api.Errorf(api.ErrInvalidOutput,
@@ -250,7 +251,7 @@ func (x *restResponse) askForLess() string {
 	return "ask for less at a time"
 }
 
-// wholeCharacters returns a text without a part of a character at its end.
+// wholeCharacters removes an incomplete character from the end of a text.
 func wholeCharacters(text []byte) []byte {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		if end := text[len(text)-back:]; utf8.RuneStart(end[0]) {
@@ -263,7 +264,7 @@ func wholeCharacters(text []byte) []byte {
 	return text
 }
 
-// text returns a body that is no JSON: text as a string, what is no text as base64.
+// text returns a body that is not JSON: text as a string, other bytes as base64.
 func (x *restResponse) text(body []byte) (json.RawMessage, error) {
 	body = []byte(x.hidden(body))
 	switch kind := x.contentType(); {

@@ -15,30 +15,29 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// REST executes tools of the kind rest: one HTTP request, made of the spec's templates and the
-// arguments.
+// Executor executes tools of the kind rest: one HTTP request, made from the spec's templates and
+// the arguments.
 //
-// Only the host of base_url and what entry.allow names can be reached, by redirects too; what is
-// loopback, link-local, private or metadata must be named by entry.allow or Inside. Every request
-// carries the call's idempotency key. The secret of entry.auth is read at each call, goes to the
-// base_url's own scheme, host and port alone, and is hidden where the server repeats it. There is
-// no retry here and no connection is used twice.
+// Requests and redirects can reach only the host of base_url and what entry.allow names; loopback,
+// link-local, private and metadata addresses must be listed in entry.allow or Inside. Every request
+// carries the call's idempotency key. The secret of entry.auth is read for each call, is sent only
+// to the scheme, host and port of base_url, and is hidden if the server repeats it. The executor
+// does not retry and uses no connection twice unless Connections is set.
 //
-// The answer is the response's JSON as it came, or the part of it that entry.extract takes; any
-// other text is a JSON string, what is no text {"content_type", "body_base64"}, nothing null; for
+// The answer is the response's JSON unchanged, or the part of it that entry.extract selects; other
+// text becomes a JSON string, binary data {"content_type", "body_base64"}, an empty body null; for
 // HEAD it is {"status", "headers"}.
 type Executor struct {
-	// Inside is what an operator lets be reached of the inner networks, as in outbound.Policy.
+	// Inside lists the inner networks that the operator allows, as in outbound.Policy.
 	Inside []string
-	// Connections are kept for the tools whose calls may be repeated; nil keeps none.
+	// Connections are reused for tools whose calls may be repeated; nil reuses none.
 	Connections *outbound.Connections
 }
 
-// Execute implements Executor. It fails with validation_error where arguments cannot be put into
-// the request, precondition_failed without the secret, policy_violation where the address is
-// refused, a transient execution_error for network failures and for the statuses 429 and 5xx, an
-// execution_error for other statuses that are no answer, and invalid_output where what should be
-// JSON is none.
+// Execute implements executor.Executor. It fails with validation_error if arguments do not fit the
+// request, precondition_failed without the secret, policy_violation if the address is not allowed,
+// a transient execution_error for network failures and for the statuses 429 and 5xx, an
+// execution_error for other failed statuses, and invalid_output if a JSON body is invalid.
 func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	entry := spec.Entry
@@ -66,7 +65,7 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 		return executor.Answer{}, restFailure(ctx, e, credential, err)
 	}
 	defer resp.Body.Close()
-	// A byte more tells a body that was cut from one that fits.
+	// Read one byte more to detect a truncated body.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(e.MaxResponse)+1))
 	if err != nil {
 		return executor.Answer{}, restFailure(ctx, e, credential,
@@ -116,8 +115,8 @@ func (r Executor) transport(p outbound.Policy, effect api.Effect) (*http.Transpo
 	return guard.Transport(), nil
 }
 
-// restFailure says why there is no response. The URL stays out of it, because arguments and servers
-// put things into it that are nobody's business; the spec's own words for it do not.
+// restFailure returns why there is no response. It omits the URL, which may contain sensitive
+// arguments, and quotes the spec's own text instead.
 func restFailure(ctx context.Context, e *toolspecs.Entry, credential *outbound.Credential,
 	err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
@@ -130,7 +129,7 @@ func restFailure(ctx context.Context, e *toolspecs.Entry, credential *outbound.C
 	return hiddenError{err, credential}
 }
 
-// hiddenError is an error whose text holds no secret.
+// hiddenError is an error whose text contains no secret.
 type hiddenError struct {
 	error
 	credential *outbound.Credential

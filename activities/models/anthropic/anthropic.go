@@ -11,16 +11,16 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Anthropic reaches models by Anthropic's messages, at Anthropic or any server that speaks the
-// same. Make one with NewAnthropic.
+// Provider calls models with the Anthropic messages protocol, at Anthropic or a compatible server.
+// Use New to make one.
 type Provider struct {
 	models.Secret
 	client anthropic.Client
 }
 
-// NewAnthropic returns the provider as the environment configures it: ANTHROPIC_API_KEY, or
+// New returns the provider configured by the environment: ANTHROPIC_API_KEY, or
 // ANTHROPIC_API_KEY_FILE that names a file with the key, and ANTHROPIC_BASE_URL. The client's own
-// retries are off: Temporal's are the only ones.
+// retries are off, because Temporal owns retries.
 func New() *Provider {
 	key := models.SecretFrom("ANTHROPIC_API_KEY")
 	// With a key given, whatever it is, the client looks for no other credentials.
@@ -94,7 +94,7 @@ func (a *Provider) stream(ctx context.Context, params anthropic.MessageNewParams
 	return err
 }
 
-// failure tells what another attempt can cure, and when.
+// failure converts an error, with whether and when to retry.
 func (a *Provider) failure(err error) error {
 	apiErr, ok := errors.AsType[*anthropic.Error](err)
 	if !ok {

@@ -41,7 +41,7 @@ type callBlock struct {
 	arguments strings.Builder
 }
 
-// errCutStream is why half an answer is none.
+// errCutStream reports an answer that ended before it was complete.
 var errCutStream = errors.New("the model's answer ended in the middle")
 
 // begin starts a message.
@@ -130,8 +130,7 @@ func (r *anthropicReply) argument(index int64, piece string) {
 	}
 }
 
-// count takes the totals that come with the end of a message; what it leaves out stays as the
-// beginning had it.
+// count applies the totals at the end of a message; missing ones keep their earlier values.
 func (r *anthropicReply) count(u anthropic.MessageDeltaUsage) {
 	for _, c := range []struct {
 		to    *int64
@@ -176,7 +175,7 @@ func (r *anthropicReply) response() (api.ModelResponse, error) {
 		return api.ModelResponse{}, &models.Error{Overflow: true,
 			Message: "the conversation and the answer together are longer than the model's window"}
 	case anthropic.StopReasonRefusal:
-		// What it had begun to call does not count.
+		// Calls begun before the refusal do not count.
 		response.Stop, m.Calls = api.StopRefusal, nil
 		m.Text = refusalText(m.Text, r.why)
 		return response, nil

@@ -48,7 +48,7 @@ func markCached(params *anthropic.MessageNewParams) {
 	}
 }
 
-// anthropicTools offers the tools and says how the model is to choose among them.
+// anthropicTools adds the tools and how the model chooses among them.
 func anthropicTools(params *anthropic.MessageNewParams, p models.Prompt) {
 	if len(p.Tools) == 0 {
 		// Where a conversation has calls the protocol wants tools, also where none may be called
@@ -98,8 +98,8 @@ func calledTools(messages []api.Message) []string {
 // combining are the keywords of a schema that the protocol does not take at its top.
 var combining = []string{"oneOf", "anyOf", "allOf"}
 
-// anthropicTool offers a tool. What of its schema the protocol does not take is told in words:
-// admission checks it all.
+// anthropicTool offers a tool. It describes schema keywords that the protocol does not support in
+// words; admission checks all of them.
 func anthropicTool(o models.Offer) anthropic.ToolUnionParam {
 	tool := anthropic.ToolParam{Name: o.Name}
 	var schema map[string]json.RawMessage

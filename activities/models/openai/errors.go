@@ -7,7 +7,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 )
 
-// failure tells what another attempt can cure, and when.
+// failure converts an error, with whether and when to retry.
 func (o *Provider) failure(err error) error {
 	apiErr, ok := errors.AsType[*openai.Error](err)
 	if !ok {

@@ -13,26 +13,26 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// OpenAI reaches models by OpenAI's chat completions, at OpenAI or any server that speaks the same.
-// Make one with NewOpenAI.
+// Provider calls models with OpenAI chat completions, at OpenAI or a compatible server. Use New to
+// make one.
 type Provider struct {
 	models.Secret
 	client openai.Client
-	// unstreamed are the names of the models that answer only at once.
+	// unstreamed are the names of the models that do not stream.
 	unstreamed sync.Map
 }
 
-// NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, or
-// OPENAI_API_KEY_FILE that names a file with the key, OPENAI_BASE_URL and what else the official
-// client reads. The client's own retries are off: Temporal's are the only ones.
+// New returns the provider configured by the environment: OPENAI_API_KEY, or OPENAI_API_KEY_FILE
+// that names a file with the key, OPENAI_BASE_URL and the official client's other variables. The
+// client's own retries are off, because Temporal owns retries.
 func New() *Provider {
 	key := models.SecretFrom("OPENAI_API_KEY")
 	return &Provider{Secret: key, client: openai.NewClient(option.WithMaxRetries(0),
 		option.WithMiddleware(key.In("Authorization", "Bearer "), models.Readable))}
 }
 
-// Answer makes one request; a second one where the server refuses to stream. What a server does not
-// say of the tokens used is counted here.
+// Answer makes one request, and a second one if the server refuses to stream. It counts tokens that
+// the server does not report.
 func (o *Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelResponse, error) {
 	if err := o.Ready(); err != nil {
 		return api.ModelResponse{}, &models.Error{Message: err.Error()}

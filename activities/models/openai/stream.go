@@ -91,8 +91,8 @@ func readStream(response *http.Response, say func(string)) (*openai.ChatCompleti
 	return &answer.whole.ChatCompletion, nil
 }
 
-// streamFailure makes the failure that a server tells within its stream the one that it would have
-// been as an answer, where its code matters.
+// streamFailure converts an error inside a stream to the error that it would have been as a
+// response.
 func streamFailure(err error) error {
 	told, ok := errors.AsType[*ssestream.StreamError](err)
 	if !ok {
@@ -111,8 +111,8 @@ func streamFailure(err error) error {
 	return err
 }
 
-// endingDecoder notices the mark of a stream's end, which tells a whole answer from one that was
-// cut.
+// endingDecoder detects the end mark of a stream, which distinguishes a complete answer from a
+// truncated one.
 type endingDecoder struct {
 	ssestream.Decoder
 	ended bool

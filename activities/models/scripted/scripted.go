@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Scripted plays the script that the agent brings: no network, the same answers every time. Its
-// input tokens are estimated from lengths, its output tokens counted.
+// Provider plays the script that the agent declares: without a network, with the same answers every
+// time. Its input tokens are estimated from lengths, its output tokens counted.
 type Provider struct{}
 
 // Ready is always nil.
@@ -69,7 +69,7 @@ func beyond(tokens int, windows ...int) error {
 	return nil
 }
 
-// speak says a text in pieces, over the time that a step takes. Its error is that of ctx.
+// speak streams a text in pieces, over the duration of the step. It returns the error of ctx.
 func speak(ctx context.Context, text string, delay time.Duration, live func(string)) error {
 	if delay <= 0 {
 		return nil
@@ -97,7 +97,7 @@ type scriptPlay struct {
 	before int
 }
 
-// answer plays what the prompt asks for: a summing up, a summary at a limit, or the step of its
+// answer plays what the prompt requests: a compaction, a summary at a limit, or the step of its
 // turn.
 func (s scriptPlay) answer(p models.Prompt) (message api.Message, err error) {
 	turn := p.Turn - p.Before // a script begins anew with each run of a conversation

@@ -88,7 +88,7 @@ type acceptedTool struct {
 
 func (t acceptedTool) open() bool { return t.State == acceptChanged || t.State == acceptNew }
 
-// accept compares the tools of all paths with their servers', and writes what is accepted.
+// acceptTools compares the tools of all paths with their servers', and writes what is accepted.
 func acceptTools(ctx context.Context, a *cli.App, paths []string, o toolspecs.Options,
 	flags acceptFlags) error {
 	files, err := specFiles(paths)

@@ -19,7 +19,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// heldTools is what the workers of a task queue hold.
+// hostedTools is what the workers of a task queue hold.
 type hostedTools struct {
 	Workers     []hostedCatalog  `json:"workers"`
 	Differences []toolDifference `json:"differences"`
@@ -27,7 +27,7 @@ type hostedTools struct {
 	FolderError string `json:"folder_error,omitempty"`
 }
 
-// heldCatalog is what one worker holds.
+// hostedCatalog is what one worker holds.
 type hostedCatalog struct {
 	api.WorkerCatalog
 	// Uncompared says that its tools are not known one by one.
@@ -41,7 +41,7 @@ type toolDifference struct {
 	Versions []hostedVersion `json:"versions"`
 }
 
-// heldVersion is one version of a tool, or the lack of it, and who has that.
+// hostedVersion is one version of a tool, or the lack of it, and who has that.
 type hostedVersion struct {
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
@@ -51,7 +51,7 @@ type hostedVersion struct {
 	Workers []string `json:"workers,omitempty"`
 }
 
-// listHeld asks the workers which tools they hold and prints what they answer.
+// listHosted asks the workers which tools they hold and prints what they answer.
 func listHosted(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue string) error {
 	if err := flags.Check(cmd); err != nil {
 		return err
@@ -85,7 +85,7 @@ func listHosted(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue st
 // maxFolderError bounds what is told of a folder that is wrong; tools lint tells it all.
 const maxFolderError = 300
 
-// compare finds the tools that differ between the workers that answered, and from the folder if
+// compareTools finds the tools that differ between the workers that answered, and from the folder if
 // there is one in which nothing is wrong.
 func compareTools(c *specfiles.Flags, report api.CatalogReport,
 	wrong toolspecs.Faults) (hostedTools, error) {

@@ -67,7 +67,7 @@ func completionCommand() *cobra.Command {
 	}
 }
 
-// completionCommands returns the commands of this package.
+// Commands returns the commands of this package.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{completionCommand()}
 }
@@ -84,7 +84,7 @@ func words[T ~string](list ...T) completer {
 	return func(*cobra.Command, []string) []cobra.Completion { return offered }
 }
 
-// addCompletion has a command and all below it complete their arguments, by the words in their
+// Add has a command and all below it complete their arguments, by the words in their
 // usage, and what their flags take, by the flags' names. What has no completer is left to the
 // shell, which offers files.
 func Add(a *cli.App, root *cobra.Command) {

@@ -25,7 +25,7 @@ func checkThresholds(cmd *cobra.Command, t stats.Thresholds) error {
 	return nil
 }
 
-// judgedCounts says on how many runs somebody else than their ends gave the verdict.
+// evaluatedCounts says on how many runs somebody else than their ends gave the verdict.
 func evaluatedCounts(r stats.RunCounts) (text string) {
 	if r.ByPeople > 0 {
 		text += fmt.Sprintf("; %d judged by people", r.ByPeople)
@@ -135,7 +135,7 @@ func modelTable(list []stats.ModelStats) *cli.Table {
 // told is one line of a report.
 type told struct{ name, text string }
 
-// standingOut are the lines of a report that only some reports have.
+// statusOut are the lines of a report that only some reports have.
 func statusOut(r stats.Report) (lines []told) {
 	broken := ""
 	if r.Violations > 0 {

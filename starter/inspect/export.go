@@ -28,7 +28,7 @@ type recordSelection struct {
 	callStatus string
 }
 
-// callStatuses are what --call-status may be.
+// CallStatuses are what --call-status may be.
 var CallStatuses = []string{string(api.CallCompleted), string(api.CallFailed), string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
 
 func (s *recordSelection) meets(r api.Record) bool {
@@ -200,7 +200,7 @@ func printManyRecords(a *cli.App, records iter.Seq2[api.Record, error], missing 
 	return a.Print(t.Text(p) + "\n" + evaluationTable(evaluated).Text(p))
 }
 
-// verdictTable tells the verdicts on runs, with the ids of their executions where a run's id is
+// evaluationTable tells the verdicts on runs, with the ids of their executions where a run's id is
 // there more than once.
 func evaluationTable(evaluated []*api.EvaluatedResult) *cli.Table {
 	seen := map[string]bool{}

@@ -187,7 +187,7 @@ func (l laneLine) waiting(p cli.Palette) string {
 	}
 }
 
-// heldBy names the workers, each once, with the number of groups where it holds several.
+// hostedBy names the workers, each once, with the number of groups where it holds several.
 func (l laneLine) hostedBy() string {
 	if l.Limit == 0 {
 		return cmp.Or(strings.Join(l.Workers, ", "), unknown)

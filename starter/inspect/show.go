@@ -77,7 +77,7 @@ starter watch shows all events.`,
 	return cmd
 }
 
-// shown reads a run, or what is left of it.
+// readShownRun reads a run, or what is left of it.
 func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) (shownRun,
 	error) {
 	summary, err := audit.Describe(ctx, c, run.WorkflowID, run.RunID)

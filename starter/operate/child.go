@@ -152,7 +152,7 @@ func (c *child) exit() error {
 	}
 }
 
-// lastWords are the lines of the tail that say why it ended: those from the last one on that begins
+// lastText are the lines of the tail that say why it ended: those from the last one on that begins
 // with its name, else the last one.
 func (c *child) lastText(tail []string) []string {
 	for i, line := range slices.Backward(tail) {

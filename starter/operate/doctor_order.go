@@ -201,7 +201,7 @@ func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
 	return order, nil
 }
 
-// judgeOrder tells from the order whether priorities and fairness have an effect: whether those of
+// evaluateOrder tells from the order whether priorities and fairness have an effect: whether those of
 // a group that came late are on average in the first half. A task queue of several partitions keeps
 // no exact order.
 func evaluateOrder(order []string) servedOrder {

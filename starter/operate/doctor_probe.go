@@ -54,7 +54,7 @@ func median[T cmp.Ordered](values []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// judge holds a direct call's times against those of tuned and untuned servers.
+// evaluate holds a direct call's times against those of tuned and untuned servers.
 func evaluate(wall, wait time.Duration) finding {
 	text := fmt.Sprintf("a direct call takes %s, of which it waits %s for a worker (median of %d)",
 		cli.ShortDuration(wall), cli.ShortDuration(wait), probeRuns)

@@ -19,7 +19,7 @@ func (d *doctor) files(context.Context) ([]finding, error) {
 		"see all: " + d.catalog.LintCommand(d.app.Connection.Called())}}, nil
 }
 
-// held asks the workers what they hold: whether all do the same, what is wrong in their folders,
+// hosted asks the workers what they hold: whether all do the same, what is wrong in their folders,
 // and which policies they go by.
 func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReportTimeout)
@@ -37,7 +37,7 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	return d.evaluateHosted(report.Workers), nil
 }
 
-// judgeHeld says what is to be known of what workers hold.
+// evaluateHosted says what is to be known of what workers hold.
 func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 	var findings []finding
 	tools, rules := map[string]bool{}, map[string]bool{}

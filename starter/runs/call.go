@@ -235,7 +235,7 @@ func baseName(path string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-// startCallOnce starts a direct call with a given run ID and returns the ID of its execution.
+// StartCallOnce starts a direct call with a given run ID and returns the ID of its execution.
 func StartCallOnce(ctx context.Context, a *cli.App, c client.Client, queue, id string,
 	call api.Call) (runID string, err error) {
 	s := &start{kind: api.CallerDirect, workflow: api.CallWorkflow, name: call.Tool, queue: queue,

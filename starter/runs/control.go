@@ -113,7 +113,7 @@ func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+p.Note())
 }
 
-// standing is the pause that a run is in already; nil for none. The server can hold a run that
+// statusText is the pause that a run is in already; nil for none. The server can hold a run that
 // pauses itself, too.
 func statusText(s history.Summary, onServer bool) *api.Pause {
 	if onServer {
@@ -160,7 +160,7 @@ func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 	})
 }
 
-// below calls f with each run of a sub-agent that works for the run now. Where one has ended
+// eachChildRun calls f with each run of a sub-agent that works for the run now. Where one has ended
 // meanwhile there is nothing to do.
 func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	f func(*cli.RunRef) error) error {

@@ -172,7 +172,7 @@ func (r report) writeFailures(w *strings.Builder, p cli.Palette) {
 	}
 }
 
-// brief tells, for a direct call, in one or two lines how it ended and where to see it.
+// shortText tells, for a direct call, in one or two lines how it ended and where to see it.
 func (r report) shortText(p cli.Palette) string {
 	line := r.id + " " + r.outcome(p) + " in " + cli.ShortDuration(r.end.Time.Sub(r.started))
 	for _, record := range r.records {

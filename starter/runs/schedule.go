@@ -81,7 +81,7 @@ var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
 	"allow_all":       enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
 }
 
-// overlapNames are what --overlap may be.
+// OverlapNames are what --overlap may be.
 func OverlapNames() []string { return slices.Sorted(maps.Keys(overlaps)) }
 
 func addOverlap(cmd *cobra.Command, overlap *string) {

@@ -109,7 +109,7 @@ func scheduleListCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// listSchedules returns the schedules that starter has created, and how many more of them cannot be
+// ListSchedules returns the schedules that starter has created, and how many more of them cannot be
 // read here.
 func ListSchedules(ctx context.Context, c client.Client) (schedules []shownSchedule, unreadable int,
 	err error) {
@@ -162,7 +162,7 @@ func printSchedules(a *cli.App, schedules []shownSchedule, now time.Time) error 
 	return a.Print(t.Text(p))
 }
 
-// runs says what a schedule runs.
+// Subject says what a schedule runs.
 func (s shownSchedule) Subject() string {
 	if s.Kind == string(api.CallerDirect) {
 		return "call " + s.Name

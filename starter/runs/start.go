@@ -137,7 +137,7 @@ func (s *startFlags) checkNames(cmd *cobra.Command) error {
 	return s.catalog.Check(cmd)
 }
 
-// begin starts the run on the server and returns its execution's id.
+// beginRun starts the run on the server and returns its execution's id.
 func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID string,
 	err error) {
 	if err := s.checkSize(); err != nil {

@@ -22,20 +22,20 @@ type Stdio struct {
 	Program string
 }
 
-// app is one invocation of starter.
+// App is one invocation of starter.
 type App struct {
 	Stdio
 	Connection Connection
 	Format     Format
-	// again hands on what every signal after the first means.
+	// Again hands on what every signal after the first means.
 	Again chan error
-	// served are the tools of the worker that 'starter dev' runs this command against.
+	// Served are the tools of the worker that 'starter dev' runs this command against.
 	Served []string
-	// run executes a command line as an invocation of its own.
+	// Run executes a command line as an invocation of its own.
 	Run func(ctx context.Context, a *App, args []string) int
 }
 
-// programName is starter's own.
+// ProgramName is starter's own.
 const ProgramName = "starter"
 
 // The groups of commands in the help.
@@ -45,7 +45,7 @@ const (
 	GroupServer = "server"
 )
 
-// unknownCommand refuses a word that is no command, with the commands it may have meant.
+// UnknownCommand refuses a word that is no command, with the commands it may have meant.
 func (a *App) UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (a *App) UnknownCommand(cmd *cobra.Command, args []string) error {
 	return UsageError(cmd, "there is no command %q%s", args[0], hint)
 }
 
-// arguments checks the number of a command's positional arguments; names are those it takes, the
+// Arguments checks the number of a command's positional arguments; names are those it takes, the
 // first need of them required. A last name that ends in … takes any number.
 func Arguments(need int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

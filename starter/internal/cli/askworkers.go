@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// askWorkers has a worker ask all of them.
+// AskWorkers has a worker ask all of them.
 func AskWorkers(ctx context.Context, c client.Client, queue string,
 	request api.CatalogRequest) (api.CatalogReport, error) {
 	var report api.CatalogReport
@@ -37,10 +37,10 @@ func AskWorkers(ctx context.Context, c client.Client, queue string,
 	return report, err
 }
 
-// reportTimeout bounds asking all workers.
+// ReportTimeout bounds asking all workers.
 const ReportTimeout = 15 * time.Second
 
-// workersOf returns the identities of the workers that lately served runs or one of the lanes,
+// WorkersOf returns the identities of the workers that lately served runs or one of the lanes,
 // sorted.
 func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, queue string,
 	lanes []string) ([]string, error) {

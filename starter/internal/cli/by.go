@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// byFlag says whose doing it is, of what a run or the server keeps together with a name.
+// ByFlag says whose doing it is, of what a run or the server keeps together with a name.
 type ByFlag struct{ given string }
 
-// add adds the flag; does is what the one who is named does.
+// Add adds the flag; does is what the one who is named does.
 func (f *ByFlag) Add(flags *pflag.FlagSet, does string) {
 	flags.Var(f, "by", "`name` of the person who "+does+" (default: the current user and host)")
 }
@@ -35,10 +35,10 @@ func (*ByFlag) Type() string { return byType }
 // byType is the type of a flag with the name of a person.
 const byType = "name"
 
-// name returns the name that was given, or that of the user here.
+// Name returns the name that was given, or that of the user here.
 func (f *ByFlag) Name() string { return cmp.Or(f.given, UserHere()) }
 
-// userHere names the user of this system, at this host.
+// UserHere names the user of this system, at this host.
 func UserHere() string { return CurrentUser() + "@" + hostname() }
 
 func CurrentUser() string {

@@ -16,10 +16,10 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 )
 
-// connectTimeout bounds the wait for a server's first answer.
+// ConnectTimeout bounds the wait for a server's first answer.
 const ConnectTimeout = 3 * time.Second
 
-// connectionFlags say which server to talk to. What a flag leaves open comes from TEMPORAL_*
+// Connection say which server to talk to. What a flag leaves open comes from TEMPORAL_*
 // variables, then from the profile, then from the SDK's defaults.
 type Connection struct {
 	address, namespace, apiKey        string
@@ -29,11 +29,11 @@ type Connection struct {
 	Payloads                          payloads.Config
 	// program is how starter was called.
 	program string
-	// opened is how payloads are stored, once there is a connection.
+	// Opened is how payloads are stored, once there is a connection.
 	Opened *payloads.Storage
-	// local says that the server is one of our own: environment and profiles are about others.
+	// Local says that the server is one of our own: environment and profiles are about others.
 	Local bool
-	// resolvedAddress and resolvedNamespace are what the settings come to.
+	// ResolvedAddress and resolvedNamespace are what the settings come to.
 	ResolvedAddress, ResolvedNamespace string
 }
 
@@ -98,7 +98,7 @@ func (c *Connection) options(flags *pflag.FlagSet) (client.Options, error) {
 	return options, storage.Apply(&options)
 }
 
-// storage is how payloads are stored, as flags and environment say.
+// Storage is how payloads are stored, as flags and environment say.
 func (c *Connection) Storage() (*payloads.Storage, error) {
 	storage, err := payloads.Open(c.Payloads.Or(payloads.FromEnvironment(os.Getenv)))
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Connection) applyTLS(p *envconfig.ClientConfigProfile, flags *pflag.Fla
 	}
 }
 
-// connect returns a client of a server that answered. The caller closes it.
+// Connect returns a client of a server that answered. The caller closes it.
 func (a *App) Connect(ctx context.Context, flags *pflag.FlagSet) (client.Client, error) {
 	options, err := a.Connection.options(flags)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *Connection) unreachable(err error) string {
 		cmp.Or(c.ResolvedAddress, c.address, client.DefaultHostPort), err, c.Called())
 }
 
-// storesPayloads reports whether payloads are stored otherwise than as they are.
+// StoresPayloads reports whether payloads are stored otherwise than as they are.
 func (c *Connection) StoresPayloads() bool {
 	return c.Payloads.Or(payloads.FromEnvironment(os.Getenv)) != payloads.Config{}
 }

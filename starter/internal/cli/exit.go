@@ -29,7 +29,7 @@ var (
 	ErrTerminated  = errors.New("terminated")
 )
 
-// exitError ends the command with a code of its own. Without an error everything has been said.
+// ExitError ends the command with a code of its own. Without an error everything has been said.
 type ExitError struct {
 	Code int
 	err  error
@@ -44,7 +44,7 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.err }
 
-// exitWith ends the command with a code after everything has been said; zero gives nil.
+// Exit ends the command with a code after everything has been said; zero gives nil.
 func Exit(code int) error {
 	if code == ExitDone {
 		return nil
@@ -56,13 +56,13 @@ func Errorf(code int, format string, args ...any) error {
 	return &ExitError{Code: code, err: fmt.Errorf(format, args...)}
 }
 
-// usageError is a wrong command line.
+// UsageError is a wrong command line.
 func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	return Errorf(ExitUsage, "%s\nSee '%s --help'.", fmt.Sprintf(format, args...),
 		cmd.CommandPath())
 }
 
-// report prints what went wrong, with what to do about it, and returns the exit code. As JSON it
+// Report prints what went wrong, with what to do about it, and returns the exit code. As JSON it
 // goes to standard output, where whoever asked for JSON reads.
 func (a *App) Report(err error) int {
 	if err == nil {
@@ -147,7 +147,7 @@ func (a *App) explain(err error) (code int, message string) {
 	return ExitFailed, err.Error()
 }
 
-// unreachable reports whether err says that no server answered.
+// Unreachable reports whether err says that no server answered.
 func Unreachable(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return true
@@ -172,6 +172,6 @@ func CodeOf(err error) codes.Code {
 	return codes.Unknown
 }
 
-// errStackLost is the cause of a context that ends because nothing goes on any more: a part of
+// ErrStackLost is the cause of a context that ends because nothing goes on any more: a part of
 // 'starter dev' is gone for good.
 var ErrStackLost = errors.New("the server or its worker has exited")

@@ -38,7 +38,7 @@ func flagProblem(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// expected says what is to be written in place of a value of that type that could not be read, for
+// Expected says what is to be written in place of a value of that type that could not be read, for
 // cause.
 func Expected(kind string, cause error) string {
 	if errors.Is(cause, strconv.ErrRange) {

@@ -8,7 +8,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// pathError says of a path what is wrong with it, without the name of the system call that found
+// PathError says of a path what is wrong with it, without the name of the system call that found
 // out.
 func PathError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -20,7 +20,7 @@ func PathError(path string, err error) error {
 	return err
 }
 
-// fileError keeps faults as they are and makes any other trouble with a file bad input.
+// FileError keeps faults as they are and makes any other trouble with a file bad input.
 func FileError(path string, err error) error {
 	if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
 		err = missing

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// program is a root command with its groups of commands.
+// Program is a root command with its groups of commands.
 type Program struct {
 	// Long and Example are the help of the root command.
 	Long, Example string

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// reach is what a command that is shown to people needs beside its arguments to reach the server
+// Invocation is what a command that is shown to people needs beside its arguments to reach the server
 // that this one reaches.
 type Invocation struct {
 	// program is how starter was called.
@@ -24,10 +24,10 @@ type Invocation struct {
 	flags string
 }
 
-// called is how starter was called.
+// Called is how starter was called.
 func (c *Connection) Called() string { return cmp.Or(c.program, ProgramName) }
 
-// reach leaves out secrets, which are not to be printed.
+// Invocation leaves out secrets, which are not to be printed.
 func (c *Connection) Invocation() Invocation {
 	namespace := c.namespace
 	if namespace == client.DefaultNamespace {
@@ -66,7 +66,7 @@ func (c *Connection) workerProgram() string {
 	return beside
 }
 
-// workerCommand is a command line that starts a worker for a lane, or for whatever runs wait for
+// WorkerCommand is a command line that starts a worker for a lane, or for whatever runs wait for
 // where lane is empty.
 func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 	words := []string{cmp.Or(r.worker, workerName)}
@@ -82,7 +82,7 @@ func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 	return strings.Join(append(words, more...), " ") + r.flags
 }
 
-// stored are the flags that say how payloads are stored, as far as they were given, with a space
+// Stored are the flags that say how payloads are stored, as far as they were given, with a space
 // before each.
 func (c *Connection) Stored() string {
 	text := ""
@@ -92,7 +92,7 @@ func (c *Connection) Stored() string {
 	return text
 }
 
-// command is a command line of starter that can be pasted.
+// Command is a command line of starter that can be pasted.
 func (r Invocation) Command(name string, arguments ...string) string {
 	words := []string{cmp.Or(r.program, ProgramName), name}
 	for _, argument := range arguments {
@@ -104,7 +104,7 @@ func (r Invocation) Command(name string, arguments ...string) string {
 	return strings.Join(words, " ") + r.flags
 }
 
-// showing is the command line that shows the run that another one goes on from; empty for none.
+// Showing is the command line that shows the run that another one goes on from; empty for none.
 func (r Invocation) Showing(run *api.ContinuedRun) string {
 	if run == nil {
 		return ""
@@ -112,7 +112,7 @@ func (r Invocation) Showing(run *api.ContinuedRun) string {
 	return r.Command("show", run.WorkflowID, "--run-id", run.RunID)
 }
 
-// howToAnswer is the command line that answers a question, up to the answer itself.
+// HowToAnswer is the command line that answers a question, up to the answer itself.
 func (r Invocation) HowToAnswer(q audit.RunQuestion) string {
 	answer := " --value JSON"
 	if wantsText(q.Schema) {
@@ -121,7 +121,7 @@ func (r Invocation) HowToAnswer(q audit.RunQuestion) string {
 	return r.Command("answer", q.WorkflowID, q.ID) + answer
 }
 
-// howToApprove is the command line that approves a call, when it has been looked at.
+// HowToApprove is the command line that approves a call, when it has been looked at.
 func (r Invocation) HowToApprove(a audit.RunApproval) string {
 	command := r.Command("approve", a.WorkflowID, a.Call)
 	if a.Limit != "" {

@@ -10,13 +10,13 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// plainText keeps a line from steering the terminal.
+// PlainText keeps a line from steering the terminal.
 func PlainText(line string) string { return api.Shorten(line, len(line)) }
 
-// oneLine is a text of several lines in one.
+// OneLine is a text of several lines in one.
 func OneLine(text string) string { return PlainText(strings.Join(strings.Fields(text), " ")) }
 
-// readable is a JSON value for people: a string as it is, anything else indented.
+// ReadableJSON is a JSON value for people: a string as it is, anything else indented.
 func ReadableJSON(output json.RawMessage) string {
 	text := api.PlainText(output)
 	var b bytes.Buffer
@@ -60,5 +60,5 @@ func IsAre(n int, word string) string {
 	return api.Plural(n, word) + " are"
 }
 
-// below puts every line of a text below what stands before it.
+// Below puts every line of a text below what stands before it.
 func Below(text string) string { return "\n    " + strings.ReplaceAll(text, "\n", "\n    ") }

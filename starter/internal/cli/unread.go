@@ -12,17 +12,17 @@ import (
 	"go.temporal.io/api/serviceerror"
 )
 
-// unreadRun is a run that could not be read, or not all of it, and why.
+// UnreadRun is a run that could not be read, or not all of it, and why.
 type UnreadRun struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 	Reason     string `json:"reason"`
 }
 
-// unread are runs that a command about many could not read. The others are given all the same.
+// Unread are runs that a command about many could not read. The others are given all the same.
 type Unread []UnreadRun
 
-// take notes that a run cannot be read. It reports false where err is about more than that run.
+// Take notes that a run cannot be read. It reports false where err is about more than that run.
 func (u *Unread) Take(id, runID string, err error) bool {
 	if !errors.Is(err, history.ErrUnreadable) && !errors.Is(err, history.ErrNotARun) {
 		return false
@@ -31,7 +31,7 @@ func (u *Unread) Take(id, runID string, err error) bool {
 	return true
 }
 
-// unreadReason is why a run cannot be read: the same for all that miss the same key.
+// UnreadReason is why a run cannot be read: the same for all that miss the same key.
 func UnreadReason(err error) string {
 	if missing, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok {
 		return missing.Error()
@@ -39,7 +39,7 @@ func UnreadReason(err error) string {
 	return err.Error()
 }
 
-// err is an error that tells of the runs; nil where there are none.
+// Err is an error that tells of the runs; nil where there are none.
 func (u Unread) Err() error {
 	if len(u) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (u Unread) Err() error {
 	return &unreadError{u}
 }
 
-// or prints n things, unless nothing is known to be there and it cannot be said that there is
+// Or prints n things, unless nothing is known to be there and it cannot be said that there is
 // nothing.
 func (u Unread) Or(n int, print func() error) error {
 	if n == 0 && len(u) > 0 {
@@ -57,7 +57,7 @@ func (u Unread) Or(n int, print func() error) error {
 	return print()
 }
 
-// exit ends a command whose one JSON object, which err is about, tells of the runs.
+// Exit ends a command whose one JSON object, which err is about, tells of the runs.
 func (u Unread) Exit(err error) error {
 	if err == nil && len(u) > 0 {
 		return Exit(ExitFailed)

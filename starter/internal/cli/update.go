@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// control sends an update and waits until the run has taken it.
+// Control sends an update and waits until the run has taken it.
 func Control(ctx context.Context, c client.Client, run *RunRef, id, update string, arg any) error {
 	ctx, cancel := context.WithTimeout(ctx, ReplyWithin)
 	defer cancel()
@@ -26,7 +26,7 @@ func Control(ctx context.Context, c client.Client, run *RunRef, id, update strin
 	return handle.Get(ctx, nil)
 }
 
-// open returns the summary, as describe reads it, of a run that has not ended. From then on the
+// Open returns the summary, as describe reads it, of a run that has not ended. From then on the
 // reference is to its last execution.
 func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe func(context.Context,
 	client.Client, string, string) (history.Summary, error)) (history.Summary, error) {
@@ -42,7 +42,7 @@ func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe f
 	return summary, nil
 }
 
-// controlError says why a run did not do what it was told.
+// ControlError says why a run did not do what it was told.
 func (a *App) ControlError(run *RunRef, err error) error {
 	r := a.Connection.Invocation()
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
@@ -69,10 +69,10 @@ func (a *App) ControlError(run *RunRef, err error) error {
 	return Errorf(ExitFailed, "run %s: %s", run.WorkflowID, refused.Message)
 }
 
-// replyWithin is how long the run's workers have to take a reply.
+// ReplyWithin is how long the run's workers have to take a reply.
 const ReplyWithin = 15 * time.Second
 
-// controlRefusal is why the run itself refused what it was told. The type stands there in the clear
+// ControlRefusal is why the run itself refused what it was told. The type stands there in the clear
 // where the rest is encrypted.
 func ControlRefusal(err error) (refused api.ControlError, ok bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)

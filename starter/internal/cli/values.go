@@ -7,7 +7,7 @@ import (
 
 func AttributeText(p *commonpb.Payload) string { return AttributeValue[string](p) }
 
-// value reads a search attribute or a field of a memo; the zero value where there is none, or one
+// AttributeValue reads a search attribute or a field of a memo; the zero value where there is none, or one
 // of another type.
 func AttributeValue[T any](p *commonpb.Payload) (v T) {
 	if p == nil || converter.GetDefaultDataConverter().FromPayload(p, &v) != nil {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// streamWhole writes a file that is there when it is whole: until then it has another name, and
+// StreamWhole writes a file that is there when it is whole: until then it has another name, and
 // what was there before stays. path stands after flag on the command line. A new file gets the
 // mode, one that is replaced keeps its own; a link stays, and what it leads to is replaced. What is
 // no file, such as /dev/null or a pipe, is written to.

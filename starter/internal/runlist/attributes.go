@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// searchAttribute is a search attribute of runs. Those that are kept are set by the run itself, the
+// SearchAttribute is a search attribute of runs. Those that are kept are set by the run itself, the
 // others when it is started.
 type SearchAttribute struct {
 	Name   string
@@ -22,7 +22,7 @@ type SearchAttribute struct {
 	kept   bool
 }
 
-// runAttributes are the search attributes of runs, in the order in which a server that has no room
+// RunAttributes are the search attributes of runs, in the order in which a server that has no room
 // for all of them gets them. The agent's comes first: a run that is of no agent takes it to be
 // there, for its sub-agents, where the next three are.
 var RunAttributes = []SearchAttribute{
@@ -47,7 +47,7 @@ func AttributeNames(attributes []SearchAttribute) []string {
 	return names
 }
 
-// typedNames lists attributes with their types.
+// TypedNames lists attributes with their types.
 func TypedNames(attributes []SearchAttribute) string {
 	names := make([]string, len(attributes))
 	for i, attribute := range attributes {
@@ -59,7 +59,7 @@ func TypedNames(attributes []SearchAttribute) string {
 // attributeTypes are the types of search attributes, by name.
 type attributeTypes map[string]enumspb.IndexedValueType
 
-// text lists them with their types, and Switchyard's.
+// Text lists them with their types, and Switchyard's.
 func (t attributeTypes) Text() string {
 	var parts []string
 	for _, one := range RunAttributes {
@@ -70,7 +70,7 @@ func (t attributeTypes) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// registered returns the custom search attributes of a namespace.
+// Registered returns the custom search attributes of a namespace.
 func Registered(ctx context.Context, c client.Client, namespace string) (attributeTypes, error) {
 	own, err := c.OperatorService().ListSearchAttributes(ctx,
 		&operatorservice.ListSearchAttributesRequest{Namespace: namespace})
@@ -86,7 +86,7 @@ func Registered(ctx context.Context, c client.Client, namespace string) (attribu
 // has reports whether a namespace has an attribute, with its type.
 func (t attributeTypes) has(one SearchAttribute) bool { return t[one.Name] == one.Values }
 
-// kept are the attributes that runs can keep.
+// Kept are the attributes that runs can keep.
 func (t attributeTypes) Kept() (names []string) {
 	for _, one := range RunAttributes {
 		if one.kept && t.has(one) {
@@ -96,7 +96,7 @@ func (t attributeTypes) Kept() (names []string) {
 	return names
 }
 
-// unregistered returns those of ours that the server does not know, and those that it knows with
+// Unregistered returns those of ours that the server does not know, and those that it knows with
 // another type.
 func Unregistered(ctx context.Context, c client.Client,
 	namespace string) (missing []SearchAttribute, taken attributeTypes, err error) {

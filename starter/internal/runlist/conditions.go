@@ -6,12 +6,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// conversationCondition is the part of a query that runs of a conversation meet.
+// ConversationCondition is the part of a query that runs of a conversation meet.
 func ConversationCondition(id string) string {
 	return api.AttributeConversation + " = " + Quoted(id)
 }
 
-// quoted writes text into a query.
+// Quoted writes text into a query.
 func Quoted(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// inAllRuns joins what of returns of the runs that run now. Runs that end meanwhile ask nothing any
+// CollectOpen joins what of returns of the runs that run now. Runs that end meanwhile ask nothing any
 // more; what those ask that cannot be read is not known.
 func CollectOpen[T any](ctx context.Context, a *cli.App, c client.Client, of func(context.Context,
 	client.Client, string, string) ([]T, error)) (open []T, missing cli.Unread, err error) {

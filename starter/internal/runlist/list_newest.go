@@ -12,7 +12,7 @@ import (
 // leastPage is the least number of runs asked for at once.
 const leastPage = 100
 
-// listRuns returns the runs that meet a query and that keep, if set, keeps: at most limit of them,
+// List returns the runs that meet a query and that keep, if set, keeps: at most limit of them,
 // the newest first.
 func List(ctx context.Context, c client.Client, namespace, query string, limit int,
 	keep func(Run) bool) ([]Run, error) {

@@ -19,7 +19,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
-// listedRun is one run of a list.
+// Run is one run of a list.
 type Run struct {
 	ID           string          `json:"workflow_id"`
 	RunID        string          `json:"run_id"`
@@ -61,10 +61,10 @@ type Run struct {
 	Cost    float64     `json:"cost,omitempty"`
 }
 
-// kindDirect is a direct call's kind, as the search attribute SwitchyardKind has it.
+// KindDirect is a direct call's kind, as the search attribute SwitchyardKind has it.
 const KindDirect = history.RunKind(api.CallerDirect)
 
-// kindWord is the kind of a run in starter's words.
+// KindWord is the kind of a run in starter's words.
 func KindWord(k history.RunKind) history.RunKind {
 	if k == history.RunCall {
 		return KindDirect
@@ -79,7 +79,7 @@ var runTypes = map[string]history.RunKind{
 	api.CallWorkflow:  KindDirect,
 }
 
-// listCondition is the query for runs that meet a condition and belong to a conversation, either of
+// Condition is the query for runs that meet a condition and belong to a conversation, either of
 // which may be empty; all are those of sub-agents too.
 func Condition(query, conversation string, all bool) string {
 	// The parts of a chain but the last are left out: a run is listed once.
@@ -165,10 +165,10 @@ func queryError(query string, err error) error {
 	return err
 }
 
-// maxPage is the number of runs asked for at once.
+// MaxPage is the number of runs asked for at once.
 const MaxPage = 1000
 
-// standing colours a run's status, or what people it waits for.
+// RunTextOf colours a run's status, or what people it waits for.
 func RunTextOf(p cli.Palette, s history.RunStatus, awaited []audit.Awaited) string {
 	if words := audit.StatusText(s, awaited); words != string(s) {
 		return p.Warn(words)
@@ -176,7 +176,7 @@ func RunTextOf(p cli.Palette, s history.RunStatus, awaited []audit.Awaited) stri
 	return RunStatusText(p, s)
 }
 
-// status colours a run's status.
+// RunStatusText colours a run's status.
 func RunStatusText(p cli.Palette, s history.RunStatus) string {
 	switch s {
 	case history.RunCompleted:
@@ -189,7 +189,7 @@ func RunStatusText(p cli.Palette, s history.RunStatus) string {
 	return string(s)
 }
 
-// standing is the run's status in words.
+// StatusText is the run's status in words.
 func (r Run) StatusText(p cli.Palette) string {
 	if r.Status == history.RunRunning && len(r.WaitsFor) == 0 && r.Unread != "" {
 		return RunStatusText(p, r.Status) + p.Warn(" (or paused, or waits)")

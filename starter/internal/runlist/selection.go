@@ -20,13 +20,13 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// selection says which runs are meant.
+// Selection says which runs are meant.
 type Selection struct {
 	query, Conversation, agent, Tool, status, outcome, caller, since, until string
 
 	waiting bool
 	Limit   int
-	// all are the runs of sub-agents too. maybe takes runs of which the server cannot say whether
+	// All are the runs of sub-agents too. maybe takes runs of which the server cannot say whether
 	// they called the tool: their histories can.
 	All, Maybe bool
 	// from and to are since and until, once they were checked.
@@ -41,7 +41,7 @@ var (
 		api.OutcomeFailed, api.OutcomeCancelled}
 )
 
-// add adds the flags, with that many runs at most where nothing else is said.
+// Add adds the flags, with that many runs at most where nothing else is said.
 func (s *Selection) Add(f *pflag.FlagSet, limit int) {
 	f.StringVarP(&s.query, "query", "q", "", "Temporal visibility `query` for runs")
 	f.StringVar(&s.Conversation, "conversation", "", "`ID` of the conversation")
@@ -66,7 +66,7 @@ func joined[T ~string](words []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// check refuses what no run can meet, before a server is asked.
+// Check refuses what no run can meet, before a server is asked.
 func (s *Selection) Check(cmd *cobra.Command) error {
 	if s.Limit < 1 {
 		return cli.UsageError(cmd, "--limit %d is below 1", s.Limit)
@@ -194,7 +194,7 @@ func (s *Selection) keeps(r Run) bool {
 		s.status == string(history.RunPaused)
 }
 
-// list returns the runs of a selection that was checked, the newest first. The error says where the
+// Select returns the runs of a selection that was checked, the newest first. The error says where the
 // server lacks what it takes to find them.
 func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]Run, error) {
 	runs, err := findSelected(ctx, a, c, s)
@@ -217,7 +217,7 @@ func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]R
 	return nil, queryError(s.query, err)
 }
 
-// newestOnly says that there may be more runs than the limit of them that was looked at.
+// NewestOnly says that there may be more runs than the limit of them that was looked at.
 func NewestOnly(limit int) string {
 	if limit == 1 {
 		return "only the newest run; --limit takes more"
@@ -225,7 +225,7 @@ func NewestOnly(limit int) string {
 	return "only the newest " + api.Plural(limit, "run") + "; --limit takes more"
 }
 
-// find asks the server for the runs of a selection.
+// findSelected asks the server for the runs of a selection.
 func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection) (runs []Run,
 	err error) {
 	namespace := a.Connection.ResolvedNamespace
@@ -238,7 +238,7 @@ func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection
 	return List(ctx, c, namespace, s.condition(roots), s.Limit, s.keeps)
 }
 
-// lacking names the search attributes of a selection that the namespace does not have; none where
+// lackingAttributes names the search attributes of a selection that the namespace does not have; none where
 // it cannot be told.
 func lackingAttributes(ctx context.Context, a *cli.App, c client.Client,
 	s *Selection) (names []string) {

@@ -19,18 +19,18 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// defaultToolsDir is the folder of toolspecs that is read where none is named, if it holds some.
+// DefaultToolsDir is the folder of toolspecs that is read where none is named, if it holds some.
 const DefaultToolsDir = "tools"
 
 // defaultLanesFile is the file of lanes that is read where none is named, if there is one.
 const defaultLanesFile = "lanes.yaml"
 
-// catalogFlags say which toolspecs and lanes to read.
+// Flags say which toolspecs and lanes to read.
 type Flags struct {
 	Dir       string
 	Lanes     []string
 	LanesFile string
-	// assumed says that nobody named the folder: it is the default one.
+	// Assumed says that nobody named the folder: it is the default one.
 	Assumed bool
 }
 
@@ -45,7 +45,7 @@ func (c *Flags) AddLanes(f *pflag.FlagSet) {
 	f.StringVar(&c.LanesFile, "lanes-file", "", "lanes `file` (default ./lanes.yaml if it exists)")
 }
 
-// lanesPath returns the lanes file, named or default; empty for none.
+// LanesPath returns the lanes file, named or default; empty for none.
 func (c *Flags) LanesPath() string {
 	if c.LanesFile != "" {
 		return c.LanesFile
@@ -56,7 +56,7 @@ func (c *Flags) LanesPath() string {
 	return defaultLanesFile
 }
 
-// workerCommand is how to start a worker for a lane, as it is configured.
+// WorkerCommand is how to start a worker for a lane, as it is configured.
 func (c *Flags) WorkerCommand(inv cli.Invocation, queue, lane string) string {
 	if path := c.LanesPath(); path != "" {
 		return inv.WorkerCommand(queue, lane, "--lanes-file", api.ShellWord(path))
@@ -64,7 +64,7 @@ func (c *Flags) WorkerCommand(inv cli.Invocation, queue, lane string) string {
 	return inv.WorkerCommand(queue, lane)
 }
 
-// set returns the lanes of the file, those that exist anyway, and without rules those of the flag.
+// LaneSet returns the lanes of the file, those that exist anyway, and without rules those of the flag.
 // The error is Faults of the file.
 func (c *Flags) LaneSet() (*lanes.Set, error) {
 	set := lanes.Of()
@@ -77,7 +77,7 @@ func (c *Flags) LaneSet() (*lanes.Set, error) {
 	return set.Plain(c.Lanes...), nil
 }
 
-// named returns lanes of all names that set would have, as far as the file can be read, for looking
+// NamedLanes returns lanes of all names that set would have, as far as the file can be read, for looking
 // on where it has faults.
 func (c *Flags) NamedLanes() *lanes.Set {
 	var names []string
@@ -92,7 +92,7 @@ func (c *Flags) Options() (toolspecs.Options, error) {
 	return toolspecs.Options{Lanes: set}, err
 }
 
-// allLanes returns the names of the lanes that have workers of their own: those that exist anyway
+// AllLanes returns the names of the lanes that have workers of their own: those that exist anyway
 // first.
 func (c *Flags) AllLanes() []string {
 	names := []string{api.LaneGeneral, api.LaneSerial}
@@ -104,7 +104,7 @@ func (c *Flags) AllLanes() []string {
 	return names
 }
 
-// check refuses lanes with names that none can have.
+// Check refuses lanes with names that none can have.
 func (c *Flags) Check(cmd *cobra.Command) error {
 	for _, lane := range c.Lanes {
 		if err := api.CheckLaneName(lane); err != nil {
@@ -114,7 +114,7 @@ func (c *Flags) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// orDefault sets the folder to the default one where none is named and that one holds toolspecs.
+// UseDefault sets the folder to the default one where none is named and that one holds toolspecs.
 func (c *Flags) UseDefault() {
 	if c.Dir != "" {
 		return
@@ -131,7 +131,7 @@ func (c *Flags) UseDefault() {
 	})
 }
 
-// load returns the tools of the folder together with those that come with the worker, on their
+// Load returns the tools of the folder together with those that come with the worker, on their
 // lanes. The error is Faults with all that is wrong in the lanes file and in the folder.
 func (c *Flags) Load() (*toolspecs.Catalog, error) {
 	catalog, err := c.LoadSkippingInvalid()
@@ -141,7 +141,7 @@ func (c *Flags) Load() (*toolspecs.Catalog, error) {
 	return catalog, nil
 }
 
-// loadPartly is load as far as nothing is wrong: without files of the folder that have faults.
+// LoadSkippingInvalid is load as far as nothing is wrong: without files of the folder that have faults.
 // Faults come beside the catalog.
 func (c *Flags) LoadSkippingInvalid() (*toolspecs.Catalog, error) {
 	set, wrong := c.LaneSet()
@@ -155,7 +155,7 @@ func (c *Flags) LoadSkippingInvalid() (*toolspecs.Catalog, error) {
 	return catalog, AllFaults(wrong, err)
 }
 
-// loadToShow is loadPartly where the lanes are right: without them it cannot be told which tool has
+// LoadToShow is loadPartly where the lanes are right: without them it cannot be told which tool has
 // which.
 func (c *Flags) LoadToShow() (*toolspecs.Catalog, error) {
 	catalog, err := c.LoadSkippingInvalid()
@@ -165,7 +165,7 @@ func (c *Flags) LoadToShow() (*toolspecs.Catalog, error) {
 	return catalog, err
 }
 
-// loadOn is loadPartly with lanes that are known.
+// LoadOn is loadPartly with lanes that are known.
 func (c *Flags) LoadOn(set *lanes.Set) (*toolspecs.Catalog, error) {
 	shipped, err := toolspecs.NewCatalog(toolspecs.Shipped())
 	if err == nil {
@@ -180,7 +180,7 @@ func (c *Flags) LoadOn(set *lanes.Set) (*toolspecs.Catalog, error) {
 	return folder.LoadSkippingInvalid(c.Dir, toolspecs.Options{Lanes: set}, shipped)
 }
 
-// allFaults returns the faults of several files as one error; another error stands for all.
+// AllFaults returns the faults of several files as one error; another error stands for all.
 func AllFaults(errs ...error) error {
 	var all toolspecs.Faults
 	for _, err := range errs {
@@ -203,7 +203,7 @@ func (c *Flags) checkDir() error {
 	return nil
 }
 
-// folder returns the tools of the folder alone, as a worker of that mode reads them.
+// LoadFolder returns the tools of the folder alone, as a worker of that mode reads them.
 func (c *Flags) LoadFolder(mode api.Mode) (*toolspecs.Catalog, error) {
 	if err := c.checkDir(); err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (c *Flags) LoadFolder(mode api.Mode) (*toolspecs.Catalog, error) {
 	return folder.Load(c.Dir, o)
 }
 
-// known returns the names of the tools of the folder, named or default, and of those that ship.
+// KnownTools returns the names of the tools of the folder, named or default, and of those that ship.
 // Without a folder they are those that the worker of 'starter dev' said it serves, else nil: names
 // are then checked when the run starts. So they are where something is wrong in a folder or a lanes
 // file that nobody named, which is told.
@@ -249,7 +249,7 @@ func warnFaults(a *cli.App, faults toolspecs.Faults, c *Flags, so string) {
 		c.LintCommand(a.Connection.Called()))
 }
 
-// whereFaults counts faults, and names their file where it is one.
+// WhereFaults counts faults, and names their file where it is one.
 func WhereFaults(faults toolspecs.Faults) string {
 	files := map[string]bool{}
 	for _, f := range faults {
@@ -261,7 +261,7 @@ func WhereFaults(faults toolspecs.Faults) string {
 	return api.Plural(len(faults), "fault") + " in " + api.Plural(len(files), "file")
 }
 
-// lintCommand is the command that shows all that is wrong in the folder and the lanes file.
+// LintCommand is the command that shows all that is wrong in the folder and the lanes file.
 func (c *Flags) LintCommand(called string) string {
 	command := called + " tools lint"
 	if c.Dir == "" {

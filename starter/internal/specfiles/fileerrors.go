@@ -14,7 +14,7 @@ import (
 // runnable are the kinds of file that a command runs, with that command.
 var runnable = map[string]string{KindAgent: "run", KindPlan: "plan"}
 
-// cannotRun explains why a file does not load as an agent or a plan: that it is of another kind, or
+// CannotRun explains why a file does not load as an agent or a plan: that it is of another kind, or
 // where its tools were looked up. load loads it again, with the names that tools may have.
 func CannotRun(a *cli.App, path, kind string, c *Flags, err error,
 	load func(known []string) error) error {
@@ -57,7 +57,7 @@ func withArticle(kind string) string {
 	return "a " + kind
 }
 
-// lookedUp says where the names of tools were looked up.
+// LookedUp says where the names of tools were looked up.
 func LookedUp(a *cli.App, c *Flags) string {
 	if c.Dir != "" {
 		return fmt.Sprintf("Tools are those of the folder %s and those that come with the worker; another folder: --tools DIR; all of them: %s tools list --tools %s",

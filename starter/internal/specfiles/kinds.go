@@ -30,7 +30,7 @@ func kindOf(path string, data []byte) string {
 	return ""
 }
 
-// maxLintBytes bounds a file that is checked.
+// MaxBytes bounds a file that is checked.
 const MaxBytes = 16 << 20
 
 const KindAgent = "agent"
@@ -39,7 +39,7 @@ const KindPlan = "plan"
 
 const KindLanes = "lanes"
 
-// lintPolicies are rules, not what an agent names under the same key.
+// KindPolicies are rules, not what an agent names under the same key.
 const KindPolicies = "policies"
 
 const KindTool = "tool"
@@ -57,5 +57,5 @@ const kindScript = "script"
 
 var Kinds = []string{KindAuto, KindTool, KindAgent, KindPlan, kindScript, KindLanes, KindPolicies}
 
-// detect tells the kind of a file. What cannot be told, or read, is taken for a toolspec.
+// DetectKind tells the kind of a file. What cannot be told, or read, is taken for a toolspec.
 func DetectKind(path string, data []byte) string { return cmp.Or(kindOf(path, data), KindTool) }

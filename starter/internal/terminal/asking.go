@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// tellsBelow tells of what sub-agents ask people, each once.
+// TellsBelow tells of what sub-agents ask people, each once.
 type TellsBelow struct {
 	Notes      io.Writer
 	invocation cli.Invocation

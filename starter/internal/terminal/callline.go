@@ -67,10 +67,10 @@ func (t *Tracker) mark(s api.CallStatus) string {
 	return t.Palette.Good("✓")
 }
 
-// childText names the run of a sub-agent.
+// ChildText names the run of a sub-agent.
 func ChildText(c api.ChildRun) string { return "run " + c.WorkflowID }
 
-// errorLine is a call's failure in one line.
+// ErrorLine is a call's failure in one line.
 func ErrorLine(e *api.Error) string {
 	return string(e.Type) + ": " + api.Shorten(e.Message, 160) + NearLine(e)
 }
@@ -101,7 +101,7 @@ func (t *Tracker) detailLines(r *callRow) []string {
 // maxProblems is how many problems of a failed call people are shown.
 const maxProblems = 5
 
-// problemTexts are the first of a failure's problems, each in a line.
+// ProblemTexts are the first of a failure's problems, each in a line.
 func ProblemTexts(e *api.Error) (texts []string) {
 	if e == nil {
 		return nil
@@ -115,7 +115,7 @@ func ProblemTexts(e *api.Error) (texts []string) {
 	return texts
 }
 
-// nearLine offers what the caller may have meant.
+// NearLine offers what the caller may have meant.
 func NearLine(e *api.Error) string {
 	switch {
 	case len(e.Near) == 0:
@@ -126,7 +126,7 @@ func NearLine(e *api.Error) string {
 	return "; did you mean " + strings.Join(e.Near, ", ") + "?"
 }
 
-// runningParts says how something open stands: how long, on which lane, at which attempt and why.
+// RunningParts says how something open stands: how long, on which lane, at which attempt and why.
 func (t *Tracker) RunningParts(r audit.Running, now time.Time) []string {
 	var parts []string
 	if !r.Since.IsZero() && now.After(r.Since) {
@@ -193,6 +193,6 @@ func attemptText(r audit.Running) string {
 	return text
 }
 
-// pendingPace is how often the server is asked what runs now: history tells of a start only when it
+// PendingPace is how often the server is asked what runs now: history tells of a start only when it
 // is over.
 const PendingPace = 300 * time.Millisecond

@@ -68,7 +68,7 @@ func pausedBy(p api.Pause) string {
 	return p.Note()
 }
 
-// pauseText says who has a run pause, why, and since when.
+// PauseText says who has a run pause, why, and since when.
 func PauseText(f *cli.Format, p api.Pause, now time.Time) string {
 	text := strings.TrimPrefix(pausedBy(p), "paused ")
 	if p.Since.IsZero() {

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/termios"
 )
 
-// hideControlEcho keeps the terminal from writing ^C into what is drawn, and returns what undoes
+// HideControlEcho keeps the terminal from writing ^C into what is drawn, and returns what undoes
 // that. Nothing else of the terminal's mode changes, so that a process that is killed leaves no
 // harm.
 func HideControlEcho(terminal *os.File) (undo func()) {

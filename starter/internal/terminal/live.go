@@ -21,7 +21,7 @@ var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 const spinnerPace = 100 * time.Millisecond
 
-// lastFrame is the time to draw once more before the end: what the library draws while it ends, it
+// LastFrame is the time to draw once more before the end: what the library draws while it ends, it
 // does not erase.
 const LastFrame = 50 * time.Millisecond
 
@@ -67,7 +67,7 @@ func (v *liveView) start(first frame) {
 	}
 }
 
-// quietProgram draws a model and reads nothing from the terminal: Ctrl-C and Ctrl-Z keep their
+// QuietProgram draws a model and reads nothing from the terminal: Ctrl-C and Ctrl-Z keep their
 // meaning, and it stays in its normal mode.
 func QuietProgram(m tea.Model, out io.Writer, width, height int) *tea.Program {
 	return tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(nil), tea.WithoutSignalHandler(),

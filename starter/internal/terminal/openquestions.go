@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// listedQuestion is an open question as JSON.
+// ListedQuestion is an open question as JSON.
 type ListedQuestion struct {
 	audit.RunQuestion
 	// Command answers it.
@@ -26,7 +26,7 @@ func QuestionsToList(r cli.Invocation, open []audit.RunQuestion) []ListedQuestio
 	return list
 }
 
-// writeQuestion shows a question with all that is needed to answer it.
+// WriteQuestion shows a question with all that is needed to answer it.
 func WriteQuestion(f *cli.Format, w io.Writer, p cli.Palette, q ListedQuestion, now time.Time) {
 	head := []string{p.Bold(q.WorkflowID + " " + q.ID), q.Tool, "asked " + f.When(q.Asked, now)}
 	if !q.Until.IsZero() {

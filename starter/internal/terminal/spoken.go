@@ -11,10 +11,10 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// maxSpoken bounds what a live view keeps of a text, in bytes: more than fits any screen.
+// maxModelStream bounds what a live view keeps of a text, in bytes: more than fits any screen.
 const maxModelStream = 16 << 10
 
-// spoken is the end of what the model says in the step that is under way.
+// modelStream is the end of what the model says in the step that is under way.
 type modelStream struct {
 	turn, attempt int
 	// again says that an attempt before this one had said something.
@@ -42,7 +42,7 @@ func (s *modelStream) take(e api.Event) {
 // anew reports whether a step says again what an attempt before had said already.
 func (s *modelStream) anew(r audit.Running) bool { return s.again && r.Attempt == s.attempt }
 
-// spokenLines are the last lines of what the model says, at most limit of them: nothing where the
+// modelStreamLines are the last lines of what the model says, at most limit of them: nothing where the
 // attempt that said it is over.
 func (t *Tracker) modelStreamLines(limit int) []string {
 	speaks := false

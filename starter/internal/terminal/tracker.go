@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// tracker keeps what a live view shows of a run: the open turn with its calls. What is over leaves
+// Tracker keeps what a live view shows of a run: the open turn with its calls. What is over leaves
 // it as finished lines, so that its size does not grow with the run.
 type Tracker struct {
 	Palette    cli.Palette
@@ -129,7 +129,7 @@ func (t *Tracker) stepLine(e api.Event) string {
 	return strings.Join(append(parts, cli.NonEmpty([]string{what})...), " · ")
 }
 
-// stepWords returns the name of a model step and what it did.
+// stepText returns the name of a model step and what it did.
 func stepText(e api.Event) (name, what string) {
 	name = fmt.Sprintf("turn %d", e.Turn)
 	switch s := e.Step; {
@@ -190,7 +190,7 @@ func (t *Tracker) pending(running []audit.Running) {
 	}
 }
 
-// standing takes what the server says of the call. Since when a sub-agent runs it does not say.
+// statusText takes what the server says of the call. Since when a sub-agent runs it does not say.
 func (r *callRow) statusText(now audit.Running) {
 	if now.Child != nil && r.running != nil {
 		now.Since, now.Lane = r.running.Since, r.lane

@@ -11,7 +11,7 @@ import (
 // maxUndone bounds the undone calls that are listed.
 const maxUndone = 50
 
-// writeUndone tells what became of the undoing of a run's calls; all is the command that shows the
+// WriteUndone tells what became of the undoing of a run's calls; all is the command that shows the
 // records of all of them.
 func WriteUndone(w io.Writer, p cli.Palette, undone []api.Undone, all string) {
 	if len(undone) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// view shows a run while it is followed. Its methods are called by one goroutine.
+// View shows a run while it is followed. Its methods are called by one goroutine.
 type View interface {
 	Event(api.Event) error
 	// pending takes what runs or waits now.
@@ -27,7 +27,7 @@ type View interface {
 	Close()
 }
 
-// newView returns the view for progress that goes to w.
+// NewView returns the view for progress that goes to w.
 func NewView(a *cli.App, w io.Writer) View {
 	switch below := NewBelowNotes(a); {
 	case a.Format.JSON():
@@ -54,7 +54,7 @@ func (v *jsonView) Pending([]audit.Running) {}
 func (v *jsonView) Note(text string)        { fmt.Fprintln(v.Notes, "starter: "+text) }
 func (v *jsonView) Close()                  {}
 
-// plainView writes each event as one line: time, number, type, and name=value pairs.
+// PlainView writes each event as one line: time, number, type, and name=value pairs.
 type PlainView struct {
 	Out io.Writer
 	TellsBelow

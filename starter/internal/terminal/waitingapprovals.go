@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// listedApproval is a call that waits for approval as JSON.
+// ListedApproval is a call that waits for approval as JSON.
 type ListedApproval struct {
 	audit.RunApproval
 	// Approve and Deny are the commands that decide.
@@ -30,7 +30,7 @@ func ApprovalsToList(r cli.Invocation, open []audit.RunApproval) []ListedApprova
 	return list
 }
 
-// writeApproval shows a call that waits with all that is needed to decide about it.
+// WriteApproval shows a call that waits with all that is needed to decide about it.
 func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, now time.Time) {
 	head := []string{p.Bold(a.WorkflowID + " " + a.Call), cmp.Or(a.Tool, a.Limit), "asked " +
 		f.When(a.Asked, now)}
@@ -53,7 +53,7 @@ func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, 
 	fmt.Fprintln(w, "  "+a.Deny)
 }
 
-// approvalNote tells of a call that waits in two lines.
+// approvalWaitNote tells of a call that waits in two lines.
 func approvalWaitNote(r cli.Invocation, a audit.RunApproval) string {
 	waits, what := "waits", "call "+a.Call+" of "+a.Tool
 	if a.Escalated {

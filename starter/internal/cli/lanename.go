@@ -13,8 +13,8 @@ func LaneName(lane string) string {
 	return lane
 }
 
-// LaneOf returns the lane of a queue name as the package function returns it. The name may include
-// a key or the bypass prefix.
+// LaneOf returns the lane of a displayed queue name. The name may include a key or the bypass
+// prefix.
 func LaneOf(name string) string {
 	lane, _, _ := strings.Cut(strings.TrimPrefix(name, Bypassing), "/")
 	return lane

@@ -46,8 +46,8 @@ func (r *RunRef) resolve(cmd *cobra.Command, args []string) (*RunRef, error) {
 	return r, nil
 }
 
-// UseLatest makes the reference one of the chain's last execution, the only one that takes requests;
-// any of the chain may have been named. One without an execution means the last anyway.
+// UseLatest sets the reference to the chain's last execution, the only one that accepts requests.
+// The user may have named any of the chain. A reference without an execution already means the last.
 func (r *RunRef) UseLatest(s history.Summary) {
 	if r.RunID != "" && len(s.Parts) > 0 {
 		r.RunID = s.Parts[len(s.Parts)-1].RunID

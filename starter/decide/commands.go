@@ -1,4 +1,4 @@
-// Package decide holds the commands by which people answer, approve and evaluate.
+// Package decide holds the commands with which people answer, approve and evaluate.
 package decide
 
 import (

@@ -23,8 +23,8 @@ type laneLine struct {
 	// Keys counts the open keys. KeysAsked is the number of keys whose calls Waiting includes.
 	Keys      int `json:"keys,omitempty"`
 	KeysAsked int `json:"keys_asked,omitempty"`
-	// Groups is the number of groups that the slots or keys of a limited lane are divided into. The
-	// hosted ones have a worker.
+	// Groups is the number of groups that the slots or keys of a limited lane are divided into,
+	// Hosted the number of them that have a worker.
 	Groups  int                `json:"groups,omitempty"`
 	Hosted  int                `json:"served_groups,omitempty"`
 	Holders []lanestate.Holder `json:"holders,omitempty"`

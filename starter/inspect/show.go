@@ -35,8 +35,8 @@ type shownRun struct {
 	// WaitsFor lists which of the two exist.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	UI       string          `json:"ui,omitempty"`
-	// Evaluation tells whether the run is solved, and EvaluatedBy who decided that. A person's
-	// evaluation is kept as well.
+	// Evaluation tells whether the run is solved, EvaluatedBy who decided that. Person is a
+	// person's evaluation.
 	Evaluation  audit.Solved       `json:"evaluation"`
 	EvaluatedBy audit.EvaluatedBy  `json:"evaluated_by"`
 	Person      *api.RunEvaluation `json:"person,omitempty"`

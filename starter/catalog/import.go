@@ -219,8 +219,8 @@ func readUpTo(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// download reads a document from the named host, which may be local, and follows no redirect to
-// another host.
+// download reads a document from the named host, which may be local, and never contacts another
+// host.
 func download(ctx context.Context, address string) ([]byte, error) {
 	origin, err := url.Parse(address)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/accept"
 )
 
-// acceptFlags say what is accepted, and how servers are reached.
+// acceptFlags select what to accept and how to reach servers.
 type acceptFlags struct {
 	yes, pinsOnly bool
 	dir, logins   string
@@ -62,7 +62,7 @@ input. Workers of the same user then need no login.`,
 	return cmd
 }
 
-// States of a tool that is to be accepted.
+// States of a tool to be accepted.
 const (
 	acceptSame        = "unchanged"
 	acceptChanged     = "changed"
@@ -71,7 +71,7 @@ const (
 	acceptUnreachable = "unreachable"
 )
 
-// acceptedTool is a tool of an MCP server beside its toolspec, as it is printed as JSON.
+// acceptedTool is the JSON form of an MCP server's tool and its toolspec.
 type acceptedTool struct {
 	Tool   string `json:"tool"`
 	File   string `json:"file"`
@@ -80,7 +80,7 @@ type acceptedTool struct {
 	State   string   `json:"state"`
 	Changes []string `json:"changes,omitempty"`
 	Problem string   `json:"problem,omitempty"`
-	// Accepted says that the new pin was written.
+	// Accepted is set if the new pin was written.
 	Accepted bool `json:"accepted,omitempty"`
 
 	now mcpclient.Tool
@@ -88,7 +88,7 @@ type acceptedTool struct {
 
 func (t acceptedTool) open() bool { return t.State == acceptChanged || t.State == acceptNew }
 
-// accept compares the tools of all paths with their servers', and writes what is accepted.
+// acceptTools compares the tools of all paths with their servers' and writes the accepted ones.
 func acceptTools(ctx context.Context, a *cli.App, paths []string, o toolspecs.Options,
 	flags acceptFlags) error {
 	files, err := specFiles(paths)
@@ -117,7 +117,7 @@ func acceptTools(ctx context.Context, a *cli.App, paths []string, o toolspecs.Op
 	return reported
 }
 
-// specFiles returns the toolspec files that paths name: files, and those in folders.
+// specFiles returns the toolspec files that paths name, including those in folders.
 func specFiles(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
@@ -204,7 +204,7 @@ func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) accep
 	return t
 }
 
-// decide shows the differences, finds out whether they are accepted, and writes.
+// decide shows the differences, determines whether they are accepted, and writes.
 func (c *comparer) decide() error {
 	a := c.app
 	if !a.Format.JSON() {
@@ -247,7 +247,7 @@ func (c *comparer) show() {
 	}
 }
 
-// write writes the files whose tools are accepted: all of them, or none.
+// write writes the files of the accepted tools: all files or none.
 func (c *comparer) write() error {
 	written := map[string][]byte{}
 	for _, source := range c.sources {
@@ -273,7 +273,7 @@ func (c *comparer) write() error {
 	return nil
 }
 
-// acceptedOf returns what the servers say of a file's tools that are to be accepted.
+// acceptedOf returns the servers' descriptions of a file's tools that are to be accepted.
 func (c *comparer) acceptedOf(path string) map[string]mcpclient.Tool {
 	remotes := map[string]mcpclient.Tool{}
 	for _, t := range c.tools {
@@ -284,7 +284,7 @@ func (c *comparer) acceptedOf(path string) map[string]mcpclient.Tool {
 	return remotes
 }
 
-// overwrite replaces a file, or what a link leads to, and keeps who may read it.
+// overwrite replaces a file, or the target of a symbolic link, and keeps its mode.
 func overwrite(path string, data []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -297,8 +297,7 @@ func overwrite(path string, data []byte) error {
 	return writeWhole(path, data, info.Mode().Perm())
 }
 
-// report says what became of every tool. Tools that are gone or could not be looked at give exit
-// code 1.
+// report prints the state of every tool. Tools that are gone or unreachable give exit code 1.
 func (c *comparer) report() error {
 	counts := map[string]int{}
 	for _, t := range c.tools {

@@ -19,39 +19,39 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// heldTools is what the workers of a task queue hold.
+// hostedTools are the tools of the workers of a task queue.
 type hostedTools struct {
 	Workers     []hostedCatalog  `json:"workers"`
 	Differences []toolDifference `json:"differences"`
-	// FolderError says why the folder is not compared.
+	// FolderError is why the folder is not compared.
 	FolderError string `json:"folder_error,omitempty"`
 }
 
-// heldCatalog is what one worker holds.
+// hostedCatalog describes the tools of one worker.
 type hostedCatalog struct {
 	api.WorkerCatalog
-	// Uncompared says that its tools are not known one by one.
+	// Uncompared is set if the worker's individual tools are unknown.
 	Uncompared bool `json:"uncompared,omitempty"`
 }
 
-// toolDifference is a tool of which workers, or a worker and the folder, do not have the same
-// version.
+// toolDifference is a tool whose version differs between workers, or between a worker and the
+// folder.
 type toolDifference struct {
 	Tool     string          `json:"tool"`
 	Versions []hostedVersion `json:"versions"`
 }
 
-// heldVersion is one version of a tool, or the lack of it, and who has that.
+// hostedVersion is one version of a tool, or its absence, and who has it.
 type hostedVersion struct {
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
 	Missing bool   `json:"missing,omitempty"`
-	// Folder says that the folder of --tools has it.
+	// Folder is set if the --tools folder has this version.
 	Folder  bool     `json:"folder,omitempty"`
 	Workers []string `json:"workers,omitempty"`
 }
 
-// listHeld asks the workers which tools they hold and prints what they answer.
+// listHosted queries the workers' tools and prints them.
 func listHosted(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue string) error {
 	if err := flags.Check(cmd); err != nil {
 		return err
@@ -82,11 +82,11 @@ func listHosted(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue st
 	})
 }
 
-// maxFolderError bounds what is told of a folder that is wrong; tools lint tells it all.
+// maxFolderError bounds the shown faults of a folder. tools lint shows all.
 const maxFolderError = 300
 
-// compare finds the tools that differ between the workers that answered, and from the folder if
-// there is one in which nothing is wrong.
+// compareTools finds the tools that differ between workers, and from the folder if it has no
+// faults.
 func compareTools(c *specfiles.Flags, report api.CatalogReport,
 	wrong toolspecs.Faults) (hostedTools, error) {
 	hosted := hostedTools{Workers: []hostedCatalog{}, Differences: []toolDifference{}}
@@ -112,7 +112,7 @@ func compareTools(c *specfiles.Flags, report api.CatalogReport,
 	return hosted, nil
 }
 
-// take takes the workers from a report, and returns those whose tools are known.
+// take adds the workers of a report and returns those whose tools are known.
 func (h *hostedTools) take(report api.CatalogReport) ([]owner, error) {
 	var owners []owner
 	for _, w := range report.Workers {
@@ -129,7 +129,7 @@ func (h *hostedTools) take(report api.CatalogReport) ([]owner, error) {
 	return owners, nil
 }
 
-// modeOf returns the mode of the workers. Where they differ in it, they differ in all tools anyway.
+// modeOf returns the workers' mode. Workers in different modes differ in all tools anyway.
 func modeOf(report api.CatalogReport) (mode api.Mode) {
 	for _, w := range report.Workers {
 		mode = cmp.Or(mode, w.Mode)
@@ -137,7 +137,7 @@ func modeOf(report api.CatalogReport) (mode api.Mode) {
 	return mode
 }
 
-// owner is a worker that answered, or without a name the folder, with its tools by name.
+// owner is a worker, or the folder if the name is empty, with its tools by name.
 type owner struct {
 	worker string
 	tools  map[string]api.ToolVersion
@@ -170,8 +170,8 @@ func versionsOf(catalog *toolspecs.Catalog) []api.ToolVersion {
 	return tools
 }
 
-// versionsBy returns the versions of one tool with those who have them. That the folder lacks a
-// tool is no difference: workers have tools of their own.
+// versionsBy returns the versions of one tool and who has them. A tool missing from the folder is
+// not a difference, because workers have built-in tools.
 func versionsBy(owners []owner, name string) []hostedVersion {
 	var versions []hostedVersion
 	for _, o := range owners {
@@ -229,7 +229,7 @@ func printHosted(a *cli.App, hosted hostedTools, dir, queue string) error {
 	return a.Print(text + "\n" + hosted.table(p, dir))
 }
 
-// notes are what is to be known of the workers beside what they hold.
+// notes returns notes about the workers.
 func (h hostedTools) notes(dir string) []string {
 	var notes []string
 	if h.FolderError != "" {

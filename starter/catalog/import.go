@@ -19,7 +19,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
-// maxImport bounds what is imported, in bytes.
+// maxImport bounds an imported document, in bytes.
 const maxImport = 64 << 20
 
 func importCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
@@ -42,7 +42,7 @@ Toolspecs refer to secrets by name (env:NAME); the command never asks for their 
 	return cmd
 }
 
-// importFlags say where the imported tools go.
+// importFlags select where the imported tools are written.
 type importFlags struct {
 	out           string
 	force, dryRun bool
@@ -107,7 +107,7 @@ described to the model and not sent. Schemas are shortened to --max-schema bytes
 	return cmd
 }
 
-// check refuses patterns that can fit nothing.
+// check rejects patterns that cannot match.
 func (f *importFlags) check(cmd *cobra.Command) error {
 	for _, pattern := range f.names {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -119,7 +119,7 @@ func (f *importFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// importFile reads a document and writes the tools that are made of it.
+// importFile reads a document and writes its tools.
 func importFile(a *cli.App, cmd *cobra.Command, source string, flags *importFlags,
 	catalog *specfiles.Flags,
 	read func(name string, data []byte) (imports.Result, error)) error {
@@ -137,7 +137,7 @@ func importFile(a *cli.App, cmd *cobra.Command, source string, flags *importFlag
 	return writeImported(a, flags, catalog, result)
 }
 
-// parseAuth reads bearer=env:NAME or header:X-Key=env:NAME.
+// parseAuth parses bearer=env:NAME or header:X-Key=env:NAME.
 func parseAuth(text string) (*outbound.Auth, error) {
 	if text == "" {
 		return nil, nil
@@ -160,7 +160,7 @@ func parseAuth(text string) (*outbound.Auth, error) {
 	return &outbound.Auth{Type: kind, Secret: secret, Name: name}, nil
 }
 
-// authKinds are the places where a secret goes; those that are true have a name.
+// authKinds maps the kinds of auth to whether they take a name.
 var authKinds = map[string]bool{outbound.Bearer: false, outbound.Basic: false,
 	outbound.Header: true, outbound.Query: true}
 
@@ -175,7 +175,7 @@ func checkBaseURL(text string) error {
 	return outbound.CheckURL(u)
 }
 
-// document reads what is imported: a file, a URL, or standard input for -.
+// document reads the source: a file, a URL, or standard input for -.
 func document(ctx context.Context, a *cli.App, source string) (name string, data []byte,
 	err error) {
 	switch {
@@ -219,8 +219,8 @@ func readUpTo(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// download reads a document from the host that was named, which may be this machine, and from no
-// other.
+// download reads a document from the named host, which may be local, and never contacts another
+// host.
 func download(ctx context.Context, address string) ([]byte, error) {
 	origin, err := url.Parse(address)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
-// What becomes of an imported tool's file.
+// States of an imported tool's file.
 const (
 	fileWritten   = "written"
 	fileReplaced  = "replaced"
@@ -26,12 +26,12 @@ const (
 	fileInTheWay  = "in_the_way"
 )
 
-// importedTool is a tool that was imported, as it is printed as JSON.
+// importedTool is the JSON form of an imported tool.
 type importedTool struct {
 	Tool   string `json:"tool"`
 	Source string `json:"source"`
 	File   string `json:"file"`
-	// State says what became of the file, or would become of it.
+	// State is the file's state, or the state it would get.
 	State string   `json:"state"`
 	Notes []string `json:"notes,omitempty"`
 
@@ -43,7 +43,7 @@ type refusedPart struct {
 	Reason string `json:"reason"`
 }
 
-// importReport is what became of a document.
+// importReport is the result of importing a document.
 type importReport struct {
 	Title   string         `json:"title,omitempty"`
 	DryRun  bool           `json:"dry_run,omitempty"`
@@ -52,7 +52,7 @@ type importReport struct {
 	Notes   []string       `json:"notes,omitempty"`
 }
 
-// writeImported writes the tools of a result, or says what it would write.
+// writeImported writes the imported tools or reports what it would write.
 func writeImported(a *cli.App, flags *importFlags, catalog *specfiles.Flags,
 	result imports.Result) error {
 	report, err := planImport(flags, result)
@@ -87,7 +87,7 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// planImport says what is to become of each file.
+// planImport determines the state of each file.
 func planImport(flags *importFlags, result imports.Result) (*importReport, error) {
 	report := &importReport{Title: result.Title, DryRun: flags.dryRun, Tools: []importedTool{},
 		Notes: result.Notes}
@@ -118,7 +118,7 @@ func planImport(flags *importFlags, result imports.Result) (*importReport, error
 	return report, nil
 }
 
-// files returns the files of a state.
+// files returns the files in a state.
 func (r *importReport) files(state string) []string {
 	var files []string
 	for _, t := range r.Tools {
@@ -129,7 +129,7 @@ func (r *importReport) files(state string) []string {
 	return files
 }
 
-// others reports whether the folder has other toolspecs than the imported ones.
+// others reports whether the folder has toolspecs other than the imported ones.
 func (r *importReport) others(dir string) bool {
 	files, err := specFiles([]string{dir})
 	imported := map[string]bool{}
@@ -185,7 +185,7 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 	return nil
 }
 
-// importNote is a note, and the parts of the document that it is about.
+// importNote is a note and the parts of the document it concerns.
 type importNote struct {
 	text    string
 	sources []string
@@ -209,13 +209,13 @@ func (r *importReport) noted() []*importNote {
 	return notes
 }
 
-// of names the parts that a note is about: a few of them.
+// of names some of the parts that a note concerns.
 func (n *importNote) of() string {
 	const most = 3
 	return strings.Join(n.sources[:min(len(n.sources), most)], ", ") + more(len(n.sources)-most)
 }
 
-// summary counts what became of everything.
+// summary counts the files by state.
 func (r *importReport) summary(flags *importFlags, notes int) string {
 	written := len(r.files(fileWritten)) + len(r.files(fileReplaced))
 	text := api.Plural(written, "tool") + " written to " + flags.out
@@ -234,8 +234,8 @@ func (r *importReport) summary(flags *importFlags, notes int) string {
 	return text + fmt.Sprintf("; %d not imported", len(r.Refused))
 }
 
-// checkImported reads the folder as a worker would, where there are other files in it: their tools
-// may have the names of imported ones.
+// checkImported loads the folder as a worker would if it has other files, because their tools'
+// names may collide with imported ones.
 func checkImported(a *cli.App, report *importReport, flags *importFlags,
 	catalog *specfiles.Flags) error {
 	if flags.dryRun || !report.others(flags.out) {
@@ -252,7 +252,7 @@ func checkImported(a *cli.App, report *importReport, flags *importFlags,
 	return err
 }
 
-// sameFile reports whether a file has that content; there says whether it exists.
+// sameFile reports whether a file has the content, and whether it exists.
 func sameFile(path string, data []byte) (same, there bool, err error) {
 	old, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -261,8 +261,7 @@ func sameFile(path string, data []byte) (same, there bool, err error) {
 	return bytes.Equal(old, data), true, err
 }
 
-// writeWhole writes a file as a whole, so that a worker that watches its folder never reads half of
-// it.
+// writeWhole writes a file atomically, so that a worker watching its folder never reads half of it.
 func writeWhole(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".write-*")
 	if err != nil {

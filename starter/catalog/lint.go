@@ -23,7 +23,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// The kinds of file that lint knows.
+// Kinds of file that lint checks.
 const ()
 
 func lintCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
@@ -72,13 +72,13 @@ type linter struct {
 	kind    string
 	app     *cli.App
 	catalog *specfiles.Flags
-	// options say what surrounds the toolspecs, as far as the lanes file can be read.
+	// options hold the lanes, as far as the lanes file can be read.
 	options toolspecs.Options
-	// tools are those that policies are about; nil where they are not known.
+	// tools are the tools that policies match, or nil if they are unknown.
 	tools policies.Tools
 }
 
-// lint checks paths, prints every fault, and ends with exit code 2 if there is one.
+// lint checks paths and prints every fault. It exits with code 2 if there is one.
 func lint(a *cli.App, paths []string, l *linter) error {
 	faults, note := l.lanes(paths)
 	for _, path := range paths {
@@ -101,7 +101,7 @@ func lint(a *cli.App, paths []string, l *linter) error {
 	return nil
 }
 
-// faultsOf returns an error as faults.
+// faultsOf converts an error to faults.
 func faultsOf(path string, err error) toolspecs.Faults {
 	faults, ok := errors.AsType[toolspecs.Faults](err)
 	if err != nil && !ok {
@@ -110,8 +110,8 @@ func faultsOf(path string, err error) toolspecs.Faults {
 	return faults
 }
 
-// lanes checks the lanes file. The note says that it was, where it is none of the paths. Whatever
-// else is wrong in it, the names in it are those of lanes.
+// lanes checks the lanes file. The note mentions the check if the file is not one of the paths.
+// Lane names are accepted even if the file has other faults.
 func (l *linter) lanes(paths []string) (faults toolspecs.Faults, note string) {
 	if l.kind == specfiles.KindPolicies {
 		return nil, "" // they name no lanes
@@ -187,8 +187,7 @@ func (l *linter) file(path string) error {
 	return specfiles.AllFaults(err, wrong)
 }
 
-// tool checks a file of toolspecs, and the tools of agents in it where those that there are, are
-// known.
+// tool checks a toolspec file, and its agents' tools if the available tools are known.
 func (l *linter) tool(path string, data []byte) error {
 	specs, err := toolspecs.Decode(path, data, l.options)
 	if err != nil || !slices.ContainsFunc(specs,
@@ -205,8 +204,8 @@ func (l *linter) tool(path string, data []byte) error {
 	return checkNamed(specs, known)
 }
 
-// checkNamed looks up the tools that specs name, of agents that are tools themselves and to undo
-// and verify calls: among specs, those that ship, and known.
+// checkNamed looks up the tools that agents and undo and verify entries name, among specs, the
+// built-in tools, and known.
 func checkNamed(specs []toolspecs.Spec, known []string) error {
 	for _, s := range append(toolspecs.Shipped(), specs...) {
 		known = append(known, s.Name)

@@ -15,7 +15,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// oauthFlags say how a login at an MCP server is made.
+// oauthFlags configure a login at an MCP server.
 type oauthFlags struct {
 	oauth bool
 	auth  outbound.Auth
@@ -38,7 +38,7 @@ func (f *oauthFlags) add(set *pflag.FlagSet) {
 		"OAuth `grant`: authorization_code (a person logs in; default) or client_credentials (the client's secret)")
 }
 
-// authOf returns the auth of a toolspec as the flags say: given is --auth's, or nil.
+// authOf returns a toolspec's auth from the flags. given is --auth's value or nil.
 func (f *oauthFlags) authOf(cmd *cobra.Command, given *outbound.Auth) (*outbound.Auth, error) {
 	if !f.oauth {
 		for _, name := range []string{"client-id", "client-secret", "client-metadata-url",
@@ -63,7 +63,7 @@ func (f *oauthFlags) authOf(cmd *cobra.Command, given *outbound.Auth) (*outbound
 	return &auth, nil
 }
 
-// checkClient reports what does not say which client logs in, and how.
+// checkClient rejects incomplete or conflicting client settings.
 func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
 	id, secret := f.auth.ClientID != "", f.auth.Secret != ""
 	alone := f.auth.Grant == outbound.GrantClientCredentials
@@ -81,7 +81,7 @@ func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
 	return nil
 }
 
-// loginsFlag names the folder of the tokens that logins gave.
+// loginsFlag adds the flag for the folder of login tokens.
 func loginsFlag(set *pflag.FlagSet, folder *string) {
 	set.StringVar(folder, "logins", "",
 		"`folder` for tokens of MCP servers (default: switchyard/logins in the user's configuration folder, like the worker's)")
@@ -94,8 +94,8 @@ func loginsIn(folder string) *mcpclient.Logins {
 // maxAddress bounds a line with an address, in bytes.
 const maxAddress = 64 << 10
 
-// askLogin has the person at the terminal log in: it prints an address and reads the one at which
-// the browser ends.
+// askLogin prints the login address for the user and reads the address to which the browser was
+// redirected.
 func askLogin(ctx context.Context, a *cli.App, address string) (string, error) {
 	fmt.Fprintf(a.Err, "The MCP server wants a login. Open this address in a browser, log in and allow the access:\n\n  %s\n\n"+
 		"Then copy the whole address at which the browser ends, even if it shows an error there, and paste it here: ",
@@ -117,7 +117,7 @@ func askLogin(ctx context.Context, a *cli.App, address string) (string, error) {
 	}
 }
 
-// readLine reads one line and nothing of what follows, which may be for another question.
+// readLine reads exactly one line and leaves the rest for other prompts.
 func readLine(r io.Reader) (string, error) {
 	var text strings.Builder
 	for one := make([]byte, 1); text.Len() < maxAddress; {

@@ -13,28 +13,28 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// mcpServers asks MCP servers for their tools, each once, as a worker of this machine and
-// environment would.
+// mcpServers lists the tools of MCP servers, each server once, as a worker in this environment
+// would.
 type mcpServers struct {
 	ctx context.Context
-	// dir is where relative working folders of servers start; empty means the current one.
+	// dir is the base of servers' relative working folders. Empty means the current folder.
 	dir string
-	// login has a person log in, and logins are where the tokens of that are kept; see
-	// mcptools.Options.
+	// login performs an interactive login. logins is the folder of the tokens; see
+	// mcpclient.Options.
 	login  func(ctx context.Context, address string) (string, error)
 	logins *mcpclient.Logins
 	known  map[string]askedServer
 	open   []*mcpclient.Connection
 }
 
-// askedServer is what a server said, or why it said nothing.
+// askedServer is a server's answer or error.
 type askedServer struct {
 	tools []mcpclient.Tool
 	err   error
 }
 
-// tools returns the tools of the server that an entry reaches. With an answer_within it is told
-// that it may ask people: some servers list more tools then.
+// tools returns the tools of an entry's server. If answer_within is set, the client announces
+// elicitation, because some servers then list more tools.
 func (s *mcpServers) tools(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 	key, err := api.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env,
 		Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
@@ -68,14 +68,13 @@ func (s *mcpServers) ask(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 	return listed, nil
 }
 
-// unlisted is why a server did not list its tools, in words without the type of a call's error.
+// unlisted is an error from listing tools, without the type of a call's error.
 type unlisted struct{ err error }
 
 func (u *unlisted) Error() string { return message(u.err) }
 func (u *unlisted) Unwrap() error { return u.err }
 
-// importError is why nothing can be imported from the server that the command line names, in the
-// words of that.
+// importError explains why importing from the server named on the command line fails.
 func importError(ctx context.Context, e toolspecs.Entry, err error) error {
 	if ctx.Err() != nil {
 		return cli.Errorf(cli.ExitCancelled, "interrupted before the server listed its tools")
@@ -93,7 +92,7 @@ func importError(ctx context.Context, e toolspecs.Entry, err error) error {
 	return cli.Errorf(cli.ExitUsage, "%w", err)
 }
 
-// suchAs offers the host of an address as an example.
+// suchAs returns the host of an address as an example.
 func suchAs(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
@@ -102,8 +101,7 @@ func suchAs(address string) string {
 	return ", such as --allow " + api.ShellWord(u.Hostname())
 }
 
-// insideHosts are those that a worker with this environment would let tools reach although they are
-// not public.
+// insideHosts returns the non-public hosts that a worker in this environment lets tools reach.
 func insideHosts() []string {
 	if list := os.Getenv("SWITCHYARD_HTTP_ALLOW"); list != "" {
 		return strings.Split(list, ",")
@@ -117,7 +115,7 @@ func (s *mcpServers) close() {
 	}
 }
 
-// message returns an error's words without its type, which is for calls.
+// message returns an error's text without its type, which applies to calls.
 func message(err error) string {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e.Message

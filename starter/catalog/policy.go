@@ -93,8 +93,8 @@ other outcome.`,
 	return cmd
 }
 
-// policyTools returns what finds what rules can know of a tool, by its name; nil where no folder is
-// named.
+// policyTools returns a lookup of the tool properties that rules use, by name. It is nil if no
+// folder is named.
 func policyTools(c *specfiles.Flags) (find func(name string) (policies.Tool, bool), err error) {
 	if c.Dir == "" {
 		return nil, nil
@@ -112,7 +112,7 @@ func policyTools(c *specfiles.Flags) (find func(name string) (policies.Tool, boo
 	}, nil
 }
 
-// triedCase is a case as JSON.
+// triedCase is the JSON form of a case.
 type triedCase struct {
 	File string `json:"file"`
 	policies.Tried
@@ -178,7 +178,7 @@ func printTried(a *cli.App, t triedCase) error {
 	return nil
 }
 
-// policyLine says what a rule did.
+// policyLine describes a rule's action.
 func policyLine(p api.PolicyAction) string {
 	line := fmt.Sprintf("%s %s: %s", p.Effect, p.Rule, p.Message)
 	if p.Failure != "" {

@@ -51,7 +51,7 @@ read from the run's history, because the rules may have changed since.`,
 	return cmd
 }
 
-// explained is what policies did to a call, as JSON too.
+// explained is the effect of policies on a call, also as JSON.
 type explained struct {
 	Call      string             `json:"call_id"`
 	Tool      string             `json:"tool"`
@@ -62,7 +62,7 @@ type explained struct {
 	Policies  []api.PolicyAction `json:"policies"`
 }
 
-// explain returns what policies did to one of the calls; nil where there is no such call.
+// explain returns the effect of policies on a call, or nil if there is no such call.
 func explain(records iter.Seq2[api.Record, error], call string) (*explained, error) {
 	for r, err := range records {
 		if err != nil {

@@ -138,7 +138,7 @@ func printTools(a *cli.App, tools []*toolspecs.Compiled) error {
 	return a.Print(t.Text(a.PaletteFor(a.Out)))
 }
 
-// shownTool is what tools show prints as JSON.
+// shownTool is the JSON output of tools show.
 type shownTool struct {
 	Digest string          `json:"digest"`
 	Spec   toolspecs.Spec  `json:"spec"`

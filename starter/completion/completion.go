@@ -24,7 +24,7 @@ arguments, and from the server runs, agents, conversations, schedules, and waiti
 bash needs the package bash-completion. Requests to the server are bounded in time: if it does not
 answer, nothing is offered.`
 
-// shells write the script of each shell.
+// shells lists the shells with the functions that write their scripts.
 var shells = []struct {
 	name  string
 	write func(root *cobra.Command) error
@@ -67,15 +67,15 @@ func completionCommand() *cobra.Command {
 	}
 }
 
-// completionCommands returns the commands of this package.
+// Commands returns the commands of this package.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{completionCommand()}
 }
 
-// completer offers what a word of a command line may become; args are the arguments before it.
+// completer returns completions for a word. args are the preceding arguments.
 type completer func(cmd *cobra.Command, args []string) []cobra.Completion
 
-// words offers the same words always.
+// words returns a completer with a fixed list.
 func words[T ~string](list ...T) completer {
 	offered := make([]cobra.Completion, len(list))
 	for i, word := range list {
@@ -84,16 +84,15 @@ func words[T ~string](list ...T) completer {
 	return func(*cobra.Command, []string) []cobra.Completion { return offered }
 }
 
-// addCompletion has a command and all below it complete their arguments, by the words in their
-// usage, and what their flags take, by the flags' names. What has no completer is left to the
-// shell, which offers files.
+// Add adds completion to a command and its subcommands, for arguments by their names in the usage
+// and for flags by name. Without a completer the shell offers files.
 func Add(a *cli.App, root *cobra.Command) {
 	o := offers{a}
 	byFlag, byArgument := o.flagCompleters(), o.argumentCompleters()
 	for _, cmd := range cli.WithSubcommands(root) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.NoOptDefVal == "" { // else it takes nothing
-				// the flag is there, and has none yet
+				// The flag exists and has no completion function yet.
 				_ = cmd.RegisterFlagCompletionFunc(f.Name, completeFlag(cmd, f, byFlag))
 			}
 		})
@@ -103,8 +102,8 @@ func Add(a *cli.App, root *cobra.Command) {
 	}
 }
 
-// completeFlag completes what a flag takes: what its completer offers, and else files or folders
-// where it takes one.
+// completeFlag completes a flag's value: with its completer, or else with files or folders if it
+// takes a path.
 func completeFlag(cmd *cobra.Command, f *pflag.Flag, by map[string]completer) cobra.CompletionFunc {
 	complete, own := by[cmd.Name()+" --"+f.Name]
 	if !own {
@@ -123,7 +122,7 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag, by map[string]completer) co
 	return cobra.FixedCompletions(nil, directive)
 }
 
-// offer is the completer as cobra wants it. Where it offers words, files are not offered.
+// offer adapts the completer to cobra. If there are completions, files are not offered.
 func (c completer) offer(cmd *cobra.Command, args []string, word string) ([]cobra.Completion,
 	cobra.ShellCompDirective) {
 	offered := slices.DeleteFunc(slices.Clone(c(cmd, args)),
@@ -136,14 +135,14 @@ func (c completer) offer(cmd *cobra.Command, args []string, word string) ([]cobr
 	return offered, directive
 }
 
-// bare is what is offered without its description.
+// bare returns a completion without its description.
 func bare(o cobra.Completion) string {
 	text, _, _ := strings.Cut(o, "\t")
 	return text
 }
 
-// completeArguments completes the arguments that a command's usage names; the last one goes on
-// where it ends in ….
+// completeArguments completes the arguments named in a command's usage. A last one that ends in …
+// repeats.
 func completeArguments(cmd *cobra.Command, by map[string]completer) cobra.CompletionFunc {
 	names := strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(cmd.Use))[1:]
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion,
@@ -172,11 +171,10 @@ func completeArguments(cmd *cobra.Command, by map[string]completer) cobra.Comple
 	}
 }
 
-// offers finds what command lines may be completed with.
+// offers provides completions.
 type offers struct{ *cli.App }
 
-// flagCompleters are what flags take; a command's own meaning of a flag goes before that of all
-// others.
+// flagCompleters returns completers by flag name. A command's own entry takes precedence.
 func (a offers) flagCompleters() map[string]completer {
 	agents := a.ofRuns(func(r runlist.Run) string { return r.Agent })
 	return map[string]completer{
@@ -199,7 +197,7 @@ func (a offers) flagCompleters() map[string]completer {
 	}
 }
 
-// argumentCompleters are what arguments may be, by their names in the usage.
+// argumentCompleters returns completers by argument name in the usage.
 func (a offers) argumentCompleters() map[string]completer {
 	return map[string]completer{
 		"RUN": a.anyRun(), "cancel RUN": a.anyRun(history.RunRunning, history.RunPaused),

@@ -23,15 +23,13 @@ import (
 )
 
 const (
-	// completionPatience is how long a shell waits for a server.
+	// completionPatience bounds a shell's wait for a server.
 	completionPatience = 1500 * time.Millisecond
-	// completedRuns is how many of the newest runs are offered, or looked at for their agents and
-	// the like.
+	// completedRuns bounds the newest runs that are offered or searched for names.
 	completedRuns = 100
 )
 
-// fromServer returns what ask finds on the server that the command line names; nothing where that
-// fails, or takes too long.
+// fromServer calls ask with the command line's server. It returns nothing on errors and timeouts.
 func (a offers) fromServer(cmd *cobra.Command, ask func(context.Context,
 	client.Client) ([]cobra.Completion, error)) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
@@ -61,8 +59,7 @@ func (a offers) newestRuns(cmd *cobra.Command, all bool,
 	})
 }
 
-// anyRun offers the ids of the newest runs, of those alone that have one of the statuses if there
-// are some.
+// anyRun offers the IDs of the newest runs, restricted to statuses if given.
 func (a offers) anyRun(statuses ...history.RunStatus) completer {
 	return func(cmd *cobra.Command, _ []string) []cobra.Completion {
 		return a.newestRuns(cmd, false, func(r runlist.Run) []cobra.Completion {
@@ -77,7 +74,7 @@ func (a offers) anyRun(statuses ...history.RunStatus) completer {
 	}
 }
 
-// ofRuns offers what of tells of the newest runs, each once.
+// ofRuns offers the distinct values of of for the newest runs.
 func (a offers) ofRuns(of func(runlist.Run) string) completer {
 	return func(cmd *cobra.Command, _ []string) []cobra.Completion {
 		return sorted(a.newestRuns(cmd, true,
@@ -85,8 +82,8 @@ func (a offers) ofRuns(of func(runlist.Run) string) completer {
 	}
 }
 
-// callers offers who started the newest runs. The agents that called sub-agents are among them only
-// where --all finds those runs.
+// callers offers the callers of the newest runs, including agents that called sub-agents only with
+// --all.
 func (a offers) callers(cmd *cobra.Command, _ []string) []cobra.Completion {
 	all := given(cmd.Flags(), "all") == "true"
 	return sorted(a.newestRuns(cmd, all,
@@ -98,7 +95,7 @@ func sorted(offered []cobra.Completion) []cobra.Completion {
 	return slices.Compact(offered)
 }
 
-// runNamed is the run of a command line: the flag's, or the first argument.
+// runNamed returns the command line's run: the flag's value or the first argument.
 func runNamed(cmd *cobra.Command, args []string) string {
 	if f := cmd.Flags().Lookup("workflow-id"); f != nil && f.Value.String() != "" {
 		return f.Value.String()
@@ -109,8 +106,7 @@ func runNamed(cmd *cobra.Command, args []string) string {
 	return ""
 }
 
-// approvals offers what of tells of the calls that wait for approval in the run that is named, or
-// in all.
+// approvals offers the values of of for pending approvals in the named run, or in all.
 func (a offers) approvals(of func(audit.RunApproval) string, inAll bool) completer {
 	return func(cmd *cobra.Command, args []string) []cobra.Completion {
 		return a.fromServer(cmd, func(ctx context.Context,
@@ -138,7 +134,7 @@ func (a offers) openCalls(cmd *cobra.Command, args []string) []cobra.Completion 
 	return a.approvals(func(o audit.RunApproval) string { return o.Call }, false)(cmd, args)
 }
 
-// openDigests offers the digests of the calls that wait, of a decision about one.
+// openDigests offers the digests of the calls that wait for a decision.
 func (a offers) openDigests(cmd *cobra.Command, args []string) []cobra.Completion {
 	if runNamed(cmd, args) == "" {
 		return nil
@@ -168,7 +164,7 @@ func (a offers) openQuestions(cmd *cobra.Command, args []string) []cobra.Complet
 	})
 }
 
-// recordedCalls offers the ids of a run's calls.
+// recordedCalls offers the IDs of a run's calls.
 func (a offers) recordedCalls(cmd *cobra.Command, args []string) []cobra.Completion {
 	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion,
 		err error) {
@@ -194,8 +190,7 @@ func (a offers) scheduleNames(cmd *cobra.Command, _ []string) []cobra.Completion
 	})
 }
 
-// catalogOf reads the tools that a command line is about: those of its folder, named or default,
-// and those that ship.
+// catalogOf reads the command line's tools: its folder's, named or default, and the built-in ones.
 func catalogOf(cmd *cobra.Command) *toolspecs.Catalog {
 	flags := specfiles.Flags{Dir: given(cmd.Flags(), "tools"), LanesFile: given(cmd.Flags(),
 		"lanes-file")}
@@ -215,8 +210,8 @@ func given(flags *pflag.FlagSet, name string) string {
 	return ""
 }
 
-// toolNames offers the tools of the folder, and those that the newest runs called: workers may have
-// others than the folder.
+// toolNames offers the folder's tools and those called by the newest runs, because workers may have
+// others.
 func (a offers) toolNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 	offered := map[string]cobra.Completion{}
 	if cmd.Parent().Name() != "tools" {
@@ -234,8 +229,7 @@ func (a offers) toolNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 	return slices.Sorted(maps.Values(offered))
 }
 
-// toolArguments offers name= for the arguments of the tool that stands before, without those that
-// are given already.
+// toolArguments offers name= for the arguments of the preceding tool that are not yet given.
 func (a offers) toolArguments(cmd *cobra.Command, args []string) []cobra.Completion {
 	catalog := catalogOf(cmd)
 	if catalog == nil {
@@ -270,7 +264,7 @@ func (a offers) toolArguments(cmd *cobra.Command, args []string) []cobra.Complet
 	return offered
 }
 
-// ofTools offers what of tells of the tools that the command lists, each once.
+// ofTools offers the distinct values of of for the listed tools.
 func (a offers) ofTools(of func(toolspecs.Spec) []string) completer {
 	return func(cmd *cobra.Command, _ []string) (offered []cobra.Completion) {
 		if catalog := catalogOf(cmd); catalog != nil {
@@ -282,7 +276,7 @@ func (a offers) ofTools(of func(toolspecs.Spec) []string) completer {
 	}
 }
 
-// laneNames offers the lanes of the lanes file, and those of tools.
+// laneNames offers the lanes of the lanes file and of tools.
 func (a offers) laneNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 	flags := specfiles.Flags{LanesFile: given(cmd.Flags(), "lanes-file"), Dir: given(cmd.Flags(),
 		"tools")}
@@ -292,5 +286,5 @@ func (a offers) laneNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 	return sorted(names)
 }
 
-// about is a text in the room that there is beside a word.
+// about shortens a description to fit beside a completion.
 func about(text string) string { return api.Shorten(strings.TrimSpace(text), 70) }

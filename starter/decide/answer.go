@@ -20,7 +20,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// replyFlags say what is replied to a question.
+// replyFlags hold the reply to a question.
 type replyFlags struct {
 	value, text, file string
 	decline           bool
@@ -73,7 +73,7 @@ run's records keep who replied and why.`,
 	return cmd
 }
 
-// reply makes the reply of the flags; its question is not set.
+// reply builds the reply from the flags, without its question.
 func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (api.Reply, error) {
 	r := api.Reply{By: f.by.Name(), Reason: f.reason, Decline: f.decline}
 	var given []string
@@ -97,7 +97,7 @@ func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (api.Reply, erro
 	return r, nil
 }
 
-// answer reads the answer from the one flag that has it; --decline has none.
+// answer reads the answer from the given flag. --decline has none.
 func (f *replyFlags) answer(cmd *cobra.Command, flag string, stdin io.Reader) (json.RawMessage,
 	error) {
 	switch flag {
@@ -115,7 +115,7 @@ func (f *replyFlags) answer(cmd *cobra.Command, flag string, stdin io.Reader) (j
 	return nil, nil
 }
 
-// answerFile reads an answer: the JSON value that a file holds, or else its text.
+// answerFile reads an answer from a file: a JSON value, or else the file's text.
 func answerFile(path string, stdin io.Reader) (json.RawMessage, error) {
 	source := stdin
 	if path != "-" {
@@ -133,7 +133,7 @@ func answerFile(path string, stdin io.Reader) (json.RawMessage, error) {
 	return cli.Typed(strings.TrimRight(string(data), "\r\n")), nil
 }
 
-// answer replies to a question of the run or of a sub-agent below it.
+// answer replies to a question of the run or one of its sub-agents.
 func answer(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, r api.Reply) error {
 	open, err := audit.Questions(ctx, c, run.WorkflowID, run.RunID)
 	if err != nil {
@@ -165,8 +165,8 @@ func answer(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, r
 		r.Note()))
 }
 
-// choose finds the question that is meant, and the run that has it. One that is not open is left to
-// the run, which knows what became of it.
+// choose selects the question and its run. Questions that are not open are passed to the run, which
+// knows their state.
 func choose(run *cli.RunRef, open []audit.RunQuestion, r *api.Reply,
 	inv cli.Invocation) (*cli.RunRef, error) {
 	if r.Question != "" {
@@ -211,7 +211,7 @@ func sendReply(ctx context.Context, c client.Client, run *cli.RunRef, r api.Repl
 	return handle.Get(ctx, nil)
 }
 
-// replyError says why a reply was not taken.
+// replyError explains why a reply was not accepted.
 func replyError(a *cli.App, id string, r api.Reply, err error) error {
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
 		return cli.Errorf(cli.ExitFailed,
@@ -245,7 +245,7 @@ func replyError(a *cli.App, id string, r api.Reply, err error) error {
 		refused.Message, a.Connection.Invocation().Command("questions", id))
 }
 
-// refusal is why the run itself refused a reply or a decision.
+// refusal returns the run's own reason for rejecting a reply or a decision.
 func refusal(err error) (refused api.ReplyError, ok bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	ok = ok && app.Details(&refused) == nil

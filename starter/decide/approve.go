@@ -19,7 +19,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// decisionFlags say what is decided about a call.
+// decisionFlags hold the decision about a call.
 type decisionFlags struct {
 	reason, digest, edit, grant string
 	by                          cli.ByFlag
@@ -89,7 +89,7 @@ left out if only one call waits.`,
 	return cmd
 }
 
-// onDecision is what a command does that decides about a call.
+// onDecision resolves the run, connects, and decides about a call.
 func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags,
 	kind api.DecisionKind) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -127,11 +127,11 @@ func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags,
 	}
 }
 
-// grantTypes are the types of the amounts that are numbers, as expected has them.
+// grantTypes maps the numeric amounts to their types, as cli.Expected spells them.
 var grantTypes = map[string]string{"turns": "int", "calls": "int", "tokens": "int",
 	"cost": "float64"}
 
-// parseGrant reads amounts such as calls=20,cost=1.50.
+// parseGrant parses amounts such as calls=20,cost=1.50.
 func parseGrant(text string) (*api.Grant, error) {
 	g := &api.Grant{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -161,7 +161,7 @@ func parseGrant(text string) (*api.Grant, error) {
 	return g, nil
 }
 
-// changes reads the changed arguments: JSON, or a file that has it.
+// changes reads the changed arguments from JSON or a file.
 func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
 	text := f.edit
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
@@ -189,7 +189,7 @@ func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// decide decides about a call of the run or of a sub-agent below it.
+// decide sends a decision about a call of the run or one of its sub-agents.
 func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d api.Decision,
 	yes bool) error {
 	open, err := audit.Approvals(ctx, c, run.WorkflowID, run.RunID)
@@ -217,9 +217,8 @@ func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d
 		cli.PlainText(d.Note())))
 }
 
-// meant finds the call that a decision is about, and the run that makes it, shows the call, and
-// binds the decision to it. A call that does not wait is left to the run, which knows what became
-// of it.
+// meant selects the call and its run, shows the call, and binds the decision to it. Calls that are
+// not waiting are passed to the run, which knows their state.
 func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decision,
 	yes bool) (*cli.RunRef, error) {
 	fits := fitting(run, open, *d)
@@ -250,8 +249,8 @@ func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decisio
 	return &cli.RunRef{WorkflowID: o.WorkflowID}, nil
 }
 
-// fitting returns those of the calls that a decision may be about: of two with the id that it
-// names, the run's own.
+// fitting returns the calls that a decision can refer to. Of two with the same ID it prefers the
+// run's own.
 func fitting(run *cli.RunRef, open []audit.RunApproval, d api.Decision) []audit.RunApproval {
 	fits := slices.DeleteFunc(slices.Clone(open), func(o audit.RunApproval) bool {
 		if d.Call == "" {
@@ -267,12 +266,12 @@ func fitting(run *cli.RunRef, open []audit.RunApproval, d api.Decision) []audit.
 	return fits
 }
 
-// deciding names the commands that decide.
+// deciding maps decisions to their commands.
 var deciding = map[api.DecisionKind]string{api.DecisionApprove: "approve",
 	api.DecisionEdit: "approve", api.DecisionDeny: "deny"}
 
-// seen shows the call and has it confirmed, unless the decision names its digest already, and binds
-// the decision to it.
+// seen shows the call, asks for confirmation unless the decision names its digest, and binds the
+// decision to it.
 func seen(a *cli.App, inv cli.Invocation, o audit.RunApproval, d *api.Decision, yes bool) error {
 	if d.Digest != "" {
 		return nil
@@ -302,7 +301,7 @@ func seen(a *cli.App, inv cli.Invocation, o audit.RunApproval, d *api.Decision, 
 	return nil
 }
 
-// decisionError says why a decision was not taken.
+// decisionError explains why a decision was not accepted.
 func decisionError(a *cli.App, id string, d api.Decision, err error) error {
 	inv := a.Connection.Invocation()
 	refused, ok := refusal(err)

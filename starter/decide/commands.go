@@ -1,4 +1,4 @@
-// Package decide holds the commands by which people answer, approve and evaluate.
+// Package decide holds the commands with which people answer, approve and evaluate.
 package decide
 
 import (
@@ -6,7 +6,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// decideCommands returns the commands of this package. A new command is one file and one line here.
+// Commands returns the commands of this package. A new command is one file and one line here.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		approvalsCommand(a),

@@ -54,7 +54,7 @@ retention period. It takes effect at once and needs no worker.`,
 	return cmd
 }
 
-// giveVerdict keeps a verdict on a run that is over.
+// evaluateRun stores an evaluation of a finished run.
 func evaluateRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	v api.RunEvaluation) error {
 	last, err := audit.Last(ctx, c, run.WorkflowID, run.RunID)
@@ -86,7 +86,7 @@ func evaluateRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunR
 	return a.Println("run " + run.WorkflowID + " is " + what + ", says " + cli.PlainText(v.By))
 }
 
-// verdictOf is what the command prints as JSON.
+// evaluationOf is the command's JSON output.
 type evaluationOf struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`

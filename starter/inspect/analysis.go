@@ -25,7 +25,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// readAtOnce is how many histories are read at a time.
+// readAtOnce bounds the histories that are read concurrently.
 const readAtOnce = 16
 
 const reportHelp = `Reads the histories of the selected runs and their sub-agents and adds them up: how many runs
@@ -100,8 +100,8 @@ func reportCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// analyse reads runs, several at a time, and adds up those in which a tool was called, where one is
-// named. each is given every run that is added.
+// analyse reads runs concurrently and aggregates them, or only those that called tool if it is set.
+// It calls each with every aggregated run.
 func analyse(ctx context.Context, c client.Client, list []runlist.Run, tool string,
 	t stats.Thresholds, each func(history.Summary, audit.Solved)) (all *stats.Analysis,
 	missed missedRuns, err error) {
@@ -116,15 +116,15 @@ func analyse(ctx context.Context, c client.Client, list []runlist.Run, tool stri
 	return all, missed, err
 }
 
-// missedRuns are the runs that are listed and not added up: gone is how many the server keeps no
-// longer.
+// missedRuns describes listed runs that are not aggregated. gone counts those that the server has
+// deleted.
 type missedRuns struct {
 	gone   int
 	unread cli.Unread
 }
 
-// readEach reads runs with the sub-agents below them, several at a time, and hands on each with
-// what was found in it, one after the other in any order.
+// readEach reads runs and their sub-agents concurrently and passes on each result, sequentially and
+// in any order.
 func readEach(ctx context.Context, c client.Client, list []runlist.Run, t stats.Thresholds,
 	each func(i int, s history.Summary, one *stats.Analysis)) (missed missedRuns, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -159,7 +159,7 @@ func readEach(ctx context.Context, c client.Client, list []runlist.Run, t stats.
 	return missed, context.Cause(ctx)
 }
 
-// notIn are sentences about the runs that are not in the report.
+// notIn returns notes about the runs missing from the report.
 func notIn(list []runlist.Run, limit int, missed missedRuns) (notes []string) {
 	if len(list) == limit {
 		notes = append(notes, runlist.NewestOnly(limit))
@@ -175,7 +175,7 @@ func notIn(list []runlist.Run, limit int, missed missedRuns) (notes []string) {
 	return notes
 }
 
-// analysedRuns is what report prints as JSON.
+// analysedRuns is the JSON output of report.
 type analysedRuns struct {
 	stats.Report
 	Unread cli.Unread `json:"unread,omitempty"`
@@ -232,7 +232,7 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 	writeTables(w, p, r)
 }
 
-// goOn says how many runs are not over.
+// goOn describes the number of open runs.
 func goOn(runs int) string {
 	if runs == 1 {
 		return "1 still goes on"
@@ -253,7 +253,7 @@ func writeTables(w io.Writer, p cli.Palette, r stats.Report) {
 	}
 }
 
-// asideCounts tells of calls that were not made one by one.
+// asideCounts describes batched and otherwise separately counted calls.
 func asideCounts(c stats.CallStats) (text string) {
 	if c.Batched > 0 {
 		text += fmt.Sprintf("; %d made together with others", c.Batched)
@@ -264,7 +264,7 @@ func asideCounts(c stats.CallStats) (text string) {
 	return text
 }
 
-// errorCounts lists error types, the most frequent first.
+// errorCounts lists error types by descending frequency.
 func errorCounts(counts map[api.ErrorType]int) string {
 	var parts []string
 	for _, t := range stats.ErrorTypes(counts) {

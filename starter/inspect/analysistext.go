@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// checkThresholds refuses those by which nothing, or everything, would stand out.
+// checkThresholds rejects thresholds that flag nothing or everything.
 func checkThresholds(cmd *cobra.Command, t stats.Thresholds) error {
 	switch {
 	case t.Slow <= 0:
@@ -25,7 +25,8 @@ func checkThresholds(cmd *cobra.Command, t stats.Thresholds) error {
 	return nil
 }
 
-// judgedCounts says on how many runs somebody else than their ends gave the verdict.
+// evaluatedCounts describes how many runs were evaluated by a person or a checker rather than by
+// their outcome.
 func evaluatedCounts(r stats.RunCounts) (text string) {
 	if r.ByPeople > 0 {
 		text += fmt.Sprintf("; %d judged by people", r.ByPeople)
@@ -36,10 +37,10 @@ func evaluatedCounts(r stats.RunCounts) (text string) {
 	return text
 }
 
-// maxNamed bounds the tools that one line of a report names.
+// maxNamed bounds the tools named in one line of a report.
 const maxNamed = 10
 
-// slowTools names the tools of which calls were slow; empty where there are none.
+// slowTools names the tools with slow calls. Empty if there are none.
 func slowTools(r stats.Report) string {
 	return namedTools(r.SlowTools, r.Tools, func(s stats.CallStats) string {
 		return fmt.Sprintf("%d of %d over %s", s.Slow, s.Calls,
@@ -47,7 +48,7 @@ func slowTools(r stats.Report) string {
 	})
 }
 
-// namedTools names tools, each with what stands out of its calls.
+// namedTools lists tools, each with its text.
 func namedTools(names []string, tools []stats.GroupStats,
 	what func(stats.CallStats) string) string {
 	stats := map[string]stats.CallStats{}
@@ -64,8 +65,7 @@ func namedTools(names []string, tools []stats.GroupStats,
 	return strings.Join(parts, ", ")
 }
 
-// wasteText tells how the tokens of calls compare with what was estimated; empty where no call
-// could be judged.
+// wasteText compares the tokens of calls with their estimates. Empty if no call has an estimate.
 func wasteText(r stats.Report) string {
 	c, t := r.Calls, r.Thresholds
 	if c.Estimated == 0 {
@@ -80,7 +80,7 @@ func wasteText(r stats.Report) string {
 	return text
 }
 
-// wasteTable compares the tokens of the calls that could be judged with their estimates.
+// wasteTable compares calls' tokens with their estimates, in total and by group.
 func wasteTable(name string, list []stats.GroupStats) *cli.Table {
 	t := &cli.Table{Header: []string{name, "judged", "estimated", "actual", "accuracy", "wasteful",
 		"wasted tokens", "inaccurate"},
@@ -95,8 +95,7 @@ func wasteTable(name string, list []stats.GroupStats) *cli.Table {
 	return t
 }
 
-// agentTable tells of agents, plans or directly called tools, each with its own runs and with all
-// of its calls.
+// agentTable lists agents, plans or directly called tools with their own runs and all their calls.
 func agentTable(name string, list []stats.AgentStats) *cli.Table {
 	t := &cli.Table{Header: []string{name, "runs", "solved", "failed", "tokens", "TPST", "cost",
 		"calls", "completed", "failed", "refused", "average"},
@@ -112,7 +111,7 @@ func agentTable(name string, list []stats.AgentStats) *cli.Table {
 	return t
 }
 
-// perSolved are the tokens for each run that was solved; - where none was.
+// perSolved formats the tokens per solved run, or - if no run is solved.
 func perSolved(g stats.AgentStats) string {
 	if g.Runs.Solved == 0 {
 		return unknown
@@ -120,7 +119,7 @@ func perSolved(g stats.AgentStats) string {
 	return fmt.Sprintf("%.0f", g.TokensPerSolvedRun)
 }
 
-// modelTable compares our own count of the tokens of whole model requests with the providers'.
+// modelTable compares the estimated tokens of model requests with the providers' counts.
 func modelTable(list []stats.ModelStats) *cli.Table {
 	t := &cli.Table{Header: []string{"agent", "model", "model steps", "estimated", "actual",
 		"accuracy"}, Right: map[int]bool{2: true, 3: true, 4: true, 5: true}}
@@ -135,7 +134,7 @@ func modelTable(list []stats.ModelStats) *cli.Table {
 // told is one line of a report.
 type told struct{ name, text string }
 
-// standingOut are the lines of a report that only some reports have.
+// statusOut returns the lines of a report that only some reports have.
 func statusOut(r stats.Report) (lines []told) {
 	broken := ""
 	if r.Violations > 0 {

@@ -6,8 +6,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// inspectCommands returns the commands of this package. A new command is one file and one line
-// here.
+// Commands returns the commands of this package. A new command is one file and one line here.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		listCommand(a),

@@ -19,16 +19,16 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// summedConversation is what is told of a conversation.
+// summedConversation is the summary of a conversation.
 type summedConversation struct {
 	Conversation string `json:"conversation"`
-	// Gone counts the runs whose histories the server keeps no longer: nothing of them is in what
-	// follows.
+	// Gone counts the runs whose histories the server has deleted. The figures exclude them.
 	Gone int `json:"gone,omitempty"`
-	// List are its runs, in the order in which they began. Those of sub-agents are part of them.
+	// List holds the conversation's runs in order of their start, without sub-agents' runs, which
+	// count as part of them.
 	List []summedRun `json:"list"`
 	stats.Report
-	// Unread are the runs that cannot be read here: nothing of them is in what stands above.
+	// Unread lists the runs that could not be read. The figures exclude them.
 	Unread cli.Unread `json:"unread,omitempty"`
 }
 
@@ -40,16 +40,16 @@ type summedRun struct {
 	Name       string            `json:"name,omitempty"`
 	Caller     string            `json:"caller,omitempty"`
 	Status     history.RunStatus `json:"status"`
-	// WaitsFor is what a run that goes on wants of people.
+	// WaitsFor lists what an open run needs from people.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	Outcome  api.Outcome     `json:"outcome,omitempty"`
-	// Verdict says whether the run is solved, JudgedBy by whose word.
+	// Evaluation tells whether the run is solved, and EvaluatedBy who decided that.
 	Evaluation  audit.Solved      `json:"evaluation"`
 	EvaluatedBy audit.EvaluatedBy `json:"evaluated_by"`
 	Started     time.Time         `json:"started"`
 	Duration    api.Duration      `json:"duration"`
-	// Calls are all of them, sub-agents' too, SuccessRate the part of those that are over which
-	// completed.
+	// Calls counts all calls including sub-agents'. SuccessRate is the completed share of the
+	// finished ones.
 	Calls       int       `json:"calls"`
 	SuccessRate float64   `json:"success_rate"`
 	Usage       api.Usage `json:"usage"`
@@ -121,7 +121,7 @@ func sumUp(ctx context.Context, c client.Client, id string,
 	return told, err
 }
 
-// summed is one run with the counts of its calls.
+// summed returns one run with its call counts.
 func summed(listed runlist.Run, s history.Summary, calls stats.CallStats) summedRun {
 	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name,
 		Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor,
@@ -168,7 +168,7 @@ func printConversation(a *cli.App, told summedConversation, more bool) error {
 	return told.Unread.Err()
 }
 
-// succeeded is the part of the calls that completed; empty where there were none.
+// succeeded formats the share of completed calls. Empty without calls.
 func (r summedRun) succeeded() string {
 	if r.Calls == 0 {
 		return ""

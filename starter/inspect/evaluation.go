@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// judge fills in the verdict on a run.
+// evaluateShown adds the run's evaluation.
 func evaluateShown(ctx context.Context, a *cli.App, c client.Client, s *shownRun) error {
 	if n := len(s.Parts); n > 0 && !s.Closed.IsZero() {
 		list := []runlist.Run{{RunID: s.Parts[n-1].RunID}}
@@ -25,7 +25,7 @@ func evaluateShown(ctx context.Context, a *cli.App, c client.Client, s *shownRun
 	return nil
 }
 
-// verdictText tells of the verdict on a run in a line.
+// evaluationText describes the run's evaluation in one line.
 func evaluationText(s history.Summary, person *api.RunEvaluation) string {
 	return cli.OneLine(audit.EvaluationText(audit.Evaluation(s, person)))
 }

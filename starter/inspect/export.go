@@ -22,20 +22,20 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// recordSelection says which records of the selected runs are meant.
+// recordSelection selects records of the selected runs.
 type recordSelection struct {
 	runlist.Selection
 	callStatus string
 }
 
-// callStatuses are what --call-status may be.
+// CallStatuses lists the values of --call-status.
 var CallStatuses = []string{string(api.CallCompleted), string(api.CallFailed), string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
 
 func (s *recordSelection) meets(r api.Record) bool {
 	return (s.Tool == "" || r.Tool == s.Tool) && (s.callStatus == "" || string(r.Status) == s.callStatus)
 }
 
-// check refuses a status that there is not, and a file of a kind that is not written.
+// check rejects unknown statuses and file types.
 func (s *recordSelection) check(cmd *cobra.Command, file string) error {
 	if s.callStatus != "" && !slices.Contains(CallStatuses, s.callStatus) {
 		return cli.UsageError(cmd, "--call-status %q is not one of %s", s.callStatus, strings.Join(CallStatuses, ", "))
@@ -106,8 +106,8 @@ The flags select runs. --tool and --call-status also select calls of those runs.
 	return cmd
 }
 
-// recordsOf gives the records of runs. Those of a run whose history the server keeps no longer are
-// left out, and told of; runs that cannot be read are noted in missing.
+// recordsOf yields the records of runs. It reports and skips runs whose histories the server has
+// deleted, and adds unreadable runs to missing.
 func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, s *recordSelection, missing *cli.Unread) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
 		for _, run := range list {
@@ -127,16 +127,16 @@ func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 	}
 }
 
-// sealed is the kind of file whose lines are chained.
+// sealed is the extension of files with hash-chained lines.
 const sealed = ".jsonl"
 
-// exporters are the kinds of file that records are written to, by what the file's name ends in.
+// exporters maps file extensions to the record formats.
 var exporters = map[string]func(io.Writer) export.Exporter{sealed: export.NewJSON, ".csv": export.NewCSV, ".parquet": export.NewParquet}
 
-// fileKind is what a file's name ends in, as exporters have it.
+// fileKind returns a file's extension as exporters spells it.
 func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
-// exportRecords writes records to a file that is there when it is whole.
+// exportRecords writes records to a file atomically.
 func exportRecords(a *cli.App, path string, records iter.Seq2[api.Record, error], missing *cli.Unread) error {
 	var n int
 	var seal string
@@ -175,7 +175,7 @@ func exportTo(x export.Exporter, records iter.Seq2[api.Record, error]) (n int, s
 	return n, seal, err
 }
 
-// printManyRecords prints a table of the records of several runs, and one of the verdicts on these.
+// printManyRecords prints a table of the records of several runs, and one of their evaluations.
 func printManyRecords(a *cli.App, records iter.Seq2[api.Record, error], missing *cli.Unread) error {
 	p := a.PaletteFor(a.Out)
 	t := cli.Table{Header: append([]string{"run"}, recordHeader...), Right: map[int]bool{5: true, 6: true, 7: true}}
@@ -200,8 +200,8 @@ func printManyRecords(a *cli.App, records iter.Seq2[api.Record, error], missing 
 	return a.Print(t.Text(p) + "\n" + evaluationTable(evaluated).Text(p))
 }
 
-// verdictTable tells the verdicts on runs, with the ids of their executions where a run's id is
-// there more than once.
+// evaluationTable lists the runs' evaluations, with execution IDs where a run ID occurs more than
+// once.
 func evaluationTable(evaluated []*api.EvaluatedResult) *cli.Table {
 	seen := map[string]bool{}
 	for _, j := range evaluated {
@@ -225,7 +225,7 @@ func evaluationCell(j api.EvaluatedResult) string {
 	return cmp.Or(cli.OneLine(audit.EvaluationText(j)), "not over")
 }
 
-// intact says how much of a broken export is as it was written.
+// intact describes how many records of a broken export are unmodified.
 func intact(records int) string {
 	switch records {
 	case 0:
@@ -236,8 +236,7 @@ func intact(records int) string {
 	return fmt.Sprintf("\nThe first %s are as they were written.", api.Plural(records, "record"))
 }
 
-// verifyExport checks an export that was written before; seal is what it should have, empty where
-// nobody kept it.
+// verifyExport checks an existing export. seal is the expected seal; empty skips that comparison.
 func verifyExport(a *cli.App, path, seal string) error {
 	source := io.Reader(a.In)
 	if path != "-" {

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// askPace is how often the workers are asked what happened on lanes without a limit: each time
-	// takes a workflow.
+	// askPace is the interval for querying workers about lanes without a limit. Each query runs a
+	// workflow.
 	askPace = 5 * time.Second
-	// minInterval is the shortest time between two looks.
+	// minInterval is the minimum refresh interval.
 	minInterval = 100 * time.Millisecond
 )
 
@@ -92,7 +92,7 @@ func checkLaneNames(cmd *cobra.Command, names []string) error {
 	return nil
 }
 
-// lanesView shows how lanes stand, once or time and again.
+// lanesView shows the state of lanes, once or repeatedly.
 type lanesView struct {
 	app     *cli.App
 	client  client.Client
@@ -100,15 +100,14 @@ type lanesView struct {
 	queue   string
 	verbose bool
 	reader  *lanestate.Reader
-	// configured are the lanes that there are, and only, where it is not empty, the names of those
-	// to show.
+	// configured are all configured lanes. only, if not empty, names the lanes to show.
 	configured *lanes.Set
 	only       []string
-	// kept are the lanes that have a keeper, as of keptAt.
+	// kept are the lanes with an instance host as of keptAt.
 	kept   []string
 	keptAt time.Time
-	// counts is what the workers told last; nil before they were asked. They were asked last at
-	// askedAt, and asking is where their answer will come.
+	// counts is the workers' last answer, nil before the first query. askedAt is the time of the
+	// last query and asking receives its answer.
 	counts        *workerCounts
 	askedAt       time.Time
 	openQuestions chan countsAnswer
@@ -116,7 +115,7 @@ type lanesView struct {
 
 func (v *lanesView) namespace() string { return v.app.Connection.ResolvedNamespace }
 
-// lanesReport is how the lanes stand at one time.
+// lanesReport is the state of the lanes at one time.
 type lanesReport struct {
 	Time      time.Time  `json:"time"`
 	TaskQueue string     `json:"task_queue"`
@@ -124,7 +123,7 @@ type lanesReport struct {
 	Notes     []string   `json:"notes,omitempty"`
 }
 
-// once shows the lanes as they stand now.
+// once shows the current state of the lanes.
 func (v *lanesView) once(ctx context.Context) error {
 	report, err := v.read(ctx)
 	if err != nil {
@@ -133,7 +132,7 @@ func (v *lanesView) once(ctx context.Context) error {
 	return v.print(report)
 }
 
-// read looks at all lanes, and every now and then asks the workers.
+// read reads all lanes and queries the workers at intervals.
 func (v *lanesView) read(ctx context.Context) (lanesReport, error) {
 	now := time.Now()
 	report := lanesReport{Time: now.UTC(), TaskQueue: v.queue, Lanes: []laneLine{}}
@@ -155,7 +154,7 @@ func (v *lanesView) read(ctx context.Context) (lanesReport, error) {
 	return report, nil
 }
 
-// add adds what was read of lanes to a report, with what the workers told.
+// add adds lane states and the workers' counts to a report.
 func (v *lanesView) add(report *lanesReport, states []lanestate.State) {
 	for _, s := range v.inline(states) {
 		report.Lanes = append(report.Lanes, v.line(s))
@@ -166,8 +165,8 @@ func (v *lanesView) add(report *lanesReport, states []lanestate.State) {
 	}
 }
 
-// lanes returns the lanes to read, sorted by name. The lane inline has no task queue of which the
-// server could tell.
+// lanes returns the lanes to read, sorted by name. It excludes the lane inline, which has no task
+// queue.
 func (v *lanesView) lanes() []api.Lane {
 	set := v.configured.Plain(v.kept...)
 	var read []api.Lane
@@ -179,7 +178,7 @@ func (v *lanesView) lanes() []api.Lane {
 	return read
 }
 
-// counted returns what workers told of a lane, and whether they told of it.
+// counted returns the workers' counts of a lane and whether they are known.
 func (v *lanesView) counted(lane string) (api.LaneCounts, bool) {
 	if v.counts == nil {
 		return api.LaneCounts{}, false
@@ -188,7 +187,7 @@ func (v *lanesView) counted(lane string) (api.LaneCounts, bool) {
 	return counts, told
 }
 
-// inline adds the lane inline where it is asked for or workers had calls on it.
+// inline adds the lane inline if it was requested or workers counted calls on it.
 func (v *lanesView) inline(states []lanestate.State) []lanestate.State {
 	_, used := v.counted(api.LaneInline)
 	named := slices.Contains(v.only, api.LaneInline)
@@ -202,20 +201,20 @@ func (v *lanesView) inline(states []lanestate.State) []lanestate.State {
 	return slices.Insert(states, i, lanestate.State{Lane: api.Lane{Name: api.LaneInline}})
 }
 
-// workerCounts is what the workers told of lanes without a limit.
+// workerCounts are the workers' counts of lanes without a limit.
 type workerCounts struct {
 	lanes map[string]api.LaneCounts
 	notes []string
 }
 
-// countsAnswer is what workers told, or why they could not be asked.
+// countsAnswer is the workers' answer, or the error of the query.
 type countsAnswer struct {
 	counts workerCounts
 	err    error
 }
 
-// refreshCounts asks the workers if it is time to. Only the first time it waits for their answer:
-// one of them may have been stopped, and does not give any.
+// refreshCounts queries the workers if the interval has passed. Only the first query blocks,
+// because a stopped worker may never answer.
 func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State, now time.Time) error {
 	if v.openQuestions == nil && now.Sub(v.askedAt) >= askPace {
 		openQuestions := make(chan countsAnswer, 1)
@@ -239,7 +238,7 @@ func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State,
 	}
 }
 
-// askCounts asks the workers that serve lanes without a limit what happened on them.
+// askCounts queries the workers that serve lanes without a limit.
 func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (counts workerCounts, err error) {
 	var workers []string
 	for _, s := range states {
@@ -268,7 +267,7 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 	return countsOf(report), nil
 }
 
-// countsOf adds up what workers told.
+// countsOf sums the workers' counts.
 func countsOf(report api.CatalogReport) workerCounts {
 	counts := workerCounts{lanes: map[string]api.LaneCounts{}}
 	for _, w := range report.Lanes {

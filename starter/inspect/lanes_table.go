@@ -13,31 +13,31 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// laneLine is how one lane stands. What is not known of it is nil.
+// laneLine is the state of one lane. Unknown values are nil.
 type laneLine struct {
 	Lane     string       `json:"lane"`
 	Limit    int          `json:"limit,omitempty"`
 	Key      string       `json:"key,omitempty"`
 	Rate     float64      `json:"rate,omitempty"`
 	Strategy api.Strategy `json:"strategy,omitempty"`
-	// Keys is how many keys are open, KeysAsked of how many of them Waiting counts the calls.
+	// Keys counts the open keys. KeysAsked is the number of keys whose calls Waiting includes.
 	Keys      int `json:"keys,omitempty"`
 	KeysAsked int `json:"keys_asked,omitempty"`
-	// Groups is into how many groups the slots or keys of a lane with a limit are divided, and Held
-	// how many of them a worker holds.
+	// Groups is the number of groups that the slots or keys of a limited lane are divided into,
+	// Hosted the number of them that have a worker.
 	Groups  int                `json:"groups,omitempty"`
 	Hosted  int                `json:"served_groups,omitempty"`
 	Holders []lanestate.Holder `json:"holders,omitempty"`
-	// Workers serve the lane, or would hold its slots.
+	// Workers serve the lane or are candidates to host its slots.
 	Workers []string `json:"workers"`
-	// Waiting is all that waits, WaitingAtServer the part that no holder has.
+	// Waiting counts all waiting calls, WaitingAtServer those that no instance host has.
 	Waiting         int64  `json:"waiting"`
 	WaitingAtServer int64  `json:"waiting_at_server"`
 	Running         *int   `json:"running,omitempty"`
 	Acquired        *int64 `json:"acquired,omitempty"`
 	Rejected        *int64 `json:"rejected,omitempty"`
 	TimedOut        *int64 `json:"timed_out,omitempty"`
-	// The averages are of calls that have ended.
+	// Averages cover finished calls.
 	Ended            *int64        `json:"ended,omitempty"`
 	WaitAverage      *api.Duration `json:"wait_average,omitempty"`
 	ExecutionAverage *api.Duration `json:"execution_average,omitempty"`
@@ -54,7 +54,7 @@ func (v *lanesView) line(s lanestate.State) laneLine {
 		l.Groups = cmp.Or(l.Groups, s.Lane.Holders)
 	} else {
 		counts, _ = v.counted(s.Lane.Name)
-		// a lane without a call is known to have none
+		// A lane that no worker counted has had no calls.
 		known = v.counts != nil && v.counts.lanes != nil
 	}
 	if !known {
@@ -76,7 +76,7 @@ func average(micros, n int64) *api.Duration {
 	return &d
 }
 
-// notes are what is to be known of a lane beside its line.
+// notes returns notes about a lane that its line does not show.
 func (v *lanesView) notes(s lanestate.State) []string {
 	var notes []string
 	name := s.Lane.Name
@@ -92,7 +92,7 @@ func (v *lanesView) notes(s lanestate.State) []string {
 	return notes
 }
 
-// print prints a report: a table, or as JSON one document.
+// print prints a report as a table or as one JSON document.
 func (v *lanesView) print(r lanesReport) error {
 	if v.app.Format.JSON() {
 		return cli.WriteJSON(v.app.Out, r, false)
@@ -100,7 +100,7 @@ func (v *lanesView) print(r lanesReport) error {
 	return v.app.Print(v.text(r, v.app.PaletteFor(v.app.Out)))
 }
 
-// unknown stands for what is not known, or does not apply.
+// unknown is shown for values that are unknown or do not apply.
 const unknown = "-"
 
 func (v *lanesView) text(r lanesReport, p cli.Palette) string {
@@ -127,7 +127,7 @@ func (v *lanesView) text(r lanesReport, p cli.Palette) string {
 	return text
 }
 
-// number shows a rule of which zero is none.
+// number formats a limit; zero means none.
 func number(n int) string {
 	if n == 0 {
 		return unknown
@@ -187,7 +187,7 @@ func (l laneLine) waiting(p cli.Palette) string {
 	}
 }
 
-// heldBy names the workers, each once, with the number of groups where it holds several.
+// hostedBy names each hosting worker once, with its number of groups if it hosts several.
 func (l laneLine) hostedBy() string {
 	if l.Limit == 0 {
 		return cmp.Or(strings.Join(l.Workers, ", "), unknown)

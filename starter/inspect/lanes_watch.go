@@ -14,8 +14,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 )
 
-// watch shows the lanes time and again until ctx ends, which is how it is left, or the server is
-// away for too long.
+// watch shows the lanes repeatedly until ctx is cancelled or the server is unreachable for too
+// long.
 func (v *lanesView) watch(ctx context.Context, interval time.Duration) error {
 	show, end := v.print, func() {}
 	switch {
@@ -42,7 +42,7 @@ func (v *lanesView) watch(ctx context.Context, interval time.Duration) error {
 	}
 }
 
-// printNext prints one table below the other.
+// printNext returns a function that prints each table below the previous one.
 func (v *lanesView) printNext() func(lanesReport) error {
 	between := ""
 	return func(r lanesReport) error {
@@ -52,17 +52,16 @@ func (v *lanesView) printNext() func(lanesReport) error {
 	}
 }
 
-// laneWatching is one look after the other.
+// laneWatching is the state of repeated reads.
 type laneWatching struct {
 	view *lanesView
 	show func(lanesReport) error
-	// last is what was seen last, missing since when the server has not answered.
+	// last is the latest report. missing is the time since which the server has not answered.
 	last    lanesReport
 	missing time.Time
 }
 
-// look looks at the lanes, and shows what was seen last with a note where the server does not
-// answer.
+// look reads the lanes. If the server does not answer, it shows the latest report with a note.
 func (w *laneWatching) look(ctx context.Context) error {
 	openQuestions, cancel := context.WithTimeout(ctx, cli.ReportTimeout)
 	defer cancel()
@@ -70,7 +69,7 @@ func (w *laneWatching) look(ctx context.Context) error {
 	return w.take(ctx, report, err)
 }
 
-// take shows what was seen.
+// take shows a report.
 func (w *laneWatching) take(ctx context.Context, report lanesReport, err error) error {
 	switch {
 	case err == nil:
@@ -91,7 +90,7 @@ func (w *laneWatching) take(ctx context.Context, report lanesReport, err error) 
 	return w.show(stale)
 }
 
-// lanesScreen draws the newest table at the bottom of a terminal.
+// lanesScreen draws the latest table at the bottom of a terminal.
 type lanesScreen struct {
 	view    *lanesView
 	out     *os.File
@@ -124,7 +123,7 @@ func (s *lanesScreen) show(r lanesReport) error {
 	return nil
 }
 
-// close ends the drawing and leaves the last table on the screen, whole.
+// close stops drawing and leaves the complete last table on the screen.
 func (s *lanesScreen) close() {
 	defer s.restore()
 	if s.program == nil {
@@ -137,10 +136,10 @@ func (s *lanesScreen) close() {
 	}
 }
 
-// lanesText is the table to draw; an empty one ends the drawing.
+// lanesText is the table to draw. An empty one stops drawing.
 type lanesText struct{ text string }
 
-// lanesModel draws the newest table, as much of it as fits.
+// lanesModel draws as much of the latest table as fits.
 type lanesModel struct {
 	lanesText
 	width, height int

@@ -57,8 +57,8 @@ execution.`,
 	return cmd
 }
 
-// tellUnsure is an error where it is not known of some runs how they stand. As JSON each says so
-// itself.
+// tellUnsure returns an error if the state of some runs is unknown. JSON output contains this per
+// run.
 func tellUnsure(a *cli.App, list []runlist.Run) error {
 	var missing cli.Unread
 	for _, r := range list {

@@ -75,7 +75,7 @@ func auditRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 		return a.LookupError(run.WorkflowID, run.RunID,
 			show(audit.Records(ctx, c, run.WorkflowID, run.RunID), false))
 	}
-	// That a run is not there is asked first, because below it some may be gone.
+	// Check that the run exists first, because child runs may have been deleted.
 	if _, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID); err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
@@ -88,7 +88,7 @@ func auditRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	return a.LookupError(run.WorkflowID, run.RunID, err)
 }
 
-// writeRecords writes records as JSON, one a line, as they come.
+// writeRecords streams records as JSON, one per line.
 func writeRecords(a *cli.App, records iter.Seq2[api.Record, error]) error {
 	for r, err := range records {
 		if err != nil {
@@ -101,8 +101,8 @@ func writeRecords(a *cli.App, records iter.Seq2[api.Record, error]) error {
 	return nil
 }
 
-// printRecords prints a table, also of those that came before an error. Records of a tree of runs
-// are in order already, and called by their paths.
+// printRecords prints a table, including the records read before an error. Records of a tree of
+// runs are already ordered and are labelled by path.
 func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) error {
 	p := a.PaletteFor(a.Out)
 	t := cli.Table{Header: recordHeader, Right: map[int]bool{4: true, 5: true, 6: true}}
@@ -134,8 +134,8 @@ func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) e
 	return failed
 }
 
-// printNotes tells what was noted of calls, such as that an instance was made anew, and what was
-// wrong with those that were refused: no cell has room for it.
+// printNotes prints the calls' notes, such as that an instance was replaced, and the problems of
+// rejected calls, which the table does not show.
 func printNotes(a *cli.App, rows []api.Record) {
 	p := a.PaletteFor(a.Err)
 	for _, r := range rows {
@@ -148,7 +148,7 @@ func printNotes(a *cli.App, rows []api.Record) {
 	}
 }
 
-// recordHeader names the cells of a record.
+// recordHeader names the columns of a record.
 var recordHeader = []string{"call", "tool", "lane", "status", "attempts", "wait", "duration",
 	"error", "arguments"}
 

@@ -20,32 +20,32 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// shownRun is what show prints as JSON.
+// shownRun is the JSON output of show.
 type shownRun struct {
 	history.Summary
-	// Run, Kind and Caller stand for the summary's, in the words of the other commands.
+	// RunID, Kind and Caller replace the summary's, spelled as in the other commands.
 	RunID   string          `json:"run_id"`
 	Kind    history.RunKind `json:"kind"`
 	Caller  string          `json:"caller,omitempty"`
 	Running []audit.Running `json:"running,omitempty"`
-	// Questions are the open ones of the sub-agents below the run, too.
+	// Questions lists the open questions, including those of sub-agents.
 	Questions []terminal.ListedQuestion `json:"questions,omitempty"`
-	// Approvals are the calls that wait for approval, those of the sub-agents below the run too.
+	// Approvals lists the calls that wait for approval, including those of sub-agents.
 	Approvals []terminal.ListedApproval `json:"approvals,omitempty"`
-	// WaitsFor says what of both there is.
+	// WaitsFor lists which of the two exist.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	UI       string          `json:"ui,omitempty"`
-	// Verdict says whether the run is solved, and JudgedBy by whose word; Person is what a person
-	// said of it.
+	// Evaluation tells whether the run is solved, EvaluatedBy who decided that. Person is a
+	// person's evaluation.
 	Evaluation  audit.Solved       `json:"evaluation"`
 	EvaluatedBy audit.EvaluatedBy  `json:"evaluated_by"`
 	Person      *api.RunEvaluation `json:"person,omitempty"`
-	// Incomplete says that the server keeps the run's first histories no longer: what is shown is
-	// of the rest.
+	// Incomplete is set if the server has deleted the run's first histories. The output covers the
+	// rest.
 	Incomplete bool `json:"incomplete,omitempty"`
 
 	invocation cli.Invocation
-	// noted are the calls of which something was noted, without their results; there may be more.
+	// noted are calls with notes, without their results. The list may be incomplete.
 	noted     []api.Record
 	moreNoted int
 }
@@ -77,7 +77,7 @@ starter watch shows all events.`,
 	return cmd
 }
 
-// shown reads a run, or what is left of it.
+// readShownRun reads a run, as far as its history still exists.
 func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) (shownRun,
 	error) {
 	summary, err := audit.Describe(ctx, c, run.WorkflowID, run.RunID)
@@ -105,7 +105,7 @@ func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 	return shown, evaluateShown(ctx, a, c, &shown)
 }
 
-// takePresent asks what of the run, and of the sub-agents below it, runs and waits now.
+// takePresent queries pending work of the run and its sub-agents.
 func (s *shownRun) takePresent(ctx context.Context, c client.Client, run *cli.RunRef) (err error) {
 	if s.Running, err = audit.Pending(ctx, c, run.WorkflowID, run.RunID); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 	s.writeEnd(w, p)
 }
 
-// writeAsked shows what people are asked.
+// writeAsked shows open questions and pending approvals.
 func (s shownRun) writeAsked(w io.Writer, p cli.Palette, f *cli.Format, now time.Time) {
 	for _, q := range s.Questions {
 		fmt.Fprintln(w)
@@ -186,8 +186,8 @@ func (s shownRun) writeAsked(w io.Writer, p cli.Palette, f *cli.Format, now time
 // maxNoted bounds the calls whose notes show lists.
 const maxNoted = 20
 
-// takeNotes keeps what was noted of the first calls that have notes, where the run's beginning is
-// gone of those of the rest.
+// takeNotes keeps the notes of the first calls that have some. If the run's beginning is deleted,
+// it uses the remaining calls.
 func (s *shownRun) takeNotes(records iter.Seq2[api.Record, error]) error {
 	for r, err := range records {
 		if errors.Is(err, audit.ErrIncomplete) {
@@ -224,7 +224,7 @@ func (s *shownRun) writeNotes(w io.Writer, p cli.Palette) {
 	}
 }
 
-// nameLabel says whose name a run of a kind has.
+// nameLabel returns the label of the name of a run of the kind.
 func nameLabel(k history.RunKind) string {
 	if k == runlist.KindDirect {
 		return "tool"
@@ -257,7 +257,7 @@ func (s shownRun) times(f *cli.Format, now time.Time) string {
 	return s.Started.Local().Format(time.DateTime) + " (" + f.When(s.Started, now) + "), " + took
 }
 
-// called says how often each tool was called, as far as the run's result tells.
+// called describes how often each tool was called according to the run's result.
 func (s shownRun) called() string {
 	if s.Result == nil || s.Result.CallStats == nil {
 		return ""

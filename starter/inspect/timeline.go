@@ -65,7 +65,7 @@ below the run.`,
 	return cmd
 }
 
-// pageName is the name of a run's page, in the current folder whatever the run's id is.
+// pageName returns a file name in the current folder that is safe for any run ID.
 func pageName(workflowID string) string {
 	safe := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
@@ -76,7 +76,7 @@ func pageName(workflowID string) string {
 	return cmp.Or(strings.TrimLeft(safe, ".-"), "run") + ".html"
 }
 
-// changedFlags are a command's own flags that were given, as they were given, but for one.
+// changedFlags returns the command's given flags as typed, except one.
 func changedFlags(cmd *cobra.Command, but string) string {
 	var given []string
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
@@ -87,8 +87,7 @@ func changedFlags(cmd *cobra.Command, but string) string {
 	return strings.Join(given, " ")
 }
 
-// checkPage refuses a file that a flag names for a page where its name says that it is something
-// else.
+// checkPage rejects an output file whose extension is not that of a page.
 func checkPage(cmd *cobra.Command, flag, file string) error {
 	if ending := strings.ToLower(filepath.Ext(file)); file != "" && file != "-" &&
 		ending != ".html" && ending != ".htm" {
@@ -98,8 +97,8 @@ func checkPage(cmd *cobra.Command, flag, file string) error {
 	return nil
 }
 
-// writePage writes a page to the file that a flag names, or to standard output where it is called
-// -, and tells where it is. missing are the runs that are to be on it and cannot be read.
+// writePage writes a page to the flag's file, or to standard output for -, and prints its location.
+// missing are the runs that could not be read.
 func writePage(a *cli.App, flag, file string, write func(io.Writer) error,
 	missing cli.Unread) error {
 	var page bytes.Buffer

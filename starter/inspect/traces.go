@@ -21,7 +21,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// sendingPatience bounds how long a command tries to send a batch to an endpoint that is away.
+// sendingPatience bounds the retries of a batch to an unreachable endpoint.
 const sendingPatience = 20 * time.Second
 
 func tracesCommand(a *cli.App) *cobra.Command {
@@ -85,7 +85,7 @@ redacted.`,
 	return cmd
 }
 
-// firstChanged is the first of some flags that was given; empty for none.
+// firstChanged returns the name of the first given flag. Empty if none was given.
 func firstChanged(flags *pflag.FlagSet) (name string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed && name == "" {
@@ -95,14 +95,14 @@ func firstChanged(flags *pflag.FlagSet) (name string) {
 	return name
 }
 
-// traceSink is where spans go to: an endpoint or a file.
+// traceSink is the destination of spans: an endpoint or a file.
 type traceSink struct {
 	endpoint *traces.Endpoint
 	file     string
-	// spans and refused count what was sent.
+	// spans and refused count the sent and the rejected spans.
 	spans, refused int
 	why            string
-	// unread are the runs whose spans are not among them, or not all.
+	// unread are the runs whose spans are missing or incomplete.
 	unread cli.Unread
 }
 
@@ -123,7 +123,7 @@ func newTraceSink(a *cli.App, cmd *cobra.Command, endpoint, file string) (*trace
 	return &traceSink{endpoint: to}, nil
 }
 
-// name is the sink's for people.
+// name returns the sink's display name.
 func (s *traceSink) name() string {
 	if s.endpoint != nil {
 		return s.endpoint.Address()
@@ -131,7 +131,7 @@ func (s *traceSink) name() string {
 	return s.file
 }
 
-// traceRuns sends the spans of runs; those whose histories are gone are told of.
+// traceRuns sends the spans of runs and reports runs whose histories are deleted.
 func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, o traces.Options, to *traceSink) error {
 	if to.endpoint == nil {
 		return writeTraces(ctx, a, c, list, o, to)
@@ -168,14 +168,14 @@ func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlis
 	return tellTraces(a, to, len(list)-len(to.unread))
 }
 
-// spansFrom reads the spans of a run from its history.
+// spansFrom returns a function that reads a run's spans from its history.
 func spansFrom(ctx context.Context, c client.Client, o traces.Options) func(runlist.Run) iter.Seq2[*tracepb.Span, error] {
 	return func(run runlist.Run) iter.Seq2[*tracepb.Span, error] { return traces.Of(ctx, c, run.ID, run.RunID, o) }
 }
 
-// eachSpan gives the spans of runs in batches: all that there are, also where the server keeps a
-// part of a run no longer, which is told of. Runs that cannot be read are noted in missing. It
-// fails where nothing is left of the only run, or it cannot be read.
+// eachSpan yields the spans of runs in batches. It reports runs with partly deleted histories and
+// yields their remaining spans. It adds unreadable runs to missing. It fails if the only run is
+// unreadable or completely deleted.
 func eachSpan(a *cli.App, list []runlist.Run, spansOf func(runlist.Run) iter.Seq2[*tracepb.Span, error], missing *cli.Unread, give func([]*tracepb.Span) error) error {
 	var batch traces.Batch
 	for _, run := range list {
@@ -201,8 +201,8 @@ func eachSpan(a *cli.App, list []runlist.Run, spansOf func(runlist.Run) iter.Seq
 	return nil
 }
 
-// spansMissing tells that the spans of a run end early, or fails: some says that the server may
-// lack the rest, several that others are given where this one cannot be read.
+// spansMissing reports that a run's spans are incomplete, or fails. some: the server may have
+// deleted the rest. several: other runs follow if this one cannot be read.
 func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool, missing *cli.Unread) error {
 	switch {
 	case some && errors.Is(err, audit.ErrNotFound):

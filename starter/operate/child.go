@@ -20,32 +20,31 @@ import (
 )
 
 const (
-	// readyTimeout bounds the wait for a child's line that says it is ready.
+	// readyTimeout bounds the wait for a child's ready line.
 	readyTimeout = 60 * time.Second
-	// tailLines is how much of a log is read when a child fails: all that it may say of why it
-	// ended. shownLines is how much is shown where it says nothing of that.
+	// tailLines is how much of a failed child's log is searched for the reason. shownLines is how
+	// much is shown if none is found.
 	tailLines, shownLines = 60, 15
 )
 
-// child is a process of ours that must not outlive us.
+// child is a subprocess that must not outlive this one.
 type child struct {
 	name, log string
 	cmd       *exec.Cmd
-	// first carries the first line of its standard output; it is closed without one if there is
-	// none.
+	// first receives the first line of standard output. It is closed without one if there is none.
 	first chan []byte
-	// ended is closed when the process is gone; err then says how it went.
+	// ended is closed when the process has exited. err then holds its result.
 	ended chan struct{}
 	err   error
 }
 
-// launch starts a program whose standard error goes to a log file, which begins anew. Of its
-// standard output the first line is kept.
+// launch starts a program with standard error in a new log file and keeps the first line of its
+// standard output.
 func launch(name, path, logDir string, args ...string) (*child, error) {
 	return launchInto(os.O_TRUNC, filepath.Join(logDir, name+".log"), name, path, args)
 }
 
-// relaunch starts the same program with the same arguments once more; its log goes on.
+// relaunch restarts the program with the same arguments and appends to its log.
 func (c *child) relaunch() (*child, error) {
 	return launchInto(os.O_APPEND, c.log, c.name, c.cmd.Path, c.cmd.Args[1:])
 }
@@ -77,7 +76,7 @@ func launchInto(how int, logPath, name, path string, args []string) (*child, err
 	return c, nil
 }
 
-// withoutTemporal leaves out what would lead a child to another server than ours.
+// withoutTemporal removes the variables that would connect a child to a different server.
 func withoutTemporal(environ []string) []string {
 	var kept []string
 	for _, e := range environ {
@@ -98,7 +97,7 @@ func (c *child) read(out *os.File) {
 	_, _ = io.Copy(io.Discard, r) // so that the child never blocks on a full pipe
 }
 
-// ready waits for the child's first line and decodes it into value. An error holds the tail of its
+// ready waits for the child's first line and decodes it into value. Errors include the end of its
 // log.
 func (c *child) ready(ctx context.Context, value any) error {
 	timeout := time.NewTimer(readyTimeout)
@@ -124,7 +123,7 @@ func (c *child) ready(ctx context.Context, value any) error {
 	}
 }
 
-// failure is an error about the child, with the end of its log.
+// failure returns an error about the child with the end of its log.
 func (c *child) failure(what string) error {
 	text := fmt.Sprintf("the %s %s", c.name, what)
 	if exit, ok := errors.AsType[*exec.ExitError](c.exit()); ok {
@@ -142,7 +141,7 @@ func (c *child) failure(what string) error {
 	return cli.Errorf(cli.ExitFailed, "%s", text)
 }
 
-// exit returns how the process ended; nil while it runs.
+// exit returns how the process ended, or nil while it runs.
 func (c *child) exit() error {
 	select {
 	case <-c.ended:
@@ -152,8 +151,8 @@ func (c *child) exit() error {
 	}
 }
 
-// lastWords are the lines of the tail that say why it ended: those from the last one on that begins
-// with its name, else the last one.
+// lastText returns the lines of the tail that explain the exit: from the last line with the child's
+// name as prefix, or else the last line.
 func (c *child) lastText(tail []string) []string {
 	for i, line := range slices.Backward(tail) {
 		if strings.HasPrefix(line, c.name+": ") {
@@ -175,8 +174,7 @@ func tailOf(path string) []string {
 	return lines[max(len(lines)-tailLines, 0):]
 }
 
-// stop ends the process: asked first, and after grace by force. It returns when the process is
-// gone.
+// stop interrupts the process, kills it after grace, and returns when it has exited.
 func (c *child) stop(grace time.Duration) {
 	if c.cmd.Process.Signal(syscall.SIGTERM) == nil {
 		select {
@@ -189,8 +187,8 @@ func (c *child) stop(grace time.Duration) {
 	<-c.ended
 }
 
-// findProgram returns the path of a program of ours: the given one, or the one beside starter, or
-// one on the PATH.
+// findProgram returns the path of a Switchyard program: the given path, the one beside starter, or
+// one in PATH.
 func findProgram(name, given string) (string, error) {
 	if given != "" {
 		path, err := exec.LookPath(given)

@@ -4,5 +4,5 @@ package operate
 
 import "syscall"
 
-// ownGroup keeps a Ctrl-C at the terminal from the children: they are ended in order.
+// ownGroup shields children from a terminal's Ctrl-C, so that they are stopped in order.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -21,16 +21,16 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// codecVariable names the environment variable with the token of the codec server.
+// codecVariable is the environment variable with the codec server's token.
 const codecVariable = "SWITCHYARD_CODEC_TOKEN"
 
 const (
-	// codecHeaders bounds the wait for a request's headers, codecGrace the end of those under way.
+	// codecHeaders bounds the wait for request headers, codecGrace the completion of open requests.
 	codecHeaders = 10 * time.Second
 	codecGrace   = 3 * time.Second
-	// maxCodecBody bounds a request.
+	// maxCodecBody bounds a request body in bytes.
 	maxCodecBody = 64 << 20
-	// leastToken is the length of a token that cannot be guessed.
+	// leastToken is the minimum token length.
 	leastToken = 16
 )
 
@@ -45,7 +45,7 @@ send requests.
 In the Web UI, enter the printed address as "codec endpoint" under the glasses icon. With the Temporal
 CLI: temporal workflow show -w RUN --codec-endpoint ADDRESS.`
 
-// codecReady is what the codec server prints when it is ready.
+// codecReady is the codec server's output when it is ready.
 type codecReady struct {
 	Endpoint string   `json:"endpoint"`
 	Origins  []string `json:"origins"`
@@ -91,7 +91,7 @@ func codecCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// serveCodec serves until ctx ends. ready has the token for its endpoint.
+// serveCodec serves until ctx ends. ready holds the token for the printed endpoint.
 func serveCodec(ctx context.Context, a *cli.App, listen string, handler http.Handler,
 	ready codecReady) error {
 	listener, err := net.Listen("tcp", listen)
@@ -114,7 +114,7 @@ func serveCodec(ctx context.Context, a *cli.App, listen string, handler http.Han
 	return nil
 }
 
-// cannotListen says why it cannot be listened on an address, and what to do.
+// cannotListen explains why listening on an address fails and what to do.
 func cannotListen(address string, err error) string {
 	_, port, split := net.SplitHostPort(address)
 	if _, number := strconv.ParseUint(port, 10, 16); split != nil || number != nil {
@@ -141,7 +141,7 @@ func tellCodec(a *cli.App, ready codecReady) error {
 		"\n\nWhoever has this address can read payloads. Ctrl-C ends it.")
 }
 
-// codecHandler answers those who know the token; web pages are those of origins alone.
+// codecHandler requires the token. Browsers are admitted from origins only.
 func codecHandler(storage *payloads.Storage, token string, origins []string) (http.Handler, error) {
 	decoder, err := converter.NewPayloadHTTPHandler(
 		converter.PayloadHTTPHandlerOptions{PreStorageCodecs: storage.Codecs(),
@@ -175,7 +175,7 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 	}), nil
 }
 
-// allow lets a browser hand the answer to a page of origin.
+// allow sets the CORS headers for origin.
 func allow(header http.Header, origin string) {
 	header.Set("Access-Control-Allow-Origin", origin)
 	header.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
@@ -186,7 +186,7 @@ func allow(header http.Header, origin string) {
 	header.Add("Vary", "Origin")
 }
 
-// withoutToken returns the path behind the token, and whether the request has the right one.
+// withoutToken returns the path after the token and whether the request has the right token.
 func withoutToken(r *http.Request, token string) (path string, ok bool) {
 	same := func(given string) bool {
 		return subtle.ConstantTimeCompare([]byte(given),

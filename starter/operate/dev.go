@@ -23,28 +23,28 @@ import (
 )
 
 const (
-	// workerGrace and serverGrace are the times that children get to end by themselves.
+	// workerGrace and serverGrace bound the shutdown of the children.
 	workerGrace = 8 * time.Second
 	serverGrace = 8 * time.Second
-	// workerStop is how long a worker lets running calls go on when everything is taken down.
+	// workerStop is how long a stopping worker lets running calls continue.
 	workerStop = "3s"
-	// defaultPort is the server's port; a server for one command takes a free one.
+	// defaultPort is the server's port. A server for one command uses a free port.
 	defaultPort = 7233
 )
 
-// devFlags say what 'starter dev' brings up.
+// devFlags are the flags of 'starter dev'.
 type devFlags struct {
 	catalog           specfiles.Flags
 	devserver, worker string
 	db, stateDir, dir string
 	queue, metrics    string
 	policies          string
-	// webhook is what the worker tells of approvals, webhookSecret the reference to what signs
-	// that.
+	// webhook is the URL that the worker notifies of approvals. webhookSecret refers to its signing
+	// secret.
 	webhook, webhookSecret string
 	port, uiPort           int
 	headless               bool
-	// partly has the worker begin with the toolspecs that have no faults.
+	// skipInvalid makes the worker start with the valid toolspecs only.
 	skipInvalid bool
 	uiPortGiven bool
 }
@@ -114,12 +114,12 @@ func devCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// notForDev are the flags that name a server: this command brings up its own.
+// notForDev lists the server flags, which do not apply because this command starts its own server.
 var notForDev = []string{"address", "namespace", "api-key", "profile", "config-file", "tls",
 	"tls-cert-path", "tls-key-path", "tls-ca-path",
 	"tls-server-name", "tls-disable-host-verification", "ui-address"}
 
-// check refuses flags that do not fit.
+// check rejects flags that conflict.
 func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 	for _, name := range notForDev {
 		if cmd.Flags().Changed(name) {
@@ -138,9 +138,8 @@ func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 	return cmp.Or(f.checkWebhook(), f.catalog.Check(cmd))
 }
 
-// checkServed reads the files that the worker will read, and refuses all that is wrong in them,
-// before anything is started. A folder of tools that nobody named is served without the files that
-// have faults, which is told.
+// checkServed validates the worker's files before anything is started. Files with faults in an
+// unnamed default tools folder are skipped with a warning.
 func checkServed(a *cli.App, f *devFlags) error {
 	f.catalog.UseDefault()
 	set, wrong := f.catalog.LaneSet()
@@ -164,7 +163,7 @@ func checkServed(a *cli.App, f *devFlags) error {
 	return nil
 }
 
-// checkWebhook refuses references to what is not there; the worker says what else is wrong.
+// checkWebhook rejects references to missing secrets. The worker checks the rest.
 func (f *devFlags) checkWebhook() error {
 	for _, named := range []struct{ flag, ref string }{{"approval-webhook", f.webhook},
 		{"approval-webhook-secret", f.webhookSecret}} {
@@ -178,7 +177,7 @@ func (f *devFlags) checkWebhook() error {
 	return nil
 }
 
-// serverReady and workerReady are what the children print when they are ready.
+// serverReady and workerReady are the children's output when they are ready.
 type serverReady struct {
 	Address   string `json:"address"`
 	UI        string `json:"ui,omitempty"`
@@ -192,7 +191,7 @@ type workerReady struct {
 	Metrics   string   `json:"metrics,omitempty"`
 }
 
-// devStack is what is up.
+// devStack holds the running processes.
 type devStack struct {
 	logs           string
 	server, worker *child
@@ -200,8 +199,7 @@ type devStack struct {
 	workerReady    workerReady
 }
 
-// dev brings everything up, runs the command or stays until it is interrupted, and takes everything
-// down.
+// dev starts everything, runs the command or waits for an interrupt, and stops everything.
 func dev(ctx context.Context, a *cli.App, f *devFlags, command []string) error {
 	s := &devStack{}
 	if err := s.openLogs(f.stateDir); err != nil {
@@ -221,8 +219,8 @@ func dev(ctx context.Context, a *cli.App, f *devFlags, command []string) error {
 	return cli.Exit(code)
 }
 
-// useStack brings the stack up and uses it; code is the command's, if there is one. The stack may
-// be up afterwards.
+// useStack starts the stack and uses it. code is the command's exit code, if any. The stack may
+// still run afterwards.
 func useStack(ctx context.Context, a *cli.App, s *devStack, f *devFlags,
 	command []string) (code int, err error) {
 	if err := s.up(ctx, f, a.Connection.Payloads); err != nil {
@@ -315,7 +313,7 @@ func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []stri
 	return args
 }
 
-// down ends the worker, which still needs the server, and then the server.
+// down stops the worker, which needs the server to stop, and then the server.
 func (s *devStack) down() {
 	if s.worker != nil {
 		s.worker.stop(workerGrace)
@@ -325,7 +323,7 @@ func (s *devStack) down() {
 	}
 }
 
-// withoutName leaves out the name of the program, which people write out of habit.
+// withoutName removes a leading program name, which users may type out of habit.
 func withoutName(command []string) []string {
 	if len(command) > 0 && filepath.Base(command[0]) == cli.ProgramName {
 		return command[1:]
@@ -333,7 +331,7 @@ func withoutName(command []string) []string {
 	return command
 }
 
-// runAgainst executes one command line of starter against a server of ours.
+// runAgainst executes one starter command line against the development server.
 func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, command []string) int {
 	server := s.serverReady
 	inner := &cli.App{Stdio: a.Stdio, Again: a.Again, Run: a.Run, Served: s.workerReady.Tools}
@@ -346,7 +344,7 @@ func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, comma
 	fmt.Fprintln(a.Err, tell)
 	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output",
 		a.Format.Output, "--color", a.Format.Color}
-	// a link to a run that goes with its server leads nowhere; see tellKept
+	// Omit links to runs that are lost with an in-memory server; see tellKept.
 	if server.UI != "" && f.db != "" {
 		args = append(args, "--ui-address", server.UI)
 	}
@@ -354,8 +352,8 @@ func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, comma
 	return a.Run(ctx, inner, append(args, withoutName(command)...))
 }
 
-// tellKept says how the addresses that a command printed can be opened after its server has ended.
-// It goes to standard error: standard output is the command's.
+// tellKept explains on standard error how to open the printed addresses after the server has
+// stopped. Standard output belongs to the command.
 func tellKept(a *cli.App, server serverReady, f *devFlags) error {
 	_, port, ok := strings.Cut(strings.TrimPrefix(server.UI, "http://"), ":")
 	if f.db == "" || !ok || a.Format.JSON() {
@@ -367,7 +365,7 @@ func tellKept(a *cli.App, server serverReady, f *devFlags) error {
 	return err
 }
 
-// tellReady prints where everything is.
+// tellReady prints the addresses.
 func tellReady(a *cli.App, s *devStack, f *devFlags) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, map[string]any{"address": s.serverReady.Address,

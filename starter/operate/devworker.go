@@ -9,14 +9,13 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// workerSteady is how long a worker that was started again must have been ready, so that its end
-// starts one more.
+// workerSteady is how long a restarted worker must have been ready for its next exit to be followed
+// by another restart.
 const workerSteady = 5 * time.Second
 
-// keep starts the worker again, and says so in tell, whenever it ends by itself: its runs go on
-// there. It returns nil when ctx ends. An error says that the server is gone, or that the worker
-// would not stay: it ended before it was ready again, or soon after. While keep runs, s.worker is
-// its own.
+// keep restarts the worker whenever it exits on its own, and reports that to tell. Runs continue on
+// the new worker. It returns nil when ctx ends. It fails if the server has exited, or if a
+// restarted worker exits before it is ready or soon after. While keep runs, it owns s.worker.
 func (s *devStack) keep(ctx context.Context, tell io.Writer) error {
 	var readyAgain time.Time
 	for {
@@ -43,7 +42,7 @@ func (s *devStack) keep(ctx context.Context, tell io.Writer) error {
 	}
 }
 
-// replaceWorker starts the worker that has ended once more, and returns when it is ready.
+// replaceWorker restarts the exited worker and returns when it is ready.
 func (s *devStack) replaceWorker(ctx context.Context) error {
 	worker, err := s.worker.relaunch()
 	if err != nil {
@@ -53,8 +52,8 @@ func (s *devStack) replaceWorker(ctx context.Context) error {
 	return worker.ready(ctx, &workerReady{})
 }
 
-// whileKept calls use, and keeps the worker meanwhile. The context of use ends early, with
-// errStackLost, when nothing can go on; the error is then why.
+// whileKept calls use while it keeps the worker running. If the stack is lost it cancels use's
+// context with cli.ErrStackLost and returns the reason.
 func (s *devStack) whileKept(ctx context.Context, tell io.Writer, use func(context.Context)) error {
 	using, lose := context.WithCancelCause(ctx)
 	defer lose(nil)

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// mark says what a finding means.
+// mark is the severity of a finding.
 type mark string
 
 const (
@@ -23,27 +23,27 @@ const (
 	markBad  mark = "problem"
 )
 
-// finding is one line of doctor: what was looked at, how it stands, and what to do about it.
+// finding is one line of doctor: the subject, its state, and what to do.
 type finding struct {
 	Mark   mark   `json:"mark"`
 	Text   string `json:"text"`
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// doctor looks at a server and what serves it.
+// doctor checks a server and its workers.
 type doctor struct {
 	app       *cli.App
 	client    client.Client
 	namespace string
 	queue     string
 	catalog   *specfiles.Flags
-	// lanes are the names of those of set that should be served.
+	// lanes names the lanes of set that should have workers.
 	lanes []string
 	set   *lanes.Set
-	// wrong is what is wrong in the folder of tools and in the lanes file.
+	// wrong holds the faults in the tools folder and the lanes file.
 	wrong  toolspecs.Faults
 	failed bool
-	// unusable says that nothing more can be looked at.
+	// unusable is set if no further check is possible.
 	unusable bool
 }
 
@@ -99,7 +99,7 @@ The exit code is 1 if there is a problem and 4 if no server answers.`,
 	return cmd
 }
 
-// examine prints every finding as it comes; the exit code is 1 if one is a problem.
+// examine prints findings as they arrive. The exit code is 1 if one is a problem.
 func (d *doctor) examine(ctx context.Context, probe bool) error {
 	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.namespaces,
 		d.attributes, d.latency, d.order, d.workers, d.laneStates, d.hosted}

@@ -18,8 +18,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// What doctor holds measurements against. The figures of a tuned and an untuned server were
-// measured, see the documentation of devserver.
+// Reference values of doctor's measurements, measured on tuned and untuned servers. See the
+// documentation of devserver.
 const (
 	samples     = 11
 	slowAnswer  = 50 * time.Millisecond
@@ -27,7 +27,7 @@ const (
 	eagerServer = 30 // the minor version of server 1 from which on eager calls are on by default
 )
 
-// tuning is what makes a server quick at short calls.
+// tuning is the hint with the settings for low latency of short calls.
 const tuning = `set in the server's dynamic configuration: history.transferProcessorMaxPollRPS, history.timerProcessorMaxPollRPS,
     history.visibilityProcessorMaxPollRPS, history.outboundProcessorMaxPollRPS: 2000; history.timerProcessorMaxTimeShift: 10ms;
     matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1; system.enableActivityEagerExecution: true`
@@ -111,7 +111,7 @@ func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
 	return findings, nil
 }
 
-// latency measures the round trip of a question that the server answers from memory.
+// latency measures the round trip of a request that the server answers from memory.
 func (d *doctor) latency(ctx context.Context) ([]finding, error) {
 	took := make([]time.Duration, samples)
 	for i := range took {

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// onePartition and fairOrder are what makes a server keep the order of lanes.
+	// onePartition and fairOrder are hints with the settings that preserve the order of lanes.
 	onePartition = "set in the server's dynamic configuration, for these task queues or for all: matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1"
 	fairOrder    = "set in the server's dynamic configuration: matching.enableFairness: true"
 )
 
-// laneStates says who serves the lanes, and whether their task queues keep one order.
+// laneStates reports the workers of the lanes and whether their task queues preserve order.
 func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 	var read []api.Lane
 	for _, name := range d.lanes {
@@ -55,7 +55,7 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 	return findings, nil
 }
 
-// lane says who serves a lane, of one with a limit who holds its slots.
+// lane reports the workers of a lane, and for a limited lane the hosts of its slots.
 func (d *doctor) lane(s lanestate.State) finding {
 	what, command := "the lane "+s.Lane.Name, d.catalog.WorkerCommand(d.app.Connection.Invocation(),
 		d.queue, s.Lane.Name)
@@ -85,7 +85,7 @@ func (d *doctor) lane(s lanestate.State) finding {
 
 const oneSlot = "its slot"
 
-// slotsOf says what is held of a lane.
+// slotsOf describes what is hosted for a lane.
 func slotsOf(lane api.Lane) string {
 	switch {
 	case lane.Keyed():
@@ -96,7 +96,7 @@ func slotsOf(lane api.Lane) string {
 	return "its slots"
 }
 
-// holdersOf returns the workers that hold groups of a lane, each once, sorted.
+// holdersOf returns the workers that host groups of a lane, sorted and without duplicates.
 func holdersOf(s lanestate.State) []string {
 	var workers []string
 	for _, h := range s.Holders {
@@ -108,7 +108,7 @@ func holdersOf(s lanestate.State) []string {
 	return slices.Compact(workers)
 }
 
-// order measures in which order the server hands out what waits.
+// order measures the order in which the server dispatches waiting tasks.
 func (d *doctor) order(ctx context.Context) ([]finding, error) {
 	measured, err := measureOrder(ctx, d.client, d.namespace)
 	switch {

@@ -19,21 +19,20 @@ import (
 )
 
 const (
-	// orderWorkflow is a workflow that no worker knows: doctor takes its only decisions itself.
+	// orderWorkflow is a workflow type without workers. doctor completes its only workflow tasks.
 	orderWorkflow = "SwitchyardOrderProbe"
-	// orderTimeout bounds the probe as a whole; it takes 0.1 s, and 0.4 s with four partitions.
-	// orderExpiry is when the server ends what a killed doctor leaves.
+	// orderTimeout bounds the probe, which takes 0.1 s, or 0.4 s with four partitions. orderExpiry
+	// is when the server removes what a killed doctor leaves.
 	orderTimeout = 10 * time.Second
 	orderExpiry  = 30 * time.Second
-	// orderPace is the time between two looks at whether everything waits.
+	// orderPace is the polling interval until all tasks are queued.
 	orderPace = 5 * time.Millisecond
-	// maxOrderFactor bounds how often the groups are multiplied for the partitions of a task queue.
+	// maxOrderFactor bounds the multiplication of the groups by a task queue's partitions.
 	maxOrderFactor = 8
 )
 
-// orderGroup is activities that wait with one priority and one fairness key. There are n for each
-// partition: they are spread over the partitions at random, and with few of them chance would
-// decide.
+// orderGroup is a set of activities with one priority and one fairness key. n is the number per
+// partition. Tasks are spread over partitions at random, so few of them would give a random result.
 type orderGroup struct {
 	name     string
 	n        int
@@ -41,37 +40,36 @@ type orderGroup struct {
 	fairness string
 }
 
-// The groups come in this order. Where priorities work, the urgent ones are handed out first
-// although they come last; where fairness works, the other's ones are handed out among the first of
-// the many although they come after them.
+// Groups in scheduling order. With priorities, the urgent group is dispatched first although it is
+// last. With fairness, the other key's tasks are dispatched among the first of the many although
+// they come later.
 var (
 	orderMany   = orderGroup{name: "many", n: 12, priority: 3, fairness: "one"}
 	orderOther  = orderGroup{name: "other", n: 4, priority: 3, fairness: "another"}
 	orderUrgent = orderGroup{name: "urgent", n: 4, priority: 1, fairness: "one"}
 )
 
-// orderProbe measures in which order a server hands out what waits on a task queue. No part of its
-// interface tells: the dynamic configuration cannot be read, and what DescribeTaskQueue answers is
-// the same with and without fairness.
+// orderProbe measures the dispatch order of a task queue. No API exposes it: the dynamic
+// configuration is not readable, and DescribeTaskQueue returns the same with and without fairness.
 type orderProbe struct {
 	client    client.Client
 	namespace string
-	// id is that of the workflow and of its task queue, which nobody else polls.
+	// id is the ID of the workflow and of its task queue, which has no other pollers.
 	id         string
 	partitions []string
 	task       *workflowservice.PollWorkflowTaskQueueResponse
 	waiting    int64
 }
 
-// servedOrder is what the probe found.
+// servedOrder is the probe's result.
 type servedOrder struct {
 	priority, fairness bool
 }
 
-// measureOrder leaves nothing on the server but, where it may not delete, a workflow that has
-// ended.
+// measureOrder runs the probe and removes its workflow. Without permission to delete, a closed
+// workflow remains.
 func measureOrder(ctx context.Context, c client.Client, namespace string) (servedOrder, error) {
-	// the server logs polls that have less time
+	// The server logs polls with shorter timeouts.
 	ctx, cancel := context.WithTimeout(ctx, orderExpiry)
 	defer cancel()
 	defer time.AfterFunc(orderTimeout, cancel).Stop()
@@ -88,9 +86,8 @@ func measureOrder(ctx context.Context, c client.Client, namespace string) (serve
 	return evaluateOrder(order), err
 }
 
-// remove deletes the workflow while it runs, which takes a moment; one that has ended the server
-// keeps for minutes. Where that is not allowed the workflow is ended, and if not even that, it ends
-// by itself.
+// remove deletes the workflow while it runs, which is quick; a closed one would stay for minutes.
+// Without permission to delete, it terminates the workflow, and otherwise the workflow times out.
 func (p *orderProbe) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ConnectTimeout)
 	defer cancel()
@@ -107,7 +104,7 @@ func (p *orderProbe) queue() *taskqueuepb.TaskQueue {
 	return &taskqueuepb.TaskQueue{Name: p.id, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}
 }
 
-// fill has the groups wait, the first one before the others.
+// fill queues the groups, the first one before the others.
 func (p *orderProbe) fill(ctx context.Context) (err error) {
 	if p.partitions, err = lanestate.Partitions(ctx, p.client, p.namespace, p.id); err != nil {
 		return err
@@ -160,7 +157,7 @@ func (p *orderProbe) commands(groups []orderGroup) []*commandpb.Command {
 	return commands
 }
 
-// await returns when everything that was scheduled waits.
+// await returns when all scheduled tasks are queued.
 func (p *orderProbe) await(ctx context.Context) error {
 	tick := time.NewTicker(orderPace)
 	defer tick.Stop()
@@ -185,8 +182,7 @@ func (p *orderProbe) await(ctx context.Context) error {
 	}
 }
 
-// drain takes everything that waits and returns the names of the groups in the order in which it
-// came.
+// drain polls all queued tasks and returns their group names in dispatch order.
 func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
 	var order []string
 	for range p.waiting {
@@ -201,9 +197,8 @@ func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
 	return order, nil
 }
 
-// judgeOrder tells from the order whether priorities and fairness have an effect: whether those of
-// a group that came late are on average in the first half. A task queue of several partitions keeps
-// no exact order.
+// evaluateOrder infers whether priorities and fairness are in effect: the late group's average
+// position must be in the first half. A task queue with several partitions keeps no exact order.
 func evaluateOrder(order []string) servedOrder {
 	equal := slices.DeleteFunc(slices.Clone(order),
 		func(name string) bool { return name == orderUrgent.name })

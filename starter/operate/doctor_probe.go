@@ -21,8 +21,8 @@ const (
 	probeTool    = "echo"
 )
 
-// probe makes a few direct calls and tells what one takes: the run as a whole, and the call's own
-// wait for a worker.
+// probe makes a few direct calls and reports the duration of the run and the call's wait for a
+// worker.
 func (d *doctor) probe(ctx context.Context) ([]finding, error) {
 	workers, err := lanestate.Pollers(ctx, d.client, d.namespace, d.queue,
 		enumspb.TASK_QUEUE_TYPE_WORKFLOW)
@@ -54,7 +54,7 @@ func median[T cmp.Ordered](values []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// judge holds a direct call's times against those of tuned and untuned servers.
+// evaluate compares a direct call's times with those of tuned and untuned servers.
 func evaluate(wall, wait time.Duration) finding {
 	text := fmt.Sprintf("a direct call takes %s, of which it waits %s for a worker (median of %d)",
 		cli.ShortDuration(wall), cli.ShortDuration(wait), probeRuns)

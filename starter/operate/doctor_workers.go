@@ -9,7 +9,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 )
 
-// files says that something is wrong in the files that tell which lanes there should be.
+// files reports faults in the files that define the expected lanes.
 func (d *doctor) files(context.Context) ([]finding, error) {
 	if len(d.wrong) == 0 {
 		return nil, nil
@@ -19,8 +19,8 @@ func (d *doctor) files(context.Context) ([]finding, error) {
 		"see all: " + d.catalog.LintCommand(d.app.Connection.Called())}}, nil
 }
 
-// held asks the workers what they hold: whether all do the same, what is wrong in their folders,
-// and which policies they go by.
+// hosted queries the workers' catalogs: whether they agree, their folders' faults, and their
+// policies.
 func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReportTimeout)
 	defer cancel()
@@ -37,7 +37,7 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	return d.evaluateHosted(report.Workers), nil
 }
 
-// judgeHeld says what is to be known of what workers hold.
+// evaluateHosted reports findings about the workers' catalogs.
 func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 	var findings []finding
 	tools, rules := map[string]bool{}, map[string]bool{}
@@ -82,7 +82,7 @@ func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 	return findings
 }
 
-// policiesText says by which rules calls are checked.
+// policiesText describes the policies that check calls.
 func policiesText(p *api.PoliciesInForce) string {
 	if p == nil {
 		return "no policies are in force, but those that agents name"

@@ -68,8 +68,8 @@ func register(ctx context.Context, a *cli.App, c client.Client) error {
 	return nil
 }
 
-// add registers attributes, one by one where the server does not take all of them. It returns those
-// that it did not take, and why not.
+// add registers attributes, one by one if the server rejects the batch. It returns the rejected
+// ones and the reason.
 func add(ctx context.Context, a *cli.App, c client.Client,
 	attributes []runlist.SearchAttribute) (refused []runlist.SearchAttribute, why error) {
 	if len(attributes) == 0 {
@@ -96,8 +96,7 @@ func add(ctx context.Context, a *cli.App, c client.Client,
 	return refused, why
 }
 
-// tellSetup tells what is registered now, and which of it was not before; all says that nothing is
-// missing.
+// tellSetup prints the registered attributes and the new ones. all is set if none is missing.
 func tellSetup(a *cli.App, added []string, all bool) error {
 	switch {
 	case a.Format.JSON():

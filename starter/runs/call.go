@@ -50,7 +50,7 @@ With --tools the tool and its arguments are checked before anything starts.`,
 	return cmd
 }
 
-// callStart makes a run of a tool's name and the arguments behind it.
+// callStart builds a direct call's run from a tool name and its arguments.
 func callStart(a *cli.App, cmd *cobra.Command, flags *startFlags, args []string) (*start, error) {
 	named := flags.catalog.Dir != ""
 	tool, err := toolToCall(a, args[0], &flags.catalog)
@@ -75,9 +75,9 @@ func callStart(a *cli.App, cmd *cobra.Command, flags *startFlags, args []string)
 	return s, nil
 }
 
-// toolToCall returns what is known here of a tool: nil where the workers alone know it. It refuses
-// a name that no tool can have, one that the folder of --tools does not hold, and one that the
-// worker of 'starter dev' does not serve.
+// toolToCall returns the tool as far as it is known locally, and nil if only the workers know it.
+// It rejects invalid names, names missing from the --tools folder, and names the worker of 'starter
+// dev' does not serve.
 func toolToCall(a *cli.App, name string, flags *specfiles.Flags) (*toolspecs.Compiled, error) {
 	if err := api.CheckToolName(name); err != nil {
 		return nil, cli.Errorf(cli.ExitUsage, "%w", err)
@@ -106,7 +106,7 @@ func toolToCall(a *cli.App, name string, flags *specfiles.Flags) (*toolspecs.Com
 	return tool, nil
 }
 
-// takesText tells the arguments of a tool that are texts and nothing else.
+// takesText returns a function that reports whether a tool's argument accepts only strings.
 func takesText(tool *toolspecs.Compiled) func(name string) bool {
 	var schema struct {
 		Properties map[string]struct {
@@ -119,7 +119,7 @@ func takesText(tool *toolspecs.Compiled) func(name string) bool {
 	return func(name string) bool { return schema.Properties[name].Type == "string" }
 }
 
-// checkArguments refuses arguments that a tool does not take, all that is wrong with them at once.
+// checkArguments rejects arguments that violate a tool's schema and reports all problems at once.
 func checkArguments(a *cli.App, tool *toolspecs.Compiled, text string, flags *startFlags) error {
 	rest, _, problems := tool.TakePlan(text)
 	if len(problems) == 0 {
@@ -155,7 +155,7 @@ func startCall(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags) erro
 	})
 }
 
-// progressView shows progress on standard error, where nobody reads standard output line by line.
+// progressView shows progress on standard error if standard output is not read line by line.
 func progressView(a *cli.App) terminal.View {
 	if cli.IsTerminal(a.Err) && !a.Format.JSON() {
 		return terminal.NewLiveView(a.Err, a.PaletteFor(a.Err), a.Connection.Invocation())
@@ -163,7 +163,7 @@ func progressView(a *cli.App) terminal.View {
 	return terminal.NewQuietView(terminal.NewBelowNotes(a))
 }
 
-// callEnd is a call's end as JSON.
+// callEnd is the JSON output of a finished call.
 type callEnd struct {
 	WorkflowID string         `json:"workflow_id"`
 	RunID      string         `json:"run_id"`
@@ -202,8 +202,8 @@ func printCall(a *cli.App, f *follower, s *start) error {
 	return nil
 }
 
-// typeHint tells how to pass text that looks like another JSON value where a call of name=value
-// pairs was refused for the type of one.
+// typeHint explains how to pass text that parses as another JSON type, for a call whose name=value
+// pairs failed type validation.
 func typeHint(pairs []string, records []api.Record) string {
 	for _, record := range records {
 		if record.Error == nil {
@@ -229,13 +229,13 @@ func typeHint(pairs []string, records []api.Record) string {
 	return ""
 }
 
-// baseName is a file's name without folder and ending.
+// baseName returns a file name without folder and extension.
 func baseName(path string) string {
 	name := filepath.Base(path)
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-// startCallOnce starts a direct call with a given run ID and returns the ID of its execution.
+// StartCallOnce starts a direct call with a given run ID and returns its execution ID.
 func StartCallOnce(ctx context.Context, a *cli.App, c client.Client, queue, id string,
 	call api.Call) (runID string, err error) {
 	s := &start{kind: api.CallerDirect, workflow: api.CallWorkflow, name: call.Tool, queue: queue,

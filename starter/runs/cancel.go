@@ -71,10 +71,10 @@ func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 	return awaitCancelled(ctx, a, c, run)
 }
 
-// awaitCancelled waits for the end of a run that was asked to stop.
+// awaitCancelled waits until a cancelled run has ended.
 func awaitCancelled(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) error {
-	// The run may go on as a new execution of its chain before it sees the request: wait for the
-	// end of the chain.
+	// The run may continue as a new execution before it sees the request: wait for the end of the
+	// chain.
 	ended := make(chan error, 1)
 	go func() { ended <- c.GetWorkflow(ctx, run.WorkflowID, run.RunID).Get(ctx, nil) }()
 	look := time.NewTicker(terminal.PendingPace)
@@ -93,7 +93,7 @@ func awaitCancelled(ctx context.Context, a *cli.App, c client.Client, run *cli.R
 	}
 }
 
-// tellEnd says how a run that was asked to stop ended; err is what waiting for it returned.
+// tellEnd prints how a run ended after a cancellation request. err is the result of waiting for it.
 func tellEnd(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -115,8 +115,8 @@ func tellEnd(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, 
 		run.WorkflowID, a.Connection.Invocation().Command("show", run.WorkflowID))
 }
 
-// tellCancelled says that a run is cancelled, and to people what became of what it had done, which
-// err has.
+// tellCancelled prints that a run is cancelled. Text output includes the compensation results from
+// err.
 func tellCancelled(a *cli.App, id string, err error) error {
 	if err := tellStatus(a, id, string(history.RunCancelled), "is cancelled"); err != nil ||
 		a.Format.JSON() {
@@ -132,20 +132,20 @@ func tellCancelled(a *cli.App, id string, err error) error {
 	return nil
 }
 
-// unreadableEnd reports whether a run has ended and how cannot be decoded.
+// unreadableEnd reports whether a run has ended with an outcome that cannot be decoded.
 func unreadableEnd(err error) bool {
 	_, ok := errors.AsType[*serviceerror.FailedPrecondition](err)
 	return ok
 }
 
-// endedCancelled reports whether a run's error says that it ended as cancelled.
+// endedCancelled reports whether a run's error means that it ended as cancelled.
 func endedCancelled(err error) bool {
 	_, ok := errors.AsType[*temporal.CanceledError](err)
 	return ok
 }
 
-// requestCancel asks a run to stop, with the reason in its history. Where the server holds it or a
-// sub-agent's run below it, it lets go of them: a run that is held hears of nothing.
+// requestCancel requests cancellation of a run, with the reason in its history. It also unpauses
+// the run and its sub-agents' runs on the server, because a run paused there processes no requests.
 func requestCancel(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	reason string) error {
 	by := cli.UserHere()

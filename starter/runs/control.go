@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// pauseFlags say who pauses or resumes a run, and why.
+// pauseFlags name the person who pauses or resumes a run, and the reason.
 type pauseFlags struct {
 	reason string
 	by     cli.ByFlag
@@ -28,7 +28,7 @@ func (f *pauseFlags) add(cmd *cobra.Command) {
 	f.by.Add(cmd.Flags(), "says so")
 }
 
-// pause makes a checked Pause of the flags.
+// pause builds and checks a Pause from the flags.
 func (f *pauseFlags) pause(cmd *cobra.Command) (api.Pause, error) {
 	p := api.Pause{By: f.by.Name(), Reason: f.reason}
 	if e := p.Check(); e != nil {
@@ -82,7 +82,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// onPause is onRun for a command with pauseFlags.
+// onPause is App.OnRun for a command with pauseFlags.
 func onPause(a *cli.App, ref *cli.RunRef, flags *pauseFlags, f func(context.Context, client.Client,
 	*cli.RunRef, api.Pause) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -113,8 +113,8 @@ func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+p.Note())
 }
 
-// standing is the pause that a run is in already; nil for none. The server can hold a run that
-// pauses itself, too.
+// statusText returns the pause in effect, or nil. The server can also pause a run that has paused
+// itself.
 func statusText(s history.Summary, onServer bool) *api.Pause {
 	if onServer {
 		return s.PausedOnServer
@@ -125,8 +125,8 @@ func statusText(s history.Summary, onServer bool) *api.Pause {
 	return cmp.Or(s.Paused, s.PausedOnServer)
 }
 
-// stands returns a run's summary, or where its history cannot be read what the server says of it:
-// enough to stop it.
+// stands returns a run's summary. If its history cannot be read, it returns the server's
+// description, which suffices to stop the run.
 func stands(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
 	error) {
 	summary, err := audit.Describe(ctx, c, workflowID, runID)
@@ -136,7 +136,8 @@ func stands(ctx context.Context, c client.Client, workflowID, runID string) (his
 	return summary, err
 }
 
-// pauseTree pauses a run, and then the sub-agents' runs below it: it starts no others.
+// pauseTree pauses a run first, so that it starts no further sub-agents, and then its sub-agents'
+// runs.
 func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
 	onServer bool) error {
 	var err error
@@ -160,8 +161,8 @@ func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 	})
 }
 
-// below calls f with each run of a sub-agent that works for the run now. Where one has ended
-// meanwhile there is nothing to do.
+// eachChildRun calls f with the run of each sub-agent that currently works for the run. Runs that
+// have ended meanwhile are skipped.
 func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	f func(*cli.RunRef) error) error {
 	running, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID)
@@ -199,8 +200,8 @@ func resumeRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 	return tellStatus(a, run.WorkflowID, string(history.RunRunning), "goes on")
 }
 
-// resumeTree ends the pauses of a run and of the sub-agents' runs below it: those on the server,
-// and where own is set those of the runs themselves. It reports whether there was one.
+// resumeTree ends the server-side pauses of a run and its sub-agents' runs, and if own is set also
+// the pauses of the runs themselves. It reports whether there was a pause.
 func resumeTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
 	own bool) (resumed bool, err error) {
 	summary, err := stands(ctx, c, run.WorkflowID, run.RunID)
@@ -229,8 +230,8 @@ func resumeTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRe
 	})
 }
 
-// resumeOwn ends the pause of a run itself. It reports false where there was none, which cannot be
-// read of every run.
+// resumeOwn ends a run's own pause. It reports false if there was none, which cannot be read of
+// every run.
 func resumeOwn(ctx context.Context, c client.Client, run *cli.RunRef, p api.Pause) (bool, error) {
 	err := cli.Control(ctx, c, run, cli.RandomHex(16), api.ResumeUpdate, p)
 	if refused, ok := cli.ControlRefusal(err); ok && refused.Type == api.NotPaused {
@@ -239,7 +240,7 @@ func resumeOwn(ctx context.Context, c client.Client, run *cli.RunRef, p api.Paus
 	return err == nil, err
 }
 
-// tellStatus says how a run stands after a command.
+// tellStatus prints a run's status after a command.
 func tellStatus(a *cli.App, id, status, what string) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, map[string]string{"workflow_id": id, "status": status}, false)

@@ -17,13 +17,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// What --if-busy says.
+// Values of --if-busy.
 const (
 	BusyRefuse = "refuse"
 	BusyWait   = "wait"
 )
 
-// goOn has an agent's run go on with the conversation that the flags name, if they do.
+// goOn makes an agent's run continue the conversation that the flags name, if any.
 func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 	switch {
 	case f.ifBusy != BusyRefuse && f.ifBusy != BusyWait && f.ifBusy != "":
@@ -44,8 +44,8 @@ func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 	return nil
 }
 
-// beginInTurn starts a run of a conversation when no other run of it goes on, or says which one
-// does.
+// beginInTurn starts a run of a conversation if no other run of it is open. Otherwise it reports
+// the open run.
 func beginInTurn(ctx context.Context, a *cli.App, c client.Client, s *start,
 	attributes temporal.SearchAttributes) (string, error) {
 	turn := newPlaceInLine()
@@ -73,7 +73,7 @@ func beginInTurn(ctx context.Context, a *cli.App, c client.Client, s *start,
 	}
 }
 
-// describeRun returns what the server says of a run; nil where it has gone.
+// describeRun returns the server's description of a run, or nil if the server has deleted it.
 func describeRun(ctx context.Context, c client.Client, id,
 	runID string) (*workflowpb.WorkflowExecutionInfo, error) {
 	r, err := c.DescribeWorkflowExecution(ctx, id, runID)
@@ -83,8 +83,8 @@ func describeRun(ctx context.Context, c client.Client, id,
 	return r.GetWorkflowExecutionInfo(), err
 }
 
-// runningElsewhere returns a run of the conversation that goes on under an id of its own, as those
-// that were started by other programs may; nil where the server lists none.
+// runningElsewhere returns an open run of the conversation that has a different workflow ID, as
+// runs started by other programs may. It returns nil if the server lists none.
 func runningElsewhere(ctx context.Context, a *cli.App, c client.Client,
 	s *start) (*workflowpb.WorkflowExecutionInfo, error) {
 	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
@@ -105,7 +105,7 @@ func runningElsewhere(ctx context.Context, a *cli.App, c client.Client,
 	return nil, err
 }
 
-// busy refuses a run because another of its conversation goes on.
+// busy rejects a run because another run of its conversation is open.
 func busy(a *cli.App, s *start, run *workflowpb.WorkflowExecutionInfo) error {
 	r, id := a.Connection.Invocation(), s.id
 	if run != nil {
@@ -117,7 +117,7 @@ func busy(a *cli.App, s *start, run *workflowpb.WorkflowExecutionInfo) error {
 		r.Command("cancel", id))
 }
 
-// aboutRun says which run it is that goes on.
+// aboutRun describes the open run.
 func aboutRun(id string, run *workflowpb.WorkflowExecutionInfo, now time.Time) string {
 	if run == nil {
 		return "the run " + id + " goes on"
@@ -134,8 +134,8 @@ func aboutRun(id string, run *workflowpb.WorkflowExecutionInfo, now time.Time) s
 		cli.ShortDuration(now.Sub(run.GetStartTime().AsTime()))
 }
 
-// waitFor waits for the end of a run of the conversation, and then for this one's place among those
-// that waited for it too.
+// waitFor waits for the end of a run of the conversation, and then for this process's position
+// among the other waiting ones.
 func waitFor(ctx context.Context, a *cli.App, c client.Client, s *start,
 	run *workflowpb.WorkflowExecutionInfo, turn *placeInLine) error {
 	if run == nil {
@@ -162,24 +162,24 @@ func waitFor(ctx context.Context, a *cli.App, c client.Client, s *start,
 	}
 }
 
-// lineStep is by how much those who came while a run went on let those go first who had waited
-// before.
+// lineStep is the delay by which processes that arrived during a run let earlier arrivals start
+// first.
 const lineStep = 100 * time.Millisecond
 
-// placeInLine orders those who wait for one conversation, in processes that know nothing of each
-// other: who came earlier tries again sooner. Nothing but the start itself is exact, and that only
-// lets one of them through.
+// placeInLine approximates arrival order among independent processes that wait for one
+// conversation: earlier arrivals retry sooner. Only the start itself is exact, and it admits a
+// single process.
 type placeInLine struct {
 	came time.Time
-	// own is where it stands among those who came while one run went on, from 0 to lineStep; passed
-	// counts the runs that it has seen the end of.
+	// own is the offset among processes that arrived during the same run, from 0 to lineStep.
+	// passed counts the runs whose end this process has observed.
 	own    time.Duration
 	passed int
 }
 
 func newPlaceInLine() *placeInLine { return &placeInLine{came: time.Now()} }
 
-// pause is how long to wait when a run has ended that took so long.
+// pause returns the delay before retrying after a run of duration took has ended.
 func (p *placeInLine) pause(now time.Time, took time.Duration) time.Duration {
 	if p.passed == 0 && took > 0 {
 		after := took - now.Sub(p.came) // how long the run had gone on when this one came

@@ -19,10 +19,10 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// dryRunUsage is the help of --dry-run.
+// dryRunUsage is the help text of --dry-run.
 const dryRunUsage = "call only tools that read; other calls are withheld, described, and can run later as a plan"
 
-// dryRunFlags name a dry run whose withheld calls are a plan.
+// dryRunFlags select a dry run whose withheld calls become a plan.
 type dryRunFlags struct {
 	run, by, digest string
 }
@@ -35,7 +35,7 @@ func (d *dryRunFlags) add(cmd *cobra.Command) {
 	f.StringVar(&d.digest, "digest", "", "expected `digest` of the plan, as printed")
 }
 
-// check refuses what does not go together.
+// check rejects conflicting flags and arguments.
 func (d *dryRunFlags) check(cmd *cobra.Command, args []string) error {
 	if d.by = strings.TrimSpace(d.by); api.IsBlankIdentity(d.by) && cmd.Flags().Changed("by") {
 		return cli.UsageError(cmd, "--by is empty: name the person who releases the plan")
@@ -61,7 +61,7 @@ func (d *dryRunFlags) batching(cmd *cobra.Command, args []string) error {
 type dryPlan struct {
 	api.Plan
 	Digest string `json:"digest"`
-	// Run is the dry run.
+	// Run is the ID of the dry run.
 	Run          string `json:"dry_run"`
 	Conversation string `json:"conversation,omitempty"`
 
@@ -69,7 +69,7 @@ type dryPlan struct {
 	runID string
 }
 
-// planFromDryRun reads the plan of a dry run, and prints it or starts it.
+// planFromDryRun reads the plan of a dry run and prints or starts it.
 func planFromDryRun(a *cli.App, cmd *cobra.Command, flags *startFlags, d *dryRunFlags) error {
 	if flags.id != "" {
 		return cli.UsageError(cmd,
@@ -94,7 +94,7 @@ func planFromDryRun(a *cli.App, cmd *cobra.Command, flags *startFlags, d *dryRun
 	}
 	flags.caller = cmp.Or(flags.caller, d.by)
 	flags.conversation = cmp.Or(flags.conversation, plan.Conversation)
-	// One id for each dry run, and no other: the server does not let its plan run twice.
+	// The ID is derived from the dry run's, so the server rejects a second start of its plan.
 	flags.id = d.run + "-plan"
 	s, err := flags.newStart(cmd, api.CallerPlan, api.PlanWorkflow, plan.Name)
 	if err != nil {
@@ -142,7 +142,7 @@ func readDryPlan(ctx context.Context, a *cli.App, c client.Client, run string) (
 		calls: calls, runID: summary.Run}, err
 }
 
-// printDryPlan prints the plan: as a plan file, or as JSON.
+// printDryPlan prints the plan as a plan file or as JSON.
 func printDryPlan(a *cli.App, plan dryPlan) error {
 	run := plan.Plan
 	plan.Plan = run.Shown(plan.calls)
@@ -168,7 +168,7 @@ func printDryPlan(a *cli.App, plan dryPlan) error {
 	return nil
 }
 
-// printWithheld tells at the end of a dry run what it did not do.
+// printWithheld lists the calls that a dry run withheld.
 func printWithheld(ctx context.Context, a *cli.App, f *follower) error {
 	calls, err := audit.Withheld(ctx, f.client, f.id, f.run)
 	if err != nil {

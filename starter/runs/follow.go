@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// insistWithin is the time for a second Ctrl-C, which cancels the run.
+	// insistWithin is the time within which a second Ctrl-C cancels the run.
 	insistWithin = 2 * time.Second
 )
 
@@ -26,42 +26,42 @@ type follower struct {
 	id, run string
 	view    terminal.View
 	lanes   *laneWatch
-	// texts joins what the model says while a step is under way.
+	// texts joins the model's streamed text of the current step.
 	texts   audit.Texts
 	last    api.Event
 	records []api.Record
 	// started and usage are the run's, for the report.
 	started time.Time
 	usage   api.Usage
-	// owned says that this command started the run, so that interrupting it is about the run too.
+	// owned is set if this command started the run, so that an interrupt also affects the run.
 	owned             bool
 	cancelOnInterrupt bool
 	// whole keeps the records' arguments and results.
 	whole bool
-	// each has the report tell the results of all calls.
+	// each includes the results of all calls in the report.
 	each bool
-	// dry says that the run withholds calls.
+	// dry is set for a dry run.
 	dry    bool
 	insist <-chan time.Time
-	// cancelled is when the run was asked to stop.
+	// cancelled is when cancellation was requested.
 	cancelled time.Time
-	// missing is since when the server has not answered.
+	// missing is the time since which the server has not answered.
 	missing time.Time
-	// askedBelow is when the sub-agents were asked for their questions.
+	// askedBelow is when the sub-agents' open questions were last queried.
 	askedBelow time.Time
-	// undecided is why workers fail to decide what the run does next, as it was told of last.
+	// undecided is the last reported reason why workflow tasks of the run fail.
 	undecided string
 	detached  bool
 }
 
-// arrival is the next event of the run, or why there is none.
+// arrival is the run's next event, or the error that ended the stream.
 type arrival struct {
 	event api.Event
 	err   error
 }
 
-// follow shows the run until it ends, or until the user turns away from it. An error is the
-// reader's or the server's.
+// follow shows the run until it ends or the user stops following it. Errors come from the event
+// reader or the server.
 func (f *follower) follow(ctx context.Context) error {
 	defer f.view.Close()
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -120,7 +120,7 @@ func (f *follower) take(a arrival) error {
 	if e.Record != nil && e.Type != api.EventToolStarted {
 		record := *e.Record
 		if !f.whole {
-			// the report needs neither, and runs can be long
+			// The report needs neither, and runs can be long.
 			record.Arguments, record.Result = nil, nil
 		}
 		f.records = append(f.records, record)
@@ -128,7 +128,7 @@ func (f *follower) take(a arrival) error {
 	return f.view.Event(e)
 }
 
-// count adds up what the run uses: a run that fails or is cancelled does not say it at its end.
+// count sums the run's usage, because a failed or cancelled run does not report it.
 func (f *follower) count(e api.Event) {
 	u := &f.usage
 	switch {
@@ -143,8 +143,8 @@ func (f *follower) count(e api.Event) {
 	}
 }
 
-// askPending shows what runs now. An error says that the server has not answered for too long: the
-// reader of events, which waits for a server that comes back, would notice much later.
+// askPending shows pending work. It returns an error if the server has not answered for too long;
+// the event reader, which retries, would notice much later.
 func (f *follower) askPending(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cli.ConnectTimeout)
 	defer cancel()
@@ -170,7 +170,7 @@ func (f *follower) askPending(ctx context.Context) error {
 	return nil
 }
 
-// tellUndecided says once why workers fail to decide what the run does next.
+// tellUndecided reports once why workflow tasks of the run fail.
 func (f *follower) tellUndecided(ctx context.Context, running []audit.Running) {
 	if audit.Undecided(ctx, f.client, f.app.Connection.ResolvedNamespace, f.id, running) != nil {
 		return // what reads the events meets the same trouble
@@ -183,8 +183,7 @@ func (f *follower) tellUndecided(ctx context.Context, running []audit.Running) {
 	}
 }
 
-// tell shows what the model said since the last time. The ids are those of the last event: it is
-// the same run's.
+// tell shows new model output. It reuses the IDs of the last event, which belongs to the same run.
 func (f *follower) tell(running []audit.Running) error {
 	for _, e := range f.texts.Next(running, time.Now()) {
 		e.WorkflowID, e.RunID = f.id, f.last.RunID
@@ -195,8 +194,8 @@ func (f *follower) tell(running []audit.Running) error {
 	return nil
 }
 
-// unserved returns the task queue of a run that waits for a worker to take its next decision, if
-// that is how it stands.
+// unserved returns the task queue of a run whose workflow task waits for a worker, and whether it
+// waits.
 func unserved(running []audit.Running, now time.Time) (queue string, waits bool) {
 	for _, r := range running {
 		if r.Kind == audit.KindRun && r.State == audit.StateWaiting &&
@@ -207,13 +206,13 @@ func unserved(running []audit.Running, now time.Time) (queue string, waits bool)
 	return "", false
 }
 
-// endsLater says that a run that was asked to stop cannot do so now.
+// endsLater returns a message that a run cannot be cancelled until a worker serves its queue.
 func endsLater(r cli.Invocation, queue string) string {
 	return fmt.Sprintf("no worker serves the run: it ends as cancelled when a worker of the task queue %q starts\n  start one: %s",
 		queue, r.WorkerCommand(queue, ""))
 }
 
-// missed notes that the server did not answer.
+// missed records that the server did not answer.
 func (f *follower) missed(err error, now time.Time) error {
 	switch {
 	case !cli.Unreachable(err): // the reader of events meets the same trouble and reports it
@@ -226,7 +225,7 @@ func (f *follower) missed(err error, now time.Time) error {
 	return nil
 }
 
-// interrupt answers the first Ctrl-C, or another signal.
+// interrupt handles the first Ctrl-C or another signal.
 func (f *follower) interrupt(ctx context.Context, cause error) {
 	switch {
 	case !f.owned, errors.Is(cause, cli.ErrStackLost): // nobody is left who would cancel it
@@ -251,15 +250,15 @@ func (f *follower) interrupt(ctx context.Context, cause error) {
 	}
 }
 
-// howToGoOn says how to come back to the run, and how to end it.
+// howToGoOn returns the commands that resume following and that cancel the run.
 func (f *follower) howToGoOn() string {
 	r := f.app.Connection.Invocation()
 	return "\n  follow it: " + r.Command("watch", f.id) + "\n  cancel it: " +
 		r.Command("cancel", f.id)
 }
 
-// interruptAgain answers every further one: the first cancels the run unless that is done, the next
-// turns away from it.
+// interruptAgain handles further interrupts: the first one cancels the run unless that is done, the
+// next one stops following it.
 func (f *follower) interruptAgain(ctx context.Context, cause error) {
 	if f.insist == nil || errors.Is(cause, cli.ErrTerminated) {
 		f.detached = true
@@ -279,7 +278,7 @@ func (f *follower) cancel(ctx context.Context) {
 	}
 }
 
-// exitCode is the code for how the run ended.
+// exitCode returns the exit code for the run's outcome.
 func (f *follower) exitCode() int {
 	if f.detached {
 		return cli.ExitCancelled
@@ -297,7 +296,7 @@ func endCode(t api.EventType) int {
 	return cli.ExitFailed
 }
 
-// askBelow shows what the sub-agents ask that run now.
+// askBelow shows the open questions of sub-agents that are running.
 func (f *follower) askBelow(ctx context.Context, running []audit.Running, now time.Time) {
 	isChild := func(r audit.Running) bool { return r.Child != nil }
 	if !slices.ContainsFunc(running, isChild) {
@@ -318,6 +317,6 @@ func (f *follower) askBelow(ctx context.Context, running []audit.Running, now ti
 	}
 }
 
-// belowPace is how often the sub-agents below a run are asked for their questions: its own stand in
-// its events.
+// belowPace is the interval for querying sub-agents' open questions. The run's own questions arrive
+// as events.
 const belowPace = 3 * time.Second

@@ -12,8 +12,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// parsePairs reads name=value pairs; the values of those that isText names are texts, whatever else
-// they could be.
+// parsePairs parses name=value pairs. Values whose name satisfies isText are strings even if they
+// parse as other JSON.
 func parsePairs(pairs []string, isText func(name string) bool) (map[string]json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	for _, p := range pairs {
@@ -32,7 +32,7 @@ func parsePairs(pairs []string, isText func(name string) bool) (map[string]json.
 	return values, nil
 }
 
-// parseVariables reads the values of --var.
+// parseVariables parses the values of --var.
 func parseVariables(pairs []string) (map[string]any, error) {
 	raw, err := parsePairs(pairs, func(string) bool { return false })
 	if err != nil {
@@ -50,8 +50,8 @@ func parseVariables(pairs []string) (map[string]any, error) {
 	return variables, nil
 }
 
-// parseArguments makes a call's arguments of what stands behind the tool's name: one JSON object, -
-// for one on stdin, or name=value pairs.
+// parseArguments reads a call's arguments after the tool name: one JSON object, - for one on stdin,
+// or name=value pairs.
 func parseArguments(args []string, stdin io.Reader, isText func(name string) bool) (string, error) {
 	if len(args) == 1 && args[0] == "-" {
 		data, err := io.ReadAll(io.LimitReader(stdin, maxInput+1))

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// patience is how long something waits for a worker before its queue is looked at.
+	// patience is how long a task waits for a worker before its queue is checked.
 	patience = time.Second
-	// recheck is the time between two looks at one queue.
+	// recheck is the interval between two checks of one queue.
 	recheck = 5 * time.Second
 )
 
-// laneWatch finds lanes that nobody serves while something waits for them.
+// laneWatch detects lanes without workers on which tasks wait.
 type laneWatch struct {
 	client    client.Client
 	namespace string
@@ -38,7 +38,7 @@ func newLaneWatch(c client.Client, namespace, queue string, inv cli.Invocation) 
 		checked: map[string]time.Time{}, told: map[string]bool{}}
 }
 
-// check returns a note for every lane that nobody serves and that was not told of yet.
+// check returns a note for each unserved lane that was not reported before.
 func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time.Time) []string {
 	var notes []string
 	for _, r := range running {
@@ -79,8 +79,8 @@ func (l *laneWatch) note(r audit.Running, served bool) string {
 		r.ID, cli.LaneName(r.Lane), r.Queue, l.invocation.WorkerCommand(l.queue, r.Lane))
 }
 
-// served reports whether a worker polled the queue lately, or would hold slots of its lane: all of
-// them may be taken for long.
+// served reports whether a worker has polled the queue recently or is a candidate to host its
+// lane's slots, which can all be taken for a long time.
 func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool,
 	error) {
 	workers, err := lanestate.Pollers(ctx, l.client, l.namespace, queue, kind)

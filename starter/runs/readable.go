@@ -11,9 +11,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// checkReadable refuses to start a run of which nothing could be read here. It looks at what a
-// worker of the task queue has written last: who holds the lane serial tells time and again how
-// that stands. Without such a one it is not known, and the run is started.
+// checkReadable refuses to start a run whose data could not be decoded here. It checks the latest
+// heartbeat of the instance host that serves the task queue. Without one, readability is unknown
+// and the run starts.
 func checkReadable(ctx context.Context, a *cli.App, c client.Client, queue string) error {
 	keeper, err := c.DescribeWorkflowExecution(ctx, api.LaneWorkflowID(queue, api.LaneSerial), "")
 	if err != nil {
@@ -32,11 +32,11 @@ func checkReadable(ctx context.Context, a *cli.App, c client.Client, queue strin
 	return nil
 }
 
-// lately is how old what a holder told may be, so that a worker which is gone, and wrote with
-// another key, does not count.
+// lately is the maximum age of a host's heartbeat. It excludes workers that have stopped and used
+// another key.
 const lately = 10 * time.Second
 
-// toldLately reports whether the worker that holds slots now has told how they stand.
+// toldLately reports whether the current slot host has sent a heartbeat recently.
 func toldLately(hosting *workflowpb.PendingActivityInfo, now time.Time) bool {
 	told := hosting.GetLastHeartbeatTime().AsTime()
 	return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED &&

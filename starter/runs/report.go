@@ -15,7 +15,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 )
 
-// report is what is told of a run when it has ended.
+// report is the summary of a finished run.
 type report struct {
 	id         string
 	started    time.Time
@@ -23,9 +23,9 @@ type report struct {
 	records    []api.Record
 	ui         string
 	invocation cli.Invocation
-	// each has the results of all calls told, whatever the run itself returns.
+	// each includes the results of all calls, whatever the run returns.
 	each bool
-	// usage is the run's where its end does not say it.
+	// usage is the counted usage, for runs whose end does not report it.
 	usage api.Usage
 }
 
@@ -35,8 +35,7 @@ func newReport(a *cli.App, f *follower) report {
 		ui:   a.Connection.RunURL(f.id, f.last.RunID), invocation: a.Connection.Invocation()}
 }
 
-// text tells the answer, how the run ended, what it used, its calls by lane, its failures and where
-// to see it.
+// text formats the answer, outcome, usage, calls by lane, failures, and the run's address.
 func (r report) text(p cli.Palette) string {
 	w := &strings.Builder{}
 	if result := r.end.Result; result != nil {
@@ -67,7 +66,7 @@ func (r report) text(p cli.Palette) string {
 	return w.String()
 }
 
-// told is what the run returned, or where they are wanted the results of all of its calls.
+// told returns the run's result, or the results of all its calls if they are wanted.
 func (r report) told(result api.RunResult) string {
 	if !r.each {
 		return terminal.ResultText(result)
@@ -85,7 +84,7 @@ func (r report) told(result api.RunResult) string {
 	return cli.ReadableJSON(json.RawMessage("{" + strings.Join(results, ",") + "}"))
 }
 
-// checked is what the agent's checker says of the run; empty where it has none.
+// checked describes the checker's evaluation of the run. It is empty without a checker.
 func (r report) checked() string {
 	if r.end.Result == nil || r.end.Result.Checked == nil {
 		return ""
@@ -122,7 +121,7 @@ func (r report) writeUsage(w *strings.Builder, p cli.Palette) {
 	fmt.Fprintf(w, "%s  %s\n", p.Bold("used    "), terminal.UsageText(r.used()))
 }
 
-// used is what the run says that it used, or else what was counted.
+// used returns the usage that the run reports, or else the counted usage.
 func (r report) used() api.Usage {
 	if r.end.Result != nil && r.end.Result.Usage != (api.Usage{}) {
 		return r.end.Result.Usage
@@ -172,7 +171,7 @@ func (r report) writeFailures(w *strings.Builder, p cli.Palette) {
 	}
 }
 
-// brief tells, for a direct call, in one or two lines how it ended and where to see it.
+// shortText describes a direct call's outcome and address in one or two lines.
 func (r report) shortText(p cli.Palette) string {
 	line := r.id + " " + r.outcome(p) + " in " + cli.ShortDuration(r.end.Time.Sub(r.started))
 	for _, record := range r.records {

@@ -70,7 +70,7 @@ func (f *agentFlags) addAgent(cmd *cobra.Command) {
 		"maximum number of `turns` (default: from the file)")
 }
 
-// check refuses what no run can have; words are the prompt, or nothing.
+// check rejects flags that no run accepts. words are the prompt and may be empty.
 func (f *agentFlags) check(cmd *cobra.Command, words []string) error {
 	if cmd.Flags().Changed("max-turns") && f.turns < 1 {
 		return cli.UsageError(cmd, "--max-turns %d is below 1", f.turns)
@@ -82,7 +82,7 @@ func (f *agentFlags) check(cmd *cobra.Command, words []string) error {
 	return nil
 }
 
-// agentStart is the run of the agent in a file; words are the prompt, or nothing.
+// agentStart builds the run of the agent in a file. words are the prompt and may be empty.
 func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
 	words []string) (*start, error) {
 	if err := flags.check(cmd, words); err != nil {
@@ -114,7 +114,7 @@ func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
 	return s, flags.goOn(cmd, s)
 }
 
-// loadAgent reads the agent in a file, with the tools that it may have.
+// loadAgent reads the agent in a file, with its available tools.
 func loadAgent(a *cli.App, c *specfiles.Flags, path string) (*api.Agent, error) {
 	known, err := specfiles.KnownTools(a, c)
 	if err != nil {
@@ -131,7 +131,7 @@ func loadAgent(a *cli.App, c *specfiles.Flags, path string) (*api.Agent, error) 
 	return agent, nil
 }
 
-// instructs reports whether an agent knows what to do without a prompt.
+// instructs reports whether an agent has instructions without a prompt.
 func (f *agentFlags) instructs(agent *api.Agent, earlier []api.Message) bool {
 	return agent.Instructions != "" || agent.Model.Provider == api.ProviderScripted ||
 		len(earlier) > 0 || f.conversation != ""
@@ -197,7 +197,7 @@ func planStart(a *cli.App, cmd *cobra.Command, flags *startFlags, path string) (
 	return s, nil
 }
 
-// startAndFollow starts a run, and unless it is detached shows it and its report until its end.
+// startAndFollow starts a run and, unless detached, shows it and its report until its end.
 func startAndFollow(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags) error {
 	return startRun(a, cmd, s, flags, func(ctx context.Context, f *follower) error {
 		f.view = terminal.NewView(a, a.Out)
@@ -205,7 +205,7 @@ func startAndFollow(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags)
 	})
 }
 
-// startRun starts a run, and unless it is detached has follow follow it.
+// startRun starts a run and, unless detached, calls follow.
 func startRun(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags,
 	follow func(context.Context, *follower) error) error {
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
@@ -228,7 +228,8 @@ func newFollower(a *cli.App, c client.Client, id, runID, queue string) *follower
 		a.Connection.ResolvedNamespace, queue, a.Connection.Invocation())}
 }
 
-// followToReport follows a run to its end, prints the report, and gives the exit code as an error.
+// followToReport follows a run to its end, prints the report, and returns the exit code as an
+// error.
 func followToReport(ctx context.Context, a *cli.App, f *follower) error {
 	if err := f.follow(ctx); err != nil {
 		return a.LookupError(f.id, f.run, err)
@@ -246,7 +247,7 @@ func followToReport(ctx context.Context, a *cli.App, f *follower) error {
 	return cli.Exit(f.exitCode())
 }
 
-// printStarted tells a started run's id, alone on its line for scripts.
+// printStarted prints a started run's ID, alone on its line for scripts.
 func printStarted(a *cli.App, id, runID string) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, map[string]string{"workflow_id": id, "run_id": runID}, false)

@@ -71,7 +71,8 @@ func (s *scheduleFlags) add(cmd *cobra.Command) {
 	s.addAgent(cmd)
 }
 
-// overlaps are what happens when a run of the schedule still goes on at the time of the next.
+// overlaps maps --overlap values to the policies for a run that is due while an earlier one is
+// open.
 var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
 	"skip":            enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
 	"buffer_one":      enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
@@ -81,7 +82,7 @@ var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
 	"allow_all":       enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
 }
 
-// overlapNames are what --overlap may be.
+// OverlapNames returns the valid values of --overlap.
 func OverlapNames() []string { return slices.Sorted(maps.Keys(overlaps)) }
 
 func addOverlap(cmd *cobra.Command, overlap *string) {
@@ -91,7 +92,7 @@ func addOverlap(cmd *cobra.Command, overlap *string) {
 		"alias of --overlap with the `policy`, as in the Temporal CLI")
 }
 
-// overlapOf reads --overlap, also as the Temporal CLI writes it (BufferOne); nothing is
+// overlapOf parses --overlap, also in the Temporal CLI's spelling (BufferOne). Empty is
 // UNSPECIFIED.
 func overlapOf(cmd *cobra.Command, text string) (enumspb.ScheduleOverlapPolicy, error) {
 	if text == "" {
@@ -151,7 +152,7 @@ type newSchedule struct {
 	about   scheduleAbout
 }
 
-// scheduleAbout is what a schedule's memo says of it; by it starter knows its schedules.
+// scheduleAbout is the schedule's memo, which identifies schedules created by starter.
 type scheduleAbout struct {
 	Kind         string `json:"kind"`
 	Name         string `json:"name"`
@@ -195,7 +196,7 @@ func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags,
 	}}, nil
 }
 
-// scheduledStart is the run that a schedule starts: what run, plan or call would.
+// scheduledStart builds the run that a schedule starts, as run, plan or call would.
 func scheduledStart(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args []string) (*start,
 	error) {
 	given := cli.NonEmpty([]string{flags.agent, flags.plan, flags.call})
@@ -255,7 +256,7 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 		r.Command("schedule", "show", s.id))
 }
 
-// tellSchedule says what was done to a schedule.
+// tellSchedule prints what was done to a schedule.
 func tellSchedule(a *cli.App, name, done, words string) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, map[string]string{"schedule": name, "done": done}, false)
@@ -263,7 +264,7 @@ func tellSchedule(a *cli.App, name, done, words string) error {
 	return a.Println("schedule " + name + " " + words)
 }
 
-// onSchedule is what a command does that is about one schedule.
+// onSchedule connects and calls f for one schedule.
 func onSchedule(a *cli.App, cmd *cobra.Command, name string, f func(context.Context,
 	client.ScheduleHandle, client.Client) error) error {
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {

@@ -25,17 +25,17 @@ type shownSchedule struct {
 	scheduleAbout
 	Paused bool   `json:"paused"`
 	Notes  string `json:"notes,omitempty"`
-	// Overlap, PauseOnFailure and the counts are show's alone.
+	// Overlap, PauseOnFailure and the counts are set by show only.
 	Overlap        string `json:"overlap,omitempty"`
 	PauseOnFailure bool   `json:"pause_on_failure,omitempty"`
-	// Started, Skipped and Missed count the runs that were started, that were left out because the
-	// one before went on, and that the server was too late for.
+	// Started, Skipped and Missed count the runs that were started, skipped because of an overlap,
+	// and missed by the server.
 	Started int `json:"started,omitempty"`
 	Skipped int `json:"skipped,omitempty"`
 	Missed  int `json:"missed,omitempty"`
 	// Next are the times of the next runs, at most ten.
 	Next []time.Time `json:"next,omitempty"`
-	// Runs are the last ones, the newest first; in a list the newest alone, without how it ended.
+	// Runs are the latest runs, newest first. A list has only the newest, without its outcome.
 	Runs []scheduledRun `json:"runs,omitempty"`
 }
 
@@ -50,14 +50,14 @@ type scheduledRun struct {
 	Duration   api.Duration      `json:"duration,omitempty"`
 }
 
-// aboutOf reads a schedule's memo; false says that the schedule is none of starter's.
+// aboutOf reads a schedule's memo. ours is false if starter did not create the schedule.
 func aboutOf(memo *commonpb.Memo) (about scheduleAbout, ours, unreadable bool) {
 	payload, ok := memo.GetFields()[scheduleMemo]
 	err := converter.GetDefaultDataConverter().FromPayload(payload, &about)
 	return about, ok && err == nil, ok && err != nil
 }
 
-// aboutSchedule is aboutOf for a schedule that somebody named.
+// aboutSchedule is aboutOf for a schedule named on the command line.
 func aboutSchedule(id string, memo *commonpb.Memo) (scheduleAbout, error) {
 	about, ours, unreadable := aboutOf(memo)
 	switch {
@@ -109,8 +109,8 @@ func scheduleListCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// listSchedules returns the schedules that starter has created, and how many more of them cannot be
-// read here.
+// ListSchedules returns the schedules that starter created, and the number of those that cannot be
+// read.
 func ListSchedules(ctx context.Context, c client.Client) (schedules []shownSchedule, unreadable int,
 	err error) {
 	entries, err := c.ScheduleClient().List(ctx,
@@ -162,7 +162,7 @@ func printSchedules(a *cli.App, schedules []shownSchedule, now time.Time) error 
 	return a.Print(t.Text(p))
 }
 
-// runs says what a schedule runs.
+// Subject describes what a schedule runs.
 func (s shownSchedule) Subject() string {
 	if s.Kind == string(api.CallerDirect) {
 		return "call " + s.Name
@@ -177,7 +177,7 @@ func (s shownSchedule) state(p cli.Palette) string {
 	return "active"
 }
 
-// next is when the next run is due, a paused schedule's being never.
+// next formats when the next run is due. A paused schedule has none.
 func (s shownSchedule) next(f *cli.Format, now time.Time) string {
 	if s.Paused || len(s.Next) == 0 {
 		return "none"
@@ -244,7 +244,7 @@ func describeSchedule(ctx context.Context, h client.ScheduleHandle,
 	return s, nil
 }
 
-// look asks the server how a run stands. One that is kept no longer stays without a status.
+// look queries a run's status. The status stays empty if the server has deleted the run.
 func (r *scheduledRun) look(ctx context.Context, c client.Client) error {
 	now, err := c.DescribeWorkflowExecution(ctx, r.WorkflowID, "")
 	if cli.IsNotFound(err) {

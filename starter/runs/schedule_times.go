@@ -15,10 +15,10 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// timeFlags say when a schedule starts runs. Names are the Temporal CLI's.
+// timeFlags define when a schedule starts runs. The names match the Temporal CLI's.
 type timeFlags struct {
 	crons, intervals, calendars []string
-	// named are more intervals, by the flag's other name.
+	// named holds intervals given by the flag's other name.
 	named             []string
 	zone, from, until string
 	jitter            time.Duration
@@ -42,7 +42,7 @@ func (t *timeFlags) add(cmd *cobra.Command) {
 	f.DurationVar(&t.jitter, "jitter", 0, "maximum random delay of starts, a `duration`")
 }
 
-// spec is what the flags say, checked.
+// spec returns the checked schedule specification.
 func (t *timeFlags) spec(cmd *cobra.Command) (client.ScheduleSpec, error) {
 	t.intervals, t.named = append(t.intervals, t.named...), nil
 	s := client.ScheduleSpec{Jitter: t.jitter, TimeZoneName: t.zone}
@@ -72,7 +72,7 @@ func (t *timeFlags) spec(cmd *cobra.Command) (client.ScheduleSpec, error) {
 	return s, t.bounds(cmd, &s)
 }
 
-// bounds reads the times between which a schedule starts runs.
+// bounds parses the times between which a schedule starts runs.
 func (t *timeFlags) bounds(cmd *cobra.Command, s *client.ScheduleSpec) error {
 	for flag, to := range map[string]struct {
 		text string
@@ -97,7 +97,7 @@ func (t *timeFlags) bounds(cmd *cobra.Command, s *client.ScheduleSpec) error {
 	return nil
 }
 
-// words is when the schedule starts runs, as it was said.
+// words describes the schedule's times as given on the command line.
 func (t *timeFlags) words() string {
 	var parts []string
 	for _, kind := range []struct {
@@ -115,7 +115,7 @@ func (t *timeFlags) words() string {
 	return words
 }
 
-// parseInterval reads a duration, and the offset behind a slash.
+// parseInterval parses a duration with an optional offset after a slash.
 func parseInterval(text string) (client.ScheduleIntervalSpec, error) {
 	every, offset, has := strings.Cut(text, "/")
 	interval, err := time.ParseDuration(every)
@@ -134,8 +134,8 @@ func parseInterval(text string) (client.ScheduleIntervalSpec, error) {
 	return client.ScheduleIntervalSpec{Every: interval, Offset: after}, nil
 }
 
-// cronField is a field of a cron line: its name in messages and in a calendar, its bounds, and the
-// names of its values.
+// cronField describes a field of a cron expression: its name in messages and in a calendar, its
+// bounds, and its value names.
 type cronField struct {
 	name, key  string
 	start      string
@@ -143,7 +143,7 @@ type cronField struct {
 	valueNames []string
 }
 
-// cronFields are those of the longest form; shorter ones have no second, and no year.
+// cronFields lists the fields of the longest form. Shorter forms omit the seconds and the year.
 var cronFields = []cronField{
 	{name: "second", key: "second", start: "0", to: 59},
 	{name: "minute", key: "minute", start: "0", to: 59},
@@ -157,8 +157,8 @@ var cronFields = []cronField{
 	{name: "year", key: "year", start: "*", from: 2000, to: 2100},
 }
 
-// checkCron says which field of a cron line is wrong, and how. Words such as @daily are the
-// server's to read.
+// checkCron reports which field of a cron expression is invalid and why. The server parses words
+// such as @daily.
 func checkCron(text string) error {
 	fields, words := fieldsOf(text)
 	if words {
@@ -180,8 +180,8 @@ func checkCron(text string) error {
 	return nil
 }
 
-// fieldsOf takes a cron line apart, without time zone and comment; words says that it is one such
-// as @daily.
+// fieldsOf splits a cron expression without time zone and comment. words is set for one such as
+// @daily.
 func fieldsOf(text string) (fields []string, words bool) {
 	line, _, _ := strings.Cut(text, "#")
 	fields = strings.Fields(line)
@@ -208,7 +208,7 @@ func (f cronField) check(text string) error {
 	return nil
 }
 
-// checkSpan checks *, one value, or two with a dash between them.
+// checkSpan checks *, one value, or a range.
 func (f cronField) checkSpan(span string) error {
 	if span == "*" {
 		return nil
@@ -225,7 +225,7 @@ func (f cronField) checkSpan(span string) error {
 	return err
 }
 
-// value reads one value of the field: a number, or the beginning of a name.
+// value parses one value of the field: a number or the prefix of a name.
 func (f cronField) value(text string) (int, error) {
 	if len(text) >= 2 {
 		i := slices.IndexFunc(f.valueNames, func(name string) bool {
@@ -243,7 +243,7 @@ func (f cronField) value(text string) (int, error) {
 	return n, nil
 }
 
-// calendarCron writes a calendar as a cron line of seven fields.
+// calendarCron converts a calendar to a cron expression of seven fields.
 func calendarCron(text string) (string, error) {
 	values := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))

@@ -58,7 +58,7 @@ ended or has no agent.`,
 	return cmd
 }
 
-// messageText returns the text of an argument, or that of standard input.
+// messageText returns the text of an argument or of standard input.
 func messageText(arg string, stdin io.Reader) (string, error) {
 	text := arg
 	if arg == "-" {
@@ -74,8 +74,8 @@ func messageText(arg string, stdin io.Reader) (string, error) {
 	return text, nil
 }
 
-// send sends a message by update, which the run answers, or where the server holds the run by
-// signal: the run reads it then when it goes on.
+// send sends a message by update, which the run answers. To a run that the server has paused it
+// sends a signal, which the run reads after it resumes.
 func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s api.Sent) error {
 	summary, err := a.Open(ctx, c, run, audit.Describe)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// maxInput bounds a run's input as JSON: the server refuses payloads of 2 MiB.
+// maxInput bounds a run's JSON input. The server rejects payloads of 2 MiB.
 const maxInput = 2<<20 - 4<<10
 
 // startFlags are the flags of the commands that start a run.
@@ -33,7 +33,7 @@ type startFlags struct {
 	cancelOnInterrupt        bool
 }
 
-// add adds all flags; conversation says what that one does to the command's runs.
+// add adds all flags. conversation is the help text of --conversation.
 func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 	f := cmd.Flags()
 	f.StringVar(&s.id, "id", "", "`ID` of the run (default: its name and 8 random digits)")
@@ -62,32 +62,33 @@ func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
 	s.catalog.Add(f, "to check names before anything starts (default ./tools if it holds toolspecs)")
 }
 
-// conversationOfAny is what --conversation does to a run that has no conversation to go on with.
+// conversationOfAny is the help text of --conversation for runs that cannot continue a
+// conversation.
 const conversationOfAny = "`ID` of the run's conversation (default: its own)"
 
 // start is a run to be started.
 type start struct {
-	// earlier is the conversation before the prompt, encoded.
+	// earlier is the encoded conversation before the prompt.
 	earlier  []byte
 	kind     api.CallerType
 	workflow string
-	// exclusive says that the run has its conversation's id, under which one runs at a time; wait
-	// has it wait for its turn.
+	// exclusive gives the run its conversation's workflow ID, which admits one run at a time. wait
+	// makes it wait until no other run is open.
 	exclusive, wait bool
-	// ownConversation says that the run's id, and with it that of its own conversation, is known
-	// when it starts only.
+	// ownConversation is set if the run's ID, and with it its own conversation's ID, is assigned at
+	// the start.
 	ownConversation bool
-	// name is the agent's, the plan's or the tool's.
+	// name is the agent's, plan's or tool's name.
 	name   string
 	prompt string
 	input  api.RunInput
 	id     string
 	queue  string
-	// pairs are a direct call's arguments as they were typed.
+	// pairs are a direct call's arguments as typed.
 	pairs []string
 }
 
-// newStart joins what a command and its flags say of a run.
+// newStart builds a run from a command and its flags.
 func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 	name string) (*start, error) {
 	mode := api.Mode(s.mode)
@@ -117,7 +118,7 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 	}, nil
 }
 
-// checkNames refuses names that cannot be sent or searched.
+// checkNames rejects names that cannot be sent or searched.
 func (s *startFlags) checkNames(cmd *cobra.Command) error {
 	for flag, value := range map[string]string{"--conversation": s.conversation,
 		"--caller": s.caller, "--id": s.id} {
@@ -137,7 +138,7 @@ func (s *startFlags) checkNames(cmd *cobra.Command) error {
 	return s.catalog.Check(cmd)
 }
 
-// begin starts the run on the server and returns its execution's id.
+// beginRun starts the run on the server and returns its execution ID.
 func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID string,
 	err error) {
 	if err := s.checkSize(); err != nil {
@@ -160,7 +161,7 @@ func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID
 	return runID, err
 }
 
-// taken says that there is a run of that id, which the command show shows.
+// taken returns an error that a run with the ID exists. show is the command that shows it.
 func (s *start) taken(show string) error {
 	if s.input.FromDryRun != nil {
 		return cli.Errorf(cli.ExitUsage,
@@ -172,11 +173,11 @@ func (s *start) taken(show string) error {
 		s.id, show)
 }
 
-// execute asks the server once to start the run.
+// execute sends one start request to the server.
 func (s *start) execute(ctx context.Context, c client.Client,
 	attributes temporal.SearchAttributes) (runID string, err error) {
-	// An id names one run for good, so that its records stay findable; that of a conversation names
-	// one run at a time.
+	// A run ID is never reused, so that records stay findable. A conversation's ID names one open
+	// run at a time.
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	if s.exclusive {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
@@ -194,7 +195,7 @@ func (s *start) execute(ctx context.Context, c client.Client,
 	return run.GetRunID(), nil
 }
 
-// inputs are what the workflow takes: an agent's earlier messages stand beside the rest.
+// inputs returns the workflow's arguments. An agent's earlier messages are a separate argument.
 func (s *start) inputs() []any {
 	if s.earlier == nil {
 		return []any{s.input}
@@ -202,7 +203,8 @@ func (s *start) inputs() []any {
 	return []any{s.input, s.earlier}
 }
 
-// rank is the workflow's priority. The server gives it to all that the run has no other for.
+// rank returns the workflow's priority. The server applies it to all activities and child runs
+// without their own.
 func (s *start) rank() temporal.Priority {
 	p := temporal.Priority{FairnessKey: api.FairnessKey(s.input.Conversation)}
 	if s.input.Priority != "" {
@@ -211,7 +213,7 @@ func (s *start) rank() temporal.Priority {
 	return p
 }
 
-// summary is the line that lists and the Web UI show for the run.
+// summary returns the line that lists and the Web UI show for the run.
 func (s *start) summary() string {
 	what := string(s.kind)
 	if s.kind == api.CallerDirect {
@@ -233,8 +235,8 @@ func (s *start) checkSize() error {
 	return nil
 }
 
-// searchAttributes returns the attributes of the run that the server knows, and tells how to
-// register the others. The run is told which it can keep itself.
+// searchAttributes returns the run's attributes that the server has registered and reports how to
+// register the others. The run receives the list of attributes it can set.
 func searchAttributes(ctx context.Context, a *cli.App, c client.Client,
 	s *start) (temporal.SearchAttributes, error) {
 	known, err := runlist.Registered(ctx, c, a.Connection.ResolvedNamespace)

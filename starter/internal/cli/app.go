@@ -11,31 +11,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Stdio is what a command reads, writes and is interrupted by.
+// Stdio holds the streams and the interrupt channel of a command.
 type Stdio struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Interrupts carries signals: the first ends what a command waits for, further ones insist. May
-	// be nil.
+	// Interrupts carries signals. The first one cancels the command's context, further ones arrive
+	// on App.Again. May be nil.
 	Interrupts <-chan os.Signal
-	// Program is how starter was called, for the commands that are shown; empty is starter.
+	// Program is how starter was called, for printed command lines. Empty means starter.
 	Program string
 }
 
-// app is one invocation of starter.
+// App is one invocation of starter.
 type App struct {
 	Stdio
 	Connection Connection
 	Format     Format
-	// again hands on what every signal after the first means.
+	// Again receives the cause of every signal after the first.
 	Again chan error
-	// served are the tools of the worker that 'starter dev' runs this command against.
+	// Served lists the tools of the worker that 'starter dev' runs this command against.
 	Served []string
-	// run executes a command line as an invocation of its own.
+	// Run executes a command line as a separate invocation.
 	Run func(ctx context.Context, a *App, args []string) int
 }
 
-// programName is starter's own.
+// ProgramName is the default name of the starter program.
 const ProgramName = "starter"
 
 // The groups of commands in the help.
@@ -45,7 +45,7 @@ const (
 	GroupServer = "server"
 )
 
-// unknownCommand refuses a word that is no command, with the commands it may have meant.
+// UnknownCommand rejects an unknown command and suggests similar ones.
 func (a *App) UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -58,8 +58,8 @@ func (a *App) UnknownCommand(cmd *cobra.Command, args []string) error {
 	return UsageError(cmd, "there is no command %q%s", args[0], hint)
 }
 
-// arguments checks the number of a command's positional arguments; names are those it takes, the
-// first need of them required. A last name that ends in … takes any number.
+// Arguments checks the number of a command's positional arguments. names lists the accepted
+// arguments; the first need of them are required. A last name that ends in … takes any number.
 func Arguments(need int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < need {

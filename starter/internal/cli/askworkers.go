@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// askWorkers has a worker ask all of them.
+// AskWorkers runs a report workflow in which a worker queries all workers.
 func AskWorkers(ctx context.Context, c client.Client, queue string,
 	request api.CatalogRequest) (api.CatalogReport, error) {
 	var report api.CatalogReport
@@ -37,11 +37,11 @@ func AskWorkers(ctx context.Context, c client.Client, queue string,
 	return report, err
 }
 
-// reportTimeout bounds asking all workers.
+// ReportTimeout bounds querying all workers.
 const ReportTimeout = 15 * time.Second
 
-// workersOf returns the identities of the workers that lately served runs or one of the lanes,
-// sorted.
+// WorkersOf returns the sorted identities of the workers that recently polled for runs or for one
+// of the lanes.
 func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, queue string,
 	lanes []string) ([]string, error) {
 	workers, err := lanestate.Pollers(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)

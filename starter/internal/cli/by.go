@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// byFlag says whose doing it is, of what a run or the server keeps together with a name.
+// ByFlag is the flag that names the person behind an action. The run or the server stores the name.
 type ByFlag struct{ given string }
 
-// add adds the flag; does is what the one who is named does.
+// Add adds the flag. does describes the named person's action in the help text.
 func (f *ByFlag) Add(flags *pflag.FlagSet, does string) {
 	flags.Var(f, "by", "`name` of the person who "+does+" (default: the current user and host)")
 }
 
-// Set takes the name; an empty one, such as that of a variable of a script that is not set, is a
-// fault and never the default.
+// Set stores the name. It rejects an empty name, such as that of an unset script variable, instead
+// of using the default.
 func (f *ByFlag) Set(name string) error {
 	if f.given = strings.TrimSpace(name); f.given == "" {
 		return errors.New("the name is empty")
@@ -29,16 +29,16 @@ func (f *ByFlag) Set(name string) error {
 
 func (f *ByFlag) String() string { return f.given }
 
-// Type is how errors about flags know it.
+// Type returns the flag's type name, which flag errors use.
 func (*ByFlag) Type() string { return byType }
 
-// byType is the type of a flag with the name of a person.
+// byType is the flag type of a person's name.
 const byType = "name"
 
-// name returns the name that was given, or that of the user here.
+// Name returns the given name, or the current user's by default.
 func (f *ByFlag) Name() string { return cmp.Or(f.given, UserHere()) }
 
-// userHere names the user of this system, at this host.
+// UserHere returns the current user and host as user@host.
 func UserHere() string { return CurrentUser() + "@" + hostname() }
 
 func CurrentUser() string {

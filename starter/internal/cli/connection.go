@@ -16,11 +16,11 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 )
 
-// connectTimeout bounds the wait for a server's first answer.
+// ConnectTimeout bounds the wait for a server's first answer.
 const ConnectTimeout = 3 * time.Second
 
-// connectionFlags say which server to talk to. What a flag leaves open comes from TEMPORAL_*
-// variables, then from the profile, then from the SDK's defaults.
+// Connection holds the flags that select the server. Defaults come from TEMPORAL_* variables, then
+// from the profile, then from the SDK.
 type Connection struct {
 	address, namespace, apiKey        string
 	profile, configFile               string
@@ -29,11 +29,11 @@ type Connection struct {
 	Payloads                          payloads.Config
 	// program is how starter was called.
 	program string
-	// opened is how payloads are stored, once there is a connection.
+	// Opened is the payload storage. It is set once a connection exists.
 	Opened *payloads.Storage
-	// local says that the server is one of our own: environment and profiles are about others.
+	// Local marks a development server, for which environment and profiles are ignored.
 	Local bool
-	// resolvedAddress and resolvedNamespace are what the settings come to.
+	// ResolvedAddress and ResolvedNamespace are the settings in effect.
 	ResolvedAddress, ResolvedNamespace string
 }
 
@@ -63,7 +63,7 @@ func (c *Connection) add(f *pflag.FlagSet) {
 		"`URL` of the Web UI, for links (SWITCHYARD_UI; default http://127.0.0.1:8233 for a local server)")
 }
 
-// options joins flags, environment and profile.
+// options merges flags, environment and profile.
 func (c *Connection) options(flags *pflag.FlagSet) (client.Options, error) {
 	profile, err := c.surroundings()
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Connection) options(flags *pflag.FlagSet) (client.Options, error) {
 	if err != nil {
 		return client.Options{}, Errorf(ExitUsage, "the connection's settings: %w", err)
 	}
-	// The SDK's own messages would stand between the lines of our output.
+	// Discard the SDK's log messages, which would mix with the command's output.
 	options.Logger = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	options.Identity = "starter@" + hostname()
 	storage, err := c.Storage()
@@ -98,7 +98,7 @@ func (c *Connection) options(flags *pflag.FlagSet) (client.Options, error) {
 	return options, storage.Apply(&options)
 }
 
-// storage is how payloads are stored, as flags and environment say.
+// Storage returns the payload storage that flags and environment configure.
 func (c *Connection) Storage() (*payloads.Storage, error) {
 	storage, err := payloads.Open(c.Payloads.Or(payloads.FromEnvironment(os.Getenv)))
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Connection) applyTLS(p *envconfig.ClientConfigProfile, flags *pflag.Fla
 	}
 }
 
-// connect returns a client of a server that answered. The caller closes it.
+// Connect returns a client after the server has answered. The caller closes it.
 func (a *App) Connect(ctx context.Context, flags *pflag.FlagSet) (client.Client, error) {
 	options, err := a.Connection.options(flags)
 	if err != nil {
@@ -141,13 +141,13 @@ func (a *App) Connect(ctx context.Context, flags *pflag.FlagSet) (client.Client,
 	return c, nil
 }
 
-// unreachable says that no server answers, where, and how to get one.
+// unreachable returns a message with the server's address and how to start one.
 func (c *Connection) unreachable(err error) string {
 	return fmt.Sprintf("no Temporal server answers at %s (%v)\nStart one on this machine: %s dev\nOr select another: --address host:port, --profile NAME, TEMPORAL_ADDRESS",
 		cmp.Or(c.ResolvedAddress, c.address, client.DefaultHostPort), err, c.Called())
 }
 
-// storesPayloads reports whether payloads are stored otherwise than as they are.
+// StoresPayloads reports whether payloads are encoded or stored outside the server.
 func (c *Connection) StoresPayloads() bool {
 	return c.Payloads.Or(payloads.FromEnvironment(os.Getenv)) != payloads.Config{}
 }

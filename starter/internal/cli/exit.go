@@ -22,14 +22,14 @@ const (
 	exitNoServer  = 4
 )
 
-// errInterrupted is the cause of a context that Ctrl-C ended, errTerminated that of one that
-// another signal ended.
+// ErrInterrupted is the cause of a context that Ctrl-C cancelled, ErrTerminated of one that another
+// signal cancelled.
 var (
 	errInterrupted = errors.New("interrupted")
 	ErrTerminated  = errors.New("terminated")
 )
 
-// exitError ends the command with a code of its own. Without an error everything has been said.
+// ExitError ends the command with an exit code. A nil error prints nothing more.
 type ExitError struct {
 	Code int
 	err  error
@@ -44,7 +44,7 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.err }
 
-// exitWith ends the command with a code after everything has been said; zero gives nil.
+// Exit returns an error that ends the command with a code and prints nothing. Code 0 returns nil.
 func Exit(code int) error {
 	if code == ExitDone {
 		return nil
@@ -56,14 +56,14 @@ func Errorf(code int, format string, args ...any) error {
 	return &ExitError{Code: code, err: fmt.Errorf(format, args...)}
 }
 
-// usageError is a wrong command line.
+// UsageError returns an error about a wrong command line.
 func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	return Errorf(ExitUsage, "%s\nSee '%s --help'.", fmt.Sprintf(format, args...),
 		cmd.CommandPath())
 }
 
-// report prints what went wrong, with what to do about it, and returns the exit code. As JSON it
-// goes to standard output, where whoever asked for JSON reads.
+// Report prints an error with its hint and returns the exit code. With --output json the error goes
+// to standard output.
 func (a *App) Report(err error) int {
 	if err == nil {
 		return ExitDone
@@ -93,12 +93,12 @@ func (a *App) Report(err error) int {
 	return code
 }
 
-// failedCommand is why a command could not do what it was asked to.
+// failedCommand is the JSON form of a command's error.
 type failedCommand struct {
 	Error  string  `json:"error"`
 	Faults []Fault `json:"faults,omitempty"`
 	Hint   string  `json:"hint,omitempty"`
-	// Unread are the runs that are missing from what was printed before, lines the same for people.
+	// Unread lists the runs missing from the output. lines holds the same as text.
 	Unread []UnreadRun `json:"unread,omitempty"`
 	lines  []string
 }
@@ -122,8 +122,8 @@ func (a *App) tell(f failedCommand) {
 	}
 }
 
-// explain maps an error of the server or of the way to it to an exit code and a message. It goes by
-// types and codes.
+// explain maps a server or connection error to an exit code and a message, by error types and
+// codes.
 func (a *App) explain(err error) (code int, message string) {
 	if errors.Is(err, context.Canceled) {
 		return ExitCancelled, "interrupted"
@@ -147,7 +147,7 @@ func (a *App) explain(err error) (code int, message string) {
 	return ExitFailed, err.Error()
 }
 
-// unreachable reports whether err says that no server answered.
+// Unreachable reports whether err means that the server did not answer.
 func Unreachable(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return true
@@ -172,6 +172,6 @@ func CodeOf(err error) codes.Code {
 	return codes.Unknown
 }
 
-// errStackLost is the cause of a context that ends because nothing goes on any more: a part of
-// 'starter dev' is gone for good.
+// ErrStackLost is the cause of a context that is cancelled because a part of 'starter dev' has
+// exited for good.
 var ErrStackLost = errors.New("the server or its worker has exited")

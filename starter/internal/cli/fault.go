@@ -1,6 +1,6 @@
 package cli
 
-// writtenFault is a fault as JSON.
+// Fault is the JSON form of a fault.
 type Fault struct {
 	File    string `json:"file"`
 	Line    int    `json:"line,omitempty"`

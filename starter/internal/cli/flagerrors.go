@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
-// flagProblem says in our words what is wrong with a flag of a command line.
+// flagProblem rewrites a flag parsing error into a usage message.
 func flagProblem(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()
@@ -38,8 +38,7 @@ func flagProblem(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// expected says what is to be written in place of a value of that type that could not be read, for
-// cause.
+// Expected describes a valid value for a flag of the given type after parsing failed with cause.
 func Expected(kind string, cause error) string {
 	if errors.Is(cause, strconv.ErrRange) {
 		return "the number is too large or too small"

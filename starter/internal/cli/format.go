@@ -25,7 +25,7 @@ const (
 	TimeISO      = "iso"
 )
 
-// formatFlags say how results are shown.
+// Format holds the output flags.
 type Format struct {
 	Output, Color, Time string
 }
@@ -56,7 +56,7 @@ func (f *Format) check(cmd *cobra.Command) error {
 
 func (f *Format) JSON() bool { return f.Output == OutputJSON }
 
-// when shows a time of the past in a table.
+// When formats a past time for a table.
 func (f *Format) When(t, now time.Time) string {
 	switch {
 	case t.IsZero():
@@ -67,7 +67,7 @@ func (f *Format) When(t, now time.Time) string {
 	return Ago(now.Sub(t))
 }
 
-// ago says how long ago something was, in one unit.
+// Ago formats an elapsed duration in one unit.
 func Ago(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -82,7 +82,7 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%dd ago", d/(24*time.Hour))
 }
 
-// brief shows a duration with about three digits: 340µs, 12ms, 1.25s, 2m05s, 3h07m.
+// ShortDuration formats a duration with about three digits: 340µs, 12ms, 1.25s, 2m05s, 3h07m.
 func ShortDuration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -103,7 +103,7 @@ func ShortDuration(d time.Duration) string {
 
 var ()
 
-// writeJSON writes one value on one line, or indented where indent is set.
+// WriteJSON writes one value on one line, or indented if indent is set.
 func WriteJSON(w io.Writer, value any, indent bool) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -113,7 +113,7 @@ func WriteJSON(w io.Writer, value any, indent bool) error {
 	return e.Encode(value)
 }
 
-// writeJSONLines writes each value on a line of its own.
+// WriteJSONLines writes one value per line.
 func WriteJSONLines[T any](w io.Writer, values []T) error {
 	for _, value := range values {
 		if err := WriteJSON(w, value, false); err != nil {
@@ -123,8 +123,8 @@ func WriteJSONLines[T any](w io.Writer, values []T) error {
 	return nil
 }
 
-// printBlocks prints each value as show does, with an empty line between two of them, or on a line
-// of its own as JSON. Where there are none, people are told so.
+// PrintBlocks prints each value with show, separated by empty lines, or as JSON, one value per
+// line. If there are no values, the text output is none.
 func PrintBlocks[T any](a *App, values []T, none string, show func(T)) error {
 	if a.Format.JSON() {
 		return WriteJSONLines(a.Out, values)

@@ -13,12 +13,12 @@ func LaneName(lane string) string {
 	return lane
 }
 
-// laneOf returns the lane of what LaneOf tells of a queue, which may be that of a key or go past
-// the lane.
+// LaneOf returns the lane of a displayed queue name. The name may include a key or the bypass
+// prefix.
 func LaneOf(name string) string {
 	lane, _, _ := strings.Cut(strings.TrimPrefix(name, Bypassing), "/")
 	return lane
 }
 
-// bypassing begins what LaneOf tells of a queue that goes past a lane.
+// Bypassing is the prefix of names of bypass queues.
 var Bypassing = strings.TrimPrefix(api.BypassQueue("", ""), "/")

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/term"
 )
 
-// palette colours text, or leaves it alone.
+// Palette colours text, or returns it unchanged.
 type Palette struct{ on bool }
 
 func (p Palette) paint(text string, style lipgloss.Style) string {
@@ -38,7 +38,7 @@ func (p Palette) Faint(s string) string { return p.paint(s, styleFaint) }
 
 func (p Palette) Bold(s string) string { return p.paint(s, styleBold) }
 
-// paletteFor returns the palette for what is written to w.
+// PaletteFor returns the palette for output to w.
 func (a *App) PaletteFor(w io.Writer) Palette {
 	switch a.Format.Color {
 	case ColorAlways:

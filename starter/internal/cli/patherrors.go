@@ -8,8 +8,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// pathError says of a path what is wrong with it, without the name of the system call that found
-// out.
+// PathError describes what is wrong with a path, without the system call's name.
 func PathError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoFile
@@ -20,7 +19,7 @@ func PathError(path string, err error) error {
 	return err
 }
 
-// fileError keeps faults as they are and makes any other trouble with a file bad input.
+// FileError returns faults unchanged and turns other file errors into bad input.
 func FileError(path string, err error) error {
 	if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
 		err = missing
@@ -32,10 +31,10 @@ func FileError(path string, err error) error {
 
 var errNoFile = errors.New("the file does not exist")
 
-// WithHint adds to an error what to do about it. The hint is printed last.
+// WithHint adds a hint on what to do about an error. The hint is printed last.
 func WithHint(err error, hint string) error { return &hinted{err, hint} }
 
-// hinted is an error with what to do about it, which is told last.
+// hinted is an error with a hint.
 type hinted struct {
 	error
 	hint string

@@ -12,13 +12,13 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 )
 
-// The environment variables that say which profile is meant, and in which file it is.
+// Environment variables that select the profile and its file.
 const (
 	profileVariable    = "TEMPORAL_PROFILE"
 	configFileVariable = "TEMPORAL_CONFIG_FILE"
 )
 
-// surroundings are what profile and environment say of the connection.
+// surroundings returns the connection settings of profile and environment.
 func (c *Connection) surroundings() (envconfig.ClientConfigProfile, error) {
 	if c.Local {
 		return envconfig.ClientConfigProfile{}, nil
@@ -50,12 +50,12 @@ func (c *Connection) surroundings() (envconfig.ClientConfigProfile, error) {
 	return profile, nil
 }
 
-// profilesFile is the path of the file that profiles are read from.
+// profilesFile returns the path of the profiles file.
 func (c *Connection) profilesFile() string {
 	return cmp.Or(c.configFile, os.Getenv(configFileVariable), envconfig.DefaultConfigFilePath())
 }
 
-// noProfile says that there is no profile of that name, and which ones there are.
+// noProfile returns a message that the profile is unknown, with the existing names.
 func (c *Connection) noProfile(name string, names []string) string {
 	source := "--profile"
 	if c.profile == "" {
@@ -73,7 +73,7 @@ func (c *Connection) noProfile(name string, names []string) string {
 		file, strings.Join(names, ", "))
 }
 
-// checkTLSFiles refuses files that cannot be read.
+// checkTLSFiles rejects TLS files that cannot be read.
 func (c *Connection) checkTLSFiles() error {
 	for _, file := range []struct{ flag, path string }{{"--tls-cert-path", c.cert},
 		{"--tls-key-path", c.key}, {"--tls-ca-path", c.authority}} {

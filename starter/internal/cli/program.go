@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// program is a root command with its groups of commands.
+// Program describes a root command and its groups of commands.
 type Program struct {
-	// Long and Example are the help of the root command.
+	// Long and Example are the root command's help texts.
 	Long, Example string
-	// Commands are the packages of commands. Each lists its own commands.
+	// Commands lists the command packages. Each function returns the commands of one package.
 	Commands []func(*App) []*cobra.Command
-	// Finish completes the command tree when all commands are added. May be nil.
+	// Finish is called after all commands are added to the tree. May be nil.
 	Finish func(a *App, root *cobra.Command)
 }
 
@@ -43,7 +43,7 @@ func (p Program) execute(ctx context.Context, a *App, args []string) int {
 	return a.Report(err)
 }
 
-// asksJSON reports whether a command line asks for JSON, however wrong the rest of it is.
+// asksJSON reports whether a command line selects JSON output, even if the rest is invalid.
 func asksJSON(args []string) bool {
 	for i, arg := range args {
 		switch arg {
@@ -58,8 +58,8 @@ func asksJSON(args []string) bool {
 	return false
 }
 
-// relayInterrupts turns the first signal into the end of ctx and hands further ones to whoever
-// waits for again. Where nobody does, the next one is left to the system, which ends the process.
+// relayInterrupts cancels ctx on the first signal and sends the causes of further ones to
+// App.Again. Without a receiver, the next signal has its default effect and ends the process.
 func relayInterrupts(ctx context.Context, a *App, cancel context.CancelCauseFunc) {
 	select {
 	case s := <-a.Interrupts:
@@ -76,8 +76,8 @@ func relayInterrupts(ctx context.Context, a *App, cancel context.CancelCauseFunc
 	}
 }
 
-// meaning tells Ctrl-C, which a person can insist on, from signals that programs send, often more
-// than once.
+// meaning maps a signal to its cause. Ctrl-C, which a user can repeat deliberately, differs from
+// signals that programs send, often more than once.
 func meaning(s os.Signal) error {
 	if s == os.Interrupt {
 		return errInterrupted
@@ -85,7 +85,7 @@ func meaning(s os.Signal) error {
 	return ErrTerminated
 }
 
-// Root returns the root command with all commands below it.
+// Root returns the root command with all its commands.
 func (p Program) Root(a *App) *cobra.Command {
 	root := &cobra.Command{
 		Use: ProgramName, Short: "Run agents, plans and tool calls durably", Long: p.Long,
@@ -122,7 +122,7 @@ const rootExitCodes = `
 Exit codes: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or interrupted, 4 no connection to the server.
 `
 
-// WithSubcommands returns a command and all commands below it, at any depth.
+// WithSubcommands returns a command and its subcommands at any depth.
 func WithSubcommands(c *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{c}
 	for _, sub := range c.Commands() {

@@ -9,7 +9,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// confirmed asks a question on the terminal; everything but yes is no.
+// Confirmed asks a question on the terminal. Every answer except yes means no.
 func (a *App) Confirmed(question string) bool {
 	fmt.Fprint(a.Err, question+" [y/N] ")
 	line, _ := bufio.NewReader(a.In).ReadString('\n')
@@ -17,7 +17,7 @@ func (a *App) Confirmed(question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// typed is the JSON value that text writes, or text itself as a JSON string.
+// Typed returns text if it is a JSON value, and otherwise text as a JSON string.
 func Typed(text string) json.RawMessage {
 	if _, err := api.DecodeJSON([]byte(text)); err == nil {
 		return json.RawMessage(text)
@@ -25,7 +25,7 @@ func Typed(text string) json.RawMessage {
 	return QuotedJSON(text)
 }
 
-// splitPair takes name=value apart.
+// SplitPair splits name=value.
 func SplitPair(text string) (name, value string, err error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
@@ -34,7 +34,7 @@ func SplitPair(text string) (name, value string, err error) {
 	return name, value, nil
 }
 
-// quotedJSON is a text as a JSON string.
+// QuotedJSON returns a text as a JSON string.
 func QuotedJSON(text string) json.RawMessage {
 	quoted, err := api.EncodeJSON(text)
 	if err != nil { // text is a string: it can always be encoded

@@ -11,23 +11,23 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// reach is what a command that is shown to people needs beside its arguments to reach the server
-// that this one reaches.
+// Invocation holds what a printed command line needs, besides its arguments, to connect to the same
+// server as the current command.
 type Invocation struct {
 	// program is how starter was called.
 	program string
-	// worker is how to call the worker program that stands beside this one, profiles the file that
-	// it is to read them from, where one was named.
+	// worker is the command for the worker program beside starter. profiles is the profiles file,
+	// if one was named.
 	worker, profiles string
-	// flags are those that were given for that, with a space before each. What environment and
-	// profiles say, they say to it too.
+	// flags are the given connection flags, each preceded by a space. Environment and profiles
+	// apply to the printed command as well.
 	flags string
 }
 
-// called is how starter was called.
+// Called returns the name or path starter was called by.
 func (c *Connection) Called() string { return cmp.Or(c.program, ProgramName) }
 
-// reach leaves out secrets, which are not to be printed.
+// Invocation returns the connection's invocation without secrets, which must not be printed.
 func (c *Connection) Invocation() Invocation {
 	namespace := c.namespace
 	if namespace == client.DefaultNamespace {
@@ -49,16 +49,16 @@ func (c *Connection) Invocation() Invocation {
 	return r
 }
 
-// workerName is the worker program's own.
+// workerName is the default name of the worker program.
 const workerName = "worker"
 
-// workerProgram is how to call the worker: by the path beside starter's, where starter was called
-// by one and it is there.
+// workerProgram returns the command for the worker: the path beside starter if starter was called
+// by a path and the worker exists there.
 func (c *Connection) workerProgram() string {
 	if !strings.ContainsRune(c.Called(), filepath.Separator) {
 		return workerName
 	}
-	// Not Join, which takes away the ./ that keeps a name from being looked up on the PATH.
+	// filepath.Join would remove the leading ./ that prevents a lookup in PATH.
 	beside := filepath.Dir(c.Called()) + string(filepath.Separator) + workerName
 	if _, err := exec.LookPath(beside); err != nil {
 		return workerName
@@ -66,8 +66,8 @@ func (c *Connection) workerProgram() string {
 	return beside
 }
 
-// workerCommand is a command line that starts a worker for a lane, or for whatever runs wait for
-// where lane is empty.
+// WorkerCommand returns a command line that starts a worker for a lane, or for runs if lane is
+// empty.
 func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 	words := []string{cmp.Or(r.worker, workerName)}
 	if r.profiles != "" {
@@ -82,8 +82,7 @@ func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 	return strings.Join(append(words, more...), " ") + r.flags
 }
 
-// stored are the flags that say how payloads are stored, as far as they were given, with a space
-// before each.
+// Stored returns the given payload storage flags, each preceded by a space.
 func (c *Connection) Stored() string {
 	text := ""
 	for _, argument := range c.Payloads.Arguments() {
@@ -92,7 +91,7 @@ func (c *Connection) Stored() string {
 	return text
 }
 
-// command is a command line of starter that can be pasted.
+// Command returns a starter command line that can be pasted.
 func (r Invocation) Command(name string, arguments ...string) string {
 	words := []string{cmp.Or(r.program, ProgramName), name}
 	for _, argument := range arguments {
@@ -104,7 +103,7 @@ func (r Invocation) Command(name string, arguments ...string) string {
 	return strings.Join(words, " ") + r.flags
 }
 
-// showing is the command line that shows the run that another one goes on from; empty for none.
+// Showing returns the command line that shows the run that another one continues. Empty for none.
 func (r Invocation) Showing(run *api.ContinuedRun) string {
 	if run == nil {
 		return ""
@@ -112,7 +111,7 @@ func (r Invocation) Showing(run *api.ContinuedRun) string {
 	return r.Command("show", run.WorkflowID, "--run-id", run.RunID)
 }
 
-// howToAnswer is the command line that answers a question, up to the answer itself.
+// HowToAnswer returns the command line that answers a question, without the answer.
 func (r Invocation) HowToAnswer(q audit.RunQuestion) string {
 	answer := " --value JSON"
 	if wantsText(q.Schema) {
@@ -121,7 +120,7 @@ func (r Invocation) HowToAnswer(q audit.RunQuestion) string {
 	return r.Command("answer", q.WorkflowID, q.ID) + answer
 }
 
-// howToApprove is the command line that approves a call, when it has been looked at.
+// HowToApprove returns the command line that approves a call.
 func (r Invocation) HowToApprove(a audit.RunApproval) string {
 	command := r.Command("approve", a.WorkflowID, a.Call)
 	if a.Limit != "" {

@@ -15,10 +15,10 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// giveUpAfter is how long a server may be away while a run is followed.
+// GiveUpAfter is how long a server may be unreachable while a run is followed.
 const GiveUpAfter = 15 * time.Second
 
-// runReference names a run that exists.
+// RunRef names an existing run.
 type RunRef struct {
 	WorkflowID, RunID string
 }
@@ -28,7 +28,7 @@ func (r *RunRef) Add(f *pflag.FlagSet) {
 	f.StringVarP(&r.RunID, "run-id", "r", "", "`ID` of one execution (default: the latest)")
 }
 
-// resolve takes the run's id from the argument or the flag.
+// resolve reads the run's ID from the argument or the flag.
 func (r *RunRef) resolve(cmd *cobra.Command, args []string) (*RunRef, error) {
 	switch {
 	case r.RunID != "" && !executionID.MatchString(r.RunID):
@@ -46,8 +46,8 @@ func (r *RunRef) resolve(cmd *cobra.Command, args []string) (*RunRef, error) {
 	return r, nil
 }
 
-// goOnAs makes the reference one of the chain's last execution, the only one that takes requests;
-// any of the chain may have been named. One without an execution means the last anyway.
+// UseLatest sets the reference to the chain's last execution, the only one that accepts requests.
+// The user may have named any of the chain. A reference without an execution already means the last.
 func (r *RunRef) UseLatest(s history.Summary) {
 	if r.RunID != "" && len(s.Parts) > 0 {
 		r.RunID = s.Parts[len(s.Parts)-1].RunID
@@ -56,7 +56,7 @@ func (r *RunRef) UseLatest(s history.Summary) {
 
 var executionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// onRun is what a command does that is about one run: it names the run, connects, and calls f.
+// OnRun resolves the run, connects, and calls f.
 func (a *App) OnRun(ref *RunRef, f func(context.Context, client.Client,
 	*RunRef) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -71,7 +71,7 @@ func (a *App) OnRun(ref *RunRef, f func(context.Context, client.Client,
 	}
 }
 
-// connected calls f with a connection and closes it.
+// WithClient connects, calls f, and closes the connection.
 func (a *App) WithClient(cmd *cobra.Command, f func(context.Context, client.Client) error) error {
 	ctx := cmd.Context()
 	c, err := a.Connect(ctx, cmd.Flags())
@@ -82,7 +82,7 @@ func (a *App) WithClient(cmd *cobra.Command, f func(context.Context, client.Clie
 	return f(ctx, c)
 }
 
-// lookupError explains why a run cannot be read.
+// LookupError explains why a run cannot be read.
 func (a *App) LookupError(id, runID string, err error) error {
 	if err == nil {
 		return nil

@@ -6,17 +6,17 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// table is rows of cells in columns. Cells may be coloured.
+// Table holds rows of cells. Cells may be coloured.
 type Table struct {
 	Header []string
 	Rows   [][]string
-	// right marks the columns whose cells stand on the right.
+	// Right marks right-aligned columns.
 	Right map[int]bool
 }
 
 func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
-// text is the table with two spaces between columns and none at the end of a line.
+// Text formats the table with two spaces between columns and no trailing spaces.
 func (t *Table) Text(p Palette) string {
 	widths := make([]int, len(t.Header))
 	for _, row := range append([][]string{t.Header}, t.Rows...) {

@@ -10,13 +10,13 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// plainText keeps a line from steering the terminal.
+// PlainText removes terminal control sequences from a line.
 func PlainText(line string) string { return api.Shorten(line, len(line)) }
 
-// oneLine is a text of several lines in one.
+// OneLine joins the lines of a text into one line.
 func OneLine(text string) string { return PlainText(strings.Join(strings.Fields(text), " ")) }
 
-// readable is a JSON value for people: a string as it is, anything else indented.
+// ReadableJSON formats a JSON value for text output: strings unquoted, other values indented.
 func ReadableJSON(output json.RawMessage) string {
 	text := api.PlainText(output)
 	var b bytes.Buffer
@@ -42,7 +42,7 @@ func RandomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// wantsText reports whether a text fits a schema as its type goes.
+// wantsText reports whether a schema's type accepts a string.
 func wantsText(schema json.RawMessage) bool {
 	if len(schema) == 0 {
 		return true
@@ -60,5 +60,5 @@ func IsAre(n int, word string) string {
 	return api.Plural(n, word) + " are"
 }
 
-// below puts every line of a text below what stands before it.
+// Below indents every line of a text below the preceding output.
 func Below(text string) string { return "\n    " + strings.ReplaceAll(text, "\n", "\n    ") }

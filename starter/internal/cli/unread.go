@@ -12,17 +12,18 @@ import (
 	"go.temporal.io/api/serviceerror"
 )
 
-// unreadRun is a run that could not be read, or not all of it, and why.
+// UnreadRun is a run that could not be read completely, with the reason.
 type UnreadRun struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 	Reason     string `json:"reason"`
 }
 
-// unread are runs that a command about many could not read. The others are given all the same.
+// Unread lists runs that a command over many runs could not read. The other runs are still
+// processed.
 type Unread []UnreadRun
 
-// take notes that a run cannot be read. It reports false where err is about more than that run.
+// Take records an unreadable run. It reports false if err concerns more than that run.
 func (u *Unread) Take(id, runID string, err error) bool {
 	if !errors.Is(err, history.ErrUnreadable) && !errors.Is(err, history.ErrNotARun) {
 		return false
@@ -31,7 +32,7 @@ func (u *Unread) Take(id, runID string, err error) bool {
 	return true
 }
 
-// unreadReason is why a run cannot be read: the same for all that miss the same key.
+// UnreadReason returns why a run cannot be read. Runs that miss the same key share a reason.
 func UnreadReason(err error) string {
 	if missing, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok {
 		return missing.Error()
@@ -39,7 +40,7 @@ func UnreadReason(err error) string {
 	return err.Error()
 }
 
-// err is an error that tells of the runs; nil where there are none.
+// Err returns an error that lists the runs. It is nil if there are none.
 func (u Unread) Err() error {
 	if len(u) == 0 {
 		return nil
@@ -48,8 +49,7 @@ func (u Unread) Err() error {
 	return &unreadError{u}
 }
 
-// or prints n things, unless nothing is known to be there and it cannot be said that there is
-// nothing.
+// Or calls print for n results. It returns the error instead if n is 0 and runs could not be read.
 func (u Unread) Or(n int, print func() error) error {
 	if n == 0 && len(u) > 0 {
 		return nil
@@ -57,7 +57,7 @@ func (u Unread) Or(n int, print func() error) error {
 	return print()
 }
 
-// exit ends a command whose one JSON object, which err is about, tells of the runs.
+// Exit ends a command whose JSON object already lists the unread runs that err is about.
 func (u Unread) Exit(err error) error {
 	if err == nil && len(u) > 0 {
 		return Exit(ExitFailed)
@@ -65,7 +65,7 @@ func (u Unread) Exit(err error) error {
 	return err
 }
 
-// unreadError ends a command with exit code 1 when what could be read has been given.
+// unreadError ends a command with exit code 1 after it has printed the readable runs.
 type unreadError struct{ runs Unread }
 
 func (e *unreadError) Error() string {
@@ -75,10 +75,10 @@ func (e *unreadError) Error() string {
 	return api.Plural(len(e.runs), "run") + " cannot be read; the output is incomplete"
 }
 
-// maxUnreadNames bounds the runs that are named for one reason.
+// maxUnreadNames bounds the run names listed per reason.
 const maxUnreadNames = 20
 
-// lines are the reasons, each with its runs.
+// lines returns the reasons, each with its runs.
 func (e *unreadError) lines() (lines []string) {
 	names := map[string][]string{}
 	for _, run := range e.runs {

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// control sends an update and waits until the run has taken it.
+// Control sends an update and waits until the run has accepted it.
 func Control(ctx context.Context, c client.Client, run *RunRef, id, update string, arg any) error {
 	ctx, cancel := context.WithTimeout(ctx, ReplyWithin)
 	defer cancel()
@@ -26,8 +26,8 @@ func Control(ctx context.Context, c client.Client, run *RunRef, id, update strin
 	return handle.Get(ctx, nil)
 }
 
-// open returns the summary, as describe reads it, of a run that has not ended. From then on the
-// reference is to its last execution.
+// Open returns the summary, read with describe, of a run that has not ended. It sets the reference
+// to the run's latest execution.
 func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe func(context.Context,
 	client.Client, string, string) (history.Summary, error)) (history.Summary, error) {
 	summary, err := describe(ctx, c, run.WorkflowID, run.RunID)
@@ -42,7 +42,7 @@ func (a *App) Open(ctx context.Context, c client.Client, run *RunRef, describe f
 	return summary, nil
 }
 
-// controlError says why a run did not do what it was told.
+// ControlError explains why a run rejected an update.
 func (a *App) ControlError(run *RunRef, err error) error {
 	r := a.Connection.Invocation()
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
@@ -69,11 +69,11 @@ func (a *App) ControlError(run *RunRef, err error) error {
 	return Errorf(ExitFailed, "run %s: %s", run.WorkflowID, refused.Message)
 }
 
-// replyWithin is how long the run's workers have to take a reply.
+// ReplyWithin bounds the wait for the run's workers to accept a reply.
 const ReplyWithin = 15 * time.Second
 
-// controlRefusal is why the run itself refused what it was told. The type stands there in the clear
-// where the rest is encrypted.
+// ControlRefusal returns why the run rejected an update. The error's type is readable even if the
+// rest is encrypted.
 func ControlRefusal(err error) (refused api.ControlError, ok bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok || app.Details(&refused) == nil {
@@ -84,7 +84,7 @@ func ControlRefusal(err error) (refused api.ControlError, ok bool) {
 	return api.ControlError{Type: kind, Message: text}, known
 }
 
-// refusals are what a run that cannot be read refuses, in our words.
+// refusals maps the error types of runs with unreadable payloads to messages.
 var refusals = map[api.ControlErrorType]string{api.PauseAlready: "the run is paused already",
 	api.NotPaused:   "the run is not paused",
 	api.RunEnding:   "the run is ending",

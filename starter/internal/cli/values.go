@@ -7,8 +7,8 @@ import (
 
 func AttributeText(p *commonpb.Payload) string { return AttributeValue[string](p) }
 
-// value reads a search attribute or a field of a memo; the zero value where there is none, or one
-// of another type.
+// AttributeValue decodes a search attribute or a memo field. It returns the zero value if the
+// payload is missing or of another type.
 func AttributeValue[T any](p *commonpb.Payload) (v T) {
 	if p == nil || converter.GetDefaultDataConverter().FromPayload(p, &v) != nil {
 		var none T

@@ -11,10 +11,10 @@ import (
 // uiVariable names the environment variable with the Web UI's address.
 const uiVariable = "SWITCHYARD_UI"
 
-// localUI is where the Web UI of a development server is, beside the server's own default port.
+// LocalUI is the Web UI address of a development server on its default port.
 const LocalUI = "http://127.0.0.1:8233"
 
-// runURL is where the Web UI shows a run; empty where the UI's address is not known.
+// RunURL returns a run's Web UI address. It is empty if the Web UI's address is unknown.
 func (c *Connection) RunURL(id, runID string) string {
 	base := c.Ui
 	if !c.Local {
@@ -31,7 +31,7 @@ func (c *Connection) RunURL(id, runID string) string {
 	return strings.Join(parts, "/")
 }
 
-// derivedUI is the Web UI's address beside a server on its default port on this machine.
+// DerivedUI returns the Web UI address of a local server on its default port.
 func DerivedUI(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port != "7233" {

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// streamWhole writes a file that is there when it is whole: until then it has another name, and
-// what was there before stays. path stands after flag on the command line. A new file gets the
-// mode, one that is replaced keeps its own; a link stays, and what it leads to is replaced. What is
-// no file, such as /dev/null or a pipe, is written to.
+// StreamWhole writes a file atomically: it writes to a temporary name and renames the complete
+// file, so an existing file stays until then. path is the value of flag. A new file gets the mode;
+// a replaced file keeps its own. A symbolic link stays and its target is replaced. Non-regular
+// files, such as /dev/null or a pipe, are written directly.
 func StreamWhole(flag, path string, mode os.FileMode, write func(io.Writer) error) error {
 	place := path
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -32,7 +32,7 @@ func StreamWhole(flag, path string, mode os.FileMode, write func(io.Writer) erro
 	if err != nil {
 		return Errorf(ExitUsage, "%s %s: %w", flag, path, PathError(path, err))
 	}
-	// of a file that failed; a whole one has another name by then
+	// Remove the temporary file of a failed write. A complete file has been renamed by then.
 	defer func() { _ = os.Remove(temporary.Name()) }()
 	defer temporary.Close()
 	if err := stream(flag, path, temporary, write); err != nil {
@@ -44,8 +44,8 @@ func StreamWhole(flag, path string, mode os.FileMode, write func(io.Writer) erro
 	return nil
 }
 
-// rename gives a file its place when all of it is on the disk, with the mode of the one that it
-// replaces; nil for none.
+// rename syncs a file and renames it to place with the mode of the file it replaces. before is nil
+// if there was none.
 func rename(file *os.File, place string, before os.FileInfo) error {
 	if before != nil {
 		if err := file.Chmod(before.Mode().Perm()); err != nil {
@@ -58,7 +58,7 @@ func rename(file *os.File, place string, before os.FileInfo) error {
 	return os.Rename(file.Name(), place)
 }
 
-// streamInto writes to what is there and is no file.
+// streamInto writes directly to an existing non-regular file.
 func streamInto(flag, path string, write func(io.Writer) error) error {
 	out, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -71,7 +71,8 @@ func streamInto(flag, path string, write func(io.Writer) error) error {
 	return failed
 }
 
-// stream has an open file written. What keeps it from taking more is told before what that led to.
+// stream calls write on an open file. Write errors of the file take precedence over their
+// consequences.
 func stream(flag, path string, file *os.File, write func(io.Writer) error) error {
 	w := bufio.NewWriter(file)
 	failed := write(w)

@@ -15,14 +15,14 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// noon is the time at which the runs of these tests start.
+// Noon is the time at which the runs of these tests start.
 var Noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func At(ms int) time.Time { return Noon.Add(time.Duration(ms) * time.Millisecond) }
 
 func ms(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 
-// step is the event that ends a model step which asks for calls, each written as "id tool
+// Step is the event that ends a model step which asks for calls, each written as "id tool
 // arguments".
 func Step(seq, turn, atMS int, text string, calls ...string) api.Event {
 	e := api.Event{Sequence: seq, Type: api.EventStepCompleted, Time: At(atMS),
@@ -44,7 +44,7 @@ func ToolStarted(seq, turn, atMS int, id, tool, summary string) api.Event {
 		Tool: tool, Summary: summary}
 }
 
-// toolEnded is the event that ends a call; a message makes it a failure.
+// ToolEnded is the event that ends a call; a message makes it a failure.
 func ToolEnded(seq, turn, atMS int, id, tool, arguments, message string) api.Event {
 	r := &api.Record{CallID: id, Tool: tool, Arguments: json.RawMessage(arguments),
 		Status: api.CallCompleted, Turn: turn,
@@ -60,7 +60,7 @@ func ToolEnded(seq, turn, atMS int, id, tool, arguments, message string) api.Eve
 	return e
 }
 
-// agentRun is a run of two turns with a failure, a retry on a lane of its own, a compaction, and an
+// AgentRun is a run of two turns with a failure, a retry on a lane of its own, a compaction, and an
 // answer.
 func AgentRun() []api.Event {
 	retried := ToolEnded(7, 1, 4100, "1.3", "deploy", `{"to":"test"}`, "")
@@ -94,7 +94,7 @@ func AgentRun() []api.Event {
 	}
 }
 
-// terminal returns what to draw on, and what ends the drawing and returns all that was drawn.
+// Terminal returns what to draw on, and what ends the drawing and returns all that was drawn.
 func Terminal(t *testing.T) (*os.File, func() string) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -114,7 +114,7 @@ func Terminal(t *testing.T) (*os.File, func() string) {
 	}
 }
 
-// fits fails the test where what is drawn is larger than the window.
+// Fits fails the test where what is drawn is larger than the window.
 func Fits(t *testing.T, content string, width, height int) {
 	t.Helper()
 	lines := strings.Split(content, "\n")

@@ -14,15 +14,15 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// searchAttribute is a search attribute of runs. Those that are kept are set by the run itself, the
-// others when it is started.
+// SearchAttribute is a search attribute of runs. Kept ones are set by the run itself, the others at
+// its start.
 type SearchAttribute struct {
 	Name   string
 	Values enumspb.IndexedValueType
 	kept   bool
 }
 
-// runAttributes are the search attributes of runs, in the order in which a server that has no room
+// RunAttributes are the search attributes of runs, in the order in which a server that has no room
 // for all of them gets them. The agent's comes first: a run that is of no agent takes it to be
 // there, for its sub-agents, where the next three are.
 var RunAttributes = []SearchAttribute{
@@ -47,7 +47,7 @@ func AttributeNames(attributes []SearchAttribute) []string {
 	return names
 }
 
-// typedNames lists attributes with their types.
+// TypedNames lists attributes with their types.
 func TypedNames(attributes []SearchAttribute) string {
 	names := make([]string, len(attributes))
 	for i, attribute := range attributes {
@@ -56,10 +56,10 @@ func TypedNames(attributes []SearchAttribute) string {
 	return strings.Join(names, ", ")
 }
 
-// attributeTypes are the types of search attributes, by name.
+// attributeTypes maps search attribute names to types.
 type attributeTypes map[string]enumspb.IndexedValueType
 
-// text lists them with their types, and Switchyard's.
+// Text lists the attributes with their types, and Switchyard's own.
 func (t attributeTypes) Text() string {
 	var parts []string
 	for _, one := range RunAttributes {
@@ -70,14 +70,14 @@ func (t attributeTypes) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// registered returns the custom search attributes of a namespace.
+// Registered returns the custom search attributes of a namespace.
 func Registered(ctx context.Context, c client.Client, namespace string) (attributeTypes, error) {
 	own, err := c.OperatorService().ListSearchAttributes(ctx,
 		&operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if code := cli.CodeOf(err); code != codes.PermissionDenied && code != codes.Unimplemented {
 		return own.GetCustomAttributes(), err
 	}
-	// Hosted servers keep the operator's service to themselves.
+	// Hosted servers do not expose the operator service.
 	all, err := c.WorkflowService().GetSearchAttributes(ctx,
 		&workflowservice.GetSearchAttributesRequest{})
 	return all.GetKeys(), err
@@ -86,7 +86,7 @@ func Registered(ctx context.Context, c client.Client, namespace string) (attribu
 // has reports whether a namespace has an attribute, with its type.
 func (t attributeTypes) has(one SearchAttribute) bool { return t[one.Name] == one.Values }
 
-// kept are the attributes that runs can keep.
+// Kept returns the attributes that runs set themselves.
 func (t attributeTypes) Kept() (names []string) {
 	for _, one := range RunAttributes {
 		if one.kept && t.has(one) {
@@ -96,8 +96,8 @@ func (t attributeTypes) Kept() (names []string) {
 	return names
 }
 
-// unregistered returns those of ours that the server does not know, and those that it knows with
-// another type.
+// Unregistered returns Switchyard's attributes that the server lacks, and those it has with another
+// type.
 func Unregistered(ctx context.Context, c client.Client,
 	namespace string) (missing []SearchAttribute, taken attributeTypes, err error) {
 	known, err := Registered(ctx, c, namespace)

@@ -6,12 +6,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// conversationCondition is the part of a query that runs of a conversation meet.
+// ConversationCondition returns the query condition for runs of a conversation.
 func ConversationCondition(id string) string {
 	return api.AttributeConversation + " = " + Quoted(id)
 }
 
-// quoted writes text into a query.
+// Quoted quotes text for a query.
 func Quoted(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }

@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// inAllRuns joins what of returns of the runs that run now. Runs that end meanwhile ask nothing any
-// more; what those ask that cannot be read is not known.
+// CollectOpen joins the results of of for all open runs. It skips runs that end meanwhile and
+// reports those that cannot be read.
 func CollectOpen[T any](ctx context.Context, a *cli.App, c client.Client, of func(context.Context,
 	client.Client, string, string) ([]T, error)) (open []T, missing cli.Unread, err error) {
 	runs, err := List(ctx, c, a.Connection.ResolvedNamespace,
@@ -41,5 +41,5 @@ func CollectOpen[T any](ctx context.Context, a *cli.App, c client.Client, of fun
 	return slices.Concat(found...), missing, nil
 }
 
-// askedAtOnce is how many runs are asked for their questions at a time.
+// askedAtOnce bounds the runs that are queried concurrently.
 const askedAtOnce = 16

@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// judged fills in what people said of runs.
+// AddEvaluations adds people's evaluations to runs.
 func AddEvaluations(ctx context.Context, a *cli.App, c client.Client, list []Run) error {
 	ids := make([]string, len(list))
 	for i, run := range list {

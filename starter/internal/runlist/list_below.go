@@ -13,24 +13,24 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// maxRoots bounds the trees of runs that the server is asked about at once.
+// maxRoots bounds the trees of runs in one query.
 const maxRoots = 100
 
-// awaited adds to the runs of a list what they, and the runs below them, want of people. The error
-// is the server's.
+// awaited adds to listed runs what they and their descendants need from people. Errors are the
+// server's.
 func awaited(ctx context.Context, c client.Client, namespace string, runs []Run) error {
 	err := awaitBelow(ctx, c, namespace, runs)
 	for i, r := range runs {
-		// A run tells that it waits, and since when for approval: without that it waits for an
-		// answer.
+		// A run reports that it waits, and since when for approval. Without that time it waits for
+		// an answer.
 		runs[i].WaitsFor = audit.Awaiting(!r.Awaits.IsZero(), r.asks)
 	}
 	return err
 }
 
-// awaitBelow adds to the agents' runs of a list since when calls of the sub-agents' runs below them
-// wait for approval, and whether these ask something. Only runs at the top of their trees are told:
-// those below stand in the list themselves where it has them. The error is the server's.
+// awaitBelow adds to listed agents' runs since when their sub-agents' calls wait for approval, and
+// whether they ask questions. It covers only roots of trees, because descendants are listed
+// themselves. Errors are the server's.
 func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []Run) error {
 	tops := map[string]*Run{}
 	var roots []string
@@ -59,13 +59,13 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []R
 	return nil
 }
 
-// mayAwaitBelow reports whether it is of interest what the runs below a listed one wait for.
+// mayAwaitBelow reports whether descendants of a listed run may need people.
 func (r Run) mayAwaitBelow() bool {
 	return r.Status == history.RunRunning && r.Kind == history.RunAgent && r.Awaits.IsZero() &&
 		r.root == r.ID
 }
 
-// earlier returns the earlier of two times; the zero time is none.
+// earlier returns the earlier of two times. The zero time means none.
 func earlier(x, y time.Time) time.Time {
 	if x.IsZero() || !y.IsZero() && y.Before(x) {
 		return y

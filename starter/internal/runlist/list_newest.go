@@ -9,16 +9,16 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// leastPage is the least number of runs asked for at once.
+// leastPage is the minimum page size of a query.
 const leastPage = 100
 
-// listRuns returns the runs that meet a query and that keep, if set, keeps: at most limit of them,
-// the newest first.
+// List returns the newest runs, at most limit, that match a query and for which keep, if set, is
+// true.
 func List(ctx context.Context, c client.Client, namespace, query string, limit int,
 	keep func(Run) bool) ([]Run, error) {
 	found := newest{limit: limit, keep: keep}
-	// A server cannot be asked for an order. It has those that go on by when they began, and those
-	// that are over by when they ended.
+	// Queries cannot specify an order. Servers list open runs by start time and closed runs by
+	// close time.
 	for _, state := range []string{"CloseTime IS NULL", "CloseTime IS NOT NULL"} {
 		var token []byte
 		for more := true; more; more = len(token) > 0 {
@@ -38,15 +38,15 @@ func List(ctx context.Context, c client.Client, namespace, query string, limit i
 	return found.runs, awaited(ctx, c, namespace, found.runs)
 }
 
-// newest keeps the newest of the runs that it is shown, in the order in which a server lists them.
+// newest keeps the newest of the listed runs.
 type newest struct {
 	limit int
 	keep  func(Run) bool
 	runs  []Run
 }
 
-// add takes a page of the server's list and reports whether no later page can hold a newer run than
-// those that are kept.
+// add takes a page of results and reports whether no later page can contain a newer run than those
+// kept.
 func (n *newest) add(page []*workflowpb.WorkflowExecutionInfo) bool {
 	if len(page) == 0 {
 		return false
@@ -61,8 +61,8 @@ func (n *newest) add(page []*workflowpb.WorkflowExecutionInfo) bool {
 		return false
 	}
 	n.cut()
-	// What is listed after a run that goes on began before it; what is listed after one that is
-	// over ended before it, and began earlier still.
+	// Runs after an open run started before it. Runs after a closed one closed before it and
+	// started earlier still.
 	began := last.Started
 	if !last.Closed.IsZero() {
 		began = last.Closed
@@ -70,7 +70,7 @@ func (n *newest) add(page []*workflowpb.WorkflowExecutionInfo) bool {
 	return !n.runs[n.limit-1].Started.Before(began)
 }
 
-// cut leaves the newest runs up to the limit, the newest first.
+// cut keeps the newest runs up to the limit, newest first.
 func (n *newest) cut() {
 	slices.SortStableFunc(n.runs, func(x, y Run) int { return y.Started.Compare(x.Started) })
 	n.runs = n.runs[:min(len(n.runs), n.limit)]

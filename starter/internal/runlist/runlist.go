@@ -19,7 +19,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
-// listedRun is one run of a list.
+// Run is one run of a list.
 type Run struct {
 	ID           string          `json:"workflow_id"`
 	RunID        string          `json:"run_id"`
@@ -31,27 +31,25 @@ type Run struct {
 	Parent  string            `json:"parent,omitempty"`
 	Status  history.RunStatus `json:"status"`
 	Started time.Time         `json:"started"`
-	// Paused says who has the run pause; it is not known of one that the server holds.
+	// Paused tells who paused the run. It is unknown for runs paused on the server.
 	Paused *api.Pause `json:"paused,omitempty"`
-	// Awaits is since when calls of the run, or of the sub-agents' runs below it, wait for
-	// approval.
+	// Awaits is since when calls of the run or its sub-agents wait for approval.
 	Awaits time.Time `json:"awaits_approval_since,omitzero"`
-	// Unread is why it is not known whether the run is paused or waits for approval; empty where it
-	// is.
+	// Unread is why it is unknown whether the run is paused or waits for approval. Empty if it is
+	// known.
 	Unread string `json:"unread,omitempty"`
-	// WaitsFor is what the run, or one below it, wants of people, as far as the server tells
-	// without being asked for each run.
+	// WaitsFor is what the run or a descendant needs from people, as far as visibility shows it.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
-	// verdict is what a person said of the run, where that was asked.
+	// Decision is a person's evaluation of the run, if it was queried.
 	Decision *api.RunEvaluation
-	// asks says that the run, or one below it, waits for an answer.
+	// asks is set if the run or a descendant waits for an answer.
 	asks bool
-	// root is the run at the top of the tree that this one belongs to.
+	// root is the root of the run's tree.
 	root     string
 	Closed   time.Time    `json:"closed,omitzero"`
 	Duration api.Duration `json:"duration"`
-	// What the run keeps of itself as search attributes: where the namespace has them, and as of
-	// when it set them last.
+	// Values from search attributes that the run sets, if the namespace has them, as of their last
+	// update.
 	Waiting bool        `json:"waiting,omitempty"`
 	Outcome api.Outcome `json:"outcome,omitempty"`
 	Tools   []string    `json:"tools,omitempty"`
@@ -61,10 +59,10 @@ type Run struct {
 	Cost    float64     `json:"cost,omitempty"`
 }
 
-// kindDirect is a direct call's kind, as the search attribute SwitchyardKind has it.
+// KindDirect is a direct call's kind, as the search attribute SwitchyardKind has it.
 const KindDirect = history.RunKind(api.CallerDirect)
 
-// kindWord is the kind of a run in starter's words.
+// KindWord returns the kind of a run as starter spells it.
 func KindWord(k history.RunKind) history.RunKind {
 	if k == history.RunCall {
 		return KindDirect
@@ -79,14 +77,14 @@ var runTypes = map[string]history.RunKind{
 	api.CallWorkflow:  KindDirect,
 }
 
-// listCondition is the query for runs that meet a condition and belong to a conversation, either of
-// which may be empty; all are those of sub-agents too.
+// Condition returns the query for runs that match a condition and belong to a conversation, either
+// of which may be empty. all includes sub-agents' runs.
 func Condition(query, conversation string, all bool) string {
-	// The parts of a chain but the last are left out: a run is listed once.
+	// Exclude all but the last execution of a chain, so that a run is listed once.
 	condition := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'",
 		api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow)
 	if !all {
-		// A schedule starts the runs of a conversation as children of a workflow that is no run.
+		// A schedule starts the runs of a conversation as children of a workflow that is not a run.
 		condition += " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
 	}
 	if conversation != "" {
@@ -120,7 +118,7 @@ func listed(e *workflowpb.WorkflowExecutionInfo) Run {
 	return r
 }
 
-// takeMemo reads from the memo of a run that is open whether it is paused, and waits for approval.
+// takeMemo reads an open run's pause and approval wait from its memo.
 func (r *Run) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
 	fields := e.GetMemo().GetFields()
 	if e.GetCloseTime() != nil {
@@ -140,7 +138,7 @@ func (r *Run) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
 	r.Awaits = cli.AttributeValue[time.Time](fields[api.ApprovalsMemo])
 }
 
-// takeKept reads what the run keeps of itself.
+// takeKept reads the search attributes that the run sets.
 func (r *Run) takeKept(fields map[string]*commonpb.Payload) {
 	r.Waiting = cli.AttributeValue[bool](fields[api.AttributeWaiting]) && r.Closed.IsZero()
 	r.asks = r.Waiting && r.Awaits.IsZero() && r.Unread == ""
@@ -154,10 +152,10 @@ func (r *Run) takeKept(fields map[string]*commonpb.Payload) {
 
 var queryPlace = regexp.MustCompile(` at position \d+( near '.*')?`)
 
-// queryError tells a wrong query from other trouble.
+// queryError separates invalid queries from other errors.
 func queryError(query string, err error) error {
 	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok && query != "" {
-		// A place in the query means the one that the server was sent, with our part before it.
+		// Remove positions, which refer to the query with the condition added before it.
 		text := queryPlace.ReplaceAllString(err.Error(), "")
 		return cli.Errorf(cli.ExitUsage,
 			"--query is not valid: %s\nAn example: --query 'ExecutionStatus=\"Failed\"'", text)
@@ -165,10 +163,10 @@ func queryError(query string, err error) error {
 	return err
 }
 
-// maxPage is the number of runs asked for at once.
+// MaxPage is the maximum page size of a query.
 const MaxPage = 1000
 
-// standing colours a run's status, or what people it waits for.
+// RunTextOf colours a run's status, or what it needs from people.
 func RunTextOf(p cli.Palette, s history.RunStatus, awaited []audit.Awaited) string {
 	if words := audit.StatusText(s, awaited); words != string(s) {
 		return p.Warn(words)
@@ -176,7 +174,7 @@ func RunTextOf(p cli.Palette, s history.RunStatus, awaited []audit.Awaited) stri
 	return RunStatusText(p, s)
 }
 
-// status colours a run's status.
+// RunStatusText colours a run's status.
 func RunStatusText(p cli.Palette, s history.RunStatus) string {
 	switch s {
 	case history.RunCompleted:
@@ -189,7 +187,7 @@ func RunStatusText(p cli.Palette, s history.RunStatus) string {
 	return string(s)
 }
 
-// standing is the run's status in words.
+// StatusText formats the run's status.
 func (r Run) StatusText(p cli.Palette) string {
 	if r.Status == history.RunRunning && len(r.WaitsFor) == 0 && r.Unread != "" {
 		return RunStatusText(p, r.Status) + p.Warn(" (or paused, or waits)")

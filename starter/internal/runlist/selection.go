@@ -20,20 +20,20 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// selection says which runs are meant.
+// Selection selects runs.
 type Selection struct {
 	query, Conversation, agent, Tool, status, outcome, caller, since, until string
 
 	waiting bool
 	Limit   int
-	// all are the runs of sub-agents too. maybe takes runs of which the server cannot say whether
-	// they called the tool: their histories can.
+	// All includes sub-agents' runs. Maybe includes runs for which only the history shows whether
+	// they called the tool.
 	All, Maybe bool
-	// from and to are since and until, once they were checked.
+	// from and to are the parsed values of since and until.
 	from, to time.Time
 }
 
-// runStatuses are what a run's status may be, outcomes what its outcome may be.
+// runStatuses and outcomes list the valid values of the flags.
 var (
 	RunStatuses = []history.RunStatus{history.RunRunning, history.RunPaused, history.RunCompleted,
 		history.RunFailed, history.RunCancelled, history.RunTerminated, history.RunTimedOut}
@@ -41,7 +41,7 @@ var (
 		api.OutcomeFailed, api.OutcomeCancelled}
 )
 
-// add adds the flags, with that many runs at most where nothing else is said.
+// Add adds the flags, with limit as the default maximum.
 func (s *Selection) Add(f *pflag.FlagSet, limit int) {
 	f.StringVarP(&s.query, "query", "q", "", "Temporal visibility `query` for runs")
 	f.StringVar(&s.Conversation, "conversation", "", "`ID` of the conversation")
@@ -66,7 +66,7 @@ func joined[T ~string](words []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// check refuses what no run can meet, before a server is asked.
+// Check rejects selections that no run can match, before a server is queried.
 func (s *Selection) Check(cmd *cobra.Command) error {
 	if s.Limit < 1 {
 		return cli.UsageError(cmd, "--limit %d is below 1", s.Limit)
@@ -80,7 +80,7 @@ func (s *Selection) Check(cmd *cobra.Command) error {
 	return s.checkTimes(cmd, time.Now())
 }
 
-// checkTimes reads since and until.
+// checkTimes parses since and until.
 func (s *Selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 	for _, bound := range []struct {
 		flag, text string
@@ -101,8 +101,8 @@ func (s *Selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 	return nil
 }
 
-// condition is a selection that was checked as a query, as far as the server can tell. roots are
-// runs below which sub-agents wait for people, quoted.
+// condition returns the query of a checked selection, as far as visibility supports it. roots are
+// quoted runs whose sub-agents wait for people.
 func (s *Selection) condition(roots []string) string {
 	conditions := []string{Condition(s.query, s.Conversation, s.All)}
 	for _, one := range []struct{ attribute, value string }{
@@ -126,8 +126,8 @@ func (s *Selection) condition(roots []string) string {
 	return strings.Join(cli.NonEmpty(conditions), " AND ")
 }
 
-// untold are the outcomes of runs that the server ended, or that failed before they began: they
-// could not tell it themselves.
+// untold are the outcomes of runs that the server ended or that failed before they started, and so
+// could not report them.
 var untold = map[history.RunStatus]api.Outcome{history.RunFailed: api.OutcomeFailed,
 	history.RunTimedOut:  api.OutcomeFailed,
 	history.RunCancelled: api.OutcomeCancelled, history.RunTerminated: api.OutcomeCancelled}
@@ -161,7 +161,7 @@ func (s *Selection) toolCondition() string {
 	return api.AttributeTools + " = " + Quoted(s.Tool)
 }
 
-// statusCondition leaves it to keeps to tell running and paused runs apart: only a memo does.
+// statusCondition does not separate running and paused runs. keeps does, from the memo.
 func (s *Selection) statusCondition() string {
 	switch history.RunStatus(s.status) {
 	case "":
@@ -172,7 +172,7 @@ func (s *Selection) statusCondition() string {
 	return "ExecutionStatus = " + Quoted(statusNames[history.RunStatus(s.status)])
 }
 
-// statusNames are what the server calls the states of a run that is over.
+// statusNames maps closed states to the server's names.
 var statusNames = map[history.RunStatus]string{history.RunCompleted: "Completed",
 	history.RunFailed: "Failed", history.RunCancelled: "Canceled",
 	history.RunTerminated: "Terminated", history.RunTimedOut: "TimedOut"}
@@ -188,14 +188,14 @@ func (s *Selection) waitingCondition(roots []string) string {
 	return condition + " AND CloseTime IS NULL"
 }
 
-// keeps reports whether a run that meets the condition is selected, or may be.
+// keeps reports whether a run that matches the condition is, or may be, selected.
 func (s *Selection) keeps(r Run) bool {
 	return s.status == "" || string(r.Status) == s.status || r.Unread != "" &&
 		s.status == string(history.RunPaused)
 }
 
-// list returns the runs of a selection that was checked, the newest first. The error says where the
-// server lacks what it takes to find them.
+// Select returns the runs of a checked selection, newest first. Errors name missing search
+// attributes.
 func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]Run, error) {
 	runs, err := findSelected(ctx, a, c, s)
 	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); !invalid {
@@ -203,7 +203,7 @@ func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]R
 	}
 	lacking := lackingAttributes(ctx, a, c, s)
 	if s.Maybe && slices.Equal(lacking, []string{api.AttributeTools}) {
-		// Histories say which tools were called, only later.
+		// Histories are read later to find the called tools.
 		anyTool := *s
 		anyTool.Tool = ""
 		return Select(ctx, a, c, &anyTool)
@@ -217,7 +217,7 @@ func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]R
 	return nil, queryError(s.query, err)
 }
 
-// newestOnly says that there may be more runs than the limit of them that was looked at.
+// NewestOnly returns a note that there may be more runs than the limit.
 func NewestOnly(limit int) string {
 	if limit == 1 {
 		return "only the newest run; --limit takes more"
@@ -225,7 +225,7 @@ func NewestOnly(limit int) string {
 	return "only the newest " + api.Plural(limit, "run") + "; --limit takes more"
 }
 
-// find asks the server for the runs of a selection.
+// findSelected queries the server for the runs of a selection.
 func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection) (runs []Run,
 	err error) {
 	namespace := a.Connection.ResolvedNamespace
@@ -238,8 +238,8 @@ func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection
 	return List(ctx, c, namespace, s.condition(roots), s.Limit, s.keeps)
 }
 
-// lacking names the search attributes of a selection that the namespace does not have; none where
-// it cannot be told.
+// lackingAttributes names the selection's search attributes that the namespace lacks. Empty if that
+// is unknown.
 func lackingAttributes(ctx context.Context, a *cli.App, c client.Client,
 	s *Selection) (names []string) {
 	missing, taken, err := Unregistered(ctx, c, a.Connection.ResolvedNamespace)
@@ -256,8 +256,7 @@ func lackingAttributes(ctx context.Context, a *cli.App, c client.Client,
 	return names
 }
 
-// waitingBelow returns the runs at the top of the trees in which sub-agents wait for people, quoted
-// for a query.
+// waitingBelow returns the quoted roots of the trees in which sub-agents wait for people.
 func waitingBelow(ctx context.Context, c client.Client, namespace string) ([]string, error) {
 	page, err := c.ListWorkflow(ctx,
 		&workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
@@ -275,7 +274,7 @@ func waitingBelow(ctx context.Context, c client.Client, namespace string) ([]str
 	return slices.Compact(roots), nil
 }
 
-// pointInTime reads a date, a date with a time, or how long ago it was.
+// pointInTime parses a date, a date with a time, or an age.
 func pointInTime(text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {

@@ -1,4 +1,4 @@
-// Package specfiles reads the toolspecs, lanes and other files that command lines name.
+// Package specfiles reads the toolspecs, lanes and other files named on command lines.
 package specfiles
 
 import (
@@ -19,18 +19,18 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// defaultToolsDir is the folder of toolspecs that is read where none is named, if it holds some.
+// DefaultToolsDir is the folder of toolspecs that is read by default if it contains any.
 const DefaultToolsDir = "tools"
 
-// defaultLanesFile is the file of lanes that is read where none is named, if there is one.
+// defaultLanesFile is the lanes file that is read by default if it exists.
 const defaultLanesFile = "lanes.yaml"
 
-// catalogFlags say which toolspecs and lanes to read.
+// Flags select the toolspecs and lanes to read.
 type Flags struct {
 	Dir       string
 	Lanes     []string
 	LanesFile string
-	// assumed says that nobody named the folder: it is the default one.
+	// Assumed is set if the folder is the default one and was not named.
 	Assumed bool
 }
 
@@ -45,7 +45,7 @@ func (c *Flags) AddLanes(f *pflag.FlagSet) {
 	f.StringVar(&c.LanesFile, "lanes-file", "", "lanes `file` (default ./lanes.yaml if it exists)")
 }
 
-// lanesPath returns the lanes file, named or default; empty for none.
+// LanesPath returns the lanes file, named or default; empty for none.
 func (c *Flags) LanesPath() string {
 	if c.LanesFile != "" {
 		return c.LanesFile
@@ -56,7 +56,7 @@ func (c *Flags) LanesPath() string {
 	return defaultLanesFile
 }
 
-// workerCommand is how to start a worker for a lane, as it is configured.
+// WorkerCommand returns the command that starts a worker for a lane with these flags.
 func (c *Flags) WorkerCommand(inv cli.Invocation, queue, lane string) string {
 	if path := c.LanesPath(); path != "" {
 		return inv.WorkerCommand(queue, lane, "--lanes-file", api.ShellWord(path))
@@ -64,8 +64,8 @@ func (c *Flags) WorkerCommand(inv cli.Invocation, queue, lane string) string {
 	return inv.WorkerCommand(queue, lane)
 }
 
-// set returns the lanes of the file, those that exist anyway, and without rules those of the flag.
-// The error is Faults of the file.
+// LaneSet returns the lanes of the file, the built-in ones, and those of the flag, without rules.
+// Errors are Faults of the file.
 func (c *Flags) LaneSet() (*lanes.Set, error) {
 	set := lanes.Of()
 	if path := c.LanesPath(); path != "" {
@@ -77,8 +77,8 @@ func (c *Flags) LaneSet() (*lanes.Set, error) {
 	return set.Plain(c.Lanes...), nil
 }
 
-// named returns lanes of all names that set would have, as far as the file can be read, for looking
-// on where it has faults.
+// NamedLanes returns lanes with all the names in the file, as far as it can be read, for further
+// checks when it has faults.
 func (c *Flags) NamedLanes() *lanes.Set {
 	var names []string
 	if path := c.LanesPath(); path != "" {
@@ -92,8 +92,7 @@ func (c *Flags) Options() (toolspecs.Options, error) {
 	return toolspecs.Options{Lanes: set}, err
 }
 
-// allLanes returns the names of the lanes that have workers of their own: those that exist anyway
-// first.
+// AllLanes returns the names of the lanes that have their own workers, built-in lanes first.
 func (c *Flags) AllLanes() []string {
 	names := []string{api.LaneGeneral, api.LaneSerial}
 	for _, name := range c.NamedLanes().Names() {
@@ -104,7 +103,7 @@ func (c *Flags) AllLanes() []string {
 	return names
 }
 
-// check refuses lanes with names that none can have.
+// Check rejects invalid lane names.
 func (c *Flags) Check(cmd *cobra.Command) error {
 	for _, lane := range c.Lanes {
 		if err := api.CheckLaneName(lane); err != nil {
@@ -114,7 +113,7 @@ func (c *Flags) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// orDefault sets the folder to the default one where none is named and that one holds toolspecs.
+// UseDefault selects the default folder if none is named and it contains toolspecs.
 func (c *Flags) UseDefault() {
 	if c.Dir != "" {
 		return
@@ -131,8 +130,8 @@ func (c *Flags) UseDefault() {
 	})
 }
 
-// load returns the tools of the folder together with those that come with the worker, on their
-// lanes. The error is Faults with all that is wrong in the lanes file and in the folder.
+// Load returns the folder's tools and the built-in ones with their lanes. Errors are Faults with
+// all problems of the lanes file and the folder.
 func (c *Flags) Load() (*toolspecs.Catalog, error) {
 	catalog, err := c.LoadSkippingInvalid()
 	if err != nil {
@@ -141,8 +140,8 @@ func (c *Flags) Load() (*toolspecs.Catalog, error) {
 	return catalog, nil
 }
 
-// loadPartly is load as far as nothing is wrong: without files of the folder that have faults.
-// Faults come beside the catalog.
+// LoadSkippingInvalid is Load without the folder's invalid files. It returns their Faults together
+// with the catalog.
 func (c *Flags) LoadSkippingInvalid() (*toolspecs.Catalog, error) {
 	set, wrong := c.LaneSet()
 	if wrong != nil {
@@ -155,8 +154,8 @@ func (c *Flags) LoadSkippingInvalid() (*toolspecs.Catalog, error) {
 	return catalog, AllFaults(wrong, err)
 }
 
-// loadToShow is loadPartly where the lanes are right: without them it cannot be told which tool has
-// which.
+// LoadToShow is LoadSkippingInvalid, but fails if the lanes file has faults, because tools' lanes
+// are then unknown.
 func (c *Flags) LoadToShow() (*toolspecs.Catalog, error) {
 	catalog, err := c.LoadSkippingInvalid()
 	if _, wrong := c.LaneSet(); wrong != nil {
@@ -165,7 +164,7 @@ func (c *Flags) LoadToShow() (*toolspecs.Catalog, error) {
 	return catalog, err
 }
 
-// loadOn is loadPartly with lanes that are known.
+// LoadOn is LoadSkippingInvalid with known lanes.
 func (c *Flags) LoadOn(set *lanes.Set) (*toolspecs.Catalog, error) {
 	shipped, err := toolspecs.NewCatalog(toolspecs.Shipped())
 	if err == nil {
@@ -180,7 +179,7 @@ func (c *Flags) LoadOn(set *lanes.Set) (*toolspecs.Catalog, error) {
 	return folder.LoadSkippingInvalid(c.Dir, toolspecs.Options{Lanes: set}, shipped)
 }
 
-// allFaults returns the faults of several files as one error; another error stands for all.
+// AllFaults joins the faults of several files. An error of another type is returned alone.
 func AllFaults(errs ...error) error {
 	var all toolspecs.Faults
 	for _, err := range errs {
@@ -193,7 +192,7 @@ func AllFaults(errs ...error) error {
 	return all.Err()
 }
 
-// checkDir refuses what is no folder.
+// checkDir rejects paths that are not folders.
 func (c *Flags) checkDir() error {
 	if info, err := os.Stat(c.Dir); err != nil {
 		return cli.Errorf(cli.ExitUsage, "--tools %s: %w", c.Dir, cli.PathError(c.Dir, err))
@@ -203,7 +202,7 @@ func (c *Flags) checkDir() error {
 	return nil
 }
 
-// folder returns the tools of the folder alone, as a worker of that mode reads them.
+// LoadFolder returns the folder's tools only, as a worker in the mode reads them.
 func (c *Flags) LoadFolder(mode api.Mode) (*toolspecs.Catalog, error) {
 	if err := c.checkDir(); err != nil {
 		return nil, err
@@ -216,10 +215,10 @@ func (c *Flags) LoadFolder(mode api.Mode) (*toolspecs.Catalog, error) {
 	return folder.Load(c.Dir, o)
 }
 
-// known returns the names of the tools of the folder, named or default, and of those that ship.
-// Without a folder they are those that the worker of 'starter dev' said it serves, else nil: names
-// are then checked when the run starts. So they are where something is wrong in a folder or a lanes
-// file that nobody named, which is told.
+// KnownTools returns the names of the folder's tools and the built-in ones. Without a folder it
+// returns the tools that the worker of 'starter dev' serves, or else nil, and names are checked
+// when the run starts. The same applies, with a warning, if an unnamed default folder or lanes file
+// has faults.
 func KnownTools(a *cli.App, c *Flags) ([]string, error) {
 	if c.Dir == "" && a.Served != nil {
 		return a.Served, nil
@@ -242,14 +241,13 @@ func KnownTools(a *cli.App, c *Flags) ([]string, error) {
 	return names, nil
 }
 
-// warnFaults says that files that a command can do without have faults, and what it does without
-// them.
+// warnFaults warns of faults in optional files and describes the consequence.
 func warnFaults(a *cli.App, faults toolspecs.Faults, c *Flags, so string) {
 	fmt.Fprintf(a.Err, "starter: %s: %s\n  see all: %s\n", WhereFaults(faults), so,
 		c.LintCommand(a.Connection.Called()))
 }
 
-// whereFaults counts faults, and names their file where it is one.
+// WhereFaults counts faults and names their file if it is a single one.
 func WhereFaults(faults toolspecs.Faults) string {
 	files := map[string]bool{}
 	for _, f := range faults {
@@ -261,7 +259,7 @@ func WhereFaults(faults toolspecs.Faults) string {
 	return api.Plural(len(faults), "fault") + " in " + api.Plural(len(files), "file")
 }
 
-// lintCommand is the command that shows all that is wrong in the folder and the lanes file.
+// LintCommand returns the command that shows all faults of the folder and the lanes file.
 func (c *Flags) LintCommand(called string) string {
 	command := called + " tools lint"
 	if c.Dir == "" {

@@ -19,9 +19,9 @@ func UnknownTool(a *cli.App, catalog *toolspecs.Catalog, name, dir string) error
 	return cli.Errorf(cli.ExitUsage, "there is no tool %q\n%s", name, hint)
 }
 
-// servedLanes returns the lanes that should have a worker: the general one, those named, and those
-// that tools name. Faults in the lanes file or the folder come beside the lanes, as far as they are
-// known.
+// ServedLanes returns the lanes that should have a worker: the general lane, named lanes, and the
+// tools' lanes. It returns faults of the lanes file or the folder together with the lanes known
+// despite them.
 func (c *Flags) ServedLanes() ([]string, error) {
 	c.UseDefault()
 	catalog, err := c.LoadSkippingInvalid()

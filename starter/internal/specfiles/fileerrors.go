@@ -11,11 +11,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// runnable are the kinds of file that a command runs, with that command.
+// runnable maps the kinds of file that can be run to their commands.
 var runnable = map[string]string{KindAgent: "run", KindPlan: "plan"}
 
-// cannotRun explains why a file does not load as an agent or a plan: that it is of another kind, or
-// where its tools were looked up. load loads it again, with the names that tools may have.
+// CannotRun explains why a file does not load as an agent or a plan: its kind differs, or tools
+// were not found where they were looked up. load loads it again with the given tool names.
 func CannotRun(a *cli.App, path, kind string, c *Flags, err error,
 	load func(known []string) error) error {
 	err = cli.FileError(path, err)
@@ -35,7 +35,7 @@ func CannotRun(a *cli.App, path, kind string, c *Flags, err error,
 	return cli.WithHint(err, LookedUp(a, c))
 }
 
-// otherKind says what a file is, and which command runs it.
+// otherKind returns an error with the file's kind and the command that runs it.
 func otherKind(a *cli.App, path, wanted, kind string) error {
 	text := fmt.Sprintf("%s is %s, not %s", path, withArticle(kind), withArticle(wanted))
 	if command := runnable[kind]; command != "" {
@@ -44,7 +44,7 @@ func otherKind(a *cli.App, path, wanted, kind string) error {
 	return cli.Errorf(cli.ExitUsage, "%s", text)
 }
 
-// withArticle names a kind of file.
+// withArticle returns a kind of file with its article.
 func withArticle(kind string) string {
 	switch kind {
 	case KindAgent:
@@ -57,7 +57,7 @@ func withArticle(kind string) string {
 	return "a " + kind
 }
 
-// lookedUp says where the names of tools were looked up.
+// LookedUp describes where tool names were looked up.
 func LookedUp(a *cli.App, c *Flags) string {
 	if c.Dir != "" {
 		return fmt.Sprintf("Tools are those of the folder %s and those that come with the worker; another folder: --tools DIR; all of them: %s tools list --tools %s",

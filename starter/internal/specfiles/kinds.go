@@ -7,7 +7,7 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// kindOf tells the kind of a file; empty where that cannot be told.
+// kindOf returns the kind of a file, or empty if it is unknown.
 func kindOf(path string, data []byte) string {
 	docs, _ := strictyaml.Parse(path, data, MaxBytes)
 	if len(docs) == 0 {
@@ -30,7 +30,7 @@ func kindOf(path string, data []byte) string {
 	return ""
 }
 
-// maxLintBytes bounds a file that is checked.
+// MaxBytes bounds a checked file, in bytes.
 const MaxBytes = 16 << 20
 
 const KindAgent = "agent"
@@ -39,12 +39,12 @@ const KindPlan = "plan"
 
 const KindLanes = "lanes"
 
-// lintPolicies are rules, not what an agent names under the same key.
+// KindPolicies is a file of rules, unlike the list of names in an agent under the same key.
 const KindPolicies = "policies"
 
 const KindTool = "tool"
 
-// kindsByKey tell the kind of a file by a key at its top.
+// kindsByKey maps top-level keys to kinds of file.
 var kindsByKey = []struct{ key, kind string }{
 	{"entry", KindTool}, {"steps", kindScript}, {"calls", KindPlan}, {"model", KindAgent},
 	{"instructions", KindAgent},
@@ -57,5 +57,5 @@ const kindScript = "script"
 
 var Kinds = []string{KindAuto, KindTool, KindAgent, KindPlan, kindScript, KindLanes, KindPolicies}
 
-// detect tells the kind of a file. What cannot be told, or read, is taken for a toolspec.
+// DetectKind returns the kind of a file. Unknown or unreadable files count as toolspecs.
 func DetectKind(path string, data []byte) string { return cmp.Or(kindOf(path, data), KindTool) }

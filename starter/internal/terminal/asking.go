@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// tellsBelow tells of what sub-agents ask people, each once.
+// TellsBelow reports each open question and approval of sub-agents once.
 type TellsBelow struct {
 	Notes      io.Writer
 	invocation cli.Invocation
@@ -38,13 +38,13 @@ func (t *TellsBelow) tell(key, note string) {
 	fmt.Fprintln(t.Notes, "starter: "+note)
 }
 
-// askedNote tells of a question in two lines.
+// askedNote describes a question in two lines.
 func askedNote(r cli.Invocation, q audit.RunQuestion) string {
 	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID,
 		api.Shorten(q.Text, 300), r.HowToAnswer(q))
 }
 
-// quietView shows nothing but what somebody has to do.
+// quietView shows only what requires a person's action.
 type quietView struct{ *PlainView }
 
 func NewQuietView(below TellsBelow) *quietView {
@@ -63,7 +63,7 @@ func (v *quietView) Event(e api.Event) error {
 	return nil
 }
 
-// question adds what an event says of a question.
+// question adds the fields of a question event.
 func (p *pairs) question(e api.Event, r cli.Invocation) {
 	if e.Question == nil {
 		return
@@ -79,7 +79,7 @@ func (p *pairs) question(e api.Event, r cli.Invocation) {
 	}
 }
 
-// asks takes an event that is about a question.
+// asks handles a question event.
 func (t *Tracker) asks(e api.Event) {
 	switch e.Type {
 	case api.EventQuestionAsked:
@@ -91,8 +91,8 @@ func (t *Tracker) asks(e api.Event) {
 	}
 }
 
-// questionLines show the open questions, two lines each, of the run and of the sub-agents below it;
-// at most limit lines.
+// questionLines returns the open questions of the run and its sub-agents, two lines each, at most
+// limit lines.
 func (t *Tracker) questionLines(limit int) []string {
 	var lines []string
 	for _, q := range slices.Concat(t.questions, t.below) {

@@ -13,14 +13,14 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// longWait is the wait for a worker from which on it is worth a mention.
+// longWait is the shortest wait for a worker that is shown.
 const longWait = 100 * time.Millisecond
 
-// shownWait is how long something must have waited before it is said to: news of a start comes that
-// late.
+// shownWait is how long a task must have waited before the wait is shown, because starts are
+// reported with that delay.
 const shownWait = 2 * PendingPace
 
-// callLine shows one call below its turn. now and spinner matter for a call that is open.
+// callLine formats one call of a turn. now and spinner apply to open calls.
 func (t *Tracker) callLine(r *callRow, now time.Time, spinner string) string {
 	switch {
 	case r.record != nil:
@@ -56,7 +56,7 @@ func (t *Tracker) endedLine(r api.Record, text string) string {
 	return strings.Join(parts, " · ")
 }
 
-// mark stands before a call that has ended.
+// mark returns the symbol of a finished call.
 func (t *Tracker) mark(s api.CallStatus) string {
 	switch s {
 	case api.CallFailed, api.CallRefused:
@@ -67,17 +67,16 @@ func (t *Tracker) mark(s api.CallStatus) string {
 	return t.Palette.Good("✓")
 }
 
-// childText names the run of a sub-agent.
+// ChildText names the run of a sub-agent.
 func ChildText(c api.ChildRun) string { return "run " + c.WorkflowID }
 
-// errorLine is a call's failure in one line.
+// ErrorLine formats a call's error in one line.
 func ErrorLine(e *api.Error) string {
 	return string(e.Type) + ": " + api.Shorten(e.Message, 160) + NearLine(e)
 }
 
-// detailLines are what people should see of a call below its line: what was noted of it, such as
-// that an instance is new, and of its failure such as the difference between a remote tool and the
-// one that was accepted.
+// detailLines returns the notes and error details below a call's line, such as a replaced instance
+// or the difference between a remote tool and the accepted one.
 func (t *Tracker) detailLines(r *callRow) []string {
 	if r.record == nil {
 		return nil
@@ -98,10 +97,10 @@ func (t *Tracker) detailLines(r *callRow) []string {
 	return lines
 }
 
-// maxProblems is how many problems of a failed call people are shown.
+// maxProblems bounds the listed problems of a failed call.
 const maxProblems = 5
 
-// problemTexts are the first of a failure's problems, each in a line.
+// ProblemTexts returns an error's first problems, one per line.
 func ProblemTexts(e *api.Error) (texts []string) {
 	if e == nil {
 		return nil
@@ -115,7 +114,7 @@ func ProblemTexts(e *api.Error) (texts []string) {
 	return texts
 }
 
-// nearLine offers what the caller may have meant.
+// NearLine suggests similar names.
 func NearLine(e *api.Error) string {
 	switch {
 	case len(e.Near) == 0:
@@ -126,7 +125,7 @@ func NearLine(e *api.Error) string {
 	return "; did you mean " + strings.Join(e.Near, ", ") + "?"
 }
 
-// runningParts says how something open stands: how long, on which lane, at which attempt and why.
+// RunningParts describes open work: duration, lane, attempt, and the reason for a retry.
 func (t *Tracker) RunningParts(r audit.Running, now time.Time) []string {
 	var parts []string
 	if !r.Since.IsZero() && now.After(r.Since) {
@@ -150,7 +149,7 @@ func (t *Tracker) RunningParts(r audit.Running, now time.Time) []string {
 	return append(parts, t.furtherParts(r)...)
 }
 
-// furtherParts says how far something open has come, at which attempt, and in which run.
+// furtherParts describes open work's progress, attempt, and child run.
 func (t *Tracker) furtherParts(r audit.Running) []string {
 	var parts []string
 	if r.Progress != nil {
@@ -165,7 +164,7 @@ func (t *Tracker) furtherParts(r audit.Running) []string {
 	return parts
 }
 
-// progressText is what a tool says of how far it has come: "37 of 100 · reading pages".
+// progressText formats a tool's progress: "37 of 100 · reading pages".
 func progressText(p api.Progress) string {
 	text := strconv.FormatFloat(p.Done, 'f', -1, 64)
 	if p.Total > 0 {
@@ -177,7 +176,7 @@ func progressText(p api.Progress) string {
 	return text
 }
 
-// waitsLong tells a wait from the moment that every start takes.
+// waitsLong reports whether a wait exceeds the normal start delay.
 func waitsLong(r audit.Running, now time.Time) bool {
 	return r.State == audit.StateWaiting && now.Sub(r.Since) >= shownWait
 }
@@ -193,6 +192,6 @@ func attemptText(r audit.Running) string {
 	return text
 }
 
-// pendingPace is how often the server is asked what runs now: history tells of a start only when it
-// is over.
+// PendingPace is the interval for querying pending work. History records a start only when the
+// activity ends.
 const PendingPace = 300 * time.Millisecond

@@ -9,7 +9,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// controlled adds what an event says of a message, or of a pause.
+// controlled adds the fields of a message or pause event.
 func (p *pairs) controlled(e api.Event) {
 	if e.Sent != nil {
 		p.add("by", e.Sent.By)
@@ -24,8 +24,7 @@ func (p *pairs) controlled(e api.Event) {
 	}
 }
 
-// controlled takes an event that is about a message or a pause, and returns its line; of others it
-// does nothing.
+// controlled handles a message or pause event and returns its line. It ignores other events.
 func (t *Tracker) controlled(e api.Event) []string {
 	if e.Sent != nil {
 		return []string{t.Palette.Bold("message") + " of " + cli.PlainText(e.Sent.By) + ": " +
@@ -49,7 +48,7 @@ func (t *Tracker) controlled(e api.Event) []string {
 	return nil
 }
 
-// pauseLines say that the run is paused, and by whom.
+// pauseLines describe the run's pauses and who requested them.
 func (t *Tracker) pauseLines() []string {
 	var lines []string
 	for _, onServer := range []bool{false, true} {
@@ -60,7 +59,7 @@ func (t *Tracker) pauseLines() []string {
 	return lines
 }
 
-// pausedBy says who has a run pause, and why.
+// pausedBy describes who paused a run and why.
 func pausedBy(p api.Pause) string {
 	if p.OnServer {
 		return p.Note() + " (held by the server)"
@@ -68,7 +67,7 @@ func pausedBy(p api.Pause) string {
 	return p.Note()
 }
 
-// pauseText says who has a run pause, why, and since when.
+// PauseText describes who paused a run, why, and since when.
 func PauseText(f *cli.Format, p api.Pause, now time.Time) string {
 	text := strings.TrimPrefix(pausedBy(p), "paused ")
 	if p.Since.IsZero() {

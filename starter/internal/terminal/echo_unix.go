@@ -8,9 +8,9 @@ import (
 	"github.com/charmbracelet/x/termios"
 )
 
-// hideControlEcho keeps the terminal from writing ^C into what is drawn, and returns what undoes
-// that. Nothing else of the terminal's mode changes, so that a process that is killed leaves no
-// harm.
+// HideControlEcho disables the terminal's echo of ^C, which would corrupt the drawing, and returns
+// a function that restores it. It changes no other mode, so a killed process leaves the terminal
+// usable.
 func HideControlEcho(terminal *os.File) (undo func()) {
 	set := func(on bool) error {
 		mode, err := termios.GetTermios(int(terminal.Fd()))

@@ -16,31 +16,31 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// spinnerFrames and spinnerPace are the sign of life before what runs.
+// spinnerFrames and spinnerPace define the spinner before open work.
 var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 const spinnerPace = 100 * time.Millisecond
 
-// lastFrame is the time to draw once more before the end: what the library draws while it ends, it
-// does not erase.
+// LastFrame is the time to draw once more before the end, because the library does not erase what
+// it draws while it ends.
 const LastFrame = 50 * time.Millisecond
 
-// defaultWidth is the width of a terminal that does not tell its own.
+// defaultWidth is the assumed width of a terminal that does not report its own.
 const defaultWidth = 80
 
-// defaultHeight is the height of a terminal that does not tell its own.
+// defaultHeight is the assumed height of a terminal that does not report its own.
 const defaultHeight = 24
 
-// liveView draws the open turn at the bottom of the terminal; what is finished scrolls into its
-// normal output.
+// liveView draws the open turn at the bottom of the terminal. Finished lines scroll into normal
+// output.
 type liveView struct {
 	out     *os.File
 	tracker *Tracker
-	// program is nil until there is something to draw: what it inserts above its drawing before it
-	// has drawn once, it takes from the screen above.
+	// program is nil until there is something to draw. Lines inserted before its first frame would
+	// overwrite the screen above.
 	program *tea.Program
 	ended   chan struct{}
-	// restore gives the terminal back its mode.
+	// restore restores the terminal's mode.
 	restore func()
 }
 
@@ -51,7 +51,7 @@ func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
 	return v
 }
 
-// start begins to draw and returns when the first frame is on the terminal.
+// start starts drawing and returns when the first frame is on the terminal.
 func (v *liveView) start(first frame) {
 	screen := &drawing{File: v.out, started: make(chan struct{})}
 	width, height := v.size()
@@ -67,15 +67,15 @@ func (v *liveView) start(first frame) {
 	}
 }
 
-// quietProgram draws a model and reads nothing from the terminal: Ctrl-C and Ctrl-Z keep their
-// meaning, and it stays in its normal mode.
+// QuietProgram returns a program that draws a model and does not read from the terminal. Ctrl-C and
+// Ctrl-Z keep their meaning, and the terminal mode does not change.
 func QuietProgram(m tea.Model, out io.Writer, width, height int) *tea.Program {
 	return tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(nil), tea.WithoutSignalHandler(),
 		tea.WithEnvironment(quietEnvironment()),
 		tea.WithWindowSize(width, height))
 }
 
-// drawing is the terminal as the program writes to it; begun is closed with the first text.
+// drawing is the program's output. begun is closed with the first write.
 type drawing struct {
 	*os.File
 	once    sync.Once
@@ -90,8 +90,8 @@ func (d *drawing) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// quietEnvironment keeps the library from asking the terminal what it can do: nobody would read the
-// answer, and it would appear as typed text.
+// quietEnvironment prevents the library from querying the terminal. The unread answer would appear
+// as typed text.
 func quietEnvironment() []string {
 	return []string{"TERM=xterm-256color", "SSH_TTY=none", "COLORTERM=" + os.Getenv("COLORTERM")}
 }
@@ -135,8 +135,8 @@ func TerminalSize(f *os.File) (width, height int) {
 	return width, height
 }
 
-// print writes finished lines above what is drawn. The library scrolls rightly only if what it
-// inserts and what it draws fit the screen together, so every row goes alone.
+// print writes finished lines above the drawing, row by row: the library scrolls correctly only if
+// the inserted lines and the drawing fit the screen together.
 func (v *liveView) print(lines ...string) {
 	width, _ := v.size()
 	for _, line := range lines {
@@ -150,7 +150,7 @@ func (v *liveView) print(lines ...string) {
 	}
 }
 
-// draw hands a copy of what is open to the program, which draws it until the next one comes.
+// draw sends a copy of the tracker to the program, which draws it until the next one arrives.
 func (v *liveView) draw() {
 	t := *v.tracker
 	t.calls = make([]*callRow, len(v.tracker.calls))
@@ -166,7 +166,7 @@ func (v *liveView) draw() {
 	}
 }
 
-// frame is what the program draws; without a tracker it draws nothing and ends.
+// frame is the state to draw. Without a tracker the program stops.
 type frame struct{ tracker *Tracker }
 
 type spin struct{}

@@ -11,10 +11,10 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// listedQuestion is an open question as JSON.
+// ListedQuestion is an open question as JSON.
 type ListedQuestion struct {
 	audit.RunQuestion
-	// Command answers it.
+	// Command is the command that answers the question.
 	Command string `json:"command"`
 }
 
@@ -26,7 +26,7 @@ func QuestionsToList(r cli.Invocation, open []audit.RunQuestion) []ListedQuestio
 	return list
 }
 
-// writeQuestion shows a question with all that is needed to answer it.
+// WriteQuestion shows a question and how to answer it.
 func WriteQuestion(f *cli.Format, w io.Writer, p cli.Palette, q ListedQuestion, now time.Time) {
 	head := []string{p.Bold(q.WorkflowID + " " + q.ID), q.Tool, "asked " + f.When(q.Asked, now)}
 	if !q.Until.IsZero() {
@@ -42,5 +42,5 @@ func WriteQuestion(f *cli.Format, w io.Writer, p cli.Palette, q ListedQuestion, 
 	fmt.Fprintln(w, "  "+q.Command)
 }
 
-// maxSchemaText bounds the schema that is shown with a question, in characters.
+// maxSchemaText bounds the schema shown with a question, in characters.
 const maxSchemaText = 300

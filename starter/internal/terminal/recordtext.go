@@ -10,7 +10,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// notesOf returns what was noted of a call, at its start and with its result.
+// NotesOf returns a call's notes from its start and its result.
 func NotesOf(r api.Record) []string {
 	notes := slices.Clone(r.Notes)
 	if r.Result != nil {
@@ -29,8 +29,8 @@ func NotesOf(r api.Record) []string {
 	return slices.Compact(notes)
 }
 
-// approvalNote tells what a person decided about a call. Of an edit the call's own note says who
-// changed what, so that only the reason is left to be told.
+// approvalNote describes a person's decision about a call. For an edit it returns only the reason,
+// because the call's own note has the rest.
 func approvalNote(r api.Record) string {
 	switch d := r.Approval; {
 	case d == nil:
@@ -44,8 +44,8 @@ func approvalNote(r api.Record) string {
 	}
 }
 
-// notesBesideError are the notes of a call whose error is shown too: that of one that a person
-// denied says who did, and why.
+// NotesBesideError returns the notes of a call whose error is shown too, without the approval note
+// of a denied call, which the error repeats.
 func NotesBesideError(r api.Record) []string {
 	notes := NotesOf(r)
 	if r.Error == nil || r.Error.Type != api.ErrApprovalDenied || r.Approval == nil {
@@ -55,7 +55,7 @@ func NotesBesideError(r api.Record) []string {
 	return slices.DeleteFunc(notes, func(note string) bool { return note == said })
 }
 
-// call colours a call's status.
+// CallStatusText colours a call's status.
 func CallStatusText(p cli.Palette, s api.CallStatus) string {
 	switch s {
 	case api.CallCompleted:
@@ -68,7 +68,7 @@ func CallStatusText(p cli.Palette, s api.CallStatus) string {
 	return string(s)
 }
 
-// usageText says what a run used, in one line.
+// UsageText formats a run's usage in one line.
 func UsageText(u api.Usage) string {
 	var parts []string
 	if u.Turns > 0 {
@@ -89,7 +89,7 @@ func UsageText(u api.Usage) string {
 	return strings.Join(parts, ", ")
 }
 
-// resultText is a run's answer or output for people.
+// ResultText formats a run's answer or output as text.
 func ResultText(r api.RunResult) string {
 	if r.Answer != "" {
 		return r.Answer
@@ -97,11 +97,10 @@ func ResultText(r api.RunResult) string {
 	return cli.ReadableJSON(r.Output)
 }
 
-// noLane stands for the lane of calls that never came to one: they were refused.
+// NoLane is shown as the lane of rejected calls, which have none.
 const NoLane = "-"
 
-// standsStill says of a decision that workers fail to take why the run stands still, and what to
-// do.
+// StandsStill explains why a run with a failing workflow task makes no progress, and what to do.
 func StandsStill(r audit.Running) string {
 	return fmt.Sprintf("the run is blocked: its workers fail the workflow task (attempt %d): %s\n  it is retried and continues when a worker succeeds: check the workers' logs, keys and last deployment",
 		r.Attempt, r.LastFailure)

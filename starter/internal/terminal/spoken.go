@@ -11,19 +11,19 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// maxSpoken bounds what a live view keeps of a text, in bytes: more than fits any screen.
+// maxModelStream bounds the streamed text that a live view keeps, in bytes.
 const maxModelStream = 16 << 10
 
-// spoken is the end of what the model says in the step that is under way.
+// modelStream is the end of the model's streamed text in the current step.
 type modelStream struct {
 	turn, attempt int
-	// again says that an attempt before this one had said something.
+	// again is set if an earlier attempt has streamed text.
 	again bool
 	until int
 	text  string
 }
 
-// take takes the next piece.
+// take appends the next piece.
 func (s *modelStream) take(e api.Event) {
 	d := e.Delta
 	if e.Turn != s.turn || d.Attempt != s.attempt {
@@ -39,11 +39,11 @@ func (s *modelStream) take(e api.Event) {
 	}
 }
 
-// anew reports whether a step says again what an attempt before had said already.
+// anew reports whether a step repeats the text of an earlier attempt.
 func (s *modelStream) anew(r audit.Running) bool { return s.again && r.Attempt == s.attempt }
 
-// spokenLines are the last lines of what the model says, at most limit of them: nothing where the
-// attempt that said it is over.
+// modelStreamLines returns the last lines of the streamed text, at most limit of them. It returns
+// none if the attempt has ended.
 func (t *Tracker) modelStreamLines(limit int) []string {
 	speaks := false
 	for _, r := range t.others {
@@ -64,21 +64,20 @@ func (t *Tracker) modelStreamLines(limit int) []string {
 	return lines[max(0, len(lines)-limit):]
 }
 
-// shownText is a line of text without what would change the terminal or the line's order.
+// shownText removes characters that affect the terminal or the text direction.
 func shownText(line string) string { return api.Shorten(line, len(line)+1) }
 
-// wholeLines makes lines of a log of what the model says: each line once, when it is whole.
+// wholeLines splits streamed text into log lines. Each line is emitted once, when it is complete.
 type wholeLines struct {
 	turn, attempt int
-	// told is how much of the text stands in lines, until how much is known; line is what is
-	// between.
+	// told is the offset up to which text was emitted, until the offset up to which it is known.
+	// line is the text between.
 	told, until int
 	line        string
 }
 
-// take returns the lines that an event makes whole. The end of a step makes its last line whole;
-// nothing is told of a step that was over before anything was heard of it, because its own event
-// tells its text.
+// take returns the lines that an event completes. The end of a step completes its last line. A step
+// that ends before any streamed text returns none, because its own event contains the text.
 func (s *wholeLines) take(e api.Event) (lines []string) {
 	switch {
 	case e.Type == api.EventStepDelta:
@@ -110,7 +109,7 @@ func (s *wholeLines) heard(e api.Event) (lines []string) {
 	return append(lines, s.add(e, d.Text)...)
 }
 
-// add returns the lines that more text makes whole.
+// add returns the lines that more text completes.
 func (s *wholeLines) add(e api.Event, text string) (lines []string) {
 	s.line += text
 	for {
@@ -126,7 +125,7 @@ func (s *wholeLines) add(e api.Event, text string) (lines []string) {
 	}
 }
 
-// rest returns the lines that are left when the step is over, by its whole text.
+// rest returns the remaining lines of a finished step, from its full text.
 func (s *wholeLines) rest(e api.Event) (lines []string) {
 	text := e.Step.Message.Text
 	s.line = ""
@@ -142,7 +141,7 @@ func (s *wholeLines) rest(e api.Event) (lines []string) {
 	return lines
 }
 
-// logLine is a line of text as a line of a log.
+// logLine formats a line of text as a log line.
 func (s *wholeLines) logLine(e api.Event, text, note string, missed int) string {
 	e.Type = api.EventStepDelta
 	var p pairs

@@ -12,26 +12,24 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// tracker keeps what a live view shows of a run: the open turn with its calls. What is over leaves
-// it as finished lines, so that its size does not grow with the run.
+// Tracker holds the state of a run's live view: the open turn with its calls. Finished work leaves
+// it as lines, so that its size does not grow with the run.
 type Tracker struct {
 	Palette    cli.Palette
 	invocation cli.Invocation
-	// header is the line of the open turn, if any; calls are its calls, in the order in which they
-	// were made.
+	// header is the open turn's line, if any. calls are its calls in order.
 	header string
 	calls  []*callRow
-	// others are what runs beside calls: the model step, or the run itself waiting for a worker.
+	// others is open work other than calls: the model step, or the run waiting for a worker.
 	others []audit.Running
-	// spoken is what the model says in the step that is under way; width is how much of it fits a
-	// line.
+	// modelStream is the streamed text of the current step. width is the line width.
 	modelStream modelStream
 	width       int
-	// paused are the lines that say who has the run pause, by whether the server holds it.
+	// paused maps whether the server pauses the run to the line that describes the pause.
 	paused map[bool]string
-	// questions are the run's open ones, below those of sub-agents.
+	// questions are the run's open questions, below those of sub-agents.
 	questions, below []audit.RunQuestion
-	// approvals are the run's calls that wait for approval, approvalsBelow those of sub-agents.
+	// approvals are the run's pending approvals, approvalsBelow those of sub-agents.
 	approvals, approvalsBelow []audit.RunApproval
 }
 
@@ -40,11 +38,11 @@ type callRow struct {
 	id, text, lane string
 	// record is set when the call has ended.
 	record *api.Record
-	// running is what the server last said of the call, if it is open there.
+	// running is the server's latest description of an open call.
 	running *audit.Running
 }
 
-// event takes the next event and returns the lines that are finished by it.
+// event handles the next event and returns the lines it finishes.
 func (t *Tracker) event(e api.Event) (finished []string) {
 	t.asks(e)
 	switch e.Type {
@@ -74,7 +72,7 @@ func (t *Tracker) event(e api.Event) (finished []string) {
 	return finished
 }
 
-// started notes that the call runs, or waits to.
+// started records that the call runs or waits for a worker.
 func (r *callRow) started(e api.Event) {
 	r.running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time,
 		Child: e.Child}
@@ -83,7 +81,7 @@ func (r *callRow) started(e api.Event) {
 	}
 }
 
-// hookLines tells of a hook of the run that did not just do its work.
+// hookLines describes hook outcomes that need attention.
 func (t *Tracker) hookLines(e api.Event) []string {
 	if e.Hook == nil || e.Hook.Outcome == api.HookDone {
 		return nil
@@ -91,7 +89,7 @@ func (t *Tracker) hookLines(e api.Event) []string {
 	return append(t.flush(), hookNote(*e.Hook))
 }
 
-// hookNote is what a hook did, in one line.
+// hookNote describes a hook outcome in one line.
 func hookNote(h api.HookAction) string {
 	text := "hook " + h.Hook + " for " + string(h.Point) + ": " + string(h.Outcome)
 	if h.Reason != "" {
@@ -100,7 +98,7 @@ func hookNote(h api.HookAction) string {
 	return text
 }
 
-// open begins the turn that a model step asked for.
+// open starts the turn that a model step requested.
 func (t *Tracker) open(e api.Event) {
 	t.header = t.stepLine(e)
 	if e.Step == nil {
@@ -129,7 +127,7 @@ func (t *Tracker) stepLine(e api.Event) string {
 	return strings.Join(append(parts, cli.NonEmpty([]string{what})...), " · ")
 }
 
-// stepWords returns the name of a model step and what it did.
+// stepText returns the name of a model step and what it did.
 func stepText(e api.Event) (name, what string) {
 	name = fmt.Sprintf("turn %d", e.Turn)
 	switch s := e.Step; {
@@ -144,7 +142,7 @@ func stepText(e api.Event) (name, what string) {
 	return name, what
 }
 
-// row returns the row of the event's call, a new one if it has none.
+// row returns the row of the event's call and adds it if it is new.
 func (t *Tracker) row(e api.Event) *callRow {
 	for _, r := range t.calls {
 		if r.id == e.CallID {
@@ -166,12 +164,12 @@ func (r *callRow) describe(e api.Event) *callRow {
 	return r
 }
 
-// recordSummary is a call in one line. A record's arguments are redacted already.
+// recordSummary formats a call in one line. A record's arguments are already redacted.
 func recordSummary(r api.Record) string {
 	return api.Summary(r.Tool, r.Arguments, nil)
 }
 
-// pending takes what the server says runs now.
+// pending updates the open work from the server's description.
 func (t *Tracker) pending(running []audit.Running) {
 	t.others = nil
 	if len(t.questions) > 0 {
@@ -190,7 +188,8 @@ func (t *Tracker) pending(running []audit.Running) {
 	}
 }
 
-// standing takes what the server says of the call. Since when a sub-agent runs it does not say.
+// statusText updates the row from the server's description, which lacks the start time of
+// sub-agents.
 func (r *callRow) statusText(now audit.Running) {
 	if now.Child != nil && r.running != nil {
 		now.Since, now.Lane = r.running.Since, r.lane
@@ -211,7 +210,7 @@ func (t *Tracker) flush() []string {
 	return lines
 }
 
-// rest returns the lines of what is open, for good: the view ends before the run.
+// rest returns the final lines of open work when the view ends before the run.
 func (t *Tracker) rest(now time.Time) []string {
 	t.modelStream = modelStream{} // it is not over, and its beginning is not known any more
 	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below))+
@@ -220,8 +219,8 @@ func (t *Tracker) rest(now time.Time) []string {
 
 func (t *Tracker) clear() { *t = Tracker{Palette: t.Palette, invocation: t.invocation} }
 
-// flushEnded returns the lines of calls that have ended and forgets them: a plan has no turns that
-// end.
+// flushEnded returns and removes the lines of finished calls. Plans need this because they have no
+// turns.
 func (t *Tracker) flushEnded() []string {
 	var lines []string
 	var open []*callRow
@@ -236,7 +235,7 @@ func (t *Tracker) flushEnded() []string {
 	return lines
 }
 
-// live returns the lines of what is open, at most limit of them; spinner stands before what runs.
+// live returns the lines of open work, at most limit of them, with spinner before running work.
 func (t *Tracker) live(now time.Time, spinner string, limit int) []string {
 	var lines []string
 	if t.header != "" {
@@ -261,8 +260,7 @@ func (t *Tracker) live(now time.Time, spinner string, limit int) []string {
 	return slices.Concat(lines, text, t.pauseLines(), asked)
 }
 
-// visible returns the rows to show where there is room for so many: open ones rather than those
-// that have ended.
+// visible returns at most free rows and prefers open calls to finished ones.
 func (t *Tracker) visible(free int) []*callRow {
 	if free >= len(t.calls) {
 		return t.calls

@@ -8,11 +8,11 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// maxUndone bounds the undone calls that are listed.
+// maxUndone bounds the listed compensated calls.
 const maxUndone = 50
 
-// writeUndone tells what became of the undoing of a run's calls; all is the command that shows the
-// records of all of them.
+// WriteUndone lists the compensation results of a run's calls. all is the command that shows all
+// their records.
 func WriteUndone(w io.Writer, p cli.Palette, undone []api.Undone, all string) {
 	if len(undone) == 0 {
 		return

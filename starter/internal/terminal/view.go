@@ -1,5 +1,5 @@
-// Package terminal shows runs to people: the live view of a run, event lines, and the text of
-// calls, questions and approvals.
+// Package terminal shows runs as text: the live view of a run, event lines, and the text of calls,
+// questions and approvals.
 package terminal
 
 import (
@@ -14,20 +14,19 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// view shows a run while it is followed. Its methods are called by one goroutine.
+// View shows a run while it is followed. Its methods are called by one goroutine.
 type View interface {
 	Event(api.Event) error
-	// pending takes what runs or waits now.
+	// Pending receives the work that runs or waits now.
 	Pending([]audit.Running)
-	// below takes what the sub-agents below the run ask people: the open questions, and the calls
-	// that wait for approval.
+	// Below receives the sub-agents' open questions and pending approvals.
 	Below([]audit.RunQuestion, []audit.RunApproval)
-	// note takes a message about the run that is no event.
+	// Note shows a message about the run that is not an event.
 	Note(string)
 	Close()
 }
 
-// newView returns the view for progress that goes to w.
+// NewView returns the view for progress that goes to w.
 func NewView(a *cli.App, w io.Writer) View {
 	switch below := NewBelowNotes(a); {
 	case a.Format.JSON():
@@ -54,7 +53,7 @@ func (v *jsonView) Pending([]audit.Running) {}
 func (v *jsonView) Note(text string)        { fmt.Fprintln(v.Notes, "starter: "+text) }
 func (v *jsonView) Close()                  {}
 
-// plainView writes each event as one line: time, number, type, and name=value pairs.
+// PlainView writes each event as one line: time, number, type, and name=value pairs.
 type PlainView struct {
 	Out io.Writer
 	TellsBelow
@@ -77,7 +76,7 @@ func (v *PlainView) Pending([]audit.Running) {}
 func (v *PlainView) Note(text string)        { fmt.Fprintln(v.Notes, "starter: "+text) }
 func (v *PlainView) Close()                  {}
 
-// pairs collects name=value pairs; empty values are left out, and quoted where they need it.
+// pairs collects name=value pairs. It omits empty values and quotes where necessary.
 type pairs struct{ b strings.Builder }
 
 func (p *pairs) add(name, value string) {
@@ -98,7 +97,7 @@ func (p *pairs) duration(name string, d time.Duration) {
 	}
 }
 
-// plainLine is an event as a line of a log. Its form is stable: fields are only ever added.
+// plainLine formats an event as a log line. The format is stable: fields are only added.
 func plainLine(e api.Event, r cli.Invocation) string {
 	var p pairs
 	p.number("turn", e.Turn)
@@ -143,7 +142,7 @@ func plainLine(e api.Event, r cli.Invocation) string {
 	return p.line(e, strconv.Itoa(e.Sequence))
 }
 
-// line is the line of an event; what is not in history has - for a number.
+// line formats an event. Events that are not in history have - as their number.
 func (p *pairs) line(e api.Event, number string) string {
 	return e.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + number + " " + string(e.Type) +
 		p.b.String()

@@ -13,10 +13,10 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// listedApproval is a call that waits for approval as JSON.
+// ListedApproval is the JSON form of a call that waits for approval.
 type ListedApproval struct {
 	audit.RunApproval
-	// Approve and Deny are the commands that decide.
+	// Approve and Deny are the commands for the two decisions.
 	Approve string `json:"approve"`
 	Deny    string `json:"deny"`
 }
@@ -30,7 +30,7 @@ func ApprovalsToList(r cli.Invocation, open []audit.RunApproval) []ListedApprova
 	return list
 }
 
-// writeApproval shows a call that waits with all that is needed to decide about it.
+// WriteApproval shows a waiting call with the details needed for a decision.
 func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, now time.Time) {
 	head := []string{p.Bold(a.WorkflowID + " " + a.Call), cmp.Or(a.Tool, a.Limit), "asked " +
 		f.When(a.Asked, now)}
@@ -53,7 +53,7 @@ func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, 
 	fmt.Fprintln(w, "  "+a.Deny)
 }
 
-// approvalNote tells of a call that waits in two lines.
+// approvalWaitNote describes a waiting call in two lines.
 func approvalWaitNote(r cli.Invocation, a audit.RunApproval) string {
 	waits, what := "waits", "call "+a.Call+" of "+a.Tool
 	if a.Escalated {
@@ -67,7 +67,7 @@ func approvalWaitNote(r cli.Invocation, a audit.RunApproval) string {
 		api.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.HowToApprove(a))
 }
 
-// approval adds what an event says of an approval.
+// approval adds the fields of an approval event.
 func (p *pairs) approval(e api.Event, r cli.Invocation) {
 	if e.Approval != nil {
 		p.add("text", api.Shorten(e.Approval.Text, 300))
@@ -80,8 +80,7 @@ func (p *pairs) approval(e api.Event, r cli.Invocation) {
 	}
 }
 
-// approvalEvent takes an event that is about an approval, and returns its line; of others it does
-// nothing.
+// approvalEvent handles an approval event and returns its line. It ignores other events.
 func (t *Tracker) approvalEvent(e api.Event) []string {
 	switch e.Type {
 	case api.EventApprovalRequested:
@@ -110,8 +109,8 @@ func (t *Tracker) approvalEvent(e api.Event) []string {
 	return nil
 }
 
-// approvalLines show the calls that wait for approval, three lines each, of the run and of the
-// sub-agents below it; at most limit lines.
+// approvalLines returns the pending approvals of the run and its sub-agents, three lines each, at
+// most limit lines.
 func (t *Tracker) approvalLines(limit int) []string {
 	var lines []string
 	for _, a := range slices.Concat(t.approvals, t.approvalsBelow) {

@@ -259,7 +259,3 @@ func TestOffersAreBounded(t *testing.T) {
 		t.Errorf("%d catalogs are remembered", len(o.byCatalog))
 	}
 }
-
-func resultOf(id, text string, failed bool) api.Message {
-	return api.Message{Role: api.RoleTool, CallID: id, Text: text, Failed: failed}
-}

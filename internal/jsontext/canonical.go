@@ -70,12 +70,7 @@ func writeValue(b *bytes.Buffer, v any, l Layout) {
 	case string:
 		writeString(b, v)
 	case []any:
-		b.WriteByte('[')
-		for i, e := range v {
-			comma(b, i)
-			writeValue(b, e, elementLayout(l))
-		}
-		b.WriteByte(']')
+		writeElements(b, v, elementLayout(l))
 	case map[string]any:
 		writeMembers(b, order(l, v), v, l)
 	case *Object:
@@ -89,6 +84,15 @@ func writeValue(b *bytes.Buffer, v any, l Layout) {
 		data, _ := api.EncodeJSON(v)
 		b.Write(data)
 	}
+}
+
+func writeElements(b *bytes.Buffer, list []any, l Layout) {
+	b.WriteByte('[')
+	for i, e := range list {
+		comma(b, i)
+		writeValue(b, e, l)
+	}
+	b.WriteByte(']')
 }
 
 func writeMembers(b *bytes.Buffer, keys []string, members map[string]any, l Layout) {

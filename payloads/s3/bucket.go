@@ -94,14 +94,9 @@ func connect(endpoint, region string) (*minio.Core, error) {
 	if endpoint == "" {
 		endpoint = "https://s3." + region + ".amazonaws.com"
 	}
-	e, err := url.Parse(endpoint)
+	e, err := parseEndpoint(endpoint)
 	if err != nil {
 		return nil, err
-	}
-	if e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.User != nil ||
-		e.RawQuery != "" ||
-		strings.Trim(e.Path, "/") != "" {
-		return nil, errors.New("the endpoint must be http://host:port or https://host:port")
 	}
 	source, err := credentialsFor(region)
 	if err != nil {
@@ -109,6 +104,19 @@ func connect(endpoint, region string) (*minio.Core, error) {
 	}
 	return minio.NewCore(e.Host, &minio.Options{
 		Creds: source, Secure: e.Scheme == "https", Region: region, MaxRetries: attempts})
+}
+
+// parseEndpoint returns the address of an S3 server: a scheme, a host and a port.
+func parseEndpoint(endpoint string) (*url.URL, error) {
+	e, err := url.Parse(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.User != nil ||
+		e.RawQuery != "" || strings.Trim(e.Path, "/") != "" {
+		return nil, errors.New("the endpoint must be http://host:port or https://host:port")
+	}
+	return e, nil
 }
 
 // Kind returns the type of the store, as histories name it.

@@ -113,7 +113,7 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &cli.App{Connection: cli.Connection{Ui: "http://ui.example/",
+	a := &cli.App{Connection: cli.Connection{UI: "http://ui.example/",
 		ResolvedNamespace: "default"}}
 	r := newReport(a, f)
 	golden.Compare(t, "testdata/golden/"+"report.txt", r.text(cli.Palette{}))

@@ -260,7 +260,7 @@ func TestAnthropicStreamsLongAnswers(t *testing.T) {
 // A server that does not stream, or does not count tokens, is as good.
 func TestAnthropicPlainServers(t *testing.T) {
 	_, model := serveMessages(t,
-		modelserver.JsonAnswer(
+		modelserver.JSONAnswer(
 			`{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"four words of text"}],"stop_reason":"end_turn"}`))
 	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go on"})
 	p.Live = func(string) {}
@@ -338,8 +338,8 @@ func TestAnthropicFailures(t *testing.T) {
 			"model_context_window_exceeded"), false, true, 0, []string{"window"}},
 		{"not JSON", modelserver.Status(200, "<html>hello</html>", "Content-Type", "text/html"),
 			false, false, 0, nil},
-		{"broken JSON", modelserver.JsonAnswer(`{"content":[`), false, false, 0, nil},
-		{"another protocol", modelserver.JsonAnswer(`{"choices":[]}`), false, false, 0,
+		{"broken JSON", modelserver.JSONAnswer(`{"content":[`), false, false, 0, nil},
+		{"another protocol", modelserver.JSONAnswer(`{"choices":[]}`), false, false, 0,
 			[]string{"does not say why it stopped"}},
 	}
 	for _, c := range cases {
@@ -383,8 +383,8 @@ func TestAnthropicCutStreams(t *testing.T) {
 		{"refused", events(append(started,
 			`{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)...), true,
 			[]string{"no"}},
-		{"not streamed, broken", modelserver.JsonAnswer(`{"content":[`), false, nil},
-		{"not streamed, cut", modelserver.JsonAnswer(`{"content":[{"type":"text","text":"hi"}]}`),
+		{"not streamed, broken", modelserver.JSONAnswer(`{"content":[`), false, nil},
+		{"not streamed, cut", modelserver.JSONAnswer(`{"content":[{"type":"text","text":"hi"}]}`),
 			false, []string{"in the middle"}},
 		{"429", modelserver.Status(429,
 			`{"error":{"type":"rate_limit_error","message":"slow down"}}`), false,

@@ -76,11 +76,11 @@ func Decoded(t testing.TB, text string) (value any) {
 
 // message answers with content, a JSON list.
 func Message(content, stop string) http.HandlerFunc {
-	return JsonAnswer(fmt.Sprintf(`{"id":"m1","type":"message","role":"assistant","model":"served-model","content":%s,"stop_reason":%q,"stop_sequence":null,
+	return JSONAnswer(fmt.Sprintf(`{"id":"m1","type":"message","role":"assistant","model":"served-model","content":%s,"stop_reason":%q,"stop_sequence":null,
 		"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":7}}`, content, stop))
 }
 
-func JsonAnswer(body string) http.HandlerFunc {
+func JSONAnswer(body string) http.HandlerFunc {
 	return Status(http.StatusOK, body, "Content-Type", "application/json")
 }
 

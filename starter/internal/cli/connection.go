@@ -25,7 +25,7 @@ type Connection struct {
 	address, namespace, apiKey        string
 	profile, configFile               string
 	tls, tlsNoHostCheck               bool
-	cert, key, authority, tlsName, Ui string
+	cert, key, authority, tlsName, UI string
 	Payloads                          payloads.Config
 	// program is how starter was called.
 	program string
@@ -59,7 +59,7 @@ func (c *Connection) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.tlsNoHostCheck, "tls-disable-host-verification", false,
 		"accept any server certificate")
 	c.Payloads.Flags(f.StringVar)
-	f.StringVar(&c.Ui, "ui-address", "",
+	f.StringVar(&c.UI, "ui-address", "",
 		"`URL` of the Web UI, for links (SWITCHYARD_UI; default http://127.0.0.1:8233 for a local server)")
 }
 

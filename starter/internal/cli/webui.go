@@ -16,9 +16,9 @@ const LocalUI = "http://127.0.0.1:8233"
 
 // RunURL returns a run's Web UI address. It is empty if the Web UI's address is unknown.
 func (c *Connection) RunURL(id, runID string) string {
-	base := c.Ui
+	base := c.UI
 	if !c.Local {
-		base = cmp.Or(c.Ui, os.Getenv(uiVariable), DerivedUI(c.ResolvedAddress))
+		base = cmp.Or(c.UI, os.Getenv(uiVariable), DerivedUI(c.ResolvedAddress))
 	}
 	if base == "" {
 		return ""

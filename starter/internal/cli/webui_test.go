@@ -17,7 +17,7 @@ func TestRunURL(t *testing.T) {
 		{Connection{ResolvedAddress: "localhost:9999"}, ""},
 		{Connection{ResolvedAddress: "temporal.example:7233"}, ""},
 		{Connection{ResolvedAddress: "127.0.0.1:7233", Local: true}, ""},
-		{Connection{ResolvedAddress: "x:1", Ui: "http://ui.example/"},
+		{Connection{ResolvedAddress: "x:1", UI: "http://ui.example/"},
 			"http://ui.example/namespaces/default/workflows/a%2Fb/r/history"},
 	} {
 		c.flags.ResolvedNamespace = "default"

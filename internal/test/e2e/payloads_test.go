@@ -318,13 +318,13 @@ func TestPayloads(t *testing.T) {
 	}
 	l.await("for the task to be given back", func() bool { return len(v.refusals("stranger")) > 0 })
 	if said := v.refusals("stranger")[0]; !strings.Contains(said,
-		`the key "k9", which is not one of those in`) {
+		`the key "k9", which is not in`) {
 		t.Errorf("the worker says %s", said)
 	}
 	l.await("for show to say why the run stands still", func() bool {
 		_, said := v.starter(v.config("k9"), "show", "stranger")
 		return strings.Contains(said, "the run stands still") && strings.Contains(said,
-			`the key "k9", which is not one of those in`)
+			`the key "k9", which is not in`)
 	})
 	l.Client = v.dial(v.config("k1", "k2", "k9"))
 	kept := call("append", string(arguments))

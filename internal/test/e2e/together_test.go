@@ -157,9 +157,9 @@ func TestDryRun(t *testing.T) {
 	}{
 		{"nothing was started", []string{"--from-dry-run", "dry", "--by", "ada", "--digest",
 			"other"}},
-		{"name it with --from-dry-run", []string{"--by", "ada"}},
-		{"say who lets it run", []string{"--from-dry-run", "dry", "--digest", digest[1]}},
-		{"not both", []string{"plan.yaml", "--from-dry-run", "dry"}},
+		{"require --from-dry-run", []string{"--by", "ada"}},
+		{"--digest requires --by", []string{"--from-dry-run", "dry", "--digest", digest[1]}},
+		{"exclude each other", []string{"plan.yaml", "--from-dry-run", "dry"}},
 	} {
 		if code, out := l.command(append([]string{"plan"}, test.args...)...); code != 2 ||
 			!strings.Contains(out, test.want) {
@@ -182,9 +182,9 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("%+v, %v", summary, err)
 	}
 	for want, args := range map[string][]string{
-		"there is a run":   {"plan", "--from-dry-run", "dry", "--by", "bob"},
-		"was no dry run":   {"plan", "--from-dry-run", "dry-plan"},
-		"withheld no call": {"plan", "--from-dry-run", "reads"},
+		"already ran this plan": {"plan", "--from-dry-run", "dry", "--by", "bob"},
+		"was not a dry run":     {"plan", "--from-dry-run", "dry-plan"},
+		"withheld no call":      {"plan", "--from-dry-run", "reads"},
 	} {
 		if want == "withheld no call" {
 			if code, out := l.command("call", "produce", "bytes=1", "--dry-run", "--id",

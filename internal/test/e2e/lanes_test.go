@@ -282,7 +282,7 @@ func TestLaneReconfigured(t *testing.T) {
 	l.configure("lanes: {" + strings.TrimPrefix(rest, ", "))
 	l.await("for the lanes without it", func() bool {
 		log, err := os.ReadFile(w.Log)
-		return err == nil && strings.Contains(string(log), "not in the lanes file any more")
+		return err == nil && strings.Contains(string(log), "removed lanes are served until this worker stops")
 	})
 	works()
 }

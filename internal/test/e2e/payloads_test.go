@@ -321,9 +321,9 @@ func TestPayloads(t *testing.T) {
 		`the key "k9", which is not in`) {
 		t.Errorf("the worker says %s", said)
 	}
-	l.await("for show to say why the run stands still", func() bool {
+	l.await("for show to explain why the run is blocked", func() bool {
 		_, said := v.starter(v.config("k9"), "show", "stranger")
-		return strings.Contains(said, "the run stands still") && strings.Contains(said,
+		return strings.Contains(said, "the run is blocked") && strings.Contains(said,
 			`the key "k9", which is not in`)
 	})
 	l.Client = v.dial(v.config("k1", "k2", "k9"))

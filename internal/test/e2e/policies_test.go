@@ -75,7 +75,7 @@ func TestPolicies(t *testing.T) {
 		t.Errorf("explain as JSON:\n%s", out)
 	}
 	l.writeFile(file, rules("nothing"))
-	l.says("the policies file is wrong", w)
+	l.says("invalid policies file; the previous rules stay in effect", w)
 	l.writeFile(file, strings.Replace(rules("true"), "warn", "deny", 1))
 	l.says("policies reloaded", w)
 	if r := l.result(l.runAgent("policies-2", sealed())); r.Usage.Failed != 2 ||

@@ -126,22 +126,23 @@ test/devserver: ## Run devserver's own tests
 
 # Packages with a coverage threshold; internal/covergate has the thresholds.
 COVERED = ./api,./toolspecs/...,./workflows/...,./activities/...,./audit/...
-# The programs that tests start are built with coverage, which go test merges into its profile. UNIT names the profile of
-# a make test that has run already. Packages that other packages' tests cover run with those tests. Three packages are
+# The programs that tests start are built with coverage and write their data to coverage/data. UNIT names the profile of a
+# make test that has run already. Packages that other packages' tests cover run with those tests. Three packages are
 # tested at a time, the slowest first, because tests mostly wait. The conformance suite, lanes and bench have targets of
 # their own.
 .PHONY: test/coverage
 test/coverage: bin/devserver npm ## Run all tests, those on a real server in their short form, and check coverage
-	rm -rf coverage/bin coverage/e2e.txt
-	mkdir -p coverage/bin
+	rm -rf coverage/bin coverage/data coverage/e2e.txt
+	mkdir -p coverage/bin coverage/data
 	ln -s ../../bin/devserver coverage/bin/devserver
 	$(if $(UNIT),,$(MAKE) --no-print-directory test PROFILE=coverage/unit.txt)
-	$(GO) build -cover -coverpkg=$(COVERED) -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
-	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
+	$(GO) build -cover -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
+	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_COVERAGE='$(CURDIR)/coverage/data' $(NPM) SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -vet=off -short -p 3 -parallel 6 -timeout 10m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
 		./internal/test/e2e ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
 	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=$(COVERED) -coverprofile=coverage/programs.txt ./activities/...
-	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt coverage/programs.txt
+	$(GO) tool covdata textfmt -i=coverage/data -o=coverage/started.txt
+	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt coverage/started.txt coverage/programs.txt
 
 .PHONY: check
 check: ## Run every check that a change has to pass

@@ -17,11 +17,21 @@ import (
 	"go.temporal.io/sdk/log"
 )
 
-// Variables with the folders of the programs under test and of npm programs. make sets both.
+// Variables with the folders of the programs under test and of npm programs, and with the folder for
+// the coverage data of the programs that tests start. make sets them.
 const (
-	binVariable = "SWITCHYARD_BIN"
-	npmVariable = "SWITCHYARD_NPM"
+	binVariable      = "SWITCHYARD_BIN"
+	npmVariable      = "SWITCHYARD_NPM"
+	coverageVariable = "SWITCHYARD_COVERAGE"
 )
+
+// init makes programs that were built with coverage write their data to a folder of ours. go test
+// sets GOCOVERDIR to one of its own, of which it reads only the data of the test's own binary.
+func init() {
+	if dir := os.Getenv(coverageVariable); dir != "" {
+		os.Setenv("GOCOVERDIR", dir)
+	}
+}
 
 // stopWithin is the time that a program has to exit before it is killed.
 const stopWithin = 40 * time.Second

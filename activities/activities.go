@@ -4,16 +4,21 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"sync/atomic"
 
+	"github.com/switchyard/switchyard/activities/admission"
+	"github.com/switchyard/switchyard/activities/conversation"
 	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/hooks"
+	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/slots"
+	"github.com/switchyard/switchyard/activities/specs"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -45,10 +50,10 @@ type Config struct {
 	Keep func(ctx context.Context, output json.RawMessage) (reference string, err error)
 	// Stateful holds the factories of stateful tools. Serve starts a worker for one of their
 	// instances. Both may be nil if the process has no stateful tools.
-	Stateful *Factories
-	Serve    Serve
+	Stateful *instances.Factories
+	Serve    instances.Serve
 	// Hooks are the hooks that agents may name; may be nil.
-	Hooks *Hooks
+	Hooks *hooks.Registry
 	// Policies returns the currently configured rules for the calls of all runs; default none.
 	Policies func() *policies.Set
 	// Webhook is notified of calls that wait for approval; the zero value disables it.
@@ -64,24 +69,30 @@ type Config struct {
 	Exit func()
 	// Converter is the client's data converter; default the SDK's.
 	Converter converter.DataConverter
-	// CacheRuns and CacheBytes bound the cache of run state; default 256 runs and 64 MiB.
+	// CacheRuns and CacheBytes bound the cache of run state; defaults are those of
+	// conversation.Config.
 	CacheRuns  int
 	CacheBytes int
 }
 
-// Activities implements the activities of one worker process. Its methods are registered by name,
-// Tool as the dynamic activity.
+// Activities implements the activities of one worker process. Its methods, and those of its
+// exported parts, are registered by name; Tool is the dynamic activity.
 type Activities struct {
+	// Admission decides which calls run.
+	Admission *admission.Admitter
+	// Conversations caches the setups and conversations of runs.
+	Conversations *conversation.Store
+	// Instances hosts the instances of stateful tools.
+	Instances *instances.Host
+	// Slots serves the slots and keys of lanes with a limit.
+	Slots *slots.Server
+
 	config  Config
-	specs   *specs
-	runs    *runCache
-	keys    *keys
-	rules   rulesOfRuns
+	specs   *specs.Cache
+	results *results.Processor
 	offered *offers
 	// pictures caches which images models can read.
 	pictures *pictures
-	// Slots serves the slots and keys of lanes with a limit.
-	Slots *slots.Server
 	// speaking counts the model steps that currently stream text.
 	speaking atomic.Int64
 }
@@ -113,16 +124,27 @@ func New(c Config) (*Activities, error) {
 	if c.Exit == nil {
 		c.Exit = func() { os.Exit(1) }
 	}
-	a := &Activities{
-		config:   c,
-		specs:    newSpecs(),
-		runs:     newRunCache(cmp.Or(c.CacheRuns, 256), cmp.Or(c.CacheBytes, 64<<20)),
-		keys:     newKeys(c.Client),
-		offered:  newOffers(),
-		pictures: newPictures(),
-	}
-	a.Slots = slots.New(slots.Config{Client: c.Client, Converter: c.Converter, Identity: c.Identity,
-		Lanes:      c.Lanes,
-		ServeQueue: c.ServeQueue, Exit: c.Exit, Tool: a.Tool, Model: a.ModelStep})
+	a := &Activities{config: c, specs: specs.New(), offered: newOffers(), pictures: newPictures()}
+	a.results = results.New(results.Config{Hooks: c.Hooks, Keep: c.Keep})
+	a.Conversations = conversation.New(conversation.Config{Client: c.Client,
+		CacheRuns: c.CacheRuns, CacheBytes: c.CacheBytes})
+	a.Admission = admission.New(admission.Config{Client: c.Client, Catalog: c.Catalog,
+		Specs: a.specs, Executors: c.Executors, Lanes: c.Lanes, Policies: c.Policies,
+		Hooks: c.Hooks, Results: a.results, Notify: c.Webhook.set()})
+	a.Instances = instances.New(instances.Config{Client: c.Client, Converter: c.Converter,
+		Factories: c.Stateful, Serve: c.Serve, Spec: a.pinnedSpec, Tool: a.Tool})
+	a.Slots = slots.New(slots.Config{Client: c.Client, Converter: c.Converter,
+		Identity: c.Identity, Lanes: c.Lanes, ServeQueue: c.ServeQueue, Exit: c.Exit,
+		Tool: a.Tool, Model: a.ModelStep})
 	return a, nil
+}
+
+// RunHook implements the activity api.HookActivity: it runs one hook of a run. It returns the
+// hook's failure, which is retried if it was marked with switchyard.Transient.
+func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAnswer, error) {
+	ctx, rest := keepAlive(ctx)
+	defer rest()
+	return a.config.Hooks.Run(ctx, r, func(context.Context) ([]api.Message, error) {
+		return a.Conversations.Messages(ctx, r.Conversation)
+	})
 }

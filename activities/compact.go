@@ -46,7 +46,7 @@ func finalizeStep(response *api.ModelResponse, r api.ModelRequest, compacted api
 	if r.Compact != nil {
 		return finalizeSummary(response, *r.Compact, compacted)
 	}
-	return finalizeResult(&response.Message, r.Limit != "")
+	return finalizeAnswer(&response.Message, r.Limit != "")
 }
 
 // compactionPrompt makes the prompt of a model step that summarizes a part of a conversation.

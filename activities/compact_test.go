@@ -69,8 +69,8 @@ func TestCompactStep(t *testing.T) {
 					return api.ModelResponse{Message: api.Message{Text: c.answer,
 						Calls: []api.Call{{Tool: "probe"}}}, Usage: api.Usage{InputTokens: 9}}, nil
 				})
-			b.run.messages = longTalk(c.turns, c.bytes)
-			response, err := b.step(t, compactRequest(b.run.messages, c.transcript), nil)
+			b.run.Messages = longTalk(c.turns, c.bytes)
+			response, err := b.step(t, compactRequest(b.run.Messages, c.transcript), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestCompactStepFails(t *testing.T) {
 					return c.response,
 						nil
 				})
-			b.run.messages = talk
+			b.run.Messages = talk
 			r := compactRequest(talk, 1000)
 			r.Compact.To = c.to
 			_, err := b.step(t, r, nil)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
@@ -77,7 +78,7 @@ func TestToolResultsFitHistory(t *testing.T) {
 // told in its note and by its reference, that nothing else is kept, and that a place which is away
 // costs nobody the part.
 func TestWholeResults(t *testing.T) {
-	var snapshot []string
+	var stored []string
 	away := errors.New("the disk is full")
 	for _, c := range []struct {
 		name, output string
@@ -91,10 +92,11 @@ func TestWholeResults(t *testing.T) {
 	} {
 		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = 8 },
 			answers(c.output))
-		b.config.Keep = func(_ context.Context, output json.RawMessage) (string, error) {
-			snapshot = append(snapshot, string(output))
+		keep := func(_ context.Context, output json.RawMessage) (string, error) {
+			stored = append(stored, string(output))
 			return "ref-1", c.failure
 		}
+		b.results = results.New(results.Config{Keep: keep})
 		result, err := b.execute(t, executionOf(compiled), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +106,7 @@ func TestWholeResults(t *testing.T) {
 			t.Errorf("%s: got %+v", c.name, result)
 		}
 	}
-	if got := strings.Join(snapshot, " "); got != `{"a":[1,2,3],"b":"xyz"} "abcdefghijklm"` {
-		t.Errorf("kept: %s", got)
+	if got := strings.Join(stored, " "); got != `{"a":[1,2,3],"b":"xyz"} "abcdefghijklm"` {
+		t.Errorf("stored: %s", got)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/results"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/schemas"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
-
-	"github.com/switchyard/switchyard/activities/executor"
-	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
 // waiting is the error of a call that stays open after its execution returns.
@@ -30,7 +30,7 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 	}
 	outcome := api.CallOutcome{ID: r.Question.Call, Tool: r.Tool.Name, Error: r.Reply.Denied()}
 	if !r.Reply.Decline {
-		compiled, err := a.specs.of(*r.Tool)
+		compiled, err := a.specs.Of(*r.Tool)
 		if err != nil {
 			return api.ReplyDecision{},
 				fmt.Errorf("the pinned toolspec of %s cannot be used here: %w", r.Tool.Name, err)
@@ -39,9 +39,9 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 		if err := json.Compact(&value, r.Reply.Value); err != nil {
 			return api.ReplyDecision{}, err
 		}
-		result, failure := a.postExecute(ctx, compiled, executor.Answer{Output: value.Bytes(),
+		result, failure := a.results.Process(ctx, compiled, executor.Answer{Output: value.Bytes(),
 			Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
-			unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments, r.Hooks))
+			results.Unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments, r.Hooks))
 		outcome.Result, outcome.Error = &result, failure
 	}
 	early, err := a.complete(ctx, outcome)
@@ -49,7 +49,7 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 		return api.ReplyDecision{Early: true}, nil
 	}
 	if err == nil {
-		a.remember(r.Origin, outcome)
+		a.Conversations.KeepOutcome(r.Origin, outcome)
 	}
 	return api.ReplyDecision{}, err
 }

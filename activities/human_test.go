@@ -114,7 +114,7 @@ func TestReplyEndsCall(t *testing.T) {
 		t.Errorf("got %+v, %v", result, run.failure)
 	}
 	m := api.CallOutcome{ID: "1.1", Result: result}.Message()
-	if _, ok := b.runs.byRun["run-1"].Value.(*runEntry).produced[m.Digest()]; !ok {
+	if !b.remembers(t, "run-1", m) {
 		t.Error("the message is not remembered")
 	}
 	b, run, r = humanBench(t)
@@ -189,7 +189,7 @@ func TestAdmitQuestions(t *testing.T) {
 		request.Calls = append(request.Calls, api.Call{ID: "1.3", Tool: "probe",
 			Arguments: `{"text":` + string(long) + `}`})
 	}
-	decisions, err := b.Admit(t.Context(), request)
+	decisions, err := b.Admission.Admit(t.Context(), request)
 	if err != nil || len(decisions) < 3 || len(decisions) > 20 {
 		t.Fatalf("%d verdicts, %v", len(decisions), err)
 	}

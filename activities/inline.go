@@ -2,13 +2,9 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/switchyard/switchyard/activities/executor"
-	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -52,31 +48,13 @@ func (t attempt) spent() []any {
 // inlineSpec returns the spec of a tool whose call runs inline, from the call's input. Inline calls
 // are recorded together and must be small.
 func (a *Activities) inlineSpec(tool api.Tool) (*toolspecs.Compiled, error) {
-	c, err := a.specs.of(tool)
+	c, err := a.specs.Of(tool)
 	if err != nil || c.Spec.Execution.MaxResult <= api.MaxInlineResult {
 		return c, err
 	}
 	smaller := *c
 	smaller.Spec.Execution.MaxResult = api.MaxInlineResult
 	return &smaller, nil
-}
-
-// fitInline truncates a result whose text is short but whose JSON is not: JSON encodes some
-// characters as six bytes.
-func fitInline(r api.Result) api.Result {
-	const longest = (api.MaxInlineRecord - 2) / 6 // without the quotes
-	if len(r.Output) <= longest {
-		return r
-	}
-	if data, err := json.Marshal(r.Output); err == nil && len(data) <= api.MaxInlineRecord {
-		return r
-	}
-	output, cut := executor.Truncate(r.Output, longest)
-	r.Output, r.Cut = output, r.Cut+cut
-	r.Notes = append(r.Notes, fmt.Sprintf(
-		"cut by %d bytes: what runs inline may take %d bytes in history", cut, api.MaxInlineRecord))
-	r.Tokens = tokens.Count(r.ForModel())
-	return r
 }
 
 // Bounds up to which an inline step admits the calls of an answer, so that answer and decisions fit
@@ -97,7 +75,7 @@ func (a *Activities) admitStep(ctx context.Context, r *api.AdmissionRequest,
 	request := *r
 	request.Calls = m.Calls
 	request.Facts.Usage.AddStep(answer.Usage) // policies are to know what this step used too
-	decisions, err := a.Admit(ctx, request)
+	decisions, err := a.Admission.Admit(ctx, request)
 	if err != nil {
 		return nil // the run tries it again by itself, and says what is wrong
 	}
@@ -140,6 +118,3 @@ func inlineContext(ctx context.Context, left api.Duration) (context.Context, con
 		release()
 	}
 }
-
-// errInline rejects queries of an inline execution to its own run, which would deadlock.
-var errInline = errors.New("what runs inline cannot ask its own run, which waits for it")

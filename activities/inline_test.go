@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -58,19 +59,21 @@ func (b *bench) inline(t testing.TB, call *api.InlineCall,
 func TestInlineBringsItsSpec(t *testing.T) {
 	_, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Version = "9.9.9" }, nil)
 	b, _ := toolBench(t, nil, answers(`"x"`))
-	b.run.failure = errors.New("the run was asked")
+	b.run.Failure = errors.New("the run was asked")
 	for _, apart := range []bool{true, false} {
 		call := inlineOf(compiled)
 		call.Apart = apart
-		if r, err := b.inline(t, call, nil); err != nil || string(r.Output) != `"x"` {
+		r, err := b.inline(t, call, nil)
+		if err != nil || string(r.Output) != `"x"` {
 			t.Fatalf("got %+v, %v", r, err)
 		}
-		snapshot := len(b.runs.byRun) > 0
-		if b.run.queries.Load() > 0 || snapshot != apart {
-			t.Errorf("%d queries, message kept: %v, model steps elsewhere: %v",
-				b.run.queries.Load(), snapshot, apart)
+		queries := b.run.Queries.Load()
+		kept := b.remembers(t, "run-1", api.CallOutcome{ID: call.ID, Result: &r}.Message())
+		if queries > 0 || kept != apart {
+			t.Errorf("%d queries, message kept: %v, model steps elsewhere: %v", queries, kept,
+				apart)
 		}
-		b.runs = newRunCache(1, 1<<20)
+		b.forget()
 	}
 }
 
@@ -81,15 +84,15 @@ func TestInlineAsksNothing(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
 	_, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Catalog: "other",
 		New: []string{"unknown"}})
-	if err == nil || !expect.Contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
-		t.Errorf("a step without its run's setup: %v, %d queries", err, b.run.queries.Load())
+	if err == nil || !expect.Contains(err.Error(), "cannot ask its own run") || b.run.Queries.Load() > 0 {
+		t.Errorf("a step without its run's setup: %v, %d queries", err, b.run.Queries.Load())
 	}
 	_, err = inline(t, func(ctx context.Context, r api.ModelRequest) (int, error) {
-		_, err := b.conversation(ctx, r)
+		_, err := b.Conversations.Messages(ctx, r)
 		return 0, err
 	}, api.ModelRequest{Run: "run-1", New: []string{"unknown"}})
-	if err == nil || !expect.Contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
-		t.Errorf("a step without its conversation: %v, %d queries", err, b.run.queries.Load())
+	if err == nil || !expect.Contains(err.Error(), "cannot ask its own run") || b.run.Queries.Load() > 0 {
+		t.Errorf("a step without its conversation: %v, %d queries", err, b.run.Queries.Load())
 	}
 	b, compiled := toolBench(t,
 		func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(time.Hour) },
@@ -116,14 +119,20 @@ func TestInlineStep(t *testing.T) {
 		Messages: []api.Message{{Role: api.RoleUser, Text: strings.Repeat("x", 400)}}}
 	r, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 2, Inline: step})
 	if err != nil || r.Usage.InputTokens != 100 || len(r.Message.Calls) != 2 ||
-		r.Message.Calls[1].ID != "2.2" || len(b.runs.byRun) > 0 {
-		t.Errorf("got %+v, %v; %d runs are remembered", r, err, len(b.runs.byRun))
+		r.Message.Calls[1].ID != "2.2" ||
+		b.remembers(t, "run-1", r.Message) {
+		t.Errorf("got %+v, %v, or the answer is remembered", r, err)
 	}
 }
 
 // The calls of a model step that runs inline meet policies that know what the step itself has used.
 func TestInlineStepAdmits(t *testing.T) {
-	b, r := governed(t, rule("dear", "budget.tokens.used >= 150", api.PolicyDeny))
+	catalog := catalogOf(t, spec("send", nil))
+	set := policies.Of(api.PolicyRule{Name: "dear", When: "budget.tokens.used >= 150",
+		Then: api.PolicyDeny})
+	b := setUp(t, catalog, func(c *Config) { c.Policies = func() *policies.Set { return set } })
+	r := api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"send"},
+		Caller: api.Caller{Type: api.CallerAgent, ID: "clerk"}, Facts: api.RunFacts{Turn: 2}}
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{Tool: "send",
 		ArgumentsText: `{"text":"a"}`}}}}})
 	agent := &api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted,
@@ -242,7 +251,7 @@ func TestInlineRefusals(t *testing.T) {
 	tool.Lane, tool.Effect, tool.Timeout = api.LaneInline, api.EffectOnce, api.MaxInlineTimeout
 	request := api.AdmissionRequest{Tools: []api.Tool{tool},
 		Calls: []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}}}
-	decisions, err := b.Admit(t.Context(), request)
+	decisions, err := b.Admission.Admit(t.Context(), request)
 	if err != nil || decisions[0].Error == nil ||
 		decisions[0].Error.Type != api.ErrPreconditionFailed {
 		t.Errorf("got %+v, %v", decisions, err)
@@ -250,7 +259,7 @@ func TestInlineRefusals(t *testing.T) {
 	// The arguments of a plan's call stand in history with the verdict, because an inline call's
 	// input does not.
 	request.Tools[0].Effect, request.Caller.Type = api.EffectRead, api.CallerPlan
-	decisions, err = b.Admit(t.Context(), request)
+	decisions, err = b.Admission.Admit(t.Context(), request)
 	if err != nil || string(decisions[0].Arguments) != `{"text":"a"}` {
 		t.Errorf("got %+v, %v", decisions, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/specs"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -48,7 +49,7 @@ func (a *Activities) ModelStep(ctx context.Context, r api.ModelRequest) (api.Mod
 	if response.Compacted != nil {
 		return response, nil // the run asks for another conversation next
 	}
-	a.runs.keep(r.Run, response.Message)
+	a.Conversations.Keep(r.Run, response.Message)
 	return response, nil
 }
 
@@ -59,12 +60,12 @@ func (a *Activities) subject(ctx context.Context, r api.ModelRequest) (*api.Setu
 	if r.Inline != nil {
 		return r.Inline.Setup, r.Inline.Messages, nil
 	}
-	setup, err := a.setup(ctx, r.Run,
+	setup, err := a.Conversations.Setup(ctx, r.Run,
 		func(p api.Pinned) bool { return p.Catalog.Digest == r.Catalog })
 	if err != nil {
 		return nil, nil, err
 	}
-	messages, err := a.conversation(ctx, r)
+	messages, err := a.Conversations.Messages(ctx, r)
 	return setup, messages, err
 }
 
@@ -102,9 +103,9 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest,
 	return response, nil
 }
 
-// finalizeResult converts a model's message into one that the run can use; last means that the
+// finalizeAnswer converts a model's message into one that the run can use; last means that the
 // model was offered no tools.
-func finalizeResult(m *api.Message, last bool) error {
+func finalizeAnswer(m *api.Message, last bool) error {
 	if last {
 		m.Calls = nil
 		m.Text = cmp.Or(m.Text, "The model gave no summary.")
@@ -195,7 +196,7 @@ const maxOffers = 256
 
 func newOffers() *offers { return &offers{byCatalog: map[string][]models.Offer{}} }
 
-func (o *offers) of(s *specs, catalog api.Catalog) ([]models.Offer, error) {
+func (o *offers) of(s *specs.Cache, catalog api.Catalog) ([]models.Offer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if known, ok := o.byCatalog[catalog.Digest]; ok {
@@ -206,7 +207,7 @@ func (o *offers) of(s *specs, catalog api.Catalog) ([]models.Offer, error) {
 		if tool.Status == api.StatusDisabled {
 			continue
 		}
-		compiled, err := s.of(tool)
+		compiled, err := s.Of(tool)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/specs"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -21,8 +22,8 @@ import (
 func (b *bench) step(t testing.TB, r api.ModelRequest, cause error) (response api.ModelResponse,
 	err error) {
 	t.Helper()
-	r.Run, r.Catalog = "r", b.run.setup.Pinned.Value.Catalog.Digest
-	if known := b.runs.setup("r"); known != nil && r.Catalog == "" {
+	r.Run, r.Catalog = "r", b.run.Setup.Pinned.Value.Catalog.Digest
+	if known := b.Conversations.Cached("r"); known != nil && r.Catalog == "" {
 		r.Catalog = known.Pinned.Value.Catalog.Digest
 	}
 	value, err := within(t, api.ModelActivity, r, func(ctx context.Context,
@@ -75,15 +76,15 @@ func TestModelStep(t *testing.T) {
 		!json.Valid(prompt.Tools[0].Schema) || prompt.Turn != 3 || prompt.Agent.Name != "a" {
 		t.Errorf("the model was asked %+v", prompt)
 	}
-	if _, ok := b.runs.byRun["r"].Value.(*runEntry).produced[m.Digest()]; !ok {
+	if !b.remembers(t, "r", m) {
 		t.Error("the answer is not remembered")
 	}
 	if _, err := b.step(t, api.ModelRequest{Turn: 4, Limit: "turns"}, nil); err != nil ||
 		prompt.Tools != nil || prompt.Limit != "turns" {
 		t.Errorf("at a limit the model was asked %+v, %v", prompt, err)
 	}
-	if b.run.queries.Load() != 0 {
-		t.Errorf("the run was asked %d times for what this process pinned", b.run.queries.Load())
+	if b.run.Queries.Load() != 0 {
+		t.Errorf("the run was asked %d times for what this process pinned", b.run.Queries.Load())
 	}
 }
 
@@ -93,12 +94,12 @@ func TestModelStepAsksForSetup(t *testing.T) {
 		error) {
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
-	b.run.setup = *b.runs.setup("r")
-	b.runs = newRunCache(10, 1<<20)
+	b.run.Setup = *b.Conversations.Cached("r")
+	b.forget()
 	for range 2 {
 		if response, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil ||
-			response.Message.Text != "hi" || b.run.queries.Load() != 1 {
-			t.Errorf("got %+v, %v after %d queries", response, err, b.run.queries.Load())
+			response.Message.Text != "hi" || b.run.Queries.Load() != 1 {
+			t.Errorf("got %+v, %v after %d queries", response, err, b.run.Queries.Load())
 		}
 	}
 }
@@ -112,11 +113,11 @@ func TestModelStepAfterReset(t *testing.T) {
 		offered = len(p.Tools)
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
-	b.run.setup = *b.runs.setup("r")
-	b.run.setup.Pinned.Value.Catalog = api.Catalog{Digest: "another"}
+	b.run.Setup = *b.Conversations.Cached("r")
+	b.run.Setup.Pinned.Value.Catalog = api.Catalog{Digest: "another"}
 	if _, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || offered != 0 ||
-		b.run.queries.Load() != 1 {
-		t.Errorf("%d tools were offered after %d queries, %v", offered, b.run.queries.Load(), err)
+		b.run.Queries.Load() != 1 {
+		t.Errorf("%d tools were offered after %d queries, %v", offered, b.run.Queries.Load(), err)
 	}
 }
 
@@ -225,7 +226,7 @@ func TestModelStepCancelled(t *testing.T) {
 // nobody's.
 func TestModelStepCannotAsk(t *testing.T) {
 	b := modelBench(t, api.Agent{}, nil)
-	setup := *b.runs.setup("r")
+	setup := *b.Conversations.Cached("r")
 	delete(b.config.Models, "stub")
 	_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() ||
@@ -235,7 +236,7 @@ func TestModelStepCannotAsk(t *testing.T) {
 	b = modelBench(t, api.Agent{}, nil)
 	setup.Pinned.Value.Catalog = api.Catalog{Digest: "other",
 		Tools: []api.Tool{{Name: "broken", Digest: "d", Spec: json.RawMessage(`{}`)}}}
-	b.runs.keepSetup("r", &setup)
+	b.Conversations.Begin("r", &setup, nil)
 	_, err = b.step(t, api.ModelRequest{Turn: 1}, nil)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() ||
 		!expect.Contains(app.Message(), "broken") {
@@ -249,7 +250,7 @@ func TestModelStepCannotAsk(t *testing.T) {
 
 // What models are shown of a catalog is made once, and memory of it is bounded.
 func TestOffersAreBounded(t *testing.T) {
-	o, s := newOffers(), newSpecs()
+	o, s := newOffers(), specs.New()
 	for i := range maxOffers + 5 {
 		if _, err := o.of(s, api.Catalog{Digest: strings.Repeat("d", i)}); err != nil {
 			t.Fatal(err)

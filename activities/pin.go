@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/activities/admission"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -26,11 +27,11 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 	if r.Agent != nil {
 		p.Provider, p.Problems = a.provider(r.Agent.Model, p.Problems)
 		p.model(r.Agent.Model)
-		p.Problems = append(p.Problems, a.missingHooks(r.Agent)...)
+		p.Problems = append(p.Problems, a.config.Hooks.Missing(r.Agent)...)
 	}
 	p.bound()
 	packed := api.Pack(p.Pinned)
-	a.runs.begin(r.Run, &api.Setup{Agent: r.Agent, Pinned: packed}, r.Messages)
+	a.Conversations.Begin(r.Run, &api.Setup{Agent: r.Agent, Pinned: packed}, r.Messages)
 	return packed, nil
 }
 
@@ -40,7 +41,7 @@ func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) ([]api
 	if parent == nil {
 		return nil, nil
 	}
-	setup := a.runs.setup(parent.Run)
+	setup := a.Conversations.Cached(parent.Run)
 	if setup == nil || setup.Pinned.Value.Catalog.Digest != parent.Catalog {
 		setup = &api.Setup{}
 		value, err := a.config.Client.QueryWorkflow(ctx, parent.WorkflowID, "", api.SetupQuery)
@@ -119,13 +120,13 @@ func (p *pinning) exactly(r api.PinRequest, tool *toolspecs.Compiled) {
 func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
 	for _, t := range p.above {
 		if t.Name == name {
-			compiled, err := p.activities.specs.of(t)
+			compiled, err := p.activities.specs.Of(t)
 			return compiled, err == nil
 		}
 	}
 	compiled, ok := p.catalog.Get(name)
 	if ok {
-		p.activities.specs.put(compiled.Digest, compiled)
+		p.activities.specs.Put(compiled.Digest, compiled)
 	}
 	return compiled, ok
 }
@@ -171,7 +172,7 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 	if _, problems := p.activities.provider(a.agent.Model, nil); len(problems) > 0 {
 		report(problems[0].Rule, problems[0].Message)
 	}
-	for _, problem := range p.activities.missingHooks(a.agent) {
+	for _, problem := range p.activities.config.Hooks.Missing(a.agent) {
 		report(problem.Rule, problem.Message)
 	}
 	return agents
@@ -290,6 +291,22 @@ func placesOf(r api.PinRequest, i int) []string {
 		}
 	}
 	return places
+}
+
+// model decides to which task queue the steps of a run's model go. Keys are made of arguments, so
+// only calls have them.
+func (p *pinning) model(m api.Model) {
+	lane, known := p.activities.config.Lanes().Lane(m.Lane)
+	switch {
+	case !known || m.Lane == api.LaneInline:
+	case lane.Keyed():
+		p.Problems = append(p.Problems, api.Problem{Path: "$.agent.model.lane", Rule: "lane",
+			Message: fmt.Sprintf(
+				"the lane %s has a queue for each %s, and a model step has no arguments; name a lane without a key",
+				lane.Name, lane.Key)})
+	default:
+		p.Model = admission.RouteOf(lane)
+	}
 }
 
 // provider chooses how to reach the model: as declared, or with the agent's script if this process

@@ -2,57 +2,23 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"sync/atomic"
+	"maps"
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/conversation"
 	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/agent"
+	"github.com/switchyard/switchyard/activities/executor/human"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/testsuite"
 )
-
-// queriedRun is the server as activities see it: one run that answers queries as workflows do, and
-// counts them.
-type queriedRun struct {
-	client.Client
-	setup    api.Setup
-	messages []api.Message
-	// page, if set, answers in place of switchyard.PageOf.
-	page    func(from int) api.Page
-	failure error
-	queries atomic.Int64
-}
-
-func (q *queriedRun) QueryWorkflow(_ context.Context, _, _, query string,
-	args ...any) (converter.EncodedValue, error) {
-	q.queries.Add(1)
-	if q.failure != nil {
-		return nil, q.failure
-	}
-	var answer any = q.setup
-	if query == api.ConversationQuery {
-		from := args[0].(int)
-		if q.page == nil {
-			answer = api.PageOf(q.messages, from)
-		} else {
-			answer = q.page(from)
-		}
-	}
-	payloads, err := converter.GetDefaultDataConverter().ToPayloads(answer)
-	if err != nil {
-		return nil, err
-	}
-	return client.NewValue(payloads), nil
-}
 
 // bench is one process's activities, the run that they work for, and the tools they have.
 type bench struct {
@@ -60,26 +26,18 @@ type bench struct {
 	run *queriedRun
 }
 
-// spec returns a function tool that takes a required text, after change.
-func spec(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
-	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Does " + name + ".",
-		Parameters: []toolspecs.Parameter{{Name: "text", Type: "string", Required: true}},
-		Entry:      toolspecs.Entry{Type: api.KindFunction}}
-	s.Execution.Effect = api.EffectRead
-	if change != nil {
-		change(&s)
-	}
-	return s
-}
+var (
+	spec      = activitytest.Spec
+	catalogOf = activitytest.Catalog
+	toolsOf   = activitytest.Tools
+	within    = activitytest.Within
+	callError = activitytest.CallError
+)
 
-func catalogOf(t testing.TB, specs ...toolspecs.Spec) *toolspecs.Catalog {
-	t.Helper()
-	catalog, err := toolspecs.NewCatalog(specs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return catalog
-}
+type (
+	queriedRun = activitytest.Run
+	answerFunc = activitytest.Executor
+)
 
 // setUp makes a process with a catalog; change completes its configuration.
 func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *bench {
@@ -90,6 +48,10 @@ func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *benc
 	if change != nil {
 		change(&c)
 	}
+	executors := map[string]executor.Executor{api.KindAgent: agent.Executor{},
+		api.KindHuman: human.Executor{}}
+	maps.Copy(executors, c.Executors)
+	c.Executors = executors
 	a, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -97,32 +59,18 @@ func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *benc
 	return &bench{Activities: a, run: run}
 }
 
-// within executes f in an activity's context, and gives the name as the activity's type.
-func within(t testing.TB, name string, x any, f func(context.Context, converter.EncodedValues) (any,
-	error)) (converter.EncodedValue, error) {
+// remembers reports whether the process has a message of a run and need not query the run for it.
+func (b *bench) remembers(t testing.TB, run string, m api.Message) bool {
 	t.Helper()
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterDynamicActivity(f, activity.DynamicRegisterOptions{})
-	return env.ExecuteActivity(name, x)
+	asked := b.run.Queries.Load()
+	_, err := b.Conversations.Messages(activitytest.Context(t),
+		api.ModelRequest{Run: run, New: []string{m.Digest()}})
+	return err == nil && b.run.Queries.Load() == asked
 }
 
-// toolsOf returns the tools of a catalog as a run pins them.
-func toolsOf(c *toolspecs.Catalog) []api.Tool {
-	var tools []api.Tool
-	for _, compiled := range c.All() {
-		tools = append(tools, compiled.Tool())
-	}
-	return tools
-}
-
-// answerFunc is an executor made of a function.
-type answerFunc func(ctx context.Context, spec *toolspecs.Spec,
-	args json.RawMessage) (executor.Answer, error)
-
-func (f answerFunc) Execute(ctx context.Context, spec *toolspecs.Spec,
-	args json.RawMessage) (executor.Answer, error) {
-	return f(ctx, spec, args)
+// forget makes the process forget all runs.
+func (b *bench) forget() {
+	b.Conversations = conversation.New(conversation.Config{Client: b.config.Client, CacheRuns: 10})
 }
 
 // A process without a catalog or a client is refused at its start, with the field's name.
@@ -140,7 +88,7 @@ func TestNewRefusesHalfAConfiguration(t *testing.T) {
 // asked.
 func TestSetupCannotBeAsked(t *testing.T) {
 	b := setUp(t, catalogOf(t), nil)
-	b.run.failure = errors.New("gone")
+	b.run.Failure = errors.New("gone")
 	_, err := within(t, api.ModelActivity, nil, func(ctx context.Context,
 		_ converter.EncodedValues) (any, error) {
 		return b.ModelStep(ctx, api.ModelRequest{Run: "r", Turn: 1})

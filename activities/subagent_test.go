@@ -47,7 +47,7 @@ func TestPinBelow(t *testing.T) {
 	edited := []toolspecs.Spec{agentSpec("lead", "new", nil),
 		spec("read", func(s *toolspecs.Spec) { s.Version = "2.0.0" }), spec("new", nil)}
 	other := setUp(t, catalogOf(t, edited...), scriptedModels)
-	other.run.setup = api.Setup{Pinned: api.Pack(p)}
+	other.run.Setup = api.Setup{Pinned: api.Pack(p)}
 	parent := &api.Parent{WorkflowID: "w", Run: "top", Call: "1.1", Catalog: p.Catalog.Digest,
 		Depth: 1}
 	request := api.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper", "read", "new"}}
@@ -59,16 +59,16 @@ func TestPinBelow(t *testing.T) {
 		}
 	}
 	if names := (api.Catalog{Tools: sub.DescendantTools}).Names(); fmt.Sprint(
-		names) != "[write lead]" || other.run.queries.Load() != 1 {
-		t.Errorf("below the sub-agent: %v, after %d queries", names, other.run.queries.Load())
+		names) != "[write lead]" || other.run.Queries.Load() != 1 {
+		t.Errorf("below the sub-agent: %v, after %d queries", names, other.run.Queries.Load())
 	}
 	again := above.pin(t, api.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper"}})
-	if above.run.queries.Load() != 0 ||
+	if above.run.Queries.Load() != 0 ||
 		again.Catalog.Tools[0].Digest != sub.Catalog.Tools[0].Digest {
 		t.Error("the process that pinned the run above asked it again")
 	}
-	other.run.failure = errors.New("no answer")
-	other.runs = newRunCache(1, 1)
+	other.run.Failure = errors.New("no answer")
+	other.forget()
 	if _, err := other.Pin(t.Context(), request); err == nil || !strings.Contains(err.Error(),
 		"ask the run w for its tools: no answer") {
 		t.Errorf("without the run above: %v", err)
@@ -136,30 +136,5 @@ func TestFinalizeResult(t *testing.T) {
 		r.Tool.Digest = "other"
 	}); s.Error.Type != api.ErrExecutorNotFound {
 		t.Errorf("a spec that was altered: %+v", s.Error)
-	}
-}
-
-// TestAnswerAsJSON proves what an agent's answer is as a value, alone, in a fence of any kind, or
-// as text.
-func TestAnswerAsJSON(t *testing.T) {
-	anything := catalogOf(t, agentSpec("sub", "",
-		func(s *toolspecs.Spec) { s.OutputSchema = []byte(`{}`) })).All()[0]
-	open := catalogOf(t, agentSpec("sub", "", nil)).All()[0]
-	for answer, want := range map[string]string{
-		` {"b": 1, "a": [2]} `:            `{"b":1,"a":[2]}`,
-		"```\n[1]\n```":                   `[1]`,
-		"Here:\n```json\n[1]\n```\nDone.": `[1]`,
-		"```[1]```":                       `[1]`,
-		"```json\n[1]":                    `"` + "```json\\n[1]" + `"`,
-		"plain <text>":                    `"plain <text>"`,
-		`"a string"`:                      `"a string"`,
-		"":                                `""`,
-	} {
-		if got := string(outputOf(anything, answer)); got != want {
-			t.Errorf("%q gives %s, want %s", answer, got, want)
-		}
-	}
-	if got := string(outputOf(open, "[1]")); got != `"[1]"` {
-		t.Errorf("without a declared output: %s", got)
 	}
 }

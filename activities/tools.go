@@ -3,7 +3,6 @@ package activities
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +11,8 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/command"
+	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/slots"
-	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -39,7 +38,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	}
 	result, failure := a.call(ctx, t)
 	if failure != waiting {
-		slots.TellHosted(ctx, &result, failure)
+		slots.RecordWait(ctx, &result, failure)
 	}
 	switch failure {
 	case waiting:
@@ -57,17 +56,10 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	return api.Result{}, executor.Failure(failure, t.spent()...)
 }
 
-// remember caches a call's message for the run's next model step, if there can be one.
-func (a *Activities) remember(o api.Origin, outcome api.CallOutcome) {
-	if o.Caller.Type == api.CallerAgent {
-		a.runs.keep(o.Run, outcome.Message())
-	}
-}
-
 func (a *Activities) ended(t attempt, whole api.CallOutcome) {
 	if t.inline == nil || t.inline.Apart {
 		for _, outcome := range t.outcomes(whole) {
-			a.remember(t.Origin, outcome)
+			a.Conversations.KeepOutcome(t.Origin, outcome)
 		}
 	}
 }
@@ -115,10 +107,10 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		result, failure := a.apart(executor.WithRedactor(ctx, hidden), compiled, answer, t, took)
 		return result, hidden.Error(failure)
 	}
-	result, failure := a.postExecute(ctx, compiled, answer,
-		t.hooked(executor.WithRedactor(ctx, hidden), spec))
+	result, failure := a.results.Process(ctx, compiled, answer,
+		t.call(executor.WithRedactor(ctx, hidden), spec))
 	if t.inline != nil {
-		result = fitInline(result)
+		result = results.FitInline(result)
 	}
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(),
@@ -148,18 +140,18 @@ func (a *Activities) specOf(ctx context.Context, t attempt) (*toolspecs.Compiled
 // cache, or else by querying the run.
 func (a *Activities) pinnedSpec(ctx context.Context, name string,
 	x api.Execution) (*toolspecs.Compiled, error) {
-	if c, ok := a.specs.get(x.Digest); ok {
+	if c, ok := a.specs.Get(x.Digest); ok {
 		return c, nil
 	}
 	if c, ok := a.config.Catalog().Get(name); ok && c.Tool().Digest == x.Digest {
-		a.specs.put(x.Digest, c)
+		a.specs.Put(x.Digest, c)
 		return c, nil
 	}
 	pins := func(p api.Pinned) bool {
 		tool, ok := p.Find(name)
 		return ok && tool.Digest == x.Digest
 	}
-	setup, err := a.setup(ctx, x.Origin.Run, pins)
+	setup, err := a.Conversations.Setup(ctx, x.Origin.Run, pins)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +159,7 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string,
 		return nil, fmt.Errorf("the run is not pinned to version %s of it", x.Digest)
 	}
 	tool, _ := setup.Pinned.Value.Find(name)
-	return a.specs.of(tool)
+	return a.specs.Of(tool)
 }
 
 // withContext adds to ctx what the tool can know about the call.
@@ -188,60 +180,12 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 	})
 }
 
-// hooked returns the attempt's call for the hooks after it.
-func (t attempt) hooked(ctx context.Context, spec *toolspecs.Spec) hooked {
+// call returns the attempt's call for the hooks after it.
+func (t attempt) call(ctx context.Context, spec *toolspecs.Spec) results.Call {
 	if len(t.Hooks) == 0 {
-		return hooked{}
+		return results.Call{}
 	}
-	return hooked{ctx: t.withContext(ctx, spec), hooks: t.Hooks, call: switchyard.HookCall{ID: t.id,
-		Tool: t.tool, Effect: spec.Execution.Effect, Arguments: t.Arguments}}
-}
-
-// checked validates an answer against the tool's declared output. If the tool tolerates invalid
-// output, it adds a note instead of returning an error.
-func checked(compiled *toolspecs.Compiled, answer executor.Answer) (executor.Answer, *api.Error) {
-	problems := compiled.CheckOutput(answer.Output)
-	if len(problems) == 0 {
-		return answer, nil
-	}
-	if compiled.Spec.Execution.OnInvalidOutput != "warn" {
-		e := api.Errorf(api.ErrInvalidOutput, "the answer of %s does not have the declared form",
-			compiled.Spec.Name)
-		e.Problems, e.Phase = problems, api.PhasePostExecution
-		return executor.Answer{}, e
-	}
-	answer.Notes = append(answer.Notes, "invalid output: "+problems[0].String())
-	return answer, nil
-}
-
-// sized makes an answer a result: it truncates the answer, stores the whole of it if storage is
-// configured, and counts its tokens.
-func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled,
-	answer executor.Answer) api.Result {
-	spec := compiled.Spec
-	result := api.Result{Output: answer.Output, Notes: answer.Notes}
-	result.Output, result.Cut = executor.Truncate(answer.Output, spec.Execution.MaxResult)
-	if result.Cut > 0 {
-		whole := len(api.PlainText(answer.Output))
-		note := fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time",
-			whole-result.Cut, whole, spec.Name)
-		result.Whole, note = a.keepWhole(ctx, answer.Output, note)
-		result.Notes = append(result.Notes, note)
-	}
-	result.Tokens = tokens.Count(result.ForModel())
-	return result
-}
-
-// keepWhole stores an output of which the run holds a part, and adds its reference to the note. A
-// failure to store it does not fail the call.
-func (a *Activities) keepWhole(ctx context.Context, output json.RawMessage, note string) (reference,
-	noted string) {
-	if a.config.Keep == nil {
-		return "", note
-	}
-	reference, err := a.config.Keep(ctx, output)
-	if err != nil {
-		return "", note + "; the whole could not be kept: " + err.Error()
-	}
-	return reference, note + "; people read the whole with: starter payload get " + reference
+	return results.Call{Context: t.withContext(ctx, spec), Hooks: t.Hooks,
+		Call: switchyard.HookCall{ID: t.id, Tool: t.tool, Effect: spec.Execution.Effect,
+			Arguments: t.Arguments}}
 }

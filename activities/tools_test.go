@@ -59,21 +59,6 @@ func (b *bench) execute(t testing.TB, x api.Execution,
 	return result, err
 }
 
-// callError reads an activity's failure back as workflows do.
-func callError(t testing.TB, err error) (*api.Error, *temporal.ApplicationError) {
-	t.Helper()
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok {
-		t.Fatalf("got %v; want a failure of the closed set", err)
-	}
-	var e api.Error
-	if err := app.Details(&e); err != nil || string(e.Type) != app.Type() ||
-		e.Retryable == app.NonRetryable() {
-		t.Fatalf("the failure %v has the details %+v, %v", app, e, err)
-	}
-	return &e, app
-}
-
 func answers(output string, notes ...string) answerFunc {
 	return func(context.Context, *toolspecs.Spec, json.RawMessage) (executor.Answer, error) {
 		return executor.Answer{Output: json.RawMessage(output), Notes: notes}, nil
@@ -84,6 +69,19 @@ func fails(err error) answerFunc {
 	return func(context.Context, *toolspecs.Spec, json.RawMessage) (executor.Answer, error) {
 		return executor.Answer{}, err
 	}
+}
+
+// remembersCall reports whether the process has the message of a call, whose ID is one that the
+// SDK's test environment gives to activities.
+func (b *bench) remembersCall(t testing.TB, outcome api.CallOutcome) bool {
+	t.Helper()
+	for id := range 10 {
+		outcome.ID = fmt.Sprint(id)
+		if b.remembers(t, "run-1", outcome.Message()) {
+			return true
+		}
+	}
+	return false
 }
 
 // untilStopped is a tool that runs until it is stopped, and says what stopped it. It tells when it
@@ -115,14 +113,9 @@ func TestToolSucceeds(t *testing.T) {
 	if result.ForModel() != "{\"n\":1,\"url\":\"a<b&c\"}\n[note: of admission; own note]" {
 		t.Errorf("the model sees %q", result.ForModel())
 	}
-	e := b.runs.byRun["run-1"].Value.(*runEntry)
-	for id := range 10 {
-		m := api.CallOutcome{ID: fmt.Sprint(id), Result: &result}.Message()
-		if _, ok := e.produced[m.Digest()]; ok {
-			return
-		}
+	if !b.remembersCall(t, api.CallOutcome{Result: &result}) {
+		t.Error("the message is not remembered")
 	}
-	t.Errorf("the message is not remembered: %+v", e.produced)
 }
 
 // A tool reads from its context whose call it executes, with which key, and for how long.
@@ -202,9 +195,10 @@ func TestToolErrors(t *testing.T) {
 				t.Errorf("next attempt after %v; message of %d bytes", app.NextRetryDelay(),
 					len(e.Message))
 			}
-			if snapshot := len(b.runs.byRun) > 0; snapshot == c.retryable {
+			kept := b.remembersCall(t, api.CallOutcome{Error: e})
+			if kept == c.retryable {
 				t.Errorf("remembered: %v; only what no other attempt can change is the call's message",
-					snapshot)
+					kept)
 			}
 		})
 	}
@@ -350,15 +344,15 @@ func TestToolFindsPinnedSpec(t *testing.T) {
 		result, err := b.execute(t, executionOf(c), nil)
 		return api.PlainText(result.Output), err
 	}
-	if got, err := version(current); got != "1.0.0" || err != nil || b.run.queries.Load() != 0 {
-		t.Errorf("of the catalog: %s, %v, %d queries", got, err, b.run.queries.Load())
+	if got, err := version(current); got != "1.0.0" || err != nil || b.run.Queries.Load() != 0 {
+		t.Errorf("of the catalog: %s, %v, %d queries", got, err, b.run.Queries.Load())
 	}
 	// The run is pinned to what this process's catalog does not hold any more: it asks the run,
 	// once.
-	b.run.setup.Pinned = api.Pack(api.Pinned{Catalog: api.Catalog{Tools: toolsOf(old)}})
+	b.run.Setup.Pinned = api.Pack(api.Pinned{Catalog: api.Catalog{Tools: toolsOf(old)}})
 	for range 2 {
-		if got, err := version(pinned); got != "0.9.0" || err != nil || b.run.queries.Load() != 1 {
-			t.Errorf("by query: %s, %v, %d queries", got, err, b.run.queries.Load())
+		if got, err := version(pinned); got != "0.9.0" || err != nil || b.run.Queries.Load() != 1 {
+			t.Errorf("by query: %s, %v, %d queries", got, err, b.run.Queries.Load())
 		}
 	}
 	// A digest that nobody has is refused, and so is a spec that was altered.
@@ -370,29 +364,18 @@ func TestToolFindsPinnedSpec(t *testing.T) {
 	}
 	altered := pinned.Tool()
 	altered.Digest = "nobody-has-this"
-	b.runs.keepSetup("run-1", &api.Setup{Pinned: api.Pack(
-		api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{altered}}})})
+	b.Conversations.Begin("run-1", &api.Setup{Pinned: api.Pack(
+		api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{altered}}})}, nil)
 	_, err = b.execute(t, forged, nil)
 	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !expect.Contains(e.Message,
 		"digest") {
 		t.Errorf("got %v", e)
 	}
-	b.run.failure = errors.New("gone")
+	b.run.Failure = errors.New("gone")
 	_, err = b.execute(t, api.Execution{Digest: "other", Origin: api.Origin{Run: "run-2"}}, nil)
 	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable ||
 		!expect.Contains(e.Message, "gone") {
 		t.Errorf("got %v", e)
-	}
-}
-
-// Memory of specs is bounded.
-func TestSpecsAreBounded(t *testing.T) {
-	s := newSpecs()
-	for i := range maxSpecs + 10 {
-		s.put(fmt.Sprint(i), &toolspecs.Compiled{})
-	}
-	if len(s.byDigest) > maxSpecs {
-		t.Errorf("%d specs are remembered", len(s.byDigest))
 	}
 }
 
@@ -442,7 +425,7 @@ func BenchmarkTool(b *testing.B) {
 			if failure != nil {
 				return nil, failure
 			}
-			bench.runs.keep(x.Origin.Run, api.CallOutcome{ID: call.id, Result: &result}.Message())
+			bench.Conversations.Keep(x.Origin.Run, api.CallOutcome{ID: call.id, Result: &result}.Message())
 		}
 		return nil, nil
 	})
@@ -466,5 +449,20 @@ func TestUnreadableInput(t *testing.T) {
 		e.Type != api.ErrExecution || !expect.Contains(e.Message,
 		"this worker cannot read the call's input") {
 		t.Errorf("got %v, %+v", err, e)
+	}
+}
+
+// TestBoundedByPlan proves that the tool's timeout is the shorter one of its own and the plan's.
+func TestBoundedByPlan(t *testing.T) {
+	s := &toolspecs.Spec{Execution: toolspecs.ExecutionSpec{Timeout: api.Duration(time.Minute)}}
+	for plan, want := range map[time.Duration]time.Duration{0: time.Minute,
+		time.Second: time.Second, time.Hour: time.Minute} {
+		a := attempt{Execution: api.Execution{Timeout: api.Duration(plan)}}
+		if got := a.bounded(s).Execution.Timeout.Std(); got != want {
+			t.Errorf("%s: %s", plan, got)
+		}
+	}
+	if s.Execution.Timeout.Std() != time.Minute {
+		t.Error("the spec was changed")
 	}
 }

@@ -176,9 +176,13 @@ func TestDecisionNotifies(t *testing.T) {
 		catalog := catalogOf(t,
 			spec("pay", func(s *toolspecs.Spec) { s.Approval = &toolspecs.Approval{} }))
 		b := setUp(t, catalog, func(c *Config) { c.Webhook = w })
-		decisions := b.admit(t, api.AdmissionRequest{Tools: toolsOf(catalog),
-			Known: []string{"pay"}, Calls: []api.Call{textCall("pay", "a")}})
-		limit, err := b.Limit(t.Context(), api.LimitRequest{Limit: "calls"})
+		decisions, err := b.Admission.Admit(t.Context(), api.AdmissionRequest{
+			Tools: toolsOf(catalog), Known: []string{"pay"},
+			Calls: []api.Call{{ID: "2.1", Tool: "pay", Arguments: `{"text":"a"}`}}})
+		if err != nil || len(decisions) != 1 {
+			t.Fatalf("got %+v, %v", decisions, err)
+		}
+		limit, err := b.Admission.Limit(t.Context(), api.LimitRequest{Limit: "calls"})
 		if need := decisions[0].Approval; need == nil || err != nil || need.Notify != w.set() ||
 			limit.Notify != w.set() {
 			t.Errorf("with %+v: %+v, %+v, %v", w, decisions[0], limit, err)

@@ -53,7 +53,7 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 		for a, took := range map[*activities.Activities]*[]time.Duration{without: &plain,
 			with: &ruled} {
 			began := time.Now()
-			decisions, err := a.Admit(ctx, request)
+			decisions, err := a.Admission.Admit(ctx, request)
 			*took = append(*took, time.Since(began))
 			if err == nil {
 				err = allowed(decisions)

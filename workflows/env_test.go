@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/executor"
+	agentkind "github.com/switchyard/switchyard/activities/executor/agent"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/activities/executor/human"
 	"github.com/switchyard/switchyard/activities/models"
@@ -116,7 +117,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 			Policies: func() *policies.Set { return policies.Of(l.rules...) },
 			Client:   queryClient{lab: l},
 			Executors: map[string]executor.Executor{api.KindFunction: l.functions(),
-				api.KindHuman: human.Executor{}},
+				api.KindAgent: agentkind.Executor{}, api.KindHuman: human.Executor{}},
 			Models: map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{},
 				told: l},
 		})
@@ -142,16 +143,18 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		if l.admits != nil {
 			l.admits(ctx)
 		}
-		decisions, err := first.Admit(ctx, r)
+		decisions, err := first.Admission.Admit(ctx, r)
 		if l.decisions != nil {
 			l.decisions(decisions)
 		}
 		return decisions, err
 	}, activity.RegisterOptions{Name: api.AdmitActivity})
-	l.RegisterActivityWithOptions(first.Edit, activity.RegisterOptions{Name: api.AdmitEditActivity})
-	l.RegisterActivityWithOptions(first.Limit,
+	l.RegisterActivityWithOptions(first.Admission.Edit,
+		activity.RegisterOptions{Name: api.AdmitEditActivity})
+	l.RegisterActivityWithOptions(first.Admission.Limit,
 		activity.RegisterOptions{Name: api.DescribeLimitActivity})
-	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: api.OpenKeyActivity})
+	l.RegisterActivityWithOptions(first.Admission.Open,
+		activity.RegisterOptions{Name: api.OpenKeyActivity})
 	l.RegisterActivityWithOptions(first.FinalizeResult,
 		activity.RegisterOptions{Name: api.FinalizeResultActivity})
 	l.RegisterActivityWithOptions(first.Reply,

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -25,7 +25,7 @@ type hookFuncs struct {
 	end                 func(context.Context, api.HookPoint, switchyard.HookEnd) error
 }
 
-func (l *lab) registerHooks() *activities.Hooks {
+func (l *lab) registerHooks() *hooks.Registry {
 	end := func(point api.HookPoint) func(context.Context, switchyard.HookEnd) error {
 		return func(ctx context.Context, e switchyard.HookEnd) error {
 			if l.hooks.end == nil {
@@ -34,7 +34,7 @@ func (l *lab) registerHooks() *activities.Hooks {
 			return l.hooks.end(ctx, point, e)
 		}
 	}
-	hooks, err := activities.NewHooks(
+	registered, err := hooks.New(
 		switchyard.NewBeforeRun("before_run", func(_ context.Context, r switchyard.HookRun) (string,
 			error) {
 			return l.hooks.beforeRun(r)
@@ -56,7 +56,7 @@ func (l *lab) registerHooks() *activities.Hooks {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return hooks
+	return registered
 }
 
 // hooked is an agent with one hook at each of the points.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -23,4 +24,22 @@ type Answer struct {
 // call started has ended.
 type Executor interface {
 	Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error)
+}
+
+// DecisionPreparer is implemented by executors of kinds of tools whose admission decisions have
+// parts of their own, such as a sub-agent's prompt.
+type DecisionPreparer interface {
+	// PrepareDecision completes the decision v on an admitted call of the tool with valid
+	// arguments. The error rejects the call.
+	PrepareDecision(r api.AdmissionRequest, tool *toolspecs.Compiled, args json.RawMessage,
+		v *api.AdmissionDecision) *api.Error
+}
+
+// EncodedSize returns the size of a text in history, in bytes.
+func EncodedSize(text string) int {
+	data, err := json.Marshal(text)
+	if err != nil {
+		return len(text)
+	}
+	return len(data)
 }

@@ -55,15 +55,15 @@ type leaseKey struct{}
 // LaneOf returns the lane and the fencing number of the lease under which a call runs; false if
 // there is none.
 func LaneOf(ctx context.Context) (lane string, fence int64, ok bool) {
-	h, ok := ctx.Value(leaseKey{}).(hostedLease)
+	h, ok := ctx.Value(leaseKey{}).(callLease)
 	return h.lane, h.fence, ok
 }
 
-type hostedLease struct {
+type callLease struct {
 	lane  string
 	fence int64
-	// hosted is how long the call waited for its turn in this process.
-	hosted time.Duration
+	// waited is how long the call waited for its turn in this process.
+	waited time.Duration
 }
 
 // through executes a task when its turn comes, while the lease lasts. in is the task's Execution;
@@ -77,7 +77,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 		q.end(countRefusal(err), time.Time{})
 		return result, err
 	}
-	defer q.semaphore.line.leave()
+	defer q.semaphore.queue.leave()
 	period, err := q.holder.lease.Acquire(ctx)
 	if err != nil {
 		q.end(nil, time.Time{})
@@ -85,9 +85,9 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	}
 	began := time.Now()
 	q.count(func(c *api.LaneCounts) { c.Acquired++; c.Running++ })
-	told := hostedLease{lane: q.lane, fence: q.holder.fence}
+	told := callLease{lane: q.lane, fence: q.holder.fence}
 	if waited {
-		told.hosted = began.Sub(received)
+		told.waited = began.Sub(received)
 	}
 	inner, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, told))
 	defer cancel(nil)
@@ -97,15 +97,15 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	return do(q.holder.lease.Bind(inner, cancel))
 }
 
-// TellHosted adds to a call's result or error how long it waited in this process.
-func TellHosted(ctx context.Context, result *api.Result, failure *api.Error) {
-	lease, ok := ctx.Value(leaseKey{}).(hostedLease)
+// RecordWait adds to a call's result or error how long it waited in this process.
+func RecordWait(ctx context.Context, result *api.Result, failure *api.Error) {
+	lease, ok := ctx.Value(leaseKey{}).(callLease)
 	switch {
 	case !ok:
 	case failure != nil:
-		failure.WaitedMicros = lease.hosted.Microseconds()
+		failure.WaitedMicros = lease.waited.Microseconds()
 	default:
-		result.WaitedMicros = lease.hosted.Microseconds()
+		result.WaitedMicros = lease.waited.Microseconds()
 	}
 }
 
@@ -161,12 +161,12 @@ func longestRetry(info activity.Info) time.Duration {
 func (q *slotQueue) enter(ctx context.Context, info activity.Info,
 	in converter.EncodedValues) (waits bool, err error) {
 	q.mu.Lock()
-	hosts, shut := q.hosts, q.shut
+	queued, shut := q.waits, q.shut
 	q.mu.Unlock()
 	switch {
-	case shut || !hosts && !q.semaphore.line.begin():
+	case shut || !queued && !q.semaphore.queue.begin():
 		return false, executor.Failure(requeued(q.lane, in))
-	case !hosts:
+	case !queued:
 		return false, nil
 	}
 	var x api.Execution
@@ -197,13 +197,13 @@ func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout api.D
 	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 2,
 		told: info.Attempt > 1, cancel: cancel}
 	defer w.end()
-	if err := q.semaphore.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline,
+	if err := q.semaphore.queue.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline,
 		w.begin); err != nil {
 		return err
 	}
 	err := w.started()
 	if err != nil {
-		q.semaphore.line.leave()
+		q.semaphore.queue.leave()
 	}
 	return err
 }
@@ -218,12 +218,12 @@ func levelOf(info activity.Info) int {
 // refusal is the failure of a call that did not get its turn.
 func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.Duration) error {
 	switch {
-	case errors.Is(err, errLineFull):
+	case errors.Is(err, errQueueFull):
 		e := api.Errorf(api.ErrQueueFull,
 			"the lane %s has no free slot, and as many calls wait for one as may", q.lane)
 		e.Phase = api.PhasePreExecution
 		return executor.Failure(e)
-	case errors.Is(err, errLineTooLong):
+	case errors.Is(err, errQueueTooLong):
 		e := api.Errorf(api.ErrQueueTimeout, "the lane %s had no free slot for the call within %s",
 			q.lane, timeout)
 		e.Phase = api.PhasePreExecution

@@ -25,9 +25,9 @@ type slotQueue struct {
 	current *service
 	served  map[*service]bool
 	shut    bool
-	// hosts means that calls wait in this process; otherwise calls that cannot run immediately are
+	// waits means that calls wait in this process; otherwise calls that cannot run immediately are
 	// requeued.
-	hosts bool
+	waits bool
 	// tasks counts the tasks taken from the queue that have not ended; ended is closed and replaced
 	// when one ends.
 	tasks  int
@@ -65,7 +65,7 @@ func (h *slotGroup) start(part string) {
 	if until := h.needed[part]; until > 0 {
 		q.again = time.UnixMilli(until)
 	}
-	q.semaphore = h.hosted.semaphore(q.queue, h.request.Group)
+	q.semaphore = h.owned.semaphore(q.queue, h.request.Group)
 	h.queues[part] = q
 	go q.configure(h.lane)
 }
@@ -80,13 +80,13 @@ func (q *slotQueue) configure(lane api.Lane) {
 		q.mu.Unlock()
 		return
 	}
-	q.hosts = lane.UsesWaitQueue()
-	if q.hosts {
-		q.semaphore.line.configure(share, lane.WaitCapacity(), lane.Strategy)
+	q.waits = lane.UsesWaitQueue()
+	if q.waits {
+		q.semaphore.queue.configure(share, lane.WaitCapacity(), lane.Strategy)
 		q.semaphore.resize(share + lane.WaitCapacity() + spare)
 	} else {
 		// calls that already wait here stay
-		q.semaphore.line.configure(share, math.MaxInt, lane.Strategy)
+		q.semaphore.queue.configure(share, math.MaxInt, lane.Strategy)
 		q.semaphore.resize(share)
 	}
 	current := q.current
@@ -167,7 +167,7 @@ func (q *slotQueue) close() {
 	for s := range q.served {
 		s.workerSlots.Close()
 	}
-	q.semaphore.line.turnAway(errLineClosed)
+	q.semaphore.queue.turnAway(errQueueClosed)
 }
 
 // stop stops the workers of a closed queue and returns when none of its tasks runs. A patient stop
@@ -190,7 +190,7 @@ func (q *slotQueue) stop(patient bool) {
 	}
 	all.Wait()
 	q.drain()
-	q.holder.hosted.drop(q.queue, q.holder.request.Group)
+	q.holder.owned.drop(q.queue, q.holder.request.Group)
 }
 
 // take and end count the tasks that have been taken from the queue.
@@ -228,7 +228,7 @@ func (q *slotQueue) addTo(c *api.LaneCounts) (needed time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c.Add(q.counts)
-	c.Waiting += q.semaphore.line.length()
+	c.Waiting += q.semaphore.queue.length()
 	return later(q.busy, q.again)
 }
 

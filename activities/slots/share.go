@@ -36,7 +36,7 @@ func (h *slotGroup) shareOut(ctx context.Context, now time.Time) bool {
 	})
 	h.workers = workers
 	part := (h.request.Lane.Holders + len(workers)) / (1 + len(workers))
-	return come && h.hosted.rank(h) >= part
+	return come && h.owned.rank(h) >= part
 }
 
 // slotWorkers returns the other workers that have polled for the lane's slots since this holder

@@ -58,11 +58,11 @@ type Config struct {
 // Server serves the slots and keys of lanes in one process.
 type Server struct {
 	config Config
-	hosted *ownedSlots
+	owned  *ownedSlots
 }
 
 // New returns a server that owns no slots yet.
-func New(c Config) *Server { return &Server{config: c, hosted: newOwnedSlots()} }
+func New(c Config) *Server { return &Server{config: c, owned: newOwnedSlots()} }
 
 const (
 	// slotsReleased is the error type with which a group of slots moves to another worker
@@ -91,10 +91,10 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 	if a.config.ServeQueue == nil {
 		return api.SlotsState{}, errors.New("this worker serves no lanes with a limit")
 	}
-	if a.hosted.declines(h.queue, r.Group, h.since) {
+	if a.owned.declines(h.queue, r.Group, h.since) {
 		return api.SlotsState{}, released(releaseShared, slotsOffered)
 	}
-	h.loadConversation(ctx, int64(info.Attempt))
+	h.restore(ctx, int64(info.Attempt))
 	h.configure()
 	h.lease = lease.New(a.config.Client, info.TaskToken, info.HeartbeatTimeout,
 		func() any { return h.state() })
@@ -104,8 +104,8 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 		}
 		return api.SlotsState{}, fmt.Errorf("the first heartbeat did not arrive: %w", err)
 	}
-	a.hosted.add(h)
-	defer a.hosted.remove(h)
+	a.owned.add(h)
+	defer a.owned.remove(h)
 	h.log.Info("slots taken", h.fields()...)
 	go h.guard()
 	return h.finish(ctx, h.keep(ctx))
@@ -147,8 +147,8 @@ type slotGroup struct {
 	needed map[string]int64
 }
 
-// loadConversation takes over the state that the previous holder recorded.
-func (h *slotGroup) loadConversation(ctx context.Context, attempt int64) {
+// restore takes over the state that the previous holder recorded.
+func (h *slotGroup) restore(ctx context.Context, attempt int64) {
 	var last api.SlotsState
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &last); err != nil {
@@ -314,7 +314,7 @@ func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, er
 		return state, nil
 	}
 	if why == releaseShared {
-		h.hosted.gaveUp(h, time.Now())
+		h.owned.gaveUp(h, time.Now())
 	}
 	return state, released(why, atOnce)
 }

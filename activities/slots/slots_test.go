@@ -72,7 +72,7 @@ func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Du
 	if err := h.lease.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p.hosted.add(h)
+	p.owned.add(h)
 	go h.guard()
 	return h
 }
@@ -217,18 +217,18 @@ func TestSlotsLimitWhileRulesChange(t *testing.T) {
 	q.configure(exact)
 	entered := make(chan error, 1)
 	go func() { entered <- enter() }()
-	for q.semaphore.line.length() == 0 {
+	for q.semaphore.queue.length() == 0 {
 		if len(entered) > 0 {
 			t.Fatalf("entered beyond the limit: %v", <-entered)
 		}
 	}
-	q.semaphore.line.leave()
+	q.semaphore.queue.leave()
 	if err := expect.Receive(t, "its turn", entered); err != nil {
 		t.Error(err)
 	}
 	q.configure(plain)
 	requeued(enter(), "a call beyond the limit again")
-	q.semaphore.line.leave()
+	q.semaphore.queue.leave()
 	q.close()
 	requeued(enter(), "a call that came to a closed queue")
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/agent"
 	"github.com/switchyard/switchyard/activities/executor/command"
 	"github.com/switchyard/switchyard/activities/executor/human"
 	"github.com/switchyard/switchyard/activities/executor/rest"
@@ -210,6 +211,7 @@ func (c Config) activities(tools *folder.Watcher, own registered, queues *queueS
 			api.KindREST: rest.Executor{Inside: c.Inside,
 				Connections: new(outbound.Connections)},
 			api.KindMCP:   own.servers,
+			api.KindAgent: agent.Executor{},
 			api.KindHuman: human.Executor{},
 		},
 		Models:     providers,
@@ -302,16 +304,18 @@ func register(w worker.Worker, actions *activities.Activities) {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
 	w.RegisterActivityWithOptions(actions.Pin, activity.RegisterOptions{Name: api.PinActivity})
-	w.RegisterActivityWithOptions(actions.LoadConversation,
+	w.RegisterActivityWithOptions(actions.Conversations.Load,
 		activity.RegisterOptions{Name: api.LoadConversationActivity})
-	w.RegisterActivityWithOptions(actions.Admit, activity.RegisterOptions{Name: api.AdmitActivity})
-	w.RegisterActivityWithOptions(actions.Edit,
+	w.RegisterActivityWithOptions(actions.Admission.Admit,
+		activity.RegisterOptions{Name: api.AdmitActivity})
+	w.RegisterActivityWithOptions(actions.Admission.Edit,
 		activity.RegisterOptions{Name: api.AdmitEditActivity})
-	w.RegisterActivityWithOptions(actions.Limit,
+	w.RegisterActivityWithOptions(actions.Admission.Limit,
 		activity.RegisterOptions{Name: api.DescribeLimitActivity})
 	w.RegisterActivityWithOptions(actions.Notify,
 		activity.RegisterOptions{Name: api.NotifyApprovalActivity})
-	w.RegisterActivityWithOptions(actions.Open, activity.RegisterOptions{Name: api.OpenKeyActivity})
+	w.RegisterActivityWithOptions(actions.Admission.Open,
+		activity.RegisterOptions{Name: api.OpenKeyActivity})
 	w.RegisterActivityWithOptions(actions.Reply,
 		activity.RegisterOptions{Name: api.CheckReplyActivity})
 	w.RegisterActivityWithOptions(actions.FinalizeResult,

@@ -3,19 +3,20 @@ package host
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/activities/executor/mcp"
+	"github.com/switchyard/switchyard/activities/hooks"
+	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/toolspecs/models"
 )
 
 // liveInstances collects the number of live instances in this process.
 type liveInstances struct {
-	factories   *activities.Factories
+	factories   *instances.Factories
 	description *prometheus.Desc
 }
 
-func observeInstances(factories *activities.Factories, registry prometheus.Registerer) {
+func observeInstances(factories *instances.Factories, registry prometheus.Registerer) {
 	registry.MustRegister(&liveInstances{factories: factories,
 		description: prometheus.NewDesc("switchyard_instances",
 			"Live instances of stateful tools in this process.", []string{"tool"}, nil)})
@@ -38,8 +39,8 @@ func (l *liveInstances) Collect(metrics chan<- prometheus.Metric) {
 // lanes, policies and models.
 type registered struct {
 	functions *function.Executor
-	factories *activities.Factories
-	hooks     *activities.Hooks
+	factories *instances.Factories
+	hooks     *hooks.Registry
 	servers   *mcp.Executor
 	lanes     *laneSource
 	rules     *policySource
@@ -61,11 +62,11 @@ func (c Config) register() (r registered, err error) {
 	if r.functions, err = function.New(c.Functions...); err != nil {
 		return r, err
 	}
-	if r.hooks, err = activities.NewHooks(c.Hooks...); err != nil {
+	if r.hooks, err = hooks.New(c.Hooks...); err != nil {
 		return r, err
 	}
 	r.servers = mcp.New(mcp.Options{Dir: c.Dir, Files: c.Files, Logins: c.Logins, Inside: c.Inside,
 		Log: c.Logger})
-	r.factories, err = activities.NewFactories(c.Stateful...)
+	r.factories, err = instances.NewFactories(c.Stateful...)
 	return r, err
 }

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -106,8 +106,8 @@ func TestFleet_HostsInstancesOnAQueuePerLane(t *testing.T) {
 				t.Errorf("%d workers of the lane %s, want %d", len(duties), lane.Name, want)
 			}
 		}
-		if _, err := queues.instance(activities.Served{Queue: "q/instance/run/probe",
-			Tool: actions.Tool, HostInstance: actions.HostInstance}); err == nil ||
+		if _, err := queues.instance(instances.Served{Queue: "q/instance/run/probe",
+			Tool: actions.Tool, HostInstance: actions.Instances.HostInstance}); err == nil ||
 			!contains(err.Error(), "start to poll") {
 			t.Errorf("got %v", err)
 		}

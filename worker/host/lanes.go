@@ -212,7 +212,7 @@ func (f *laneFleet) instancesWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityExecutionSize = f.config.Instances
 	w := worker.New(f.conn, api.InstanceHostQueue(f.config.TaskQueue, lane.Name), o)
-	w.RegisterActivityWithOptions(f.actions.HostInstance,
+	w.RegisterActivityWithOptions(f.actions.Instances.HostInstance,
 		activity.RegisterOptions{Name: api.HostInstanceActivity})
 	return w
 }

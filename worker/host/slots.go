@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
 )
@@ -110,7 +110,7 @@ func (s *queueServer) options(lane string, failed func(error)) worker.Options {
 }
 
 // instance implements activities.Config.Serve.
-func (s *queueServer) instance(i activities.Served) (stop func(), err error) {
+func (s *queueServer) instance(i instances.Served) (stop func(), err error) {
 	o := s.options(i.Lane, i.Failed)
 	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = s.config.Concurrency,
 		1

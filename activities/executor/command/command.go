@@ -61,7 +61,7 @@ func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 		return executor.Answer{}, err
 	}
 	answer, err := commandAnswer(&spec.Entry, result.stdout)
-	if err == nil && result.hostedOpen {
+	if err == nil && result.outputOpen {
 		answer.Notes = append(answer.Notes,
 			"the program left something running that kept its output open; it was not waited for")
 	}

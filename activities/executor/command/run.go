@@ -32,8 +32,8 @@ type programResult struct {
 	exitCode       int
 	// ending describes how the program ended: "ended with exit code 3".
 	ending string
-	// hostedOpen means that another process still had the output open after the program ended.
-	hostedOpen bool
+	// outputOpen means that another process still had the output open after the program ended.
+	outputOpen bool
 }
 
 // run starts the program and waits for its end. It ends the program with all its children when ctx
@@ -70,12 +70,12 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 	}
 	if stopped {
 		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx),
-			process.Quoted("; standard error: ", stderr.snapshot.Bytes()))
+			process.Quoted("; standard error: ", stderr.data.Bytes()))
 	}
 	return programResult{
-		stdout: stdout.snapshot.Bytes(), stderr: stderr.snapshot.Bytes(),
+		stdout: stdout.data.Bytes(), stderr: stderr.data.Bytes(),
 		exitCode: cmd.ProcessState.ExitCode(), ending: process.Ending(cmd),
-		hostedOpen: errors.Is(waitErr, exec.ErrWaitDelay),
+		outputOpen: errors.Is(waitErr, exec.ErrWaitDelay),
 	}, nil
 }
 
@@ -100,18 +100,18 @@ func wait(ctx context.Context, cmd *exec.Cmd, tooMuch <-chan struct{}) (stopped 
 // cappedBuffer keeps the first limit bytes, and calls over when there are more. The buffer is not
 // embedded, because its ReadFrom would exceed the limit.
 type cappedBuffer struct {
-	snapshot bytes.Buffer
+	data     bytes.Buffer
 	limit    int
 	over     func()
 	exceeded bool
 }
 
 func (b *cappedBuffer) Write(data []byte) (int, error) {
-	space := b.limit - b.snapshot.Len()
+	space := b.limit - b.data.Len()
 	if len(data) > space {
 		b.exceeded = true
 		b.over()
 	}
-	b.snapshot.Write(data[:min(len(data), space)])
+	b.data.Write(data[:min(len(data), space)])
 	return len(data), nil
 }

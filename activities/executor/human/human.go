@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 )
@@ -17,4 +18,12 @@ type Executor struct{}
 func (Executor) Execute(context.Context, *toolspecs.Spec, json.RawMessage) (executor.Answer,
 	error) {
 	return executor.Answer{}, activity.ErrResultPending
+}
+
+// PrepareDecision implements executor.DecisionPreparer: it completes the decision on a call with
+// the question.
+func (Executor) PrepareDecision(_ api.AdmissionRequest, tool *toolspecs.Compiled,
+	args json.RawMessage, v *api.AdmissionDecision) *api.Error {
+	v.Question = tool.Question(args)
+	return nil
 }

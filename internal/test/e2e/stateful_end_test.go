@@ -186,7 +186,7 @@ func TestInstanceThatCannotBeMade(t *testing.T) {
 	run := l.runAgent("run", counting(tool, step(call(tool, `{}`)), step(add("n", tool, `{}`)),
 		answer("${n}")))
 	r := l.result(run)
-	if want := "ERROR execution_error: the instance of no_counter could not be made: there is no such counter"; len(r.Answer) < len(want) ||
+	if want := "ERROR execution_error: the instance of no_counter could not be created: there is no such counter"; len(r.Answer) < len(want) ||
 		r.Answer[:len(want)] != want {
 		t.Errorf("answer: %q", r.Answer)
 	}

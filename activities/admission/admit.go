@@ -1,0 +1,296 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/tokens"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// nearNames is how many similar tool names the error for an unknown tool suggests.
+const nearNames = 3
+
+// maxPrompts bounds the prompts and questions in the decisions of one admission, in bytes as
+// written into history.
+const maxPrompts = 512 << 10
+
+// maxProblems bounds the problems that one admission decision lists. maxNames bounds the list of a
+// run's tools, in characters.
+const (
+	maxProblems = 20
+	maxNames    = 500
+)
+
+// Admit implements the activity api.AdmitActivity: it runs the phases pre_validation and
+// pre_execution for calls and returns one admission decision per call, in order. It runs as a local
+// activity, so that its decisions are one marker in
+// history and later edits of rules do not change them. If the decisions on all calls do not fit one
+// marker, it decides only on the first ones. It checks the arguments, then the budget, then runs
+// the hooks before the call, and then the policies, which judge what the hooks left. It returns an
+// error if the key of an admitted call cannot be opened, or if ctx ends before the hooks have
+// decided.
+func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision,
+	error) {
+	if r.Full != "" {
+		return noHistoryLeft(r), nil
+	}
+	decisions, err := a.beforeCalls(ctx, r, a.decisionsOn(r))
+	if err != nil {
+		return nil, err
+	}
+	decisions = batching(r, recordable(a.withhold(r, a.afterHooks(ctx, r, decisions))))
+	if err := a.openKeys(ctx, r, decisions); err != nil {
+		return nil, err
+	}
+	return decisions, nil
+}
+
+// decisionsOn decides on calls, only on the first ones if the prompts of all do not fit.
+func (a *Admitter) decisionsOn(r api.AdmissionRequest) (decisions []api.AdmissionDecision) {
+	claimed, prompts := 0, 0
+	for _, c := range r.Calls {
+		v := withinRun(r, c, a.decideOn(r, c), claimed)
+		if prompts += executor.EncodedSize(v.Prompt + v.Question); prompts > maxPrompts {
+			break
+		}
+		if v.Error == nil {
+			claimed += 1 + v.Claim
+		}
+		decisions = append(decisions, v)
+	}
+	return decisions
+}
+
+// noHistoryLeft rejects calls that exceed the run's history budget.
+func noHistoryLeft(r api.AdmissionRequest) []api.AdmissionDecision {
+	decisions := make([]api.AdmissionDecision, len(r.Calls))
+	for i, c := range r.Calls {
+		e := api.Errorf(api.ErrBudgetExceeded, "%s", r.Full)
+		e.Phase = api.PhasePreExecution
+		decisions[i] = api.AdmissionDecision{ID: c.ID, Error: e}
+	}
+	return decisions
+}
+
+// withinRun rejects a call that exceeds the run's limits, given how many calls of the same request
+// were already admitted.
+func withinRun(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
+	claimed int) api.AdmissionDecision {
+	switch {
+	case v.Error != nil || c.OfRun():
+		return v
+	case r.Allow != nil && claimed+v.Claim >= *r.Allow:
+		v.Error = tooMany(*r.Allow, v)
+	default:
+		v.Error = blockedRepeat(r, c)
+	}
+	if v.Error != nil {
+		return stopped(v)
+	}
+	return v
+}
+
+// blockedRepeat rejects a call that has failed too often to be repeated; it returns nil for any
+// other call.
+func blockedRepeat(r api.AdmissionRequest, c api.Call) *api.Error {
+	if len(r.Blocked) == 0 {
+		return nil
+	}
+	digest := api.CallDigest(c.Tool, c.Arguments)
+	i := slices.IndexFunc(r.Blocked, func(known api.Repeat) bool { return known.Call == digest })
+	if i < 0 {
+		return nil
+	}
+	e := api.Errorf(api.ErrPolicyViolation,
+		"this call has failed or been refused %d times, and nothing has changed since, so it is not made again; "+
+			"change the arguments, use another tool, or answer with what is known",
+		r.Blocked[i].All)
+	e.Phase = api.PhasePreExecution
+	return e
+}
+
+// tooMany rejects a call that exceeds the run's call budget.
+func tooMany(allowed int, v api.AdmissionDecision) *api.Error {
+	e := api.Errorf(api.ErrBudgetExceeded,
+		"the run may make %d more calls, and this is one too many", allowed)
+	if v.Claim > 0 {
+		e.Message += "; an agent needs calls of its own beside it"
+	}
+	e.Phase = api.PhasePreExecution
+	return e
+}
+
+// decideOn is preValidate for any call. The decision on a call that the run itself makes includes
+// its tool and arguments, because history records them nowhere else before the call runs.
+func (a *Admitter) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionDecision {
+	if !c.OfRun() {
+		return a.preValidate(r, c)
+	}
+	v := api.AdmissionDecision{ID: c.ID}
+	if c.Problem == "" {
+		v = a.preValidate(r, c)
+	} else {
+		v.Error = api.Errorf(api.ErrPreconditionFailed, "call %s of %s cannot be undone: %s",
+			c.TargetCallID, c.TargetTool, c.Problem)
+		v.Error.Phase = api.PhasePreValidation
+	}
+	v.CallPurpose, v.Tool = c.CallPurpose, c.Tool
+	if len(v.Arguments) == 0 && c.Arguments != "" {
+		v.Arguments = json.RawMessage(c.Arguments)
+	}
+	return v
+}
+
+// preValidate checks that the tool exists and is active, its requirements, and the arguments.
+func (a *Admitter) preValidate(r api.AdmissionRequest, c api.Call) api.AdmissionDecision {
+	v := api.AdmissionDecision{ID: c.ID}
+	written := c.Arguments
+	tool, compiled, fault := a.callable(r, c)
+	if fault == nil {
+		fault = ready(r, &c, compiled)
+	}
+	v.Plan = c.Plan
+	if v.Error = fault; fault != nil {
+		return v
+	}
+	arguments, notes, problems := compiled.Arguments(c.Arguments, r.Mode)
+	v.Notes = notes
+	problems = append(problems, notShown(tool, json.RawMessage(arguments))...)
+	if len(problems) > 0 {
+		v.Error = argumentsError(c.Tool, problems)
+		return v
+	}
+	// If an inline call's arguments differ from the plan, history records them only here.
+	if !bytes.Equal(arguments, []byte(written)) || tool.Lane == api.LaneInline &&
+		r.Caller.Type == api.CallerPlan {
+		v.Arguments = json.RawMessage(arguments)
+	}
+	if tool.Status == api.StatusDeprecated {
+		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
+	}
+	v.Tokens, v.ExpectedTokens = tokens.Count(string(arguments)),
+		compiled.Spec.Execution.ExpectedTokens
+	if v.Error = a.prepare(r, compiled, arguments, &v); v.Error == nil {
+		v.Route, v.Error = a.route(r, tool, arguments)
+	}
+	return v
+}
+
+// ready removes the execution plan from a call's arguments, or returns what the call lacks apart
+// from valid arguments.
+func ready(r api.AdmissionRequest, c *api.Call, compiled *toolspecs.Compiled) *api.Error {
+	if fault := takePlan(c, compiled); fault != nil {
+		return fault
+	}
+	return lacksVariable(r, compiled)
+}
+
+// callable returns the tool of a call, or why it cannot be called.
+func (a *Admitter) callable(r api.AdmissionRequest, c api.Call) (api.Tool, *toolspecs.Compiled,
+	*api.Error) {
+	tool, found := toolOf(r, c.Tool)
+	if !found {
+		return tool, nil, a.notFound(r, c.Tool)
+	}
+	if tool.Status == api.StatusDisabled {
+		e := api.Errorf(api.ErrToolNotActive, "tool %q is disabled", c.Tool)
+		e.Near, e.Phase = a.active(r, c.Tool), api.PhasePreValidation
+		return tool, nil, e
+	}
+	if e := tool.InlineFault(); e != nil {
+		return tool, nil, e
+	}
+	compiled, err := a.config.Specs.Of(tool)
+	if err != nil {
+		e := api.Errorf(api.ErrExecutorNotFound,
+			"the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
+		e.Phase = api.PhasePreValidation
+		return tool, nil, e
+	}
+	return tool, compiled, nil
+}
+
+// toolOf returns the pinned tool with a name, and whether there is one.
+func toolOf(r api.AdmissionRequest, name string) (api.Tool, bool) {
+	return api.Catalog{Tools: r.Tools}.Find(name)
+}
+
+// prepare completes a decision with the parts that only calls of the tool's kind have.
+func (a *Admitter) prepare(r api.AdmissionRequest, compiled *toolspecs.Compiled,
+	arguments json.RawMessage, v *api.AdmissionDecision) *api.Error {
+	kind, ok := a.config.Executors[compiled.Spec.Entry.Type].(executor.DecisionPreparer)
+	if !ok {
+		return nil
+	}
+	return kind.PrepareDecision(r, compiled, arguments, v)
+}
+
+// lacksVariable rejects a call whose tool requires a variable that the run does not have.
+func lacksVariable(r api.AdmissionRequest, compiled *toolspecs.Compiled) *api.Error {
+	for _, name := range compiled.Spec.Requires.Variables {
+		if !slices.Contains(r.Variables, name) {
+			e := api.Errorf(api.ErrPreconditionFailed,
+				"tool %q needs the run variable %q; start the run with --var %s=…",
+				compiled.Spec.Name, name, name)
+			e.Phase = api.PhasePreValidation
+			return e
+		}
+	}
+	return nil
+}
+
+// notShown reports arguments that were copied from output with hidden sensitive values, such as the
+// plan of a dry run.
+func notShown(tool api.Tool, arguments json.RawMessage) []api.Problem {
+	if !slices.Contains(tool.ArgumentMask().Values(arguments), api.Redacted) {
+		return nil
+	}
+	return []api.Problem{{Path: "$", Rule: "sensitive", Message: api.Redacted +
+		" stands for a sensitive value that is not shown; give the value itself"}}
+}
+
+func argumentsError(tool string, problems []api.Problem) *api.Error {
+	if extra := len(problems) - maxProblems; extra > 0 {
+		problems = append(problems[:maxProblems:maxProblems], api.Problem{Path: "$", Rule: "more",
+			Message: fmt.Sprintf("and %d more faults", extra)})
+	}
+	e := api.Errorf(api.ErrValidation, "the arguments of %s do not fit", tool)
+	e.Problems, e.Phase = problems, api.PhasePreValidation
+	return e
+}
+
+// notFound returns the error for a call of a tool that the run does not have.
+func (a *Admitter) notFound(r api.AdmissionRequest, name string) *api.Error {
+	e := api.Errorf(api.ErrToolNotFound, "there is no tool %q",
+		api.Shorten(name, 2*api.MaxToolName))
+	e.Phase = api.PhasePreValidation
+	if r.AnyTool {
+		if e.Near = a.config.Catalog().Near(name); len(e.Near) == 0 {
+			e.Message += " on the worker that was asked; which worker holds which tools is shown by: starter tools list --workers"
+		}
+		return e
+	}
+	e.Near = spelling.Near(name, r.Known, nearNames)
+	switch {
+	case len(r.Known) == 0:
+		e.Message += "; this run has no tools"
+	case len(e.Near) == 0:
+		e.Message += "; there are: " + api.Shorten(strings.Join(r.Known, ", "), maxNames)
+	}
+	return e
+}
+
+// active returns the names of the callable tools except besides.
+func (a *Admitter) active(r api.AdmissionRequest, besides string) []string {
+	return slices.DeleteFunc(a.config.Catalog().Active(), func(n string) bool {
+		return n == besides || !r.AnyTool && !slices.Contains(r.Known, n)
+	})
+}

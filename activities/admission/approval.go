@@ -1,0 +1,150 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// needApproval marks an admitted call as waiting for a person's approval, which its tool, its plan
+// or a policy rule requires.
+func (a *Admitter) needApproval(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
+	tool api.Tool, compiled *toolspecs.Compiled, reason, rule string) *api.ApprovalNeed {
+	arguments := v.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage(c.Arguments)
+	}
+	need := &api.ApprovalNeed{Reason: reason, Rule: rule, Text: compiled.ApprovalText(arguments),
+		Digest: api.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan),
+		Within: api.DefaultApprovalTimeout,
+		Notify: a.config.Notify}
+	if plan := v.Plan.Redacted(tool.ArgumentMask(), arguments); plan != nil {
+		need.Text += "\nintent: " + api.Shorten(plan.Intent, maxIntent)
+	}
+	if declared := compiled.Spec.Approval; declared != nil {
+		need.Within, need.OnTimeout = cmp.Or(declared.Timeout, need.Within), declared.OnTimeout
+	}
+	return need
+}
+
+// maxIntent bounds the intent of an execution plan as shown to people, in characters.
+const maxIntent = 500
+
+// approvals completes the decisions on calls whose tool or plan requires approval. Calls that the
+// run makes itself need none: approving the original call also approves the calls that undo or
+// verify it.
+func (a *Admitter) approvals(r api.AdmissionRequest,
+	decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	for i, v := range decisions {
+		if v.Error != nil || v.Result != nil || v.Approval != nil || !r.Calls[i].Governed() {
+			continue
+		}
+		tool, compiled, fault := a.callable(r, r.Calls[i])
+		if fault != nil {
+			continue
+		}
+		if reason, needs := asked(r, r.Calls[i], v, tool, compiled); needs {
+			decisions[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled,
+				executor.ValidText(reason), "")
+		}
+	}
+	return decisions
+}
+
+// asked reports whether a call's plan or tool requires approval, and why.
+func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
+	compiled *toolspecs.Compiled) (reason string, needs bool) {
+	switch {
+	case c.Ask != "":
+		return api.Shorten(c.Ask, api.MaxAsk), true
+	case compiled.Spec.Approval == nil:
+		return "", false
+	}
+	return compiled.NeedsApproval(factsOf(r, c, v, tool, compiled))
+}
+
+// Edit implements the activity api.AdmitEditActivity: it admits a call that waits for approval
+// again, with a person's changes to its arguments. The arguments are validated and checked like
+// those of any other call. The decision requires no approval, because the edit is one. Edit runs as
+// a local activity of the update that contains the edit. Errors are those of Admit.
+func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDecision, error) {
+	c := r.Admit.Calls[0]
+	tool, _ := toolOf(r.Admit, c.Tool)
+	arguments, err := changed(json.RawMessage(c.Arguments), r.Decision.Arguments)
+	if err == nil && len(arguments) > maxHooked {
+		err = fmt.Errorf("the arguments have %d bytes in all, and may have %d", len(arguments),
+			maxHooked)
+	}
+	if err != nil {
+		fault := api.Errorf(api.ErrValidation, "%v", err)
+		fault.Phase = api.PhasePreValidation
+		return api.AdmissionDecision{ID: c.ID, Error: fault}, nil
+	}
+	c.Arguments = string(arguments)
+	r.Admit.Calls = []api.Call{c}
+	decisions, err := a.Admit(ctx, r.Admit)
+	if err != nil {
+		return api.AdmissionDecision{}, err
+	}
+	v := decisions[0]
+	if v.Error != nil {
+		return v, nil
+	}
+	if len(v.Arguments) == 0 {
+		v.Arguments = arguments
+	}
+	v.Approval = nil
+	v.Notes = append(v.Notes, noteOfEdit(r.Decision, tool, v.Arguments))
+	return v, nil
+}
+
+// noteOfEdit describes who changed which arguments of a call. It omits sensitive values.
+func noteOfEdit(d api.Decision, tool api.Tool, arguments json.RawMessage) string {
+	var none *api.Hider
+	shown, _ := none.With(api.Redacted,
+		tool.ArgumentMask().Values(arguments)...).JSON(tool.Redact(d.Arguments))
+	return fmt.Sprintf("%s approved this call with changed arguments: %s",
+		api.Shorten(d.By, maxEditor), strings.TrimSpace(api.Summary("", shown, nil)))
+}
+
+// maxEditor bounds the editor's name in the note of a call, in characters.
+const maxEditor = 100
+
+// changed returns arguments with changes applied: named fields are replaced, and fields that are
+// null are removed.
+func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
+	value, err := api.DecodeJSON(changes)
+	patch, ok := value.(map[string]any)
+	if err != nil || !ok {
+		return nil, fmt.Errorf(
+			"the changed arguments must be an object, such as {\"path\": \"a.md\"}")
+	}
+	whole, err := api.DecodeJSON(arguments)
+	object, ok := whole.(map[string]any)
+	if err != nil || !ok {
+		object = map[string]any{} // validated arguments are an object
+	}
+	for name, value := range patch {
+		if value == nil {
+			delete(object, name)
+			continue
+		}
+		object[name] = value
+	}
+	return api.EncodeJSON(object)
+}
+
+// Limit implements the activity api.DescribeLimitActivity: it returns what a person is asked when a
+// run reaches a limit. It runs as a local activity, so that history records the question.
+func (a *Admitter) Limit(_ context.Context, r api.LimitRequest) (api.ApprovalNeed, error) {
+	need := r.Need()
+	need.Notify = a.config.Notify
+	return need, nil
+}

@@ -1,0 +1,57 @@
+package admission
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+func payCatalog(t *testing.T) *toolspecs.Catalog {
+	return catalogOf(t, spec("pay", func(s *toolspecs.Spec) {
+		s.Approval = &toolspecs.Approval{}
+		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "pin", Type: "string",
+			Sensitive: true})
+	}))
+}
+
+// Who is shown the digest of a call that waits cannot find out a short sensitive argument by trying
+// them all, and a call that is asked about anew is not let through by a decision on the one before.
+func TestApprovalDigestTellsNothing(t *testing.T) {
+	catalog := payCatalog(t)
+	b := setUp(t, catalog, nil)
+	arguments := `{"pin":"4711","text":"a"}`
+	r := api.AdmissionRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"},
+		Calls: []api.Call{{ID: "1.1", Tool: "pay", Arguments: arguments}}}
+	tried := api.ApprovalDigest("", r.Run, "1.1", r.Tools[0], json.RawMessage(arguments), nil)
+	var digests []string
+	for range 2 {
+		digests = append(digests, b.admit(t, r)[0].Approval.Digest)
+	}
+	if digests[0] == digests[1] || slices.Contains(digests, tried) {
+		t.Errorf("digests %v, and %s by trying", digests, tried)
+	}
+}
+
+// What an edit tells of itself repeats no sensitive argument, also not where its execution plan
+// does.
+func TestEditHides(t *testing.T) {
+	catalog := payCatalog(t)
+	b := setUp(t, catalog, nil)
+	r := api.AdmissionRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"},
+		Calls: []api.Call{{ID: "1.1", Tool: "pay", Arguments: `{"text":"a","pin":"000000"}`}}}
+	v, err := b.Edit(t.Context(), api.EditRequest{Admit: r, Decision: api.Decision{Call: "1.1",
+		Kind: api.DecisionEdit, By: "ada",
+		Arguments: json.RawMessage(
+			`{"pin":"planted-pin","text":"by planted-pin","execution_plan":{"intent":"use planted-pin"}}`)}})
+	if err != nil || v.Error != nil {
+		t.Fatal(err, v.Error)
+	}
+	if notes := strings.Join(v.Notes, "\n"); !strings.Contains(notes, "ada approved") ||
+		strings.Contains(notes, "planted") {
+		t.Errorf("notes: %s", notes)
+	}
+}

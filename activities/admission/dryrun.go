@@ -1,0 +1,54 @@
+package admission
+
+import (
+	"encoding/json"
+
+	"github.com/switchyard/switchyard/activities/tokens"
+	"github.com/switchyard/switchyard/api"
+)
+
+// withhold answers the admitted calls of a dry run that may have side effects without executing
+// them. It runs after all other admission checks, so that invalid calls are rejected as in any
+// other run.
+func (a *Admitter) withhold(r api.AdmissionRequest,
+	decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	for i, v := range decisions {
+		if v.Error != nil || v.Result != nil || !r.DryRun && !v.Plan.IsDryRun() {
+			continue
+		}
+		if tool, _ := toolOf(r, r.Calls[i].Tool); tool.Withholds() {
+			decisions[i] = withheld(tool, r.Calls[i], v)
+		}
+	}
+	return decisions
+}
+
+// withheld returns the admission decision on a call that is not executed.
+func withheld(tool api.Tool, c api.Call, v api.AdmissionDecision) api.AdmissionDecision {
+	arguments := v.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage(c.Arguments)
+	}
+	told := api.WithheldEffect{DryRun: true, Tool: c.Tool, Arguments: tool.Redact(arguments),
+		Lane: tool.Lane}
+	if v.Route.Key != "" {
+		told.Lane += "/" + v.Route.Key
+	}
+	if v.Approval != nil {
+		told.Approval = v.Approval.Reason
+	}
+	output, err := api.EncodeJSON(told)
+	if err != nil {
+		v.Error = api.Errorf(api.ErrExecution,
+			"what the call would do cannot be written as JSON: %v", err)
+		v.Error.Phase = api.PhasePreExecution
+		return stopped(v)
+	}
+	result := api.Result{Output: output, Notes: append(v.Notes[:len(v.Notes):len(v.Notes)],
+		"dry run: nothing was done")}
+	result.Tokens = tokens.Count(result.ForModel())
+	v.Result = &result
+	v = stopped(v)
+	v.DryRun = true
+	return v
+}

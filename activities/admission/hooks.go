@@ -1,0 +1,202 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/hooks"
+	"github.com/switchyard/switchyard/activities/results"
+	"github.com/switchyard/switchyard/api"
+)
+
+// Bounds of what hooks add to the decisions of one admission, in bytes as written into history: for
+// one call, and for all calls before the remaining ones are left to another admission.
+const (
+	maxHooked    = 256 << 10
+	maxAllHooked = 2 * maxHooked
+)
+
+// beforeCalls runs the hooks before calls for all admitted calls in parallel. It returns the error
+// of ctx.
+func (a *Admitter) beforeCalls(ctx context.Context, r api.AdmissionRequest,
+	decisions []api.AdmissionDecision) ([]api.AdmissionDecision, error) {
+	if len(r.Hooks) == 0 {
+		return decisions, nil
+	}
+	var all sync.WaitGroup
+	for i, v := range decisions {
+		if before := api.HooksFor(r.Hooks, r.Calls[i].Tool); v.Error == nil && len(before) > 0 {
+			all.Go(func() { decisions[i] = a.beforeCall(ctx, r, r.Calls[i], v, before) })
+		}
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return decisions, nil
+}
+
+// recordable returns the first decisions, as many as fit into one marker.
+func recordable(decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	size := 0
+	for i, v := range decisions {
+		if len(v.Hooks)+len(v.Policies) > 0 || v.Approval != nil {
+			size += recordedSize(v)
+		}
+		if i > 0 && size > maxAllHooked {
+			return decisions[:i]
+		}
+	}
+	return decisions
+}
+
+// recordedSize returns the size of a value in history, in bytes.
+func recordedSize(v any) int {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return api.MaxPayload
+	}
+	return len(data)
+}
+
+// beforeCall runs the hooks before one call in order. Each hook sees the arguments that the
+// previous one left.
+func (a *Admitter) beforeCall(ctx context.Context, r api.AdmissionRequest, c api.Call,
+	v api.AdmissionDecision, before []api.Hook) api.AdmissionDecision {
+	tool, _ := toolOf(r, c.Tool)
+	ctx = hooks.WithContext(ctx, *r.Origin, r.Parent, c.ID, tool)
+	if len(v.Arguments) > 0 {
+		c.Arguments = string(v.Arguments)
+	}
+	if compiled, err := a.config.Specs.Of(tool); err == nil { // the call was admitted by it
+		ctx = executor.WithRedactor(ctx, executor.NewRedactor(compiled,
+			json.RawMessage(c.Arguments)))
+	}
+	for _, h := range before {
+		next, err := a.decide(ctx, r, c, v, h)
+		if err != nil {
+			next = v
+			next.Hooks = append(slices.Clone(v.Hooks), hooks.Action(h, api.HookBeforeCall,
+				api.HookFailed, err.Error()))
+			hooks.LogFailure(ctx, h, api.HookBeforeCall, err)
+			if h.Blocks(api.HookBeforeCall) {
+				next.Error = blocked("the hook %q before the call failed: %s", h.Name,
+					hooks.Text(err.Error()))
+			}
+		}
+		if v = next; v.Error != nil || v.Result != nil {
+			return stopped(v)
+		}
+		if len(v.Arguments) > 0 {
+			c.Arguments = string(v.Arguments)
+		}
+	}
+	return v
+}
+
+// stopped reduces a decision to what a call needs that does not run.
+func stopped(v api.AdmissionDecision) api.AdmissionDecision {
+	return api.AdmissionDecision{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens,
+		Plan: v.Plan, Hooks: v.Hooks,
+		Policies: v.Policies, Labels: v.Labels, Result: v.Result, Error: v.Error}
+}
+
+// decide returns the decision as one hook changes it. The error is the hook's failure.
+func (a *Admitter) decide(ctx context.Context, r api.AdmissionRequest, c api.Call,
+	v api.AdmissionDecision, h api.Hook) (api.AdmissionDecision, error) {
+	registered, err := a.config.Hooks.Find(api.HookBeforeCall, h.Name)
+	if err != nil {
+		return v, err
+	}
+	tool, _ := toolOf(r, c.Tool)
+	call := switchyard.HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect,
+		Arguments: json.RawMessage(c.Arguments)}
+	decided, err := hooks.Call(ctx, h, func(ctx context.Context) (switchyard.HookDecision, error) {
+		return registered.Funcs().BeforeCall(ctx, call)
+	})
+	if err != nil {
+		return v, err
+	}
+	v.Hooks = slices.Clone(v.Hooks)
+	switch {
+	case several(decided):
+		return v, errors.New("it decided several things at once; a decision has one of Block, Arguments and Override")
+	case decided.Block != "":
+		reason := hooks.Text(executor.RedactorOf(ctx).Text(decided.Block))
+		v.Hooks = append(v.Hooks, hooks.Action(h, api.HookBeforeCall, api.HookBlocked, reason))
+		v.Error = blocked("the hook %q says: %s", h.Name, reason)
+	case decided.Override != nil:
+		return a.override(ctx, tool, v, h, decided.Override)
+	case decided.Arguments != nil:
+		return a.rewrite(r, c, v, h, decided.Arguments)
+	}
+	return v, nil
+}
+
+func several(v switchyard.HookDecision) bool {
+	n := 0
+	for _, set := range []bool{v.Block != "", v.Arguments != nil, v.Override != nil} {
+		if set {
+			n++
+		}
+	}
+	return n > 1
+}
+
+func blocked(format string, args ...any) *api.Error {
+	e := api.Errorf(api.ErrBlockedByHook, format, args...)
+	e.Phase = api.PhasePreExecution
+	return e
+}
+
+// override runs the phase post_execution for a hook's answer, as for a tool's.
+func (a *Admitter) override(ctx context.Context, tool api.Tool, v api.AdmissionDecision,
+	h api.Hook, output json.RawMessage) (api.AdmissionDecision, error) {
+	compiled, err := a.config.Specs.Of(tool)
+	if err != nil {
+		return v, err
+	}
+	answer, err := results.HookOutput(compiled, output)
+	if err != nil {
+		return v, err
+	}
+	answer.Notes = v.Notes
+	result := a.config.Results.Bound(ctx, compiled, answer)
+	if n := recordedSize(result); n > maxHooked {
+		return v, fmt.Errorf("its answer takes %d bytes in history, and may take %d", n, maxHooked)
+	}
+	v.Result = &result
+	v.Hooks = append(v.Hooks, hooks.Action(h, api.HookBeforeCall, api.HookOverrode, ""))
+	return v, nil
+}
+
+// rewrite admits a call again with a hook's arguments, which may have another key of the lane or
+// ask another question.
+func (a *Admitter) rewrite(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
+	h api.Hook, arguments json.RawMessage) (api.AdmissionDecision, error) {
+	c.Arguments, c.Plan = string(arguments), v.Plan
+	next := a.preValidate(r, c)
+	if e := next.Error; e != nil {
+		return v, fmt.Errorf("it changed the arguments to some that are refused: %s: %s", e.Message,
+			results.ProblemList(e.Problems))
+	}
+	if len(next.Arguments) == 0 {
+		next.Arguments = arguments
+	}
+	if n := recordedSize(next.Arguments); n > maxHooked {
+		return v, fmt.Errorf("its arguments take %d bytes in history, and may take %d", n,
+			maxHooked)
+	}
+	next.Notes = append(slices.DeleteFunc(next.Notes,
+		func(n string) bool { return slices.Contains(v.Notes, n) }),
+		fmt.Sprintf("the hook %s changed the arguments", h.Name))
+	next.Notes = slices.Concat(v.Notes, next.Notes)
+	next.Hooks = append(v.Hooks, hooks.Action(h, api.HookBeforeCall, api.HookModified, ""))
+	return next, nil
+}

@@ -1,0 +1,79 @@
+package admission
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// TestAdmitPlan proves that a call's execution plan is in its verdict and its arguments are without
+// it, that a broken or missing one refuses the call with every fault, and that a call without one
+// has the verdict that it always had.
+func TestAdmitPlan(t *testing.T) {
+	catalog := catalogOf(t, spec("read_file", nil),
+		spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }),
+		spec("strange", func(s *toolspecs.Spec) { s.Parameters[0].Name = api.PlanArgument }))
+	b, r := setUp(t, catalog, nil), api.AdmissionRequest{Tools: toolsOf(catalog)}
+	undo := api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "0.1", TargetTool: "read_file"}
+	for _, test := range []struct {
+		call      api.Call
+		arguments string
+		intent    string
+		refused   api.ErrorType
+		told      []string
+	}{
+		{api.Call{Tool: "read_file", Arguments: `{"text":"a"}`}, "", "", "", nil},
+		{api.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`},
+			`{"text":"a"}`, "look", "", nil},
+		{api.Call{Tool: "read_file", Arguments: `{"text":"a"}`,
+			Plan: &api.ExecutionPlan{Intent: "taken off"}}, "", "taken off", "", nil},
+		{api.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{}}`}, "", "",
+			api.ErrInvalidExecutionPlan, []string{"$.execution_plan", "intent"}},
+		{api.Call{Tool: "read_file", Arguments: `{"txt":"a","execution_plan":{"intent":"look"}}`},
+			"", "look", api.ErrValidation, []string{"$.txt"}},
+		{api.Call{Tool: "careful", Arguments: `{"text":"a"}`}, "", "", api.ErrInvalidExecutionPlan,
+			[]string{"has to carry", `{"intent"`}},
+		{api.Call{Tool: "careful", Arguments: `{"text":"a"}`, CallPurpose: undo}, `{"text":"a"}`,
+			"", "", nil},
+		{api.Call{Tool: "strange", Arguments: `{"execution_plan":"mine"}`}, "", "", "", nil},
+	} {
+		r.Calls = []api.Call{test.call}
+		v := b.admit(t, r)[0]
+		switch {
+		case test.refused == "" && v.Error != nil, test.refused != "" &&
+			(v.Error == nil || v.Error.Type != test.refused):
+			t.Errorf("%s: %v", test.call.Arguments, v.Error)
+		case test.refused != "" && (!expect.Contains(v.Error.Error(), test.told...) ||
+			v.Error.ForModel() == ""):
+			t.Errorf("%s: told %v", test.call.Arguments, v.Error)
+		}
+		if string(v.Arguments) != test.arguments || (v.Plan != nil) != (test.intent != "") ||
+			v.Plan != nil && v.Plan.Intent != test.intent {
+			t.Errorf("%s: arguments %s, plan %+v", test.call.Arguments, v.Arguments, v.Plan)
+		}
+	}
+}
+
+// TestPlanOverHooks proves that a hook that changes a call's arguments leaves its execution plan,
+// so that a tool that needs one still takes the call, and that a hook that stops it leaves the plan
+// in the record.
+func TestPlanOverHooks(t *testing.T) {
+	for _, decision := range []switchyard.HookDecision{{Arguments: json.RawMessage(`{"text":"b"}`)},
+		{Block: "no"}} {
+		catalog := catalogOf(t,
+			spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }))
+		b := setUp(t, catalog, func(c *Config) { c.Hooks = hooksOf(t, before(decision, nil)) })
+		r := api.AdmissionRequest{Tools: toolsOf(catalog), Hooks: []api.Hook{{Name: "h"}},
+			Origin: &api.Origin{},
+			Calls: []api.Call{{ID: "1", Tool: "careful",
+				Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`}}}
+		v := b.admit(t, r)[0]
+		if v.Plan == nil || v.Plan.Intent != "look" || (v.Error != nil) != (decision.Block != "") {
+			t.Errorf("%+v: %+v", decision, v)
+		}
+	}
+}

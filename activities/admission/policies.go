@@ -1,0 +1,180 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+)
+
+// maxPolicies bounds how many rules a decision lists; the strictest come first.
+const maxPolicies = 20
+
+// rulesOfRuns caches compiled rules of agents.
+type rulesOfRuns struct {
+	mu       sync.Mutex
+	byDigest map[string]*policies.Set
+}
+
+// maxRuleSets bounds the number of cached rule sets.
+const maxRuleSets = 1024
+
+// of returns the compiled rules; nil if there are none.
+func (s *rulesOfRuns) of(rules []api.PolicyRule) *policies.Set {
+	if len(rules) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(rules)
+	if err != nil {
+		return policies.Of(rules...)
+	}
+	digest := api.Digest(data)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if set, ok := s.byDigest[digest]; ok {
+		return set
+	}
+	if s.byDigest == nil || len(s.byDigest) >= maxRuleSets {
+		s.byDigest = map[string]*policies.Set{}
+	}
+	set := policies.Of(rules...)
+	s.byDigest[digest] = set
+	return set
+}
+
+// afterHooks applies the rules of the worker and the agents to the calls that passed the hooks,
+// with their current arguments. It skips calls that the run itself makes: calls that undo or verify
+// another call were declared with that call's tool. It marks calls that need approval by their tool
+// or by a rule.
+func (a *Admitter) afterHooks(ctx context.Context, r api.AdmissionRequest,
+	decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	for i, v := range decisions {
+		if v.Error == nil && v.Result == nil && r.Calls[i].Governed() {
+			v = a.checkPolicies(ctx, r, r.Calls[i], v)
+			decisions[i] = v
+		}
+		if v.Error == nil {
+			// The rules for the next call of the turn count this admitted call.
+			r.Facts.Calls = withRunning(r.Facts.Calls, r.Calls[i].Tool)
+		}
+	}
+	return a.approvals(r, decisions)
+}
+
+func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
+	calls = slices.Clone(calls)
+	i := slices.IndexFunc(calls, func(p api.PastCalls) bool { return p.Tool == tool })
+	if i < 0 {
+		i, calls = len(calls), append(calls, api.PastCalls{Tool: tool})
+	}
+	calls[i].Running++
+	return calls
+}
+
+// checkPolicies applies the rules to one admitted call, with the arguments of its decision or else
+// those of the call. The returned decision has an error if a rule denies the call, or else a need
+// for approval if a rule requires it, or else notes of the rules that warn.
+func (a *Admitter) checkPolicies(_ context.Context, r api.AdmissionRequest, c api.Call,
+	v api.AdmissionDecision) api.AdmissionDecision {
+	common, own := a.config.Policies(), a.rules.of(r.Policies)
+	tool, _ := toolOf(r, c.Tool)
+	compiled, err := a.config.Specs.Of(tool)
+	if err != nil || common.Len()+own.Len()+len(compiled.Spec.Policies) == 0 {
+		return v // without a spec there is no admitted call
+	}
+	if v.Error = lacksPolicy(compiled, common, own); v.Error != nil {
+		return stopped(v)
+	}
+	met := policies.Check(factsOf(r, c, v, tool, compiled), common, own)
+	if len(met) == 0 {
+		return v
+	}
+	v.Policies, v.Labels = recordedPolicies(met, len(tool.Sensitive) > 0), r.Facts.Labels
+	switch met[0].Effect {
+	case api.PolicyDeny:
+		return denied(v)
+	case api.PolicyAsk:
+		v.Approval = a.needApproval(r, c, v, tool, compiled, api.PoliciesSaid(v.Policies,
+			api.PolicyAsk), met[0].Rule)
+	}
+	return warned(v)
+}
+
+// warned adds notes of the rules that warn to a decision.
+func warned(v api.AdmissionDecision) api.AdmissionDecision {
+	for _, p := range v.Policies {
+		if p.Effect == api.PolicyWarn {
+			v.Notes = append(slices.Clip(v.Notes), api.PoliciesSaid([]api.PolicyAction{p},
+				api.PolicyWarn))
+		}
+	}
+	return v
+}
+
+// denied is the decision on a call that rules deny; it lists all of them.
+func denied(v api.AdmissionDecision) api.AdmissionDecision {
+	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", api.PoliciesSaid(v.Policies, api.PolicyDeny,
+		api.PolicyAsk, api.PolicyWarn))
+	v.Error.Phase = api.PhasePreExecution
+	return stopped(v)
+}
+
+// lacksPolicy rejects a call whose tool requires rules that are not in force.
+func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *api.Error {
+	for _, name := range compiled.Spec.Policies {
+		if !slices.ContainsFunc(sets, func(s *policies.Set) bool {
+			return slices.Contains(s.Names(),
+				name)
+		}) {
+			e := api.Errorf(api.ErrPreconditionFailed,
+				"tool %q may be called only where the policy %q is in force, and neither the worker nor the agent has it; start the workers with --policies-file and a file that has it",
+				compiled.Spec.Name, name)
+			e.Phase = api.PhasePreExecution
+			return e
+		}
+	}
+	return nil
+}
+
+// factsOf returns the facts about a call that rules can use.
+func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
+	compiled *toolspecs.Compiled) *policies.Facts {
+	now := time.Now()
+	f := &policies.Facts{
+		Tool:   compiled.PolicyTool(tool),
+		Plan:   policies.PlanOf(v.Plan),
+		Caller: policies.Caller{Type: string(r.Caller.Type), ID: r.Caller.ID},
+		Run: policies.Run{ID: r.Facts.Run, Conversation: r.Facts.Conversation,
+			Depth: int64(r.Depth), Turn: int64(r.Facts.Turn),
+			Variables: append([]string{}, r.Variables...)},
+		Budget: policies.BudgetOf(r.Facts.Limits, r.Facts.Usage, now.Sub(r.Facts.Started)),
+		Labels: r.Facts.Labels, Calls: r.Facts.Calls, Now: now,
+		Arguments: v.Arguments,
+	}
+	if r.Caller.Type == api.CallerAgent {
+		f.Run.Agent = r.Caller.ID
+	}
+	if len(f.Arguments) == 0 {
+		f.Arguments = json.RawMessage(c.Arguments)
+	}
+	return f
+}
+
+// recordedPolicies returns the rules that a decision records. It hides texts of failed expressions
+// of sensitive calls, which may quote arguments.
+func recordedPolicies(met []api.PolicyAction, sensitive bool) []api.PolicyAction {
+	met = slices.Clone(met[:min(len(met), maxPolicies)])
+	for i := range met {
+		if met[i].Failure != "" && sensitive {
+			met[i].Failure = "the reason may quote sensitive arguments and is left out"
+		}
+		met[i].Failure = executor.ValidText(met[i].Failure)
+	}
+	return met
+}

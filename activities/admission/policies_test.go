@@ -1,0 +1,238 @@
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+)
+
+func rule(name, when string, then api.PolicyEffect) api.PolicyRule {
+	return api.PolicyRule{Name: name, When: when, Then: then, Message: "because " + name}
+}
+
+// governed is a process with a tool that sends things out, one that hides its text, and one that
+// only a rule makes callable.
+func governed(t testing.TB, rules ...api.PolicyRule) (*bench, api.AdmissionRequest) {
+	catalog := catalogOf(t,
+		spec("send", func(s *toolspecs.Spec) {
+			s.Effects, s.Tags = []string{"external_write"},
+				[]string{"mail"}
+		}),
+		spec("hide", func(s *toolspecs.Spec) { s.Parameters[0].Sensitive = true }),
+		spec("bound", func(s *toolspecs.Spec) { s.Policies = []string{"seal"} }),
+	)
+	set := policies.Of(rules...)
+	b := setUp(t, catalog, func(c *Config) { c.Policies = func() *policies.Set { return set } })
+	return b, api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"bound", "hide",
+		"send"},
+		Caller: api.Caller{Type: api.CallerAgent, ID: "clerk"}, Facts: api.RunFacts{Turn: 2,
+			Labels: []string{"untrusted"}}}
+}
+
+func textCall(tool, text string) api.Call {
+	arguments, _ := json.Marshal(map[string]string{"text": text})
+	return api.Call{ID: "2.1", Tool: tool, Arguments: string(arguments)}
+}
+
+// Rules of the worker and of the agent decide together: what denies goes before what warns, every
+// message is told, and the verdict says which rules met and what the run had seen.
+func TestPoliciesDecide(t *testing.T) {
+	b, r := governed(t, rule("leak", "'untrusted' in labels && 'external_write' in tool.effects",
+		api.PolicyDeny), rule("tell", "args.text != 'x'", api.PolicyWarn))
+	r.Policies = []api.PolicyRule{rule("own",
+		"run.agent == 'clerk' && run.turn == 2 && 'mail' in tool.tags", api.PolicyWarn)}
+	r.Calls = []api.Call{textCall("send", "a"), textCall("hide", "a"), textCall("hide", "x")}
+	decisions := b.admit(t, r)
+	e := decisions[0].Error
+	if e == nil || e.Type != api.ErrPolicyViolation || e.Phase != api.PhasePreExecution ||
+		!expect.Contains(e.Message, `the policy "leak" says: because leak`,
+			`"tell" warns: because tell`, `"own" warns: because own`) {
+		t.Errorf("got %v", e)
+	}
+	var rules []string
+	for _, p := range decisions[0].Policies {
+		rules = append(rules, string(p.Effect)+" "+p.Rule)
+	}
+	if !slices.Equal(rules, []string{"deny leak", "warn tell", "warn own"}) ||
+		!slices.Equal(decisions[0].Labels, []string{"untrusted"}) ||
+		decisions[0].Route != (api.Route{}) {
+		t.Errorf("got %+v", decisions[0])
+	}
+	if v := decisions[1]; v.Error != nil || len(v.Notes) != 1 || !expect.Contains(v.Notes[0],
+		`"tell" warns: because tell`) || len(v.Policies) != 1 {
+		t.Errorf("got %+v", v)
+	}
+	if v := decisions[2]; v.Error != nil || v.Policies != nil || v.Labels != nil || v.Notes != nil {
+		t.Errorf("a call that meets no rule got %+v", v)
+	}
+}
+
+// Without rules a verdict is what it was before there were any, byte by byte; nor do rules that are
+// for other calls change it.
+func TestPoliciesOff(t *testing.T) {
+	free, r := admitBench(t)
+	r.Calls = []api.Call{{ID: "1", Tool: "count", Arguments: `{"n":"1"}`}, {ID: "2", Tool: "old",
+		Arguments: `{"text":"a"}`}, {ID: "3", Tool: "none"}}
+	elsewhere := rule("elsewhere", "args.nothing", api.PolicyDeny)
+	elsewhere.Tools = []string{"send"}
+	want, _ := json.Marshal(free.admit(t, r))
+	free.config.Policies = func() *policies.Set { return policies.Of(elsewhere) }
+	r.Policies = []api.PolicyRule{rule("never", "false", api.PolicyDeny)}
+	if got, _ := json.Marshal(free.admit(t, r)); string(got) != string(want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A rule that cannot be evaluated denies, and says why, unless that may quote what is sensitive.
+func TestPoliciesFailClosed(t *testing.T) {
+	b, r := governed(t, rule("reads", "int(args.text) > 5", api.PolicyWarn))
+	r.Policies = []api.PolicyRule{rule("broken", "nothing", api.PolicyWarn)}
+	r.Calls = []api.Call{textCall("send", "hunter2"), textCall("hide", "hunter2")}
+	decisions := b.admit(t, r)
+	for i, v := range decisions {
+		if v.Error == nil || v.Error.Type != api.ErrPolicyViolation || len(v.Policies) != 2 ||
+			v.Policies[0].Effect != api.PolicyDeny || v.Policies[0].Failure == "" {
+			t.Errorf("call %d got %+v", i, v)
+		}
+	}
+	if text := fmt.Sprint(decisions[0].Error, decisions[0].Policies); !expect.Contains(text,
+		"cannot be evaluated", "does not compile", "undeclared reference") {
+		t.Errorf("got %s", text)
+	}
+	if text := fmt.Sprint(decisions[1].Error, decisions[1].Policies); strings.Contains(text,
+		"hunter2") {
+		t.Errorf("a sensitive argument is told: %s", text)
+	}
+}
+
+// A rule may require an execution plan, and read what it says.
+func TestPoliciesOfExecutionPlans(t *testing.T) {
+	b, r := governed(t, rule("planned",
+		"'external_write' in tool.effects && (!plan.given || plan.intent.contains('leak'))",
+		api.PolicyDeny))
+	for _, plan := range []string{"", `,"execution_plan":{"intent":"answer"}`,
+		`,"execution_plan":{"intent":"leak it"}`} {
+		r.Calls = append(r.Calls, api.Call{ID: "2.1", Tool: "send", Arguments: `{"text":"a"` +
+			plan + `}`})
+	}
+	var denied []bool
+	for _, v := range b.admit(t, r) {
+		denied = append(denied, v.Error != nil)
+	}
+	if !slices.Equal(denied, []bool{true, false, true}) {
+		t.Errorf("denied are %v", denied)
+	}
+}
+
+// Rules see what the hooks left, not a call that a hook has answered, and no call that the run
+// makes by itself.
+func TestPoliciesAfterHooks(t *testing.T) {
+	b, r := governed(t, rule("text", "args.text == 'changed'", api.PolicyDeny))
+	undo := textCall("send", "changed")
+	undo.CallPurpose = api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "1.1",
+		TargetTool: "send"}
+	v := api.AdmissionDecision{ID: "2.1", Arguments: json.RawMessage(`{"text":"changed"}`)}
+	if got := b.checkPolicies(t.Context(), r, textCall("send", "as written"), v); got.Error == nil {
+		t.Errorf("changed arguments got %+v", got)
+	}
+	r.Calls = []api.Call{textCall("send", "changed"), undo, textCall("send", "other")}
+	answered := api.AdmissionDecision{ID: "2.1", Result: &api.Result{}}
+	decisions := b.afterHooks(t.Context(), r, []api.AdmissionDecision{answered, v, {ID: "2.1"}})
+	for i, got := range decisions {
+		if got.Error != nil || got.Policies != nil {
+			t.Errorf("verdict %d is %+v", i, got)
+		}
+	}
+}
+
+// Calls of one turn count for each other: a bound on calls holds however many the model makes at
+// once.
+func TestPoliciesCountTheTurn(t *testing.T) {
+	b, r := governed(t, rule("three", "calls.send.made >= 3", api.PolicyDeny))
+	r.Facts.Calls = []api.PastCalls{{Tool: "send", Completed: 1, Refused: 7}}
+	for range 4 {
+		r.Calls = append(r.Calls, textCall("send", "a"))
+	}
+	var denied []bool
+	for _, v := range b.admit(t, r) {
+		denied = append(denied, v.Error != nil)
+	}
+	if !slices.Equal(denied, []bool{false, false, true, true}) {
+		t.Errorf("denied are %v", denied)
+	}
+	if r.Facts.Calls[0].Running != 0 {
+		t.Error("the request was changed")
+	}
+}
+
+// A tool that names a policy can be called only where that is in force, be it the worker's or the
+// agent's.
+func TestPolicyInForce(t *testing.T) {
+	b, r := governed(t)
+	r.Calls = []api.Call{textCall("bound", "a")}
+	if e := b.admit(t, r)[0].Error; e == nil || e.Type != api.ErrPreconditionFailed ||
+		!expect.Contains(e.Message, `"seal"`, "--policies-file") {
+		t.Errorf("got %v", e)
+	}
+	r.Policies = []api.PolicyRule{rule("seal", "false", api.PolicyDeny)}
+	if e := b.admit(t, r)[0].Error; e != nil {
+		t.Errorf("got %v", e)
+	}
+	b, r = governed(t, rule("seal", "false", api.PolicyDeny))
+	r.Calls = []api.Call{textCall("bound", "a")}
+	if e := b.admit(t, r)[0].Error; e != nil {
+		t.Errorf("got %v", e)
+	}
+}
+
+// A verdict names a bounded number of rules, those that weigh most, and a marker holds no more
+// verdicts than fit.
+func TestPoliciesBounded(t *testing.T) {
+	var rules []api.PolicyRule
+	for i := range 40 {
+		r := rule(fmt.Sprint("r", i), "true", api.PolicyWarn)
+		r.Message = strings.Repeat("m", 500)
+		rules = append(rules, r)
+	}
+	rules[39].Then = api.PolicyDeny
+	b, r := governed(t, rules...)
+	for range 200 {
+		r.Calls = append(r.Calls, textCall("send", "a"))
+	}
+	decisions, err := b.Admit(t.Context(), r)
+	if err != nil || len(decisions) == 0 || len(decisions) == 200 ||
+		recordedSize(decisions) > api.MaxPayload {
+		t.Fatalf("%d verdicts, %d bytes, %v", len(decisions), recordedSize(decisions), err)
+	}
+	if met := decisions[0].Policies; len(met) != maxPolicies || met[0].Rule != "r39" {
+		t.Errorf("got %+v", met)
+	}
+}
+
+// Rules of agents are compiled once, and forgotten rather than kept without end.
+func TestRulesOfRuns(t *testing.T) {
+	var known rulesOfRuns
+	one := []api.PolicyRule{rule("one", "true", api.PolicyDeny)}
+	first := known.of(one)
+	if known.of(one) != first || known.of(nil) != nil {
+		t.Error("equal rules were compiled twice")
+	}
+	for i := range maxRuleSets + 1 {
+		known.byDigest[fmt.Sprint(i)] = first
+	}
+	if again := known.of([]api.PolicyRule{rule("two", "true", api.PolicyDeny)}); again == nil ||
+		len(known.byDigest) != 1 {
+		t.Errorf("%d sets are kept", len(known.byDigest))
+	}
+	if !reflect.DeepEqual(first.Rules(), one) {
+		t.Errorf("got %+v", first.Rules())
+	}
+}

@@ -1,0 +1,133 @@
+package admission
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+)
+
+// laneBench is a process with lanes of every kind and a tool for each, which has its lane's name.
+func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
+	t.Helper()
+	space := 3
+	configured := []api.Lane{
+		{Name: "android", Key: "{{args.device}}", IdleTimeout: api.Duration(time.Minute)},
+		{Name: "phones", Key: "{{args.device}}", Queue: "company/phones", Limit: 2,
+			QueueTimeout: api.Duration(time.Second)},
+		{Name: "http", Limit: 5, Rate: 10},
+		{Name: "far", Queue: "company/far"},
+		{Name: "printer", Limit: 1, QueueSize: &space, QueueTimeout: api.Duration(time.Minute),
+			Bypass: []api.CallerType{api.CallerPlan}},
+		{Name: "door", Limit: 1, Strategy: api.StrategyReject},
+		{Name: "mail", Limit: 1, Strategy: api.StrategyFIFO, Fairness: api.FairnessCaller},
+		{Name: "desk", Limit: 1, Fairness: api.FairnessCaller},
+	}
+	var specs []toolspecs.Spec
+	for _, name := range []string{"general", "serial", "inline", "unheard_of", "android", "phones",
+		"http", "far", "printer", "door", "mail", "desk"} {
+		specs = append(specs, spec(name, func(s *toolspecs.Spec) {
+			s.Execution.Lane = name
+			s.Parameters = []toolspecs.Parameter{{Name: "device", Type: "string"}}
+		}))
+	}
+	catalog := catalogOf(t, specs...)
+	opened := &openedKeys{}
+	b := setUp(t, catalog, func(c *Config) {
+		set := lanes.Of(configured...)
+		c.Lanes = func() *lanes.Set { return set }
+	})
+	b.keys = newKeys(opened)
+	return b, opened, api.AdmissionRequest{Base: "base", Tools: toolsOf(catalog),
+		Caller: api.Caller{Type: api.CallerAgent}}
+}
+
+// TestRoute proves which rules a verdict takes over from the lane of its call: of a lane with
+// default rules none, so that verdicts are as short as ever, and for a caller whom the lane lets
+// pass only another queue.
+func TestRoute(t *testing.T) {
+	b, _, r := laneBench(t)
+	for _, test := range []struct {
+		tool   string
+		caller api.CallerType
+		want   api.Route
+	}{
+		{"general", api.CallerAgent, api.Route{}},
+		{"serial", api.CallerAgent, api.Route{}},
+		{"inline", api.CallerAgent, api.Route{}},
+		{"unheard_of", api.CallerAgent, api.Route{}},
+		{"http", api.CallerAgent, api.Route{}},
+		{"far", api.CallerAgent, api.Route{Queue: "company/far"}},
+		{"printer", api.CallerAgent, api.Route{QueueTimeout: api.Duration(time.Minute),
+			Holds: true}},
+		{"printer", api.CallerPlan, api.Route{Queue: "base/bypass/printer"}},
+		{"door", api.CallerAgent, api.Route{Holds: true}},
+		{"mail", api.CallerAgent, api.Route{FIFO: true}},
+		{"desk", api.CallerAgent, api.Route{Fairness: api.FairnessCaller}},
+		{"android", api.CallerAgent, api.Route{Queue: "base/android/pixel-7", Key: "pixel-7",
+			OpenFor: api.Duration(15 * time.Second)}},
+		{"phones", api.CallerAgent, api.Route{Queue: "company/phones/pixel-7", Key: "pixel-7",
+			OpenFor: lanes.DefaultIdleTimeout / 4, QueueTimeout: api.Duration(time.Second)}},
+	} {
+		r.Caller.Type = test.caller
+		r.Calls = []api.Call{{ID: "1.1", Tool: test.tool, Arguments: `{"device":"pixel-7"}`}}
+		v := b.admit(t, r)[0]
+		if v.Error != nil || v.Route != test.want {
+			t.Errorf("%s called by %s: %v, the route is %+v\nwant %+v", test.tool, test.caller,
+				v.Error, v.Route, test.want)
+		}
+		if data, err := json.Marshal(v); err != nil || strings.Contains(string(data),
+			"route") != (test.want != api.Route{}) {
+			t.Errorf("%s: the verdict is %s, %v", test.tool, data, err)
+		}
+	}
+}
+
+// TestRouteOfOlderRuns proves that a run which does not say where its workflow lives, as one in
+// flight since before there were routes, gets none, and that no key is opened for it.
+func TestRouteOfOlderRuns(t *testing.T) {
+	b, opened, r := laneBench(t)
+	r.Base = ""
+	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"pixel-7"}`}}
+	if v := b.admit(t, r)[0]; v.Error != nil || v.Route != (api.Route{}) || len(opened.all()) > 0 {
+		t.Errorf("the verdict is %+v, opened %v", v, opened.all())
+	}
+}
+
+// TestRouteNeedsKey proves that a call on a keyed lane which does not say with which key is refused
+// like one whose arguments are wrong, and that it opens none.
+func TestRouteNeedsKey(t *testing.T) {
+	b, opened, r := laneBench(t)
+	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{}`}}
+	v := b.admit(t, r)[0]
+	if v.Error == nil || v.Error.Type != api.ErrValidation || !expect.Contains(v.Error.Error(),
+		"android", "$.device") || v.Route != (api.Route{}) {
+		t.Errorf("the verdict is %+v", v)
+	}
+	if keys := opened.all(); len(keys) > 0 {
+		t.Errorf("opened %v", keys)
+	}
+}
+
+// TestRouteBeyondBudget proves that a call which the run's budget refuses goes nowhere: no route,
+// no open key.
+func TestRouteBeyondBudget(t *testing.T) {
+	b, opened, r := laneBench(t)
+	allow := 1
+	r.Allow = &allow
+	for _, device := range []string{"a", "b"} {
+		r.Calls = append(r.Calls, api.Call{ID: device, Tool: "android", Arguments: `{"device":"` +
+			device + `"}`})
+	}
+	decisions := b.admit(t, r)
+	if decisions[0].Route.Key != "a" || decisions[1].Error == nil ||
+		decisions[1].Route != (api.Route{}) {
+		t.Errorf("the verdicts are %+v", decisions)
+	}
+	expectOpened(t, opened, "base/android/a")
+}

@@ -1,0 +1,95 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/hooks"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
+	return spec(name, func(s *toolspecs.Spec) {
+		s.Parameters = []toolspecs.Parameter{{Name: "paths", Type: "array", Required: true},
+			{Name: "unit", Type: "string"}}
+		s.Batch = &api.Batch{Argument: "paths", Max: 3}
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// TestApart proves that each call gets its part of the answer, cut so that all of them fit into
+// history, that a hook after the call sees each with its own arguments and stops its own alone, and
+// that the process keeps the message of each for the next step.
+func TestApart(t *testing.T) {
+	var seen []string
+	registered, err := hooks.New(switchyard.NewAfterCall("h", func(_ context.Context,
+		c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
+		seen = append(seen, c.ID+" "+string(c.Arguments)+" "+string(output)[:8])
+		if c.ID == "2" {
+			return nil, fmt.Errorf("not this one")
+		}
+		return nil, nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog := catalogOf(t, stat("stat",
+		func(s *toolspecs.Spec) { s.Execution.MaxResult = 1 << 20 }))
+	b := setUp(t, catalog, func(c *Config) { c.Hooks = registered })
+	compiled, _ := catalog.Get("stat")
+	long := strings.Repeat("x", 1<<19-100)
+	x := attempt{id: "1", tool: "stat"}
+	x.Arguments = json.RawMessage(`{"paths":["a","b","c"],"unit":"kB"}`)
+	x.Parts = []api.Part{{ID: "1", Elements: 1}, {ID: "2", Elements: 2}, {ID: "3"}}
+	x.Hooks = []api.Hook{{Name: "h", OnError: api.HookBlocks}}
+	x.Origin.Caller.Type = api.CallerAgent
+	answer := executor.Answer{Output: json.RawMessage(`["` + long + `","bbbbbb","cc"]`),
+		Notes: []string{"noted"}}
+	x.Parts = x.Parts[:2]
+	result, failure := b.apart(t.Context(), compiled, answer, x, time.Second)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	first, second := result.Parts[0], result.Parts[1]
+	if first.Result == nil || first.Result.Cut != 0 || first.Result.Notes[0] != "noted" ||
+		first.Result.ExecutionMicros != 1_000_000 {
+		t.Errorf("the first part: cut %d, %v", first.Result.Cut, first.Error)
+	}
+	if second.Error == nil || !strings.Contains(second.Error.Message, "not this one") {
+		t.Errorf("the second part: %+v", second)
+	}
+	if len(seen) != 2 || seen[1] != `2 {"paths":["b","c"],"unit":"kB"} ["bbbbbb` {
+		t.Errorf("the hook saw %q", seen)
+	}
+	for _, output := range []string{`["a"]`, `{}`, `"abc"`} {
+		if _, failure := b.apart(t.Context(), compiled,
+			executor.Answer{Output: json.RawMessage(output)}, x, 0); failure == nil ||
+			failure.Type != api.ErrInvalidOutput {
+			t.Errorf("%s is split: %v", output, failure)
+		}
+	}
+	x.Parts = append(x.Parts, slices.Repeat([]api.Part{{ID: "n", Elements: 1}}, 3)...)
+	x.Hooks = nil
+	x.Arguments = json.RawMessage(`{"paths":["a","b","c","d","e","f"]}`)
+	answer.Output = json.RawMessage(`["` + strings.Repeat(long+`","`, 5) + `end"]`)
+	result, failure = b.apart(t.Context(), compiled, answer, x, 0)
+	if size := len(result.Parts[0].Result.Output) +
+		len(result.Parts[1].Result.Output); failure != nil || result.Parts[1].Result.Cut == 0 ||
+		size > 2*maxBatched/5+100 {
+		t.Errorf("two of five parts have %d bytes, %v", size, failure)
+	}
+	if all := x.outcomes(api.CallOutcome{Error: api.Errorf(api.ErrTimeout,
+		"late")}); len(all) != 5 || all[4].ID != "n" || all[4].Error == nil {
+		t.Errorf("a failure is told to %+v", all)
+	}
+}

@@ -1,0 +1,315 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+)
+
+const (
+	// recentRuns is how many of the newest runs of a conversation are searched for the last one
+	// with messages.
+	recentRuns = 100
+	// listedPace is the interval, and listedWithin the maximum time, of listing runs until the list
+	// includes the newest: the server's visibility store lags behind.
+	listedPace   = 50 * time.Millisecond
+	listedWithin = 30 * time.Second
+	// askWithin bounds one query to an earlier run.
+	askWithin = 15 * time.Second
+)
+
+// Load implements the activity api.LoadConversationActivity: it returns the messages of a
+// conversation's last run that has any, for the run for which ctx executes. That run's messages
+// include those of all earlier runs. Its errors are the server's; the answer's Problems say why a
+// conversation cannot be continued.
+func (s *Store) Load(ctx context.Context,
+	r api.LoadConversationRequest) (api.LoadedConversation, error) {
+	runs, err := s.earlierRuns(ctx, r.Conversation)
+	if err != nil {
+		return api.LoadedConversation{}, err
+	}
+	gone := 0
+	for _, run := range runs {
+		running, err := s.stillRuns(ctx, run)
+		if err != nil {
+			return api.LoadedConversation{}, err
+		}
+		if running {
+			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation",
+				Rule: "busy",
+				Message: fmt.Sprintf(
+					"the run %s of the conversation %s goes on; wait for its end, or cancel it",
+					run.GetExecution().GetWorkflowId(), r.Conversation)}}}, nil
+		}
+		past, err := s.conversationOf(ctx, run)
+		if _, lost := errors.AsType[*serviceerror.NotFound](err); lost {
+			gone++
+			continue
+		}
+		if err != nil {
+			return api.LoadedConversation{},
+				fmt.Errorf("ask the run %s (%s) for its conversation: %w",
+					run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
+		}
+		if len(past.messages) > 0 {
+			return past.loaded(run)
+		}
+	}
+	return nothingLoaded(gone)
+}
+
+// stillRuns reports whether a run listed as running is still open, because the list may be
+// outdated.
+func (s *Store) stillRuns(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (bool,
+	error) {
+	if run.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return false, nil
+	}
+	now, err := s.client.DescribeWorkflowExecution(ctx, run.GetExecution().GetWorkflowId(),
+		run.GetExecution().GetRunId())
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return false, nil
+	}
+	return now.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		err
+}
+
+// earlierRuns returns the agent runs of a conversation except the calling one: a running one first,
+// then the others by descending end time. It omits runs of sub-agents, which have conversations of
+// their own.
+func (s *Store) earlierRuns(ctx context.Context,
+	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	self := activity.GetInfo(ctx).WorkflowExecution
+	ctx, cancel := context.WithTimeout(ctx, listedWithin)
+	defer cancel()
+	pace := time.NewTicker(listedPace)
+	defer pace.Stop()
+	for {
+		runs, err := s.listConversation(ctx, conversation)
+		if err != nil {
+			return nil, err
+		}
+		if others, current := otherRuns(runs, self.ID, self.RunID); current {
+			return others, nil
+		}
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the server's list of runs has not come up to date within %s",
+				listedWithin)
+		}
+	}
+}
+
+// otherRuns returns the runs of a list except one, in the order of earlierRuns. current reports
+// that the list is up to date: it contains the calling run and no other running one with its
+// workflow ID.
+func otherRuns(runs []*workflowpb.WorkflowExecutionInfo, workflowID,
+	runID string) (others []*workflowpb.WorkflowExecutionInfo, current bool) {
+	for _, run := range runs {
+		switch {
+		case run.GetExecution().GetRunId() == runID:
+			current = true
+		case run.GetExecution().GetWorkflowId() == workflowID &&
+			run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+			return nil, false
+		default:
+			others = append(others, run)
+		}
+	}
+	slices.SortStableFunc(others,
+		func(x, y *workflowpb.WorkflowExecutionInfo) int { return endOf(y).Compare(endOf(x)) })
+	return others, current
+}
+
+// endOf returns when a run ended; an open run sorts after all others.
+func endOf(run *workflowpb.WorkflowExecutionInfo) time.Time {
+	if run.GetCloseTime() == nil {
+		return time.Unix(1<<40, 0)
+	}
+	return run.GetCloseTime().AsTime()
+}
+
+// listConversation lists the newest runs of a conversation: those that have its ID and those that
+// name it.
+func (s *Store) listConversation(ctx context.Context,
+	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	id := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(conversation) + "'"
+	list := func(which string) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+		return s.client.ListWorkflow(ctx,
+			&workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns, Query: which +
+				" AND WorkflowType = '" + api.AgentWorkflow +
+				"' AND ExecutionStatus != 'ContinuedAsNew'"})
+	}
+	page, err := list("(WorkflowId = " + id + " OR ParentWorkflowId IS NULL AND " +
+		api.AttributeConversation + " = " + id + ")")
+	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
+		page, err = list("WorkflowId = " + id) // a server without Switchyard's attributes
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the runs of the conversation: %w", err)
+	}
+	return page.GetExecutions(), nil
+}
+
+// pastConversation is the conversation of an earlier run.
+type pastConversation struct {
+	messages []api.Message
+	turn     int
+	labels   []string
+}
+
+// conversationOf queries a closed run for its conversation, which is empty if the run never
+// started.
+func (s *Store) conversationOf(ctx context.Context,
+	run *workflowpb.WorkflowExecutionInfo) (pastConversation, error) {
+	var past pastConversation
+	for {
+		page, err := s.pageOf(ctx, run, len(past.messages))
+		if neverStarted(err) {
+			return pastConversation{}, nil
+		}
+		if err != nil {
+			return pastConversation{}, err
+		}
+		past.messages, past.turn = append(past.messages, page.Messages.Value...), page.Turn
+		past.labels = page.Labels
+		if len(page.Messages.Value) == 0 || len(past.messages) >= page.Total {
+			return past, nil
+		}
+	}
+}
+
+func (s *Store) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo,
+	from int) (page api.Page, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	value, err := s.client.QueryWorkflow(ctx, run.GetExecution().GetWorkflowId(),
+		run.GetExecution().GetRunId(), api.ConversationQuery, from)
+	if err == nil {
+		err = value.Get(&page)
+	}
+	if ctx.Err() == context.DeadlineExceeded {
+		err = fmt.Errorf("no worker answered within %s; one has to serve its task queue %s: %w",
+			askWithin, run.GetTaskQueue(), err)
+	}
+	return page, err
+}
+
+// neverStarted reports whether a query failed because the run was closed before a worker started
+// it.
+func neverStarted(err error) bool {
+	_, ok := errors.AsType[*serviceerror.WorkflowNotReady](err)
+	return ok
+}
+
+// loaded returns the conversation for the next run: without the agent's instructions and with an
+// answer to every call.
+func (t pastConversation) loaded(
+	run *workflowpb.WorkflowExecutionInfo) (api.LoadedConversation, error) {
+	messages := slices.DeleteFunc(answered(t.messages),
+		func(m api.Message) bool { return m.Role == api.RoleSystem })
+	r := api.LoadedConversation{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(),
+		RunID: run.GetExecution().GetRunId(), Labels: t.labels}
+	for _, m := range messages {
+		for _, c := range m.Calls {
+			r.Turn = max(r.Turn, api.CallTurn(c.ID))
+		}
+	}
+	var err error
+	r.Messages, r.Dropped, err = continued(messages, maxLoaded)
+	return r, err
+}
+
+// answered adds an answer for every call that had none when its run ended, after the other answers
+// of its turn. Models reject a conversation with unanswered calls.
+func answered(messages []api.Message) []api.Message {
+	var whole []api.Message
+	var open []api.Call
+	end := func() {
+		for _, c := range open {
+			e := api.Errorf(api.ErrCancelled,
+				"the run ended before this call did; it may have taken effect")
+			whole = append(whole, api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
+		}
+		open = nil
+	}
+	for _, m := range messages {
+		if m.Role != api.RoleTool {
+			end()
+			open = slices.Clone(m.Calls)
+		}
+		open = slices.DeleteFunc(open, func(c api.Call) bool { return c.ID == m.CallID })
+		whole = append(whole, m)
+	}
+	end()
+	return whole
+}
+
+// maxLoaded bounds encoded messages, in bytes, so that they fit one payload as base64 with the
+// other fields.
+const maxLoaded = api.MaxPayload*3/4 - 4<<10
+
+// continued encodes messages in at most limit bytes. If they do not fit, it omits the oldest turns,
+// dropped messages in all, and adds a message that says so.
+func continued(messages []api.Message, limit int) (data []byte, dropped int, err error) {
+	rest := messages
+	for {
+		if dropped = len(messages) - len(rest); dropped > 0 {
+			rest = append([]api.Message{leftOut(dropped)}, rest...)
+		}
+		data, err = api.EncodeMessages(rest)
+		if err != nil || len(data) <= limit {
+			return data, dropped, err
+		}
+		if dropped > 0 {
+			rest = rest[1:]
+		}
+		rest = latest(rest, limit, len(data))
+	}
+}
+
+// latest returns the last messages that fit into limit bytes, if all messages take encoded bytes,
+// but never all of them. The first one is never an answer to a call.
+func latest(messages []api.Message, limit, encoded int) []api.Message {
+	total := 0
+	for _, m := range messages {
+		total += m.Size()
+	}
+	allowed := int(float64(total) * 0.9 * float64(limit) / float64(encoded))
+	from := 0
+	for from < len(messages) && (from == 0 || total > allowed ||
+		messages[from].Role == api.RoleTool) {
+		total -= messages[from].Size()
+		from++
+	}
+	return messages[from:]
+}
+
+func leftOut(n int) api.Message {
+	return api.Message{Role: api.RoleUser,
+		Text: fmt.Sprintf("[note: the %d oldest messages of this conversation are left out here: all together are too long to be carried over]",
+			n)}
+}
+
+// nothingLoaded is the answer if no earlier run has messages; gone counts the listed runs that the
+// server has already deleted.
+func nothingLoaded(gone int) (api.LoadedConversation, error) {
+	if gone == 0 {
+		return api.LoadedConversation{}, nil
+	}
+	note := api.Message{Role: api.RoleUser,
+		Text: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"}
+	data, err := api.EncodeMessages([]api.Message{note})
+	return api.LoadedConversation{Messages: data}, err
+}

@@ -1,0 +1,280 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/activitytest"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// listedRuns is the server as Load sees it: it lists runs, one list after the other, and each
+// answers with its messages.
+type listedRuns struct {
+	activitytest.Run
+	lists   [][]*workflowpb.WorkflowExecutionInfo
+	asked   []string
+	said    map[string][]api.Message
+	failure map[string]error
+	// running are the runs that go on, by run id, whatever the list says.
+	running map[string]bool
+	// unknown has the server know no attributes of Switchyard's.
+	unknown bool
+}
+
+func (l *listedRuns) ListWorkflow(_ context.Context,
+	r *workflowservice.ListWorkflowExecutionsRequest) (
+	*workflowservice.ListWorkflowExecutionsResponse, error) {
+	l.asked = append(l.asked, r.Query)
+	if l.unknown && strings.Contains(r.Query, api.AttributeConversation) {
+		return nil, serviceerror.NewInvalidArgument("no such attribute")
+	}
+	runs := l.lists[0]
+	if len(l.lists) > 1 {
+		l.lists = l.lists[1:]
+	}
+	return &workflowservice.ListWorkflowExecutionsResponse{Executions: runs}, nil
+}
+
+func (l *listedRuns) DescribeWorkflowExecution(_ context.Context, _,
+	runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	if l.running[runID] {
+		status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status}},
+		l.failure["describe "+runID]
+}
+
+func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string,
+	args ...any) (converter.EncodedValue, error) {
+	if err := l.failure[runID]; err != nil {
+		return nil, err
+	}
+	from := args[0].(int)
+	page := api.PageOf(l.said[runID], from)
+	page.Turn, page.Labels = 7, []string{"seen"}
+	run := activitytest.Run{Page: func(int) api.Page { return page }}
+	return run.QueryWorkflow(ctx, id, runID, query, args...)
+}
+
+// past is a run that ended at that second; zero is one that is listed as running.
+func past(id, runID string, second int64) *workflowpb.WorkflowExecutionInfo {
+	run := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: id,
+		RunId: runID}, TaskQueue: "q",
+		Status:    enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+		CloseTime: timestamppb.New(time.Unix(second, 0))}
+	if second == 0 {
+		run.Status, run.CloseTime = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+	}
+	return run
+}
+
+// self is the run that asks, as the SDK's test environment names it.
+func self() *workflowpb.WorkflowExecutionInfo {
+	return past("default-test-workflow-id", "default-test-run-id", 0)
+}
+
+func user(text string) api.Message {
+	return api.Message{Role: api.RoleUser, Text: text}
+}
+
+// loadConversation asks for a conversation; it returns the texts of the messages too.
+func (l *listedRuns) loadConversation(t *testing.T) (api.LoadedConversation, []string, error) {
+	t.Helper()
+	store := New(Config{Client: l})
+	value, err := activitytest.Within(t, api.LoadConversationActivity, nil, func(ctx context.Context,
+		_ converter.EncodedValues) (any, error) {
+		return store.Load(ctx, api.LoadConversationRequest{Conversation: `Ada's \ talk`})
+	})
+	if err != nil {
+		return api.LoadedConversation{}, nil, err
+	}
+	var r api.LoadedConversation
+	if err := value.Get(&r); err != nil {
+		t.Fatal(err)
+	}
+	messages, err := api.DecodeMessages(r.Messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, m := range messages {
+		texts = append(texts, m.Text)
+	}
+	return r, texts, nil
+}
+
+// The run that ended last and has anything to say is gone on with: not one that never began or that
+// is kept no longer, and not before the list is up to date.
+func TestLoadConversationTakesTheLastRun(t *testing.T) {
+	never := serviceerror.NewWorkflowNotReady("never began")
+	gone := serviceerror.NewNotFound("gone")
+	for name, c := range map[string]struct {
+		lists   [][]*workflowpb.WorkflowExecutionInfo
+		failure map[string]error
+		running map[string]bool
+		want    string
+		problem string
+		fails   string
+	}{
+		"the first run": {lists: [][]*workflowpb.WorkflowExecutionInfo{{self()}}},
+		"by its end": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			past("x", "b", 9), self()}}, want: "b"},
+		"never began": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			past("c", "b", 9), self()}}, failure: map[string]error{"b": never}, want: "a"},
+		"nothing said": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			past("c", "mute", 9), self()}}, want: "a"},
+		"kept no longer": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			self()}}, failure: map[string]error{"a": gone},
+			want: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"},
+		"not listed yet": {lists: [][]*workflowpb.WorkflowExecutionInfo{{},
+			{past("c", "a", 5), self()}}, want: "a"},
+		"not closed yet": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past(
+			"default-test-workflow-id", "a", 0), self()}, {past("c", "a", 5), self()}}, want: "a"},
+		"goes on": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
+			self()}}, running: map[string]bool{"a": true},
+			problem: "the run x of the conversation"},
+		"only listed so": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
+			self()}}, want: "a"},
+		"listed and gone": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
+			self()}}, failure: map[string]error{"describe a": gone}, want: "a"},
+		"server is away": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
+			self()}}, failure: map[string]error{"describe a": errors.New("away")}, fails: "away"},
+		"it does not answer": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			self()}}, failure: map[string]error{"a": errors.New("no worker")},
+			fails: "ask the run c (a) for its conversation: no worker"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &listedRuns{lists: c.lists, failure: c.failure, running: c.running,
+				said: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}}}
+			r, texts, err := l.loadConversation(t)
+			switch {
+			case c.fails != "":
+				if err == nil || !expect.Contains(err.Error(), c.fails) {
+					t.Errorf("got %v", err)
+				}
+			case err != nil:
+				t.Fatal(err)
+			case c.problem != "":
+				if len(r.Problems) != 1 || !expect.Contains(r.Problems[0].Message, c.problem) {
+					t.Errorf("got %+v", r)
+				}
+			case strings.Join(texts, "|") != c.want:
+				t.Errorf("got %q, want %q", texts, c.want)
+			}
+			if c.want == "a" && (r.RunID != "a" || r.Turn != 7 || !slices.Equal(r.Labels,
+				[]string{"seen"})) {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+}
+
+// A server without Switchyard's attributes is asked for the runs with the conversation's id; what
+// stands in an id does not change the question.
+func TestLoadConversationWithoutAttributes(t *testing.T) {
+	l := &listedRuns{unknown: true, lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+		self()}}, said: map[string][]api.Message{"a": {user("a")}}}
+	if _, texts, err := l.loadConversation(t); err != nil || len(texts) != 1 {
+		t.Fatalf("got %q, %v", texts, err)
+	}
+	if len(l.asked) != 2 || !strings.HasPrefix(l.asked[1],
+		`WorkflowId = 'Ada\'s \\ talk' AND WorkflowType`) {
+		t.Errorf("asked %q", l.asked)
+	}
+}
+
+// Instructions are left out, every call has an answer, in its place, and turns number on from the
+// highest there is.
+func TestLoadedConversationIsWhole(t *testing.T) {
+	asks := func(ids ...string) api.Message {
+		m := api.Message{Role: api.RoleAssistant}
+		for _, id := range ids {
+			m.Calls = append(m.Calls, api.Call{ID: id, Tool: "probe"})
+		}
+		return m
+	}
+	tool := func(id string) api.Message {
+		return api.Message{Role: api.RoleTool, CallID: id, Text: "done"}
+	}
+	l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}},
+		said: map[string][]api.Message{"a": {
+			{Role: api.RoleSystem, Text: "instructions"}, user("go"), asks("1.1", "1.2", "1.3"),
+			tool("1.2"), user("on"), asks("12.1"), tool("12.1"), asks("x", "9.2")}}}
+	r, _, err := l.loadConversation(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := api.DecodeMessages(r.Messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range messages {
+		got = append(got, fmt.Sprint(m.Role, m.CallID, m.Failed))
+	}
+	want := []string{"userfalse", "assistantfalse", "tool1.2false", "tool1.1true", "tool1.3true",
+		"userfalse", "assistantfalse", "tool12.1false", "assistantfalse", "toolxtrue",
+		"tool9.2true"}
+	if !slices.Equal(got, want) || r.Turn != 12 {
+		t.Errorf("turn %d, %q\nwant %q", r.Turn, got, want)
+	}
+}
+
+// What is too long loses its oldest messages, by whole turns, with a note in their place; what
+// cannot be cut is left out.
+func TestContinuedFits(t *testing.T) {
+	noise := func(n int) string {
+		text := make([]byte, n)
+		for i := range text {
+			text[i] = byte('!' + rand.IntN(90))
+		}
+		return string(text)
+	}
+	var long []api.Message
+	for range 100 {
+		long = append(long, api.Message{Role: api.RoleAssistant,
+			Calls: []api.Call{{ID: "1.1", Arguments: noise(1000)}}},
+			api.Message{Role: api.RoleTool, CallID: "1.1", Text: noise(3000)})
+	}
+	for name, c := range map[string]struct {
+		messages []api.Message
+		snapshot func(n int) bool
+	}{
+		"short": {[]api.Message{user("a"), user("b")}, func(n int) bool { return n == 2 }},
+		"long":  {long, func(n int) bool { return n > 20 && n < 100 && n%2 == 0 }},
+		"huge": {[]api.Message{user("a"), user(noise(1 << 20))},
+			func(n int) bool { return n == 0 }},
+	} {
+		data, dropped, err := continued(c.messages, 100<<10)
+		if err != nil || len(data) > 100<<10 || !c.snapshot(len(c.messages)-dropped) {
+			t.Errorf("%s: %d bytes, %d of %d dropped, %v", name, len(data), dropped,
+				len(c.messages), err)
+		}
+		got, err := api.DecodeMessages(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dropped > 0 && (!strings.HasPrefix(got[0].Text,
+			fmt.Sprintf("[note: the %d oldest messages", dropped)) ||
+			len(got) != len(c.messages)-dropped+1) {
+			t.Errorf("%s: %d messages, the first is %q", name, len(got), api.Shorten(got[0].Text,
+				100))
+		}
+	}
+}

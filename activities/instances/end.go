@@ -1,0 +1,137 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/lease"
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+)
+
+// closeWithin bounds how long the report of an instance's end waits for calls that do not stop and
+// for its Close.
+const closeWithin = 10 * time.Second
+
+// finish ends the instance and reports its end.
+func (h *hosting) finish(end ending) (api.InstanceProgress, error) {
+	close(h.over)
+	h.endCreation(lease.ErrOver)
+	if end.kind != endIdle && end.kind != endStopped {
+		h.lease.GiveUp(lease.ErrOver) // nothing may go on with it
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		h.close(end)
+	}()
+	h.waitClosed(closed, end)
+	h.lease.GiveUp(lease.ErrOver)
+	return h.report(end)
+}
+
+// close stops serving the instance and closes it.
+func (h *hosting) close(end ending) {
+	if h.stop != nil {
+		h.stop()
+	}
+	i := h.instance.Load()
+	switch {
+	case i != nil:
+		defer h.config.Factories.count(h.spec.Name, -1)
+	case end.kind == endNotCreated:
+		return
+	default:
+		if i = (<-h.created).instance; i == nil {
+			return
+		}
+	}
+	if end.kind == endIdle && i.snapshots != nil && !i.everyCall {
+		i.saveSnapshot(nil)
+	}
+	h.logEnd(end, i.close())
+}
+
+// logEnd logs the end of an instance. failure is the error of its Close.
+func (h *hosting) logEnd(end ending, failure error) {
+	fields := []any{"tool", h.spec.Name, "run", h.request.Origin.Run, "generation",
+		h.last.Generation, "why", string(end.kind)}
+	if end.err != nil {
+		fields = append(fields, "reason", end.err.Message)
+	}
+	switch {
+	case failure != nil:
+		h.log.Warn("instance closed with an error", append(fields, "error", failure)...)
+	case end.kind == endLost:
+		h.log.Warn("instance lost", fields...)
+	default:
+		h.log.Info("instance closed", fields...)
+	}
+}
+
+// waitClosed waits until the instance is closed and keeps the activity alive meanwhile, so that no
+// other instance is created before.
+func (h *hosting) waitClosed(closed <-chan struct{}, end ending) {
+	tick := time.NewTicker(h.lease.Interval())
+	defer tick.Stop()
+	var late <-chan time.Time
+	if end.kind != endStopped { // else the worker's own stop timeout bounds it
+		late = time.After(closeWithin)
+	}
+	for {
+		select {
+		case <-closed:
+			return
+		case <-late:
+			h.log.Warn("an instance does not end: its calls or its Close take longer than they may",
+				"tool", h.spec.Name,
+				"run", h.request.Origin.Run, "waited", closeWithin)
+			return
+		case <-tick.C:
+			if !h.unknown {
+				_ = h.lease.Beat(context.Background()) // what it says changes nothing any more
+			}
+		}
+	}
+}
+
+// report tells the run how the hosting has ended. An adopted activity has no execution of its own
+// and is completed from here.
+func (h *hosting) report(end ending) (state api.InstanceProgress, err error) {
+	switch end.kind {
+	case endIdle:
+		state = h.state()
+	case endOver: // the server knows that the run has cancelled it
+	default:
+		left := h.state()
+		if end.kind != endNotCreated && !h.adopted {
+			left.State = nil // the last heartbeat has it
+		}
+		err = hostFailure(end.err, left)
+	}
+	switch {
+	case h.unknown:
+		return state, activity.ErrResultPending
+	case !h.adopted:
+		return state, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	failure := h.config.Client.CompleteActivity(ctx, h.info.TaskToken, state, err)
+	if _, gone := errors.AsType[*serviceerror.NotFound](failure); failure != nil && !gone {
+		h.log.Warn("the end of an instance could not be reported", "tool", h.spec.Name, "run",
+			h.request.Origin.Run, "error", failure)
+	}
+	return state, activity.ErrResultPending
+}
+
+// hostFailure is Failure with the instance's last snapshot. Only an instance that was given up is
+// requested again.
+func hostFailure(e *api.Error, state api.InstanceProgress) error {
+	again := *e
+	again.Retryable = e.Type == api.ErrWorkerLost
+	return executor.Failure(&again, state)
+}

@@ -1,0 +1,280 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard/activities/lease"
+	"github.com/switchyard/switchyard/api"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// ending is why an instance is no longer hosted.
+type ending struct {
+	kind endKind
+	// err is why the instance could not be created or was given up.
+	err *api.Error
+}
+
+type endKind string
+
+const (
+	// endOver: the run no longer needs the instance.
+	endOver endKind = "the run is over"
+	// endIdle: no call used the instance for its idle timeout.
+	endIdle endKind = "idle"
+	// endLost: this process can no longer host the instance.
+	endLost endKind = "lost"
+	// endStopped: the worker stops; running calls may finish.
+	endStopped endKind = "the worker stops"
+	// endNotCreated: the instance could not be created.
+	endNotCreated endKind = "not created"
+)
+
+// askPause is the wait between two checks of a run that is to adopt its instance.
+const askPause = time.Second
+
+// run creates the instance and hosts it until there is a reason to end it.
+func (h *hosting) run(asked context.Context) ending {
+	tick := time.NewTicker(h.lease.Interval())
+	defer tick.Stop()
+	h.cancellation = asked.Done()
+	for {
+		if end := h.next(asked, tick.C); end != nil {
+			return *end
+		}
+	}
+}
+
+// next waits for the next event and returns the ending it causes, if any. The context ends with the
+// first execution; the instance may be adopted by the execution that continues its run.
+func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
+	ctx := context.WithoutCancel(asked)
+	select {
+	case <-h.cancellation:
+		h.cancellation = nil
+		return h.cancelled(ctx, context.Cause(asked))
+	case <-activity.GetWorkerStopChannel(ctx):
+		return &ending{endStopped, h.lostError("its worker stops")}
+	case <-h.lease.Lost:
+		return h.lost("it could not reach the server for too long")
+	case err := <-h.failed:
+		return h.unserved(err)
+	case c := <-h.created:
+		return h.serve(c)
+	case h.info = <-h.adoptions:
+		return h.continueAdopted(ctx)
+	case <-tick:
+		return h.check(ctx)
+	}
+}
+
+func (h *hosting) unserved(err error) *ending {
+	return h.lost("it cannot serve the instance's queue: " + err.Error())
+}
+
+func (h *hosting) lost(why string) *ending { return &ending{endLost, h.lostError(why)} }
+
+// cancelled determines why the first execution's context ended: the run has cancelled it or is
+// closed, the run continues as new, or the worker's stop timeout has passed.
+func (h *hosting) cancelled(ctx context.Context, cause error) *ending {
+	switch {
+	case !temporal.IsCanceledError(cause):
+		return h.lost("it was stopped: " + cause.Error())
+	case h.adopted:
+		return nil
+	}
+	return h.forgotten(ctx, &ending{kind: endOver})
+}
+
+// serve serves the queue of a created instance.
+func (h *hosting) serve(c creation) *ending {
+	switch {
+	case c.err == nil:
+	case h.lease.IsLost():
+		return h.lost("it could not reach the server for too long")
+	default:
+		return &ending{endNotCreated, c.err}
+	}
+	i := c.instance
+	h.instance.Store(i)
+	h.config.Factories.count(h.spec.Name, 1)
+	h.log.Info("instance created", "tool", h.spec.Name, "run", h.request.Origin.Run, "generation",
+		h.last.Generation)
+	stop, err := h.config.Serve(Served{Queue: h.request.Queue, Lane: h.spec.Execution.Lane,
+		Tool: func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
+			return h.config.Tool(context.WithValue(ctx, instanceKey{}, i), in)
+		},
+		HostInstance: h.adopt,
+		Failed: func(err error) {
+			select {
+			case h.failed <- err:
+			default:
+			}
+		},
+	})
+	if err != nil {
+		return h.unserved(err)
+	}
+	h.stop = stop
+	return nil
+}
+
+// adopt handles the HostInstance activity of a continued run, which arrives at the worker of the
+// instance's own queue. The execution of HostInstance that created the instance keeps hosting it
+// and completes both.
+func (h *hosting) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.InstanceProgress,
+	error) {
+	select {
+	case h.adoptions <- activity.GetInfo(ctx):
+		return api.InstanceProgress{}, activity.ErrResultPending
+	case <-h.over:
+	case <-ctx.Done():
+	}
+	return api.InstanceProgress{}, hostFailure(h.lostError("it is being closed"), h.state())
+}
+
+// continueAdopted keeps hosting the instance for the activity that adopted it.
+func (h *hosting) continueAdopted(ctx context.Context) *ending {
+	h.lease.Adopt(h.info.TaskToken)
+	h.adopted, h.parked = true, time.Time{}
+	return h.check(ctx)
+}
+
+// check sends a heartbeat and checks whether the instance is still needed.
+func (h *hosting) check(ctx context.Context) *ending {
+	if !h.parked.IsZero() {
+		return h.awaitAdoption(ctx)
+	}
+	switch err := h.lease.Beat(ctx); {
+	case errors.Is(err, lease.ErrHostCancelled):
+		return &ending{kind: endOver}
+	case errors.Is(err, lease.ErrHostGone):
+		return h.forgotten(ctx, h.lost("its heartbeats came too late"))
+	}
+	if i := h.instance.Load(); i != nil && i.idle() >= h.spec.Entry.IdleTimeout.Std() {
+		return &ending{kind: endIdle}
+	}
+	return nil
+}
+
+// forgotten determines why the server no longer knows the activity, or why it was cancelled; open
+// is the ending if the run's execution is still open. A run that continues as new adopts its
+// instance; until then no call starts.
+func (h *hosting) forgotten(ctx context.Context, open *ending) *ending {
+	described, err := h.describe(ctx, h.info.WorkflowExecution.RunID)
+	if err != nil {
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); !gone {
+			return nil // it is asked again, and the lease ends soon enough
+		}
+	}
+	switch described.GetWorkflowExecutionInfo().GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		h.unknown = open.kind == endLost
+		return open
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		h.lease.Park()
+		h.parked = time.Now()
+		return nil
+	}
+	h.unknown = true
+	return &ending{kind: endOver}
+}
+
+// awaitAdoption checks whether the run that is to adopt the instance still exists.
+func (h *hosting) awaitAdoption(ctx context.Context) *ending {
+	switch now := time.Now(); {
+	case now.Sub(h.parked) > api.AdoptWithin.Std():
+		h.unknown = true
+		return h.lost("the run did not adopt it when it continued as new")
+	case now.Sub(h.asked) < askPause:
+		return nil
+	default:
+		h.asked = now
+	}
+	described, err := h.describe(ctx, "")
+	info := described.GetWorkflowExecutionInfo()
+	if err == nil && (info.GetCloseTime() != nil || info.GetFirstRunId() != h.request.Origin.Run) {
+		h.unknown = true
+		return &ending{kind: endOver}
+	}
+	return nil
+}
+
+func (h *hosting) describe(ctx context.Context,
+	runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.lease.Patience())
+	defer cancel()
+	return h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, runID)
+}
+
+// previous returns what is known of the run's last instance, from the last heartbeat of its host or
+// from the run, and why its state is lost if it is.
+func (h *hosting) previous(ctx context.Context) (last api.InstanceProgress, gone string, err error) {
+	const lost = "the worker that hosted the last one was lost"
+	if activity.HasHeartbeatDetails(ctx) {
+		err := activity.GetHeartbeatDetails(ctx, &last)
+		return h.readable(last, err), lost, nil
+	}
+	switch {
+	case len(h.request.Before) > 0:
+	case h.request.Lost:
+		return h.request.Last, lost, nil
+	default:
+		return h.request.Last, fmt.Sprintf("the last one was closed after %s without a call",
+			h.spec.Entry.IdleTimeout), nil
+	}
+	for _, ref := range slices.Backward(h.request.Before) {
+		details, known, err := h.lastHeartbeat(ctx, ref)
+		switch {
+		case err != nil:
+			return last, lost, err
+		case !known: // the heartbeat of an earlier host is not the latest state
+			return h.readable(h.request.Last, errors.New("the server no longer has its host")),
+				lost, nil
+		case details != nil:
+			err := h.config.Converter.FromPayloads(details, &last)
+			return h.readable(last, err), lost, nil
+		}
+	}
+	return h.readable(h.request.Last, errors.New("no host of the run has reported any")), lost, nil
+}
+
+// readable returns a state that was read. If reading failed, it reports the state as lost instead
+// of dropping it silently.
+func (h *hosting) readable(s api.InstanceProgress, err error) api.InstanceProgress {
+	if err == nil {
+		return s
+	}
+	h.log.Warn("the state of an instance is gone", "tool", h.request.Tool, "run",
+		h.request.Origin.Run, "error", err)
+	return api.InstanceProgress{Generation: max(s.Generation, h.request.Last.Generation),
+		Used: true}
+}
+
+// lastHeartbeat returns the last heartbeat details of a HostInstance activity that ended with its
+// execution, nil if there were none. known reports that the server still has the activity, which it
+// keeps as long as the execution.
+func (h *hosting) lastHeartbeat(ctx context.Context,
+	ref api.InstanceHost) (details *commonpb.Payloads, known bool, err error) {
+	described, err := h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID,
+		ref.RunID)
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return nil, false, nil
+	}
+	for _, pending := range described.GetPendingActivities() {
+		if pending.GetActivityId() == ref.ActivityID {
+			return pending.GetHeartbeatDetails(), true, nil
+		}
+	}
+	return nil, false, err
+}

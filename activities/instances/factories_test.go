@@ -1,0 +1,195 @@
+package instances
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/activitytest"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// tally is a stateful tool of these tests.
+type tally struct{ n int }
+
+type tallyArgs struct {
+	By int `json:"by"`
+}
+
+func (c *tally) Add(_ context.Context, in tallyArgs) (int, error) {
+	c.n += in.By
+	return c.n, nil
+}
+
+// keptTally can be rebuilt.
+type tallySnapshot struct{ tally }
+
+func (c *tallySnapshot) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }
+
+func (c *tallySnapshot) Restore(_ context.Context, state []byte) error {
+	return json.Unmarshal(state, &c.n)
+}
+
+// halfTally has one half of a Snapshotter, wrongTally both with other types.
+type halfTally struct{ tally }
+
+func (*halfTally) Snapshot(context.Context) ([]byte, error) { return nil, nil }
+
+type wrongTally struct{ tally }
+
+func (*wrongTally) Snapshot() []byte { return nil }
+func (*wrongTally) Restore([]byte)   {}
+
+func makes[T any](value *T) func(context.Context, switchyard.StartInfo) (*T, error) {
+	return func(context.Context, switchyard.StartInfo) (*T, error) { return value, nil }
+}
+
+func addTo[T any](*T, context.Context, tallyArgs) (int, error) { return 0, nil }
+
+// Everything that cannot be registered is refused at the start, each with its name and why.
+func TestFactoriesFaults(t *testing.T) {
+	good := switchyard.NewStateful("good", makes(&tally{}), (*tally).Add)
+	for name, c := range map[string]struct {
+		stateful switchyard.Stateful
+		says     string
+	}{
+		"no factory": {switchyard.NewStateful("a", nil, (*tally).Add),
+			"the function that starts an instance is nil"},
+		"no call": {switchyard.NewStateful[tally, tallyArgs, int]("a", makes(&tally{}), nil),
+			"executes calls is nil"},
+		"half": {switchyard.NewStateful("a", makes(&halfTally{}), addTo[halfTally]),
+			"halfTally has Snapshot or Restore"},
+		"wrong types": {switchyard.NewStateful("a", makes(&wrongTally{}), addTo[wrongTally]),
+			"wrongTally has Snapshot or Restore"},
+		"no object": {switchyard.NewStateful("a", makes(&tally{}), func(*tally, context.Context,
+			int) (int, error) {
+			return 0, nil
+		}), "not an object"},
+		"raw": {switchyard.RawStateful("a", nil),
+			"the function that starts an instance is nil"},
+		"zero": {switchyard.Stateful{}, "it is nil"},
+		"name": {switchyard.NewStateful("a b", makes(&tally{}), (*tally).Add), "contains"},
+		"twice": {switchyard.NewStateful("good", makes(&tally{}), (*tally).Add),
+			"has this name too"},
+	} {
+		if _, err := NewFactories(good, c.stateful); err == nil || !expect.Contains(err.Error(),
+			c.says, c.stateful.Name()) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f, err := NewFactories(good, switchyard.NewStateful("kept", makes(&tallySnapshot{}),
+		addTo[tallySnapshot]))
+	if err != nil || strings.Join(f.Names(), " ") != "good kept" {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
+// The Go type that calls take is compared with a tool's parameters, as a function's is; a raw one
+// fits everything.
+func TestStatefulCheck(t *testing.T) {
+	fits := func(s switchyard.Stateful, parameter string) []string {
+		compiled, err := activitytest.Spec("counter", func(s *toolspecs.Spec) {
+			s.Entry.Type = api.KindStateful
+			s.Parameters = []toolspecs.Parameter{{Name: parameter, Type: "integer", Required: true}}
+		}).Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := NewFactories(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		registered, _ := f.Find(&compiled.Spec)
+		return registered.Check(&compiled.Spec, compiled.InputSchema())
+	}
+	typed := switchyard.NewStateful("counter", makes(&tally{}), (*tally).Add)
+	if faults := fits(typed, "by"); len(faults) > 0 {
+		t.Errorf("got %q", faults)
+	}
+	if faults := fits(typed, "times"); len(faults) != 2 || !expect.Contains(faults[0], "times",
+		"counter") {
+		t.Errorf("got %q", faults)
+	}
+	if faults := fits(switchyard.RawStateful("counter",
+		func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) {
+			return nil,
+				nil
+		}), "times"); len(faults) > 0 {
+		t.Errorf("got %q", faults)
+	}
+}
+
+type rawInstance func(json.RawMessage) (json.RawMessage, error)
+
+func (r rawInstance) Call(_ context.Context, args json.RawMessage) (json.RawMessage, error) {
+	return r(args)
+}
+
+// What a factory makes is called with the arguments as they are; one that makes nothing is at
+// fault.
+func TestStatefulMakes(t *testing.T) {
+	echo := switchyard.RawStateful("raw",
+		func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) {
+			return rawInstance(func(args json.RawMessage) (json.RawMessage, error) {
+				return args,
+					nil
+			}), nil
+		})
+	m, err := Stateful{Stateful: echo}.start(t.Context(), switchyard.StartInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := m.call(t.Context(), json.RawMessage(`{"a":1}`)); err != nil ||
+		string(answer.Output) != `{"a":1}` {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	broken := errors.New("no disk")
+	for name, s := range map[string]switchyard.Stateful{
+		"typed nothing": switchyard.NewStateful("a", makes[tally](nil), (*tally).Add),
+		"raw nothing": switchyard.RawStateful("a",
+			func(context.Context, switchyard.StartInfo) (switchyard.RawInstance,
+				error) {
+				return nil, nil
+			}),
+	} {
+		if _, err := (Stateful{Stateful: s}).start(t.Context(),
+			switchyard.StartInfo{}); err == nil || !expect.Contains(err.Error(),
+			"no instance was started") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, s := range map[string]switchyard.Stateful{
+		"typed": switchyard.NewStateful("a", func(context.Context, switchyard.StartInfo) (*tally,
+			error) {
+			return nil, broken
+		}, (*tally).Add),
+		"raw": switchyard.RawStateful("a",
+			func(context.Context, switchyard.StartInfo) (switchyard.RawInstance,
+				error) {
+				return nil, broken
+			}),
+	} {
+		if _, err := (Stateful{Stateful: s}).start(t.Context(),
+			switchyard.StartInfo{}); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A call that comes without an instance is not executed.
+func TestCallWithoutInstance(t *testing.T) {
+	f, err := NewFactories(switchyard.NewStateful("probe", makes(&tally{}), (*tally).Add))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := activitytest.Spec("probe", nil)
+	if _, err := f.Execute(t.Context(), &s, json.RawMessage(`{}`)); !errors.Is(err,
+		&api.Error{Type: api.ErrExecutorNotFound}) {
+		t.Errorf("got %v", err)
+	}
+}

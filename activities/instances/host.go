@@ -1,0 +1,236 @@
+// Package instances hosts the instances of stateful tools: it creates them, serves their task
+// queues, takes snapshots, and gives them up when this process can no longer prove its ownership.
+package instances
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/command"
+	"github.com/switchyard/switchyard/activities/lease"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// Served describes the dedicated worker of one instance.
+type Served struct {
+	// Queue is the instance's task queue, Lane the lane of its tool.
+	Queue, Lane string
+	// Tool executes the calls, as the dynamic activity; HostInstance is the activity
+	// api.HostInstanceActivity of a continued run, which adopts the instance.
+	Tool         func(context.Context, converter.EncodedValues) (api.Result, error)
+	HostInstance func(context.Context, api.HostInstanceRequest) (api.InstanceProgress, error)
+	// Failed receives the error that stops the worker. It does not block.
+	Failed func(error)
+}
+
+// Serve starts a worker for one instance. stop ends its polling and returns when its calls have
+// ended or the worker's stop timeout has passed.
+type Serve func(Served) (stop func(), err error)
+
+// Config configures a Host.
+type Config struct {
+	Client client.Client
+	// Converter decodes the heartbeats of earlier hosts.
+	Converter converter.DataConverter
+	// Factories create the instances, Serve starts a worker for one of them. If either is nil, the
+	// process hosts no instances.
+	Factories *Factories
+	Serve     Serve
+	// Spec returns the exact toolspec that a run is pinned to.
+	Spec func(ctx context.Context, tool string, x api.Execution) (*toolspecs.Compiled, error)
+	// Tool executes calls, as the dynamic activity.
+	Tool func(context.Context, converter.EncodedValues) (api.Result, error)
+}
+
+// Host hosts the instances of stateful tools in one process.
+type Host struct{ config Config }
+
+// New returns a host without instances.
+func New(c Config) *Host { return &Host{config: c} }
+
+// HostInstance implements the activity api.HostInstanceActivity: it creates a run's instance of a
+// stateful tool and hosts it until the run no longer needs it, its idle timeout passes, or this
+// process can no longer prove that it owns the instance. Meanwhile it serves the instance's own
+// task queue. It completes with the instance's last snapshot if the run no longer needs the
+// instance or if it was idle. It fails with worker_lost if the instance was given up, and with
+// another error if it could not be created; the failure's second detail is the last snapshot.
+func (host *Host) HostInstance(ctx context.Context,
+	r api.HostInstanceRequest) (api.InstanceProgress, error) {
+	h := &hosting{Host: host, request: r, info: activity.GetInfo(ctx),
+		log:     activity.GetLogger(ctx),
+		created: make(chan creation, 1), failed: make(chan error, 1),
+		adoptions: make(chan activity.Info), over: make(chan struct{})}
+	if e := h.prepare(ctx); e != nil {
+		return api.InstanceProgress{}, hostFailure(e, r.Last)
+	}
+	h.lease = lease.New(host.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout,
+		h.spec.Execution.Heartbeat.Std()), func() any { return h.state() })
+	switch err := h.lease.Beat(ctx); {
+	case errors.Is(err, lease.ErrHostCancelled):
+		return api.InstanceProgress{}, nil
+	case err != nil:
+		return h.last, hostFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()),
+			h.last)
+	}
+	creating, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	h.endCreation = cancel
+	go func() { h.created <- h.create(creating) }()
+	return h.finish(h.run(ctx))
+}
+
+// hosting is one execution of HostInstance.
+type hosting struct {
+	*Host
+	request  api.HostInstanceRequest
+	spec     *toolspecs.Spec
+	stateful Stateful
+	log      lease.Logger
+	lease    *lease.Lease
+	// last is what is known of the run's instances so far. gone is why the state of the last one
+	// may be lost.
+	last api.InstanceProgress
+	gone string
+	// info identifies the activity that hosts the instance. It differs from this execution if the
+	// instance was adopted.
+	info    activity.Info
+	adopted bool
+	// cancellation ends with the context of the first execution; nil once that was handled.
+	cancellation <-chan struct{}
+	// unknown means that the server no longer knows the activity, so that no report is possible.
+	unknown bool
+	// parked is when the instance began to wait for adoption, asked when the run was last checked.
+	parked, asked time.Time
+
+	created     chan creation
+	endCreation context.CancelCauseFunc
+	instance    atomic.Pointer[instance]
+	stop        func()
+	failed      chan error
+	adoptions   chan activity.Info
+	// over is closed when the instance is given up.
+	over chan struct{}
+}
+
+// creation is the outcome of creating the instance.
+type creation struct {
+	instance *instance
+	err      *api.Error
+}
+
+// prepare determines which instance to create.
+func (h *hosting) prepare(ctx context.Context) *api.Error {
+	compiled, err := h.config.Spec(ctx, h.request.Tool, api.Execution{Digest: h.request.Digest,
+		Origin: h.request.Origin})
+	if err != nil {
+		return api.Errorf(api.ErrExecutorNotFound,
+			"the worker cannot get the pinned toolspec of %s: %v", h.request.Tool, err)
+	}
+	h.spec = &compiled.Spec
+	if h.config.Factories == nil || h.config.Serve == nil {
+		return api.Errorf(api.ErrExecutorNotFound,
+			"this worker hosts no instances of stateful tools")
+	}
+	var ok bool
+	if h.stateful, ok = h.config.Factories.Find(h.spec); !ok {
+		return api.Errorf(api.ErrExecutorNotFound,
+			"the worker has no factory %q for the tool %s; it has %s",
+			executor.Handler(h.spec), h.spec.Name, executor.NameList(h.config.Factories.Names()))
+	}
+	if h.request.Adopt {
+		return h.lostError("the instance that was to be adopted is not here")
+	}
+	h.last, h.gone, err = h.previous(ctx)
+	h.last.Generation++
+	if err != nil {
+		return h.lostError("what is left of the instance before cannot be read: " + err.Error())
+	}
+	return nil
+}
+
+// state returns the details of heartbeats.
+func (h *hosting) state() api.InstanceProgress {
+	if i := h.instance.Load(); i != nil {
+		return i.state()
+	}
+	return h.last
+}
+
+func (h *hosting) lostError(why string) *api.Error {
+	e := api.Errorf(api.ErrWorkerLost, "the worker gave up the instance of %s: %s", h.request.Tool,
+		why)
+	e.Phase, e.Retryable = api.PhaseExecution, true
+	return e
+}
+
+// create creates the instance. If the factory's error is transient, it retries by the tool's retry
+// policy.
+func (h *hosting) create(ctx context.Context) creation {
+	retry := h.spec.Execution.Retry
+	wait := retry.InitialInterval.Std()
+	for attempt := 1; ; attempt++ {
+		i, err := h.createOnce(ctx)
+		e := api.AsError(err)
+		if e == nil || !e.Retryable || attempt >= retry.MaxAttempts {
+			return creation{i, e}
+		}
+		select {
+		case <-time.After(max(wait, e.RetryAfter.Std())):
+		case <-ctx.Done():
+			return creation{nil, e}
+		}
+		wait = min(time.Duration(float64(wait)*retry.Backoff), retry.MaxInterval.Std())
+	}
+}
+
+// createOnce creates the instance within the tool's timeout, with the snapshot of the previous one.
+func (h *hosting) createOnce(ctx context.Context) (*instance, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ctx, end := context.WithTimeoutCause(ctx, h.spec.Execution.Timeout.Std(), executor.ErrTimeout)
+	defer end()
+	hidden := &executor.Redactor{References: h.spec.Entry.Secrets}
+	ctx = executor.WithRedactor(ctx, hidden)
+	timeout := h.lease.Bind(ctx, cancel)
+	if e := command.EnsureDependencies(timeout, h.spec); e != nil {
+		return nil, e
+	}
+	origin := h.request.Origin
+	origin.Conversation = cmp.Or(origin.Conversation, h.info.WorkflowExecution.ID)
+	info := switchyard.StartInfo{Tool: h.spec.Name, Origin: origin,
+		WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
+		Generation: h.last.Generation}
+	m, err := executor.Guard(timeout, h.stateful.Name(),
+		func() (created, error) { return h.stateful.start(timeout, info) })
+	if err != nil {
+		return nil, h.creationError(timeout, err)
+	}
+	i := newInstance(h.spec, m, h.lease, h.last, h.gone)
+	i.hidden = hidden
+	_, err = executor.Guard(timeout, h.stateful.Name(),
+		func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
+	if err != nil {
+		return nil, errors.Join(h.creationError(timeout, err), i.close())
+	}
+	return i, nil
+}
+
+func (h *hosting) creationError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, executor.ErrTimeout) &&
+		(errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
+		return api.Errorf(api.ErrTimeout, "the instance of %s was not created within %s", h.spec.Name,
+			h.spec.Execution.Timeout)
+	}
+	e := executor.RedactorOf(ctx).Error(executor.ToolError(err, h.spec))
+	e.Message = fmt.Sprintf("the instance of %s could not be created: %s", h.spec.Name, e.Message)
+	return e
+}

@@ -1,0 +1,168 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/temporal"
+)
+
+// What a factory answers is told to those who wait: a plain error at once, one that may pass after
+// as many attempts as the tool has; a panic, a missing factory and a time that is over too. What
+// had been made is closed.
+func TestHostInstanceCannotMake(t *testing.T) {
+	attempts := 0
+	retry := func(s *toolspecs.Spec) {
+		s.Execution.Effect, s.Execution.Timeout = api.EffectIdempotent,
+			api.Duration(50*time.Millisecond)
+		s.Execution.Retry = api.Retry{MaxAttempts: 3,
+			InitialInterval: api.Duration(time.Millisecond)}
+	}
+	factory := func(f func(context.Context) (*loudSnapshot,
+		error)) func(*hosts) switchyard.Stateful {
+		return func(*hosts) switchyard.Stateful {
+			return switchyard.NewStateful("counter", func(ctx context.Context,
+				_ switchyard.StartInfo) (*loudSnapshot, error) {
+				attempts++
+				return f(ctx)
+			}, (*loudSnapshot).Add)
+		}
+	}
+	for name, c := range map[string]struct {
+		factory  func(*hosts) switchyard.Stateful
+		want     api.ErrorType
+		says     string
+		attempts int
+	}{
+		"plain": {factory(func(context.Context) (*loudSnapshot, error) {
+			return nil,
+				errors.New("no disk")
+		}), api.ErrExecution, "the instance of counter could not be created: no disk", 1},
+		"transient": {factory(func(context.Context) (*loudSnapshot, error) {
+			return nil,
+				api.Transient(errors.New("busy"), 0)
+		}), api.ErrExecution, "busy", 3},
+		"panic": {factory(func(context.Context) (*loudSnapshot, error) { panic("kaboom") }),
+			api.ErrExecution, "kaboom", 1},
+		"own type": {factory(func(context.Context) (*loudSnapshot, error) {
+			return nil, api.Errorf(api.ErrPolicyViolation, "not here")
+		}), api.ErrPolicyViolation, "not here", 1},
+		"late": {factory(func(ctx context.Context) (*loudSnapshot,
+			error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}), api.ErrTimeout, "was not created within 50ms", 1},
+		"unknown": {func(*hosts) switchyard.Stateful {
+			return switchyard.NewStateful("other", makes(&loudSnapshot{}), (*loudSnapshot).Add)
+		}, api.ErrExecutorNotFound, `no factory "counter"`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			attempts = 0
+			h := newHosts(t, retry, c.factory)
+			e, _, again := h.failed(h.start(h.request()))
+			if e.Type != c.want || !strings.Contains(e.Message, c.says) || again ||
+				attempts != c.attempts {
+				t.Errorf("%+v, again %v, %d attempts", e, again, attempts)
+			}
+		})
+	}
+	t.Run("state", func(t *testing.T) {
+		h := newHosts(t, recreate, snapshotBy(nil))
+		damaged := api.InstanceProgress{Generation: 1, Used: true, State: []byte("text")}
+		e, left, again := h.failed(h.start(h.request(), damaged))
+		if again || !strings.Contains(e.Message, "kept state") || string(left.State) != "text" ||
+			left.Generation != 2 || h.said() != "make2 close" {
+			t.Errorf("%+v, left %+v, %s", e, left, h.said())
+		}
+	})
+	t.Run("other version", func(t *testing.T) {
+		packed, err := snapshot{state: []byte("1")}.pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHosts(t, nil, plain)
+		if e, _, _ := h.failed(h.start(h.request(), api.InstanceProgress{Used: true,
+			State: packed})); !strings.Contains(e.Message, "another version") {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("dependency", func(t *testing.T) {
+		h := newHosts(t, func(s *toolspecs.Spec) {
+			s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db",
+				Check: []string{"no-such-program-here"}}}
+		}, plain)
+		if e, _, again := h.failed(h.start(h.request())); e.Type != api.ErrPreconditionFailed ||
+			again {
+			t.Errorf("%+v, again %v", e, again)
+		}
+	})
+	t.Run("no stateful tools", func(t *testing.T) {
+		h := newHosts(t, nil, plain)
+		h.config.Factories = nil
+		if e, _, _ := h.failed(h.start(h.request())); e.Type != api.ErrExecutorNotFound {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("unknown digest", func(t *testing.T) {
+		h := newHosts(t, nil, plain)
+		r := h.request()
+		r.Digest = "other"
+		if e, _, _ := h.failed(h.start(r)); e.Type != api.ErrExecutorNotFound {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// An instance that is not yet made when its hold ends is closed if it is made nevertheless.
+func TestHostInstanceEndsBeforeInstanceIsMade(t *testing.T) {
+	making, finish := make(chan struct{}), make(chan struct{})
+	h := newHosts(t, nil, func(h *hosts) switchyard.Stateful {
+		return switchyard.NewStateful("counter", func(ctx context.Context,
+			_ switchyard.StartInfo) (*loud, error) {
+			close(making)
+			<-finish // it does not listen
+			h.say("made")
+			return &loud{hosts: h}, nil
+		}, (*loud).Add)
+	})
+	running := h.start(h.request())
+	expect.Receive(t, "the factory", making)
+	h.server.Say(temporal.NewCanceledError())
+	expect.Receive(t, "a heartbeat", h.server.Watch())
+	close(finish)
+	if err := expect.Receive(t, "the end", running.done); err != nil {
+		t.Error(err)
+	}
+	if got := h.said(); got != "made close" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A hold whose first heartbeat does not arrive, or says that the run is over, makes nothing.
+func TestHostInstanceMakesNothing(t *testing.T) {
+	h := newHosts(t, nil, plain)
+	h.server.Say(errors.New("broken pipe"))
+	if e, _, again := h.failed(h.start(h.request())); e.Type != api.ErrWorkerLost || !again {
+		t.Errorf("%+v, again %v", e, again)
+	}
+	h.server.Say(temporal.NewCanceledError())
+	if err := expect.Receive(t, "the end", h.start(h.request()).done); err != nil {
+		t.Error(err)
+	}
+	h.server.Say(nil)
+	r := h.request()
+	r.Adopt = true
+	if e, _, _ := h.failed(h.start(r)); !strings.Contains(e.Message, "not here") {
+		t.Errorf("%+v", e)
+	}
+	if h.said() != "" {
+		t.Errorf("it did %s", h.said())
+	}
+}

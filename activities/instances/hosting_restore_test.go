@@ -1,0 +1,146 @@
+package instances
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+)
+
+// An instance that is made anew after a loss has the state of the last call that reported, and
+// answers that call itself where it comes again. Every heartbeat carries that state.
+func TestHostInstanceRestores(t *testing.T) {
+	h := newHosts(t, recreate, snapshotBy(nil))
+	running := h.start(h.request())
+	first := h.add(expect.Receive(t, "the instance", h.served), 5)
+	told := h.server.Last()
+	if !told.Used || told.State == nil || told.Generation != 1 {
+		t.Fatalf("told %+v", told)
+	}
+	expect.Receive(t, "the next heartbeat", h.server.Watch())
+	if next := h.server.Last(); string(next.State) != string(told.State) {
+		t.Errorf("the next heartbeat told %+v", next)
+	}
+	running.end(errors.New("lost"))
+	h.failed(running)
+
+	again := h.start(h.request(), told)
+	s := expect.Receive(t, "the next instance", h.served)
+	// The environment gives every call the same id: this one is the call that had been executed.
+	if got := h.add(s, 5); string(got.Output) != string(first.Output) || len(got.Notes) > 0 {
+		t.Errorf("the call is answered with %+v, want %+v", got, first)
+	}
+	if got := h.said(); !strings.HasSuffix(got, "close make2 restore serve") {
+		t.Errorf("got %s", got)
+	}
+	again.end(errors.New("lost"))
+	h.failed(again)
+}
+
+// An instance whose state is gone says so with its first answer, and why.
+func TestHostInstanceTellsOfLostState(t *testing.T) {
+	used := api.InstanceProgress{Generation: 4, Used: true}
+	before := toldBefore(t, used)
+	for name, c := range map[string]struct {
+		change  func(*api.HostInstanceRequest)
+		details []any
+		says    string
+	}{
+		"first":  {nil, nil, ""},
+		"unused": {nil, []any{api.InstanceProgress{Generation: 4}}, ""},
+		"lost": {nil, []any{used},
+			"the worker that hosted the last one was lost: this is a new instance of counter"},
+		"idle": {func(r *api.HostInstanceRequest) { r.Last = used }, nil,
+			"the last one was closed after 10m0s without a call"},
+		"run told": {func(r *api.HostInstanceRequest) { r.Last, r.Lost = used, true }, nil,
+			"was lost"},
+		"server told": {func(r *api.HostInstanceRequest) {
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
+		"earlier told": {func(r *api.HostInstanceRequest) {
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"},
+				{RunID: "empty", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
+		"nobody told": {func(r *api.HostInstanceRequest) {
+			r.Last.Generation = 4
+			r.Before = []api.InstanceHost{{RunID: "empty", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
+		"forgotten": {func(r *api.HostInstanceRequest) {
+			r.Last.Generation = 4
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"},
+				{RunID: "empty", ActivityID: "hold/counter/2"}}
+		}, nil, "was lost"},
+		"deleted": {func(r *api.HostInstanceRequest) {
+			r.Last.Generation = 4
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"},
+				{RunID: "deleted", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
+		"unreadable": {nil, []any{"text"}, "was lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHosts(t, nil, plain)
+			h.server.Describe("old", before)
+			empty := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
+			empty.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "hold/counter"}}
+			h.server.Describe("empty", empty)
+			r := h.request()
+			if c.change != nil {
+				c.change(&r)
+			}
+			running := h.start(r, c.details...)
+			s := expect.Receive(t, "the instance", h.served)
+			notes := strings.Join(h.add(s, 1).Notes, "|")
+			if !strings.Contains(notes, c.says) || notes != "" && c.says == "" {
+				t.Errorf("the first answer says %q, want %q", notes, c.says)
+			}
+			if more := h.add(s, 1).Notes; len(more) > 0 {
+				t.Errorf("the second answer says %q", more)
+			}
+			if want := map[bool]int{true: 1, false: 5}[name == "first" ||
+				name == "unreadable"]; h.server.Last().Generation != want {
+				t.Errorf("generation %d, want %d", h.server.Last().Generation, want)
+			}
+			running.end(errors.New("over"))
+			h.failed(running)
+		})
+	}
+}
+
+// toldBefore is an execution that is over, whose hold's last heartbeat told a state.
+func toldBefore(t *testing.T, told api.InstanceProgress) *workflowservice.DescribeWorkflowExecutionResponse {
+	t.Helper()
+	details, err := converter.GetDefaultDataConverter().ToPayloads(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
+	d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "other",
+		HeartbeatDetails: &commonpb.Payloads{}}, {ActivityId: "hold/counter",
+		HeartbeatDetails: details}}
+	return d
+}
+
+// A state that cannot be kept is noted once, and then not kept.
+func TestHostInstanceWithoutSnapshot(t *testing.T) {
+	for size, says := range map[int]string{maxSnapshot + 1: "bytes compressed", -1: "no ink"} {
+		h := newHosts(t, recreate, snapshotBy(func(c *loudSnapshot) { c.size = size }))
+		running := h.start(h.request())
+		s := expect.Receive(t, "the instance", h.served)
+		if notes := h.add(s, 1).Notes; len(notes) != 1 || !expect.Contains(notes[0], "not kept",
+			says, "cannot be rebuilt") {
+			t.Errorf("notes %q", notes)
+		}
+		if told := h.server.Last(); told.State != nil || !told.Used {
+			t.Errorf("told %+v", told)
+		}
+		running.end(errors.New("over"))
+		h.failed(running)
+	}
+}

@@ -1,0 +1,314 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/lease"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/activitytest"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/toolspecs"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// A hold makes one instance, serves its queue, executes the calls on it, and closes it when the run
+// cancels it: whether the server says so at once or with a heartbeat.
+func TestHostInstance(t *testing.T) {
+	for name, end := range map[string]func(*hosts, *hosted){
+		"pushed": func(h *hosts, running *hosted) {
+			h.server.Describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
+			running.end(temporal.NewCanceledError())
+		},
+		"by heartbeat": func(h *hosts, _ *hosted) { h.server.Say(temporal.NewCanceledError()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHosts(t, nil, plain)
+			running := h.start(h.request())
+			s := expect.Receive(t, "the instance", h.served)
+			if s.Queue != "q/instance/run-1/counter" || s.Lane != "general" ||
+				h.config.Factories.Live()["counter"] != 1 {
+				t.Errorf("served %+v, live %v", s, h.config.Factories.Live())
+			}
+			for want := range 3 {
+				if r := h.add(s, 1); string(r.Output) != fmt.Sprint(want+1) || len(r.Notes) > 0 {
+					t.Errorf("got %+v, want %d", r, want+1)
+				}
+			}
+			end(h, running)
+			if err := expect.Receive(t, "the end", running.done); err != nil ||
+				running.left.State != nil {
+				t.Errorf("%v, left %+v", err, running.left)
+			}
+			if got, want := h.said(), "make1 serve add1/1 add1/1 add1/1 stop close"; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			if live := h.config.Factories.Live()["counter"]; live != 0 {
+				t.Errorf("%d instances live", live)
+			}
+		})
+	}
+}
+
+// A hold whose run is over without having cancelled it closes the instance; nobody is there to
+// report to.
+func TestHostInstanceOfEndedRun(t *testing.T) {
+	for name, described := range map[string]*workflowservice.DescribeWorkflowExecutionResponse{
+		"terminated": executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), "deleted": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHosts(t, nil, plain)
+			running := h.start(h.request())
+			expect.Receive(t, "the instance", h.served)
+			if described != nil {
+				h.server.Describe(runID, described)
+			}
+			h.server.Say(serviceerror.NewNotFound("no such execution"))
+			if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
+				activity.ErrResultPending) {
+				t.Errorf("got %v", err)
+			}
+			if got := h.said(); got != "make1 serve stop close" {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// An instance whose holder cannot prove that it is one any more is given up: the call that runs is
+// stopped, by its effect to be tried again or not, and the instance closed, before the server can
+// give it to another.
+func TestHostInstanceIsLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		effect api.Effect
+		cut    func(*hosts)
+		want   api.ErrorType
+	}{
+		"cut off, idempotent": {api.EffectIdempotent,
+			func(h *hosts) { h.server.Say(errors.New("broken pipe")) }, api.ErrWorkerLost},
+		"cut off, once": {api.EffectOnce,
+			func(h *hosts) { h.server.Say(errors.New("broken pipe")) }, api.ErrOutcomeUnknown},
+		"replaced": {api.EffectOnce, func(h *hosts) {
+			h.server.Describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
+			h.server.Say(serviceerror.NewNotFound("no such activity"))
+		}, api.ErrOutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calling := make(chan struct{})
+			h := newHosts(t, func(s *toolspecs.Spec) { s.Execution.Effect = c.effect },
+				func(h *hosts) switchyard.Stateful {
+					return switchyard.NewStateful("counter",
+						func(context.Context, switchyard.StartInfo) (*loud, error) {
+							return &loud{hosts: h, call: func(ctx context.Context) error {
+								close(calling)
+								<-ctx.Done()
+								return context.Cause(ctx)
+							}}, nil
+						}, (*loud).Add)
+				})
+			running := h.start(h.request())
+			s := expect.Receive(t, "the instance", h.served)
+			called := make(chan error, 1)
+			go func() {
+				_, err := h.call(s, 1)
+				called <- err
+			}()
+			expect.Receive(t, "the call", calling)
+			began := time.Now()
+			c.cut(h)
+			e, _ := activitytest.CallError(t, expect.Receive(t, "the call's end", called))
+			if e.Type != c.want || e.Retryable != (c.effect != api.EffectOnce) ||
+				!expect.Contains(e.Message, "interrupted", lease.ErrOver.Error()) {
+				t.Errorf("the call ended with %+v", e)
+			}
+			err := expect.Receive(t, "the end", running.done)
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("it took %s to give the instance up, and the heartbeat timeout is 1s",
+					took)
+			}
+			if app, failed := errors.AsType[*temporal.ApplicationError](err); name == "replaced" &&
+				!errors.Is(err, activity.ErrResultPending) ||
+				name != "replaced" && (!failed || app.Type() != string(api.ErrWorkerLost) ||
+					app.NonRetryable()) {
+				t.Errorf("the hold ended with %v", err)
+			}
+			if got := h.said(); got != "serve add1/1 stop close" {
+				t.Errorf("got %s", got)
+			}
+			if _, err := h.call(s, 1); err == nil {
+				t.Error("a call was executed on an instance that was given up")
+			} else if e, _ := activitytest.CallError(t, err); e.Type != api.ErrWorkerLost ||
+				!strings.Contains(e.Message, "nothing ran") {
+				t.Errorf("a call after the loss ended with %+v", e)
+			}
+		})
+	}
+}
+
+// A worker that stops gives its instances up at once, after the calls that run; so does one that
+// cannot serve them.
+func TestHostInstanceStops(t *testing.T) {
+	h := newHosts(t, recreate, snapshotBy(nil))
+	running := h.start(h.request())
+	h.add(expect.Receive(t, "the instance", h.served), 5)
+	close(running.stop)
+	if e, left, again := h.failed(running); e.Type != api.ErrWorkerLost || !again ||
+		left.State != nil || left.Generation != 1 || !strings.Contains(e.Message,
+		"its worker stops") {
+		t.Errorf("%+v, left %+v, again %v", e, left, again)
+	}
+	if got := h.said(); got != "make1 serve add5/1 snapshot stop close" {
+		t.Errorf("got %s", got)
+	}
+	h = newHosts(t, nil, plain)
+	running = h.start(h.request())
+	expect.Receive(t, "the instance", h.served).Failed(errors.New("no permission"))
+	if e, _, again := h.failed(running); !again || !strings.Contains(e.Message, "no permission") {
+		t.Errorf("%+v, again %v", e, again)
+	}
+	h = newHosts(t, nil, plain)
+	h.refuse = errors.New("no port")
+	if e, _, again := h.failed(h.start(h.request())); !again || !strings.Contains(e.Message,
+		"no port") || h.said() != "make1 close" {
+		t.Errorf("%+v, again %v, %s", e, again, h.said())
+	}
+	h = newHosts(t, nil, plain)
+	running = h.start(h.request())
+	expect.Receive(t, "the instance", h.served)
+	running.end(errors.New("worker shutdown"))
+	if e, _, again := h.failed(running); !again || !strings.Contains(e.Message, "worker shutdown") {
+		t.Errorf("%+v, again %v", e, again)
+	}
+}
+
+// An instance that nobody uses is closed, with its state as the hold's result where it has one.
+func TestHostInstanceIdles(t *testing.T) {
+	idle := func(s *toolspecs.Spec) { s.Entry.IdleTimeout = api.Duration(time.Second) }
+	h := newHosts(t, idle, snapshotBy(nil))
+	running := h.start(h.request())
+	h.add(expect.Receive(t, "the instance", h.served), 5)
+	if err := expect.Receive(t, "the end", running.done); err != nil || !running.left.Used ||
+		running.left.State == nil {
+		t.Fatalf("%v, left %+v", err, running.left)
+	}
+	if got := h.said(); got != "make1 serve add5/1 stop snapshot close" {
+		t.Errorf("got %s", got)
+	}
+	r := h.request()
+	r.Last = running.left
+	again := h.start(r)
+	if i := expect.Receive(t, "the next instance",
+		h.served); h.said() != "make1 serve add5/1 stop snapshot close make2 restore serve" {
+		t.Errorf("got %s, %v", h.said(), i)
+	}
+	again.end(errors.New("over"))
+	h.failed(again)
+}
+
+// adopt has the instance adopted by a hold of the next execution, as the worker of the instance's
+// queue gets it.
+func (h *hosts) adopt(s Served) error {
+	h.t.Helper()
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	env.RegisterActivityWithOptions(s.HostInstance,
+		activity.RegisterOptions{Name: api.HostInstanceActivity})
+	_, err := env.ExecuteActivity(api.HostInstanceActivity, api.HostInstanceRequest{Adopt: true})
+	return err
+}
+
+// A run that continues as new keeps its instance: whoever adopts it goes on with it, and its end is
+// reported by the new hold's token.
+func TestHostInstanceIsAdopted(t *testing.T) {
+	for name, end := range map[string]func(*hosts, *hosted) ending{
+		"cancelled": func(h *hosts, _ *hosted) ending {
+			h.server.Say(temporal.NewCanceledError())
+			return ending{kind: endOver}
+		},
+		"stopped": func(_ *hosts,
+			running *hosted) ending {
+			close(running.stop)
+			return ending{kind: endStopped}
+		},
+		"idle": func(*hosts, *hosted) ending { return ending{kind: endIdle} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHosts(t, func(s *toolspecs.Spec) {
+				recreate(
+					s)
+				s.Entry.IdleTimeout = api.Duration(2 * time.Second)
+			}, snapshotBy(nil))
+			running := h.start(h.request())
+			s := expect.Receive(t, "the instance", h.served)
+			h.add(s, 1)
+			h.server.Describe(runID,
+				executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW))
+			h.server.Describe("", executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
+			running.end(temporal.NewCanceledError())
+			if err := h.adopt(s); !errors.Is(err, activity.ErrResultPending) {
+				t.Fatalf("the new hold ended with %v", err)
+			}
+			if got := string(h.add(s, 1).Output); got != "1" && got != "2" {
+				t.Errorf("got %s", got)
+			}
+			want := end(h, running)
+			report := expect.Receive(t, "the report", h.server.Completed)
+			if (report.Err != nil) != (want.kind == endStopped) || want.kind == endIdle &&
+				report.State.State == nil {
+				t.Errorf("reported %+v", report)
+			}
+			if want.kind == endStopped {
+				var e api.Error
+				var left api.InstanceProgress
+				if app, ok := errors.AsType[*temporal.ApplicationError](report.Err); !ok ||
+					app.Details(&e, &left) != nil || left.State == nil {
+					t.Errorf("reported %v, left %+v", report.Err, left)
+				}
+			}
+			if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
+				activity.ErrResultPending) {
+				t.Errorf("the first hold ended with %v", err)
+			}
+			if got := h.said(); strings.Count(got, "make") != 1 ||
+				strings.Count(got, "close") != 1 {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// An instance that waits to be adopted is closed when its run is over before that.
+func TestHostInstanceIsNotAdopted(t *testing.T) {
+	h := newHosts(t, nil, plain)
+	running := h.start(h.request())
+	expect.Receive(t, "the instance", h.served)
+	closed := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	closed.WorkflowExecutionInfo.CloseTime = timestamppb.Now()
+	h.server.Describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW))
+	h.server.Describe("", closed)
+	h.server.Say(serviceerror.NewNotFound("no such execution"))
+	if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
+		activity.ErrResultPending) || h.said() != "make1 serve stop close" {
+		t.Errorf("%v, %s", err, h.said())
+	}
+	if err := h.adopt(Served{HostInstance: (&hosting{request: h.request(),
+		over: closedChannel()}).adopt}); err == nil {
+		t.Error("an instance that is being closed was adopted")
+	}
+}
+
+func closedChannel() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}

@@ -1,0 +1,274 @@
+package instances
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/lease"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// instanceKey is the context key of the instance on which a call is executed.
+type instanceKey struct{}
+
+// instance is one run's instance of a stateful tool in this process.
+type instance struct {
+	handler string
+	created created
+	lease   *lease.Lease
+	// hidden are the secrets that its factory read.
+	hidden *executor.Redactor
+	// snapshots is nil if the instance takes no snapshots.
+	snapshots switchyard.Snapshotter
+	// everyCall requires a snapshot after each call, before the call reports its result, so that a
+	// lost instance can be rebuilt.
+	everyCall bool
+	// turn is held by the running call if calls must not overlap; nil otherwise.
+	turn chan struct{}
+
+	mu       sync.Mutex
+	running  int
+	lastUsed time.Time
+	drained  chan struct{} // closed when no call runs; nil while one does
+	// note is reported about the instance with the next answer.
+	note         string
+	unsaved      bool
+	hostInstance api.InstanceProgress
+	// snapshot is accessed only by the holder of turn.
+	snapshot snapshot
+}
+
+// newInstance returns an instance that no call has used yet. last is what is known of the run's
+// previous instance; the first call's answer reports if its state is lost.
+func newInstance(spec *toolspecs.Spec, m created, l *lease.Lease, last api.InstanceProgress,
+	gone string) *instance {
+	i := &instance{handler: executor.Handler(spec), created: m, lease: l, hostInstance: last,
+		lastUsed: time.Now(), drained: make(chan struct{})}
+	close(i.drained)
+	i.snapshots, _ = m.value.(switchyard.Snapshotter)
+	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
+	if i.snapshots != nil || spec.Execution.Access == api.AccessExclusive {
+		i.turn = make(chan struct{}, 1)
+	}
+	if last.Used && last.State == nil {
+		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the one before",
+			gone, spec.Name)
+	}
+	return i
+}
+
+// restore gives the instance the state of the previous one.
+func (i *instance) restore(ctx context.Context) error {
+	if i.hostInstance.State == nil {
+		return nil
+	}
+	k, err := unpackSnapshot(i.hostInstance.State)
+	if err != nil {
+		return err
+	}
+	if i.snapshots == nil {
+		return errors.New("the instance before kept its state, and this one cannot restore any; is the worker of another version?")
+	}
+	if err := i.snapshots.Restore(ctx, k.state); err != nil {
+		return fmt.Errorf("restore the state of the instance before: %w", err)
+	}
+	i.snapshot = k
+	return nil
+}
+
+// state returns the instance's part of a heartbeat.
+func (i *instance) state() api.InstanceProgress {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.hostInstance
+}
+
+// execute executes a call while this process can prove that it owns the instance.
+func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
+	i.begin()
+	defer i.end()
+	period, err := i.enter(ctx)
+	if err != nil {
+		return executor.Answer{}, notStarted(err, spec)
+	}
+	defer i.leave()
+	call, _ := api.ContextOf(ctx)
+	if c, ok := i.snapshot.find(call.CallID); ok {
+		return c.answer()
+	}
+	call.Generation = i.state().Generation
+	hidden := executor.RedactorOf(ctx)
+	hidden.Join(i.hidden)
+	inner, cancel := context.WithCancelCause(api.WithCallContext(ctx, call))
+	defer cancel(nil)
+	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
+	answer, err := i.created.call(i.lease.Bind(inner, cancel), args)
+	if cause := context.Cause(inner); ctx.Err() == nil && cause != nil {
+		return executor.Answer{}, interrupted(cause, spec)
+	}
+	answer = hidden.Answer(answer)
+	ended := snapshotCall{ID: call.CallID, Output: answer.Output, Notes: answer.Notes}
+	if err != nil {
+		ended.Error = hidden.Error(executor.CallError(ctx, err, spec))
+	}
+	if lost := i.commit(ended); lost != nil {
+		return executor.Answer{}, interrupted(lost, spec)
+	}
+	answer.Notes = append(answer.Notes, i.notes(err == nil)...)
+	return answer, err
+}
+
+// begin and end count the running calls.
+func (i *instance) begin() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.running++; i.running == 1 {
+		i.drained = make(chan struct{})
+	}
+}
+
+func (i *instance) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.lastUsed = time.Now()
+	if i.running--; i.running == 0 {
+		close(i.drained)
+	}
+}
+
+// idle returns how long no call has used the instance.
+func (i *instance) idle() time.Duration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.running > 0 {
+		return 0
+	}
+	return time.Since(i.lastUsed)
+}
+
+// enter waits for the call's turn and for the lease, and returns a context that ends with the
+// lease.
+func (i *instance) enter(ctx context.Context) (context.Context, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if i.turn != nil {
+		select {
+		case i.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	period, err := i.lease.Acquire(ctx)
+	if err != nil {
+		i.leave()
+	}
+	return period, err
+}
+
+func (i *instance) leave() {
+	if i.turn != nil {
+		<-i.turn
+	}
+}
+
+// notStarted is the error of a call that did not get the instance. Nothing was executed, so that
+// another attempt is safe.
+func notStarted(err error, spec *toolspecs.Spec) error {
+	if !errors.Is(err, lease.ErrOver) {
+		return err
+	}
+	e := api.Errorf(api.ErrWorkerLost,
+		"the instance of %s was lost before the call began; nothing ran", spec.Name)
+	e.Phase, e.Retryable = api.PhaseExecution, true
+	return e
+}
+
+// commit saves the effect of a call before the call reports, if the tool requires that. A call that
+// is retried leaves the earlier snapshot in place, because it must not take effect twice on a
+// rebuilt instance. The error reports that the instance was lost before.
+func (i *instance) commit(c snapshotCall) error {
+	i.mu.Lock()
+	first := !i.hostInstance.Used
+	i.hostInstance.Used = true
+	i.mu.Unlock()
+	final := c.Error == nil || !c.Error.Retryable
+	if i.everyCall && final {
+		i.saveSnapshot(&c)
+	}
+	if i.everyCall && final || first {
+		return i.lease.Commit()
+	}
+	return nil
+}
+
+// saveSnapshot saves the current state, with the outcome of c if it is not nil.
+func (i *instance) saveSnapshot(c *snapshotCall) {
+	ctx := context.Background() // what ends the call must not keep its effect from being kept
+	state, err := executor.Guard(ctx, i.handler,
+		func() ([]byte, error) { return i.snapshots.Snapshot(ctx) })
+	i.snapshot.state = state
+	if c != nil {
+		i.snapshot = i.snapshot.with(*c)
+	}
+	var packed []byte
+	if err == nil {
+		packed, err = i.snapshot.pack()
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err != nil && !i.unsaved {
+		i.note = fmt.Sprintf("the state of the instance is not kept: %v; if its worker is lost, it cannot be rebuilt",
+			err)
+	}
+	i.unsaved, i.hostInstance.State = err != nil, packed
+}
+
+// notes returns what an answer reports about the instance, once.
+func (i *instance) notes(answered bool) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.note == "" || !answered {
+		return nil
+	}
+	note := i.note
+	i.note = ""
+	return []string{note}
+}
+
+// interrupted is the error of a call whose instance was given up while it ran.
+func interrupted(cause error, spec *toolspecs.Spec) error {
+	e := &api.Error{Type: api.ErrOutcomeUnknown, Phase: api.PhaseExecution,
+		Message: "the call was interrupted while the tool ran: " + cause.Error()}
+	if spec.Execution.Effect != api.EffectOnce {
+		e.Type, e.Retryable = api.ErrWorkerLost, true
+	}
+	return e
+}
+
+// close closes the instance once no call uses it.
+func (i *instance) close() error {
+	i.mu.Lock()
+	drained := i.drained
+	i.mu.Unlock()
+	<-drained
+	closer, ok := i.created.value.(io.Closer)
+	if !ok {
+		return nil
+	}
+	_, err := executor.Guard(executor.WithRedactor(context.Background(), i.hidden), i.handler,
+		func() (struct{}, error) { return struct{}{}, closer.Close() })
+	if err != nil {
+		err = i.hidden.Error(api.AsError(err))
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/activities/lease"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/activitytest"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+func leaseOf(server *activitytest.HostServer, timeout time.Duration) *lease.Lease {
+	return lease.New(server, []byte("token"), timeout,
+		func() any { return api.InstanceProgress{Generation: 7} })
+}
+
+// A lease is held from a heartbeat that the server took until a fifth before the timeout, counted
+// from its sending. What uses it is stopped then, and the instance is lost.
+func TestLeaseEnds(t *testing.T) {
+	l := leaseOf(&activitytest.HostServer{}, 500*time.Millisecond)
+	if l.Valid() {
+		t.Error("a lease that nothing has proved is held")
+	}
+	before := time.Now()
+	if err := l.Beat(t.Context()); err != nil || !l.Valid() {
+		t.Fatalf("%v, held %v", err, l.Valid())
+	}
+	period, err := l.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Receive(t, "the end of the lease", period.Done())
+	if took := time.Since(before); took < 300*time.Millisecond {
+		t.Errorf("the lease ended after %s", took)
+	}
+	expect.Receive(t, "the loss", l.Lost)
+	if _, err := l.Acquire(t.Context()); !errors.Is(err, lease.ErrOver) ||
+		!errors.Is(context.Cause(period), lease.ErrOver) || l.Valid() {
+		t.Errorf("%v, %v, held %v", err, context.Cause(period), l.Valid())
+	}
+	if l.Beat(t.Context()); l.Valid() {
+		t.Error("a lost lease is held again")
+	}
+}
+
+// What the server answers to a heartbeat says whether it proves anything: also where the run or an
+// operator wants something, but not where nobody knows whether it arrived.
+func TestLeaseBeat(t *testing.T) {
+	broken := errors.New("broken pipe")
+	for _, c := range []struct {
+		answer, want error
+		hosted       bool
+	}{
+		{nil, nil, true},
+		{temporal.NewCanceledError(), lease.ErrHostCancelled, true},
+		{activity.ErrActivityPaused, nil, true},
+		{activity.ErrActivityReset, nil, true},
+		{serviceerror.NewNotFound("no such activity"), lease.ErrHostGone, false},
+		{broken, broken, false},
+	} {
+		l := leaseOf(&activitytest.HostServer{Answer: c.answer}, time.Minute)
+		if err := l.Beat(t.Context()); !errors.Is(err, c.want) || l.Valid() != c.hosted {
+			t.Errorf("%v gives %v, held %v", c.answer, err, l.Valid())
+		}
+		l.GiveUp(lease.ErrOver)
+	}
+	hung := leaseOf(&activitytest.HostServer{Hang: true}, 60*time.Millisecond)
+	if err := hung.Beat(t.Context()); !errors.Is(err, context.DeadlineExceeded) || hung.Valid() {
+		t.Errorf("a heartbeat without an answer gives %v, held %v", err, hung.Valid())
+	}
+}
+
+// The time between heartbeats is short enough that one may fail, and never long.
+func TestLeaseInterval(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{time.Second: 250 * time.Millisecond,
+		2 * time.Second: 500 * time.Millisecond, time.Hour: 500 * time.Millisecond} {
+		if got := leaseOf(&activitytest.HostServer{}, timeout).Interval(); got != want {
+			t.Errorf("of %s: %s, want %s", timeout, got, want)
+		}
+	}
+}
+
+// A state is committed when the server has taken a heartbeat with it: attempts that fail are made
+// again, until the instance is lost.
+func TestLeaseCommit(t *testing.T) {
+	server := &activitytest.HostServer{}
+	l := leaseOf(server, time.Minute)
+	if err := l.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Say(errors.New("broken pipe"))
+	beaten := server.Watch()
+	done := make(chan error, 1)
+	go func() { done <- l.Commit() }()
+	expect.Receive(t, "an attempt", beaten)
+	expect.Receive(t, "another", beaten)
+	server.Say(temporal.NewCanceledError())
+	if err := expect.Receive(t, "the commit", done); err != nil || server.Last().Generation != 7 {
+		t.Errorf("%v, %+v", err, server.Last())
+	}
+	server.Say(errors.New("broken pipe"))
+	go func() { done <- l.Commit() }()
+	l.GiveUp(lease.ErrOver)
+	if err := expect.Receive(t, "the commit", done); !errors.Is(err, lease.ErrOver) {
+		t.Errorf("after the loss: %v", err)
+	}
+}
+
+// No call begins while the instance waits to be adopted, nor does it have to end; once another hold
+// proves the lease, both go on. The old hold's token is not used any more.
+func TestLeaseIsAdopted(t *testing.T) {
+	server := &activitytest.HostServer{}
+	l := leaseOf(server, 400*time.Millisecond)
+	if err := l.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	running, err := l.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Park()
+	acquired := make(chan error, 1)
+	go func() {
+		_, err := l.Acquire(t.Context())
+		acquired <- err
+	}()
+	expect.Receive(t, "the old lease to end", running.Done())
+	if l.IsLost() || len(acquired) > 0 {
+		t.Errorf("lost %v, a call has begun %v", l.IsLost(), len(acquired) > 0)
+	}
+	l.Adopt([]byte("other"))
+	if err := l.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := expect.Receive(t, "the call", acquired); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"token", "other"}; !slices.Equal(server.Tokens, want) {
+		t.Errorf("tokens %v", server.Tokens)
+	}
+	// An adoption that no heartbeat proves is a loss.
+	l.Park()
+	l.Adopt([]byte("third"))
+	expect.Receive(t, "the loss", l.Lost)
+}
+
+// A call's context tells that the lease is over by the clock, before any timer does; waiting for it
+// ends with the call.
+func TestLeasedContext(t *testing.T) {
+	l := leaseOf(&activitytest.HostServer{}, time.Minute)
+	if err := l.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	inner, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	ctx := l.Bind(inner, end)
+	child, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	if ctx.Err() != nil || child.Err() != nil {
+		t.Fatalf("%v, %v", ctx.Err(), child.Err())
+	}
+	l.Mu.Lock()
+	l.Until = time.Now() // as after a suspension: the timer has not fired
+	l.Mu.Unlock()
+	if ctx.Err() == nil || child.Err() == nil || !errors.Is(context.Cause(ctx), lease.ErrOver) {
+		t.Errorf("%v, %v, cause %v", ctx.Err(), child.Err(), context.Cause(ctx))
+	}
+	waiting, stop := context.WithCancelCause(t.Context())
+	stop(temporal.NewCanceledError())
+	if _, err := l.Acquire(waiting); !temporal.IsCanceledError(err) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,258 @@
+package slots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
+)
+
+// stander is a call that waits in a queue in a test.
+type stander struct {
+	name   string
+	level  int
+	from   string
+	ended  chan error
+	cancel context.CancelFunc
+}
+
+// queueOf returns a wait queue and a function that puts a call into it, which returns when the call
+// stands there or has been answered.
+func queueOf(t *testing.T, limit, space int, strategy api.Strategy) (*waitQueue,
+	func(name string, level int, from string, deadline time.Time) *stander) {
+	l := newWaitQueue()
+	l.configure(limit, space, strategy)
+	return l, func(name string, level int, from string, deadline time.Time) *stander {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &stander{name: name, level: level, from: from, ended: make(chan error, 1),
+			cancel: cancel}
+		stands := make(chan struct{})
+		stand := sync.OnceFunc(func() { close(stands) })
+		go func() {
+			err := l.enter(ctx, level, from, deadline, stand)
+			s.ended <- err
+			stand()
+		}()
+		<-stands
+		return s
+	}
+}
+
+// A wait queue keeps its strategy's order: fifo that of coming; priority the most urgent first, and
+// among equals turns for everybody who shares the lane, however many calls one of them has.
+func TestLineOrder(t *testing.T) {
+	normal, urgent, low := api.PriorityNormal.Level(), api.PriorityUrgent.Level(),
+		api.PriorityLow.Level()
+	come := []struct {
+		name  string
+		level int
+		from  string
+	}{{"a1", normal, "a"}, {"a2", normal, "a"}, {"low", low, "b"}, {"a3", normal, "a"},
+		{"b1", normal, "b"}, {"urgent", urgent, "a"}, {"b2", normal, "b"}}
+	for strategy, want := range map[api.Strategy][]string{
+		api.StrategyFIFO:     {"a1", "a2", "low", "a3", "b1", "urgent", "b2"},
+		api.StrategyPriority: {"urgent", "a1", "b1", "a2", "b2", "a3", "low"},
+	} {
+		l, stand := queueOf(t, 1, len(come), strategy)
+		first := stand("first", normal, "c", time.Time{})
+		if err := expect.Receive(t, "the first turn", first.ended); err != nil {
+			t.Fatal(err)
+		}
+		var waiting []*stander
+		for _, c := range come {
+			waiting = append(waiting, stand(c.name, c.level, c.from, time.Time{}))
+		}
+		var got []string
+		for len(waiting) > 0 {
+			name := want[len(got)]
+			i := slices.IndexFunc(waiting, func(s *stander) bool { return s.name == name })
+			l.leave()
+			if err := expect.Receive(t, string(strategy)+": "+name, waiting[i].ended); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, name)
+			waiting = slices.Delete(waiting, i, i+1)
+		}
+		if l.length() != 0 {
+			t.Errorf("%s: %d still wait", strategy, l.length())
+		}
+	}
+}
+
+// Exactly as many calls run and wait as may, also where a hundred come at once; whoever does not
+// fit is told so at once.
+func TestLineIsExact(t *testing.T) {
+	for _, c := range []struct{ limit, space int }{{1, 0}, {1, 3}, {4, 2}, {3, 0}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			l, stand := queueOf(t, c.limit, c.space, api.StrategyFIFO)
+			var mu sync.Mutex
+			var all []*stander
+			var coming sync.WaitGroup
+			for i := range 100 {
+				coming.Go(func() {
+					s := stand(fmt.Sprint(i), 3, "", time.Time{})
+					mu.Lock()
+					defer mu.Unlock()
+					all = append(all, s)
+				})
+			}
+			coming.Wait()
+			full, run := 0, 0
+			for range 100 - c.space {
+				select {
+				case err := <-merged(all):
+					if errors.Is(err, errQueueFull) {
+						full++
+					} else if err == nil {
+						run++
+					}
+				case <-time.After(10 * time.Second):
+					t.Fatalf("%d run, %d were turned away", run, full)
+				}
+			}
+			if run != c.limit || full != 100-c.limit-c.space || l.length() != c.space {
+				t.Errorf("%d run, %d were turned away, %d wait", run, full, l.length())
+			}
+			l.turnAway(errQueueClosed)
+			for range c.space {
+				if err := expect.Receive(t, "those that waited", merged(all)); !errors.Is(err,
+					errQueueClosed) {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+}
+
+// merged returns a channel with the end of one call that has ended and was not returned yet.
+func merged(all []*stander) <-chan error {
+	c := make(chan error, 1)
+	go func() {
+		for {
+			for _, s := range all {
+				select {
+				case err := <-s.ended:
+					c <- err
+					return
+				default:
+				}
+			}
+		}
+	}()
+	return c
+}
+
+// Where a more urgent call finds no room, the last one in the lane's order makes room for it.
+func TestLine_MakesSpaceForUrgentCalls(t *testing.T) {
+	l, stand := queueOf(t, 1, 1, api.StrategyPriority)
+	if err := expect.Receive(t, "the first turn",
+		stand("first", 3, "", time.Time{}).ended); err != nil {
+		t.Fatal(err)
+	}
+	low := stand("low", 4, "", time.Time{})
+	urgent := stand("urgent", 1, "", time.Time{})
+	if err := expect.Receive(t, "the low one", low.ended); !errors.Is(err, errQueueFull) {
+		t.Errorf("got %v", err)
+	}
+	l.leave()
+	if err := expect.Receive(t, "the urgent one", urgent.ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who waits too long, or whose call is cancelled, leaves the queue and takes no turn.
+func TestLineLeft(t *testing.T) {
+	l, stand := queueOf(t, 1, 10, api.StrategyFIFO)
+	if err := expect.Receive(t, "the first turn",
+		stand("first", 3, "", time.Time{}).ended); err != nil {
+		t.Fatal(err)
+	}
+	late, cancelled, last := stand("late", 3, "", time.Now().Add(time.Millisecond)),
+		stand("cancelled", 3, "", time.Time{}), stand("last", 3, "", time.Time{})
+	if err := expect.Receive(t, "the late one", late.ended); !errors.Is(err, errQueueTooLong) {
+		t.Errorf("got %v", err)
+	}
+	cancelled.cancel()
+	if err := expect.Receive(t, "the cancelled one", cancelled.ended); !errors.Is(err,
+		context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	l.leave()
+	if err := expect.Receive(t, "the last one", last.ended); err != nil || l.length() != 0 {
+		t.Errorf("got %v, %d wait", err, l.length())
+	}
+	// A higher limit takes effect for those who wait.
+	more := stand("more", 3, "", time.Time{})
+	l.configure(2, 10, api.StrategyFIFO)
+	if err := expect.Receive(t, "the one more", more.ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// A gate never hands out more permits than it has, whatever its size becomes; a closed door hands
+// out none.
+func TestGate(t *testing.T) {
+	g := newSemaphore()
+	workerSlots := g.workerSlots()
+	reserved := make(chan error, 10)
+	reserve := func(d *WorkerSlots) {
+		go func() { reserved <- d.Reserve(t.Context()) }()
+	}
+	for range 3 {
+		reserve(workerSlots)
+	}
+	g.resize(2)
+	for range 2 {
+		if err := expect.Receive(t, "a permit", reserved); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.resize(1) // two are out, so that both have to come back before there is another one
+	workerSlots.Release()
+	if len(reserved) != 0 || g.used != 1 {
+		t.Errorf("%d permits are out of one", g.used)
+	}
+	workerSlots.Release()
+	if err := expect.Receive(t, "the third permit", reserved); err != nil || g.idle() {
+		t.Fatal(err)
+	}
+	workerSlots.Close()
+	workerSlots.Release()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := workerSlots.Reserve(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a closed door: %v", err)
+	}
+	if err := g.workerSlots().Reserve(t.Context()); err != nil || workerSlots.Size() != 1 {
+		t.Errorf("another door of the gate: %v", err)
+	}
+}
+
+// A gate is remembered for as long as a queue goes by it or a call has its permit.
+func TestGateIsRemembered(t *testing.T) {
+	hosted := newOwnedSlots()
+	g := hosted.semaphore("q", 0)
+	if hosted.semaphore("q", 0) != g || hosted.semaphore("q", 1) == g {
+		t.Error("a group of a queue has one gate")
+	}
+	g.resize(1)
+	if err := g.workerSlots().Reserve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hosted.drop("q", 0)
+	hosted.drop("q", 0)
+	if hosted.semaphore("q", 0) != g {
+		t.Error("a gate was forgotten while a call had its permit")
+	}
+	g.workerSlots().Release()
+	hosted.drop("q", 0)
+	if hosted.semaphore("q", 0) == g {
+		t.Error("a gate is remembered that nobody needs")
+	}
+}

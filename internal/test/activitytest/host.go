@@ -1,0 +1,119 @@
+package activitytest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// HostServer is the server as an instance host sees it: it takes heartbeats until the test says
+// otherwise.
+type HostServer struct {
+	client.Client
+
+	mu sync.Mutex
+	// Answer is what heartbeats are answered with; nil takes them.
+	Answer error
+	// Hang holds heartbeats back until their time is over.
+	Hang  bool
+	Beats []api.InstanceProgress
+	// Tokens are those of the heartbeats.
+	Tokens []string
+	// Beaten, if there is one, gets a value for every heartbeat.
+	Beaten chan struct{}
+	// Described is what the server says of executions, by run id; Completed how activities were
+	// completed by their tokens.
+	Described map[string]*workflowservice.DescribeWorkflowExecutionResponse
+	Completed chan HostReport
+}
+
+// HostReport is how an activity was completed by its token.
+type HostReport struct {
+	Token string
+	State api.InstanceProgress
+	Err   error
+}
+
+// RecordActivityHeartbeat implements client.Client.
+func (s *HostServer) RecordActivityHeartbeat(ctx context.Context, token []byte,
+	details ...any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Tokens = append(s.Tokens, string(token))
+	s.Beats = append(s.Beats, details[0].(api.InstanceProgress))
+	if s.Beaten != nil {
+		s.Beaten <- struct{}{}
+	}
+	if s.Hang {
+		s.mu.Unlock()
+		<-ctx.Done()
+		s.mu.Lock()
+		return ctx.Err()
+	}
+	return s.Answer
+}
+
+// DescribeWorkflowExecution implements client.Client.
+func (s *HostServer) DescribeWorkflowExecution(_ context.Context, _,
+	runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d, ok := s.Described[runID]; ok {
+		return d, nil
+	}
+	return nil, serviceerror.NewNotFound("no such execution")
+}
+
+// CompleteActivity implements client.Client.
+func (s *HostServer) CompleteActivity(_ context.Context, token []byte, result any,
+	err error) error {
+	if err != nil { // as it arrives
+		failures := temporal.GetDefaultFailureConverter()
+		err = failures.FailureToError(failures.ErrorToFailure(err))
+	}
+	s.Completed <- HostReport{string(token), result.(api.InstanceProgress), err}
+	return nil
+}
+
+// QueryWorkflow implements client.Client.
+func (*HostServer) QueryWorkflow(context.Context, string, string, string,
+	...any) (converter.EncodedValue, error) {
+	return nil, errors.New("no run answers")
+}
+
+// Say makes the server answer heartbeats with an error from now on.
+func (s *HostServer) Say(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Answer = err
+}
+
+// Watch returns a channel that gets a value for every heartbeat from now on.
+func (s *HostServer) Watch() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Beaten = make(chan struct{}, 1000)
+	return s.Beaten
+}
+
+// Describe makes the server describe an execution so.
+func (s *HostServer) Describe(runID string,
+	d *workflowservice.DescribeWorkflowExecutionResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Described[runID] = d
+}
+
+// Last returns the details of the last heartbeat.
+func (s *HostServer) Last() api.InstanceProgress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Beats[len(s.Beats)-1]
+}

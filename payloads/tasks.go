@@ -21,7 +21,7 @@ const unreadableType = "UnreadablePayload"
 func (s *Storage) take(ctx context.Context, request, response any, conn grpc.ClientConnInterface) {
 	poll, polls := request.(*workflowservice.PollWorkflowTaskQueueRequest)
 	task, ok := response.(*workflowservice.PollWorkflowTaskQueueResponse)
-	if !polls || !ok || len(task.GetTaskToken()) == 0 {
+	if !polls || !ok || len(task.GetTaskToken()) == 0 || plainTask(task) {
 		return
 	}
 	err := s.decode(ctx, task, true)

@@ -41,7 +41,8 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 		}
 		result, failure := a.results.Process(ctx, compiled, executor.Answer{Output: value.Bytes(),
 			Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
-			results.Unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments, r.Hooks))
+			results.Unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments,
+				r.Hooks))
 		outcome.Result, outcome.Error = &result, failure
 	}
 	early, err := a.complete(ctx, outcome)

@@ -123,7 +123,8 @@ func Call[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, er
 }
 
 // Action records that a hook acted.
-func Action(h api.Hook, point api.HookPoint, outcome api.HookOutcome, reason string) api.HookAction {
+func Action(h api.Hook, point api.HookPoint, outcome api.HookOutcome,
+	reason string) api.HookAction {
 	return api.HookAction{Hook: h.Name, Point: point, Outcome: outcome, Reason: Text(reason)}
 }
 

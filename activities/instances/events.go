@@ -219,7 +219,8 @@ func (h *hosting) describe(ctx context.Context,
 
 // previous returns what is known of the run's last instance, from the last heartbeat of its host or
 // from the run, and why its state is lost if it is.
-func (h *hosting) previous(ctx context.Context) (last api.InstanceProgress, gone string, err error) {
+func (h *hosting) previous(ctx context.Context) (last api.InstanceProgress, gone string,
+	err error) {
 	const lost = "the worker that hosted the last one was lost"
 	if activity.HasHeartbeatDetails(ctx) {
 		err := activity.GetHeartbeatDetails(ctx, &last)

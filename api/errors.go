@@ -235,7 +235,7 @@ type ActivityFailure struct {
 func (f ActivityFailure) CallError(tool Tool, route Route) *Error {
 	e := f.callError(tool.On(route), route)
 	// An inline call or a child workflow is not requeued by scheduling an activity.
-	e.NotStarted = e.NotStarted && tool.Kind == "" && tool.Lane != LaneInline
+	e.NotStarted = e.NotStarted && tool.Dispatch.TakesSlots() && tool.Lane != LaneInline
 	return e
 }
 
@@ -257,7 +257,8 @@ func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 }
 
 func timeoutError(kind TimeoutKind, tool Tool) *Error {
-	if tool.Kind == KindHuman && (kind != TimeoutScheduleToStart || tool.QueueTimeout == 0) {
+	if tool.Dispatch == DispatchQuestion &&
+		(kind != TimeoutScheduleToStart || tool.QueueTimeout == 0) {
 		return NotAnswered(tool.Name, tool.AnswerWithin)
 	}
 	e := &Error{Phase: PhaseExecution}

@@ -48,7 +48,7 @@ func (t Tool) Under(p *ExecutionPlan) Tool {
 	}
 	if timeout := p.Limits.Timeout; timeout > 0 {
 		t.Timeout = min(t.Timeout, timeout)
-		if t.Kind == KindHuman {
+		if t.Dispatch == DispatchQuestion {
 			t.AnswerWithin = min(t.AnswerWithin, timeout)
 		}
 	}
@@ -137,7 +137,9 @@ const DryRunNote = "This is a dry run. Tools that only read are called. Every ot
 
 // Withholds reports whether a dry run withholds the tool's calls because they may change something.
 // A sub-agent is not withheld: its run is a dry run too.
-func (t Tool) Withholds() bool { return t.Effect != EffectRead && t.Kind != KindAgent }
+func (t Tool) Withholds() bool {
+	return t.Effect != EffectRead && t.Dispatch != DispatchChildWorkflow
+}
 
 // IsDryRun reports whether an execution plan makes its call a dry run. A nil plan does not.
 func (p *ExecutionPlan) IsDryRun() bool { return p != nil && p.DryRun }

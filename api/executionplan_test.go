@@ -21,7 +21,7 @@ func TestUnder(t *testing.T) {
 		t.Errorf("a lower plan: %+v", got)
 	}
 	asks := tool
-	asks.Kind = KindHuman
+	asks.Dispatch = DispatchQuestion
 	if got := asks.Under(lower); got.AnswerWithin.Std() != time.Second {
 		t.Errorf("a person has %s", got.AnswerWithin)
 	}

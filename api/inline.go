@@ -28,8 +28,8 @@ func (t Tool) InlineFault() *Error {
 		return nil
 	case t.Effect != EffectRead:
 		why = fmt.Sprintf("only tools of the effect read may, and its effect is %s", t.Effect)
-	case t.Kind != "":
-		why = fmt.Sprintf("tools of the kind %s cannot", t.Kind)
+	case !t.Dispatch.TakesSlots():
+		why = fmt.Sprintf("tools whose calls are dispatched as %s cannot", t.Dispatch)
 	case t.AnswerWithin > 0:
 		why = "tools that ask people (answer_within) cannot"
 	case t.Timeout > MaxInlineTimeout:

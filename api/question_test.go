@@ -56,7 +56,7 @@ func TestReplyWords(t *testing.T) {
 // TestHumanTimeouts proves that a person who takes too long is one error, whichever of the server's
 // clocks says so, and that a queue that has a time of its own is told apart.
 func TestHumanTimeouts(t *testing.T) {
-	human := Tool{Name: "ask", Kind: KindHuman, Effect: EffectRead,
+	human := Tool{Name: "ask", Dispatch: DispatchQuestion, Effect: EffectRead,
 		AnswerWithin: Duration(time.Hour)}
 	queued := human
 	queued.QueueTimeout = Duration(time.Minute)

@@ -13,7 +13,7 @@ import (
 func TestHandedBack(t *testing.T) {
 	holds := Route{Holds: true}
 	once := Tool{Name: "t", Lane: "android", Effect: EffectOnce}
-	agent := Tool{Name: "t", Kind: KindAgent}
+	agent := Tool{Name: "t", Dispatch: DispatchChildWorkflow}
 	reads := func(text string) func(any) error {
 		return func(v any) error {
 			return json.Unmarshal(

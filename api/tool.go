@@ -39,6 +39,28 @@ const (
 	EffectOnce Effect = "once"
 )
 
+// Dispatch is how a run executes the calls of a tool. It is all that a run and the audit know of a
+// tool's kind, so a kind that uses one of these values needs no change of workflows and audit.
+type Dispatch string
+
+const (
+	// DispatchLane, the default, is an activity on the tool's lane, local on the lane inline. Only
+	// such calls take slots of a lane and are requeued; only they can be inline, batched or
+	// verified, or undo other calls.
+	DispatchLane Dispatch = ""
+	// DispatchInstance is an activity on the task queue of the run's instance of the tool.
+	DispatchInstance Dispatch = "instance"
+	// DispatchChildWorkflow is a child workflow, the run of a sub-agent. It undoes its own calls if
+	// it fails, and a dry run is passed on to it.
+	DispatchChildWorkflow Dispatch = "child_workflow"
+	// DispatchQuestion is an activity that a person's reply completes. No worker is busy with it
+	// meanwhile.
+	DispatchQuestion Dispatch = "question"
+)
+
+// TakesSlots reports whether the calls are activities of a lane.
+func (d Dispatch) TakesSlots() bool { return d == DispatchLane }
+
 // Order is the order of conflicting calls of one turn.
 type Order string
 
@@ -80,12 +102,11 @@ type Tool struct {
 	// Digest identifies the content of the toolspec.
 	Digest string `json:"digest"`
 	Status Status `json:"status,omitempty"`
-	// Kind is set if a call is not one activity on the tool's lane: KindStateful, KindAgent,
-	// KindHuman.
-	Kind   string `json:"kind,omitempty"`
-	Lane   string `json:"lane"`
-	Access Access `json:"access"`
-	Effect Effect `json:"effect"`
+	// Dispatch is how the run executes its calls. The kind of the tool sets it.
+	Dispatch Dispatch `json:"dispatch,omitempty"`
+	Lane     string   `json:"lane"`
+	Access   Access   `json:"access"`
+	Effect   Effect   `json:"effect"`
 	// Priority is the default priority of its calls; empty is normal.
 	Priority Priority `json:"priority,omitempty"`
 	// Timeout bounds one attempt.

@@ -317,7 +317,8 @@ func (v Verify) Evaluate(r *Result) (done bool, output json.RawMessage, err erro
 // Verifiable reports whether a failed call of the tool is verified: its outcome is unknown, and the
 // tool declares Verify.
 func (t Tool) Verifiable(e *Error) bool {
-	if t.Verify == nil || t.Effect != EffectOnce || t.Kind != "" || !e.MayHaveActed() {
+	if t.Verify == nil || t.Effect != EffectOnce || !t.Dispatch.TakesSlots() ||
+		!e.MayHaveActed() {
 		return false
 	}
 	return e.Type == ErrOutcomeUnknown || e.Type == ErrTimeout || e.Type == ErrWorkerLost

@@ -51,7 +51,8 @@ func TestVerifiable(t *testing.T) {
 	tool := Tool{Effect: EffectOnce, Verify: &Verify{}}
 	unknown := Error{Type: ErrOutcomeUnknown, Phase: PhaseExecution}
 	repeatable, stateful, silent := tool, tool, tool
-	repeatable.Effect, stateful.Kind, silent.Verify = EffectIdempotent, KindStateful, nil
+	repeatable.Effect, stateful.Dispatch, silent.Verify = EffectIdempotent,
+		DispatchInstance, nil
 	if !tool.Verifiable(&unknown) || repeatable.Verifiable(&unknown) ||
 		stateful.Verifiable(&unknown) || silent.Verifiable(&unknown) {
 		t.Error("which tools' calls are verified")

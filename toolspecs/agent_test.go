@@ -33,7 +33,7 @@ func TestAgentSpec(t *testing.T) {
 			t.Fatal(err)
 		}
 		tool := c.Tool()
-		if tool.Kind != api.KindAgent || tool.Timeout != defaultAgentTimeout ||
+		if tool.Dispatch != api.DispatchChildWorkflow || tool.Timeout != defaultAgentTimeout ||
 			tool.Retry.MaxAttempts != 1 || tool.Effect != api.EffectOnce {
 			t.Errorf("facts: %+v", tool)
 		}

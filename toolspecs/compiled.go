@@ -150,7 +150,7 @@ func (c *Compiled) Tool() api.Tool {
 		Version:      c.Spec.Version,
 		Digest:       c.Digest,
 		Status:       c.Spec.Status,
-		Kind:         kindForRuns(c.Spec.Entry.Type),
+		Dispatch:     c.Dispatch(),
 		Lane:         e.Lane,
 		Access:       e.Access,
 		Effect:       e.Effect,
@@ -173,20 +173,14 @@ func (c *Compiled) Tool() api.Tool {
 	if c.mask.Deep() {
 		t.Mask = c.mask
 	}
-	if t.Kind == api.KindHuman {
+	if t.Dispatch == api.DispatchQuestion {
 		t.OutputSchema = c.OutputSchema()
 	}
 	return t
 }
 
-// kindForRuns returns the kind of a tool whose calls a run treats differently from activities on a
-// lane; empty for all others.
-func kindForRuns(name string) string {
-	if k, known := kinds[name]; known && k.traits().pinned {
-		return name
-	}
-	return ""
-}
+// Dispatch returns how runs execute calls of the tool.
+func (c *Compiled) Dispatch() api.Dispatch { return kinds[c.Spec.Entry.Type].dispatch() }
 
 // FromTool compiles the tool that a run has pinned. It returns an error if the pinned spec cannot
 // be decoded or does not match its digest: it was altered, or written by a version with more

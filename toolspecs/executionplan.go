@@ -167,7 +167,7 @@ func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 // limitsFor returns problems for the bounds in a plan that do not apply to a call of the tool: a
 // bound that cannot be enforced is rejected.
 func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
-	agent := c.Spec.Entry.Type == api.KindAgent
+	agent := c.Dispatch() == api.DispatchChildWorkflow
 	l := plan.Limits
 	for _, bound := range []struct {
 		name   string

@@ -140,7 +140,7 @@ func TestStatefulDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := compiled.Tool()
-	if tool.Kind != api.KindStateful || tool.Lane != api.LaneGeneral ||
+	if tool.Dispatch != api.DispatchInstance || tool.Lane != api.LaneGeneral ||
 		tool.Access != api.AccessExclusive ||
 		tool.Heartbeat != DefaultStatefulHeartbeat || tool.OnLoss != api.OnLossFail ||
 		tool.IdleTimeout != defaultIdleTimeout || specs[0].Entry.Handler != "counter" {

@@ -70,7 +70,7 @@ func TestQuestion(t *testing.T) {
 func TestHumanTool(t *testing.T) {
 	c := human(t, func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "string"} })
 	tool := c.Tool()
-	if tool.Kind != api.KindHuman || tool.Effect != api.EffectRead ||
+	if tool.Dispatch != api.DispatchQuestion || tool.Effect != api.EffectRead ||
 		tool.AnswerWithin != api.Duration(168*time.Hour) ||
 		string(tool.OutputSchema) != `{"type":"string"}` {
 		t.Errorf("got %+v", tool)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
@@ -23,7 +24,7 @@ func (commandKind) setDefaults(s *Spec) {
 
 func (commandKind) check(c *checker, s Spec) { commandChecker{c}.command(s) }
 
-func (commandKind) traits() traits { return traits{slots: true} }
+func (commandKind) dispatch() api.Dispatch { return api.DispatchLane }
 
 type commandChecker struct{ *checker }
 

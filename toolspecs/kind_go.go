@@ -13,7 +13,7 @@ func (functionKind) setDefaults(s *Spec) { s.Entry.Handler = cmp.Or(s.Entry.Hand
 
 func (functionKind) check(*checker, Spec) {}
 
-func (functionKind) traits() traits { return traits{slots: true} }
+func (functionKind) dispatch() api.Dispatch { return api.DispatchLane }
 
 func (functionKind) handlers(o Options) (known []string, what string) {
 	return o.Handlers,
@@ -35,7 +35,7 @@ func (statefulKind) setDefaults(s *Spec) {
 
 func (statefulKind) check(*checker, Spec) {}
 
-func (statefulKind) traits() traits { return traits{pinned: true} }
+func (statefulKind) dispatch() api.Dispatch { return api.DispatchInstance }
 
 func (statefulKind) handlers(o Options) (known []string, what string) {
 	return o.Factories, "factory of a stateful tool"

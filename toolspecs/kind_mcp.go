@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
@@ -34,9 +35,9 @@ func (mcpKind) setDefaults(s *Spec) {
 	s.Entry.Remote = cmp.Or(s.Entry.Remote, s.Name)
 }
 
-func (mcpKind) check(c *checker, s Spec) { mcpChecker{requestChecker{c}}.mcp(s) }
+func (mcpKind) check(c *checker, s Spec) { mcpChecker{requestChecker{c, true}}.mcp(s) }
 
-func (mcpKind) traits() traits { return traits{slots: true} }
+func (mcpKind) dispatch() api.Dispatch { return api.DispatchLane }
 
 type mcpChecker struct{ requestChecker }
 

@@ -48,9 +48,9 @@ func (restKind) setDefaults(s *Spec) {
 	}
 }
 
-func (restKind) check(c *checker, s Spec) { restChecker{requestChecker{c}}.rest(s) }
+func (restKind) check(c *checker, s Spec) { restChecker{requestChecker{c, false}}.rest(s) }
 
-func (restKind) traits() traits { return traits{slots: true} }
+func (restKind) dispatch() api.Dispatch { return api.DispatchLane }
 
 type restChecker struct{ requestChecker }
 

@@ -10,23 +10,16 @@ import (
 )
 
 // kind is a kind of tool: one value of entry.type. A new kind is a file with a type that implements
-// kind, one entry of kinds and, for its fields, the tag kinds in Entry. Its executor is registered
-// with the worker.
+// kind, one entry of kinds and, for its fields, the tag kinds in Entry. Its executor is a package
+// below activities/executor and one entry of the executors of worker/host. Nothing else depends on
+// the kind: runs and the audit depend on its dispatch.
 type kind interface {
 	// setDefaults fills in the defaults of the kind. The defaults of all kinds follow.
 	setDefaults(s *Spec)
 	// check reports the faults of a spec whose defaults are filled in.
 	check(c *checker, s Spec)
-	traits() traits
-}
-
-// traits are the properties of a kind that other checks depend on.
-type traits struct {
-	// slots is set if calls are activities that take slots of their tool's lane. Only such calls
-	// can be batched, verified, inline, or undo other calls.
-	slots bool
-	// pinned is set if runs treat calls of the kind differently, so that they pin the kind's name.
-	pinned bool
+	// dispatch returns how runs execute calls of the kind.
+	dispatch() api.Dispatch
 }
 
 // kinds maps entry.type to the kind of tool.
@@ -56,7 +49,7 @@ type fileReader interface {
 // takesSlots reports whether calls of a kind take slots of a lane.
 func takesSlots(name string) bool {
 	k, known := kinds[name]
-	return known && k.traits().slots
+	return known && k.dispatch().TakesSlots()
 }
 
 // slotKinds returns the names of the kinds whose calls take slots of a lane, sorted.

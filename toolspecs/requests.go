@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
@@ -29,7 +28,11 @@ const hintAuth = "write auth: {type: bearer, secret: env:NAME}, or another type;
 	outbound.HintSecret
 
 // requestChecker checks entries of kinds that send requests.
-type requestChecker struct{ *checker }
+type requestChecker struct {
+	*checker
+	// logsIn is set for kinds that can log in with OAuth.
+	logsIn bool
+}
 
 // outbound checks what the kinds that send requests have in common. declared are the arguments that
 // templates may use.
@@ -196,7 +199,7 @@ func (c requestChecker) templates(path string, raw json.RawMessage, declared []s
 // oauth checks the fields of an OAuth login.
 func (c requestChecker) oauth(e Entry) {
 	a := e.Auth
-	if e.Type != api.KindMCP {
+	if !c.logsIn {
 		c.Add("$.entry.auth.type", "give a token that you have: type: bearer",
 			"oauth is for MCP servers with url")
 		return

@@ -64,7 +64,7 @@ func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
 	if route.Holds {
 		execution.QueueTimeout = t.On(route).QueueTimeout
 	}
-	if t.Kind == api.KindStateful {
+	if t.Dispatch == api.DispatchInstance {
 		return p.instances.call(ctx, t, options, execution)
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.call.Tool,
@@ -212,7 +212,7 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
 // because hooks before calls would delay the step.
 func (p admitter) stepAdmission() *api.AdmissionRequest {
 	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools,
-		func(t api.Tool) bool { return t.Kind == api.KindAgent }) {
+		func(t api.Tool) bool { return t.Dispatch == api.DispatchChildWorkflow }) {
 		return nil
 	}
 	request := p.admission(p.usage.Calls)

@@ -178,7 +178,7 @@ func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
 	switch {
 	case c.tool.Lane == api.LaneInline:
 		return c.inline(ctx)
-	case c.tool.Kind == api.KindAgent:
+	case c.tool.Dispatch == api.DispatchChildWorkflow:
 		return c.subAgent(ctx)
 	}
 	return c.schedule(ctx)

@@ -46,7 +46,7 @@ func callOptions(base, id string, t api.Tool, r api.Route,
 	if r.Holds {
 		o.StartToCloseTimeout += cmp.Or(t.QueueTimeout.Std(), longestWait)
 	}
-	if t.Kind == api.KindHuman {
+	if t.Dispatch == api.DispatchQuestion {
 		// No worker holds the call while a person answers, so nothing could heartbeat or confirm a
 		// cancellation.
 		o.ScheduleToCloseTimeout, o.HeartbeatTimeout, o.WaitForCancellation = t.AnswerWithin.Std(),

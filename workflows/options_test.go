@@ -34,7 +34,7 @@ func TestCallOptions(t *testing.T) {
 		o.ScheduleToCloseTimeout != 0 {
 		t.Errorf("the timeouts of a call that may ask: %+v", o)
 	}
-	tool.Kind = api.KindHuman
+	tool.Dispatch = api.DispatchQuestion
 	if o := callOptions("base", "2.1", tool, api.Route{},
 		"sum"); o.ScheduleToCloseTimeout != 24*time.Hour || o.HeartbeatTimeout != 0 ||
 		o.WaitForCancellation {

@@ -375,7 +375,7 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 	for next := []api.Tool{t}; len(next) > 0; next = next[1:] {
 		labels = append(labels, next[0].Emits...)
 		agent, err := agentOf(next[0])
-		if next[0].Kind != api.KindAgent || err != nil {
+		if next[0].Dispatch != api.DispatchChildWorkflow || err != nil {
 			continue
 		}
 		for _, name := range agent.Tools {

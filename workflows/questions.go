@@ -108,7 +108,7 @@ func (q *questions) begin(ctx workflow.Context, call *callRun) {
 		return
 	}
 	q.calls[c.ID] = &questionCall{tool: t}
-	if t.Kind != api.KindHuman {
+	if t.Dispatch != api.DispatchQuestion {
 		return
 	}
 	now := workflow.Now(ctx)
@@ -165,7 +165,7 @@ func (q *questions) finish(ctx workflow.Context) error {
 func (q *questions) mayAsk(_ workflow.Context, in api.Question) error {
 	call := q.calls[in.Call]
 	switch {
-	case call == nil || call.tool.Kind == api.KindHuman:
+	case call == nil || call.tool.Dispatch == api.DispatchQuestion:
 		return refuse(api.ReplyError{Type: api.AskRefused,
 			Message: fmt.Sprintf("no call %q runs that may ask", in.Call)})
 	case strings.TrimSpace(in.Text) == "" || len(in.Text) > api.MaxQuestionText ||

@@ -92,7 +92,7 @@ func mayHaveActed(t api.Tool, out api.CallOutcome, err error) bool {
 	}
 	cancelled, ok := errors.AsType[*temporal.CanceledError](err)
 	unbegun := ok && !cancelled.HasDetails() && retryPolicy(t).MaximumAttempts == 1
-	return t.Kind != api.KindAgent && !unbegun && out.Error.MayHaveActed()
+	return t.Dispatch != api.DispatchChildWorkflow && !unbegun && out.Error.MayHaveActed()
 }
 
 // adopt records the undo calls of the sub-agent's run of a call.

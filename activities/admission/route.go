@@ -17,8 +17,8 @@ const trustedPart = 4
 // of its lane. The error rejects a call of a keyed lane whose arguments do not determine the key.
 func (a *Admitter) route(r api.AdmissionRequest, tool api.Tool,
 	arguments json.RawMessage) (api.Route, *api.Error) {
-	// Calls of the other kinds are not activities of their lane, or have a queue of their own.
-	if r.Base == "" || tool.Kind != "" || tool.Lane == api.LaneInline {
+	// Other calls are no activities, or have a queue of their own.
+	if r.Base == "" || !tool.Dispatch.TakesSlots() || tool.Lane == api.LaneInline {
 		return api.Route{}, nil
 	}
 	lane, known := a.config.Lanes().Lane(tool.Lane)

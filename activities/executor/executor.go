@@ -43,3 +43,11 @@ func EncodedSize(text string) int {
 	}
 	return len(data)
 }
+
+// Checker is implemented by executors that can say whether they can execute a tool. The worker asks
+// when it starts and when a toolspec changes.
+type Checker interface {
+	// Check returns the reasons why the executor cannot execute calls of the tool. inputSchema is
+	// the JSON Schema of their arguments.
+	Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string
+}

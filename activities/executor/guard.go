@@ -58,6 +58,14 @@ func NameList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// NotRegistered returns the fault of a tool whose handler is not registered. what names the missing
+// value and constructor the function of package switchyard that makes one.
+func NotRegistered(spec *toolspecs.Spec, what, constructor string) string {
+	return fmt.Sprintf("no %s %q is registered; register one with switchyard.%s", what,
+		Handler(spec), constructor)
+}
+
+// Handler returns the name under which the function or factory of a tool is registered.
 func Handler(spec *toolspecs.Spec) string {
 	if spec.Entry.Handler != "" {
 		return spec.Entry.Handler

@@ -38,11 +38,6 @@ func (s Stateful) start(ctx context.Context, info switchyard.StartInfo) (created
 	}}, nil
 }
 
-// Check compares the Go type that calls take with a tool's input schema, as Function.Check does.
-func (s Stateful) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
-	return function.CheckType(s.Name(), s.takes, spec, inputSchema)
-}
-
 // Factories executes stateful tools: it has the registered factories and counts the instances of
 // this process.
 type Factories struct {
@@ -78,6 +73,16 @@ func (f *Factories) Names() []string { return slices.Sorted(maps.Keys(f.byName))
 func (f *Factories) Find(spec *toolspecs.Spec) (Stateful, bool) {
 	s, ok := f.byName[executor.Handler(spec)]
 	return s, ok
+}
+
+// Check implements executor.Checker. It compares the Go type that calls take with the tool's input
+// schema, as the executor of functions does.
+func (f *Factories) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
+	s, ok := f.Find(spec)
+	if !ok {
+		return []string{executor.NotRegistered(spec, "factory of a stateful tool", "NewStateful")}
+	}
+	return function.CheckType(s.Name(), s.takes, spec, inputSchema)
 }
 
 // Live returns the number of instances in this process, by tool.

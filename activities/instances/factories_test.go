@@ -104,8 +104,7 @@ func TestStatefulCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		registered, _ := f.Find(&compiled.Spec)
-		return registered.Check(&compiled.Spec, compiled.InputSchema())
+		return f.Check(&compiled.Spec, compiled.InputSchema())
 	}
 	typed := switchyard.NewStateful("counter", makes(&tally{}), (*tally).Add)
 	if faults := fits(typed, "by"); len(faults) > 0 {

@@ -110,7 +110,7 @@ func (qs *questions) open(e *historypb.HistoryEvent, q api.Question, turn int) {
 // decision.
 func (qs *questions) askPerson(e *historypb.HistoryEvent, r api.Record, text string) {
 	t := qs.run.tools[r.Tool]
-	if t.Kind != api.KindHuman {
+	if t.Dispatch != api.DispatchQuestion {
 		return
 	}
 	qs.open(

@@ -2,11 +2,11 @@ package host
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
@@ -55,23 +55,12 @@ func checkAll(catalog *toolspecs.Catalog, r registered) error {
 // unfit returns the reasons why this worker cannot execute a tool.
 func unfit(compiled *toolspecs.Compiled, r registered) []string {
 	spec := &compiled.Spec
-	var handler interface {
-		Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string
-	}
-	var ok bool
-	what, with := "function", "NewFunction"
-	switch spec.Entry.Type {
-	case api.KindFunction:
-		handler, ok = r.functions.Find(spec)
-	case api.KindStateful:
-		what, with = "factory of a stateful tool", "NewStateful"
-		handler, ok = r.factories.Find(spec)
-	default:
-		return nil
-	}
+	kind, ok := r.executors[spec.Entry.Type]
 	if !ok {
-		return []string{fmt.Sprintf("no %s %q is registered; register one with switchyard.%s", what,
-			cmp.Or(spec.Entry.Handler, spec.Name), with)}
+		return []string{fmt.Sprintf("this worker has no executor of the kind %s", spec.Entry.Type)}
 	}
-	return handler.Check(spec, compiled.InputSchema())
+	if checker, ok := kind.(executor.Checker); ok {
+		return checker.Check(spec, compiled.InputSchema())
+	}
+	return nil
 }

@@ -159,7 +159,7 @@ func (a *observedActivity) finalized(e activityEnd) {
 		a.metrics.decided.WithLabelValues(string(api.DecisionTimeout)).Inc()
 	}
 	a.metrics.calls.WithLabelValues(request.Tool.Name, request.Tool.Lane, outcome).Inc()
-	if request.Tool.Kind == api.KindAgent {
+	if request.Tool.Dispatch == api.DispatchChildWorkflow {
 		a.metrics.durations.WithLabelValues(request.Tool.Name,
 			request.Tool.Lane).Observe(request.Took.Std().Seconds())
 	}

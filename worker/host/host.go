@@ -19,17 +19,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/switchyard/switchyard/activities"
-	"github.com/switchyard/switchyard/activities/executor"
-	"github.com/switchyard/switchyard/activities/executor/agent"
-	"github.com/switchyard/switchyard/activities/executor/command"
-	"github.com/switchyard/switchyard/activities/executor/human"
-	"github.com/switchyard/switchyard/activities/executor/rest"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/models/anthropic"
 	"github.com/switchyard/switchyard/activities/models/openai"
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
@@ -201,19 +195,10 @@ func (c Config) activities(tools *folder.Watcher, own registered, queues *queueS
 	}
 	maps.Copy(providers, c.Models)
 	return activities.New(activities.Config{
-		Catalog:  tools.Catalog,
-		Identity: c.Connection.Identity,
-		Client:   queues.conn,
-		Executors: map[string]executor.Executor{
-			api.KindFunction: own.functions,
-			api.KindStateful: own.factories,
-			api.KindCommand:  &command.Executor{Dir: c.Dir},
-			api.KindREST: rest.Executor{Inside: c.Inside,
-				Connections: new(outbound.Connections)},
-			api.KindMCP:   own.servers,
-			api.KindAgent: agent.Executor{},
-			api.KindHuman: human.Executor{},
-		},
+		Catalog:    tools.Catalog,
+		Identity:   c.Connection.Identity,
+		Client:     queues.conn,
+		Executors:  own.executors,
 		Models:     providers,
 		ModelTable: own.models,
 		Stored:     own.servers.Stored,

@@ -114,7 +114,7 @@ func TestAdmissionMetrics_CountPoliciesApprovalsBatchesAndRejections(t *testing.
 		Error: api.Errorf(api.ErrApprovalTimeout, "x")}}
 	observe(t, o, api.FinalizeResultActivity, ended{result: late},
 		api.FinalizeResultRequest{Tool: tool})
-	helper := api.Tool{Name: "helper", Kind: api.KindAgent}
+	helper := api.Tool{Name: "helper", Dispatch: api.DispatchChildWorkflow}
 	observe(t, o, api.FinalizeResultActivity, ended{result: api.FinalizedResult{}},
 		api.FinalizeResultRequest{Tool: helper, Took: api.Duration(time.Second)})
 	observe(t, o, api.FinalizeResultActivity, ended{result: "another"}, api.FinalizeResultRequest{})

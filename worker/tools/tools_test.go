@@ -53,18 +53,13 @@ func TestShippedSpecs_MatchTheFunctions(t *testing.T) {
 	}
 	served := map[string]bool{}
 	for _, spec := range toolspecs.Shipped() {
-		f, ok := r.Find(&spec)
-		if !ok {
-			t.Errorf("nothing executes %s; there are %s", spec.Name, r.Names())
-			continue
-		}
-		served[f.Name()] = true
+		served[executor.Handler(&spec)] = true
 		compiled, err := spec.Compile()
 		if err != nil {
 			t.Errorf("%s: %v", spec.Name, err)
 			continue
 		}
-		for _, mismatch := range f.Check(&spec, compiled.InputSchema()) {
+		for _, mismatch := range r.Check(&spec, compiled.InputSchema()) {
 			t.Errorf("%s: %s", spec.Name, mismatch)
 		}
 	}

@@ -52,7 +52,7 @@ func (r *History) Leave(id string) {
 // history.
 func (r *History) Need(t api.Tool, arguments, prompt int) int {
 	bytes := bytesOfCall + arguments + api.ResultBytes(r.maxResult(t))
-	if t.Kind == api.KindAgent {
+	if t.Dispatch == api.DispatchChildWorkflow {
 		bytes += bytesOfAgent + len(t.Spec) + prompt
 	}
 	return bytes

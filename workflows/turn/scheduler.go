@@ -16,7 +16,7 @@ type Slot struct {
 // is a lane of its own. So is the instance of a stateful tool: no calls of other tools reach it.
 func NewSlot(t api.Tool, key string) Slot {
 	s := Slot{lane: t.Lane + "/" + key, exclusive: t.Access == api.AccessExclusive}
-	if t.Kind == api.KindStateful {
+	if t.Dispatch == api.DispatchInstance {
 		s.lane = "instance/" + t.Name
 	}
 	return s

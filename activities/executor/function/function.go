@@ -79,10 +79,10 @@ func encodeAnswer(out any) (executor.Answer, error) {
 }
 
 // Executor executes tools of the kind function.
-type Executor struct{ byName map[string]Function }
+type Executor struct{ byName map[string]registered }
 
-// Function is a registered function with the schema of its input.
-type Function struct {
+// registered is a registered function with the schema of its input.
+type registered struct {
 	switchyard.Function
 	// takes is the schema of the Go type that arguments are decoded into; nil for a raw function.
 	takes *jsonschema.Schema
@@ -91,11 +91,12 @@ type Function struct {
 // New registers functions. It returns an error that lists every function that is nil, has an input
 // type that JSON cannot represent, or has an invalid or duplicate name.
 func New(functions ...switchyard.Function) (*Executor, error) {
-	all := make([]Function, len(functions))
+	all := make([]registered, len(functions))
 	for i, f := range functions {
 		all[i].Function = f
 	}
-	byName, err := executor.Register("function", all, func(f *Function) (name string, err error) {
+	byName, err := executor.Register("function", all, func(f *registered) (name string,
+		err error) {
 		f.takes, err = TakesOf(f.Input(), f.Err())
 		return f.Name(), err
 	})
@@ -117,17 +118,24 @@ func TakesOf(t reflect.Type, err error) (*jsonschema.Schema, error) {
 // Names returns the names of the registered functions, sorted.
 func (r *Executor) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
 
-// Find returns the function that executes the calls of a tool, and whether there is one.
-func (r *Executor) Find(spec *toolspecs.Spec) (Function, bool) {
+// Check implements executor.Checker. It compares the Go type that the tool's function takes with
+// the input schema and returns one sentence per mismatch: a declared parameter without a field, or
+// with a field of another type; a field that is not declared, or that is declared as optional but
+// required by the type. A field is optional if it is a pointer or has omitempty or omitzero. A raw
+// function fits every schema.
+func (r *Executor) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
 	f, ok := r.byName[executor.Handler(spec)]
-	return f, ok
+	if !ok {
+		return []string{executor.NotRegistered(spec, "function", "NewFunction")}
+	}
+	return CheckType(f.Name(), f.takes, spec, inputSchema)
 }
 
 // Execute implements executor.Executor. It fails with executor_not_found if the tool's handler is
 // not registered.
 func (r *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
-	f, ok := r.Find(spec)
+	f, ok := r.byName[executor.Handler(spec)]
 	if !ok {
 		return executor.Answer{}, api.Errorf(api.ErrExecutorNotFound,
 			"the worker has no function %q for the tool %s; it has %s", executor.Handler(spec),

@@ -201,16 +201,18 @@ func TestNewFunctionsRefuses(t *testing.T) {
 	if names := strings.Join(r.Names(), " "); names != "a b" {
 		t.Errorf("names: %s", names)
 	}
-	if f, ok := r.Find(functionSpec("a")); !ok || f.Name() != "a" {
-		t.Errorf("found %q, %v", f.Name(), ok)
+	if faults := r.Check(functionSpec("a"), json.RawMessage(`{}`)); faults != nil {
+		t.Errorf("a registered function: %q", faults)
+	}
+	if faults := r.Check(functionSpec("c"), json.RawMessage(`{}`)); len(faults) != 1 {
+		t.Errorf("a function that is not registered: %q", faults)
 	}
 }
 
 // A schema that the Go type does not fit is reported with the parameter and both types; one that
 // fits gives nothing.
 func TestFunctionCheck(t *testing.T) {
-	f, _ := register(t, switchyard.NewFunction("probe",
-		identity[probeInput])).Find(functionSpec(""))
+	f := register(t, switchyard.NewFunction("probe", identity[probeInput]))
 	good := `"path":{"type":"string"},"count":{"type":"integer"},"wait":{"type":"string"},"points":{"type":"array","items":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"any":{"type":["string","null"]},"raw":{},"level":{"type":["number","null"]},"labels":{"type":"object","properties":{"A":{"type":"string"}}}`
 	cases := []struct{ name, schema, want string }{
 		{"fits", `{"type":"object","required":["path"],"properties":{` + good + `}}`, ""},
@@ -248,10 +250,10 @@ func TestFunctionCheck(t *testing.T) {
 	for _, function := range []switchyard.Function{switchyard.RawFunction("probe",
 		identity[json.RawMessage]), switchyard.NewFunction("probe", identity[map[string]any]),
 		switchyard.NewFunction("probe", identity[any])} {
-		open, _ := register(t, function).Find(functionSpec(""))
+		open := register(t, function)
 		if got := open.Check(functionSpec(""),
 			json.RawMessage(`{"properties":{"x":{"type":"integer"}}}`)); got != nil {
-			t.Errorf("%s: %q", open.Name(), got)
+			t.Errorf("%s: %q", function.Name(), got)
 		}
 	}
 }

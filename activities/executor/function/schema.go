@@ -35,15 +35,8 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// Check compares the Go type that the function takes with a tool's input schema, which is JSON
-// Schema. It returns one sentence per mismatch: a declared parameter without a field, or with a
-// field of another type; a field that is not declared, or that is declared as optional but required
-// by the type. A field is optional if it is a pointer or has omitempty or omitzero. A raw function
-// fits every schema.
-func (f Function) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
-	return CheckType(f.Name(), f.takes, spec, inputSchema)
-}
-
+// CheckType compares the Go type that a handler takes with a tool's input schema, as Executor.Check
+// describes. takes is the schema of the type, nil for a raw handler.
 func CheckType(handler string, takes *jsonschema.Schema, spec *toolspecs.Spec,
 	inputSchema json.RawMessage) []string {
 	if takes == nil {

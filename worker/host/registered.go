@@ -1,0 +1,70 @@
+package host
+
+import (
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/executor/agent"
+	"github.com/switchyard/switchyard/activities/executor/command"
+	"github.com/switchyard/switchyard/activities/executor/function"
+	"github.com/switchyard/switchyard/activities/executor/human"
+	"github.com/switchyard/switchyard/activities/executor/mcp"
+	"github.com/switchyard/switchyard/activities/executor/rest"
+	"github.com/switchyard/switchyard/activities/hooks"
+	"github.com/switchyard/switchyard/activities/instances"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/toolspecs/models"
+)
+
+// registered is what toolspecs refer to: the application's handlers, connections to MCP servers,
+// lanes, policies and models.
+type registered struct {
+	functions *function.Executor
+	factories *instances.Factories
+	hooks     *hooks.Registry
+	servers   *mcp.Executor
+	// executors has the executor of each kind of tool.
+	executors map[string]executor.Executor
+	lanes     *laneSource
+	rules     *policySource
+	models    *models.Table
+}
+
+// close stops the watching of files.
+func (r registered) close() {
+	r.lanes.close()
+	r.rules.close()
+}
+
+func (c Config) register() (r registered, err error) {
+	if c.ModelsFile != "" {
+		if r.models, err = models.Load(c.ModelsFile); err != nil {
+			return r, err
+		}
+	}
+	if r.functions, err = function.New(c.Functions...); err != nil {
+		return r, err
+	}
+	if r.hooks, err = hooks.New(c.Hooks...); err != nil {
+		return r, err
+	}
+	r.servers = mcp.New(mcp.Options{Dir: c.Dir, Files: c.Files, Logins: c.Logins, Inside: c.Inside,
+		Log: c.Logger})
+	if r.factories, err = instances.NewFactories(c.Stateful...); err != nil {
+		return r, err
+	}
+	r.executors = c.executors(r)
+	return r, nil
+}
+
+// executors returns the executor of each kind of tool.
+func (c Config) executors(r registered) map[string]executor.Executor {
+	return map[string]executor.Executor{
+		api.KindFunction: r.functions,
+		api.KindStateful: r.factories,
+		api.KindCommand:  &command.Executor{Dir: c.Dir},
+		api.KindREST:     rest.Executor{Inside: c.Inside, Connections: new(outbound.Connections)},
+		api.KindMCP:      r.servers,
+		api.KindAgent:    agent.Executor{},
+		api.KindHuman:    human.Executor{},
+	}
+}

@@ -119,8 +119,8 @@ func askingBench(t *testing.T, ask func(context.Context) (executor.Answer, error
 	run := &askedRun{}
 	b := setUp(t, catalog, func(c *Config) {
 		c.Client = run
-		c.Executors = map[string]executor.Executor{api.KindHuman: human.Executor{},
-			api.KindFunction: answerFunc(func(ctx context.Context, _ *toolspecs.Spec,
+		c.Executors = map[string]executor.Executor{toolspecs.KindHuman: human.Executor{},
+			toolspecs.KindFunction: answerFunc(func(ctx context.Context, _ *toolspecs.Spec,
 				_ json.RawMessage) (executor.Answer, error) {
 				return ask(ctx)
 			})}

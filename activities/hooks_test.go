@@ -64,7 +64,7 @@ func TestAfterCall(t *testing.T) {
 						`{"type":"string"}`)
 				}))
 			b := setUp(t, catalog, func(c *Config) {
-				c.Executors = map[string]executor.Executor{api.KindFunction: answers(`"secret"`)}
+				c.Executors = map[string]executor.Executor{toolspecs.KindFunction: answers(`"secret"`)}
 				if test.hook.Point() != "" {
 					c.Hooks = hooksOf(t, test.hook)
 				}

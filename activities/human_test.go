@@ -16,7 +16,7 @@ import (
 )
 
 func asHuman(s *toolspecs.Spec) {
-	s.Entry, s.Execution.Timeout = toolspecs.Entry{Type: api.KindHuman}, 0
+	s.Entry, s.Execution.Timeout = toolspecs.Entry{Type: toolspecs.KindHuman}, 0
 	s.Output = &toolspecs.Parameter{Type: "object",
 		Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n",
 			Type: "integer", Required: true}}}}

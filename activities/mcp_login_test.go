@@ -24,7 +24,7 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.S
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	t.Cleanup(g.Close)
 	t.Cleanup(g.CloseClientConnections)
-	entry := toolspecs.Entry{Type: api.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"},
+	entry := toolspecs.Entry{Type: toolspecs.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"},
 		Remote: "echo",
 		Auth:   &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute)}
 	c, err := mcpclient.Connect(t.Context(), entry.MCPServer(),

@@ -55,7 +55,7 @@ func TestCommandSecrets(t *testing.T) {
 	path, key := keyFile(t)
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Parameters: []toolspecs.Parameter{{Name: "card", Type: "string", Sensitive: true}},
-		Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"sh", "-c",
+		Entry: toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"sh", "-c",
 			`printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`,
 			"sh", "{{args.card}}", "0"},
 			Env:     []string{"API_TOKEN"},
@@ -91,7 +91,7 @@ func TestFunctionSecrets(t *testing.T) {
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Parameters: []toolspecs.Parameter{{Name: "how", Type: "string"},
 			{Name: "card", Type: "string", Sensitive: true}},
-		Entry: toolspecs.Entry{Type: api.KindFunction,
+		Entry: toolspecs.Entry{Type: toolspecs.KindFunction,
 			Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
 	var told []string
 	f := switchyard.NewFunction("probe", func(ctx context.Context,

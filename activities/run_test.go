@@ -48,8 +48,8 @@ func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *benc
 	if change != nil {
 		change(&c)
 	}
-	executors := map[string]executor.Executor{api.KindAgent: agent.Executor{},
-		api.KindHuman: human.Executor{}}
+	executors := map[string]executor.Executor{toolspecs.KindAgent: agent.Executor{},
+		toolspecs.KindHuman: human.Executor{}}
 	maps.Copy(executors, c.Executors)
 	c.Executors = executors
 	a, err := New(c)

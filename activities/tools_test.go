@@ -28,7 +28,7 @@ func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench
 	catalog := catalogOf(t, spec("probe", change))
 	b := setUp(t, catalog, func(
 		c *Config) {
-		c.Executors = map[string]executor.Executor{api.KindFunction: f}
+		c.Executors = map[string]executor.Executor{toolspecs.KindFunction: f}
 	})
 	compiled, _ := catalog.Get("probe")
 	return b, compiled
@@ -383,7 +383,7 @@ func TestToolFindsPinnedSpec(t *testing.T) {
 // that is none, are errors of the call.
 func TestToolCannotRun(t *testing.T) {
 	b, compiled := toolBench(t, nil, answers("1"))
-	delete(b.config.Executors, api.KindFunction)
+	delete(b.config.Executors, toolspecs.KindFunction)
 	_, err := b.execute(t, executionOf(compiled), nil)
 	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || e.Retryable ||
 		!expect.Contains(e.Message, `"function"`) {

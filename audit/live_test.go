@@ -120,7 +120,7 @@ func specs() []toolspecs.Spec {
 			Description: "A tool of a test.",
 			Status:      api.StatusActive,
 			Entry: toolspecs.Entry{
-				Type: api.KindFunction,
+				Type: toolspecs.KindFunction,
 			},
 			Execution: toolspecs.ExecutionSpec{Lane: api.LaneGeneral,
 				Access: api.AccessShared, Effect: api.EffectRead,
@@ -191,7 +191,7 @@ func subAgent(name string, steps []api.ScriptStep, change func(*toolspecs.Spec))
 		Version:     "1.0.0",
 		Description: "An agent of a test.",
 		Parameters:  []toolspecs.Parameter{{Name: "task", Type: "string"}},
-		Entry:       toolspecs.Entry{Type: api.KindAgent, Agent: a},
+		Entry:       toolspecs.Entry{Type: toolspecs.KindAgent, Agent: a},
 	}
 	if change != nil {
 		change(&s)

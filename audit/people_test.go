@@ -31,7 +31,7 @@ func questionSpecs() []toolspecs.Spec {
 		Version:     "1.0.0",
 		Description: "Asks.",
 		Parameters:  question,
-		Entry:       toolspecs.Entry{Type: api.KindHuman},
+		Entry:       toolspecs.Entry{Type: toolspecs.KindHuman},
 		Output:      &toolspecs.Parameter{Type: "string"},
 	}
 	hurry := human
@@ -42,7 +42,7 @@ func questionSpecs() []toolspecs.Spec {
 		Description: "Asks.",
 		Parameters:  question,
 		Entry: toolspecs.Entry{
-			Type:         api.KindFunction,
+			Type:         toolspecs.KindFunction,
 			AnswerWithin: api.Duration(time.Minute),
 		},
 	}

@@ -40,7 +40,7 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	}
 	actions, err := activities.New(activities.Config{
 		Catalog: func() *toolspecs.Catalog { return catalog }, Client: c,
-		Executors: map[string]executor.Executor{api.KindFunction: functions},
+		Executors: map[string]executor.Executor{toolspecs.KindFunction: functions},
 	})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
 		return toolspecs.Spec{}, err
 	}
 	spec := toolspecs.Spec{Name: "ping", Version: "1.0.0", Description: "Says what it is told.",
-		Entry:     toolspecs.Entry{Type: api.KindMCP, Argv: []string{program, serveMCP}},
+		Entry:     toolspecs.Entry{Type: toolspecs.KindMCP, Argv: []string{program, serveMCP}},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}}
 	server, err := mcpclient.Connect(ctx, spec.Entry.MCPServer(), mcpclient.Options{})
 	if err != nil {

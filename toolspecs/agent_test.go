@@ -18,7 +18,7 @@ func agentSpec(name, answer string, tools ...string) Spec {
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: answer}}})
 	return Spec{Name: name, Version: "1.0.0", Description: "An agent.",
 		Parameters: []Parameter{{Name: "task", Type: "string"}},
-		Entry: Entry{Type: api.KindAgent, Agent: &api.Agent{Name: "one", Tools: tools,
+		Entry: Entry{Type: KindAgent, Agent: &api.Agent{Name: "one", Tools: tools,
 			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}}
 }
 
@@ -64,7 +64,7 @@ func TestAgentSpec(t *testing.T) {
 		}
 	}
 	if _, err := (Spec{Name: "a", Version: "1.0.0", Description: "A.",
-		Entry: Entry{Type: api.KindAgent, AgentFile: "a.yaml"}}).Compile(); err == nil {
+		Entry: Entry{Type: KindAgent, AgentFile: "a.yaml"}}).Compile(); err == nil {
 		t.Error("an agent tool without an agent compiles")
 	}
 	unnamed := agentSpec("a", "x")

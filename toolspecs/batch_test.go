@@ -14,7 +14,7 @@ import (
 func TestCheckBatch(t *testing.T) {
 	spec := func(change func(*Spec)) error {
 		s := Spec{Name: "stat", Version: "1.0.0", Description: "Stats.",
-			Entry: Entry{Type: api.KindFunction},
+			Entry: Entry{Type: KindFunction},
 			Parameters: []Parameter{{Name: "paths", Type: schemas.TypeArray},
 				{Name: "unit", Type: schemas.TypeString}}, Batch: &api.Batch{Argument: "paths"}}
 		change(&s)
@@ -39,7 +39,7 @@ func TestCheckBatch(t *testing.T) {
 		},
 		"calls of the kind stateful cannot be batched": func(
 			s *Spec) {
-			s.Entry.Type = api.KindStateful
+			s.Entry.Type = KindStateful
 		},
 		"calls on the lane inline": func(s *Spec) {
 			s.Execution.Lane, s.Execution.Effect = api.LaneInline, api.EffectRead

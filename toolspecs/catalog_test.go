@@ -124,7 +124,7 @@ func TestCompileRefuses(t *testing.T) {
 		Name: "bad", Version: "1", Category: "htpp",
 		Parameters: []Parameter{{Name: "a", Type: "text"}, {Name: "b", Type: schemas.TypeString,
 			Validation: &Validation{MinLength: &negative}}},
-		Entry: Entry{Type: api.KindFunction, Handler: "x"},
+		Entry: Entry{Type: KindFunction, Handler: "x"},
 		Execution: ExecutionSpec{Timeout: api.Duration(48 * time.Hour),
 			Retry: api.Retry{MaxAttempts: -1}},
 		Requires: Requires{Dependencies: []Dependency{{Name: "db"}}},

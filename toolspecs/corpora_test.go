@@ -120,7 +120,7 @@ func complete(s Spec) Spec {
 		s.Description = "A tool."
 	}
 	if s.Entry.Type == "" {
-		s.Entry.Type = api.KindFunction
+		s.Entry.Type = KindFunction
 	}
 	return s
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // olderKinds maps old names of kinds, which are still accepted, to the present ones.
-var olderKinds = map[string]string{"builtin": api.KindFunction, "external": api.KindCommand,
-	"custom": api.KindStateful}
+var olderKinds = map[string]string{"builtin": KindFunction, "external": KindCommand,
+	"custom": KindStateful}
 
 // Defaults of commands, dependencies and retries.
 const (

@@ -84,7 +84,7 @@ func planParameter() Parameter {
 // planForm is a compiled tool whose only argument is an execution plan; it validates plans.
 var planForm = sync.OnceValue(func() *Compiled {
 	s := Spec{Name: api.PlanArgument, Version: "1.0.0", Description: "Takes an execution plan.",
-		Entry: Entry{Type: api.KindFunction}, Parameters: []Parameter{planParameter()}}
+		Entry: Entry{Type: KindFunction}, Parameters: []Parameter{planParameter()}}
 	compiled, err := s.Compile()
 	if err != nil {
 		panic("the form of execution plans: " + err.Error()) // a test compiles it

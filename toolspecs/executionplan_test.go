@@ -14,7 +14,7 @@ import (
 func planned(t *testing.T, change func(*Spec)) *Compiled {
 	t.Helper()
 	s := Spec{Name: "book", Version: "1.0.0", Description: "Books.",
-		Entry:      Entry{Type: api.KindFunction},
+		Entry:      Entry{Type: KindFunction},
 		Parameters: []Parameter{{Name: "room", Type: schemas.TypeString, Required: true}}}
 	if change != nil {
 		change(&s)
@@ -69,7 +69,7 @@ func TestTakePlan(t *testing.T) {
 func TestTakePlanRefuses(t *testing.T) {
 	tool := planned(t, nil)
 	agent := planned(t, func(s *Spec) {
-		s.Entry = Entry{Type: api.KindAgent, Agent: &api.Agent{Name: "a",
+		s.Entry = Entry{Type: KindAgent, Agent: &api.Agent{Name: "a",
 			Model: api.Model{Provider: api.ProviderOpenAI, Name: "m"}}}
 	})
 	for _, test := range []struct {

@@ -15,7 +15,7 @@ import (
 func human(t *testing.T, change func(*toolspecs.Spec)) *toolspecs.Compiled {
 	t.Helper()
 	s := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Says what to do.",
-		Entry: toolspecs.Entry{Type: api.KindHuman},
+		Entry: toolspecs.Entry{Type: toolspecs.KindHuman},
 		Parameters: []toolspecs.Parameter{{Name: "question", Type: "string"},
 			{Name: "b", Type: "integer"}, {Name: "a", Type: "object"},
 			{Name: "pin", Type: "string", Sensitive: true}}}
@@ -88,7 +88,7 @@ func TestHumanTool(t *testing.T) {
 		t.Errorf("got %+v", tool)
 	}
 	large := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.",
-		Entry: toolspecs.Entry{Type: api.KindHuman},
+		Entry: toolspecs.Entry{Type: toolspecs.KindHuman},
 		OutputSchema: json.RawMessage(`{"const":"` + strings.Repeat("x", api.MaxQuestionSchema) +
 			`"}`)}
 	if _, err := large.Compile(); err == nil || !strings.Contains(err.Error(),

@@ -9,6 +9,9 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
+// KindCommand is a program.
+const KindCommand = "command"
+
 // commandKind is the kind of tools that start a program for each call.
 type commandKind struct{}
 

@@ -6,6 +6,14 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
+// The kinds of tools that are written in Go.
+const (
+	// KindFunction is a stateless Go function that the worker registers.
+	KindFunction = "function"
+	// KindStateful is a Go type with one instance per run.
+	KindStateful = "stateful"
+)
+
 // functionKind is the kind of tools that are Go functions registered by the worker.
 type functionKind struct{}
 

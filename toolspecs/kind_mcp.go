@@ -27,6 +27,9 @@ func IsPin(text string) bool { return pinForm.MatchString(text) }
 
 const hintPin = "run starter tools accept FILE: it shows the server's tool and writes its pin"
 
+// KindMCP is a tool of an MCP server, by configuration only.
+const KindMCP = "mcp"
+
 // mcpKind is the kind of tools of an MCP server.
 type mcpKind struct{}
 

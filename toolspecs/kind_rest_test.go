@@ -52,7 +52,7 @@ func TestRESTDefaults(t *testing.T) {
 
 // A spec that is made in Go is held to the same rules, and no fault of it repeats a secret either.
 func TestRESTSecretInGo(t *testing.T) {
-	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: api.KindREST,
+	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: KindREST,
 		BaseURL: "https://u:planted@api.example.com",
 		Headers: []byte(`{"Authorization":"planted"}`), Auth: &outbound.Auth{Type: "bearer",
 			Secret: "planted"}, Query: []byte(`{"a":`), Body: []byte(`{`)}}

@@ -24,13 +24,13 @@ type kind interface {
 
 // kinds maps entry.type to the kind of tool.
 var kinds = map[string]kind{
-	api.KindFunction: functionKind{},
-	api.KindStateful: statefulKind{},
-	api.KindCommand:  commandKind{},
-	api.KindREST:     restKind{},
-	api.KindMCP:      mcpKind{},
-	api.KindAgent:    agentKind{},
-	api.KindHuman:    humanKind{},
+	KindFunction: functionKind{},
+	KindStateful: statefulKind{},
+	KindCommand:  commandKind{},
+	KindREST:     restKind{},
+	KindMCP:      mcpKind{},
+	KindAgent:    agentKind{},
+	KindHuman:    humanKind{},
 }
 
 // handled is implemented by kinds whose entry names something that a program registers.

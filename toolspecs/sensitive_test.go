@@ -13,7 +13,7 @@ import (
 // value, whichever rule it breaks and however deep it stands.
 func TestSensitiveProblems(t *testing.T) {
 	compiled, err := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
-		Entry: toolspecs.Entry{Type: api.KindFunction},
+		Entry: toolspecs.Entry{Type: toolspecs.KindFunction},
 		InputSchema: json.RawMessage(`{"type":"object","properties":{
 			"when":{"type":"string","format":"date-time","writeOnly":true},
 			"kind":{"enum":["planted-b","planted-c"],"writeOnly":true},

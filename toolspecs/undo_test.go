@@ -68,7 +68,7 @@ func TestCheckCalls(t *testing.T) {
 // without it has the digest that it had before there was such a thing.
 func TestUndoIsPinned(t *testing.T) {
 	spec := Spec{Name: "book", Version: "1.0.0", Description: "Books.",
-		Entry: Entry{Type: api.KindFunction}}
+		Entry: Entry{Type: KindFunction}}
 	plain, err := spec.Compile()
 	if err != nil {
 		t.Fatal(err)

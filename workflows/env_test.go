@@ -116,8 +116,8 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 			Hooks:    hooks,
 			Policies: func() *policies.Set { return policies.Of(l.rules...) },
 			Client:   queryClient{lab: l},
-			Executors: map[string]executor.Executor{api.KindFunction: l.functions(),
-				api.KindAgent: agentkind.Executor{}, api.KindHuman: human.Executor{}},
+			Executors: map[string]executor.Executor{toolspecs.KindFunction: l.functions(),
+				toolspecs.KindAgent: agentkind.Executor{}, toolspecs.KindHuman: human.Executor{}},
 			Models: map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{},
 				told: l},
 		})

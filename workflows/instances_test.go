@@ -44,7 +44,7 @@ type hostInstance struct {
 // statefulTool is a stateful tool of the tests.
 func statefulTool(change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: "counter", Version: "1.0.0", Description: "Counts.",
-		Entry:       toolspecs.Entry{Type: api.KindStateful},
+		Entry:       toolspecs.Entry{Type: toolspecs.KindStateful},
 		InputSchema: []byte(`{"type":"object"}`)}
 	s.Execution.Heartbeat = api.Duration(time.Second)
 	if change != nil {

@@ -15,7 +15,7 @@ func device(name string, access api.Access) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Presses a key.",
 		Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"},
 			{Name: "device", Type: "string"}},
-		Entry: toolspecs.Entry{Type: api.KindFunction, Handler: "echo"},
+		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "echo"},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectOnce, Lane: "android",
 			Access: access}}
 }

@@ -13,7 +13,7 @@ import (
 // emitting is a tool without parameters whose results carry labels.
 func emitting(name, handler string, labels ...string) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool.",
-		Entry:     toolspecs.Entry{Type: api.KindFunction, Handler: handler},
+		Entry:     toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}, Emits: labels}
 }
 

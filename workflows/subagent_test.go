@@ -21,7 +21,7 @@ func agentTool(name string, a *api.Agent, change ...func(*toolspecs.Spec)) tools
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "An agent.",
 		Parameters: []toolspecs.Parameter{{Name: "topic", Type: "string"},
 			{Name: "detail", Type: "integer", Default: json.RawMessage("1")}},
-		Entry: toolspecs.Entry{Type: api.KindAgent, Agent: a,
+		Entry: toolspecs.Entry{Type: toolspecs.KindAgent, Agent: a,
 			Prompt: "About {{args.topic}}, {{args.detail}} deep."}}
 	for _, c := range change {
 		c(&s)

@@ -17,7 +17,7 @@ func many(handler string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: "many", Version: "1.0.0", Description: "Takes many.",
 		InputSchema: json.RawMessage(
 			`{"type":"object","properties":{"value":{"type":"array"},"unit":{"type":"string"}},"required":["value"],"additionalProperties":false}`),
-		Entry: toolspecs.Entry{Type: api.KindFunction, Handler: handler},
+		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
 		Batch: &api.Batch{Argument: "value", Max: 4}}
 	if change != nil {
 		change(&s)

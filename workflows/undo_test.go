@@ -327,7 +327,7 @@ func TestUndoIsPinned(t *testing.T) {
 		t.Errorf("the model was told %q", got)
 	}
 	l = newLabOf(t, 1, toolspecs.Spec{Name: "lonely", Version: "1.0.0", Description: "Lonely.",
-		Entry: toolspecs.Entry{Type: api.KindFunction, Handler: "store"},
+		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "store"},
 		Undo:  &api.Undo{Tool: "unbok"}})
 	l.runAgent(above("lonely", answer("done")), "Go.")
 	if app := l.failure(api.RunInvalid, nil); !strings.Contains(app.Message(),

@@ -11,7 +11,6 @@ import (
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/specs"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -37,8 +36,8 @@ func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *benc
 	if change != nil {
 		change(&c)
 	}
-	executors := map[string]executor.Executor{api.KindAgent: agent.Executor{},
-		api.KindHuman: human.Executor{}}
+	executors := map[string]executor.Executor{toolspecs.KindAgent: agent.Executor{},
+		toolspecs.KindHuman: human.Executor{}}
 	maps.Copy(executors, c.Executors)
 	c.Executors, c.Results = executors, results.New(results.Config{Hooks: c.Hooks})
 	return &bench{New(c)}

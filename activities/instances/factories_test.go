@@ -94,7 +94,7 @@ func TestFactoriesFaults(t *testing.T) {
 func TestStatefulCheck(t *testing.T) {
 	fits := func(s switchyard.Stateful, parameter string) []string {
 		compiled, err := activitytest.Spec("counter", func(s *toolspecs.Spec) {
-			s.Entry.Type = api.KindStateful
+			s.Entry.Type = toolspecs.KindStateful
 			s.Parameters = []toolspecs.Parameter{{Name: parameter, Type: "integer", Required: true}}
 		}).Compile()
 		if err != nil {

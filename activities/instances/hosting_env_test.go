@@ -110,7 +110,7 @@ func newHosts(t *testing.T, change func(*toolspecs.Spec),
 		Completed: make(chan activitytest.HostReport, 1)},
 		served: make(chan Served, 10)}
 	catalog := activitytest.Catalog(t, activitytest.Spec("counter", func(s *toolspecs.Spec) {
-		s.Entry.Type = api.KindStateful
+		s.Entry.Type = toolspecs.KindStateful
 		s.Parameters = []toolspecs.Parameter{{Name: "by", Type: "integer", Required: true}}
 		s.Execution.Heartbeat = api.Duration(time.Second)
 		if change != nil {

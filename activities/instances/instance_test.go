@@ -67,7 +67,7 @@ type liveInstance struct {
 func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveInstance {
 	t.Helper()
 	compiled, err := activitytest.Spec("counter", func(s *toolspecs.Spec) {
-		s.Entry.Type = api.KindStateful
+		s.Entry.Type = toolspecs.KindStateful
 		s.Entry.OnLoss = api.OnLossRecreate
 		if change != nil {
 			change(s)

@@ -165,7 +165,7 @@ func (c *comparer) file(ctx context.Context, path string) error {
 	}
 	c.sources = append(c.sources, comparedFile{path, data})
 	for _, spec := range specs {
-		if spec.Entry.Type != api.KindMCP {
+		if spec.Entry.Type != toolspecs.KindMCP {
 			continue
 		}
 		c.tools = append(c.tools, c.compare(path, &spec, pinned[spec.Name]))

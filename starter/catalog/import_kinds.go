@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -32,7 +31,7 @@ effects are not trusted: tools get effect: once until you change it.`,
   starter tools import mcp --url https://mcp.example.com/mcp --oauth --answer-within 10m
   starter tools import mcp --url http://localhost:3001/mcp --allow localhost`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entry.Type = api.KindMCP
+			entry.Type = toolspecs.KindMCP
 			if len(args) > 0 { // a toolspec with url has no argv, not even an empty one
 				entry.Argv = args
 			}

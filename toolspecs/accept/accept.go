@@ -24,7 +24,7 @@ func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Sp
 	pinned = map[string]bool{}
 	whole, err := eachDocument(data, func(doc *document) error {
 		entry := valueOf(doc.root(), "entry")
-		if scalarOf(entry, "type") != api.KindMCP {
+		if scalarOf(entry, "type") != toolspecs.KindMCP {
 			return nil
 		}
 		if toolspecs.IsPin(scalarOf(entry, "pin")) {

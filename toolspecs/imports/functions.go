@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -140,7 +139,7 @@ func (f function) tool(o FunctionOptions) (Tool, error) {
 		return Tool{}, err
 	}
 	s := toolspecs.Spec{Name: f.name, Version: "1.0.0", InputSchema: encoded(schema),
-		Entry: toolspecs.Entry{Type: api.KindFunction}}
+		Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}
 	s.Description = plain(jsontext.Member[string](f.o, keyDescription), maxToolText)
 	if s.Description == "" {
 		s.Description = "The function " + f.name + "."

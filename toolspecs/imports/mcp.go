@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -47,7 +46,7 @@ func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 
 func mcpTool(name string, entry toolspecs.Entry, remote mcpclient.Tool, o MCPOptions) Tool {
 	var notes noted
-	entry.Type, entry.Pin, entry.Remote = api.KindMCP, remote.Digest(), ""
+	entry.Type, entry.Pin, entry.Remote = toolspecs.KindMCP, remote.Digest(), ""
 	if name != remote.Name {
 		entry.Remote = remote.Name
 	}
@@ -69,7 +68,7 @@ func mcpTool(name string, entry toolspecs.Entry, remote mcpclient.Tool, o MCPOpt
 // form.
 func usable(schema []byte, arguments bool, notes *noted) []byte {
 	trial := toolspecs.Spec{Name: "trial", Version: "1.0.0", Description: "A trial.",
-		Entry: toolspecs.Entry{Type: api.KindFunction}}
+		Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}
 	if trial.OutputSchema = schema; arguments {
 		trial.InputSchema, trial.OutputSchema = schema, nil
 	}

@@ -237,7 +237,7 @@ func TestNaughtyTexts(t *testing.T) {
 		schema.Set(keyProperties, properties)
 		s := toolspecs.Spec{Name: "naughty", Version: "1.0.0", Description: "It says: " + text,
 			Category: "custom", InputSchema: encoded(schema),
-			Entry: toolspecs.Entry{Type: api.KindFunction}}
+			Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}
 		tool := Tool{Spec: s, Source: text, Notes: []string{text}}
 		data, err := YAML(text, tool)
 		if err != nil {

@@ -162,7 +162,7 @@ func (c *call) tool(schema json.RawMessage) (Tool, error) {
 		Name: c.op.name, Version: c.doc.version, Description: c.description(), Category: "http",
 		Tags:        c.tags(),
 		InputSchema: schema,
-		Entry: toolspecs.Entry{Type: api.KindREST, BaseURL: base, Method: c.op.method, Path: c.path,
+		Entry: toolspecs.Entry{Type: toolspecs.KindREST, BaseURL: base, Method: c.op.method, Path: c.path,
 			Query: members(c.query), Headers: members(c.headers), Encoding: c.encoding,
 			Auth: c.auth, Allow: c.doc.options.Allow},
 		Execution: toolspecs.ExecutionSpec{Effect: effectOf(c.op.method)},

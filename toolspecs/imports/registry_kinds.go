@@ -35,13 +35,13 @@ func (t registered) given(allowed ...string) error {
 }
 
 func (t registered) function(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
-	s.Entry = toolspecs.Entry{Type: api.KindFunction, Handler: t.Handler}
+	s.Entry = toolspecs.Entry{Type: toolspecs.KindFunction, Handler: t.Handler}
 	s.InputSchema = t.arguments(notes)
 	return t.given("handler")
 }
 
 func (t registered) stateful(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
-	s.Entry = toolspecs.Entry{Type: api.KindStateful, Handler: t.Handler}
+	s.Entry = toolspecs.Entry{Type: toolspecs.KindStateful, Handler: t.Handler}
 	s.InputSchema = t.arguments(notes)
 	return t.given("handler")
 }
@@ -61,7 +61,7 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	if o.Ask == nil {
 		return errors.New("a tool of an MCP server is pinned, and for that the server must be asked: give --connect")
 	}
-	entry := toolspecs.Entry{Type: api.KindMCP, URL: t.URL, Argv: t.Command, Env: t.Env,
+	entry := toolspecs.Entry{Type: toolspecs.KindMCP, URL: t.URL, Argv: t.Command, Env: t.Env,
 		Headers: joined(nil, t.Headers), Auth: t.auth()}
 	listed, err := o.Ask(entry)
 	if err != nil {

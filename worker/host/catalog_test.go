@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 )
@@ -33,7 +32,7 @@ func probeFile(t *testing.T, dir, version, parameter string) {
 
 func lister() toolspecs.Spec {
 	return toolspecs.Spec{Name: "lister", Version: "1.0.0", Description: "Lists.",
-		Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"ls"}}}
+		Entry: toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"ls"}}}
 }
 
 // awaitLog waits until the log says something.

@@ -348,7 +348,7 @@ func TestFlags_ExplainInvalidCommandLines(t *testing.T) {
 
 func probeSpec(parameter, handler string) toolspecs.Spec {
 	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
-		Entry:      toolspecs.Entry{Type: api.KindFunction, Handler: handler},
+		Entry:      toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
 		Parameters: []toolspecs.Parameter{{Name: parameter, Type: "string", Required: true}}}
 }
 
@@ -413,7 +413,7 @@ func TestCatalog_MergesConfigAndFolder(t *testing.T) {
 		t.Error("the application's spec was changed")
 	}
 	c.Specs = append(c.Specs, toolspecs.Spec{Name: "lister", Version: "2.0.0",
-		Description: "Lists.", Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"ls"}}})
+		Description: "Lists.", Entry: toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"ls"}}})
 	if _, _, err := c.withDefaults().prepare(); err == nil || !contains(err.Error(), "lister") {
 		t.Errorf("got %v", err)
 	}

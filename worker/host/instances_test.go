@@ -29,7 +29,7 @@ func probeFactory(name string) switchyard.Stateful {
 
 func statefulSpec(parameter, handler string) toolspecs.Spec {
 	s := probeSpec(parameter, handler)
-	s.Entry.Type = api.KindStateful
+	s.Entry.Type = toolspecs.KindStateful
 	return s
 }
 

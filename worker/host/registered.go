@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/activities/executor/rest"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/activities/instances"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/models"
 )
 
@@ -59,12 +59,12 @@ func (c Config) register() (r registered, err error) {
 // executors returns the executor of each kind of tool.
 func (c Config) executors(r registered) map[string]executor.Executor {
 	return map[string]executor.Executor{
-		api.KindFunction: r.functions,
-		api.KindStateful: r.factories,
-		api.KindCommand:  &command.Executor{Dir: c.Dir},
-		api.KindREST:     rest.Executor{Inside: c.Inside, Connections: new(outbound.Connections)},
-		api.KindMCP:      r.servers,
-		api.KindAgent:    agent.Executor{},
-		api.KindHuman:    human.Executor{},
+		toolspecs.KindFunction: r.functions,
+		toolspecs.KindStateful: r.factories,
+		toolspecs.KindCommand:  &command.Executor{Dir: c.Dir},
+		toolspecs.KindREST:     rest.Executor{Inside: c.Inside, Connections: new(outbound.Connections)},
+		toolspecs.KindMCP:      r.servers,
+		toolspecs.KindAgent:    agent.Executor{},
+		toolspecs.KindHuman:    human.Executor{},
 	}
 }

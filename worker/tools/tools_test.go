@@ -29,7 +29,7 @@ func execute(ctx context.Context, t *testing.T, all []switchyard.Function, handl
 		t.Fatal(err)
 	}
 	return r.Execute(ctx, &toolspecs.Spec{Name: handler,
-		Entry: toolspecs.Entry{Type: api.KindFunction}}, data)
+		Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}, data)
 }
 
 // outputOf runs one of all tools and decodes its output.

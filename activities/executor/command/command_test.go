@@ -21,7 +21,7 @@ import (
 )
 
 func commandSpec(entry toolspecs.Entry) *toolspecs.Spec {
-	entry.Type = api.KindCommand
+	entry.Type = toolspecs.KindCommand
 	return &toolspecs.Spec{Name: "probe", Entry: entry}
 }
 

@@ -33,7 +33,7 @@ type probeInput struct {
 func identity[T any](_ context.Context, in T) (T, error) { return in, nil }
 
 func functionSpec(handler string) *toolspecs.Spec {
-	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Type: api.KindFunction,
+	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Type: toolspecs.KindFunction,
 		Handler: handler}}
 }
 

@@ -46,7 +46,7 @@ func httpBench(t *testing.T, mode string) *mcpBench {
 
 func newMCPBench(t *testing.T, entry toolspecs.Entry, o Options) *mcpBench {
 	t.Helper()
-	entry.Type = api.KindMCP
+	entry.Type = toolspecs.KindMCP
 	if o.Files == "" {
 		o.Files = filepath.Join(t.TempDir(), "files")
 	}

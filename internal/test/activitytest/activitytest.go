@@ -57,7 +57,7 @@ func (q *Run) QueryWorkflow(_ context.Context, _, _, query string,
 func Spec(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Does " + name + ".",
 		Parameters: []toolspecs.Parameter{{Name: "text", Type: "string", Required: true}},
-		Entry:      toolspecs.Entry{Type: api.KindFunction}}
+		Entry:      toolspecs.Entry{Type: toolspecs.KindFunction}}
 	s.Execution.Effect = api.EffectRead
 	if change != nil {
 		change(&s)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/cases"

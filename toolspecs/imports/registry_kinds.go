@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/outbound"

@@ -205,7 +205,7 @@ func TestInlineRefusesWhatChangesThings(t *testing.T) {
 	for name, change := range map[string]func(*api.Tool){
 		"once":       func(t *api.Tool) { t.Effect = api.EffectOnce },
 		"idempotent": func(t *api.Tool) { t.Effect = api.EffectIdempotent },
-		"human":      func(t *api.Tool) { t.Dispatch = api.DispatchQuestion },
+		"question":   func(t *api.Tool) { t.Dispatch = api.DispatchQuestion },
 		"people":     func(t *api.Tool) { t.AnswerWithin = api.Duration(time.Hour) },
 		"timeout":    func(t *api.Tool) { t.Timeout = api.MaxInlineTimeout + 1 },
 	} {

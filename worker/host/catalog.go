@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/activities/executor"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 )

@@ -164,7 +164,8 @@ func (as *activities) end(e *historypb.HistoryEvent, scheduled int64, f api.Acti
 // that could report its end.
 func (as *activities) cancelRequested(e *historypb.HistoryEvent) error {
 	scheduled := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
-	if a := as.open[scheduled]; a != nil && as.run.tools[a.record.Tool].Dispatch == api.DispatchQuestion {
+	if a := as.open[scheduled]; a != nil &&
+		as.run.tools[a.record.Tool].Dispatch == api.DispatchQuestion {
 		as.end(e, scheduled, api.ActivityFailure{Cancelled: true})
 	}
 	return nil

@@ -62,9 +62,10 @@ func (c Config) executors(r registered) map[string]executor.Executor {
 		toolspecs.KindFunction: r.functions,
 		toolspecs.KindStateful: r.factories,
 		toolspecs.KindCommand:  &command.Executor{Dir: c.Dir},
-		toolspecs.KindREST:     rest.Executor{Inside: c.Inside, Connections: new(outbound.Connections)},
-		toolspecs.KindMCP:      r.servers,
-		toolspecs.KindAgent:    agent.Executor{},
-		toolspecs.KindHuman:    human.Executor{},
+		toolspecs.KindREST: rest.Executor{Inside: c.Inside,
+			Connections: new(outbound.Connections)},
+		toolspecs.KindMCP:   r.servers,
+		toolspecs.KindAgent: agent.Executor{},
+		toolspecs.KindHuman: human.Executor{},
 	}
 }

@@ -69,7 +69,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 	if err != nil {
 		e := api.Errorf(api.ErrExecutorNotFound,
 			"the worker cannot get the pinned toolspec of %s: %v", t.tool, err)
-		e.Phase, e.Retryable = api.PhaseExecution, true
+		e.Phase, e.Retryable, e.NotStarted = api.PhaseExecution, true, true
 		return api.Result{}, e
 	}
 	spec := t.bounded(&compiled.Spec)
@@ -77,7 +77,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 	if !ok {
 		e := api.Errorf(api.ErrExecutorNotFound,
 			"this worker does not execute tools of the kind %q", spec.Entry.Type)
-		e.Phase = api.PhaseExecution
+		e.Phase, e.NotStarted = api.PhaseExecution, true
 		return api.Result{}, e
 	}
 	hidden := executor.NewRedactor(compiled, t.Arguments)
@@ -86,7 +86,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 	defer cancel()
 	if e := command.EnsureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {
-			e = executor.CallError(timeout, context.Cause(timeout), spec)
+			e = executor.CallError(timeout, executor.NotStarted(context.Cause(timeout)), spec)
 		}
 		e.Phase = api.PhasePreValidation
 		return api.Result{}, hidden.Error(e)

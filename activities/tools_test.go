@@ -224,7 +224,7 @@ func TestToolStopped(t *testing.T) {
 		{"timeout of an idempotent one", api.EffectIdempotent, api.Duration(20 * time.Millisecond),
 			nil, api.ErrTimeout, true},
 		{"timeout of a once", api.EffectOnce, api.Duration(20 * time.Millisecond), nil,
-			api.ErrTimeout, false},
+			api.ErrOutcomeUnknown, false},
 		{"the attempt's own deadline", api.EffectRead, 0, context.DeadlineExceeded, api.ErrTimeout,
 			true},
 		{"worker stops a read", api.EffectRead, 0, stopping, api.ErrWorkerLost, true},
@@ -275,11 +275,15 @@ func TestToolPanics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, compiled := toolBench(t, nil, functions.Execute)
-	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecution || !strings.Contains(e.Message,
-		"kaboom") || strings.Contains(e.Message, ".go:") {
-		t.Errorf("got %v", e)
+	for effect, want := range map[api.Effect]api.ErrorType{api.EffectRead: api.ErrExecution,
+		api.EffectOnce: api.ErrOutcomeUnknown} {
+		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect },
+			functions.Execute)
+		_, err = b.execute(t, executionOf(compiled), nil)
+		if e, _ := callError(t, err); e.Type != want || !strings.Contains(e.Message, "kaboom") ||
+			strings.Contains(e.Message, ".go:") {
+			t.Errorf("%s: got %v", effect, e)
+		}
 	}
 }
 
@@ -289,14 +293,16 @@ func TestToolCannotHandBack(t *testing.T) {
 	functions, err := function.New(switchyard.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
-		return "", &api.Error{Type: api.ErrWorkerLost, Message: "m", NotStarted: true}
+		return "", &api.Error{Type: api.ErrWorkerLost, Message: "m", NotStarted: true,
+			Requeue: true}
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, compiled := toolBench(t, nil, functions.Execute)
 	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrWorkerLost || e.NotStarted {
+	if e, _ := callError(t, err); e.Type != api.ErrWorkerLost || e.NotStarted ||
+		e.Requeue {
 		t.Errorf("got %+v", e)
 	}
 }

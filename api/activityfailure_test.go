@@ -50,6 +50,8 @@ func TestCallError(t *testing.T) {
 			ErrExecution, PhaseExecution, "m"},
 		{"of a type that is not ours", ActivityFailure{Type: "PanicError", Message: "nil map",
 			Details: details(`{"type":"timeout"}`)}, read, ErrExecution, PhaseExecution, "nil map"},
+		{"a panic of a worker, once", ActivityFailure{Type: "PanicError", Message: "nil map"}, once,
+			ErrOutcomeUnknown, PhaseExecution, "nil map"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

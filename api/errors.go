@@ -53,9 +53,18 @@ var errorAdvice = map[ErrorType]string{
 	ErrExecution:            "The tool ran and failed.",
 	ErrInvalidOutput:        "The tool ran, but its answer does not have the declared form.",
 	ErrWorkerLost:           "The worker was lost while the tool ran. Unless the message says otherwise, the tool may be called again.",
-	ErrOutcomeUnknown:       "The worker was lost while the tool ran: it may or may not have taken effect. Check before calling it again.",
+	ErrOutcomeUnknown:       "The call may or may not have taken effect. Check before calling it again.",
 	ErrCancelled:            "The call was cancelled.",
 }
+
+// notStartedAdvice is the advice on a failure whose type alone does not say that nothing ran.
+const notStartedAdvice = "Nothing left the worker, so the tool did not run. It may be called again."
+
+// notDoneAdvice is the advice on a call that had no effect.
+const notDoneAdvice = "The call had no effect. It may be called again."
+
+// impliesStart are the types whose advice says that the tool ran.
+var impliesStart = []ErrorType{ErrExecution, ErrTimeout, ErrWorkerLost}
 
 // errorTypes returns the closed set, sorted.
 func errorTypes() []ErrorType {
@@ -101,9 +110,18 @@ type Error struct {
 	RetryAfter Duration `json:"retry_after,omitzero"`
 	// WaitedMicros is how long the call waited on its worker for a slot, in microseconds.
 	WaitedMicros int64 `json:"waited_us,omitempty"`
-	// NotStarted says that a worker accepted the call and did not start it. The run requeues it,
-	// whatever the tool's effect.
+	// NotStarted says that nothing of the call left the worker: it sent no request and started no
+	// program or function.
 	NotStarted bool `json:"not_started,omitempty"`
+	// Requeue says that a worker returned the call before it started it. The run schedules the call
+	// again, whatever the tool's effect.
+	Requeue bool `json:"requeue,omitempty"`
+	// Unclear says that the call may have taken effect although its type does not say so. Such a
+	// failure of a tool with effect once has the type outcome_unknown.
+	Unclear bool `json:"unclear,omitempty"`
+	// NotDone says that the outcome of the call was unknown, and that the tool that verifies it found
+	// that it had no effect. Its type is execution_error.
+	NotDone bool `json:"not_done,omitempty"`
 }
 
 // Error returns type, message, problems and details.
@@ -140,10 +158,20 @@ func (e *Error) ForModel() string {
 	if len(e.Near) > 0 {
 		b.WriteString("\nDid you mean: " + strings.Join(e.Near, ", ") + "?")
 	}
-	if advice := errorAdvice[e.Type]; advice != "" {
+	if advice := e.advice(); advice != "" {
 		b.WriteString("\n" + advice)
 	}
 	return b.String()
+}
+
+func (e *Error) advice() string {
+	switch {
+	case e.NotStarted && slices.Contains(impliesStart, e.Type):
+		return notStartedAdvice
+	case e.NotDone:
+		return notDoneAdvice
+	}
+	return errorAdvice[e.Type]
 }
 
 // Errorf returns an Error of the given type; the message is formatted as by fmt.Sprintf.
@@ -231,13 +259,17 @@ type ActivityFailure struct {
 }
 
 // CallError maps a failure of tool's activity to the closed set of errors. route is the call's
-// route. NotStarted of the error says that the run has to requeue the call.
+// route.
 func (f ActivityFailure) CallError(tool Tool, route Route) *Error {
 	e := f.callError(tool.On(route), route)
 	// An inline call or a child workflow is not requeued by scheduling an activity.
-	e.NotStarted = e.NotStarted && tool.Dispatch.TakesSlots() && tool.Lane != LaneInline
+	e.Requeue = e.Requeue && tool.schedulable()
 	return e
 }
+
+// schedulable reports whether each attempt of a call is an activity on the tool's lane, which the
+// run can schedule again.
+func (t Tool) schedulable() bool { return t.Dispatch.TakesSlots() && t.Lane != LaneInline }
 
 func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	switch {
@@ -253,7 +285,21 @@ func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	if ErrorType(f.Type).Known() && f.Details != nil && f.Details(&e) == nil && e.Type.Known() {
 		return &e
 	}
-	return &Error{Type: ErrExecution, Message: f.Message, Phase: PhaseExecution}
+	// The failure is not one of an executor: the worker's code panicked after the call had started.
+	unknown := &Error{Type: ErrExecution, Message: f.Message, Phase: PhaseExecution}
+	unknown.SetUnclear(tool.Effect)
+	return unknown
+}
+
+// SetUnclear marks the error of a call that may have taken effect. The outcome of a call with
+// effect once is then unknown, and no attempt follows. A call with effect read has no effect.
+func (e *Error) SetUnclear(effect Effect) {
+	switch effect {
+	case EffectOnce:
+		e.Type, e.Retryable = ErrOutcomeUnknown, false
+	case EffectIdempotent:
+		e.Unclear = true
+	}
 }
 
 func timeoutError(kind TimeoutKind, tool Tool) *Error {
@@ -288,8 +334,25 @@ type Waiting struct {
 	Waiting bool `json:"waiting"`
 }
 
-// MaxRequeues bounds how often a call that did not start is scheduled again.
+// MaxRequeues bounds how often a call that its workers returned is scheduled again.
 const MaxRequeues = 20
+
+// maxRestarts bounds how often a call with effect once that failed before it started is scheduled
+// again. Its activity has one attempt, because the server cannot tell whether an attempt started.
+const maxRestarts = 2
+
+// Requeues reports whether a run schedules a call of the tool again that failed with e and was
+// scheduled again n times before: a worker returned the call, or the call has effect once, did not
+// start, and may succeed at another attempt.
+func (t Tool) Requeues(e *Error, n int) bool {
+	switch {
+	case e.Requeue:
+		return n < MaxRequeues
+	case e.NotStarted && e.Retryable:
+		return t.Effect == EffectOnce && t.schedulable() && n < maxRestarts
+	}
+	return false
+}
 
 // requeued reports whether the activity ended before the tool started, without an error that says
 // so.
@@ -301,7 +364,7 @@ func (f ActivityFailure) requeued(route Route) bool {
 
 // lostWaiting is the error of a call whose worker was lost while the call waited.
 func lostWaiting(lane string) *Error {
-	return &Error{Type: ErrWorkerLost, Phase: PhasePreExecution, NotStarted: true,
+	return &Error{Type: ErrWorkerLost, Phase: PhasePreExecution, NotStarted: true, Requeue: true,
 		Message: "the worker with which the call waited for its turn on the lane " + lane +
 			" was lost; nothing ran"}
 }

@@ -21,7 +21,7 @@ func TestHandedBack(t *testing.T) {
 		}
 	}
 	told := ActivityFailure{Type: string(ErrWorkerLost),
-		Details: reads(`{"type":"worker_lost","message":"m","not_started":true}`)}
+		Details: reads(`{"type":"worker_lost","message":"m","not_started":true,"requeue":true}`)}
 	lost := func(beat func(any) error) ActivityFailure {
 		return ActivityFailure{Timeout: TimeoutHeartbeat, LastHeartbeat: beat}
 	}
@@ -45,7 +45,7 @@ func TestHandedBack(t *testing.T) {
 		{"another timeout", ActivityFailure{Timeout: "StartToClose",
 			LastHeartbeat: reads(`{"waiting":true}`)}, once, holds, false, ErrOutcomeUnknown},
 	} {
-		if e := test.failure.CallError(test.tool, test.route); e.NotStarted != test.notStarted ||
+		if e := test.failure.CallError(test.tool, test.route); e.Requeue != test.notStarted ||
 			e.Type != test.want {
 			t.Errorf("%s: got %+v, want %s, not begun %t", test.name, e, test.want, test.notStarted)
 		}
@@ -54,6 +54,38 @@ func TestHandedBack(t *testing.T) {
 		LastHeartbeat: reads(`{"waiting":true}`)}).CallError(once,
 		holds); !strings.Contains(e.Message, "the lane android was lost; nothing ran") {
 		t.Errorf("the message is %q", e.Message)
+	}
+}
+
+// TestRequeues proves how often a run schedules a call again: a call that workers returned up to
+// twenty times, and a call with effect once that did not start, and may succeed, twice.
+func TestRequeues(t *testing.T) {
+	once := Tool{Name: "t", Lane: "general", Effect: EffectOnce}
+	read, stateful := once, once
+	read.Effect, stateful.Dispatch = EffectRead, DispatchInstance
+	returned, unsent := &Error{NotStarted: true, Requeue: true}, &Error{NotStarted: true,
+		Retryable: true}
+	for name, test := range map[string]struct {
+		tool Tool
+		err  *Error
+		want int
+	}{
+		"returned":                {once, returned, MaxRequeues},
+		"returned, read":          {read, returned, MaxRequeues},
+		"not started":             {once, unsent, maxRestarts},
+		"not started, read":       {read, unsent, 0},
+		"not started, stateful":   {stateful, unsent, 0},
+		"not started, for good":   {once, &Error{NotStarted: true}, 0},
+		"started, may be cured":   {once, &Error{Retryable: true}, 0},
+		"started, outcome is not": {once, &Error{Type: ErrOutcomeUnknown}, 0},
+	} {
+		n := 0
+		for test.tool.Requeues(test.err, n) {
+			n++
+		}
+		if n != test.want {
+			t.Errorf("%s: scheduled again %d times, want %d", name, n, test.want)
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Undo declares the call that undoes calls of a tool: a tool, and its arguments with placeholders
@@ -249,11 +251,14 @@ func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error)
 	return value, true, nil
 }
 
-// MayHaveActed reports whether a failed call may have taken effect: it started and did not report
-// its failure itself.
+// MayHaveActed reports whether a failed call may have taken effect: it started and did not clearly
+// report that it failed. A call that failed after its execution has taken effect.
 func (e *Error) MayHaveActed() bool {
-	if e.NotStarted || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution {
+	switch {
+	case e.NotStarted || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution:
 		return false
+	case e.Unclear || e.Phase == PhasePostExecution:
+		return true
 	}
 	switch e.Type {
 	case ErrTimeout, ErrWorkerLost, ErrOutcomeUnknown, ErrInvalidOutput, ErrCancelled:
@@ -272,7 +277,34 @@ type Verify struct {
 	Done string `json:"done"`
 	// Result is the path in the tool's result of the call's own result; empty is the whole result.
 	Result string `json:"result,omitempty"`
+	// AbsentAfter is the wait between the tool's first answer that the call had no effect and the
+	// second one, which counts. The default is the longest time that an attempt can run.
+	AbsentAfter Duration `json:"settle_after,omitzero"`
+	// OnAbsent says what follows if the call had no effect; empty is AbsentReport.
+	OnAbsent OnAbsent `json:"on_absent,omitempty"`
 }
+
+// OnAbsent says what follows if a verified call had no effect.
+type OnAbsent string
+
+// What follows if a verified call had no effect.
+const (
+	// AbsentReport, the default, ends the call with an error that says so.
+	AbsentReport OnAbsent = "report"
+	// AbsentRepeat makes the call once more with the same idempotency key.
+	AbsentRepeat OnAbsent = "repeat"
+)
+
+// AttemptGrace is added to a tool's timeout for the server's timeout of an attempt. The executor
+// enforces the tool's own timeout, so that it can stop the tool and report what happened; the
+// server's timeout catches executors that hang.
+const AttemptGrace = Duration(5 * time.Second)
+
+// LongestAttempt returns how long one attempt of a call of the tool can run.
+func (t Tool) LongestAttempt() Duration { return t.Timeout + t.AnswerWithin + AttemptGrace }
+
+// AbsentAfter returns the wait before a second answer that a call had no effect counts.
+func (t Tool) AbsentAfter() Duration { return cmp.Or(t.Verify.AbsentAfter, t.LongestAttempt()) }
 
 // Call returns tool and arguments as an Undo.
 func (v Verify) Call() Undo { return Undo{Tool: v.Tool, Arguments: v.Arguments} }
@@ -317,9 +349,6 @@ func (v Verify) Evaluate(r *Result) (done bool, output json.RawMessage, err erro
 // Verifiable reports whether a failed call of the tool is verified: its outcome is unknown, and the
 // tool declares Verify.
 func (t Tool) Verifiable(e *Error) bool {
-	if t.Verify == nil || t.Effect != EffectOnce || !t.Dispatch.TakesSlots() ||
-		!e.MayHaveActed() {
-		return false
-	}
-	return e.Type == ErrOutcomeUnknown || e.Type == ErrTimeout || e.Type == ErrWorkerLost
+	return t.Verify != nil && t.Effect == EffectOnce && t.Dispatch.TakesSlots() &&
+		e.Type == ErrOutcomeUnknown && e.MayHaveActed()
 }

@@ -74,6 +74,11 @@ func TestMayHaveActed(t *testing.T) {
 		if e.MayHaveActed() || early.MayHaveActed() {
 			t.Errorf("%s: a call that did not begin took effect", kind)
 		}
+		unclear := Error{Type: kind, Phase: PhaseExecution, Unclear: true}
+		late := Error{Type: kind, Phase: PhasePostExecution}
+		if !unclear.MayHaveActed() || !late.MayHaveActed() {
+			t.Errorf("%s: a call that may have taken effect did not", kind)
+		}
 	}
 }
 

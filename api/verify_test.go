@@ -58,7 +58,7 @@ func TestVerifiable(t *testing.T) {
 		t.Error("which tools' calls are verified")
 	}
 	for _, kind := range errorTypes() {
-		want := kind == ErrOutcomeUnknown || kind == ErrTimeout || kind == ErrWorkerLost
+		want := kind == ErrOutcomeUnknown
 		if got := tool.Verifiable(&Error{Type: kind, Phase: PhaseExecution}); got != want {
 			t.Errorf("%s: %t", kind, got)
 		}

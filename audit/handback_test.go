@@ -133,6 +133,7 @@ var requeue = &api.Error{
 	Phase:      api.PhasePreExecution,
 	Message:    "gave up the lane; nothing ran",
 	NotStarted: true,
+	Requeue:    true,
 }
 
 // TestHandedBackRecord proves that a call which workers handed back has one record and starts

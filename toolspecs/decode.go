@@ -138,6 +138,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 		return Spec{}, nil
 	}
 	var f specFile
+	reportMisplaced(doc)
 	doc.Decode(&f)
 	s := f.Spec
 	var faults Faults

@@ -1,10 +1,12 @@
 package toolspecs
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
@@ -22,6 +24,11 @@ const (
 	hintUndo      = "write {{args.name}}, {{result.field}} or {{call.key}}"
 	hintVerify    = "write {{args.name}} or {{call.key}}"
 	hintReadsOnly = "remove it, or write effect: idempotent or once"
+
+	afterKey  = ".settle_after"
+	absentKey = ".on_absent"
+	// maxAbsentAfter bounds the wait before an answer that a call had no effect counts.
+	maxAbsentAfter = api.Duration(24 * time.Hour)
 )
 
 // callByRun is a call that a spec declares and the run makes automatically; path is its place in
@@ -103,6 +110,41 @@ func (c relatedChecker) verify(s Spec) {
 	if v.Done == "" {
 		c.Add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect",
 			"verify has no done")
+	}
+	c.absence(*v, s.Execution.Timeout+s.Entry.AnswerWithin+api.AttemptGrace)
+}
+
+// absence checks when a verified call counts as absent, and what follows. attempt is the longest
+// time that an attempt can run.
+func (c relatedChecker) absence(v api.Verify, attempt api.Duration) {
+	switch v.OnAbsent {
+	case "", api.AbsentReport, api.AbsentRepeat:
+	default:
+		c.Add(verifyPath+absentKey, "write report or repeat",
+			"on_absent is %q; it must be one of report, repeat", v.OnAbsent)
+	}
+	switch {
+	case v.AbsentAfter < 0 || v.AbsentAfter > maxAbsentAfter:
+		c.Add(verifyPath+afterKey, "write a duration such as 30s",
+			"settle_after is %s; it must be more than 0s and at most %s", v.AbsentAfter,
+			maxAbsentAfter)
+	case v.OnAbsent == api.AbsentRepeat && v.AbsentAfter > 0 && v.AbsentAfter < attempt:
+		c.Add(verifyPath+afterKey,
+			fmt.Sprintf("remove it, write %s or more, or lower execution.timeout", attempt),
+			"settle_after is %s, but an attempt can run for %s: its repetition could overlap with it",
+			v.AbsentAfter, attempt)
+	}
+}
+
+// reportMisplaced reports fields of verify that are written elsewhere.
+func reportMisplaced(doc *strictyaml.Document) {
+	for _, parent := range []string{"$", "$.execution", undoPath} {
+		for _, key := range []string{afterKey, absentKey} {
+			if path := parent + key; doc.Has(path) {
+				doc.ReportKey(path, strings.TrimPrefix(key, ".")+" is a field of verify",
+					"write verify: with tool, done and "+strings.TrimPrefix(key, "."))
+			}
+		}
 	}
 }
 

@@ -25,9 +25,11 @@ type callRun struct {
 	// referenced is the size in bytes of the results that a plan call's arguments refer to, until
 	// the call is admitted.
 	referenced int
-	// requeues counts how often workers returned the call without starting it, verifications how
-	// often its outcome was verified.
+	// requeues counts how often the call was scheduled again because it had not started,
+	// verifications how often a tool was asked for its outcome.
 	requeues, verifications int
+	// repeated is set if the call was made again because it had no effect.
+	repeated bool
 }
 
 func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *callRun {
@@ -60,11 +62,11 @@ func (c *callRun) follow(ctx workflow.Context, attempt workflow.Future) api.Call
 			c.requeues++
 			attempt = c.attemptAgain(ctx, requeuePause(c.requeues), "requeued")
 		case stepVerify:
-			c.verifications++
-			verified, effective, err := c.verify(ctx, failure)
-			if effective {
+			verified, repeat, err := c.verify(ctx, failure)
+			if !repeat {
 				return c.finish(ctx, verified, err)
 			}
+			c.repeated = true
 			attempt = c.attemptAgain(ctx, time.Millisecond, "had no effect")
 		default:
 			return c.finish(ctx, result, err)
@@ -221,24 +223,20 @@ type callStep int
 
 const (
 	stepFinish callStep = iota
-	// stepRequeue: no worker started the call.
+	// stepRequeue: the call did not start.
 	stepRequeue
 	// stepVerify: the call may have taken effect, and its tool declares how to verify that.
 	stepVerify
 )
-
-// maxVerifications bounds how often the outcome of a call is verified: once after each attempt, of
-// which there are two if the first had no effect.
-const maxVerifications = 2
 
 // next decides what follows an attempt with that failure; nil is a success.
 func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 	switch {
 	case failure == nil || ctx.Err() != nil:
 		return stepFinish
-	case failure.NotStarted && c.requeues < api.MaxRequeues:
+	case c.tool.Requeues(failure, c.requeues):
 		return stepRequeue
-	case c.tool.Verifiable(failure) && c.verifications < maxVerifications:
+	case c.tool.Verifiable(failure):
 		return stepVerify
 	}
 	return stepFinish
@@ -262,7 +260,7 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	size := 0
 	if err != nil {
 		out.Result, out.Error = nil, callError(err, c.tool, c.decision.Route)
-		if out.Error.NotStarted && ctx.Err() != nil && c.requeues < api.MaxRequeues {
+		if ctx.Err() != nil && c.tool.Requeues(out.Error, c.requeues) {
 			out.Error = api.NotStartedError()
 		}
 		p.usage.Failed++

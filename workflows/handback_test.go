@@ -17,7 +17,7 @@ import (
 // notBegun is how a worker hands a call back.
 func notStarted() error {
 	return executor.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution,
-		Message: "gave up the lane; nothing ran", NotStarted: true})
+		Message: "gave up the lane; nothing ran", NotStarted: true, Requeue: true})
 }
 
 // handBacks has the first n attempts of every call handed back; the workflow's times of all
@@ -60,6 +60,42 @@ func TestHandedBackCalls(t *testing.T) {
 	if calls := ids[1 : len(ids)-1]; len(slices.Compact(slices.Clone(calls))) != 1 ||
 		len(calls) != api.MaxRequeues+1 {
 		t.Errorf("activities %v", ids)
+	}
+}
+
+// TestNotStartedCalls proves how often a call that failed before it started is made again. A tool
+// with effect once is tried again by the run, a repeatable one by its retry policy.
+func TestNotStartedCalls(t *testing.T) {
+	unsent := func(retryable bool) func() error {
+		return func() error {
+			return executor.Failure(&api.Error{Type: api.ErrExecution, Phase: api.PhaseExecution,
+				Message: "connection refused", NotStarted: true, Retryable: retryable})
+		}
+	}
+	for name, test := range map[string]struct {
+		tool                string
+		failures, attempts  int
+		retryable, succeeds bool
+	}{
+		"once":               {"store", 2, 3, true, true},
+		"once, too often":    {"store", 3, 3, true, false},
+		"once, for good":     {"store", 1, 1, false, false},
+		"read, by its retry": {"note", 2, 3, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			attempts := l.requeues(test.failures, unsent(test.retryable))
+			l.runAgent(agent(step(call(test.tool, `{"text":"a"}`)), answer("done")), "Go.")
+			r := l.result()
+			if len(*attempts) != test.attempts || r.Usage.Calls != 1 ||
+				(r.Usage.Failed == 0) != test.succeeds {
+				t.Errorf("%d attempts, usage %+v", len(*attempts), r.Usage)
+			}
+			if told := l.toldOf(); !test.succeeds && !strings.Contains(told[0],
+				"Nothing left the worker") {
+				t.Errorf("the model was told %q", told)
+			}
+		})
 	}
 }
 

@@ -10,10 +10,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// graceAfterTimeout is added to a tool's timeout for the server's timeout of an attempt. The
-// executor enforces the tool's own timeout, so that it can stop the tool and report what happened;
-// the server's timeout catches executors that hang.
-const graceAfterTimeout = 5 * time.Second
+// graceAfterTimeout is added to the timeout of a model step or hook for that of its activity.
+const graceAfterTimeout = time.Duration(api.AttemptGrace)
 
 // Defaults of a model step.
 const (
@@ -34,7 +32,7 @@ func callOptions(base, id string, t api.Tool, r api.Route,
 	o := workflow.ActivityOptions{
 		TaskQueue:              cmp.Or(r.Queue, api.Queue(base, t.Lane)),
 		ActivityID:             id,
-		StartToCloseTimeout:    t.Timeout.Std() + t.AnswerWithin.Std() + graceAfterTimeout,
+		StartToCloseTimeout:    t.LongestAttempt().Std(),
 		ScheduleToStartTimeout: t.QueueTimeout.Std(),
 		HeartbeatTimeout:       t.Heartbeat.Std(),
 		WaitForCancellation:    true,

@@ -145,7 +145,10 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	if err := run.Get(ctx, &result); err != nil {
 		p.runFacts.Label(p.emittedBy(request.Tool))
 		var used api.RunResult
-		request.Error, used = agentFailure(err)
+		request.Error, used = agentFailure(err, request.Tool.Effect)
+		if run.GetChildWorkflowExecution().Get(ctx, nil) != nil {
+			request.Error = neverStarted(request.Error)
+		}
 		request.Usage = used.Usage
 		if p.runFacts.Adopt(used.CallStats); used.CallStats == nil {
 			p.runFacts.Untold()
@@ -174,9 +177,18 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	}
 }
 
+// neverStarted returns the error of a call whose sub-agent's run did not start.
+func neverStarted(e *api.Error) *api.Error {
+	if e.Type == api.ErrOutcomeUnknown {
+		e.Type = api.ErrExecution
+	}
+	e.NotStarted, e.Unclear = true, false
+	return e
+}
+
 // agentFailure maps the failure of a sub-agent's run to an error of the call, and returns what is
-// known of that run's result.
-func agentFailure(err error) (*api.Error, api.RunResult) {
+// known of that run's result. A run that the server ended may have left calls that nothing undoes.
+func agentFailure(err error, effect api.Effect) (*api.Error, api.RunResult) {
 	var result api.RunResult
 	cause := err
 	if child, ok := errors.AsType[*temporal.ChildWorkflowExecutionError](err); ok {
@@ -193,8 +205,10 @@ func agentFailure(err error) (*api.Error, api.RunResult) {
 		result = failedResult(cause)
 	case *temporal.TerminatedError:
 		e.Message = "the agent's run was terminated"
+		e.SetUnclear(effect)
 	default:
 		e.Message = "the agent's run failed: " + cutText(cause.Error())
+		e.SetUnclear(effect)
 	}
 	return e, result
 }

@@ -83,16 +83,19 @@ func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision,
 	u.add(undo)
 }
 
-// mayHaveActed reports whether a call may have effects to undo. A sub-agent without a result has
-// undone its own calls. A cancelled activity without details was not started, unless it was
-// cancelled between two attempts.
+// mayHaveActed reports whether a call may have effects to undo. A sub-agent whose run ended by
+// itself without a result has undone its own calls. A cancelled activity without details was not
+// started, unless it was cancelled between two attempts.
 func mayHaveActed(t api.Tool, out api.CallOutcome, err error) bool {
 	if out.Result != nil {
 		return true
 	}
 	cancelled, ok := errors.AsType[*temporal.CanceledError](err)
 	unbegun := ok && !cancelled.HasDetails() && retryPolicy(t).MaximumAttempts == 1
-	return t.Dispatch != api.DispatchChildWorkflow && !unbegun && out.Error.MayHaveActed()
+	if t.Dispatch == api.DispatchChildWorkflow {
+		return out.Error.Type == api.ErrOutcomeUnknown || out.Error.Unclear
+	}
+	return !unbegun && out.Error.MayHaveActed()
 }
 
 // adopt records the undo calls of the sub-agent's run of a call.

@@ -71,6 +71,20 @@ entry: {type: function, handler: hang}
 execution: {effect: once, timeout: 1s}
 verify: {tool: found, arguments: {key: "{{call.key}}"}, done: there, result: order.name}
 undo: {tool: unbook, arguments: {text: "{{call.key}}"}}
+---
+name: reorder
+version: 1.0.0
+description: Orders, and once more if it had no effect.
+output: {type: string}
+entry: {type: function, handler: hang}
+execution: {effect: once, timeout: 1s}
+verify:
+  tool: found
+  arguments: {key: "{{call.key}}"}
+  done: there
+  result: order.name
+  settle_after: 1m
+  on_absent: repeat
 `
 
 func newBookings(t *testing.T, more ...toolspecs.Spec) *lab {
@@ -85,7 +99,7 @@ func newBookings(t *testing.T, more ...toolspecs.Spec) *lab {
 // booker is an agent that may book, but not take back.
 func booker(when api.UndoWhen, steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
-	a.Tools = strings.Fields("book hang hang_known hang_unknown malformed broken greet order")
+	a.Tools = strings.Fields("book hang hang_known hang_unknown malformed broken greet order reorder")
 	a.Undo = when
 	return a
 }

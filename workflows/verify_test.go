@@ -3,53 +3,75 @@ package workflows_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/activity"
 )
 
-// TestVerify proves what becomes of a call whose outcome is unknown where its tool says how to find
-// out: what has taken effect has the result that the tool which verifies knows; what has not is
-// made once more under the same id, and so with the same key; whatever else that tool says leaves
-// the outcome unknown. Its calls are ones of their own, on behalf of the verified call.
+// The answers of found in the tests of verify.
+const there, absent = `{"there":true,"order":{"name":"it"}}`, `{"there":false}`
+
+// TestVerify proves how a call whose outcome is unknown ends if its tool declares verify. A call
+// that took effect has the result that the verifying tool returns. One that had no effect, by two
+// answers, fails and says so, or is made once more with the same id and key. With any other answer
+// the outcome stays unknown. Each verification is a call with its own record.
 func TestVerify(t *testing.T) {
-	const there, absent = `{"there":true,"order":{"name":"it"}}`, `{"there":false}`
-	const first, again = "1.1 order", "1.1/verify-1.1 found"
+	executed := func(tool string, verified ...int) (all []string) {
+		names := []string{"1.1 " + tool, "1.1/verify-1.1 found", "1.1/verify-1.1-2 found",
+			"1.1/verify-1.1-3 found", "1.1/verify-1.1-4 found"}
+		for _, n := range verified {
+			all = append(all, names[n])
+		}
+		return all
+	}
 	for _, test := range []struct {
 		name     string
+		tool     string
 		founds   []string
 		told     string
-		executed []string
+		executed []int
 		failed   int
 	}{
-		{"there", []string{there}, "it\n[note: verified by verify-1.1 of found",
-			[]string{first, again}, 0},
-		{"then there", []string{absent, there}, "it\n[note: verified by verify-1.1-2 of found",
-			[]string{first, again, first, "1.1/verify-1.1-2 found"}, 0},
-		{"never there", []string{absent, absent},
-			"ERROR outcome_unknown: order did not answer within 1s; it had not taken effect when it was verified",
-			[]string{first, again, first, "1.1/verify-1.1-2 found"}, 1},
-		{"unreachable", []string{""},
+		{"there", "order", []string{there}, "it\n[note: verified by verify-1.1 of found",
+			[]int{0, 1}, 0},
+		{"there after it settled", "order", []string{absent, there},
+			"it\n[note: verified by verify-1.1-2 of found", []int{0, 1, 2}, 0},
+		{"absent", "order", []string{absent, absent},
+			"ERROR execution_error: order did not answer within 1s; verify-1.1-2 of found found that it had no effect",
+			[]int{0, 1, 2}, 1},
+		{"unreachable after it settled", "order", []string{absent, ""},
+			"ERROR outcome_unknown: order did not answer within 1s; verifying it failed",
+			[]int{0, 1, 2}, 2},
+		{"unreachable", "order", []string{""},
 			"ERROR outcome_unknown: order did not answer within 1s; verifying it failed: execution_error: it cannot be reached",
-			[]string{first, again}, 2},
-		{"neither", []string{`{"there":"yes"}`},
+			[]int{0, 1}, 2},
+		{"neither", "order", []string{`{"there":"yes"}`},
 			`verifying it failed: the answer of found has neither true nor false at "there"`,
-			[]string{first, again}, 1},
-		{"without result", []string{`{"there":true}`}, `and has nothing at "order.name"`,
-			[]string{first, again}, 1},
-		{"another form", []string{`{"there":true,"order":{"name":7}}`}, "ERROR invalid_output",
-			[]string{first, again}, 1},
+			[]int{0, 1}, 1},
+		{"without result", "order", []string{`{"there":true}`}, `and has nothing at "order.name"`,
+			[]int{0, 1}, 1},
+		{"another form", "order", []string{`{"there":true,"order":{"name":7}}`},
+			"ERROR invalid_output", []int{0, 1}, 1},
+		{"repeatable and there", "reorder", []string{absent, there},
+			"it\n[note: verified by verify-1.1-2 of found", []int{0, 1, 2}, 0},
+		{"repeated, then there", "reorder", []string{absent, absent, there},
+			"it\n[note: verified by verify-1.1-3 of found", []int{0, 1, 2, 0, 3}, 0},
+		{"repeated, then absent", "reorder", []string{absent, absent, absent, absent},
+			"ERROR execution_error: reorder did not answer within 1s; verify-1.1-4 of found found",
+			[]int{0, 1, 2, 0, 3, 4}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newBookings(t)
 			l.founds = test.founds
-			l.runAgent(booker("", step(call("order", `{}`)), answer("done")), "Go.")
+			l.runAgent(booker("", step(call(test.tool, `{}`)), answer("done")), "Go.")
 			r := l.result()
 			if len(l.founds) != 0 || r.Usage.Failed != test.failed || r.Usage.Calls != 1+
 				len(test.founds) {
 				t.Errorf("%d answers left, usage %+v", len(l.founds), r.Usage)
 			}
-			expect(t, "executed", l.executed, test.executed)
+			expect(t, "executed", l.executed, executed(test.tool, test.executed...))
 			if got := l.conversation()[3].Text; !strings.Contains(got, test.told) {
 				t.Errorf("the model was told %q, want %q", got, test.told)
 			}
@@ -60,6 +82,44 @@ func TestVerify(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestVerify_WaitsUntilTheAttemptHasEnded proves that the second answer counts that a call had no
+// effect: it is asked for after settle_after, or after the longest time that an attempt can run.
+func TestVerify_WaitsUntilTheAttemptHasEnded(t *testing.T) {
+	for tool, want := range map[string]time.Duration{"order": 6 * time.Second,
+		"reorder": time.Minute} {
+		l := newBookings(t)
+		l.founds = []string{absent, there}
+		asked := map[string]time.Time{}
+		l.handsBack = func(info activity.Info) error {
+			asked[info.ActivityID] = l.Now()
+			return nil
+		}
+		l.runAgent(booker("", step(call(tool, `{}`)), answer("done")), "Go.")
+		l.result()
+		if waited := asked["verify-1.1-2"].Sub(asked["verify-1.1"]); waited < want ||
+			waited > want+time.Second {
+			t.Errorf("%s: the second answer was asked for after %s, want %s", tool, waited, want)
+		}
+	}
+}
+
+// TestVerify_CompensatesWhatStaysUnknown proves that a run that fails undoes a call whose outcome stays
+// unknown, and not one that had no effect.
+func TestVerify_CompensatesWhatStaysUnknown(t *testing.T) {
+	for name, test := range map[string]struct {
+		founds []string
+		undone int
+	}{"unknown": {[]string{absent, ""}, 1}, "absent": {[]string{absent, absent}, 0}} {
+		l := newBookings(t)
+		l.founds = test.founds
+		l.runAgent(booker("", step(call("order", `{}`))), "Go.")
+		l.failure(api.RunModelFailed, nil)
+		if len(l.stored) != test.undone {
+			t.Errorf("%s: stored %q", name, l.stored)
+		}
 	}
 }
 
@@ -91,18 +151,20 @@ func TestVerifyInRuns(t *testing.T) {
 	expect(t, "stored", l.stored, []string{l.scheduled[1].call.Origin.Run + "/1.1"})
 }
 
-// TestVerifyCancelled proves that a run that is cancelled while it finds out does not make the call
-// again.
+// TestVerifyCancelled proves that a run that is cancelled while it verifies a call, or waits to do
+// so again, does not make the call again.
 func TestVerifyCancelled(t *testing.T) {
-	l := newBookings(t)
-	l.founds = []string{`{"there":false}`}
-	l.cancelAt("verify-1.1")
-	l.runAgent(booker("never", step(call("order", `{}`))), "Go.")
-	l.cancelled()
-	for _, e := range l.executed[1:] {
-		if e == "1.1 order" {
-			t.Errorf("executed: %v", l.executed)
-		}
+	for name, cancel := range map[string]func(*lab){
+		"asked":   func(l *lab) { l.cancelAt("verify-1.1") },
+		"waiting": func(l *lab) { l.after(30*time.Second, l.CancelWorkflow) },
+	} {
+		l := newBookings(t)
+		l.founds = []string{absent}
+		cancel(l)
+		l.runAgent(booker("never", step(call("reorder", `{}`))), "Go.")
+		l.cancelled()
+		expect(t, name, l.executed[:min(len(l.executed), 2)], []string{"1.1 reorder",
+			"1.1/verify-1.1 found"}[:len(l.executed)])
 	}
 }
 

@@ -10,38 +10,93 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
+// ErrTimeout is the cause of a call's context that ended with the tool's timeout.
+var ErrTimeout = errors.New("the tool's timeout has passed")
+
+// NotStarted marks the error of a call of which nothing left the worker: no request was sent and no
+// program or function was started. A nil err gives nil.
+func NotStarted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &progressError{err, false}
+}
+
+// Unclear marks the error of a call that may have taken effect: it started, and its failure does
+// not say what became of it. A nil err gives nil.
+func Unclear(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &progressError{err, true}
+}
+
+// progressError is an error with what is known about the progress of its call.
+type progressError struct {
+	error
+	started bool
+}
+
+func (p *progressError) Unwrap() error { return p.error }
+
+// progressOf returns what an executor knows about the progress of the call that failed with err.
+func progressOf(err error) (notStarted, unclear bool) {
+	p, ok := errors.AsType[*progressError](err)
+	return ok && !p.started, ok && p.started
+}
+
 // CallError returns why an execution failed: the tool's own error, its timeout, a cancelled run, a
-// stopping worker, or an operator who paused or reset the activity.
+// stopping worker, or an operator who paused or reset the activity. A call of a tool with effect
+// once that may have taken effect fails with outcome_unknown.
 func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error {
 	cause := context.Cause(ctx)
-	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
+	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) &&
+		!endedPlain(err, spec) {
 		return ToolError(err, spec)
 	}
-	repeatable := spec.Execution.Effect != api.EffectOnce
-	e := &api.Error{Phase: api.PhaseExecution}
+	notStarted, _ := progressOf(err)
+	when := "while the tool ran"
+	if notStarted {
+		when = "before the tool started"
+	}
+	e := &api.Error{Phase: api.PhaseExecution, NotStarted: notStarted}
 	switch {
 	case errors.Is(cause, ErrTimeout), errors.Is(cause, context.DeadlineExceeded):
-		e.Type, e.Retryable = api.ErrTimeout, repeatable
+		e.Type = api.ErrTimeout
 		e.Message = fmt.Sprintf("%s did not answer within %s", spec.Name, spec.Execution.Timeout)
 	case temporal.IsCanceledError(cause):
-		e.Type, e.Message = api.ErrCancelled, "the call was cancelled while it ran"
-	case repeatable:
-		e.Type, e.Retryable = api.ErrWorkerLost, true
-		e.Message = "the call was interrupted while the tool ran: " + cause.Error()
+		e.Type, e.Message = api.ErrCancelled, "the call was cancelled "+when
+		return e
 	default:
-		e.Type = api.ErrOutcomeUnknown
-		e.Message = "the call was interrupted while the tool ran: " + cause.Error()
+		e.Type = api.ErrWorkerLost
+		e.Message = "the call was interrupted " + when + ": " + cause.Error()
+	}
+	e.Retryable = true
+	if spec.Execution.Effect == api.EffectOnce && !notStarted {
+		e.Type, e.Retryable = api.ErrOutcomeUnknown, false
 	}
 	return e
+}
+
+// endedPlain reports whether err, the error of a call whose context has ended, does not say clearly
+// that a tool with effect once failed: a tool may hide that its context ended.
+func endedPlain(err error, spec *toolspecs.Spec) bool {
+	_, typed := errors.AsType[*api.Error](err)
+	return !typed && spec.Execution.Effect == api.EffectOnce
 }
 
 // ToolError returns a tool's own error, its message bounded as a result is. It is a copy, because
 // the tool may return the same value to many calls.
 func ToolError(err error, spec *toolspecs.Spec) *api.Error {
 	e := *api.AsError(err)
-	e.NotStarted = false // it has: only who did not begin a call may hand it back
+	// Only an executor can know whether the call started, and no tool can requeue its call.
+	notStarted, unclear := progressOf(err)
+	e.NotStarted, e.Requeue, e.Unclear, e.NotDone = notStarted, false, false, false
 	if e.Phase == "" {
 		e.Phase = api.PhaseExecution
+	}
+	if unclear {
+		e.SetUnclear(spec.Execution.Effect)
 	}
 	if limit := spec.Execution.MaxResult; limit > 0 && len(e.Message) > limit {
 		e.Message = fmt.Sprintf("%s… (cut to %d of %d bytes)",
@@ -49,5 +104,3 @@ func ToolError(err error, spec *toolspecs.Spec) *api.Error {
 	}
 	return &e
 }
-
-var ErrTimeout = errors.New("the tool's timeout has passed")

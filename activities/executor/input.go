@@ -8,6 +8,6 @@ import (
 // key or the payload store. The call is requeued, because another worker may be able to read it.
 func UnreadableInput(err error) *api.Error {
 	e := api.Errorf(api.ErrExecution, "this worker cannot read the call's input: %v", err)
-	e.Phase, e.NotStarted = api.PhasePreExecution, true
+	e.Phase, e.NotStarted, e.Requeue = api.PhasePreExecution, true, true
 	return e
 }

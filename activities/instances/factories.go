@@ -103,8 +103,8 @@ func (f *Factories) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	i, ok := ctx.Value(instanceKey{}).(*instance)
 	if !ok {
-		return executor.Answer{}, api.Errorf(api.ErrExecutorNotFound,
-			"the call of %s came to a worker that has no instance for it", spec.Name)
+		return executor.Answer{}, executor.NotStarted(api.Errorf(api.ErrExecutorNotFound,
+			"the call of %s came to a worker that has no instance for it", spec.Name))
 	}
 	return i.execute(ctx, spec, args)
 }

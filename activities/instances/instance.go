@@ -184,13 +184,13 @@ func (i *instance) leave() {
 // notStarted is the error of a call that did not get the instance. Nothing was executed, so that
 // another attempt is safe.
 func notStarted(err error, spec *toolspecs.Spec) error {
-	if !errors.Is(err, lease.ErrOver) {
-		return err
+	if errors.Is(err, lease.ErrOver) {
+		e := api.Errorf(api.ErrWorkerLost,
+			"the instance of %s was lost before the call began; nothing ran", spec.Name)
+		e.Phase, e.Retryable = api.PhaseExecution, true
+		err = e
 	}
-	e := api.Errorf(api.ErrWorkerLost,
-		"the instance of %s was lost before the call began; nothing ran", spec.Name)
-	e.Phase, e.Retryable = api.PhaseExecution, true
-	return e
+	return executor.NotStarted(err)
 }
 
 // commit saves the effect of a call before the call reports, if the tool requires that. A call that

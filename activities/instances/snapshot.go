@@ -54,6 +54,10 @@ func (k snapshot) find(id string) (snapshotCall, bool) {
 // answer returns the answer for a repeated call.
 func (c snapshotCall) answer() (executor.Answer, error) {
 	switch {
+	case c.Error != nil && c.Error.NotStarted:
+		return executor.Answer{}, executor.NotStarted(c.Error)
+	case c.Error != nil && c.Error.Unclear:
+		return executor.Answer{}, executor.Unclear(c.Error)
 	case c.Error != nil:
 		return executor.Answer{}, c.Error
 	case c.Left:

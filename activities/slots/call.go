@@ -241,7 +241,8 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.D
 func requeued(lane string, in converter.EncodedValues) *api.Error {
 	e := api.Errorf(api.ErrWorkerLost,
 		"the worker gave up the lane %s before it began the call; nothing ran", lane)
-	e.Phase, e.Retryable, e.NotStarted = api.PhaseExecution, in == nil, true
+	e.Phase, e.Retryable = api.PhaseExecution, in == nil
+	e.NotStarted, e.Requeue = true, true
 	return e
 }
 

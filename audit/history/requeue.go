@@ -7,10 +7,10 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// requeue keeps a call that its worker never started, and reports whether the run schedules it
-// again. The call has one record.
+// requeue keeps a call that did not start, and reports whether the run schedules it again. The call
+// has one record.
 func (c *calls) requeue(a *activity, fault *api.Error) bool {
-	if !fault.NotStarted || a.requeues == api.MaxRequeues {
+	if !c.run.tools[a.record.Tool].Requeues(fault, a.requeues) {
 		return false
 	}
 	a.requeues++
@@ -50,7 +50,7 @@ func (c *calls) endRequeued(e *historypb.HistoryEvent) {
 
 // onlyWaited counts the whole time of a call that never started as queue wait.
 func onlyWaited(r *api.Record) {
-	if r.Error.NotStarted || r.Error.Phase == api.PhasePreExecution {
+	if r.Error.Requeue || r.Error.Phase == api.PhasePreExecution {
 		r.QueueWait += r.Duration
 		r.Duration = 0
 	}

@@ -113,8 +113,8 @@ type Answer struct {
 }
 
 // Call calls a tool. When ctx ends the server is told so, Call returns at once, and its error wraps
-// ctx's cause. Other errors are a *Lost, a *Refused, a *Fault, or a *switchyard.Error of a call
-// that was not sent.
+// ctx's cause and is an *Ended. Other errors are a *Lost, a *Refused, a *Fault, or a
+// *switchyard.Error of a call that was not sent.
 func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	c.trusted(ctx)
 	if reason := c.Err(); reason != nil {

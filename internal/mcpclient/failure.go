@@ -36,6 +36,19 @@ func (l *Lost) Error() string {
 // Unwrap returns why.
 func (l *Lost) Unwrap() error { return l.Err }
 
+// Ended says that the caller's context ended before there was an answer.
+type Ended struct {
+	// Sent says that the request may have reached the server.
+	Sent bool
+	// Err is the cause of the context's end.
+	Err error
+}
+
+func (e *Ended) Error() string { return "the request was ended: " + e.Err.Error() }
+
+// Unwrap returns the cause of the context's end.
+func (e *Ended) Unwrap() error { return e.Err }
+
 // Refused says that the server answered a call with an error of HTTP or JSON-RPC in place of a
 // result.
 type Refused struct {
@@ -69,7 +82,7 @@ func (r *Refused) Busy() bool {
 // failure says why a request got no result. ctx is the caller's, err the SDK's error.
 func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("the request was ended: %w", cause)
+		return &Ended{Sent: s.sent, Err: cause}
 	}
 	if own := decided(ctx, err); own != nil {
 		return own

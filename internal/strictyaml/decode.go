@@ -240,7 +240,10 @@ func (d *Document) object(n *yaml.Node, v reflect.Value) {
 		name := deref(e.key).Value
 		f, ok := fields.byName[name]
 		if !ok {
-			d.fault(e.key, fmt.Sprintf("unknown field %q", name), spelling.Hint(name, fields.names))
+			if !d.faultAt(e.key) { // a fault that says where the field belongs
+				d.fault(e.key, fmt.Sprintf("unknown field %q", name),
+					spelling.Hint(name, fields.names))
+			}
 			continue
 		}
 		given[name] = true

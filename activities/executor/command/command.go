@@ -46,12 +46,13 @@ type Executor struct {
 // Execute implements executor.Executor. It fails with executor_not_found if the program is missing,
 // validation_error if arguments cannot be passed on, precondition_failed if the working folder is
 // missing, invalid_output if the declared JSON output is invalid, and execution_error with exit
-// code and the end of standard error if the program fails.
+// code and the end of standard error if the program fails. A program that was ended by a signal, or
+// for its output, may have taken effect.
 func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	p, err := c.program(ctx, &spec.Entry, args)
 	if err != nil {
-		return executor.Answer{}, err
+		return executor.Answer{}, executor.NotStarted(err)
 	}
 	result, err := p.run(ctx)
 	if err != nil {
@@ -121,7 +122,10 @@ func checkExit(entry *toolspecs.Entry, result programResult) error {
 		return nil
 	}
 	err := fmt.Errorf("the program %s%s", result.ending, process.Quoted(": ", result.stderr))
-	if slices.Contains(entry.TransientExitCodes, result.exitCode) {
+	switch {
+	case result.exitCode < 0:
+		return executor.Unclear(err)
+	case slices.Contains(entry.TransientExitCodes, result.exitCode):
 		return api.Transient(err, 0)
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/internal/process"
 )
 
@@ -37,10 +38,10 @@ type programResult struct {
 }
 
 // run starts the program and waits for its end. It ends the program with all its children when ctx
-// ends or the program writes too much.
+// ends or the program writes too much. The error says whether the program started.
 func (p *program) run(ctx context.Context) (programResult, error) {
 	if err := context.Cause(ctx); err != nil {
-		return programResult{}, err
+		return programResult{}, executor.NotStarted(err)
 	}
 	tooMuch := make(chan struct{})
 	var once sync.Once
@@ -49,7 +50,7 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 	stderr := &cappedBuffer{limit: p.maxOutput, over: over}
 	cmd, err := process.Command(p.argv, p.dir, p.env)
 	if err != nil {
-		return programResult{}, process.StartError(p.argv[0], err)
+		return programResult{}, executor.NotStarted(process.StartError(p.argv[0], err))
 	}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, drainTime
 	if p.stdin != nil {
@@ -57,16 +58,16 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 	}
 	process.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
-		return programResult{}, process.StartError(p.argv[0], err)
+		return programResult{}, executor.NotStarted(process.StartError(p.argv[0], err))
 	}
 	if p.maxMemory > 0 {
 		process.LimitMemory(cmd.Process.Pid, p.maxMemory)
 	}
 	stopped, waitErr := wait(ctx, cmd, tooMuch)
 	if stdout.exceeded || stderr.exceeded {
-		return programResult{},
-			fmt.Errorf("the program wrote more than %d bytes to standard output or standard error and was ended; ask for less, or raise entry.max_output",
-				p.maxOutput)
+		return programResult{}, executor.Unclear(fmt.Errorf(
+			"the program wrote more than %d bytes to standard output or standard error and was ended; ask for less, or raise entry.max_output",
+			p.maxOutput))
 	}
 	if stopped {
 		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx),

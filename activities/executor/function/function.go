@@ -137,24 +137,30 @@ func (r *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	f, ok := r.byName[executor.Handler(spec)]
 	if !ok {
-		return executor.Answer{}, api.Errorf(api.ErrExecutorNotFound,
+		return executor.Answer{}, executor.NotStarted(api.Errorf(api.ErrExecutorNotFound,
 			"the worker has no function %q for the tool %s; it has %s", executor.Handler(spec),
-			spec.Name, executor.NameList(r.Names()))
+			spec.Name, executor.NameList(r.Names())))
 	}
 	return Call(ctx, f.Name(), f.takes, f.Call, args)
 }
 
-// Call executes a call with a Go function.
+// Call executes a call with a Go function. A panic leaves open whether the call took effect.
 func Call(ctx context.Context, handler string, takes *jsonschema.Schema, f switchyard.CallFunc,
 	args json.RawMessage) (executor.Answer, error) {
 	if err := checkNames(args, takes); err != nil {
-		return executor.Answer{}, err
+		return executor.Answer{}, executor.NotStarted(err)
 	}
-	return executor.Guard(ctx, handler, func() (executor.Answer, error) {
+	panicked := true
+	answer, err := executor.Guard(ctx, handler, func() (answer executor.Answer, err error) {
 		output, err := f(ctx, args)
-		if err != nil {
-			return executor.Answer{}, err
+		if err == nil {
+			answer, err = encodeAnswer(output)
 		}
-		return encodeAnswer(output)
+		panicked = false
+		return answer, err
 	})
+	if panicked {
+		err = executor.Unclear(err)
+	}
+	return answer, err
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -162,6 +163,15 @@ func TestFunctionPanic(t *testing.T) {
 	if e == nil || e.Type != api.ErrExecution || !strings.Contains(e.Message, "out of cheese") ||
 		strings.Contains(e.Message, "goroutine") {
 		t.Fatalf("got %v", err)
+	}
+	for effect, want := range map[api.Effect]api.ErrorType{api.EffectOnce: api.ErrOutcomeUnknown,
+		api.EffectIdempotent: api.ErrExecution, api.EffectRead: api.ErrExecution} {
+		spec := functionSpec("")
+		spec.Execution.Effect = effect
+		e := executor.CallError(t.Context(), err, spec)
+		if e.Type != want || e.Retryable || e.MayHaveActed() != (effect != api.EffectRead) {
+			t.Errorf("%s: got %+v", effect, e)
+		}
 	}
 	if !strings.Contains(log.String(), "TestFunctionPanic") || !strings.Contains(log.String(),
 		"handler=probe") {

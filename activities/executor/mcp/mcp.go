@@ -75,9 +75,9 @@ func (m *Executor) Close() { m.pool.close() }
 // Execute implements executor.Executor. It fails with execution_error if the tool reports a
 // failure, validation_error if the server rejects the arguments, precondition_failed if the server
 // cannot be reached or the tool differs from its pin, policy_violation if the server's address is
-// not allowed, executor_not_found if its program is missing, invalid_output if the answer is
-// invalid, and outcome_unknown if the connection was lost during a call that must not be repeated.
-// If nothing was sent yet, it reconnects and retries once.
+// not allowed, executor_not_found if its program is missing, and invalid_output if the answer is
+// invalid. Once the call was sent, a lost connection, an invalid answer and a failure of the server
+// are unclear. If nothing was sent yet, it reconnects and retries once.
 func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	answer, err := m.call(ctx, spec, args)
@@ -85,7 +85,7 @@ func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 		answer, err = m.call(ctx, spec, args)
 	}
 	if err != nil {
-		return executor.Answer{}, mcpError(err, spec)
+		return executor.Answer{}, mcpError(err)
 	}
 	return answer, nil
 }
@@ -94,15 +94,15 @@ func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	conn, release, err := m.pool.acquire(ctx, spec)
 	if err != nil {
-		return executor.Answer{}, err
+		return executor.Answer{}, executor.NotStarted(err)
 	}
 	defer release()
 	tool, found, err := conn.Tool(ctx, spec.Entry.Remote)
 	if err != nil {
-		return executor.Answer{}, notListed(err)
+		return executor.Answer{}, executor.NotStarted(notListed(err))
 	}
 	if e := checkPin(spec, tool, found); e != nil {
-		return executor.Answer{}, e
+		return executor.Answer{}, executor.NotStarted(e)
 	}
 	openQuestions := &mcpQuestions{}
 	request := mcpclient.Request{Tool: spec.Entry.Remote, Arguments: args,
@@ -164,42 +164,44 @@ func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 	return e
 }
 
-// mcpError converts a failure of a call to the closed set.
-func mcpError(err error, spec *toolspecs.Spec) error {
+// mcpError converts a failure of a call to the closed set, with what is known about the call's
+// progress.
+func mcpError(err error) error {
 	if refused, ok := errors.AsType[*mcpclient.Refused](err); ok {
-		return refusedError(refused, spec)
+		return refusedError(refused)
 	}
 	if fault, ok := errors.AsType[*mcpclient.Fault](err); ok {
-		if spec.Execution.Effect == api.EffectOnce {
-			return api.Errorf(api.ErrOutcomeUnknown, "%v", fault)
-		}
-		return api.Errorf(api.ErrInvalidOutput, "%v", fault)
+		return executor.Unclear(api.Errorf(api.ErrInvalidOutput, "%v", fault))
 	}
 	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
-		return lostError(lost, spec)
+		return lostError(lost)
+	}
+	if ended, ok := errors.AsType[*mcpclient.Ended](err); ok && !ended.Sent {
+		return executor.NotStarted(ended)
 	}
 	return err
 }
 
-// lostError returns an error of type worker_lost or outcome_unknown if the server may have executed
-// the call: a lost server is treated like a lost worker.
-func lostError(lost *mcpclient.Lost, spec *toolspecs.Spec) error {
-	switch {
-	case !lost.Sent:
-		e := api.Errorf(api.ErrPreconditionFailed, "%v; nothing was called", lost)
-		e.Retryable = true
-		return e
-	case spec.Execution.Effect == api.EffectOnce:
-		return api.Errorf(api.ErrOutcomeUnknown, "%v", lost)
-	default:
-		return api.Transient(lost, 0)
+// lostError is the error of a call whose connection was lost: a lost server is treated like a lost
+// worker if it may have executed the call.
+func lostError(lost *mcpclient.Lost) error {
+	if lost.Sent {
+		return executor.Unclear(api.Transient(lost, 0))
 	}
+	e := api.Errorf(api.ErrPreconditionFailed, "%v; nothing was called", lost)
+	e.Retryable = true
+	return executor.NotStarted(e)
 }
 
-// codeInvalidParams is the JSON-RPC error code for invalid arguments.
-const codeInvalidParams = -32602
+// JSON-RPC error codes.
+const (
+	// codeInvalidParams is that of invalid arguments.
+	codeInvalidParams = -32602
+	// codeInternalError is that of a failure within the server, as HTTP status 500.
+	codeInternalError = -32603
+)
 
-func refusedError(r *mcpclient.Refused, spec *toolspecs.Spec) error {
+func refusedError(r *mcpclient.Refused) error {
 	after := api.Duration(outbound.RetryAfter(r.Header, time.Now()))
 	switch {
 	case r.Code == codeInvalidParams:
@@ -208,7 +210,11 @@ func refusedError(r *mcpclient.Refused, spec *toolspecs.Spec) error {
 		return api.Errorf(api.ErrPreconditionFailed,
 			"%v; check entry.auth and the secret that it names", r)
 	case r.Status == http.StatusBadGateway, r.Status == http.StatusGatewayTimeout:
-		return lostError(&mcpclient.Lost{Sent: true, Err: r}, spec)
+		return lostError(&mcpclient.Lost{Sent: true, Err: r})
+	case r.Status >= http.StatusInternalServerError:
+		return executor.Unclear(api.Transient(r, after))
+	case r.Status == 0 && r.Code == codeInternalError:
+		return executor.Unclear(r)
 	case r.Busy():
 		return api.Transient(r, after)
 	default:

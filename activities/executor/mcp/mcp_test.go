@@ -241,11 +241,16 @@ func TestMCPFailures(t *testing.T) {
 			if tt.stdioOnly && b.entry.URL != "" {
 				continue
 			}
-			_, err := b.Execute(t.Context(), b.spec(tt.tool, tt.change), json.RawMessage(tt.args))
-			e := api.AsError(err)
-			if e == nil || e.Type != tt.want || e.Retryable != tt.retryable ||
+			spec := b.spec(tt.tool, tt.change)
+			_, err := b.Execute(t.Context(), spec, json.RawMessage(tt.args))
+			if err == nil {
+				t.Errorf("%s: the call succeeded", tt.name)
+				continue
+			}
+			e := executor.CallError(t.Context(), err, spec)
+			if e.Type != tt.want || e.Retryable != tt.retryable ||
 				!strings.Contains(e.Message, tt.words) {
-				t.Errorf("%s: got %v, retryable %v", tt.name, err, e != nil && e.Retryable)
+				t.Errorf("%s: got %v, retryable %v", tt.name, err, e.Retryable)
 			}
 			if got := b.mustCall(t, "echo", `{"text":"next"}`); string(got.Output) != `"next"` {
 				t.Errorf("%s: the next call: %s", tt.name, got.Output)

@@ -143,15 +143,15 @@ func TestNPMEverythingRestarts(t *testing.T) {
 	started := make(chan struct{}, 10)
 	ctx := api.WithProgress(t.Context(), func(api.Progress) { started <- struct{}{} })
 	failed := make(chan error, 1)
+	spec := b.spec("trigger-long-running-operation",
+		func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce })
 	go func() {
-		_, err := b.Execute(ctx, b.spec("trigger-long-running-operation",
-			func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce }),
-			json.RawMessage(`{"duration":600,"steps":6000}`))
+		_, err := b.Execute(ctx, spec, json.RawMessage(`{"duration":600,"steps":6000}`))
 		failed <- err
 	}()
 	<-started
 	e.kill()
-	if f := failureOf(executor.Answer{}, <-failed); f == nil || f.Type != api.ErrOutcomeUnknown {
+	if f := executor.CallError(ctx, <-failed, spec); f.Type != api.ErrOutcomeUnknown {
 		t.Errorf("killed in the middle of a call: %v", f)
 	}
 	e.start()

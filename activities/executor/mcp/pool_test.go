@@ -49,23 +49,33 @@ func TestMCPErrors(t *testing.T) {
 		{"broken", refused(500, 0), api.EffectRead, api.ErrExecution, true},
 		{"gateway", refused(502, 0), api.EffectRead, api.ErrExecution, true},
 		{"gateway, once", refused(504, 0), api.EffectOnce, api.ErrOutcomeUnknown, false},
-		{"another error", refused(0, -32000), api.EffectRead, api.ErrExecution, false},
+		{"gateway, idempotent", refused(504, 0), api.EffectIdempotent, api.ErrExecution, true},
+		{"broken, once", refused(500, 0), api.EffectOnce, api.ErrOutcomeUnknown, false},
+		{"unavailable, once", refused(503, 0), api.EffectOnce, api.ErrOutcomeUnknown, false},
+		{"busy, once", refused(429, 0), api.EffectOnce, api.ErrExecution, true},
+		{"not found, once", refused(404, -32603), api.EffectOnce, api.ErrExecution, false},
+		{"internal error, once", refused(0, -32603), api.EffectOnce, api.ErrOutcomeUnknown, false},
+		{"internal error", refused(0, -32603), api.EffectRead, api.ErrExecution, false},
+		{"another error", refused(0, -32000), api.EffectOnce, api.ErrExecution, false},
 		{"its own", api.Errorf(api.ErrPolicyViolation, "no"), api.EffectRead,
 			api.ErrPolicyViolation, false},
 	}
 	for _, tt := range tests {
 		spec := &toolspecs.Spec{Name: "probe",
 			Execution: toolspecs.ExecutionSpec{Effect: tt.effect}}
-		e := api.AsError(mcpError(tt.err, spec))
+		e := executor.CallError(t.Context(), mcpError(tt.err), spec)
 		if e.Type != tt.want || e.Retryable != tt.retryable {
 			t.Errorf("%s: got %v, retryable %v", tt.name, e, e.Retryable)
+		}
+		if e.NotStarted != (tt.name == "lost before it was sent") {
+			t.Errorf("%s: not started: %t", tt.name, e.NotStarted)
 		}
 		if tt.name == "busy" && e.RetryAfter != api.Duration(7*time.Second) {
 			t.Errorf("the next attempt is after %s", e.RetryAfter)
 		}
 	}
-	if err := notListed(&mcpclient.Lost{Sent: true, Err: cause}); api.AsError(mcpError(err,
-		&toolspecs.Spec{})).Type != api.ErrPreconditionFailed {
+	if err := notListed(&mcpclient.Lost{Sent: true, Err: cause}); api.AsError(mcpError(
+		err)).Type != api.ErrPreconditionFailed {
 		t.Errorf("a list that was lost is taken for a call: %v", err)
 	}
 	if err := notListed(cause); !errors.Is(err, cause) {

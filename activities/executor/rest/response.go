@@ -40,6 +40,9 @@ type restResponse struct {
 	body       []byte
 	cut        bool
 	credential *outbound.Credential
+	// redirected means that this is the response to a request with another method, to which the
+	// server redirected the call's request.
+	redirected bool
 	notes      []string
 }
 
@@ -48,13 +51,16 @@ func (x *restResponse) note(format string, args ...any) {
 }
 
 func (x *restResponse) answer() (executor.Answer, error) {
-	rule := x.rule()
-	switch rule.Means {
-	case toolspecs.MeansRetry:
-		return executor.Answer{}, api.Transient(x.failure(rule.Message),
-			api.Duration(outbound.RetryAfter(x.header, time.Now())))
-	case toolspecs.MeansFail:
-		return executor.Answer{}, x.failure(rule.Message)
+	rule, mapped := x.rule()
+	if rule.Means != toolspecs.MeansAnswer {
+		err := x.failure(rule.Message)
+		if rule.Means == toolspecs.MeansRetry {
+			err = api.Transient(err, api.Duration(outbound.RetryAfter(x.header, time.Now())))
+		}
+		if x.leavesOpen(mapped) {
+			err = executor.Unclear(err)
+		}
+		return executor.Answer{}, err
 	}
 	if rule.Message != "" {
 		x.note("%s", rule.Message)
@@ -75,24 +81,36 @@ func (x *restResponse) answer() (executor.Answer, error) {
 
 func (x *restResponse) succeeded() bool { return x.status/100 == http.StatusOK/100 }
 
+// leavesOpen reports whether a failed status leaves open whether the request took effect: it is a
+// server's failure that the spec does not map, or that of a redirected request.
+func (x *restResponse) leavesOpen(mapped bool) bool {
+	return x.redirected || !mapped && x.status >= http.StatusInternalServerError
+}
+
+// refuses reports whether the status alone is a clear answer that the request had no effect.
+func (x *restResponse) refuses() bool {
+	rule, mapped := x.rule()
+	return rule.Means != toolspecs.MeansAnswer && !x.leavesOpen(mapped)
+}
+
 // rule returns the meaning of the status: by the spec's rule for the number, or else for its class,
-// or else the default.
-func (x *restResponse) rule() toolspecs.StatusRule {
+// or else the default. mapped reports whether the spec has a rule.
+func (x *restResponse) rule() (rule toolspecs.StatusRule, mapped bool) {
 	number := strconv.Itoa(x.status)
 	for _, status := range []string{number, number[:1] + "xx"} {
 		for _, r := range x.spec.Entry.Statuses {
 			if r.Status == status {
-				return r
+				return r, true
 			}
 		}
 	}
 	switch {
 	case x.succeeded():
-		return toolspecs.StatusRule{Means: toolspecs.MeansAnswer}
+		return toolspecs.StatusRule{Means: toolspecs.MeansAnswer}, false
 	case x.status == http.StatusTooManyRequests || x.status >= http.StatusInternalServerError:
-		return toolspecs.StatusRule{Means: toolspecs.MeansRetry}
+		return toolspecs.StatusRule{Means: toolspecs.MeansRetry}, false
 	}
-	return toolspecs.StatusRule{Means: toolspecs.MeansFail}
+	return toolspecs.StatusRule{Means: toolspecs.MeansFail}, false
 }
 
 func statusText(status int) string {

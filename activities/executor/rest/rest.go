@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
@@ -37,46 +39,72 @@ type Executor struct {
 // Execute implements executor.Executor. It fails with validation_error if arguments do not fit the
 // request, precondition_failed without the secret, policy_violation if the address is not allowed,
 // a transient execution_error for network failures and for the statuses 429 and 5xx, an
-// execution_error for other failed statuses, and invalid_output if a JSON body is invalid.
+// execution_error for other failed statuses, and invalid_output if a JSON body is invalid. Once a
+// connection was made, network failures and 5xx are unclear.
 func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
-	entry := spec.Entry
-	base, err := outbound.Address(entry.BaseURL)
+	x, err := r.exchange(ctx, spec, args)
 	if err != nil {
-		return executor.Answer{}, err
+		return executor.Answer{}, executor.NotStarted(err)
 	}
-	entry.BaseURL = base
-	e := &entry
-	req, err := newRESTRequest(ctx, e, args)
+	req, sent := traced(x.request)
+	resp, err := x.client.Do(req)
 	if err != nil {
-		return executor.Answer{}, err
-	}
-	credential, err := credentialOf(e.Auth)
-	if err != nil {
-		return executor.Answer{}, err
-	}
-	executor.RedactorOf(ctx).Hide(credential.Values()...)
-	client, err := r.client(e, spec.Execution.Effect, credential)
-	if err != nil {
-		return executor.Answer{}, err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return executor.Answer{}, restFailure(ctx, e, credential, err)
+		err = restFailure(ctx, x.entry, x.credential, err)
+		if sent.Load() {
+			return executor.Answer{}, executor.Unclear(err)
+		}
+		return executor.Answer{}, executor.NotStarted(err)
 	}
 	defer resp.Body.Close()
 	// Read one byte more to detect a truncated body.
-	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(e.MaxResponse)+1))
-	if err != nil {
-		return executor.Answer{}, restFailure(ctx, e, credential,
-			fmt.Errorf("the response broke off: %w", err))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(x.entry.MaxResponse)+1))
+	response := restResponse{spec: spec, status: resp.StatusCode, header: resp.Header,
+		length: resp.ContentLength, body: body, credential: x.credential,
+		redirected: resp.Request.Method != x.request.Method}
+	if err != nil && !response.refuses() {
+		return executor.Answer{}, executor.Unclear(restFailure(ctx, x.entry, x.credential,
+			fmt.Errorf("the response broke off: %w", err)))
 	}
-	x := restResponse{spec: spec, status: resp.StatusCode, header: resp.Header,
-		length: resp.ContentLength, body: body, credential: credential}
-	if x.cut = len(body) > e.MaxResponse; x.cut {
-		x.body = body[:e.MaxResponse]
+	if response.cut = len(body) > x.entry.MaxResponse; response.cut {
+		response.body = body[:x.entry.MaxResponse]
 	}
-	return x.answer()
+	return response.answer()
+}
+
+// exchange is a request that is ready to be sent, without its secret.
+type exchange struct {
+	entry      *toolspecs.Entry
+	request    *http.Request
+	credential *outbound.Credential
+	client     *http.Client
+}
+
+// exchange prepares the request of a call. Nothing has been sent if it fails.
+func (r Executor) exchange(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (x exchange, err error) {
+	entry := spec.Entry
+	x.entry = &entry
+	if entry.BaseURL, err = outbound.Address(entry.BaseURL); err != nil {
+		return x, err
+	}
+	if x.request, err = newRESTRequest(ctx, x.entry, args); err != nil {
+		return x, err
+	}
+	if x.credential, err = credentialOf(entry.Auth); err != nil {
+		return x, err
+	}
+	executor.RedactorOf(ctx).Hide(x.credential.Values()...)
+	x.client, err = r.client(x.entry, spec.Execution.Effect, x.credential)
+	return x, err
+}
+
+// traced returns the request with a flag that is set as soon as a part of it, or of a request that
+// it is redirected to, may have left the worker: when it has a connection.
+func traced(req *http.Request) (*http.Request, *atomic.Bool) {
+	var sent atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }}
+	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace)), &sent
 }
 
 func credentialOf(auth *outbound.Auth) (*outbound.Credential, error) {

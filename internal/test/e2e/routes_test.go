@@ -34,7 +34,8 @@ func (l *lab) requeues(n int64) {
 		if calls.Add(1) <= n {
 			return api.Result{}, executor.Failure(&api.Error{Type: api.ErrWorkerLost,
 				Phase:   api.PhasePreExecution,
-				Message: "gave up the lane; nothing ran", NotStarted: true})
+				Message: "gave up the lane; nothing ran", NotStarted: true,
+				Requeue: true})
 		}
 		return api.Result{Output: []byte(`"given"`), Tokens: 1}, nil
 	}, activity.DynamicRegisterOptions{})

@@ -106,8 +106,8 @@ func TestVerify_WaitsUntilTheAttemptHasEnded(t *testing.T) {
 	}
 }
 
-// TestVerify_CompensatesWhatStaysUnknown proves that a run that fails undoes a call whose outcome stays
-// unknown, and not one that had no effect.
+// TestVerify_CompensatesWhatStaysUnknown proves that a run that fails undoes a call whose outcome
+// stays unknown, and not one that had no effect.
 func TestVerify_CompensatesWhatStaysUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
 		founds []string

@@ -119,8 +119,8 @@ type Error struct {
 	// Unclear says that the call may have taken effect although its type does not say so. Such a
 	// failure of a tool with effect once has the type outcome_unknown.
 	Unclear bool `json:"unclear,omitempty"`
-	// NotDone says that the outcome of the call was unknown, and that verifying it found that it had
-	// no effect. Its type is execution_error.
+	// NotDone says that the outcome of the call was unknown, and that verifying it found that the
+	// call had no effect. Its type is execution_error.
 	NotDone bool `json:"not_done,omitempty"`
 }
 

@@ -149,8 +149,8 @@ func TestOnce_ChargesOnceIfTheAnswerIsLate(t *testing.T) {
 	}
 }
 
-// TestOnce_FindsOutAboutLostAnswers proves that a call whose answer is lost after the request was sent
-// has an unknown outcome, which verify resolves.
+// TestOnce_FindsOutAboutLostAnswers proves that a call whose answer is lost after the request was
+// sent has an unknown outcome, which verify resolves.
 func TestOnce_FindsOutAboutLostAnswers(t *testing.T) {
 	l, b := newLab(t), newBank(t)
 	l.workerIn(nil, "--tools", bankTools(t, b, fmt.Sprintf(verifiedCharge, "")))

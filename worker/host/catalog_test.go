@@ -65,6 +65,24 @@ func awaitEvent(t *testing.T, events <-chan folder.CatalogEvent,
 	}
 }
 
+func TestUnfit_ReportsAKindWithoutExecutor(t *testing.T) {
+	compiled, err := lister().Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Config{}.register()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := unfit(compiled, r); len(faults) > 0 {
+		t.Errorf("with the executor: %q", faults)
+	}
+	delete(r.executors, toolspecs.KindCommand)
+	if faults := unfit(compiled, r); len(faults) != 1 {
+		t.Errorf("without the executor: %q", faults)
+	}
+}
+
 func TestCatalog_ReloadsValidEditsAndRejectsInvalidOnes(t *testing.T) {
 	dir := t.TempDir()
 	probeFile(t, dir, "1.0.0", "path")

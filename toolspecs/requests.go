@@ -210,12 +210,28 @@ func (c requestChecker) oauth(e Entry) {
 		c.Add("$.entry.auth", "write client_id: and what the authorization server knows the client by",
 			"the client's secret needs its client_id")
 	}
+	c.issuer(a)
 	c.loginURLs(a)
 	for i, scope := range a.Scopes {
 		if !isScope(scope) {
 			c.Add(jsonpath.Index("$.entry.auth.scopes", i), "list each by itself",
 				"a scope is one word without quotation marks and backslashes")
 		}
+	}
+}
+
+// issuer checks the authorization server that the client's secret is for.
+func (c requestChecker) issuer(a *outbound.Auth) {
+	switch {
+	case a.Issuer == "" && a.Secret != "":
+		c.Add("$.entry.auth",
+			"write issuer: and the address of the authorization server that knows the client",
+			"the client's secret needs the issuer that it is for")
+	case a.Issuer != "" && a.ClientID == "":
+		c.AddKey("$.entry.auth.issuer", "remove it, or write client_id:",
+			"issuer is for a client_id that the authorization server knows")
+	case a.Issuer != "":
+		c.loginURL("$.entry.auth.issuer", a.Issuer)
 	}
 }
 
@@ -278,8 +294,8 @@ func (c requestChecker) onlyOAuth(a *outbound.Auth) {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"client_id", a.ClientID != ""}, {"client_metadata_url", a.ClientMetadataURL != ""},
-		{"redirect_url", a.RedirectURL != ""},
+	}{{"client_id", a.ClientID != ""}, {"issuer", a.Issuer != ""},
+		{"client_metadata_url", a.ClientMetadataURL != ""}, {"redirect_url", a.RedirectURL != ""},
 		{"scopes", a.Scopes != nil}, {"grant", a.Grant != ""}} {
 		if f.set {
 			c.AddKey("$.entry.auth."+f.name, "remove it, or say type: oauth",

@@ -18,6 +18,9 @@ import (
 
 func TestMain(m *testing.M) {
 	mcpserver.Main()
+	if server := os.Getenv(childServer); server != "" {
+		callOnce(server)
+	}
 	os.Exit(m.Run())
 }
 

@@ -63,9 +63,15 @@ func newLogin(origin *url.URL, entry *Server, o Options) (*login, error) {
 	}
 	var credentials *oauthex.ClientCredentials
 	if l.auth.ClientID != "" {
-		credentials = &oauthex.ClientCredentials{ClientID: l.auth.ClientID}
+		credentials = &oauthex.ClientCredentials{ClientID: l.auth.ClientID,
+			Issuer: l.auth.Issuer}
 	}
 	if l.auth.Secret != "" && credentials != nil {
+		if l.auth.Issuer == "" {
+			return nil, api.Errorf(api.ErrPreconditionFailed, "entry.auth has a client secret "+
+				"and no issuer; write issuer: and the address of the authorization server that "+
+				"knows the client")
+		}
 		if l.secret, err = outbound.Secret(l.auth.Secret); err != nil {
 			return nil, err
 		}
@@ -132,7 +138,10 @@ func (l *login) take(_ context.Context, config *oauth2.Config,
 	k := kept{Server: l.server, ClientID: config.ClientID, TokenURL: config.Endpoint.TokenURL,
 		AuthStyle: config.Endpoint.AuthStyle,
 		Scopes:    config.Scopes, Token: token}
-	if config.ClientSecret != l.secret {
+	switch config.ClientSecret {
+	case l.secret:
+		k.ToolspecSecret = l.secret != ""
+	default:
 		k.ClientSecret = config.ClientSecret
 	}
 	if err := l.account.keep(k); err != nil {

@@ -69,12 +69,12 @@ func TestLogin(t *testing.T) {
 	if asked != 2 || !slices.Equal(g.Asked(), []string{"read", "read"}) {
 		t.Errorf("%d logins once all tokens were revoked, for %q", asked, g.Asked())
 	}
-	files, err := os.ReadDir(folder)
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for path, want := range map[string]os.FileMode{folder: os.ModeDir | 0o700,
-		filepath.Join(folder, files[0].Name()): 0o600} {
+		files[0]: 0o600, files[0] + ".lock": 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
@@ -87,8 +87,9 @@ func TestLoginRefresh(t *testing.T) {
 	g, entry := guarded(t)
 	g.Lifetime, g.ClientID, g.ClientSecret = 1, "known", "client-secret"
 	t.Setenv("LOGIN_TEST_SECRET", g.ClientSecret)
-	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Scopes = g.ClientID, "env:LOGIN_TEST_SECRET",
-		[]string{"a", "b"}
+	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Issuer = g.ClientID,
+		"env:LOGIN_TEST_SECRET", g.URL
+	entry.Auth.Scopes = []string{"a", "b"}
 	folder, asked := t.TempDir(), 0
 	c := connect(t, entry, Options{Login: person(&asked), Logins: NewLogins(folder)})
 	echo(t, c)
@@ -97,7 +98,7 @@ func TestLoginRefresh(t *testing.T) {
 	if asked != 1 || g.Refreshes() == 0 || !slices.Equal(scopes, []string{"a", "b"}) {
 		t.Errorf("%d logins and %d refreshes, for %q", asked, g.Refreshes(), scopes)
 	}
-	files, _ := filepath.Glob(filepath.Join(folder, "*"))
+	files, _ := filepath.Glob(filepath.Join(folder, "*.json"))
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil || strings.Contains(string(text), g.ClientSecret) ||
@@ -150,13 +151,15 @@ func TestLoginFails(t *testing.T) {
 		{"an inner authorization server", func(g *mcpserver.Guarded, e *Server, o *Options) {
 			g.Host, e.Allow, o.Inside = "localhost", nil, []string{"127.0.0.1", "localhost"}
 		}, nil, 0, api.ErrPolicyViolation, "localhost is refused"},
-		{"a secret that is not there", func(_ *mcpserver.Guarded, e *Server, _ *Options) {
+		{"a secret that is not there", func(g *mcpserver.Guarded, e *Server, _ *Options) {
 			e.Auth.ClientID, e.Auth.Secret = "known", "env:LOGIN_TEST_ABSENT"
+			e.Auth.Issuer = g.URL
 		}, nil, 0, api.ErrPreconditionFailed, "LOGIN_TEST_ABSENT"},
-		{"a client that is wrong", func(_ *mcpserver.Guarded, e *Server, _ *Options) {
+		{"a client that is wrong", func(g *mcpserver.Guarded, e *Server, _ *Options) {
 			t.Setenv("LOGIN_TEST_WRONG", "wrong-secret")
 			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG",
 				outbound.GrantClientCredentials
+			e.Auth.Issuer = g.URL
 		}, nil, 0, api.ErrPreconditionFailed, "gives no token: invalid_grant"},
 	}
 	for _, tt := range tests {
@@ -196,6 +199,7 @@ func TestLoginAlone(t *testing.T) {
 	t.Setenv("LOGIN_TEST_SECRET", g.ClientSecret)
 	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Grant = g.ClientID, "env:LOGIN_TEST_SECRET",
 		outbound.GrantClientCredentials
+	entry.Auth.Issuer = g.URL
 	c := connect(t, entry, Options{Logins: NewLogins(t.TempDir())})
 	echo(t, c)
 	g.Revoke(true)

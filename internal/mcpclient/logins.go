@@ -66,13 +66,16 @@ type kept struct {
 	// Server is for people who look at the file.
 	Server   string `json:"server"`
 	ClientID string `json:"client_id"`
-	// ClientSecret is one that the client got when it registered itself; one that a toolspec names
-	// is not written.
-	ClientSecret string           `json:"client_secret,omitempty"`
-	TokenURL     string           `json:"token_url"`
-	AuthStyle    oauth2.AuthStyle `json:"auth_style,omitempty"`
-	Scopes       []string         `json:"scopes,omitempty"`
-	Token        *oauth2.Token    `json:"token"`
+	// ClientSecret is the secret that dynamic registration returned.
+	ClientSecret string `json:"client_secret,omitempty"`
+	// ToolspecSecret says that the login used the secret of the toolspec, which is not stored. A
+	// refresh sends that secret only then: a login with a client metadata document accepts any
+	// authorization server.
+	ToolspecSecret bool             `json:"toolspec_secret,omitempty"`
+	TokenURL       string           `json:"token_url"`
+	AuthStyle      oauth2.AuthStyle `json:"auth_style,omitempty"`
+	Scopes         []string         `json:"scopes,omitempty"`
+	Token          *oauth2.Token    `json:"token"`
 }
 
 // account is a client's login at a server, if there is one. All connections of the process share
@@ -102,6 +105,11 @@ func (a *account) token(client *http.Client, secret string) (*oauth2.Token, erro
 	if a.kept.Token.Valid() {
 		return a.kept.Token, nil
 	}
+	unlock, err := a.lock(client)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	a.load()
 	if a.kept.Token.Valid() {
 		return a.kept.Token, nil
@@ -109,8 +117,17 @@ func (a *account) token(client *http.Client, secret string) (*oauth2.Token, erro
 	return a.refresh(client, secret)
 }
 
-// load takes over what another process may have kept since. What cannot be read counts as nothing:
-// a login replaces it.
+// lock keeps other processes from refreshing, because servers accept a refresh token once. It waits
+// for as long as two requests to the authorization server may take.
+func (a *account) lock(client *http.Client) (unlock func(), err error) {
+	if a.path == "" {
+		return func() {}, nil
+	}
+	return lockFile(a.path+".lock", 2*client.Timeout)
+}
+
+// load reads what another process may have stored since. A file that cannot be read counts as no
+// login. The caller has the locks.
 func (a *account) load() {
 	if a.path == "" {
 		return
@@ -122,13 +139,13 @@ func (a *account) load() {
 	}
 }
 
-// refresh asks the authorization server for another token. The caller has the lock.
+// refresh asks the authorization server for another token. The caller has the locks.
 func (a *account) refresh(client *http.Client, secret string) (*oauth2.Token, error) {
 	k := a.kept
 	if k.Token == nil || k.Token.RefreshToken == "" || k.Token.RefreshToken == a.spent {
 		return nil, errNoLogin
 	}
-	if k.ClientSecret != "" {
+	if !k.ToolspecSecret {
 		secret = k.ClientSecret
 	}
 	config := oauth2.Config{ClientID: k.ClientID, ClientSecret: secret,
@@ -163,6 +180,11 @@ func final(refusal *oauth2.RetrieveError) bool {
 func (a *account) renew(rejected string, client *http.Client, secret string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	unlock, err := a.lock(client)
+	if err != nil {
+		return false
+	}
+	defer unlock()
 	a.load()
 	if a.kept.Token.Valid() && a.kept.Token.AccessToken != rejected {
 		return true

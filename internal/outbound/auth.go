@@ -26,7 +26,7 @@ func (a *Auth) OAuth() bool { return a != nil && a.Type == OAuth }
 type Auth struct {
 	// Type is bearer, basic (the secret is user:password), header, query or oauth.
 	Type string `json:"type" yaml:"type" rule:"required,enum=bearer|basic|header|query|oauth"`
-	// Secret is, for oauth, the client's own, where it has one; every other type needs one.
+	// Secret is required, except for oauth, where it is the client secret of ClientID.
 	Secret string `json:"secret,omitempty" yaml:"secret" rule:"secret"`
 	// Name is the header's or query parameter's; only for those two types.
 	Name string `json:"name,omitempty" yaml:"name"`
@@ -34,6 +34,9 @@ type Auth struct {
 	// ClientID is what the authorization server knows this client by, for oauth as all that
 	// follows; without one the client registers itself.
 	ClientID string `json:"client_id,omitempty" yaml:"client_id"`
+	// Issuer identifies the authorization server that knows ClientID and Secret; required with
+	// Secret, which is sent to no other server.
+	Issuer string `json:"issuer,omitempty" yaml:"issuer"`
 	// ClientMetadataURL is the https address of a document that describes this client, for servers
 	// that take it in place of a client id.
 	ClientMetadataURL string `json:"client_metadata_url,omitempty" yaml:"client_metadata_url"`

@@ -28,6 +28,8 @@ func (f *oauthFlags) add(set *pflag.FlagSet) {
 		"client `ID` at the authorization server (default: register dynamically)")
 	set.StringVar(&f.auth.Secret, "client-secret", "",
 		"`reference` to the client secret: env:NAME or file:/path")
+	set.StringVar(&f.auth.Issuer, "issuer", "",
+		"`URL` of the authorization server that knows the client; the client secret goes only there")
 	set.StringVar(&f.auth.ClientMetadataURL, "client-metadata-url", "",
 		"https `URL` of the client metadata document, for servers that accept it as client ID")
 	set.StringVar(&f.auth.RedirectURL, "redirect-url", "",
@@ -41,8 +43,8 @@ func (f *oauthFlags) add(set *pflag.FlagSet) {
 // authOf returns a toolspec's auth from the flags. given is --auth's value or nil.
 func (f *oauthFlags) authOf(cmd *cobra.Command, given *outbound.Auth) (*outbound.Auth, error) {
 	if !f.oauth {
-		for _, name := range []string{"client-id", "client-secret", "client-metadata-url",
-			"redirect-url", "scopes", "grant"} {
+		for _, name := range []string{"client-id", "client-secret", "issuer",
+			"client-metadata-url", "redirect-url", "scopes", "grant"} {
 			if cmd.Flags().Changed(name) {
 				return nil, cli.UsageError(cmd, "--%s requires --oauth", name)
 			}
@@ -74,6 +76,9 @@ func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
 	case secret && !id, alone && !secret:
 		return cli.UsageError(cmd,
 			"--client-secret and --client-id require each other, and --grant client_credentials requires both")
+	case secret && f.auth.Issuer == "", f.auth.Issuer != "" && !id:
+		return cli.UsageError(cmd, "--client-secret requires --issuer, the address of the "+
+			"authorization server that knows the client, and --issuer requires --client-id")
 	case f.auth.Grant != "" && !alone && f.auth.Grant != outbound.GrantAuthorizationCode:
 		return cli.UsageError(cmd, "--grant %s: choose authorization_code or client_credentials",
 			f.auth.Grant)

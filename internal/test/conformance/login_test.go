@@ -41,7 +41,7 @@ func (v *visit) importWithLogin(args []string) error {
 	args = append(args, "--oauth", "--answer-within", "1m", "--client-metadata-url", clientDocument)
 	if v.about.ClientID != "" {
 		args = append(args, "--client-id", v.about.ClientID, "--client-secret", "env:"+
-			secretVariable)
+			secretVariable, "--issuer", v.about.Issuer)
 	}
 	cmd := v.command(args)
 	stdin, err := cmd.StdinPipe()

@@ -88,6 +88,7 @@ type visit struct {
 	about struct {
 		ClientID     string `json:"client_id"`
 		ClientSecret string `json:"client_secret"`
+		Issuer       string `json:"issuer"`
 	}
 }
 

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -21,8 +22,16 @@ type Guarded struct {
 	// Host, if set, stands in for the authorization server's host in what the MCP server says of
 	// it.
 	Host string
+	// AuthorizationServer, if set, is the authorization server that the MCP server names.
+	AuthorizationServer string
+	// Tokens, if set, is the server that accepts the tokens that this one issues.
+	Tokens *Guarded
+	// MetadataDocuments says that the authorization server supports client metadata documents.
+	MetadataDocuments bool
 	// Lifetime is for how many seconds access tokens are said to be good; zero says nothing.
 	Lifetime int
+	// OnToken, if set, runs before the authorization server answers a request for a token.
+	OnToken func(*http.Request)
 	// Refuse, if set, is how the authorization server answers whoever wants a token. {code} stands
 	// for the code.
 	Refuse string
@@ -62,7 +71,7 @@ func NewGuarded(mode string) *Guarded {
 	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter,
 		_ *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"resource": g.URL + "/mcp",
-			"authorization_servers": []string{g.issuer()}})
+			"authorization_servers": []string{cmp.Or(g.AuthorizationServer, g.issuer())}})
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter,
 		_ *http.Request) {
@@ -70,6 +79,7 @@ func NewGuarded(mode string) *Guarded {
 			"authorization_endpoint": g.issuer() + "/authorize",
 			"token_endpoint":         g.issuer() + "/token", "registration_endpoint": g.issuer() +
 				"/register",
+			"client_id_metadata_document_supported": g.MetadataDocuments,
 			"response_types_supported": []string{
 				"code"}, "code_challenge_methods_supported": []string{"S256"}})
 	})
@@ -122,6 +132,9 @@ func (g *Guarded) authorize(w http.ResponseWriter, r *http.Request) {
 
 func (g *Guarded) token(w http.ResponseWriter, r *http.Request) {
 	code := r.FormValue("code")
+	if g.OnToken != nil {
+		g.OnToken(r)
+	}
 	if g.Refuse != "" {
 		reply(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant",
 			"error_description": strings.ReplaceAll(g.Refuse, "{code}", code)})
@@ -134,13 +147,25 @@ func (g *Guarded) token(w http.ResponseWriter, r *http.Request) {
 	access, refresh := g.secret(), g.secret()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.access[access], g.refresh[refresh] = true, true
+	g.refresh[refresh] = true
+	if g.Tokens == nil {
+		g.access[access] = true
+	} else {
+		g.Tokens.accept(access)
+	}
 	answer := map[string]any{"access_token": access, "token_type": "Bearer",
 		"refresh_token": refresh}
 	if g.Lifetime > 0 {
 		answer["expires_in"] = g.Lifetime
 	}
 	reply(w, http.StatusOK, answer)
+}
+
+// accept makes the MCP server accept an access token.
+func (g *Guarded) accept(token string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.access[token] = true
 }
 
 // grants reports whether a request may have a token. Codes and refresh tokens are good once.
@@ -167,6 +192,9 @@ func (g *Guarded) grants(r *http.Request, code string) bool {
 // knows reports whether a request is a known client's. Its caller has the lock.
 func (g *Guarded) knows(r *http.Request) bool {
 	id, secret, basic := r.BasicAuth()
+	if plain, err := url.QueryUnescape(id); basic && err == nil {
+		id = plain // as RFC 6749 has clients encode it
+	}
 	if !basic {
 		id, secret = r.FormValue("client_id"), r.FormValue("client_secret")
 	}

@@ -1,0 +1,42 @@
+package mcpclient
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// lockInterval is how often a locked file is tried again.
+const lockInterval = 20 * time.Millisecond
+
+// errLocked says that another process has the lock.
+var errLocked = errors.New("the file is locked")
+
+// lockFile locks a file across processes and creates it if needed. The lock ends with unlock or
+// with the process. It fails if another process keeps the lock for longer than wait. Where the file
+// cannot be created or the file system has no locks, unlock does nothing: a refresh without a lock
+// is better than none.
+func lockFile(path string, wait time.Duration) (unlock func(), err error) {
+	none := func() {}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return none, nil
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return none, nil
+	}
+	deadline := time.Now().Add(wait)
+	tick := time.NewTicker(lockInterval)
+	defer tick.Stop()
+	for err = tryLock(file); errors.Is(err, errLocked); err = tryLock(file) {
+		if time.Now().After(deadline) {
+			_ = file.Close()
+			return nil, fmt.Errorf("another process has locked %s for %v; if it hangs, end it",
+				path, wait)
+		}
+		<-tick.C
+	}
+	return func() { _ = file.Close() }, nil
+}

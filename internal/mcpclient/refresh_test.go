@@ -1,0 +1,132 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/internal/outbound"
+)
+
+// The environment of a child process: the MCP server to call, and the folder of its logins.
+const (
+	childServer = "LOGIN_TEST_CHILD_SERVER"
+	childLogins = "LOGIN_TEST_CHILD_LOGINS"
+)
+
+// callOnce makes one call with the stored login and ends the process.
+func callOnce(server string) {
+	c, err := Connect(context.Background(), &Server{URL: server, Allow: []string{"127.0.0.1"},
+		Auth: &outbound.Auth{Type: outbound.OAuth}}, Options{Logins: NewLogins(os.Getenv(childLogins))})
+	if err == nil {
+		_, err = c.Call(context.Background(), Request{Tool: "echo",
+			Arguments: json.RawMessage(`{"text":"a"}`)})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Authorization servers that rotate refresh tokens accept each one once, so processes that share a
+// login must not refresh at the same time.
+func TestLogin_ProcessesRefreshOneAtATime(t *testing.T) {
+	const processes = 4
+	g, entry := guarded(t)
+	folder := filepath.Join(t.TempDir(), "logins")
+	asked := 0
+	echo(t, connect(t, entry, Options{Login: person(&asked), Logins: NewLogins(folder)}))
+	g.Revoke(false)
+	expire(t, folder)
+	// The server answers when two processes ask at the same time, or after a while if they do not.
+	var mu sync.Mutex
+	asking, both := 0, make(chan struct{})
+	g.OnToken = func(*http.Request) {
+		mu.Lock()
+		if asking++; asking == 2 {
+			close(both)
+		}
+		mu.Unlock()
+		select {
+		case <-both:
+		case <-time.After(time.Second):
+		}
+	}
+	var children sync.WaitGroup
+	for range processes {
+		children.Go(func() {
+			child := exec.CommandContext(t.Context(), os.Args[0])
+			child.Env = append(os.Environ(), childServer+"="+entry.URL, childLogins+"="+folder)
+			if said, err := child.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, said)
+			}
+		})
+	}
+	children.Wait()
+	if g.Refreshes() != 1 {
+		t.Errorf("%d refreshes by %d processes", g.Refreshes(), processes)
+	}
+}
+
+// expire makes the stored access token invalid by its time.
+func expire(t *testing.T, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var k kept
+	if err := json.Unmarshal(text, &k); err != nil {
+		t.Fatal(err)
+	}
+	k.Token.Expiry = time.Now().Add(-time.Hour)
+	if text, err = json.Marshal(k); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files[0], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A process that hangs while it has the lock delays others for a bounded time.
+func TestLockFile_GivesUpOnAProcessThatHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "logins", "a.json.lock")
+	unlock, err := lockFile(path, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockFile(path, 10*time.Millisecond); err == nil {
+		t.Error("the lock was given twice")
+	}
+	unlock()
+	again, err := lockFile(path, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}
+
+// A folder that only others may write to has no locks, and its logins can still be used.
+func TestLockFile_GoesOnWithoutAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lockFile(filepath.Join(file, "a.json.lock"), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}

@@ -13,17 +13,22 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Pin pins the current catalog versions of a run's tools and of its sub-agents' tools, and the
-// provider of its model. A sub-agent's run gets its tools as its parent run is pinned to them. The
-// answer's Problems list what prevents the run from starting; they omit unknown tools of direct
+// Pin pins the current catalog versions of a run's tools and of its sub-agents' tools, the current
+// policies, and the provider of its model. A sub-agent's run gets its tools and policies as its
+// parent run is pinned to them. The answer's Problems list what prevents the run from starting; they omit unknown tools of direct
 // calls, which admission reports in more detail.
 func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.Pinned], error) {
-	above, err := a.pinnedAbove(ctx, r.Parent)
+	parent, err := a.pinnedAbove(ctx, r.Parent)
 	if err != nil {
 		return api.Packed[api.Pinned]{}, err
 	}
-	p := pinning{activities: a, catalog: a.config.Catalog(), above: above, seen: map[string]bool{}}
+	p := pinning{activities: a, catalog: a.config.Catalog(), seen: map[string]bool{},
+		above: slices.Concat(parent.Catalog.Tools, parent.DescendantTools)}
 	p.tools(r)
+	p.Policies = parent.Policies
+	if r.Parent == nil {
+		p.Policies = a.config.Policies().Pinned()
+	}
 	if r.Agent != nil {
 		p.Provider, p.Problems = a.provider(r.Agent.Model, p.Problems)
 		p.model(r.Agent.Model)
@@ -35,25 +40,26 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 	return packed, nil
 }
 
-// pinnedAbove returns the tools that the parent run of a sub-agent is pinned to, its own and those
-// of its sub-agents; none for a run without a parent.
-func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) ([]api.Tool, error) {
+// pinnedAbove returns what the parent run of a sub-agent is pinned to; the zero value for a run
+// without a parent.
+func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) (api.Pinned, error) {
 	if parent == nil {
-		return nil, nil
+		return api.Pinned{}, nil
 	}
 	setup := a.Conversations.Cached(parent.Run)
-	if setup == nil || setup.Pinned.Value.Catalog.Digest != parent.Catalog {
+	if setup == nil || setup.Pinned.Value.Catalog.Digest != parent.Catalog ||
+		setup.Pinned.Value.Policies.Digest != parent.Policies {
 		setup = &api.Setup{}
 		value, err := a.config.Client.QueryWorkflow(ctx, parent.WorkflowID, "", api.SetupQuery)
 		if err == nil {
 			err = value.Get(setup)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("ask the run %s for its tools: %w", parent.WorkflowID, err)
+			return api.Pinned{}, fmt.Errorf("query the run %s for its tools and policies: %w",
+				parent.WorkflowID, err)
 		}
 	}
-	pinned := setup.Pinned.Value
-	return slices.Concat(pinned.Catalog.Tools, pinned.DescendantTools), nil
+	return setup.Pinned.Value, nil
 }
 
 // pinning is the state of Pin for one run.
@@ -242,6 +248,9 @@ func (p *pinning) bound() {
 	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
 		size += len(t.Spec)
 	}
+	for _, rule := range p.Policies.Rules {
+		size += len(rule.When) + len(rule.Message)
+	}
 	if size < api.MaxPayload/2 {
 		return
 	}
@@ -249,10 +258,10 @@ func (p *pinning) bound() {
 	if err == nil && len(data) <= api.MaxPayload {
 		return
 	}
-	p.Catalog.Tools, p.DescendantTools = nil, nil
+	p.Catalog.Tools, p.DescendantTools, p.Policies = nil, nil, api.PinnedPolicies{}
 	p.Problems = append(p.Problems, api.Problem{Path: "$.tools", Rule: "size",
-		Message: fmt.Sprintf("the tools of the run have %d bytes in all, compressed; history takes %d",
-			len(data), api.MaxPayload)})
+		Message: fmt.Sprintf("the tools and policies of the run have %d bytes in all, compressed; "+
+			"history takes %d", len(data), api.MaxPayload)})
 }
 
 func noTool(name string, near []string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // modelStub is a provider that is ready or not, and answers what it is told.
@@ -163,5 +165,31 @@ func TestPinModelLane(t *testing.T) {
 		if len(got.Problems) != 1 || got.Problems[0].Path != "$.agent.model.lane" {
 			t.Errorf("a keyed lane: %v", got.Problems)
 		}
+	}
+}
+
+// A run is pinned to the rules of the worker that starts it, and a sub-agent's run to those of its
+// parent run, whatever file its worker has.
+func TestPin_PinsPolicies(t *testing.T) {
+	own := policies.Of(api.PolicyRule{Name: "seal", When: "true", Then: api.PolicyDeny})
+	b := setUp(t, catalogOf(t, spec("send", nil)), func(c *Config) {
+		c.Policies = func() *policies.Set { return own }
+	})
+	root, err := b.Pin(t.Context(), api.PinRequest{Run: "root", Tools: []string{"send"}})
+	if err != nil || !reflect.DeepEqual(root.Value.Policies, own.Pinned()) ||
+		root.Value.Policies.Digest == "" {
+		t.Fatalf("got %+v, %v", root.Value.Policies, err)
+	}
+	b.config.Policies = func() *policies.Set { return nil }
+	parent := api.Parent{Run: "root", WorkflowID: "root", Catalog: root.Value.Catalog.Digest,
+		Policies: own.Digest(), Depth: 1}
+	below, err := b.Pin(t.Context(), api.PinRequest{Run: "below", Parent: &parent,
+		Tools: []string{"send"}})
+	if err != nil || !reflect.DeepEqual(below.Value.Policies, own.Pinned()) {
+		t.Errorf("the sub-agent's run got %+v, %v", below.Value.Policies, err)
+	}
+	none, err := b.Pin(t.Context(), api.PinRequest{Run: "none", Tools: []string{"send"}})
+	if err != nil || !reflect.DeepEqual(none.Value.Policies, api.PinnedPolicies{}) {
+		t.Errorf("without a file the run got %+v, %v", none.Value.Policies, err)
 	}
 }

@@ -70,7 +70,7 @@ func TestPinBelow(t *testing.T) {
 	other.run.Failure = errors.New("no answer")
 	other.forget()
 	if _, err := other.Pin(t.Context(), request); err == nil || !strings.Contains(err.Error(),
-		"ask the run w for its tools: no answer") {
+		"query the run w for its tools and policies: no answer") {
 		t.Errorf("without the run above: %v", err)
 	}
 }

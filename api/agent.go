@@ -145,6 +145,8 @@ type Parent struct {
 	Call string `json:"call_id"`
 	// Catalog is the digest of the calling run's pinned catalog.
 	Catalog string `json:"catalog,omitempty"`
+	// Policies is the digest of the calling run's pinned policies; empty for none.
+	Policies string `json:"policies,omitempty"`
 	// Depth is the depth of the sub-agent, from 1.
 	Depth int `json:"depth"`
 	// Fairness is the fairness key of the whole tree of runs.

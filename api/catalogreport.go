@@ -79,6 +79,8 @@ type WorkerCatalog struct {
 type PoliciesInForce struct {
 	File  string `json:"file"`
 	Rules int    `json:"rules"`
+	// Digest identifies the rules; empty if there are none.
+	Digest string `json:"digest,omitempty"`
 	// Error describes the faults in the file as it is now; the previous rules remain in force.
 	Error string `json:"error,omitempty"`
 }

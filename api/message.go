@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Role is the author of a Message.
@@ -118,7 +119,20 @@ func (m Message) Size() int {
 
 // LoadConversationRequest asks for the messages of a conversation's earlier runs.
 type LoadConversationRequest struct {
+	// Conversation is the workflow id of the runs.
 	Conversation string `json:"conversation"`
+	// Started is when the run started, by the server's clock.
+	Started time.Time `json:"started"`
+	// LastRun is that of the run's input.
+	LastRun *LastRun `json:"last_run,omitempty"`
+}
+
+// LastRun identifies the run of a conversation that ended last.
+type LastRun struct {
+	// RunID is its run id; empty if the server has no run of the conversation.
+	RunID string `json:"run_id,omitempty"`
+	// At is when it was looked up, before the server answered.
+	At time.Time `json:"at"`
 }
 
 // LoadedConversation is what a run in an existing conversation starts with.

@@ -19,7 +19,11 @@ type RunInput struct {
 	// Continue has an agent run start with the messages of the last run of its conversation,
 	// instead of a second input. Its workflow id is the conversation, so that the server refuses
 	// two runs at once.
-	Continue  bool           `json:"continue,omitempty"`
+	Continue bool `json:"continue,omitempty"`
+	// LastRun is the last run of the conversation that is to be continued, as whoever starts the
+	// run has just found it; nil if that was not looked up. The run then finds it in the server's
+	// list of runs.
+	LastRun   *LastRun       `json:"last_run,omitempty"`
 	Caller    Caller         `json:"caller,omitzero"`
 	Trace     string         `json:"trace,omitempty"`
 	Variables map[string]any `json:"variables,omitempty"`
@@ -153,8 +157,18 @@ type Pinned struct {
 	// DescendantTools are further tools that the run may need: those of the sub-agents below it, at
 	// any depth, and those that undo or verify calls.
 	DescendantTools []Tool `json:"descendant_tools,omitempty"`
+	// Policies are the rules for all runs, as the worker that pinned the run had them. Every worker
+	// that admits the run's calls applies them.
+	Policies PinnedPolicies `json:"policies,omitzero"`
 	// Problems, if any, say why the run cannot start.
 	Problems []Problem `json:"problems,omitempty"`
+}
+
+// PinnedPolicies are the rules for all runs that a run is pinned to; the zero value is none.
+type PinnedPolicies struct {
+	// Digest identifies the rules.
+	Digest string       `json:"digest"`
+	Rules  []PolicyRule `json:"rules"`
 }
 
 // Find returns the tool of that name, the run's own or a descendant's, and whether there is one.
@@ -219,8 +233,10 @@ type AdmissionRequest struct {
 	Hooks  []Hook  `json:"hooks,omitempty"`
 	Origin *Origin `json:"origin,omitempty"`
 	Parent string  `json:"parent,omitempty"`
-	// Policies are the rules of the run's agent and of those above it.
+	// Policies are the rules of the run's agent and of its parent agents.
 	Policies []PolicyRule `json:"policies,omitempty"`
+	// PinnedPolicies are the rules for all runs that the run is pinned to.
+	PinnedPolicies PinnedPolicies `json:"pinned_policies,omitzero"`
 	// Facts are the facts of the run for policies.
 	Facts RunFacts `json:"facts,omitzero"`
 }

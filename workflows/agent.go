@@ -112,7 +112,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		r.turn, r.before, r.started, r.pinned = continueState.Turn, continueState.Before, continueState.Started, continueState.Pinned.Value
 		r.resume(continueState)
 	}
-	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
+	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned, r.mode(), asked)
 	r.pipeline.runFacts.Label(r.loaded)
 	r.pipeline.details.before = r.before
 	r.pipeline.Run = budget.Run{Limits: r.limits, Started: r.started}

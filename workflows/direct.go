@@ -43,7 +43,7 @@ func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult
 	if err != nil {
 		return nil, api.RunResult{}, err
 	}
-	p := newPipeline(ctx, in, origin, pinned.Catalog, in.Mode, asked)
+	p := newPipeline(ctx, in, origin, pinned, in.Mode, asked)
 	p.need(pinned.DescendantTools)
 	outcomes, err := p.runTurn(ctx, []api.Call{call}, "")
 	p.instances.close(ctx)

@@ -45,6 +45,8 @@ type pipeline struct {
 	// hooks are those of the run's agent, policies the rules of the agent and of its parent agents.
 	hooks    api.Hooks
 	policies []api.PolicyRule
+	// pinnedPolicies are the rules for all runs as they were when the run started.
+	pinnedPolicies api.PinnedPolicies
 	// runFacts records what the run has seen and done; turn is the current turn of an agent's run.
 	runFacts turn.Facts
 	turn     int
@@ -59,14 +61,15 @@ type pipeline struct {
 	stepsInline bool
 }
 
-func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catalog api.Catalog,
+func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, pinned api.Pinned,
 	mode api.Mode, c *control) *pipeline {
+	catalog := pinned.Catalog
 	c.questions.origin = origin
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode,
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
 		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
 		tools:     make(map[string]api.Tool, len(catalog.Tools)),
-		openUntil: map[string]time.Time{}}
+		openUntil: map[string]time.Time{}, pinnedPolicies: pinned.Policies}
 	p.admitter = admitter{p}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
@@ -172,7 +175,7 @@ func (p admitter) admission(used int) api.AdmissionRequest {
 		Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth,
 		Spent: p.Spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
-		Policies: p.policies, Facts: p.facts()}
+		Policies: p.policies, PinnedPolicies: p.pinnedPolicies, Facts: p.facts()}
 	if p.Limits.Calls > 0 {
 		allow := max(p.Limits.Calls-used, 0)
 		request.Allow = &allow

@@ -51,7 +51,7 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 	if mode == "" {
 		mode = plan.Mode
 	}
-	run := newPlanRun(plan, newPipeline(ctx, in, origin, pinned.Catalog, mode, asked))
+	run := newPlanRun(plan, newPipeline(ctx, in, origin, pinned, mode, asked))
 	run.pipeline.need(pinned.DescendantTools)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {

@@ -58,8 +58,8 @@ func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture
 		Policies: p.policies, Labels: p.runFacts.Labels, Attributes: p.attributes.known,
 		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run,
 			Call:    api.CallPath(p.parent.Call, c.call.ID),
-			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1,
-			Fairness: p.priority.Conversation}}
+			Catalog: p.catalog.Digest, Policies: p.pinnedPolicies.Digest,
+			Depth: p.parent.Depth + 1, Fairness: p.priority.Conversation}}
 	data, err := json.Marshal(input)
 	if err != nil || len(data) > api.MaxPayload {
 		return nil, notStartable(api.ErrPreconditionFailed,

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
+	"go.temporal.io/sdk/activity"
 )
 
 // maxPolicies bounds how many rules a decision lists; the strictest come first.
@@ -25,27 +26,46 @@ type rulesOfRuns struct {
 // maxRuleSets bounds the number of cached rule sets.
 const maxRuleSets = 1024
 
-// of returns the compiled rules; nil if there are none.
+// of returns the compiled rules of agents; nil if there are none.
 func (s *rulesOfRuns) of(rules []api.PolicyRule) *policies.Set {
-	if len(rules) == 0 {
-		return nil
+	set, _ := s.pinned(api.PinnedPolicies{Digest: policies.DigestOf(rules), Rules: rules})
+	return set
+}
+
+// pinned returns the compiled rules that a run is pinned to, and whether they were compiled just
+// now; nil if there are none.
+func (s *rulesOfRuns) pinned(p api.PinnedPolicies) (set *policies.Set, compiled bool) {
+	if len(p.Rules) == 0 {
+		return nil, false
 	}
-	data, err := json.Marshal(rules)
-	if err != nil {
-		return policies.Of(rules...)
-	}
-	digest := api.Digest(data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if set, ok := s.byDigest[digest]; ok {
-		return set
+	if set, ok := s.byDigest[p.Digest]; ok {
+		return set, false
 	}
 	if s.byDigest == nil || len(s.byDigest) >= maxRuleSets {
 		s.byDigest = map[string]*policies.Set{}
 	}
-	set := policies.Of(rules...)
-	s.byDigest[digest] = set
-	return set
+	set = policies.Of(p.Rules...)
+	s.byDigest[p.Digest] = set
+	return set, true
+}
+
+// inForce returns the rules that apply to the calls of a request: those that the run is pinned to,
+// the current rules of this worker, and those of the agents. A worker without the pinned rules
+// therefore applies them too, and a stricter file applies to running runs.
+func (a *Admitter) inForce(ctx context.Context, r api.AdmissionRequest) []*policies.Set {
+	current, agents := a.config.Policies(), a.rules.of(r.Policies)
+	if r.PinnedPolicies.Digest == current.Digest() {
+		return []*policies.Set{current, agents}
+	}
+	pinned, compiled := a.rules.pinned(r.PinnedPolicies)
+	if compiled && activity.IsActivity(ctx) {
+		activity.GetLogger(ctx).Warn("a run is pinned to policies that this worker does not have "+
+			"in --policies-file; they apply besides the worker's own", "pinned",
+			r.PinnedPolicies.Digest, "own", current.Digest())
+	}
+	return []*policies.Set{pinned, current, agents}
 }
 
 // afterHooks applies the rules of the worker and the agents to the calls that passed the hooks,
@@ -80,18 +100,21 @@ func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 // checkPolicies applies the rules to one admitted call, with the arguments of its decision or else
 // those of the call. The returned decision has an error if a rule denies the call, or else a need
 // for approval if a rule requires it, or else notes of the rules that warn.
-func (a *Admitter) checkPolicies(_ context.Context, r api.AdmissionRequest, c api.Call,
+func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c api.Call,
 	v api.AdmissionDecision) api.AdmissionDecision {
-	common, own := a.config.Policies(), a.rules.of(r.Policies)
+	sets, rules := a.inForce(ctx, r), 0
+	for _, set := range sets {
+		rules += set.Len()
+	}
 	tool, _ := toolOf(r, c.Tool)
 	compiled, err := a.config.Specs.Of(tool)
-	if err != nil || common.Len()+own.Len()+len(compiled.Spec.Policies) == 0 {
+	if err != nil || rules+len(compiled.Spec.Policies) == 0 {
 		return v // without a spec there is no admitted call
 	}
-	if v.Error = lacksPolicy(compiled, common, own); v.Error != nil {
+	if v.Error = lacksPolicy(compiled, sets...); v.Error != nil {
 		return stopped(v)
 	}
-	met := policies.Check(factsOf(r, c, v, tool, compiled), common, own)
+	met := policies.Check(factsOf(r, c, v, tool, compiled), sets...)
 	if len(met) == 0 {
 		return v
 	}

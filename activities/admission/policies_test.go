@@ -236,3 +236,34 @@ func TestRulesOfRuns(t *testing.T) {
 		t.Errorf("got %+v", first.Rules())
 	}
 }
+
+// A worker without the policies file of the worker that pinned the run applies its rules too.
+func TestPolicies_ApplyAsPinnedOnWorkersThatLackThem(t *testing.T) {
+	seal := rule("seal", "args.text == 'x'", api.PolicyDeny)
+	ask := rule("later", "args.text == 'y'", api.PolicyDeny)
+	pinned := policies.Of(seal).Pinned()
+	for _, c := range []struct {
+		name   string
+		rules  []api.PolicyRule
+		denied []bool
+	}{
+		{"no file", nil, []bool{true, false, false}},
+		{"another file", []api.PolicyRule{ask}, []bool{true, true, false}},
+		{"the same file", []api.PolicyRule{seal}, []bool{true, false, false}},
+		{"a stricter file", []api.PolicyRule{seal, ask}, []bool{true, true, false}},
+	} {
+		b, r := governed(t, c.rules...)
+		r.PinnedPolicies = pinned
+		r.Calls = []api.Call{textCall("send", "x"), textCall("send", "y"), textCall("bound", "z")}
+		var denied []bool
+		for _, v := range b.admit(t, r) {
+			denied = append(denied, v.Error != nil)
+			if len(v.Policies) > 1 {
+				t.Errorf("%s: a rule is reported twice: %+v", c.name, v.Policies)
+			}
+		}
+		if !slices.Equal(denied, c.denied) {
+			t.Errorf("%s: denied %v, want %v", c.name, denied, c.denied)
+		}
+	}
+}

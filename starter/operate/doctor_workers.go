@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -66,7 +67,7 @@ func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 					"correct that; " + d.app.Connection.Called() + " policy lint shows all of it"})
 		}
 		text = policiesText(w.Policies)
-		tools[w.Digest], rules[text] = true, true
+		tools[w.Digest], rules[policiesDigest(w.Policies)] = true, true
 	}
 	if len(tools) > 1 {
 		findings = append(findings, finding{markWarn, "workers hold different tools",
@@ -74,12 +75,41 @@ func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 	}
 	switch {
 	case len(rules) > 1:
-		findings = append(findings, finding{markWarn, "workers go by different policies",
+		mark := markWarn
+		if rules[""] {
+			mark = markBad
+		}
+		findings = append(findings, finding{mark, "workers have different policies, and a run is " +
+			"pinned to those of the worker that starts it:" +
+			cli.Below(policiesByWorker(workers)),
 			"start all of them with the same --policies-file"})
 	case len(rules) == 1:
 		findings = append(findings, finding{markGood, text, ""})
 	}
 	return findings
+}
+
+func policiesDigest(p *api.PoliciesInForce) string {
+	if p == nil {
+		return ""
+	}
+	return p.Digest
+}
+
+// policiesByWorker lists the policies of the workers that answered, one worker a line.
+func policiesByWorker(workers []api.WorkerCatalog) string {
+	var lines []string
+	for _, w := range workers {
+		switch {
+		case w.Failure != "":
+		case w.Policies == nil:
+			lines = append(lines, w.Worker+": none")
+		default:
+			lines = append(lines, fmt.Sprintf("%s: %s of %s, digest %.12s", w.Worker,
+				api.Plural(w.Policies.Rules, "rule"), w.Policies.File, w.Policies.Digest))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // policiesText describes the policies that check calls.

@@ -13,7 +13,8 @@ import (
 // policies, what differs, who is silent, and which rules are in force.
 func TestDoctorOnWorkers(t *testing.T) {
 	rules := func(n int, fault string) *api.PoliciesInForce {
-		return &api.PoliciesInForce{File: "rules.yaml", Rules: n, Error: fault}
+		return &api.PoliciesInForce{File: "rules.yaml", Rules: n, Error: fault,
+			Digest: fmt.Sprint("digest", n)}
 	}
 	for _, c := range []struct {
 		name    string
@@ -37,7 +38,11 @@ func TestDoctorOnWorkers(t *testing.T) {
 			Policies: rules(1, "")}, {Worker: "c", Failure: "gone"}},
 			[]string{"warning: the worker c does not answer: gone",
 				"warning: workers hold different tools",
-				"warning: workers go by different policies"}},
+				"problem: workers have different policies, and a run is pinned to those of the " +
+					"worker that starts it:\n    a: none\n    b: 1 rule of rules.yaml, digest digest1"}},
+		{"a rollout", []api.WorkerCatalog{{Worker: "a", Policies: rules(1, "")},
+			{Worker: "b", Policies: rules(2, "")}},
+			[]string{"warning: workers have different policies"}},
 	} {
 		d := &doctor{app: &cli.App{}}
 		var got []string

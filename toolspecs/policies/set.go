@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -11,7 +12,10 @@ import (
 
 // Set is compiled rules, in order. It does not change and may be used by many goroutines. A nil one
 // has none.
-type Set struct{ rules []rule }
+type Set struct {
+	rules  []rule
+	digest string
+}
 
 type rule struct {
 	api.PolicyRule
@@ -23,12 +27,40 @@ type rule struct {
 // Of compiles rules. One that does not compile denies every call that it is for: Decode is what
 // refuses it.
 func Of(rules ...api.PolicyRule) *Set {
-	s := &Set{rules: make([]rule, len(rules))}
+	s := &Set{rules: make([]rule, len(rules)), digest: DigestOf(rules)}
 	for i, r := range rules {
 		s.rules[i].PolicyRule = r
 		s.rules[i].condition, s.rules[i].fault = Compile(r.When)
 	}
 	return s
+}
+
+// DigestOf identifies rules; empty for none.
+func DigestOf(rules []api.PolicyRule) string {
+	if len(rules) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(rules)
+	if err != nil { // a rule has only text
+		panic(err)
+	}
+	return api.Digest(data)
+}
+
+// Digest identifies the rules; empty for none.
+func (s *Set) Digest() string {
+	if s == nil {
+		return ""
+	}
+	return s.digest
+}
+
+// Pinned returns the rules as a run pins them; the zero value for none.
+func (s *Set) Pinned() api.PinnedPolicies {
+	if s.Len() == 0 {
+		return api.PinnedPolicies{}
+	}
+	return api.PinnedPolicies{Digest: s.digest, Rules: s.Rules()}
 }
 
 // Rules returns the rules, in order.

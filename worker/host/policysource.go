@@ -22,7 +22,8 @@ func (p *policySource) inForce() *api.PoliciesInForce {
 		return nil
 	}
 	fault, _ := p.fault.Load().(string)
-	return &api.PoliciesInForce{File: p.file, Rules: p.current().Len(),
+	set := p.current()
+	return &api.PoliciesInForce{File: p.file, Rules: set.Len(), Digest: set.Digest(),
 		Error: api.ShortenLines(fault, maxReported)}
 }
 

@@ -84,6 +84,31 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+// A run keeps the rules of the worker on which it started when a worker without a policies file
+// continues it.
+func TestPolicies_ApplyOnAWorkerWithoutTheFile(t *testing.T) {
+	l := newLab(t)
+	file := filepath.Join(t.TempDir(), "policies.yaml")
+	l.writeFile(file, "policies: [{name: sealed, when: \"args.text == 'after'\", then: deny, "+
+		"message: nothing goes out any more, tools: [post]}]\n")
+	first := l.worker("--policies-file", file)
+	a := withTools(agent(step(call("ask", `{"question":"Go on?"}`)),
+		step(named("late", call("post", `{"text":"after"}`))), answer("${late}")), "ask post")
+	run := l.runAgent("pinned-policies", a)
+	questions := l.awaitQuestions("pinned-policies", 1)
+	first.Kill()
+	l.worker()
+	for id := range questions {
+		if e := l.reply("pinned-policies", value(id, "ada", `"yes"`)); e != nil {
+			t.Fatalf("the reply: %+v", e)
+		}
+	}
+	if r := l.result(run); !strings.Contains(r.Answer,
+		`the policy "sealed" says: nothing goes out any more`) || len(l.entries()) != 0 {
+		t.Errorf("result: %+v, written %+v", r, l.entries())
+	}
+}
+
 // TestPoliciesExample proves that examples/policies does what its README says, by the very commands
 // that stand there.
 func TestPoliciesExample(t *testing.T) {

@@ -81,7 +81,8 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 			BackoffCoefficient: 2},
 	})
 	var loaded api.LoadedConversation
-	request := api.LoadConversationRequest{Conversation: cmp.Or(r.in.Conversation, id)}
+	request := api.LoadConversationRequest{Conversation: cmp.Or(r.in.Conversation, id),
+		Started: workflow.GetInfo(ctx).WorkflowStartTime, LastRun: r.in.LastRun}
 	err := workflow.ExecuteActivity(ctx, api.LoadConversationActivity, request).Get(ctx, &loaded)
 	switch {
 	case temporal.IsCanceledError(err):

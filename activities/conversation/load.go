@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -20,37 +21,57 @@ const (
 	// recentRuns is how many of the newest runs of a conversation are searched for the last one
 	// with messages.
 	recentRuns = 100
-	// listedPace is the interval, and listedWithin the maximum time, of listing runs until the list
-	// includes the newest: the server's visibility store lags behind.
-	listedPace   = 50 * time.Millisecond
+	// listedPace is the first interval, which doubles, and listedWithin the maximum time, of
+	// listing runs until the list includes the newest: the server's visibility store lags behind.
+	listedPace   = 100 * time.Millisecond
 	listedWithin = 30 * time.Second
+	// lastRunWithin bounds the time between the lookup of the last run and the start of the next.
+	// Within it no other run of the conversation can start and end, unless it makes no real model
+	// step. A larger difference may also be one of clocks, and the server's list decides.
+	lastRunWithin = 500 * time.Millisecond
 	// askWithin bounds one query to an earlier run.
 	askWithin = 15 * time.Second
 )
 
 // Load implements the activity api.LoadConversationActivity: it returns the messages of a
 // conversation's last run that has any, for the run for which ctx executes. That run's messages
-// include those of all earlier runs. Its errors are the server's; the answer's Problems say why a
-// conversation cannot be continued.
+// include those of all earlier runs. It lists runs only if the request does not say which one was
+// the last, or if that has no messages. Its errors are the server's.
 func (s *Store) Load(ctx context.Context,
 	r api.LoadConversationRequest) (api.LoadedConversation, error) {
+	if last, known := lastRunOf(r); known {
+		if last == nil {
+			return api.LoadedConversation{}, nil
+		}
+		if loaded, err := s.firstWithMessages(ctx, last); err != nil || loaded.RunID != "" {
+			return loaded, err
+		}
+	}
 	runs, err := s.earlierRuns(ctx, r.Conversation)
 	if err != nil {
 		return api.LoadedConversation{}, err
 	}
+	return s.firstWithMessages(ctx, runs...)
+}
+
+// lastRunOf returns the last run of the conversation as the request has it, nil if the server has
+// none, and whether that is still known to be true.
+func lastRunOf(r api.LoadConversationRequest) (last *workflowpb.WorkflowExecutionInfo, known bool) {
+	if r.LastRun == nil || r.Started.Sub(r.LastRun.At).Abs() > lastRunWithin {
+		return nil, false
+	}
+	if r.LastRun.RunID == "" {
+		return nil, true
+	}
+	return &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{
+		WorkflowId: r.Conversation, RunId: r.LastRun.RunID}}, true
+}
+
+// firstWithMessages returns the conversation of the first of the runs that has any messages.
+func (s *Store) firstWithMessages(ctx context.Context,
+	runs ...*workflowpb.WorkflowExecutionInfo) (api.LoadedConversation, error) {
 	gone := 0
 	for _, run := range runs {
-		running, err := s.stillRuns(ctx, run)
-		if err != nil {
-			return api.LoadedConversation{}, err
-		}
-		if running {
-			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation",
-				Rule: "busy",
-				Message: fmt.Sprintf(
-					"the run %s of the conversation %s goes on; wait for its end, or cancel it",
-					run.GetExecution().GetWorkflowId(), r.Conversation)}}}, nil
-		}
 		past, err := s.conversationOf(ctx, run)
 		if _, lost := errors.AsType[*serviceerror.NotFound](err); lost {
 			gone++
@@ -58,7 +79,7 @@ func (s *Store) Load(ctx context.Context,
 		}
 		if err != nil {
 			return api.LoadedConversation{},
-				fmt.Errorf("ask the run %s (%s) for its conversation: %w",
+				fmt.Errorf("query the run %s (%s) for its conversation: %w",
 					run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
 		}
 		if len(past.messages) > 0 {
@@ -68,94 +89,57 @@ func (s *Store) Load(ctx context.Context,
 	return nothingLoaded(gone)
 }
 
-// stillRuns reports whether a run listed as running is still open, because the list may be
-// outdated.
-func (s *Store) stillRuns(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (bool,
-	error) {
-	if run.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return false, nil
-	}
-	now, err := s.client.DescribeWorkflowExecution(ctx, run.GetExecution().GetWorkflowId(),
-		run.GetExecution().GetRunId())
-	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return false, nil
-	}
-	return now.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
-		err
-}
-
-// earlierRuns returns the agent runs of a conversation except the calling one: a running one first,
-// then the others by descending end time. It omits runs of sub-agents, which have conversations of
-// their own.
+// earlierRuns returns the agent runs of a conversation except the calling one, by descending end
+// time.
 func (s *Store) earlierRuns(ctx context.Context,
 	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	self := activity.GetInfo(ctx).WorkflowExecution
 	ctx, cancel := context.WithTimeout(ctx, listedWithin)
 	defer cancel()
-	pace := time.NewTicker(listedPace)
-	defer pace.Stop()
-	for {
+	for pace := listedPace; ; pace *= 2 {
 		runs, err := s.listConversation(ctx, conversation)
 		if err != nil {
 			return nil, err
 		}
-		if others, current := otherRuns(runs, self.ID, self.RunID); current {
+		if others, current := otherRuns(runs, self.RunID); current {
 			return others, nil
 		}
 		select {
-		case <-pace.C:
+		case <-time.After(pace):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the server's list of runs has not come up to date within %s",
+			return nil, fmt.Errorf("the server's list of runs is not up to date after %s",
 				listedWithin)
 		}
 	}
 }
 
 // otherRuns returns the runs of a list except one, in the order of earlierRuns. current reports
-// that the list is up to date: it contains the calling run and no other running one with its
-// workflow ID.
-func otherRuns(runs []*workflowpb.WorkflowExecutionInfo, workflowID,
+// that the list is up to date: it contains the calling run and no other running one.
+func otherRuns(runs []*workflowpb.WorkflowExecutionInfo,
 	runID string) (others []*workflowpb.WorkflowExecutionInfo, current bool) {
 	for _, run := range runs {
 		switch {
 		case run.GetExecution().GetRunId() == runID:
 			current = true
-		case run.GetExecution().GetWorkflowId() == workflowID &&
-			run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		case run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 			return nil, false
 		default:
 			others = append(others, run)
 		}
 	}
-	slices.SortStableFunc(others,
-		func(x, y *workflowpb.WorkflowExecutionInfo) int { return endOf(y).Compare(endOf(x)) })
+	slices.SortStableFunc(others, func(x, y *workflowpb.WorkflowExecutionInfo) int {
+		return y.GetCloseTime().AsTime().Compare(x.GetCloseTime().AsTime())
+	})
 	return others, current
 }
 
-// endOf returns when a run ended; an open run sorts after all others.
-func endOf(run *workflowpb.WorkflowExecutionInfo) time.Time {
-	if run.GetCloseTime() == nil {
-		return time.Unix(1<<40, 0)
-	}
-	return run.GetCloseTime().AsTime()
-}
-
-// listConversation lists the newest runs of a conversation: those that have its ID and those that
-// name it.
+// listConversation lists the newest runs of a conversation, which have its id.
 func (s *Store) listConversation(ctx context.Context,
 	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	id := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(conversation) + "'"
-	list := func(which string) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-		return s.client.ListWorkflow(ctx,
-			&workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns, Query: which +
-				" AND WorkflowType = '" + api.AgentWorkflow +
-				"' AND ExecutionStatus != 'ContinuedAsNew'"})
-	}
-	page, err := list("(WorkflowId = " + id + " OR ParentWorkflowId IS NULL AND " +
-		api.AttributeConversation + " = " + id + ")")
-	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
-		page, err = list("WorkflowId = " + id) // a server without Switchyard's attributes
-	}
+	page, err := s.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		PageSize: recentRuns, Query: "WorkflowId = " + id + " AND WorkflowType = '" +
+			api.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"})
 	if err != nil {
 		return nil, fmt.Errorf("list the runs of the conversation: %w", err)
 	}
@@ -200,8 +184,8 @@ func (s *Store) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInf
 		err = value.Get(&page)
 	}
 	if ctx.Err() == context.DeadlineExceeded {
-		err = fmt.Errorf("no worker answered within %s; one has to serve its task queue %s: %w",
-			askWithin, run.GetTaskQueue(), err)
+		err = fmt.Errorf("no worker of its task queue answered within %s; start one: %w", askWithin,
+			err)
 	}
 	return page, err
 }

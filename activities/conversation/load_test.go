@@ -30,34 +30,17 @@ type listedRuns struct {
 	asked   []string
 	said    map[string][]api.Message
 	failure map[string]error
-	// running are the runs that go on, by run id, whatever the list says.
-	running map[string]bool
-	// unknown has the server know no attributes of Switchyard's.
-	unknown bool
 }
 
 func (l *listedRuns) ListWorkflow(_ context.Context,
 	r *workflowservice.ListWorkflowExecutionsRequest) (
 	*workflowservice.ListWorkflowExecutionsResponse, error) {
 	l.asked = append(l.asked, r.Query)
-	if l.unknown && strings.Contains(r.Query, api.AttributeConversation) {
-		return nil, serviceerror.NewInvalidArgument("no such attribute")
-	}
 	runs := l.lists[0]
 	if len(l.lists) > 1 {
 		l.lists = l.lists[1:]
 	}
 	return &workflowservice.ListWorkflowExecutionsResponse{Executions: runs}, nil
-}
-
-func (l *listedRuns) DescribeWorkflowExecution(_ context.Context, _,
-	runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	if l.running[runID] {
-		status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status}},
-		l.failure["describe "+runID]
 }
 
 func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string,
@@ -93,13 +76,18 @@ func user(text string) api.Message {
 	return api.Message{Role: api.RoleUser, Text: text}
 }
 
-// loadConversation asks for a conversation; it returns the texts of the messages too.
-func (l *listedRuns) loadConversation(t *testing.T) (api.LoadedConversation, []string, error) {
+// started is when the run that loads the conversation started.
+var started = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// loadConversation loads a conversation. It returns the texts of the messages too.
+func (l *listedRuns) loadConversation(t *testing.T, last *api.LastRun) (api.LoadedConversation,
+	[]string, error) {
 	t.Helper()
 	store := New(Config{Client: l})
 	value, err := activitytest.Within(t, api.LoadConversationActivity, nil, func(ctx context.Context,
 		_ converter.EncodedValues) (any, error) {
-		return store.Load(ctx, api.LoadConversationRequest{Conversation: `Ada's \ talk`})
+		return store.Load(ctx, api.LoadConversationRequest{Conversation: `Ada's \ talk`,
+			Started: started, LastRun: last})
 	})
 	if err != nil {
 		return api.LoadedConversation{}, nil, err
@@ -127,14 +115,12 @@ func TestLoadConversationTakesTheLastRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		lists   [][]*workflowpb.WorkflowExecutionInfo
 		failure map[string]error
-		running map[string]bool
 		want    string
-		problem string
 		fails   string
 	}{
 		"the first run": {lists: [][]*workflowpb.WorkflowExecutionInfo{{self()}}},
 		"by its end": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
-			past("x", "b", 9), self()}}, want: "b"},
+			past("c", "b", 9), self()}}, want: "b"},
 		"never began": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
 			past("c", "b", 9), self()}}, failure: map[string]error{"b": never}, want: "a"},
 		"nothing said": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
@@ -146,23 +132,14 @@ func TestLoadConversationTakesTheLastRun(t *testing.T) {
 			{past("c", "a", 5), self()}}, want: "a"},
 		"not closed yet": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past(
 			"default-test-workflow-id", "a", 0), self()}, {past("c", "a", 5), self()}}, want: "a"},
-		"goes on": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
-			self()}}, running: map[string]bool{"a": true},
-			problem: "the run x of the conversation"},
-		"only listed so": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
-			self()}}, want: "a"},
-		"listed and gone": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
-			self()}}, failure: map[string]error{"describe a": gone}, want: "a"},
-		"server is away": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("x", "a", 0),
-			self()}}, failure: map[string]error{"describe a": errors.New("away")}, fails: "away"},
 		"it does not answer": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
 			self()}}, failure: map[string]error{"a": errors.New("no worker")},
-			fails: "ask the run c (a) for its conversation: no worker"},
+			fails: "query the run c (a) for its conversation: no worker"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &listedRuns{lists: c.lists, failure: c.failure, running: c.running,
+			l := &listedRuns{lists: c.lists, failure: c.failure,
 				said: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}}}
-			r, texts, err := l.loadConversation(t)
+			r, texts, err := l.loadConversation(t, nil)
 			switch {
 			case c.fails != "":
 				if err == nil || !expect.Contains(err.Error(), c.fails) {
@@ -170,10 +147,6 @@ func TestLoadConversationTakesTheLastRun(t *testing.T) {
 				}
 			case err != nil:
 				t.Fatal(err)
-			case c.problem != "":
-				if len(r.Problems) != 1 || !expect.Contains(r.Problems[0].Message, c.problem) {
-					t.Errorf("got %+v", r)
-				}
 			case strings.Join(texts, "|") != c.want:
 				t.Errorf("got %q, want %q", texts, c.want)
 			}
@@ -185,17 +158,48 @@ func TestLoadConversationTakesTheLastRun(t *testing.T) {
 	}
 }
 
-// A server without Switchyard's attributes is asked for the runs with the conversation's id; what
-// stands in an id does not change the question.
-func TestLoadConversationWithoutAttributes(t *testing.T) {
-	l := &listedRuns{unknown: true, lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
-		self()}}, said: map[string][]api.Message{"a": {user("a")}}}
-	if _, texts, err := l.loadConversation(t); err != nil || len(texts) != 1 {
-		t.Fatalf("got %q, %v", texts, err)
+// The last run is read without listing runs if it was looked up right before the start; otherwise
+// another run may have ended since, or the clocks differ.
+func TestLoadConversation_ListsRunsOnlyIfTheLastIsNotKnown(t *testing.T) {
+	at := func(before time.Duration, runID string) *api.LastRun {
+		return &api.LastRun{RunID: runID, At: started.Add(-before)}
 	}
-	if len(l.asked) != 2 || !strings.HasPrefix(l.asked[1],
-		`WorkflowId = 'Ada\'s \\ talk' AND WorkflowType`) {
-		t.Errorf("asked %q", l.asked)
+	for name, c := range map[string]struct {
+		last   *api.LastRun
+		want   string
+		listed bool
+	}{
+		"known":         {at(20*time.Millisecond, "b"), "b", false},
+		"none":          {at(20*time.Millisecond, ""), "", false},
+		"not given":     {nil, "a", true},
+		"long ago":      {at(time.Second, "b"), "a", true},
+		"clock ahead":   {at(-time.Second, "b"), "a", true},
+		"never started": {at(0, "never"), "a", true},
+		"no messages":   {at(0, "mute"), "a", true},
+		"deleted":       {at(0, "gone"), "a", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+				self()}}, said: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}},
+				failure: map[string]error{"never": serviceerror.NewWorkflowNotReady("never began"),
+					"gone": serviceerror.NewNotFound("gone")}}
+			r, texts, err := l.loadConversation(t, c.last)
+			if err != nil || strings.Join(texts, "|") != c.want || r.RunID != c.want {
+				t.Errorf("got %q of %+v, %v", texts, r, err)
+			}
+			if listed := len(l.asked) > 0; listed != c.listed {
+				t.Errorf("listed with %q", l.asked)
+			}
+		})
+	}
+}
+
+// A quotation mark in an id does not change the query.
+func TestLoadConversation_QuotesTheID(t *testing.T) {
+	l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{self()}}}
+	if _, _, err := l.loadConversation(t, nil); err != nil || len(l.asked) != 1 ||
+		!strings.HasPrefix(l.asked[0], `WorkflowId = 'Ada\'s \\ talk' AND WorkflowType`) {
+		t.Errorf("asked %q, %v", l.asked, err)
 	}
 }
 
@@ -216,7 +220,7 @@ func TestLoadedConversationIsWhole(t *testing.T) {
 		said: map[string][]api.Message{"a": {
 			{Role: api.RoleSystem, Text: "instructions"}, user("go"), asks("1.1", "1.2", "1.3"),
 			tool("1.2"), user("on"), asks("12.1"), tool("12.1"), asks("x", "9.2")}}}
-	r, _, err := l.loadConversation(t)
+	r, _, err := l.loadConversation(t, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
@@ -50,11 +48,13 @@ func beginInTurn(ctx context.Context, a *cli.App, c client.Client, s *start,
 	attributes temporal.SearchAttributes) (string, error) {
 	turn := newPlaceInLine()
 	for {
-		run, err := runningElsewhere(ctx, a, c, s)
+		at := time.Now()
+		run, err := describeRun(ctx, c, s.id, "")
 		if err != nil {
 			return "", err
 		}
-		if run == nil {
+		if run == nil || run.GetCloseTime() != nil {
+			s.input.LastRun = s.lastRun(run, at)
 			runID, err := s.execute(ctx, c, attributes)
 			taken, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err)
 			if !ok {
@@ -73,7 +73,8 @@ func beginInTurn(ctx context.Context, a *cli.App, c client.Client, s *start,
 	}
 }
 
-// describeRun returns the server's description of a run, or nil if the server has deleted it.
+// describeRun returns the server's description of a run, the latest one without a runID, or nil if
+// the server has none.
 func describeRun(ctx context.Context, c client.Client, id,
 	runID string) (*workflowpb.WorkflowExecutionInfo, error) {
 	r, err := c.DescribeWorkflowExecution(ctx, id, runID)
@@ -83,26 +84,13 @@ func describeRun(ctx context.Context, c client.Client, id,
 	return r.GetWorkflowExecutionInfo(), err
 }
 
-// runningElsewhere returns an open run of the conversation that has a different workflow ID, as
-// runs started by other programs may. It returns nil if the server lists none.
-func runningElsewhere(ctx context.Context, a *cli.App, c client.Client,
-	s *start) (*workflowpb.WorkflowExecutionInfo, error) {
-	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: a.Connection.ResolvedNamespace, PageSize: 10,
-		Query: fmt.Sprintf("%s AND WorkflowType = '%s' AND WorkflowId != %s AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NULL",
-			runlist.ConversationCondition(s.id), api.AgentWorkflow, runlist.Quoted(s.id)),
-	})
-	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
-		return nil, nil // a server without Switchyard's attributes
+// lastRun returns the run that s continues, given the latest run with its id at that time; nil if
+// that is not known or s does not continue one.
+func (s *start) lastRun(run *workflowpb.WorkflowExecutionInfo, at time.Time) *api.LastRun {
+	if !s.input.Continue || run != nil && run.GetType().GetName() != api.AgentWorkflow {
+		return nil
 	}
-	for _, listed := range page.GetExecutions() {
-		run, err := describeRun(ctx, c, listed.GetExecution().GetWorkflowId(),
-			listed.GetExecution().GetRunId())
-		if err != nil || run != nil && run.GetCloseTime() == nil {
-			return run, err
-		}
-	}
-	return nil, err
+	return &api.LastRun{RunID: run.GetExecution().GetRunId(), At: at}
 }
 
 // busy rejects a run because another run of its conversation is open.

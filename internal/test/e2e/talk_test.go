@@ -123,9 +123,8 @@ func TestConversationContinuesAsNew(t *testing.T) {
 	}
 }
 
-// TestConversationElsewhere proves that a run goes on with a conversation only under its id, and
-// not while a run of it goes on under another one.
-func TestConversationElsewhere(t *testing.T) {
+// A run continues a conversation only under its id.
+func TestConversation_ContinuesOnlyUnderItsID(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	other := l.run(api.AgentWorkflow, "other", api.RunInput{Agent: agent(answer("never")),
@@ -134,20 +133,6 @@ func TestConversationElsewhere(t *testing.T) {
 		"has that for its workflow id") {
 		t.Errorf("message: %s", app.Message())
 	}
-	a := l.startAgent("apart", api.RunInput{Agent: agent(step(call("hold_read", `{}`)),
-		answer("apart")), Prompt: "Apart.", Conversation: "talk"})
-	l.awaitEntries(1)
-	if app := l.failure(l.goOn("Go.", agent(answer("never"))),
-		api.RunInvalid); !strings.Contains(app.Message(),
-		"the run apart of the conversation talk goes on") {
-		t.Errorf("message: %s", app.Message())
-	}
-	l.openGate()
-	l.result(a)
-	last := l.goOn("And now?", agent(answer("done")))
-	l.result(last)
-	expect(t, "conversation", l.said(last), []string{"system Test.", "user Apart.", "assistant 1.1",
-		"tool 1.1", "assistant apart", "user And now?", "assistant done"})
 }
 
 // startAgent is run for an agent's run that is found by its conversation.

@@ -6,12 +6,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// ConversationCondition returns the query condition for runs of a conversation.
-func ConversationCondition(id string) string {
-	return api.AttributeConversation + " = " + Quoted(id)
+// conversationCondition returns the query condition for runs of a conversation.
+func conversationCondition(id string) string {
+	return api.AttributeConversation + " = " + quoted(id)
 }
 
-// Quoted quotes text for a query.
-func Quoted(text string) string {
+// quoted quotes text for a query.
+func quoted(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }

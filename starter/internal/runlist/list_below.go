@@ -37,7 +37,7 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []R
 	for i, r := range runs {
 		if r.mayAwaitBelow() {
 			tops[r.ID] = &runs[i]
-			roots = append(roots, Quoted(r.ID))
+			roots = append(roots, quoted(r.ID))
 		}
 	}
 	for some := range slices.Chunk(roots, maxRoots) {

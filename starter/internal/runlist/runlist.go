@@ -88,7 +88,7 @@ func Condition(query, conversation string, all bool) string {
 		condition += " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
 	}
 	if conversation != "" {
-		condition += " AND " + ConversationCondition(conversation)
+		condition += " AND " + conversationCondition(conversation)
 	}
 	if query != "" {
 		condition += " AND (" + query + ")"

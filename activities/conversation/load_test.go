@@ -84,11 +84,11 @@ func (l *listedRuns) loadConversation(t *testing.T, last *api.LastRun) (api.Load
 	[]string, error) {
 	t.Helper()
 	store := New(Config{Client: l})
-	value, err := activitytest.Within(t, api.LoadConversationActivity, nil, func(ctx context.Context,
-		_ converter.EncodedValues) (any, error) {
+	load := func(ctx context.Context, _ converter.EncodedValues) (any, error) {
 		return store.Load(ctx, api.LoadConversationRequest{Conversation: `Ada's \ talk`,
 			Started: started, LastRun: last})
-	})
+	}
+	value, err := activitytest.Within(t, api.LoadConversationActivity, nil, load)
 	if err != nil {
 		return api.LoadedConversation{}, nil, err
 	}

@@ -24,7 +24,8 @@ const (
 // callOnce makes one call with the stored login and ends the process.
 func callOnce(server string) {
 	c, err := Connect(context.Background(), &Server{URL: server, Allow: []string{"127.0.0.1"},
-		Auth: &outbound.Auth{Type: outbound.OAuth}}, Options{Logins: NewLogins(os.Getenv(childLogins))})
+		Auth: &outbound.Auth{Type: outbound.OAuth}},
+		Options{Logins: NewLogins(os.Getenv(childLogins))})
 	if err == nil {
 		_, err = c.Call(context.Background(), Request{Tool: "echo",
 			Arguments: json.RawMessage(`{"text":"a"}`)})

@@ -15,8 +15,8 @@ import (
 
 // Pin pins the current catalog versions of a run's tools and of its sub-agents' tools, the current
 // policies, and the provider of its model. A sub-agent's run gets its tools and policies as its
-// parent run is pinned to them. The answer's Problems list what prevents the run from starting; they omit unknown tools of direct
-// calls, which admission reports in more detail.
+// parent run is pinned to them. The answer's Problems list what prevents the run from starting;
+// they omit unknown tools of direct calls, which admission reports in more detail.
 func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.Pinned], error) {
 	parent, err := a.pinnedAbove(ctx, r.Parent)
 	if err != nil {

@@ -50,9 +50,8 @@ func progressOf(err error) (notStarted, unclear bool) {
 // once that may have taken effect fails with outcome_unknown.
 func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error {
 	cause := context.Cause(ctx)
-	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) &&
-		!endedPlain(err, spec) {
-		return ToolError(err, spec)
+	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
+		return ownError(cause, err, spec)
 	}
 	notStarted, _ := progressOf(err)
 	when := "while the tool ran"
@@ -78,11 +77,14 @@ func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error 
 	return e
 }
 
-// endedPlain reports whether err, the error of a call whose context has ended, does not say clearly
-// that a tool with effect once failed: a tool may hide that its context ended.
-func endedPlain(err error, spec *toolspecs.Spec) bool {
-	_, typed := errors.AsType[*api.Error](err)
-	return !typed && spec.Execution.Effect == api.EffectOnce
+// ownError returns the tool's own error. cause is why the call's context has ended, if it has. A
+// plain error then leaves open whether the call took effect: the tool may hide its interruption.
+func ownError(cause, err error, spec *toolspecs.Spec) *api.Error {
+	e := ToolError(err, spec)
+	if _, typed := errors.AsType[*api.Error](err); cause != nil && !typed && !e.NotStarted {
+		e.SetUnclear(spec.Execution.Effect)
+	}
+	return e
 }
 
 // ToolError returns a tool's own error, its message bounded as a result is. It is a copy, because

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
@@ -84,6 +85,22 @@ func (w *wire) cut() {
 			fmt.Sprintf(`{"name":%q,"type":"timeout","stream":%q,"attributes":{"timeout":0}}`, s,
 				s), nil)
 	}
+}
+
+// slow delays everything that either side sends.
+func (w *wire) slow(by time.Duration) {
+	w.t.Helper()
+	for _, s := range streams {
+		w.tell(http.MethodPost, "/proxies/server/toxics",
+			fmt.Sprintf(`{"name":%q,"type":"latency","stream":%q,"attributes":{"latency":%d}}`, s,
+				s, by.Milliseconds()), nil)
+	}
+}
+
+// enable closes all connections and refuses new ones, or accepts them again.
+func (w *wire) enable(on bool) {
+	w.t.Helper()
+	w.tell(http.MethodPost, "/proxies/server", fmt.Sprintf(`{"enabled":%v}`, on), nil)
 }
 
 // heal lets everything through again; what was dropped is lost.

@@ -69,6 +69,8 @@ type lab struct {
 	ctx context.Context
 	// dir holds lanes.yaml and the folder of tools.
 	dir string
+	// quiet keeps the logs of workers out of the output of a failed test.
+	quiet bool
 }
 
 // newLab starts a server; lanes is the text of lanes.yaml.
@@ -132,7 +134,7 @@ func (l *lab) workerAt(address string, flags ...string) *testserver.Process {
 	// runs before the process is told to stop; one that stands still would not hear it
 	l.t.Cleanup(func() {
 		_ = syscall.Kill(p.PID(), syscall.SIGCONT)
-		if l.t.Failed() {
+		if l.t.Failed() && !l.quiet {
 			l.showLog(p)
 		}
 	})

@@ -20,10 +20,15 @@ const (
 	// witnessAddress is where its tools reach the witness. Nothing stands between them that a test
 	// cuts.
 	witnessAddress = "LANETEST_WITNESS"
+	// noteFile makes the test program be the program of the tool note, which writes to that file.
+	noteFile = "LANETEST_NOTES"
 )
 
 // TestMain runs the tests, or the worker that they start as a process of its own.
 func TestMain(m *testing.M) {
+	if file := os.Getenv(noteFile); file != "" && os.Getenv(asWorker) == "" {
+		os.Exit(writeNote(file))
+	}
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}

@@ -94,6 +94,11 @@ test/replay: build npm ## Run the end-to-end suite without the workflow cache: e
 test/lanes: bin/devserver bin/toxiproxy ## Check that lanes keep their limits while workers are killed, stopped and cut off; ONLY=name selects tests
 	cd internal/test/lanetest && $(E2E) $(if $(ONLY),-run '$(ONLY)')
 
+# CI runs the first 100 faults with make test/lanes.
+.PHONY: test/faults
+test/faults: bin/devserver bin/toxiproxy ## Cause 1,000 random faults and compare records with ledgers; FAULTS=number, SEED=number
+	cd internal/test/lanetest && $(E2E) -timeout 60m -v -run TestFaults -faults $(or $(FAULTS),1000) -seed $(or $(SEED),1)
+
 # This takes several minutes and is not part of CI.
 .PHONY: test/endurance
 test/endurance: bin/starter bin/worker bin/devserver ## Check that long runs survive killed workers, deploys and continue-as-new

@@ -138,7 +138,7 @@ func (l *ledger) charge(w http.ResponseWriter, r *http.Request) {
 	way := l.way(in.N)
 	switch way {
 	case chargeSlow:
-		time.Sleep(slowCharge) // the service works on, although its caller has left
+		<-time.After(slowCharge) // the service works on, although its caller has left
 	case chargeCutBefore:
 		hangUp(w)
 		return

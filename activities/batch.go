@@ -25,7 +25,7 @@ func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled,
 	}
 	if err := json.Unmarshal(answer.Output, &answers); err != nil || len(answers) != want {
 		e := api.Errorf(api.ErrInvalidOutput,
-			"%d calls of %s were made together, and the answer is no list with one element for each of their %d elements",
+			"%d calls of %s were executed as one batch, and the answer is not a list of %d elements, one for each of theirs",
 			len(t.Parts), compiled.Spec.Name, want)
 		e.Phase = api.PhasePostExecution
 		return api.Result{}, e

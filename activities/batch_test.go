@@ -30,7 +30,7 @@ func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 // TestApart proves that each call gets its part of the answer, cut so that all of them fit into
 // history, that a hook after the call sees each with its own arguments and stops its own alone, and
 // that the process keeps the message of each for the next step.
-func TestApart(t *testing.T) {
+func TestApart_SplitsAnswerOfBatch(t *testing.T) {
 	var seen []string
 	registered, err := hooks.New(switchyard.NewAfterCall("h", func(_ context.Context,
 		c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {

@@ -87,8 +87,8 @@ func TestWholeResults(t *testing.T) {
 	}{
 		{"fits", `"short"`, nil, "", ""},
 		{"cut", `{"a":[1,2,3],"b":"xyz"}`, nil,
-			"people read the whole with: starter payload get ref-1", "ref-1"},
-		{"away", `"abcdefghijklm"`, away, "the whole could not be kept: the disk is full", ""},
+			"to read the whole output: starter payload get ref-1", "ref-1"},
+		{"away", `"abcdefghijklm"`, away, "the whole output could not be stored: the disk is full", ""},
 	} {
 		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = 8 },
 			answers(c.output))

@@ -53,7 +53,7 @@ func TestAfterCall(t *testing.T) {
 		{"changes it", "***", after(`"***"`, nil), "", api.HookModified, ""},
 		{"fails", "secret", after("", errors.New("down")), "", api.HookFailed, ""},
 		{"fails and blocks", "", after("", errors.New("down")), api.HookBlocks, "",
-			`the hook "h" after the call failed, and so its answer is not told: down`},
+			`its answer is withheld because the hook "h" after the call failed: down`},
 		{"breaks the form", "secret", after("7", nil), "", api.HookFailed, ""},
 		{"is not there", "", switchyard.Hook{}, api.HookBlocks, "", "no hook"},
 	} {

@@ -17,7 +17,7 @@ import (
 )
 
 // waiting is the error of a call that stays open after its execution returns.
-var waiting = &api.Error{Message: "a person is asked"}
+var waiting = &api.Error{Message: "the call waits for a person"}
 
 // Reply checks a reply to an open question, or completes the call that asked the question with a
 // reply that was already checked: an answer becomes the result, through the phase post_execution,

@@ -171,7 +171,7 @@ func TestReplyToCallElsewhere(t *testing.T) {
 	}
 }
 
-// TestAdmitQuestions proves that the verdict on a human tool's call holds what the person is asked,
+// TestAdmitQuestions proves that the decision on a human tool's call holds what the person is asked,
 // without what is sensitive, and that long questions are admitted in parts that fit into history.
 func TestAdmitQuestions(t *testing.T) {
 	b, _, compiled := askingBench(t, nil, func(s *toolspecs.Spec) {
@@ -191,13 +191,13 @@ func TestAdmitQuestions(t *testing.T) {
 	}
 	decisions, err := b.Admission.Admit(t.Context(), request)
 	if err != nil || len(decisions) < 3 || len(decisions) > 20 {
-		t.Fatalf("%d verdicts, %v", len(decisions), err)
+		t.Fatalf("%d decisions, %v", len(decisions), err)
 	}
 	if decisions[0].Question != "Well? ***" || decisions[1].Question != "" ||
 		decisions[1].Error == nil || decisions[2].Question == "" {
 		t.Errorf("got %+v", decisions[:2])
 	}
 	if data, _ := json.Marshal(decisions); len(data) > api.MaxPayload {
-		t.Errorf("the verdicts take %d bytes", len(data))
+		t.Errorf("the decisions take %d bytes", len(data))
 	}
 }

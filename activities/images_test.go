@@ -139,17 +139,17 @@ func TestImagesAreBounded(t *testing.T) {
 	if blind, other, _ := seeing(t, false); len(blind.images(other, messages)) > 0 {
 		t.Error("a model that sees no images is shown some")
 	}
-	snapshot, err := filepath.Glob(filepath.Join(files.Options.Files, "*", "*.png"))
-	if err != nil || len(snapshot) != 1 {
-		t.Fatalf("%v, %v", snapshot, err)
+	stored, err := filepath.Glob(filepath.Join(files.Options.Files, "*", "*.png"))
+	if err != nil || len(stored) != 1 {
+		t.Fatalf("%v, %v", stored, err)
 	}
-	if err := os.WriteFile(snapshot[0], picture(t, 5, false), 0o600); err != nil {
+	if err := os.WriteFile(stored[0], picture(t, 5, false), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.images(setup, messages); len(got) > 0 {
 		t.Error("another file is shown in place of the one that was stored")
 	}
-	if err := os.Remove(snapshot[0]); err != nil {
+	if err := os.Remove(stored[0]); err != nil {
 		t.Fatal(err)
 	}
 	b.config.Stored = nil

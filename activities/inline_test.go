@@ -84,14 +84,14 @@ func TestInlineAsksNothing(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
 	_, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Catalog: "other",
 		New: []string{"unknown"}})
-	if err == nil || !expect.Contains(err.Error(), "cannot ask its own run") || b.run.Queries.Load() > 0 {
+	if err == nil || !expect.Contains(err.Error(), "cannot query its own run") || b.run.Queries.Load() > 0 {
 		t.Errorf("a step without its run's setup: %v, %d queries", err, b.run.Queries.Load())
 	}
 	_, err = inline(t, func(ctx context.Context, r api.ModelRequest) (int, error) {
 		_, err := b.Conversations.Messages(ctx, r)
 		return 0, err
 	}, api.ModelRequest{Run: "run-1", New: []string{"unknown"}})
-	if err == nil || !expect.Contains(err.Error(), "cannot ask its own run") || b.run.Queries.Load() > 0 {
+	if err == nil || !expect.Contains(err.Error(), "cannot query its own run") || b.run.Queries.Load() > 0 {
 		t.Errorf("a step without its conversation: %v, %d queries", err, b.run.Queries.Load())
 	}
 	b, compiled := toolBench(t,
@@ -256,7 +256,7 @@ func TestInlineRefusals(t *testing.T) {
 		decisions[0].Error.Type != api.ErrPreconditionFailed {
 		t.Errorf("got %+v, %v", decisions, err)
 	}
-	// The arguments of a plan's call stand in history with the verdict, because an inline call's
+	// The arguments of a plan's call stand in history with the decision, because an inline call's
 	// input does not.
 	request.Tools[0].Effect, request.Caller.Type = api.EffectRead, api.CallerPlan
 	decisions, err = b.Admission.Admit(t.Context(), request)

@@ -18,12 +18,12 @@ import (
 // parent run is pinned to them. The answer's Problems list what prevents the run from starting;
 // they omit unknown tools of direct calls, which admission reports in more detail.
 func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.Pinned], error) {
-	parent, err := a.pinnedAbove(ctx, r.Parent)
+	parent, err := a.parentPinned(ctx, r.Parent)
 	if err != nil {
 		return api.Packed[api.Pinned]{}, err
 	}
 	p := pinning{activities: a, catalog: a.config.Catalog(), seen: map[string]bool{},
-		above: slices.Concat(parent.Catalog.Tools, parent.DescendantTools)}
+		parentTools: slices.Concat(parent.Catalog.Tools, parent.DescendantTools)}
 	p.tools(r)
 	p.Policies = parent.Policies
 	if r.Parent == nil {
@@ -34,15 +34,15 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 		p.model(r.Agent.Model)
 		p.Problems = append(p.Problems, a.config.Hooks.Missing(r.Agent)...)
 	}
-	p.bound()
+	p.checkSize()
 	packed := api.Pack(p.Pinned)
 	a.Conversations.Begin(r.Run, &api.Setup{Agent: r.Agent, Pinned: packed}, r.Messages)
 	return packed, nil
 }
 
-// pinnedAbove returns what the parent run of a sub-agent is pinned to; the zero value for a run
+// parentPinned returns what the parent run of a sub-agent is pinned to; the zero value for a run
 // without a parent.
-func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) (api.Pinned, error) {
+func (a *Activities) parentPinned(ctx context.Context, parent *api.Parent) (api.Pinned, error) {
 	if parent == nil {
 		return api.Pinned{}, nil
 	}
@@ -67,8 +67,8 @@ type pinning struct {
 	api.Pinned
 	activities *Activities
 	catalog    *toolspecs.Catalog
-	// above are the parent run's tools; they take precedence over the catalog's.
-	above []api.Tool
+	// parentTools are the parent run's tools; they take precedence over the catalog's.
+	parentTools []api.Tool
 	// seen are the names of the pinned tools.
 	seen map[string]bool
 }
@@ -76,7 +76,7 @@ type pinning struct {
 // tools pins the tools that the run names, and recursively those of the agents among them.
 func (p *pinning) tools(r api.PinRequest) {
 	digests := make([]string, 0, len(r.Tools))
-	var agents []agentBelow
+	var agents []descendantAgent
 	for i, name := range r.Tools {
 		compiled, ok := p.find(name)
 		if !ok {
@@ -84,7 +84,7 @@ func (p *pinning) tools(r api.PinRequest) {
 			continue
 		}
 		p.seen[name] = true
-		p.exactly(r, compiled)
+		p.checkDigests(r, compiled)
 		p.Catalog.Tools = append(p.Catalog.Tools, compiled.Tool())
 		digests = append(digests, compiled.Digest)
 		agents = append(agents, agentsIn(compiled, placesOf(r, i))...)
@@ -97,17 +97,17 @@ func (p *pinning) tools(r api.PinRequest) {
 			})...)
 	}
 	for len(agents) > 0 {
-		agents = append(p.below(agents[0]), agents[1:]...)
+		agents = append(p.pinAgent(agents[0]), agents[1:]...)
 	}
-	p.byRun(r)
+	p.pinCompanions(r)
 	for _, t := range p.DescendantTools {
 		digests = append(digests, t.Digest)
 	}
 	p.Catalog.Digest = api.Digest([]byte(strings.Join(digests, " ")))
 }
 
-// exactly reports the calls of a plan that require a version of a tool other than the current one.
-func (p *pinning) exactly(r api.PinRequest, tool *toolspecs.Compiled) {
+// checkDigests reports the calls of a plan that require a version of a tool other than the current one.
+func (p *pinning) checkDigests(r api.PinRequest, tool *toolspecs.Compiled) {
 	if r.Plan == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func (p *pinning) exactly(r api.PinRequest, tool *toolspecs.Compiled) {
 			p.Problems = append(p.Problems, api.Problem{Path: fmt.Sprintf("$.calls[%d].digest", n),
 				Rule: api.RuleTool,
 				Message: fmt.Sprintf(
-					"tool %q has changed: its digest is %s, and the plan was made for %s; make the dry run once more",
+					"tool %q has changed: its digest is %s, and the plan was made for %s; repeat the dry run",
 					c.Tool, tool.Digest, c.Digest)})
 		}
 	}
@@ -124,7 +124,7 @@ func (p *pinning) exactly(r api.PinRequest, tool *toolspecs.Compiled) {
 
 // find returns a tool by name: as the parent run is pinned to it, or else from the catalog.
 func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
-	for _, t := range p.above {
+	for _, t := range p.parentTools {
 		if t.Name == name {
 			compiled, err := p.activities.specs.Of(t)
 			return compiled, err == nil
@@ -137,24 +137,24 @@ func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
 	return compiled, ok
 }
 
-// agentBelow is an agent that is a tool, with the paths in the request through which the run
+// descendantAgent is an agent that is a tool, with the paths in the request through which the run
 // reaches it.
-type agentBelow struct {
+type descendantAgent struct {
 	tool   string
 	agent  *api.Agent
 	places []string
 }
 
-func agentsIn(c *toolspecs.Compiled, places []string) []agentBelow {
+func agentsIn(c *toolspecs.Compiled, places []string) []descendantAgent {
 	if c.Spec.Entry.Agent == nil {
 		return nil
 	}
-	return []agentBelow{{tool: c.Spec.Name, agent: c.Spec.Entry.Agent, places: places}}
+	return []descendantAgent{{tool: c.Spec.Name, agent: c.Spec.Entry.Agent, places: places}}
 }
 
-// below pins the tools of an agent and returns the agents among them that are new.
-func (p *pinning) below(a agentBelow) []agentBelow {
-	var agents []agentBelow
+// pinAgent pins the tools of an agent and returns the agents among them that are new.
+func (p *pinning) pinAgent(a descendantAgent) []descendantAgent {
+	var agents []descendantAgent
 	report := func(rule, message string) {
 		for _, place := range a.places {
 			p.Problems = append(p.Problems, api.Problem{Path: place, Rule: rule,
@@ -188,7 +188,7 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 // are the paths in the request through which the run reaches it; report takes a rule and its
 // problem.
 func (p *pinning) checker(a *api.Agent, places []string,
-	report func(rule, message string)) []agentBelow {
+	report func(rule, message string)) []descendantAgent {
 	if a.Checker == nil || p.seen[a.Checker.Tool] {
 		return nil
 	}
@@ -203,21 +203,21 @@ func (p *pinning) checker(a *api.Agent, places []string,
 	return agentsIn(compiled, places)
 }
 
-// byRun pins the tools whose calls the run itself makes: those that undo or verify calls of pinned
+// pinCompanions pins the tools whose calls the run itself makes: those that undo or verify calls of pinned
 // tools. Their calls are neither undone nor verified, and direct calls are not undone.
-func (p *pinning) byRun(r api.PinRequest) {
+func (p *pinning) pinCompanions(r api.PinRequest) {
 	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
 		if t.Undo != nil && (r.Agent != nil || r.Plan != nil) {
-			p.with(r, t.Name, "undone", t.Undo.Tool)
+			p.pinCompanion(r, t.Name, "undone", t.Undo.Tool)
 		}
 		if t.Verify != nil {
-			p.with(r, t.Name, "verified", t.Verify.Tool)
+			p.pinCompanion(r, t.Name, "verified", t.Verify.Tool)
 		}
 	}
 }
 
-// with pins a tool that undoes or verifies the calls of another tool.
-func (p *pinning) with(r api.PinRequest, tool, what, by string) {
+// pinCompanion pins a tool that undoes or verifies the calls of another tool.
+func (p *pinning) pinCompanion(r api.PinRequest, tool, what, by string) {
 	if p.seen[by] {
 		return
 	}
@@ -242,8 +242,8 @@ func (p *pinning) place(r api.PinRequest, name string) string {
 	return "$.tools"
 }
 
-// bound reports what does not fit into history.
-func (p *pinning) bound() {
+// checkSize reports what does not fit into history.
+func (p *pinning) checkSize() {
 	size := 0
 	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
 		size += len(t.Spec)
@@ -261,7 +261,7 @@ func (p *pinning) bound() {
 	p.Catalog.Tools, p.DescendantTools, p.Policies = nil, nil, api.PinnedPolicies{}
 	p.Problems = append(p.Problems, api.Problem{Path: "$.tools", Rule: "size",
 		Message: fmt.Sprintf("the tools and policies of the run have %d bytes in all, compressed; "+
-			"history takes %d", len(data), api.MaxPayload)})
+			"at most %d fit into history", len(data), api.MaxPayload)})
 }
 
 func noTool(name string, near []string) string {

@@ -91,7 +91,7 @@ func TestPinTooMuch(t *testing.T) {
 	}
 	b := setUp(t, catalogOf(t, specs...), nil)
 	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names}); len(p.Problems) != 1 ||
-		!strings.Contains(p.Problems[0].Message, "history takes 1572864") ||
+		!strings.Contains(p.Problems[0].Message, "at most 1572864 fit into history") ||
 		len(p.Catalog.Tools) > 0 {
 		t.Errorf("problems: %v", p.Problems)
 	}

@@ -169,7 +169,7 @@ func TestWebhookCheck(t *testing.T) {
 	}
 }
 
-// Verdicts and limits say that the webhook is to be told exactly where the worker that decided has
+// Decisions and limits say that the webhook is to be told exactly where the worker that decided has
 // one.
 func TestDecisionNotifies(t *testing.T) {
 	for _, w := range []Webhook{{}, {URL: "https://x", Secret: "env:X"}} {

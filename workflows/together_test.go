@@ -77,8 +77,8 @@ func TestBatch(t *testing.T) {
 func TestBatchFails(t *testing.T) {
 	for name, test := range map[string]struct{ founds, want string }{
 		"the tool fails":   {"", "ERROR execution_error: it cannot be reached"},
-		"too few elements": {`[1]`, "ERROR invalid_output: 2 calls of many were made together"},
-		"no list":          {`{"a":1}`, "ERROR invalid_output: 2 calls of many were made together"},
+		"too few elements": {`[1]`, "ERROR invalid_output: 2 calls of many were executed as one batch"},
+		"no list":          {`{"a":1}`, "ERROR invalid_output: 2 calls of many were executed as one batch"},
 		"one for each":     {`[1,2]`, "[1] [2]"},
 		"no declared form": {`["a",2]`,
 			"ERROR invalid_output: the answer of many does not have the declared form"},

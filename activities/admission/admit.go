@@ -110,7 +110,7 @@ func blockedRepeat(r api.AdmissionRequest, c api.Call) *api.Error {
 		return nil
 	}
 	e := api.Errorf(api.ErrPolicyViolation,
-		"this call has failed or been refused %d times, and nothing has changed since, so it is not made again; "+
+		"this call has failed or been rejected %d times, and nothing has changed since, so it is not repeated; "+
 			"change the arguments, use another tool, or answer with what is known",
 		r.Blocked[i].All)
 	e.Phase = api.PhasePreExecution
@@ -122,7 +122,7 @@ func tooMany(allowed int, v api.AdmissionDecision) *api.Error {
 	e := api.Errorf(api.ErrBudgetExceeded,
 		"the run may make %d more calls, and this is one too many", allowed)
 	if v.Claim > 0 {
-		e.Message += "; an agent needs calls of its own beside it"
+		e.Message += "; a call of an agent with tools reserves one more"
 	}
 	e.Phase = api.PhasePreExecution
 	return e

@@ -41,11 +41,11 @@ func (b *bench) admit(t testing.TB, r api.AdmissionRequest) []api.AdmissionDecis
 	t.Helper()
 	decisions, err := b.Admit(t.Context(), r)
 	if err != nil || len(decisions) != len(r.Calls) {
-		t.Fatalf("%d verdicts of %d calls, %v", len(decisions), len(r.Calls), err)
+		t.Fatalf("%d decisions on %d calls, %v", len(decisions), len(r.Calls), err)
 	}
 	for i, v := range decisions {
 		if v.ID != r.Calls[i].ID || v.Error != nil && (v.Error.Phase == "" || v.Error.Retryable) {
-			t.Errorf("verdict %d is %+v", i, v)
+			t.Errorf("decision %d is %+v", i, v)
 		}
 	}
 	return decisions
@@ -118,7 +118,7 @@ func TestAdmitDirectCall(t *testing.T) {
 	}
 }
 
-// A verdict holds arguments only where they are not what the caller wrote, notes what was changed,
+// A decision holds arguments only where they are not what the caller wrote, notes what was changed,
 // and counts tokens.
 func TestAdmitArguments(t *testing.T) {
 	b, r := admitBench(t)

@@ -40,7 +40,7 @@ func withheld(tool api.Tool, c api.Call, v api.AdmissionDecision) api.AdmissionD
 	output, err := api.EncodeJSON(told)
 	if err != nil {
 		v.Error = api.Errorf(api.ErrExecution,
-			"what the call would do cannot be written as JSON: %v", err)
+			"the withheld call cannot be written as JSON: %v", err)
 		v.Error.Phase = api.PhasePreExecution
 		return stopped(v)
 	}

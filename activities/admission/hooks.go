@@ -126,7 +126,7 @@ func (a *Admitter) decide(ctx context.Context, r api.AdmissionRequest, c api.Cal
 	v.Hooks = slices.Clone(v.Hooks)
 	switch {
 	case several(decided):
-		return v, errors.New("it decided several things at once; a decision has one of Block, Arguments and Override")
+		return v, errors.New("it sets several of Block, Arguments and Override; set exactly one")
 	case decided.Block != "":
 		reason := hooks.Text(executor.RedactorOf(ctx).Text(decided.Block))
 		v.Hooks = append(v.Hooks, hooks.Action(h, api.HookBeforeCall, api.HookBlocked, reason))
@@ -169,7 +169,7 @@ func (a *Admitter) override(ctx context.Context, tool api.Tool, v api.AdmissionD
 	answer.Notes = v.Notes
 	result := a.config.Results.Bound(ctx, compiled, answer)
 	if n := recordedSize(result); n > maxHooked {
-		return v, fmt.Errorf("its answer takes %d bytes in history, and may take %d", n, maxHooked)
+		return v, fmt.Errorf("its answer takes %d bytes in history; at most %d are allowed", n, maxHooked)
 	}
 	v.Result = &result
 	v.Hooks = append(v.Hooks, hooks.Action(h, api.HookBeforeCall, api.HookOverrode, ""))
@@ -183,14 +183,14 @@ func (a *Admitter) rewrite(r api.AdmissionRequest, c api.Call, v api.AdmissionDe
 	c.Arguments, c.Plan = string(arguments), v.Plan
 	next := a.preValidate(r, c)
 	if e := next.Error; e != nil {
-		return v, fmt.Errorf("it changed the arguments to some that are refused: %s: %s", e.Message,
+		return v, fmt.Errorf("it changed the arguments to invalid ones: %s: %s", e.Message,
 			results.ProblemList(e.Problems))
 	}
 	if len(next.Arguments) == 0 {
 		next.Arguments = arguments
 	}
 	if n := recordedSize(next.Arguments); n > maxHooked {
-		return v, fmt.Errorf("its arguments take %d bytes in history, and may take %d", n,
+		return v, fmt.Errorf("its arguments take %d bytes in history; at most %d are allowed", n,
 			maxHooked)
 	}
 	next.Notes = append(slices.DeleteFunc(next.Notes,

@@ -66,7 +66,7 @@ func TestBeforeCall(t *testing.T) {
 				nil), changed: `{"text":"b","n":2}`, did: api.HookModified},
 		{name: "changes wrongly",
 			hook:  before(switchyard.HookDecision{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil),
-			error: []string{"refused", "$.txt"}, did: api.HookFailed},
+			error: []string{"invalid ones", "$.txt"}, did: api.HookFailed},
 		{name: "changes too much",
 			hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"` +
 				strings.Repeat("b", maxHooked) + `"}`)}, nil),
@@ -75,7 +75,7 @@ func TestBeforeCall(t *testing.T) {
 			` "<mine>" `)}, nil), output: `"<mine>"`, did: api.HookOverrode},
 		{name: "overrides with no JSON",
 			hook:  before(switchyard.HookDecision{Override: json.RawMessage(`mine`)}, nil),
-			error: []string{"no JSON"}, did: api.HookFailed},
+			error: []string{"not a JSON value"}, did: api.HookFailed},
 		{name: "overrides in another form",
 			hook:  before(switchyard.HookDecision{Override: json.RawMessage(`7`)}, nil),
 			error: []string{"form that probe declares"}, did: api.HookFailed},
@@ -84,7 +84,7 @@ func TestBeforeCall(t *testing.T) {
 				strings.Repeat("<", maxHooked/3) + `"`)}, nil),
 			error: []string{"its answer takes"}, did: api.HookFailed},
 		{name: "decides twice", hook: before(switchyard.HookDecision{Block: "a",
-			Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"},
+			Override: json.RawMessage(`"b"`)}, nil), error: []string{"sets several"},
 			did: api.HookFailed},
 		{name: "fails", hook: before(switchyard.HookDecision{}, errors.New("no database")),
 			error: []string{`the hook "h" before the call failed: no database`},
@@ -121,7 +121,7 @@ func TestBeforeCall(t *testing.T) {
 					{ID: "1.2", Tool: "other", Arguments: `{"text":"a"}`}}
 				decisions := b.admit(t, r)
 				if other := decisions[1]; other.Error != nil || len(other.Hooks) > 0 {
-					t.Errorf("a call of another tool has the verdict %+v", other)
+					t.Errorf("a call of another tool has the decision %+v", other)
 				}
 				v := decisions[0]
 				ignored := test.did == api.HookFailed && on == api.HookIgnored
@@ -192,7 +192,7 @@ func TestBeforeCallsInOrder(t *testing.T) {
 	}
 }
 
-// TestBeforeCallsAreBounded proves that where hooks make the verdicts of a turn too long for one
+// TestBeforeCallsAreBounded proves that where hooks make the decisions of a turn too long for one
 // marker, the first calls are answered alone, and that hooks that a run's end overtakes decide
 // nothing.
 func TestBeforeCallsAreBounded(t *testing.T) {
@@ -205,11 +205,11 @@ func TestBeforeCallsAreBounded(t *testing.T) {
 	decisions, err := b.Admit(t.Context(), r)
 	if err != nil || len(decisions) == 0 || len(decisions) > 5 ||
 		recordedSize(decisions) > api.MaxPayload {
-		t.Errorf("%d verdicts of %d bytes, %v", len(decisions), recordedSize(decisions), err)
+		t.Errorf("%d decisions of %d bytes, %v", len(decisions), recordedSize(decisions), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if decisions, err := b.Admit(ctx, r); err == nil {
-		t.Errorf("got %d verdicts", len(decisions))
+		t.Errorf("got %d decisions", len(decisions))
 	}
 }

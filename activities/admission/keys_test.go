@@ -75,7 +75,7 @@ func expectOpened(t *testing.T, o *openedKeys, want ...string) {
 	}
 }
 
-// TestAdmitOpensKeys proves that the keys of admitted calls are open before there is a verdict,
+// TestAdmitOpensKeys proves that the keys of admitted calls are open before there is a decision,
 // each once for all calls with it, of one turn and of later ones, and that a refused call opens
 // none.
 func TestAdmitOpensKeys(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAdmitOpensKeys(t *testing.T) {
 		"other/android/b", "other/phones/a")
 }
 
-// TestAdmitWithoutServer proves that there is no verdict where the key cannot be opened, and that
+// TestAdmitWithoutServer proves that there is no decision where the key cannot be opened, and that
 // the next try does not take the failed one for an open key.
 func TestAdmitWithoutServer(t *testing.T) {
 	b, opened, r := laneBench(t)

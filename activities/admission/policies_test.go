@@ -43,7 +43,7 @@ func textCall(tool, text string) api.Call {
 }
 
 // Rules of the worker and of the agent decide together: what denies goes before what warns, every
-// message is told, and the verdict says which rules met and what the run had seen.
+// message is told, and the decision says which rules met and what the run had seen.
 func TestPoliciesDecide(t *testing.T) {
 	b, r := governed(t, rule("leak", "'untrusted' in labels && 'external_write' in tool.effects",
 		api.PolicyDeny), rule("tell", "args.text != 'x'", api.PolicyWarn))
@@ -75,7 +75,7 @@ func TestPoliciesDecide(t *testing.T) {
 	}
 }
 
-// Without rules a verdict is what it was before there were any, byte by byte; nor do rules that are
+// Without rules a decision is what it was before there were any, byte by byte; nor do rules that are
 // for other calls change it.
 func TestPoliciesOff(t *testing.T) {
 	free, r := admitBench(t)
@@ -148,7 +148,7 @@ func TestPoliciesAfterHooks(t *testing.T) {
 	decisions := b.afterHooks(t.Context(), r, []api.AdmissionDecision{answered, v, {ID: "2.1"}})
 	for i, got := range decisions {
 		if got.Error != nil || got.Policies != nil {
-			t.Errorf("verdict %d is %+v", i, got)
+			t.Errorf("decision %d is %+v", i, got)
 		}
 	}
 }
@@ -193,8 +193,8 @@ func TestPolicyInForce(t *testing.T) {
 	}
 }
 
-// A verdict names a bounded number of rules, those that weigh most, and a marker holds no more
-// verdicts than fit.
+// A decision names a bounded number of rules, those that weigh most, and a marker holds no more
+// decisions than fit.
 func TestPoliciesBounded(t *testing.T) {
 	var rules []api.PolicyRule
 	for i := range 40 {
@@ -210,7 +210,7 @@ func TestPoliciesBounded(t *testing.T) {
 	decisions, err := b.Admit(t.Context(), r)
 	if err != nil || len(decisions) == 0 || len(decisions) == 200 ||
 		recordedSize(decisions) > api.MaxPayload {
-		t.Fatalf("%d verdicts, %d bytes, %v", len(decisions), recordedSize(decisions), err)
+		t.Fatalf("%d decisions, %d bytes, %v", len(decisions), recordedSize(decisions), err)
 	}
 	if met := decisions[0].Policies; len(met) != maxPolicies || met[0].Rule != "r39" {
 		t.Errorf("got %+v", met)

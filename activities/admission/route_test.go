@@ -47,8 +47,8 @@ func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
 		Caller: api.Caller{Type: api.CallerAgent}}
 }
 
-// TestRoute proves which rules a verdict takes over from the lane of its call: of a lane with
-// default rules none, so that verdicts are as short as ever, and for a caller whom the lane lets
+// TestRoute proves which rules a decision takes over from the lane of its call: of a lane with
+// default rules none, so that decisions are as short as ever, and for a caller whom the lane lets
 // pass only another queue.
 func TestRoute(t *testing.T) {
 	b, _, r := laneBench(t)
@@ -83,7 +83,7 @@ func TestRoute(t *testing.T) {
 		}
 		if data, err := json.Marshal(v); err != nil || strings.Contains(string(data),
 			"route") != (test.want != api.Route{}) {
-			t.Errorf("%s: the verdict is %s, %v", test.tool, data, err)
+			t.Errorf("%s: the decision is %s, %v", test.tool, data, err)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestRouteOfOlderRuns(t *testing.T) {
 	r.Base = ""
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"pixel-7"}`}}
 	if v := b.admit(t, r)[0]; v.Error != nil || v.Route != (api.Route{}) || len(opened.all()) > 0 {
-		t.Errorf("the verdict is %+v, opened %v", v, opened.all())
+		t.Errorf("the decision is %+v, opened %v", v, opened.all())
 	}
 }
 
@@ -107,7 +107,7 @@ func TestRouteNeedsKey(t *testing.T) {
 	v := b.admit(t, r)[0]
 	if v.Error == nil || v.Error.Type != api.ErrValidation || !expect.Contains(v.Error.Error(),
 		"android", "$.device") || v.Route != (api.Route{}) {
-		t.Errorf("the verdict is %+v", v)
+		t.Errorf("the decision is %+v", v)
 	}
 	if keys := opened.all(); len(keys) > 0 {
 		t.Errorf("opened %v", keys)
@@ -127,7 +127,7 @@ func TestRouteBeyondBudget(t *testing.T) {
 	decisions := b.admit(t, r)
 	if decisions[0].Route.Key != "a" || decisions[1].Error == nil ||
 		decisions[1].Route != (api.Route{}) {
-		t.Errorf("the verdicts are %+v", decisions)
+		t.Errorf("the decisions are %+v", decisions)
 	}
 	expectOpened(t, opened, "base/android/a")
 }

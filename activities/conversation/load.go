@@ -282,7 +282,7 @@ func latest(messages []api.Message, limit, encoded int) []api.Message {
 
 func leftOut(n int) api.Message {
 	return api.Message{Role: api.RoleUser,
-		Text: fmt.Sprintf("[note: the %d oldest messages of this conversation are left out here: all together are too long to be carried over]",
+		Text: fmt.Sprintf("[note: the %d oldest messages of this conversation are omitted here, because the whole conversation is too long to carry over]",
 			n)}
 }
 
@@ -293,7 +293,7 @@ func nothingLoaded(gone int) (api.LoadedConversation, error) {
 		return api.LoadedConversation{}, nil
 	}
 	note := api.Message{Role: api.RoleUser,
-		Text: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"}
+		Text: "[note: this conversation has earlier runs, which the server has deleted; their content is not known]"}
 	data, err := api.EncodeMessages([]api.Message{note})
 	return api.LoadedConversation{Messages: data}, err
 }

@@ -107,9 +107,9 @@ func (l *listedRuns) loadConversation(t *testing.T, last *api.LastRun) (api.Load
 	return r, texts, nil
 }
 
-// The run that ended last and has anything to say is gone on with: not one that never began or that
-// is kept no longer, and not before the list is up to date.
-func TestLoadConversationTakesTheLastRun(t *testing.T) {
+// It skips runs that never started and runs that the server has deleted, and waits until the list
+// of runs is up to date.
+func TestLoad_ReturnsMessagesOfLastRun(t *testing.T) {
 	never := serviceerror.NewWorkflowNotReady("never began")
 	gone := serviceerror.NewNotFound("gone")
 	for name, c := range map[string]struct {
@@ -125,9 +125,9 @@ func TestLoadConversationTakesTheLastRun(t *testing.T) {
 			past("c", "b", 9), self()}}, failure: map[string]error{"b": never}, want: "a"},
 		"nothing said": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
 			past("c", "mute", 9), self()}}, want: "a"},
-		"kept no longer": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+		"deleted": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
 			self()}}, failure: map[string]error{"a": gone},
-			want: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"},
+			want: "[note: this conversation has earlier runs, which the server has deleted; their content is not known]"},
 		"not listed yet": {lists: [][]*workflowpb.WorkflowExecutionInfo{{},
 			{past("c", "a", 5), self()}}, want: "a"},
 		"not closed yet": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past(
@@ -205,7 +205,7 @@ func TestLoadConversation_QuotesTheID(t *testing.T) {
 
 // Instructions are left out, every call has an answer, in its place, and turns number on from the
 // highest there is.
-func TestLoadedConversationIsWhole(t *testing.T) {
+func TestLoad_AnswersEveryCall(t *testing.T) {
 	asks := func(ids ...string) api.Message {
 		m := api.Message{Role: api.RoleAssistant}
 		for _, id := range ids {
@@ -242,7 +242,7 @@ func TestLoadedConversationIsWhole(t *testing.T) {
 
 // What is too long loses its oldest messages, by whole turns, with a note in their place; what
 // cannot be cut is left out.
-func TestContinuedFits(t *testing.T) {
+func TestContinued_FitsLimit(t *testing.T) {
 	noise := func(n int) string {
 		text := make([]byte, n)
 		for i := range text {

@@ -91,7 +91,7 @@ func (s *Store) Messages(ctx context.Context, r api.ModelRequest) ([]api.Message
 		return nil, err
 	}
 	if whole.chain(total) != want {
-		return nil, fmt.Errorf("the run's conversation is not the one that the model step is about")
+		return nil, fmt.Errorf("the run's conversation differs from the one that the model step names")
 	}
 	s.runs.learn(r.Run, whole, fetched)
 	return slices.Clip(whole.messages), nil // a model may append to it
@@ -110,7 +110,7 @@ func (s *Store) fetch(ctx context.Context, t prefix, total int) (whole prefix, f
 		messages := page.Messages.Value
 		if page.From != next || len(messages) == 0 {
 			return prefix{}, nil,
-				fmt.Errorf("the run has %d messages where the model step is about %d", page.Total,
+				fmt.Errorf("the run has %d messages, and the model step names %d", page.Total,
 					total)
 		}
 		for _, m := range messages[:min(len(messages), total-next)] {
@@ -122,7 +122,7 @@ func (s *Store) fetch(ctx context.Context, t prefix, total int) (whole prefix, f
 }
 
 // errInline rejects queries of an inline execution to its own run, which would deadlock.
-var errInline = errors.New("what runs inline cannot ask its own run, which waits for it")
+var errInline = errors.New("an inline execution cannot query its own run, which waits for it")
 
 // ask queries the run for which ctx executes.
 func (s *Store) ask(ctx context.Context, into any, query string, args ...any) error {

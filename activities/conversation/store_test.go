@@ -67,7 +67,7 @@ func talkBench(t testing.TB, s *story, pageSize int) *bench {
 // Whatever is produced here or elsewhere, forgotten, reset to an earlier point, or asked again: a
 // model step sees its run's conversation, exactly, and the run is only asked for what this process
 // cannot know.
-func TestConversationIsAlwaysTheRuns(t *testing.T) {
+func TestMessages_EqualTheRunsConversation(t *testing.T) {
 	ctx := activitytest.Context(t)
 	rapid.Check(t, func(t *rapid.T) {
 		s := &story{}
@@ -140,7 +140,7 @@ func TestConversationIsAlwaysTheRuns(t *testing.T) {
 
 // Two workers that take turns with one run ask it for what the other one did, not for the whole
 // conversation.
-func TestConversationAsksForTheRest(t *testing.T) {
+func TestMessages_QueryOnlyWhatIsMissing(t *testing.T) {
 	ctx, s := activitytest.Context(t), &story{}
 	b := talkBench(t, s, 1)
 	for turn := range 20 {
@@ -160,7 +160,7 @@ func TestConversationAsksForTheRest(t *testing.T) {
 
 // A run that is forgotten while its pages are fetched costs nothing but memory: the conversation is
 // whole.
-func TestConversationForgottenMeanwhile(t *testing.T) {
+func TestMessages_SurviveEvictionDuringFetch(t *testing.T) {
 	ctx, s := activitytest.Context(t), &story{}
 	for n := range 10 {
 		s.add(toolMessage(n))
@@ -182,7 +182,7 @@ func TestConversationForgottenMeanwhile(t *testing.T) {
 
 // A run that does not have the conversation, has another one, or cannot be asked, fails the step: a
 // model is never asked about something else.
-func TestConversationIsNotTheRuns(t *testing.T) {
+func TestMessages_RejectAnotherConversation(t *testing.T) {
 	ctx, s := activitytest.Context(t), &story{}
 	for n := range 4 {
 		s.add(toolMessage(n))
@@ -191,14 +191,14 @@ func TestConversationIsNotTheRuns(t *testing.T) {
 	request := s.request("r")
 	request.New = append(slices.Clone(request.New), "more")
 	if _, err := b.Messages(ctx, request); err == nil || !expect.Contains(err.Error(),
-		"has 4 messages", "about 5") {
+		"has 4 messages", "names 5") {
 		t.Errorf("got %v", err)
 	}
 	request = s.request("r")
 	request.New = append(slices.Clone(request.New[:3]), "other")
 	for range 2 {
 		if _, err := b.Messages(ctx, request); err == nil || !expect.Contains(err.Error(),
-			"not the one") {
+			"differs from the one") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestConversationIsNotTheRuns(t *testing.T) {
 
 // Memory holds at most so many runs and bytes, forgets the run used longest ago first, and counts
 // bytes exactly through everything that happens to a run.
-func TestRunCacheBounds(t *testing.T) {
+func TestRunCache_HoldsItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newRunCache(rapid.IntRange(1, 5).Draw(t, "runs"), rapid.IntRange(0, 20000).Draw(t,
 			"bytes"))
@@ -283,7 +283,7 @@ func TestRunCacheBounds(t *testing.T) {
 }
 
 // A setup's scripts and specs count as what they take.
-func TestSetupWeight(t *testing.T) {
+func TestSetupWeight_CountsSpecsAndScripts(t *testing.T) {
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Text: "12345",
 		Calls: []api.ScriptCall{{ArgumentsText: "1234567"}}}, {Answer: "123"}}})
 	s := &api.Setup{Agent: &api.Agent{Instructions: "12", Model: api.Model{Script: &script}}}
@@ -294,7 +294,7 @@ func TestSetupWeight(t *testing.T) {
 
 // Many runs at once, in a memory too small for them, each see their own conversation. Run it with
 // -race, too.
-func TestConversationsAtOnce(t *testing.T) {
+func TestMessages_ConcurrentRuns(t *testing.T) {
 	ctx := activitytest.Context(t)
 	shared := newRunCache(3, 4000)
 	var all sync.WaitGroup

@@ -9,9 +9,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/expect"
 )
 
-// TestNew proves that hooks that cannot run are refused when they are registered, each by its
-// name.
-func TestNew(t *testing.T) {
+func TestNew_ListsEveryFault(t *testing.T) {
 	good := switchyard.NewAfterRun("good",
 		func(context.Context, switchyard.HookEnd) error { return nil })
 	_, err := New(good, good, switchyard.Hook{}, switchyard.NewBeforeCall("nil", nil),

@@ -86,7 +86,7 @@ func (h *hosting) waitClosed(closed <-chan struct{}, end ending) {
 		case <-closed:
 			return
 		case <-late:
-			h.log.Warn("an instance does not end: its calls or its Close take longer than they may",
+			h.log.Warn("an instance does not end in time: its calls or its Close take too long",
 				"tool", h.spec.Name,
 				"run", h.request.Origin.Run, "waited", closeWithin)
 			return
@@ -122,7 +122,7 @@ func (h *hosting) report(end ending) (state api.InstanceProgress, err error) {
 	defer cancel()
 	failure := h.config.Client.CompleteActivity(ctx, h.info.TaskToken, state, err)
 	if _, gone := errors.AsType[*serviceerror.NotFound](failure); failure != nil && !gone {
-		h.log.Warn("the end of an instance could not be reported", "tool", h.spec.Name, "run",
+		h.log.Warn("could not report the end of an instance", "tool", h.spec.Name, "run",
 			h.request.Origin.Run, "error", failure)
 	}
 	return state, activity.ErrResultPending

@@ -256,7 +256,7 @@ func (h *hosting) readable(s api.InstanceProgress, err error) api.InstanceProgre
 	if err == nil {
 		return s
 	}
-	h.log.Warn("the state of an instance is gone", "tool", h.request.Tool, "run",
+	h.log.Warn("the state of an instance is lost", "tool", h.request.Tool, "run",
 		h.request.Origin.Run, "error", err)
 	return api.InstanceProgress{Generation: max(s.Generation, h.request.Last.Generation),
 		Used: true}

@@ -51,8 +51,7 @@ func makes[T any](value *T) func(context.Context, switchyard.StartInfo) (*T, err
 
 func addTo[T any](*T, context.Context, tallyArgs) (int, error) { return 0, nil }
 
-// Everything that cannot be registered is refused at the start, each with its name and why.
-func TestFactoriesFaults(t *testing.T) {
+func TestNewFactories_ListsEveryFault(t *testing.T) {
 	good := switchyard.NewStateful("good", makes(&tally{}), (*tally).Add)
 	for name, c := range map[string]struct {
 		stateful switchyard.Stateful
@@ -89,9 +88,8 @@ func TestFactoriesFaults(t *testing.T) {
 	}
 }
 
-// The Go type that calls take is compared with a tool's parameters, as a function's is; a raw one
-// fits everything.
-func TestStatefulCheck(t *testing.T) {
+// A raw tool accepts every schema.
+func TestStatefulCheck_ComparesInputType(t *testing.T) {
 	fits := func(s switchyard.Stateful, parameter string) []string {
 		compiled, err := activitytest.Spec("counter", func(s *toolspecs.Spec) {
 			s.Entry.Type = toolspecs.KindStateful
@@ -129,9 +127,8 @@ func (r rawInstance) Call(_ context.Context, args json.RawMessage) (json.RawMess
 	return r(args)
 }
 
-// What a factory makes is called with the arguments as they are; one that makes nothing is at
-// fault.
-func TestStatefulMakes(t *testing.T) {
+// A factory that returns no instance fails.
+func TestStateful_StartsInstances(t *testing.T) {
 	echo := switchyard.RawStateful("raw",
 		func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) {
 			return rawInstance(func(args json.RawMessage) (json.RawMessage, error) {
@@ -180,8 +177,7 @@ func TestStatefulMakes(t *testing.T) {
 	}
 }
 
-// A call that comes without an instance is not executed.
-func TestCallWithoutInstance(t *testing.T) {
+func TestFactories_RejectCallsWithoutInstance(t *testing.T) {
 	f, err := NewFactories(switchyard.NewStateful("probe", makes(&tally{}), (*tally).Add))
 	if err != nil {
 		t.Fatal(err)

@@ -14,10 +14,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// What a factory answers is told to those who wait: a plain error at once, one that may pass after
-// as many attempts as the tool has; a panic, a missing factory and a time that is over too. What
-// had been made is closed.
-func TestHostInstanceCannotMake(t *testing.T) {
+// Only transient errors are retried, by the retry policy of the tool. A created part is closed.
+func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 	attempts := 0
 	retry := func(s *toolspecs.Spec) {
 		s.Execution.Effect, s.Execution.Timeout = api.EffectIdempotent,
@@ -77,7 +75,7 @@ func TestHostInstanceCannotMake(t *testing.T) {
 		h := newHosts(t, recreate, snapshotBy(nil))
 		damaged := api.InstanceProgress{Generation: 1, Used: true, State: []byte("text")}
 		e, left, again := h.failed(h.start(h.request(), damaged))
-		if again || !strings.Contains(e.Message, "kept state") || string(left.State) != "text" ||
+		if again || !strings.Contains(e.Message, "the snapshot cannot be read") || string(left.State) != "text" ||
 			left.Generation != 2 || h.said() != "make2 close" {
 			t.Errorf("%+v, left %+v, %s", e, left, h.said())
 		}
@@ -120,8 +118,8 @@ func TestHostInstanceCannotMake(t *testing.T) {
 	})
 }
 
-// An instance that is not yet made when its hold ends is closed if it is made nevertheless.
-func TestHostInstanceEndsBeforeInstanceIsMade(t *testing.T) {
+// The host ends while the factory still runs.
+func TestHostInstance_ClosesInstanceCreatedTooLate(t *testing.T) {
 	making, finish := make(chan struct{}), make(chan struct{})
 	h := newHosts(t, nil, func(h *hosts) switchyard.Stateful {
 		return switchyard.NewStateful("counter", func(ctx context.Context,
@@ -145,8 +143,8 @@ func TestHostInstanceEndsBeforeInstanceIsMade(t *testing.T) {
 	}
 }
 
-// A hold whose first heartbeat does not arrive, or says that the run is over, makes nothing.
-func TestHostInstanceMakesNothing(t *testing.T) {
+// The first heartbeat fails, or reports that the run has ended.
+func TestHostInstance_CreatesNothingWithoutLease(t *testing.T) {
 	h := newHosts(t, nil, plain)
 	h.server.Say(errors.New("broken pipe"))
 	if e, _, again := h.failed(h.start(h.request())); e.Type != api.ErrWorkerLost || !again {

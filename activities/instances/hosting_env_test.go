@@ -26,7 +26,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 )
 
-// holds is a process that holds instances of the tool "counter", the server that it talks to, and
+// hosts is a process that hosts instances of the tool "counter", the server that it talks to, and
 // what it did.
 type hosts struct {
 	*Host
@@ -78,7 +78,7 @@ func (c *loud) Close() error {
 	return nil
 }
 
-// keptLoud can be rebuilt; size is how many bytes its snapshots take beside its number.
+// loudSnapshot can be rebuilt; size is how many bytes its snapshots take beside its number.
 type loudSnapshot struct {
 	loud
 	size int
@@ -181,7 +181,7 @@ func snapshotBy(change func(*loudSnapshot)) func(*hosts) switchyard.Stateful {
 
 func recreate(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossRecreate }
 
-// held is a running hold.
+// hosted is a running host activity.
 type hosted struct {
 	end  context.CancelCauseFunc
 	stop chan struct{}
@@ -194,7 +194,7 @@ func (h *hosts) request() api.HostInstanceRequest {
 		Origin: api.Origin{Run: "run-1"}, Queue: "q/instance/run-1/counter"}
 }
 
-// start starts a hold; details are those of the attempt before, if there was one.
+// start starts a host; details are those of the attempt before, if there was one.
 func (h *hosts) start(r api.HostInstanceRequest, details ...any) *hosted {
 	h.t.Helper()
 	running := &hosted{stop: make(chan struct{}), done: make(chan error, 1)}
@@ -217,7 +217,7 @@ func (h *hosts) start(r api.HostInstanceRequest, details ...any) *hosted {
 		}
 		running.done <- err
 	}()
-	running.end = expect.Receive(h.t, "the hold", ends)
+	running.end = expect.Receive(h.t, "the host", ends)
 	return running
 }
 
@@ -245,13 +245,13 @@ func (h *hosts) add(s Served, by int) api.Result {
 	return result
 }
 
-// failed waits for a hold's failure and returns it with what it tells of the instance.
+// failed waits for a host's failure and returns it with what it tells of the instance.
 func (h *hosts) failed(running *hosted) (e api.Error, left api.InstanceProgress, again bool) {
 	h.t.Helper()
-	app, ok := errors.AsType[*temporal.ApplicationError](expect.Receive(h.t, "the hold's end",
+	app, ok := errors.AsType[*temporal.ApplicationError](expect.Receive(h.t, "the host's end",
 		running.done))
 	if !ok || app.Details(&e, &left) != nil {
-		h.t.Fatalf("the hold ended with %v", app)
+		h.t.Fatalf("the host ended with %v", app)
 	}
 	return e, left, !app.NonRetryable()
 }

@@ -14,9 +14,9 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// An instance that is made anew after a loss has the state of the last call that reported, and
-// answers that call itself where it comes again. Every heartbeat carries that state.
-func TestHostInstanceRestores(t *testing.T) {
+// The new instance has the state of the last call that reported, and answers a repetition of that
+// call from the snapshot. Every heartbeat carries the snapshot.
+func TestHostInstance_RestoresLastSnapshot(t *testing.T) {
 	h := newHosts(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
 	first := h.add(expect.Receive(t, "the instance", h.served), 5)
@@ -44,8 +44,8 @@ func TestHostInstanceRestores(t *testing.T) {
 	h.failed(again)
 }
 
-// An instance whose state is gone says so with its first answer, and why.
-func TestHostInstanceTellsOfLostState(t *testing.T) {
+// The first answer says that the state is lost, and why.
+func TestHostInstance_NotesLostState(t *testing.T) {
 	used := api.InstanceProgress{Generation: 4, Used: true}
 	before := toldBefore(t, used)
 	for name, c := range map[string]struct {
@@ -62,25 +62,25 @@ func TestHostInstanceTellsOfLostState(t *testing.T) {
 		"run told": {func(r *api.HostInstanceRequest) { r.Last, r.Lost = used, true }, nil,
 			"was lost"},
 		"server told": {func(r *api.HostInstanceRequest) {
-			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}}
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "host/counter"}}
 		}, nil, "was lost"},
 		"earlier told": {func(r *api.HostInstanceRequest) {
-			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"},
-				{RunID: "empty", ActivityID: "hold/counter"}}
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "host/counter"},
+				{RunID: "empty", ActivityID: "host/counter"}}
 		}, nil, "was lost"},
-		"nobody told": {func(r *api.HostInstanceRequest) {
+		"no heartbeat": {func(r *api.HostInstanceRequest) {
 			r.Last.Generation = 4
-			r.Before = []api.InstanceHost{{RunID: "empty", ActivityID: "hold/counter"}}
+			r.Before = []api.InstanceHost{{RunID: "empty", ActivityID: "host/counter"}}
 		}, nil, "was lost"},
 		"forgotten": {func(r *api.HostInstanceRequest) {
 			r.Last.Generation = 4
-			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"},
-				{RunID: "empty", ActivityID: "hold/counter/2"}}
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "host/counter"},
+				{RunID: "empty", ActivityID: "host/counter/2"}}
 		}, nil, "was lost"},
 		"deleted": {func(r *api.HostInstanceRequest) {
 			r.Last.Generation = 4
-			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"},
-				{RunID: "deleted", ActivityID: "hold/counter"}}
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "host/counter"},
+				{RunID: "deleted", ActivityID: "host/counter"}}
 		}, nil, "was lost"},
 		"unreadable": {nil, []any{"text"}, "was lost"},
 	} {
@@ -88,7 +88,7 @@ func TestHostInstanceTellsOfLostState(t *testing.T) {
 			h := newHosts(t, nil, plain)
 			h.server.Describe("old", before)
 			empty := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
-			empty.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "hold/counter"}}
+			empty.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "host/counter"}}
 			h.server.Describe("empty", empty)
 			r := h.request()
 			if c.change != nil {
@@ -113,7 +113,7 @@ func TestHostInstanceTellsOfLostState(t *testing.T) {
 	}
 }
 
-// toldBefore is an execution that is over, whose hold's last heartbeat told a state.
+// toldBefore is an execution that is over, whose host reported a state with its last heartbeat.
 func toldBefore(t *testing.T, told api.InstanceProgress) *workflowservice.DescribeWorkflowExecutionResponse {
 	t.Helper()
 	details, err := converter.GetDefaultDataConverter().ToPayloads(told)
@@ -122,18 +122,17 @@ func toldBefore(t *testing.T, told api.InstanceProgress) *workflowservice.Descri
 	}
 	d := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
 	d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "other",
-		HeartbeatDetails: &commonpb.Payloads{}}, {ActivityId: "hold/counter",
+		HeartbeatDetails: &commonpb.Payloads{}}, {ActivityId: "host/counter",
 		HeartbeatDetails: details}}
 	return d
 }
 
-// A state that cannot be kept is noted once, and then not kept.
-func TestHostInstanceWithoutSnapshot(t *testing.T) {
+func TestHostInstance_NotesUnsavedStateOnce(t *testing.T) {
 	for size, says := range map[int]string{maxSnapshot + 1: "bytes compressed", -1: "no ink"} {
 		h := newHosts(t, recreate, snapshotBy(func(c *loudSnapshot) { c.size = size }))
 		running := h.start(h.request())
 		s := expect.Receive(t, "the instance", h.served)
-		if notes := h.add(s, 1).Notes; len(notes) != 1 || !expect.Contains(notes[0], "not kept",
+		if notes := h.add(s, 1).Notes; len(notes) != 1 || !expect.Contains(notes[0], "not saved",
 			says, "cannot be rebuilt") {
 			t.Errorf("notes %q", notes)
 		}

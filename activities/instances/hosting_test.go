@@ -23,9 +23,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// A hold makes one instance, serves its queue, executes the calls on it, and closes it when the run
-// cancels it: whether the server says so at once or with a heartbeat.
-func TestHostInstance(t *testing.T) {
+// The cancellation arrives by the context or by a heartbeat.
+func TestHostInstance_ServesCallsUntilTheRunCancels(t *testing.T) {
 	for name, end := range map[string]func(*hosts, *hosted){
 		"pushed": func(h *hosts, running *hosted) {
 			h.server.Describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
@@ -61,9 +60,8 @@ func TestHostInstance(t *testing.T) {
 	}
 }
 
-// A hold whose run is over without having cancelled it closes the instance; nobody is there to
-// report to.
-func TestHostInstanceOfEndedRun(t *testing.T) {
+// The run has ended without cancelling the activity, so no report is possible.
+func TestHostInstance_ClosesInstanceOfEndedRun(t *testing.T) {
 	for name, described := range map[string]*workflowservice.DescribeWorkflowExecutionResponse{
 		"terminated": executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), "deleted": nil,
 	} {
@@ -86,10 +84,9 @@ func TestHostInstanceOfEndedRun(t *testing.T) {
 	}
 }
 
-// An instance whose holder cannot prove that it is one any more is given up: the call that runs is
-// stopped, by its effect to be tried again or not, and the instance closed, before the server can
-// give it to another.
-func TestHostInstanceIsLost(t *testing.T) {
+// The instance is closed before the server can start another one. The running call is retried if
+// its effect allows it.
+func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		effect api.Effect
 		cut    func(*hosts)
@@ -141,7 +138,7 @@ func TestHostInstanceIsLost(t *testing.T) {
 				!errors.Is(err, activity.ErrResultPending) ||
 				name != "replaced" && (!failed || app.Type() != string(api.ErrWorkerLost) ||
 					app.NonRetryable()) {
-				t.Errorf("the hold ended with %v", err)
+				t.Errorf("the host ended with %v", err)
 			}
 			if got := h.said(); got != "serve add1/1 stop close" {
 				t.Errorf("got %s", got)
@@ -156,9 +153,8 @@ func TestHostInstanceIsLost(t *testing.T) {
 	}
 }
 
-// A worker that stops gives its instances up at once, after the calls that run; so does one that
-// cannot serve them.
-func TestHostInstanceStops(t *testing.T) {
+// Running calls may finish. An instance whose queue cannot be served is given up, too.
+func TestHostInstance_GivesUpWhenWorkerStops(t *testing.T) {
 	h := newHosts(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
 	h.add(expect.Receive(t, "the instance", h.served), 5)
@@ -192,8 +188,8 @@ func TestHostInstanceStops(t *testing.T) {
 	}
 }
 
-// An instance that nobody uses is closed, with its state as the hold's result where it has one.
-func TestHostInstanceIdles(t *testing.T) {
+// The result is the last snapshot, if the tool takes snapshots.
+func TestHostInstance_ClosesIdleInstance(t *testing.T) {
 	idle := func(s *toolspecs.Spec) { s.Entry.IdleTimeout = api.Duration(time.Second) }
 	h := newHosts(t, idle, snapshotBy(nil))
 	running := h.start(h.request())
@@ -216,7 +212,7 @@ func TestHostInstanceIdles(t *testing.T) {
 	h.failed(again)
 }
 
-// adopt has the instance adopted by a hold of the next execution, as the worker of the instance's
+// adopt has the instance adopted by the activity of the next execution, as the worker of the instance's
 // queue gets it.
 func (h *hosts) adopt(s Served) error {
 	h.t.Helper()
@@ -227,9 +223,8 @@ func (h *hosts) adopt(s Served) error {
 	return err
 }
 
-// A run that continues as new keeps its instance: whoever adopts it goes on with it, and its end is
-// reported by the new hold's token.
-func TestHostInstanceIsAdopted(t *testing.T) {
+// The end is reported with the task token of the adopting activity.
+func TestHostInstance_IsAdoptedByContinuedRun(t *testing.T) {
 	for name, end := range map[string]func(*hosts, *hosted) ending{
 		"cancelled": func(h *hosts, _ *hosted) ending {
 			h.server.Say(temporal.NewCanceledError())
@@ -256,7 +251,7 @@ func TestHostInstanceIsAdopted(t *testing.T) {
 			h.server.Describe("", executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
 			running.end(temporal.NewCanceledError())
 			if err := h.adopt(s); !errors.Is(err, activity.ErrResultPending) {
-				t.Fatalf("the new hold ended with %v", err)
+				t.Fatalf("the new host ended with %v", err)
 			}
 			if got := string(h.add(s, 1).Output); got != "1" && got != "2" {
 				t.Errorf("got %s", got)
@@ -277,7 +272,7 @@ func TestHostInstanceIsAdopted(t *testing.T) {
 			}
 			if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
 				activity.ErrResultPending) {
-				t.Errorf("the first hold ended with %v", err)
+				t.Errorf("the first host ended with %v", err)
 			}
 			if got := h.said(); strings.Count(got, "make") != 1 ||
 				strings.Count(got, "close") != 1 {
@@ -287,8 +282,8 @@ func TestHostInstanceIsAdopted(t *testing.T) {
 	}
 }
 
-// An instance that waits to be adopted is closed when its run is over before that.
-func TestHostInstanceIsNotAdopted(t *testing.T) {
+// The run ends while the instance waits for adoption.
+func TestHostInstance_ClosesInstanceThatIsNotAdopted(t *testing.T) {
 	h := newHosts(t, nil, plain)
 	running := h.start(h.request())
 	expect.Receive(t, "the instance", h.served)

@@ -59,7 +59,7 @@ func newInstance(spec *toolspecs.Spec, m created, l *lease.Lease, last api.Insta
 		i.turn = make(chan struct{}, 1)
 	}
 	if last.Used && last.State == nil {
-		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the one before",
+		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the previous one",
 			gone, spec.Name)
 	}
 	return i
@@ -75,10 +75,10 @@ func (i *instance) restore(ctx context.Context) error {
 		return err
 	}
 	if i.snapshots == nil {
-		return errors.New("the instance before kept its state, and this one cannot restore any; is the worker of another version?")
+		return errors.New("the previous instance has a snapshot, and this one cannot restore it; does the worker have another version of the tool?")
 	}
 	if err := i.snapshots.Restore(ctx, k.state); err != nil {
-		return fmt.Errorf("restore the state of the instance before: %w", err)
+		return fmt.Errorf("restore the snapshot of the previous instance: %w", err)
 	}
 	i.snapshot = k
 	return nil
@@ -186,7 +186,7 @@ func (i *instance) leave() {
 func notStarted(err error, spec *toolspecs.Spec) error {
 	if errors.Is(err, lease.ErrOver) {
 		e := api.Errorf(api.ErrWorkerLost,
-			"the instance of %s was lost before the call began; nothing ran", spec.Name)
+			"the instance of %s was lost before the call started; nothing ran", spec.Name)
 		e.Phase, e.Retryable = api.PhaseExecution, true
 		err = e
 	}
@@ -213,7 +213,7 @@ func (i *instance) commit(c snapshotCall) error {
 
 // saveSnapshot saves the current state, with the outcome of c if it is not nil.
 func (i *instance) saveSnapshot(c *snapshotCall) {
-	ctx := context.Background() // what ends the call must not keep its effect from being kept
+	ctx := context.Background() // the end of the call must not prevent the snapshot
 	state, err := executor.Guard(ctx, i.handler,
 		func() ([]byte, error) { return i.snapshots.Snapshot(ctx) })
 	i.snapshot.state = state
@@ -227,7 +227,7 @@ func (i *instance) saveSnapshot(c *snapshotCall) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err != nil && !i.unsaved {
-		i.note = fmt.Sprintf("the state of the instance is not kept: %v; if its worker is lost, it cannot be rebuilt",
+		i.note = fmt.Sprintf("the state of the instance is not saved: %v; if its worker is lost, it cannot be rebuilt",
 			err)
 	}
 	i.unsaved, i.hostInstance.State = err != nil, packed

@@ -114,10 +114,9 @@ func (i *liveInstance) told() (state string, calls []string) {
 	return string(k.state), calls
 }
 
-// What is told to the server after each call is the state with everything that is final: an answer
-// and a plain error are, a failure that another attempt may cure is not, nor a call that was
-// stopped and may be made again. A call that has ended for good is never executed again.
-func TestInstanceKeepsWhatIsFinal(t *testing.T) {
+// Answers and permanent errors are final. Retryable errors and interrupted calls are not. A call
+// with a final outcome is never executed again.
+func TestInstance_SnapshotsFinalOutcomes(t *testing.T) {
 	i := newLive(t, true, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectIdempotent })
 	stopped, stop := context.WithTimeoutCause(t.Context(), 500*time.Millisecond,
 		executor.ErrTimeout)
@@ -152,9 +151,8 @@ func TestInstanceKeepsWhatIsFinal(t *testing.T) {
 	}
 }
 
-// A tool that is not made anew tells the server no state, and an instance that cannot be rebuilt
-// only that it was used.
-func TestInstanceTellsNoState(t *testing.T) {
+// Heartbeats only report that the instance was used.
+func TestInstance_ReportsNoStateWithoutSnapshots(t *testing.T) {
 	for name, i := range map[string]*liveInstance{
 		"fail":  newLive(t, true, func(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossFail }),
 		"plain": newLive(t, false, nil),
@@ -170,9 +168,9 @@ func TestInstanceTellsNoState(t *testing.T) {
 	}
 }
 
-// Calls of an instance overlap only where its tool is shared and it takes no snapshots, which would
-// hold half of a call.
-func TestInstanceTurns(t *testing.T) {
+// Calls overlap only if the tool is shared and takes no snapshots, which would contain a part of a
+// running call.
+func TestInstance_SerializesCallsUnlessShared(t *testing.T) {
 	shared := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared }
 	for name, c := range map[string]struct {
 		snapshot bool
@@ -215,8 +213,8 @@ func TestInstanceTurns(t *testing.T) {
 	}
 }
 
-// An instance that a call uses is not idle, and is closed only when none does.
-func TestInstanceInUse(t *testing.T) {
+// An instance with a running call is not idle.
+func TestInstance_ClosesAfterRunningCalls(t *testing.T) {
 	i := newLive(t, false, nil)
 	done := make(chan error, 1)
 	go func() {

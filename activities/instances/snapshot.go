@@ -62,7 +62,7 @@ func (c snapshotCall) answer() (executor.Answer, error) {
 		return executor.Answer{}, c.Error
 	case c.Left:
 		return executor.Answer{}, api.Errorf(api.ErrOutcomeUnknown,
-			"the call took effect, but its result, which was too large to be kept, was lost with its worker")
+			"the call took effect, but its result was too large for a snapshot and was lost with its worker")
 	}
 	return executor.Answer{Output: c.Output, Notes: c.Notes}, nil
 }
@@ -85,7 +85,7 @@ type packedSnapshot struct {
 type tooLargeError struct{ size int }
 
 func (e tooLargeError) Error() string {
-	return fmt.Sprintf("its state takes %d bytes compressed, and at most %d are kept", e.size,
+	return fmt.Sprintf("its state takes %d bytes compressed; at most %d are saved", e.size,
 		maxSnapshot)
 }
 
@@ -130,11 +130,11 @@ func unpackSnapshot(data []byte) (snapshot, error) {
 		}
 	}
 	if err != nil {
-		return snapshot{}, fmt.Errorf("the kept state cannot be read: %w", err)
+		return snapshot{}, fmt.Errorf("the snapshot cannot be read: %w", err)
 	}
 	k := snapshot{state: p.State}
 	if err := json.Unmarshal(p.Calls, &k.calls); err != nil {
-		return snapshot{}, fmt.Errorf("the kept calls cannot be read: %w", err)
+		return snapshot{}, fmt.Errorf("the calls of the snapshot cannot be read: %w", err)
 	}
 	return k, nil
 }

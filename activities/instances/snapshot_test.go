@@ -20,9 +20,7 @@ func noise(t *testing.T, n int) []byte {
 	return b
 }
 
-// What is kept of an instance comes back as it was: its state, also an empty one, and how the
-// latest calls ended.
-func TestKeptRoundTrip(t *testing.T) {
+func TestSnapshot_RoundTrip(t *testing.T) {
 	k := snapshot{state: []byte("state")}
 	for i := range snapshotCalls + 4 {
 		k = k.with(snapshotCall{ID: fmt.Sprint(i), Output: json.RawMessage(fmt.Sprint(i)),
@@ -59,10 +57,9 @@ func TestKeptRoundTrip(t *testing.T) {
 	}
 }
 
-// Outputs are left out, the oldest first, where they and the state are too large together; a call
-// that is asked for again then says that it took effect. A state that is too large by itself is not
-// kept.
-func TestKeptIsBounded(t *testing.T) {
+// A repeated call whose output was omitted reports that it took effect. A state that is too large
+// without outputs is an error.
+func TestSnapshot_OmitsOldestOutputsToFit(t *testing.T) {
 	large, err := json.Marshal(noise(t, 60<<10))
 	if err != nil {
 		t.Fatal(err)
@@ -92,8 +89,7 @@ func TestKeptIsBounded(t *testing.T) {
 	}
 }
 
-// What was not written by pack is told from what was.
-func TestUnpackDamaged(t *testing.T) {
+func TestUnpackSnapshot_RejectsDamagedData(t *testing.T) {
 	packed, err := snapshot{state: []byte("state")}.pack()
 	if err != nil {
 		t.Fatal(err)

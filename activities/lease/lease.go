@@ -44,10 +44,10 @@ var (
 	ErrOver = errors.New("the lease of this worker is over, so that another one may have taken over")
 	// ErrHostGone means that the server no longer knows the activity, because it timed out or its
 	// run is closed.
-	ErrHostGone = errors.New("the server knows the hold no more")
+	ErrHostGone = errors.New("the server no longer knows the activity")
 	// ErrHostCancelled means that the run has cancelled the activity. The server accepted the
 	// heartbeat nevertheless.
-	ErrHostCancelled = errors.New("the run needs the instance no more")
+	ErrHostCancelled = errors.New("the run no longer needs the instance")
 )
 
 func New(c client.Client, token []byte, timeout time.Duration, state func() any) *Lease {
@@ -169,7 +169,7 @@ func (l *Lease) Park() {
 // Adopt moves the lease to another activity. The next heartbeat proves it; without one the instance
 // is lost.
 func (l *Lease) Adopt(token []byte) {
-	l.beating.Lock() // a heartbeat for the old hold must not prove anything for the new one
+	l.beating.Lock() // a heartbeat for the old activity must not count for the new one
 	defer l.beating.Unlock()
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -191,13 +191,13 @@ func (l *Lease) Acquire(ctx context.Context) (context.Context, error) {
 	for {
 		l.Mu.Lock()
 		period, changed := l.period, l.changed
-		hosted := !l.parked && period.Err() == nil && time.Until(l.Until) > 0
+		valid := !l.parked && period.Err() == nil && time.Until(l.Until) > 0
 		lost := l.IsLost()
 		l.Mu.Unlock()
 		switch {
 		case lost:
 			return nil, ErrOver
-		case hosted:
+		case valid:
 			return period, nil
 		}
 		select {
@@ -215,7 +215,7 @@ const retryPause = 50 * time.Millisecond
 // Commit returns when the server has accepted the current state, or with ErrOver if the instance is
 // lost before.
 func (l *Lease) Commit() error {
-	ctx := context.Background() // what ends the call must not keep its effect from being kept
+	ctx := context.Background() // the end of the call must not prevent the commit
 	for {
 		if _, err := l.Acquire(ctx); err != nil {
 			return err

@@ -56,7 +56,7 @@ func TestLeaseBeat(t *testing.T) {
 	broken := errors.New("broken pipe")
 	for _, c := range []struct {
 		answer, want error
-		hosted       bool
+		valid        bool
 	}{
 		{nil, nil, true},
 		{temporal.NewCanceledError(), lease.ErrHostCancelled, true},
@@ -66,7 +66,7 @@ func TestLeaseBeat(t *testing.T) {
 		{broken, broken, false},
 	} {
 		l := leaseOf(&activitytest.HostServer{Answer: c.answer}, time.Minute)
-		if err := l.Beat(t.Context()); !errors.Is(err, c.want) || l.Valid() != c.hosted {
+		if err := l.Beat(t.Context()); !errors.Is(err, c.want) || l.Valid() != c.valid {
 			t.Errorf("%v gives %v, held %v", c.answer, err, l.Valid())
 		}
 		l.GiveUp(lease.ErrOver)

@@ -57,9 +57,9 @@ func (p *Processor) keepWhole(ctx context.Context, output json.RawMessage, note 
 	}
 	reference, err := p.config.Keep(ctx, output)
 	if err != nil {
-		return "", note + "; the whole could not be kept: " + err.Error()
+		return "", note + "; the whole output could not be stored: " + err.Error()
 	}
-	return reference, note + "; people read the whole with: starter payload get " + reference
+	return reference, note + "; to read the whole output: starter payload get " + reference
 }
 
 // FitInline truncates the result of an inline call whose text is short but whose JSON is not: JSON

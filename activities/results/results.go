@@ -61,7 +61,7 @@ func (p *Processor) Process(ctx context.Context, compiled *toolspecs.Compiled,
 		hooks.LogFailure(c.Context, hook, api.HookAfterCall, err)
 		if hook.Blocks(api.HookAfterCall) {
 			e := api.Errorf(api.ErrExecution,
-				"%s answered, but the hook %q after the call failed, and so its answer is not told: %s",
+				"%s answered, but its answer is withheld because the hook %q after the call failed: %s",
 				compiled.Spec.Name, hook.Name, hooks.Text(err.Error()))
 			e.Phase = api.PhasePostExecution
 			return api.Result{}, e
@@ -108,7 +108,7 @@ func Unexecuted(ctx context.Context, origin api.Origin, parent, id string, tool 
 func HookOutput(compiled *toolspecs.Compiled, output json.RawMessage) (executor.Answer, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, bytes.ToValidUTF8(output, []byte("\uFFFD"))); err != nil {
-		return executor.Answer{}, fmt.Errorf("its answer is no JSON value: %w", err)
+		return executor.Answer{}, fmt.Errorf("its answer is not a JSON value: %w", err)
 	}
 	if problems := compiled.CheckOutput(b.Bytes()); len(problems) > 0 {
 		return executor.Answer{},

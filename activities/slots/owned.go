@@ -99,9 +99,9 @@ func (a *Server) Leave(lane string) {
 func (a *Server) Await(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.owned.mu.Lock()
-		hosted, fewer := len(a.owned.all), a.owned.fewer
+		owned, fewer := len(a.owned.all), a.owned.fewer
 		a.owned.mu.Unlock()
-		if hosted == 0 {
+		if owned == 0 {
 			return
 		}
 		select {

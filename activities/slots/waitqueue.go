@@ -13,7 +13,7 @@ import (
 var (
 	errQueueFull    = errors.New("the queue of the lane is full")
 	errQueueTooLong = errors.New("the call has waited too long for its turn")
-	errQueueClosed  = errors.New("this worker serves the lane no more")
+	errQueueClosed  = errors.New("this worker no longer serves the lane")
 )
 
 // waitQueue has the calls that were taken from a lane's task queue: it limits how many run and how
@@ -134,7 +134,7 @@ func (l *waitQueue) next() {
 		p.turn <- nil
 	}
 	if len(l.waiting) == 0 {
-		clear(l.last) // nobody has to be remembered who does not wait
+		clear(l.last) // only waiting callers have to be remembered
 	}
 }
 

@@ -236,23 +236,23 @@ func TestGate(t *testing.T) {
 
 // A gate is remembered for as long as a queue goes by it or a call has its permit.
 func TestGateIsRemembered(t *testing.T) {
-	hosted := newOwnedSlots()
-	g := hosted.semaphore("q", 0)
-	if hosted.semaphore("q", 0) != g || hosted.semaphore("q", 1) == g {
+	owned := newOwnedSlots()
+	g := owned.semaphore("q", 0)
+	if owned.semaphore("q", 0) != g || owned.semaphore("q", 1) == g {
 		t.Error("a group of a queue has one gate")
 	}
 	g.resize(1)
 	if err := g.workerSlots().Reserve(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosted.drop("q", 0)
-	hosted.drop("q", 0)
-	if hosted.semaphore("q", 0) != g {
+	owned.drop("q", 0)
+	owned.drop("q", 0)
+	if owned.semaphore("q", 0) != g {
 		t.Error("a gate was forgotten while a call had its permit")
 	}
 	g.workerSlots().Release()
-	hosted.drop("q", 0)
-	if hosted.semaphore("q", 0) == g {
+	owned.drop("q", 0)
+	if owned.semaphore("q", 0) == g {
 		t.Error("a gate is remembered that nobody needs")
 	}
 }

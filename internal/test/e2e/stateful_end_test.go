@@ -172,7 +172,7 @@ func TestIdleInstance(t *testing.T) {
 	l.result(run)
 	expect(t, "outcomes", l.outcomes(run, kept), []string{"1.1 completed 1", "3.1 completed 11"})
 	expect(t, "outcomes", l.outcomes(run, forgetful), []string{"1.2 completed 1",
-		"3.2 completed 10; the last one was closed after 1s without a call: this is a new instance of forgetful_counter, without the state of the one before"})
+		"3.2 completed 10; the last one was closed after 1s without a call: this is a new instance of forgetful_counter, without the state of the previous one"})
 	expect(t, "instances", l.texts(id, kept), []string{wroteMade, wroteAdded + " as 1", wroteClosed,
 		wroteMade, wroteRestored, wroteAdded + " as 2", wroteClosed})
 }

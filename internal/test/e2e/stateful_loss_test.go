@@ -133,7 +133,7 @@ func TestNewInstance(t *testing.T) {
 	l.openGate()
 	l.result(run)
 	expect(t, "outcomes", l.outcomes(run, tool), []string{"1.1 completed 1",
-		"3.1 completed 10; the worker that hosted the last one was lost: this is a new instance of new_counter, without the state of the one before",
+		"3.1 completed 10; the worker that hosted the last one was lost: this is a new instance of new_counter, without the state of the previous one",
 		"4.1 completed 110"})
 	expect(t, "instances", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1", wroteMade,
 		wroteAdded + " as 2", wroteAdded + " as 2", wroteClosed})

@@ -171,8 +171,9 @@ func TestReplyToCallElsewhere(t *testing.T) {
 	}
 }
 
-// TestAdmitQuestions proves that the decision on a human tool's call holds what the person is asked,
-// without what is sensitive, and that long questions are admitted in parts that fit into history.
+// TestAdmitQuestions proves that the decision on a human tool's call holds what the person is
+// asked, without what is sensitive, and that long questions are admitted in parts that fit into
+// history.
 func TestAdmitQuestions(t *testing.T) {
 	b, _, compiled := askingBench(t, nil, func(s *toolspecs.Spec) {
 		asHuman(s)

@@ -106,7 +106,8 @@ func (p *pinning) tools(r api.PinRequest) {
 	p.Catalog.Digest = api.Digest([]byte(strings.Join(digests, " ")))
 }
 
-// checkDigests reports the calls of a plan that require a version of a tool other than the current one.
+// checkDigests reports the calls of a plan that require a version of a tool other than the current
+// one.
 func (p *pinning) checkDigests(r api.PinRequest, tool *toolspecs.Compiled) {
 	if r.Plan == nil {
 		return
@@ -203,8 +204,8 @@ func (p *pinning) checker(a *api.Agent, places []string,
 	return agentsIn(compiled, places)
 }
 
-// pinCompanions pins the tools whose calls the run itself makes: those that undo or verify calls of pinned
-// tools. Their calls are neither undone nor verified, and direct calls are not undone.
+// pinCompanions pins the tools whose calls the run itself makes: those that undo or verify calls of
+// pinned tools. Their calls are neither undone nor verified, and direct calls are not undone.
 func (p *pinning) pinCompanions(r api.PinRequest) {
 	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
 		if t.Undo != nil && (r.Agent != nil || r.Plan != nil) {

@@ -431,7 +431,8 @@ func BenchmarkTool(b *testing.B) {
 			if failure != nil {
 				return nil, failure
 			}
-			bench.Conversations.Keep(x.Origin.Run, api.CallOutcome{ID: call.id, Result: &result}.Message())
+			outcome := api.CallOutcome{ID: call.id, Result: &result}
+			bench.Conversations.Keep(x.Origin.Run, outcome.Message())
 		}
 		return nil, nil
 	})

@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// TestAdmitPlan proves that a call's execution plan is in its decision and its arguments are without
-// it, that a broken or missing one refuses the call with every fault, and that a call without one
-// has the decision that it always had.
+// TestAdmitPlan proves that a call's execution plan is in its decision and its arguments are
+// without it, that a broken or missing one refuses the call with every fault, and that a call
+// without one has the decision that it always had.
 func TestAdmitPlan(t *testing.T) {
 	catalog := catalogOf(t, spec("read_file", nil),
 		spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }),

@@ -75,8 +75,8 @@ func TestPoliciesDecide(t *testing.T) {
 	}
 }
 
-// Without rules a decision is what it was before there were any, byte by byte; nor do rules that are
-// for other calls change it.
+// Without rules a decision is what it was before there were any, byte by byte; nor do rules that
+// are for other calls change it.
 func TestPoliciesOff(t *testing.T) {
 	free, r := admitBench(t)
 	r.Calls = []api.Call{{ID: "1", Tool: "count", Arguments: `{"n":"1"}`}, {ID: "2", Tool: "old",

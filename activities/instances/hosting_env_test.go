@@ -106,7 +106,7 @@ func (c *loudSnapshot) Restore(_ context.Context, state []byte) error {
 func newHosts(t *testing.T, change func(*toolspecs.Spec),
 	factory func(*hosts) switchyard.Stateful) *hosts {
 	t.Helper()
-	h := &hosts{t: t, server: &activitytest.HostServer{Described: map[string]*workflowservice.DescribeWorkflowExecutionResponse{},
+	h := &hosts{t: t, server: &activitytest.HostServer{Described: map[string]*described{},
 		Completed: make(chan activitytest.HostReport, 1)},
 		served: make(chan Served, 10)}
 	catalog := activitytest.Catalog(t, activitytest.Spec("counter", func(s *toolspecs.Spec) {
@@ -256,8 +256,11 @@ func (h *hosts) failed(running *hosted) (e api.Error, left api.InstanceProgress,
 	return e, left, !app.NonRetryable()
 }
 
-func executionIn(s enumspb.WorkflowExecutionStatus) *workflowservice.DescribeWorkflowExecutionResponse {
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: s,
+// described is an execution as the server describes it.
+type described = workflowservice.DescribeWorkflowExecutionResponse
+
+func executionIn(s enumspb.WorkflowExecutionStatus) *described {
+	return &described{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: s,
 		FirstRunId: "run-1"}}
 }
 

@@ -10,7 +10,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 )
 
@@ -114,7 +113,7 @@ func TestHostInstance_NotesLostState(t *testing.T) {
 }
 
 // toldBefore is an execution that is over, whose host reported a state with its last heartbeat.
-func toldBefore(t *testing.T, told api.InstanceProgress) *workflowservice.DescribeWorkflowExecutionResponse {
+func toldBefore(t *testing.T, told api.InstanceProgress) *described {
 	t.Helper()
 	details, err := converter.GetDefaultDataConverter().ToPayloads(told)
 	if err != nil {

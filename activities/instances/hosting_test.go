@@ -212,8 +212,8 @@ func TestHostInstance_ClosesIdleInstance(t *testing.T) {
 	h.failed(again)
 }
 
-// adopt has the instance adopted by the activity of the next execution, as the worker of the instance's
-// queue gets it.
+// adopt has the instance adopted by the activity of the next execution, as the worker of the
+// instance's queue gets it.
 func (h *hosts) adopt(s Served) error {
 	h.t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()

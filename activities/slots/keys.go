@@ -56,7 +56,8 @@ func (h *slotGroup) followOnce(ctx context.Context) error {
 		return err
 	}
 	runID := run.GetWorkflowExecutionInfo().GetExecution().GetRunId()
-	if status := run.GetWorkflowExecutionInfo().GetStatus(); status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	status := run.GetWorkflowExecutionInfo().GetStatus()
+	if status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return h.beginKeys(ctx)
 	}
 	open, seen := api.OpenKeys{}, int64(0)

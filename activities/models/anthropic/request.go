@@ -71,7 +71,8 @@ func anthropicTools(params *anthropic.MessageNewParams, p models.Prompt) {
 	switch choice := p.Choice(); choice {
 	case api.ChoiceAuto:
 		if p.Single() {
-			params.ToolChoice.OfAuto = &anthropic.ToolChoiceAutoParam{DisableParallelToolUse: single}
+			params.ToolChoice.OfAuto = &anthropic.ToolChoiceAutoParam{
+				DisableParallelToolUse: single}
 		}
 	case api.ChoiceNone:
 		params.ToolChoice.OfNone = &anthropic.ToolChoiceNoneParam{}
@@ -194,7 +195,8 @@ func userBlocks(m api.Message, images []models.Image) []anthropic.ContentBlockPa
 			result.IsError = anthropic.Bool(true)
 		}
 		if !blank(m.Text) {
-			result.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: m.Text}}}
+			text := &anthropic.TextBlockParam{Text: m.Text}
+			result.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: text}}
 		}
 		for _, i := range images {
 			block := anthropic.NewImageBlockBase64(i.MIMEType,

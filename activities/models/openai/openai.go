@@ -135,12 +135,11 @@ func openAIMessage(m api.Message) openai.ChatCompletionMessageParamUnion {
 			message.Content.OfString = openai.String(m.Text)
 		}
 		for _, c := range m.Calls {
+			call := openai.ChatCompletionMessageFunctionToolCallParam{ID: c.ID}
+			call.Function.Name = models.LegalName(c.Tool)
+			call.Function.Arguments = models.LegalArguments(c.Arguments)
 			message.ToolCalls = append(message.ToolCalls,
-				openai.ChatCompletionMessageToolCallUnionParam{
-					OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: c.ID,
-						Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: models.LegalName(c.Tool),
-							Arguments: models.LegalArguments(c.Arguments)}},
-				})
+				openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &call})
 		}
 		return openai.ChatCompletionMessageParamUnion{OfAssistant: &message}
 	default:

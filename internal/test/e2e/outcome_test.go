@@ -194,3 +194,47 @@ func TestOnce_CompensatesLostAnswers(t *testing.T) {
 		t.Errorf("%d of %d charges are told as outcome_unknown", unknown, len(charged))
 	}
 }
+
+// TestOnce_CompensatesKilledPrograms proves by files that a program which is killed for its output
+// after its effect is told as outcome_unknown and undone, and not started again.
+func TestOnce_CompensatesKilledPrograms(t *testing.T) {
+	l, dir, tools := newLab(t), t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		"charge.sh": "#!/bin/sh\necho \"$SWITCHYARD_IDEMPOTENCY_KEY\" >> charges\nyes\n",
+		"refund.sh": "#!/bin/sh\necho \"$1\" >> refunds\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := fmt.Sprintf(`
+name: charge
+version: 1.0.0
+description: Charges, and writes without end.
+entry: {type: command, argv: [./charge.sh], dir: %[1]q, max_output: 1000}
+undo: {tool: refund, arguments: {key: "{{call.key}}"}}
+---
+name: refund
+version: 1.0.0
+description: Refunds.
+parameters: [{name: key, type: string, required: true}]
+entry: {type: command, argv: [./refund.sh, "{{args.key}}"], dir: %[1]q}
+execution: {effect: idempotent}
+`, dir)
+	if err := os.WriteFile(filepath.Join(tools, "bank.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.workerIn(nil, "--tools", tools)
+	run := l.runAgent("charges", withTools(agent(step(call("charge", `{}`))), "charge"))
+	l.failure(run, api.RunModelFailed)
+	for _, ledger := range []string{"charges", "refunds"} {
+		lines, err := os.ReadFile(filepath.Join(dir, ledger))
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ledger, strings.Fields(string(lines)), keysOf(run.GetRunID(), "1.1"))
+	}
+	if r := l.records(run)[0]; r.Error == nil || r.Error.Type != api.ErrOutcomeUnknown {
+		t.Errorf("the charge ended with %v", r.Error)
+	}
+}

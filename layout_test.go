@@ -29,7 +29,8 @@ var rootFiles = []string{
 	"secret.go", "stateful.go",
 	"example_test.go",
 	// The rules of this repository, held by tests.
-	"architecture_test.go", "dependencies_test.go", "layout_test.go", "repository_test.go",
+	"architecture_test.go", "dependencies_test.go", "layout_test.go", "links_test.go",
+	"repository_test.go",
 	"requirements_test.go", "usage_test.go",
 	"vocabulary_test.go",
 }

@@ -18,7 +18,7 @@ type Agent struct {
 	Order  Order    `json:"order,omitempty"`
 	Mode   Mode     `json:"mode,omitempty"`
 	Limits Limits   `json:"limits,omitzero"`
-	// Undo says after which ends of a run its calls are undone; default both.
+	// Undo lists the ends of a run after which its calls are undone; default both.
 	Undo  UndoWhen `json:"undo,omitempty"`
 	Hooks Hooks    `json:"hooks,omitzero"`
 	// Checker evaluates a finished run; nil for none.

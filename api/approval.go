@@ -138,21 +138,21 @@ type Decision struct {
 func (d Decision) Check() *ReplyError {
 	edits := d.Kind == DecisionEdit
 	return malformedReply(
-		replyFault{d.Call == "", "the decision does not say which call it is about"},
+		replyFault{d.Call == "", "the decision names no call"},
 		replyFault{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny,
-			"a decision is approve, deny or edit"},
-		replyFault{len(d.By) > maxBy, "the name of who decides is too long"},
+			"a decision must be approve, deny or edit"},
+		replyFault{len(d.By) > maxBy, "the name of the person who decides is too long"},
 		replyFault{d.Named() && IsBlankIdentity(d.By),
-			"the name of who decides has no letter and no digit"},
+			"the name of the person who decides has neither letter nor digit"},
 		replyFault{len(d.Reason) > maxReason, "the reason is too long"},
 		replyFault{len(d.Call) > maxReason, "the call's id is too long"},
 		replyFault{len(d.Digest) > maxBy, "the digest is too long"},
-		replyFault{edits && len(d.Arguments) == 0, "an edit says which arguments it changes"},
-		replyFault{!edits && len(d.Arguments) > 0, "only an edit has arguments"},
+		replyFault{edits && len(d.Arguments) == 0, "an edit needs changed arguments"},
+		replyFault{!edits && len(d.Arguments) > 0, "only an edit can have arguments"},
 		replyFault{len(d.Arguments) > MaxPayload/2, "the changed arguments are too large"},
 		replyFault{d.Grant != nil && d.Kind != DecisionApprove,
-			"only an approval grants something"},
-		replyFault{d.Grant.negative(), "what is granted cannot be less than nothing"},
+			"only an approval can grant a higher limit"},
+		replyFault{d.Grant.negative(), "granted amounts cannot be negative"},
 	)
 }
 
@@ -176,7 +176,7 @@ type Decided struct {
 	Escalated time.Time `json:"escalated,omitzero"`
 	// Edited has the arguments after an edit, with sensitive ones redacted.
 	Edited json.RawMessage `json:"edited,omitempty"`
-	// Grant is what a run at a limit was granted.
+	// Grant is the grant to a run at a limit.
 	Grant *Grant `json:"grant,omitempty"`
 }
 
@@ -212,7 +212,7 @@ func (d Decision) Denied() *Error {
 
 // NotApproved is the error of a call without a decision within the time waited.
 func NotApproved(tool string, waited Duration) *Error {
-	e := Errorf(ErrApprovalTimeout, "nobody approved the call of %s within %s", tool, waited)
+	e := Errorf(ErrApprovalTimeout, "the call of %s was not approved within %s", tool, waited)
 	e.Phase = PhasePreExecution
 	return e
 }

@@ -359,9 +359,9 @@ func WithProgress(ctx context.Context, report func(Progress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, report)
 }
 
-// ReportProgress tells how far the call that ctx belongs to has come. Whoever watches the run sees
-// the last report, up to a second late; it may be called as often as the tool likes and never
-// waits. Outside of a call it does nothing.
+// ReportProgress reports the progress of the call that ctx belongs to. Watchers of the run see the
+// last report, up to a second late. Tools may call it at any rate; it never blocks. Outside of a
+// call it does nothing.
 func ReportProgress(ctx context.Context, p Progress) {
 	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
 		report(p)

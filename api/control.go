@@ -34,7 +34,7 @@ func (s Sent) Check() *ControlError {
 	case strings.TrimSpace(s.Text) == "":
 		return malformed("the message is empty")
 	case len(s.Text) > MaxSentText:
-		return malformed("the message is too long: a run takes 256 KiB at a time")
+		return malformed("the message is too long: the maximum is 256 KiB")
 	}
 	return checkBy(s.By)
 }
@@ -72,9 +72,9 @@ const maxPauseReason = 1000
 func checkBy(by string) *ControlError {
 	switch {
 	case strings.TrimSpace(by) == "":
-		return malformed("nobody is named who says so")
+		return malformed("the name of the caller is missing")
 	case len(by) > maxBy:
-		return malformed("the name of who says so is too long")
+		return malformed("the name of the caller is too long")
 	}
 	return nil
 }

@@ -37,21 +37,21 @@ const (
 // errorAdvice has, for each type, advice to the model. Its keys are the closed set.
 var errorAdvice = map[ErrorType]string{
 	ErrToolNotFound:         "There is no such tool. Use one of the tools you were given.",
-	ErrToolNotActive:        "This tool is switched off. Use another one.",
-	ErrValidation:           "The arguments were refused and nothing ran. Correct them and call again.",
-	ErrPreconditionFailed:   "Something this call needs is not in place; nothing ran.",
-	ErrInvalidExecutionPlan: "The execution plan of the call is missing or wrong; nothing ran.",
+	ErrToolNotActive:        "This tool is disabled. Use another one.",
+	ErrValidation:           "The arguments were rejected and nothing ran. Correct them and call again.",
+	ErrPreconditionFailed:   "A dependency of this call is missing; nothing ran.",
+	ErrInvalidExecutionPlan: "The execution plan of the call is missing or invalid; nothing ran.",
 	ErrPolicyViolation:      "A policy forbids this call; nothing ran. Do not try it again.",
 	ErrApprovalDenied:       "A person declined this call.",
-	ErrApprovalTimeout:      "Nobody answered in time.",
+	ErrApprovalTimeout:      "The person did not answer in time.",
 	ErrBlockedByHook:        "A check before the call stopped it; nothing ran. Do not try it again as it is.",
 	ErrBudgetExceeded:       "The run's budget does not allow this call; nothing ran.",
 	ErrQueueFull:            "Too many calls wait for this tool; nothing ran. Try again later.",
-	ErrQueueTimeout:         "The call waited too long for its turn; nothing ran.",
+	ErrQueueTimeout:         "The call waited too long for a slot; nothing ran.",
 	ErrTimeout:              "The tool did not answer in time and was stopped.",
-	ErrExecutorNotFound:     "No worker knows how to run this tool; nothing ran.",
+	ErrExecutorNotFound:     "No worker can run this tool; nothing ran.",
 	ErrExecution:            "The tool ran and failed.",
-	ErrInvalidOutput:        "The tool ran, but its answer does not have the declared form.",
+	ErrInvalidOutput:        "The tool ran, but its result does not match the declared schema.",
 	ErrWorkerLost:           "The worker was lost while the tool ran. Unless the message says otherwise, the tool may be called again.",
 	ErrOutcomeUnknown:       "The call may or may not have taken effect. Check before calling it again.",
 	ErrCancelled:            "The call was cancelled.",
@@ -251,10 +251,10 @@ type ActivityFailure struct {
 	// Type and Message are those of the failure that the activity returned.
 	Type    string
 	Message string
-	// Details decodes the first of the failure's details; nil where there are none.
+	// Details decodes the first of the failure's details; nil if there are none.
 	Details func(any) error
-	// LastHeartbeat decodes the details of the activity's last heartbeat; nil where there are none,
-	// or where no timeout expired.
+	// LastHeartbeat decodes the details of the activity's last heartbeat; nil if there are none or
+	// no timeout expired.
 	LastHeartbeat func(any) error
 }
 
@@ -365,7 +365,7 @@ func (f ActivityFailure) requeued(route Route) bool {
 // lostWaiting is the error of a call whose worker was lost while the call waited.
 func lostWaiting(lane string) *Error {
 	return &Error{Type: ErrWorkerLost, Phase: PhasePreExecution, NotStarted: true, Requeue: true,
-		Message: "the worker with which the call waited for its turn on the lane " + lane +
+		Message: "the worker where the call waited for a slot of the lane " + lane +
 			" was lost; nothing ran"}
 }
 

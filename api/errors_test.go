@@ -47,7 +47,7 @@ func TestErrorForModel(t *testing.T) {
 		Problems: []Problem{{"$.n", "type", "must be a number"},
 			{"$.x", "unknown", "there is no x"}}}
 	want := "ERROR validation_error: 2 arguments are wrong\n  $.n: must be a number\n  $.x: there is no x\n" +
-		"Did you mean: search, reach?\nThe arguments were refused and nothing ran. Correct them and call again."
+		"Did you mean: search, reach?\nThe arguments were rejected and nothing ran. Correct them and call again."
 	if got := e.ForModel(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

@@ -35,9 +35,9 @@ const maxEvaluationText = 2000
 func (v RunEvaluation) Check() error {
 	switch {
 	case IsBlankIdentity(v.By):
-		return fmt.Errorf("a verdict needs the name of who gives it")
+		return fmt.Errorf("an evaluation needs the name of the person who gives it")
 	case len(v.By) > maxEvaluationText || len(v.Reason) > maxEvaluationText:
-		return fmt.Errorf("a verdict's name and reason take at most %d bytes each",
+		return fmt.Errorf("name and reason of an evaluation have at most %d bytes each",
 			maxEvaluationText)
 	}
 	return nil
@@ -88,7 +88,7 @@ func (c Checker) Call(run CheckedRun) (Call, error) {
 	}
 	arguments, err := EncodeJSON(filled)
 	if err == nil && len(arguments) > maxCheckArguments {
-		err = fmt.Errorf("prompt and answer are too long to be checked: the arguments of %s would have %d bytes, and at most %d are sent",
+		err = fmt.Errorf("prompt and answer are too long to check: the arguments of %s would have %d bytes; the maximum is %d",
 			c.Tool, len(arguments), maxCheckArguments)
 	}
 	return Call{ID: checkCallID, Tool: c.Tool, Arguments: string(arguments),
@@ -100,13 +100,13 @@ func (c Checker) Call(run CheckedRun) (Call, error) {
 func (c Checker) Problems(path string, report func(path, fault string)) {
 	err := c.call().Strings(path, func(at, text string) {
 		if Stray(text) {
-			report(at, "has double braces that are part of no placeholder")
+			report(at, "has double braces outside of a placeholder")
 		}
 		for _, p := range PlaceholdersIn(text) {
 			if p.Source != UndoArguments || len(p.Path) != 1 || p.Path[0] != "prompt" &&
 				p.Path[0] != "answer" {
 				report(at, p.Text+
-					" is none of the placeholders that there are: {{args.prompt}} and {{args.answer}}")
+					" is not a placeholder; placeholders are {{args.prompt}} and {{args.answer}}")
 			}
 		}
 	})
@@ -150,7 +150,7 @@ func evaluated(out CallOutcome) (solved bool, reason string, err error) {
 	value, err := DecodeJSON(out.Result.Output)
 	object, ok := value.(map[string]any)
 	if err != nil || !ok {
-		return false, "", fmt.Errorf("the answer of %s is no JSON object", out.Tool)
+		return false, "", fmt.Errorf("the answer of %s is not a JSON object", out.Tool)
 	}
 	if solved, ok = object["solved"].(bool); !ok {
 		return false, "", fmt.Errorf("the answer of %s has neither true nor false at \"solved\"",

@@ -71,7 +71,7 @@ func (p *ExecutionPlan) Bound(l Limits) Limits {
 	return l
 }
 
-// LowerLimit returns the lower of two limits, of which zero is no limit.
+// LowerLimit returns the lower of two limits; zero is no limit.
 func LowerLimit[T int | float64 | Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -144,10 +144,10 @@ func (t Tool) Withholds() bool {
 // IsDryRun reports whether an execution plan makes its call a dry run. A nil plan does not.
 func (p *ExecutionPlan) IsDryRun() bool { return p != nil && p.DryRun }
 
-// WithheldCall is a call that a dry run did not make, with what is needed to make it.
+// WithheldCall is a call that a dry run withheld, with what is needed to make it.
 type WithheldCall struct {
-	// Path leads to the call from the run on: its id, behind those of the calls whose sub-agents
-	// made it.
+	// Path is the path of the call in the tree of runs: its ID after those of the calls whose
+	// sub-agents made it.
 	Path    string `json:"path"`
 	Tool    string `json:"tool"`
 	Version string `json:"version"`
@@ -157,14 +157,13 @@ type WithheldCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 	// Plan is the call's execution plan.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
-	// Ask is what the rules said for which a person would have had to approve the call; empty where
-	// none did.
+	// Ask is the reason for which rules would have required approval; empty if none did.
 	Ask string `json:"ask,omitempty"`
-	// Mask says which parts of the arguments are not shown.
+	// Mask marks the sensitive parts of the arguments.
 	Mask *Mask `json:"-"`
 }
 
-// FromDryRun says of a plan's run which dry run withheld its calls, and who let them go.
+// FromDryRun identifies the dry run whose withheld calls a plan's run makes, and who released them.
 type FromDryRun struct {
 	WorkflowID string `json:"workflow_id"`
 	Run        string `json:"run_id"`
@@ -173,9 +172,9 @@ type FromDryRun struct {
 	By     string `json:"by"`
 }
 
-// PlanOfDryRun returns the plan that makes the calls that a dry run withheld: exactly those, each
-// with its toolspec as it was then, one after the other. A call that a rule would have had a person
-// approve waits for that in the plan as well: the rules of the agent are not there any more.
+// PlanOfDryRun returns the plan that makes exactly the calls that a dry run withheld, each with its
+// toolspec of that time, one after the other. A call for which a rule would have required approval
+// requires it in the plan too, because the rules of the agent do not apply there.
 func PlanOfDryRun(name string, calls []WithheldCall) (Plan, error) {
 	plan := Plan{Name: name}
 	taken := map[string]bool{}
@@ -194,8 +193,8 @@ func PlanOfDryRun(name string, calls []WithheldCall) (Plan, error) {
 	return plan, nil
 }
 
-// planned returns the call's arguments as a plan writes them: without references, and with the
-// execution plan, which is no dry run any more.
+// planned returns the call's arguments as a plan writes them: without references, and with an
+// execution plan that is not a dry run.
 func (c WithheldCall) planned() (json.RawMessage, error) {
 	value, err := DecodeJSON(c.Arguments)
 	if err != nil {

@@ -27,13 +27,13 @@ func (t Tool) InlineFault() *Error {
 	case t.Lane != LaneInline:
 		return nil
 	case t.Effect != EffectRead:
-		why = fmt.Sprintf("only tools of the effect read may, and its effect is %s", t.Effect)
+		why = fmt.Sprintf("it requires the effect read, but the effect is %s", t.Effect)
 	case !t.Dispatch.TakesSlots():
-		why = fmt.Sprintf("tools whose calls are dispatched as %s cannot", t.Dispatch)
+		why = fmt.Sprintf("calls that are dispatched as %s cannot run on it", t.Dispatch)
 	case t.AnswerWithin > 0:
-		why = "tools that ask people (answer_within) cannot"
+		why = "calls that can ask people (answer_within) cannot run on it"
 	case t.Timeout > MaxInlineTimeout:
-		why = fmt.Sprintf("only tools with a timeout of at most %s may, and its timeout is %s",
+		why = fmt.Sprintf("it allows timeouts of at most %s, but the timeout is %s",
 			MaxInlineTimeout, t.Timeout)
 	default:
 		return nil
@@ -69,7 +69,7 @@ func (c *InlineCall) Get(into ...any) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("an inline call holds one Execution, and %T is asked for", into)
+	return fmt.Errorf("an inline call has one Execution, but %T is expected", into)
 }
 
 // InlineStep is the input of an inline model step, with what it would otherwise query from its run.

@@ -81,6 +81,6 @@ func (f ActivityFailure) InstanceHostError(tool Tool) (e *Error, lost bool) {
 func InstanceLost(tool string) *Error {
 	return &Error{Type: ErrWorkerLost, Phase: PhaseExecution,
 		Message: "the worker that held the instance of " + tool +
-			" was lost, and its state with it (on_loss: fail); do not call " + tool +
+			" was lost with its state (on_loss: fail); do not call " + tool +
 			" again in this run"}
 }

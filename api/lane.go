@@ -185,11 +185,11 @@ var reservedLanes = []string{"bypass", "hold", "instance", "slots", "worker"}
 // 64, and no reserved name.
 func CheckLaneName(name string) error {
 	if CheckToolName(name) != nil {
-		return fmt.Errorf("%.80q cannot name a lane: letters, digits, _ and - only, and from 1 to %d of them",
+		return fmt.Errorf("%.80q is not a valid lane name: use 1 to %d letters, digits, _ and -",
 			name, MaxToolName)
 	}
 	if slices.Contains(reservedLanes, name) {
-		return fmt.Errorf("no lane can have the name %q: Switchyard has task queues of its own under it",
+		return fmt.Errorf("%q is not a valid lane name: Switchyard uses task queues under this name",
 			name)
 	}
 	return nil

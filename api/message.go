@@ -193,12 +193,12 @@ const summaryHead = "[Summary of the conversation so far"
 // SummaryMessage returns the message that replaces the summarised ones. It has the role user, which
 // every provider accepts at that place.
 func SummaryMessage(text string, c Compacted) Message {
-	head := fmt.Sprintf("%s: %d earlier messages, which you are not shown any more.", summaryHead,
+	head := fmt.Sprintf("%s: %d earlier messages, which are no longer shown to you.", summaryHead,
 		c.Messages)
 	if c.Cut > 0 {
-		head += fmt.Sprintf(" %d of them were too long to be read whole for it.", c.Cut)
+		head += fmt.Sprintf(" %d of them were too long to be summarized in full.", c.Cut)
 	}
-	return Message{Role: RoleUser, Text: head + " The run's record has them whole.]\n" + text}
+	return Message{Role: RoleUser, Text: head + " The run's record has them in full.]\n" + text}
 }
 
 // IsSummary reports whether the message was made by SummaryMessage.

@@ -132,7 +132,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 			text)
 	}
 	if v < 0 {
-		return fmt.Errorf("the duration %q is negative; write how long it lasts, such as %s", text,
+		return fmt.Errorf("the duration %q is negative; write a positive one, such as %s", text,
 			-v)
 	}
 	*d = Duration(v)

@@ -15,7 +15,7 @@ type Plan struct {
 	// Output is the result of the plan: any JSON value with references to calls. Without it the
 	// result is an object, by call id, of the results that no other call refers to or depends on.
 	Output json.RawMessage `json:"output,omitempty"`
-	// Undo says after which ends of a run its calls are undone; default both.
+	// Undo lists the ends of a run after which its calls are undone; default both.
 	Undo UndoWhen `json:"undo,omitempty"`
 }
 
@@ -32,7 +32,7 @@ type PlanCall struct {
 	Priority Priority `json:"priority,omitempty"`
 	// Digest pins the exact toolspec; empty takes the present one.
 	Digest string `json:"digest,omitempty"`
-	// Ask, where set, has a person approve the call, whatever its tool and the rules say, and is
+	// Ask, if set, requires approval of the call, whatever its tool and the rules require, and is
 	// the reason shown.
 	Ask string `json:"ask,omitempty"`
 }
@@ -84,7 +84,7 @@ func (c PlanCall) checkNames(path string, taken map[string]bool) []Problem {
 	case err != nil:
 		report(ruleName, ".id", err.Error())
 	case taken[c.ID]:
-		report(ruleUnique, ".id", fmt.Sprintf("another call has the id %q too", c.ID))
+		report(ruleUnique, ".id", fmt.Sprintf("another call also has the id %q", c.ID))
 	}
 	if c.Tool == "" {
 		report(RuleRequired, ".tool", "the call names no tool")
@@ -181,9 +181,9 @@ func (p Plan) checkCycles() []Problem {
 	var problems []Problem
 	g := newPlanGraph(p)
 	report := func(cycle []int) {
-		what := "these calls wait for each other: "
+		what := "these calls depend on each other: "
 		if len(cycle) == 1 {
-			what = "the call waits for itself: "
+			what = "the call depends on itself: "
 		}
 		ids := make([]string, 0, len(cycle)+1)
 		for _, i := range append(cycle, cycle[0]) {

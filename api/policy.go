@@ -58,7 +58,7 @@ func PoliciesSaid(met []PolicyAction, effects ...PolicyEffect) string {
 			string(p.Effect)), p.Message)
 		if p.Failure != "" {
 			text = fmt.Sprintf(
-				"the policy %q cannot be evaluated on this call, and so denies it: %s (its message: %s)",
+				"the policy %q denies this call because it cannot be evaluated: %s (its message: %s)",
 				p.Rule, p.Failure, p.Message)
 		}
 		texts = append(texts, text)

@@ -69,7 +69,7 @@ func (r Reply) Denied() *Error {
 
 // NotAnswered is the error of a question that expired.
 func NotAnswered(tool string, within Duration) *Error {
-	e := Errorf(ErrApprovalTimeout, "nobody answered what %s asks within %s", tool, within)
+	e := Errorf(ErrApprovalTimeout, "the question of %s was not answered within %s", tool, within)
 	e.Phase = PhaseExecution
 	return e
 }
@@ -83,13 +83,13 @@ const (
 // Check returns why a reply is invalid for any question; nil if it is valid.
 func (r Reply) Check() *ReplyError {
 	return malformedReply(
-		replyFault{IsBlankIdentity(r.By), "the reply does not say whose it is"},
-		replyFault{len(r.By) > maxBy, "the name of who replies is too long"},
+		replyFault{IsBlankIdentity(r.By), "the reply has no name"},
+		replyFault{len(r.By) > maxBy, "the name of the person who replies is too long"},
 		replyFault{len(r.Reason) > maxReason, "the reason is too long"},
-		replyFault{r.Decline && len(r.Value) > 0, "a reply has a value or declines, not both"},
-		replyFault{!r.Decline && len(r.Value) == 0, "the reply has no value, and does not decline"},
+		replyFault{r.Decline && len(r.Value) > 0, "a reply either has a value or declines"},
+		replyFault{!r.Decline && len(r.Value) == 0, "the reply neither has a value nor declines"},
 		replyFault{len(r.Value) > MaxPayload,
-			"the answer is too large: histories take at most 1.5 MiB of JSON"},
+			"the answer is too large: the maximum is 1.5 MiB of JSON"},
 	)
 }
 

@@ -289,7 +289,7 @@ func leaves(value any, values []string) []string {
 	return values
 }
 
-// Partly reports whether the mask of an object has masks deeper than its members.
+// Deep reports whether the mask of an object has masks deeper than its members.
 func (m *Mask) Deep() bool {
 	if m == nil {
 		return false

@@ -296,13 +296,13 @@ func DecodeJSON(data []byte) (any, error) {
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err == io.EOF {
-		return nil, errors.New("there is no JSON value, only nothing or blanks")
+		return nil, errors.New("the JSON value is missing")
 	} else if err != nil {
 		return nil, unreadableJSON(data, err)
 	}
 	end := d.InputOffset()
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("there is something after the JSON value, at byte %d", end)
+		return nil, fmt.Errorf("unexpected text after the JSON value, at byte %d", end)
 	}
 	return v, nil
 }
@@ -313,7 +313,7 @@ const maxJSONDepth = 10000
 // unreadableJSON describes the position where data is not valid JSON; err is the decoder's error.
 func unreadableJSON(data []byte, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends too early: something in it is not closed, or not whole")
+		return errors.New("the JSON value is incomplete")
 	}
 	wrong, ok := errors.AsType[*json.SyntaxError](err)
 	if !ok || wrong.Offset < 1 || wrong.Offset > int64(len(data)) {
@@ -321,13 +321,13 @@ func unreadableJSON(data []byte, err error) error {
 	}
 	if before := data[:wrong.Offset]; bytes.Count(before, []byte("["))+
 		bytes.Count(before, []byte("{")) > maxJSONDepth {
-		return fmt.Errorf("it nests too deep: more than %d brackets and braces are open",
+		return fmt.Errorf("it is nested more than %d levels deep",
 			maxJSONDepth)
 	}
 	found, _ := utf8.DecodeRune(data[wrong.Offset-1:])
 	hint := ""
 	if found == '\'' || unicode.IsLetter(found) {
-		hint = "; names and texts stand in double quotes"
+		hint = "; names and strings need double quotes"
 	}
-	return fmt.Errorf("%q cannot stand at byte %d%s", found, wrong.Offset, hint)
+	return fmt.Errorf("unexpected %q at byte %d%s", found, wrong.Offset, hint)
 }

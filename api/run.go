@@ -330,8 +330,8 @@ type RunResult struct {
 	Undo *Packed[[]Call] `json:"undo,omitempty"`
 	// Labels are the labels the run has collected, sorted.
 	Labels []string `json:"labels,omitempty"`
-	// Checked is what the agent's checker said of the run; nil where it was not asked.
+	// Checked is the evaluation of the agent's checker; nil if it was not called.
 	Checked *Checked `json:"checked,omitempty"`
-	// Brief tells of the run's calls; nil where it made none.
+	// CallStats counts the run's calls; nil if it made none.
 	CallStats *CallStats `json:"call_stats,omitempty"`
 }

@@ -278,10 +278,10 @@ func (b Batch) Elements(arguments json.RawMessage) (list []any, others string, e
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, "", fmt.Errorf("the arguments are no object")
+		return nil, "", fmt.Errorf("the arguments are not an object")
 	}
 	if list, ok = object[b.Argument].([]any); !ok {
-		return nil, "", fmt.Errorf("the argument %s is no list", b.Argument)
+		return nil, "", fmt.Errorf("the argument %s is not a list", b.Argument)
 	}
 	delete(object, b.Argument)
 	data, err := EncodeJSON(object)
@@ -296,7 +296,7 @@ func (b Batch) With(arguments json.RawMessage, list []any) (json.RawMessage, err
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("the arguments are no object")
+		return nil, fmt.Errorf("the arguments are not an object")
 	}
 	object[b.Argument] = list
 	return EncodeJSON(object)
@@ -316,7 +316,7 @@ func (o CallOutcome) PartOf(id string) CallOutcome {
 		}
 	}
 	own.Error = Errorf(ErrInvalidOutput,
-		"the call was made together with others, and the worker did not tell its part of the answer")
+		"the call was batched with others, and the worker did not return its part of the result")
 	own.Error.Phase = PhasePostExecution
 	return own
 }

@@ -152,7 +152,7 @@ func (u Undo) For(s UndoSource) (json.RawMessage, error) {
 	}
 	data, err := EncodeJSON(filled)
 	if err == nil && len(data) > maxUndoArguments {
-		return nil, fmt.Errorf("the arguments would have %d bytes; at most %d are kept ready",
+		return nil, fmt.Errorf("the arguments would have %d bytes; the maximum is %d",
 			len(data), maxUndoArguments)
 	}
 	return data, err
@@ -228,20 +228,20 @@ func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error)
 	case p.Source == UndoArguments:
 		value, err = DecodeJSON(s.Arguments)
 		if err != nil {
-			return nil, false, fmt.Errorf("%s: the call's arguments are no JSON: %w", p.Text, err)
+			return nil, false, fmt.Errorf("%s: the call's arguments are not JSON: %w", p.Text, err)
 		}
 		value, _, there = walk(value, p.Path)
 		return value, there, nil
 	case s.Result == nil:
 		return nil, false, fmt.Errorf(
-			"%s: nobody knows the result of the call; it may have taken effect", p.Text)
+			"%s: the result of the call is unknown; it may have taken effect", p.Text)
 	case s.Result.Cut > 0:
 		return nil, false, fmt.Errorf(
 			"%s: %d bytes of the result were cut; raise the tool's max_result", p.Text,
 			s.Result.Cut)
 	}
 	if value, err = DecodeJSON(s.Result.Output); err != nil {
-		return nil, false, fmt.Errorf("%s: the result is no JSON: %w", p.Text, err)
+		return nil, false, fmt.Errorf("%s: the result is not JSON: %w", p.Text, err)
 	}
 	value, depth, there := walk(value, p.Path)
 	if !there {
@@ -325,7 +325,7 @@ func (v Verify) Evaluate(r *Result) (done bool, output json.RawMessage, err erro
 	}
 	value, err := DecodeJSON(r.Output)
 	if err != nil {
-		return false, nil, fmt.Errorf("the answer of %s is no JSON: %w", v.Tool, err)
+		return false, nil, fmt.Errorf("the answer of %s is not JSON: %w", v.Tool, err)
 	}
 	told, _, _ := walk(value, strings.Split(v.Done, "."))
 	done, ok := told.(bool)
@@ -339,7 +339,7 @@ func (v Verify) Evaluate(r *Result) (done bool, output json.RawMessage, err erro
 	own, _, ok := walk(value, strings.Split(v.Result, "."))
 	if !ok {
 		return false, nil, fmt.Errorf(
-			"the answer of %s says that the call has taken effect, and has nothing at %q", v.Tool,
+			"the answer of %s says that the call has taken effect but has no %q", v.Tool,
 			v.Result)
 	}
 	output, err = EncodeJSON(own)

@@ -86,14 +86,14 @@ func Evaluation(s history.Summary, person *api.RunEvaluation) api.EvaluatedResul
 // EvaluationText returns an evaluation in one line: the result, who gave it, and why. It is empty
 // for a run that is not over.
 func EvaluationText(j api.EvaluatedResult) string {
-	text := j.Evaluation + " by its end"
+	text := j.Evaluation + " (from its outcome)"
 	switch {
 	case j.Evaluation == string(SolvedOpen):
 		return ""
 	case j.EvaluatedBy == string(EvaluatedByPerson):
-		text = j.Evaluation + ", says " + j.By
+		text = j.Evaluation + ", evaluated by " + j.By
 	case j.EvaluatedBy == string(EvaluatedByChecker):
-		text = j.Evaluation + ", says the checker " + j.By
+		text = j.Evaluation + ", evaluated by the checker " + j.By
 	case j.Reason != "":
 		return text + "; " + j.Reason
 	}

@@ -207,7 +207,7 @@ func TestQuestions(t *testing.T) {
 	audit.OpenQuestions(running, "asks", open)
 	for _, r := range running {
 		if r.Kind == audit.KindCall &&
-			(r.State != audit.StateOpenQuestions || len(r.Questions) != 1) {
+			(r.State != audit.StateAwaitingAnswer || len(r.Questions) != 1) {
 			t.Errorf("the call %s is %s for %v", r.ID, r.State, r.Questions)
 		}
 	}

@@ -39,7 +39,7 @@ func OpenQuestions(running []Running, workflowID string, open []RunQuestion) {
 		r := &running[i]
 		for _, q := range open {
 			if q.WorkflowID == workflowID && r.Kind == KindCall && q.Call == r.ID {
-				r.State, r.Since = StateOpenQuestions, q.Asked
+				r.State, r.Since = StateAwaitingAnswer, q.Asked
 				r.Questions = append(r.Questions, q.ID)
 			}
 		}

@@ -31,12 +31,12 @@ type State string
 
 // The states of a Running.
 const (
-	StateWaiting       State = "waiting" // for a worker of its lane, or for a slot
-	StateRunning       State = "running"
-	StateBackingOff    State = "backing_off" // between two attempts
-	StateCancelling    State = "cancelling"  // asked to stop, still running
-	StatePaused        State = "paused"      // by an operator
-	StateOpenQuestions State = "asking"      // waits for an answer: see OpenQuestions
+	StateWaiting        State = "waiting" // for a worker of its lane, or for a slot
+	StateRunning        State = "running"
+	StateBackingOff     State = "backing_off"     // between two attempts
+	StateCancelling     State = "cancelling"      // asked to stop, still running
+	StatePaused         State = "paused"          // by an operator
+	StateAwaitingAnswer State = "awaiting_answer" // see OpenQuestions
 )
 
 // Running is a call, a model step, a hook or the next workflow task of a run that runs or waits

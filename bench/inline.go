@@ -52,15 +52,15 @@ func measureInlineTools(ctx context.Context, l *lab) (map[string]float64, error)
 	return map[string]float64{"inline_tools_wall_ratio": value}, err
 }
 
-// Size of the runs whose throughput is measured.
+// Sizes of the runs whose throughput is measured.
 const (
 	shortTurns   = 5
 	callsPerTurn = 2
 )
 
-// measureThroughput compares the rate at which a worker completes waiting short runs, with
-// everything inline and with activities. Each side has a server of its own, because timers of
-// activities keep loading the server for minutes.
+// measureThroughput compares the rate at which a worker completes a backlog of short runs, with
+// everything inline and with activities. Each side has its own server, because timers of activities
+// load the server for minutes.
 func measureThroughput(ctx context.Context, l *lab) (map[string]float64, error) {
 	alone := func(w way) timed {
 		return func() (time.Duration, error) {
@@ -80,7 +80,7 @@ func measureThroughput(ctx context.Context, l *lab) (map[string]float64, error) 
 	return map[string]float64{inlineThroughput: value}, err
 }
 
-// workOff starts n runs on a queue of their own, then a worker for it. It returns the time from the
+// workOff starts n runs on a separate queue, then a worker for it. It returns the time from the
 // worker's first action to the end of the last run, by the server's clock.
 func (l *lab) workOff(ctx context.Context, queue string, n int, input api.RunInput) (time.Duration,
 	error) {

@@ -14,20 +14,19 @@ import (
 	"github.com/switchyard/switchyard/audit/lanestate"
 )
 
-// keyRules is a serial lane with keys, which stay open for as long as it says when nobody uses
-// them.
+// keyRules defines a keyed serial lane; its format argument is the idle timeout of keys.
 const keyRules = `
 lanes:
   devices: {key: "{{args.key}}", idle_timeout: %s}
 `
 
-// What is long enough for all keys to be open at once, and what closes them.
+// The longer idle timeout keeps all keys open at once, the shorter one closes them.
 const (
 	longIdle  = "10m"
 	shortIdle = "1s"
 )
 
-// plansOfKeys is in how many plans at once the calls are made that use the keys.
+// plansOfKeys is the number of concurrent plans whose calls use the keys.
 const plansOfKeys = 10
 
 // Of what keys take, this part and as many bytes may be left when they are closed, and other keys
@@ -37,12 +36,11 @@ const (
 	keySlack = 8e6
 )
 
-// measureKeyed opens keys on one worker, each used by a call, and closes them again, twice with
-// other keys. keyed_lanes_mb is the most that they add to the memory of the worker's process as the
-// system counts it, after a collection of its garbage. That a key stays though nobody uses it, or
-// that keys leave behind what they took, is an error. Then the worker is killed with its keys open:
-// keyed_takeover_s is the time from there until a call with each of them has ended on another
-// worker.
+// measureKeyed opens keys on one worker, each by a call, and closes them again, twice with
+// different keys. keyed_lanes_mb is the maximum growth of the worker process's resident memory
+// after a garbage collection. An unused key that stays open, or memory that is not released, is an
+// error. Then the worker is killed with its keys open: keyed_takeover_s is the time until a call
+// with each key has ended on another worker.
 func measureKeyed(ctx context.Context, l *lab) (map[string]float64, error) {
 	ctx, y, err := newYard(ctx, l, fmt.Sprintf(keyRules, longIdle), "devices")
 	if err != nil {
@@ -69,7 +67,7 @@ func (y *yard) openTwice(ctx context.Context, l *lab, holder *process) (added fl
 	if err != nil {
 		return 0, err
 	}
-	fmt.Fprintln(os.Stderr, "  at rest:", before)
+	fmt.Fprintln(os.Stderr, "  idle:", before)
 	var took [2]float64
 	for i := range took {
 		open, rest, err := y.openAndClose(ctx, l, holder, fmt.Sprint("round", i))
@@ -78,20 +76,20 @@ func (y *yard) openTwice(ctx context.Context, l *lab, holder *process) (added fl
 		}
 		took[i] = float64(open.Live) - float64(before.Live)
 		if left := float64(rest.Live) - float64(before.Live); left > keyRest*took[i]+keySlack {
-			return 0, fmt.Errorf("%d keys took %.1f MB, of which %.1f are left when they are "+
+			return 0, fmt.Errorf("%d keys took %.1f MB, of which %.1f remain when they are "+
 				"closed", l.keys, took[i]/1e6, left/1e6)
 		}
 		added = max(added, float64(open.Resident)-float64(before.Resident))
 	}
 	if took[1]-took[0] > keyRest*took[0]+keySlack {
-		return 0, fmt.Errorf("%d keys took %.1f MB, and as many others after them %.1f", l.keys,
+		return 0, fmt.Errorf("%d keys took %.1f MB, and as many other keys %.1f more", l.keys,
 			took[0]/1e6, took[1]/1e6)
 	}
 	return added, nil
 }
 
-// startHolder starts a worker of the workflows and one of the lane with keys, which has made calls:
-// what the first call of a process takes does not count as the keys'.
+// startHolder starts a worker of workflows and one of the keyed lane and makes some calls, so that
+// the cost of a process's first call is not attributed to keys.
 func (y *yard) startHolder(ctx context.Context, l *lab) (*process, error) {
 	if _, err := y.start(api.LaneGeneral); err != nil {
 		return nil, err
@@ -109,7 +107,7 @@ func (y *yard) startHolder(ctx context.Context, l *lab) (*process, error) {
 	return holder, errors.Join(y.awaitKeys(ctx, plansOfKeys), y.closeKeys(ctx))
 }
 
-// openAndClose opens keys and closes them, and returns what the worker takes in between and then.
+// openAndClose opens and closes keys, and returns the worker's memory in between and afterwards.
 func (y *yard) openAndClose(ctx context.Context, l *lab, holder *process, name string) (open,
 	rest footprint, err error) {
 	began := time.Now()
@@ -168,7 +166,7 @@ func (y *yard) useKeys(ctx context.Context, l *lab, name string, n int) error {
 	})
 }
 
-// closeKeys has the keys close that nobody uses, and returns when none is open.
+// closeKeys closes unused keys and returns when none is open.
 func (y *yard) closeKeys(ctx context.Context) error {
 	if err := y.configure(fmt.Sprintf(keyRules, shortIdle)); err != nil {
 		return err
@@ -179,7 +177,7 @@ func (y *yard) closeKeys(ctx context.Context) error {
 	return y.configure(fmt.Sprintf(keyRules, longIdle))
 }
 
-// awaitKeys returns when n keys are open, and their holders say so.
+// awaitKeys returns when n keys are open according to their holders.
 func (y *yard) awaitKeys(ctx context.Context, n int) error {
 	return y.await(ctx, fmt.Sprint(n, " open keys"), func(states []lanestate.State) bool {
 		return slices.ContainsFunc(states, func(s lanestate.State) bool {

@@ -202,7 +202,7 @@ func startHost(ctx context.Context, c host.Config) (stop func(), err error) {
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {
-			fmt.Fprintln(os.Stderr, "bench: the worker ended with", err)
+			fmt.Fprintln(os.Stderr, "bench: the worker exited with", err)
 		}
 	}, nil
 }
@@ -237,7 +237,7 @@ func (l *lab) runToEnd(ctx context.Context, queue, kind string, inputs ...any) (
 	first := execution{run.GetID(), run.GetRunID()}
 	err = run.Get(ctx, nil)
 	if cause := context.Cause(ctx); cause != nil {
-		err = cause // it says more than that the wait was ended
+		err = cause // it is more specific than the end of the wait
 	}
 	return first, time.Since(began), err
 }

@@ -15,7 +15,7 @@ const (
 	fanMillis = 50
 )
 
-// measureFanout compares a plan of calls at once with a workflow that makes the same ones.
+// measureFanout compares a plan of parallel calls with a workflow that makes the same calls.
 func measureFanout(ctx context.Context, l *lab) (map[string]float64, error) {
 	plan := chains("pause", fmt.Sprintf(`{"ms":%d}`, fanMillis), fanCalls, 1)
 	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow, plan},
@@ -23,8 +23,7 @@ func measureFanout(ctx context.Context, l *lab) (map[string]float64, error) {
 	return map[string]float64{"fanout_ratio": ratio}, err
 }
 
-// chains is a run of a plan in which that many rows of calls go on at once, each one call after the
-// other.
+// chains runs a plan with that many parallel chains of sequential calls.
 func chains(tool, arguments string, rows, length int) api.RunInput {
 	plan := api.Plan{Name: "chains"}
 	for row := range rows {
@@ -41,8 +40,7 @@ func chains(tool, arguments string, rows, length int) api.RunInput {
 	return api.RunInput{Plan: &packed}
 }
 
-// laneRules are a lane without a limit, and lanes whose limit is as many calls as are made at a
-// time.
+// laneRules define a lane without a limit, and lanes whose limit is the number of concurrent calls.
 const laneRules = `
 lanes:
   free: {}
@@ -85,7 +83,7 @@ func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 	}
 	if after, err := y.keeperEvents(ctx); err != nil || after != before {
 		return nil, errors.Join(err,
-			fmt.Errorf("the histories of the lanes' keepers had %d events before the calls and "+
+			fmt.Errorf("the histories of the lanes' workflows had %d events before the calls and "+
 				"have %d after them", before, after))
 	}
 	return map[string]float64{"limited_lane_ratio": worst}, nil

@@ -16,16 +16,16 @@ const (
 	// longPart is how many turns an execution of the chain has to have for its bytes per turn to be
 	// compared.
 	longPart = 50
-	// maxPartBytes is what no execution's history may have: a server ends a run at 50 MB, and warns
-	// at 10.
+	// maxPartBytes bounds the history of each execution: a server terminates runs at 50 MB and
+	// warns at 10 MB.
 	maxPartBytes = 20_000_000
-	// stepConversation is how long the conversation is with which a model step's overhead is
-	// measured, in bytes.
+	// stepConversation is the length, in bytes, of the conversation for which the overhead of a
+	// model step is measured.
 	stepConversation = 1_000_000
 )
 
-// longRun runs turns of 5 KB results after a conversation of 0.8 MB of real text, and compares what
-// a turn adds to the histories of the chain: the most ÷ the least.
+// longRun runs turns with 5 KB results after a conversation of 0.8 MB of real text, and compares
+// the history bytes per turn across the executions of the chain: maximum ÷ minimum.
 func (l *lab) longRun(ctx context.Context, turns int) (map[string]float64, error) {
 	conversation, err := api.EncodeMessages(talk(conversationBytes))
 	if err != nil {

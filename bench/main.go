@@ -44,13 +44,13 @@ var figures = []figure{
 		1, measureLongConversation},
 	{"long_run_growth_ratio", "history bytes per turn over the parts of 1,000 turns of 5 KB " +
 		"after a 0.8 MB conversation, most ÷ least", 1.1, measureLongRun},
-	{"model_step_overhead_ms", "a model step that has nothing to do but its own work, with a " +
+	{"model_step_overhead_ms", "a model step without other work, with a " +
 		"conversation of 1 MB, median, ms", 5, measureStep},
 	{"worker_memory_ratio", "a worker's memory after 10,000 runs ÷ after 1,000", 1.2,
 		measureMemory},
-	{"mcp_overhead_ms", "what a call of an MCP tool takes beyond an empty activity and the SDK's " +
+	{"mcp_overhead_ms", "time of a call of an MCP tool beyond an empty activity and the SDK's " +
 		"own call, ms", 2, measureMCP},
-	{"policy_ms", "what 100 policies add to the admission of a turn of 10 calls, ms", 2,
+	{"policy_ms", "time that 100 policies add to the admission of a turn of 10 calls, ms", 2,
 		measurePolicies},
 	{"limited_lane_ratio", "wall time of calls, on a lane with a limit ÷ on one without", 1.05,
 		measureLimited},
@@ -70,7 +70,7 @@ var figures = []figure{
 		"call, s", 5, measureResume},
 	{recordRate, "records derived per second of the histories of a run of 10,000 calls", 20_000,
 		measureRecords},
-	{"records_heap_mb", "by how much the heap grows while these are read, from the 1,000th call " +
+	{"records_heap_mb", "growth of the heap while these are read, from the 1,000th call " +
 		"to the last, MB", 5, measureRecords},
 	{"report_s", "starter report over 1,000 runs, s", 10, measureReport},
 	{"follow_ms", "from an event, by the server's clock, to the line of starter watch, median, ms",

@@ -17,7 +17,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// serveMCP is the argument with which this program is an MCP server with one tool that answers at
+// serveMCP is the argument that makes this program an MCP server with one tool that answers at
 // once.
 const serveMCP = "serve-mcp"
 
@@ -27,7 +27,7 @@ type pingInput struct {
 
 func serve(ctx context.Context) error {
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "ping", Description: "Says what it is told."},
+	mcp.AddTool(server, &mcp.Tool{Name: "ping", Description: "Returns its text."},
 		func(_ context.Context, _ *mcp.CallToolRequest, in pingInput) (*mcp.CallToolResult, any,
 			error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}},
@@ -36,13 +36,13 @@ func serve(ctx context.Context) error {
 	return server.Run(ctx, &mcp.StdioTransport{})
 }
 
-// pingSpec declares the tool of this program's own MCP server, pinned as it is.
+// pingSpec declares the pinned tool of this program's MCP server.
 func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return toolspecs.Spec{}, err
 	}
-	spec := toolspecs.Spec{Name: "ping", Version: "1.0.0", Description: "Says what it is told.",
+	spec := toolspecs.Spec{Name: "ping", Version: "1.0.0", Description: "Returns its text.",
 		Entry:     toolspecs.Entry{Type: toolspecs.KindMCP, Argv: []string{program, serveMCP}},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}}
 	server, err := mcpclient.Connect(ctx, spec.Entry.MCPServer(), mcpclient.Options{})
@@ -60,10 +60,10 @@ func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
 
 const mcpCalls = 100
 
-// measureMCP compares a plan of calls of an MCP tool in a row with what they are made of: as many
-// empty activities of a hand-written workflow, and as many calls of the same server by the SDK
-// alone. The rest, per call, is what Switchyard adds. The three follow each other closely, so that
-// what else the machine does weighs on all of them.
+// measureMCP compares a plan of sequential calls of an MCP tool with their parts: as many empty
+// activities of a hand-written workflow, and as many calls of the same server with the SDK alone.
+// The difference per call is the cost of Switchyard. The three run close together, so that other
+// load affects all of them.
 func measureMCP(ctx context.Context, l *lab) (map[string]float64, error) {
 	direct, err := newDirect(ctx)
 	if err != nil {
@@ -134,6 +134,6 @@ func (d *direct) calls(ctx context.Context, n int) (time.Duration, error) {
 
 func (d *direct) close() {
 	if err := d.session.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, "bench: the MCP server ended with", err)
+		fmt.Fprintln(os.Stderr, "bench: the MCP server exited with", err)
 	}
 }

@@ -19,9 +19,8 @@ const (
 	policyRules = 100
 )
 
-// measurePolicies measures what rules add to the admission of a turn, the step in which they are
-// evaluated: the median of many admissions with rules, less that of as many without. Each with
-// follows one without, so that what else the machine does weighs on both.
+// measurePolicies measures what rules add to the admission of a turn: the median of many admissions
+// with rules, minus that of as many without. They alternate, so that other load affects both.
 func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 	catalog, err := toolspecs.NewCatalog([]toolspecs.Spec{{Name: "send", Version: "1.0.0",
 		Description: "Sends a text.", Effects: []string{"external_write"},
@@ -78,8 +77,8 @@ func admission(l *lab, catalog *toolspecs.Catalog, rules ...api.PolicyRule) (*ac
 	}, Client: l.client, Policies: func() *policies.Set { return set }})
 }
 
-// rules are of five kinds, over labels, arguments, earlier calls, budget and time, none of which
-// holds.
+// rules returns rules of five kinds, over labels, arguments, earlier calls, budget and time, none
+// of which matches.
 func rules() []api.PolicyRule {
 	var list []api.PolicyRule
 	for i := range policyRules / 5 {
@@ -97,13 +96,12 @@ func rules() []api.PolicyRule {
 	return list
 }
 
-// allowed is an error where a rule stopped a call, so that what was measured is not the whole of
-// it.
+// allowed returns an error if a rule stopped a call, because the measurement is then incomplete.
 func allowed(decisions []api.AdmissionDecision) error {
 	for _, v := range decisions {
 		if v.Error != nil || len(decisions) != policyCalls {
 			data, _ := json.Marshal(decisions)
-			return fmt.Errorf("the calls were not let through: %.500s", data)
+			return fmt.Errorf("the calls were not admitted: %.500s", data)
 		}
 	}
 	return nil

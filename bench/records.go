@@ -152,7 +152,7 @@ func (l *lab) report(ctx context.Context, runs int) (map[string]float64, error) 
 	took := time.Since(began).Seconds()
 	var found stats.Report
 	if err = errors.Join(err, json.Unmarshal(out, &found)); err == nil && found.Runs.All < runs {
-		err = fmt.Errorf("the report is of %d runs, want %d", found.Runs.All, runs)
+		err = fmt.Errorf("the report has %d runs, want %d", found.Runs.All, runs)
 	}
 	return map[string]float64{"report_s": took}, err
 }
@@ -176,8 +176,8 @@ func (l *lab) awaitListed(ctx context.Context, runs int) error {
 	}
 }
 
-// measureFollow measures what a user who watches a run waits for each event, from its time by the
-// server's clock to the line of starter watch: the median.
+// measureFollow measures the median time from an event, by the server's clock, to its line in
+// starter watch.
 func measureFollow(ctx context.Context, l *lab) (map[string]float64, error) {
 	return l.follow(ctx, followedTurns)
 }

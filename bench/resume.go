@@ -66,8 +66,7 @@ func measureResume(ctx context.Context, l *lab) (map[string]float64, error) {
 	return map[string]float64{"resume_s": next.Sub(killed).Seconds()}, err
 }
 
-// hanging returns an agent that makes a call in every turn, each of which takes so long, and then
-// answers.
+// hanging returns an agent that makes a slow call in every turn and then answers.
 func hanging(times ...time.Duration) *api.Agent {
 	var script api.Script
 	for _, took := range times {

@@ -34,7 +34,7 @@ const serveWorker = "serve-worker"
 // prints a footprint.
 func serveCalls() int {
 	os.Args = slices.Delete(os.Args, 1, 2)
-	corpusOnce() // what a worker reads before its first call is not the lanes' cost
+	corpusOnce() // exclude what a worker reads before its first call
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			debug.FreeOSMemory()
@@ -121,7 +121,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.Writer
 	stdout *json.Decoder
-	// told is set before the process is told to end, ended closed when it has.
+	// told is set before the process is stopped; ended is closed when it has exited.
 	told  atomic.Bool
 	ended chan struct{}
 }
@@ -197,7 +197,7 @@ func (p *process) footprint() (footprint, error) {
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
-		return f, fmt.Errorf("the memory of a process can be read on Linux alone: %w", err)
+		return f, fmt.Errorf("the memory of a process can be read on Linux only: %w", err)
 	}
 	_, rest, _ := strings.Cut(string(status), "\nVmRSS:")
 	if _, err := fmt.Sscanf(rest, "%d kB", &f.Resident); err != nil {
@@ -222,7 +222,7 @@ func (y *yard) await(ctx context.Context, what string, well func([]lanestate.Sta
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w; the lanes stand like this: %+v", what,
+			return fmt.Errorf("wait for %s: %w; the lanes are %+v", what,
 				errors.Join(err, context.Cause(ctx)), states)
 		}
 	}

@@ -20,7 +20,7 @@ const uiPortOffset = 1000
 
 var logLevels = []string{"debug", "info", "warn", "error", "never"}
 
-// settings are a checked command line: every value in it can be used as it is.
+// settings are the validated command line.
 type settings struct {
 	ip           netip.Addr
 	port         int // 0: a free one
@@ -49,25 +49,25 @@ func newFlags(v *flagValues) *pflag.FlagSet {
 	f.SortFlags = false
 	f.Usage = func() {}
 	f.StringVar(&v.ipText, "ip", "127.0.0.1", "IP `address` the server and the UI listen on")
-	f.IntVarP(&v.port, "port", "p", 7233, "`port` of the server (gRPC); 0 takes a free one")
+	f.IntVarP(&v.port, "port", "p", 7233, "`port` of the server (gRPC); 0 selects a free one")
 	f.IntVar(&v.uiPort, "ui-port", 0,
-		"`port` of the Web UI; 0 takes a free one (default: --port + 1000)")
+		"`port` of the Web UI; 0 selects a free one (default: --port + 1000)")
 	f.BoolVar(&v.headless, "headless", false, "no Web UI")
 	f.StringVarP(&v.dbFilename, "db-filename", "f", "",
-		"SQLite `file` that keeps the runs, created with its folder if missing (default: in memory)")
+		"SQLite `file` that stores the runs, created with its folder if missing (default: in memory)")
 	f.StringSliceVarP(&v.namespaces, "namespace", "n", []string{"default"},
-		"`name` of a namespace to have; repeat it or separate by commas")
+		"`name` of a namespace to create; repeatable, or separated by commas")
 	f.StringArrayVar(&v.dynamic, "dynamic-config-value", nil,
-		"`key=value` of the server's dynamic configuration, value in JSON; wins over the tuning; repeatable")
+		"`key=value` of the server's dynamic configuration, value in JSON; overrides the tuning; repeatable")
 	f.StringArrayVar(&v.attrs, "search-attribute", nil,
 		"`Name=Type` of a search attribute beside Switchyard's own; repeatable\n(types: "+
 			strings.Join(searchAttributeTypes(), ", ")+")")
 	f.IntVar(&v.metricsPort, "metrics-port", 0,
 		"`port` of the server's Prometheus metrics, path /metrics (default: none)")
-	f.StringVar(&v.logLevel, "log-level", "warn", "least `level` of the log on standard error: "+
+	f.StringVar(&v.logLevel, "log-level", "warn", "minimum `level` of the log on standard error: "+
 		strings.Join(logLevels, ", "))
 	f.IntVar(&v.parentPID, "parent-pid", 0,
-		"`pid` of a process; the server ends when that process is gone")
+		"`pid` of a process; the server stops when that process exits")
 	return f
 }
 
@@ -84,18 +84,18 @@ Examples:
   devserver --dynamic-config-value 'history.timerProcessorMaxTimeShift="1s"'
   devserver --search-attribute Customer=Keyword --namespace default,staging
 
-Once everything answers, one line of JSON is printed on standard output:
+When the server is ready, it prints one line of JSON on standard output:
   {"address":"127.0.0.1:7233","ui":"http://127.0.0.1:8233","namespace":"default","pid":4711,"ready_ms":480}
-Log lines and messages go to standard error. SIGINT and SIGTERM end the server cleanly.
+Log lines and messages go to standard error. SIGINT and SIGTERM stop the server cleanly.
 
-Exit codes: 0 ended cleanly, 1 could not start, run or stop, 2 wrong flags.
+Exit codes: 0 stopped cleanly, 1 could not start, run or stop, 2 wrong flags.
 
 Flags:
 ` + newFlags(&flagValues{}).FlagUsages()
 }
 
-// parseConfig turns the command line into a checked settings. The error is pflag.ErrHelp for
-// --help, and otherwise names the flag, the value and what would be right.
+// parseConfig parses and validates the command line. The error is pflag.ErrHelp for --help, and
+// otherwise names the flag, the value and the valid values.
 func parseConfig(args []string) (*settings, error) {
 	var v flagValues
 	flags := newFlags(&v)
@@ -103,7 +103,7 @@ func parseConfig(args []string) (*settings, error) {
 		return nil, err
 	}
 	if flags.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q: there are only flags", flags.Arg(0))
+		return nil, fmt.Errorf("unexpected argument %q: only flags are allowed", flags.Arg(0))
 	}
 	v.uiPortChosen = flags.Changed("ui-port")
 	for _, check := range []func(*flagValues) error{
@@ -144,7 +144,7 @@ func checkPorts(v *flagValues) error {
 	}{{"--port", v.port}, {"--ui-port", v.uiPort}, {"--metrics-port", v.metricsPort}} {
 		if p.port < 0 || p.port > 65535 {
 			return fmt.Errorf(
-				"%s %d is out of range: ports go from 1 to 65535, 0 takes a free one%s", p.flag,
+				"%s %d is out of range: ports go from 1 to 65535, 0 selects a free one%s", p.flag,
 				p.port, uiPortHint(v, p.flag))
 		}
 		if other, ok := taken[p.port]; ok && p.port != 0 {
@@ -156,7 +156,7 @@ func checkPorts(v *flagValues) error {
 	return nil
 }
 
-// uiPortHint says where a port comes from that nobody typed.
+// uiPortHint explains where a default port comes from.
 func uiPortHint(v *flagValues, flag string) string {
 	if flag != "--ui-port" || v.uiPortChosen {
 		return ""

@@ -21,13 +21,12 @@ import (
 const (
 	// sqlDriver is the name under which the server's SQLite plugin registers with database/sql.
 	sqlDriver = "sqlite"
-	// retention is how long a closed run stays. Reports are made from histories, so it is a month,
-	// not the server's day.
+	// retention is the retention of closed runs. Reports are derived from histories, so it is a
+	// month instead of the server's default of a day.
 	retention = 30 * 24 * time.Hour
 )
 
-// The first and the last table of the server's schema: a file that has one but not the other was
-// left half made.
+// The first and the last table of the server's schema: a file with only one of them is incomplete.
 const firstTable, lastTable = "namespaces", "executions_visibility"
 
 // database is the store of one server: a file that this process alone uses, or memory.
@@ -55,7 +54,7 @@ func openDatabase(ctx context.Context, filename string, namespaces []string) (*d
 	}
 	if err := db.dropIndexes(ctx); err != nil {
 		db.unlock()
-		return nil, fmt.Errorf("cannot drop indexes that nobody uses: %w", err)
+		return nil, fmt.Errorf("cannot drop unused indexes: %w", err)
 	}
 	return db, nil
 }
@@ -111,13 +110,13 @@ func realPath(filename string) (string, error) {
 	return filepath.Join(folder, filepath.Base(path)), err
 }
 
-// uriPath writes a path so that SQLite, which reads it as a URI, gets it back as it was.
+// uriPath escapes a path for SQLite, which reads it as a URI.
 func uriPath(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
 }
 
-// inspect reports whether the file already is a database of the server. A new or empty file is not;
-// any other content is an error, so that nobody's file is overwritten.
+// inspect reports whether the file already is a database of the server. A new or empty file is not.
+// Any other content is an error, so that no foreign file is overwritten.
 func (db *database) inspect() (complete bool, err error) {
 	conn, err := sql.Open(sqlDriver, "file:"+db.sql.DatabaseName+"?mode=rwc")
 	if err != nil {
@@ -166,8 +165,8 @@ func (db *database) createNamespaces(names []string) error {
 	return nil
 }
 
-// close brings the write-ahead log into the file, so that the file alone can be copied, and gives
-// the lock back. It is called when the server has ended; what was committed is safe even if it is
+// close writes the write-ahead log into the file, so that the file alone can be copied, and
+// releases the lock. It is called when the server has stopped; committed data is safe even if it is
 // not called.
 func (db *database) close() error {
 	if db.lock == nil {

@@ -12,9 +12,8 @@ import (
 // errLocked is what tryLock returns when another process holds the lock.
 var errLocked = errors.New("locked")
 
-// lockFile takes the lock that a file stands for, or says which process has it. The lock ends with
-// the process, however it ends; the file stays, because removing it would let two processes lock
-// two files of one name.
+// lockFile locks a file, or returns which process has locked it. The lock ends with the process.
+// The file is never removed, because two processes could then lock two files with one name.
 func lockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -24,7 +23,7 @@ func lockFile(path string) (*os.File, error) {
 		defer file.Close()
 		if errors.Is(err, errLocked) {
 			return nil, fmt.Errorf(
-				"another devserver%s uses this file: end it, or choose another file", holder(file))
+				"another devserver%s uses this file: stop it, or choose another file", holder(file))
 		}
 		return nil, fmt.Errorf("cannot lock %s: %w", path, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The locked byte lies far behind the process id in the file: on Windows a locked byte cannot be
-// read by others.
+// The locked byte is far beyond the process ID in the file, because on Windows a locked byte cannot
+// be read.
 const lockOffset = 1 << 20
 
 func tryLock(file *os.File) error {

@@ -15,16 +15,16 @@ type logging struct {
 // newLogging logs from one of logLevels on.
 func newLogging(level string) *logging {
 	if level == "never" {
-		level = "fatal" // on which the server ends the process: always worth a line
+		level = "fatal" // the server exits after these levels
 	}
 	least := zap.NewAtomicLevelAt(log.ParseZapLevel(level))
 	built := log.BuildZapLogger(log.Config{Level: level, Format: "console"})
 	return &logging{log.NewZapLogger(built.WithOptions(zap.IncreaseLevel(least))), least}
 }
 
-// quiet leaves out warnings and errors from here on: while a server ends, its parts complain that
-// they cannot reach each other any more, and whether the end was clean is said by the exit code.
-// Whoever asked for more still sees all.
+// quiet drops warnings and errors from here on: parts of a stopping server report that they cannot
+// reach each other, and the exit code shows whether the stop was clean. Lower log levels still show
+// all.
 func (l *logging) quiet() {
 	if l.least.Level() >= zapcore.WarnLevel {
 		l.least.SetLevel(zapcore.FatalLevel)

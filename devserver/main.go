@@ -65,7 +65,7 @@ func serve(cfg *settings, began time.Time, stdout, stderr io.Writer) error {
 	ctx, parentGone := withParent(ctx, cfg.parentPID)
 	defer func() {
 		if parentGone() {
-			fmt.Fprintf(stderr, "devserver: ended because process %d (--parent-pid) is gone\n",
+			fmt.Fprintf(stderr, "devserver: stopped because process %d (--parent-pid) has exited\n",
 				cfg.parentPID)
 		}
 	}()
@@ -81,6 +81,6 @@ func serve(cfg *settings, began time.Time, stdout, stderr io.Writer) error {
 		return errors.Join(err, srv.stop())
 	}
 	<-ctx.Done()
-	stop() // from here a second signal ends the process at once
+	stop() // from here on a second signal ends the process at once
 	return srv.stop()
 }

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// parentPoll is how often the parent is looked for where the system cannot say by itself when a
-// process ends.
+// parentPoll is the interval of checks for the parent on systems without process notifications.
 const parentPoll = 500 * time.Millisecond
 
 // withParent returns a context that ends when the process pid does, and a function that tells
@@ -29,8 +28,8 @@ func withParent(ctx context.Context, pid int) (context.Context, func() bool) {
 	return ctx, gone.Load
 }
 
-// pollExit returns when the process is gone or the context ends. A parent counts as gone as soon as
-// this process has another one: a killed process that nobody waits for keeps its id.
+// pollExit returns when the process has exited or the context ends. A reparented process counts as
+// orphaned, because a killed process keeps its ID until it is reaped.
 func pollExit(ctx context.Context, pid int) {
 	isParent := os.Getppid() == pid
 	tick := time.NewTicker(parentPoll)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitExit returns true when the process is gone or the context ends, and false when this kernel
-// cannot tell.
+// awaitExit returns true when the process has exited or the context ends, and false if this kernel
+// cannot report it.
 func awaitExit(ctx context.Context, pid int) bool {
 	handle, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {

@@ -4,5 +4,5 @@ package main
 
 import "context"
 
-// awaitExit returns false: it is Linux alone that can say when a process that is not a child ends.
+// awaitExit returns false: only Linux reports the exit of a process that is not a child.
 func awaitExit(context.Context, int) bool { return false }

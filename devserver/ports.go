@@ -71,7 +71,7 @@ func (r *reservation) take(ip netip.Addr, port int, flag string) error {
 	listener, err := net.Listen("tcp", address.String())
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("port %d on %s is in use by another process: end that process, or choose another port with %s (0 takes a free one)",
+		return fmt.Errorf("port %d on %s is in use by another process: stop that process, or choose another port with %s (0 selects a free one)",
 			port, ip, flag)
 	case err != nil:
 		return fmt.Errorf("cannot listen on %s: %w: choose another address with --ip or another port with %s",
@@ -85,10 +85,9 @@ func (r *reservation) take(ip netip.Addr, port int, flag string) error {
 	return nil
 }
 
-// linger leaves a just closed connection on the listener's port. For a minute the system then gives
-// the port neither to others that ask for a free one nor to outgoing connections, while whoever
-// names it, as the server does, still gets it. It is a precaution: where it does not work, the port
-// is only less well kept.
+// linger leaves a just closed connection on the listener's port. For a minute the system then
+// assigns the port neither as a free port nor to outgoing connections, while a program that names
+// it, such as the server, still gets it. Without it the port is only less well reserved.
 func linger(listener net.Listener) {
 	dialed, err := net.Dial("tcp",
 		reachable(netip.MustParseAddrPort(listener.Addr().String())).String())

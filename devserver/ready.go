@@ -39,7 +39,7 @@ type readyLine struct {
 func announce(s *server, took time.Duration, stdout, stderr io.Writer) error {
 	line := readyLine{Address: s.address().String(), Namespace: s.cfg.namespaces[0],
 		PID: os.Getpid(), ReadyMS: took.Milliseconds()}
-	kept := "in memory, lost when it ends"
+	kept := "in memory, lost when it stops"
 	if s.db.file != "" {
 		kept = "in " + s.db.file
 	}

@@ -21,8 +21,8 @@ import (
 const (
 	clusterName = "active"
 	storeName   = "sqlite"
-	// shards is fixed in a database file when it is made. SQLite has one writer, so more only cost
-	// memory.
+	// shards is fixed when the database file is created. SQLite has one writer, so more shards only
+	// cost memory.
 	shards = 1
 	// stopTimeout bounds a clean end: the server drains for a second or two while workers are
 	// connected.
@@ -60,7 +60,7 @@ func startServer(ctx context.Context, cfg *settings) (*server, error) {
 }
 
 func (s *server) start(ctx context.Context) error {
-	s.ports.releaseServer() // the server listens as soon as it is made
+	s.ports.releaseServer() // the server listens as soon as it is created
 	created, err := newTemporal(s.cfg, s.ports, s.db, s.log.logger)
 	if err != nil {
 		return fmt.Errorf("cannot set up the server: %w", err)
@@ -75,7 +75,7 @@ func (s *server) start(ctx context.Context) error {
 	return s.awaitReady(ctx)
 }
 
-// stop ends UI, server and store, in this order. The error says what did not end in time.
+// stop stops UI, server and store, in this order. The error names what did not stop in time.
 func (s *server) stop() error {
 	s.log.quiet()
 	if s.ui != nil {
@@ -87,18 +87,18 @@ func (s *server) stop() error {
 		select {
 		case err := <-ended:
 			if err != nil {
-				return errors.Join(fmt.Errorf("the server did not end cleanly: %w", err),
+				return errors.Join(fmt.Errorf("the server did not stop cleanly: %w", err),
 					s.db.close())
 			}
 		case <-time.After(stopTimeout):
-			return fmt.Errorf("the server did not end within %s; what it acknowledged is kept",
+			return fmt.Errorf("the server did not stop within %s; acknowledged data is stored",
 				stopTimeout)
 		}
 	}
 	return s.db.close()
 }
 
-// address is what a client on this machine calls.
+// address is the address for clients on this machine.
 func (s *server) address() netip.AddrPort { return reachable(s.ports.frontend.addr) }
 
 func newTemporal(cfg *settings, p *ports, db *database, logger log.Logger) (temporal.Server,
@@ -123,7 +123,7 @@ func newTemporal(cfg *settings, p *ports, db *database, logger log.Logger) (temp
 	)
 }
 
-// staticConfig is what the server reads from a file in other installations.
+// staticConfig is the configuration that other installations read from a file.
 func staticConfig(cfg *settings, p *ports, db *database) *config.Config {
 	frontend := reachable(p.frontend.addr).String()
 	c := &config.Config{
@@ -157,7 +157,8 @@ func staticConfig(cfg *settings, p *ports, db *database) *config.Config {
 	return c
 }
 
-// services are the four parts of the server. Only the frontend listens where the user says.
+// services configures the four services of the server. Only the frontend listens on the configured
+// address.
 func (p *ports) services() map[string]config.Service {
 	services := map[string]config.Service{}
 	for name, r := range p.parts() {
@@ -170,7 +171,7 @@ func (p *ports) services() map[string]config.Service {
 	return services
 }
 
-// hosts tells the parts of the server where the others are, so that none has to be discovered.
+// hosts lists the addresses of the server's services, so that none has to be discovered.
 func (p *ports) hosts() map[primitives.ServiceName]static.Hosts {
 	hosts := map[primitives.ServiceName]static.Hosts{}
 	for name, r := range p.parts() {

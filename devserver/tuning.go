@@ -35,8 +35,8 @@ func tuned() dynamicconfig.StaticClient {
 		// 3 to 6 ms.
 		dynamicconfig.WorkerCommandsEnabled.Key():             true,
 		dynamicconfig.EnableCancelActivityWorkerCommand.Key(): true,
-		// Off by default: pausing a run is refused, so there is no pause with identity and reason
-		// in its history.
+		// Off by default: the server rejects pausing, so a pause would have no identity and reason
+		// in the history.
 		dynamicconfig.WorkflowPauseEnabled.Key(): true,
 
 		// By default search attributes are cached: one that was just added is refused for up to a
@@ -64,9 +64,9 @@ func tuned() dynamicconfig.StaticClient {
 	}
 }
 
-// parseDynamicConfig reads values of --dynamic-config-value, "key=JSON"; the last one of a key
-// counts. The error names the value and says whether the key is unknown to the server, the value is
-// not JSON, or the server refuses it.
+// parseDynamicConfig parses values of --dynamic-config-value, "key=JSON"; the last one of a key
+// counts. The error names the value and explains whether the key is unknown, the value is not JSON,
+// or the server rejects it.
 func parseDynamicConfig(values []string) (dynamicconfig.StaticClient, error) {
 	parsed := dynamicconfig.StaticClient{}
 	for _, text := range values {
@@ -82,13 +82,13 @@ func parseDynamicConfig(values []string) (dynamicconfig.StaticClient, error) {
 				`--dynamic-config-value %q: the value %q is not JSON: strings need double quotes, for example '%s="10ms"'`,
 				text, value, key)
 		}
-		// The server's own reader knows all keys and types. It reads YAML, of which JSON is a part;
-		// what it only warns about (unknown keys, values of the wrong type) it would later ignore,
-		// so here it is an error.
+		// The server's own reader knows all keys and types. It reads YAML, a superset of JSON. It
+		// only warns about unknown keys and values of the wrong type and ignores them later, so
+		// they are errors here.
 		var loader dynamicconfig.YamlLoader
 		loader.LoadValue(dynamicconfig.MakeKey(key), []byte(`[{"value": `+value+`}]`))
 		if err := errors.Join(append(loader.Errors, loader.Warnings...)...); err != nil {
-			return nil, fmt.Errorf("--dynamic-config-value %q is refused by the server: %w", text,
+			return nil, fmt.Errorf("the server rejects --dynamic-config-value %q: %w", text,
 				err)
 		}
 		parsed[dynamicconfig.MakeKey(key)] = loader.Map[dynamicconfig.MakeKey(key)]

@@ -11,8 +11,8 @@ type webUI struct {
 	*uiserver.Server
 }
 
-// startUI starts the Web UI on its reserved port. It does not wait; a UI that cannot listen ends
-// the process with a message of its own, since the library offers no other way.
+// startUI starts the Web UI on its reserved port and does not wait. A UI that cannot listen ends
+// the process with its own message, because the library offers no other way.
 func startUI(cfg *settings, p *ports) *webUI {
 	host := p.ui.addr.Addr().String()
 	if p.ui.addr.Addr().Is6() {

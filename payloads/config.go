@@ -175,7 +175,7 @@ func (s *Storage) Check(ctx context.Context) error {
 	if s.store == nil {
 		return nil
 	}
-	key, err := s.put(ctx, []byte("Switchyard looks whether this store can be used.\n"))
+	key, err := s.put(ctx, []byte("Switchyard checks that this store is usable.\n"))
 	if err == nil {
 		_, err = s.store.Get(ctx, key)
 	}

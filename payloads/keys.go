@@ -109,7 +109,7 @@ func parseKeys(file string, data []byte) (*Keys, error) {
 	}
 	if _, ok := k.byID[f.Active]; !ok && f.Active != "" && f.Active != noKey {
 		hint := cmp.Or(spelling.Hint(f.Active, k.ids()),
-			"name one of keys, or "+noKey+" to encrypt nothing from now on")
+			"name one of keys, or "+noKey+" to stop encrypting")
 		doc.Report("$.active", fmt.Sprintf("there is no key %q", f.Active), hint)
 	}
 	if err := doc.Faults().Err(); err != nil {
@@ -122,7 +122,7 @@ func parseKeys(file string, data []byte) (*Keys, error) {
 func (k *Keys) add(doc *strictyaml.Document, id, ref string) {
 	at := jsonpath.Key("$.keys", id)
 	if !keyID.MatchString(id) || id == noKey {
-		doc.ReportKey(at, "this cannot name a key", "use up to 64 letters, digits, dots, dashes "+
+		doc.ReportKey(at, "this is not a valid key ID", "use up to 64 letters, digits, dots, dashes "+
 			"and underscores; not the word "+noKey)
 		return
 	}
@@ -147,7 +147,7 @@ func readKey(ref string) (aead cipher.AEAD, fault, hint string) {
 		return nil, "what " + ref + " holds is not base64; a key is 32 bytes in base64", hintKey
 	}
 	if len(key) != keyBytes {
-		return nil, fmt.Sprintf("what %s holds is %d bytes in base64; a key is 32", ref, len(key)),
+		return nil, fmt.Sprintf("%s has %d bytes in base64; a key has 32", ref, len(key)),
 			hintKey
 	}
 	if aead, err = newAEAD(key); err != nil {

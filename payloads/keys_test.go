@@ -40,7 +40,7 @@ func TestLoadKeys_ReportsEveryFaultAndNoKey(t *testing.T) {
 				"(make a key: "},
 		{"none of them", "active: k1\nkeys: {}", "k.yaml:1:9: there is no key \"k1\""},
 		{"names", "active: a\nkeys: {a: env:GOOD, none: env:GOOD, 'b c': env:GOOD}",
-			"k.yaml:2:21: this cannot name a key"},
+			"k.yaml:2:21: this is not a valid key ID"},
 		{"unknown field", "active: a\nkeys: {a: env:GOOD}\nrotate: true",
 			`k.yaml:3:1: unknown field "rotate"`},
 		{"twice", "active: a\nkeys: {a: env:GOOD, a: env:GOOD}", "k.yaml:2:21: "},

@@ -33,7 +33,7 @@ type Storage struct {
 // converter stays, below the codec. An existing external storage is an error if there is a store.
 func (s *Storage) Apply(o *client.Options) error {
 	if s.store != nil && len(o.ExternalStorage.Drivers) > 0 {
-		return errors.New("the connection has an external storage of its own; remove it or --" +
+		return errors.New("the connection already has an external storage; remove it or --" +
 			flagStore)
 	}
 	base := o.DataConverter

@@ -18,7 +18,7 @@ type checker struct{ strictyaml.Findings }
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 	`(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
-// spec checks a spec whose defaults are filled in.
+// spec checks a spec with defaults filled in.
 func (c *checker) spec(s Spec) {
 	if s.Name != "" {
 		if err := api.CheckToolName(s.Name); err != nil {

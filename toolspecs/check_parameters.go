@@ -177,7 +177,7 @@ func (c parameterChecker) defaultAndEnum(path string, p Parameter) {
 	bare := p
 	bare.Default = nil
 	c.conform(func(int) string { return path + ".default" }, "correct or remove the default",
-		"the default breaks its own rule", bare, p.Default)
+		"the default violates its own rule", bare, p.Default)
 }
 
 func (c parameterChecker) enum(path string, p Parameter) {
@@ -194,7 +194,7 @@ func (c parameterChecker) enum(path string, p Parameter) {
 	}
 	if len(values) > 0 {
 		c.conform(func(i int) string { return jsonpath.Index(path, i) },
-			"correct or remove the value", "the value breaks the parameter's other rules", p,
+			"correct or remove the value", "the value violates the parameter's other rules", p,
 			values...)
 	}
 }

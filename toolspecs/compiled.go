@@ -224,7 +224,7 @@ func canonicalSpec(s Spec) (json.RawMessage, error) {
 	return jsontext.Compact(data)
 }
 
-// digestOfSpec returns the digest of a spec whose JSON is data. The digest covers a long script
+// digestOfSpec returns the digest of a spec whose JSON is data. A long script is digested
 // uncompressed, because compression differs between versions of Go.
 func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
 	if s.Entry.Agent == nil || s.Entry.Agent.Model.Script == nil {
@@ -245,14 +245,13 @@ func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
 	return api.Digest(append(plain, played...)), err
 }
 
-// Arguments reads the text of a call's arguments as its caller wrote it and returns them validated:
-// compact JSON, declared arguments in their declared order, then others sorted, defaults filled in
-// at any depth. An empty text is an empty object. problems are all that is wrong, at most 100 and a
-// last one that counts the rest; with any there are no arguments. notes tell what was dropped or
-// read as another type.
+// Arguments validates the arguments of a call and returns them as compact JSON: declared arguments
+// in their declared order, then others sorted, with defaults filled in at any depth. Empty text is
+// an empty object. problems lists at most 100 violations and a last entry that counts the rest;
+// with any, there are no arguments. notes describe dropped or converted values.
 //
-// mode decides how undeclared arguments and numbers in quotes are treated; empty leaves it to the
-// spec, whose default is strict.
+// mode decides how undeclared arguments and quoted numbers are treated; empty uses the spec's mode,
+// whose default is strict.
 func (c *Compiled) Arguments(text string, mode api.Mode) (args json.RawMessage, notes []string,
 	problems []api.Problem) {
 	return c.input.Arguments(text, cmp.Or(mode, c.Spec.Execution.Arguments) == api.ModeLenient)

@@ -58,7 +58,6 @@ type specFile struct {
 type executionFile struct {
 	ExecutionSpec
 	Parallelizable *bool     `yaml:"parallelizable"`
-	Idempotent     *bool     `yaml:"idempotent"`
 	Retry          retryFile `yaml:"retry"`
 }
 
@@ -147,7 +146,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	}
 	s.Execution = f.Execution.ExecutionSpec
 	s.Execution.Retry = api.Retry(f.Execution.Retry)
-	f.Execution.readOlderWords(doc, &s.Execution)
+	f.Execution.readParallelizable(doc, &s.Execution)
 	if s.Execution.Arguments == "" {
 		s.Execution.Arguments = o.Mode
 	}
@@ -160,37 +159,22 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	return s, faults
 }
 
-// readOlderWords converts the old keys parallelizable and idempotent to access and effect.
-func (f executionFile) readOlderWords(doc *strictyaml.Document, into *ExecutionSpec) {
-	if p := f.Parallelizable; p != nil {
-		access := api.AccessExclusive
-		if *p {
-			access = api.AccessShared
-		}
-		if into.Access != "" && into.Access != access {
-			doc.Report("$.execution.parallelizable",
-				fmt.Sprintf("parallelizable: %t contradicts access: %s", *p, into.Access),
-				"give only access")
-		}
-		into.Access = access
+// readParallelizable sets access from its alternative spelling, the key parallelizable.
+func (f executionFile) readParallelizable(doc *strictyaml.Document, into *ExecutionSpec) {
+	p := f.Parallelizable
+	if p == nil {
+		return
 	}
-	if i := f.Idempotent; i != nil {
-		if into.Effect != "" && *i == (into.Effect == api.EffectOnce) {
-			doc.Report("$.execution.idempotent",
-				fmt.Sprintf("idempotent: %t contradicts effect: %s", *i, into.Effect),
-				"give only effect")
-		}
-		if into.Effect == "" {
-			into.Effect = effectOf(*i)
-		}
+	access := api.AccessExclusive
+	if *p {
+		access = api.AccessShared
 	}
-}
-
-func effectOf(idempotent bool) api.Effect {
-	if idempotent {
-		return api.EffectIdempotent
+	if into.Access != "" && into.Access != access {
+		doc.Report("$.execution.parallelizable",
+			fmt.Sprintf("parallelizable: %t contradicts access: %s", *p, into.Access),
+			"give only access")
 	}
-	return api.EffectOnce
+	into.Access = access
 }
 
 // otherFiles lists the top-level keys that identify other kinds of files.

@@ -17,7 +17,7 @@ import (
 // Values of a toolspec's execution_plan.
 const (
 	// PlanRequired rejects calls without an execution plan; planOptional describes plans to models.
-	// By default a call may carry a plan, and models are not told.
+	// By default a call may carry a plan but models do not see the parameter.
 	PlanRequired = "required"
 	planOptional = "optional"
 	// planNone treats an argument of that name as an ordinary argument of the tool.
@@ -58,8 +58,8 @@ func planParameter() Parameter {
 	one := 1
 	intent.Required, intent.Validation.MinLength = true, &one
 	limits := []Parameter{
-		planText("timeout", "How long an attempt may take, such as 5s or 2m; the tool's own timeout holds where it is shorter."),
-		planLimit("max_attempts", schemas.TypeInteger, "1", "How often the call may be tried."),
+		planText("timeout", "Timeout of an attempt, such as 5s or 2m; a shorter timeout of the tool takes precedence."),
+		planLimit("max_attempts", schemas.TypeInteger, "1", "Maximum number of attempts."),
 		planLimit("max_turns", schemas.TypeInteger, "1", "Of an agent: its model steps."),
 		planLimit("max_calls", schemas.TypeInteger, "1", "Of an agent: its tool calls."),
 		planLimit("max_tokens", schemas.TypeInteger, "1", "Of an agent: its model's tokens."),
@@ -67,17 +67,17 @@ func planParameter() Parameter {
 			"Of an agent: its model's cost in US dollars."),
 	}
 	return Parameter{Name: api.PlanArgument, Type: schemas.TypeObject,
-		Description: "What the call is to do and how far it may go. It is recorded and not passed on to the tool.",
+		Description: "What the call does and its bounds. It is recorded and not passed to the tool.",
 		Validation: &Validation{Properties: []Parameter{
 			intent,
 			{Name: "dry_run", Type: schemas.TypeBoolean,
-				Description: "True has the call told what it would do, and do nothing."},
+				Description: "If true, the call reports what it would do and does nothing."},
 			{Name: "limits", Type: schemas.TypeObject,
-				Description: "Bounds below those of the tool.",
+				Description: "Bounds tighter than those of the tool.",
 				Validation:  &Validation{Properties: limits}},
-			planText("rollback", "How to put back what the call does."),
-			planTexts("preconditions", "What has to be true before."),
-			planTexts("expected_outcomes", "What is to be true after."),
+			planText("rollback", "How to undo the call."),
+			planTexts("preconditions", "Conditions before the call."),
+			planTexts("expected_outcomes", "Conditions after the call."),
 		}}}
 }
 
@@ -92,10 +92,10 @@ var planForm = sync.OnceValue(func() *Compiled {
 	return compiled
 })
 
-// TakePlan removes the execution plan from the text of a call's arguments. rest is the text without
-// it. rest is the unchanged text if there is no plan, the text is no JSON object, or the tool
-// declares a parameter of that name. problems are all violations of the plan, including bounds that
-// do not apply to the tool's calls; with any, plan is nil.
+// TakePlan removes the execution plan from a call's arguments and returns the remaining text as
+// rest. rest is unchanged if there is no plan, the text is not a JSON object, or the tool declares
+// a parameter of that name. problems lists all violations, including bounds that do not apply to
+// the tool; with any, plan is nil.
 func (c *Compiled) TakePlan(text string) (rest string, plan *api.ExecutionPlan,
 	problems []api.Problem) {
 	if !strings.Contains(text, api.PlanArgument) && !strings.Contains(text, `\u`) ||
@@ -157,7 +157,7 @@ func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 			plan.Limits.Timeout == 0 {
 			return nil, []api.Problem{{Path: planPath + ".limits.timeout", Rule: api.RuleType,
 				Message: fmt.Sprintf(
-					"%s is not how long something may take; write a number and a unit, such as 500ms, 30s or 2h",
+					"%s is not a duration; write a number and a unit, such as 500ms, 30s or 2h",
 					jsontext.Shorten(text))}}
 		}
 	}
@@ -181,11 +181,11 @@ func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
 		{"max_cost", l.MaxCost > 0, agent},
 	} {
 		if bound.set && !bound.hosted {
-			message := fmt.Sprintf("%s bounds agents, and %s is none; remove it", bound.name,
+			message := fmt.Sprintf("%s bounds agents, but %s is not one; remove it", bound.name,
 				c.Spec.Name)
 			if agent {
 				message = fmt.Sprintf(
-					"%s bounds tools that are no agents, and %s is one; remove it", bound.name,
+					"%s bounds tools other than agents, but %s is an agent; remove it", bound.name,
 					c.Spec.Name)
 			}
 			problems = append(problems, api.Problem{Path: planPath + ".limits." + bound.name,
@@ -215,7 +215,7 @@ func (c *Compiled) compilePlan() error {
 	}
 	root, ok := value.(*jsontext.Object)
 	if !ok {
-		return fmt.Errorf("the arguments are no object that could hold an execution plan")
+		return fmt.Errorf("the arguments are not an object, so they cannot hold an execution plan")
 	}
 	schema := root
 	properties := jsontext.Member[*jsontext.Object](root, "properties")

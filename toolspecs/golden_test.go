@@ -120,9 +120,9 @@ func TestDecodedSpec(t *testing.T) {
 	}
 }
 
-// Lanes and handlers are those of the options; the older word idempotent stands for an effect.
+// Lanes and handlers are those of the options.
 func TestOptions(t *testing.T) {
-	const spec = "name: a\nversion: 1.0.0\ndescription: A.\nentry: {type: function}\nexecution: {lane: phones, idempotent: true}\n"
+	const spec = "name: a\nversion: 1.0.0\ndescription: A.\nentry: {type: function}\nexecution: {lane: phones, effect: idempotent}\n"
 	specs, err := Decode("a.yaml", []byte(spec), Options{Lanes: lanes.Of().Plain("phones"),
 		Handlers: []string{"a"}})
 	if err != nil || specs[0].Execution.Effect != "idempotent" ||

@@ -152,7 +152,7 @@ func (c *Compiled) AgentPrompt(args json.RawMessage) (string, error) {
 	}
 	prompt := c.ownPrompt(values, args)
 	if strings.TrimSpace(prompt) == "" {
-		return "", api.Errorf(api.ErrValidation, "what the agent %s would be asked is empty",
+		return "", api.Errorf(api.ErrValidation, "the prompt of the agent %s is empty",
 			c.Spec.Entry.Agent.Name)
 	}
 	if c.outputJSON != nil {

@@ -13,8 +13,8 @@ import (
 type interpreter struct {
 	// name matches the program's name without folder and .exe, in lower case.
 	name *regexp.Regexp
-	// flag matches the option that the text follows, or within which it begins; value matches
-	// options that take a value.
+	// flag matches the option that precedes or contains the text; value matches options that take a
+	// value.
 	flag, value *regexp.Regexp
 	// rest is set if everything after flag is the program; repeats is set if flag may occur more
 	// than once.

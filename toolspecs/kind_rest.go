@@ -64,7 +64,7 @@ func (c restChecker) rest(s Spec) {
 	for _, q := range c.templates("$.entry.query", e.Query, declared) {
 		switch {
 		case e.Auth != nil && e.Auth.Type == outbound.Query && e.Auth.Name == q.name:
-			c.AddKey(q.path, "remove it", "the query parameter %s is what auth sets", q.name)
+			c.AddKey(q.path, "remove it", "auth already sets the query parameter %s", q.name)
 		case q.secret():
 			c.writtenSecret(q.path, "the query parameter "+q.name)
 		}
@@ -124,7 +124,7 @@ func dotSegment(segment string) bool {
 	return err == nil && (plain == "." || plain == "..")
 }
 
-// argument returns the type of an argument, if declared, and whether every call has it.
+// argument returns the type of a declared argument and whether every call has it.
 func (s Spec) argument(name string) (kind string, always bool) {
 	for _, p := range s.Parameters {
 		if p.Name == name {

@@ -16,7 +16,7 @@ import (
 type kind interface {
 	// setDefaults fills in the defaults of the kind. The defaults of all kinds follow.
 	setDefaults(s *Spec)
-	// check reports the faults of a spec whose defaults are filled in.
+	// check reports the faults of a spec with defaults filled in.
 	check(c *checker, s Spec)
 	// dispatch returns how runs execute calls of the kind.
 	dispatch() api.Dispatch
@@ -33,7 +33,7 @@ var kinds = map[string]kind{
 	KindHuman:    humanKind{},
 }
 
-// handled is implemented by kinds whose entry names something that a program registers.
+// handled is implemented by kinds whose entry names something that programs register.
 type handled interface {
 	// handlers returns the registered names, nil if unknown, and what they name.
 	handlers(o Options) (known []string, what string)
@@ -58,7 +58,7 @@ func slotKinds() []string {
 		func(name string) bool { return !takesSlots(name) })
 }
 
-// handler checks that what the entry names is registered with the worker.
+// handler checks that the worker registers the entry's name.
 func (c *checker) handler(e Entry, o Options) {
 	k, ok := kinds[e.Type].(handled)
 	if !ok {

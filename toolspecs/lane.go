@@ -10,7 +10,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// usualLane returns the lane of a tool that names none and whose category has none.
+// usualLane returns the default lane of a tool that names none and whose category has none.
 func (e ExecutionSpec) usualLane() string {
 	if e.Access == api.AccessExclusive {
 		return api.LaneSerial

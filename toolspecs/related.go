@@ -188,7 +188,7 @@ func (c relatedChecker) stringByRun(s Spec, call callByRun, path, text string) {
 	}
 }
 
-// placeholderByRun checks what a legal placeholder names.
+// placeholderByRun checks the name in a valid placeholder.
 func (c relatedChecker) placeholderByRun(s Spec, path string, p api.UndoPlaceholder) {
 	switch p.Source {
 	case api.UndoResult:

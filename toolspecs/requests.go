@@ -34,8 +34,8 @@ type requestChecker struct {
 	logsIn bool
 }
 
-// outbound checks what the kinds that send requests have in common. declared are the arguments that
-// templates may use.
+// outbound makes the checks that are common to kinds that send requests. declared has the arguments
+// that templates may use.
 func (c requestChecker) outbound(e Entry, declared []string) {
 	c.auth(e)
 	c.headers(e, declared)
@@ -105,7 +105,7 @@ func (c requestChecker) authName(a *outbound.Auth) {
 	}
 }
 
-// headerFault says why a header must not be set; empty if it may be.
+// headerFault returns why a header must not be set; empty if it may be.
 func headerFault(name string) string {
 	key := http.CanonicalHeaderKey(name)
 	switch {
@@ -128,7 +128,7 @@ func (c requestChecker) headers(e Entry, declared []string) {
 		case seen[key]:
 			c.AddKey(h.path, "keep one of them", "the header %s is given twice", key)
 		case authHeader(e.Auth) == key:
-			c.AddKey(h.path, "remove it", "the header %s is what auth sets", key)
+			c.AddKey(h.path, "remove it", "auth already sets the header %s", key)
 		case h.secret():
 			c.writtenSecret(h.path, "the header "+key)
 		case !outbound.FitsHeader(h.text):
@@ -164,7 +164,7 @@ func (c requestChecker) writtenSecret(path, place string) {
 }
 
 // templates checks a mapping from names to strings, numbers and booleans, whose strings may have
-// placeholders. It returns the valid ones.
+// placeholders. It returns the valid entries.
 func (c requestChecker) templates(path string, raw json.RawMessage, declared []string) []template {
 	if raw == nil {
 		return nil
@@ -207,14 +207,14 @@ func (c requestChecker) oauth(e Entry) {
 	if a.Grant == outbound.GrantClientCredentials {
 		c.clientCredentials(a)
 	} else if a.Secret != "" && a.ClientID == "" {
-		c.Add("$.entry.auth", "write client_id: and what the authorization server knows the client by",
+		c.Add("$.entry.auth", "write client_id: and the client's ID at the authorization server",
 			"the client's secret needs its client_id")
 	}
 	c.issuer(a)
 	c.loginURLs(a)
 	for i, scope := range a.Scopes {
 		if !isScope(scope) {
-			c.Add(jsonpath.Index("$.entry.auth.scopes", i), "list each by itself",
+			c.Add(jsonpath.Index("$.entry.auth.scopes", i), "list each scope separately",
 				"a scope is one word without quotation marks and backslashes")
 		}
 	}

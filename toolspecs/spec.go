@@ -230,8 +230,8 @@ type StatusRule struct {
 	Message string `json:"message,omitempty" yaml:"message"`
 }
 
-// ExecutionSpec declares where and how calls run. In YAML, parallelizable: false is an alias of
-// access: exclusive, and idempotent: true or false of effect: idempotent or once.
+// ExecutionSpec declares where and how calls run. In YAML, parallelizable: true or false is
+// an alias of access: shared or exclusive.
 type ExecutionSpec struct {
 	Lane string `json:"lane" yaml:"lane"`
 	// laneless is set if the spec named no lane, so that the lane of its category takes precedence

@@ -70,7 +70,7 @@ func (d *Deriver) Add(event *historypb.HistoryEvent) ([]api.Event, error) {
 	}
 	if !d.run.open {
 		return nil, fmt.Errorf(
-			"event %d (%s): the history does not begin with the start of a run: %w",
+			"event %d (%s): the history does not start with the start of a run: %w",
 			event.GetEventId(),
 			event.GetEventType(),
 			ErrNotARun,

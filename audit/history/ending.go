@@ -46,7 +46,7 @@ func (c *calls) endOpen(e *historypb.HistoryEvent) {
 			"the run was ended while this call waited or ran; the call may have taken effect",
 		)
 		if c.run.tools[r.Tool].Dispatch == api.DispatchQuestion {
-			r.Error = api.Errorf(api.ErrCancelled, "the run was ended before a person answered")
+			r.Error = api.Errorf(api.ErrCancelled, "the run ended before a person answered")
 		}
 		c.end(e, r)
 	}

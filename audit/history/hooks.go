@@ -37,7 +37,7 @@ func (h *hooks) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFai
 	a.hook.Outcome, a.hook.Reason = api.HookFailed, f.Message
 	switch {
 	case f.Timeout != "":
-		a.hook.Reason = "its worker was lost, or it did not end in time"
+		a.hook.Reason = "its worker was lost or it timed out"
 	case f.Cancelled:
 		a.hook.Reason = "the run was cancelled"
 	}

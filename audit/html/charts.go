@@ -194,8 +194,8 @@ func (r *Report) runCharts() []chart {
 	by := r.byName()
 	times, step := r.byTime()
 	byName := named(chart{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount,
-		BehindOf: "part solved"}, by)
-	overTime := named(chart{Title: "Runs over time", Note: "by when they began, " + every(step),
+		BehindOf: "solved share"}, by)
+	overTime := named(chart{Title: "Runs over time", Note: "by start time, " + every(step),
 		Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
 	for _, c := range []struct {
 		chart *chart
@@ -203,7 +203,7 @@ func (r *Report) runCharts() []chart {
 	}{{&byName, by}, {&overTime, times}} {
 		add(c.chart, "solved", "model", c.sums, func(s *sum) float64 { return float64(s.solved) })
 		add(c.chart, "failed", "failed", c.sums, func(s *sum) float64 { return float64(s.failed) })
-		add(c.chart, "goes on", "held", c.sums, func(s *sum) float64 { return float64(s.open) })
+		add(c.chart, "running", "held", c.sums, func(s *sum) float64 { return float64(s.open) })
 	}
 	for _, s := range by {
 		byName.Behind = append(byName.Behind, ratio(s.solved, s.solved+s.failed)+" solved")
@@ -224,12 +224,12 @@ func (r *Report) tokenCharts() []chart {
 	by := r.byName()
 	times, step := r.byTime()
 	tokens := named(chart{Title: "Tokens by agent",
-		Note: "behind the bars: tokens for each run that was solved", Of: "run of", Unit: unitCount,
-		BehindOf: "for each solved run"}, by)
+		Note: "beside the bars: tokens per solved run", Of: "run of", Unit: unitCount,
+		BehindOf: "per solved run"}, by)
 	cost := named(chart{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, by)
-	tokensOver := named(chart{Title: "Tokens over time", Note: "by when the runs began, " +
+	tokensOver := named(chart{Title: "Tokens over time", Note: "by start time, " +
 		every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
-	costOver := named(chart{Title: "Cost over time", Note: "by when the runs began, " + every(step),
+	costOver := named(chart{Title: "Cost over time", Note: "by start time, " + every(step),
 		Of: "from (UTC)", Unit: unitMoney, Upright: true}, times)
 	in := func(s *sum) float64 { return float64(s.in) }
 	out := func(s *sum) float64 { return float64(s.out) }
@@ -243,12 +243,12 @@ func (r *Report) tokenCharts() []chart {
 	for _, s := range by {
 		tokensPerSolvedRun := "none solved"
 		if s.solved > 0 {
-			tokensPerSolvedRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) + " TPST"
+			tokensPerSolvedRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) + " per solved run"
 		}
 		tokens.Behind = append(tokens.Behind, tokensPerSolvedRun)
 	}
 	calls := groupChart(chart{Title: "Tokens of tools",
-		Note: "what calls took of the models' windows: arguments and results", Of: "tool",
+		Note: "tokens of arguments and results in the models' context", Of: "tool",
 		Unit: unitCount}, r.Found.Tools)
 	add(&calls, "arguments", "in", r.Found.Tools,
 		func(g stats.GroupStats) float64 { return float64(g.ArgumentTokens) })
@@ -262,8 +262,8 @@ func (r *Report) wasteChart() chart {
 	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g stats.GroupStats) bool {
 		return g.Estimated == 0
 	})
-	c := groupChart(chart{Title: "Tokens of tools against their estimates",
-		Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
+	c := groupChart(chart{Title: "Tokens of tools and their estimates",
+		Note: "calls of tools with expected_tokens; beside the bars: accuracy",
 		Of:   "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, evaluated)
 	add(&c, "estimated", "in", evaluated,
 		func(g stats.GroupStats) float64 { return float64(g.EstimatedTokens) })
@@ -287,7 +287,7 @@ func groupChart(c chart, groups []stats.GroupStats) chart {
 func (r *Report) callCharts() []chart {
 	list := []chart{outcomes("tool", r.Found.Tools), outcomes("lane", r.Found.Lanes)}
 	types := stats.ErrorTypes(r.Found.Errors)
-	errors := chart{Title: "Errors by type", Note: "of calls that failed or were refused",
+	errors := chart{Title: "Errors by type", Note: "failed and refused calls",
 		Of: "error", Unit: unitCount, Names: []string{}}
 	s := series{Name: "calls", Tone: "failed", Values: []float64{}}
 	for _, t := range types {
@@ -301,8 +301,8 @@ func (r *Report) callCharts() []chart {
 // outcomes returns the chart of the statuses of the calls of each tool or lane.
 func outcomes(of string, groups []stats.GroupStats) chart {
 	c := groupChart(chart{Title: "Calls by " + of,
-		Note: "behind the bars: the part of those that are over which completed", Of: of,
-		Unit: unitCount, BehindOf: "part completed"}, groups)
+		Note: "beside the bars: share of finished calls that completed", Of: of,
+		Unit: unitCount, BehindOf: "completed"}, groups)
 	for _, s := range []struct {
 		name, tone string
 		value      func(stats.GroupStats) int
@@ -331,13 +331,13 @@ func (r *Report) timeCharts() []chart {
 		name   string
 		groups []stats.GroupStats
 	}{{"tool", r.Found.Tools}, {"lane", r.Found.Lanes}} {
-		took := groupChart(chart{Title: "How long calls took, by " + of.name, Of: of.name,
+		took := groupChart(chart{Title: "Duration of calls by " + of.name, Of: of.name,
 			Unit: unitTime, Apart: true}, of.groups)
 		add(&took, "average", "runs", of.groups,
 			func(g stats.GroupStats) float64 { return ms(g.Average.Std()) })
 		add(&took, "longest", "in", of.groups,
 			func(g stats.GroupStats) float64 { return ms(g.Longest.Std()) })
-		waited := groupChart(chart{Title: "How long calls waited for a worker, by " + of.name,
+		waited := groupChart(chart{Title: "Waiting time of calls by " + of.name,
 			Of: of.name, Unit: unitTime, Apart: true}, of.groups)
 		add(&waited, "average", "held", of.groups,
 			func(g stats.GroupStats) float64 { return ms(g.AverageWait.Std()) })
@@ -345,12 +345,12 @@ func (r *Report) timeCharts() []chart {
 			func(g stats.GroupStats) float64 { return ms(g.LongestWait.Std()) })
 		list = append(list, took, waited)
 	}
-	slow := groupChart(chart{Title: "Slow calls and attempts beyond the first",
-		Note: "slow is longer than " + shortDuration(r.Found.Thresholds.Slow.Std()), Of: "tool",
+	slow := groupChart(chart{Title: "Slow calls and retries",
+		Note: "slow: longer than " + shortDuration(r.Found.Thresholds.Slow.Std()), Of: "tool",
 		Unit: unitCount, Apart: true}, r.Found.Tools)
 	add(&slow, "slow", "sum", r.Found.Tools,
 		func(g stats.GroupStats) float64 { return float64(g.Slow) })
-	add(&slow, "more attempts", "tried", r.Found.Tools,
+	add(&slow, "retries", "tried", r.Found.Tools,
 		func(g stats.GroupStats) float64 { return float64(g.Retries) })
 	return append(list, slow)
 }

@@ -56,14 +56,14 @@ func callDetails(r api.Record) [][2]string {
 			approvalText(r.Approval),
 		),
 		line("rules", policiesText(r.Policies)),
-		line("labels seen", strings.Join(r.Labels, ", ")),
+		line("labels", strings.Join(r.Labels, ", ")),
 		line("hooks", hooksText(r.Hooks)),
 		line("intent", intentText(r.Plan)),
 		line(
 			"notes",
 			strings.Join(r.Notes, "\n"),
 		),
-		line("made together with", batchedText(r)),
+		line("batched with", batchedText(r)),
 		line("purpose", string(r.Purpose)),
 		line("target call", r.TargetCallID),
 		line(
@@ -95,7 +95,7 @@ func timingDetails(t api.Timing) [][2]string {
 		line("took", duration),
 		line("waited for a worker", wait),
 		line("attempts", attempts),
-		line("attempt before failed", t.LastFailure),
+		line("previous attempt", t.LastFailure),
 		line(
 			"worker",
 			t.Worker,
@@ -116,16 +116,16 @@ func stepDetails(e api.Event, t api.Timing) [][2]string {
 			cost = money(u.Cost)
 		}
 		if u.CachedTokens > 0 {
-			cached = api.Thousands(u.CachedTokens) + " of the input were in the provider's cache"
+			cached = api.Thousands(u.CachedTokens) + " input tokens from the provider's cache"
 		}
 		var calls []string
 		for _, c := range s.Message.Calls {
 			calls = append(calls, c.ID+" "+c.Tool)
 		}
 		list = details(
-			line("said", s.Message.Text),
-			line("asks for", strings.Join(calls, ", ")),
-			line("stopped by", string(s.Stop)),
+			line("text", s.Message.Text),
+			line("calls", strings.Join(calls, ", ")),
+			line("stop reason", string(s.Stop)),
 			line("model", s.Model),
 			line(
 				"tokens",
@@ -141,10 +141,10 @@ func stepDetails(e api.Event, t api.Timing) [][2]string {
 func statusText(r api.Record) string {
 	text := string(r.Status)
 	if r.DryRun {
-		text = "withheld, because this is a dry run"
+		text = "withheld (dry run)"
 	}
 	if r.Status == api.CallRunning && r.Started.IsZero() {
-		text = "waits"
+		text = "waiting"
 	}
 	if r.Phase != "" && r.Status != api.CallCompleted {
 		text += " (phase " + string(r.Phase) + ")"
@@ -192,7 +192,7 @@ func approvalText(d *api.Decided) string {
 		text += ", at " + clock(d.At)
 	}
 	if d.Why != "" {
-		text += "\nasked for because: " + d.Why
+		text += "\nreason: " + d.Why
 	}
 	return text
 }

@@ -177,8 +177,8 @@ func (f fill) marksOf() {
 	}
 }
 
-// tellers read the events about people, pauses and hooks. Other events are ignored.
-var tellers = map[api.EventType]func(*Run, api.Event){
+// markReaders read the events about people, pauses and hooks. Other events are ignored.
+var markReaders = map[api.EventType]func(*Run, api.Event){
 	api.EventApprovalRequested: (*Run).approvalRequested,
 	api.EventApprovalDecided: func(b *Run, e api.Event) {
 		b.finish("approval "+e.CallID, e.Time, e.Decided.Note())
@@ -187,10 +187,10 @@ var tellers = map[api.EventType]func(*Run, api.Event){
 		b.point(
 			e,
 			markRefused,
-			"a decision did not count",
+			"rejected decision",
 			line("call", e.CallID),
 			line("by", e.Decided.By),
-			line("why it did not count", e.Failure),
+			line("reason", e.Failure),
 		)
 	},
 	api.EventQuestionAsked: func(b *Run, e api.Event) {
@@ -237,7 +237,7 @@ var tellers = map[api.EventType]func(*Run, api.Event){
 			markHook,
 			"hook "+e.Hook.Hook,
 			line("hook", e.Hook.Hook),
-			line("did", string(e.Hook.Outcome)),
+			line("outcome", string(e.Hook.Outcome)),
 			line("reason", e.Hook.Reason),
 		)
 	},
@@ -248,7 +248,7 @@ var tellers = map[api.EventType]func(*Run, api.Event){
 func (b *Run) approvalRequested(e api.Event) {
 	label := "approval of " + e.Tool
 	if limit := e.Approval.Limit; limit != "" {
-		label = "more " + limit + " for the run"
+		label = "higher limit of " + limit
 	}
 	b.begin(
 		"approval "+e.CallID,
@@ -258,7 +258,7 @@ func (b *Run) approvalRequested(e api.Event) {
 				Kind:    markApproval,
 				Call:    e.CallID,
 				Label:   label,
-				Details: details(line("why", e.Approval.Reason)),
+				Details: details(line("reason", e.Approval.Reason)),
 			},
 		},
 	)
@@ -300,7 +300,7 @@ func (b *Run) finish(key string, at time.Time, how string) {
 	delete(b.open, key)
 	m := &b.marks[i]
 	m.to, m.Label = at, m.Label+": "+how
-	m.Details = append(slices.Clone(m.Details), [2]string{"became", how})
+	m.Details = append(slices.Clone(m.Details), [2]string{"result", how})
 }
 
 func (b *Run) point(e api.Event, kind markKind, label string, lines ...[2]string) {
@@ -315,7 +315,7 @@ func (b *Run) point(e api.Event, kind markKind, label string, lines ...[2]string
 
 func replyOf(r *api.Reply) string {
 	if r == nil {
-		return "nobody replied"
+		return "no reply"
 	}
 	return r.Note()
 }

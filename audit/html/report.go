@@ -94,7 +94,7 @@ func (r *Report) words() []string {
 	}
 	if dated := r.dated(); len(dated) > 0 {
 		const minute = "2006-01-02 15:04"
-		words = append(words, "They began between "+dated[0].began.UTC().Format(minute)+" and "+
+		words = append(words, "They started between "+dated[0].began.UTC().Format(minute)+" and "+
 			dated[len(dated)-1].began.UTC().Format(minute)+" UTC.")
 	}
 	for _, note := range nonEmpty(r.Notes) {
@@ -108,7 +108,7 @@ func (r *Report) tiles() []tile {
 	f, c := r.Found, r.Found.Calls
 	runs := api.Thousands(f.Runs.Solved) + " solved, " + api.Thousands(f.Runs.Failed) + " failed"
 	if f.Runs.Open > 0 {
-		runs += ", " + api.Thousands(f.Runs.Open) + " not over"
+		runs += ", " + api.Thousands(f.Runs.Open) + " running"
 	}
 	calls := api.Thousands(c.Completed) + " completed, " + api.Thousands(c.Failed) + " failed, " +
 		api.Thousands(c.Refused) + " refused"
@@ -117,27 +117,27 @@ func (r *Report) tiles() []tile {
 	}
 	list := []tile{
 		{api.Thousands(f.Runs.All), "runs", runs},
-		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the runs that are over" +
+		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the finished runs" +
 			byWhom(f.Runs)},
 		{figure(unitCount, f.TokensPerSolvedRun), "tokens per solved run",
-			"TPST: all tokens over solved runs"},
+			"all tokens ÷ solved runs"},
 		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens",
 			api.Thousands(f.Usage.InputTokens) + " in, " + api.Thousands(f.Usage.OutputTokens) +
 				" out, " + api.Plural(f.Usage.Turns, "model step")},
-		{money(f.Usage.Cost), "cost", "where models have a price"},
+		{money(f.Usage.Cost), "cost", "of models with a price"},
 		{api.Thousands(c.Calls), "calls", calls},
-		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed",
-			api.Plural(c.Retries, "more attempt")},
-		{shortDuration(c.Average.Std()), "a call on average", shortDuration(c.Longest.Std()) + " at most"},
-		{shortDuration(c.AverageWait.Std()), "waited for a worker", "on average; " +
+		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of calls completed",
+			api.Plural(c.Retries, "retry")},
+		{shortDuration(c.Average.Std()), "average call", shortDuration(c.Longest.Std()) + " at most"},
+		{shortDuration(c.AverageWait.Std()), "average wait", "for a worker; " +
 			shortDuration(c.LongestWait.Std()) + " at most"},
-		{api.Thousands(c.Slow), "slow calls", "took longer than " + shortDuration(f.Thresholds.Slow.Std())},
+		{api.Thousands(c.Slow), "slow calls", "longer than " + shortDuration(f.Thresholds.Slow.Std())},
 		{api.Thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
-		{api.Thousands(c.Batched), "batched", "made together with others"},
+		{api.Thousands(c.Batched), "batched", "with other calls of their turn"},
 	}
 	if c.Estimated > 0 {
 		list = append(list, tile{api.Thousands(c.WastedTokens), "wasted tokens",
-			"beyond the estimates of " + api.Plural(c.Wasteful, "call")},
+			"above the estimates of " + api.Plural(c.Wasteful, "call")},
 			tile{figure(unitPercent, 100*c.Accuracy), "accuracy of estimates", "on average over " +
 				api.Plural(c.Estimated, "call") + "; " + api.Thousands(c.Inaccurate) +
 				" inaccurate"})

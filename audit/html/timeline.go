@@ -188,7 +188,7 @@ func (b *Run) Add(e api.Event) {
 		b.asked[e.Turn] = e.Time
 		b.steps = append(b.steps, e)
 	default:
-		if tell := tellers[e.Type]; tell != nil {
+		if tell := markReaders[e.Type]; tell != nil {
 			tell(b, e)
 		}
 	}
@@ -223,11 +223,11 @@ func (t *Timeline) AddRun(
 		run.Parts = append(run.Parts, t.at(p.Started))
 		b.marks = append(
 			b.marks,
-			runMark{from: p.Started, mark: mark{Kind: markPart, Label: "goes on in a new execution",
+			runMark{from: p.Started, mark: mark{Kind: markPart, Label: "continues in a new execution",
 				Details: [][2]string{
 					{
 						"continued as new",
-						"the history had grown long, so the run went on in a fresh one",
+						"the run continued as new because its history was long",
 					},
 					{"execution", p.RunID},
 				}}},

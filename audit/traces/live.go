@@ -222,7 +222,7 @@ func (l *Live) queue(span *tracepb.Span) {
 		}
 	}
 	l.bytes.Add(-size)
-	l.drop(1, errors.New("too many spans wait to be sent"))
+	l.drop(1, errors.New("too many spans are waiting to be sent"))
 }
 
 // drop counts spans that are not sent, and logs the first until some are sent again.

@@ -199,7 +199,7 @@ func (e *Endpoint) answered(
 	}
 	return 0, "", sendError{
 		error: fmt.Errorf(
-			"%s answers %s: is it an OTLP endpoint for traces, and do OTEL_EXPORTER_OTLP_HEADERS let you in?",
+			"%s answers %s: is it an OTLP endpoint for traces, and are OTEL_EXPORTER_OTLP_HEADERS correct?",
 			e.Address(),
 			response.Status,
 		),

@@ -42,12 +42,12 @@ func evaluate(out, complaints io.Writer, profiles []string, thresholds []thresho
 			return 2
 		}
 	}
-	decisions := merged.decisions(thresholds)
+	results := merged.results(thresholds)
 	code := 0
-	for _, v := range decisions {
+	for _, v := range results {
 		fmt.Fprintf(out, "%6.1f %%  %s\n", v.percent, v.name)
 	}
-	for _, v := range decisions {
+	for _, v := range results {
 		if v.fault != "" {
 			fmt.Fprintf(complaints, "covergate: %s\n", v.fault)
 			code = 1

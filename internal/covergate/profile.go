@@ -85,16 +85,17 @@ func (p profile) add(line string) error {
 	return nil
 }
 
-// verdict is one package's coverage; fault says what is wrong with it, if anything.
-type decision struct {
+// result is the coverage of one package. fault is the reason why the package fails; empty if it
+// passes.
+type result struct {
 	name    string
 	percent float64
 	fault   string
 }
 
-// verdicts returns one per held package, in the order of the thresholds. A threshold no profile
-// says anything about is a fault as well: otherwise a gate that measures nothing would pass.
-func (p profile) decisions(thresholds []threshold) []decision {
+// results returns one result per package with a threshold, in the order of the thresholds. A
+// threshold without a profile is a fault, because a gate that measures nothing must not pass.
+func (p profile) results(thresholds []threshold) []result {
 	total, covered := map[string]int{}, map[string]int{}
 	for b, c := range p {
 		total[b.pkg()] += c.statements
@@ -102,23 +103,23 @@ func (p profile) decisions(thresholds []threshold) []decision {
 			covered[b.pkg()] += c.statements
 		}
 	}
-	var decisions []decision
+	var results []result
 	for _, t := range thresholds {
 		if total[t.pkg] == 0 {
-			decisions = append(decisions, decision{name: t.pkg, fault: t.pkg +
+			results = append(results, result{name: t.pkg, fault: t.pkg +
 				" is in none of the profiles"})
 		}
 		for _, pkg := range slices.Sorted(maps.Keys(total)) {
 			if t.holds(pkg) && total[pkg] > 0 {
-				decisions = append(decisions, t.evaluate(pkg, covered[pkg], total[pkg]))
+				results = append(results, t.evaluate(pkg, covered[pkg], total[pkg]))
 			}
 		}
 	}
-	return decisions
+	return results
 }
 
-func (t threshold) evaluate(pkg string, covered, total int) decision {
-	v := decision{name: pkg, percent: 100 * float64(covered) / float64(total)}
+func (t threshold) evaluate(pkg string, covered, total int) result {
+	v := result{name: pkg, percent: 100 * float64(covered) / float64(total)}
 	if v.percent < t.least {
 		v.fault = fmt.Sprintf(
 			"%s has %.1f %%, %d of its %d statements never run in any test; it needs %.0f %%",

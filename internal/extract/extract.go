@@ -1,5 +1,5 @@
-// Package extract takes a part of a JSON value: by a JSON pointer where the expression begins with
-// a slash, else by a JMESPath expression.
+// Package extract selects a part of a JSON value: by JSON pointer if the expression starts with a
+// slash, else by JMESPath expression.
 package extract
 
 import (
@@ -19,8 +19,8 @@ type Expression struct {
 	query   jmespath.JMESPath
 }
 
-// Compile reads an expression: "/data/0/id" or "data[?state=='open'].id". The error says what is
-// wrong with it.
+// Compile compiles an expression such as "/data/0/id" or "data[?state=='open'].id". The error
+// describes the syntax error.
 func Compile(text string) (Expression, error) {
 	if strings.HasPrefix(text, "/") {
 		pointer, err := readPointer(text)
@@ -28,7 +28,7 @@ func Compile(text string) (Expression, error) {
 	}
 	query, err := compileQuery(text)
 	if err != nil {
-		return Expression{}, fmt.Errorf("this is no JMESPath expression: %w", err)
+		return Expression{}, fmt.Errorf("this is not a JMESPath expression: %w", err)
 	}
 	return Expression{text: text, query: query}, nil
 }
@@ -46,7 +46,7 @@ func readPointer(text string) ([]string, error) {
 	return steps, nil
 }
 
-// compileQuery is the library's compiler, which panics on some texts that are no expressions.
+// compileQuery calls the library's compiler, which panics on some invalid expressions.
 func compileQuery(text string) (query jmespath.JMESPath, err error) {
 	defer notPanic(&err)
 	return jmespath.Compile(text)
@@ -58,13 +58,13 @@ func notPanic(err *error) {
 	}
 }
 
-// From returns the part of a decoded JSON value, whose numbers are json.Number, and whether there
-// is one. For JMESPath, which knows no difference, null is nothing.
+// From returns the selected part of a decoded JSON value, whose numbers are json.Number, and
+// whether it exists. In JMESPath null counts as missing.
 //
-// A pointer leaves numbers as they are written. To JMESPath numbers are floating point; those that
-// would lose digits can be taken along, every digit kept, but neither compared nor counted: exact
-// is false where there are such numbers and the expression could mean to. The error says why a
-// JMESPath expression does not fit the value.
+// A pointer keeps numbers as written. JMESPath uses floating point: numbers that would lose digits
+// are passed through unchanged but can be neither compared nor counted. exact is false if the value
+// has such numbers and the expression may compute with them. The error explains why a JMESPath
+// expression cannot be applied to the value.
 func (e Expression) From(value any) (part any, found, exact bool, err error) {
 	if e.query == nil {
 		part, found = follow(value, e.pointer)
@@ -130,8 +130,8 @@ func floats(value any) (copied any, lost bool) {
 	return value, false
 }
 
-// float returns a number as float64 where that loses no digit: up to 15 digits survive always, more
-// of them where the number is written back as it was.
+// float returns a number as float64 if no digit is lost: up to 15 digits are always safe, more if
+// the number formats back to the same text.
 func float(text string) (float64, bool) {
 	const sureDigits, sureLow, sureHigh = 15, 1e-300, 1e300
 	f, err := strconv.ParseFloat(text, 64)

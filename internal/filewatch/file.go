@@ -23,8 +23,8 @@ type Reading[T any] struct {
 	Same func(a, b *T) bool
 }
 
-// File keeps a value in step with the file that it is read from. A file that is broken by an edit,
-// or gone, keeps the value that was in effect.
+// File keeps a value in sync with the file that it is read from. While the file is missing or
+// invalid, the previous value stays in effect.
 type File[T any] struct {
 	path      string
 	reading   Reading[T]
@@ -34,23 +34,23 @@ type File[T any] struct {
 	stop, end chan struct{}
 	close     func()
 
-	// What follows is of the goroutine that looks at the file. seen is how the file stood when it
-	// was looked at last, stamp how it stood when it was read.
+	// The following fields belong to the watching goroutine. seen is the stamp at the last check,
+	// stamp the stamp at the last read.
 	seen, stamp Stamp
 	read        time.Time
-	// digest is what reading it gave, and failed says that it gave an error, which may be over at
-	// any moment.
+	// digest is the digest of the last read. failed is set if the read failed, which may be
+	// temporary.
 	digest string
 	failed bool
-	// fault is what was told of it last; empty where it is in effect.
+	// fault is the last reported fault; empty if the file is in effect.
 	fault string
 }
 
-// NewFile loads the file at path. The error is that of reading it.
+// NewFile loads the file at path and returns the error of reading it.
 //
-// onChange is called with every other value that takes effect, and with the same one when a fault
-// is over; onFault with every fault that is another one than before. Either may be nil. They are
-// called one after the other, and must not call Close.
+// onChange is called with each new value that takes effect, and with the same value when a fault is
+// resolved. onFault is called with each new fault. Either may be nil. Calls are sequential and must
+// not call Close.
 func NewFile[T any](path string, r Reading[T], onChange func(*T), onFault func(error)) (*File[T],
 	error) {
 	f := &File[T]{path: path, reading: r, onChange: onChange, onFault: onFault,
@@ -74,8 +74,8 @@ func NewFile[T any](path string, r Reading[T], onChange func(*T), onFault func(e
 	return f, nil
 }
 
-// Follow keeps watching the file until Close; it is called once. Changes that the file system does
-// not tell of are found every interval; zero is 5s.
+// Follow watches the file until Close. Call it once. Changes that the file system does not report
+// are found every interval; zero means 5s.
 func (f *File[T]) Follow(interval time.Duration) {
 	loop := Loop{Interval: interval, Folders: f.Folders, Look: f.Look}
 	go func() {
@@ -87,11 +87,10 @@ func (f *File[T]) Follow(interval time.Duration) {
 // Value returns the value that is in effect.
 func (f *File[T]) Value() *T { return f.value.Load() }
 
-// Fault is what was told of the file last; empty where it is in effect.
+// Fault returns the last reported fault; empty if the file is in effect.
 func (f *File[T]) Fault() string { return f.fault }
 
-// Close ends the watching; the value stays as it is. No function is called any more when it
-// returns.
+// Close stops watching; the value stays available. After Close returns, no function is called.
 func (f *File[T]) Close() {
 	f.close()
 	<-f.end
@@ -129,7 +128,7 @@ func (f *File[T]) Look(now time.Time) (unsettled bool) {
 	return false
 }
 
-// take puts what was read into effect, or tells what is wrong with it.
+// take applies what was read, or reports the fault.
 func (f *File[T]) take(data []byte, err error) {
 	digest := api.Digest(data)
 	if err != nil {
@@ -158,7 +157,7 @@ func (f *File[T]) take(data []byte, err error) {
 	}
 }
 
-// tell tells of a fault that is another one than before.
+// tell reports a fault that differs from the previous one.
 func (f *File[T]) tell(err error) {
 	if err.Error() == f.fault {
 		return

@@ -9,25 +9,27 @@ import (
 // DefaultInterval is how often files are looked at where nothing else is configured.
 const DefaultInterval = 5 * time.Second
 
-// quietTime is how long a file must have stood still to be read: editors write in several steps.
+// quietTime is how long a file must be unchanged before it is read, because editors write in
+// several steps.
 const quietTime = 100 * time.Millisecond
 
-// Loop looks at files when the file system tells of a change in their folders, every so often, and
-// again soon while something is being written.
+// Loop checks files when the file system reports a change in their folders, at intervals, and again
+// soon while a file is being written.
 type Loop struct {
-	// Interval is how often it looks for changes that the file system did not tell of; default 5s.
+	// Interval is the interval of checks for changes that the file system did not report; default
+	// 5s.
 	Interval time.Duration
 	// Folders returns the folders to watch, by path.
 	Folders func() map[string]fs.FileInfo
-	// Look takes in what has changed, and reports whether there is more to come soon. Two looks are
-	// never closer than the time that a file takes to settle.
+	// Look applies changes and reports whether another check is needed soon. Two checks are at
+	// least quietTime apart.
 	Look func(now time.Time) (unsettled bool)
-	// OnPolling is called when the file system cannot tell of changes, and looking every Interval
-	// is all there is; nil for nothing. The error says why; each new reason is told once.
+	// OnPolling is called when the file system cannot report changes, so that only the checks every
+	// Interval find them; nil ignores this. It is called once for each new reason.
 	OnPolling func(error)
 }
 
-// Run goes on until stop is closed.
+// Run checks until stop is closed.
 func (l Loop) Run(stop <-chan struct{}) {
 	n := newNotifier()
 	defer n.close()
@@ -45,7 +47,7 @@ func (l Loop) Run(stop <-chan struct{}) {
 			return
 		case <-n.events():
 			soon = sooner(soon)
-		case n.failed = <-n.errors(): // some changes were not told
+		case n.failed = <-n.errors(): // some changes were not reported
 			soon = sooner(soon)
 		case <-soon:
 			soon = l.look(n)
@@ -66,7 +68,7 @@ func (l Loop) look(n *notifier) (soon <-chan time.Time) {
 	return nil
 }
 
-// sooner returns the given timer, or a new one if there is none.
+// sooner returns the given timer, or a new one if it is nil.
 func sooner(soon <-chan time.Time) <-chan time.Time {
 	if soon != nil {
 		return soon
@@ -74,7 +76,7 @@ func sooner(soon <-chan time.Time) <-chan time.Time {
 	return time.After(quietTime)
 }
 
-// tellPolling tells of each new reason why changes are not told, and returns the reason.
+// tellPolling reports each new reason why changes are not reported, and returns the reason.
 func (l Loop) tellPolling(why error, told string) string {
 	if why == nil {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// notifier has the file system tell when something changes in some folders. It is only a hint to
-// look at once: what it misses, or cannot watch, is found by looking every so often.
+// notifier receives change notifications of the file system for some folders. A notification is
+// only a hint to check at once: changes that it misses are found by the periodic check.
 type notifier struct {
 	watcher *fsnotify.Watcher
 	// dirs are the folders that are watched, by path; a path can come to mean another folder.
@@ -33,7 +33,7 @@ func (n *notifier) events() <-chan fsnotify.Event {
 	return n.watcher.Events
 }
 
-// errors tell of changes that were too many to be told.
+// errors reports that notifications were dropped because there were too many.
 func (n *notifier) errors() <-chan error {
 	if n.watcher == nil {
 		return nil
@@ -50,7 +50,7 @@ func (n *notifier) watch(dirs map[string]fs.FileInfo) (added bool) {
 	n.failed = nil
 	for path, watched := range n.dirs {
 		if now, there := dirs[path]; !there || !os.SameFile(now, watched) {
-			_ = n.watcher.Remove(path) // it may have gone with the folder
+			_ = n.watcher.Remove(path) // it may have been removed with the folder
 			delete(n.dirs, path)
 		}
 	}
@@ -59,7 +59,7 @@ func (n *notifier) watch(dirs map[string]fs.FileInfo) (added bool) {
 			continue
 		}
 		switch err := n.watcher.Add(path); {
-		case errors.Is(err, fs.ErrNotExist): // it has just gone, which the next look finds
+		case errors.Is(err, fs.ErrNotExist): // it was just removed, which the next check finds
 			continue
 		case err != nil:
 			n.failed = fmt.Errorf("watch %s: %w", path, err)

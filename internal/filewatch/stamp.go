@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Stamp is how a file stood at one moment: two equal ones mean, but for very quick changes, that
-// nobody wrote to it.
+// Stamp identifies the state of a file. Equal stamps mean that the file was not written in between,
+// except for writes in quick succession.
 type Stamp struct {
 	info  fs.FileInfo
 	error string
 }
 
-// StampOf returns the stamp of a file as fs.Stat tells of it.
+// StampOf returns the stamp of a file from its fs.FileInfo.
 func StampOf(info fs.FileInfo, err error) Stamp {
 	if err != nil {
 		return Stamp{error: Reason(err)}
@@ -24,7 +24,7 @@ func StampOf(info fs.FileInfo, err error) Stamp {
 	return Stamp{info: info}
 }
 
-// Same reports whether nobody wrote to the file between s and t, as far as can be seen.
+// Same reports whether the file is unchanged between s and t, as far as stamps can show.
 func (s Stamp) Same(t Stamp) bool {
 	if s.info == nil || t.info == nil {
 		return s.info == nil && t.info == nil && s.error == t.error
@@ -33,7 +33,7 @@ func (s Stamp) Same(t Stamp) bool {
 		s.info.ModTime().Equal(t.info.ModTime()) && os.SameFile(s.info, t.info)
 }
 
-// quick is how soon after a file was written another write may leave its stamp as it is, on the
+// quick is the time after a write within which another write may leave the stamp unchanged, on the
 // coarsest file systems.
 const quick = 2 * time.Second
 
@@ -48,8 +48,8 @@ func ReadFile(path string, limit int) ([]byte, error) {
 	return ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), limit)
 }
 
-// ReadLimited reads a regular file of fsys, but no more than limit and one byte: enough to tell
-// that it is too large.
+// ReadLimited reads a regular file of fsys, at most limit plus one byte, so that callers can detect
+// a file that is too large.
 func ReadLimited(fsys fs.FS, name string, limit int) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {

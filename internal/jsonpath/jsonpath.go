@@ -37,7 +37,7 @@ func Join(steps []Step) string {
 	return path
 }
 
-// Split returns the steps of a path that Key and Index made. What it cannot read ends the path.
+// Split returns the steps of a path made by Key and Index. It stops at the first invalid step.
 func Split(path string) []Step {
 	rest := strings.TrimPrefix(path, Root)
 	var steps []Step
@@ -52,7 +52,7 @@ func Split(path string) []Step {
 	return steps
 }
 
-// first reads one step off the start of rest and returns it with its length, 0 where there is none.
+// first returns the first step of rest and its length; 0 if there is none.
 func first(rest string) (Step, int) {
 	switch {
 	case rest[0] == '.':

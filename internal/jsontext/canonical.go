@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// CanonicalJSON returns a JSON text without white space, keys sorted, strings escaped no more than
-// needed and every digit of its numbers kept: two texts of the same value give the same bytes.
-// Texts that Arguments would refuse as JSON are an error.
+// Canonical returns a JSON text without white space, with sorted keys, minimal escapes and
+// every digit of its numbers. Texts of the same value give the same bytes. It returns an error for
+// texts that Arguments would reject as JSON.
 func Canonical(text string) (json.RawMessage, error) {
 	v, err := Parse(text)
 	if err != nil {
@@ -21,7 +21,7 @@ func Canonical(text string) (json.RawMessage, error) {
 	return Encode(v, nil), nil
 }
 
-// Layout says in which order the members of objects are written. A nil Layout sorts them by key.
+// Layout defines the order in which members of objects are written. A nil Layout sorts them by key.
 type Layout interface {
 	// Order returns all keys of an object, in order.
 	Order(members map[string]any) []string
@@ -80,7 +80,7 @@ func writeValue(b *bytes.Buffer, v any, l Layout) {
 		}
 		writeMembers(b, v.Keys, v.Members, nil)
 	default:
-		// What is left are Go's own numbers and the like; they can always be encoded.
+		// The remaining types are Go's own numbers and similar, which can always be encoded.
 		data, _ := api.EncodeJSON(v)
 		b.Write(data)
 	}
@@ -127,7 +127,7 @@ func writeString(b *bytes.Buffer, s string) {
 	b.WriteByte('"')
 }
 
-// reordered returns a JSON text in canonical form, but with its keys in their own order.
+// Compact returns a JSON text in canonical form, but with its keys in their own order.
 func Compact(data []byte) (json.RawMessage, error) {
 	tree, jsonErr := ParseOrdered(data)
 	if jsonErr != nil {

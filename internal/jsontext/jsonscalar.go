@@ -116,7 +116,7 @@ func (p *parser) whole() (string, *SyntaxError) {
 	}
 	digits := p.digits()
 	if digits == "" || len(digits) > 1 && digits[0] == '0' {
-		return "", p.fail("a number has digits and no leading zero")
+		return "", p.fail("a number needs digits and has no leading zero")
 	}
 	return digits, nil
 }

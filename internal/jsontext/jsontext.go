@@ -42,7 +42,7 @@ func (o *Object) Set(key string, value any) {
 	o.Members[key] = value
 }
 
-// Get returns the value of a member; nil where there is none.
+// Get returns the value of a member; nil if it is absent.
 func (o *Object) Get(key string) any {
 	if o == nil {
 		return nil
@@ -59,7 +59,7 @@ func (o *Object) Has(key string) bool {
 	return ok
 }
 
-// drop removes a member.
+// Delete removes a member.
 func (o *Object) Delete(key string) {
 	if o.Has(key) {
 		delete(o.Members, key)
@@ -67,7 +67,7 @@ func (o *Object) Delete(key string) {
 	}
 }
 
-// copied returns a copy whose members can be changed without changing those of o.
+// Copy returns a copy whose members can be changed independently of o.
 func (o *Object) Copy() *Object {
 	c := NewObject()
 	for _, key := range o.Names() {
@@ -97,7 +97,7 @@ func Member[T any](v any, key string) T {
 	return none
 }
 
-// SyntaxError says what is wrong with a JSON text, at which byte (from 0) and at which path.
+// SyntaxError describes a fault in a JSON text, with its byte offset (from 0) and path.
 type SyntaxError struct {
 	at      int
 	message string

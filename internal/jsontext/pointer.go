@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// pointedAt returns what is at a JSON Pointer.
+// At returns the value at a JSON Pointer.
 func At(value any, pointer string) (any, bool) {
 	if pointer == "" {
 		return value, true

@@ -24,8 +24,8 @@ const (
 	defaultMaxMessage     = 16 << 20
 )
 
-// Server says how an MCP server is reached: Argv is a program that speaks over its standard input
-// and output, URL a streamable-HTTP endpoint. It has one of them. The other fields are those of a
+// Server describes how to reach an MCP server. Exactly one of Argv, a program that uses standard
+// input and output, and URL, a streamable-HTTP endpoint, is set. The other fields are those of a
 // toolspec's entry.
 type Server struct {
 	Argv []string
@@ -42,7 +42,7 @@ type Server struct {
 	Allow []string
 }
 
-// Options say how to connect.
+// Options configure a connection.
 type Options struct {
 	// Dir is the folder that a relative entry.dir is under; empty means the process's own.
 	Dir string
@@ -56,12 +56,11 @@ type Options struct {
 	// MaxMessage bounds one message of the server, in bytes; default 16 MiB. A larger one ends the
 	// connection.
 	MaxMessage int
-	// Asks tells the server that it may ask a person in the middle of a call (elicitation, forms
-	// only).
+	// Asks allows the server to ask a person during a call (elicitation, forms only).
 	Asks bool
-	// Login has a person log in where entry.auth wants that: it hands out an address to open in a
-	// browser, and returns the one at which the browser ends. The time that it takes does not count
-	// for ConnectTimeout. Its errors are Connect's or Call's. nil refuses logins.
+	// Login lets a person log in if entry.auth requires it. It passes on an address to open in a
+	// browser and returns the address to which the browser was redirected. The time it takes does
+	// not count for ConnectTimeout. Its errors are returned by Connect or Call. nil rejects logins.
 	Login func(ctx context.Context, address string) (final string, err error)
 	// Logins are where tokens are kept; nil keeps them with the connection.
 	Logins *Logins
@@ -70,13 +69,13 @@ type Options struct {
 	pause func() (resume func())
 }
 
-// version is what servers are told of this client.
+// version is the client version sent to servers.
 const version = "1.0.0"
 
-// Connect connects to the server of a toolspec of the kind mcp. The error is a *switchyard.Error of
-// a type that says that nothing ran: executor_not_found where the program is missing,
-// policy_violation where the address may not be reached, precondition_failed else, retryable where
-// another attempt may succeed. When ctx ends first it wraps ctx's cause.
+// Connect connects to the server of a toolspec of the kind mcp. The error is a *switchyard.Error
+// with a type for calls that did not run: executor_not_found if the program is missing,
+// policy_violation if the address is not allowed, else precondition_failed, retryable if another
+// attempt may succeed. If ctx ends first, the error wraps its cause.
 func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxMessage = cmp.Or(o.MaxMessage, defaultMaxMessage)
@@ -116,7 +115,7 @@ func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error)
 		go func() { _ = c.serverProcess.Close() }()
 	}
 	if ctx.Err() == nil && within.Err() != nil {
-		return nil, c.unreachable(fmt.Sprintf("the server did not get ready within %s%s", timeout,
+		return nil, c.unreachable(fmt.Sprintf("the server was not ready within %s%s", timeout,
 			c.stderr()), true)
 	}
 	return nil, c.connectError(ctx, err, x.now())
@@ -195,13 +194,13 @@ func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
 		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.allow: %v", err)
 	}
 	base := guard.Transport()
-	// Sessions live on their connections. Calls are POSTs without a key, which net/http does not
-	// send again by itself.
+	// Sessions belong to their connections. Calls are POSTs without a key, which net/http does not
+	// resend automatically.
 	base.DisableKeepAlives = false
 	t := &mcp.StreamableClientTransport{
 		Endpoint:   address,
 		MaxRetries: maxRetries,
-		// What is bounded here is one line; carrying structured content as text may double it.
+		// This bounds one line. Carrying structured content as text may double its length.
 		MaxEventSize: 4 * o.MaxMessage,
 	}
 	hide := own.hide
@@ -216,17 +215,17 @@ func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
 	return t, nil
 }
 
-// maxRetries is how often the SDK resumes a stream without progress. It is generous because a
-// stream that servers close now and then must not end a session; a server that is gone is noticed
-// by wire.
+// maxRetries bounds how often the SDK resumes a stream without progress. It is generous because a
+// stream that a server closes now and then must not end a session; wire detects a server that is
+// down.
 const maxRetries = 1000
 
-// additions puts an entry's headers and secret into requests to its server, and nowhere else, and
-// takes the secret out of what the server answers.
+// additions adds an entry's headers and secret to requests to its server only, and removes the
+// secret from the server's responses.
 type additions struct {
 	headers map[string]any
 	auth    *outbound.Auth
-	// last is the secret as it was used last.
+	// last is the secret of the last request.
 	last atomic.Pointer[outbound.Credential]
 }
 
@@ -241,13 +240,13 @@ func newAdditions(entry *Server) (*additions, error) {
 	headers, err := api.DecodeJSON(entry.Headers)
 	members, ok := headers.(map[string]any)
 	if err != nil || !ok {
-		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.headers is no mapping")
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.headers is not a mapping")
 	}
 	a.headers = members
 	return a, nil
 }
 
-// add reads the secret anew for each request, so that it can be changed while the worker runs.
+// add reads the secret for each request, so that it can be rotated while the worker runs.
 func (a *additions) add(req *http.Request) error {
 	for name, value := range a.headers {
 		req.Header.Set(name, api.TextOf(value))
@@ -264,7 +263,7 @@ func (a *additions) add(req *http.Request) error {
 	return nil
 }
 
-// hide takes the secret out of what a server sent.
+// hide removes the secret from what a server sent.
 func (a *additions) hide(message []byte) []byte {
 	credential := a.last.Load()
 	if credential == nil {

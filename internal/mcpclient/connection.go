@@ -40,29 +40,29 @@ type Connection struct {
 	token         atomic.Int64
 	// probing is open while it is looked whether the server still reacts; else nil.
 	probing chan struct{}
-	// pingless says that the session's protocol has no ping.
+	// pingless is set if the session's protocol has no ping.
 	pingless bool
 }
 
 // Done is closed when the connection has ended.
 func (c *Connection) Done() <-chan struct{} { return c.ctx.Done() }
 
-// Err says why the connection has ended; nil while it lasts.
+// Err returns why the connection ended; nil while it is open.
 func (c *Connection) Err() error { return context.Cause(c.ctx) }
 
 var errClosed = errors.New("it was closed")
 
-// Close ends the session: over HTTP the server is told, a program has a second to end by itself
-// before its process group is ended. Calls that still run are lost.
+// Close ends the session. An HTTP server is notified; a program has a second to exit before its
+// process group is killed. Running calls fail.
 func (c *Connection) Close() {
-	// A call that has just been given up is still being told to the server.
+	// The cancellation of a call that just ended is still being sent to the server.
 	c.trusted(context.Background())
 	c.end(errClosed)
-	// What a server says to its end is of no consequence.
+	// Errors of a server that is closing do not matter.
 	_ = c.session.Close()
 }
 
-// breakOff ends a connection that is of no more use, without waiting for anyone.
+// breakOff closes an unusable connection without waiting.
 func (c *Connection) breakOff(reason error) {
 	c.end(reason)
 	if c.serverProcess != nil {
@@ -71,7 +71,7 @@ func (c *Connection) breakOff(reason error) {
 	go func() { _ = c.session.Close() }()
 }
 
-// watch ends the connection when the session ends by itself.
+// watch closes the connection when the session ends.
 func (c *Connection) watch() {
 	err := c.session.Wait()
 	if err == nil {
@@ -86,18 +86,17 @@ type Request struct {
 	Arguments json.RawMessage
 	// Meta goes along with the call as its _meta.
 	Meta map[string]any
-	// Progress, unless nil, gets what the server reports while it works.
+	// Progress, if set, receives progress reports of the server.
 	Progress func(api.Progress)
-	// Ask, unless nil, asks a person what the server wants to know in the middle of the call. Its
-	// ctx ends with the call or when the server takes the question back. It is called only on a
-	// connection that was made to ask, and there must be no other call at the same time.
+	// Ask, if set, asks a person the server's question during the call. Its ctx ends with the call
+	// or when the server withdraws the question. It is called only on a connection with Asks, with
+	// no other call in flight.
 	Ask func(ctx context.Context, text string, schema json.RawMessage) (Reply, error)
 	// Note, unless nil, gets why a question of the server was not passed on or not answered.
 	Note func(text string)
 }
 
-// Reply is what a person says to a server's question: the form's values, or that there will be
-// none.
+// Reply is a person's reply to a server's question: the form's values, or that it is declined.
 type Reply struct {
 	Content  map[string]any
 	Declined bool
@@ -106,15 +105,15 @@ type Reply struct {
 // Answer is a tool's answer.
 type Answer struct {
 	Content []mcp.Content
-	// Structured is the structured content exactly as the server sent it; nil where there is none.
+	// Structured is the structured content exactly as the server sent it; nil if there is none.
 	Structured json.RawMessage
-	// IsError says that the tool failed; Content tells how.
+	// IsError is set if the tool failed; Content explains why.
 	IsError bool
 }
 
-// Call calls a tool. When ctx ends the server is told so, Call returns at once, and its error wraps
-// ctx's cause and is an *Ended. Other errors are a *Lost, a *Refused, a *Fault, or a
-// *switchyard.Error of a call that was not sent.
+// Call calls a tool. When ctx ends, Call notifies the server and returns at once with an *Ended
+// that wraps ctx's cause. Other errors are *Lost, *Refused, *Fault, or *switchyard.Error for a call
+// that was not sent.
 func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	c.trusted(ctx)
 	if reason := c.Err(); reason != nil {
@@ -148,7 +147,7 @@ func (c *Connection) failed(ctx context.Context, err error, s seen) error {
 	return failure
 }
 
-// begin enters a call into the connection's books.
+// begin registers a call with the connection.
 func (c *Connection) begin(ctx context.Context, r *Request,
 	params *mcp.CallToolParams) (end func()) {
 	token := strconv.FormatInt(c.token.Add(1), 10)
@@ -176,7 +175,7 @@ func answerOf(result *mcp.CallToolResult) (Answer, error) {
 	raw, err := structured(result.StructuredContent)
 	if err != nil {
 		return Answer{}, &Fault{Reason: fmt.Sprintf(
-			"answered with structured content that is no JSON: %v", err)}
+			"answered with structured content that is not JSON: %v", err)}
 	}
 	return Answer{Content: result.Content, Structured: raw, IsError: result.IsError}, nil
 }
@@ -236,7 +235,7 @@ func (c *Connection) probe() {
 	defer cancel()
 	err := c.ping(ctx)
 	if err != nil && ctx.Err() != nil && c.ctx.Err() == nil {
-		c.breakOff(fmt.Errorf("the server did not react within %s after a call was given up",
+		c.breakOff(fmt.Errorf("the server did not respond within %s after a call was cancelled",
 			probeTime))
 	}
 }
@@ -254,8 +253,7 @@ func (c *Connection) ping(ctx context.Context) error {
 	return err
 }
 
-// stderr returns what a server that is a program wrote last to its standard error, after a
-// separator.
+// stderr returns, after a separator, the end of what a server program wrote to its standard error.
 func (c *Connection) stderr() string {
 	if c.serverProcess == nil {
 		return ""

@@ -16,8 +16,8 @@ import (
 // maxShown bounds how much of a value a Change shows, in bytes.
 const maxShown = 300
 
-// Change is one difference between a toolspec and the server's tool. Values are JSON, cut to a
-// readable length, so that nothing a server sends can act on a terminal; "" stands for none.
+// Change is one difference between a toolspec and the server's tool. Values are JSON, shortened and
+// made safe for terminals; "" means absent.
 type Change struct {
 	// Path is where in the toolspec: "$.description", "$.input_schema.properties.path.type".
 	Path     string
@@ -29,16 +29,16 @@ func (c Change) String() string {
 	case c.Was == "":
 		return fmt.Sprintf("%s is new: %s", c.Path, c.Now)
 	case c.Now == "":
-		return fmt.Sprintf("%s is gone; it was %s", c.Path, c.Was)
+		return fmt.Sprintf("%s is removed; it was %s", c.Path, c.Was)
 	default:
 		return fmt.Sprintf("%s was %s, is now %s", c.Path, c.Was, c.Now)
 	}
 }
 
-// Diff returns the differences between a tool as a toolspec declares it and the tool as its server
-// lists it: description, input schema and output schema, in this order. Within schemas it returns
-// the smallest differing parts, sorted by path. A toolspec that was edited by hand differs from its
-// server's tool although the server has not changed it; Digest says whether it has.
+// Diff returns the differences between a tool as declared by a toolspec and as listed by its
+// server: description, input schema and output schema, in this order. Within schemas it returns the
+// smallest differing parts, sorted by path. A toolspec edited by hand differs from the server's
+// tool even if the server has not changed it; compare Digest to tell.
 func Diff(declared, remote Tool) []Change {
 	var d differ
 	// A toolspec may describe a tool that its server does not describe.
@@ -56,7 +56,7 @@ func (d *differ) schemas(path string, was, now json.RawMessage) {
 	d.compare(path, decoded(was), decoded(now))
 }
 
-// absent stands for a value that is not there; nil is JSON's null.
+// absent represents a missing value; nil is JSON's null.
 type absent struct{}
 
 func decoded(data json.RawMessage) any {
@@ -104,7 +104,7 @@ func valueOf(members map[string]any, key string) any {
 	return value
 }
 
-// shown returns a value as JSON in which every character can be seen.
+// shown returns a value as JSON in which every character is visible.
 func shown(value any) string {
 	if value == (absent{}) {
 		return ""
@@ -136,7 +136,7 @@ func commonStart(a, b string) int {
 	return max(0, n-maxShown/4)
 }
 
-// cut returns what a text has from a byte on, of a readable length and in whole characters.
+// cut returns the text from a byte on, shortened, in whole characters.
 func cut(text string, from int) string {
 	begin, end := min(from, len(text)), min(from+maxShown, len(text))
 	part := strings.ToValidUTF8(text[begin:end], "")

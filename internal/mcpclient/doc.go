@@ -1,5 +1,4 @@
-// Package mcpclient speaks with MCP servers as toolspecs of the kind mcp name them: a program over
-// its standard input and output, or a streamable-HTTP endpoint. It lists tools, calls them, says in
-// what a tool differs from what was accepted, and holds every server to bounds: of time, of a
-// message's size, and of what a connection may reach.
+// Package mcpclient connects to MCP servers of toolspecs of the kind mcp: programs over standard
+// input and output, or streamable-HTTP endpoints. It lists and calls tools, compares tools with
+// their accepted definitions, and enforces bounds on time, message size and reachable addresses.
 package mcpclient

@@ -17,8 +17,8 @@ const (
 	actionCancel  = "cancel"
 )
 
-// onElicit takes a server's question to the call that it belongs to. Servers do not say which one
-// that is, so that there has to be exactly one that may ask.
+// onElicit passes a server's question to the call that it belongs to. Servers do not identify the
+// call, so exactly one call that may ask must be in flight.
 func (c *Connection) onElicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult,
 	error) {
 	request, call := c.asker()
@@ -47,10 +47,10 @@ func (c *Connection) asker() (*Request, context.Context) {
 func reply(ctx context.Context, r *Request, question *mcp.ElicitParams) *mcp.ElicitResult {
 	switch {
 	case r.Ask == nil:
-		r.note("the server wanted to ask a person and was declined: the toolspec has no entry.answer_within")
+		r.note("the server's question was declined: the toolspec has no entry.answer_within")
 		return &mcp.ElicitResult{Action: actionDecline}
 	case question.URL != "" || question.Mode == "url":
-		r.note("the server wanted to send a person to a URL and was declined: people are asked by forms alone")
+		r.note("the server's request to open a URL was declined: only forms are supported")
 		return &mcp.ElicitResult{Action: actionDecline}
 	}
 	schema, err := api.EncodeJSON(question.RequestedSchema)
@@ -115,7 +115,7 @@ func replies(ctx context.Context, r *Request, questions mcp.InputRequestMap) (mc
 		question, ok := questions[id].(*mcp.ElicitParams)
 		if !ok {
 			return nil, &Refused{Message: fmt.Sprintf(
-				"it asks its client for what this one does not offer (%T)", questions[id])}
+				"it uses a client feature that is not supported (%T)", questions[id])}
 		}
 		given[id] = reply(ctx, r, question)
 	}

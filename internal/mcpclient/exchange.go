@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// exchange is what is known of one request on its way: the transports note it, because the SDK's
-// errors do not tell it and whether a call may be repeated depends on it.
+// exchange tracks one request. The transports record it, because the SDK's errors do not contain it
+// and it decides whether a call may be repeated.
 type exchange struct {
 	mu   sync.Mutex
 	seen seen
@@ -15,11 +15,11 @@ type exchange struct {
 
 // seen is what an exchange has noted so far.
 type seen struct {
-	// sent says that a part of the request may have reached the server.
+	// sent is set if a part of the request may have reached the server.
 	sent bool
-	// answered says that the server's response arrived.
+	// answered is set when the server's response has arrived.
 	answered bool
-	// tooLarge says that the response was larger than allowed.
+	// tooLarge is set if the response was larger than allowed.
 	tooLarge bool
 	// status and header are those of the last HTTP response; none over stdio.
 	status int
@@ -27,7 +27,7 @@ type seen struct {
 	// code and message are those of a response that is an error.
 	code    int
 	message string
-	// hadSession says that the request named a session that the server gave for an earlier one.
+	// hadSession is set if the request named a session that the server had issued.
 	hadSession bool
 }
 
@@ -38,7 +38,7 @@ func withExchange(ctx context.Context) (context.Context, *exchange) {
 	return context.WithValue(ctx, exchangeKey{}, x), x
 }
 
-// exchangeOf returns the exchange that a message of ctx belongs to, or one that nobody looks at.
+// exchangeOf returns the exchange of a message's ctx, or an unused one.
 func exchangeOf(ctx context.Context) *exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		return x

@@ -13,16 +13,16 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// Fault says that a server does not keep to the protocol or its bounds.
+// Fault is a server's violation of the protocol or its bounds.
 type Fault struct{ Reason string }
 
 func (f *Fault) Error() string { return "the MCP server " + f.Reason }
 
-// Lost says that there was no answer to a call, because the connection ended or the session is
-// gone. The connection is of no more use.
+// Lost is returned for a call without an answer because the connection or session ended. The
+// connection is unusable.
 type Lost struct {
-	// Sent says that the request may have reached the server, so that it may have been executed.
-	// Where it is false, it was not.
+	// Sent is set if the request may have reached the server and may have been executed. If false,
+	// it was not executed.
 	Sent bool
 	// Err is why.
 	Err error
@@ -36,21 +36,20 @@ func (l *Lost) Error() string {
 // Unwrap returns why.
 func (l *Lost) Unwrap() error { return l.Err }
 
-// Ended says that the caller's context ended before there was an answer.
+// Ended is returned if the caller's context ended before the answer arrived.
 type Ended struct {
-	// Sent says that the request may have reached the server.
+	// Sent is set if the request may have reached the server.
 	Sent bool
 	// Err is the cause of the context's end.
 	Err error
 }
 
-func (e *Ended) Error() string { return "the request was ended: " + e.Err.Error() }
+func (e *Ended) Error() string { return "the request was cancelled: " + e.Err.Error() }
 
 // Unwrap returns the cause of the context's end.
 func (e *Ended) Unwrap() error { return e.Err }
 
-// Refused says that the server answered a call with an error of HTTP or JSON-RPC in place of a
-// result.
+// Refused is a server's HTTP or JSON-RPC error in place of a result.
 type Refused struct {
 	// Status and Header are those of the HTTP response; zero over stdio.
 	Status int
@@ -69,7 +68,7 @@ func (r *Refused) Error() string {
 	case r.Status >= http.StatusBadRequest:
 		return fmt.Sprintf("the MCP server answered with HTTP status %d: %s", r.Status, r.Message)
 	default:
-		return "the MCP server refused the request: " + r.Message
+		return "the MCP server rejected the request: " + r.Message
 	}
 }
 
@@ -79,7 +78,7 @@ func (r *Refused) Busy() bool {
 		r.Status >= http.StatusInternalServerError
 }
 
-// failure says why a request got no result. ctx is the caller's, err the SDK's error.
+// failure explains why a request got no result. ctx is the caller's, err the SDK's error.
 func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return &Ended{Sent: s.sent, Err: cause}
@@ -100,13 +99,13 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 		return &Lost{Sent: s.sent, Err: reason}
 	}
 	if c.answered(s) {
-		return &Fault{Reason: "answered with something that is no MCP result: " +
+		return &Fault{Reason: "answered with something that is not an MCP result: " +
 			sample([]byte(err.Error()))}
 	}
 	return &Lost{Sent: s.sent, Err: err}
 }
 
-// decided returns an error that says what it is already; nil where there is none.
+// decided returns an error that is already classified; nil if there is none.
 func decided(ctx context.Context, err error) error {
 	if own, ok := errors.AsType[*api.Error](err); ok {
 		return own
@@ -120,12 +119,12 @@ func decided(ctx context.Context, err error) error {
 	return nil
 }
 
-// answered reports whether an error is about the server's answer. A program that has not ended and
-// took the request has answered it: there is no other way for the SDK to return.
+// answered reports whether an error is the server's answer. If a program is alive and took the
+// request, it has answered: the SDK returns in no other case.
 func (c *Connection) answered(s seen) bool { return s.answered || c.serverProcess != nil && s.sent }
 
-// refused returns the server's refusal, if there is one. A session that the server does not know
-// any more is a lost one: some servers say so with 400, not 404.
+// refused returns the server's rejection, if any. An unknown session counts as lost: some servers
+// report it with 400 instead of 404.
 func (c *Connection) refused(err error, s seen) error {
 	if s.status >= http.StatusBadRequest {
 		r := &Refused{Status: s.status, Header: s.header, Code: s.code, Message: s.message}
@@ -140,7 +139,7 @@ func (c *Connection) refused(err error, s seen) error {
 	return nil
 }
 
-// connectError says why there is no connection, for people and models: nothing ran.
+// connectError explains to people and models why there is no connection. Nothing ran.
 func (c *Connection) connectError(ctx context.Context, err error, s seen) error {
 	failure := c.failure(ctx, err, s)
 	if _, ok := errors.AsType[*api.Error](failure); ok || ctx.Err() != nil {
@@ -165,8 +164,8 @@ func (c *Connection) unreachable(reason string, retryable bool) error {
 	return e
 }
 
-// reasonOf returns the innermost words: that the connection was lost says nothing where there was
-// none.
+// reasonOf returns the innermost error text, because "connection lost" is misleading if there was
+// no connection.
 func reasonOf(err error) string {
 	if lost, ok := errors.AsType[*Lost](err); ok {
 		err = lost.Err
@@ -174,10 +173,10 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// maxSample bounds how much of what a server sent is quoted, in bytes.
+// maxSample bounds the quoted part of what a server sent, in bytes.
 const maxSample = 300
 
-// sample returns the beginning of what a server sent as readable text on one line.
+// sample returns the start of what a server sent as readable text on one line.
 func sample(data []byte) string {
 	text := strings.ToValidUTF8(string(data[:min(len(data), maxSample)]), "\uFFFD")
 	text = strings.Map(func(r rune) rune {

@@ -19,22 +19,22 @@ import (
 const (
 	eventStream   = "text/event-stream"
 	sessionHeader = "Mcp-Session-Id"
-	// maxErrorBody bounds what is read of an HTTP response that is an error.
+	// maxErrorBody bounds how much of an HTTP error response is read.
 	maxErrorBody = 64 << 10
 	// maxReconnects is how often in a row resuming a stream may fail before the connection counts
 	// as broken.
 	maxReconnects = 2
 )
 
-// wire is the round tripper of one session over HTTP. It holds responses to their bounds, notes
-// what became of each request, and turns errors that are no JSON-RPC into such, so that one refused
-// request does not end the session.
+// wire is the round tripper of one HTTP session. It enforces bounds on responses, records the state
+// of each request, and turns errors that are not JSON-RPC into JSON-RPC errors, so that one
+// rejected request does not end the session.
 type wire struct {
 	base  http.RoundTripper
 	limit int
-	// hide takes the secret out of what the server sends.
+	// hide removes the secret from what the server sends.
 	hide func([]byte) []byte
-	// broken is called once it is clear that the server is gone.
+	// broken is called when the server is known to be down.
 	broken func(error)
 	// failed counts the attempts in a row to resume a stream that got no response.
 	failed atomic.Int32
@@ -89,8 +89,8 @@ func (w *wire) bound(req *http.Request, resp *http.Response, x *exchange) {
 	resp.Body = &wholeBody{body: resp.Body, w: w, req: req, x: x}
 }
 
-// tooLarge returns the answer that stands in for one that is too large. It keeps the session, and
-// the other calls on it. Nothing can stand in for what nobody asked for: then the connection ends.
+// tooLarge returns the answer that replaces one that is too large. It keeps the session and its
+// other calls. Unsolicited messages cannot be replaced, so they end the connection.
 func (w *wire) tooLarge(req *http.Request, x *exchange) ([]byte, error) {
 	x.note(func(s *seen) { s.tooLarge = true })
 	if req != nil {
@@ -141,7 +141,7 @@ type eventBody struct {
 	req   *http.Request
 	x     *exchange
 	rest  []byte
-	// over says that nothing more is read, because there was too much.
+	// over is set if reading stopped because the response was too large.
 	over bool
 }
 
@@ -221,8 +221,8 @@ func (w *wire) asRPCError(req *http.Request, resp *http.Response, x *exchange) {
 	resp.ContentLength = int64(len(text))
 }
 
-// asAnswer returns the message that answers a request with an error; nil where the message that was
-// sent is no request.
+// asAnswer returns the message that answers a request with an error; nil if the sent message is not
+// a request.
 func asAnswer(req *http.Request, failure *jsonrpc.Error) []byte {
 	var request struct {
 		ID json.RawMessage `json:"id"`

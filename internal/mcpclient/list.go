@@ -14,14 +14,14 @@ const (
 	// maxTools and maxPages bound a server's list of tools.
 	maxTools = 10_000
 	maxPages = 1_000
-	// listAge is after how long a list is asked for again although the server has not said that it
-	// changed: not every server says so.
+	// listAge is the age from which a list is requested again without a change notification,
+	// because not every server sends them.
 	listAge = 5 * time.Minute
 )
 
-// toolList is what a connection knows of its server's tools.
+// toolList caches the server's tools on a connection.
 type toolList struct {
-	// changed says that the server announced a change since the list was asked for.
+	// changed is set if the server announced a change after the list was requested.
 	changed atomic.Bool
 
 	mu     sync.Mutex
@@ -30,8 +30,8 @@ type toolList struct {
 	order  []string
 }
 
-// Tools returns all tools of the server, in its order. The list is kept until the server says that
-// it changed, or for five minutes. Errors are those of Call.
+// Tools returns all tools of the server, in its order. The list is cached until the server
+// announces a change, at most for five minutes. Errors are those of Call.
 func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
 	l := &c.tools
 	l.mu.Lock()
@@ -46,7 +46,7 @@ func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
 	return tools, nil
 }
 
-// Tool returns one tool of the server, and whether it has it.
+// Tool returns one tool of the server, and whether it exists.
 func (c *Connection) Tool(ctx context.Context, name string) (Tool, bool, error) {
 	l := &c.tools
 	l.mu.Lock()

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// login gets the tokens of one connection by OAuth. What the protocol wants of it is the SDK's:
-// finding the authorization server, registering, PKCE and state, and exchanging the code.
+// login gets the tokens of one connection by OAuth. The SDK implements the protocol: finding the
+// authorization server, registration, PKCE, state, and the code exchange.
 type login struct {
 	// flow is the SDK's handler.
 	flow   auth.OAuthHandler
@@ -32,17 +32,17 @@ type login struct {
 	client *http.Client
 	// secret is the client's own; empty where the toolspec names none.
 	secret string
-	// account is the person's; nil where the client logs in by itself.
+	// account is the person's account; nil for client credentials.
 	account *account
 	// ask is Options.Login.
 	ask func(ctx context.Context, address string) (string, error)
-	// pause stops the clock of whoever waits for the connection.
+	// pause stops the connection timeout while a person logs in.
 	pause func() (resume func())
 
 	// mu holds flow together where the SDK's handler does not.
 	mu sync.Mutex
-	// connected says that the connection is made. Until then a login that failed is not tried
-	// again: the SDK connects in several ways, and nobody wants to decline each.
+	// connected is set when the connection is made. Before that a failed login is not repeated,
+	// because the SDK connects in several ways and the person would be asked for each.
 	connected atomic.Bool
 	failed    error
 	// refusal is why the guard kept the login from an authorization server.
@@ -118,7 +118,7 @@ func (l *login) scopes(discovered []string) []string {
 	if l.last.Load() == nil {
 		return discovered
 	}
-	// What was granted once is still needed beside what is wanted now.
+	// Scopes granted earlier are requested again with the new ones.
 	wanted := slices.Concat(l.account.scopes(), discovered)
 	slices.Sort(wanted)
 	return slices.Compact(wanted)
@@ -132,7 +132,7 @@ func (f tokenSource) Token() (*oauth2.Token, error) { return f() }
 
 func (l *login) personsToken() (*oauth2.Token, error) { return l.account.token(l.client, l.secret) }
 
-// take keeps what a login gave.
+// take stores the result of a login.
 func (l *login) take(_ context.Context, config *oauth2.Config,
 	token *oauth2.Token) (oauth2.TokenSource, error) {
 	k := kept{Server: l.server, ClientID: config.ClientID, TokenURL: config.Endpoint.TokenURL,
@@ -145,7 +145,7 @@ func (l *login) take(_ context.Context, config *oauth2.Config,
 		k.ClientSecret = config.ClientSecret
 	}
 	if err := l.account.keep(k); err != nil {
-		l.log.Warn("The login at an MCP server is not kept beyond this process", "server", l.server,
+		l.log.Warn("the login at an MCP server is not stored beyond this process", "server", l.server,
 			"error", err)
 	}
 	return tokenSource(l.personsToken), nil
@@ -174,8 +174,8 @@ func (l *login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	}), nil
 }
 
-// Authorize implements auth.OAuthHandler. Its error is a *switchyard.Error that says that nothing
-// was called, or the cause of ctx's end.
+// Authorize implements auth.OAuthHandler. Its error is a *switchyard.Error for a call that was not
+// sent, or the cause of ctx's end.
 func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	if l.failed != nil || l.known(req, resp) {
 		_ = resp.Body.Close()
@@ -199,8 +199,8 @@ func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Res
 	return err
 }
 
-// known reports whether there is no need for a login: there is another token, or another would be
-// of no use because the toolspec decides the scopes.
+// known reports whether no login is needed: there is another token, or another would not help
+// because the toolspec sets the scopes.
 func (l *login) known(req *http.Request, resp *http.Response) bool {
 	switch {
 	case l.account == nil:
@@ -225,8 +225,8 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	}
 	if l.ask == nil {
 		return nil, api.Errorf(api.ErrPreconditionFailed,
-			"the MCP server %s wants a login, and nobody can be asked, so nothing was called; "+
-				"log in with starter tools accept FILE, as the worker's user, or give the toolspec an entry.answer_within so that calls ask",
+			"the MCP server %s requires a login, and nothing was called; "+
+				"log in with starter tools accept FILE, as the worker's user, or set entry.answer_within in the toolspec so that calls ask for it",
 			l.server)
 	}
 	resume := l.pause()
@@ -247,20 +247,20 @@ func (l *login) resultOf(asked *url.URL, answer string) (*auth.AuthorizationResu
 	}
 	final, err := url.Parse(strings.TrimSpace(answer))
 	if err != nil {
-		return nil, refused("the answer is no address")
+		return nil, refused("the answer is not an address")
 	}
 	given := final.Query()
 	code := given.Get("code")
 	l.code.Store(outbound.Hiding(code))
 	switch {
 	case given.Get("state") != asked.Query().Get("state"):
-		return nil, refused("the address belongs to another login; give the whole address at which the browser ends, of the login that is asked for")
+		return nil, refused("the address belongs to another login; paste the full address of the last page of this login")
 	case given.Get("error") != "":
-		return nil, refused("the authorization server says %s",
+		return nil, refused("the authorization server answered %s",
 			sample([]byte(strings.TrimSpace(given.Get("error")+" "+
 				given.Get("error_description")))))
 	case code == "":
-		return nil, refused("the address has no code; give the whole address at which the browser ends")
+		return nil, refused("the address has no code; paste the full address of the last page")
 	}
 	return &auth.AuthorizationResult{Code: code, State: given.Get("state"), Iss: given.Get("iss")},
 		nil
@@ -281,7 +281,7 @@ func (l *login) explain(ctx context.Context, err error, retryable bool) error {
 	}
 	reason := err.Error()
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		reason = strings.TrimSpace("the authorization server gives no token: " + refused.ErrorCode +
+		reason = strings.TrimSpace("the authorization server returned no token: " + refused.ErrorCode +
 			" " + refused.ErrorDescription)
 		if refused.Response != nil {
 			reason += " (HTTP status " + refused.Response.Status + ")"

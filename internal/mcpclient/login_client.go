@@ -13,10 +13,10 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// loginClient returns the client for what a login needs beside the MCP server's own endpoint. The
-// server says which hosts these are, so that any public one may be reached, and others only where
-// the toolspec allows them: what the worker's operator opens is open to the server's own host
-// alone.
+// loginClient returns the client for the requests of a login other than to the MCP server's own
+// endpoint. The server names these hosts, so any public host may be reached, and non-public ones
+// only if the toolspec allows them. What the worker's operator allows applies only to the server's
+// own host.
 func (l *login) loginClient(origin *url.URL, entry *Server, o Options) (*http.Client, error) {
 	own, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()},
 		Allow: entry.Allow, Inside: o.Inside})
@@ -33,7 +33,7 @@ func (l *login) loginClient(origin *url.URL, entry *Server, o Options) (*http.Cl
 		}
 		conn, err := guard.DialContext(ctx, network, address)
 		if refusal, ok := errors.AsType[*outbound.Refusal](err); ok {
-			// The SDK goes on after some failures, and then tells of a later one.
+			// The SDK continues after some failures and then reports a later one.
 			l.refusal.CompareAndSwap(nil, refusal)
 		}
 		return conn, err

@@ -25,14 +25,14 @@ type Logins struct {
 	accounts map[string]*account
 }
 
-// NewLogins returns the logins that are kept in a folder, each in a file that only this user can
-// read. The folder is made with the first of them. Without a folder they are kept in memory alone.
+// NewLogins returns the logins stored in a folder, each in a file that only this user can read. The
+// folder is created with the first login. Without a folder they are kept in memory.
 func NewLogins(folder string) *Logins {
 	return &Logins{folder: folder, accounts: map[string]*account{}}
 }
 
 // DefaultLogins returns the folder of this user's logins, which workers and starter share:
-// switchyard/logins in the user's folder for configuration; empty where there is none.
+// switchyard/logins in the user's configuration folder; empty if there is none.
 func DefaultLogins() string {
 	folder, err := os.UserConfigDir()
 	if err != nil {
@@ -61,7 +61,7 @@ func (l *Logins) of(server string, auth *outbound.Auth) (*account, error) {
 	return a, nil
 }
 
-// kept is what is kept of a login.
+// kept is the stored form of a login.
 type kept struct {
 	// Server is for people who look at the file.
 	Server   string `json:"server"`
@@ -81,7 +81,7 @@ type kept struct {
 // account is a client's login at a server, if there is one. All connections of the process share
 // it, because servers take a refresh token once.
 type account struct {
-	// path is the file; empty where there is none.
+	// path is the file; empty without a folder.
 	path string
 
 	mu   sync.Mutex
@@ -97,8 +97,7 @@ type account struct {
 // server asks for a login.
 var errNoLogin = &oauth2.RetrieveError{ErrorCode: "invalid_grant"}
 
-// token returns a token that is in its time, by refreshing it where needed; errNoLogin where there
-// is none.
+// token returns a valid token and refreshes it if needed; errNoLogin if there is none.
 func (a *account) token(client *http.Client, secret string) (*oauth2.Token, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -165,7 +164,7 @@ func (a *account) refresh(client *http.Client, secret string) (*oauth2.Token, er
 	return token, nil
 }
 
-// final reports that the same request would be refused again.
+// final reports that repeating the request would fail again.
 func final(refusal *oauth2.RetrieveError) bool {
 	if refusal.Response == nil {
 		return true
@@ -200,7 +199,7 @@ func (a *account) renew(rejected string, client *http.Client, secret string) boo
 	return true
 }
 
-// keep takes over what a login gave.
+// keep stores the result of a login.
 func (a *account) keep(k kept) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -215,7 +214,7 @@ func (a *account) scopes() []string {
 	return a.kept.Scopes
 }
 
-// save writes the file, whole or not at all.
+// save writes the file atomically.
 func (a *account) save() error {
 	if a.path == "" {
 		return nil
@@ -228,7 +227,7 @@ func (a *account) save() error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	// It is made for this user alone.
+	// Only this user can read it.
 	f, err := os.CreateTemp(folder, "new-*")
 	if err != nil {
 		return err

@@ -21,11 +21,11 @@ import (
 const (
 	// drainTime is how long the output of a server that has ended is read on.
 	drainTime = 500 * time.Millisecond
-	// closeGrace is how long a server has to end by itself after its input was closed.
+	// closeGrace is how long a server may take to exit after its input is closed.
 	closeGrace = time.Second
 )
 
-// process is a server that runs as a program and speaks over its standard input and output, one
+// serverProcess is a server that runs as a program and speaks over its standard input and output, one
 // message a line. It is the transport and the connection of one session.
 type serverProcess struct {
 	cmd    *exec.Cmd
@@ -33,10 +33,10 @@ type serverProcess struct {
 	output *os.File
 	lines  *bufio.Reader
 	limit  int
-	// hider takes the secrets that the server was given out of what it says.
+	// hider removes the server's secrets from its output.
 	hider  *api.Hider
 	stderr *stderrLog
-	// writing holds one token: whoever has it may write.
+	// writing holds one token, which a writer takes.
 	writing chan struct{}
 	// ended is closed when the program has ended, exited when its ending can be read.
 	ended, exited chan struct{}
@@ -64,8 +64,8 @@ func startProcess(argv []string, dir string, env []string, hider *api.Hider, lim
 	return p, nil
 }
 
-// start gives the program three pipes of which this side's ends are files: they have deadlines, so
-// that neither a server that does not read nor a pipe that outlives it holds anyone up.
+// start connects the program by three pipes. This side's ends are files with deadlines, so neither
+// a server that does not read nor a pipe that outlives it can block.
 func (p *serverProcess) start() error {
 	var theirs []*os.File
 	defer func() {
@@ -112,8 +112,8 @@ func (p *serverProcess) closePipes() {
 	}
 }
 
-// watch waits for the program's end. Its output is read to the end, but not for ever: a process
-// that left the group may still hold it.
+// watch waits for the program's exit. Its output is read to the end but not indefinitely: a process
+// that left the group may keep it open.
 func (p *serverProcess) watch() {
 	_ = process.Reap(p.cmd, p.ended)
 	p.stderr.finish(drainTime)
@@ -127,7 +127,7 @@ func (p *serverProcess) Connect(context.Context) (mcp.Connection, error) { retur
 // SessionID implements mcp.Connection.
 func (p *serverProcess) SessionID() string { return "" }
 
-// Read implements mcp.Connection. What the server writes has to be messages, and none too large.
+// Read implements mcp.Connection. The server must write messages of bounded size.
 func (p *serverProcess) Read(context.Context) (jsonrpc.Message, error) {
 	message, err := p.read()
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *serverProcess) read() (jsonrpc.Message, error) {
 	message, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
 		return nil, &Fault{Reason: fmt.Sprintf(
-			"wrote to its standard output what is no MCP message: %s", sample(line))}
+			"wrote something to standard output that is not an MCP message: %s", sample(line))}
 	}
 	if r, ok := message.(*jsonrpc.Response); ok {
 		r.Result = forwardResult(r.Result)
@@ -225,7 +225,7 @@ func (p *serverProcess) Close() error {
 	return nil
 }
 
-// kill ends the server's group at once.
+// kill kills the server's process group.
 func (p *serverProcess) kill() {
 	select {
 	case <-p.ended:

@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// maxStderr bounds what is logged of one server's standard error, in bytes; maxStderrLine
-	// bounds one line of it.
+	// maxStderr bounds the logged standard error of one server, in bytes; maxStderrLine bounds one
+	// line.
 	maxStderr     = 1 << 20
 	maxStderrLine = 2 << 10
 	// keptStderr is how much of its end is kept for errors.
 	keptStderr = 2 << 10
 )
 
-// stderrLog takes what a server writes to its standard error: to a log, bounded, and the end of it
-// into errors.
+// stderrLog writes a server's standard error to a log, bounded, and keeps its end for errors.
 type stderrLog struct {
 	log *slog.Logger
 	// hider takes out the secrets that the server was given.
@@ -66,11 +65,11 @@ func (s *stderrLog) take(line []byte) {
 	}
 	s.log.Debug("MCP server's standard error", "line", sample(trimLine(line)))
 	if s.logged += len(line); s.logged > maxStderr {
-		s.log.Debug("the MCP server's standard error is not logged any more", "bytes", s.logged)
+		s.log.Debug("the MCP server's standard error is no longer logged", "bytes", s.logged)
 	}
 }
 
-// finish waits for the rest of what a server has written that ended, but no longer than within.
+// finish waits for the remaining output of a server that exited, at most for within.
 func (s *stderrLog) finish(within time.Duration) {
 	s.mu.Lock()
 	if s.file != nil {
@@ -83,7 +82,7 @@ func (s *stderrLog) finish(within time.Duration) {
 	}
 }
 
-// quoted returns the end of what was written, after a separator, or nothing.
+// quoted returns the end of the output after a separator, or nothing.
 func (s *stderrLog) quoted() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

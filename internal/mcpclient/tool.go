@@ -36,8 +36,8 @@ func newTool(remote *mcp.Tool) Tool {
 	return t
 }
 
-// canonical returns the canonical JSON of a decoded schema, nothing for none. What has no canonical
-// form, because it nests too deep, stays as encoding/json writes it: sorted as well.
+// canonical returns the canonical JSON of a decoded schema; nothing for nil. A schema that nests
+// too deep for it stays as encoding/json writes it, which also sorts keys.
 func canonical(schema any) json.RawMessage {
 	if schema == nil {
 		return nil
@@ -52,9 +52,9 @@ func canonical(schema any) json.RawMessage {
 	return data
 }
 
-// Digest is what a toolspec pins: "sha256:" and the SHA-256, in hexadecimal, of the canonical JSON
-// of the tool's name, description, input schema and, where it has one, output schema: all that a
-// model is told and a run relies on. Title and hints are not part of it.
+// Digest returns the digest that a toolspec pins: "sha256:" and the SHA-256, in hexadecimal, of the
+// canonical JSON of the tool's name, description, input schema and, if present, output schema.
+// Title and hints are not part of it.
 func (t Tool) Digest() string {
 	if t.digest == "" {
 		return digestOf(t)

@@ -5,7 +5,7 @@ import "cmp"
 // OAuth is the type of Auth whose secret is the result of a login.
 const OAuth = "oauth"
 
-// The ways in which a client gets its token.
+// OAuth grants of clients.
 const (
 	// GrantAuthorizationCode has a person log in with a browser.
 	GrantAuthorizationCode = "authorization_code"
@@ -31,8 +31,8 @@ type Auth struct {
 	// Name is the header's or query parameter's; only for those two types.
 	Name string `json:"name,omitempty" yaml:"name"`
 
-	// ClientID is what the authorization server knows this client by, for oauth as all that
-	// follows; without one the client registers itself.
+	// ClientID, like all following fields, is for oauth: the client's ID at the authorization
+	// server. If empty, the client registers itself.
 	ClientID string `json:"client_id,omitempty" yaml:"client_id"`
 	// Issuer identifies the authorization server that knows ClientID and Secret; required with
 	// Secret, which is sent to no other server.

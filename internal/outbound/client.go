@@ -13,11 +13,11 @@ import (
 // maxRedirects bounds the redirects that are followed for one request.
 const maxRedirects = 5
 
-// Client returns a client over a guard's transport. It follows at most 5 redirects, to plain http
-// and https; to another scheme, host or port go no headers but those that say nothing of the
-// caller. add, which may be nil, gets a copy of each request to the origin's own scheme, host and
-// port just before it is sent: what it adds, such as a secret, goes nowhere else and is in no
-// error's text. An error of add ends the request.
+// Client returns a client over a guard's transport. It follows at most 5 redirects, only to http
+// and https. To another scheme, host or port it sends only headers that do not identify the caller.
+// add, which may be nil, receives a copy of each request to the origin's scheme, host and port just
+// before it is sent. What it adds, such as a secret, is not sent elsewhere and appears in no error
+// text. An error of add ends the request.
 func Client(t http.RoundTripper, origin *url.URL, add func(*http.Request) error) *http.Client {
 	return &http.Client{Transport: &carrier{base: t, origin: origin, add: add},
 		CheckRedirect: checkRedirect}
@@ -60,7 +60,7 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// keptHeaders say nothing of the caller and go along with a redirect to another place.
+// keptHeaders do not identify the caller and are sent after a redirect to another origin.
 var keptHeaders = []string{"User-Agent", "Accept", "Accept-Language", "Content-Type"}
 
 func checkRedirect(req *http.Request, via []*http.Request) error {
@@ -77,7 +77,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// CheckURL says what keeps a URL from being asked for. The error's text holds nothing of the URL.
+// CheckURL returns why a URL must not be requested. The error's text contains nothing of the URL.
 func CheckURL(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":

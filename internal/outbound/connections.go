@@ -11,18 +11,17 @@ import (
 const (
 	// maxPolicies is for how many policies connections are kept at a time.
 	maxPolicies = 32
-	// maxIdle is how many connections that nobody uses are kept for one policy.
+	// maxIdle bounds the idle connections of one policy.
 	maxIdle = 16
 	// idleTimeout is how long they are kept.
 	idleTimeout = 30 * time.Second
 )
 
 // Connections keeps connections open for later requests under the same policy, which saves
-// connecting and TLS. The zero value can be used, by many goroutines.
+// connecting and TLS. The zero value is usable by many goroutines.
 //
-// It is for requests that may be repeated: net/http sends one again by itself when a connection
-// that was used before breaks. Which addresses may be reached is decided when a connection is made,
-// by the policy that it is kept for.
+// It is for requests that may be repeated, because net/http resends a request when a reused
+// connection breaks. The policy decides which addresses may be reached when a connection is made.
 type Connections struct {
 	mu   sync.Mutex
 	kept map[string]*http.Transport
@@ -51,7 +50,7 @@ func (c *Connections) Transport(p Policy) (*http.Transport, error) {
 	return c.kept[key], nil
 }
 
-// forget begins anew: whatever is in use now is closed when that ends, or soon after.
+// forget starts over: connections in use are closed when their requests end, or soon after.
 func (c *Connections) forget() {
 	for _, t := range c.kept {
 		t.CloseIdleConnections()

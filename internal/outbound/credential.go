@@ -50,7 +50,7 @@ func NewCredential(place, ref, name string) (*Credential, error) {
 	return &Credential{place: place, name: name, value: value, hider: hider}, nil
 }
 
-// Add puts the secret into a request, in place of what is there already.
+// Add sets the secret in a request and replaces an existing value.
 func (c *Credential) Add(req *http.Request) {
 	switch {
 	case c == nil:
@@ -67,7 +67,7 @@ func (c *Credential) Add(req *http.Request) {
 	}
 }
 
-// Values returns the secret, as what is to be hidden; nothing where there is none.
+// Values returns the secret as a value to hide; nothing without one.
 func (c *Credential) Values() []string {
 	if c == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package outbound holds what every request that leaves a worker for a tool keeps to: which hosts
-// and addresses it may reach, what a redirect may carry along, which failures another attempt may
-// cure, and how a secret that is named in a spec gets into the request and nowhere else.
+// Package outbound defines the rules for requests that workers send for tools: which hosts and
+// addresses they may reach, what a redirect may carry, which failures are transient, and how a
+// secret named in a spec is added to the request and kept out of everything else.
 package outbound

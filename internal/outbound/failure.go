@@ -11,13 +11,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Failure says why there was no response, or no whole one. ctx is the call's; limited is the
-// request's own time within it, or ctx again. A refused address is a policy_violation as long as
-// nothing was sent; failures of the network are transient; what would be the same again is not. The
-// end of ctx comes back as its cause.
+// Failure explains why there was no complete response. ctx is the call's; limited is ctx with the
+// request's timeout, or ctx. A rejected address is a policy_violation as long as nothing was sent.
+// Network failures are transient; permanent ones are not. If ctx ended, its cause is returned.
 func Failure(ctx, limited context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("the request was ended: %w", cause)
+		return fmt.Errorf("the request was cancelled: %w", cause)
 	}
 	if own, ok := errors.AsType[*api.Error](err); ok {
 		return own
@@ -35,7 +34,7 @@ func Failure(ctx, limited context.Context, err error) error {
 	return api.Transient(err, 0)
 }
 
-// refused is a policy_violation, which says that nothing ran, only as long as nothing was sent.
+// refused is a policy_violation, which implies that nothing ran, only as long as nothing was sent.
 func refused(r *Refusal) error {
 	if r.Redirected {
 		return fmt.Errorf("the server redirected to another address, and %w", r)
@@ -43,8 +42,8 @@ func refused(r *Refusal) error {
 	return api.Errorf(api.ErrPolicyViolation, "%v", r)
 }
 
-// permanent reports failures that would be the same again. What does not come from the network is
-// about the request.
+// permanent reports failures that a repetition would not change. Errors that do not come from the
+// network concern the request.
 func permanent(err error) bool {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return dns.IsNotFound

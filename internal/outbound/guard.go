@@ -18,12 +18,12 @@ const connectTimeout = 10 * time.Second
 // maxResponseHeader bounds the headers of a response, in bytes.
 const maxResponseHeader = 64 << 10
 
-// Policy says what may be reached. The zero value lets nothing be reached.
+// Policy defines what may be reached. The zero value allows nothing.
 //
-// Host names are compared without regard to case and to a dot at the end; international names are
-// written in their xn-- form. An address is one in every spelling, IPv4 within IPv6 included.
+// Host names are compared case-insensitively and without a trailing dot; international names are in
+// xn-- form. Addresses match in every spelling, including IPv4 within IPv6.
 type Policy struct {
-	// Public lets every public address be reached, whatever the host.
+	// Public allows every public address, whatever the host.
 	Public bool
 	// Hosts are host names and addresses that may be reached as long as they lead to public
 	// addresses.
@@ -32,17 +32,17 @@ type Policy struct {
 	// they are loopback, link-local, private or otherwise not public. An allowed host name may have
 	// any address.
 	Allow []string
-	// Inside lists, in the same words, what need not be public for the other fields to let it be
-	// reached. By itself it lets nothing be reached: a worker's operator opens an inner network to
-	// the tools whose specs name its hosts, and a public host cannot redirect into it.
+	// Inside lists, in the same format, non-public targets that the other fields may allow. It
+	// allows nothing alone: a worker's operator opens an internal network to tools whose specs name
+	// its hosts, and a public host cannot redirect into it.
 	Inside []string
 }
 
 // Refusal is the guard's error: no connection was made.
 type Refusal struct {
-	// Reason says why the host is refused and what can be done where it is meant to be reached.
+	// Reason explains why the host is rejected and how to allow it.
 	Host, Reason string
-	// Redirected says that a request was answered by a redirect to this host.
+	// Redirected is set if the host was the target of a redirect.
 	Redirected bool
 }
 
@@ -64,8 +64,8 @@ type places struct {
 	ranges []netip.Prefix
 }
 
-// NewGuard returns the guard of a policy. The error lists every entry of it that is neither host,
-// address nor range; the guard is usable all the same, without them.
+// NewGuard returns the guard of a policy. The error lists all entries that are not a host, an
+// address or a range; the guard works without them.
 func NewGuard(p Policy) (*Guard, error) {
 	g := &Guard{public: p.Public}
 	var faults [3]error
@@ -130,10 +130,10 @@ func hostKey(host string) string { return strings.ToLower(strings.TrimSuffix(hos
 // matching.
 func plain(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }
 
-// Transport returns a transport whose connections keep to the guard: no proxy of the environment,
-// which would connect where the guard does not see. It makes a connection for each request, because
-// net/http sends a request again by itself when a connection that was used before breaks, and
-// retries are the spec's; callers that keep connections say so.
+// Transport returns a transport whose connections obey the guard. It ignores the environment's
+// proxy, which would connect outside the guard. It makes a connection for each request, because
+// net/http resends requests when a reused connection breaks and the spec controls retries; callers
+// that reuse connections opt in.
 func (g *Guard) Transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
@@ -153,7 +153,7 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 		return nil, err
 	}
 	if !g.possible(host) {
-		// Even the question of what address a name has would tell its resolver something.
+		// Resolving a name would already reveal something to its resolver.
 		return nil, notAllowed(host)
 	}
 	d := net.Dialer{Timeout: connectTimeout, Resolver: g.resolver}
@@ -175,7 +175,7 @@ func (g *Guard) possible(host string) bool {
 
 func notAllowed(host string) error {
 	return &Refusal{Host: host,
-		Reason: "it is not one of the allowed hosts; where it is meant to be reached, name it under allow in the toolspec"}
+		Reason: "it is not one of the allowed hosts; to reach it, add it to allow in the toolspec"}
 }
 
 // check reports whether the address ip:port may be connected to on behalf of host.
@@ -198,8 +198,8 @@ func (g *Guard) check(host, address string) error {
 		if r.prefix.Contains(addr) {
 			return &Refusal{Host: host,
 				Reason: fmt.Sprintf(
-					"its address %s is %s; where it is meant to be reached, name the host, the address or "+
-						"its range under allow in the toolspec, or in the worker's SWITCHYARD_HTTP_ALLOW",
+					"its address %s is %s; to reach it, add the host, the address or "+
+						"its range to allow in the toolspec or to SWITCHYARD_HTTP_ALLOW of the worker",
 					addr, r.reason)}
 		}
 	}

@@ -26,7 +26,7 @@ var refusedRanges = ranges(
 	"::ffff:0:0:0/96", "an IPv4 address in IPv6",
 	"64:ff9b::/96", "an IPv4 address in IPv6 (NAT64)",
 	"64:ff9b:1::/48", "an IPv4 address in IPv6 (NAT64)",
-	"100::/64", "a black hole",
+	"100::/64", "a discard-only address",
 	"2001::/32", "an IPv4 address in IPv6 (Teredo)",
 	"2001:2::/48", "reserved for benchmarks",
 	"2001:db8::/32", "reserved for documentation",

@@ -20,7 +20,7 @@ const (
 	fromFile = "file:"
 )
 
-// HintSecret is what to do about a secret that is no reference.
+// HintSecret is the hint for a secret that is not a reference.
 const HintSecret = "write env:NAME or file:/path: the name of the secret, never its value"
 
 var (
@@ -32,8 +32,8 @@ var (
 	rootedPath = regexp.MustCompile(`^(/|[A-Za-z]:[\\/])`)
 )
 
-// CheckSecret reports text that is no reference to a secret: env:NAME or file:/path. The error's
-// text does not hold what was written, which may be the secret itself.
+// CheckSecret reports text that is not a reference to a secret: env:NAME or file:/path. The error's
+// text omits the value, which may be the secret itself.
 func CheckSecret(ref string) error {
 	if name, ok := strings.CutPrefix(ref, fromEnv); ok && envName.MatchString(name) {
 		return nil
@@ -45,13 +45,13 @@ func CheckSecret(ref string) error {
 	return errors.New("this is not a reference to a secret")
 }
 
-// Secret returns the secret that a reference names: the environment variable, or the file's content
-// without one line end at its end. It is read anew each time, so that a secret can be changed while
-// the worker runs. What is missing, empty, no regular file, larger than 64 KiB or has a control
-// character is a precondition_failed that names the reference and nothing of the content.
+// Secret returns the secret that a reference names: an environment variable, or a file's content
+// without one trailing line break. It is read on each call, so that a secret can be rotated while
+// the worker runs. A missing, empty or irregular file, more than 64 KiB, or a control character is
+// a precondition_failed that names the reference and none of the content.
 func Secret(ref string) (string, error) {
 	return secretThat(ref, FitsHeader,
-		"holds a line end or another control character, which no request can carry")
+		"contains a line break or another control character, which requests cannot contain")
 }
 
 // SecretText is Secret for what goes to a program or a Go function: it may have several lines, as
@@ -60,11 +60,11 @@ func SecretText(ref string) (string, error) {
 	return secretThat(ref, oneText, noText)
 }
 
-const noText = "holds a NUL character, which no program can take"
+const noText = "contains a NUL character, which programs cannot receive"
 
 func oneText(value string) bool { return !strings.ContainsRune(value, 0) }
 
-// SecretHere is SecretText for what a program needs when it starts: its error is no call's.
+// SecretHere is SecretText for a program's start-up: its error is not a call's error.
 func SecretHere(ref string) (string, error) {
 	return secretOf(ref, oneText, noText, "")
 }
@@ -94,11 +94,11 @@ func secretOf(ref string, fits func(string) bool, misfit, where string) (string,
 	return value, nil
 }
 
-// leastLine is the length from which on a line of a secret is looked for by itself.
+// leastLine is the length from which a line of a secret is searched for separately.
 const leastLine = 16
 
-// LinesOf returns the lines of secrets that have several, for hiding them: a program may tell a key
-// line by line.
+// LinesOf returns the lines of multi-line secrets, for redaction: a program may print a key line by
+// line.
 func LinesOf(secrets []string) []string {
 	var lines []string
 	for _, s := range secrets {

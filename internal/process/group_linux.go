@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endWithUs has the program killed when this process is gone, however that ends. The system goes by
-// the thread that started the program, and Go's threads live as long as the process, but for one
-// whose goroutine locked itself to it and ended without unlocking it: a tool in Go that does so may
-// end a program that was started on that thread before.
+// endWithUs makes the kernel kill the program when this process ends in any way. The kernel tracks
+// the thread that started the program. Go's threads live as long as the process, except when a
+// goroutine locked to its thread ends without unlocking: a Go tool that does this may kill a
+// program started on that thread.
 func endWithUs(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }
 
 // LimitMemory bounds the program's address space, and that of the processes it starts from now on.
@@ -21,8 +21,8 @@ func LimitMemory(pid, bytes int) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_AS, &limit, nil)
 }
 
-// Reap waits for the program's end, closes ended and kills what is left of its group. That happens
-// before the program is reaped, while its id still names this group and no other.
+// Reap waits for the program's exit, closes ended and kills the rest of its group before reaping,
+// while the process ID still identifies this group.
 func Reap(cmd *exec.Cmd, ended chan<- struct{}) error {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

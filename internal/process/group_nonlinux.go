@@ -13,7 +13,7 @@ func endWithUs(*syscall.SysProcAttr) {}
 // LimitMemory does nothing: only Linux can bound another process.
 func LimitMemory(int, int) {}
 
-// Reap waits for the program's end, closes ended and kills what is left of its group.
+// Reap waits for the program's exit, closes ended and kills the rest of its group.
 func Reap(cmd *exec.Cmd, ended chan<- struct{}) error {
 	err := cmd.Wait()
 	close(ended)

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// OwnGroup makes the program the leader of a process group of its own. On Linux the program, but
-// not what it has started, ends with this process even where that is killed.
+// OwnGroup starts the program in a new process group. On Linux the program, but not its children,
+// is killed when this process dies.
 func OwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	endWithUs(cmd.SysProcAttr)
@@ -23,7 +23,7 @@ func endGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
 // KillGroup kills every process of the program's group.
 func KillGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }
 
-// signalGroup does not report errors: the only one there is says that the group is gone already.
+// signalGroup ignores errors: the only possible one is that the group has exited.
 func signalGroup(cmd *exec.Cmd, signal syscall.Signal) {
 	_ = syscall.Kill(-cmd.Process.Pid,
 		signal)

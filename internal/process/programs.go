@@ -1,5 +1,5 @@
-// Package programs starts the programs that toolspecs name: with a listed environment, in a process
-// group of their own that can be ended as a whole.
+// Package programs starts the programs of toolspecs with a restricted environment and in a process
+// group that can be killed as a whole.
 package process
 
 import (
@@ -62,8 +62,8 @@ func Environment(more []string, secrets map[string]string) (env, hidden []string
 	return env, slices.Concat(hidden, outbound.LinesOf(hidden)), nil
 }
 
-// Folder returns the working folder of a program: dir itself where it is absolute, else dir under
-// base. It fails with precondition_failed where there is no such folder.
+// Folder returns the working folder of a program: dir if it is absolute, else dir under base. It
+// fails with precondition_failed if the folder does not exist.
 func Folder(base, dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, dir)
@@ -79,8 +79,8 @@ func Folder(base, dir string) (string, error) {
 	return dir, nil
 }
 
-// Command returns a program that is ready to be started. It is looked up in this process's PATH; a
-// name with a slash is relative to dir. StartError says what an error means.
+// Command returns a program that is ready to start. It is looked up in this process's PATH; a name
+// with a slash is relative to dir. StartError classifies the errors.
 func Command(argv []string, dir string, env []string) (*exec.Cmd, error) {
 	name := argv[0]
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
@@ -100,8 +100,8 @@ func Command(argv []string, dir string, env []string) (*exec.Cmd, error) {
 var shortages = []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE,
 	syscall.ETXTBSY}
 
-// StartError says why a program could not be started: executor_not_found where it is missing or
-// cannot be executed, an execution_error else, transient where the system was short of something.
+// StartError explains why a program could not be started: executor_not_found if it is missing or
+// not executable, else an execution_error, transient if the system lacked resources.
 func StartError(program string, err error) error {
 	is := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(target error) bool {
@@ -140,18 +140,18 @@ func End(cmd *exec.Cmd, ended <-chan struct{}) {
 	}
 }
 
-// Ending says how a program ended: "ended with exit code 3".
+// Ending describes how a program ended: "ended with exit code 3".
 func Ending(cmd *exec.Cmd) string {
 	if code := cmd.ProcessState.ExitCode(); code >= 0 {
 		return fmt.Sprintf("ended with exit code %d", code)
 	}
-	return "was ended by " + cmd.ProcessState.String()
+	return "was killed by " + cmd.ProcessState.String()
 }
 
 // quotedTail is how much of a program's output Quoted keeps, in bytes.
 const quotedTail = 2 << 10
 
-// Quoted returns the end of what a program wrote as readable text after a separator, or nothing.
+// Quoted returns, after a separator, the end of a program's output as readable text, or nothing.
 func Quoted(separator string, output []byte) string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(output), "\uFFFD"))
 	if text == "" {

@@ -86,7 +86,7 @@ func distance(a, b []rune) int {
 	return last[len(b)]
 }
 
-// Hint returns `did you mean "x"?` for the nearest known word, else the list of them, "" where
+// Hint returns `did you mean "x"?` for the nearest known word, else the list of known words; "" if
 // there are none.
 func Hint(word string, known []string) string {
 	if near := Near(word, known, 1); len(near) > 0 {

@@ -18,16 +18,15 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
-// Decode fills the struct that into points to. Fields are named by their yaml tag, else by their
-// json tag; a rule tag holds them to rules (see rule), and a hint tag says what to do where one is
-// broken. Everything else in the document is a fault: unknown fields, wrong types, values that
-// break a rule. What could be decoded is decoded all the same, so that further checks can report
-// more.
+// Decode fills the struct that into points to. A field's name is its yaml tag, else its json tag. A
+// rule tag sets its rules (see rule), and a hint tag the remedy for violations. Everything else in
+// the document is a fault: unknown fields, wrong types, violated rules. Valid parts are decoded
+// even if others have faults, so that further checks can report more.
 func (d *Document) Decode(into any) {
 	d.value(d.root, reflect.ValueOf(into).Elem(), nil)
 }
 
-// Faults returns what was found so far: at most 1000, and a last one that counts the rest.
+// Faults returns the faults so far: at most 1000, and a last one that counts the rest.
 func (d *Document) Faults() Faults {
 	if d.more == 0 {
 		return d.faults
@@ -37,14 +36,13 @@ func (d *Document) Faults() Faults {
 		Message: fmt.Sprintf("there are %d more faults", d.more)})
 }
 
-// Full reports whether no more faults are taken, so that further checks are in vain.
+// Full reports whether no more faults are recorded, so that further checks are useless.
 func (d *Document) Full() bool { return len(d.faults) == maxFaults }
 
 // IsList reports whether the document is a list.
 func (d *Document) IsList() bool { return d.root.Kind == yaml.SequenceNode }
 
-// Report adds a fault at a path; where there is nothing at that path, at what is nearest above it.
-// A place that has a fault already gets no second one.
+// Report adds a fault at a path, or at the nearest existing ancestor. A position takes one fault.
 func (d *Document) Report(path, message, hint string) {
 	if n := d.at(path); !d.faultAt(n) {
 		d.fault(n, message, hint)
@@ -70,8 +68,8 @@ func (d *Document) ReportKey(path, message, hint string) {
 	d.Report(path, message, hint)
 }
 
-// Keys returns the keys of the mapping at path in the order in which they are written, none where
-// there is no mapping.
+// Keys returns the keys of the mapping at path in the order of the document; none if it is not a
+// mapping.
 func (d *Document) Keys(path string) []string {
 	n, found := d.find(path)
 	if n = deref(n); !found || n.Kind != yaml.MappingNode {
@@ -85,7 +83,7 @@ func (d *Document) Keys(path string) []string {
 	return names
 }
 
-// Position returns line and column of what is at path, or else nearest above it.
+// Position returns line and column of the node at path, or of the nearest ancestor.
 func (d *Document) Position(path string) (line, column int) {
 	n := d.at(path)
 	return n.Line, n.Column
@@ -102,7 +100,7 @@ func (d *Document) at(path string) *yaml.Node {
 	return n
 }
 
-// find returns what is at path; found is false for what is nearest above it.
+// find returns the node at path; found is false for the nearest ancestor.
 func (d *Document) find(path string) (n *yaml.Node, found bool) {
 	n = d.root
 	for _, s := range jsonpath.Split(path) {
@@ -199,7 +197,7 @@ func (d *Document) tagged(n *yaml.Node, v reflect.Value, f *field) {
 	}
 }
 
-// faultAt reports whether n has a fault already, or no more faults are taken.
+// faultAt reports whether n already has a fault, or the document is full.
 func (d *Document) faultAt(n *yaml.Node) bool {
 	return d.more > 0 || d.faulty[[2]int{n.Line, n.Column}]
 }
@@ -256,7 +254,7 @@ func (d *Document) object(n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// mapping decodes a mapping whose keys are free. The rules of the field hold each of its values.
+// mapping decodes a mapping with free keys. The rules of the field apply to each value.
 func (d *Document) mapping(n *yaml.Node, v reflect.Value, f *field) {
 	if n.Kind != yaml.MappingNode {
 		d.wrongType(n, v.Type())
@@ -325,8 +323,8 @@ func (d *Document) scalar(n *yaml.Node, v reflect.Value) {
 // textTags are the tags of scalars that are text; a date is text that looks like one.
 var textTags = []string{tagString, tagTimestamp, tagMerge}
 
-// numberTag is the tag of a scalar, of which text is the number: YAML takes a whole one with many
-// digits for a fraction.
+// numberTag is the tag of a scalar whose number is text. YAML reads a whole number with many digits
+// as a fraction.
 func numberTag(n *yaml.Node, text string) string {
 	if tag := n.ShortTag(); tag != tagFloat || !wholeNumber.MatchString(text) {
 		return tag

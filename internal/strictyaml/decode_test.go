@@ -211,18 +211,18 @@ func TestParse(t *testing.T) {
 		{"a: é\x01", `f.yaml:1:5: control character U+0001 (is this a text file? within double quotes write \u0001)`},
 		{"\xfe\xff\x00a", "f.yaml:1:1: the file is encoded as UTF-16 (save it as UTF-8)"},
 		{"a: 1\nb: [1\n", "f.yaml:2:1: this is not YAML: did not find expected ',' or ']' (check the indentation and the brackets from this line on)"},
-		{"a: 1\n---\nb: 1\n", "f.yaml:3:1: a second document begins here; this kind of file holds one (put each into a file of its own)"},
-		{"a: *b", "f.yaml:1:4: there is no anchor &b before the alias *b (put &name before the value that is meant, or put text that begins with * in quotes)"},
+		{"a: 1\n---\nb: 1\n", "f.yaml:3:1: a second document starts here; this kind of file has one (put each into a file of its own)"},
+		{"a: *b", "f.yaml:1:4: there is no anchor &b before the alias *b (put &name before the value, or put text that starts with * in quotes)"},
 		{"# é *b\na: {é: '*b', c: [*bb, *b]}\nb: &bb 1",
-			"f.yaml:2:18: there is no anchor &bb before the alias *bb (put &name before the value that is meant, or put text that begins with * in quotes)"},
+			"f.yaml:2:18: there is no anchor &bb before the alias *bb (put &name before the value, or put text that starts with * in quotes)"},
 		{"a: &bb 1\nc: [*bb,\n  *b]",
-			"f.yaml:3:3: there is no anchor &b before the alias *b (put &name before the value that is meant, or put text that begins with * in quotes)"},
+			"f.yaml:3:3: there is no anchor &b before the alias *b (put &name before the value, or put text that starts with * in quotes)"},
 		{"a: \"x\nb: 1\n", "f.yaml:1:1: this is not YAML: found unexpected end of stream (a quote or bracket is not closed)"},
 		{"a: 1\n  \nb: 'x\nc: 1\n",
 			"f.yaml:3:1: this is not YAML: found unexpected end of stream (a quote or bracket is not closed)"},
 		{"%YAML 1.2\n---\na: 1",
 			"f.yaml:1:1: this is not YAML: found incompatible YAML document (remove the lines that begin with %)"},
-		{"a: @b", "f.yaml:1:1: this is not YAML: found character that cannot start any token (indent with spaces, not tabs, and put text that begins with a special character in quotes)"},
+		{"a: @b", "f.yaml:1:1: this is not YAML: found character that cannot start any token (indent with spaces, not tabs, and put text that starts with a special character in quotes)"},
 	} {
 		_, faults := ParseOne("f.yaml", []byte(c.text), 100)
 		if err := faults.Err(); err == nil || err.Error() != c.want {

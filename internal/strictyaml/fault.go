@@ -1,6 +1,5 @@
-// Package strictyaml decodes YAML files into Go values and refuses everything that is not exactly
-// what the Go type declares. It reports all faults of a file in one go, each with line, column and
-// a hint.
+// Package strictyaml decodes YAML files into Go values and rejects everything that the Go type does
+// not declare. It reports all faults of a file at once, each with line, column and a hint.
 package strictyaml
 
 import (
@@ -16,11 +15,11 @@ import (
 // Fault is one thing wrong in a file.
 type Fault struct {
 	File string
-	// Line and Column count from 1, columns in characters; both are 0 where the whole file or
-	// folder is meant.
+	// Line and Column count from 1, columns in characters. Both are 0 for a fault of the whole file
+	// or folder.
 	Line, Column int
 	Message      string
-	// Hint says what to do about it; it may be empty.
+	// Hint is the remedy; it may be empty.
 	Hint string
 }
 
@@ -51,7 +50,7 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns f sorted by file, line and column as an error; nil where there is no fault.
+// Err returns f as an error, sorted by file, line and column; nil without faults.
 func (f Faults) Err() error {
 	if len(f) == 0 {
 		return nil

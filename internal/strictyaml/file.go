@@ -6,8 +6,8 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
-// ReadFile reads a regular file that a user named, but no more than limit and one byte: enough for
-// ParseOne to tell that it is too large. The error is Faults.
+// ReadFile reads a regular file that a user named, at most limit plus one byte, so that ParseOne
+// detects a file that is too large. The error is Faults.
 func ReadFile(path string, limit int) ([]byte, error) {
 	data, err := filewatch.ReadFile(path, limit)
 	if err != nil {

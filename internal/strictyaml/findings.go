@@ -6,14 +6,14 @@ import "fmt"
 // into a Fault with a place.
 type Finding struct {
 	Path, Message, Hint string
-	// AtKey says that the key at Path is wrong, not its value.
+	// AtKey is set if the fault is in the key at Path, not in its value.
 	AtKey bool
 }
 
 // Findings collects what checks find.
 type Findings struct{ All []Finding }
 
-// Add adds a finding about the value at path. hint says what to do; it may be empty.
+// Add adds a finding about the value at path. hint is the remedy; it may be empty.
 func (f *Findings) Add(path, hint, format string, args ...any) {
 	f.All = append(f.All, Finding{Path: path, Hint: hint, Message: fmt.Sprintf(format, args...)})
 }

@@ -25,8 +25,8 @@ const (
 	tagMerge     = "!!merge"
 )
 
-// writeJSON appends n as JSON, keys in the order in which they are written. What has no JSON form
-// is reported.
+// writeJSON appends n as JSON, with keys in the order of the document. It reports values without a
+// JSON form.
 func (d *Document) writeJSON(b *bytes.Buffer, n *yaml.Node) {
 	n = deref(n)
 	switch n.Kind {

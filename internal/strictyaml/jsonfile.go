@@ -11,8 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// checkJSON reports why a file whose name promises JSON is none. A file that is empty is left to
-// the reader.
+// checkJSON reports why the content of a .json file is not JSON. It ignores empty files.
 func checkJSON(file string, data []byte) *Fault {
 	if !strings.EqualFold(filepath.Ext(file), ".json") || len(bytes.TrimSpace(data)) == 0 {
 		return nil
@@ -61,7 +60,7 @@ type jsonReader struct {
 func (r *jsonReader) value() *yaml.Node {
 	n := &yaml.Node{}
 	n.Line, n.Column = r.next()
-	// The text is valid, so that there is a token and no error.
+	// The text is valid, so there is a token and no error.
 	token, _ := r.decoder.Token()
 	switch v := token.(type) {
 	case json.Delim:

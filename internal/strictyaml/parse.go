@@ -17,19 +17,19 @@ type Document struct {
 	faults Faults
 	// faulty are the lines and columns that have a fault.
 	faulty map[[2]int]bool
-	// secret are the nodes whose text no fault repeats.
+	// secret has the nodes whose text must not appear in faults.
 	secret map[*yaml.Node]bool
 	// more counts the faults beyond maxFaults.
 	more int
 }
 
-// maxFaults bounds the faults of a document. Nobody reads more of them.
+// maxFaults bounds the faults of a document.
 const maxFaults = 1000
 
-// Parse returns the documents of a file that are not empty and can be read. The faults are those
-// for which a document cannot be: not UTF-8, larger than maxBytes, syntax, aliases that grow beyond
-// measure. Others, such as repeated keys, are among the document's own. A file without any document
-// is a fault. A name that ends in .json is held to JSON.
+// Parse returns the non-empty documents of a file. The faults are those that prevent reading: not
+// UTF-8, larger than maxBytes, syntax errors, excessive aliases. Other faults, such as repeated
+// keys, belong to their documents. A file without a document is a fault. A file whose name ends in
+// .json must be JSON.
 func Parse(file string, data []byte, maxBytes int) ([]*Document, Faults) {
 	if fault := checkText(data, maxBytes); fault != nil {
 		fault.File = file
@@ -76,8 +76,8 @@ func ParseOne(file string, data []byte, maxBytes int) (*Document, Faults) {
 	}
 	if len(docs) > 1 {
 		return nil, Faults{{File: file, Line: docs[1].root.Line, Column: docs[1].root.Column,
-			Message: "a second document begins here; this kind of file holds one",
-			Hint:    "put each into a file of its own"}}
+			Message: "a second document starts here; this kind of file has one",
+			Hint:    "put each document into its own file"}}
 	}
 	return docs[0], nil
 }
@@ -89,7 +89,7 @@ func isEmpty(n *yaml.Node) bool {
 func checkText(data []byte, maxBytes int) *Fault {
 	if len(data) > maxBytes {
 		return &Fault{Line: 1, Column: 1,
-			Message: fmt.Sprintf("the file has more than %s, the most that is allowed",
+			Message: fmt.Sprintf("the file is larger than the maximum of %s",
 				sizeText(maxBytes)),
 			Hint: "split it into smaller files"}
 	}
@@ -143,7 +143,7 @@ func readNodes(data []byte) (roots []*yaml.Node, err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			roots, err = nil, fmt.Errorf("the parser gave up: %v", r)
+			roots, err = nil, fmt.Errorf("the parser failed: %v", r)
 		}
 	}()
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

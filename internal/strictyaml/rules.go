@@ -14,18 +14,18 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
-// rule is what a field's rule tag says: `rule:"required"`, `rule:"enum=a|b"`, `rule:"min=1,max=9"`
-// (numbers or durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its
-// length; on a map of free keys all hold its values. No fault repeats what is written in place of a
-// field with `rule:"secret"`. In a list of structs with `rule:"short=name"` a scalar stands for the
-// field name alone.
+// rule is the parsed rule tag of a field: `rule:"required"`, `rule:"enum=a|b"`,
+// `rule:"min=1,max=9"` (numbers or durations), `rule:"above=0s"`. On a list, enum applies to
+// elements, min and max to its length; on a map with free keys, all apply to values. Faults never
+// quote the value of a field with `rule:"secret"`. In a list of structs with `rule:"short=name"`, a
+// scalar sets only the field name.
 type rule struct {
 	required bool
 	secret   bool
 	enum     []string
 	min, max bound
 	above    bound
-	// short is the field for which a scalar stands in place of the mapping.
+	// short is the field that a scalar sets in place of the mapping.
 	short string
 }
 
@@ -71,7 +71,7 @@ func parseBound(text string) bound {
 	return bound{true, f, text}
 }
 
-// check returns what is wrong with v, "" if nothing.
+// check returns the fault of v; "" if it is valid.
 func (r rule) check(v reflect.Value) string {
 	if v.Kind() == reflect.String && r.enum != nil && !slices.Contains(r.enum, v.String()) {
 		return fmt.Sprintf("is %q; it must be one of %s", v.String(), strings.Join(r.enum, ", "))
@@ -88,9 +88,9 @@ func (r rule) checkBounds(v reflect.Value) string {
 	case !ok:
 		return ""
 	case r.min.set && value < r.min.value:
-		return fmt.Sprintf("is %s; the least is %s", shown, r.min.text)
+		return fmt.Sprintf("is %s; the minimum is %s", shown, r.min.text)
 	case r.max.set && value > r.max.value:
-		return fmt.Sprintf("is %s; the most is %s", shown, r.max.text)
+		return fmt.Sprintf("is %s; the maximum is %s", shown, r.max.text)
 	case r.above.set && value <= r.above.value:
 		return fmt.Sprintf("is %s; it must be more than %s", shown, r.above.text)
 	}
@@ -125,11 +125,11 @@ type field struct {
 	name  string
 	index []int
 	rule  rule
-	// remedy is what its hint tag says: what to do about a value that breaks the rule.
+	// remedy is the field's hint tag: how to fix a value that violates the rule.
 	remedy string
 }
 
-// element returns the field that stands for the elements of a list.
+// element returns the field that describes the elements of a list.
 func (f *field) element() *field {
 	return &field{name: f.name, rule: rule{enum: f.rule.enum, short: f.rule.short},
 		remedy: f.remedy}

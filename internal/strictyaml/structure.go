@@ -11,7 +11,7 @@ import (
 // maxDepth bounds how deep a document may nest.
 const maxDepth = 200
 
-// maxExpanded bounds how many values aliases may stand for, over a whole document.
+// maxExpanded bounds how many values the aliases of a document expand to.
 const maxExpanded = 100_000
 
 // structure checks what holds for every document, whatever it is decoded into.
@@ -21,15 +21,14 @@ type structure struct {
 	sizes map[*yaml.Node]int
 	nodes int
 	deep  bool
-	// unreadable documents cannot be decoded at all.
+	// unreadable has the documents that cannot be decoded.
 	unreadable bool
 }
 
-// inProgress marks a node in sizes whose contents are being counted: an alias that meets it
-// contains itself.
+// inProgress marks a node in sizes that is being counted: an alias that reaches it contains itself.
 const inProgress = -1
 
-// check returns how many values n stands for when its aliases are written out.
+// check returns how many values n has after expanding aliases.
 func (s *structure) check(n *yaml.Node, depth int) int {
 	if n.Anchor == "" {
 		return s.count(n, depth)
@@ -70,7 +69,7 @@ func (s *structure) count(n *yaml.Node, depth int) int {
 func (s *structure) checkRoot(root *yaml.Node) {
 	size := s.check(root, 0)
 	if size > maxExpanded+s.nodes {
-		s.refuse(root, fmt.Sprintf("the aliases of this document stand for more than %d values",
+		s.refuse(root, fmt.Sprintf("the aliases of this document expand to more than %d values",
 			maxExpanded), "write fewer aliases")
 	}
 }
@@ -101,7 +100,7 @@ func (s *structure) uniqueKeys(n *yaml.Node) {
 	}
 }
 
-// refuse reports something for which the document cannot be decoded.
+// refuse reports a fault that prevents decoding the document.
 func (s *structure) refuse(n *yaml.Node, message, hint string) {
 	s.unreadable = true
 	s.doc.fault(n, message, hint)
@@ -114,7 +113,7 @@ var tags = map[yaml.Kind][]string{
 	yaml.ScalarNode:   {tagNull, tagBool, tagString, tagInt, tagFloat, tagTimestamp, tagMerge},
 }
 
-// tag reports a tag that has no form in JSON, or that says of a word what it is not.
+// tag reports a tag without a JSON form, or one that contradicts its value.
 func (s *structure) tag(n *yaml.Node) {
 	switch tag := n.ShortTag(); {
 	case !slices.Contains(tags[n.Kind], tag):
@@ -136,9 +135,9 @@ func deref(n *yaml.Node) *yaml.Node {
 // entry is one key and its value.
 type entry struct{ key, value *yaml.Node }
 
-// entries returns a mapping's keys and values with merge keys (<<) written out: a mapping's own
-// keys win over merged ones, earlier merged mappings over later ones. misplaced holds what was
-// merged but is not a mapping.
+// entries returns a mapping's keys and values with merge keys (<<) expanded. A mapping's own keys
+// take precedence over merged ones, and earlier merged mappings over later ones. misplaced has
+// merged values that are not mappings.
 func entries(n *yaml.Node) (list []entry, misplaced []*yaml.Node) {
 	var merged []*yaml.Node
 	have := map[string]bool{}

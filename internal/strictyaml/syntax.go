@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// The YAML library says only in its messages where something is and what.
+// The YAML library reports positions and causes only in its messages.
 var (
 	syntaxLine    = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?((?s:.*))$`)
 	unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 )
 
-// syntaxFault says why a text is not YAML, by the error of reading it.
+// syntaxFault converts the library's parse error into a fault.
 func syntaxFault(file, text string, err error) Fault {
 	m := syntaxLine.FindStringSubmatch(err.Error())
 	fault := Fault{File: file, Message: "this is not YAML: " + m[2], Hint: syntaxHint(m[2])}
@@ -40,8 +40,8 @@ func syntaxErrorLine(m []string, text string) int {
 		// The library counts lines from 0 in errors of its parser, from 1 in those of its scanner.
 		return n + 1
 	case strings.Contains(m[2], "unexpected end of stream"):
-		// The library says where the quote begins, other than in its line 0: then it says where the
-		// text ends.
+		// The library reports where the quote starts, except in its line 0, where it reports the
+		// end of the text.
 		if _, err := readNodes([]byte("\n" + text)); err != nil {
 			if again, convErr := strconv.Atoi(syntaxLine.FindStringSubmatch(
 				err.Error())[1]); convErr == nil {
@@ -55,7 +55,8 @@ func syntaxErrorLine(m []string, text string) int {
 // aliasPosition finds the first alias of that name that has no anchor: the first place after which
 // the text alone gives that error. The same characters in comments and quotes do not.
 func aliasPosition(text, name string) (line, column int) {
-	// All tries together read no more than this, or else the last one tried is named.
+	// All attempts together read at most this much; beyond it, the last attempt's position is
+	// reported.
 	const most = 64 << 20
 	alias := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `(?:[^A-Za-z0-9_-]|$)`)
 	start, read := 0, 0
@@ -80,16 +81,16 @@ func syntaxHint(message string) string {
 	case strings.Contains(message, "tab character"):
 		return "indent with spaces, not tabs"
 	case strings.Contains(message, "exceeded max depth"):
-		return "write it flatter; a few levels are enough for everything"
+		return "use fewer levels"
 	case strings.Contains(message, "cannot start any token"):
-		return "indent with spaces, not tabs, and put text that begins with a special character in quotes"
+		return "indent with spaces, not tabs, and put text that starts with a special character in quotes"
 	case strings.Contains(message, "mapping values are not allowed"):
 		return "put text that contains a colon in quotes, and check the indentation"
 	case strings.Contains(message, "did not find expected"), strings.Contains(message,
 		"could not find expected"):
 		return "check the indentation and the brackets from this line on"
 	case strings.Contains(message, "unknown anchor"):
-		return "put &name before the value that is meant, or put text that begins with * in quotes"
+		return "put &name before the value, or put text that starts with * in quotes"
 	case strings.Contains(message, "found unexpected end of stream"):
 		return "a quote or bracket is not closed"
 	case strings.Contains(message, "incompatible YAML document"), strings.Contains(message,

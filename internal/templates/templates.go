@@ -20,11 +20,11 @@ func Values(args json.RawMessage) (map[string]any, error) {
 	}
 	value, err := api.DecodeJSON(args)
 	if err != nil {
-		return nil, api.Errorf(api.ErrValidation, "the arguments are no JSON: %v", err)
+		return nil, api.Errorf(api.ErrValidation, "the arguments are not JSON: %v", err)
 	}
 	values, ok := value.(map[string]any)
 	if !ok {
-		return nil, api.Errorf(api.ErrValidation, "the arguments are no JSON object")
+		return nil, api.Errorf(api.ErrValidation, "the arguments are not a JSON object")
 	}
 	return values, nil
 }
@@ -39,7 +39,7 @@ func Names(template string) []string {
 	return names
 }
 
-// Only returns the name of the argument whose placeholder is the whole template, if it is one.
+// Only returns the name of the argument if its placeholder is the whole template.
 func Only(template string) (name string, ok bool) {
 	m := placeholder.FindStringSubmatch(template)
 	if m == nil || m[0] != template {

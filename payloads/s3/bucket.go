@@ -152,7 +152,7 @@ func (b *Bucket) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 }
 
-// read reads an object. cut says that the answer broke off, which the client does not retry.
+// read reads an object. cut is set if the response was cut off, which the client does not retry.
 func (b *Bucket) read(ctx context.Context, key string) (data []byte, cut bool, err error) {
 	body, _, _, err := b.client.GetObject(ctx, b.name, b.object(key), minio.GetObjectOptions{})
 	if err != nil {

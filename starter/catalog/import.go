@@ -148,13 +148,13 @@ func parseAuth(text string) (*outbound.Auth, error) {
 	switch {
 	case !known:
 		return nil, fmt.Errorf(
-			"%q is not one of bearer, basic, header:NAME, query:NAME; write such as bearer=env:NAME",
+			"%q is not one of bearer, basic, header:NAME, query:NAME; an example: bearer=env:NAME",
 			how)
 	case named != needs:
 		return nil, errors.New(
-			"needs a name for header and query, as in header:X-Key=env:NAME, and takes none for the others")
+			"header and query require a name, as in header:X-Key=env:NAME; the others take none")
 	case outbound.CheckSecret(secret) != nil:
-		return nil, errors.New("takes the name of a secret, never its value: " +
+		return nil, errors.New("takes a reference to a secret, not its value: " +
 			outbound.HintSecret)
 	}
 	return &outbound.Auth{Type: kind, Secret: secret, Name: name}, nil
@@ -214,7 +214,7 @@ func readDocument(path string) ([]byte, error) {
 func readUpTo(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxImport+1))
 	if err == nil && len(data) > maxImport {
-		err = fmt.Errorf("it has more than %d MiB", maxImport>>20)
+		err = fmt.Errorf("it is larger than %d MiB", maxImport>>20)
 	}
 	return data, err
 }

@@ -62,7 +62,7 @@ func writeImported(a *cli.App, flags *importFlags, catalog *specfiles.Flags,
 	inTheWay := report.files(fileInTheWay)
 	if len(inTheWay) > 0 && !flags.dryRun {
 		return cli.Errorf(cli.ExitUsage,
-			"%s there with other content: %s\nNothing was written. Pass --force to overwrite, or another folder with --out.",
+			"%s already there with other content: %s\nNothing was written. Pass --force to overwrite, or another folder with --out.",
 			cli.IsAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+
 				more(len(inTheWay)-10))
 	}
@@ -226,7 +226,7 @@ func (r *importReport) summary(flags *importFlags, notes int) string {
 		text += fmt.Sprintf(", %d unchanged", n)
 	}
 	if n := len(r.files(fileInTheWay)); n > 0 {
-		text += fmt.Sprintf(", %d in the way with other content", n)
+		text += fmt.Sprintf(", %d with other content not overwritten", n)
 	}
 	if notes > 0 {
 		text += ", " + api.Plural(notes, "note")

@@ -103,7 +103,7 @@ const maxAddress = 64 << 10
 // redirected.
 func askLogin(ctx context.Context, a *cli.App, address string) (string, error) {
 	fmt.Fprintf(a.Err, "The MCP server wants a login. Open this address in a browser, log in and allow the access:\n\n  %s\n\n"+
-		"Then copy the whole address at which the browser ends, even if it shows an error there, and paste it here: ",
+		"Then copy the full address of the last page, even if it shows an error, and paste it here: ",
 		address)
 	type line struct {
 		text string

@@ -58,7 +58,7 @@ that folder and among the tools of the worker.`,
 			return lint(a, args, l)
 		},
 	}
-	catalog.Add(cmd.Flags(), "that rules are about")
+	catalog.Add(cmd.Flags(), "that rules name")
 	return cmd
 }
 
@@ -89,7 +89,7 @@ other outcome.`,
 			return testPolicies(a, args, find)
 		},
 	}
-	catalog.Add(cmd.Flags(), "of which the cases are")
+	catalog.Add(cmd.Flags(), "of the cases' tools")
 	return cmd
 }
 
@@ -138,13 +138,13 @@ func testPolicies(a *cli.App, paths []string, find func(name string) (policies.T
 			}
 		}
 		never, always := cases.OneSided()
-		noteNames(a, path, "rules that hold in no case", never)
-		noteNames(a, path, "rules that hold in every case", always)
+		noteNames(a, path, "rules that match no case", never)
+		noteNames(a, path, "rules that match every case", always)
 	}
 	if failed > 0 {
 		return cli.Errorf(cli.ExitFailed, "%s, %d failed", api.Plural(total, "case"), failed)
 	}
-	fmt.Fprintln(a.Err, api.Plural(total, "case")+", all as wanted")
+	fmt.Fprintln(a.Err, api.Plural(total, "case")+", all passed")
 	return nil
 }
 

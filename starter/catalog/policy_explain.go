@@ -100,7 +100,7 @@ func printExplained(a *cli.App, e explained) error {
 		field("arguments", api.Shorten(string(e.Arguments), 1000))
 	}
 	if len(e.Policies) == 0 {
-		field("policies", "no rule held when the call was checked")
+		field("policies", "no rule matched the call")
 		return a.Print(b.String())
 	}
 	labels := "none"

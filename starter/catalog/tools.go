@@ -77,7 +77,7 @@ folder's tools.`,
 							filter)
 					}
 				}
-				return listHosted(a, cmd, flags, queue)
+				return listWorkerTools(a, cmd, flags, queue)
 			}
 			query.Status = api.Status(status)
 			switch query.Status {

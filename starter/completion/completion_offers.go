@@ -66,9 +66,9 @@ func (a offers) anyRun(statuses ...history.RunStatus) completer {
 			if len(statuses) > 0 && !slices.Contains(statuses, r.Status) {
 				return nil
 			}
-			statusText := cli.NonEmpty([]string{r.Agent, audit.StatusText(r.Status, r.WaitsFor),
+			words := cli.NonEmpty([]string{r.Agent, audit.StatusText(r.Status, r.WaitsFor),
 				cli.Ago(time.Since(r.Started))})
-			return []cobra.Completion{cobra.CompletionWithDesc(r.ID, strings.Join(statusText,
+			return []cobra.Completion{cobra.CompletionWithDesc(r.ID, strings.Join(words,
 				", "))}
 		})
 	}
@@ -236,7 +236,7 @@ func (a offers) toolArguments(cmd *cobra.Command, args []string) []cobra.Complet
 		return nil
 	}
 	name := args[0]
-	if cmd.Flags().Lookup("call") != nil { // a schedule's arguments stand behind its own name
+	if cmd.Flags().Lookup("call") != nil { // a schedule's arguments follow its name
 		name = given(cmd.Flags(), "call")
 	}
 	tool, ok := catalog.Get(name)

@@ -38,7 +38,7 @@ func answerCommand(a *cli.App) *cobra.Command {
 questions' prints; it can be left out if only one question is open. An invalid answer is
 rejected with all its problems, and the question stays open. A question takes one reply. The
 run's records keep who replied and why.`,
-		Example: `  starter answer demo-1a2b3c4d --text "Yes, go on"
+		Example: `  starter answer demo-1a2b3c4d --text "Yes, continue"
   starter answer demo-1a2b3c4d 2.1 --value '{"amount": 120}' --reason "as agreed on Monday"
   starter answer demo-1a2b3c4d 2.1 --file review.json --by ada
   starter answer demo-1a2b3c4d 2.1 --decline --reason "not before the audit"`,

@@ -50,7 +50,7 @@ retention period. It takes effect at once and needs no worker.`,
 	}
 	ref.Add(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` recorded as the reason")
-	by.Add(cmd.Flags(), "says so")
+	by.Add(cmd.Flags(), "evaluates the run")
 	return cmd
 }
 
@@ -73,7 +73,7 @@ func evaluateRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunR
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: api.EvaluationWorkflowID(last.RunID), TaskQueue: last.TaskQueue,
 		Memo:                     map[string]any{api.EvaluationMemo: v},
-		StaticSummary:            api.Shorten(what+", says "+v.By+": "+run.WorkflowID, 200),
+		StaticSummary:            api.Shorten(what+" by "+v.By+": "+run.WorkflowID, 200),
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
 	}, api.EvaluationWorkflow)
@@ -83,7 +83,7 @@ func evaluateRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunR
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, evaluationOf{run.WorkflowID, last.RunID, v}, false)
 	}
-	return a.Println("run " + run.WorkflowID + " is " + what + ", says " + cli.PlainText(v.By))
+	return a.Println("run " + run.WorkflowID + " is marked as " + what + " by " + cli.PlainText(v.By))
 }
 
 // evaluationOf is the command's JSON output.

@@ -165,12 +165,11 @@ func notIn(list []runlist.Run, limit int, missed missedRuns) (notes []string) {
 		notes = append(notes, runlist.NewestOnly(limit))
 	}
 	if missed.gone > 0 {
-		notes = append(notes, cli.IsAre(missed.gone, "more run")+
-			" listed of which the server keeps the history no longer")
+		notes = append(notes, cli.IsAre(missed.gone, "run")+
+			" not counted: the server no longer has the history")
 	}
 	if n := len(missed.unread); n > 0 {
-		notes = append(notes, cli.IsAre(n, "more run")+
-			" listed of which the history cannot be read here")
+		notes = append(notes, cli.IsAre(n, "run")+" not counted: the history cannot be read here")
 	}
 	return notes
 }
@@ -207,7 +206,7 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 	runs := fmt.Sprintf("%d: %s solved, %s failed", r.Runs.All, p.Good(strconv.Itoa(r.Runs.Solved)),
 		p.Bad(strconv.Itoa(r.Runs.Failed)))
 	if r.Runs.Open > 0 {
-		runs += ", " + goOn(r.Runs.Open)
+		runs += fmt.Sprintf(", %d running", r.Runs.Open)
 	}
 	line("runs", runs+evaluatedCounts(r.Runs))
 	tokens := fmt.Sprintf("%d in, %d out, in %s", r.Usage.InputTokens, r.Usage.OutputTokens,
@@ -217,7 +216,7 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 	}
 	line("tokens", tokens)
 	if r.TokensPerSolvedRun > 0 {
-		line("TPST", fmt.Sprintf("%.0f tokens for each run that was solved", r.TokensPerSolvedRun))
+		line("solved", fmt.Sprintf("%.0f tokens per solved run", r.TokensPerSolvedRun))
 	}
 	c := r.Calls
 	line("calls", fmt.Sprintf(
@@ -226,18 +225,10 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 	line("time", fmt.Sprintf("%s on average, %s at most; %d slow; waited %s on average, %s at most",
 		cli.ShortDuration(c.Average.Std()), cli.ShortDuration(c.Longest.Std()), c.Slow,
 		cli.ShortDuration(c.AverageWait.Std()), cli.ShortDuration(c.LongestWait.Std())))
-	for _, told := range statusOut(r) {
-		line(told.name, told.text)
+	for _, l := range optionalLines(r) {
+		line(l.name, l.text)
 	}
 	writeTables(w, p, r)
-}
-
-// goOn describes the number of open runs.
-func goOn(runs int) string {
-	if runs == 1 {
-		return "1 still goes on"
-	}
-	return fmt.Sprintf("%d still go on", runs)
 }
 
 // writeTables writes the figures by tool, lane and agent.
@@ -256,7 +247,7 @@ func writeTables(w io.Writer, p cli.Palette, r stats.Report) {
 // asideCounts describes batched and otherwise separately counted calls.
 func asideCounts(c stats.CallStats) (text string) {
 	if c.Batched > 0 {
-		text += fmt.Sprintf("; %d made together with others", c.Batched)
+		text += fmt.Sprintf("; %d batched with others", c.Batched)
 	}
 	if c.Withheld > 0 {
 		text += fmt.Sprintf("; %d withheld in dry runs", c.Withheld)

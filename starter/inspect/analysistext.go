@@ -29,10 +29,10 @@ func checkThresholds(cmd *cobra.Command, t stats.Thresholds) error {
 // their outcome.
 func evaluatedCounts(r stats.RunCounts) (text string) {
 	if r.ByPeople > 0 {
-		text += fmt.Sprintf("; %d judged by people", r.ByPeople)
+		text += fmt.Sprintf("; %d evaluated by people", r.ByPeople)
 	}
 	if r.ByCheckers > 0 {
-		text += fmt.Sprintf("; %d judged by checkers", r.ByCheckers)
+		text += fmt.Sprintf("; %d evaluated by checkers", r.ByCheckers)
 	}
 	return text
 }
@@ -71,7 +71,7 @@ func wasteText(r stats.Report) string {
 	if c.Estimated == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %d calls took more than %g times the estimated tokens, %s tokens beyond; accuracy %.2f on average, %d under %g",
+	text := fmt.Sprintf("%d of %d calls took more than %g times the estimated tokens (%s tokens too many); accuracy %.2f on average, %d under %g",
 		c.Wasteful, c.Estimated, t.Waste, api.Thousands(c.WastedTokens), c.Accuracy, c.Inaccurate,
 		t.Accuracy)
 	if c.Unestimated > 0 {
@@ -82,7 +82,7 @@ func wasteText(r stats.Report) string {
 
 // wasteTable compares calls' tokens with their estimates, in total and by group.
 func wasteTable(name string, list []stats.GroupStats) *cli.Table {
-	t := &cli.Table{Header: []string{name, "judged", "estimated", "actual", "accuracy", "wasteful",
+	t := &cli.Table{Header: []string{name, "compared", "estimated", "actual", "accuracy", "wasteful",
 		"wasted tokens", "inaccurate"},
 		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}}
 	for _, g := range list {
@@ -97,7 +97,7 @@ func wasteTable(name string, list []stats.GroupStats) *cli.Table {
 
 // agentTable lists agents, plans or directly called tools with their own runs and all their calls.
 func agentTable(name string, list []stats.AgentStats) *cli.Table {
-	t := &cli.Table{Header: []string{name, "runs", "solved", "failed", "tokens", "TPST", "cost",
+	t := &cli.Table{Header: []string{name, "runs", "solved", "failed", "tokens", "tokens/solved", "cost",
 		"calls", "completed", "failed", "refused", "average"},
 		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true,
 			9: true, 10: true, 11: true}}
@@ -131,17 +131,17 @@ func modelTable(list []stats.ModelStats) *cli.Table {
 	return t
 }
 
-// told is one line of a report.
-type told struct{ name, text string }
+// reportLine is one line of a report.
+type reportLine struct{ name, text string }
 
-// statusOut returns the lines of a report that only some reports have.
-func statusOut(r stats.Report) (lines []told) {
+// optionalLines returns the lines of a report that only some reports have.
+func optionalLines(r stats.Report) (lines []reportLine) {
 	broken := ""
 	if r.Violations > 0 {
 		broken = api.Plural(r.Violations, "call") +
-			" broke a policy, an execution plan, a budget or a hook's rule"
+			" violated a policy, an execution plan, a budget or a hook"
 	}
-	for _, l := range []told{{"slow", slowTools(r)}, {"waste", wasteText(r)}, {"rules", broken},
+	for _, l := range []reportLine{{"slow", slowTools(r)}, {"waste", wasteText(r)}, {"rules", broken},
 		{"errors", errorCounts(r.Errors)}} {
 		if l.text != "" {
 			lines = append(lines, l)

@@ -24,8 +24,8 @@ func TestNoneSolved(t *testing.T) {
 	w := &strings.Builder{}
 	writeAnalysis(w, cli.Palette{}, r)
 	text := strings.Join(strings.Fields(w.String()), " ")
-	for _, want := range []string{"1 solved, 1 failed, 1 still goes on",
-		"50 in, 0 out, in 1 model step TPST", "lost 1 0 1 30 - $0.0000", "free 1 1 0 0 0 $0.0000"} {
+	for _, want := range []string{"1 solved, 1 failed, 1 running",
+		"50 in, 0 out, in 1 model step solved 50 tokens per solved run", "lost 1 0 1 30 - $0.0000", "free 1 1 0 0 0 $0.0000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report does not say %q:\n%s", want, w)
 		}
@@ -41,8 +41,8 @@ func TestEvaluationTable_NamesExecutionsOfOneConversation(t *testing.T) {
 	two := &api.EvaluatedResult{WorkflowID: "talk", RunID: "r2", Evaluation: "open",
 		EvaluatedBy: "end"}
 	for want, evaluated := range map[string][]*api.EvaluatedResult{
-		"run evaluation talk solved by its end":                            {one},
-		"run run id evaluation talk r1 solved by its end talk r2 not over": {one, two},
+		"run evaluation talk solved (from its outcome)":                           {one},
+		"run run id evaluation talk r1 solved (from its outcome) talk r2 running": {one, two},
 	} {
 		if got := strings.Join(strings.Fields(evaluationTable(evaluated).Text(cli.Palette{})),
 			" "); got != want {

@@ -89,11 +89,11 @@ the run's ID.`,
 				if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {
 					return err
 				}
-				told, err := sumUp(ctx, c, args[0], list)
+				result, err := sumUp(ctx, c, args[0], list)
 				if err != nil {
 					return err
 				}
-				return printConversation(a, told, len(list) == limit)
+				return printConversation(a, result, len(list) == limit)
 			})
 		},
 	}
@@ -103,9 +103,9 @@ the run's ID.`,
 
 // sumUp reads the runs of a conversation.
 func sumUp(ctx context.Context, c client.Client, id string,
-	list []runlist.Run) (told summedConversation, err error) {
+	list []runlist.Run) (result summedConversation, err error) {
 	sum, runs := stats.NewAnalysis(stats.Thresholds{}), make([]*summedRun, len(list))
-	told.Conversation = id
+	result.Conversation = id
 	missed, err := readEach(ctx, c, list, stats.Thresholds{}, func(i int, s history.Summary,
 		one *stats.Analysis) {
 		run := summed(list[i], s, one.Report().Calls)
@@ -114,11 +114,11 @@ func sumUp(ctx context.Context, c client.Client, id string,
 	})
 	for _, run := range runs {
 		if run != nil {
-			told.List = append(told.List, *run)
+			result.List = append(result.List, *run)
 		}
 	}
-	told.Report, told.Gone, told.Unread = sum.Report(), missed.gone, missed.unread
-	return told, err
+	result.Report, result.Gone, result.Unread = sum.Report(), missed.gone, missed.unread
+	return result, err
 }
 
 // summed returns one run with its call counts.
@@ -136,25 +136,25 @@ func summed(listed runlist.Run, s history.Summary, calls stats.CallStats) summed
 	return r
 }
 
-func printConversation(a *cli.App, told summedConversation, more bool) error {
+func printConversation(a *cli.App, result summedConversation, more bool) error {
 	if more {
-		fmt.Fprintln(a.Err, runlist.NewestOnly(len(told.List)+told.Gone+len(told.Unread)))
+		fmt.Fprintln(a.Err, runlist.NewestOnly(len(result.List)+result.Gone+len(result.Unread)))
 	}
-	if told.Gone > 0 {
+	if result.Gone > 0 {
 		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n",
-			api.Plural(told.Gone, "run"))
+			api.Plural(result.Gone, "run"))
 	}
 	if a.Format.JSON() {
-		return told.Unread.Exit(cli.WriteJSON(a.Out, told, false))
+		return result.Unread.Exit(cli.WriteJSON(a.Out, result, false))
 	}
-	if len(told.List) == 0 && len(told.Unread) > 0 {
-		return told.Unread.Err()
+	if len(result.List) == 0 && len(result.Unread) > 0 {
+		return result.Unread.Err()
 	}
 	p, now := a.PaletteFor(a.Out), time.Now()
 	t := cli.Table{Header: []string{"started", "run id", "name", "caller", "status", "outcome",
 		"evaluation", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
 		Right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
-	for _, r := range told.List {
+	for _, r := range result.List {
 		t.Add(a.Format.When(r.Started, now), r.RunID, r.Name, r.Caller,
 			runlist.RunTextOf(p, r.Status, r.WaitsFor), string(r.Outcome), string(r.Evaluation),
 			strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
@@ -164,8 +164,8 @@ func printConversation(a *cli.App, told summedConversation, more bool) error {
 	if err := a.Print(t.Text(p) + "\n"); err != nil {
 		return err
 	}
-	writeAnalysis(a.Out, p, told.Report)
-	return told.Unread.Err()
+	writeAnalysis(a.Out, p, result.Report)
+	return result.Unread.Err()
 }
 
 // succeeded formats the share of completed calls. Empty without calls.

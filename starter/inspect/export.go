@@ -113,7 +113,7 @@ func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 		for _, run := range list {
 			for r, err := range audit.EvaluatedTree(ctx, c, run.ID, run.RunID, run.Decision) {
 				if errors.Is(err, audit.ErrNotFound) {
-					fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
+					fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", run.ID, err)
 					break
 				}
 				if err != nil && missing.Take(run.ID, run.RunID, err) {
@@ -222,7 +222,7 @@ func evaluationTable(evaluated []*api.EvaluatedResult) *cli.Table {
 }
 
 func evaluationCell(j api.EvaluatedResult) string {
-	return cmp.Or(cli.OneLine(audit.EvaluationText(j)), "not over")
+	return cmp.Or(cli.OneLine(audit.EvaluationText(j)), "running")
 }
 
 // intact describes how many records of a broken export are unmodified.
@@ -231,9 +231,9 @@ func intact(records int) string {
 	case 0:
 		return ""
 	case 1:
-		return "\nThe first record is as it was written."
+		return "\nThe first record is unchanged."
 	}
-	return fmt.Sprintf("\nThe first %s are as they were written.", api.Plural(records, "record"))
+	return fmt.Sprintf("\nThe first %s are unchanged.", api.Plural(records, "record"))
 }
 
 // verifyExport checks an existing export. seal is the expected seal; empty skips that comparison.
@@ -259,9 +259,9 @@ func verifyExport(a *cli.App, path, seal string) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, map[string]any{"file": path, "records": records, "seal": found}, false)
 	}
-	text := fmt.Sprintf("%s is as it was written: %s", path, api.Plural(records, "record"))
+	text := fmt.Sprintf("%s is unchanged: %s", path, api.Plural(records, "record"))
 	if seal == "" {
-		text += "\nseal " + found + "\nOnly a seal that was kept elsewhere tells that the whole was not written anew."
+		text += "\nseal " + found + "\nOnly a seal that was stored elsewhere proves that the whole file was not rewritten."
 	}
 	return a.Println(text)
 }

@@ -183,8 +183,8 @@ func (v *lanesView) counted(lane string) (api.LaneCounts, bool) {
 	if v.counts == nil {
 		return api.LaneCounts{}, false
 	}
-	counts, told := v.counts.lanes[lane]
-	return counts, told
+	counts, ok := v.counts.lanes[lane]
+	return counts, ok
 }
 
 // inline adds the lane inline if it was requested or workers counted calls on it.
@@ -254,8 +254,8 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 		return counts, err
 	}
 	if len(decide) == 0 {
-		counts.notes = []string{"what happened on lanes without a limit is not known: no worker serves runs on the task queue " + v.queue +
-			", and only such a one can ask the others"}
+		counts.notes = []string{"the counters of lanes without a limit are unknown: no worker serves runs on the task queue " + v.queue +
+			" and can ask the others"}
 		return counts, nil
 	}
 	workers = append(workers, decide...)

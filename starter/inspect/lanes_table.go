@@ -81,12 +81,12 @@ func (v *lanesView) notes(s lanestate.State) []string {
 	var notes []string
 	name := s.Lane.Name
 	if len(s.Workers) == 0 && s.ServedGroups() == 0 && name != api.LaneInline {
-		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s",
+		notes = append(notes, fmt.Sprintf("no worker serves the lane %s\n  start one: %s",
 			name, v.flags.WorkerCommand(v.app.Connection.Invocation(), v.queue, name)))
 	}
 	if s.KeysAsked < s.Keys {
 		notes = append(notes, fmt.Sprintf(
-			"of the lane %s %d keys are open, and only %d of them were asked what waits", name,
+			"the lane %s has %d open keys; only %d of them were asked for their waiting calls", name,
 			s.Keys, s.KeysAsked))
 	}
 	return notes
@@ -109,14 +109,14 @@ func (v *lanesView) text(r lanesReport, p cli.Palette) string {
 		Right: map[int]bool{1: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true,
 			10: true}}
 	if v.verbose {
-		t.Header = append(t.Header, "held by")
+		t.Header = append(t.Header, "workers")
 	}
 	for _, l := range r.Lanes {
 		cells := []string{l.Lane, number(l.Limit), l.key(), l.holders(p), shown(l.Running),
 			l.waiting(p), shown(l.Acquired), shown(l.Rejected), shown(l.TimedOut),
 			duration(l.WaitAverage), duration(l.ExecutionAverage)}
 		if v.verbose {
-			cells = append(cells, l.hostedBy())
+			cells = append(cells, l.workerNames())
 		}
 		t.Add(cells...)
 	}
@@ -187,8 +187,8 @@ func (l laneLine) waiting(p cli.Palette) string {
 	}
 }
 
-// hostedBy names each hosting worker once, with its number of groups if it hosts several.
-func (l laneLine) hostedBy() string {
+// workerNames names each hosting worker once, with its number of groups if it hosts several.
+func (l laneLine) workerNames() string {
 	if l.Limit == 0 {
 		return cmp.Or(strings.Join(l.Workers, ", "), unknown)
 	}

@@ -133,7 +133,7 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 	field(nameLabel(s.Kind), s.Name)
 	if s.Incomplete {
 		field("incomplete", p.Warn(
-			"the server keeps the run's first histories no longer; this is what is left"))
+			"the server no longer has the run's first histories; the rest is shown"))
 	}
 	field("status", runlist.RunTextOf(p, s.Status, s.WaitsFor)+s.outcome())
 	field("evaluation", evaluationText(s.Summary, s.Person))
@@ -146,22 +146,22 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 	field("started", s.times(f, now))
 	field("caller", s.Caller)
 	if s.DryRun {
-		field("dry run", "withholds calls that may change anything")
+		field("dry run", "calls with side effects are withheld")
 	}
 	if from := s.FromDryRun; from != nil {
-		field("dry run", "makes the calls that "+from.WorkflowID+" withheld; let by "+from.By)
+		field("dry run", "runs the calls withheld by "+from.WorkflowID+"; released by "+from.By)
 	}
 	if s.Parent != nil {
-		field("works for", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
+		field("parent", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
 	}
 	field("conversation", s.Conversation)
-	field("goes on from", s.invocation.Showing(s.Continues))
+	field("continues", s.invocation.Showing(s.Continues))
 	field("task queue", s.TaskQueue)
 	field("used", terminal.UsageText(s.Usage))
 	field("called", s.called())
 	field("tools", s.toolNames())
 	if len(s.Parts) > 1 {
-		field("parts", fmt.Sprintf("%d executions, because the history grew long", len(s.Parts)))
+		field("parts", fmt.Sprintf("%d executions (continued as new)", len(s.Parts)))
 	}
 	field("Web UI", s.UI)
 	s.writeSubAgents(w, p)
@@ -219,7 +219,7 @@ func (s *shownRun) writeNotes(w io.Writer, p cli.Palette) {
 		}
 	}
 	if s.moreNoted > 0 {
-		fmt.Fprintf(w, "  … and of %s more: %s\n", api.Plural(s.moreNoted, "call"),
+		fmt.Fprintf(w, "  … and notes of %s more: %s\n", api.Plural(s.moreNoted, "call"),
 			s.invocation.Command("audit", s.WorkflowID))
 	}
 }
@@ -320,7 +320,7 @@ func (s shownRun) writeRunning(w io.Writer, p cli.Palette, now time.Time) {
 func whatRuns(r audit.Running) string {
 	switch r.Kind {
 	case audit.KindCall:
-		if r.State == audit.StateOpenQuestions {
+		if r.State == audit.StateAwaitingAnswer {
 			return "the call " + r.ID + " of " + r.Tool
 		}
 		if r.Child != nil {

@@ -50,7 +50,7 @@ below the run.`,
 			}
 			if t.Person = shown.Person; t.Incomplete {
 				fmt.Fprintln(a.Err,
-					"the server keeps the first histories no longer; this is what is left")
+					"the server no longer has the first histories; the rest is shown")
 			}
 			if file == "" {
 				file = pageName(run.WorkflowID)

@@ -206,7 +206,7 @@ func eachSpan(a *cli.App, list []runlist.Run, spansOf func(runlist.Run) iter.Seq
 func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool, missing *cli.Unread) error {
 	switch {
 	case some && errors.Is(err, audit.ErrNotFound):
-		fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
+		fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", run.ID, err)
 	case !several || !missing.Take(run.ID, run.RunID, err):
 		return a.LookupError(run.ID, run.RunID, err)
 	}
@@ -215,7 +215,7 @@ func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool, mi
 
 func tellTraces(a *cli.App, to *traceSink, runs int) error {
 	if to.refused > 0 {
-		return cli.Errorf(cli.ExitFailed, "%s refused %s of %s: %s", to.name(), api.Thousands(to.refused), api.Plural(to.spans, "span"), to.why)
+		return cli.Errorf(cli.ExitFailed, "%s rejected %s of %s: %s", to.name(), api.Thousands(to.refused), api.Plural(to.spans, "span"), to.why)
 	}
 	if a.Format.JSON() {
 		sent := map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}

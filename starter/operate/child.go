@@ -112,7 +112,7 @@ func (c *child) ready(ctx context.Context, value any) error {
 			return c.failure("ended before it was ready")
 		}
 		if err := json.Unmarshal(line, value); err != nil {
-			return c.failure(fmt.Sprintf("printed %q in place of a line of JSON",
+			return c.failure(fmt.Sprintf("printed %q instead of a line of JSON",
 				bytes.TrimSpace(line)))
 		}
 		return nil
@@ -132,7 +132,7 @@ func (c *child) failure(what string) error {
 	switch tail := tailOf(c.log); {
 	case len(tail) == 0:
 		text += "; it wrote nothing"
-	case c.exit() != nil: // it ended by itself, with the reason last
+	case c.exit() != nil: // it exited unexpectedly; the reason is in the last lines
 		text += ": " + strings.Join(c.lastText(tail), "\n") + "\nIts log: " + c.log
 	default:
 		text += "; its last lines, from " + c.log + ":\n  " +
@@ -183,7 +183,7 @@ func (c *child) stop(grace time.Duration) {
 		case <-time.After(grace):
 		}
 	}
-	_ = c.cmd.Process.Kill() // an error says that it is gone
+	_ = c.cmd.Process.Kill() // an error means that it has exited
 	<-c.ended
 }
 

@@ -103,7 +103,7 @@ func serveCodec(ctx context.Context, a *cli.App, listen string, handler http.Han
 	defer context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), codecGrace)
 		defer cancel()
-		_ = server.Shutdown(grace) // what is still under way ends with the process
+		_ = server.Shutdown(grace) // open requests end with the process
 	})()
 	if err := tellCodec(a, ready); err != nil {
 		return errors.Join(err, listener.Close())
@@ -122,11 +122,11 @@ func cannotListen(address string, err error) string {
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return "another program listens there; give another port, or 0 for a free one"
+		return "another program uses this port; choose another one, or 0 for a free one"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "this machine does not have that address; 127.0.0.1 is for this machine alone, 0.0.0.0 for all its addresses"
+		return "this machine does not have this address; use 127.0.0.1 for this machine only, 0.0.0.0 for all addresses"
 	case errors.Is(err, syscall.EACCES):
-		return "the system does not allow it; ports from 1024 on are for everybody"
+		return "the system denies it; use a port from 1024 on"
 	}
 	return err.Error()
 }
@@ -138,7 +138,7 @@ func tellCodec(a *cli.App, ready codecReady) error {
 	p := a.PaletteFor(a.Out)
 	return a.Println(p.Bold("codec endpoint") + "  " + ready.Endpoint + "\n" +
 		p.Bold("for pages of  ") + "  " + strings.Join(ready.Origins, ", ") +
-		"\n\nWhoever has this address can read payloads. Ctrl-C ends it.")
+		"\n\nAnyone with this address can read payloads. Ctrl-C stops the server.")
 }
 
 // codecHandler requires the token. Browsers are admitted from origins only.
@@ -152,7 +152,7 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if origin := r.Header.Get("Origin"); origin != "" {
 			if !slices.Contains(origins, origin) {
-				http.Error(w, "pages of "+origin+" may not ask; say --allow-origin",
+				http.Error(w, "pages of "+origin+" are not allowed; pass --allow-origin",
 					http.StatusForbidden)
 				return
 			}

@@ -128,7 +128,7 @@ func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 		}
 	}
 	if words := withoutName(command); len(words) > 0 && words[0] == cmd.Name() {
-		return cli.UsageError(cmd, "dev cannot run dev as its command")
+		return cli.UsageError(cmd, "dev cannot run itself as its command")
 	}
 	for name, port := range map[string]int{"port": f.port, "ui-port": f.uiPort} {
 		if port < 0 || port > math.MaxUint16 {
@@ -266,7 +266,7 @@ func (s *devStack) up(ctx context.Context, f *devFlags, stored payloads.Config) 
 	if err := s.server.ready(ctx, &s.serverReady); err != nil {
 		if ctx.Err() == nil {
 			err = cli.Errorf(cli.ExitFailed,
-				"%w\nSet other ports with --port and --ui-port; 0 selects a free one", err)
+				"%w\nChoose other ports with --port and --ui-port; 0 selects a free one", err)
 		}
 		return err
 	}
@@ -336,7 +336,7 @@ func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, comma
 	server := s.serverReady
 	inner := &cli.App{Stdio: a.Stdio, Again: a.Again, Run: a.Run, Served: s.workerReady.Tools}
 	inner.Connection.Local = true
-	tell := "starter: until this command ends, other terminals reach the server with --address " +
+	tell := "starter: while this command runs, other terminals reach the server with --address " +
 		server.Address + a.Connection.Stored()
 	if server.UI != "" {
 		tell += ", and browsers its Web UI at " + server.UI
@@ -360,7 +360,7 @@ func tellKept(a *cli.App, server serverReady, f *devFlags) error {
 		return nil
 	}
 	_, err := fmt.Fprintf(a.Err,
-		"\nThis server ends now and leaves its runs in %s. To open them at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
+		"\nThe server stops and keeps its runs in %s. To start it again at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
 		f.db, a.Connection.Called(), f.db, port, a.Connection.Stored())
 	return err
 }
@@ -381,7 +381,7 @@ func tellReady(a *cli.App, s *devStack, f *devFlags) error {
 	if s.serverReady.UI != "" && cli.DerivedUI(s.serverReady.Address) != s.serverReady.UI {
 		connect += " --ui-address " + s.serverReady.UI
 	}
-	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs kept %s\n", p.Bold("server"),
+	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs stored %s\n", p.Bold("server"),
 		s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "in memory"))
 	if s.serverReady.UI != "" {
 		fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("Web UI"), s.serverReady.UI)
@@ -390,5 +390,5 @@ func tellReady(a *cli.App, s *devStack, f *devFlags) error {
 		strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
 	fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("logs  "), s.logs)
 	return a.Println("\nIn another terminal: " + a.Connection.Called() + connect +
-		a.Connection.Stored() + " call echo text=hello\nCtrl-C ends it all.")
+		a.Connection.Stored() + " call echo text=hello\nCtrl-C stops everything.")
 }

@@ -23,14 +23,14 @@ func (s *devStack) keep(ctx context.Context, tell io.Writer) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.server.ended:
-			return s.server.failure("ended by itself")
+			return s.server.failure("exited")
 		case <-s.worker.ended:
 		}
 		if time.Since(readyAgain) < workerSteady {
 			return s.worker.failure(
-				fmt.Sprintf("was started again, and ended within %s of being ready", workerSteady))
+				fmt.Sprintf("exited again within %s of being ready", workerSteady))
 		}
-		fmt.Fprintf(tell, "starter: the worker ended by itself (%s) and is started again; runs go on\n",
+		fmt.Fprintf(tell, "starter: the worker exited (%s) and is restarted; runs continue\n",
 			s.worker.cmd.ProcessState)
 		if err := s.replaceWorker(ctx); err != nil {
 			if ctx.Err() != nil {

@@ -80,7 +80,7 @@ The exit code is 1 if there is a problem and 4 if no server answers.`,
 			set, err := catalog.LaneSet()
 			switch {
 			case err != nil && catalog.LanesFile != "":
-				return err // it is what the lanes are checked against
+				return err // the lanes are checked against it
 			case err != nil:
 				set = catalog.NamedLanes()
 			}

@@ -47,7 +47,7 @@ func (d *doctor) server(ctx context.Context) ([]finding, error) {
 		d.app.Connection.ResolvedAddress, version), ""}}
 	if major, minor := versionOf(version); major == 1 && minor < eagerServer {
 		findings = append(findings,
-			finding{markWarn, "servers before 1.30 hand no call to the worker that asked for it unless told to",
+			finding{markWarn, "servers before 1.30 do not dispatch calls eagerly by default",
 				"set system.enableActivityEagerExecution: true, or use a newer server"})
 	}
 	return findings, nil
@@ -58,7 +58,7 @@ func versionOf(text string) (major, minor int) {
 	if len(parts) < 2 {
 		return 0, 0
 	}
-	major, _ = strconv.Atoi(parts[0]) // what is no number counts as 0, which no rule is about
+	major, _ = strconv.Atoi(parts[0]) // text that is not a number counts as 0, to which no rule applies
 	minor, _ = strconv.Atoi(parts[1])
 	return major, minor
 }
@@ -75,7 +75,7 @@ func (d *doctor) namespaces(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	kept := answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
-	return []finding{{markGood, fmt.Sprintf("namespace %s, finished runs are kept for %s",
+	return []finding{{markGood, fmt.Sprintf("namespace %s, finished runs are retained for %s",
 		d.namespace, days(kept)), ""}}, nil
 }
 
@@ -89,8 +89,8 @@ func days(d time.Duration) string {
 func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
 	missing, taken, err := runlist.Unregistered(ctx, d.client, d.namespace)
 	if err != nil {
-		return []finding{{markWarn, fmt.Sprintf("the search attributes cannot be listed: %v", err),
-			"ask whoever runs the server"}}, nil
+		return []finding{{markWarn, fmt.Sprintf("cannot list the search attributes: %v", err),
+			"check the permissions with the server's operator"}}, nil
 	}
 	var findings []finding
 	if len(missing) > 0 {
@@ -102,7 +102,7 @@ func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
 		findings = append(findings,
 			finding{markWarn, "search attributes have other types than Switchyard's: " +
 				taken.Text(),
-				"runs do without them: ask whoever runs the server to remove them, then " +
+				"runs do not set them: ask the server's operator to remove them, then run " +
 					d.app.Connection.Invocation().Command("setup")})
 	}
 	if len(findings) == 0 {
@@ -125,7 +125,7 @@ func (d *doctor) latency(ctx context.Context) ([]finding, error) {
 	}
 	slices.Sort(took)
 	median := took[samples/2]
-	f := finding{markGood, fmt.Sprintf("an answer takes %s (median of %d)",
+	f := finding{markGood, fmt.Sprintf("a request takes %s (median of %d)",
 		cli.ShortDuration(median), samples), ""}
 	if median > slowAnswer {
 		f.Mark, f.Remedy = markWarn,

@@ -31,8 +31,8 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 	}
 	states, err := lanestate.NewReader(d.client, d.namespace, d.queue).Read(ctx, read...)
 	if errors.Is(err, history.ErrUnreadable) {
-		return []finding{{markBad, "who serves the lanes cannot be read: " + cli.UnreadReason(err),
-			"give starter the --payload-keys and the --payload-store of the workers"}}, nil
+		return []finding{{markBad, "the holders of the lanes' slots cannot be read: " + cli.UnreadReason(err),
+			"pass the --payload-keys and --payload-store of the workers"}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 		findings = append(findings,
 			finding{markWarn, "task queues of lanes have several partitions: " +
 				strings.Join(divided, ", ") +
-				"; order, priorities, fairness and rates hold in each partition and only roughly over all",
+				"; order, priorities, fairness and rates are exact only within a partition",
 				onePartition})
 	}
 	return findings, nil
@@ -67,13 +67,13 @@ func (d *doctor) lane(s lanestate.State) finding {
 	switch slots := slotsOf(s.Lane); {
 	case hosted == 0:
 		return finding{markBad,
-			fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots,
+			fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s could", what, slots,
 				api.Plural(len(s.Workers), "worker")),
-			"look again in a few seconds; if it stays so, look at the workers' logs"}
+			"check again in a few seconds; if it persists, check the workers' logs"}
 	case hosted < groups:
 		return finding{markWarn, fmt.Sprintf("%s: only %d of %d groups of %s are held,%s", what,
 			hosted, groups, slots, by),
-			"look again in a few seconds: where a worker was lost another one takes over; or start one more: " +
+			"check again in a few seconds, because another worker takes over from a lost one; or start one more: " +
 				command}
 	case slots == oneSlot:
 		return finding{markGood, what + ": " + slots + " is held" + by, ""}
@@ -116,18 +116,18 @@ func (d *doctor) order(ctx context.Context) ([]finding, error) {
 		return nil, ctx.Err()
 	case err != nil:
 		return []finding{{markWarn,
-			fmt.Sprintf("the order in which the server hands out what waits could not be measured: %v",
+			fmt.Sprintf("the dispatch order of the server could not be measured: %v",
 				err),
-			"it takes the right to start, and to end, a workflow in the namespace"}}, nil
+			"the check requires permission to start and terminate a workflow in the namespace"}}, nil
 	case !measured.priority:
 		return []finding{{markWarn,
-			"priorities and fairness have no effect: the server hands out what waits as it came",
+			"priorities and fairness have no effect: the server dispatches waiting calls first in, first out",
 			fairOrder + ", or at least matching.useNewMatcher: true"}}, nil
 	case !measured.fairness:
 		return []finding{{markWarn,
-			"fairness is switched off: a conversation with many calls on a lane holds up those of others",
+			"fairness is off: a conversation with many calls on a lane delays those of others",
 			fairOrder}}, nil
 	}
 	return []finding{{markGood,
-		"what waits on a lane goes by priority, and is fair between conversations", ""}}, nil
+		"waiting calls are dispatched by priority and fairly between conversations", ""}}, nil
 }

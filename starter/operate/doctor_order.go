@@ -96,7 +96,7 @@ func (p *orderProbe) remove(ctx context.Context) {
 			Namespace:         p.namespace,
 			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: p.id}})
 	if err != nil {
-		_ = p.client.TerminateWorkflow(ctx, p.id, "", "the order has been measured")
+		_ = p.client.TerminateWorkflow(ctx, p.id, "", "the order is measured")
 	}
 }
 
@@ -176,7 +176,7 @@ func (p *orderProbe) await(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d tasks came to the task queue in time: %w", n, p.waiting,
+			return fmt.Errorf("only %d of %d tasks reached the task queue in time: %w", n, p.waiting,
 				ctx.Err())
 		}
 	}

@@ -30,7 +30,7 @@ func (d *doctor) probe(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	if len(workers) == 0 {
-		return []finding{{markWarn, "no worker, so a call cannot be probed", "start one: " +
+		return []finding{{markWarn, "no worker serves the probe call", "start one: " +
 			d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral)}}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -39,8 +39,8 @@ func (d *doctor) probe(ctx context.Context) ([]finding, error) {
 	for range probeRuns {
 		wall, wait, err := d.probeOnce(ctx)
 		if err != nil {
-			return []finding{{markBad, fmt.Sprintf("a call of %s did not succeed: %v", probeTool,
-					err), "look at it: " +
+			return []finding{{markBad, fmt.Sprintf("the probe call of %s failed: %v", probeTool,
+					err), "inspect it: " +
 					d.app.Connection.Invocation().Command("list --limit 1")}},
 				nil
 		}
@@ -56,13 +56,13 @@ func median[T cmp.Ordered](values []T) T {
 
 // evaluate compares a direct call's times with those of tuned and untuned servers.
 func evaluate(wall, wait time.Duration) finding {
-	text := fmt.Sprintf("a direct call takes %s, of which it waits %s for a worker (median of %d)",
+	text := fmt.Sprintf("a direct call takes %s, including %s waiting for a worker (median of %d)",
 		cli.ShortDuration(wall), cli.ShortDuration(wait), probeRuns)
 	if wait <= slowCall && wall <= 4*slowCall {
 		return finding{markGood, text, ""}
 	}
 	return finding{markWarn, text +
-		"; on a tuned server a call costs about 6ms, on an untuned one 100ms", tuning}
+		"; expect about 6ms on a tuned server and 100ms on an untuned one", tuning}
 }
 
 func (d *doctor) probeOnce(ctx context.Context) (wall, wait time.Duration, err error) {

@@ -16,8 +16,8 @@ func (d *doctor) files(context.Context) ([]finding, error) {
 		return nil, nil
 	}
 	return []finding{{markWarn, specfiles.WhereFaults(d.wrong) +
-		": lanes are looked at as far as they can be known",
-		"see all: " + d.catalog.LintCommand(d.app.Connection.Called())}}, nil
+		": only the lanes that can be read are checked",
+		"show all: " + d.catalog.LintCommand(d.app.Connection.Called())}}, nil
 }
 
 // hosted queries the workers' catalogs: whether they agree, their folders' faults, and their
@@ -28,12 +28,12 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	workers, err := cli.WorkersOf(ctx, d.client, d.app.Connection.Invocation(), d.namespace,
 		d.queue, d.lanes)
 	if err != nil || len(workers) == 0 {
-		return nil, nil // that there are none, or none for runs, is found already
+		return nil, nil // other checks report missing workers
 	}
 	report, err := cli.AskWorkers(ctx, d.client, d.queue, api.CatalogRequest{Workers: workers})
 	if err != nil {
-		return []finding{{markWarn, fmt.Sprintf("the workers cannot be asked what they hold: %v",
-			err), "look at their logs"}}, nil
+		return []finding{{markWarn, fmt.Sprintf("cannot ask the workers for their tools: %v",
+			err), "check their logs"}}, nil
 	}
 	return d.evaluateHosted(report.Workers), nil
 }
@@ -47,31 +47,31 @@ func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 		if w.Failure != "" {
 			findings = append(findings,
 				finding{markWarn, fmt.Sprintf("the worker %s does not answer: %s", w.Worker,
-					w.Failure), "look at its log"})
+					w.Failure), "check its log"})
 			continue
 		}
 		if w.Error != "" {
 			findings = append(findings,
 				finding{markBad,
 					fmt.Sprintf(
-						"the worker %s goes on with the tools that it had: wrong in its folder is:%s",
+						"the worker %s keeps its earlier tools because its folder has faults:%s",
 						w.Worker, cli.Below(w.Error)),
-					"correct that; " + d.app.Connection.Called() + " tools lint shows all of it"})
+					"correct them; " + d.app.Connection.Called() + " tools lint shows all faults"})
 		}
 		if p := w.Policies; p != nil && p.Error != "" {
 			findings = append(findings,
 				finding{markBad,
 					fmt.Sprintf(
-						"the worker %s goes on with the policies that it had: its file %s is wrong:%s",
+						"the worker %s keeps its earlier policies because its file %s has faults:%s",
 						w.Worker, p.File, cli.Below(p.Error)),
-					"correct that; " + d.app.Connection.Called() + " policy lint shows all of it"})
+					"correct them; " + d.app.Connection.Called() + " policy lint shows all faults"})
 		}
 		text = policiesText(w.Policies)
 		tools[w.Digest], rules[policiesDigest(w.Policies)] = true, true
 	}
 	if len(tools) > 1 {
-		findings = append(findings, finding{markWarn, "workers hold different tools",
-			"see which: " + d.app.Connection.Invocation().Command("tools list --workers")})
+		findings = append(findings, finding{markWarn, "workers have different tools",
+			"compare them: " + d.app.Connection.Invocation().Command("tools list --workers")})
 	}
 	switch {
 	case len(rules) > 1:
@@ -82,7 +82,7 @@ func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 		findings = append(findings, finding{mark, "workers have different policies, and a run is " +
 			"pinned to those of the worker that starts it:" +
 			cli.Below(policiesByWorker(workers)),
-			"start all of them with the same --policies-file"})
+			"start all workers with the same --policies-file"})
 	case len(rules) == 1:
 		findings = append(findings, finding{markGood, text, ""})
 	}
@@ -115,7 +115,7 @@ func policiesByWorker(workers []api.WorkerCatalog) string {
 // policiesText describes the policies that check calls.
 func policiesText(p *api.PoliciesInForce) string {
 	if p == nil {
-		return "no policies are in force, but those that agents name"
+		return "no policies are in force except those that agents name"
 	}
 	return fmt.Sprintf("policies in force: %s of %s", api.Plural(p.Rules, "rule"), p.File)
 }

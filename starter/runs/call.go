@@ -99,7 +99,7 @@ func toolToCall(a *cli.App, name string, flags *specfiles.Flags) (*toolspecs.Com
 	}
 	flags.UseDefault()
 	catalog, err := flags.Load()
-	if err != nil { // the workers may have other tools than a folder that nobody named
+	if err != nil { // the workers may have other tools than the default folder
 		return nil, nil
 	}
 	tool, _ := catalog.Get(name)
@@ -133,7 +133,7 @@ func checkArguments(a *cli.App, tool *toolspecs.Compiled, text string, flags *st
 	for _, p := range problems {
 		lines = append(lines, "  "+p.String())
 	}
-	lines = append(lines, fmt.Sprintf("What it takes: %s tools show %s --tools %s",
+	lines = append(lines, fmt.Sprintf("Show its arguments: %s tools show %s --tools %s",
 		a.Connection.Called(), tool.Spec.Name, api.ShellWord(flags.catalog.Dir)))
 	return cli.Errorf(cli.ExitUsage, "%s", strings.Join(lines, "\n"))
 }
@@ -160,7 +160,7 @@ func progressView(a *cli.App) terminal.View {
 	if cli.IsTerminal(a.Err) && !a.Format.JSON() {
 		return terminal.NewLiveView(a.Err, a.PaletteFor(a.Err), a.Connection.Invocation())
 	}
-	return terminal.NewQuietView(terminal.NewBelowNotes(a))
+	return terminal.NewQuietView(terminal.NewSubAgentNotes(a))
 }
 
 // callEnd is the JSON output of a finished call.
@@ -179,7 +179,7 @@ func printCall(a *cli.App, f *follower, s *start) error {
 			Result: f.last.Result, Failure: f.last.Failure}
 		if len(f.records) > 0 {
 			record := f.records[0]
-			record.Result = nil // it stands beside the record
+			record.Result = nil // it is shown beside the record
 			end.Record = &record
 		}
 		return cli.WriteJSON(a.Out, end, true)

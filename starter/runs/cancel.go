@@ -50,12 +50,12 @@ when a worker starts.`,
 
 func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, reason string,
 	noWait bool) error {
-	summary, err := stands(ctx, c, run.WorkflowID, run.RunID)
+	summary, err := statusOf(ctx, c, run.WorkflowID, run.RunID)
 	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
 	if summary.Status == history.RunCancelled {
-		return tellStatus(a, run.WorkflowID, string(history.RunCancelled), "is cancelled already")
+		return tellStatus(a, run.WorkflowID, string(history.RunCancelled), "is already cancelled")
 	}
 	if !summary.Closed.IsZero() {
 		return cli.Errorf(cli.ExitFailed, "the run %q has already ended: %s", run.WorkflowID,
@@ -66,7 +66,7 @@ func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
 	if noWait {
-		return tellStatus(a, run.WorkflowID, string(audit.StateCancelling), "is asked to stop")
+		return tellStatus(a, run.WorkflowID, string(audit.StateCancelling), "is being cancelled")
 	}
 	return awaitCancelled(ctx, a, c, run)
 }
@@ -105,7 +105,7 @@ func tellEnd(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, 
 	case unreadableEnd(err):
 		summary, described := audit.Outline(ctx, c, run.WorkflowID, run.RunID)
 		if described == nil && summary.Status == history.RunCancelled {
-			fmt.Fprintln(a.Err, "what was undone cannot be read here: "+cli.UnreadReason(err))
+			fmt.Fprintln(a.Err, "the undone calls cannot be read here: "+cli.UnreadReason(err))
 			return tellStatus(a, run.WorkflowID, string(history.RunCancelled), "is cancelled")
 		}
 	case err != nil && cli.Unreachable(err):

@@ -25,7 +25,7 @@ type pauseFlags struct {
 func (f *pauseFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "",
 		"`text` recorded in the run's history as the reason")
-	f.by.Add(cmd.Flags(), "says so")
+	f.by.Add(cmd.Flags(), "requests it")
 }
 
 // pause builds and checks a Pause from the flags.
@@ -99,12 +99,12 @@ func onPause(a *cli.App, ref *cli.RunRef, flags *pauseFlags, f func(context.Cont
 
 func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
 	onServer bool) error {
-	summary, err := a.Open(ctx, c, run, stands)
+	summary, err := a.Open(ctx, c, run, statusOf)
 	if err != nil {
 		return err
 	}
-	if before := statusText(summary, onServer); before != nil {
-		return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is paused already, "+
+	if before := currentPause(summary, onServer); before != nil {
+		return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is already paused, "+
 			before.Note())
 	}
 	if err := pauseTree(ctx, a, c, run, p, onServer); err != nil {
@@ -113,9 +113,9 @@ func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+p.Note())
 }
 
-// statusText returns the pause in effect, or nil. The server can also pause a run that has paused
+// currentPause returns the pause in effect, or nil. The server can also pause a run that has paused
 // itself.
-func statusText(s history.Summary, onServer bool) *api.Pause {
+func currentPause(s history.Summary, onServer bool) *api.Pause {
 	if onServer {
 		return s.PausedOnServer
 	}
@@ -125,9 +125,9 @@ func statusText(s history.Summary, onServer bool) *api.Pause {
 	return cmp.Or(s.Paused, s.PausedOnServer)
 }
 
-// stands returns a run's summary. If its history cannot be read, it returns the server's
+// statusOf returns a run's summary. If its history cannot be read, it returns the server's
 // description, which suffices to stop the run.
-func stands(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
+func statusOf(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
 	error) {
 	summary, err := audit.Describe(ctx, c, workflowID, runID)
 	if errors.Is(err, history.ErrUnreadable) {
@@ -153,8 +153,8 @@ func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 		return a.ControlError(run, err)
 	}
 	return eachChildRun(ctx, a, c, run, func(child *cli.RunRef) error {
-		summary, err := stands(ctx, c, child.WorkflowID, child.RunID)
-		if err != nil || !summary.Closed.IsZero() || statusText(summary, onServer) != nil {
+		summary, err := statusOf(ctx, c, child.WorkflowID, child.RunID)
+		if err != nil || !summary.Closed.IsZero() || currentPause(summary, onServer) != nil {
 			return a.LookupError(child.WorkflowID, child.RunID, err)
 		}
 		return pauseTree(ctx, a, c, child, p, onServer)
@@ -175,7 +175,7 @@ func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 		}
 		child := &cli.RunRef{WorkflowID: r.Child.WorkflowID}
 		if err := f(child); err != nil {
-			if summary, gone := stands(ctx, c, child.WorkflowID, ""); gone == nil &&
+			if summary, gone := statusOf(ctx, c, child.WorkflowID, ""); gone == nil &&
 				!summary.Closed.IsZero() {
 				continue
 			}
@@ -187,7 +187,7 @@ func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 
 func resumeRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	p api.Pause) error {
-	if _, err := a.Open(ctx, c, run, stands); err != nil {
+	if _, err := a.Open(ctx, c, run, statusOf); err != nil {
 		return err
 	}
 	resumed, err := resumeTree(ctx, a, c, run, p, true)
@@ -197,14 +197,14 @@ func resumeRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 	case !resumed:
 		return tellStatus(a, run.WorkflowID, string(history.RunRunning), "is not paused")
 	}
-	return tellStatus(a, run.WorkflowID, string(history.RunRunning), "goes on")
+	return tellStatus(a, run.WorkflowID, string(history.RunRunning), "is resumed")
 }
 
 // resumeTree ends the server-side pauses of a run and its sub-agents' runs, and if own is set also
 // the pauses of the runs themselves. It reports whether there was a pause.
 func resumeTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
 	own bool) (resumed bool, err error) {
-	summary, err := stands(ctx, c, run.WorkflowID, run.RunID)
+	summary, err := statusOf(ctx, c, run.WorkflowID, run.RunID)
 	if err != nil {
 		return false, a.LookupError(run.WorkflowID, run.RunID, err)
 	}

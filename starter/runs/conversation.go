@@ -108,7 +108,7 @@ func busy(a *cli.App, s *start, run *workflowpb.WorkflowExecutionInfo) error {
 // aboutRun describes the open run.
 func aboutRun(id string, run *workflowpb.WorkflowExecutionInfo, now time.Time) string {
 	if run == nil {
-		return "the run " + id + " goes on"
+		return "the run " + id + " is running"
 	}
 	fields := run.GetSearchAttributes().GetIndexedFields()
 	words := "the run " + id
@@ -170,7 +170,7 @@ func newPlaceInLine() *placeInLine { return &placeInLine{came: time.Now()} }
 // pause returns the delay before retrying after a run of duration took has ended.
 func (p *placeInLine) pause(now time.Time, took time.Duration) time.Duration {
 	if p.passed == 0 && took > 0 {
-		after := took - now.Sub(p.came) // how long the run had gone on when this one came
+		after := took - now.Sub(p.came) // how long the run had been active when this process arrived
 		p.own = time.Duration(float64(lineStep) * min(1, max(0, float64(after)/float64(took))))
 	}
 	p.passed++

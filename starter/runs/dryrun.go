@@ -153,16 +153,16 @@ func printDryPlan(a *cli.App, plan dryPlan) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "# The calls that the dry run %s withheld, one after the other. The digest of the whole plan is %s.\n",
+	fmt.Fprintf(a.Out, "# Calls withheld by the dry run %s, in order. Digest of the plan: %s.\n",
 		plan.Run, plan.Digest)
-	fmt.Fprintf(a.Out, "# The digest of a call is that of its tool as it was in the dry run: nothing starts where that has changed since.\n")
+	fmt.Fprintf(a.Out, "# Each call has the digest of its tool in the dry run. If a tool has changed since, nothing starts.\n")
 	if slices.ContainsFunc(plan.calls, func(c api.WithheldCall) bool { return c.Mask != nil }) {
-		fmt.Fprintf(a.Out, "# Values of sensitive arguments are not shown; the plan that runs has them.\n")
+		fmt.Fprintf(a.Out, "# Sensitive arguments are redacted here but not in the plan that runs.\n")
 	}
 	if err := a.Print(string(data)); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Err, "nothing was started; let exactly these calls run: "+
+	fmt.Fprintln(a.Err, "nothing was started; run exactly these calls: "+
 		a.Connection.Invocation().Command("plan --from-dry-run", plan.Run)+" --by NAME --digest "+
 		plan.Digest)
 	return nil
@@ -179,14 +179,14 @@ func printWithheld(ctx context.Context, a *cli.App, f *follower) error {
 		return a.Println("\n" + p.Bold("dry run ") + "  no call was withheld")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s  withheld, and not done:\n", p.Bold("dry run "))
+	fmt.Fprintf(&b, "\n%s  withheld calls:\n", p.Bold("dry run "))
 	t := cli.Table{Header: []string{"call", "tool", "arguments"}}
 	for _, c := range calls {
 		arguments := strings.TrimSpace(api.Summary("", c.Mask.Redact(c.Arguments), nil))
 		t.Add(c.Path, c.Tool, api.Shorten(arguments, 80))
 	}
 	b.WriteString(t.Text(p))
-	fmt.Fprintf(&b, "read the whole plan, and how to let it run: %s\n",
+	fmt.Fprintf(&b, "review the plan and run it: %s\n",
 		a.Connection.Invocation().Command("plan --from-dry-run", f.id))
 	return a.Print(b.String())
 }

@@ -228,7 +228,7 @@ func (f *follower) missed(err error, now time.Time) error {
 // interrupt handles the first Ctrl-C or another signal.
 func (f *follower) interrupt(ctx context.Context, cause error) {
 	switch {
-	case !f.owned, errors.Is(cause, cli.ErrStackLost): // nobody is left who would cancel it
+	case !f.owned, errors.Is(cause, cli.ErrStackLost): // the process that would cancel it ends
 		f.detached = true
 	case f.cancelOnInterrupt:
 		f.cancel(ctx)
@@ -300,7 +300,7 @@ func endCode(t api.EventType) int {
 func (f *follower) askBelow(ctx context.Context, running []audit.Running, now time.Time) {
 	isChild := func(r audit.Running) bool { return r.Child != nil }
 	if !slices.ContainsFunc(running, isChild) {
-		f.view.Below(nil, nil)
+		f.view.SubAgents(nil, nil)
 		return
 	}
 	if now.Sub(f.askedBelow) < belowPace {
@@ -310,7 +310,7 @@ func (f *follower) askBelow(ctx context.Context, running []audit.Running, now ti
 	open, err := audit.Questions(ctx, f.client, f.id, f.run)
 	waiting, failure := audit.Approvals(ctx, f.client, f.id, f.run)
 	if err == nil && failure == nil { // otherwise the next try tells, or the reader of events
-		f.view.Below(slices.DeleteFunc(open,
+		f.view.SubAgents(slices.DeleteFunc(open,
 			func(q audit.RunQuestion) bool { return q.WorkflowID == f.id }),
 			slices.DeleteFunc(waiting,
 				func(a audit.RunApproval) bool { return a.WorkflowID == f.id }))

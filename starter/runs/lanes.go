@@ -30,12 +30,12 @@ type laneWatch struct {
 	queue      string
 	invocation cli.Invocation
 	checked    map[string]time.Time
-	told       map[string]bool
+	reported   map[string]bool
 }
 
 func newLaneWatch(c client.Client, namespace, queue string, inv cli.Invocation) *laneWatch {
 	return &laneWatch{client: c, namespace: namespace, queue: queue, invocation: inv,
-		checked: map[string]time.Time{}, told: map[string]bool{}}
+		checked: map[string]time.Time{}, reported: map[string]bool{}}
 }
 
 // check returns a note for each unserved lane that was not reported before.
@@ -64,18 +64,18 @@ func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time
 
 func (l *laneWatch) note(r audit.Running, served bool) string {
 	if served {
-		delete(l.told, r.Queue)
+		delete(l.reported, r.Queue)
 		return ""
 	}
-	if l.told[r.Queue] {
+	if l.reported[r.Queue] {
 		return ""
 	}
-	l.told[r.Queue] = true
+	l.reported[r.Queue] = true
 	if r.Kind == audit.KindRun {
 		return fmt.Sprintf("the run waits: no worker serves the task queue %q\n  start one: %s",
 			r.Queue, l.invocation.WorkerCommand(r.Queue, ""))
 	}
-	return fmt.Sprintf("%s waits: no worker serves the lane %q (task queue %q)\n  start a worker for it: %s",
+	return fmt.Sprintf("%s waits: no worker serves the lane %q (task queue %q)\n  start one: %s",
 		r.ID, cli.LaneName(r.Lane), r.Queue, l.invocation.WorkerCommand(l.queue, r.Lane))
 }
 

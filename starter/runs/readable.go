@@ -17,10 +17,10 @@ import (
 func checkReadable(ctx context.Context, a *cli.App, c client.Client, queue string) error {
 	keeper, err := c.DescribeWorkflowExecution(ctx, api.LaneWorkflowID(queue, api.LaneSerial), "")
 	if err != nil {
-		return nil // there is none, or the start itself meets the trouble
+		return nil // there is none, or starting the run reports the problem
 	}
 	for _, hosting := range keeper.GetPendingActivities() {
-		if !toldLately(hosting, time.Now()) {
+		if !heartbeatIsRecent(hosting, time.Now()) {
 			continue
 		}
 		if err := a.Connection.Opened.Decode(ctx, hosting.GetHeartbeatDetails()); err != nil {
@@ -36,10 +36,10 @@ func checkReadable(ctx context.Context, a *cli.App, c client.Client, queue strin
 // another key.
 const lately = 10 * time.Second
 
-// toldLately reports whether the current slot host has sent a heartbeat recently.
-func toldLately(hosting *workflowpb.PendingActivityInfo, now time.Time) bool {
-	told := hosting.GetLastHeartbeatTime().AsTime()
+// heartbeatIsRecent reports whether the current slot host has sent a heartbeat recently.
+func heartbeatIsRecent(hosting *workflowpb.PendingActivityInfo, now time.Time) bool {
+	last := hosting.GetLastHeartbeatTime().AsTime()
 	return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED &&
 		hosting.GetHeartbeatDetails() != nil &&
-		told.After(hosting.GetLastStartedTime().AsTime()) && now.Sub(told) < lately
+		last.After(hosting.GetLastStartedTime().AsTime()) && now.Sub(last) < lately
 }

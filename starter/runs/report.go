@@ -39,7 +39,7 @@ func newReport(a *cli.App, f *follower) report {
 func (r report) text(p cli.Palette) string {
 	w := &strings.Builder{}
 	if result := r.end.Result; result != nil {
-		if text := r.told(*result); text != "" {
+		if text := r.resultText(*result); text != "" {
 			fmt.Fprintf(w, "\n%s\n", text)
 		}
 	}
@@ -66,8 +66,8 @@ func (r report) text(p cli.Palette) string {
 	return w.String()
 }
 
-// told returns the run's result, or the results of all its calls if they are wanted.
-func (r report) told(result api.RunResult) string {
+// resultText returns the run's result, or the results of all its calls if they are wanted.
+func (r report) resultText(result api.RunResult) string {
 	if !r.each {
 		return terminal.ResultText(result)
 	}
@@ -90,12 +90,12 @@ func (r report) checked() string {
 		return ""
 	}
 	c := r.end.Result.Checked
-	text := c.Tool + " says that it is not solved"
+	text := c.Tool + ": not solved"
 	switch {
 	case c.Problem != "":
-		return cli.OneLine(c.Tool + " gave no verdict: " + c.Problem)
+		return cli.OneLine(c.Tool + ": no evaluation: " + c.Problem)
 	case c.Solved:
-		text = c.Tool + " says that it is solved"
+		text = c.Tool + ": solved"
 	}
 	if c.Reason != "" {
 		text += ": " + c.Reason
@@ -110,7 +110,7 @@ func (r report) outcome(p cli.Palette) string {
 	case r.end.Type == api.EventRunFailed:
 		return p.Bad("failed")
 	case r.end.Result != nil && r.end.Result.Limit != "":
-		return p.Warn("reached its limit of " + r.end.Result.Limit)
+		return p.Warn("reached the limit of " + r.end.Result.Limit)
 	case r.end.Result != nil:
 		return p.Good(string(r.end.Result.Outcome))
 	}
@@ -176,7 +176,7 @@ func (r report) shortText(p cli.Palette) string {
 	line := r.id + " " + r.outcome(p) + " in " + cli.ShortDuration(r.end.Time.Sub(r.started))
 	for _, record := range r.records {
 		if record.Started.IsZero() {
-			continue // it never ran
+			continue // never started
 		}
 		line += " · " + record.Tool + " took " + cli.ShortDuration(record.Duration.Std())
 		if record.Attempts > 1 {

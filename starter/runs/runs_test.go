@@ -147,7 +147,7 @@ func TestReport(t *testing.T) {
 func TestServerAway(t *testing.T) {
 	var notes strings.Builder
 	f := &follower{view: &terminal.PlainView{Out: &notes,
-		TellsBelow: terminal.TellsBelow{Notes: &notes}}}
+		SubAgentNotes: terminal.SubAgentNotes{Notes: &notes}}}
 	down := serviceerror.NewUnavailable("down")
 	for _, after := range []time.Duration{0, time.Second, cli.GiveUpAfter} {
 		if err := f.missed(down, clitest.Noon.Add(after)); err != nil {

@@ -67,7 +67,7 @@ func (s *scheduleFlags) add(cmd *cobra.Command) {
 	f.IntVar(&s.remaining, "remaining-actions", 0, "maximum number of `runs` (default: unlimited)")
 	f.BoolVar(&s.paused, "paused", false, "create the schedule paused")
 	f.StringVar(&s.notes, "notes", "", "`text` recorded with the schedule")
-	s.addInput(cmd, "`id` of the conversation that an agent's runs go on with, one after the other; of others: that they belong to")
+	s.addInput(cmd, "`ID` of the conversation that an agent's runs continue, one after the other; other runs only belong to it")
 	s.addAgent(cmd)
 }
 

@@ -97,7 +97,7 @@ func scheduleListCommand(a *cli.App) *cobra.Command {
 				}
 				if unreadable > 0 {
 					fmt.Fprintf(a.Err,
-						"%s cannot be read here; are they encrypted? Give the keys: --payload-keys FILE\n",
+						"%s cannot be decoded; if they are encrypted, pass --payload-keys FILE\n",
 						api.Plural(unreadable, "schedule"))
 					if len(schedules) == 0 {
 						return nil
@@ -283,12 +283,12 @@ func (s *shownSchedule) text(p cli.Palette, f *cli.Format, now time.Time) string
 	field("state", s.state(p))
 	field("notes", s.Notes)
 	field("conversation", s.Conversation)
-	policy := "where the run before goes on: " + s.Overlap
+	policy := "while the previous run is active: " + s.Overlap
 	if s.PauseOnFailure {
 		policy += "; paused when a run fails"
 	}
 	field("overlap", policy)
-	field("so far", fmt.Sprintf("%d started, %d left out because the one before went on, %d missed",
+	field("so far", fmt.Sprintf("%d started, %d skipped because the previous run was active, %d missed",
 		s.Started, s.Skipped, s.Missed))
 	var next []string
 	for _, at := range s.Next[:min(len(s.Next), maxNext)] {
@@ -302,7 +302,7 @@ func (s *shownSchedule) text(p cli.Palette, f *cli.Format, now time.Time) string
 		t := cli.Table{Header: []string{"run", "status", "outcome", "started", "duration"},
 			Right: map[int]bool{4: true}}
 		for _, r := range s.Runs {
-			status, took := "kept no longer", ""
+			status, took := "deleted", ""
 			if r.Status != "" {
 				status = runlist.RunStatusText(p, r.Status)
 			}

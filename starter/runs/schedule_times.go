@@ -198,7 +198,7 @@ func (f cronField) check(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		span, step, stepped := strings.Cut(part, "/")
 		if n, err := strconv.Atoi(step); stepped && (err != nil || n < 1) {
-			return fmt.Errorf("the %s %q has the step %q, which is no number above 0", f.name, text,
+			return fmt.Errorf("the %s %q has the step %q, which is not a number above 0", f.name, text,
 				step)
 		}
 		if err := f.checkSpan(span); err != nil {
@@ -220,7 +220,7 @@ func (f cronField) checkSpan(span string) error {
 		high, err = f.value(to)
 	}
 	if err == nil && high < low {
-		err = fmt.Errorf("the %s %q ends before it begins", f.name, span)
+		err = fmt.Errorf("the %s %q ends before it starts", f.name, span)
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (f cronField) value(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < f.from || n > f.to {
-		return 0, fmt.Errorf("the %s is %q; it goes from %d to %d", f.name, text, f.from, f.to)
+		return 0, fmt.Errorf("the %s is %q; it must be from %d to %d", f.name, text, f.from, f.to)
 	}
 	return n, nil
 }

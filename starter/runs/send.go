@@ -81,17 +81,17 @@ func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s a
 	if err != nil {
 		return err
 	}
-	what := "it is read before the next model step"
+	what := "the agent reads it before its next model step"
 	switch {
 	case summary.Kind != history.RunAgent:
 		return cli.Errorf(cli.ExitFailed, "the run %q has no agent; only agents accept messages",
 			run.WorkflowID)
 	case summary.PausedOnServer != nil:
-		what = "it is read when the run goes on"
+		what = "the agent reads it after the run is resumed"
 		err = c.SignalWorkflow(ctx, run.WorkflowID, run.RunID, api.SendMessageSignal, s)
 	default:
 		if summary.Paused != nil {
-			what = "it is read when the run goes on"
+			what = "the agent reads it after the run is resumed"
 		}
 		err = cli.Control(ctx, c, run, s.ID, api.SendMessageUpdate, s)
 	}
@@ -102,5 +102,5 @@ func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s a
 		return cli.WriteJSON(a.Out, map[string]string{"workflow_id": run.WorkflowID, "id": s.ID,
 			"by": s.By}, false)
 	}
-	return a.Println("run " + run.WorkflowID + " has the message; " + what)
+	return a.Println("run " + run.WorkflowID + " has received the message; " + what)
 }

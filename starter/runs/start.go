@@ -59,7 +59,7 @@ func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
 		"validation `mode` of arguments: strict or lenient (default: from the file or the tools)")
 	f.StringVar(&s.priority, "priority", "",
 		"`priority` of calls and model steps: urgent, high, normal or low (default: from the plan's calls and the tools)")
-	s.catalog.Add(f, "to check names before anything starts (default ./tools if it holds toolspecs)")
+	s.catalog.Add(f, "that names are checked against before anything starts (default ./tools if it holds toolspecs)")
 }
 
 // conversationOfAny is the help text of --conversation for runs that cannot continue a

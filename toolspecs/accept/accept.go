@@ -14,11 +14,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
-// noPin stands in for a pin that is missing, so that the rest of a spec can be read and checked.
+// noPin replaces a missing pin, so that the rest of a spec can be decoded and checked.
 const noPin = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
-// Decode is toolspecs.Decode for a file whose MCP tools need not have been accepted. pinned says,
-// by name, which of them have a pin; the specs of the others have one that fits nothing.
+// Decode is toolspecs.Decode for a file whose MCP tools may lack a pin. pinned has, by name,
+// whether a tool has one; specs without one get a pin that matches nothing.
 func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Spec,
 	pinned map[string]bool, err error) {
 	pinned = map[string]bool{}
@@ -38,15 +38,15 @@ func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Sp
 			return specs, pinned, nil
 		}
 	}
-	// The faults are told of the file as it is, at their own places.
+	// Faults are reported for the original file, at their own positions.
 	_, err = toolspecs.Decode(file, data, o)
 	return nil, nil, err
 }
 
-// File returns a toolspec file in which each of the named tools says what its server's tool says
-// now: pin, description, input schema and, where the spec has one, output schema. With pinsOnly it
-// is the pin alone. The error says why a server's tool cannot be taken over, such as a schema that
-// is none; nothing is to be written then.
+// File returns a toolspec file in which each named tool has the server's current pin, description,
+// input schema and, if the spec has one, output schema. With pinsOnly only the pin changes. The
+// error explains why a server's definition cannot be accepted, such as an invalid schema; the file
+// must not be written then.
 func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpclient.Tool,
 	pinsOnly bool) ([]byte, error) {
 	was, _, err := Decode(file, data, o)
@@ -103,13 +103,13 @@ func takeOver(doc *document, entry toolspecs.Entry, remote mcpclient.Tool) error
 func imported(entry toolspecs.Entry, remote mcpclient.Tool) (toolspecs.Spec, error) {
 	if schema := remote.InputSchema; len(schema) > 0 && schema[0] != '{' {
 		return toolspecs.Spec{},
-			fmt.Errorf("what the server says of %s now cannot be taken over: its input schema is no schema",
+			fmt.Errorf("the current definition of %s cannot be accepted: its input schema is not a JSON Schema",
 				remote.Name)
 	}
 	result := imports.MCP(entry, []mcpclient.Tool{remote}, imports.MCPOptions{Output: true})
 	for _, refused := range result.Refused {
 		return toolspecs.Spec{},
-			fmt.Errorf("what the server says of %s now cannot be taken over: %s", remote.Name,
+			fmt.Errorf("the current definition of %s cannot be accepted: %s", remote.Name,
 				refused.Reason)
 	}
 	return result.Tools[0].Spec, nil
@@ -123,19 +123,19 @@ func takeOverSchema(doc *document, older, key string, schema []byte) error {
 	return doc.replace(older, key, node)
 }
 
-// check proves that a file which was put together anew holds what it should, and else what it held.
+// check verifies that the new file has the accepted definitions and is otherwise unchanged.
 func check(file string, was []toolspecs.Spec, after []byte, o toolspecs.Options,
 	remotes map[string]mcpclient.Tool) error {
 	is, _, err := Decode(file, after, o)
 	if err != nil {
-		return fmt.Errorf("what the server says now cannot be taken over: %w", err)
+		return fmt.Errorf("the current definition cannot be accepted: %w", err)
 	}
 	for i := range was {
 		remote, accepted := remotes[was[i].Name]
 		if len(was) != len(is) || unlike(was[i], is[i], accepted) || accepted &&
 			is[i].Entry.Pin != remote.Digest() {
 			return fmt.Errorf(
-				"%s: %s cannot be rewritten without touching something else; write its pin by hand, in the file's own style: pin: %s",
+				"%s: %s cannot be rewritten without changing other lines; write the pin by hand: pin: %s",
 				file, was[i].Name, remote.Digest())
 		}
 	}

@@ -1,4 +1,4 @@
-// Package accept takes what MCP servers' tools are now over into toolspec files: their pins,
-// descriptions and schemas. Everything else in a file stays as it is, comments and line ends
-// included.
+// Package accept writes the current definitions of MCP servers' tools into toolspec files: pins,
+// descriptions and schemas. The rest of a file stays unchanged, including comments and line
+// endings.
 package accept

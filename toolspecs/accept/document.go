@@ -10,8 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// separator begins a new document. At the start of a line it can be nothing else, not even inside a
-// block of text.
+// separator starts a new document. It matches nothing else at the start of a line, not even inside
+// a block of text.
 var separator = regexp.MustCompile(`(?m)^---[ \t]*(#.*)?\r?\n`)
 
 // eachDocument returns a file with its documents as change leaves them; those without a mapping are
@@ -36,8 +36,8 @@ func eachDocument(data []byte, change func(*document) error) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// document is one YAML document and its text. What is changed in it is changed in the text, and the
-// text is read again: the lines that say something else stay as they are.
+// document is one YAML document and its text. Changes are made in the text, which is then parsed
+// again, so that all other lines stay unchanged.
 type document struct {
 	text string
 	node yaml.Node
@@ -48,7 +48,7 @@ func (d *document) parse() error {
 	return yaml.Unmarshal([]byte(d.text), &d.node)
 }
 
-// root returns the document's mapping, nil where it is none.
+// root returns the document's mapping; nil if it is not one.
 func (d *document) root() *yaml.Node {
 	if len(d.node.Content) != 1 || d.node.Content[0].Kind != yaml.MappingNode {
 		return nil
@@ -56,7 +56,7 @@ func (d *document) root() *yaml.Node {
 	return d.node.Content[0]
 }
 
-// indexOf returns where a key stands in a mapping, -1 where it does not.
+// indexOf returns the index of a key in a mapping; -1 if it is absent.
 func indexOf(mapping *yaml.Node, key string) int {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return -1
@@ -94,14 +94,14 @@ func (d *document) set(path []string, value *yaml.Node) error {
 	}
 	last := path[len(path)-1]
 	if inBraces(mapping) && mapping != outer {
-		// What stands in braces is written as a whole, in braces again.
+		// A mapping in braces is rewritten as a whole, in braces.
 		put(mapping, last, value)
 		return d.write(outer, path[0], path[0], mapping)
 	}
 	return d.write(mapping, last, last, value)
 }
 
-// replace writes a value under a key of the document and takes the key that it stands in for away.
+// replace writes a value under a key of the document and removes the key that it replaces.
 func (d *document) replace(older, key string, value *yaml.Node) error {
 	if old := valueOf(d.root(), key); old != nil {
 		return d.merge([]string{key}, old, value)
@@ -124,7 +124,7 @@ func (d *document) remove(keys ...string) error {
 	return nil
 }
 
-// merge writes a value over another one unless both say the same, in whatever order and style.
+// merge writes a value over another one unless they are equal regardless of order and style.
 func (d *document) merge(path []string, old, value *yaml.Node) error {
 	if equal(old, value) {
 		return nil
@@ -152,8 +152,8 @@ func put(mapping *yaml.Node, key string, value *yaml.Node) {
 	mapping.Content = append(mapping.Content, textNode(key), value)
 }
 
-// write puts key: value into a mapping, where old stands or, where there is no old, at the
-// mapping's end. A nil value takes old away.
+// write puts key: value into a mapping, in place of old or, without old, at the end. A nil value
+// removes old.
 func (d *document) write(mapping *yaml.Node, old, key string, value *yaml.Node) error {
 	if inBraces(mapping) { // the document itself is in braces
 		exchange(mapping, old, key, value)
@@ -190,7 +190,7 @@ func exchange(mapping *yaml.Node, old, key string, value *yaml.Node) {
 	}
 }
 
-// rewrite writes the whole document anew.
+// rewrite rewrites the whole document.
 func (d *document) rewrite() error {
 	text, err := encoded(&d.node)
 	if err != nil {
@@ -200,7 +200,7 @@ func (d *document) rewrite() error {
 	return d.parse()
 }
 
-// lines returns key: value as it stands in a mapping.
+// lines returns key: value formatted for a mapping.
 func (d *document) lines(mapping *yaml.Node, key string, value *yaml.Node) (string, error) {
 	text, err := encoded(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(key),
 		value}})
@@ -244,11 +244,11 @@ func (d *document) span(mapping *yaml.Node, key string, lines []string) (from, t
 	return from, to
 }
 
-// outside reports whether a line is of the next key, or of what comes after the mapping whose keys
-// stand in column.
+// outside reports whether a line belongs to the next key or follows the mapping whose keys start in
+// column.
 func outside(line string, column int) bool {
 	indent, text := indented(line)
-	// of a list that stands below its key without indentation
+	// of a list below its key without indentation
 	item := text == "-" || strings.HasPrefix(text, "- ")
 	return text != "" && indent < column && !strings.HasPrefix(text, "#") && !item
 }

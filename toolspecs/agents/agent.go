@@ -26,10 +26,10 @@ type agentFile struct {
 	Order        api.Order  `yaml:"order" rule:"enum=as_called|parallel_first"`
 	Mode         api.Mode   `yaml:"arguments" rule:"enum=strict|lenient"`
 	Limits       limitsFile `yaml:"limits"`
-	// Undo says at which ends of a run its calls are undone; default both.
+	// Undo lists the ends of a run after which its calls are undone; default both.
 	Undo  api.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
 	Hooks hooksFile    `yaml:"hooks"`
-	// Checker says which tool tells at a run's end whether it is solved.
+	// Checker names the tool that evaluates a finished run.
 	Checker *checkerFile `yaml:"checker"`
 	// Policies are paths of files of rules, relative to the agent file.
 	Policies []string `yaml:"policies" rule:"min=1" hint:"leave policies away for none"`
@@ -43,8 +43,8 @@ type checkerFile struct {
 type modelFile struct {
 	Provider api.Provider `yaml:"provider" rule:"required,enum=openai|anthropic|scripted"`
 	Name     string       `yaml:"name"`
-	// Script is what the scripted provider plays, OfflineScript what stands in where the worker has
-	// no key for another provider. Both are paths, relative to the agent file.
+	// Script is the script of the scripted provider, OfflineScript the fallback if the worker lacks
+	// credentials of another provider. Both are paths relative to the agent file.
 	Script        string       `yaml:"script"`
 	OfflineScript string       `yaml:"offline_script"`
 	Temperature   *float64     `yaml:"temperature" rule:"min=0,max=2"`
@@ -73,7 +73,7 @@ type limitsFile struct {
 	Cost     float64      `yaml:"cost" rule:"above=0"`
 	WallTime api.Duration `yaml:"wall_time" rule:"above=0s"`
 	Repeats  int          `yaml:"repeats" rule:"min=2"`
-	// OnReached and AskTimeout say what comes of a limit that is reached.
+	// OnReached and AskTimeout set what happens at a limit.
 	OnReached  api.LimitAction `yaml:"on_reached" rule:"enum=wrap_up|stop|ask"`
 	AskTimeout api.Duration    `yaml:"ask_timeout" rule:"min=1s,max=8760h"`
 }
@@ -84,7 +84,7 @@ func Decode(file string, data []byte, known []string) (*api.Agent, error) {
 	return DecodeWith(file, data, known, strictyaml.ReadFile)
 }
 
-// Reader is strictyaml.ReadFile, or one that notes what was read.
+// Reader is strictyaml.ReadFile, or a variant that records what was read.
 type Reader func(path string, limit int) ([]byte, error)
 
 func DecodeWith(file string, data []byte, known []string, read Reader) (*api.Agent, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// maxAgentRules bounds the rules of one agent, in bytes: every sub-agent's run begins with those of
-// all agents above it.
+// maxAgentRules bounds the rules of one agent, in bytes, because the input of every sub-agent's run
+// contains the rules of all agents above it.
 const maxAgentRules = 128 << 10
 
 // rules reads the files of rules that the agent names. The faults are those files'.
@@ -49,7 +49,7 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 	if size := len(data); size > maxAgentRules {
 		doc.Report("$.policies",
 			fmt.Sprintf("the rules have %d bytes in all; an agent's may have %d", size,
-				maxAgentRules), "give what is for all to the workers, with --policies-file")
+				maxAgentRules), "move rules for all agents to the workers: --policies-file")
 	}
 	return rules, faults
 }

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// CatalogEventType says what happened to a watched catalog.
+// CatalogEventType is the type of a catalog event.
 type CatalogEventType string
 
 const (
 	// ToolLoaded is a tool that was there when the subscriber came.
 	ToolLoaded CatalogEventType = "tool_loaded"
-	// ToolAdded, ToolUpdated and ToolRemoved are what a reload did to a tool.
+	// ToolAdded, ToolUpdated and ToolRemoved are changes of a reload.
 	ToolAdded   CatalogEventType = "tool_added"
 	ToolUpdated CatalogEventType = "tool_updated"
 	ToolRemoved CatalogEventType = "tool_removed"
-	// ReloadStarted and ReloadCompleted stand around the events of a reload. A look at the folder
-	// that finds nothing changed is none.
+	// ReloadStarted and ReloadCompleted enclose the events of a reload. A check without changes is
+	// not a reload.
 	ReloadStarted   CatalogEventType = "reload_started"
 	ReloadCompleted CatalogEventType = "reload_completed"
-	// LoadError is a file or folder that is wrong. What was in effect of it stays in effect. It is
-	// told once, and again when it is wrong in another way.
+	// LoadError is an invalid file or folder, whose previous content stays in effect. It is sent
+	// once per fault.
 	LoadError CatalogEventType = "load_error"
 )
 
@@ -33,10 +33,10 @@ var CatalogEventTypes = []CatalogEventType{ToolLoaded, ToolAdded, ToolUpdated, T
 type CatalogEvent struct {
 	Type CatalogEventType
 	Time time.Time
-	// Tool, Version and Digest are for the types of tools: the tool as it is now, or was when it
-	// was removed.
+	// Tool, Version and Digest are set for events about tools: the current tool, or the removed
+	// one.
 	Tool, Version, Digest string
-	// OldVersion and OldDigest are what was replaced, for tool_updated.
+	// OldVersion and OldDigest are the replaced ones, for tool_updated.
 	OldVersion, OldDigest string
 	// File is the file that declares the tool, empty for one that the program brings itself; for
 	// load_error it is the file or folder that is wrong.
@@ -74,9 +74,9 @@ func newSubscriber(handle func(CatalogEvent), first []CatalogEvent) *subscriber 
 	return s
 }
 
-// send leaves an event for the subscriber and never waits. Where there is no room it takes the
-// place of the last one, and says how many are missing: whatever else is lost, the subscriber hears
-// of the loss and of what happened last.
+// send queues an event for the subscriber and never blocks. If the queue is full, the event
+// replaces the last one and counts the missing events, so that the subscriber learns of the loss
+// and of the latest event.
 func (s *subscriber) send(e CatalogEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

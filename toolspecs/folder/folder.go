@@ -14,43 +14,43 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// folder is a folder of toolspecs: what its files say, and which version of each is in effect. It
-// reads and compiles only what has changed since it read last.
+// folder holds the content of a folder of toolspecs and the version in effect of each file. It
+// reads and compiles only changed files.
 type folder struct {
 	dir     string
 	options toolspecs.Options
-	// base are tools that there are anyway, brought on their lanes from given. A tool of the folder
-	// that has the name of another is a fault.
+	// base has the tools from outside the folder, placed on lanes from given. A tool of the folder
+	// with the name of another is a fault.
 	base, given *toolspecs.Catalog
 	// unplaced are tools of base that do not fit their lanes, and stay where they were.
 	unplaced toolspecs.Faults
 	// check returns what else is wrong with a tool; nil for nothing.
 	check func(*toolspecs.Compiled) []string
 	files map[string]*specFileState
-	// seen is how the folder stood when it was looked at last.
+	// seen is the snapshot of the last check.
 	seen snapshot
-	// lost says why the folder cannot be read any more, shut why folders in it cannot.
+	// lost is why the folder cannot be read, shut why subfolders cannot.
 	lost error
 	shut map[string]error
 }
 
 // specFileState is one file of a folder.
 type specFileState struct {
-	// read is when the file was read last, and stamp how it stood then.
+	// read is when the file was last read, and stamp its stamp then.
 	read  time.Time
 	stamp filewatch.Stamp
-	// latest is what the file says; good is the version in effect, nil for none.
+	// latest is the content of the file; good is the version in effect, nil if there is none.
 	latest, good *reading
 	// wrong is why latest is not in effect.
 	wrong toolspecs.Faults
 }
 
-// reading is what a file said at one moment.
+// reading is the content of a file at one moment.
 type reading struct {
 	file   string
 	data   []byte
 	digest string
-	// failed says that the file could not be read, which may be over at any moment.
+	// failed is set if the file could not be read, which may be temporary.
 	failed bool
 	// others are the further files that its specs name, by path.
 	others map[string]otherFile
@@ -60,8 +60,7 @@ type reading struct {
 	faults toolspecs.Faults
 }
 
-// otherFile is a file that a toolspec names and that belongs to what the tool is: an agent, a
-// script.
+// otherFile is a file that a toolspec refers to and that is part of the tool: an agent or a script.
 type otherFile struct {
 	limit  int
 	digest string
@@ -104,7 +103,7 @@ func (r *reading) same(earlier *reading) bool {
 	return true
 }
 
-// decode completes a reading by what the file's content declares.
+// decode decodes the file's content into the reading.
 func (f *folder) decode(r *reading, data []byte) {
 	if r.failed {
 		return
@@ -133,8 +132,7 @@ func (f *folder) decode(r *reading, data []byte) {
 	}
 }
 
-// surroundings returns what is wrong with a tool beside the others that there are anyway, and by
-// check.
+// surroundings returns the faults of a tool in relation to the base tools and to check.
 func (f *folder) surroundings(l toolspecs.Located, c *toolspecs.Compiled) toolspecs.Faults {
 	var faults toolspecs.Faults
 	if other, both := f.base.Get(c.Spec.Name); both && other.Digest != c.Digest {
@@ -150,8 +148,8 @@ func (f *folder) surroundings(l toolspecs.Located, c *toolspecs.Compiled) toolsp
 	return faults
 }
 
-// load reads the whole folder for the first time. The error is toolspecs.Faults with everything
-// that is wrong in it, or says that the folder cannot be read.
+// load reads the whole folder for the first time. The error is toolspecs.Faults with all faults, or
+// explains why the folder cannot be read.
 func (f *folder) load(now time.Time) error {
 	root, seen := f.look()
 	if seen.lost != nil {
@@ -171,7 +169,7 @@ func (f *folder) load(now time.Time) error {
 	return append(faults, repeatedAcross(all)...).Err()
 }
 
-// keepSound puts only those files into effect in which nothing is wrong.
+// keepSound puts only files without faults into effect.
 func (f *folder) keepSound() {
 	c := f.nothingYet()
 	for c.resolveNames() {
@@ -181,8 +179,8 @@ func (f *folder) keepSound() {
 	}
 }
 
-// begin loads the folder, if there is one. With partly, files that are wrong are left out, as those
-// are that are added later.
+// begin loads the folder, if there is one. With partly, invalid files are skipped, also those that
+// are added later.
 func (f *folder) begin(now time.Time, skipInvalid bool) error {
 	if f.dir == "" {
 		return nil
@@ -197,8 +195,7 @@ func (f *folder) begin(now time.Time, skipInvalid bool) error {
 	return nil
 }
 
-// nothingYet has nothing of the folder be in effect, so that whatever is wrong is left out, and
-// begins to choose.
+// nothingYet clears what is in effect, so that invalid files are skipped, and chooses.
 func (f *folder) nothingYet() *choice {
 	for _, file := range f.files {
 		file.good = nil
@@ -235,7 +232,7 @@ func (f *folder) closed(dirs map[string]error) toolspecs.Faults {
 	return faults
 }
 
-// faults returns what is wrong in the folder and therefore not in effect, by file or folder.
+// faults returns the faults of files and folders that are not in effect.
 func (f *folder) faults() map[string]error {
 	faults := map[string]error{}
 	if f.lost != nil {
@@ -272,8 +269,8 @@ func (f *folder) catalog() *toolspecs.Catalog {
 	return toolspecs.CatalogOf(tools)
 }
 
-// watched returns the folders that hold what the catalog is made of: those of the toolspecs, and
-// those of the files that these depend on.
+// watched returns the folders to watch: those of the toolspecs and of the files that they depend
+// on.
 func (f *folder) watched() map[string]fs.FileInfo {
 	dirs := map[string]fs.FileInfo{}
 	for name, info := range f.seen.dirs {
@@ -288,9 +285,9 @@ func (f *folder) watched() map[string]fs.FileInfo {
 	return dirs
 }
 
-// Load reads every *.yaml and *.yml file below dir, other than hidden ones. It does not follow
-// links to folders; a link that leaves dir is a fault. The error is Faults with everything that is
-// wrong in the folder, or says why the folder cannot be read.
+// Load reads every *.yaml and *.yml file below dir except hidden ones. It does not follow links to
+// folders; a link that leaves dir is a fault. The error is Faults with all faults, or explains why
+// the folder cannot be read.
 func Load(dir string, o toolspecs.Options) (*toolspecs.Catalog, error) {
 	f := &folder{dir: dir, options: o, base: &toolspecs.Catalog{}, given: &toolspecs.Catalog{}}
 	if err := f.load(time.Now()); err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// difference is how a folder differs from what was read of it last.
+// difference is what changed in a folder since the last read.
 type difference struct {
 	changed []change
 	removed []string
-	// turned says that the folder, or a folder in it, can be read again or cannot any more.
+	// turned is set if the folder or a subfolder became readable or unreadable.
 	turned bool
-	// unsettled says that something is being written: it is worth looking again soon.
+	// unsettled is set if a file is being written, so that another check is due soon.
 	unsettled bool
 }
 
@@ -33,8 +33,8 @@ type change struct {
 
 func (d difference) none() bool { return len(d.changed) == 0 && len(d.removed) == 0 && !d.turned }
 
-// compare looks at the folder and returns what has changed since it was read. Only what two looks
-// in a row saw alike counts: a file that is being written, or replaced, is left for the next look.
+// compare checks the folder and returns what has changed since the last read. It reports only what
+// two consecutive checks saw: a file that is being written or replaced is left for the next check.
 func (f *folder) compare(now time.Time) difference {
 	before := f.seen
 	root, seen := f.look()
@@ -64,7 +64,7 @@ func (f *folder) compareLost(before snapshot) difference {
 	return difference{turned: turned, unsettled: before.lost == nil}
 }
 
-// compareGone finds whether a file that was read is there no more.
+// compareGone finds removed files.
 func (f *folder) compareGone(name string, before snapshot, d *difference) {
 	if _, there := f.seen.files[name]; there || f.seen.within(name) {
 		return
@@ -108,8 +108,8 @@ func (s *specFileState) doubtful() bool {
 	return s.latest.failed || len(s.latest.others) > 0 || s.stamp.Doubtful(s.read)
 }
 
-// othersUnchanged reports whether nobody has written to the files that a toolspec depends on since
-// the look before.
+// othersUnchanged reports whether the files that a toolspec depends on are unchanged since the
+// previous check.
 func (f *folder) othersUnchanged(file *specFileState, before snapshot) bool {
 	if file == nil {
 		return true
@@ -122,7 +122,7 @@ func (f *folder) othersUnchanged(file *specFileState, before snapshot) bool {
 	return true
 }
 
-// take reads what has changed and decides what is in effect now.
+// take reads what has changed and chooses what is in effect.
 func (f *folder) take(d difference, now time.Time) {
 	for _, name := range d.removed {
 		delete(f.files, name)
@@ -139,8 +139,8 @@ func (f *folder) take(d difference, now time.Time) {
 	f.choose()
 }
 
-// takeLanes decodes every file again, as it was read, with other lanes, and decides what is in
-// effect now.
+// takeLanes decodes every file again, from the content already read, with other lanes, and chooses
+// what is in effect.
 func (f *folder) takeLanes(known *lanes.Set) {
 	f.options.Lanes = known
 	f.unplaced = nil
@@ -151,8 +151,7 @@ func (f *folder) takeLanes(known *lanes.Set) {
 		good := file.good
 		latest := f.again(file.latest)
 		if good != nil && good != file.latest {
-			// What is in effect of a file that is wrong goes by the new lanes too, as far as it
-			// can.
+			// The version in effect of an invalid file uses the new lanes too, if it fits them.
 			if again := f.again(good); len(again.faults) == 0 {
 				file.good = again
 			}
@@ -162,7 +161,7 @@ func (f *folder) takeLanes(known *lanes.Set) {
 	f.choose()
 }
 
-// again decodes what was read once more.
+// again decodes the content of a reading once more.
 func (f *folder) again(r *reading) *reading {
 	again := &reading{file: r.file, digest: r.digest, failed: r.failed}
 	if r.failed {
@@ -173,8 +172,7 @@ func (f *folder) again(r *reading) *reading {
 	return again
 }
 
-// placeBase puts the tools that there are anyway on their lanes. Where one does not fit, all stay
-// where they were.
+// placeBase places the base tools on lanes. If one does not fit, all stay on their lanes.
 func (f *folder) placeBase() error {
 	base, err := f.given.OnLanes(f.options.KnownLanes())
 	if err != nil {
@@ -184,10 +182,9 @@ func (f *folder) placeBase() error {
 	return nil
 }
 
-// choose puts the latest version of every file into effect that has no fault, takes no tool's name
-// from another file, and has no agent that names a tool that there is not. Of every other file the
-// version that was in effect stays. Where two files that have both changed claim a name, the one
-// that had it keeps it, else the first by name.
+// choose puts the latest version of a file into effect if it has no fault, uses no tool name of
+// another file, and has no agent that names an unknown tool. Otherwise the version in effect stays.
+// If two changed files claim a name, its previous owner keeps it, else the first by file name.
 func (f *folder) choose() {
 	c := f.beginChoice()
 	// Whatever falls back to an earlier version takes names that others may claim by now, and lacks
@@ -198,7 +195,7 @@ func (f *folder) choose() {
 	for _, name := range c.names {
 		file := f.files[name]
 		if file.good = c.chosen[name]; file.good == file.latest {
-			// another file's tool has gone; what is in effect has no better version
+			// a tool of another file was removed; there is no better version
 			file.wrong = lacking(file.good, known)
 		}
 	}
@@ -226,7 +223,7 @@ type choice struct {
 	chosen map[string]*reading
 }
 
-// fallBack has a file keep what was in effect, and says why.
+// fallBack keeps the version in effect of a file and records why.
 func (c *choice) fallBack(name string, wrong toolspecs.Faults) {
 	file := c.files[name]
 	file.wrong = append(slices.Clip(file.wrong), wrong...)
@@ -282,7 +279,7 @@ func (c *choice) resolveAgents() (fallen bool) {
 	return fallen
 }
 
-// known returns the names of all tools that there would be, sorted.
+// known returns the names of all tools after the change, sorted.
 func (c *choice) known() []string {
 	known := c.base.Names()
 	for _, name := range c.names {
@@ -298,7 +295,7 @@ func (c *choice) known() []string {
 	return known
 }
 
-// lacking returns the tools that a file's agents name and that there are not, as faults.
+// lacking returns as faults the tools that a file's agents name but that do not exist.
 func lacking(r *reading, known []string) toolspecs.Faults {
 	if r == nil {
 		return nil
@@ -313,7 +310,7 @@ func lacking(r *reading, known []string) toolspecs.Faults {
 	return nil
 }
 
-// robbed returns the tools of a file whose names other files own, as faults.
+// robbed returns as faults the tools of a file whose names other files own.
 func robbed(r *reading, owners map[string]toolspecs.Located) toolspecs.Faults {
 	if r == nil {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
-// snapshot is how a folder stood at one moment, without what is in its files.
+// snapshot is the state of a folder at one moment, without the content of its files.
 type snapshot struct {
-	// lost says why the folder could not be read; then there is nothing else.
+	// lost is why the folder could not be read; the other fields are then empty.
 	lost error
 	// files are its toolspec files by name; others are files that these depend on, by path.
 	files, others map[string]filewatch.Stamp

@@ -18,11 +18,11 @@ import (
 // configured.
 const DefaultReloadInterval = filewatch.DefaultInterval
 
-// WatchConfig says what to watch. The zero value of a field means its default.
+// WatchConfig configures watching. Zero values mean the defaults.
 type WatchConfig struct {
 	// Dir is the folder of toolspecs; empty for none.
 	Dir string
-	// Options say what surrounds the toolspecs.
+	// Options set the context of the toolspecs.
 	Options toolspecs.Options
 	// Base are further tools that stay in the catalog; default none. Those that name no lane get
 	// the lane of their category. A tool of the folder that has the name of one of them, but
@@ -37,7 +37,7 @@ type WatchConfig struct {
 	// default 5s.
 	Interval time.Duration
 	// OnPolling is called if the file system cannot report changes, so that only the check every
-	// Interval finds them. The error says why.
+	// Interval finds them. The error is the reason.
 	OnPolling func(error)
 }
 
@@ -64,15 +64,15 @@ type Watcher struct {
 // Status is the state of a watched catalog.
 type Status struct {
 	Catalog *toolspecs.Catalog
-	// Loaded is when the catalog became what it is.
+	// Loaded is when the catalog last changed.
 	Loaded time.Time
-	// Faults maps files and folders to what is wrong with them, and therefore not in effect.
+	// Faults maps files and folders to their faults; those are not in effect.
 	Faults map[string]error
 	// Failed is when the newest fault was found.
 	Failed time.Time
 }
 
-// Err returns the faults as one error; nil if there are none.
+// Err returns the faults as one error; nil without faults.
 func (s Status) Err() error {
 	var all []error
 	for _, file := range slices.Sorted(maps.Keys(s.Faults)) {
@@ -81,8 +81,8 @@ func (s Status) Err() error {
 	return errors.Join(all...)
 }
 
-// Watch loads a folder of toolspecs and keeps watching it until Close. The error is
-// toolspecs.Faults with everything that is wrong in the folder, or says that it cannot be read.
+// Watch loads a folder of toolspecs and watches it until Close. The error is toolspecs.Faults with
+// all faults of the folder, or explains why it cannot be read.
 func Watch(c WatchConfig) (*Watcher, error) {
 	w, err := newWatcher(c)
 	if err != nil {
@@ -115,7 +115,7 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 	if err := toolspecs.CheckAgents(specs, names); err != nil {
 		return nil, err
 	}
-	// else what they name may be among what is wrong
+	// otherwise referenced tools may be among the invalid ones
 	if err := toolspecs.CheckCalls(specs, names); err != nil && len(w.status.Faults) == 0 {
 		return nil, err
 	}
@@ -133,11 +133,10 @@ func (w *Watcher) Status() Status {
 	return w.status
 }
 
-// Subscribe has handle called with everything that happens to the catalog, beginning with a
-// tool_loaded for every tool that there is and a load_error for everything that is wrong: nothing
-// happens between that and what follows. Calls are made one after the other, in a goroutine of
-// their own: reloading never waits for them. stop ends the subscription; one call may still run
-// then.
+// Subscribe calls handle with every event of the catalog, starting with a tool_loaded for every
+// tool and a load_error for every fault. No event is missed between these and later ones. Calls are
+// sequential, in a separate goroutine; reloading does not wait for them. stop ends the
+// subscription; one call may still run then.
 func (w *Watcher) Subscribe(handle func(CatalogEvent)) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,15 +165,14 @@ func (w *Watcher) toolEvent(kind CatalogEventType, at time.Time, t *toolspecs.Co
 		Digest: t.Digest, File: files[t.Spec.Name]}
 }
 
-// Close ends the watching; the catalog stays as it is. Subscribers still get what has happened so
-// far.
+// Close stops watching; the catalog stays usable. Subscribers still receive queued events.
 func (w *Watcher) Close() {
 	w.close()
 	<-w.end
 }
 
-// run looks at the folder when the file system tells of a change, every interval, and again soon
-// while something is being written.
+// run checks the folder when the file system reports a change, every interval, and again soon while
+// a file is being written.
 func (w *Watcher) run() {
 	defer close(w.end)
 	defer w.endSubscribers()
@@ -192,7 +190,7 @@ func (w *Watcher) watched() map[string]fs.FileInfo {
 	return w.folder.watched()
 }
 
-// reload takes in what has changed, and reports whether there is more to come soon.
+// reload applies changes and reports whether another check is due soon.
 func (w *Watcher) reload(now time.Time) (unsettled bool) {
 	w.taking.Lock()
 	defer w.taking.Unlock()
@@ -207,11 +205,10 @@ func (w *Watcher) reload(now time.Time) (unsettled bool) {
 	return d.unsettled
 }
 
-// SetLanes has the tools go by other lanes from now on: every file is decoded again, with the
-// events of a reload. A file with a tool that does not fit, such as one whose lane is gone, keeps
-// the version in effect and is a fault, and so does a tool of the program itself. It has taken
-// effect when it returns. Lanes that are like the present ones change nothing, and after Close none
-// do.
+// SetLanes places the tools on other lanes: every file is decoded again, with the events of a
+// reload. A file with a tool that does not fit, such as one whose lane was removed, keeps the
+// version in effect and is a fault; so is such a tool of the program. The change is in effect when
+// SetLanes returns. Equal lanes change nothing, and after Close none do.
 func (w *Watcher) SetLanes(known *lanes.Set) {
 	w.taking.Lock()
 	defer w.taking.Unlock()

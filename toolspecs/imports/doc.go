@@ -1,7 +1,7 @@
-// Package imports makes toolspecs of what others have written down: OpenAPI documents, functions as
-// model providers take them, registries of the older kinds, and the tools that an MCP server lists.
-// It is pure: bytes in, specs and notes out; nothing is fetched and no file is touched.
+// Package imports creates toolspecs from existing descriptions: OpenAPI documents, functions of
+// model providers, older tool registries, and the tools of an MCP server. It is pure: it reads
+// bytes and returns specs and notes, without network or file access.
 //
-// Every part of a document ends in one of two lists, the tools or the refused. What a tool says
-// otherwise than the document stands in its notes. Every spec that is returned compiles.
+// Every part of a document ends up in one of two lists, tools or refused. The notes of a tool list
+// its differences from the document. Every returned spec compiles.
 package imports

@@ -7,10 +7,9 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// fit shortens members, the schemas of a tool's arguments, until they have at most most bytes
-// together, and returns what it did, by argument. The largest one loses its deepest level first,
-// and long descriptions when no level is left, so that small arguments stay whole. Some may be too
-// many for any measure.
+// fit shortens the schemas of a tool's arguments until they have at most most bytes together, and
+// returns what it did by argument. The largest schema loses its deepest level first, then long
+// descriptions, so that small arguments stay complete. Very many arguments may not fit.
 func fit(members *jsontext.Object, most int) (shortened []string) {
 	sizes, state := map[string]int{}, map[string]*shortening{}
 	total := 0
@@ -49,8 +48,8 @@ type shortening struct{ depth, words int }
 // wordSteps are the lengths of descriptions that are tried, in characters.
 var wordSteps = []int{120, 60, 30}
 
-// least is the depth that is kept until descriptions are as short as they get: an argument, and
-// what is directly in it.
+// least is the minimum depth while descriptions can still be shortened: an argument and its direct
+// members.
 const least = 2
 
 func (s *shortening) step() {
@@ -93,7 +92,7 @@ func depthOf(value any) int {
 	return deepest
 }
 
-// apply returns the schema with what is too deep left open and descriptions cut.
+// apply returns the schema with deeper levels unconstrained and descriptions cut.
 func (s *shortening) apply(value any) any { return s.at(value, s.depth) }
 
 func (s *shortening) at(value any, depth int) any {
@@ -134,7 +133,7 @@ func eachNested(value any, change func(any) any) any {
 	return c
 }
 
-// changed returns what a keyword holds with every schema in it changed.
+// changed returns the value of a keyword with every schema in it changed.
 func changed(value any, how int, change func(any) any) any {
 	o, _ := value.(*jsontext.Object)
 	list, _ := value.([]any)

@@ -11,9 +11,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// FunctionOptions say which functions of a document become tools, and how.
+// FunctionOptions select the functions of a document that become tools.
 type FunctionOptions struct {
-	// Names picks functions whose name, or whose tool's name, fits one of the patterns; empty picks
+	// Names selects functions whose name or tool name matches one of the patterns; empty selects
 	// all.
 	Names []string
 	// Output declares results as well, where the document does. A result that breaks it gives a
@@ -27,10 +27,10 @@ type function struct {
 	original, name string
 }
 
-// Functions makes a tool of kind function of every picked function of a document, JSON or YAML:
-// functions as OpenAI, Anthropic and Google take them, one or a list, wrapped or not. The tool's
-// name is the handler that an application registers. A function that says method, host and endpoint
-// becomes a tool of kind rest. Defaults that obey their own schema are kept and filled in, others
+// Functions creates a tool of kind function from every selected function of a JSON or YAML
+// document: functions in the formats of OpenAI, Anthropic and Google, one or a list, wrapped or
+// not. The tool's name is the handler that an application registers. A function with method, host
+// and endpoint becomes a tool of kind rest. Defaults that satisfy their own schema are kept, others
 // are dropped with a note. The error is Faults.
 func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
 	root, notes, err := parsed(file, data)
@@ -47,10 +47,10 @@ func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
 		})
 	})
 	if len(all) == 0 && len(r.Refused) == 0 {
-		fault := toolspecs.Fault{File: file, Message: "there are no functions in it",
+		fault := toolspecs.Fault{File: file, Message: "the document has no functions",
 			Hint: "give a list of objects with name, description and parameters"}
 		if before > 0 {
-			fault.Message, fault.Hint = fmt.Sprintf("none of its functions is picked; it has %d",
+			fault.Message, fault.Hint = fmt.Sprintf("no function is selected; the document has %d",
 				before), ""
 		}
 		return Result{}, toolspecs.Faults{fault}
@@ -68,7 +68,7 @@ func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
 	return r, nil
 }
 
-// functionsIn returns all functions of a document, named. What is none is refused.
+// functionsIn returns all functions of a document by name. Other values are refused.
 func functionsIn(r *Result, root any) []function {
 	var all []function
 	collect(r, root, "$", &all)
@@ -143,7 +143,7 @@ func (f function) tool(o FunctionOptions) (Tool, error) {
 	s.Description = plain(jsontext.Member[string](f.o, keyDescription), maxToolText)
 	if s.Description == "" {
 		s.Description = "The function " + f.name + "."
-		notes.add("", "it has no description, and models choose by that; write one")
+		notes.add("", "it has no description; write one, because models choose tools by it")
 	}
 	if f.name != f.original {
 		notes.add("", "the function is called %q in the document; register it as %s, or name its handler",
@@ -187,7 +187,7 @@ func (f function) arguments(t *translator) (*jsontext.Object, error) {
 	case len(types) == 0 || slices.Equal(types, []string{typeObject}):
 	default:
 		return nil, errors.New("its parameters are of the type " + strings.Join(types, " or ") +
-			", and arguments are an object")
+			", but arguments must be an object")
 	}
 	typed := jsontext.NewObject()
 	typed.Set(keyType, typeObject)
@@ -197,7 +197,7 @@ func (f function) arguments(t *translator) (*jsontext.Object, error) {
 	typed.Delete(keyDescription)
 	merge(typed, s)
 	if t.left <= 0 {
-		return nil, errors.New("its parameters are made of too many schemas")
+		return nil, errors.New("its parameters consist of too many schemas")
 	}
 	return typed, nil
 }
@@ -214,8 +214,7 @@ func (f function) grouped() *jsontext.Object {
 	return properties
 }
 
-// asSchema returns an object as a schema: as it is, or, where it maps names to schemas, as one with
-// these properties.
+// asSchema returns an object as a schema: unchanged, or as properties if it maps names to schemas.
 func asSchema(o *jsontext.Object) *jsontext.Object {
 	_, typed := o.Get(keyType).(string)
 	properties, declares := o.Get(keyProperties).(*jsontext.Object)
@@ -242,7 +241,7 @@ func entryObject(o *jsontext.Object) (*jsontext.Object, bool) {
 	return o, true
 }
 
-// tellUnread notes what the function says beyond what a toolspec takes over.
+// tellUnread notes the fields of the function that toolspecs do not have.
 func (f function) tellUnread(notes *noted) {
 	var unread []string
 	for _, key := range f.o.Names() {
@@ -251,11 +250,11 @@ func (f function) tellUnread(notes *noted) {
 		}
 	}
 	if len(unread) > 0 {
-		notes.add("", "not taken over: %s", listed(unread))
+		notes.add("", "not imported: %s", listed(unread))
 	}
 }
 
-// request makes a tool of kind rest of a function that says which request it is. Its defaults are
+// request creates a tool of kind rest from a function that describes its request. Its defaults are
 // the server's.
 func (f function) request(o FunctionOptions) (Tool, error) {
 	host := jsontext.Member[string](f.o, "host")

@@ -9,21 +9,20 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// MCPOptions say which tools of an MCP server become toolspecs, and how.
+// MCPOptions select the tools of an MCP server that become toolspecs.
 type MCPOptions struct {
-	// Names picks tools whose names on the server, or whose toolspecs' names, fit one of the
-	// patterns; empty picks all.
+	// Names selects tools whose name on the server or toolspec name matches one of the patterns;
+	// empty selects all.
 	Names []string
-	// Prefix begins every name, so that tools of several servers can be told apart.
+	// Prefix is put before every name, so that tools of several servers differ.
 	Prefix string
 	// Output declares results as well, where the server does. A result that breaks it gives a note.
 	Output bool
 }
 
-// MCP makes a pinned toolspec of every picked tool that a server lists. entry says how the server
-// is reached, as a toolspec of the kind mcp does. Description and schemas are the server's own
-// words, for that is what is pinned; only a schema that no toolspec could have is brought into the
-// form of one, with notes.
+// MCP creates a pinned toolspec from every selected tool of a server. entry describes how to reach
+// the server, as in a toolspec of the kind mcp. Description and schemas are the server's text,
+// because they are pinned; only a schema that no toolspec can have is rewritten, with notes.
 func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 	parts := make([]wanted, len(listed))
 	for i, tool := range listed {
@@ -59,13 +58,12 @@ func mcpTool(name string, entry toolspecs.Entry, remote mcpclient.Tool, o MCPOpt
 			"warn"
 	}
 	if remote.ReadOnly || remote.Idempotent {
-		notes.add("", "the server says that it only reads or may run twice; servers are wrong about that at times, so its effect is once until you say otherwise")
+		notes.add("", "the server says that it is read-only or idempotent; this is not verified, so its effect is once until you change it")
 	}
 	return Tool{Spec: s, Source: remote.Name, Notes: notes.notes}
 }
 
-// usable returns a server's schema as it is where a toolspec can have it, else brought into that
-// form.
+// usable returns a server's schema unchanged if a toolspec can have it, else rewritten.
 func usable(schema []byte, arguments bool, notes *noted) []byte {
 	trial := toolspecs.Spec{Name: "trial", Version: "1.0.0", Description: "A trial.",
 		Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}
@@ -77,7 +75,7 @@ func usable(schema []byte, arguments bool, notes *noted) []byte {
 		return schema
 	}
 	if len(schema) > 0 {
-		notes.add("", "the server's schema is no plain JSON Schema (%s), and is written as one",
+		notes.add("", "the server's schema is not a plain JSON Schema (%s) and was rewritten as one",
 			firstFault(err))
 	}
 	o, _ := treeOf(schema).(*jsontext.Object)

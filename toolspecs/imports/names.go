@@ -22,8 +22,8 @@ const maxStem = api.MaxToolName - 1 - suffixDigits
 
 const suffixDigits = 6
 
-// suffix tells apart what would have one name. It comes from what a part is and not from where it
-// stands, so that another import of the document, or of its next version, gives the same names.
+// suffix distinguishes equal names. It is derived from what a part is, not from its position, so
+// that importing the document or its next version again gives the same names.
 func suffix(identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return hex.EncodeToString(sum[:])[:suffixDigits]
@@ -32,8 +32,8 @@ func suffix(identity string) string {
 // legal brings a name into the form that tools have. It may be empty.
 func legal(name string) string { return strings.Trim(noName.ReplaceAllString(name, "_"), "_") }
 
-// wanted is what a tool could be called: the name it should have and what it is, which no other
-// part of the document is.
+// wanted is a proposed tool name: the preferred name, and an identification that is unique in the
+// document.
 type wanted struct{ name, identity string }
 
 // numbered tells parts that have nothing but their names from each other by how many of the name
@@ -48,9 +48,8 @@ func numbered(names []string) []wanted {
 	return parts
 }
 
-// toolNames returns the names of tools, legal and different even where files do not tell upper from
-// lower case. A name that is legal as it stands stays; those that would be too long, or are taken,
-// get a suffix.
+// toolNames returns valid tool names that differ even on case-insensitive file systems. Valid names
+// stay; names that are too long or taken get a suffix.
 func toolNames(parts []wanted) []string {
 	names := make([]string, len(parts))
 	owner := map[string]int{}
@@ -75,11 +74,10 @@ func toolNames(parts []wanted) []string {
 	return names
 }
 
-// arguments gives the arguments of one tool their names: legal, and different letter case aside.
+// argumentNames assigns valid and distinct names to the arguments of one tool, by lower-case name.
 type argumentNames map[string]bool
 
-// name returns the argument's name. One that is taken gets a word before it that says where the
-// argument goes.
+// name returns the argument's name. A taken name gets a prefix with the argument's location.
 func (taken argumentNames) name(wanted, where string) string {
 	name := wanted
 	if !argument.MatchString(name) {

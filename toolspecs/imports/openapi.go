@@ -17,17 +17,17 @@ import (
 // DefaultMaxSchema bounds the schema of a tool's arguments, in bytes: about four thousand tokens.
 const DefaultMaxSchema = 16 << 10
 
-// Options say which operations of an OpenAPI document become tools, and how.
+// Options select the operations of an OpenAPI document that become tools.
 type Options struct {
-	// BaseURL stands in for the servers that the document names.
+	// BaseURL replaces the servers of the document.
 	BaseURL string
-	// Auth stands in for the document's security schemes.
+	// Auth replaces the document's security schemes.
 	Auth *outbound.Auth
 	// Allow becomes every tool's entry.allow: what may be reached although it is not public.
 	Allow []string
-	// Tags, Paths and Names pick operations: those with one of the tags, whose path is below one of
-	// the paths or fits it as a pattern, and whose tool's name or operationId fits one of the
-	// patterns. An empty list picks all.
+	// Tags, Paths and Names select operations: those with one of the tags, those whose path is
+	// below one of the paths or matches it as a pattern, and those whose tool name or operationId
+	// matches one of the patterns. An empty list selects all.
 	Tags, Paths, Names []string
 	// Output declares results as well, by the schema of the successful response. A result that
 	// breaks it gives a note.
@@ -43,7 +43,7 @@ type document struct {
 	options Options
 	// title and version are the API's.
 	title, version string
-	// keep says that defaults are filled in by the tool; otherwise they are the server's own.
+	// keep is set if the tool fills in defaults; otherwise they are the server's.
 	keep  bool
 	known *memory
 }
@@ -59,9 +59,9 @@ type operation struct {
 // source tells an operation from all others of the document.
 func (o operation) source() string { return o.method + " " + o.path }
 
-// OpenAPI makes a tool of kind rest of every picked operation of an OpenAPI 3 document, JSON or
-// YAML. An operation that a toolspec cannot express is refused with the reason. The error is
-// Faults: the document cannot be read or is none, or nothing in it was picked.
+// OpenAPI creates a tool of kind rest from every selected operation of an OpenAPI 3 document, JSON
+// or YAML. An operation that a toolspec cannot express is refused with the reason. The error is
+// Faults: the document is unreadable or of another format, or no operation is selected.
 func OpenAPI(file string, data []byte, o Options) (Result, error) {
 	root, notes, err := parsed(file, data)
 	if err != nil {
@@ -81,7 +81,7 @@ func OpenAPI(file string, data []byte, o Options) (Result, error) {
 		Notes: notes}
 	if hooks := jsontext.Member[*jsontext.Object](d.root, "webhooks"); len(hooks.Names()) > 0 {
 		r.Notes = append(r.Notes,
-			"webhooks are requests that the API sends; no tools are made of them")
+			"webhooks are requests that the API sends, so they become no tools")
 	}
 	picked, err := d.pick(file, d.operations(&r))
 	if err != nil {
@@ -100,14 +100,14 @@ func OpenAPI(file string, data []byte, o Options) (Result, error) {
 	return r, nil
 }
 
-// plainVersion is a version that a toolspec can have as it is.
+// plainVersion matches versions that are valid in a toolspec.
 var plainVersion = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`)
 
 // openAPIRoot returns the document if it is OpenAPI 3.
 func openAPIRoot(file string, root any) (*jsontext.Object, error) {
 	fault := toolspecs.Fault{File: file,
-		Message: "this is no OpenAPI document: it does not say openapi: 3.…",
-		Hint:    "give a document of OpenAPI 3.0, 3.1 or 3.2"}
+		Message: "this is not an OpenAPI document: it lacks openapi: 3.…",
+		Hint:    "use a document of OpenAPI 3.0, 3.1 or 3.2"}
 	o, _ := root.(*jsontext.Object)
 	switch version := jsontext.Member[string](o, "openapi"); {
 	case o.Has("swagger"):
@@ -201,7 +201,7 @@ func (d *document) pick(file string, all []operation) ([]operation, error) {
 	}
 	fault := toolspecs.Fault{File: file, Message: "the document has no operations"}
 	if len(all) > 0 {
-		fault.Message = fmt.Sprintf("none of the document's operations is picked; it has %d",
+		fault.Message = fmt.Sprintf("no operation is selected; the document has %d",
 			len(all))
 	}
 	if len(o.Tags) > 0 {
@@ -220,7 +220,7 @@ func matches(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// below reports whether a path fits a pattern, or begins with it up to the end of a segment.
+// below reports whether a path matches a pattern, or starts with it at a segment boundary.
 func below(pattern, of string) bool {
 	prefix := strings.TrimSuffix(pattern, "/")
 	return matches(pattern, of) || of == prefix || strings.HasPrefix(of, prefix+"/")

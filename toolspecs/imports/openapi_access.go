@@ -18,7 +18,7 @@ func (c *call) baseURL() (string, error) {
 		len(jsontext.Member[[]any](c.op.item, "servers")) > 0
 	if base := c.doc.options.BaseURL; base != "" {
 		if own {
-			c.notes.add("", "the document names a server for this operation alone; the given base URL stands in for it")
+			c.notes.add("", "the document names a separate server for this operation; the given base URL replaces it")
 		}
 		return base, nil
 	}
@@ -31,7 +31,7 @@ func (c *call) baseURL() (string, error) {
 			return c.server(server)
 		}
 	}
-	return "", errors.New("the document names no server; give the base URL")
+	return "", errors.New("the document names no server; pass --base-url")
 }
 
 // server returns a server's address with the defaults of its variables.
@@ -44,13 +44,13 @@ func (c *call) server(server *jsontext.Object) (string, error) {
 			keyDefault))
 	}
 	if strings.ContainsAny(address, "{}") {
-		return "", fmt.Errorf("the server %s has a variable without a default; give the base URL",
+		return "", fmt.Errorf("the server %s has a variable without a default; pass --base-url",
 			address)
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return "", fmt.Errorf(
-			"the server %q is relative to where the document was; give the base URL", address)
+			"the server %q is relative to the document's address; pass --base-url", address)
 	}
 	if err := outbound.CheckURL(u); err != nil {
 		return "", fmt.Errorf("the server cannot be asked: %w", err)
@@ -110,7 +110,7 @@ func (c *call) authOf() (*outbound.Auth, error) {
 // way returns one of the alternatives that an operation can be called by.
 func (c *call) way(way *jsontext.Object) (*outbound.Auth, error) {
 	if len(way.Keys) > 1 {
-		return nil, fmt.Errorf("it needs several secrets at once (%s), and a toolspec names one",
+		return nil, fmt.Errorf("it needs several secrets at once (%s), but a toolspec names one",
 			strings.Join(way.Keys, ", "))
 	}
 	name := way.Keys[0]
@@ -145,7 +145,7 @@ var schemeTypes = map[string]string{
 	"apiKey query": outbound.Query,
 }
 
-// kindOf says what a security scheme is, such as http bearer or apiKey header.
+// kindOf describes a security scheme, such as http bearer or apiKey header.
 func kindOf(scheme *jsontext.Object) string {
 	kind, more := jsontext.Member[string](scheme, keyType), ""
 	switch kind {

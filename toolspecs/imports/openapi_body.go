@@ -17,7 +17,7 @@ const (
 	encodingText = "text"
 )
 
-// media is one of the forms in which a body can be sent.
+// media is one of the formats of a body.
 type media struct {
 	content *jsontext.Object
 	// name is its media type, sent where the encoding's own is another.
@@ -53,7 +53,7 @@ func encodingOf(name string) string {
 	return ""
 }
 
-// usualTypes are what the encodings send by themselves.
+// usualTypes are the default content types of the encodings.
 var usualTypes = []string{"application/json", "application/x-www-form-urlencoded", "text/plain",
 	"*/*", "application/*", "text/*"}
 
@@ -87,7 +87,7 @@ func (c bodyPlacer) readBody() error {
 	return nil
 }
 
-// encode says how the body is sent, where that is not the usual way.
+// encode sets how the body is sent if it differs from the default.
 func (c bodyPlacer) encode(m media) {
 	if m.encoding != encodingJSON {
 		c.encoding = m.encoding
@@ -102,7 +102,7 @@ func (c bodyPlacer) bodiless(required bool) error {
 	if required {
 		return fmt.Errorf("a body cannot be sent with %s", c.op.method)
 	}
-	c.notes.add("", "the optional body is left out: with %s none is sent", c.op.method)
+	c.notes.add("", "the optional body is omitted: a %s request has no body", c.op.method)
 	return nil
 }
 
@@ -115,8 +115,8 @@ func empty(value any) bool {
 		(!schema.Has(keyAdditional) || schema.Get(keyAdditional) == false)
 }
 
-// placeBody gives the properties of the body an argument each, or the body one argument where it is
-// no plain object.
+// placeBody creates an argument for each property of the body, or one argument for a body that is
+// not a plain object.
 func (c bodyPlacer) placeBody(m media, description string, required bool) {
 	text := plain(description, maxWords)
 	if m.encoding == encodingText {

@@ -13,16 +13,16 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// parameter is a parameter of an operation, wherever it goes.
+// parameter is a parameter of an operation at any location.
 type parameter struct {
 	o               *jsontext.Object
 	name, in, style string
 	required        bool
-	// explode says that lists and objects become several parameters.
+	// explode is set if lists and objects become several parameters.
 	explode bool
-	// json says that the value is written as JSON.
+	// json is set if the value is written as JSON.
 	json bool
-	// raw is the schema as it is in the document, with the parameter's own description.
+	// raw is the schema in the document, with the parameter's description.
 	raw *jsontext.Object
 }
 
@@ -99,14 +99,14 @@ func textSchema(description string) *jsontext.Object {
 	return s
 }
 
-// parameter declares the arguments of a parameter and says where they go. One that a toolspec
-// cannot express is left out with a note; where the operation needs it, that is the error.
+// parameter declares the arguments of a parameter and their locations. A parameter that a toolspec
+// cannot express is omitted with a note; if it is required, that is the error.
 func (c *call) parameter(p parameter) error {
 	err := c.place(p)
 	if err == nil || p.required || p.in == inPath {
 		return err
 	}
-	c.notes.add(p.name, "the optional parameter is left out: %v", err)
+	c.notes.add(p.name, "the optional parameter is omitted: %v", err)
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (c *call) place(p parameter) error {
 	case jsontext.Member[bool](p.o, "deprecated") && !needed:
 		return errors.New("it is deprecated")
 	case sets(c.auth, p.in, p.name):
-		return nil // the secret stands in for it
+		return nil // the secret replaces it
 	}
 	return c.placeIn(p)
 }
@@ -133,7 +133,7 @@ func (c *call) placeIn(p parameter) error {
 	case inCookie:
 		return c.inCookie(p)
 	}
-	return fmt.Errorf("it is in %q, which is nowhere", p.in)
+	return fmt.Errorf("it is in %q, which is not a location of parameters", p.in)
 }
 
 func (c *call) inPath(p parameter) error {
@@ -142,7 +142,7 @@ func (c *call) inPath(p parameter) error {
 	}
 	slot := "{" + p.name + "}"
 	if !strings.Contains(c.path, slot) {
-		c.notes.add(p.name, "the parameter is left out: the path has no %s", slot)
+		c.notes.add(p.name, "the parameter is omitted: the path has no %s", slot)
 		return nil
 	}
 	placeholder := c.argument(p.name, inPath, c.single(p), true)
@@ -152,23 +152,23 @@ func (c *call) inPath(p parameter) error {
 
 var slots = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// undeclared declares what stands in the path as {name} and is no parameter. What is declared is
-// {{args.name}} by now.
+// undeclared declares {name} placeholders of the path that are not parameters. Declared ones are
+// {{args.name}} at this point.
 func (c *call) undeclared() {
 	c.path = slots.ReplaceAllStringFunc(c.path, func(slot string) string {
 		name := slot[1 : len(slot)-1]
 		if strings.HasPrefix(name, "args.") {
 			return slot
 		}
-		c.notes.add(name, "the path has this parameter and the document does not declare it; it is taken for a text")
+		c.notes.add(name, "the path has this parameter but the document does not declare it; it is treated as text")
 		return c.argument(name, inPath, textSchema("A part of the path"), true)
 	})
 }
 
-// unescaped matches what a path cannot hold as it is.
+// unescaped matches characters that a path must escape.
 var unescaped = regexp.MustCompile(`[^A-Za-z0-9\-._~!$&'()*+,;=:@/%{}]`)
 
-// escaped writes what stands in a path between its parameters in the form that paths have.
+// escaped percent-encodes the text of a path between its parameters.
 func escaped(path string) string { return unescaped.ReplaceAllStringFunc(path, url.PathEscape) }
 
 func (c *call) inHeader(p parameter) error {
@@ -178,7 +178,7 @@ func (c *call) inHeader(p parameter) error {
 	case name == "Idempotency-Key" || name == "Accept-Encoding":
 		return nil // every request has its own
 	case !outbound.CanSet(p.name):
-		return errors.New("the header is not the caller's to set")
+		return errors.New("callers cannot set this header")
 	}
 	c.headers.Set(p.name, c.argument(p.name, inHeader, c.single(p), p.required))
 	return nil
@@ -202,7 +202,7 @@ func (c *call) single(p parameter) *jsontext.Object {
 	if p.json {
 		return textSchema(sentences(jsontext.Member[string](s, keyDescription), "Written as JSON"))
 	}
-	c.notes.add(p.name, "lists and objects are written as one text here, as the style %s says",
+	c.notes.add(p.name, "lists and objects are written as one text, as the style %s requires",
 		p.style)
 	how := "Several values are written with commas between them"
 	switch p.style {
@@ -225,7 +225,7 @@ func holds(s *jsontext.Object, typ string) bool {
 	return false
 }
 
-// forms returns the schemas of which a value has one.
+// forms returns the alternative schemas of a value.
 func forms(s *jsontext.Object) []*jsontext.Object {
 	list := jsontext.Member[[]any](s, keyAnyOf)
 	if len(list) == 0 {

@@ -38,7 +38,7 @@ func (p parameter) key(s *jsontext.Object) string {
 	return p.name
 }
 
-// styleBrackets writes what is in a value as name[key]=value.
+// styleBrackets writes members of a value as name[key]=value.
 const styleBrackets = "deepObject"
 
 // holdsObjects reports whether a value can be a list with objects in it.
@@ -49,8 +49,8 @@ func holdsObjects(s *jsontext.Object) bool {
 	})
 }
 
-// queryObject gives each property of an object an argument and a query parameter of its own. Where
-// the value may also be a plain one, it has an argument as well.
+// queryObject creates an argument and a query parameter for each property of an object. If the
+// value may also be a scalar, it gets an argument as well.
 func (c *call) queryObject(p parameter, s *jsontext.Object) error {
 	var objects, plain []*jsontext.Object
 	for _, form := range forms(s) {
@@ -99,7 +99,7 @@ func (c *call) queryProperties(p parameter, form *jsontext.Object, required bool
 		property, _ := properties.Members[name].(*jsontext.Object)
 		if holds(property, typeObject) {
 			c.notes.add(within(p.name, name),
-				"it is left out: objects in objects cannot be written into a query")
+				"it is omitted: nested objects cannot be written into a query")
 			continue
 		}
 		key, arg := name, name

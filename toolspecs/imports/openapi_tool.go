@@ -16,17 +16,18 @@ import (
 const (
 	// maxDepth bounds how deep the schemas of a tool's arguments or result may nest.
 	maxDepth = 12
-	// maxSchemas bounds how many schemas they are made of, before they are shortened.
+	// maxSchemas bounds the number of schemas that make up a tool's arguments before they are
+	// shortened.
 	maxSchemas = 1500
-	// maxWords bounds what is told about one argument, in characters.
+	// maxWords bounds the description of one argument, in characters.
 	maxWords = 240
-	// maxFitted bounds a schema that cannot be shortened any more, in bytes.
+	// maxFitted bounds a schema that cannot be shortened further, in bytes.
 	maxFitted = 256 << 10
 )
 
-// deepest translates at growing depths, and stops where nothing more comes, or too much: then what
-// the depth before gave is taken. try translates at one depth and says whether something was cut
-// for being deeper, and whether it was too much.
+// deepest translates at increasing depths and stops when nothing more is found or the result is too
+// large; it then returns the previous depth's result. try translates at one depth and reports
+// whether something was cut and whether it was too much.
 func deepest(try func(depth int) (cut, over bool, err error)) error {
 	for depth := 2; ; depth++ {
 		cut, over, err := try(depth)
@@ -54,7 +55,7 @@ type call struct {
 	auth           *outbound.Auth
 }
 
-// tool makes the tool of an operation. The error says why there is none.
+// tool creates the tool of an operation. The error is the reason if it cannot.
 func (d *document) tool(op operation) (Tool, error) {
 	var c *call
 	err := deepest(func(depth int) (bool, bool, error) {
@@ -72,16 +73,16 @@ func (d *document) tool(op operation) (Tool, error) {
 		return Tool{}, err
 	}
 	if c.t.cut {
-		c.notes.add("", "what nests more than %d deep in its arguments is left open", c.t.most)
+		c.notes.add("", "arguments nested more than %d deep accept any value", c.t.most)
 	}
 	if shortened := fit(c.properties, d.options.MaxSchema); len(shortened) > 0 {
-		c.notes.add("", "the schema of its arguments is shortened to %d bytes: in %s deeper levels are left open or descriptions cut",
+		c.notes.add("", "the schema of its arguments is shortened to %d bytes: in %s deeper levels accept any value or descriptions are cut",
 			d.options.MaxSchema, listed(shortened))
 	}
 	schema := c.inputSchema()
 	if len(schema) > maxFitted {
 		return Tool{}, fmt.Errorf(
-			"the schema of its arguments has %d bytes, more than any model should be told",
+			"the schema of its arguments has %d bytes, too many to show to a model",
 			len(schema))
 	}
 	return c.tool(schema)
@@ -121,7 +122,7 @@ func (c *call) fill() error {
 	return bodyPlacer{c}.readBody()
 }
 
-// supported says what a toolspec cannot express of the operation at all.
+// supported returns what a toolspec cannot express of the operation.
 func (c *call) supported() error {
 	if c.op.method == http.MethodTrace || c.op.method == "QUERY" {
 		return fmt.Errorf("the method %s is not supported", c.op.method)
@@ -198,7 +199,7 @@ func effectOf(method string) api.Effect {
 	return api.EffectOnce
 }
 
-// description is what models are told: the summary, and what the description adds to it.
+// description is the text for models: the summary and what the description adds to it.
 func (c *call) description() string {
 	summary, text := plain(jsontext.Member[string](c.op.op, "summary"), maxToolText),
 		plain(jsontext.Member[string](c.op.op, keyDescription), maxToolText)
@@ -227,7 +228,7 @@ func (c *call) output(s *toolspecs.Spec) {
 		}
 		response, err := chased(c.doc.root, responses.Members[status])
 		if err != nil {
-			c.notes.add("", "the response %s is left open: %v", status, err)
+			c.notes.add("", "the response %s accepts any value: %v", status, err)
 			continue
 		}
 		media, _ := pickMedia(jsontext.Member[*jsontext.Object](response, "content"))
@@ -256,7 +257,7 @@ func (c *call) outputSchema(s *toolspecs.Spec, schema any) {
 		return t.cut, over, nil
 	})
 	if n := len(notes.notes); n > 0 {
-		c.notes.add("", "the result is declared more openly than in the document in %d place(s), such as %s",
+		c.notes.add("", "the declaration of the result is less strict than the document in %d place(s), such as %s",
 			n, notes.notes[0])
 	}
 	if len(fit(result, c.doc.options.MaxSchema)) > 0 {

@@ -27,7 +27,7 @@ type registered struct {
 	Category    string   `toml:"category"`
 	Tags        []string `toml:"tags"`
 	Status      string   `toml:"status"`
-	// Parameters are the arguments, in the order in which models see them.
+	// Parameters are the arguments in the order that models see.
 	Parameters []registeredParameter `toml:"parameters"`
 	// Handler names the Go function of a BUILTIN or the factory of a NATIVE tool; default the
 	// tool's name.
@@ -80,9 +80,9 @@ type registeredParameter struct {
 	Properties []registeredParameter `toml:"properties"`
 }
 
-// RegistryOptions say which tools of a registry become toolspecs.
+// RegistryOptions select the tools of a registry that become toolspecs.
 type RegistryOptions struct {
-	// Names picks tools whose names fit one of the patterns; empty picks all.
+	// Names selects tools whose names match one of the patterns; empty selects all.
 	Names []string
 	// Ask lists the tools of an MCP server, so that they can be pinned. Without it MCP tools are
 	// refused.
@@ -98,9 +98,9 @@ var registryKinds = map[string]func(t registered, o RegistryOptions, s *toolspec
 	"MCP":     registered.mcp,
 }
 
-// Registry makes a toolspec of every picked tool of a TOML registry of the older kinds: BUILTIN
-// becomes function, NATIVE stateful, REST rest and MCP mcp. The error is Faults, each with its
-// line: the file is no TOML, or has keys that a registry does not know.
+// Registry creates a toolspec from every selected tool of an older TOML registry: BUILTIN becomes
+// function, NATIVE stateful, REST rest and MCP mcp. The error is Faults with lines: invalid TOML or
+// unknown keys.
 func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 	var content struct {
 		Tool []registered `toml:"tool"`
@@ -110,8 +110,8 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 		return Result{}, tomlFaults(file, err)
 	}
 	if len(content.Tool) == 0 {
-		return Result{}, toolspecs.Faults{{File: file, Message: "there are no tools in it",
-			Hint: "a tool begins with [[tool]]"}}
+		return Result{}, toolspecs.Faults{{File: file, Message: "the registry has no tools",
+			Hint: "a tool starts with [[tool]]"}}
 	}
 	names := make([]string, len(content.Tool))
 	for i, t := range content.Tool {
@@ -139,12 +139,12 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 	r.take(tools)
 	if len(r.Tools)+len(r.Refused) == 0 {
 		return Result{}, toolspecs.Faults{{File: file,
-			Message: fmt.Sprintf("none of its tools is picked; it has %d", len(names))}}
+			Message: fmt.Sprintf("no tool is selected; the registry has %d", len(names))}}
 	}
 	return r, nil
 }
 
-// tomlFaults says where a file is no registry.
+// tomlFaults locates the faults of a registry file.
 func tomlFaults(file string, err error) toolspecs.Faults {
 	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		var faults toolspecs.Faults
@@ -168,7 +168,7 @@ func tomlFaults(file string, err error) toolspecs.Faults {
 	return toolspecs.Faults{fault}
 }
 
-// keysOf returns the keys that may stand where that one does.
+// keysOf returns the keys allowed beside that one.
 func keysOf(key toml.Key) []string {
 	t := reflect.TypeFor[registered]()
 	switch {

@@ -58,7 +58,7 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 		return errors.New("an MCP tool has either a url or a command")
 	}
 	if o.Ask == nil {
-		return errors.New("a tool of an MCP server is pinned, and for that the server must be asked: give --connect")
+		return errors.New("MCP tools are pinned, which requires a connection to the server: pass --connect")
 	}
 	entry := toolspecs.Entry{Type: toolspecs.KindMCP, URL: t.URL, Argv: t.Command, Env: t.Env,
 		Headers: joined(nil, t.Headers), Auth: t.auth()}
@@ -75,7 +75,7 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	s.Entry, s.InputSchema, s.Description = made.Spec.Entry, made.Spec.InputSchema,
 		cmp.Or(s.Description, made.Spec.Description)
 	if len(t.Parameters) > 0 {
-		notes.add("", "its arguments are those that the server lists, not the registry's")
+		notes.add("", "its arguments come from the server, not from the registry")
 	}
 	notes.notes = append(notes.notes, made.Notes...)
 	return nil
@@ -88,7 +88,7 @@ func (t registered) auth() *outbound.Auth {
 	return &outbound.Auth{Type: t.Auth.Type, Secret: t.Auth.Secret, Name: t.Auth.Name}
 }
 
-// rest describes the tool as an operation of a document of its own.
+// rest describes the tool as an operation of its own document.
 func (t registered) rest(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
 	if err := t.given("url", "method", "headers", "query", "auth"); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 // inBody is where parameters go that become members of a JSON body.
 const inBody = "body"
 
-// requestOf is a request that something other than an OpenAPI document describes. It is made a tool
+// requestOf is a request described by something other than an OpenAPI document. It becomes a tool
 // in the same way.
 type requestOf struct {
 	method, host, path string
@@ -19,7 +19,7 @@ type requestOf struct {
 	// result is the schema of what comes back, if it is known and wanted.
 	result *jsontext.Object
 	auth   *outbound.Auth
-	// keep says that defaults are whoever calls' and not the server's.
+	// keep is set if defaults are the caller's and not the server's.
 	keep bool
 }
 

@@ -12,11 +12,11 @@ import (
 
 // Tool is a tool that was made of one part of a document.
 type Tool struct {
-	// Spec says only what differs from the defaults.
+	// Spec has only the fields that differ from the defaults.
 	Spec toolspecs.Spec
 	// Source is the part, such as GET /pets/{petId}.
 	Source string
-	// Notes tell what the spec leaves out or says otherwise than the document, and what to do about
+	// Notes list what the spec omits or changes compared with the document, and what to do about
 	// it.
 	Notes []string
 }
@@ -27,7 +27,7 @@ type Refused struct {
 	Reason string
 }
 
-// Result is what became of a document.
+// Result is the result of importing a document.
 type Result struct {
 	// Title names the document, such as an API's title and version.
 	Title   string
@@ -37,7 +37,7 @@ type Result struct {
 	Notes []string
 }
 
-// take takes tools in, and refuses those whose specs do not compile.
+// take adds tools and refuses those whose specs do not compile.
 func (r *Result) take(tools []Tool) {
 	faults := make([]error, len(tools))
 	var wait sync.WaitGroup
@@ -56,7 +56,7 @@ func (r *Result) take(tools []Tool) {
 	wait.Wait()
 	for i, t := range tools {
 		if faults[i] != nil {
-			r.refuse(t.Source, "the toolspec would be wrong: %s", firstFault(faults[i]))
+			r.refuse(t.Source, "the toolspec would be invalid: %s", firstFault(faults[i]))
 			continue
 		}
 		r.Tools = append(r.Tools, t)

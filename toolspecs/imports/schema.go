@@ -16,31 +16,30 @@ type translator struct {
 	// most is how deep values may nest before the rest is left open, left how many schemas may
 	// still be translated.
 	most, left int
-	// keep says that defaults stay defaults. Otherwise they are the server's own: told, and never
+	// keep is set if defaults stay defaults. Otherwise they are the server's: described, and never
 	// sent.
 	keep bool
-	// response says that the schemas are of what comes back, where there is no write-only part
-	// instead of no read-only one.
+	// response is set for schemas of responses, which lack write-only instead of read-only parts.
 	response bool
 	notes    *noted
 	// open are the references that are being followed.
 	open []string
-	// cut says that something was left open for being too deep.
+	// cut is set if something deeper was left unconstrained.
 	cut   bool
 	known *memory
 }
 
-// memory remembers what is found again and again in a document.
+// memory caches what repeats in a document.
 type memory struct {
-	// wrong is what is wrong with a default, by schema and value.
+	// wrong has the faults of defaults by schema and value.
 	wrong map[string]string
-	// words are descriptions as models are told them.
+	// words has descriptions for models.
 	words map[string]string
 }
 
 func newMemory() *memory { return &memory{wrong: map[string]string{}, words: map[string]string{}} }
 
-// remembered returns what is known for a key, or finds it.
+// remembered returns the cached value of a key, or computes it.
 func remembered(known map[string]string, key string, find func() string) string {
 	value, again := known[key]
 	if !again {
@@ -85,7 +84,7 @@ func (t *translator) schema(value any, at string, depth int) *jsontext.Object {
 	o, ok := value.(*jsontext.Object)
 	if !ok {
 		if value != true && value != nil {
-			t.notes.add(at, "its schema is %.40s, and is left open", encoded(value))
+			t.notes.add(at, "its schema is %.40s and accepts any value", encoded(value))
 		}
 		return jsontext.NewObject()
 	}
@@ -119,8 +118,8 @@ func nests(o *jsontext.Object) bool {
 	return false
 }
 
-// reference translates what a reference leads to. Keywords beside it, which older versions ignore,
-// hold as well.
+// reference translates the target of a reference. Keywords beside it, which older versions ignore,
+// apply as well.
 func (t *translator) reference(o *jsontext.Object, ref, at string, depth int) *jsontext.Object {
 	target, err := pointed(t.root, ref)
 	if err != nil {
@@ -128,7 +127,7 @@ func (t *translator) reference(o *jsontext.Object, ref, at string, depth int) *j
 		return t.outline(o, at)
 	}
 	if slices.Contains(t.open, ref) {
-		t.notes.add(at, "its schema contains itself, and is left open from here on")
+		t.notes.add(at, "its schema contains itself and accepts any value from here on")
 		found, _ := target.(*jsontext.Object)
 		return t.outline(found, at)
 	}
@@ -142,7 +141,7 @@ func (t *translator) reference(o *jsontext.Object, ref, at string, depth int) *j
 	return t.whole(beside, []any{target}, at, depth)
 }
 
-// outline is what is kept of a schema whose inside is left open.
+// outline keeps these keywords of a schema whose content is left unconstrained.
 func (t *translator) outline(o *jsontext.Object, at string) *jsontext.Object {
 	s := jsontext.NewObject()
 	if types := t.types(o, at); len(types) > 0 {
@@ -164,7 +163,7 @@ func (t *translator) translated(o *jsontext.Object, at string, depth int) *jsont
 	if len(types) > 0 {
 		s.Set(keyType, oneOrMore(types))
 	}
-	s.Set(keyDescription, "") // its place; it may come to tell the default
+	s.Set(keyDescription, "") // a placeholder; it may later describe the default
 	t.enum(s, o, types, at)
 	t.plainKeywords(s, o, at)
 	t.bounds(s, o, at)
@@ -174,7 +173,7 @@ func (t *translator) translated(o *jsontext.Object, at string, depth int) *jsont
 }
 
 // describe writes the description: the schema's own, else a title that is more than an identifier,
-// and what is told of the default.
+// and the text about the default.
 func (t *translator) describe(s, o *jsontext.Object, more string) {
 	text := jsontext.Member[string](o, keyDescription)
 	if title := jsontext.Member[string](o, "title"); text == "" && strings.Contains(title, " ") {
@@ -194,8 +193,8 @@ func (t *translator) describe(s, o *jsontext.Object, more string) {
 // maxToldDefault bounds a default that a description tells, in bytes.
 const maxToldDefault = 60
 
-// defaultOf takes over a default that obeys the translated schema: as a default, or as what the
-// description tells of it.
+// defaultOf keeps a default that satisfies the translated schema: as a default, or in the
+// description.
 func (t *translator) defaultOf(s, o *jsontext.Object, at string) (told string) {
 	if !o.Has(keyDefault) {
 		return ""
@@ -203,7 +202,7 @@ func (t *translator) defaultOf(s, o *jsontext.Object, at string) (told string) {
 	value := o.Get(keyDefault)
 	text := encoded(value)
 	if wrong := t.wrong(s, text); wrong != "" {
-		t.notes.add(at, "the default %.60s breaks its own schema (%s) and is dropped", text, wrong)
+		t.notes.add(at, "the default %.60s violates its own schema (%s) and is dropped", text, wrong)
 		return ""
 	}
 	if t.keep {
@@ -217,8 +216,8 @@ func (t *translator) defaultOf(s, o *jsontext.Object, at string) (told string) {
 	return "Default: " + strings.Trim(string(text), `"`) + "."
 }
 
-// wrong says what is wrong with a default by its translated schema; nothing where the schema itself
-// is, which is said of the whole tool.
+// wrong returns the fault of a default against its translated schema; nothing if the schema itself
+// is invalid, which is reported for the tool.
 func (t *translator) wrong(s *jsontext.Object, value json.RawMessage) string {
 	bare := s.Copy()
 	bare.Delete(keyDescription)
@@ -231,7 +230,7 @@ func (t *translator) wrong(s *jsontext.Object, value json.RawMessage) string {
 	})
 }
 
-// mentions reports whether a description tells the default already.
+// mentions reports whether a description already contains the default.
 func mentions(text string, value any) bool {
 	return strings.Contains(strings.ToLower(text), "default") && strings.Contains(text,
 		strings.Trim(string(encoded(value)), `"`))
@@ -242,7 +241,7 @@ func (t *translator) enum(s, o *jsontext.Object, types []string, at string) {
 	list := listedValues(o)
 	if len(list) == 0 {
 		if o.Has(keyEnum) {
-			t.notes.add(at, "its list of values is none, and is dropped")
+			t.notes.add(at, "its list of values is not a list and is dropped")
 		}
 		return
 	}
@@ -250,7 +249,7 @@ func (t *translator) enum(s, o *jsontext.Object, types []string, at string) {
 		list = append(slices.Clone(list), nil)
 	}
 	if len(types) > 0 && !slices.ContainsFunc(list, func(v any) bool { return fits(v, types) }) {
-		t.notes.add(at, "none of its listed values is of the type %s, which is dropped",
+		t.notes.add(at, "no listed value is of the type %s, which is dropped",
 			strings.Join(types, " or "))
 		s.Delete(keyType)
 	}

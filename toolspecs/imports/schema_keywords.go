@@ -28,8 +28,7 @@ var nested = map[string]int{
 	keyProperties: holdsNamed, "patternProperties": holdsNamed, "dependentSchemas": holdsNamed,
 }
 
-// typeNames are names of types that are met, in lower case, and what they mean; the empty string is
-// any.
+// typeNames maps common type names, in lower case, to types; the empty string is any.
 var typeNames = map[string]string{
 	"dict": typeObject, "map": typeObject, "hashmap": typeObject, "json": typeObject,
 	"float": typeNumber, "double": typeNumber, "decimal": typeNumber,
@@ -56,7 +55,7 @@ func (t *translator) types(o *jsontext.Object, at string) []string {
 	for _, g := range given {
 		name, known := typeOf(g)
 		if !known {
-			t.notes.add(at, "there is no type %.40s, so it is left open", encoded(g))
+			t.notes.add(at, "there is no type %.40s, so it accepts any value", encoded(g))
 		}
 		if name == "" {
 			return nil
@@ -115,7 +114,7 @@ func (t *translator) plainKeywords(s, o *jsontext.Object, at string) {
 		case k.ok(value):
 			s.Set(k.name, value)
 		default:
-			t.notes.add(at, "%s %.60s cannot be held, and is dropped", k.name, encoded(value))
+			t.notes.add(at, "%s %.60s cannot be represented and is dropped", k.name, encoded(value))
 		}
 	}
 	for _, pair := range [][2]string{{"minLength", "maxLength"}, {"minItems", "maxItems"},
@@ -124,7 +123,7 @@ func (t *translator) plainKeywords(s, o *jsontext.Object, at string) {
 	}
 }
 
-// ordered drops two bounds of which the lower one is above the upper one.
+// ordered drops two bounds if the lower one is above the upper one.
 func (t *translator) ordered(s *jsontext.Object, low, high, at string) {
 	least, most := rational(s.Get(low)), rational(s.Get(high))
 	if least != nil && most != nil && least.Cmp(most) > 0 {
@@ -147,7 +146,7 @@ func (t *translator) bounds(s, o *jsontext.Object, at string) {
 			}
 			s.Set(plain, o.Get(plain))
 		} else if o.Has(plain) {
-			t.notes.add(at, "%s %.60s is no number, and is dropped", plain, encoded(o.Get(plain)))
+			t.notes.add(at, "%s %.60s is not a number and is dropped", plain, encoded(o.Get(plain)))
 		}
 		if rational(o.Get(exclusive)) != nil {
 			s.Set(exclusive, o.Get(exclusive))
@@ -185,7 +184,7 @@ func isNameLists(v any) bool {
 		func(key string) bool { return len(texts(o.Members[key])) == 0 })
 }
 
-// rational is a number of JSON; nil where it is none, or one so long that nobody means it.
+// rational returns a JSON number; nil if it is not a number or is excessively long.
 func rational(v any) *big.Rat {
 	n, ok := v.(json.Number)
 	if !ok || len(n) > 400 {
@@ -226,7 +225,7 @@ func (t *translator) composite(s *jsontext.Object, key string, value any, at str
 	how := nested[key]
 	list, isList := value.([]any)
 	if isList && key == keyItems {
-		key, how = "prefixItems", holdsList // as it is called today
+		key, how = "prefixItems", holdsList // its current name
 	}
 	switch {
 	case how == holdsNamed:
@@ -268,8 +267,8 @@ func (t *translator) named(value any, at string, depth int) *jsontext.Object {
 	return s
 }
 
-// properties takes over properties and the list of required ones. A property may say itself that it
-// is required, as functions often have it.
+// properties translates properties and the list of required ones. A property may itself declare
+// that it is required, as functions often do.
 func (t *translator) properties(s, o *jsontext.Object, at string, depth int) {
 	members := jsontext.Member[*jsontext.Object](o, keyProperties)
 	required := texts(o.Get(keyRequired))
@@ -291,13 +290,13 @@ func (t *translator) properties(s, o *jsontext.Object, at string, depth int) {
 	t.required(s, properties, required, at)
 }
 
-// required writes the list. What it names and nothing declares could not be given, so it is
-// declared.
+// required writes the list. Required but undeclared names are declared, because they could not be
+// given otherwise.
 func (t *translator) required(s, properties *jsontext.Object, names []string, at string) {
 	var list []any
 	for _, name := range names {
 		if len(properties.Keys) > 0 && !properties.Has(name) {
-			t.notes.add(within(at, name), "it is required and nowhere declared, so anything goes")
+			t.notes.add(within(at, name), "it is required but not declared, so it accepts any value")
 			properties.Set(name, jsontext.NewObject())
 		}
 		if !slices.Contains(list, any(name)) {

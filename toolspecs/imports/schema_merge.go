@@ -6,8 +6,8 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// whole translates allOf together with what stands beside it into one schema, so that the arguments
-// of a call can be read off it. Parts that contradict each other stay a list.
+// whole translates allOf and the keywords beside it into one schema, so that arguments can be read
+// from it. Contradicting parts stay a list.
 func (t *translator) whole(o *jsontext.Object, parts []any, at string, depth int) *jsontext.Object {
 	beside := o.Copy()
 	beside.Delete(keyAllOf)
@@ -36,8 +36,7 @@ func (t *translator) whole(o *jsontext.Object, parts []any, at string, depth int
 	return merged
 }
 
-// own lets what a schema says itself win over what its parts say: its description, its default and
-// that it may be null.
+// own gives a schema's own description, default and nullability precedence over those of its parts.
 func (t *translator) own(s, o *jsontext.Object, at string) {
 	if nullable(o) {
 		allowNull(s)
@@ -69,7 +68,7 @@ func typesIn(s *jsontext.Object) []string {
 	return texts(s.Get(keyType))
 }
 
-// merge makes s hold what more says as well, and reports false where one schema cannot say both.
+// merge adds the constraints of more to s and reports false if one schema cannot express both.
 func merge(s, more *jsontext.Object) bool {
 	for _, key := range more.Names() {
 		value := more.Members[key]
@@ -106,8 +105,7 @@ func mergeKey(s, more *jsontext.Object, key string) bool {
 		s.Set(key, list)
 		return len(list) > 0
 	case keyAdditional:
-		// Each part that closes itself would refuse the other's properties; what is meant is the
-		// two together.
+		// Each closed part would reject the other's properties; the intention is their union.
 		if s.Get(key) != false && more.Get(key) != false {
 			return false
 		}
@@ -160,8 +158,8 @@ func mergedProperties(a, b *jsontext.Object) *jsontext.Object {
 	return all
 }
 
-// alternatives returns the forms of which a value has one. What a document lists under oneOf is not
-// always kept apart there, so that a value may well fit two.
+// alternatives returns the alternatives of a value. Documents use oneOf loosely, so a value may
+// match two.
 func alternatives(o *jsontext.Object) ([]any, bool) {
 	parts := jsontext.Member[[]any](o, keyAnyOf)
 	if len(parts) == 0 {
@@ -170,7 +168,7 @@ func alternatives(o *jsontext.Object) ([]any, bool) {
 	return parts, len(parts) > 0
 }
 
-// choice translates anyOf and oneOf together with what stands beside them.
+// choice translates anyOf and oneOf with the keywords beside them.
 func (t *translator) choice(o *jsontext.Object, parts []any, at string,
 	depth int) *jsontext.Object {
 	beside := o.Copy()
@@ -178,13 +176,13 @@ func (t *translator) choice(o *jsontext.Object, parts []any, at string,
 	beside.Delete(keyOneOf)
 	beside.Delete(keyDefault)
 	if o.Has(keyAnyOf) && o.Has(keyOneOf) {
-		t.notes.add(at, "oneOf stands beside anyOf, and is dropped")
+		t.notes.add(at, "oneOf beside anyOf is dropped")
 	}
 	s := t.translated(beside, at, depth)
 	forms, null := t.distinct(parts, at, depth)
 	null = null || nullable(o)
 	if len(forms) == 1 {
-		// A value that may be null, or a list of one: there is no choice.
+		// A nullable value, or a list of one, is not a choice.
 		only := forms[0].(*jsontext.Object).Copy()
 		if null {
 			allowNull(only)
@@ -202,8 +200,8 @@ func (t *translator) choice(o *jsontext.Object, parts []any, at string,
 	return s
 }
 
-// distinct translates the forms of a choice, each once; null says that one of them is null, which
-// is not among them.
+// distinct translates the alternatives of a choice, each once; null reports that one of them is
+// null, which is not included.
 func (t *translator) distinct(parts []any, at string, depth int) (forms []any, null bool) {
 	for _, part := range parts {
 		form := t.schema(part, at, depth+1)

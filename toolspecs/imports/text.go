@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxToolText bounds what models are told about a tool, in characters. They pay for every word in
-// every step.
+// maxToolText bounds the description of a tool, in characters, because models pay for it in every
+// step.
 const maxToolText = 800
 
 var (
@@ -48,7 +48,7 @@ func cut(text string, most int) string {
 	return strings.TrimRight(kept, " ,;:") + " …"
 }
 
-// sentences joins texts, each ended with a full stop where it has no end of its own.
+// sentences joins texts and ends each with a full stop unless it has one.
 func sentences(texts ...string) string {
 	var all []string
 	for _, text := range texts {

@@ -15,8 +15,8 @@ import (
 // maxDocument bounds a document in bytes; the largest known ones have 15 MB.
 const maxDocument = 64 << 20
 
-// parsed reads a JSON or YAML document; what is odd in it and can be read all the same, such as a
-// repeated key, becomes a note. The error is Faults and says where the document cannot be read.
+// parsed reads a JSON or YAML document. Faults that do not prevent reading, such as repeated keys,
+// become notes. The error is Faults if the document cannot be read.
 func parsed(file string, data []byte) (root any, notes []string, err error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxDocument)
 	if err := faults.Err(); err != nil {
@@ -30,8 +30,8 @@ func parsed(file string, data []byte) (root any, notes []string, err error) {
 	return treeOf(raw), notes, nil
 }
 
-// treeOf is a JSON value with *object for objects and json.Number for numbers; nil where it is no
-// JSON.
+// treeOf returns a JSON value with *object for objects and json.Number for numbers; nil if it is
+// not JSON.
 func treeOf(raw json.RawMessage) any {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -88,8 +88,8 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// pointed returns what a reference such as #/components/schemas/Pet leads to. It does not follow a
-// second one.
+// pointed returns the target of a reference such as #/components/schemas/Pet. It does not follow a
+// second reference.
 func pointed(root any, ref string) (any, error) {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
@@ -104,13 +104,12 @@ func pointed(root any, ref string) (any, error) {
 	}
 	value, ok := jsontext.At(root, "/"+strings.TrimPrefix(fragment, "/"))
 	if !ok {
-		return nil, fmt.Errorf("it refers to %s, and there is nothing at that place", ref)
+		return nil, fmt.Errorf("it refers to %s, which does not exist", ref)
 	}
 	return value, nil
 }
 
-// chased follows references until there is something else. The error says of which reference
-// nothing came.
+// chased follows references to a value. The error names the reference that failed.
 func chased(root, value any) (*jsontext.Object, error) {
 	for range 100 {
 		o, ok := value.(*jsontext.Object)
@@ -127,5 +126,5 @@ func chased(root, value any) (*jsontext.Object, error) {
 		}
 		value = next
 	}
-	return nil, fmt.Errorf("its references lead in a circle")
+	return nil, fmt.Errorf("its references form a cycle")
 }

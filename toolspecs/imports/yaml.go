@@ -16,15 +16,15 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Bounds of what stands on one line of a written file: in characters, and the members of a mapping.
+// Bounds for values written on one line: characters, and members of a mapping.
 const (
 	maxLine        = 110
 	maxFlow        = 80
 	maxFlowMembers = 3
 )
 
-// YAML writes a toolspec as a file, fields in the order in which Spec declares them, with a comment
-// that says where it comes from and one for each note. The same tool gives the same bytes.
+// YAML writes a toolspec as a file, with fields in the order of Spec, a comment about its origin
+// and one for each note. Equal tools give equal bytes.
 func YAML(title string, t Tool) ([]byte, error) {
 	root, err := node(reflect.ValueOf(t.Spec))
 	if err != nil {
@@ -57,11 +57,11 @@ var (
 	blockHead = regexp.MustCompile(`(?m)^( *(?:- )*description: )\|$`)
 )
 
-// folded makes blocks of descriptions that are read as one line: their lines were broken here. Wrap
-// ends them with a line end, which a description that has lines of its own is never written with.
+// folded joins blocks of descriptions that read as one line, because wrap broke their lines. wrap
+// ends such blocks with a line break, which a multi-line description never has.
 func folded(data []byte) []byte { return blockHead.ReplaceAll(data, []byte("${1}>-")) }
 
-// node returns a value as YAML; nil where it says nothing.
+// node returns a value as YAML; nil if it is empty.
 func node(v reflect.Value) (*yaml.Node, error) {
 	if v.IsZero() {
 		return nil, nil
@@ -118,7 +118,7 @@ func listNode(v reflect.Value) (*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if value == nil { // an element is there even if it says nothing
+		if value == nil { // keep empty elements of lists
 			value = scalar("")
 		}
 		n.Content = append(n.Content, value)
@@ -126,7 +126,7 @@ func listNode(v reflect.Value) (*yaml.Node, error) {
 	return tidy(n), nil
 }
 
-// nodeOf returns a JSON value as YAML. key is the key that it stands under.
+// nodeOf returns a JSON value as YAML. key is its key.
 func nodeOf(value any, key string) *yaml.Node {
 	n := &yaml.Node{}
 	switch v := value.(type) {
@@ -152,7 +152,7 @@ func nodeOf(value any, key string) *yaml.Node {
 	return tidy(n)
 }
 
-// tidy writes on one line what is short: lists of plain values, and small mappings of them.
+// tidy writes short values on one line: lists of scalars and small mappings.
 func tidy(n *yaml.Node) *yaml.Node {
 	if !short(n) {
 		return n
@@ -197,8 +197,8 @@ func scalar(text string) *yaml.Node {
 
 func plainScalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
 
-// wrap breaks a long description into lines, where it reads the same without the breaks. One that
-// has lines of its own is written as a block of them.
+// wrap breaks a long description into lines if it reads the same without the breaks. A multi-line
+// description becomes a block.
 func wrap(n *yaml.Node) {
 	switch text := n.Value; {
 	case !printable(text):

@@ -17,8 +17,8 @@ const (
 	bucketsPath = jsonpath.Root + ".buckets"
 )
 
-// checker reports what is wrong with lanes beyond the types and bounds that the struct tags of
-// laneFile declare.
+// checker reports faults of lanes beyond the types and bounds declared by the struct tags of
+// laneFile.
 type checker struct {
 	doc *strictyaml.Document
 	// lanes are the lanes as written, without defaults; buckets the categories that have one.
@@ -69,7 +69,7 @@ func (c *checker) name(l api.Lane) {
 // it is the workflows' own task queue.
 var generalRules = []string{"strategy", "fairness", "queue_timeout", "categories"}
 
-// builtIn checks the lanes that have a meaning of their own.
+// builtIn checks the built-in lanes.
 func (c *checker) builtIn(l api.Lane) {
 	const remedy = "give this rule to a lane of another name, and name that lane in the execution.lane of its tools"
 	for _, field := range ruleNames {
@@ -138,7 +138,7 @@ func (c *checker) limited(l api.Lane) bool {
 	return c.given(l, "limit") || c.given(l, "key") || WithDefaults(l).Limited()
 }
 
-// queueing checks that a lane that lets no call wait can know when that is.
+// queueing checks that a lane that rejects waiting calls has a limit.
 func (c *checker) queueing(l api.Lane) {
 	switch {
 	case l.Strategy != api.StrategyReject || l.Name == api.LaneInline:
@@ -151,7 +151,7 @@ func (c *checker) queueing(l api.Lane) {
 	}
 }
 
-// repeated reports what stands in a list a second time.
+// repeated reports repeated entries of a list.
 func repeated[T ~string](c *checker, path string, list []T) {
 	for i, word := range list {
 		if slices.Contains(list[:i], word) {

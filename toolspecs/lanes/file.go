@@ -10,8 +10,7 @@ import (
 // maxFileBytes bounds a lanes file.
 const maxFileBytes = 1 << 20
 
-// Categories are the kinds of work that a tool may say it does: a tool of a category has the lane
-// that is the category's default.
+// Categories are the kinds of work that a tool may declare. A category may have a default lane.
 var Categories = []string{"http", "database", "file", "ai", "notification", "custom"}
 
 // lanesFile is a lanes file as written.
@@ -80,7 +79,7 @@ func decode(file string, data []byte, before *Set) (*Set, error) {
 	return Of(given...), nil
 }
 
-// inOrder returns the lanes in the order in which they are written.
+// inOrder returns the lanes in the order of the file.
 func (f lanesFile) inOrder(doc *strictyaml.Document) []api.Lane {
 	var given []api.Lane
 	for _, name := range doc.Keys(lanesPath) {
@@ -102,8 +101,8 @@ func Load(path string) (*Set, error) {
 
 func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
 
-// Named returns the names that the lanes file at path gives to lanes, whatever else is wrong in it:
-// for checks that go on although it has faults. One that cannot be read gives none.
+// Named returns the names of the lanes in the file at path, even if it has other faults, so that
+// further checks can continue. An unreadable file gives none.
 func Named(path string) []string {
 	data, err := read(path)
 	if err != nil {

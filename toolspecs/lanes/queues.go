@@ -9,10 +9,10 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
-// maxQueue bounds a task queue's name, so that there is room for the part that stands for a key.
+// maxQueue bounds the name of a task queue, so that the part for a key still fits.
 const maxQueue = 200
 
-// queueName checks a lane's own task queue by itself.
+// queueName checks the task queue of a lane.
 func (c *checker) queueName(l api.Lane) {
 	if !c.given(l, "queue") {
 		return
@@ -38,8 +38,8 @@ func (c *checker) queueName(l api.Lane) {
 
 func isOdd(r rune) bool { return r <= ' ' || r > '~' }
 
-// sameQueues reports lanes that would have a task queue in common. The workflows' task queue, from
-// which others derive, is not known here: what could be one of them with any is refused.
+// sameQueues reports lanes that would share a task queue. The workflows' task queue, from which
+// others derive, is unknown here, so every possible conflict is rejected.
 func (c *checker) sameQueues() {
 	all := c.withQueues()
 	for i, l := range all {
@@ -67,8 +67,8 @@ func (c *checker) withQueues() []api.Lane {
 	})
 }
 
-// shared says how a lane's own task queue is another lane's too, or lies among those of its keys;
-// empty if it does not. Of two lanes with the same own queue the later one has the fault.
+// shared describes the conflict between a lane's task queue and that of another lane or of its
+// keys; empty without one. If two lanes set the same queue, the later one has the fault.
 func shared(l, other api.Lane, before bool) string {
 	if other.Queue == "" {
 		return derived(l.Queue, other)
@@ -77,19 +77,19 @@ func shared(l, other api.Lane, before bool) string {
 		return fmt.Sprintf("the lane %q has this task queue already", other.Name)
 	}
 	if other.Keyed() && strings.HasPrefix(l.Queue, other.Queue+"/") {
-		return fmt.Sprintf("it lies among the task queues of the keys of the lane %q", other.Name)
+		return fmt.Sprintf("it is among the task queues of the keys of the lane %q", other.Name)
 	}
 	return ""
 }
 
-// derived is shared for another lane whose task queue derives from the workflows'.
+// derived is shared for a lane whose task queue derives from the workflows'.
 func derived(queue string, other api.Lane) string {
 	if base, ok := strings.CutSuffix(queue, "/"+other.Name); ok {
 		return fmt.Sprintf("with %s as the workflows' task queue it is that of the lane %q", base,
 			other.Name)
 	}
 	if base, _, ok := strings.Cut(queue, "/"+other.Name+"/"); ok && other.Keyed() {
-		return fmt.Sprintf("with %s as the workflows' task queue it lies among those of the keys of the lane %q",
+		return fmt.Sprintf("with %s as the workflows' task queue it is among those of the keys of the lane %q",
 			base, other.Name)
 	}
 	return ""
@@ -97,8 +97,8 @@ func derived(queue string, other api.Lane) string {
 
 const movedHint = "give the lane with this rule another name and move its tools there, or edit it while no worker runs and no call waits"
 
-// moved reports lanes whose calls would go to other queues than those before: calls that wait would
-// wait for ever, because nobody serves the old queue any more.
+// moved reports lanes whose calls would go to other queues than before. Calls waiting in the old
+// queue would wait forever, because no worker serves it any longer.
 func (c *checker) moved(before *Set) {
 	if before == nil {
 		return
@@ -109,11 +109,11 @@ func (c *checker) moved(before *Set) {
 		case !there:
 		case old.Keyed() != l.Keyed():
 			c.doc.ReportKey(place,
-				"a lane cannot get a key, or lose its key, while workers serve it: calls that wait in the old queue would wait for ever",
+				"a lane cannot get a key, or lose its key, while workers serve it: calls waiting in the old queue would wait forever",
 				movedHint)
 		case old.Queue != l.Queue:
 			c.doc.ReportKey(place,
-				"a lane cannot change its queue while workers serve it: calls that wait in the old one would wait for ever",
+				"a lane cannot change its queue while workers serve it: calls waiting in the old one would wait forever",
 				movedHint)
 		}
 	}

@@ -14,16 +14,15 @@ import (
 
 // Defaults of a lane's rules.
 const (
-	// DefaultIdleTimeout is how long a keyed lane keeps a key that nobody uses.
+	// DefaultIdleTimeout is how long a keyed lane keeps an unused key.
 	DefaultIdleTimeout = api.Duration(5 * time.Minute)
-	// defaultHolders is the most groups that a limit is divided into where nothing else is said,
-	// defaultKeyHolders how many groups the keys of a keyed lane make.
+	// defaultHolders is the default maximum number of groups that a limit is divided into,
+	// defaultKeyHolders the default number of groups of a keyed lane's keys.
 	defaultHolders    = 4
 	defaultKeyHolders = 4
 )
 
-// Set is the lanes that there are, those that exist without being configured among them. It does
-// not change.
+// Set is an immutable set of lanes, including the built-in ones.
 type Set struct {
 	byName     map[string]api.Lane
 	byCategory map[string]string
@@ -120,8 +119,8 @@ func (s *Set) ForCategory(category string) (string, bool) {
 	return name, ok
 }
 
-// Key returns a call's key on a keyed lane. The error is a validation_error: an argument that the
-// key is made of is absent.
+// Key returns a call's key on a keyed lane. The error is a validation_error if an argument of the
+// key is absent.
 func Key(l api.Lane, arguments json.RawMessage) (string, *api.Error) {
 	values, err := templates.Values(arguments)
 	if err != nil {

@@ -6,18 +6,17 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
-// Watcher keeps a set of lanes in step with a lanes file. A file that is broken by an edit, or
-// gone, keeps the set that was in effect; so does one whose edit would leave waiting calls in
-// queues that nobody serves any more.
+// Watcher keeps a set of lanes in sync with a lanes file. While the file is missing or invalid, or
+// would leave waiting calls in queues without workers, the previous set stays in effect.
 type Watcher struct{ file *filewatch.File[Set] }
 
-// Watch loads the lanes file at path and keeps watching it until Close. The error is
-// strictyaml.Faults with everything that is wrong in the file. Changes that the file system does
-// not tell of are found every interval; zero is 5s.
+// Watch loads the lanes file at path and watches it until Close. The error is strictyaml.Faults
+// with all faults of the file. Changes that the file system does not report are found every
+// interval; zero means 5s.
 //
-// onChange is called with every other set that takes effect, and with the same one when a fault is
-// over; onFault with every fault that is another one than before. Either may be nil. They are
-// called one after the other, and must not call Close.
+// onChange is called with each new set that takes effect, and with the same set when a fault is
+// resolved. onFault is called with each new fault. Either may be nil. Calls are sequential and must
+// not call Close.
 func Watch(path string, interval time.Duration, onChange func(*Set), onFault func(error)) (*Watcher,
 	error) {
 	w, err := newWatcher(path, onChange, onFault)
@@ -40,5 +39,5 @@ func newWatcher(path string, onChange func(*Set), onFault func(error)) (*Watcher
 // Set returns the lanes that are in effect.
 func (w *Watcher) Set() *Set { return w.file.Value() }
 
-// Close ends the watching; the set stays as it is. No function is called any more when it returns.
+// Close stops watching; the set stays available. After Close returns, no function is called.
 func (w *Watcher) Close() { w.file.Close() }

@@ -98,10 +98,10 @@ func TestWatchTakes(t *testing.T) {
 		{"(folder)", "fault lanes.yaml: cannot be read: it is not a regular file", "b:0"},
 		{"lanes: {b: {key: '{{args.x}}'}}",
 			"fault lanes.yaml:1:9: a lane cannot get a key, or lose its key, while workers serve it: " +
-				"calls that wait in the old queue would wait for ever (" + movedHint + ")", "b:0"},
+				"calls waiting in the old queue would wait forever (" + movedHint + ")", "b:0"},
 		{"lanes: {b: {queue: other}}",
 			"fault lanes.yaml:1:9: a lane cannot change its queue while workers serve it: " +
-				"calls that wait in the old one would wait for ever (" + movedHint + ")", "b:0"},
+				"calls waiting in the old one would wait forever (" + movedHint + ")", "b:0"},
 		{"{}", "lanes ", ""},
 	} {
 		if err := os.RemoveAll(l.path); err != nil {

@@ -1,5 +1,4 @@
-// Package models knows models by their names: what they cost, how much they read, whether they see
-// images.
+// Package models has a table of models: prices, context windows and image support.
 package models
 
 import (
@@ -17,20 +16,20 @@ import (
 // maxFileBytes bounds a file with a table of models.
 const maxFileBytes = 1 << 20
 
-// Model is what is known of a model.
+// Model describes a model.
 type Model struct {
-	// Price is what it costs.
+	// Price is the price of a model.
 	Price api.Price
 	// Window is how many tokens it reads and writes at most, in one step; zero where that is not
 	// known.
 	Window int
-	// Images says that it sees images.
+	// Images is set if the model reads images.
 	Images bool
 }
 
 // Table is a table of models. The zero value is an empty one.
 type Table struct {
-	// AsOf is the day on which the prices were looked up, as 2006-01-02.
+	// AsOf is the date of the prices, as 2006-01-02.
 	AsOf   string
 	byName map[string]Model
 }
@@ -60,7 +59,7 @@ func Decode(file string, data []byte) (*Table, error) {
 	var f tableFile
 	doc.Decode(&f)
 	if _, err := time.Parse(time.DateOnly, f.AsOf); f.AsOf != "" && err != nil {
-		doc.Report("$.as_of", "this must be the day on which the prices were looked up, as 2026-06-21",
+		doc.Report("$.as_of", "this must be the date of the prices, such as 2026-06-21",
 			"")
 	}
 	t := &Table{AsOf: f.AsOf, byName: make(map[string]Model, len(f.Models))}
@@ -69,12 +68,12 @@ func Decode(file string, data []byte) (*Table, error) {
 		at := jsonpath.Key("$.models", name)
 		if name == "" {
 			doc.ReportKey(at, "the model has no name",
-				"write the name by which its provider knows it")
+				"write the provider's name of the model")
 		}
 		for _, field := range []string{"input", "output"} {
 			if !doc.Has(at + "." + field) {
 				doc.ReportKey(at, field+" is missing",
-					"prices are in US dollars per million tokens; 0 is one, too")
+					"prices are in US dollars per million tokens; 0 is allowed")
 			}
 		}
 		t.byName[name] = Model{Price: api.Price{Input: m.Input, Output: m.Output,
@@ -111,8 +110,7 @@ var Shipped = sync.OnceValue(func() *Table {
 // dated matches the end of names that providers give to one edition of a model, or to its newest.
 var dated = regexp.MustCompile(`-(\d{8}|\d{4}-\d{2}-\d{2}|latest|0)$`)
 
-// Find returns what is known of a model: by its name, else by its name without the date of an
-// edition.
+// Find returns a model by its name, else by its name without the date of an edition.
 func (t *Table) Find(name string) (Model, bool) {
 	if m, ok := t.byName[name]; ok {
 		return m, true

@@ -19,7 +19,7 @@ type planFile struct {
 	Mode   api.Mode        `yaml:"arguments" rule:"enum=strict|lenient"`
 	Calls  []planCallFile  `yaml:"calls" rule:"required"`
 	Output json.RawMessage `yaml:"output"`
-	// Undo says at which ends of a run its calls are undone; default both.
+	// Undo lists the ends of a run after which its calls are undone; default both.
 	Undo api.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
 }
 
@@ -61,7 +61,7 @@ func Decode(file string, data []byte, known []string) (*api.Plan, error) {
 	return &p, nil
 }
 
-// checkPlan reports what is wrong with a decoded plan; calls is the path of its calls in the file.
+// checkPlan reports the faults of a decoded plan; calls is the path of its calls in the file.
 func checkPlan(doc *strictyaml.Document, p api.Plan, calls string, known []string) {
 	for i, c := range p.Calls {
 		if doc.Full() {
@@ -72,7 +72,7 @@ func checkPlan(doc *strictyaml.Document, p api.Plan, calls string, known []strin
 	for _, problem := range p.Check() {
 		path := strings.Replace(problem.Path, "$.calls", calls, 1)
 		if problem.Rule == api.RuleCycle {
-			// At the key, so that what is wrong with the id itself does not hide it.
+			// Reported at the key, so that a fault of the ID itself stays visible.
 			doc.ReportKey(path, problem.Message, "")
 			continue
 		}

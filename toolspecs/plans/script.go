@@ -32,9 +32,9 @@ type scriptCallFile struct {
 	Repeat        int             `yaml:"repeat" rule:"min=1,max=10000"`
 }
 
-// DecodeScript reads a script for the scripted model, YAML or JSON. known are the names of the
-// tools that its calls may name; nil leaves them unchecked. complaint begins the message about
-// another name; default "there is no tool". The error is strictyaml.Faults.
+// DecodeScript reads a script for the scripted model, YAML or JSON. known has the tool names that
+// calls may use; nil disables this check. complaint starts the message about an unknown tool;
+// default "there is no tool". The error is strictyaml.Faults.
 func DecodeScript(file string, data []byte, known []string, complaint string) (*api.Script, error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
 	if err := faults.Err(); err != nil {
@@ -68,7 +68,7 @@ func (f scriptFile) script() *api.Script {
 	return s
 }
 
-// scriptChecker checks what a script means, step by step; ids are those of the steps before.
+// scriptChecker checks the meaning of a script step by step; ids has the call IDs of earlier steps.
 type scriptChecker struct {
 	doc       *strictyaml.Document
 	known     []string
@@ -101,12 +101,12 @@ func (c *scriptChecker) end(steps []api.ScriptStep) {
 	})
 	if i >= 0 && i+1 < len(steps) {
 		c.doc.Report(jsonpath.Index("$.steps", i+1),
-			fmt.Sprintf("the answer of step %d ends the run, so this step is never played", i+1),
+			fmt.Sprintf("the answer of step %d ends the run, so this step never runs", i+1),
 			"put the answer last, or remove what follows it")
 	}
 }
 
-// contents checks what a step says and calls; ids count for the steps after it.
+// contents checks the text and calls of a step; ids apply to later steps.
 func (c *scriptChecker) contents(path string, step api.ScriptStep) {
 	c.references(path+".text", step.Text)
 	c.references(path+".answer", step.Answer)
@@ -145,7 +145,7 @@ func (c *scriptChecker) id(path, id string) {
 		c.doc.Report(path, err.Error(), "")
 	}
 	if c.ids[id] {
-		c.doc.Report(path, fmt.Sprintf("another call has the id %q too", id), "")
+		c.doc.Report(path, fmt.Sprintf("another call also has the id %q", id), "")
 	}
 	c.ids[id] = true
 }

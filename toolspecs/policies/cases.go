@@ -14,17 +14,17 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// allow is what comes of a call that no rule stops, beside the effects of rules.
+// allow is the action for a call that no rule stops, beside the effects of rules.
 const allow api.PolicyEffect = "allow"
 
-// Case is a call, and what its rules are to say to it.
+// Case is a call and the expected action of the rules.
 type Case struct {
 	Name  string
 	Facts Facts
 	Want  api.PolicyEffect
-	// Rule is the one that is to say it; empty for any.
+	// Rule is the rule that must take the action; empty for any.
 	Rule string
-	// Line is where the case stands in its file.
+	// Line is the line of the case in its file.
 	Line int
 }
 
@@ -105,7 +105,7 @@ type callsFile struct {
 	Running   int `yaml:"running" rule:"min=0"`
 }
 
-// budgetFile says what is used, and what is left where there is a limit.
+// budgetFile sets what is used, and what remains if there is a limit.
 type budgetFile struct {
 	Calls    countFile `yaml:"calls"`
 	Tokens   countFile `yaml:"tokens"`
@@ -128,7 +128,7 @@ type clockFile struct {
 	Left *api.Duration `yaml:"left"`
 }
 
-// noon is when the calls of cases are made that do not say when.
+// noon is the default time of the calls of cases.
 var noon = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
 
 // LoadCases reads a file of cases, and the files of rules that it names, relative to it. The error
@@ -171,26 +171,26 @@ func LoadCases(path string) (*Cases, error) {
 	return c, nil
 }
 
-// read returns one case, and reports what is wrong with it beyond types and bounds.
+// read returns one case and reports faults beyond types and bounds.
 func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 	one := Case{Name: f.Name, Want: f.Want, Rule: f.Rule, Facts: f.facts()}
 	one.Line, _ = doc.Position(at)
 	if f.Now != "" {
 		now, err := time.Parse(time.RFC3339, f.Now)
 		if err != nil {
-			doc.Report(at+".now", fmt.Sprintf("%.40q is no point in time", f.Now),
+			doc.Report(at+".now", fmt.Sprintf("%.40q is not a time", f.Now),
 				"write it as 2026-01-31T22:30:00Z")
 		}
 		one.Facts.Now = now
 	}
 	if args := one.Facts.Arguments; len(args) > 0 && args[0] != '{' {
-		doc.Report(at+".args", "the arguments of a call are a mapping", "")
+		doc.Report(at+".args", "the arguments of a call must be a mapping", "")
 	}
 	switch {
 	case f.Rule == "":
 	case f.Want == allow:
 		doc.ReportKey(at+".rule", "no rule says that a call is allowed",
-			"remove rule, or say what the rule is to do")
+			"remove rule, or set the action that the rule is to take")
 	case !slices.ContainsFunc(c.sets, func(s *Set) bool {
 		return slices.Contains(s.Names(),
 			f.Rule)
@@ -238,8 +238,8 @@ func (f countFile) count() Count {
 	return Count{Used: int64(f.Used), Left: int64(*f.Left)}
 }
 
-// Know gives the tools of the cases what the cases do not say of them. find returns what is known
-// of a tool, by its name; unknown are the names of those that it does not know, each once.
+// Know fills in what cases omit about their tools. find returns a tool by name; unknown has the
+// names that find does not know, each once.
 func (c *Cases) Know(find func(name string) (Tool, bool)) (unknown []string) {
 	for i := range c.Cases {
 		t := &c.Cases[i].Facts.Tool
@@ -265,7 +265,7 @@ func (c *Cases) Know(find func(name string) (Tool, bool)) (unknown []string) {
 	return unknown
 }
 
-// Tried is what the rules say to a case.
+// Tried is the action of the rules on a case.
 type Tried struct {
 	Name string           `json:"name"`
 	Line int              `json:"line"`
@@ -296,8 +296,8 @@ func (c *Cases) Try() []Tried {
 	return all
 }
 
-// OneSided names the rules that hold in no case, and those that hold in every case that they are
-// for: nobody has tried whether these can do anything else.
+// OneSided names the rules that match no case and those that match every case for their tools: the
+// cases do not test the other outcome.
 func (c *Cases) OneSided() (never, always []string) {
 	for _, s := range c.sets {
 		for i := range s.rules {

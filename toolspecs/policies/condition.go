@@ -21,16 +21,16 @@ type Condition struct {
 	arguments []string
 }
 
-// Fault is what is wrong with an expression.
+// Fault is a fault of an expression.
 type Fault struct {
 	// Line and Column count from 1, within the expression.
 	Line, Column int
 	Message      string
-	// Hint says what to do about it; it may be empty.
+	// Hint is the remedy; it may be empty.
 	Hint string
 }
 
-// Where says the place, for the message to follow.
+// Where returns the position, as a prefix for the message.
 func (f *Fault) Where() string {
 	return fmt.Sprintf("at %d:%d of the expression: ", f.Line,
 		f.Column)
@@ -62,7 +62,7 @@ func Compile(expression string) (*Condition, error) {
 	if checked.OutputType() != cel.BoolType {
 		return nil, &Fault{Line: 1, Column: 1,
 			Message: fmt.Sprintf("the expression is of the type %s, not bool",
-				checked.OutputType()), Hint: "compare it with something: it must say yes or no"}
+				checked.OutputType()), Hint: "compare it with a value: the result must be true or false"}
 	}
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if !cheap(checked.NativeRep().Expr()) {
@@ -110,8 +110,8 @@ func argumentIn(e ast.Expr) string {
 	return ""
 }
 
-// cheapCalls are the functions whose work is bounded by the sizes of expression and facts. Counting
-// the work of an expression takes longer than to do it, so it is done for all others alone.
+// cheapCalls are functions whose cost is bounded by the sizes of expression and facts. Counting the
+// cost of an expression takes longer than evaluating it, so only other functions are counted.
 var cheapCalls = []string{operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
 	operators.Equals, operators.NotEquals, operators.Less,
 	operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
@@ -151,8 +151,8 @@ func firstFault(expression string, found []*cel.Error) *Fault {
 	return f
 }
 
-// Holds reports whether the expression is true of the facts. The error says why that cannot be
-// told: an argument that the call does not have, a value of another type, or too much work.
+// Holds reports whether the expression is true for the facts. The error explains why it cannot be
+// evaluated: a missing argument, a value of another type, or too much work.
 func (c *Condition) Holds(f *Facts) (bool, error) { return c.holds(newValues(f, c.adapt)) }
 
 func (c *Condition) holds(v *values) (bool, error) {
@@ -161,7 +161,7 @@ func (c *Condition) holds(v *values) (bool, error) {
 		return false, err
 	}
 	if out.Type() != types.BoolType {
-		return false, fmt.Errorf("it gave a value of the type %s, not bool", out.Type().TypeName())
+		return false, fmt.Errorf("its result is of the type %s, not bool", out.Type().TypeName())
 	}
 	return out == types.True, nil
 }

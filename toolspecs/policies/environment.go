@@ -16,7 +16,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// The names that an expression begins with.
+// Names at the start of an expression.
 const (
 	nameTool   = "tool"
 	nameArgs   = "args"
@@ -106,7 +106,7 @@ func (v *values) resolve(name string) (any, bool) {
 	return v.adapt.NativeToValue(value), true
 }
 
-// plain returns the value of a name that is made of nothing else; nil where there is none.
+// plain returns the value of a name made of nothing else; nil if there is none.
 func (v *values) plain(name string) any {
 	f := v.facts
 	switch name {
@@ -128,7 +128,7 @@ func (v *values) plain(name string) any {
 	return nil
 }
 
-var errArguments = errors.New("the arguments are no JSON object")
+var errArguments = errors.New("the arguments are not a JSON object")
 
 func (v *values) arguments() ref.Val {
 	if len(v.facts.Arguments) == 0 {
@@ -174,7 +174,7 @@ func (v *values) calls() ref.Val {
 	}
 	mapper, ok := v.adapt.NativeToValue(byTool).(traits.Mapper)
 	if !ok {
-		return types.NewErrFromString("the calls so far cannot be read")
+		return types.NewErrFromString("the earlier calls cannot be read")
 	}
 	return pastCalls{mapper, v.adapt.NativeToValue(Calls{})}
 }
@@ -207,8 +207,7 @@ var fields = []string{"name", "version", "category", "tags", "lane", "effect", "
 	"running", "made",
 	"given", "intent", "dry_run", "rollback", "preconditions", "expected_outcomes"}
 
-// fieldAt returns the field in a text whose dot is at the place of a fault; empty where there is
-// none.
+// fieldAt returns the field whose dot is at the position of a fault; empty if there is none.
 func fieldAt(text string, line, column int) string {
 	lines := strings.Split(text, "\n")
 	if line > len(lines) {

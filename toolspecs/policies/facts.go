@@ -22,7 +22,7 @@ type Facts struct {
 	// Labels are those that the run has seen so far.
 	Labels []string
 	Now    time.Time
-	// Calls are what the run has done so far, by tool.
+	// Calls has the calls of the run so far, by tool.
 	Calls []api.PastCalls
 }
 
@@ -43,7 +43,7 @@ type Tool struct {
 // Plan is the execution plan that a call carries; all of it but Given is empty where it carries
 // none.
 type Plan struct {
-	// Given says that the call carries one.
+	// Given is set if the call carries an execution plan.
 	Given            bool     `cel:"given"`
 	Intent           string   `cel:"intent"`
 	DryRun           bool     `cel:"dry_run"`
@@ -52,7 +52,7 @@ type Plan struct {
 	ExpectedOutcomes []string `cel:"expected_outcomes"`
 }
 
-// PlanOf returns what rules can know of an execution plan; nil is none.
+// PlanOf returns the facts about an execution plan; nil means none.
 func PlanOf(p *api.ExecutionPlan) Plan {
 	if p == nil {
 		return Plan{}
@@ -74,7 +74,7 @@ type Run struct {
 	// Agent is the agent's name; empty in runs of another kind.
 	Agent        string `cel:"agent"`
 	Conversation string `cel:"conversation"`
-	// Depth is how many runs stand above it.
+	// Depth is the number of runs above this one.
 	Depth int64 `cel:"depth"`
 	// Turn counts from 1; zero in runs that have no turns.
 	Turn int64 `cel:"turn"`
@@ -82,7 +82,7 @@ type Run struct {
 	Variables []string `cel:"variables"`
 }
 
-// Budget is what the run has used, and what is left.
+// Budget is the used and the remaining budget of the run.
 type Budget struct {
 	Calls    Count `cel:"calls"`
 	Tokens   Count `cel:"tokens"`
@@ -90,26 +90,26 @@ type Budget struct {
 	WallTime Clock `cel:"wall_time"`
 }
 
-// Count is a part of the budget that is counted. Left is unlimited where there is no limit, so that
-// comparing it always makes sense.
+// Count is a counted part of the budget. Left is unlimited without a limit, so that comparisons
+// always work.
 type Count struct {
 	Used int64 `cel:"used"`
 	Left int64 `cel:"left"`
 }
 
-// Money is a part of the budget in US dollars; Left is infinite where there is no limit.
+// Money is a part of the budget in US dollars; Left is infinite without a limit.
 type Money struct {
 	Used float64 `cel:"used"`
 	Left float64 `cel:"left"`
 }
 
-// Clock is a part of the budget in time; Left is the longest duration where there is no limit.
+// Clock is a part of the budget in time; Left is the longest duration without a limit.
 type Clock struct {
 	Used time.Duration `cel:"used"`
 	Left time.Duration `cel:"left"`
 }
 
-// Calls is what the run has done with one tool. Made are those that completed, failed or are
+// Calls counts the run's calls of one tool. Made counts those that completed, failed or are
 // running.
 type Calls struct {
 	Completed int64 `cel:"completed"`
@@ -119,10 +119,10 @@ type Calls struct {
 	Made      int64 `cel:"made"`
 }
 
-// unlimited is what is left of a count that has no limit.
+// unlimited is the remainder of a count without a limit.
 const unlimited = math.MaxInt64
 
-// BudgetOf returns what a run has used of its limits, and what is left.
+// BudgetOf returns the used and the remaining budget of a run.
 func BudgetOf(l api.Limits, u api.Usage, took time.Duration) Budget {
 	b := Budget{
 		Calls:  count(u.Calls, l.Calls),

@@ -43,8 +43,8 @@ const rulesPath = jsonpath.Root + ".policies"
 // in the file, with the expressions that do not compile.
 func Decode(file string, data []byte) (*Set, error) { return DecodeFor(file, data, nil) }
 
-// DecodeFor is Decode where the tools are known: it also reports tools that there are not, and
-// arguments that none of the tools a rule is for takes. Nil tools are not known.
+// DecodeFor is Decode with known tools: it also reports unknown tools, and arguments that no tool
+// of the rule takes. Nil tools disable these checks.
 func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
 	if err := faults.Err(); err != nil {
@@ -54,7 +54,7 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 	doc.Decode(&f)
 	if len(f.Policies) > maxRules {
 		doc.Report(rulesPath, fmt.Sprintf("there are %d rules; a file may have %d", len(f.Policies),
-			maxRules), "say with one rule for several tools what several say")
+			maxRules), "combine rules: one rule can apply to several tools")
 		return nil, doc.Faults().Err()
 	}
 	rules := make([]api.PolicyRule, len(f.Policies))
@@ -77,8 +77,7 @@ var legalName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 // IsName reports whether a rule, a label or a power of a tool may have that name.
 func IsName(name string) bool { return legalName.MatchString(name) }
 
-// check reports what is wrong with a rule beyond types and bounds. What is missing has been
-// reported.
+// check reports faults of a rule beyond types and bounds. Missing fields are already reported.
 func (s *Set) check(doc *strictyaml.Document, i int) {
 	r, at := s.rules[i], jsonpath.Index(rulesPath, i)
 	if r.Name != "" && !IsName(r.Name) {
@@ -88,7 +87,7 @@ func (s *Set) check(doc *strictyaml.Document, i int) {
 	if slices.ContainsFunc(s.rules[:i], func(other rule) bool { return other.Name == r.Name }) &&
 		r.Name != "" {
 		doc.Report(at+".name", fmt.Sprintf("there is a rule %q already", r.Name),
-			"every rule has a name of its own, because verdicts name it")
+			"give each rule its own name, because decisions name the rule")
 	}
 	if f, ok := errors.AsType[*Fault](r.fault); ok && r.When != "" {
 		doc.Report(at+".when", fmt.Sprintf("rule %q, %s%s", r.Name, f.Where(), f.Message), f.Hint)
@@ -96,7 +95,7 @@ func (s *Set) check(doc *strictyaml.Document, i int) {
 	if len(r.Message) > maxMessage {
 		doc.Report(at+".message", fmt.Sprintf("the message has %d bytes; it may have %d",
 			len(r.Message), maxMessage),
-			"say why in a sentence; the caller reads it with every call that meets the rule")
+			"give the reason in a sentence; the caller reads it with every matching call")
 	}
 	checkNames(doc, at+".tools", r.Tools)
 	checkNames(doc, at+".agents", r.Agents)
@@ -124,8 +123,8 @@ func Load(path string) (*Set, error) {
 
 func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, MaxFileBytes) }
 
-// Watch loads the file of rules at path and keeps watching it until it is closed, as lanes.Watch
-// does a lanes file: one that is broken by an edit, or gone, keeps the rules that were in effect.
+// Watch loads the policies file at path and watches it until it is closed. While the file is
+// missing or invalid, the previous rules stay in effect, as in lanes.Watch.
 func Watch(path string, interval time.Duration, onChange func(*Set),
 	onFault func(error)) (*filewatch.File[Set], error) {
 	decode := func(path string, data []byte, _ *Set) (*Set, error) { return Decode(path, data) }

@@ -20,7 +20,7 @@ type Set struct {
 type rule struct {
 	api.PolicyRule
 	condition *Condition
-	// fault is why there is no condition.
+	// fault is why the condition is missing.
 	fault error
 }
 
@@ -92,12 +92,12 @@ func (s *Set) Len() int {
 	return len(s.rules)
 }
 
-// severity is the order in which rules that meet are told: the first one decides.
+// severity orders matching rules; the first one decides.
 var severity = []api.PolicyEffect{api.PolicyDeny, api.PolicyAsk, api.PolicyWarn}
 
-// Check returns what the rules of the sets say to a call: those that hold, and those that fail,
-// which deny. What denies comes first, then what asks, then what warns; among equals the order is
-// that of the sets and of their rules. What two sets say in the same way is said once.
+// Check returns the effects of the sets' rules on a call: rules that match, and rules that fail,
+// which deny. Denials come first, then asks, then warnings; within each, the order is that of the
+// sets and their rules. Equal effects of two sets are returned once.
 func Check(f *Facts, sets ...*Set) []api.PolicyAction {
 	var met []api.PolicyAction
 	var v *values
@@ -143,7 +143,7 @@ func (r *rule) check(v *values) (api.PolicyAction, bool) {
 	return action, holds
 }
 
-// maxFailure bounds what is told of an expression that could not be evaluated, in bytes.
+// maxFailure bounds the text about an expression that could not be evaluated, in bytes.
 const maxFailure = 300
 
 func failureText(err error) string {

@@ -89,7 +89,7 @@ func TestCompileFaults(t *testing.T) {
 		`tool.name == 1`:                       "no matching overload",
 		`calls.x.complted > 1`:                 `did you mean "completed"?`,
 		`budget.calls > 1`:                     "no matching overload",
-		`args.to == 'x`:                        "at 1:12 of the expression: the text that begins here has no end (close it with ')",
+		`args.to == 'x`:                        "at 1:12 of the expression: the string that starts here is not closed (close it with ')",
 		`rand() > 0.5`:                         "undeclared reference",
 		`args.to.matches('(')`:                 "regex",
 		strings.Repeat("(", 60) + "true" + strings.Repeat(")", 60): "recursion",

@@ -10,17 +10,17 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// Tools are tools that rules may be about, by name, with what they take.
+// Tools are the tools that rules may name, with their arguments.
 type Tools map[string]Takes
 
 // Takes is which arguments a tool takes.
 type Takes struct {
 	Names []string
-	// Any says that it takes others too.
+	// Any is set if the tool takes other arguments too.
 	Any bool
 }
 
-// check reports what a rule names that there is not.
+// check reports unknown tools and arguments of a rule.
 func (t Tools) check(doc *strictyaml.Document, i int, r rule) {
 	if t == nil || r.condition == nil {
 		return
@@ -31,7 +31,7 @@ func (t Tools) check(doc *strictyaml.Document, i int, r rule) {
 		if _, there := t[tool]; !there {
 			doc.Report(jsonpath.Index(at+".tools", n), fmt.Sprintf("there is no tool %q", tool),
 				spelling.Hint(tool, names))
-			return // whose arguments nobody knows
+			return // a tool with unknown arguments
 		}
 	}
 	if len(r.Tools) > 0 {
@@ -44,14 +44,13 @@ func (t Tools) check(doc *strictyaml.Document, i int, r rule) {
 	for _, argument := range r.condition.arguments {
 		if !slices.Contains(taken, argument) {
 			doc.Report(at+".when",
-				fmt.Sprintf("rule %q reads args.%s, which no tool takes that it is for", r.Name,
+				fmt.Sprintf("rule %q reads args.%s, which none of its tools takes", r.Name,
 					argument), spelling.Hint(argument, taken))
 		}
 	}
 }
 
-// takes returns which arguments some of the tools take; others says that one of them takes others
-// too.
+// takes returns the arguments that some of the tools take; others is set if one of them takes any.
 func (t Tools) takes(names []string) (taken []string, others bool) {
 	for _, name := range names {
 		taken, others = append(taken, t[name].Names...), others || t[name].Any

@@ -13,11 +13,10 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// schemaChecker finds what is wrong with a JSON Schema.
+// schemaChecker finds faults of a JSON Schema.
 type schemaChecker struct{ *strictyaml.Findings }
 
-// Check adds what is wrong with a JSON Schema at path. The schema of arguments is that of an
-// object.
+// Check adds the faults of a JSON Schema at path. The schema of arguments must describe an object.
 func Check(findings *strictyaml.Findings, path string, raw json.RawMessage, arguments bool) {
 	c := schemaChecker{findings}
 	tree, jsonErr := jsontext.ParseOrdered(raw)
@@ -50,16 +49,16 @@ func Check(findings *strictyaml.Findings, path string, raw json.RawMessage, argu
 	}
 }
 
-// subschemas gives the compiled subschema at a JSON Pointer; nil where there is none to use.
+// subschemas has the compiled subschemas by JSON Pointer; nil for unusable ones.
 type subschemas func(pointer string) (*jsonschema.Schema, error)
 
-// partOf compiles parts of a schema by themselves: those that can be, where the whole cannot.
+// partOf compiles the parts of a schema that can be compiled, if the whole cannot.
 func partOf(tree any) subschemas {
 	return func(pointer string) (*jsonschema.Schema, error) {
 		value, _ := jsontext.At(tree, pointer)
 		part, err := compileSchema(Encode(value))
 		if err != nil {
-			// What is wrong with it has been reported.
+			// Its faults are already reported.
 			return nil, nil
 		}
 		return part.root, nil
@@ -104,7 +103,7 @@ func brokenRules(err error) (*jsonschema.ValidationError, bool) {
 	return errors.AsType[*jsonschema.ValidationError](outer.Err)
 }
 
-// schemaDefaults checks that each default obeys the schema it stands in.
+// schemaDefaults checks that each default satisfies its schema.
 func (c schemaChecker) schemaDefaults(path string, at subschemas, s *Shape) {
 	if s == nil {
 		return
@@ -129,7 +128,7 @@ func (c schemaChecker) schemaDefault(path string, at subschemas, s *Shape) {
 	}
 	for _, p := range checkShaped(decodedPlain(s.value), sub, s) {
 		c.Add(jsonpath.Key(path, "default"), "correct or remove the default",
-			"the default breaks its own rule: %s", Inside(p))
+			"the default violates its own rule: %s", Inside(p))
 	}
 }
 

@@ -33,7 +33,7 @@ type compiledSchema struct {
 
 const schemaURL = "toolspec:///schema"
 
-// errRemoteSchema says that schemas are complete in themselves: nothing is fetched.
+// errRemoteSchema is returned for references to other documents, which are never fetched.
 var errRemoteSchema = errors.New(
 	"a schema refers only to itself; copy what it refers to into $defs")
 

@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// Form is what a person's answer must fit, or a tool's result.
+// Form validates a person's answer or a tool's result.
 type Form struct {
 	schema *jsonschema.Schema
 	shape  *Shape
@@ -47,8 +47,8 @@ func (f *Form) Check(value json.RawMessage) []api.Problem {
 // Shape returns the outline of the values that fit; nil where nothing is known of it.
 func (f *Form) Shape() *Shape { return f.shape }
 
-// compileForm compiles a JSON Schema, and returns it in compact form besides. A nil shape is read
-// from the schema.
+// Compile compiles a JSON Schema and also returns it in compact form. A nil shape is derived from
+// the schema.
 func Compile(schema json.RawMessage, s *Shape) (*Form, json.RawMessage, error) {
 	tidy, err := jsontext.Compact(schema)
 	if err != nil {
@@ -64,7 +64,7 @@ func Compile(schema json.RawMessage, s *Shape) (*Form, json.RawMessage, error) {
 	return &Form{schema: compiled.root, shape: s}, tidy, nil
 }
 
-// Values returns what is wrong with a decoded value, undeclared properties included.
+// Values returns the problems of a decoded value, including undeclared properties.
 func (f *Form) Values(value any) []api.Problem { return checkShaped(value, f.schema, f.shape) }
 
 // Arguments reads the text of a call's arguments and returns them validated, as

@@ -35,7 +35,8 @@ const (
 	formLists     = "lists by name"
 )
 
-// forms says the form of each keyword of draft 2020-12, and of older ones that it still lets stand.
+// forms has the form of each keyword of draft 2020-12 and of the older keywords that it still
+// allows.
 var forms = formsOf(map[string]string{
 	formAny:       "default const $vocabulary dependencies",
 	formText:      "$schema $id $anchor $dynamicRef $dynamicAnchor $comment title description format contentEncoding contentMediaType",
@@ -66,7 +67,7 @@ func formsOf(keywords map[string]string) map[string]string {
 	return forms
 }
 
-// extension begins the names of annotations that are a writer's own.
+// extension is the prefix of custom annotations.
 const extension = "x-"
 
 // keywordChecker finds all that is wrong in a JSON Schema, where a compiler stops at the first.
@@ -115,14 +116,14 @@ func (k keywordChecker) schema(path string, value any) {
 
 // unknown reports a keyword that nothing would heed.
 func (k keywordChecker) unknown(path, name string) {
-	hint := "annotations of your own begin with " + extension
+	hint := "names of custom annotations start with " + extension
 	if near := spelling.Near(name, slices.Collect(maps.Keys(forms)), 1); len(near) > 0 {
 		hint = spelling.Hint(name, near)
 	}
 	k.AddKey(path, hint, "JSON Schema has no keyword %q", name)
 }
 
-// value checks what a keyword of that form says.
+// value checks the value of a keyword of that form.
 func (k keywordChecker) value(form, name, path string, value any) {
 	switch form {
 	case formAny:

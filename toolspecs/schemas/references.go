@@ -93,7 +93,7 @@ func (t referenceTargets) definitions() []string {
 	return refs
 }
 
-// rationalOf returns a number as parsed from JSON; nil where it is none.
+// rationalOf returns a number as parsed from JSON; nil if it is not one.
 func rationalOf(value any) *big.Rat {
 	n, ok := value.(json.Number)
 	if !ok {

@@ -21,9 +21,9 @@ const (
 // Types are the types that parameters have.
 var Types = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeArray, TypeObject}
 
-// Shape is what a declaration says about the outline of a value: enough to find unknown arguments,
-// fill in defaults, turn strings into numbers, put keys in order and hide what is sensitive. Rules
-// are left to the compiled schema. A nil shape says nothing.
+// Shape is the outline of a declared value: enough to find unknown arguments, fill in defaults,
+// convert strings to numbers, order keys and redact sensitive values. Rules are checked by the
+// compiled schema. A nil shape has no constraints.
 type Shape struct {
 	// types are the declared types; empty means any.
 	types      []string
@@ -35,7 +35,7 @@ type Shape struct {
 	sensitive bool
 	// closed objects take no other properties than those declared.
 	closed bool
-	// pointer is the JSON Pointer of the schema that says so, for shapes of an input_schema.
+	// pointer is the JSON Pointer of its schema, for shapes of an input_schema.
 	pointer string
 }
 
@@ -51,10 +51,10 @@ func NewShape(kind string, closed bool) *Shape {
 		closed: closed}
 }
 
-// SetDefault says which value stands for one that is absent.
+// SetDefault sets the value of an absent property.
 func (s *Shape) SetDefault(value json.RawMessage) { s.value = value }
 
-// SetItems says what the elements of an array are.
+// SetItems sets the shape of an array's elements.
 func (s *Shape) SetItems(items *Shape) { s.items = items }
 
 // TakesOthers reports whether an object takes undeclared properties.
@@ -149,16 +149,15 @@ func (s *Shape) Mask() *api.Mask {
 	return m
 }
 
-// keywords that make a schema more than plain: what they allow cannot be seen from properties
-// alone.
+// composite lists keywords whose effect cannot be seen from properties alone.
 var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then",
 	"else",
 	"patternProperties", "dependentSchemas", "dependencies", "propertyNames",
 	"unevaluatedProperties"}
 
-// shapeOfSchema returns the shape of a JSON Schema as far as it is plain. A schema that says
-// nothing about additional properties is closed where it declares properties, and at the root
-// always; one that says something is taken by its word. What is writeOnly is sensitive.
+// ShapeOf returns the shape of the plain parts of a JSON Schema. A schema without
+// additionalProperties is closed if it declares properties, and always at the root; otherwise its
+// additionalProperties applies. writeOnly properties are sensitive.
 func ShapeOf(schema any, pointer string) *Shape {
 	o, ok := schema.(*jsontext.Object)
 	if !ok {
@@ -178,7 +177,7 @@ func ShapeOf(schema any, pointer string) *Shape {
 	required := jsontext.Member[[]any](o, "required")
 	for _, p := range s.properties {
 		if p.shape != nil && slices.Contains(required, any(p.name)) {
-			// The caller must give it, so that its default never stands in.
+			// The caller must give it, so its default is never used.
 			p.shape.value = nil
 		}
 	}

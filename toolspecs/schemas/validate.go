@@ -26,17 +26,17 @@ const (
 	ruleMore    = "more"
 )
 
-// maxProblems bounds the problems of one value; what a model is told must fit into its window.
+// maxProblems bounds the problems of one value, because models see them.
 const maxProblems = 100
 
-// checkShaped returns what is wrong with a value, unknown properties included. It fills in nothing.
+// checkShaped returns the problems of a value, including unknown properties. It fills in nothing.
 func checkShaped(value any, schema *jsonschema.Schema, s *Shape) []api.Problem {
 	p := preparer{bare: true}
 	value = p.value(value, s)
 	return sorted(append(p.problems, validate(value, schema, s)...))
 }
 
-// validate returns what a schema finds wrong with a value.
+// validate returns the problems of a value under a schema.
 func validate(value any, schema *jsonschema.Schema, s *Shape) []api.Problem {
 	err := schema.Validate(value)
 	if err == nil {
@@ -99,7 +99,7 @@ func (t *translator) error(e *jsonschema.ValidationError) {
 	}
 }
 
-// reasonOf explains the first error at the end of the causes, for a value that stands by itself.
+// reasonOf explains the first error at the end of the causes, for a single value.
 func reasonOf(e *jsonschema.ValidationError, value any) string {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
@@ -205,8 +205,7 @@ func (p place) quoting(reason error) string {
 	return fmt.Sprintf(": %v", reason)
 }
 
-// shown returns the value for a message: shortened, or not at all where it or a part of it is
-// sensitive.
+// shown returns the value for a message: shortened, or omitted if it or a part of it is sensitive.
 func (p place) shown() string {
 	if p.hides() {
 		return "the value"
@@ -214,8 +213,8 @@ func (p place) shown() string {
 	return jsontext.Shorten(p.value)
 }
 
-// explain returns the rule, in the words of toolspecs where they have one, and what a model should
-// know of its breach.
+// explain returns the violated rule, in the terms of toolspecs if they have it, and the explanation
+// for models.
 func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 	switch k := k.(type) {
 	case *kind.Type:

@@ -7,8 +7,8 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// CheckValue returns what is wrong with a JSON value by a JSON Schema, as an argument of that
-// schema would be checked, undeclared properties included. The error says why the schema is none.
+// CheckValue returns the problems of a JSON value under a JSON Schema, as for an argument with that
+// schema, including undeclared properties. The error explains why the schema is invalid.
 func CheckValue(schema, value json.RawMessage) ([]api.Problem, error) {
 	compiled, err := compileSchema(schema)
 	if err != nil {

@@ -38,15 +38,15 @@ type keepers struct {
 
 	mu    sync.Mutex
 	lanes map[string]api.Lane
-	// news are the lanes whose configuration has not been sent yet.
-	news map[string]bool
+	// pending are the lanes whose configuration has not been sent yet.
+	pending map[string]bool
 }
 
 func newKeepers(conn client.Client, c Config) *keepers {
 	ctx, end := context.WithCancel(context.Background())
 	k := &keepers{config: c, conn: conn, wake: make(chan struct{}, 1), end: end,
 		ended: make(chan struct{}),
-		lanes: map[string]api.Lane{}, news: map[string]bool{}}
+		lanes: map[string]api.Lane{}, pending: map[string]bool{}}
 	go k.run(ctx)
 	return k
 }
@@ -60,7 +60,7 @@ func (k *keepers) keep(lane api.Lane) {
 		k.lanes[lane.Name] = lane
 		return
 	}
-	k.lanes[lane.Name], k.news[lane.Name] = lane, true
+	k.lanes[lane.Name], k.pending[lane.Name] = lane, true
 	select {
 	case k.wake <- struct{}{}:
 	default: // a check is due already
@@ -96,12 +96,12 @@ func (k *keepers) lookAtAll(ctx context.Context) bool {
 	well := true
 	for _, lane := range all {
 		k.mu.Lock()
-		news := k.news[lane.Name]
+		pending := k.pending[lane.Name]
 		k.mu.Unlock()
-		if !news && !lane.Limited() {
+		if !pending && !lane.Limited() {
 			continue
 		}
-		if err := k.look(ctx, lane, news); err != nil {
+		if err := k.look(ctx, lane, pending); err != nil {
 			well = false
 			if ctx.Err() == nil {
 				k.config.Logger.Warn("check of the lane's workflow failed; retrying", "lane",
@@ -111,16 +111,16 @@ func (k *keepers) lookAtAll(ctx context.Context) bool {
 		}
 		k.mu.Lock()
 		if known, ok := k.lanes[lane.Name]; ok && known.Groups() == lane.Groups() {
-			delete(k.news, lane.Name)
+			delete(k.pending, lane.Name)
 		}
 		k.mu.Unlock()
 	}
 	return well
 }
 
-// look starts a lane's workflow if it is not running. With news it sends the configuration if the
+// look starts a lane's workflow if it is not running. With pending it sends the configuration if the
 // workflow uses another one.
-func (k *keepers) look(ctx context.Context, lane api.Lane, news bool) error {
+func (k *keepers) look(ctx context.Context, lane api.Lane, pending bool) error {
 	ctx, cancel := context.WithTimeout(ctx, keeperPatience)
 	defer cancel()
 	id := api.LaneWorkflowID(k.config.TaskQueue, lane.Name)
@@ -131,7 +131,7 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, news bool) error {
 	info := described.GetWorkflowExecutionInfo()
 	switch {
 	case info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
-		if !news || k.goesBy(info) == lane.Groups() {
+		if !pending || k.goesBy(info) == lane.Groups() {
 			return nil
 		}
 		return k.conn.SignalWorkflow(ctx, id, "", api.ConfigureLaneSignal, lane)
@@ -146,7 +146,8 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, news bool) error {
 	return err
 }
 
-// goesBy returns the groups of slots that a running keeper keeps; empty where it has not said yet.
+// goesBy returns the slot groups that a running lane workflow reports; empty before its first
+// report.
 func (k *keepers) goesBy(info *workflowpb.WorkflowExecutionInfo) (groups string) {
 	payload, ok := info.GetMemo().GetFields()[api.HoldersMemo]
 	if !ok {

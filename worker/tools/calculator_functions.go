@@ -13,7 +13,7 @@ import (
 // maxRounding bounds the decimals of round.
 const maxRounding = 100
 
-// function is a function of the calculator with its minimum and maximum number of arguments.
+// mathFunction is a function of the calculator with its minimum and maximum number of arguments.
 type mathFunction struct {
 	least, most int
 	compute     func([]number) (number, error)

@@ -75,9 +75,9 @@ func tokenize(expression string) ([]token, error) {
 
 func unknownCharacter(r rune, column int) error {
 	if instead, ok := lookalikes[r]; ok {
-		return unreadable(column, "%q is not understood; write %s", r, instead)
+		return unreadable(column, "%q is not supported; write %s", r, instead)
 	}
-	return unreadable(column, "%q is not understood; an expression has numbers, + - * / %% ^, "+
+	return unreadable(column, "%q is not supported; an expression has numbers, + - * / %% ^, "+
 		"parentheses, functions and the constants pi and e", r)
 }
 
@@ -90,7 +90,7 @@ type parser struct {
 func calculate(expression string) (number, error) {
 	if n := utf8.RuneCountInString(expression); n > maxExpression {
 		return number{},
-			unreadable(maxExpression, "the expression has %d characters; at most %d are taken", n,
+			unreadable(maxExpression, "the expression has %d characters; the maximum is %d", n,
 				maxExpression)
 	}
 	tokens, err := tokenize(expression)
@@ -120,7 +120,7 @@ func unexpected(t token) error {
 		return unreadable(t.column, "a comma separates the arguments of a function only; write "+
 			"numbers without separators of thousands")
 	default:
-		return unreadable(t.column, "%q comes where it cannot stand", t.text)
+		return unreadable(t.column, "%q is misplaced", t.text)
 	}
 }
 
@@ -246,7 +246,7 @@ func literal(t token) (number, error) {
 	if _, exponent, ok := strings.Cut(strings.ToLower(t.text), "e"); ok {
 		if n, err := strconv.Atoi(exponent); err != nil || n > maxExponent || n < -maxExponent {
 			return number{},
-				unreadable(t.column, "the number %s is out of range; exponents go from -%d to %d",
+				unreadable(t.column, "the number %s is out of range; exponents range from -%d to %d",
 					t.text, maxExponent, maxExponent)
 		}
 	}
@@ -298,7 +298,7 @@ func constant(name token, isFunction bool) (number, error) {
 
 func unknownName(name token) error {
 	if strings.EqualFold(name.text, "log") {
-		return unreadable(name.column, "log may mean two functions; write ln, log10 or log2")
+		return unreadable(name.column, "log is ambiguous; write ln, log10 or log2")
 	}
 	return unreadable(name.column, "there is no function or constant %q; there are pi, e, %s",
 		name.text, functionNames())

@@ -96,7 +96,7 @@ func newHTTPClient(c HTTPConfig) *httpClient {
 func (c *httpClient) do(ctx context.Context, in httpRequestInput) (httpResponse, error) {
 	if c.fault != nil {
 		return httpResponse{}, api.Errorf(api.ErrPreconditionFailed,
-			"the HTTP tools' list of allowed hosts is wrong: %v", c.fault)
+			"the HTTP tools' list of allowed hosts is invalid: %v", c.fault)
 	}
 	timeout := in.Timeout.Std()
 	if timeout <= 0 {
@@ -117,7 +117,7 @@ func (c *httpClient) do(ctx context.Context, in httpRequestInput) (httpResponse,
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.maxBody)+1))
 	if err != nil {
 		return httpResponse{},
-			outbound.Failure(ctx, limited, fmt.Errorf("the response broke off: %w", err))
+			outbound.Failure(ctx, limited, fmt.Errorf("the response was cut off: %w", err))
 	}
 	return answer(resp, body, c.maxBody)
 }

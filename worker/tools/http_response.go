@@ -50,7 +50,7 @@ func answer(resp *http.Response, body []byte, limit int) (httpResponse, error) {
 			body = body[:len(body)-1]
 		}
 		out.notes = append(out.notes,
-			fmt.Sprintf("the body was cut at %d bytes%s; ask for a part of it, by the API's own "+
+			fmt.Sprintf("the body was cut at %d bytes%s; request a part of it, by the API's "+
 				"paging or a Range header", len(body), wholeLength(resp)))
 	}
 	if utf8.Valid(body) {

@@ -64,7 +64,7 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 		redirected: resp.Request.Method != x.request.Method}
 	if err != nil && !response.refuses() {
 		return executor.Answer{}, executor.Unclear(restFailure(ctx, x.entry, x.credential,
-			fmt.Errorf("the response broke off: %w", err)))
+			fmt.Errorf("the response was cut off: %w", err)))
 	}
 	if response.cut = len(body) > x.entry.MaxResponse; response.cut {
 		response.body = body[:x.entry.MaxResponse]

@@ -2,7 +2,7 @@
 // How calls, steps and marks look on the chart.
 
 // words say what a kind of span is.
-const words = {[held]: 'held back by the run', [person]: 'waits for a person', [queue]: 'waits for a worker', [tried]: 'earlier attempts'};
+const words = {[held]: 'waits in the run', [person]: 'waits for a person', [queue]: 'waits for a worker', [tried]: 'earlier attempts'};
 
 // tone is the colour of what an item did when it ran.
 function tone(item) {
@@ -26,11 +26,11 @@ function legend(items) {
 	for (const [kind, name, className] of [[held, 'held', 'thin'], [person, 'person'], [queue, 'queue'], [tried, 'tried']]) {
 		if (items.some((i) => i.spans.some((s) => s[0] === kind))) entry(name, words[kind], className);
 	}
-	for (const [status, name, text] of [['completed', 'runs', 'runs'], ['failed', 'failed', 'ran and failed'], ['cancelled', 'cancelled', 'cancelled'], ['withheld', 'withheld', 'withheld (dry run)']]) {
+	for (const [status, name, text] of [['completed', 'runs', 'runs'], ['failed', 'failed', 'failed'], ['cancelled', 'cancelled', 'cancelled'], ['withheld', 'withheld', 'withheld (dry run)']]) {
 		if (calls.some((i) => i.of.status === status && (i.ran || status !== 'failed')) || status === 'completed' && calls.some((i) => i.of.status === 'running')) entry(name, text);
 	}
-	if (calls.some((i) => i.of.status === 'running')) entry('runs', 'running still: open at its end (▸)', 'hollow');
-	if (calls.some((i) => i.of.status === 'refused')) entry('failed', 'refused: never ran (×)', 'hollow');
+	if (calls.some((i) => i.of.status === 'running')) entry('runs', 'running (▸)', 'hollow');
+	if (calls.some((i) => i.of.status === 'refused')) entry('failed', 'refused, never ran (×)', 'hollow');
 	if (items.some((i) => i.type === 'step')) entry('model', 'model step');
 }
 
@@ -42,7 +42,7 @@ function note(item) {
 	if (call.attempts > 1) parts.push(call.attempts + ' attempts');
 	if (call.error) parts.push(call.error);
 	else if (call.status === 'cancelled' || call.status === 'withheld') parts.push(call.status);
-	if (call.status === 'running') parts.push(item.ran ? 'so far ▸' : 'waits ▸');
+	if (call.status === 'running') parts.push(item.ran ? 'so far ▸' : 'waiting ▸');
 	return parts.join(' · ');
 }
 
@@ -50,11 +50,11 @@ function note(item) {
 function hint(item) {
 	const of = item.of;
 	if (item.type === 'mark') {
-		return tip(of.label, ['at ' + lasting(of.from) + (of.to > of.from ? ', for ' + lasting(of.to - of.from) : ''), of.open ? 'not over yet' : '']);
+		return tip(of.label, ['at ' + lasting(of.from) + (of.to > of.from ? ', for ' + lasting(of.to - of.from) : ''), of.open ? 'still open' : '']);
 	}
 	const lines = item.spans.map(([kind, from, to]) => (kind === runs ? 'ran for ' : words[kind] + ' for ') + lasting(to - from));
 	if (item.type === 'step') return tip(of.id, [of.open ? 'running' : thousands(of.in) + ' tokens in, ' + thousands(of.out) + ' out', ...lines]);
-	return tip(of.id + ' ' + of.tool, [of.status + (of.error ? ': ' + of.error : ''), 'lane ' + of.lane, of.attempts > 1 ? of.attempts + ' attempts' : '', ...lines, 'click for all of it']);
+	return tip(of.id + ' ' + of.tool, [of.status + (of.error ? ': ' + of.error : ''), 'lane ' + of.lane, of.attempts > 1 ? of.attempts + ' attempts' : '', ...lines, 'click for details']);
 }
 
 const rect = (x, y, width, height, fill, more) => ({type: 'rect', shape: {x, y, width, height, r: Math.min(2, height / 4)}, style: {fill, ...more}});

@@ -12,7 +12,7 @@ function show(item) {
 		byId('details-name').textContent = item.type === 'mark' ? item.label : item.type === 'step' ? item.label : item.of.id + ' ' + item.of.tool;
 		const list = byId('details-list');
 		list.replaceChildren();
-		for (const [name, text] of item.of.details) list.append(make('dt', name), make('dd', text, name === 'arguments' || name === 'said' ? 'code' : ''));
+		for (const [name, text] of item.of.details) list.append(make('dt', name), make('dd', text, name === 'arguments' || name === 'text' ? 'code' : ''));
 		list.append(make('dt', 'at'), make('dd', lasting(item.start) + ' after the start'));
 		linkBelow(item);
 		if (item.type === 'call') {

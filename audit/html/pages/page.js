@@ -4,7 +4,7 @@
 // A fault of the page is told on it: nobody looks at a console.
 addEventListener('error', (event) => {
 	document.documentElement.dataset.fault = event.message;
-	const told = make('p', 'A script of this page failed: ' + event.message + '. The tables are whole all the same.');
+	const told = make('p', 'A script of this page failed: ' + event.message + '. The tables are complete.');
 	told.className = 'failure';
 	document.querySelector('main').prepend(told);
 });

@@ -38,7 +38,7 @@ onLook(() => {
 		chart.resize({width: wide, height: of.upright ? 230 : shown * (of.apart ? 34 : 26) + 66});
 		chart.setOption(options(of, wide), {notMerge: true});
 		if (!of.upright && of.names.length > mostBars && !element.nextElementSibling.matches('.more')) {
-			element.after(make('small', 'The first ' + mostBars + ' of ' + of.names.length + '; the numbers have all.', 'more empty'));
+			element.after(make('small', 'The first ' + mostBars + ' of ' + of.names.length + '; the table has all.', 'more empty'));
 		}
 	}
 });

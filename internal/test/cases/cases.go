@@ -1,5 +1,5 @@
-// Package cases reads public corpora as input of tests. They are not part of this repository: a
-// test whose corpus is missing is skipped.
+// Package cases reads public corpora as test input. They are not part of this repository: tests
+// whose corpus is missing are skipped.
 package cases
 
 import (

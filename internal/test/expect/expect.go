@@ -20,7 +20,7 @@ func Contains(text string, parts ...string) bool {
 	return true
 }
 
-// eventually waits for a condition.
+// Eventually waits for a condition.
 func Eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -35,7 +35,7 @@ func Eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// realTexts returns source code and prose of the Go installation.
+// GoTexts returns source code and prose of the Go installation.
 func GoTexts(t testing.TB) []string {
 	t.Helper()
 	var texts []string
@@ -55,7 +55,7 @@ func GoTexts(t testing.TB) []string {
 	return texts
 }
 
-// realText is some KB of Go source.
+// GoSource is some KB of Go source.
 func GoSource(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(cases.GoRoot(t), "src/strings/reader.go"))

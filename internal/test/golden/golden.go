@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Updating reports whether golden files are rewritten, for tests with further files.
 func Updating() bool { return *update }
@@ -26,7 +26,7 @@ func Compare(t testing.TB, file, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew): got\n%s\nwant\n%s", file, got, want)
+		t.Errorf("%s differs (go test -update rewrites it): got\n%s\nwant\n%s", file, got, want)
 	}
 }
 

@@ -110,8 +110,8 @@ func Write(path string, h *historypb.History) error {
 	return os.WriteFile(path+Extension, packed.Bytes(), 0o644)
 }
 
-// Replay replays a history with the given workflows, which are registered under their names. The
-// error says where their decisions differ from the recorded ones.
+// Replay replays a history with the given workflows, registered under their names. The error
+// describes where their commands differ from the recorded ones.
 func Replay(workflows map[string]any, h *historypb.History,
 	interceptors ...interceptor.WorkerInterceptor) error {
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{

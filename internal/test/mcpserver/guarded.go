@@ -19,8 +19,7 @@ import (
 // Everybody who comes to log in is let in.
 type Guarded struct {
 	*httptest.Server
-	// Host, if set, stands in for the authorization server's host in what the MCP server says of
-	// it.
+	// Host, if set, replaces the authorization server's host in the MCP server's metadata.
 	Host string
 	// AuthorizationServer, if set, is the authorization server that the MCP server names.
 	AuthorizationServer string
@@ -28,12 +27,12 @@ type Guarded struct {
 	Tokens *Guarded
 	// MetadataDocuments says that the authorization server supports client metadata documents.
 	MetadataDocuments bool
-	// Lifetime is for how many seconds access tokens are said to be good; zero says nothing.
+	// Lifetime is the declared lifetime of access tokens in seconds; zero declares none.
 	Lifetime int
 	// OnToken, if set, runs before the authorization server answers a request for a token.
 	OnToken func(*http.Request)
-	// Refuse, if set, is how the authorization server answers whoever wants a token. {code} stands
-	// for the code.
+	// Refuse, if set, is the authorization server's answer to token requests. {code} is replaced by
+	// the code.
 	Refuse string
 	// ClientID and ClientSecret are of a client that is known already.
 	ClientID, ClientSecret string
@@ -42,8 +41,8 @@ type Guarded struct {
 	// challenges are the PKCE challenges of codes; access and refresh are the tokens that are good.
 	challenges      map[string]string
 	access, refresh map[string]bool
-	// given are all secrets that were handed out; scopes are what each login asked for; refreshed
-	// counts.
+	// given has all issued secrets, scopes the requested scopes of each login, and refreshed counts
+	// refreshes.
 	given     []string
 	scopes    []string
 	refreshed int
@@ -110,7 +109,7 @@ func (g *Guarded) issuer() string {
 	return u.String()
 }
 
-// secret hands out a secret.
+// secret issues a secret.
 func (g *Guarded) secret() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -219,7 +218,7 @@ func (g *Guarded) Refreshes() int {
 	return g.refreshed
 }
 
-// Secrets are all that were handed out.
+// Secrets returns all issued secrets.
 func (g *Guarded) Secrets() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -26,15 +26,15 @@ const (
 	Good = "good"
 	// Many has five hundred tools, ten to a page.
 	Many = "many"
-	// Broken lists a tool whose schema is none.
+	// Broken lists a tool whose schema is invalid.
 	broken = "broken"
 	// Older speaks no version of the protocol after 2025-11-25.
 	Older = "older"
 	// Hang reads and never answers.
 	Hang = "hang"
-	// Garbage answers everything with what is no message.
+	// Garbage answers every request with something that is not a message.
 	Garbage = "garbage"
-	// Dies says something on standard error and ends with exit code 3.
+	// Dies writes to standard error and exits with code 3.
 	Dies = "dies"
 	// Huge answers everything with a line that has no end.
 	Huge = "huge"
@@ -121,7 +121,7 @@ func New(mode string, args ...string) *mcp.Server {
 	return server
 }
 
-// noDiscovery refuses what clients of newer versions begin with.
+// noDiscovery rejects the first request of newer clients.
 func noDiscovery(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		if method == "server/discover" {
@@ -132,7 +132,7 @@ func noDiscovery(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// brokenList puts a tool into the list whose schema is none.
+// brokenList adds a tool with an invalid schema to the list.
 func brokenList(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, r)

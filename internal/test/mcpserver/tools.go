@@ -16,11 +16,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Arguments are those of every tool; each uses what it needs.
+// arguments are the arguments of all tools; each tool uses some.
 type arguments struct {
 	Text  string `json:"text,omitempty"`
 	Count int    `json:"count,omitempty"`
-	// File gets a line for each execution, and what became of it.
+	// File receives a line with the outcome for each execution.
 	File string `json:"file,omitempty"`
 }
 
@@ -248,8 +248,8 @@ func addFaults(server *mcp.Server) {
 	})
 }
 
-// addChanges adds a tool that changes another one, or removes it. The environment variable VICTIM
-// says what the other one says of itself at first.
+// addChanges adds a tool that changes or removes another one. The environment variable VICTIM is
+// the other tool's initial description.
 func addChanges(server *mcp.Server) {
 	add(server, "victim", cmp.Or(os.Getenv("VICTIM"), "Does no harm."), echo)
 	add(server, "change", "Changes the description of victim to text, or removes it.",

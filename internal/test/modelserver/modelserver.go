@@ -18,7 +18,7 @@ import (
 
 const Key = "sk-test-3f9a8b7c6d"
 
-// chatServer stands in for a model's server: it keeps the last request and answers by handle.
+// Server is a fake model server: it keeps the last request and answers with handle.
 type Server struct {
 	*httptest.Server
 	Requests atomic.Int64
@@ -42,7 +42,7 @@ func New(t testing.TB, handle http.HandlerFunc) *Server {
 	return s
 }
 
-// completion answers with one choice.
+// Completion answers with one choice.
 func Completion(message, finish string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -74,7 +74,7 @@ func Decoded(t testing.TB, text string) (value any) {
 	return value
 }
 
-// message answers with content, a JSON list.
+// Message answers with content, a JSON list.
 func Message(content, stop string) http.HandlerFunc {
 	return JSONAnswer(fmt.Sprintf(`{"id":"m1","type":"message","role":"assistant","model":"served-model","content":%s,"stop_reason":%q,"stop_sequence":null,
 		"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":7}}`, content, stop))
@@ -84,7 +84,7 @@ func JSONAnswer(body string) http.HandlerFunc {
 	return Status(http.StatusOK, body, "Content-Type", "application/json")
 }
 
-// checkFailure checks what holds for every failure of both protocols, and returns it.
+// CheckFailure checks what holds for every failure of both protocols, and returns it.
 func CheckFailure(t *testing.T, server *Server, err error, want ...string) *models.Error {
 	t.Helper()
 	e, ok := errors.AsType[*models.Error](err)

@@ -17,12 +17,11 @@ import (
 
 // Picture is a timeline of calls, in groups with a headline each.
 type Picture struct {
-	// Title says what is to be seen.
+	// Title describes the picture.
 	Title string
-	// Tick is the time between two numbers on the axis, and Unit what a number counts, in Unit's
-	// time each.
+	// Tick is the time between two labels of the axis; labels count multiples of Unit.
 	Tick, Unit time.Duration
-	// UnitName stands behind the last number.
+	// UnitName follows the last label.
 	UnitName string
 	// Span is how long the axis is at least, so that pictures can be compared.
 	Span   time.Duration
@@ -38,12 +37,12 @@ type Group struct {
 // Row is a call.
 type Row struct {
 	Label string
-	// Asked is when the call was asked for, Began and Ended are when it ran. One that never ran
-	// began when it ended.
+	// Asked is when the call was requested; Began and Ended bound its execution. For a call that
+	// never ran, Began equals Ended.
 	Asked, Began, Ended time.Time
 	// Worker is the identity of the worker that ran it.
 	Worker string
-	// Note stands behind the bar.
+	// Note is shown beside the bar.
 	Note string
 }
 
@@ -109,7 +108,7 @@ type drawing struct {
 	height   int
 }
 
-// SVG draws the picture. Workers are numbered in the order in which they began their first calls.
+// SVG draws the picture. Workers are numbered by the start of their first calls.
 func (p Picture) SVG() []byte {
 	d := &drawing{Picture: p, height: top + bottom}
 	var rows []Row
@@ -147,7 +146,7 @@ func (p Picture) SVG() []byte {
 	return d.Bytes()
 }
 
-// about tells what is drawn to those who cannot see it.
+// about describes the picture for screen readers.
 func (d *drawing) about() string {
 	var rows []string
 	for _, g := range d.Groups {
@@ -197,7 +196,7 @@ func (d *drawing) colour(worker string) string {
 	return fmt.Sprint("w", 1+slices.Index(d.workers, worker))
 }
 
-// legend explains what is drawn.
+// legend explains the colours.
 func (d *drawing) legend(rows []Row) {
 	x := left
 	entry := func(class, text string) {

@@ -24,7 +24,7 @@ func AskWorkers(ctx context.Context, c client.Client, queue string,
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: "catalog-report-" + RandomHex(4), TaskQueue: queue,
 		WorkflowExecutionTimeout: ReportTimeout,
-		StaticSummary:            "asks the workers of " + queue + " what they hold",
+		StaticSummary:            "asks the workers of " + queue + " for their tools and lanes",
 	}, api.CatalogWorkflow, request)
 	if err != nil {
 		return report, err

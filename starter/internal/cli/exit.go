@@ -105,7 +105,7 @@ type failedCommand struct {
 
 func (a *App) tell(f failedCommand) {
 	if a.Format.JSON() {
-		_ = WriteJSON(a.Out, f, false) // nobody is left to tell
+		_ = WriteJSON(a.Out, f, false) // the terminal is closed
 		return
 	}
 	for _, fault := range f.Faults {

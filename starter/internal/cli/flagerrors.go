@@ -21,7 +21,7 @@ func flagProblem(cmd *cobra.Command, err error) error {
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		f := missing.GetFlag()
 		takes, _ := pflag.UnquoteUsage(f)
-		return fmt.Errorf("--%s is given without its value: --%s %s", f.Name, f.Name, takes)
+		return fmt.Errorf("--%s needs a value: --%s %s", f.Name, f.Name, takes)
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if unknown.GetSpecifiedShortnames() != "" {
@@ -53,7 +53,7 @@ func Expected(kind string, cause error) string {
 	case "duration":
 		return "write a number and a unit, such as 500ms, 30s or 2h"
 	case "stringSlice":
-		return "write words with commas between them"
+		return "separate values by commas"
 	}
 	return cause.Error()
 }

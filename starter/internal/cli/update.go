@@ -85,7 +85,7 @@ func ControlRefusal(err error) (refused api.ControlError, ok bool) {
 }
 
 // refusals maps the error types of runs with unreadable payloads to messages.
-var refusals = map[api.ControlErrorType]string{api.PauseAlready: "the run is paused already",
+var refusals = map[api.ControlErrorType]string{api.PauseAlready: "the run is already paused",
 	api.NotPaused:   "the run is not paused",
 	api.RunEnding:   "the run is ending",
-	api.ControlFull: "the run has been told to pause, go on or read a message too often"}
+	api.ControlFull: "the run has received too many messages, pauses and resumptions"}

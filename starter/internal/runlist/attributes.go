@@ -22,9 +22,9 @@ type SearchAttribute struct {
 	kept   bool
 }
 
-// RunAttributes are the search attributes of runs, in the order in which a server that has no room
-// for all of them gets them. The agent's comes first: a run that is of no agent takes it to be
-// there, for its sub-agents, where the next three are.
+// RunAttributes are the search attributes of runs, in the order in which they are registered on a
+// server with too few free slots. SwitchyardAgent comes first: a run without an agent assumes for
+// its sub-agents that it and the next three are registered.
 var RunAttributes = []SearchAttribute{
 	{api.AttributeAgent, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
 	{api.AttributeCaller, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},

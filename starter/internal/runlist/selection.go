@@ -220,9 +220,9 @@ func Select(ctx context.Context, a *cli.App, c client.Client, s *Selection) ([]R
 // NewestOnly returns a note that there may be more runs than the limit.
 func NewestOnly(limit int) string {
 	if limit == 1 {
-		return "only the newest run; --limit takes more"
+		return "only the newest run; raise --limit for more"
 	}
-	return "only the newest " + api.Plural(limit, "run") + "; --limit takes more"
+	return "only the newest " + api.Plural(limit, "run") + "; raise --limit for more"
 }
 
 // findSelected queries the server for the runs of a selection.

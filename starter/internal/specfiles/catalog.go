@@ -228,7 +228,7 @@ func KnownTools(a *cli.App, c *Flags) ([]string, error) {
 	}
 	catalog, err := c.Load()
 	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && c.Assumed && c.LanesFile == "" {
-		warnFaults(a, faults, c, "tool names are not checked against it; the workers check them")
+		warnFaults(a, faults, c, "tool names are not checked here; the workers check them")
 		return nil, nil
 	}
 	if err != nil {
@@ -243,7 +243,7 @@ func KnownTools(a *cli.App, c *Flags) ([]string, error) {
 
 // warnFaults warns of faults in optional files and describes the consequence.
 func warnFaults(a *cli.App, faults toolspecs.Faults, c *Flags, so string) {
-	fmt.Fprintf(a.Err, "starter: %s: %s\n  see all: %s\n", WhereFaults(faults), so,
+	fmt.Fprintf(a.Err, "starter: %s: %s\n  show all: %s\n", WhereFaults(faults), so,
 		c.LintCommand(a.Connection.Called()))
 }
 

@@ -60,9 +60,9 @@ func withArticle(kind string) string {
 // LookedUp describes where tool names were looked up.
 func LookedUp(a *cli.App, c *Flags) string {
 	if c.Dir != "" {
-		return fmt.Sprintf("Tools are those of the folder %s and those that come with the worker; another folder: --tools DIR; all of them: %s tools list --tools %s",
+		return fmt.Sprintf("Tools come from the folder %s and from the worker; use another folder: --tools DIR; list them: %s tools list --tools %s",
 			c.Dir, a.Connection.Called(), api.ShellWord(c.Dir))
 	}
-	return fmt.Sprintf("Tools are those that the worker of dev serves: %s\nHave it serve others: %s dev --tools DIR -- … (by default ./tools)",
+	return fmt.Sprintf("Tools are those of the worker of dev: %s\nUse another folder: %s dev --tools DIR -- … (default ./tools)",
 		strings.Join(a.Served, ", "), a.Connection.Called())
 }

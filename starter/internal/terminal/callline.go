@@ -134,13 +134,13 @@ func (t *Tracker) RunningParts(r audit.Running, now time.Time) []string {
 	switch r.State {
 	case audit.StateWaiting:
 		if r.Kind == audit.KindCall && waitsLong(r, now) {
-			parts = append(parts, t.Palette.Faint("waits for a worker of lane "+
+			parts = append(parts, t.Palette.Faint("waits for a worker of the lane "+
 				cli.LaneName(r.Lane)))
 		}
 	case audit.StateBackingOff:
 		parts = append(parts, t.Palette.Warn("next attempt in "+
 			cli.ShortDuration(r.NextAttempt.Sub(now))))
-	case audit.StateOpenQuestions:
+	case audit.StateAwaitingAnswer:
 		parts = append(parts, t.Palette.Warn(audit.StatusText(history.RunRunning,
 			[]audit.Awaited{audit.AwaitsAnswer})))
 	case audit.StateCancelling, audit.StatePaused:

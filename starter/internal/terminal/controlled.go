@@ -27,7 +27,7 @@ func (p *pairs) controlled(e api.Event) {
 // controlled handles a message or pause event and returns its line. It ignores other events.
 func (t *Tracker) controlled(e api.Event) []string {
 	if e.Sent != nil {
-		return []string{t.Palette.Bold("message") + " of " + cli.PlainText(e.Sent.By) + ": " +
+		return []string{t.Palette.Bold("message") + " from " + cli.PlainText(e.Sent.By) + ": " +
 			api.Shorten(e.Sent.Text, 300)}
 	}
 	if e.Pause == nil {
@@ -62,7 +62,7 @@ func (t *Tracker) pauseLines() []string {
 // pausedBy describes who paused a run and why.
 func pausedBy(p api.Pause) string {
 	if p.OnServer {
-		return p.Note() + " (held by the server)"
+		return p.Note() + " (on the server)"
 	}
 	return p.Note()
 }

@@ -24,5 +24,5 @@ func HideControlEcho(terminal *os.File) (undo func()) {
 	if set(false) != nil {
 		return func() {} // no terminal: nothing echoes
 	}
-	return func() { _ = set(true) } // a terminal that is gone needs no mode
+	return func() { _ = set(true) } // a closed terminal needs no mode
 }

@@ -107,8 +107,8 @@ func (v *liveView) Pending(r []audit.Running) {
 	v.draw()
 }
 
-func (v *liveView) Below(open []audit.RunQuestion, waiting []audit.RunApproval) {
-	v.tracker.below, v.tracker.approvalsBelow = open, waiting
+func (v *liveView) SubAgents(open []audit.RunQuestion, waiting []audit.RunApproval) {
+	v.tracker.childQuestions, v.tracker.childApprovals = open, waiting
 	v.draw()
 }
 
@@ -208,7 +208,7 @@ func (m *liveModel) View() tea.View {
 		lines[i] = ansi.Truncate(line, max(m.width, 20), "…")
 	}
 	if len(lines) == 0 {
-		lines = []string{" "} // above no line at all the library inserts one too low
+		lines = []string{" "} // above an empty frame the library inserts one line too low
 	}
 	return tea.NewView(strings.Join(lines, "\n"))
 }

@@ -40,7 +40,7 @@ func approvalNote(r api.Record) string {
 	case d.Reason == "":
 		return ""
 	default:
-		return "the arguments were changed because: " + d.Reason
+		return "reason for the changed arguments: " + d.Reason
 	}
 }
 

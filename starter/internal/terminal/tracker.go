@@ -27,10 +27,10 @@ type Tracker struct {
 	width       int
 	// paused maps whether the server pauses the run to the line that describes the pause.
 	paused map[bool]string
-	// questions are the run's open questions, below those of sub-agents.
-	questions, below []audit.RunQuestion
-	// approvals are the run's pending approvals, approvalsBelow those of sub-agents.
-	approvals, approvalsBelow []audit.RunApproval
+	// questions are the run's open questions, childQuestions those of sub-agents.
+	questions, childQuestions []audit.RunQuestion
+	// approvals are the run's pending approvals, childApprovals those of sub-agents.
+	approvals, childApprovals []audit.RunApproval
 }
 
 // callRow is one call of the open turn.
@@ -127,13 +127,13 @@ func (t *Tracker) stepLine(e api.Event) string {
 	return strings.Join(append(parts, cli.NonEmpty([]string{what})...), " · ")
 }
 
-// stepText returns the name of a model step and what it did.
+// stepText returns the name and the action of a model step.
 func stepText(e api.Event) (name, what string) {
 	name = fmt.Sprintf("turn %d", e.Turn)
 	switch s := e.Step; {
 	case s == nil:
 	case s.Compacted != nil:
-		return "compaction", "summed up " + api.Plural(s.Compacted.Messages, "message")
+		return "compaction", "summarized " + api.Plural(s.Compacted.Messages, "message")
 	case len(s.Message.Calls) == 0:
 		what = "answered"
 	default:
@@ -182,15 +182,15 @@ func (t *Tracker) pending(running []audit.Running) {
 		}
 		for _, row := range t.calls {
 			if row.id == r.ID {
-				row.statusText(r)
+				row.update(r)
 			}
 		}
 	}
 }
 
-// statusText updates the row from the server's description, which lacks the start time of
+// update updates the row from the server's description, which lacks the start time of
 // sub-agents.
-func (r *callRow) statusText(now audit.Running) {
+func (r *callRow) update(now audit.Running) {
 	if now.Child != nil && r.running != nil {
 		now.Since, now.Lane = r.running.Since, r.lane
 	}
@@ -212,9 +212,9 @@ func (t *Tracker) flush() []string {
 
 // rest returns the final lines of open work when the view ends before the run.
 func (t *Tracker) rest(now time.Time) []string {
-	t.modelStream = modelStream{} // it is not over, and its beginning is not known any more
-	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below))+
-		6*(len(t.approvals)+len(t.approvalsBelow)))
+	t.modelStream = modelStream{} // it is incomplete, and its start is unknown
+	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.childQuestions))+
+		6*(len(t.approvals)+len(t.childApprovals)))
 }
 
 func (t *Tracker) clear() { *t = Tracker{Palette: t.Palette, invocation: t.invocation} }
@@ -281,8 +281,8 @@ func (t *Tracker) otherLine(r audit.Running, now time.Time, spinner string) stri
 	switch {
 	case r.Kind == audit.KindStep:
 		what = "model"
-		if t.modelStream.anew(r) {
-			what += " " + t.Palette.Warn("says it anew")
+		if t.modelStream.repeats(r) {
+			what += " " + t.Palette.Warn("repeats the text")
 		}
 	case r.Kind == audit.KindHook:
 		what = "hook " + r.ID

@@ -84,7 +84,7 @@ func TestTrackerPlan(t *testing.T) {
 // TestPlainLines proves the stable form of progress outside of a terminal.
 func TestPlainLines(t *testing.T) {
 	var b strings.Builder
-	v := &PlainView{Out: &b, TellsBelow: TellsBelow{Notes: &b}}
+	v := &PlainView{Out: &b, SubAgentNotes: SubAgentNotes{Notes: &b}}
 	for _, e := range clitest.AgentRun() {
 		if err := v.Event(e); err != nil {
 			t.Fatal(err)

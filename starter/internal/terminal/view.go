@@ -19,8 +19,8 @@ type View interface {
 	Event(api.Event) error
 	// Pending receives the work that runs or waits now.
 	Pending([]audit.Running)
-	// Below receives the sub-agents' open questions and pending approvals.
-	Below([]audit.RunQuestion, []audit.RunApproval)
+	// SubAgents receives the sub-agents' open questions and pending approvals.
+	SubAgents([]audit.RunQuestion, []audit.RunApproval)
 	// Note shows a message about the run that is not an event.
 	Note(string)
 	Close()
@@ -28,24 +28,24 @@ type View interface {
 
 // NewView returns the view for progress that goes to w.
 func NewView(a *cli.App, w io.Writer) View {
-	switch below := NewBelowNotes(a); {
+	switch notes := NewSubAgentNotes(a); {
 	case a.Format.JSON():
-		return &jsonView{out: w, TellsBelow: below}
+		return &jsonView{out: w, SubAgentNotes: notes}
 	case cli.IsTerminal(w):
-		return NewLiveView(w, a.PaletteFor(w), below.invocation)
+		return NewLiveView(w, a.PaletteFor(w), notes.invocation)
 	default:
-		return &PlainView{Out: w, TellsBelow: below}
+		return &PlainView{Out: w, SubAgentNotes: notes}
 	}
 }
 
-func NewBelowNotes(a *cli.App) TellsBelow {
-	return TellsBelow{Notes: a.Err, invocation: a.Connection.Invocation()}
+func NewSubAgentNotes(a *cli.App) SubAgentNotes {
+	return SubAgentNotes{Notes: a.Err, invocation: a.Connection.Invocation()}
 }
 
 // jsonView writes each event as one line of JSON.
 type jsonView struct {
 	out io.Writer
-	TellsBelow
+	SubAgentNotes
 }
 
 func (v *jsonView) Event(e api.Event) error { return cli.WriteJSON(v.out, e, false) }
@@ -56,7 +56,7 @@ func (v *jsonView) Close()                  {}
 // PlainView writes each event as one line: time, number, type, and name=value pairs.
 type PlainView struct {
 	Out io.Writer
-	TellsBelow
+	SubAgentNotes
 	said wholeLines
 }
 
@@ -114,7 +114,7 @@ func plainLine(e api.Event, r cli.Invocation) string {
 	if e.Hook != nil {
 		p.add("hook", e.Hook.Hook)
 		p.add("point", string(e.Hook.Point))
-		p.add("did", string(e.Hook.Outcome))
+		p.add("outcome", string(e.Hook.Outcome))
 		p.add("reason", api.Shorten(e.Hook.Reason, 200))
 	}
 	p.controlled(e)

@@ -48,7 +48,7 @@ func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, 
 	if a.Rule != "" {
 		why += " (rule " + a.Rule + ")"
 	}
-	fmt.Fprintln(w, p.Faint("  because "+api.Shorten(why, maxSchemaText)+" · digest "+a.Digest))
+	fmt.Fprintln(w, p.Faint("  reason: "+api.Shorten(why, maxSchemaText)+" · digest "+a.Digest))
 	fmt.Fprintln(w, "  "+a.Approve)
 	fmt.Fprintln(w, "  "+a.Deny)
 }
@@ -60,9 +60,9 @@ func approvalWaitNote(r cli.Invocation, a audit.RunApproval) string {
 		waits = "still waits"
 	}
 	if a.Limit != "" {
-		what = "more of its limit of " + a.Limit
+		what = "a higher limit of " + a.Limit
 	}
-	return fmt.Sprintf("run %s %s for approval of %s: %s\n  look and decide: %s", a.WorkflowID,
+	return fmt.Sprintf("run %s %s for approval of %s: %s\n  review and decide: %s", a.WorkflowID,
 		waits, what,
 		api.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.HowToApprove(a))
 }
@@ -100,11 +100,11 @@ func (t *Tracker) approvalEvent(e api.Event) []string {
 				t.approvals[i].Approval = *e.Approval
 			}
 		}
-		return []string{t.Palette.Warn("! ") + "nobody has decided about call " +
-			cli.PlainText(e.CallID) + " in time; it stays open for as long again"}
+		return []string{t.Palette.Warn("! ") + "no decision on call " +
+			cli.PlainText(e.CallID) + " in time; it is escalated and stays open for the same time again"}
 	case api.EventApprovalRefused:
-		return []string{t.Palette.Warn("! ") + "a decision about call " + cli.PlainText(e.CallID) +
-			" did not count: " + api.Shorten(e.Failure, 300)}
+		return []string{t.Palette.Warn("! ") + "a decision on call " + cli.PlainText(e.CallID) +
+			" was rejected: " + api.Shorten(e.Failure, 300)}
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (t *Tracker) approvalEvent(e api.Event) []string {
 // most limit lines.
 func (t *Tracker) approvalLines(limit int) []string {
 	var lines []string
-	for _, a := range slices.Concat(t.approvals, t.approvalsBelow) {
+	for _, a := range slices.Concat(t.approvals, t.childApprovals) {
 		if len(lines)+3 > limit {
 			break
 		}

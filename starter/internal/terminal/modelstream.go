@@ -39,8 +39,8 @@ func (s *modelStream) take(e api.Event) {
 	}
 }
 
-// anew reports whether a step repeats the text of an earlier attempt.
-func (s *modelStream) anew(r audit.Running) bool { return s.again && r.Attempt == s.attempt }
+// repeats reports whether a step repeats the text of an earlier attempt.
+func (s *modelStream) repeats(r audit.Running) bool { return s.again && r.Attempt == s.attempt }
 
 // modelStreamLines returns the last lines of the streamed text, at most limit of them. It returns
 // none if the attempt has ended.
@@ -70,10 +70,10 @@ func shownText(line string) string { return api.Shorten(line, len(line)+1) }
 // wholeLines splits streamed text into log lines. Each line is emitted once, when it is complete.
 type wholeLines struct {
 	turn, attempt int
-	// told is the offset up to which text was emitted, until the offset up to which it is known.
+	// emitted is the offset up to which text was emitted, until the offset up to which it is known.
 	// line is the text between.
-	told, until int
-	line        string
+	emitted, until int
+	line           string
 }
 
 // take returns the lines that an event completes. The end of a step completes its last line. A step
@@ -94,7 +94,7 @@ func (s *wholeLines) heard(e api.Event) (lines []string) {
 		again := e.Turn == s.turn && s.attempt > 0
 		*s = wholeLines{turn: e.Turn, attempt: d.Attempt}
 		if again {
-			lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d says it anew",
+			lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d repeats the text",
 				d.Attempt), 0))
 		}
 	}
@@ -102,7 +102,7 @@ func (s *wholeLines) heard(e api.Event) (lines []string) {
 		if s.line != "" {
 			lines = append(lines, s.logLine(e, s.line, "", 0))
 		}
-		s.line, s.told = "", d.From
+		s.line, s.emitted = "", d.From
 		lines = append(lines, s.logLine(e, "", "", missed))
 	}
 	s.until = d.Until()
@@ -120,7 +120,7 @@ func (s *wholeLines) add(e api.Event, text string) (lines []string) {
 		if strings.TrimSpace(line) != "" {
 			lines = append(lines, s.logLine(e, line, "", 0))
 		}
-		s.told += len(line) + 1
+		s.emitted += len(line) + 1
 		s.line = rest
 	}
 }
@@ -130,12 +130,12 @@ func (s *wholeLines) rest(e api.Event) (lines []string) {
 	text := e.Step.Message.Text
 	s.line = ""
 	if e.Timing != nil && e.Timing.Attempts > s.attempt {
-		s.attempt, s.told = e.Timing.Attempts, 0
-		lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d said it anew", s.attempt),
+		s.attempt, s.emitted = e.Timing.Attempts, 0
+		lines = append(lines, s.logLine(e, "", fmt.Sprintf("attempt %d repeated the text", s.attempt),
 			0))
 	}
-	if s.told < len(text) {
-		lines = append(lines, s.add(e, text[s.told:]+"\n")...)
+	if s.emitted < len(text) {
+		lines = append(lines, s.add(e, text[s.emitted:]+"\n")...)
 	}
 	*s = wholeLines{}
 	return lines

@@ -35,7 +35,7 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	v.pending([]audit.Running{{Kind: audit.KindCall, ID: "1.1", Tool: "ask",
 		State: audit.StateRunning}})
-	v.below = []audit.RunQuestion{asked("demo/1.2", "1.1", "And I?", `{"type":"object"}`)}
+	v.childQuestions = []audit.RunQuestion{asked("demo/1.2", "1.1", "And I?", `{"type":"object"}`)}
 	want := []string{"turn 1 · say", "  * 1.1 ask · waits for an answer",
 		"? 1.1 Shall I  [2Jgo on?", "  starter answer demo 1.1 --text TEXT",
 		"? 1.1 And I?", "  starter answer demo/1.2 1.1 --value JSON"}
@@ -54,7 +54,7 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	v.event(api.Event{Type: api.EventQuestionClosed, Turn: 1, CallID: "1.1",
 		Question: &own.Question})
-	v.below = nil
+	v.childQuestions = nil
 	if got := v.questionLines(20); len(got) > 0 {
 		t.Errorf("closed questions are shown: %q", got)
 	}

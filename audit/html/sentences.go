@@ -50,7 +50,7 @@ func (t *Timeline) decision() [][2]string {
 func outcome(r api.RunResult, decision audit.Solved) (text, tone string) {
 	switch {
 	case r.Limit != "":
-		return "reached its limit of " + strings.ReplaceAll(r.Limit, "_", " "), "warn"
+		return "reached the limit of " + strings.ReplaceAll(r.Limit, "_", " "), "warn"
 	case decision == audit.SolvedYes:
 		return string(r.Outcome), "good"
 	}
@@ -64,7 +64,7 @@ func (t *Timeline) words(calls []shownCall) []string {
 	if t.Incomplete {
 		words = append(
 			[]string{
-				"This is not all: the server keeps the first histories no longer, and what they told is missing here.",
+				"This page is incomplete: the server no longer has the first histories of the run.",
 			},
 			words...)
 	}
@@ -74,9 +74,9 @@ func (t *Timeline) words(calls []shownCall) []string {
 
 // howLong says when a run began and how long it took.
 func howLong(s history.Summary, now time.Time) string {
-	began := "It began at " + s.Started.UTC().Format("2006-01-02 15:04:05 UTC")
+	began := "It started at " + s.Started.UTC().Format("2006-01-02 15:04:05 UTC")
 	if s.Closed.IsZero() {
-		return began + " and had gone on for " + shortDuration(
+		return began + " and had run for " + shortDuration(
 			now.Sub(s.Started),
 		) + " when this page was made."
 	}
@@ -147,9 +147,9 @@ func usageText(u api.Usage) string {
 func runText(s history.Summary, below, gone int) string {
 	var parts []string
 	if len(s.SubAgents) > 0 {
-		text := api.Plural(len(s.SubAgents), "sub-agent") + " worked for it"
+		text := api.Plural(len(s.SubAgents), "sub-agent") + " ran"
 		if below == 0 {
-			text += " (starter timeline --tree shows what they did)"
+			text += " (shown with starter timeline --tree)"
 		}
 		parts = append(parts, text)
 	}
@@ -157,19 +157,19 @@ func runText(s history.Summary, below, gone int) string {
 		parts = append(
 			parts,
 			fmt.Sprintf(
-				"of %s the calls are not here, because the server keeps their histories no longer or they are too many",
+				"the calls of %s are missing, because their histories are deleted or there are too many",
 				api.Plural(gone, "sub-agent"),
 			),
 		)
 	}
 	if n := len(s.Parts); n > 1 {
-		parts = append(parts, fmt.Sprintf("its history is in %d parts", n))
+		parts = append(parts, fmt.Sprintf("it has %d executions", n))
 	}
 	if s.Parent != nil {
-		parts = append(parts, "it worked for call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
+		parts = append(parts, "it is the sub-agent of call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
 	}
 	if s.DryRun {
-		parts = append(parts, "it was a dry run, which withholds calls that may change anything")
+		parts = append(parts, "it was a dry run, which withholds calls with side effects")
 	}
 	if len(parts) == 0 {
 		return ""

@@ -32,7 +32,7 @@ func TestWholeLines(t *testing.T) {
 	third := clitest.Step(4, 3, 7000, "left\nright")
 	third.Timing.Attempts = 3
 	var b strings.Builder
-	v := &PlainView{Out: &b, TellsBelow: TellsBelow{Notes: &b}}
+	v := &PlainView{Out: &b, SubAgentNotes: SubAgentNotes{Notes: &b}}
 	for _, e := range []api.Event{
 		delta(1, 1, 100, 0, "The first line\nthe "),
 		delta(1, 1, 200, 19, "second\n\nand\x1b[2J \u202eit\nends"), clitest.Step(2, 1, 900,

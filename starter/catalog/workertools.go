@@ -19,16 +19,16 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// hostedTools are the tools of the workers of a task queue.
-type hostedTools struct {
-	Workers     []hostedCatalog  `json:"workers"`
+// workerTools are the tools of the workers of a task queue.
+type workerTools struct {
+	Workers     []listedWorker   `json:"workers"`
 	Differences []toolDifference `json:"differences"`
 	// FolderError is why the folder is not compared.
 	FolderError string `json:"folder_error,omitempty"`
 }
 
-// hostedCatalog describes the tools of one worker.
-type hostedCatalog struct {
+// listedWorker describes the tools of one worker.
+type listedWorker struct {
 	api.WorkerCatalog
 	// Uncompared is set if the worker's individual tools are unknown.
 	Uncompared bool `json:"uncompared,omitempty"`
@@ -37,12 +37,12 @@ type hostedCatalog struct {
 // toolDifference is a tool whose version differs between workers, or between a worker and the
 // folder.
 type toolDifference struct {
-	Tool     string          `json:"tool"`
-	Versions []hostedVersion `json:"versions"`
+	Tool     string         `json:"tool"`
+	Versions []foundVersion `json:"versions"`
 }
 
-// hostedVersion is one version of a tool, or its absence, and who has it.
-type hostedVersion struct {
+// foundVersion is one version of a tool, or its absence, and who has it.
+type foundVersion struct {
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
 	Missing bool   `json:"missing,omitempty"`
@@ -51,14 +51,14 @@ type hostedVersion struct {
 	Workers []string `json:"workers,omitempty"`
 }
 
-// listHosted queries the workers' tools and prints them.
-func listHosted(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue string) error {
+// listWorkerTools queries the workers' tools and prints them.
+func listWorkerTools(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue string) error {
 	if err := flags.Check(cmd); err != nil {
 		return err
 	}
 	lanes, err := flags.ServedLanes()
 	wrong, isWrong := errors.AsType[toolspecs.Faults](err)
-	if err != nil && !isWrong { // what the workers hold is worth the most where something is wrong
+	if err != nil && !isWrong { // with faults in the folder, the workers' tools matter most
 		return err
 	}
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
@@ -71,14 +71,14 @@ func listHosted(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, queue st
 		if err != nil {
 			return err
 		}
-		hosted, err := compareTools(flags, report, wrong)
+		found, err := compareTools(flags, report, wrong)
 		if err != nil {
 			return err
 		}
 		if a.Format.JSON() {
-			return cli.WriteJSON(a.Out, hosted, false)
+			return cli.WriteJSON(a.Out, found, false)
 		}
-		return printHosted(a, hosted, flags.Dir, queue)
+		return printWorkerTools(a, found, flags.Dir, queue)
 	})
 }
 
@@ -88,32 +88,32 @@ const maxFolderError = 300
 // compareTools finds the tools that differ between workers, and from the folder if it has no
 // faults.
 func compareTools(c *specfiles.Flags, report api.CatalogReport,
-	wrong toolspecs.Faults) (hostedTools, error) {
-	hosted := hostedTools{Workers: []hostedCatalog{}, Differences: []toolDifference{}}
-	owners, err := hosted.take(report)
+	wrong toolspecs.Faults) (workerTools, error) {
+	found := workerTools{Workers: []listedWorker{}, Differences: []toolDifference{}}
+	owners, err := found.take(report)
 	if err != nil {
-		return hosted, err
+		return found, err
 	}
 	if len(wrong) > 0 {
-		hosted.FolderError = api.ShortenLines(wrong.Error(), maxFolderError)
+		found.FolderError = api.ShortenLines(wrong.Error(), maxFolderError)
 	} else if c.Dir != "" && len(owners) > 0 {
 		folder, err := c.LoadFolder(modeOf(report))
 		if err != nil {
-			return hosted, err
+			return found, err
 		}
 		owners = append(owners, ownerOf("", versionsOf(folder)))
 	}
 	for _, name := range namesOf(owners) {
 		if versions := versionsBy(owners, name); len(versions) > 1 {
-			hosted.Differences = append(hosted.Differences, toolDifference{Tool: name,
+			found.Differences = append(found.Differences, toolDifference{Tool: name,
 				Versions: versions})
 		}
 	}
-	return hosted, nil
+	return found, nil
 }
 
 // take adds the workers of a report and returns those whose tools are known.
-func (h *hostedTools) take(report api.CatalogReport) ([]owner, error) {
+func (h *workerTools) take(report api.CatalogReport) ([]owner, error) {
 	var owners []owner
 	for _, w := range report.Workers {
 		tools, err := report.ToolVersions(w.Digest)
@@ -121,7 +121,7 @@ func (h *hostedTools) take(report api.CatalogReport) ([]owner, error) {
 			return nil, err
 		}
 		known := len(tools) == w.Tools
-		h.Workers = append(h.Workers, hostedCatalog{WorkerCatalog: w, Uncompared: !known})
+		h.Workers = append(h.Workers, listedWorker{WorkerCatalog: w, Uncompared: !known})
 		if w.Failure == "" && known {
 			owners = append(owners, ownerOf(w.Worker, tools))
 		}
@@ -172,21 +172,21 @@ func versionsOf(catalog *toolspecs.Catalog) []api.ToolVersion {
 
 // versionsBy returns the versions of one tool and who has them. A tool missing from the folder is
 // not a difference, because workers have built-in tools.
-func versionsBy(owners []owner, name string) []hostedVersion {
-	var versions []hostedVersion
+func versionsBy(owners []owner, name string) []foundVersion {
+	var versions []foundVersion
 	for _, o := range owners {
 		t, has := o.tools[name]
 		folder := o.worker == ""
 		if folder && !has {
 			continue
 		}
-		i := slices.IndexFunc(versions, func(v hostedVersion) bool {
+		i := slices.IndexFunc(versions, func(v foundVersion) bool {
 			return v.Missing == !has &&
 				v.Digest == t.Digest
 		})
 		if i < 0 {
 			i = len(versions)
-			versions = append(versions, hostedVersion{Version: t.Version, Digest: t.Digest,
+			versions = append(versions, foundVersion{Version: t.Version, Digest: t.Digest,
 				Missing: !has})
 		}
 		if v := &versions[i]; folder {
@@ -195,15 +195,15 @@ func versionsBy(owners []owner, name string) []hostedVersion {
 			v.Workers = append(v.Workers, o.worker)
 		}
 	}
-	slices.SortStableFunc(versions, func(x, y hostedVersion) int {
+	slices.SortStableFunc(versions, func(x, y foundVersion) int {
 		return cmp.Compare(x.Version,
 			y.Version)
 	})
 	return versions
 }
 
-func printHosted(a *cli.App, hosted hostedTools, dir, queue string) error {
-	if len(hosted.Workers) == 0 {
+func printWorkerTools(a *cli.App, found workerTools, dir, queue string) error {
+	if len(found.Workers) == 0 {
 		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue,
 			a.Connection.Invocation().WorkerCommand(queue, api.LaneGeneral))
 		return nil
@@ -211,7 +211,7 @@ func printHosted(a *cli.App, hosted hostedTools, dir, queue string) error {
 	p, now := a.PaletteFor(a.Out), time.Now()
 	t := cli.Table{Header: []string{"worker", "lanes", "tools", "catalog", "loaded"},
 		Right: map[int]bool{2: true}}
-	for _, w := range hosted.Workers {
+	for _, w := range found.Workers {
 		if w.Failure != "" {
 			t.Add(w.Worker, p.Bad("no answer"))
 			continue
@@ -220,21 +220,21 @@ func printHosted(a *cli.App, hosted hostedTools, dir, queue string) error {
 			a.Format.When(w.Loaded, now))
 	}
 	text := t.Text(p)
-	for _, note := range hosted.notes(dir) {
+	for _, note := range found.notes(dir) {
 		text += p.Warn("! "+note) + "\n"
 	}
-	if len(hosted.Differences) == 0 {
+	if len(found.Differences) == 0 {
 		return a.Print(text + "\nno tool differs\n")
 	}
-	return a.Print(text + "\n" + hosted.table(p, dir))
+	return a.Print(text + "\n" + found.table(p, dir))
 }
 
 // notes returns notes about the workers.
-func (h hostedTools) notes(dir string) []string {
+func (h workerTools) notes(dir string) []string {
 	var notes []string
 	if h.FolderError != "" {
 		notes = append(notes, fmt.Sprintf(
-			"the folder %s is not compared, because something is wrong in it (starter tools lint %s):%s",
+			"the folder %s is not compared because it has faults (starter tools lint %s):%s",
 			dir, dir, cli.Below(h.FolderError)))
 	}
 	modes := map[api.Mode]bool{}
@@ -244,23 +244,23 @@ func (h hostedTools) notes(dir string) []string {
 			notes = append(notes, w.Worker+": "+w.Failure)
 			continue
 		case w.Error != "":
-			notes = append(notes, w.Worker+": wrong in its folder, and not in effect:"+
+			notes = append(notes, w.Worker+": its folder has faults; the earlier tools stay in effect:"+
 				cli.Below(w.Error))
 		}
 		if w.Uncompared {
 			notes = append(notes, w.Worker+
-				": its tools are too many to be told, so only their digest can be compared")
+				": it has too many tools to list, so only their digest is compared")
 		}
 		modes[cmp.Or(w.Mode, api.ModeStrict)] = true
 	}
 	if len(modes) > 1 {
-		notes = append(notes, "some workers read arguments strictly and some leniently, so that all their tools differ")
+		notes = append(notes, "some workers validate arguments strictly and some leniently, so all their tools differ")
 	}
 	return notes
 }
 
-func (h hostedTools) table(p cli.Palette, dir string) string {
-	t := cli.Table{Header: []string{"differs", "version", "digest", "held by"}}
+func (h workerTools) table(p cli.Palette, dir string) string {
+	t := cli.Table{Header: []string{"differs", "version", "digest", "found at"}}
 	for _, tool := range h.Differences {
 		for i, v := range tool.Versions {
 			name := tool.Tool
@@ -276,7 +276,7 @@ func (h hostedTools) table(p cli.Palette, dir string) string {
 	return t.Text(p)
 }
 
-func (v hostedVersion) holders(dir string) string {
+func (v foundVersion) holders(dir string) string {
 	if v.Folder {
 		return strings.Join(append([]string{dir}, v.Workers...), ", ")
 	}

@@ -8,14 +8,13 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// The SDK decodes a result's structured content into Go values, which loses the digits of large
-// integers. So that the result keeps what the server sent, its JSON travels through the SDK as a
-// string that begins with carried.
-const continued = "switchyard/json:"
+// textPrefix starts structured content that passes through the SDK as text. The SDK decodes
+// structured content into Go values, which loses the digits of large integers.
+const textPrefix = "switchyard/json:"
 
 const structuredContent = "structuredContent"
 
-// carryResult returns a result whose structured content, if it has some, is carried as text.
+// forwardResult returns a result whose structured content, if any, is encoded as text.
 func forwardResult(result json.RawMessage) json.RawMessage {
 	if !bytes.Contains(result, []byte(structuredContent)) {
 		return result
@@ -24,7 +23,7 @@ func forwardResult(result json.RawMessage) json.RawMessage {
 	if json.Unmarshal(result, &members) != nil || members[structuredContent] == nil {
 		return result
 	}
-	text, err := api.EncodeJSON(continued + string(members[structuredContent]))
+	text, err := api.EncodeJSON(textPrefix + string(members[structuredContent]))
 	if err != nil {
 		return result
 	}
@@ -35,7 +34,7 @@ func forwardResult(result json.RawMessage) json.RawMessage {
 	return result
 }
 
-// carryMessage is carryResult for a whole message.
+// forwardMessage is forwardResult for a whole message.
 func forwardMessage(message []byte) []byte {
 	if !bytes.Contains(message, []byte(structuredContent)) {
 		return message
@@ -51,10 +50,10 @@ func forwardMessage(message []byte) []byte {
 	return message
 }
 
-// structured returns the JSON of a result's structured content; nil where there is none.
+// structured returns the JSON of a result's structured content; nil if there is none.
 func structured(content any) (json.RawMessage, error) {
 	if text, ok := content.(string); ok {
-		if raw, ok := strings.CutPrefix(text, continued); ok {
+		if raw, ok := strings.CutPrefix(text, textPrefix); ok {
 			return unlessNull(json.RawMessage(raw)), nil
 		}
 	}

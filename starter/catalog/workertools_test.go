@@ -64,11 +64,11 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 	report.Workers[1].Mode = api.ModeLenient
 	report.Workers = append(report.Workers, api.WorkerCatalog{Worker: "5@e", Digest: "left out",
 		Tools: 9})
-	hosted, err := compareTools((&specfiles.Flags{}), report, nil)
+	found, err := compareTools((&specfiles.Flags{}), report, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.Marshal(hosted.Differences)
+	got, err := json.Marshal(found.Differences)
 	want := `[{"tool":"greet","versions":[{"version":"1.0.0","digest":"digest of greet@1.0.0","workers":["1@a","4@d"]},{"version":"2.0.0","digest":"digest of greet@2.0.0","workers":["2@b"]}]},` +
 		`{"tool":"own","versions":[{"missing":true,"workers":["1@a","4@d"]},{"version":"1.0.0","digest":"digest of own@1.0.0","workers":["2@b"]}]}]`
 	if err != nil || string(got) != want {
@@ -76,11 +76,11 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 	}
 	var out bytes.Buffer
 	a := &cli.App{Stdio: cli.Stdio{Out: &out, Err: &out}, Format: cli.Format{Color: cli.ColorNever}}
-	if err := printHosted(a, hosted, dir, "switchyard"); err != nil {
+	if err := printWorkerTools(a, found, dir, "switchyard"); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"3@c     no answer", "! 3@c: it did not answer",
-		"! 2@b: wrong in its folder, and not in effect:\n    wrong.yaml:1:1: it is wrong",
+		"! 2@b: its folder has faults; the earlier tools stay in effect:\n    wrong.yaml:1:1: it is wrong",
 		"! 5@e: its tools are too many to be told", "! some workers read arguments strictly",
 		"greet    1.0.0    digest of greet@1.0.0  1@a, 4@d",
 		"         2.0.0    digest of greet@2.0.0  2@b",
@@ -89,28 +89,28 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", line, out.String())
 		}
 	}
-	hosted, err = compareTools((&specfiles.Flags{Dir: dir}),
+	found, err = compareTools((&specfiles.Flags{Dir: dir}),
 		reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), nil)
-	if err != nil || len(hosted.Differences) != 1 || hosted.Differences[0].Tool != "greet" ||
-		hosted.Differences[0].Versions[1].Digest != greet ||
-		!hosted.Differences[0].Versions[1].Folder {
-		t.Errorf("got %+v, %v", hosted.Differences, err)
+	if err != nil || len(found.Differences) != 1 || found.Differences[0].Tool != "greet" ||
+		found.Differences[0].Versions[1].Digest != greet ||
+		!found.Differences[0].Versions[1].Folder {
+		t.Errorf("got %+v, %v", found.Differences, err)
 	}
 	wrong := toolspecs.Faults{{File: filepath.Join(dir, "greet.yaml"), Line: 1, Column: 1,
 		Message: "version is missing"}}
-	hosted, err = compareTools((&specfiles.Flags{Dir: dir}),
+	found, err = compareTools((&specfiles.Flags{Dir: dir}),
 		reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), wrong)
-	if err != nil || len(hosted.Workers) != 1 || len(hosted.Differences) != 0 {
-		t.Errorf("beside a wrong folder: got %+v, %v", hosted, err)
+	if err != nil || len(found.Workers) != 1 || len(found.Differences) != 0 {
+		t.Errorf("beside a wrong folder: got %+v, %v", found, err)
 	}
 	out.Reset()
-	if err := printHosted(a, hosted, dir, "switchyard"); err != nil ||
+	if err := printWorkerTools(a, found, dir, "switchyard"); err != nil ||
 		!strings.Contains(out.String(), "1@a") || !strings.Contains(out.String(),
 		"greet.yaml:1:1: version is missing") {
 		t.Errorf("beside a wrong folder: got %q, %v", out.String(), err)
 	}
 	out.Reset()
-	if err := printHosted(a, hostedTools{}, "", "deserted"); err != nil ||
+	if err := printWorkerTools(a, workerTools{}, "", "deserted"); err != nil ||
 		!strings.Contains(out.String(), "start one: worker --lanes general --task-queue deserted") {
 		t.Errorf("got %q, %v", out.String(), err)
 	}

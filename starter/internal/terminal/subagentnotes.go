@@ -11,44 +11,44 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TellsBelow reports each open question and approval of sub-agents once.
-type TellsBelow struct {
+// SubAgentNotes reports each open question and approval of sub-agents once.
+type SubAgentNotes struct {
 	Notes      io.Writer
 	invocation cli.Invocation
-	told       map[string]bool
+	reported   map[string]bool
 }
 
-func (t *TellsBelow) Below(open []audit.RunQuestion, waiting []audit.RunApproval) {
+func (t *SubAgentNotes) SubAgents(open []audit.RunQuestion, waiting []audit.RunApproval) {
 	for _, q := range open {
-		t.tell(q.WorkflowID+" "+q.ID, askedNote(t.invocation, q))
+		t.once(q.WorkflowID+" "+q.ID, askedNote(t.invocation, q))
 	}
 	for _, a := range waiting {
-		t.tell(a.WorkflowID+" approval "+a.Call, approvalWaitNote(t.invocation, a))
+		t.once(a.WorkflowID+" approval "+a.Call, approvalWaitNote(t.invocation, a))
 	}
 }
 
-func (t *TellsBelow) tell(key, note string) {
-	if t.told[key] {
+func (t *SubAgentNotes) once(key, note string) {
+	if t.reported[key] {
 		return
 	}
-	if t.told == nil {
-		t.told = map[string]bool{}
+	if t.reported == nil {
+		t.reported = map[string]bool{}
 	}
-	t.told[key] = true
+	t.reported[key] = true
 	fmt.Fprintln(t.Notes, "starter: "+note)
 }
 
 // askedNote describes a question in two lines.
 func askedNote(r cli.Invocation, q audit.RunQuestion) string {
-	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID,
+	return fmt.Sprintf("run %s asks: %s\n  answer: %s", q.WorkflowID,
 		api.Shorten(q.Text, 300), r.HowToAnswer(q))
 }
 
 // quietView shows only what requires a person's action.
 type quietView struct{ *PlainView }
 
-func NewQuietView(below TellsBelow) *quietView {
-	return &quietView{&PlainView{Out: io.Discard, TellsBelow: below}}
+func NewQuietView(notes SubAgentNotes) *quietView {
+	return &quietView{&PlainView{Out: io.Discard, SubAgentNotes: notes}}
 }
 
 func (v *quietView) Event(e api.Event) error {
@@ -95,7 +95,7 @@ func (t *Tracker) asks(e api.Event) {
 // limit lines.
 func (t *Tracker) questionLines(limit int) []string {
 	var lines []string
-	for _, q := range slices.Concat(t.questions, t.below) {
+	for _, q := range slices.Concat(t.questions, t.childQuestions) {
 		if len(lines)+2 > limit {
 			break
 		}

@@ -97,7 +97,7 @@ func TestCompactStep(t *testing.T) {
 				!expect.Contains(m.Text, c.answer[:1], "earlier messages") {
 				t.Errorf("the answer is %+v", response)
 			}
-			if strings.Contains(m.Text, "too long to be read whole") != (done.Cut > 0) ||
+			if strings.Contains(m.Text, "too long to be summarized in full") != (done.Cut > 0) ||
 				strings.Contains(m.Text, "\xff") {
 				t.Errorf("the summary is %s", m.Text)
 			}

@@ -157,8 +157,8 @@ func TestDecodeJSON(t *testing.T) {
 		`1 2`:                      "after the JSON value",
 		`"a" garbage`:              "after the JSON value",
 		`{"a":`:                    "ends too early",
-		`{'a':1}`:                  `'\'' cannot stand at byte 2; names and strings need double quotes`,
-		`["é",]`:                   `']' cannot stand at byte 7`,
+		`{'a':1}`:                  `unexpected '\'' at byte 2; names and strings need double quotes`,
+		`["é",]`:                   `unexpected ']' at byte 7`,
 		strings.Repeat("[", 20000): "too deep",
 	} {
 		if v, err := DecodeJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {

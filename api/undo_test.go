@@ -32,14 +32,14 @@ func TestUndoArguments(t *testing.T) {
 		{text, `{"id":"{{result}}"}`, `{"id":"B-7"}`},
 		{unknown, `{"key":"{{call.key}}","room":"{{args.room}}"}`, `{"key":"run/1.2","room":"7"}`},
 		{unknown, `{"id":"x {{result.id}}"}`,
-			`! {{result.id}}: nobody knows the result of the call; it may have taken effect`},
+			`! {{result.id}}: the result of the call is unknown; it may have taken effect`},
 		{cut, `{"id":["{{result.id}}"]}`,
 			`! {{result.id}}: 5 bytes of the result were cut; raise the tool's max_result`},
 		{source, `{"id":"{{result.parts.1.no}}"}`,
 			`! {{result.parts.1.no}}: the result has no "parts.1"`},
 		{source, `{"id":"{{call.id}}"}`, `! {{call.id}} is not a placeholder`},
 		{source, `{"id":"` + strings.Repeat("x", maxUndoArguments) + `"}`,
-			`! the arguments would have 32777 bytes; at most 32768 are kept ready`},
+			`! the arguments would have 32777 bytes; the maximum is 32768`},
 	} {
 		got, err := Undo{Arguments: json.RawMessage(test.arguments)}.For(test.source)
 		if err != nil {

@@ -21,7 +21,7 @@ func TestVerifyEvaluate(t *testing.T) {
 			`false {"found":false}`},
 		{Verify{Tool: "t", Done: "found", Result: "gone"},
 			Result{Output: json.RawMessage(`{"found":true}`)},
-			`! the answer of t says that the call has taken effect, and has nothing at "gone"`},
+			`! the answer of t says that the call has taken effect but has no "gone"`},
 		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{"found":1}`)},
 			`! the answer of t has neither true nor false at "found"`},
 		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`null`)},

@@ -30,12 +30,12 @@ func TestEvaluate(t *testing.T) {
 			Result: checked(api.Checked{})}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
 		{history.Summary{Status: history.RunCompleted, Closed: over,
 			Result: checked(api.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo,
-			EvaluatedByChecker, "failed, says the checker grade: wrong"},
+			EvaluatedByChecker, "failed, evaluated by the checker grade: wrong"},
 		{history.Summary{Status: history.RunCompleted, Closed: over,
 			Result: checked(api.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes,
-			EvaluatedByEnd, "solved by its end; the checker grade gave no evaluation: it broke"},
+			EvaluatedByEnd, "solved (from its outcome); the checker grade gave no evaluation: it broke"},
 		{history.Summary{Status: history.RunTerminated, Closed: over}, nil, SolvedNo,
-			EvaluatedByEnd, "failed by its end"},
+			EvaluatedByEnd, "failed (from its outcome)"},
 		{history.Summary{Status: history.RunRunning}, yes, SolvedOpen, EvaluatedByEnd, ""},
 	} {
 		if got := EvaluationText(Evaluation(test.s, test.person)); got != test.text {

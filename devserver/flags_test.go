@@ -45,7 +45,7 @@ func TestWrongFlags(t *testing.T) {
 		{"--dynamic-config-value history.timerProcessorMaxTimeShift=10ms",
 			[]string{`not JSON`, `'history.timerProcessorMaxTimeShift="10ms"'`}},
 		{"--dynamic-config-value frontend.rsp=5", []string{"frontend.rsp", "unregistered key"}},
-		{`--dynamic-config-value frontend.rps="many"`, []string{"refused by the server",
+		{`--dynamic-config-value frontend.rps="many"`, []string{"the server rejects",
 			"frontend.rps"}},
 		{"--dynamic-config-value frontend.rps=5}]", []string{"not JSON"}},
 		{"--search-attribute Customer", []string{"Name=Type"}},

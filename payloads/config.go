@@ -137,7 +137,7 @@ func threshold(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < leastThreshold {
-		return 0, fmt.Errorf("--%s %q is not a number of bytes; the least is %d", flagThreshold,
+		return 0, fmt.Errorf("--%s %q is not a number of bytes; the minimum is %d", flagThreshold,
 			text, leastThreshold)
 	}
 	return n, nil

@@ -137,10 +137,10 @@ func TestCompileRefuses(t *testing.T) {
 	want := `toolspec "bad": $.description: description is missing
 toolspec "bad": $.category: category is "htpp"; it must be one of http, database, file, ai, notification, custom
 toolspec "bad": $.parameters[0].type: type is "text"; it must be one of string, number, integer, boolean, array, object
-toolspec "bad": $.parameters[1].validation.min_length: min_length is -1; the least is 0
+toolspec "bad": $.parameters[1].validation.min_length: min_length is -1; the minimum is 0
 toolspec "bad": $.requires.dependencies[0].check: check is missing
-toolspec "bad": $.execution.timeout: timeout is 48h0m0s; the most is 24h
-toolspec "bad": $.execution.retry.max_attempts: max_attempts is -1; the least is 1
+toolspec "bad": $.execution.timeout: timeout is 48h0m0s; the maximum is 24h
+toolspec "bad": $.execution.retry.max_attempts: max_attempts is -1; the minimum is 1
 toolspec "bad": $.version: version "1" is not a semantic version (write three numbers, such as 1.0.0)`
 	if faults.Error() != want {
 		t.Errorf("got\n%s\nwant\n%s", faults.Error(), want)

@@ -88,9 +88,9 @@ func TestTakePlanRefuses(t *testing.T) {
 		{tool, `{"intent":"a","limits":{"timeout":"0s"}}`,
 			[]string{"$.execution_plan.limits.timeout"}},
 		{tool, `{"intent":"a","limits":{"max_calls":3,"max_cost":0.5}}`,
-			[]string{"max_calls bounds agents, and book is none", "max_cost"}},
+			[]string{"max_calls bounds agents, but book is not one", "max_cost"}},
 		{agent, `{"intent":"a","limits":{"max_attempts":3}}`,
-			[]string{"max_attempts bounds tools that are no agents"}},
+			[]string{"max_attempts bounds tools other than agents"}},
 		{tool, `{"intent":"` + strings.Repeat("x", maxPlanText+1) + `"}`,
 			[]string{"$.execution_plan.intent"}},
 	} {

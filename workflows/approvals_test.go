@@ -188,7 +188,7 @@ func TestApprovalRefusals(t *testing.T) {
 	}
 	expect(t, "executed", l.executed, []string{"1.1 pay", "1.3 wire"})
 	if text := l.conversation()[4].Text; !strings.HasPrefix(text,
-		"ERROR approval_timeout: nobody approved the call of pay within 2h") {
+		"ERROR approval_timeout: the call of pay was not approved within 2h") {
 		t.Errorf("the model was told %q", text)
 	}
 }
@@ -233,7 +233,7 @@ func TestApprovalEnds(t *testing.T) {
 			t.Errorf("after %s, %+v", l.Now().Sub(began), later)
 		}
 		if text := l.conversation()[3].Text; !strings.HasPrefix(text,
-			"ERROR approval_timeout: nobody approved the call of wire within 4h") {
+			"ERROR approval_timeout: the call of wire was not approved within 4h") {
 			t.Errorf("the model was told %q", text)
 		}
 	})

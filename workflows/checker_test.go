@@ -26,7 +26,7 @@ func TestChecker(t *testing.T) {
 		{"failed", `{"solved":false}`, about, api.Checked{}, 0},
 		{"no verdict", `{"solved":"yes"}`, about,
 			api.Checked{Problem: `the answer of found has neither true nor false at "solved"`}, 0},
-		{"no object", `[]`, about, api.Checked{Problem: `the answer of found is no JSON object`},
+		{"no object", `[]`, about, api.Checked{Problem: `the answer of found is not a JSON object`},
 			0},
 		{"no reason", `{"solved":true,"reason":7}`, about,
 			api.Checked{Problem: `the answer of found has no text at "reason"`}, 0},

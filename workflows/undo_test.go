@@ -227,7 +227,7 @@ func TestUndoOfWhatMayHaveActed(t *testing.T) {
 		[]string{"3.1 hang_unknown by undo-3.1 unbook: precondition_failed",
 			"2.1 hang_known by undo-2.1 unbook", "1.1 malformed by undo-1.1 unbook"})
 	if message := undone[0].Error.Message; !strings.Contains(message, "{{result.id}}") ||
-		!strings.Contains(message, "nobody knows the result") {
+		!strings.Contains(message, "the result of the call is unknown") {
 		t.Errorf("message: %s", message)
 	}
 	run := l.scheduled[1].call.Origin.Run

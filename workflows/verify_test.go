@@ -50,7 +50,7 @@ func TestVerify(t *testing.T) {
 		{"neither", "order", []string{`{"there":"yes"}`},
 			`verifying it failed: the answer of found has neither true nor false at "there"`,
 			[]int{0, 1}, 1},
-		{"without result", "order", []string{`{"there":true}`}, `and has nothing at "order.name"`,
+		{"without result", "order", []string{`{"there":true}`}, `but has no "order.name"`,
 			[]int{0, 1}, 1},
 		{"another form", "order", []string{`{"there":true,"order":{"name":7}}`},
 			"ERROR invalid_output", []int{0, 1}, 1},

@@ -117,7 +117,7 @@ func TestTimelineInBrowser(t *testing.T) {
 		{"no calls", 0, func() string { return written(t, made(0, "idle")) }, "#call-0",
 			"This run made no calls."},
 		{"evil", 1, func() string { return written(t, poisoned()) }, "#call-0",
-			"attempt before failed"},
+			"previous attempt"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -151,11 +151,11 @@ func TestReportPage(t *testing.T) {
 	for title, want := range map[string]string{
 		"Runs by agent, plan and tool":             "run of solved failed goes on part solved agent a 1 1 1 50 % solved agent b 1 0 0 100 % solved",
 		"Cost by agent":                            "run of cost agent a $1.50 agent b $0.5000",
-		"Calls by tool":                            "tool completed failed refused cancelled running withheld part completed pay 1 0 1 0 0 0 50 % look 0 0 0 0 0 1 –",
-		"Tokens of tools against their estimates":  "tool estimated actual accuracy pay 25 50 50 %",
+		"Calls by tool":                            "tool completed failed refused cancelled running withheld completed pay 1 0 1 0 0 0 50 % look 0 0 0 0 0 1 –",
+		"Tokens of tools and their estimates":  "tool estimated actual accuracy pay 25 50 50 %",
 		"Errors by type":                           "error calls policy_violation 1",
-		"How long calls took, by lane":             "lane average longest bank 7.00 s 7.00 s no lane 0 s 0 s",
-		"Slow calls and attempts beyond the first": "tool slow more attempts pay 1 2 look 0 0",
+		"Duration of calls by lane":             "lane average longest bank 7.00 s 7.00 s no lane 0 s 0 s",
+		"Slow calls and retries": "tool slow retries pay 1 2 look 0 0",
 	} {
 		if got := cells(page, title); got != want {
 			t.Errorf("%s: %q, want %q", title, got, want)
@@ -168,10 +168,10 @@ func TestReportPage(t *testing.T) {
 		!strings.HasSuffix(got, "02-03 00:00 1,000 10") {
 		t.Errorf("over time: %q", got)
 	}
-	for _, want := range []string{"<b>4</b>runs<span>2 solved, 1 failed, 1 not over",
+	for _, want := range []string{"<b>4</b>runs<span>2 solved, 1 failed, 1 running",
 		"<b>66.7 %</b>solved", "<b>2,020</b>tokens per solved run", "<b>$2.00</b>cost",
-		"<b>50 %</b>of the calls completed", "<b>1</b>violations", "Selected: --agent a.",
-		"took longer than 1.00 s", "1 completed, 0 failed, 1 refused, 1 withheld",
+		"<b>50 %</b>of calls completed", "<b>1</b>violations", "Selected: --agent a.",
+		"longer than 1.00 s", "1 completed, 0 failed, 1 refused, 1 withheld",
 		"<b>25</b>wasted tokens", "<b>50 %</b>accuracy of estimates"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)

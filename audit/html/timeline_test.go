@@ -81,8 +81,8 @@ func TestTimelineHasAllCalls(t *testing.T) {
 		{"agent", 1, 10, []string{"agent tester", "answered",
 			"10 calls: 3 completed, 3 failed, 4 refused; 3 retries.",
 			"3 model steps: 556 tokens in, 33 out."}},
-		{"people", 2, 6, []string{"6 calls: 3 completed, 3 failed.", "Its history is in 2 parts."}},
-		{"people", 1, 5, []string{">running<", "had gone on for"}},
+		{"people", 2, 6, []string{"6 calls: 3 completed, 3 failed.", "It has 2 executions."}},
+		{"people", 1, 5, []string{">running<", "had run for"}},
 		{"plan_failed", 1, 4, []string{"plan "}},
 		{"direct_refused", 1, 1, []string{"direct call of", "1 call, refused."}},
 		{"terminated", 1, 2, []string{"terminated"}},
@@ -118,8 +118,8 @@ func TestTimelineSaysHowRunStands(t *testing.T) {
 		timeline *html.Timeline
 		words    []string
 	}{
-		{evaluated, []string{"failed, says ada: the wrong document", "This is not all: "}},
-		{recorded(t, 1, "agent"), []string{"solved by its end"}},
+		{evaluated, []string{"failed, evaluated by ada: the wrong document", "This page is incomplete: "}},
+		{recorded(t, 1, "agent"), []string{"solved (from its outcome)"}},
 		{waiting, []string{"waits for approval and an answer"}},
 	} {
 		page := written(t, tt.timeline)
@@ -290,7 +290,7 @@ func TestMarks(t *testing.T) {
 	}
 	want := []string{
 		"approval approval of pay: denied by ada: too much 3s",
-		"refused a decision did not count",
+		"refused rejected decision",
 		"question question of ask 56s open",
 		"pause paused: resumed by eve 1s",
 		"message message from ada",
@@ -307,7 +307,7 @@ func TestMarks(t *testing.T) {
 	if len(d.Steps) != 2 || !d.Steps[0].Open {
 		t.Errorf("the steps that go on are %+v", d.Steps)
 	}
-	for _, w := range []string{"paused", "It worked for call 3.1 of top; it was a dry run"} {
+	for _, w := range []string{"paused", "It is the sub-agent of call 3.1 of top; it was a dry run"} {
 		if !strings.Contains(page, w) {
 			t.Errorf("the page does not say %q", w)
 		}
@@ -394,10 +394,10 @@ func TestDetails(t *testing.T) {
 	for name, want := range map[string]string{"status": "failed (phase execution)",
 		"arguments": "{\n  \"n\": 12345678901234567890,\n  \"password\": \"***\"\n}",
 		"took":      "1.00 s", "waited for a worker": "1.00 s", "attempts": "2",
-		"attempt before failed": "reset", "lane": "bank",
+		"previous attempt": "reset", "lane": "bank",
 		"tokens": "1,200 for the arguments, 7 for the result, 5 used by the sub-agent",
-		"rules":  "no-money deny: never", "hooks": "log ran", "labels seen": "secret",
-		"intent": "pay the bill", "notes": "twice", "made together with": "call 1.0",
+		"rules":  "no-money deny: never", "hooks": "log ran", "labels": "secret",
+		"intent": "pay the bill", "notes": "twice", "batched with": "call 1.0",
 		"purpose": "undo", "target call": "0.1", "sub-agent's run": "run/1.1", "tool": "pay 1.2.0",
 		"started": "2026-01-31 12:00:01.000 UTC"} {
 		if got := detail(call.Details, name); got != want {
@@ -416,7 +416,7 @@ func TestDetails(t *testing.T) {
 		t.Errorf("the approval says %q", approval)
 	}
 	for _, w := range []string{"run_failed: broke",
-		"1 sub-agent worked for it (starter timeline --tree shows what they did)."} {
+		"1 sub-agent ran (shown with starter timeline --tree)."} {
 		if !strings.Contains(page, w) {
 			t.Errorf("the page does not say %q", w)
 		}

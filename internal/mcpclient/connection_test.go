@@ -229,7 +229,7 @@ func TestConnectFails(t *testing.T) {
 		{"huge", stdio(mcpserver.Huge), api.ErrPreconditionFailed, false,
 			[]string{"more than 16777216 bytes"}},
 		{"hangs", stdio(mcpserver.Hang), api.ErrPreconditionFailed, true,
-			[]string{"did not get ready within 300ms"}},
+			[]string{"was not ready within 300ms"}},
 		{"nobody listens", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"}},
 			api.ErrPreconditionFailed, true, []string{"connection refused"}},
 		{"inside", &Server{URL: silent.URL}, api.ErrPolicyViolation, false, []string{"127.0.0.1"}},

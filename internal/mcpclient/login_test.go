@@ -147,7 +147,7 @@ func TestLoginFails(t *testing.T) {
 			_ *Options) {
 			g.Refuse = "{code} is spent"
 		}, nil, 1,
-			api.ErrPreconditionFailed, "gives no token: invalid_grant [secret] is spent"},
+			api.ErrPreconditionFailed, "returned no token: invalid_grant [secret] is spent"},
 		{"an inner authorization server", func(g *mcpserver.Guarded, e *Server, o *Options) {
 			g.Host, e.Allow, o.Inside = "localhost", nil, []string{"127.0.0.1", "localhost"}
 		}, nil, 0, api.ErrPolicyViolation, "localhost is refused"},
@@ -160,7 +160,7 @@ func TestLoginFails(t *testing.T) {
 			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG",
 				outbound.GrantClientCredentials
 			e.Auth.Issuer = g.URL
-		}, nil, 0, api.ErrPreconditionFailed, "gives no token: invalid_grant"},
+		}, nil, 0, api.ErrPreconditionFailed, "returned no token: invalid_grant"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -68,10 +68,10 @@ func TestDiff(t *testing.T) {
 				`$.description was "Reads.", is now "Reads \u001b[31m\u202eall."`,
 				`$.input_schema.properties.new is new: {}`,
 				`$.input_schema.properties["odd key"].enum was [1,2], is now [1]`,
-				`$.input_schema.properties.old is gone; it was {"type":"integer"}`,
+				`$.input_schema.properties.old is removed; it was {"type":"integer"}`,
 				`$.input_schema.properties.path.type was "string", is now "number"`,
 				`$.input_schema.required was ["path"], is now ["path","new"]`,
-				`$.output_schema is gone; it was {"type":"object"}`,
+				`$.output_schema is removed; it was {"type":"object"}`,
 			}},
 		{"parameters", Tool{Description: "Reads.",
 			InputSchema: json.RawMessage(

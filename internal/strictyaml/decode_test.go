@@ -33,7 +33,7 @@ type outer struct {
 	Token  string           `yaml:"token" rule:"secret"`
 	Login  *inner           `yaml:"login" rule:"secret"`
 	Named  map[string]inner `yaml:"named"`
-	Levels map[string]int   `yaml:"levels" rule:"min=0,max=9" hint:"leave it away"`
+	Levels map[string]int   `yaml:"levels" rule:"min=0,max=9" hint:"omit it"`
 }
 
 func decodeText(t *testing.T, text string) (outer, *Document) {
@@ -97,13 +97,13 @@ func TestFaults(t *testing.T) {
 			`f.yaml:2:13: unknown field "cuont" (did you mean "count"?)`},
 		{"label: x\nnamed: {a: {count: 1}, a: {count: 2}}",
 			`f.yaml:2:24: "a" is given twice; the first is in line 2 (remove one)`},
-		{"label: x\nlevels: {low: 10}", "f.yaml:2:15: low is 10; the most is 9 (leave it away)"},
+		{"label: x\nlevels: {low: 10}", "f.yaml:2:15: low is 10; the maximum is 9 (omit it)"},
 		{"label: x\nlevels: {<<: 1}",
 			`f.yaml:2:14: << merges mappings, but this is not a mapping (put "<<" in quotes where it is meant as a key)`},
 		{"label: x\nlogin: planted",
 			"f.yaml:2:8: this must be a mapping, not what is written here"},
-		{"label: x\nlogin: {count: 10}", "f.yaml:2:16: count is 10; the most is 9"},
-		{"label: x\ncount: 10", "f.yaml:2:8: count is 10; the most is 9"},
+		{"label: x\nlogin: {count: 10}", "f.yaml:2:16: count is 10; the maximum is 9"},
+		{"label: x\ncount: 10", "f.yaml:2:8: count is 10; the maximum is 9"},
 		{"label: x\ncount: 1.5", "f.yaml:2:8: this must be a whole number, not the number 1.5"},
 		{"label: x\ncount: 99999999999999999999", "f.yaml:2:8: 99999999999999999999 is too large"},
 		{"label: x\ncount: !!int 99999999999999999999",
@@ -121,9 +121,9 @@ func TestFaults(t *testing.T) {
 		{"label: x\nkind: rad",
 			`f.yaml:2:7: kind is "rad"; it must be one of red, blue (did you mean "red"?)`},
 		{"label: x\nwords: [c]", `f.yaml:2:9: words is "c"; it must be one of a, b`},
-		{"label: x\nwords: [a, b, a]", `f.yaml:2:8: words is 3 long; the most is 2`},
+		{"label: x\nwords: [a, b, a]", `f.yaml:2:8: words is 3 long; the maximum is 2`},
 		{"label: x\nwait: 1", `f.yaml:2:7: "1" is not a duration; write a number and a unit, such as 500ms, 30s or 2h`},
-		{"label: x\nwait: 1ms", "f.yaml:2:7: wait is 1ms; the least is 1s"},
+		{"label: x\nwait: 1ms", "f.yaml:2:7: wait is 1ms; the minimum is 1s"},
 		{"label: x\nwait: [1]", "f.yaml:2:7: this must be text, not a list"},
 		{"label: x\non: 'true'", `f.yaml:2:5: this must be true or false, not the text "true"`},
 		{"label: x\nraw: {? : 1}", "f.yaml:2:9: a key is missing here"},
@@ -179,12 +179,12 @@ func TestCheck(t *testing.T) {
 	for _, p := range problems {
 		got = append(got, p.String())
 	}
-	want := `$.count: count is 10; the most is 9
+	want := `$.count: count is 10; the maximum is 9
 $.label: label is missing
 $.kind: kind is "green"; it must be one of red, blue
-$.wait: wait is 1ns; the least is 1s
+$.wait: wait is 1ns; the minimum is 1s
 $.words[1]: words is "x"; it must be one of a, b
-$.inner[1].count: count is -1; the least is 1`
+$.inner[1].count: count is -1; the minimum is 1`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
@@ -206,12 +206,12 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f.yaml:1:1: the file is empty"},
 		{strings.Repeat("x", 101),
-			"f.yaml:1:1: the file has more than 100 bytes, the most that is allowed (split it into smaller files)"},
+			"f.yaml:1:1: the file is larger than the maximum of 100 bytes (split it into smaller files)"},
 		{"a: é\nb: \xff", "f.yaml:2:4: byte 0xff is not valid UTF-8 (save the file as UTF-8)"},
 		{"a: é\x01", `f.yaml:1:5: control character U+0001 (is this a text file? within double quotes write \u0001)`},
 		{"\xfe\xff\x00a", "f.yaml:1:1: the file is encoded as UTF-16 (save it as UTF-8)"},
 		{"a: 1\nb: [1\n", "f.yaml:2:1: this is not YAML: did not find expected ',' or ']' (check the indentation and the brackets from this line on)"},
-		{"a: 1\n---\nb: 1\n", "f.yaml:3:1: a second document starts here; this kind of file has one (put each into a file of its own)"},
+		{"a: 1\n---\nb: 1\n", "f.yaml:3:1: a second document starts here; this kind of file has one (put each document into its own file)"},
 		{"a: *b", "f.yaml:1:4: there is no anchor &b before the alias *b (put &name before the value, or put text that starts with * in quotes)"},
 		{"# é *b\na: {é: '*b', c: [*bb, *b]}\nb: &bb 1",
 			"f.yaml:2:18: there is no anchor &bb before the alias *bb (put &name before the value, or put text that starts with * in quotes)"},

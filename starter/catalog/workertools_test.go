@@ -81,7 +81,7 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 	}
 	for _, line := range []string{"3@c     no answer", "! 3@c: it did not answer",
 		"! 2@b: its folder has faults; the earlier tools stay in effect:\n    wrong.yaml:1:1: it is wrong",
-		"! 5@e: its tools are too many to be told", "! some workers read arguments strictly",
+		"! 5@e: it has too many tools to list", "! some workers validate arguments strictly",
 		"greet    1.0.0    digest of greet@1.0.0  1@a, 4@d",
 		"         2.0.0    digest of greet@2.0.0  2@b",
 		"own      missing                         1@a, 4@d"} {

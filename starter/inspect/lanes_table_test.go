@@ -67,11 +67,11 @@ gpu          -  -                           0 workers        0        0         
 inline       -  -                                   -        0        -         8         -          -        0s          100µs  -
 printer      1  -                                 1/1        1       21         7         4          2     1.50s          2.00s  2@host
 serial       1  -                                 0/1        -        0         -         -          -         -              -  -
-! of the lane android 312 keys are open, and only 200 of them were asked what waits
-! nobody serves the lane gpu
-  start a worker for it: worker --lanes gpu
-! nobody serves the lane serial
-  start a worker for it: worker --lanes serial
+! the lane android has 312 open keys; only 200 of them were asked for their waiting calls
+! no worker serves the lane gpu
+  start one: worker --lanes gpu
+! no worker serves the lane serial
+  start one: worker --lanes serial
 ! 3@host: it did not answer
 `
 	if got := "\n" + v.text(v.reportOf(states), cli.Palette{}); got != want {

@@ -24,11 +24,11 @@ func TestSpansOfWhatIsLeft(t *testing.T) {
 		given       int
 		told, fault string
 	}{
-		"a part of the only run": {spans: []int{2}, given: 2, told: "not all of run 0 is here"},
+		"a part of the only run": {spans: []int{2}, given: 2, told: "run 0 is incomplete"},
 		"all of the only run":    {spans: []int{0}, fault: `there is no run "0"`},
-		"all of one of two runs": {spans: []int{0, 3}, given: 3, told: "not all of run 0 is here"},
+		"all of one of two runs": {spans: []int{0, 3}, given: 3, told: "run 0 is incomplete"},
 		"parts of both, and many": {spans: []int{600, 3}, given: 603,
-			told: "not all of run 1 is here"},
+			told: "run 1 is incomplete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told bytes.Buffer

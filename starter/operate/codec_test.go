@@ -142,7 +142,7 @@ func TestCodecUsage(t *testing.T) {
 			"SWITCHYARD_CODEC_TOKEN is not a token"},
 		{"codec --payload-compression gzip", "", `"gzip"`},
 		{"codec --payload-compression zstd --listen " + strings.TrimPrefix(endpoint, "http://"), "",
-			"another program listens there; give another port"},
+			"another program uses this port; choose another one"},
 		{"codec --payload-compression zstd --listen 127.0.0.1:99999", "",
 			"write host:port, with a port from 0 to 65535"},
 	} {

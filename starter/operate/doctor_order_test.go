@@ -52,8 +52,8 @@ func TestDoctorOnOrder(t *testing.T) {
 	divided := []string{"matching.numTaskqueueReadPartitions=4",
 		"matching.numTaskqueueWritePartitions=4"}
 	const (
-		fair        = "✓ what waits on a lane goes by priority, and is fair between conversations"
-		noFairness  = "! fairness is switched off"
+		fair        = "✓ waiting calls are dispatched by priority and fairly between conversations"
+		noFairness  = "! fairness is off"
 		noPriority  = "! priorities and fairness have no effect"
 		partitioned = "! task queues of lanes have several partitions: general (4), serial (4);"
 	)

@@ -170,10 +170,10 @@ func TestCheckerIsTold(t *testing.T) {
 	t.Parallel()
 	for want, checked := range map[string]*api.Checked{
 		"": nil,
-		"fits says that it is solved: six it is": {Tool: "fits", Solved: true,
+		"fits: solved: six it is": {Tool: "fits", Solved: true,
 			Reason: "six\nit is"},
-		"fits says that it is not solved": {Tool: "fits"},
-		"fits gave no verdict: no form: $: must be one": {Tool: "fits",
+		"fits: not solved": {Tool: "fits"},
+		"fits: no evaluation: no form: $: must be one": {Tool: "fits",
 			Problem: "no form:\n  $: must be one"},
 	} {
 		r := report{end: api.Event{Result: &api.RunResult{Checked: checked}}}

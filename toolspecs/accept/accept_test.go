@@ -213,7 +213,7 @@ func TestFileRefuses(t *testing.T) {
 		words string
 	}{
 		"no schema": {file, mcpclient.Tool{Name: "read", InputSchema: []byte(`"a string"`)},
-			"cannot be taken over"},
+			"cannot be accepted"},
 		"other faults": {file + "tags: [\"\"]\n", remote, "the tag is empty"},
 		"not YAML":     {"name: [", remote, "tools.yaml:1"},
 		"an alias": {"name: read\nversion: 1.0.0\ndescription: Mine.\nrequires: &e {variables: [a]}\nentry: *e\n",

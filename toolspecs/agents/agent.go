@@ -32,7 +32,7 @@ type agentFile struct {
 	// Checker names the tool that evaluates a finished run.
 	Checker *checkerFile `yaml:"checker"`
 	// Policies are paths of files of rules, relative to the agent file.
-	Policies []string `yaml:"policies" rule:"min=1" hint:"leave policies away for none"`
+	Policies []string `yaml:"policies" rule:"min=1" hint:"omit policies for none"`
 }
 
 type checkerFile struct {

@@ -44,7 +44,7 @@ func TestLoadFolder(t *testing.T) {
 		t.Fatal("no faults")
 	}
 	got := strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
-	want := `large.yaml:1:1: the file has more than 1 MiB, the most that is allowed (split it into smaller files)
+	want := `large.yaml:1:1: the file is larger than the maximum of 1 MiB (split it into smaller files)
 link.yaml: cannot be read: path escapes from parent
 x.yaml:1:1: this must be a mapping, not the text "text"
 y.yaml:1:1: version is missing

@@ -150,7 +150,7 @@ func TestGivenServerAndAuth(t *testing.T) {
 		}
 	}
 	if notes := r.Tools[0].Notes; !slices.ContainsFunc(notes,
-		func(n string) bool { return strings.Contains(n, "stands in for it") }) {
+		func(n string) bool { return strings.Contains(n, "the given base URL replaces it") }) {
 		t.Errorf("notes %v", notes)
 	}
 }

@@ -24,14 +24,14 @@ type lanesFile struct {
 type laneFile struct {
 	Name         string           `yaml:"-"`
 	Queue        string           `yaml:"queue"`
-	Limit        int              `yaml:"limit" rule:"min=1,max=100000" hint:"leave limit away for no limit"`
+	Limit        int              `yaml:"limit" rule:"min=1,max=100000" hint:"omit limit for no limit"`
 	Holders      int              `yaml:"holders" rule:"min=1,max=64"`
 	Key          string           `yaml:"key"`
 	IdleTimeout  api.Duration     `yaml:"idle_timeout" rule:"min=1s,max=24h"`
 	QueueSize    *int             `yaml:"queue_size" rule:"min=0,max=100000"`
 	Strategy     api.Strategy     `yaml:"strategy" rule:"enum=priority|fifo|reject"`
-	QueueTimeout api.Duration     `yaml:"queue_timeout" rule:"min=1ms,max=8760h" hint:"leave queue_timeout away to wait for as long as the run lasts"`
-	Rate         float64          `yaml:"rate" rule:"min=0.01,max=1000000" hint:"leave rate away for no bound"`
+	QueueTimeout api.Duration     `yaml:"queue_timeout" rule:"min=1ms,max=8760h" hint:"omit queue_timeout to wait for as long as the run lasts"`
+	Rate         float64          `yaml:"rate" rule:"min=0.01,max=1000000" hint:"omit rate for no bound"`
 	Bypass       []api.CallerType `yaml:"bypass" rule:"enum=agent|plan|session|direct"`
 	Categories   []string         `yaml:"categories"`
 	Fairness     api.Fairness     `yaml:"fairness" rule:"enum=conversation|caller|none"`

@@ -145,7 +145,7 @@ func TestLoadFaults(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Decode("large.yaml", []byte("# "+strings.Repeat("x", maxFileBytes))); err == nil ||
-		!strings.Contains(err.Error(), "the file has more than 1 MiB") {
+		!strings.Contains(err.Error(), "the file is larger than the maximum of 1 MiB") {
 		t.Errorf("got %v", err)
 	}
 	if got := named("f.yaml", []byte(

@@ -45,7 +45,7 @@ type modelFile struct {
 	Output      float64 `yaml:"output" rule:"min=0"`
 	CachedInput float64 `yaml:"cached_input" rule:"min=0"`
 	CacheWrite  float64 `yaml:"cache_write" rule:"min=0"`
-	Window      int     `yaml:"window" rule:"min=1" hint:"leave window away where it is not known"`
+	Window      int     `yaml:"window" rule:"min=1" hint:"omit window where it is not known"`
 	Images      bool    `yaml:"images"`
 }
 

@@ -43,7 +43,7 @@ func TestCasesFaults(t *testing.T) {
 	for _, want := range []string{"bad.yaml:1:24: the file of policies cannot be used",
 		"none.yaml: cannot be read", `did you mean "name"`, "bad.yaml:3:21: name is missing",
 		`want is "refuse"`, "4:30: the arguments of a call must be a mapping",
-		`"yesterday" is no point in time`, "no rule says that a call is allowed",
+		`"yesterday" is not a time`, "no rule says that a call is allowed",
 		`there is no rule "mnay"`, `unknown field "made"`, "left is -1", "6:5: name is missing"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not told:\n%v", want, err)

@@ -32,8 +32,8 @@ type ruleFile struct {
 	When    string           `yaml:"when" rule:"required"`
 	Then    api.PolicyEffect `yaml:"then" rule:"required,enum=deny|ask|warn"`
 	Message string           `yaml:"message" rule:"required"`
-	Tools   []string         `yaml:"tools" rule:"min=1" hint:"leave tools away for a rule that is for all"`
-	Agents  []string         `yaml:"agents" rule:"min=1" hint:"leave agents away for a rule that is for all runs"`
+	Tools   []string         `yaml:"tools" rule:"min=1" hint:"omit tools for a rule that is for all"`
+	Agents  []string         `yaml:"agents" rule:"min=1" hint:"omit agents for a rule that is for all runs"`
 }
 
 // rulesPath is where a file's rules are.

@@ -80,12 +80,12 @@ func TestCompileFaults(t *testing.T) {
 		`tool.nmae == 'x'`:                     `at 1:5 of the expression: undefined field 'nmae' (did you mean "name"?)`,
 		`'a' in lables`:                        "did you mean 'labels'?",
 		"tool.name == 'a' &&\n  callr.id=='x'": "at 2:3 of the expression",
-		`tool.name = 'x'`:                      `at 1:11 of the expression: "=" cannot stand here (write ==)`,
+		`tool.name = 'x'`:                      `at 1:11 of the expression: "=" is not valid here (write ==)`,
 		`true &&`:                              "at 1:8 of the expression: it ends too early (",
 		"(true\n":                              "it ends too early",
-		`true and false`:                       `at 1:6 of the expression: "and" cannot stand here (write &&)`,
-		`args.n > 1)`:                          `at 1:11 of the expression: ")" cannot stand here (look at what stands before it`,
-		"true &&\n  # & 'é'":                   `at 2:3 of the expression: "#" cannot stand here`,
+		`true and false`:                       `at 1:6 of the expression: "and" is not valid here (write &&)`,
+		`args.n > 1)`:                          `at 1:11 of the expression: ")" is not valid here (check the text before it`,
+		"true &&\n  # & 'é'":                   `at 2:3 of the expression: "#" is not valid here`,
 		`tool.name == 1`:                       "no matching overload",
 		`calls.x.complted > 1`:                 `did you mean "completed"?`,
 		`budget.calls > 1`:                     "no matching overload",
@@ -142,7 +142,7 @@ func TestArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{"": "false <nil>", "{}": "false <nil>",
-		`{"a":1}`: "true <nil>", "[1]": "no JSON object", "{": "no JSON object"} {
+		`{"a":1}`: "true <nil>", "[1]": "not a JSON object", "{": "not a JSON object"} {
 		holds, err := c.Holds(&Facts{Arguments: []byte(text)})
 		if got := fmt.Sprint(holds, " ", err); !strings.Contains(got, want) {
 			t.Errorf("%q: got %s", text, got)

@@ -13,8 +13,8 @@ func TestDecodeFor(t *testing.T) {
 	for when, want := range map[string]string{
 		"has(args.amount) && args['to'] == 'x', tools: [pay]": "",
 		"args.?amount.orValue(0) > 1, tools: [pay, look]":     "",
-		"args.amuont > 1, tools: [pay]":                       `rule "a" reads args.amuont, which no tool takes that it is for (did you mean "amount"?)`,
-		"args['path'] == 'x', tools: [pay]":                   `reads args.path, which no tool takes`,
+		"args.amuont > 1, tools: [pay]":                       `rule "a" reads args.amuont, which none of its tools takes (did you mean "amount"?)`,
+		"args['path'] == 'x', tools: [pay]":                   `reads args.path, which none of its tools takes`,
 		"args.?amont.orValue(0) > 1, tools: [pay, look]":      `reads args.amont`,
 		"args.anything == 1, tools: [pay, free]":              "",
 		"args.anything == 1":                                  "",

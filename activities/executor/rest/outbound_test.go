@@ -67,7 +67,7 @@ func TestRESTGuard(t *testing.T) {
 	}
 	if e := run(Executor{}, inside, ""); e == nil || e.Type != api.ErrPolicyViolation ||
 		!strings.Contains(e.Message, "loopback") || !strings.Contains(e.Message,
-		"name the host, the address or its range under allow") {
+		"add the host, the address or its range to allow") {
 		t.Errorf("got %v", e)
 	}
 	if e := run(Executor{Inside: []string{"127.0.0.0/8"}}, inside, ""); e != nil {

@@ -62,7 +62,7 @@ func TestRESTBrokenJSON(t *testing.T) {
 	for _, c := range []struct{ entry, contentType, body, want string }{
 		{"path: /", "application/json", `{"a":`, `not whole: {"a":`},
 		{"path: /", "application/json", `<html>`, `<html>`},
-		{"path: /", "application/json", `{} {}`, `something after`},
+		{"path: /", "application/json", `{} {}`, `unexpected text after`},
 		{"extract: a", "text/html", `<html>`, `<html>`},
 		{`extract: "length(a)"`, "application/json", `{"a":1}`, `does not fit the response`},
 	} {

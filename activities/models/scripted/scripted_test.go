@@ -110,7 +110,7 @@ func TestScriptedFails(t *testing.T) {
 		{"no result yet", `no result of a call "a"`, refers("${a}"), 2, ""},
 		{"no such call in arguments", `"b"`, call(`{"x":"${b}"}`), 2, ""},
 		{"malformed arguments",
-			"the arguments that the script gives x are not JSON: '$' cannot stand at byte 6",
+			"the arguments that the script gives x are not JSON: unexpected '$' at byte 6",
 			call(`{"x":$}`), 2, ""},
 		{"summary", `"nobody"`, summary, 2, "turns"},
 		{"no turn", "turn 0", refers("x"), 0, ""},

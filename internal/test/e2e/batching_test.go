@@ -146,7 +146,7 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("a wrong call: %+v", r)
 	}
 	code, out := l.command("plan", "--from-dry-run", "dry")
-	digest := regexp.MustCompile(`The digest of the whole plan is (\S+)\.`).FindStringSubmatch(out)
+	digest := regexp.MustCompile(`Digest of the plan: (\S+)\.`).FindStringSubmatch(out)
 	if code != 0 || digest == nil || strings.Contains(out, "471147") ||
 		strings.Contains(out, "produce") || !strings.Contains(out, "text: $${not} a reference") {
 		t.Fatalf("%d: %s", code, out)
@@ -214,7 +214,7 @@ func (l *lab) dryAtCommandLine() {
 	}
 	code, out := l.command("run", filepath.Join(dir, "agent.yaml"), "Go.", "--dry-run", "--id",
 		"typed")
-	for _, want := range []string{"I would.", "withheld, and not done:", "text=later",
+	for _, want := range []string{"I would.", "withheld calls:", "text=later",
 		"starter plan --from-dry-run typed"} {
 		if code != 0 || !strings.Contains(out, want) {
 			l.t.Errorf("%d, no %q in: %s", code, want, out)

@@ -56,7 +56,7 @@ func TestPolicies(t *testing.T) {
 	}
 	for call, wants := range map[string][]string{
 		"1.1": {"completed", "warn house: it is written down", "labels      none"},
-		"2.1": {"no rule held"},
+		"2.1": {"no rule matched"},
 		"3.1": {"refused (policy_violation)", `{"text":"after"}`, "labels      untrusted",
 			"deny sealed: nothing goes out any more"},
 	} {
@@ -119,7 +119,7 @@ func TestPoliciesExample(t *testing.T) {
 	dir := exampleFolder(t)
 	if out := runExample(t, dir,
 		"bin/starter policy test examples/policies/labels.cases.yaml"); !strings.Contains(out,
-		"all as wanted") || strings.Contains(out, "note:") {
+		"all passed") || strings.Contains(out, "note:") {
 		t.Errorf("the cases give\n%s", out)
 	}
 	out := runExample(t, dir, commandIn(t, "../../../examples/policies/README.md"))

@@ -234,7 +234,7 @@ func (l *lab) checkRest(firstRun string, used api.Usage) {
 		l.t.Errorf("starter show: exit code %d, %v\n%s", code, err, out)
 	}
 	if code, out := l.command("show", "shown"); code != 0 || !strings.Contains(out,
-		"this is what is left") || !strings.Contains(out, "a1 to f1") {
+		"the rest is shown") || !strings.Contains(out, "a1 to f1") {
 		l.t.Errorf("starter show: exit code %d\n%s", code, out)
 	}
 }

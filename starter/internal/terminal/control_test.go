@@ -26,7 +26,7 @@ func TestPauseIsShown(t *testing.T) {
 	show(api.Event{Type: api.EventRunPaused, Pause: hosted})
 	show(api.Event{Type: api.EventMessageSent, Sent: &api.Sent{Text: "go\non", By: "ada"}})
 	lines := strings.Join(view.live(time.Time{}, "*", 10), "|")
-	if want := "‖ paused by ada: a look|‖ paused by bob (held by the server)"; lines != want {
+	if want := "‖ paused by ada: a look|‖ paused by bob (on the server)"; lines != want {
 		t.Errorf("while it is paused:\n got %q\nwant %q", lines, want)
 	}
 	show(api.Event{Type: api.EventRunResumed, Pause: pause})

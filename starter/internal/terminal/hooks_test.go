@@ -17,7 +17,7 @@ func TestHookLines(t *testing.T) {
 		Point:   api.HookMemoryWrite,
 		Outcome: api.HookFailed, Reason: "the store\nis down"}}
 	if line := plainLine(failed, cli.Invocation{}); !strings.HasSuffix(line,
-		` hook_ended hook=ledger point=memory_write did=failed reason="the store is down"`) {
+		` hook_ended hook=ledger point=memory_write outcome=failed reason="the store is down"`) {
 		t.Errorf("got %s", line)
 	}
 	var tr Tracker

@@ -46,7 +46,7 @@ func TestWholeLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	compareGolden(t, "spoken_plain.txt", b.String())
+	compareGolden(t, "modelstream_plain.txt", b.String())
 }
 
 // TestSpokenOnTerminal proves that a text is drawn as it grows, below the step that says it, within
@@ -76,7 +76,7 @@ func TestModelStream_OnTerminal(t *testing.T) {
 	draw("anew", 20)
 	tr.event(clitest.Step(3, 2, 2600, "The answer is short."))
 	draw("it is over", 20)
-	compareGolden(t, "spoken_live.txt", b.String())
+	compareGolden(t, "modelstream_live.txt", b.String())
 }
 
 // TestSpokenFits proves that what is drawn of a long text fits the window, and that little of it is

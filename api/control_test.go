@@ -16,7 +16,7 @@ func TestSentCheck(t *testing.T) {
 		{"good", Sent{Text: strings.Repeat("x", MaxSentText), By: strings.Repeat("b", maxBy)}, ""},
 		{"empty", Sent{Text: " \n", By: "ada"}, "empty"},
 		{"too long", Sent{Text: strings.Repeat("x", MaxSentText+1), By: "ada"}, "too long"},
-		{"nobody's", Sent{Text: "x", By: " "}, "nobody"},
+		{"nobody's", Sent{Text: "x", By: " "}, "is missing"},
 		{"of a long name", Sent{Text: "x", By: strings.Repeat("b", maxBy+1)}, "name"},
 	} {
 		checkControl(t, test.name, test.sent.Check(), test.says)
@@ -28,7 +28,7 @@ func TestSentCheck(t *testing.T) {
 func TestPauseCheck(t *testing.T) {
 	checkControl(t, "good", Pause{By: "ada", Reason: strings.Repeat("r", maxPauseReason)}.Check(),
 		"")
-	checkControl(t, "nobody's", Pause{}.Check(), "nobody")
+	checkControl(t, "nobody's", Pause{}.Check(), "is missing")
 	checkControl(t, "with a long reason", Pause{By: "ada", Reason: strings.Repeat("r",
 		maxPauseReason+1)}.Check(), "reason")
 	if got := (Pause{By: "ada"}).Note() + "; " +

@@ -17,12 +17,12 @@ func TestReplyCheck(t *testing.T) {
 		{"an answer", Reply{By: "ada", Value: []byte(`null`)}, ""},
 		{"a refusal", Reply{By: "ada", Decline: true, Reason: strings.Repeat("r", maxReason)}, ""},
 		{"the largest", Reply{By: strings.Repeat("b", maxBy), Value: make([]byte, MaxPayload)}, ""},
-		{"of nobody", Reply{By: "\t ", Value: []byte(`1`)}, "whose"},
+		{"of nobody", Reply{By: "\t ", Value: []byte(`1`)}, "has no name"},
 		{"of a long name", Reply{By: strings.Repeat("b", maxBy+1), Value: []byte(`1`)}, "too long"},
 		{"with a long reason", Reply{By: "ada", Decline: true, Reason: strings.Repeat("r",
 			maxReason+1)}, "reason"},
-		{"both", Reply{By: "ada", Decline: true, Value: []byte(`1`)}, "not both"},
-		{"neither", Reply{By: "ada"}, "no value"},
+		{"both", Reply{By: "ada", Decline: true, Value: []byte(`1`)}, "either has a value"},
+		{"neither", Reply{By: "ada"}, "neither has a value"},
 		{"too large", Reply{By: "ada", Value: make([]byte, MaxPayload+1)}, "1.5 MiB"},
 	} {
 		e := test.reply.Check()

@@ -150,16 +150,16 @@ func TestDecodeJSON(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	for text, says := range map[string]string{
-		"":                         "no JSON value",
-		" \n":                      "no JSON value",
+		"":                         "is missing",
+		" \n":                      "is missing",
 		`{"a":1}}`:                 "after the JSON value, at byte 7",
 		`{"a":1}]`:                 "after the JSON value",
 		`1 2`:                      "after the JSON value",
 		`"a" garbage`:              "after the JSON value",
-		`{"a":`:                    "ends too early",
+		`{"a":`:                    "is incomplete",
 		`{'a':1}`:                  `unexpected '\'' at byte 2; names and strings need double quotes`,
 		`["é",]`:                   `unexpected ']' at byte 7`,
-		strings.Repeat("[", 20000): "too deep",
+		strings.Repeat("[", 20000): "levels deep",
 	} {
 		if v, err := DecodeJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("DecodeJSON(%.20q) = %v, %v, want …%s…", text, v, err, says)

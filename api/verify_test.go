@@ -29,7 +29,7 @@ func TestVerifyEvaluate(t *testing.T) {
 		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{"found":true`), Cut: 1},
 			`! 1 bytes of the answer of t were cut`},
 		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{`)},
-			`! the answer of t is no JSON: the JSON value is incomplete`},
+			`! the answer of t is not JSON: the JSON value is incomplete`},
 	} {
 		done, output, err := test.verify.Evaluate(&test.result)
 		got := "false " + string(output)

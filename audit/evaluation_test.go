@@ -23,11 +23,11 @@ func TestEvaluate(t *testing.T) {
 		text   string
 	}{
 		{history.Summary{Status: history.RunFailed, Closed: over}, yes, SolvedYes,
-			EvaluatedByPerson, "solved, says ada"},
+			EvaluatedByPerson, "solved, evaluated by ada"},
 		{history.Summary{Status: history.RunFailed, Closed: over}, &api.RunEvaluation{By: "ada",
-			Reason: "no"}, SolvedNo, EvaluatedByPerson, "failed, says ada: no"},
+			Reason: "no"}, SolvedNo, EvaluatedByPerson, "failed, evaluated by ada: no"},
 		{history.Summary{Status: history.RunCompleted, Closed: over,
-			Result: checked(api.Checked{})}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
+			Result: checked(api.Checked{})}, yes, SolvedYes, EvaluatedByPerson, "solved, evaluated by ada"},
 		{history.Summary{Status: history.RunCompleted, Closed: over,
 			Result: checked(api.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo,
 			EvaluatedByChecker, "failed, evaluated by the checker grade: wrong"},

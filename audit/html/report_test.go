@@ -149,13 +149,13 @@ func TestReportPage(t *testing.T) {
 	r.Found = a.Report()
 	page := reported(t, r)
 	for title, want := range map[string]string{
-		"Runs by agent, plan and tool":             "run of solved failed goes on part solved agent a 1 1 1 50 % solved agent b 1 0 0 100 % solved",
-		"Cost by agent":                            "run of cost agent a $1.50 agent b $0.5000",
-		"Calls by tool":                            "tool completed failed refused cancelled running withheld completed pay 1 0 1 0 0 0 50 % look 0 0 0 0 0 1 –",
-		"Tokens of tools and their estimates":  "tool estimated actual accuracy pay 25 50 50 %",
-		"Errors by type":                           "error calls policy_violation 1",
-		"Duration of calls by lane":             "lane average longest bank 7.00 s 7.00 s no lane 0 s 0 s",
-		"Slow calls and retries": "tool slow retries pay 1 2 look 0 0",
+		"Runs by agent, plan and tool":        "run of solved failed running solved share agent a 1 1 1 50 % solved agent b 1 0 0 100 % solved",
+		"Cost by agent":                       "run of cost agent a $1.50 agent b $0.5000",
+		"Calls by tool":                       "tool completed failed refused cancelled running withheld completed pay 1 0 1 0 0 0 50 % look 0 0 0 0 0 1 –",
+		"Tokens of tools and their estimates": "tool estimated actual accuracy pay 25 50 50 %",
+		"Errors by type":                      "error calls policy_violation 1",
+		"Duration of calls by lane":           "lane average longest bank 7.00 s 7.00 s no lane 0 s 0 s",
+		"Slow calls and retries":              "tool slow retries pay 1 2 look 0 0",
 	} {
 		if got := cells(page, title); got != want {
 			t.Errorf("%s: %q, want %q", title, got, want)

@@ -295,13 +295,13 @@ func TestMarks(t *testing.T) {
 		"pause paused: resumed by eve 1s",
 		"message message from ada",
 		"hook hook greet",
-		"approval more turns for the run 51s open",
+		"approval higher limit of turns 51s open",
 		"end the run failed",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if why := detail(d.Marks[0].Details, "why"); why != "it is money" {
+	if why := detail(d.Marks[0].Details, "reason"); why != "it is money" {
 		t.Errorf("the approval was asked for because %q", why)
 	}
 	if len(d.Steps) != 2 || !d.Steps[0].Open {
@@ -412,7 +412,7 @@ func TestDetails(t *testing.T) {
 		approval,
 		"approved by ada",
 	) ||
-		!strings.Contains(approval, "because: money") {
+		!strings.Contains(approval, "reason: money") {
 		t.Errorf("the approval says %q", approval)
 	}
 	for _, w := range []string{"run_failed: broke",

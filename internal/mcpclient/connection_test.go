@@ -225,7 +225,7 @@ func TestConnectFails(t *testing.T) {
 		{"ends at once", stdio(mcpserver.Dies), api.ErrPreconditionFailed, true,
 			[]string{"exit code 3", "no configuration found"}},
 		{"garbage", stdio(mcpserver.Garbage), api.ErrPreconditionFailed, false,
-			[]string{"no MCP message", "Server listening on port 3000"}},
+			[]string{"not an MCP message", "Server listening on port 3000"}},
 		{"huge", stdio(mcpserver.Huge), api.ErrPreconditionFailed, false,
 			[]string{"more than 16777216 bytes"}},
 		{"hangs", stdio(mcpserver.Hang), api.ErrPreconditionFailed, true,

@@ -87,7 +87,7 @@ func TestHTTPAnswers(t *testing.T) {
 		}, lost(true), "EOF"},
 		{"a page", status(200, "<html>", "Content-Type", "text/html"), lost(true), "text/html"},
 		{"no JSON", status(200, "garbage", "Content-Type", "application/json"), fault,
-			"no MCP result"},
+			"not an MCP result"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestHTTPNoServer(t *testing.T) {
 		"another host": {status(307, "", "Location", "http://169.254.169.254/"), false,
 			"169.254.169.254"},
 		"garbage": {status(200, "garbage", "Content-Type", "application/json"), false,
-			"no MCP result"},
+			"not an MCP result"},
 	} {
 		server := httptest.NewServer(tt.answer)
 		_, err := Connect(t.Context(), &Server{URL: server.URL, Allow: []string{"127.0.0.1"}},

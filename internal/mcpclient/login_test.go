@@ -139,10 +139,10 @@ func TestLoginFails(t *testing.T) {
 			api.ErrPreconditionFailed, "another login"},
 		{"refused in the browser", nil,
 			replace("code=", "error=access_denied&error_description=Not+you&x="), 1,
-			api.ErrPreconditionFailed, "says access_denied Not you"},
+			api.ErrPreconditionFailed, "answered access_denied Not you"},
 		{"no code", nil, replace("code=", "x="), 1, api.ErrPreconditionFailed, "has no code"},
 		{"no address", nil, func(string) string { return "\x7f" }, 1, api.ErrPreconditionFailed,
-			"no address"},
+			"not an address"},
 		{"a code that is refused", func(g *mcpserver.Guarded, _ *Server,
 			_ *Options) {
 			g.Refuse = "{code} is spent"

@@ -25,8 +25,8 @@ const (
 	closeGrace = time.Second
 )
 
-// serverProcess is a server that runs as a program and speaks over its standard input and output, one
-// message a line. It is the transport and the connection of one session.
+// serverProcess is a server that runs as a program and communicates over its standard input and
+// output.
 type serverProcess struct {
 	cmd    *exec.Cmd
 	input  *os.File

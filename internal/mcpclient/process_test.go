@@ -80,7 +80,7 @@ func TestOutputEnds(t *testing.T) {
 		"exec >&-; sleep 1000":                      "closed its standard output",
 		"setsid sleep 5 & echo last >&2; exit 4":    "exit code 4; it wrote to standard error: last",
 		"sleep 1000 & echo oops >&2; kill -9 $$":    "signal: killed; it wrote to standard error: oops",
-		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: "no MCP message",
+		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: "not an MCP message",
 	} {
 		p, err := startProcess([]string{"sh", "-c", script}, "", []string{"PATH=/usr/bin:/bin"},
 			nil, 1<<20, slog.New(slog.DiscardHandler))

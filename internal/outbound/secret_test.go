@@ -71,7 +71,7 @@ func TestSecretFaults(t *testing.T) {
 		"file:" + folder:                           "not a regular file",
 		file("empty", "\n"):                        "is empty",
 		file("large", strings.Repeat("x", 65<<10)): "more than 65536 bytes",
-		file("lines", "planted\nplanted"):          "line end",
+		file("lines", "planted\nplanted"):          "line break",
 	} {
 		_, err := Secret(ref)
 		if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) ||

@@ -60,7 +60,7 @@ func TestLanesTable(t *testing.T) {
 	v, states := someLanes()
 	v.verbose = true
 	want := `
-lane     limit  key                           holders  running  waiting  acquired  rejected  timed out  avg wait  avg execution  held by
+lane     limit  key                           holders  running  waiting  acquired  rejected  timed out  avg wait  avg execution  workers
 android      1  {{args.device}} (312 open)        3/4       12        5      1000         0          0         -              -  1@host ×2, 2@host
 general      -  -                           2 workers        3        2        40         -          -       1ms           10ms  1@host, 2@host
 gpu          -  -                           0 workers        0        0         0         -          -         -              -  -

@@ -131,7 +131,7 @@ func TestReport(t *testing.T) {
 	}{
 		{"cancelled", api.Event{Type: api.EventRunCancelled}, "cancelled"},
 		{"limit", api.Event{Type: api.EventRunCompleted, Result: &api.RunResult{Limit: "turns"}},
-			"reached its limit of turns"},
+			"reached the limit of turns"},
 		{"completed", api.Event{Type: api.EventRunCompleted,
 			Result: &api.RunResult{Outcome: api.OutcomeCompleted}}, "completed"},
 		{"nothing said", api.Event{Type: api.EventRunCompleted}, "run_completed"},

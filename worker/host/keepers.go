@@ -118,8 +118,8 @@ func (k *keepers) lookAtAll(ctx context.Context) bool {
 	return well
 }
 
-// look starts a lane's workflow if it is not running. With pending it sends the configuration if the
-// workflow uses another one.
+// look starts a lane's workflow if it is not running. With pending it sends the configuration if
+// the workflow uses another one.
 func (k *keepers) look(ctx context.Context, lane api.Lane, pending bool) error {
 	ctx, cancel := context.WithTimeout(ctx, keeperPatience)
 	defer cancel()

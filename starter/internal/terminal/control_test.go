@@ -35,7 +35,7 @@ func TestPauseIsShown(t *testing.T) {
 		t.Errorf("when it goes on: %q", lines)
 	}
 	if got := strings.Join(done,
-		"|"); got != "message of ada: go on|resumed by ada: a look|resumed by bob" {
+		"|"); got != "message from ada: go on|resumed by ada: a look|resumed by bob" {
 		t.Errorf("for good: %q", got)
 	}
 	if got := strings.Join(logged,

@@ -61,7 +61,7 @@ func TestOpen_ReportsEveryFaultWithItsFlag(t *testing.T) {
 			missing + " does not exist", "mkdir -p " + missing}},
 		{Config{Store: "file://" + file}, []string{"--payload-store", file + " is not a folder"}},
 		{Config{Store: "%zz"}, []string{"--payload-store", "invalid URL"}},
-		{Config{Threshold: "much"}, []string{`--payload-threshold "much"`, "the least is 1024"}},
+		{Config{Threshold: "much"}, []string{`--payload-threshold "much"`, "the minimum is 1024"}},
 		{Config{Threshold: "1000"}, []string{`--payload-threshold "1000"`}},
 		{Config{Compression: "gzip"}, []string{`--payload-compression "gzip"`, "zstd or none"}},
 		{Config{Keys: missing}, []string{missing, "cannot be read"}},

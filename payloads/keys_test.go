@@ -22,7 +22,7 @@ func TestLoadKeys_ReportsEveryFaultAndNoKey(t *testing.T) {
 		{"not set", "active: k1\nkeys: {k1: env:NOT_SET_ANYWHERE}",
 			"k.yaml:2:12: the secret env:NOT_SET_ANYWHERE is not set"},
 		{"too short", "active: k1\nkeys: {k1: env:SHORT}",
-			"k.yaml:2:12: what env:SHORT holds is 16 bytes in base64; a key is 32 (make a key: " +
+			"k.yaml:2:12: env:SHORT has 16 bytes in base64; a key has 32 (make a key: " +
 				"head -c 32"},
 		{"no base64", "active: k1\nkeys: {k1: env:NO_BASE64}",
 			"k.yaml:2:12: what env:NO_BASE64 holds is not base64; a key is 32 bytes in base64 " +
@@ -30,8 +30,8 @@ func TestLoadKeys_ReportsEveryFaultAndNoKey(t *testing.T) {
 		{"a file that is the key", key, "k.yaml:1:1: this must be a mapping, not the text \"…\" " +
 			"(write active: ID and keys: {"},
 		{"keys that are the key", "active: k1\nkeys: " + key,
-			"k.yaml:1:9: there is no key \"k1\" (name one of keys, or none to encrypt nothing " +
-				"from now on)\nk.yaml:2:7: this must be a mapping, not the text \"…\" (write " +
+			"k.yaml:1:9: there is no key \"k1\" (name one of keys, or none to stop " +
+				"encrypting)\nk.yaml:2:7: this must be a mapping, not the text \"…\" (write " +
 				"active: ID"},
 		{"an active that is the key", "active: " + key + "\nkeys: {k1: env:GOOD}",
 			"k.yaml:1:9: there is no key \"…\" (known: k1)"},

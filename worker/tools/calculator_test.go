@@ -139,7 +139,7 @@ func TestCalculator_RejectsWhatIsNoExpression(t *testing.T) {
 		strings.Repeat("(", 150) + "1":            "nested more than 100 deep",
 		strings.Repeat("-", 150) + "1":            "nested more than 100 deep",
 		strings.Repeat("2^", 150) + "1":           "nested more than 100 deep",
-		strings.Repeat("1", 2001):                 "at most 2000",
+		strings.Repeat("1", 2001):                 "maximum is 2000",
 	} {
 		_, _, e := outputOf[calculatorOutput](t, Config{}, "calculator",
 			map[string]any{"expression": expression})

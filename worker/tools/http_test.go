@@ -301,7 +301,7 @@ func TestHTTP_TellsTransientNetworkFailuresFromLastingOnes(t *testing.T) {
 		want  string
 	}{
 		{s.URL + "/hang", true, "timeout"}, {s.URL + "/close", true, "EOF"}, {s.URL + "/cut", true,
-			"broke off"},
+			"was cut off"},
 		{closed.URL, true, "refused"}, {secure.URL, false, "certificate"},
 	} {
 		_, _, e := outputOf[httpResponse](t, loopback(), "http_get", map[string]any{"url": c.url,

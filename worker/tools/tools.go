@@ -28,6 +28,6 @@ func All(c Config) []switchyard.Function {
 func invalid(parameter, format string, args ...any) *api.Error {
 	e := api.Errorf(api.ErrValidation, format, args...)
 	e.Problems = []api.Problem{{Path: "$." + parameter, Rule: "value", Message: e.Message}}
-	e.Message = "the arguments are not usable"
+	e.Message = "the tool cannot use its arguments"
 	return e
 }

@@ -315,7 +315,7 @@ func TestRESTNetworkFailures(t *testing.T) {
 		retry      bool
 		want       string
 	}{
-		{base, "cut", true, "GET " + base + "/{{args.p}}: the response broke off"},
+		{base, "cut", true, "GET " + base + "/{{args.p}}: the response was cut off"},
 		{base, "close", true, "the server closed the connection before it answered: EOF"},
 		{base, "gzip", false, "gzip"}, {closed.URL, "x", true, "connection refused"},
 	} {

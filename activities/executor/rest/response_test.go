@@ -60,7 +60,7 @@ func TestRESTAnswers(t *testing.T) {
 // needs to be none.
 func TestRESTBrokenJSON(t *testing.T) {
 	for _, c := range []struct{ entry, contentType, body, want string }{
-		{"path: /", "application/json", `{"a":`, `not whole: {"a":`},
+		{"path: /", "application/json", `{"a":`, `is incomplete: {"a":`},
 		{"path: /", "application/json", `<html>`, `<html>`},
 		{"path: /", "application/json", `{} {}`, `unexpected text after`},
 		{"extract: a", "text/html", `<html>`, `<html>`},

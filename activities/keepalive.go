@@ -2,13 +2,16 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"time"
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 )
 
 const (
@@ -19,13 +22,25 @@ const (
 	maxProgressMessage = 1 << 10
 )
 
+// maxBeatInterval bounds the time between two heartbeats of an activity. A call whose tool allows a
+// long silence still learns of its cancellation within this time on servers that do not push it,
+// and has several heartbeats left when the server returns after an outage.
+const maxBeatInterval = 5 * time.Second
+
+const (
+	// beatRetry is the wait after a heartbeat that the server did not answer.
+	beatRetry = time.Second
+	// maxBeatWait bounds the wait for the answer to one heartbeat.
+	maxBeatWait = 10 * time.Second
+)
+
 // keepAlive sends heartbeats for the activity of ctx until stop is called, so that tools do not
 // have to: a lost worker is detected within the heartbeat timeout. It also keeps a cancelled call
 // alive until it ends, because missing heartbeats would count as a lost worker. Short activities
 // end before the first heartbeat. Every heartbeat carries the last progress reported to the
 // returned context.
-func keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
-	p := newPulse(ctx)
+func (a *Activities) keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
+	p := a.newPulse(ctx)
 	if p == nil {
 		return ctx, func() {}
 	}
@@ -34,13 +49,14 @@ func keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
 
 // newPulse starts the heartbeats of the activity of ctx. It returns nil if none are expected, as
 // for inline calls.
-func newPulse(ctx context.Context) *pulse {
+func (a *Activities) newPulse(ctx context.Context) *pulse {
 	info := activity.GetInfo(ctx)
 	if info.HeartbeatTimeout <= 0 {
 		return nil
 	}
-	p := &pulse{ctx: context.WithoutCancel(ctx), every: info.HeartbeatTimeout / 3,
+	p := &pulse{send: a.heartbeat, every: min(info.HeartbeatTimeout/3, maxBeatInterval),
 		deadline: info.Deadline, last: time.Now()}
+	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(p.every, p.beat)
@@ -48,15 +64,49 @@ func newPulse(ctx context.Context) *pulse {
 	return p
 }
 
-// pulse sends the heartbeats of one activity.
+// heartbeat sends a heartbeat of the activity of ctx and waits at most maxWait for the answer. The
+// SDK's own heartbeats cancel the activity when the server does not answer for a second. An
+// activity that could have survived the outage would be lost, so only the server's word ends it.
+func (a *Activities) heartbeat(ctx context.Context, maxWait time.Duration, details ...any) error {
+	if a.config.Client == nil {
+		activity.RecordHeartbeat(ctx, details...)
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	err := a.config.Client.RecordActivityHeartbeat(within, activity.GetInfo(ctx).TaskToken,
+		details...)
+	if endsActivity(err) {
+		// The SDK gets the same answer and ends the activity with the right cause.
+		activity.RecordHeartbeat(ctx, details...)
+		return nil
+	}
+	return err
+}
+
+// endsActivity reports whether the answer to a heartbeat ends the activity: it was cancelled,
+// paused or reset, or the server no longer knows it. All other errors are about the connection.
+func endsActivity(err error) bool {
+	_, gone := errors.AsType[*serviceerror.NotFound](err)
+	return gone || temporal.IsCanceledError(err) || errors.Is(err, activity.ErrActivityPaused) ||
+		errors.Is(err, activity.ErrActivityReset)
+}
+
+// pulse sends the heartbeats of one activity, one at a time.
 type pulse struct {
 	ctx      context.Context
+	cancel   context.CancelFunc
+	send     func(ctx context.Context, maxWait time.Duration, details ...any) error
 	every    time.Duration
 	deadline time.Time
 
 	mu      sync.Mutex
 	timer   *time.Timer
 	stopped bool
+	// sending is set while a heartbeat is in flight. hurry is then the pace of the next one; zero
+	// means the usual one.
+	sending bool
+	hurry   time.Duration
 	// last is the time of the last heartbeat, due that of the next.
 	last, due time.Time
 	// details are sent with every heartbeat: nothing or the last progress. A model step sends its
@@ -67,7 +117,7 @@ type pulse struct {
 
 func (p *pulse) beat() {
 	p.mu.Lock()
-	if p.stopped || !time.Now().Before(p.deadline) {
+	if p.stopped || p.sending || !time.Now().Before(p.deadline) {
 		p.mu.Unlock()
 		return
 	}
@@ -75,10 +125,29 @@ func (p *pulse) beat() {
 	if p.speech != nil {
 		details = []any{p.speech.live()}
 	}
-	p.last = time.Now()
-	p.next(p.every)
+	p.last, p.sending, p.hurry = time.Now(), true, 0
 	p.mu.Unlock()
-	activity.RecordHeartbeat(p.ctx, details...)
+	err := p.send(p.ctx, min(max(p.every, beatRetry), maxBeatWait), details...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sending = false
+	if p.stopped {
+		return
+	}
+	p.next(p.pause(err))
+}
+
+// pause returns the wait for the next heartbeat after one with that outcome. The caller holds the
+// lock.
+func (p *pulse) pause(err error) time.Duration {
+	pace := p.every
+	if err != nil {
+		pace = min(pace, beatRetry)
+	}
+	if p.hurry > 0 {
+		pace = min(pace, p.hurry)
+	}
+	return max(0, time.Until(p.last.Add(pace)))
 }
 
 // next schedules the next heartbeat. The caller holds the lock.
@@ -104,6 +173,10 @@ func (p *pulse) report(progress api.Progress) {
 // hasten schedules the next heartbeat at pace after the last one, unless it is due earlier. The
 // caller holds the lock.
 func (p *pulse) hasten(pace time.Duration) {
+	if p.sending {
+		p.hurry = pace
+		return
+	}
 	if soon := max(0, time.Until(p.last.Add(pace))); !p.stopped &&
 		time.Now().Add(soon).Before(p.due) {
 		p.next(soon)
@@ -117,4 +190,5 @@ func (p *pulse) stop() {
 	defer p.mu.Unlock()
 	p.stopped = true
 	p.timer.Stop()
+	p.cancel()
 }

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -93,6 +96,49 @@ func TestProgressIsInHeartbeats(t *testing.T) {
 		ctx = workflow.WithActivityOptions(ctx,
 			workflow.ActivityOptions{StartToCloseTimeout: time.Minute,
 				HeartbeatTimeout: 2 * time.Second})
+		return workflow.ExecuteActivity(ctx, "probe", executionOf(compiled)).Get(ctx, nil)
+	})
+	if err := env.GetWorkflowError(); err != nil {
+		t.Error(err)
+	}
+}
+
+// awayServer is a server that does not answer heartbeats until it is back.
+type awayServer struct {
+	client.Client
+	back  atomic.Bool
+	beats chan struct{}
+}
+
+func (s *awayServer) RecordActivityHeartbeat(ctx context.Context, _ []byte, details ...any) error {
+	s.beats <- struct{}{}
+	if !s.back.Load() {
+		return serviceerror.NewUnavailable("connection refused")
+	}
+	activity.RecordHeartbeat(ctx, details...)
+	return nil
+}
+
+// A heartbeat that the server does not answer does not cancel the call. The next one follows soon.
+func TestKeepAlive_SurvivesAnOutage(t *testing.T) {
+	server := &awayServer{beats: make(chan struct{}, 100)}
+	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec,
+		_ json.RawMessage) (executor.Answer, error) {
+		for range 2 {
+			<-server.beats
+		}
+		server.back.Store(true)
+		<-server.beats
+		return executor.Answer{Output: json.RawMessage("1")}, ctx.Err()
+	})
+	b.Activities.config.Client = server
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(20 * time.Second)
+	env.RegisterDynamicActivity(b.Tool, activity.DynamicRegisterOptions{})
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+			StartToCloseTimeout: time.Minute, HeartbeatTimeout: 6 * time.Second})
 		return workflow.ExecuteActivity(ctx, "probe", executionOf(compiled)).Get(ctx, nil)
 	})
 	if err := env.GetWorkflowError(); err != nil {

@@ -316,6 +316,9 @@ func (p *pinning) model(m api.Model) {
 				lane.Name, lane.Key)})
 	default:
 		p.Model = admission.RouteOf(lane)
+		if lane.Limited() {
+			p.Model.Lease = lane.Lease
+		}
 	}
 }
 

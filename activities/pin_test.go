@@ -149,7 +149,7 @@ func TestPinModelLane(t *testing.T) {
 		api.Lane{Name: "device", Key: "{{args.device}}"})
 	for lane, want := range map[string]api.Route{
 		"":      {},
-		"ai":    {Queue: "models", QueueTimeout: api.Duration(time.Minute)},
+		"ai":    {Queue: "models", QueueTimeout: api.Duration(time.Minute), Lease: api.DefaultLease},
 		"other": {},
 	} {
 		b := setUp(t, catalogOf(t), nil)

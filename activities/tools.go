@@ -29,7 +29,8 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	if err != nil {
 		return api.Result{}, executor.Failure(executor.UnreadableInput(err))
 	}
-	ctx, rest := keepAlive(ctx)
+	a.releaseRun(ctx)
+	ctx, rest := a.keepAlive(ctx)
 	defer rest()
 	if t.inline != nil {
 		var stop context.CancelFunc

@@ -12,9 +12,10 @@ import (
 // failure.
 func TestCallError(t *testing.T) {
 	read := Tool{Name: "read", Lane: "files", Effect: EffectRead,
-		Timeout: Duration(3 * time.Second), QueueTimeout: Duration(time.Minute)}
+		Timeout: Duration(3 * time.Second), QueueTimeout: Duration(time.Minute),
+		Heartbeat: Duration(3 * time.Second)}
 	once := read
-	once.Effect = EffectOnce
+	once.Effect, once.Heartbeat = EffectOnce, Duration(time.Minute)
 	details := func(text string) func(any) error {
 		return func(v any) error {
 			return json.Unmarshal(
@@ -34,9 +35,9 @@ func TestCallError(t *testing.T) {
 		{"too slow", ActivityFailure{Timeout: "StartToClose"}, read, ErrTimeout, PhaseExecution,
 			"within 3s"},
 		{"lost", ActivityFailure{Timeout: TimeoutHeartbeat}, read, ErrWorkerLost, PhaseExecution,
-			"lost, at every attempt"},
+			"no heartbeat of read arrived for 3s"},
 		{"lost, and must not run twice", ActivityFailure{Timeout: TimeoutHeartbeat}, once,
-			ErrOutcomeUnknown, PhaseExecution, "before it reported"},
+			ErrOutcomeUnknown, PhaseExecution, "no heartbeat of read arrived for 1m0s"},
 		{"cancelled", ActivityFailure{Cancelled: true, Message: "canceled"}, read, ErrCancelled,
 			PhaseExecution, "the run was cancelled"},
 		{"typed", ActivityFailure{Type: string(ErrInvalidOutput), Message: "m",

@@ -314,18 +314,23 @@ func timeoutError(kind TimeoutKind, tool Tool) *Error {
 		e.Message = "no worker of lane " + tool.Lane + " took the call within " +
 			tool.QueueTimeout.String()
 	case kind == TimeoutHeartbeat:
-		e.Type, e.Message = ErrWorkerLost, "the worker that ran "+tool.Name+
-			" was lost, at every attempt"
+		e.Type, e.Message = ErrWorkerLost, noHeartbeat(tool)+" at each attempt"
 	default:
 		e.Type, e.Message = ErrTimeout, tool.Name+" did not answer within "+tool.Timeout.String()
 	}
 	if tool.Effect == EffectOnce && kind != TimeoutScheduleToStart {
 		e.Type = ErrOutcomeUnknown
 		if kind == TimeoutHeartbeat {
-			e.Message = "the worker that ran " + tool.Name + " was lost before it reported"
+			e.Message = noHeartbeat(tool)
 		}
 	}
 	return e
+}
+
+// noHeartbeat describes a missing heartbeat. The server cannot tell a crash from an outage.
+func noHeartbeat(tool Tool) string {
+	return "no heartbeat of " + tool.Name + " arrived for " + tool.Heartbeat.String() +
+		": its worker was lost or could not reach Temporal"
 }
 
 // Waiting is the last heartbeat of a call that waits on a worker for a slot of its lane. If the
@@ -379,5 +384,6 @@ func NotStartedError() *Error {
 // On returns the tool with the timeouts that its lane sets where the tool sets none.
 func (t Tool) On(r Route) Tool {
 	t.QueueTimeout = cmp.Or(t.QueueTimeout, r.QueueTimeout)
+	t.Heartbeat = max(t.Heartbeat, r.Lease)
 	return t
 }

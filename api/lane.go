@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"time"
 )
 
 // Strategy is the order in which a lane's waiting calls run.
@@ -78,7 +79,13 @@ type Lane struct {
 	Categories  []string    `json:"categories,omitempty"`
 	Fairness    Fairness    `json:"fairness,omitempty"`
 	OnLostLease OnLostLease `json:"on_lost_lease,omitempty"`
+	// Lease is how long a worker keeps its slots without the server, on a lane with a limit. Zero
+	// is DefaultLease.
+	Lease Duration `json:"lease,omitzero"`
 }
+
+// DefaultLease is the lease of lanes that set none.
+const DefaultLease = Duration(15 * time.Second)
 
 // Keyed reports whether the lane has a queue for each key.
 func (l Lane) Keyed() bool { return l.Key != "" }
@@ -112,16 +119,17 @@ func (l Lane) QueueOfPart(base, part string) string {
 	return cmp.Or(l.Queue, Queue(base, l.Name)) + "/" + part
 }
 
-// Groups identifies how the lane is divided: the number of groups, and whether by keys. When it
-// changes, the groups are assigned again.
+// Groups identifies how the lane is divided: the number of groups, whether by keys, and their
+// lease. When it changes, the groups are assigned again.
 func (l Lane) Groups() string {
 	if !l.Limited() {
 		return "none"
 	}
+	what := "slots"
 	if l.Keyed() {
-		return fmt.Sprintf("%d of keys", l.Holders)
+		what = "keys"
 	}
-	return fmt.Sprintf("%d of slots", l.Holders)
+	return fmt.Sprintf("%d of %s, lease %s", l.Holders, what, cmp.Or(l.Lease, DefaultLease))
 }
 
 // Bypasses reports whether the lane's rules do not apply to calls of the caller.
@@ -214,6 +222,9 @@ type Route struct {
 	FIFO bool `json:"fifo,omitempty"`
 	// Fairness says between whom slots are shared; empty is FairnessConversation.
 	Fairness Fairness `json:"fairness,omitempty"`
+	// Lease is that of a lane with a limit, if the tool's heartbeat timeout is shorter. Then it is
+	// the heartbeat timeout: nothing may run in the place of the call before the lease is over.
+	Lease Duration `json:"lease,omitzero"`
 }
 
 // HoldersMemo is the memo field of LaneSlotsWorkflow with the Groups of its lane.

@@ -132,20 +132,20 @@ func TestLaneRules(t *testing.T) {
 	}{
 		{api.Lane{Name: "general"}, false, false, false, 0, "none", "base"},
 		{api.Lane{Name: "gpu"}, false, false, false, 0, "none", "base/gpu"},
-		{api.Lane{Name: "http", Limit: 5, Holders: 4}, true, false, false, 0, "4 of slots",
+		{api.Lane{Name: "http", Limit: 5, Holders: 4}, true, false, false, 0, "4 of slots, lease 15s",
 			"base/http"},
 		{api.Lane{Name: "old", Limit: 1, Holders: 1, Queue: "legacy"}, true, false, false, 0,
-			"1 of slots", "legacy"},
+			"1 of slots, lease 15s", "legacy"},
 		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}"}, true, true, false, 0,
-			"2 of keys", "base/phones/k.1"},
+			"2 of keys, lease 15s", "base/phones/k.1"},
 		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}", Queue: "legacy"}, true,
-			true, false, 0, "2 of keys", "legacy/k.1"},
+			true, false, 0, "2 of keys, lease 15s", "legacy/k.1"},
 		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &ten}, true, false, true, 10,
-			"1 of slots", "base/a"},
+			"1 of slots, lease 15s", "base/a"},
 		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &none}, true, false, true, 0,
-			"1 of slots", "base/a"},
+			"1 of slots, lease 15s", "base/a"},
 		{api.Lane{Name: "a", Limit: 1, Holders: 1, Strategy: api.StrategyReject, QueueSize: &ten},
-			true, false, true, 0, "1 of slots", "base/a"},
+			true, false, true, 0, "1 of slots, lease 15s", "base/a"},
 	} {
 		l := c.lane
 		if l.Limited() != c.limited || l.Keyed() != c.keyed || l.UsesWaitQueue() != c.holds ||

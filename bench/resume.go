@@ -25,7 +25,7 @@ parameters:
   - {name: ms, type: integer, required: true}
 output: {type: integer}
 entry: {type: function, handler: pause}
-execution: {effect: once, timeout: 5m}
+execution: {effect: once, timeout: 5m, heartbeat: 3s}
 `
 
 // measureResume kills the worker that has a run in its memory and a call of it under way, and

@@ -62,12 +62,23 @@ func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
 		e.Timeout = cmp.Or(e.Timeout, defaultInlineTimeout)
 	}
 	e.Timeout = cmp.Or(e.Timeout, defaultTimeout)
-	e.Heartbeat = cmp.Or(e.Heartbeat, DefaultHeartbeat)
+	e.Heartbeat = cmp.Or(e.Heartbeat, usualHeartbeat(kind, e.Effect))
 	e.MaxResult = cmp.Or(e.MaxResult, DefaultMaxResult)
 	e.SlowAfter = cmp.Or(e.SlowAfter, DefaultSlowAfter)
 	e.OnInvalidOutput = cmp.Or(e.OnInvalidOutput, onInvalidFail)
 	e.Retry = retryWithDefaults(e.Retry, e.Effect)
 	return e
+}
+
+func usualHeartbeat(kind string, effect api.Effect) api.Duration {
+	switch {
+	case effect == api.EffectOnce:
+		return DefaultOnceHeartbeat
+	case kind == api.KindStateful:
+		return DefaultStatefulHeartbeat
+	default:
+		return DefaultHeartbeat
+	}
 }
 
 func retryWithDefaults(r api.Retry, effect api.Effect) api.Retry {

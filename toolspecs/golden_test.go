@@ -113,7 +113,7 @@ func TestDecodedSpec(t *testing.T) {
 		`{"name":"since","type":"string","default":"2024-01-01"},{"name":"ratio","type":"number","default":0.5},` +
 		`{"name":"big","type":"integer","default":123456789012345678901234567890}],` +
 		`"entry":{"type":"function","handler":"search"},"execution":{"lane":"serial","access":"exclusive","effect":"once","timeout":"1m30s",` +
-		`"heartbeat":"3s","retry":{"max_attempts":1,"initial_interval":"200ms","backoff":2,"max_interval":"10s"},"max_result":32768,` +
+		`"heartbeat":"1m0s","retry":{"max_attempts":1,"initial_interval":"200ms","backoff":2,"max_interval":"10s"},"max_result":32768,` +
 		`"slow_after":"5s","arguments":"lenient","on_invalid_output":"fail"}}`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -152,7 +152,7 @@ func TestStatefulDefaults(t *testing.T) {
 	tool := compiled.Tool()
 	if tool.Dispatch != api.DispatchInstance || tool.Lane != api.LaneGeneral ||
 		tool.Access != api.AccessExclusive ||
-		tool.Heartbeat != DefaultStatefulHeartbeat || tool.OnLoss != api.OnLossFail ||
+		tool.Heartbeat != DefaultOnceHeartbeat || tool.OnLoss != api.OnLossFail ||
 		tool.IdleTimeout != defaultIdleTimeout || specs[0].Entry.Handler != "counter" {
 		t.Errorf("the run pins %+v", tool)
 	}

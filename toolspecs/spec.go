@@ -10,16 +10,21 @@ import (
 
 // Defaults of a spec's execution facts.
 const (
-	defaultTimeout   = api.Duration(30 * time.Second)
+	defaultTimeout = api.Duration(30 * time.Second)
+	// DefaultHeartbeat is that of calls that are safe to repeat: they resume soon after a crash.
 	DefaultHeartbeat = api.Duration(3 * time.Second)
+	// DefaultOnceHeartbeat is that of calls with effect once. A false alarm costs more than a late
+	// one, so it covers thirty seconds without the server, the last heartbeat before and the
+	// reconnection after them.
+	DefaultOnceHeartbeat = api.Duration(time.Minute)
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
 	DefaultSlowAfter = api.Duration(5 * time.Second)
 	// defaultAnswerWithin bounds the wait for a person's answer to a human tool.
 	defaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
-	// DefaultStatefulHeartbeat is shorter, because an instance that is lost with its worker blocks
-	// the whole run.
-	DefaultStatefulHeartbeat = api.Duration(2 * time.Second)
+	// DefaultStatefulHeartbeat is that of stateful tools whose calls are safe to repeat. A false
+	// alarm loses the instance, and a late one blocks the run.
+	DefaultStatefulHeartbeat = api.Duration(15 * time.Second)
 	defaultIdleTimeout       = api.Duration(10 * time.Minute)
 	// defaultAgentTimeout is the timeout of a sub-agent, whose run takes many turns.
 	defaultAgentTimeout = api.Duration(time.Hour)
@@ -246,8 +251,8 @@ type ExecutionSpec struct {
 	Timeout api.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
 	// QueueTimeout bounds the wait for a worker; zero means no bound.
 	QueueTimeout api.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
-	// Heartbeat is the time without a heartbeat after which a worker counts as lost; default 3s, 2s
-	// for stateful tools, at least 1s.
+	// Heartbeat is the time without a heartbeat after which a worker counts as lost, at least 1s;
+	// default 1m for effect once, else 3s, and 15s for stateful tools.
 	Heartbeat api.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
 	Retry     api.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.

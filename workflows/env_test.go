@@ -194,6 +194,12 @@ func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string,
 	return c.lab.QueryWorkflowByID(id, query, args...)
 }
 
+// RecordActivityHeartbeat passes a heartbeat to the test environment.
+func (queryClient) RecordActivityHeartbeat(ctx context.Context, _ []byte, details ...any) error {
+	activity.RecordHeartbeat(ctx, details...)
+	return nil
+}
+
 // SignalWithStartWorkflow takes the opening of a key.
 func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, order any,
 	_ client.StartWorkflowOptions, _ any,

@@ -13,6 +13,15 @@ import (
 // graceAfterTimeout is added to the timeout of a model step or hook for that of its activity.
 const graceAfterTimeout = time.Duration(api.AttemptGrace)
 
+// reportGrace returns for how long beyond the longest attempt the end of a call can be reported: the
+// server may be away for as long as the heartbeat timeout of the call allows.
+func reportGrace(t api.Tool) time.Duration {
+	return max(0, min(t.Heartbeat.Std(), maxReportGrace)-graceAfterTimeout)
+}
+
+// maxReportGrace bounds the grace of tools with a long heartbeat timeout.
+const maxReportGrace = time.Minute
+
 // Defaults of a model step.
 const (
 	modelHeartbeat   = 3 * time.Second
@@ -32,7 +41,7 @@ func callOptions(base, id string, t api.Tool, r api.Route,
 	o := workflow.ActivityOptions{
 		TaskQueue:              cmp.Or(r.Queue, api.Queue(base, t.Lane)),
 		ActivityID:             id,
-		StartToCloseTimeout:    t.LongestAttempt().Std(),
+		StartToCloseTimeout:    t.LongestAttempt().Std() + reportGrace(t),
 		ScheduleToStartTimeout: t.QueueTimeout.Std(),
 		HeartbeatTimeout:       t.Heartbeat.Std(),
 		WaitForCancellation:    true,
@@ -78,7 +87,7 @@ func modelOptions(base, id string, m api.Model, r api.Route,
 		ActivityID:             id,
 		StartToCloseTimeout:    timeout + graceAfterTimeout,
 		ScheduleToStartTimeout: r.QueueTimeout.Std(),
-		HeartbeatTimeout:       modelHeartbeat,
+		HeartbeatTimeout:       max(modelHeartbeat, r.Lease.Std()),
 		WaitForCancellation:    true,
 		Summary:                summary,
 		DisableEagerExecution:  r != api.Route{},

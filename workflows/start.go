@@ -142,6 +142,7 @@ func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.Ru
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: in.Conversation, TaskQueue: info.TaskQueueName, WaitForCancellation: true,
+		WorkflowTaskTimeout:   api.WorkflowTaskTimeout,
 		Priority:              info.Priority,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		TypedSearchAttributes: temporal.NewSearchAttributes(updates...),

@@ -68,7 +68,8 @@ func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
-		Priority: p.priority.Call(c.call, tool, api.Route{}),
+		WorkflowTaskTimeout: api.WorkflowTaskTimeout,
+		Priority:            p.priority.Call(c.call, tool, api.Route{}),
 		// A run waits for its sub-agents unless the server ends it; then they are cancelled.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		StaticSummary:         api.RunSummary(string(api.CallerAgent), agent.Name, v.Prompt),

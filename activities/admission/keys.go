@@ -103,7 +103,8 @@ func (k *keys) tell(r api.OpenRequest) error {
 			r.Key, r.Lane, maxOpening)
 	}
 	options := client.StartWorkflowOptions{ID: api.KeysWorkflowID(r.Base, r.Lane),
-		TaskQueue: r.Base, StaticSummary: "open keys of the lane " + r.Lane}
+		TaskQueue: r.Base, StaticSummary: "open keys of the lane " + r.Lane,
+		WorkflowTaskTimeout: api.WorkflowTaskTimeout}
 	_, err := k.client.SignalWithStartWorkflow(ctx, options.ID, api.OpenKeySignal,
 		api.KeyOrder{Open: r.Key}, options,
 		api.LaneKeysWorkflow, api.KeysInput{Lane: r.Lane})

@@ -29,6 +29,9 @@ func (a *Admitter) route(r api.AdmissionRequest, tool api.Tool,
 		return api.Route{Queue: api.BypassQueue(r.Base, lane.Name)}, nil
 	}
 	route := RouteOf(lane)
+	if lane.Limited() && tool.Heartbeat < lane.Lease {
+		route.Lease = lane.Lease
+	}
 	if lane.Keyed() {
 		key, fault := lanes.Key(lane, arguments)
 		if fault != nil {

@@ -52,27 +52,29 @@ func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
 // pass only another queue.
 func TestRoute(t *testing.T) {
 	b, _, r := laneBench(t)
+	const lease = api.DefaultLease
 	for _, test := range []struct {
 		tool   string
 		caller api.CallerType
 		want   api.Route
 	}{
 		{"general", api.CallerAgent, api.Route{}},
-		{"serial", api.CallerAgent, api.Route{}},
+		{"serial", api.CallerAgent, api.Route{Lease: lease}},
 		{"inline", api.CallerAgent, api.Route{}},
 		{"unheard_of", api.CallerAgent, api.Route{}},
-		{"http", api.CallerAgent, api.Route{}},
+		{"http", api.CallerAgent, api.Route{Lease: lease}},
 		{"far", api.CallerAgent, api.Route{Queue: "company/far"}},
 		{"printer", api.CallerAgent, api.Route{QueueTimeout: api.Duration(time.Minute),
-			Holds: true}},
+			Holds: true, Lease: lease}},
 		{"printer", api.CallerPlan, api.Route{Queue: "base/bypass/printer"}},
-		{"door", api.CallerAgent, api.Route{Holds: true}},
-		{"mail", api.CallerAgent, api.Route{FIFO: true}},
-		{"desk", api.CallerAgent, api.Route{Fairness: api.FairnessCaller}},
+		{"door", api.CallerAgent, api.Route{Holds: true, Lease: lease}},
+		{"mail", api.CallerAgent, api.Route{FIFO: true, Lease: lease}},
+		{"desk", api.CallerAgent, api.Route{Fairness: api.FairnessCaller, Lease: lease}},
 		{"android", api.CallerAgent, api.Route{Queue: "base/android/pixel-7", Key: "pixel-7",
-			OpenFor: api.Duration(15 * time.Second)}},
+			OpenFor: api.Duration(15 * time.Second), Lease: lease}},
 		{"phones", api.CallerAgent, api.Route{Queue: "company/phones/pixel-7", Key: "pixel-7",
-			OpenFor: lanes.DefaultIdleTimeout / 4, QueueTimeout: api.Duration(time.Second)}},
+			OpenFor: lanes.DefaultIdleTimeout / 4, QueueTimeout: api.Duration(time.Second),
+			Lease: lease}},
 	} {
 		r.Caller.Type = test.caller
 		r.Calls = []api.Call{{ID: "1.1", Tool: test.tool, Arguments: `{"device":"pixel-7"}`}}

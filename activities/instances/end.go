@@ -75,7 +75,7 @@ func (h *hosting) logEnd(end ending, failure error) {
 // waitClosed waits until the instance is closed and keeps the activity alive meanwhile, so that no
 // other instance is created before.
 func (h *hosting) waitClosed(closed <-chan struct{}, end ending) {
-	tick := time.NewTicker(h.lease.Interval())
+	tick := time.NewTicker(min(h.lease.Interval(), instanceBeat))
 	defer tick.Stop()
 	var late <-chan time.Time
 	if end.kind != endStopped { // else the worker's own stop timeout bounds it

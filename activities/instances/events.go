@@ -45,7 +45,7 @@ const askPause = time.Second
 
 // run creates the instance and hosts it until there is a reason to end it.
 func (h *hosting) run(asked context.Context) ending {
-	tick := time.NewTicker(h.lease.Interval())
+	tick := time.NewTicker(min(h.lease.Interval(), lookInterval))
 	defer tick.Stop()
 	h.cancellation = asked.Done()
 	for {
@@ -66,7 +66,7 @@ func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
 	case <-activity.GetWorkerStopChannel(ctx):
 		return &ending{endStopped, h.lostError("its worker stops")}
 	case <-h.lease.Lost:
-		return h.lost("it could not reach the server for too long")
+		return h.lost(h.silence())
 	case err := <-h.failed:
 		return h.unserved(err)
 	case c := <-h.created:
@@ -76,6 +76,16 @@ func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
 	case <-tick:
 		return h.check(ctx)
 	}
+}
+
+// silence describes why the lease was not renewed.
+func (h *hosting) silence() string {
+	silence, unanswered := h.lease.Silence()
+	silence = silence.Round(100 * time.Millisecond)
+	if !unanswered {
+		return fmt.Sprintf("it sent no heartbeat for %s", silence)
+	}
+	return fmt.Sprintf("no connection to Temporal for %s", silence)
 }
 
 func (h *hosting) unserved(err error) *ending {
@@ -101,7 +111,7 @@ func (h *hosting) serve(c creation) *ending {
 	switch {
 	case c.err == nil:
 	case h.lease.IsLost():
-		return h.lost("it could not reach the server for too long")
+		return h.lost(h.silence())
 	default:
 		return &ending{endNotCreated, c.err}
 	}
@@ -146,16 +156,51 @@ func (h *hosting) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.Ins
 // continueAdopted keeps hosting the instance for the activity that adopted it.
 func (h *hosting) continueAdopted(ctx context.Context) *ending {
 	h.lease.Adopt(h.info.TaskToken)
-	h.adopted, h.parked = true, time.Time{}
+	h.adopted, h.parked, h.beaten = true, time.Time{}, time.Time{}
 	return h.check(ctx)
 }
 
-// check sends a heartbeat and checks whether the instance is still needed.
+// lookInterval is the time between two checks of an instance. They send nothing unless something is
+// due.
+const lookInterval = 500 * time.Millisecond
+
+// instanceBeat bounds the time between two heartbeats of an instance that is in use, so that the
+// end of its run is noticed soon on servers that do not push cancellation.
+const instanceBeat = 5 * time.Second
+
+// pause returns the time between the last heartbeat and the next one. Every heartbeat carries the
+// whole snapshot, because the server keeps only the last details. Therefore an unused instance
+// sends few.
+func (h *hosting) pause() time.Duration {
+	if _, unanswered := h.lease.Silence(); unanswered {
+		return h.lease.RetryInterval()
+	}
+	i := h.instance.Load()
+	switch third := h.lease.Third(); {
+	case i == nil || i.idle() == 0:
+		return h.lease.Interval()
+	case i.idle() < third:
+		return min(third, instanceBeat)
+	default:
+		return third
+	}
+}
+
+// beatIfDue sends a heartbeat when one is due.
+func (h *hosting) beatIfDue(ctx context.Context) error {
+	if time.Since(h.beaten) < h.pause() {
+		return nil
+	}
+	h.beaten = time.Now()
+	return h.lease.Beat(ctx)
+}
+
+// check sends a heartbeat when one is due, and checks whether the instance is still needed.
 func (h *hosting) check(ctx context.Context) *ending {
 	if !h.parked.IsZero() {
 		return h.awaitAdoption(ctx)
 	}
-	switch err := h.lease.Beat(ctx); {
+	switch err := h.beatIfDue(ctx); {
 	case errors.Is(err, lease.ErrHostCancelled):
 		return &ending{kind: endOver}
 	case errors.Is(err, lease.ErrHostGone):

@@ -110,6 +110,8 @@ type hosting struct {
 	unknown bool
 	// parked is when the instance began to wait for adoption, asked when the run was last checked.
 	parked, asked time.Time
+	// beaten is when the last heartbeat was sent.
+	beaten time.Time
 
 	created     chan creation
 	endCreation context.CancelCauseFunc

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -26,10 +27,14 @@ type Lease struct {
 	// beating serializes heartbeats, so that the last one to arrive has the newest state.
 	beating sync.Mutex
 
-	Mu     sync.Mutex
-	token  []byte
-	Until  time.Time
-	expiry *time.Timer
+	Mu    sync.Mutex
+	token []byte
+	Until time.Time
+	// accepted is when the last heartbeat that the server accepted was sent. unanswered means that
+	// a later one got no answer.
+	accepted   time.Time
+	unanswered bool
+	expiry     *time.Timer
 	// period ends with the lease; it is replaced when an ended lease is renewed.
 	period    context.Context
 	endPeriod context.CancelCauseFunc
@@ -40,8 +45,8 @@ type Lease struct {
 }
 
 var (
-	// ErrOver is the cause with which users of the lease are stopped.
-	ErrOver = errors.New("the lease of this worker is over, so that another one may have taken over")
+	// ErrOver is the cause with which users of the lease are stopped; see OverError.
+	ErrOver = errors.New("the lease is over, so that another worker may have taken over")
 	// ErrHostGone means that the server no longer knows the activity, because it timed out or its
 	// run is closed.
 	ErrHostGone = errors.New("the server no longer knows the activity")
@@ -50,6 +55,29 @@ var (
 	ErrHostCancelled = errors.New("the run no longer needs the instance")
 )
 
+// OverError is the ErrOver of a lease that was not renewed in time. Its message names the reason.
+type OverError struct {
+	// Silence is the time since the last heartbeat that the server accepted.
+	Silence time.Duration
+	// Unanswered means that the server did not answer a heartbeat since then. Otherwise this
+	// process sent none, because it was suspended or had no time.
+	Unanswered bool
+}
+
+// Error implements error.
+func (e OverError) Error() string {
+	silence := e.Silence.Round(100 * time.Millisecond)
+	if e.Unanswered {
+		return fmt.Sprintf("no connection to Temporal for %s: %v", silence, ErrOver)
+	}
+	return fmt.Sprintf("this process sent no heartbeat for %s: %v", silence, ErrOver)
+}
+
+// Unwrap returns ErrOver.
+func (OverError) Unwrap() error { return ErrOver }
+
+// New returns a lease that is not valid before its first Beat. timeout is the heartbeat timeout of
+// the activity that token identifies; state returns the details of heartbeats.
 func New(c client.Client, token []byte, timeout time.Duration, state func() any) *Lease {
 	l := &Lease{client: c, state: state, token: token, timeout: timeout,
 		changed: make(chan struct{}), Lost: make(chan struct{})}
@@ -60,15 +88,42 @@ func New(c client.Client, token []byte, timeout time.Duration, state func() any)
 	return l
 }
 
-// Interval returns the time between two heartbeats. It is short enough for one to fail, and for a
-// run to end promptly on servers that do not push cancellation.
-func (l *Lease) Interval() time.Duration { return min(l.timeout/4, 500*time.Millisecond) }
+// Interval returns the time between two heartbeats while the lease is in use. It is a small part of
+// the timeout, so that most of the lease is left when an outage begins.
+func (l *Lease) Interval() time.Duration {
+	return min(l.timeout/3, max(l.timeout/10, 500*time.Millisecond))
+}
+
+// Third returns a third of the timeout.
+func (l *Lease) Third() time.Duration { return l.timeout / 3 }
+
+// IdleInterval returns the time between two heartbeats while nothing depends on the lease. It
+// leaves time for several attempts.
+func (l *Lease) IdleInterval() time.Duration { return l.timeout * 2 / 3 }
+
+// RetryInterval returns the time between two heartbeats while the server does not answer.
+func (l *Lease) RetryInterval() time.Duration { return min(l.Interval(), time.Second) }
 
 // Patience returns the timeout of one heartbeat or one query to the server.
 func (l *Lease) Patience() time.Duration { return min(l.timeout/3, 5*time.Second) }
 
 // Margin returns how long before the server's timeout the lease ends.
-func (l *Lease) Margin() time.Duration { return l.timeout / 5 }
+func (l *Lease) Margin() time.Duration {
+	return min(l.timeout/5, max(l.timeout/10, 800*time.Millisecond))
+}
+
+// Silence returns the time since the last heartbeat that the server accepted was sent, and whether
+// the server left a later one unanswered.
+func (l *Lease) Silence() (silence time.Duration, unanswered bool) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	return time.Since(l.accepted), l.unanswered
+}
+
+// over returns the error of a lease that was not renewed in time. The caller holds Mu.
+func (l *Lease) over() error {
+	return OverError{Silence: time.Since(l.accepted), Unanswered: l.unanswered}
+}
 
 // Beat sends one heartbeat. The server accepted it if Beat returns nil or ErrHostCancelled;
 // ErrHostGone means that the server no longer knows the activity; any other error is inconclusive.
@@ -94,6 +149,9 @@ func (l *Lease) Beat(ctx context.Context) error {
 		}
 		return nil
 	}
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.unanswered = true
 	return err
 }
 
@@ -101,6 +159,7 @@ func (l *Lease) renew(sent time.Time) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.Until = sent.Add(l.timeout - l.Margin())
+	l.accepted, l.unanswered = sent, false
 	left := time.Until(l.Until)
 	if l.IsLost() || left <= 0 {
 		return
@@ -126,7 +185,7 @@ func (l *Lease) expire() {
 	if time.Until(l.Until) > 0 {
 		return // renewed in the meantime
 	}
-	l.endPeriod(ErrOver)
+	l.endPeriod(l.over())
 	if !l.parked {
 		l.lose()
 	}
@@ -242,7 +301,10 @@ type leased struct {
 // Err implements context.Context.
 func (c leased) Err() error {
 	if c.Context.Err() == nil && !c.lease.Valid() {
-		c.end(ErrOver)
+		c.lease.Mu.Lock()
+		over := c.lease.over()
+		c.lease.Mu.Unlock()
+		c.end(over)
 	}
 	return c.Context.Err()
 }

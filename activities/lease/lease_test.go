@@ -50,6 +50,30 @@ func TestLeaseEnds(t *testing.T) {
 	}
 }
 
+// The end of a lease says whether the server did not answer, or the process sent no heartbeat.
+func TestLease_NamesTheOutage(t *testing.T) {
+	for _, unanswered := range []bool{false, true} {
+		server := &activitytest.HostServer{}
+		l := leaseOf(server, 500*time.Millisecond)
+		if err := l.Beat(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		period, err := l.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unanswered {
+			server.Say(serviceerror.NewUnavailable("connection refused"))
+			_ = l.Beat(t.Context())
+		}
+		expect.Receive(t, "the end of the lease", period.Done())
+		over, ok := errors.AsType[lease.OverError](context.Cause(period))
+		if !ok || over.Unanswered != unanswered || over.Silence < 400*time.Millisecond {
+			t.Errorf("unanswered %v: the lease ended with %+v", unanswered, context.Cause(period))
+		}
+	}
+}
+
 // What the server answers to a heartbeat says whether it proves anything: also where the run or an
 // operator wants something, but not where nobody knows whether it arrived.
 func TestLeaseBeat(t *testing.T) {
@@ -77,10 +101,11 @@ func TestLeaseBeat(t *testing.T) {
 	}
 }
 
-// The time between heartbeats is short enough that one may fail, and never long.
+// The time between heartbeats leaves most of the lease for an outage.
 func TestLeaseInterval(t *testing.T) {
-	for timeout, want := range map[time.Duration]time.Duration{time.Second: 250 * time.Millisecond,
-		2 * time.Second: 500 * time.Millisecond, time.Hour: 500 * time.Millisecond} {
+	for timeout, want := range map[time.Duration]time.Duration{
+		900 * time.Millisecond: 300 * time.Millisecond, 2 * time.Second: 500 * time.Millisecond,
+		15 * time.Second: 1500 * time.Millisecond} {
 		if got := leaseOf(&activitytest.HostServer{}, timeout).Interval(); got != want {
 			t.Errorf("of %s: %s, want %s", timeout, got, want)
 		}

@@ -41,7 +41,7 @@ func (h *slotGroup) follow(ctx context.Context) {
 func (h *slotGroup) beginKeys(ctx context.Context) error {
 	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 	_, err := h.config.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id,
-		TaskQueue:                h.request.Base,
+		TaskQueue: h.request.Base, WorkflowTaskTimeout: api.WorkflowTaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING},
 		api.LaneKeysWorkflow, api.KeysInput{Lane: h.request.Lane.Name})
 	return err

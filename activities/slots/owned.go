@@ -20,11 +20,14 @@ type ownedSlots struct {
 	fewer chan struct{}
 	// given are the groups that were given up for other workers, with the time.
 	given map[groupOf]time.Time
+	// pollers are the workers that poll for slots, by queue.
+	pollers map[string]*pollerList
 }
 
 func newOwnedSlots() *ownedSlots {
 	return &ownedSlots{fewer: make(chan struct{}), all: map[*slotGroup]bool{},
-		semaphores: map[string]*semaphore{}, given: map[groupOf]time.Time{}}
+		semaphores: map[string]*semaphore{}, given: map[groupOf]time.Time{},
+		pollers: map[string]*pollerList{}}
 }
 
 func (s *ownedSlots) add(h *slotGroup) {

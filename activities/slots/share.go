@@ -3,6 +3,7 @@ package slots
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -11,9 +12,9 @@ import (
 )
 
 const (
-	// shareCheck is the interval at which a holder checks for other workers that could serve its
+	// shareCheck is the interval at which this process checks for other workers that could serve a
 	// lane.
-	shareCheck = 2 * time.Second
+	shareCheck = 4 * time.Second
 	// declineFor is how long a worker declines a group that it gave up for others.
 	declineFor = 3 * time.Second
 )
@@ -22,26 +23,33 @@ const (
 // the lane's groups, and reports whether to give up this group for them. Only workers that polled
 // for slots since this holder took over count: the server lists lost workers for minutes.
 func (h *slotGroup) shareOut(ctx context.Context, now time.Time) bool {
-	if h.request.Lane.Holders < 2 || now.Sub(h.shared) < shareCheck {
-		return false
+	if h.request.Lane.Holders < 2 || now.Sub(h.shared) < shareCheck || h.owned.rank(h) == 0 {
+		return false // the share of a process is at least one group
 	}
 	h.shared = now
-	workers, err := h.slotWorkers(ctx)
+	pollers, err := h.owned.pollersOf(h.queue).list(now, func() ([]*taskqueuepb.PollerInfo,
+		error) {
+		return h.slotPollers(ctx)
+	})
 	if err != nil {
 		return false // it is asked again
 	}
+	var workers []string
+	for _, p := range pollers {
+		if p.GetIdentity() != h.config.Identity && p.GetLastAccessTime().AsTime().After(h.since) {
+			workers = append(workers, p.GetIdentity())
+		}
+	}
 	come := slices.ContainsFunc(workers, func(w string) bool {
-		return !slices.Contains(h.workers,
-			w)
+		return !slices.Contains(h.workers, w)
 	})
 	h.workers = workers
 	part := (h.request.Lane.Holders + len(workers)) / (1 + len(workers))
 	return come && h.owned.rank(h) >= part
 }
 
-// slotWorkers returns the other workers that have polled for the lane's slots since this holder
-// took over.
-func (h *slotGroup) slotWorkers(ctx context.Context) (workers []string, err error) {
+// slotPollers returns the workers that poll for the lane's slots.
+func (h *slotGroup) slotPollers(ctx context.Context) ([]*taskqueuepb.PollerInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.lease.Patience())
 	defer cancel()
 	answer, err := h.config.Client.WorkflowService().DescribeTaskQueue(ctx,
@@ -49,15 +57,41 @@ func (h *slotGroup) slotWorkers(ctx context.Context) (workers []string, err erro
 			Namespace: h.namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 			TaskQueue: &taskqueuepb.TaskQueue{Name: h.queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 		})
-	if err != nil {
-		return nil, err
+	return answer.GetPollers(), err
+}
+
+// pollerList is the latest answer to slotPollers, which all groups of a lane in this process share.
+type pollerList struct {
+	mu      sync.Mutex
+	at      time.Time
+	pollers []*taskqueuepb.PollerInfo
+}
+
+// list returns the latest answer, and asks if it is old.
+func (l *pollerList) list(now time.Time,
+	ask func() ([]*taskqueuepb.PollerInfo, error)) ([]*taskqueuepb.PollerInfo, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.at) < shareCheck/2 {
+		return l.pollers, nil
 	}
-	for _, p := range answer.GetPollers() {
-		if p.GetIdentity() != h.config.Identity && p.GetLastAccessTime().AsTime().After(h.since) {
-			workers = append(workers, p.GetIdentity())
-		}
+	pollers, err := ask()
+	if err == nil {
+		l.at, l.pollers = now, pollers
 	}
-	return workers, nil
+	return pollers, err
+}
+
+// pollersOf returns the list of the workers that poll a lane's queue of slots.
+func (s *ownedSlots) pollersOf(queue string) *pollerList {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.pollers[queue]
+	if l == nil {
+		l = &pollerList{}
+		s.pollers[queue] = l
+	}
+	return l
 }
 
 // rank returns how many groups of the same lane this process owns that sort before h.

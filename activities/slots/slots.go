@@ -59,10 +59,17 @@ type Config struct {
 type Server struct {
 	config Config
 	owned  *ownedSlots
+	unkept func()
 }
 
 // New returns a server that owns no slots yet.
-func New(c Config) *Server { return &Server{config: c, owned: newOwnedSlots()} }
+func New(c Config) *Server {
+	return &Server{config: c, owned: newOwnedSlots(), unkept: func() {}}
+}
+
+// OnUnkept sets a function to call when the server no longer knows the activity of a group, because
+// the lane's keeper may be gone. It must be set before slots are served and does not block.
+func (a *Server) OnUnkept(check func()) { a.unkept = check }
 
 const (
 	// slotsReleased is the error type with which a group of slots moves to another worker
@@ -86,8 +93,8 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 	info := activity.GetInfo(ctx)
 	h := &slotGroup{Server: a, request: r, log: activity.GetLogger(ctx), since: time.Now(),
 		namespace: info.Namespace, queue: info.TaskQueue,
-		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error,
-			1)}
+		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{},
+		failed: make(chan error, 1)}
 	if a.config.ServeQueue == nil {
 		return api.SlotsState{}, errors.New("this worker serves no lanes with a limit")
 	}
@@ -97,7 +104,7 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 	h.restore(ctx, int64(info.Attempt))
 	h.configure()
 	h.lease = lease.New(a.config.Client, info.TaskToken, info.HeartbeatTimeout,
-		func() any { return h.state() })
+		func() any { return h.tell() })
 	if err := h.lease.Beat(ctx); err != nil {
 		if errors.Is(err, lease.ErrHostCancelled) {
 			return h.state(), nil
@@ -118,8 +125,10 @@ type slotGroup struct {
 	log     lease.Logger
 	lease   *lease.Lease
 	since   time.Time
-	fence   int64
-	failed  chan error
+	// beaten is when the last heartbeat was sent.
+	beaten time.Time
+	fence  int64
+	failed chan error
 	// namespace and queue are where the group is offered; workers are the other workers that had
 	// polled for slots there at the time shared.
 	namespace, queue string
@@ -145,6 +154,8 @@ type slotGroup struct {
 	// counts include those of earlier holders; needed is that of earlier holders.
 	counts api.LaneCounts
 	needed map[string]int64
+	// told is the state in the last heartbeat.
+	told api.SlotsState
 }
 
 // restore takes over the state that the previous holder recorded.
@@ -234,7 +245,7 @@ const (
 // keep serves the lane until there is a reason to stop.
 func (h *slotGroup) keep(ctx context.Context) release {
 	h.serve(ctx)
-	tick := time.NewTicker(h.lease.Interval())
+	tick := time.NewTicker(min(h.lease.Interval(), lookInterval))
 	defer tick.Stop()
 	for {
 		select {
@@ -259,6 +270,27 @@ func (h *slotGroup) keep(ctx context.Context) release {
 	}
 }
 
+// lookInterval is the time between two periodic checks of a group. They send nothing unless
+// something is due.
+const lookInterval = 500 * time.Millisecond
+
+// pause returns the time between the last heartbeat and the next one. Heartbeats are rare while no
+// call depends on the lease and the server knows the current state.
+func (h *slotGroup) pause() time.Duration {
+	_, unanswered := h.lease.Silence()
+	h.mu.Lock()
+	told := h.told
+	h.mu.Unlock()
+	switch now := h.state(); {
+	case unanswered:
+		return h.lease.RetryInterval()
+	case now.Running > 0 || now.Waiting > 0 || now.LaneCounts != told.LaneCounts:
+		return h.lease.Interval()
+	default:
+		return h.lease.IdleInterval()
+	}
+}
+
 // serve starts to serve the lane's queue, or those of its keys.
 func (h *slotGroup) serve(ctx context.Context) {
 	if !h.request.Lane.Keyed() {
@@ -276,12 +308,13 @@ func (h *slotGroup) serve(ctx context.Context) {
 	}()
 }
 
-// look sends a heartbeat and runs the periodic checks.
+// look sends a heartbeat when one is due, and runs the periodic checks.
 func (h *slotGroup) look(ctx context.Context) release {
-	switch err := h.beat(ctx); {
+	switch err := h.beatIfDue(ctx); {
 	case errors.Is(err, lease.ErrHostCancelled):
 		return releaseUnneeded
 	case errors.Is(err, lease.ErrHostGone):
+		h.unkept()
 		return releaseLost
 	}
 	h.configure()
@@ -292,9 +325,25 @@ func (h *slotGroup) look(ctx context.Context) release {
 	return ""
 }
 
+func (h *slotGroup) beatIfDue(ctx context.Context) error {
+	if time.Since(h.beaten) < h.pause() {
+		return nil
+	}
+	return h.beat(ctx)
+}
+
 func (h *slotGroup) beat(ctx context.Context) error {
-	return h.lease.Beat(
-		context.WithoutCancel(ctx))
+	h.beaten = time.Now()
+	return h.lease.Beat(context.WithoutCancel(ctx))
+}
+
+// tell returns the details of a heartbeat and remembers them.
+func (h *slotGroup) tell() api.SlotsState {
+	s := h.state()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told = s
+	return s
 }
 
 // finish stops serving the lane, and reports when no call runs that another holder's could overlap.
@@ -309,7 +358,7 @@ func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, er
 	_ = h.beat(ctx) // the next holder goes on counting from here
 	state := h.state()
 	h.lease.GiveUp(lease.ErrOver)
-	h.log.Info("slots given up", append(h.fields(), "why", string(why))...)
+	h.tellRelease(why)
 	if why == releaseUnneeded {
 		return state, nil
 	}
@@ -317,6 +366,18 @@ func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, er
 		h.owned.gaveUp(h, time.Now())
 	}
 	return state, released(why, atOnce)
+}
+
+// tellRelease logs that the group was given up. It names an outage of the server as the reason.
+func (h *slotGroup) tellRelease(why release) {
+	fields := append(h.fields(), "why", string(why))
+	silence, unanswered := h.lease.Silence()
+	if why == releaseLost && unanswered {
+		h.log.Warn("slots given up: no connection to Temporal", append(fields, "for",
+			silence.Round(time.Millisecond))...)
+		return
+	}
+	h.log.Info("slots given up", fields...)
 }
 
 // released is the failure that makes the server offer a group again after a delay.
@@ -386,7 +447,8 @@ func (h *slotGroup) exitIfBusy() {
 	if running == 0 || cmp.Or(lane.OnLostLease, api.OnLostLeaseExit) != api.OnLostLeaseExit {
 		return
 	}
+	silence, _ := h.lease.Silence()
 	h.log.Warn("calls did not stop when the lease of their lane was over; this process ends, so that they cannot overlap the next holder's (on_lost_lease: exit)",
-		append(h.fields(), "running", running)...)
+		append(h.fields(), "running", running, "without_server", silence.Round(time.Millisecond))...)
 	h.config.Exit()
 }

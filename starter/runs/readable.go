@@ -34,7 +34,7 @@ func checkReadable(ctx context.Context, a *cli.App, c client.Client, queue strin
 
 // lately is the maximum age of a host's heartbeat. It excludes workers that have stopped and used
 // another key.
-const lately = 10 * time.Second
+const lately = 20 * time.Second
 
 // heartbeatIsRecent reports whether the current slot host has sent a heartbeat recently.
 func heartbeatIsRecent(hosting *workflowpb.PendingActivityInfo, now time.Time) bool {

@@ -236,7 +236,7 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 		workflow = api.ScheduledWorkflow
 	}
 	n.options.Action = &client.ScheduleWorkflowAction{ID: s.id, Workflow: workflow,
-		Args: s.inputs(), TaskQueue: s.queue,
+		Args: s.inputs(), TaskQueue: s.queue, WorkflowTaskTimeout: api.WorkflowTaskTimeout,
 		TypedSearchAttributes: attributes, StaticSummary: s.summary(), Priority: s.rank()}
 	_, err = c.ScheduleClient().Create(ctx, n.options)
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {

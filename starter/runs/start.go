@@ -185,6 +185,7 @@ func (s *start) execute(ctx context.Context, c client.Client,
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes,
 		Priority:                                 s.rank(),
+		WorkflowTaskTimeout:                      api.WorkflowTaskTimeout,
 		WorkflowIDReusePolicy:                    reuse,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,

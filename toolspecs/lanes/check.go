@@ -108,7 +108,7 @@ func (c *checker) slots(l api.Lane) {
 	case c.limited(l):
 		c.holders(l)
 	default:
-		for _, field := range []string{"holders", "queue_size", "on_lost_lease"} {
+		for _, field := range []string{"holders", "queue_size", "on_lost_lease", "lease"} {
 			if c.given(l, field) {
 				c.misplaced(l, field, "give the lane a limit, or remove it",
 					"%s is for lanes with a limit", field)

@@ -86,6 +86,7 @@ func TestDocs(t *testing.T) {
 		"idle_timeout": strings.TrimSuffix(keyed.IdleTimeout.String(), "0s"),
 		"strategy":     string(keyed.Strategy),
 		"fairness":     string(keyed.Fairness), "on_lost_lease": string(keyed.OnLostLease),
+		"lease": keyed.Lease.String(),
 	} {
 		if !slices.Contains(rows[name].defaults, want) {
 			t.Errorf("of the field %s the page says that the default is %q, not %s", name,

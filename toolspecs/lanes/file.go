@@ -36,6 +36,7 @@ type laneFile struct {
 	Categories   []string         `yaml:"categories"`
 	Fairness     api.Fairness     `yaml:"fairness" rule:"enum=conversation|caller|none"`
 	OnLostLease  api.OnLostLease  `yaml:"on_lost_lease" rule:"enum=exit|wait"`
+	Lease        api.Duration     `yaml:"lease" rule:"min=2s,max=10m"`
 }
 
 // ruleNames are the names of all rules that a lane can have.

@@ -84,6 +84,7 @@ func WithDefaults(l api.Lane) api.Lane {
 		return l
 	}
 	l.OnLostLease = cmp.Or(l.OnLostLease, api.OnLostLeaseExit)
+	l.Lease = cmp.Or(l.Lease, api.DefaultLease)
 	switch {
 	case l.Keyed():
 		l.Holders = cmp.Or(l.Holders, defaultKeyHolders)

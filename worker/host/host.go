@@ -165,6 +165,7 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
 		c.Connection.MetricsHandler = newMetricsHandler(registry,
 			(&queueLabels{base: c.TaskQueue, current: source.current}).of)
 	}
+	endureOutages(&c.Connection.ConnectionOptions)
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -228,9 +229,9 @@ func namesOf(catalog *toolspecs.Catalog) []string {
 const heartbeatThrottle = 200 * time.Millisecond
 
 // stickyTimeout is the time that a workflow task waits for the worker with the cached run before
-// another worker may replay it. The SDK's default of five seconds dominates the delay after a
-// worker is lost.
-const stickyTimeout = time.Second
+// another worker may replay it. A busy worker may lag by seconds, and replays elsewhere would only
+// add to the load.
+const stickyTimeout = 5 * time.Second
 
 // taskPatience bounds the computation of one workflow task. A conversation of many megabytes takes
 // longer than the SDK's default of one second on a busy machine, and would on every retry.

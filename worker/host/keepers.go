@@ -19,8 +19,9 @@ import (
 
 const (
 	// keeperCheck is the interval between checks of the lane workflows, keeperRetry the wait after
-	// a failed one.
-	keeperCheck = 30 * time.Second
+	// a failed one. Checks are rare, because every worker makes them for every lane; a worker whose
+	// slots the server no longer knows checks at once.
+	keeperCheck = 5 * time.Minute
 	keeperRetry = time.Second
 	// keeperPatience bounds one check.
 	keeperPatience = 10 * time.Second
@@ -61,6 +62,11 @@ func (k *keepers) keep(lane api.Lane) {
 		return
 	}
 	k.lanes[lane.Name], k.pending[lane.Name] = lane, true
+	k.check()
+}
+
+// check makes the next check due now.
+func (k *keepers) check() {
 	select {
 	case k.wake <- struct{}{}:
 	default: // a check is due already
@@ -140,6 +146,7 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, pending bool) error {
 	}
 	_, err = k.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id,
 		TaskQueue:                k.config.TaskQueue,
+		WorkflowTaskTimeout:      api.WorkflowTaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "assigns the slots of the lane " + lane.Name + " with workers",
 	}, api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: k.config.TaskQueue})

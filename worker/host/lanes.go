@@ -48,9 +48,10 @@ type laneWorker struct {
 }
 
 func newLaneFleet(s *queueServer, actions *activities.Activities, failed func(error)) *laneFleet {
+	keeper := newKeepers(s.conn, s.config)
+	actions.Slots.OnUnkept(keeper.check)
 	return &laneFleet{queueServer: s, actions: actions, failed: failed,
-		served: map[string]*servedLane{}, retiring: map[*laneWorker]bool{},
-		keeper: newKeepers(s.conn, s.config)}
+		served: map[string]*servedLane{}, retiring: map[*laneWorker]bool{}, keeper: keeper}
 }
 
 // serves returns the lanes of a set that this worker serves, except those without a task queue.

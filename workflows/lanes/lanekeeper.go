@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,10 +15,6 @@ const (
 	// groupTimeout bounds how long a worker serves a group. Servers bound it by the timeout of the
 	// run, too.
 	groupTimeout = 10 * 365 * 24 * time.Hour
-	// slotsHeartbeat is how long a holder may be silent before another worker takes over. It is
-	// short, because calls wait meanwhile, and no shorter, because every hiccup of the network
-	// would count.
-	slotsHeartbeat = 4 * time.Second
 	// slotsRetry is the wait before a group that was given up is offered again.
 	slotsRetry = 100 * time.Millisecond
 	// slotsPause is the wait before a group is offered again that ended though nobody asked for it.
@@ -92,7 +89,7 @@ func (k *keeper) hostOnce(ctx workflow.Context, lane api.Lane, group int) {
 	options := workflow.ActivityOptions{
 		TaskQueue:           api.SlotsQueue(k.in.Base, lane.Name),
 		StartToCloseTimeout: groupTimeout,
-		HeartbeatTimeout:    slotsHeartbeat,
+		HeartbeatTimeout:    cmp.Or(lane.Lease, api.DefaultLease).Std(),
 		WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: slotsRetry,
 			BackoffCoefficient: 1},

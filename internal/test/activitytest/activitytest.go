@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -51,6 +52,19 @@ func (q *Run) QueryWorkflow(_ context.Context, _, _, query string,
 		return nil, err
 	}
 	return client.NewValue(payloads), nil
+}
+
+// RecordActivityHeartbeat implements client.Client. It passes the heartbeat to the environment of
+// the activity.
+func (*Run) RecordActivityHeartbeat(ctx context.Context, _ []byte, details ...any) error {
+	activity.RecordHeartbeat(ctx, details...)
+	return nil
+}
+
+// DescribeWorkflowExecution implements client.Client. There is no server, so it fails.
+func (*Run) DescribeWorkflowExecution(context.Context, string,
+	string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return nil, errors.New("no server")
 }
 
 // Spec returns a function tool that takes a required text, after change.

@@ -39,9 +39,11 @@ type tool struct {
 }
 
 func (t tool) yaml() string {
-	execution := fmt.Sprintf("{lane: %s, access: %s, effect: %s, heartbeat: %s, timeout: 1m",
-		t.lane, cmp.Or(t.access, "shared"),
-		cmp.Or(t.effect, "idempotent"), cmp.Or(t.heartbeat, "15s"))
+	execution := fmt.Sprintf("{lane: %s, access: %s, effect: %s, timeout: 1m", t.lane,
+		cmp.Or(t.access, "shared"), cmp.Or(t.effect, "idempotent"))
+	if t.heartbeat != usual {
+		execution += ", heartbeat: " + cmp.Or(t.heartbeat, "15s")
+	}
 	if t.effect != "once" {
 		execution += ", retry: {max_attempts: 10, initial_interval: 100ms, backoff: 1}"
 	}
@@ -76,6 +78,18 @@ type lab struct {
 // newLab starts a server; lanes is the text of lanes.yaml.
 func newLab(t *testing.T, lanes string, tools ...tool) *lab {
 	t.Helper()
+	l := prepareLab(t, lanes, tools...)
+	l.Server = testserver.NewServer(t, serverArgs...)
+	return l
+}
+
+// serverArgs configure the server. By default it counts a queue's waiting calls anew every five
+// seconds.
+var serverArgs = []string{"--dynamic-config-value", `matching.TaskQueueInfoByBuildIdTTL="1ms"`}
+
+// prepareLab returns a lab without a server.
+func prepareLab(t *testing.T, lanes string, tools ...tool) *lab {
+	t.Helper()
 	testserver.Bin(t, "devserver") // skips the test where there are no programs
 	l := &lab{t: t, Witness: newWitness(t), dir: t.TempDir()}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -87,9 +101,6 @@ func newLab(t *testing.T, lanes string, tools ...tool) *lab {
 		specs = append(specs, s.yaml())
 	}
 	l.write("tools/tools.yaml", strings.Join(specs, "---\n"))
-	// By default the server counts a queue's waiting calls anew every five seconds.
-	l.Server = testserver.NewServer(t, "--dynamic-config-value",
-		`matching.TaskQueueInfoByBuildIdTTL="1ms"`)
 	return l
 }
 

@@ -142,7 +142,7 @@ func New(c Config) (*Activities, error) {
 // RunHook implements the activity api.HookActivity: it runs one hook of a run. It returns the
 // hook's failure, which is retried if it was marked with switchyard.Transient.
 func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAnswer, error) {
-	ctx, rest := a.keepAlive(ctx)
+	ctx, rest := keepAlive(ctx, a.config.Client)
 	defer rest()
 	return a.config.Hooks.Run(ctx, r, func(context.Context) ([]api.Message, error) {
 		return a.Conversations.Messages(ctx, r.Conversation)

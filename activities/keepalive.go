@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -39,8 +40,8 @@ const (
 // alive until it ends, because missing heartbeats would count as a lost worker. Short activities
 // end before the first heartbeat. Every heartbeat carries the last progress reported to the
 // returned context.
-func (a *Activities) keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
-	p := a.newPulse(ctx)
+func keepAlive(ctx context.Context, c client.Client) (reporting context.Context, stop func()) {
+	p := newPulse(ctx, c)
 	if p == nil {
 		return ctx, func() {}
 	}
@@ -49,12 +50,12 @@ func (a *Activities) keepAlive(ctx context.Context) (reporting context.Context, 
 
 // newPulse starts the heartbeats of the activity of ctx. It returns nil if none are expected, as
 // for inline calls.
-func (a *Activities) newPulse(ctx context.Context) *pulse {
+func newPulse(ctx context.Context, c client.Client) *pulse {
 	info := activity.GetInfo(ctx)
 	if info.HeartbeatTimeout <= 0 {
 		return nil
 	}
-	p := &pulse{send: a.heartbeat, every: min(info.HeartbeatTimeout/3, maxBeatInterval),
+	p := &pulse{client: c, every: min(info.HeartbeatTimeout/3, maxBeatInterval),
 		deadline: info.Deadline, last: time.Now()}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.mu.Lock()
@@ -67,15 +68,16 @@ func (a *Activities) newPulse(ctx context.Context) *pulse {
 // heartbeat sends a heartbeat of the activity of ctx and waits at most maxWait for the answer. The
 // SDK's own heartbeats cancel the activity when the server does not answer for a second. An
 // activity that could have survived the outage would be lost, so only the server's word ends it.
-func (a *Activities) heartbeat(ctx context.Context, maxWait time.Duration, details ...any) error {
-	if a.config.Client == nil {
+//
+// Without a client, in tests, the SDK sends it.
+func heartbeat(ctx context.Context, c client.Client, maxWait time.Duration, details ...any) error {
+	if c == nil {
 		activity.RecordHeartbeat(ctx, details...)
 		return nil
 	}
 	within, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	err := a.config.Client.RecordActivityHeartbeat(within, activity.GetInfo(ctx).TaskToken,
-		details...)
+	err := c.RecordActivityHeartbeat(within, activity.GetInfo(ctx).TaskToken, details...)
 	if endsActivity(err) {
 		// The SDK gets the same answer and ends the activity with the right cause.
 		activity.RecordHeartbeat(ctx, details...)
@@ -96,7 +98,7 @@ func endsActivity(err error) bool {
 type pulse struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
-	send     func(ctx context.Context, maxWait time.Duration, details ...any) error
+	client   client.Client
 	every    time.Duration
 	deadline time.Time
 
@@ -127,7 +129,7 @@ func (p *pulse) beat() {
 	}
 	p.last, p.sending, p.hurry = time.Now(), true, 0
 	p.mu.Unlock()
-	err := p.send(p.ctx, min(max(p.every, beatRetry), maxBeatWait), details...)
+	err := heartbeat(p.ctx, p.client, min(max(p.every, beatRetry), maxBeatWait), details...)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sending = false

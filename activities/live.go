@@ -26,7 +26,7 @@ const (
 // blocks; it is nil if no heartbeat can carry text.
 func (a *Activities) keepStepAlive(ctx context.Context, turn int) (say func(piece string),
 	stop func()) {
-	p := a.newPulse(ctx)
+	p := newPulse(ctx, a.config.Client)
 	if p == nil {
 		return nil, func() {}
 	}

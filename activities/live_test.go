@@ -150,8 +150,9 @@ func TestSpeech(t *testing.T) {
 // Where many steps of a process speak at once, each is told of less often, so that they all
 // together cost the server no more than a few do.
 func TestManySpeak(t *testing.T) {
-	p := &pulse{every: time.Hour, last: time.Now(), cancel: func() {}, timer: time.AfterFunc(time.Hour, func() {}),
-		due: time.Now().Add(time.Hour)}
+	p := &pulse{every: time.Hour, last: time.Now(), cancel: func() {},
+		timer: time.AfterFunc(time.Hour, func() {}),
+		due:   time.Now().Add(time.Hour)}
 	var b Activities
 	b.speaking.Store(10*liveSteps - 1)
 	p.say(&speech{}, &b.speaking, "text")

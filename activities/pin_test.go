@@ -148,8 +148,9 @@ func TestPinModelLane(t *testing.T) {
 		QueueTimeout: api.Duration(time.Minute)},
 		api.Lane{Name: "device", Key: "{{args.device}}"})
 	for lane, want := range map[string]api.Route{
-		"":      {},
-		"ai":    {Queue: "models", QueueTimeout: api.Duration(time.Minute), Lease: api.DefaultLease},
+		"": {},
+		"ai": {Queue: "models", QueueTimeout: api.Duration(time.Minute),
+			Lease: api.DefaultLease},
 		"other": {},
 	} {
 		b := setUp(t, catalogOf(t), nil)

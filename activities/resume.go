@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 )
 
 // releasePatience bounds the requests of releaseRun.
@@ -17,16 +17,16 @@ const releasePatience = 5 * time.Second
 // releaseRun makes the server offer the run's next workflow task to every worker if the last
 // attempt of the activity was lost with its worker. That worker probably cached the run, too, and
 // the task would first wait for it. Errors do not matter: the wait is bounded.
-func (a *Activities) releaseRun(ctx context.Context) {
+func releaseRun(ctx context.Context, c client.Client) {
 	info := activity.GetInfo(ctx)
-	if info.Attempt < 2 || info.IsLocalActivity || a.config.Client == nil {
+	if info.Attempt < 2 || info.IsLocalActivity || c == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
 	go func() {
 		defer cancel()
 		run := info.WorkflowExecution
-		described, err := a.config.Client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
+		described, err := c.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
 		if err != nil {
 			return
 		}
@@ -36,7 +36,7 @@ func (a *Activities) releaseRun(ctx context.Context) {
 					enumspb.TIMEOUT_TYPE_HEARTBEAT {
 				continue
 			}
-			_, _ = a.config.Client.WorkflowService().ResetStickyTaskQueue(ctx,
+			_, _ = c.WorkflowService().ResetStickyTaskQueue(ctx,
 				&workflowservice.ResetStickyTaskQueueRequest{Namespace: info.Namespace,
 					Execution: &commonpb.WorkflowExecution{WorkflowId: run.ID, RunId: run.RunID}})
 		}

@@ -29,8 +29,8 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	if err != nil {
 		return api.Result{}, executor.Failure(executor.UnreadableInput(err))
 	}
-	a.releaseRun(ctx)
-	ctx, rest := a.keepAlive(ctx)
+	releaseRun(ctx, a.config.Client)
+	ctx, rest := keepAlive(ctx, a.config.Client)
 	defer rest()
 	if t.inline != nil {
 		var stop context.CancelFunc

@@ -132,8 +132,8 @@ func TestLaneRules(t *testing.T) {
 	}{
 		{api.Lane{Name: "general"}, false, false, false, 0, "none", "base"},
 		{api.Lane{Name: "gpu"}, false, false, false, 0, "none", "base/gpu"},
-		{api.Lane{Name: "http", Limit: 5, Holders: 4}, true, false, false, 0, "4 of slots, lease 15s",
-			"base/http"},
+		{api.Lane{Name: "http", Limit: 5, Holders: 4}, true, false, false, 0,
+			"4 of slots, lease 15s", "base/http"},
 		{api.Lane{Name: "old", Limit: 1, Holders: 1, Queue: "legacy"}, true, false, false, 0,
 			"1 of slots, lease 15s", "legacy"},
 		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}"}, true, true, false, 0,

@@ -152,9 +152,9 @@ const OtherTools = "..."
 // DefaultTaskQueue is the default task queue of workflows and of the general lane.
 const DefaultTaskQueue = "switchyard"
 
-// WorkflowTaskTimeout is that of all runs. A worker that dies inside a workflow task is noticed after
-// this time at the latest. It leaves many times the replay of the largest history; longer tasks,
-// which execute inline calls, report to the server before it passes.
+// WorkflowTaskTimeout is that of all runs. A worker that dies inside a workflow task is noticed
+// after this time at the latest. It leaves many times the replay of the largest history. Longer
+// tasks, which execute inline calls, report to the server before it passes.
 const WorkflowTaskTimeout = 5 * time.Second
 
 // Built-in lanes.

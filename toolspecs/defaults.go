@@ -73,7 +73,7 @@ func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
 func usualHeartbeat(kind string, effect api.Effect) api.Duration {
 	switch {
 	case effect == api.EffectOnce:
-		return DefaultOnceHeartbeat
+		return defaultOnceHeartbeat
 	case kind == api.KindStateful:
 		return DefaultStatefulHeartbeat
 	default:

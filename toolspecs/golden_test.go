@@ -152,7 +152,7 @@ func TestStatefulDefaults(t *testing.T) {
 	tool := compiled.Tool()
 	if tool.Dispatch != api.DispatchInstance || tool.Lane != api.LaneGeneral ||
 		tool.Access != api.AccessExclusive ||
-		tool.Heartbeat != DefaultOnceHeartbeat || tool.OnLoss != api.OnLossFail ||
+		tool.Heartbeat != defaultOnceHeartbeat || tool.OnLoss != api.OnLossFail ||
 		tool.IdleTimeout != defaultIdleTimeout || specs[0].Entry.Handler != "counter" {
 		t.Errorf("the run pins %+v", tool)
 	}

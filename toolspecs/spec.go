@@ -13,10 +13,10 @@ const (
 	defaultTimeout = api.Duration(30 * time.Second)
 	// DefaultHeartbeat is that of calls that are safe to repeat: they resume soon after a crash.
 	DefaultHeartbeat = api.Duration(3 * time.Second)
-	// DefaultOnceHeartbeat is that of calls with effect once. A false alarm costs more than a late
+	// defaultOnceHeartbeat is that of calls with effect once. A false alarm costs more than a late
 	// one, so it covers thirty seconds without the server, the last heartbeat before and the
 	// reconnection after them.
-	DefaultOnceHeartbeat = api.Duration(time.Minute)
+	defaultOnceHeartbeat = api.Duration(time.Minute)
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
 	DefaultSlowAfter = api.Duration(5 * time.Second)

@@ -95,6 +95,9 @@ func (p *people) taken(info *activity.Info) {
 func (c queryClient) DescribeWorkflowExecution(context.Context, string,
 	string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	p := c.lab.people
+	if p == nil {
+		return nil, errors.New("the environment has no server")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := &workflowservice.DescribeWorkflowExecutionResponse{}

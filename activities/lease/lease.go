@@ -45,7 +45,8 @@ type Lease struct {
 }
 
 var (
-	// ErrOver is the cause with which users of the lease are stopped; see OverError.
+	// ErrOver is the cause with which users of the lease are stopped. A message before it names the
+	// reason.
 	ErrOver = errors.New("the lease is over, so that another worker may have taken over")
 	// ErrHostGone means that the server no longer knows the activity, because it timed out or its
 	// run is closed.
@@ -55,8 +56,8 @@ var (
 	ErrHostCancelled = errors.New("the run no longer needs the instance")
 )
 
-// OverError is the ErrOver of a lease that was not renewed in time. Its message names the reason.
-type OverError struct {
+// overError is the ErrOver of a lease that was not renewed in time. Its message names the reason.
+type overError struct {
 	// Silence is the time since the last heartbeat that the server accepted.
 	Silence time.Duration
 	// Unanswered means that the server did not answer a heartbeat since then. Otherwise this
@@ -65,7 +66,7 @@ type OverError struct {
 }
 
 // Error implements error.
-func (e OverError) Error() string {
+func (e overError) Error() string {
 	silence := e.Silence.Round(100 * time.Millisecond)
 	if e.Unanswered {
 		return fmt.Sprintf("no connection to Temporal for %s: %v", silence, ErrOver)
@@ -74,7 +75,7 @@ func (e OverError) Error() string {
 }
 
 // Unwrap returns ErrOver.
-func (OverError) Unwrap() error { return ErrOver }
+func (overError) Unwrap() error { return ErrOver }
 
 // New returns a lease that is not valid before its first Beat. timeout is the heartbeat timeout of
 // the activity that token identifies; state returns the details of heartbeats.
@@ -122,7 +123,7 @@ func (l *Lease) Silence() (silence time.Duration, unanswered bool) {
 
 // over returns the error of a lease that was not renewed in time. The caller holds Mu.
 func (l *Lease) over() error {
-	return OverError{Silence: time.Since(l.accepted), Unanswered: l.unanswered}
+	return overError{Silence: time.Since(l.accepted), Unanswered: l.unanswered}
 }
 
 // Beat sends one heartbeat. The server accepted it if Beat returns nil or ErrHostCancelled;

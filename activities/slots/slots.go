@@ -270,27 +270,6 @@ func (h *slotGroup) keep(ctx context.Context) release {
 	}
 }
 
-// lookInterval is the time between two periodic checks of a group. They send nothing unless
-// something is due.
-const lookInterval = 500 * time.Millisecond
-
-// pause returns the time between the last heartbeat and the next one. Heartbeats are rare while no
-// call depends on the lease and the server knows the current state.
-func (h *slotGroup) pause() time.Duration {
-	_, unanswered := h.lease.Silence()
-	h.mu.Lock()
-	told := h.told
-	h.mu.Unlock()
-	switch now := h.state(); {
-	case unanswered:
-		return h.lease.RetryInterval()
-	case now.Running > 0 || now.Waiting > 0 || now.LaneCounts != told.LaneCounts:
-		return h.lease.Interval()
-	default:
-		return h.lease.IdleInterval()
-	}
-}
-
 // serve starts to serve the lane's queue, or those of its keys.
 func (h *slotGroup) serve(ctx context.Context) {
 	if !h.request.Lane.Keyed() {
@@ -306,44 +285,6 @@ func (h *slotGroup) serve(ctx context.Context) {
 		defer close(done)
 		h.follow(following)
 	}()
-}
-
-// look sends a heartbeat when one is due, and runs the periodic checks.
-func (h *slotGroup) look(ctx context.Context) release {
-	switch err := h.beatIfDue(ctx); {
-	case errors.Is(err, lease.ErrHostCancelled):
-		return releaseUnneeded
-	case errors.Is(err, lease.ErrHostGone):
-		h.unkept()
-		return releaseLost
-	}
-	h.configure()
-	h.closeIdle(context.WithoutCancel(ctx))
-	if h.shareOut(context.WithoutCancel(ctx), time.Now()) {
-		return releaseShared
-	}
-	return ""
-}
-
-func (h *slotGroup) beatIfDue(ctx context.Context) error {
-	if time.Since(h.beaten) < h.pause() {
-		return nil
-	}
-	return h.beat(ctx)
-}
-
-func (h *slotGroup) beat(ctx context.Context) error {
-	h.beaten = time.Now()
-	return h.lease.Beat(context.WithoutCancel(ctx))
-}
-
-// tell returns the details of a heartbeat and remembers them.
-func (h *slotGroup) tell() api.SlotsState {
-	s := h.state()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.told = s
-	return s
 }
 
 // finish stops serving the lane, and reports when no call runs that another holder's could overlap.
@@ -449,6 +390,6 @@ func (h *slotGroup) exitIfBusy() {
 	}
 	silence, _ := h.lease.Silence()
 	h.log.Warn("calls did not stop when the lease of their lane was over; this process ends, so that they cannot overlap the next holder's (on_lost_lease: exit)",
-		append(h.fields(), "running", running, "without_server", silence.Round(time.Millisecond))...)
+		append(h.fields(), "running", running, "silence", silence.Round(time.Millisecond))...)
 	h.config.Exit()
 }

@@ -46,7 +46,7 @@ func TestCutOff(t *testing.T) {
 		t.Run(test.handler+", "+test.rule, func(t *testing.T) {
 			t.Parallel()
 			// The heartbeat of the calls themselves is so long that it is not what stops them.
-			l := newLab(t, "lanes: {lane: {limit: 1, on_lost_lease: "+test.rule+"}}",
+			l := newLab(t, "lanes: {lane: {limit: 1, lease: 4s, on_lost_lease: "+test.rule+"}}",
 				tool{name: "hold", lane: "lane", handler: test.handler, heartbeat: "12s"})
 			w := newWire(l)
 			first := l.workerAt(w.Address)
@@ -86,8 +86,8 @@ func TestCutOff(t *testing.T) {
 //
 // It runs by itself, as TestTakeover does: both measure how soon something happens.
 func TestPaused(t *testing.T) {
-	l := newLab(t, "lanes: {lane: {limit: 1}}", tool{name: "write", lane: "lane", handler: "write",
-		heartbeat: "1s"})
+	l := newLab(t, "lanes: {lane: {limit: 1, lease: 4s}}", tool{name: "write", lane: "lane",
+		handler: "write", heartbeat: "1s"})
 	first := l.worker()
 	l.hosted("lane", 1)
 	l.worker()
@@ -146,10 +146,14 @@ func (l *lab) stopping(p *testserver.Process) <-chan int {
 // TestTakeover proves how soon the next worker takes a lane over: within five seconds of kill -9,
 // at once after a graceful stop, and not before the last call of a worker that stops has ended.
 func TestTakeover(t *testing.T) {
-	// A lease lasts four seconds; whoever hands it over does so much sooner.
+	// The leases last four seconds; whoever hands it over does so much sooner.
 	const killedWithin, handedWithin = 5 * time.Second, 2 * time.Second
 	names := []string{"plain", "line", "keyed"}
-	l := newLab(t, `lanes: {plain: {limit: 1}, line: {limit: 1, queue_size: 5}, keyed: {limit: 1, key: "{{args.key}}"}}`,
+	l := newLab(t, `lanes:
+  plain: {limit: 1, lease: 4s}
+  line: {limit: 1, lease: 4s, queue_size: 5}
+  keyed: {limit: 1, lease: 4s, key: "{{args.key}}"}
+`,
 		tool{name: "plain", lane: "plain"}, tool{name: "line", lane: "line"},
 		tool{name: "keyed", lane: "keyed"})
 	next := func(run string) map[string]Span {

@@ -34,7 +34,7 @@ func yardFile() string {
 		if slices.Contains(keyedLanes, lane) {
 			key = `, key: "{{args.key}}"`
 		}
-		fmt.Fprintf(&b, "  %s: {limit: %d%s}\n", lane, yardLimits[lane], key)
+		fmt.Fprintf(&b, "  %s: {limit: %d, lease: 4s%s}\n", lane, yardLimits[lane], key)
 	}
 	return b.String()
 }

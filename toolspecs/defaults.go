@@ -75,7 +75,7 @@ func usualHeartbeat(kind string, effect api.Effect) api.Duration {
 	case effect == api.EffectOnce:
 		return defaultOnceHeartbeat
 	case kind == api.KindStateful:
-		return DefaultStatefulHeartbeat
+		return defaultStatefulHeartbeat
 	default:
 		return DefaultHeartbeat
 	}

@@ -22,9 +22,9 @@ const (
 	DefaultSlowAfter = api.Duration(5 * time.Second)
 	// defaultAnswerWithin bounds the wait for a person's answer to a human tool.
 	defaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
-	// DefaultStatefulHeartbeat is that of stateful tools whose calls are safe to repeat. A false
+	// defaultStatefulHeartbeat is that of stateful tools whose calls are safe to repeat. A false
 	// alarm loses the instance, and a late one blocks the run.
-	DefaultStatefulHeartbeat = api.Duration(15 * time.Second)
+	defaultStatefulHeartbeat = api.Duration(15 * time.Second)
 	defaultIdleTimeout       = api.Duration(10 * time.Minute)
 	// defaultAgentTimeout is the timeout of a sub-agent, whose run takes many turns.
 	defaultAgentTimeout = api.Duration(time.Hour)

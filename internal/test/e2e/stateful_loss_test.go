@@ -94,10 +94,10 @@ func TestHolderLost(t *testing.T) {
 		}
 	}
 	noticed, _ := l.lossNoticed(run)
-	if took, bound := noticed.Sub(killed),
-		2*toolspecs.DefaultStatefulHeartbeat.Std(); noticed.IsZero() || took > bound {
+	const heartbeat = 2 * time.Second // that of the tool
+	if took := noticed.Sub(killed); noticed.IsZero() || took > 2*heartbeat {
 		t.Errorf("the loss was noticed after %s, want at most %s (heartbeat timeout %s)", took,
-			bound, toolspecs.DefaultStatefulHeartbeat)
+			2*heartbeat, heartbeat)
 	}
 	expect(t, "instance", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1"})
 }

@@ -62,7 +62,7 @@ func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
 		e.Timeout = cmp.Or(e.Timeout, defaultInlineTimeout)
 	}
 	e.Timeout = cmp.Or(e.Timeout, defaultTimeout)
-	e.Heartbeat = cmp.Or(e.Heartbeat, usualHeartbeat(kind, e.Effect))
+	e.Heartbeat = cmp.Or(e.Heartbeat, usualHeartbeat(e.Effect))
 	e.MaxResult = cmp.Or(e.MaxResult, DefaultMaxResult)
 	e.SlowAfter = cmp.Or(e.SlowAfter, DefaultSlowAfter)
 	e.OnInvalidOutput = cmp.Or(e.OnInvalidOutput, onInvalidFail)
@@ -70,15 +70,11 @@ func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
 	return e
 }
 
-func usualHeartbeat(kind string, effect api.Effect) api.Duration {
-	switch {
-	case effect == api.EffectOnce:
+func usualHeartbeat(effect api.Effect) api.Duration {
+	if effect == api.EffectOnce {
 		return defaultOnceHeartbeat
-	case kind == api.KindStateful:
-		return defaultStatefulHeartbeat
-	default:
-		return DefaultHeartbeat
 	}
+	return DefaultHeartbeat
 }
 
 func retryWithDefaults(r api.Retry, effect api.Effect) api.Retry {

@@ -38,6 +38,9 @@ func (statefulKind) setDefaults(s *Spec) {
 	// Calls of an instance run on its own queue and never delay other calls, whatever their access.
 	s.Execution.Access = cmp.Or(s.Execution.Access, api.AccessExclusive)
 	s.Execution.Lane = cmp.Or(s.Execution.Lane, api.LaneGeneral)
+	if cmp.Or(s.Execution.Effect, api.EffectOnce) != api.EffectOnce {
+		s.Execution.Heartbeat = cmp.Or(s.Execution.Heartbeat, defaultStatefulHeartbeat)
+	}
 }
 
 func (statefulKind) check(*checker, Spec) {}

@@ -13,8 +13,8 @@ import (
 // graceAfterTimeout is added to the timeout of a model step or hook for that of its activity.
 const graceAfterTimeout = time.Duration(api.AttemptGrace)
 
-// reportGrace returns for how long beyond the longest attempt the end of a call can be reported: the
-// server may be away for as long as the heartbeat timeout of the call allows.
+// reportGrace returns for how long beyond the longest attempt the end of a call can be reported.
+// The server may be away for as long as the heartbeat timeout of the call allows.
 func reportGrace(t api.Tool) time.Duration {
 	return max(0, min(t.Heartbeat.Std(), maxReportGrace)-graceAfterTimeout)
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/worker/host/outage"
 	"github.com/switchyard/switchyard/workflows"
 )
 
@@ -165,7 +166,7 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
 		c.Connection.MetricsHandler = newMetricsHandler(registry,
 			(&queueLabels{base: c.TaskQueue, current: source.current}).of)
 	}
-	endureOutages(&c.Connection.ConnectionOptions)
+	outage.Endure(&c.Connection.ConnectionOptions)
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {
 	case err != nil && ctx.Err() != nil:

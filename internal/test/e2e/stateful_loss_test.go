@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
 )
 

@@ -1,4 +1,5 @@
-package host
+// Package outage lets a connection of a worker survive an outage of the Temporal server.
+package outage
 
 import (
 	"context"
@@ -26,9 +27,9 @@ const (
 	reportPause    = 500 * time.Millisecond
 )
 
-// endureOutages adds dial options with which a connection survives an outage of the server. Options
+// Endure adds dial options with which a connection survives an outage of the server. Options
 // that o has already take precedence.
-func endureOutages(o *client.ConnectionOptions) {
+func Endure(o *client.ConnectionOptions) {
 	wait := backoff.DefaultConfig
 	wait.BaseDelay, wait.MaxDelay = reconnectBase, reconnectMax
 	o.DialOptions = append([]grpc.DialOption{

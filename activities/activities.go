@@ -132,7 +132,8 @@ func New(c Config) (*Activities, error) {
 		Specs: a.specs, Executors: c.Executors, Lanes: c.Lanes, Policies: c.Policies,
 		Hooks: c.Hooks, Results: a.results, Notify: c.Webhook.set()})
 	a.Instances = instances.New(instances.Config{Client: c.Client, Converter: c.Converter,
-		Factories: c.Stateful, Serve: c.Serve, Spec: a.pinnedSpec, Tool: a.Tool})
+		Factories: c.Stateful, Serve: c.Serve, Spec: a.pinnedSpec, Tool: a.Tool,
+		RestoreVariables: a.Conversations.RestoreVariables})
 	a.Slots = slots.New(slots.Config{Client: c.Client, Converter: c.Converter,
 		Identity: c.Identity, Lanes: c.Lanes, ServeQueue: c.ServeQueue, Exit: c.Exit,
 		Tool: a.Tool, Model: a.ModelStep})
@@ -144,6 +145,9 @@ func New(c Config) (*Activities, error) {
 func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAnswer, error) {
 	ctx, rest := keepAlive(ctx, a.config.Client)
 	defer rest()
+	if err := a.Conversations.RestoreVariables(ctx, &r.Origin); err != nil {
+		return api.HookAnswer{}, err
+	}
 	return a.config.Hooks.Run(ctx, r, func(context.Context) ([]api.Message, error) {
 		return a.Conversations.Messages(ctx, r.Conversation)
 	})

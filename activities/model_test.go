@@ -114,7 +114,8 @@ func TestModelStepAfterReset(t *testing.T) {
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
 	b.run.Setup = *b.Conversations.Cached("r")
-	b.run.Setup.Pinned.Value.Catalog = api.Catalog{Digest: "another"}
+	b.run.Setup.Pinned = api.Pack(api.Pinned{Catalog: api.Catalog{Digest: "another"},
+		Provider: b.run.Setup.Pinned.Value.Provider})
 	if _, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || offered != 0 ||
 		b.run.Queries.Load() != 1 {
 		t.Errorf("%d tools were offered after %d queries, %v", offered, b.run.Queries.Load(), err)

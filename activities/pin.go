@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,8 +33,7 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 		p.model(r.Agent.Model)
 		p.Problems = append(p.Problems, a.config.Hooks.Missing(r.Agent)...)
 	}
-	p.checkSize()
-	packed := api.Pack(p.Pinned)
+	packed := p.bound()
 	a.Conversations.Begin(r.Run, &api.Setup{Agent: r.Agent, Pinned: packed}, r.Messages)
 	return packed, nil
 }
@@ -243,26 +241,22 @@ func (p *pinning) place(r api.PinRequest, name string) string {
 	return "$.tools"
 }
 
-// checkSize reports what does not fit into history.
-func (p *pinning) checkSize() {
-	size := 0
-	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
-		size += len(t.Spec)
+// maxPinned bounds what a run is pinned to, compressed and in bytes. When the run continues as new,
+// its input carries that besides the conversation.
+const maxPinned = api.MaxPayload * 3 / 4
+
+// bound returns what the run is pinned to, encoded. What does not fit into history is replaced by a
+// problem.
+func (p *pinning) bound() api.Packed[api.Pinned] {
+	packed, err := api.Pack(p.Pinned).Encoded()
+	if size := packed.Size(); err == nil && size > maxPinned {
+		p.Catalog.Tools, p.DescendantTools, p.Policies = nil, nil, api.PinnedPolicies{}
+		p.Problems = append(p.Problems, api.Problem{Path: "$.tools", Rule: "size",
+			Message: fmt.Sprintf("the tools and policies of the run have %d bytes in all, "+
+				"compressed; the limit is %d: give it fewer tools", size, maxPinned)})
+		return api.Pack(p.Pinned)
 	}
-	for _, rule := range p.Policies.Rules {
-		size += len(rule.When) + len(rule.Message)
-	}
-	if size < api.MaxPayload/2 {
-		return
-	}
-	data, err := json.Marshal(api.Pack(p.Pinned))
-	if err == nil && len(data) <= api.MaxPayload {
-		return
-	}
-	p.Catalog.Tools, p.DescendantTools, p.Policies = nil, nil, api.PinnedPolicies{}
-	p.Problems = append(p.Problems, api.Problem{Path: "$.tools", Rule: "size",
-		Message: fmt.Sprintf("the tools and policies of the run have %d bytes in all, compressed; "+
-			"at most %d fit into history", len(data), api.MaxPayload)})
+	return packed
 }
 
 func noTool(name string, near []string) string {

@@ -91,7 +91,7 @@ func TestPinTooMuch(t *testing.T) {
 	}
 	b := setUp(t, catalogOf(t, specs...), nil)
 	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names}); len(p.Problems) != 1 ||
-		!strings.Contains(p.Problems[0].Message, "at most 1572864 fit into history") ||
+		!strings.Contains(p.Problems[0].Message, "the limit is 1179648") ||
 		len(p.Catalog.Tools) > 0 {
 		t.Errorf("problems: %v", p.Problems)
 	}

@@ -73,6 +73,12 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		e.Phase, e.Retryable, e.NotStarted = api.PhaseExecution, true, true
 		return api.Result{}, e
 	}
+	if err := a.Conversations.RestoreVariables(ctx, &t.Origin); err != nil {
+		e := api.Errorf(api.ErrExecutorNotFound, "the worker cannot get the run's variables: %v",
+			err)
+		e.Phase, e.Retryable = api.PhaseExecution, true
+		return api.Result{}, e
+	}
 	spec := t.bounded(&compiled.Spec)
 	kind, ok := a.config.Executors[spec.Entry.Type]
 	if !ok {

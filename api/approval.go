@@ -149,7 +149,7 @@ func (d Decision) Check() *ReplyError {
 		replyFault{len(d.Digest) > maxBy, "the digest is too long"},
 		replyFault{edits && len(d.Arguments) == 0, "an edit needs changed arguments"},
 		replyFault{!edits && len(d.Arguments) > 0, "only an edit can have arguments"},
-		replyFault{len(d.Arguments) > MaxPayload/2, "the changed arguments are too large"},
+		replyFault{JSONSize(d.Arguments) > MaxPayload/2, "the changed arguments are too large"},
 		replyFault{d.Grant != nil && d.Kind != DecisionApprove,
 			"only an approval can grant a higher limit"},
 		replyFault{d.Grant.negative(), "granted amounts cannot be negative"},

@@ -139,9 +139,25 @@ type Origin struct {
 	Conversation string         `json:"conversation,omitempty"`
 	Trace        string         `json:"trace,omitempty"`
 	Variables    map[string]any `json:"variables,omitempty"`
+	// VariablesDigest stands for Variables that are too large for the input of every call. Workers
+	// get them by VariablesQuery.
+	VariablesDigest string `json:"variables_digest,omitempty"`
 	// DryRun says that the run withholds calls that may change something. Hooks run nevertheless
 	// and can check it.
 	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// maxPassedVariables bounds the variables in the input of every call, in bytes as JSON.
+const maxPassedVariables = 4 << 10
+
+// Passed returns the origin for the inputs of activities: with the digest of the variables in their
+// place if they are large.
+func (o Origin) Passed() Origin {
+	data, err := json.Marshal(o.Variables)
+	if err == nil && len(data) > maxPassedVariables {
+		o.Variables, o.VariablesDigest = nil, Digest(data)
+	}
+	return o
 }
 
 // Result is the result of a tool's activity for a successful call.

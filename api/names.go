@@ -79,6 +79,8 @@ const (
 
 	// SetupQuery returns the run's Setup.
 	SetupQuery = "switchyard/setup"
+	// VariablesQuery returns the run's variables.
+	VariablesQuery = "switchyard/variables"
 	// ConversationQuery takes the index of a message and returns a Page of messages from there on.
 	ConversationQuery = "switchyard/conversation"
 	// QuestionsQuery returns the run's open questions, a []Question, oldest first.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 )
 
 // packThreshold is the JSON size from which a Packed value is compressed, in bytes. Smaller values
@@ -18,7 +19,11 @@ const maxUnpacked = 256 << 20
 
 // Packed is a value whose JSON is compressed if it is large: {"gzip":"<base64>"} instead of the
 // value, which therefore must not be an object that begins with a key "gzip".
-type Packed[T any] struct{ Value T }
+type Packed[T any] struct {
+	Value T
+	// encoded is the JSON of Value, where it is known already.
+	encoded []byte
+}
 
 // Pack wraps a value.
 func Pack[T any](v T) Packed[T] { return Packed[T]{Value: v} }
@@ -27,8 +32,22 @@ type gzipped struct {
 	Gzip []byte `json:"gzip"`
 }
 
+// Encoded returns p with its JSON, so that encoding it several times compresses it once. The value
+// must not be changed afterwards.
+func (p Packed[T]) Encoded() (Packed[T], error) {
+	data, err := p.MarshalJSON()
+	p.encoded = data
+	return p, err
+}
+
+// Size returns the length of the JSON of a value that Encoded returned.
+func (p Packed[T]) Size() int { return len(p.encoded) }
+
 // MarshalJSON encodes the value, compressed if its JSON has 16 KiB or more.
 func (p Packed[T]) MarshalJSON() ([]byte, error) {
+	if p.encoded != nil {
+		return p.encoded, nil
+	}
 	plain, err := json.Marshal(p.Value)
 	if err != nil || len(plain) < packThreshold {
 		return plain, err
@@ -141,3 +160,43 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // IsZero makes encoding/json's omitzero leave out an unset duration.
 func (d Duration) IsZero() bool { return d == 0 }
+
+// MaxInputs bounds the inputs of one execution of a run together, in bytes. Servers reject 2 MiB,
+// and codecs may add some bytes to each input.
+const MaxInputs = 2<<20 - 32<<10
+
+// MaxArguments bounds the arguments of one call, in bytes as a payload has them. The rest of
+// MaxPayload is for what travels with them.
+const MaxArguments = 5 << 18
+
+// JSONSize returns at most how many bytes a JSON value takes in a payload, where some characters
+// are escaped with six bytes.
+func JSONSize(value []byte) int {
+	return len(value) + 5*(bytes.Count(value, []byte{'<'})+bytes.Count(value, []byte{'>'})+
+		bytes.Count(value, []byte{'&'})) + 3*bytes.Count(value, []byte("\u2028")) +
+		3*bytes.Count(value, []byte("\u2029"))
+}
+
+// TextSize returns at most how many bytes a text takes in a payload, with its quotes.
+func TextSize(text string) int {
+	size := len(text) + 2
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			size++
+		case r < ' ' || r == '<' || r == '>' || r == '&' || r == utf8.RuneError:
+			size += 5
+		case r == '\u2028' || r == '\u2029':
+			size += 3
+		}
+	}
+	return size
+}
+
+// TooLarge returns the error of a value that is refused for its size. remedy says what to do.
+func TooLarge(what string, size, limit int, remedy string) *Error {
+	e := Errorf(ErrValidation, "%s: %d bytes as JSON, the limit is %d bytes; %s", what, size, limit,
+		remedy)
+	e.Phase = PhasePreValidation
+	return e
+}

@@ -31,6 +31,9 @@ type Question struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+// Size returns at most how many bytes the question takes in a payload.
+func (q Question) Size() int { return TextSize(q.Text) + JSONSize(q.Schema) }
+
 // QuestionID returns the id of the nth question, from 1, that a tool asks during a call.
 func QuestionID(callID string, n int) string { return fmt.Sprintf("%s/%d", callID, n) }
 
@@ -88,7 +91,7 @@ func (r Reply) Check() *ReplyError {
 		replyFault{len(r.Reason) > maxReason, "the reason is too long"},
 		replyFault{r.Decline && len(r.Value) > 0, "a reply either has a value or declines"},
 		replyFault{!r.Decline && len(r.Value) == 0, "the reply neither has a value nor declines"},
-		replyFault{len(r.Value) > MaxPayload,
+		replyFault{JSONSize(r.Value) > MaxPayload,
 			"the answer is too large: the maximum is 1.5 MiB of JSON"},
 	)
 }

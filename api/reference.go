@@ -176,6 +176,18 @@ func Resolve(value any, lookup func(id string) (any, bool)) (any, error) {
 	}
 }
 
+// ResolvedSize returns about how many bytes of JSON a value has once its references are resolved,
+// if size returns that of each reference. It resolves nothing.
+func ResolvedSize(value any, size func(Reference) int) (bytes int) {
+	walkStrings(value, "", func(_, s string) {
+		refs, _ := referencesIn(s)
+		for _, ref := range refs {
+			bytes += size(ref)
+		}
+	})
+	return bytes
+}
+
 // escapeReferences escapes every ${ in the strings of a value, so that Resolve returns the
 // original.
 func escapeReferences(value any) any {

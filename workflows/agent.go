@@ -91,7 +91,7 @@ func newAgentRun(ctx workflow.Context, in api.RunInput) *agentRun {
 
 // start restores the state of an earlier execution of the chain, or pins the tools and begins.
 func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
-	asked, err := answerSetup(ctx, r.agent, &r.pinned)
+	asked, err := answerSetup(ctx, r.in, &r.pinned)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	r.pipeline.details.before = r.before
 	r.pipeline.Run = budget.Run{Limits: r.limits, Started: r.started}
 	r.pipeline.stepsInline = r.agent.Model.Lane == api.LaneInline
-	r.pipeline.inline.On = r.pipeline.inline.On || r.pipeline.stepsInline
+	r.pipeline.inlineOn = r.pipeline.inlineOn || r.pipeline.stepsInline
 	if r.in.Parent != nil {
 		r.pipeline.parent = *r.in.Parent
 	}
@@ -325,73 +325,4 @@ func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, erro
 		return api.RunResult{}, runError(api.RunRefused, "the model declined: "+result.Answer, nil, result)
 	}
 	return result, nil
-}
-
-// continueAsNew continues in a new history with the whole state of the run. It ends the run if that
-// state is too large.
-func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
-	earlier, err := r.compactor.carriable(ctx)
-	if err != nil {
-		return api.RunResult{}, err
-	}
-	if len(earlier) > api.MaxPayload {
-		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
-	}
-	next := r.in
-	next.Prompt = ""
-	next.State = &api.ContinueState{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hooks.hookPrompt(),
-		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.continueState(ctx), Undo: r.pipeline.undo.continueState()}
-	next.State.Limits, next.State.Grants = r.guard.continuedLimits(), r.asked
-	next.State.Window, next.State.Repeats = r.compactor.continuedWindow(), r.breaker.continuedRepeats()
-	next.State.Labels, next.State.Calls = r.pipeline.runFacts.Labels, r.pipeline.runFacts.Past("")
-	next.State.DescendantCalls = r.pipeline.runFacts.ContinueDescendants()
-	next.State.Paused, next.State.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
-	return api.RunResult{}, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
-}
-
-// carriable returns the conversation for continue-as-new, shortened where it is too long. It
-// includes messages that arrive while it waits, because nothing else carries them over.
-func (r compactor) carriable(ctx workflow.Context) ([]byte, error) {
-	earlier, err := r.shortened(ctx)
-	for err == nil && r.pipeline.inline.On && len(earlier) <= api.MaxPayload {
-		// The conversation may take as much as a workflow task may record besides.
-		if err := r.pipeline.inline.Await(ctx, budget.MaxRecorded); err != nil {
-			return nil, err
-		}
-		if !r.pipeline.control.inbox.unseen(ctx) {
-			break
-		}
-		earlier, err = r.readAll(ctx)
-	}
-	return earlier, err
-}
-
-// maxConversation bounds the uncompressed conversation that continue-as-new carries, in bytes. No
-// model reads as much, and encoding more takes longer than a workflow task may take.
-const maxConversation = 16 << 20
-
-func (r compactor) shortened(ctx workflow.Context) ([]byte, error) {
-	r.read(ctx)
-	if r.conversation.Size() > maxConversation {
-		return r.compactToContinue(ctx)
-	}
-	earlier, err := r.readAll(ctx)
-	if err == nil && len(earlier) > api.MaxPayload {
-		earlier, err = r.compactToContinue(ctx)
-	}
-	return earlier, err
-}
-
-func (r compactor) compactToContinue(ctx workflow.Context) ([]byte, error) {
-	frame := min(r.frame(), api.MaxPayload)
-	if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame), frame); err != nil {
-		return nil, err
-	}
-	return r.readAll(ctx)
-}
-
-// readAll adds the messages that the run was sent to the conversation and encodes it.
-func (r *agentRun) readAll(ctx workflow.Context) ([]byte, error) {
-	r.read(ctx)
-	return api.EncodeMessages(r.conversation.Messages)
 }

@@ -165,7 +165,11 @@ func TestAgentTooLongToContinue(t *testing.T) {
 		l := newLab(t)
 		l.SetContinueAsNewSuggested(true)
 		l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."}, earlier)
-		expect(t, "the first activities", l.ids()[:3], []string{"turn-1", "1.1", "compact-1"})
+		third := "compact-1"
+		if rest > 0 {
+			third = "summary" // no conversation fits beside the agent
+		}
+		expect(t, "the first activities", l.ids()[:3], []string{"turn-1", "1.1", third})
 		if rest > 0 {
 			if r := l.result(); r.Outcome != api.OutcomeLimit || r.Limit != "conversation" ||
 				r.Answer != "too long" {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -31,6 +32,7 @@ type approvals struct {
 	// notices all notices of the run.
 	notify             func(workflow.Context, string, api.Notice)
 	notifying, notices int
+	sizes              *budget.Sizes
 }
 
 // approval is one call that waits or waited for a decision.
@@ -55,8 +57,8 @@ type approval struct {
 
 // newApprovals registers the query and the update handlers of approvals. Call it before anything
 // that blocks.
-func newApprovals(ctx workflow.Context) (*approvals, error) {
-	a := &approvals{known: map[string]*approval{}}
+func newApprovals(ctx workflow.Context, sizes *budget.Sizes) (*approvals, error) {
+	a := &approvals{known: map[string]*approval{}, sizes: sizes}
 	if err := workflow.SetQueryHandler(ctx, api.ApprovalsQuery, a.list); err != nil {
 		return nil, err
 	}
@@ -149,13 +151,16 @@ func (a *approvals) close(ctx workflow.Context, o *approval, how string,
 // mayDecide is the update validator: it rejects, without an event in history, malformed decisions
 // and those for calls that never waited. Rejections that matter to the audit trail (wrong digest,
 // second decision, no identity) are left to decide.
-func (a *approvals) mayDecide(_ workflow.Context, d api.Decision) error {
+func (a *approvals) mayDecide(ctx workflow.Context, d api.Decision) error {
 	if e := d.Check(); e != nil {
 		return refuse(*e)
 	}
 	o := a.known[d.Call]
 	if o == nil {
 		return refuse(a.unknown(d.Call))
+	}
+	if !a.sizes.Task.Fits(ctx, api.JSONSize(d.Arguments)) {
+		return refuse(api.ReplyError{Type: api.DecisionBusy, Message: busy})
 	}
 	if o.checking != "" {
 		return refuse(api.ReplyError{Type: api.DecisionBusy,
@@ -216,6 +221,7 @@ const undecided = "nobody decided in time"
 // decide takes a decision. It rejects invalid ones after the update was accepted, so that history
 // records who tried what.
 func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
+	a.sizes.Task.Add(ctx, api.JSONSize(d.Arguments))
 	o := a.known[d.Call]
 	e := a.fault(o, d)
 	if e == nil && o.late(ctx) {
@@ -270,17 +276,18 @@ func (p admitter) editCall(ctx workflow.Context, o *approval,
 	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.runFacts.Past(c.ID)
 	request.Admit.Calls = []api.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
-	began := workflow.Now(ctx)
-	err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
-		"check of call "+c.ID+" as "+d.By+" changed it"), api.AdmitEditActivity, request).Get(ctx,
-		&v)
-	if err == nil {
-		p.admittedAt(v, began)
-	}
-	if p.inline.On {
-		p.inline.Add(ctx, budget.DecisionsSize([]api.AdmissionDecision{v}))
-	}
-	return v, err
+	need := admissionSize(request.Admit) + api.JSONSize(d.Arguments)
+	cancelled := p.sizes.Task.Record(ctx, need, func() int {
+		began := workflow.Now(ctx)
+		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
+			"check of call "+c.ID+" as "+d.By+" changed it"), api.AdmitEditActivity,
+			request).Get(ctx, &v)
+		if err == nil {
+			p.admittedAt(v, began)
+		}
+		return budget.DecisionsSize([]api.AdmissionDecision{v})
+	})
+	return v, cmp.Or(cancelled, err)
 }
 
 const (
@@ -328,6 +335,11 @@ func (p *pipeline) notify(ctx workflow.Context, id string, n api.Notice) {
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: noticeAttempts,
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: noticePause},
 	})
+	size := api.TextSize(n.Text) + api.TextSize(n.Reason)
+	if p.sizes.Task.Await(ctx, size) != nil {
+		return
+	}
+	p.sizes.Task.Add(ctx, size)
 	if err := workflow.ExecuteActivity(ctx, api.NotifyApprovalActivity, n).Get(ctx,
 		nil); err != nil {
 		workflow.GetLogger(ctx).Warn("the webhook was not told of an approval", "call", n.Call,

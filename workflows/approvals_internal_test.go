@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 )
@@ -17,7 +18,7 @@ import (
 func TestApprovalLate(t *testing.T) {
 	refusals := map[string]string{}
 	run := func(ctx workflow.Context) error {
-		a, err := newApprovals(ctx)
+		a, err := newApprovals(ctx, &budget.Sizes{})
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -10,6 +11,95 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
+
+// sender sends the input of a call's attempt to the server.
+type sender struct{ *callRun }
+
+// send starts an attempt as soon as its input fits into the workflow task. It fails if the input is
+// too large for any.
+func (c sender) send(ctx workflow.Context,
+	start func(workflow.Context) workflow.Future) workflow.Future {
+	size := c.inputSize()
+	if fault := budget.Payload("the input of call "+c.call.ID, size); fault != nil {
+		return c.unsendable(ctx, fault)
+	}
+	return c.fitting(ctx, size, func(ctx workflow.Context) workflow.Future {
+		c.pipeline.sizes.Task.Add(ctx, size)
+		return start(ctx)
+	})
+}
+
+// unsendable records that the call cannot be sent, and fails.
+func (c sender) unsendable(ctx workflow.Context, fault *api.Error) workflow.Future {
+	future, end := workflow.NewFuture(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		_, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID, Tool: c.tool,
+			Origin: c.pipeline.origin, Notes: c.decision.Notes, Error: fault})
+		end.SetError(err)
+	})
+	return future
+}
+
+// fitting starts an attempt as soon as n bytes fit into the workflow task.
+func (c sender) fitting(ctx workflow.Context, n int,
+	start func(workflow.Context) workflow.Future) workflow.Future {
+	task := &c.pipeline.sizes.Task
+	if task.Fits(ctx, n) {
+		return start(ctx)
+	}
+	waiting, end := workflow.NewFuture(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if task.Await(ctx, n) != nil {
+			end.SetError(api.NotStartedError())
+			return
+		}
+		end.Chain(start(ctx))
+	})
+	return waiting
+}
+
+// inputSize returns at most how many bytes the input of the call's activity or child workflow has.
+func (c sender) inputSize() int {
+	if c.size > 0 {
+		return c.size
+	}
+	p, size := c.pipeline, c.pipeline.passedSize+api.JSONSize(c.arguments())+64*len(c.parts)
+	for _, note := range c.decision.Notes {
+		size += api.TextSize(note)
+	}
+	if c.tool.Dispatch == api.DispatchChildWorkflow {
+		size += p.childSize() + api.JSONSize(c.tool.Spec) + api.TextSize(c.decision.Prompt)
+	}
+	c.size = size
+	return size
+}
+
+// measure computes what the inputs of all calls have in common.
+func (p *pipeline) measure() {
+	p.passedSize = encoded(api.Execution{Origin: p.passed, Hooks: p.hooks.AfterCall})
+}
+
+// childSize returns how many bytes the inputs of all sub-agents have in common.
+func (p *pipeline) childSize() int {
+	if p.childBytes == 0 {
+		p.childBytes = encoded(api.RunInput{Variables: p.origin.Variables, Policies: p.policies,
+			Attributes: p.attributes.known})
+	}
+	size := p.childBytes
+	for _, label := range p.runFacts.Labels {
+		size += api.TextSize(label)
+	}
+	return size
+}
+
+// encoded returns the size of a value as JSON.
+func encoded(value any) int {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return api.MaxPayload
+	}
+	return len(data)
+}
 
 // schedule schedules the call's activity on its route. On a keyed lane, it opens the key again if
 // the call was admitted long ago.
@@ -74,7 +164,7 @@ func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
 // execution returns the input of the call's activity, without the lane-specific parts.
 func (c *callRun) execution() api.Execution {
 	p := c.pipeline
-	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: p.origin,
+	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: p.passed,
 		Notes: c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   api.HooksFor(p.hooks.AfterCall, c.tool.Name),
 		Timeout: c.decision.Plan.ShortestTimeout()}
@@ -118,30 +208,19 @@ func (c *callRun) inline(ctx workflow.Context) workflow.Future {
 	if fault := c.tool.InlineFault(); fault != nil {
 		return failed(ctx, fault)
 	}
-	p := c.pipeline
-	if p.inline.Fits(ctx, api.MaxInlineRecord) {
-		return c.executeInline(ctx)
-	}
-	waiting, end := workflow.NewFuture(ctx)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		if err := p.inline.Await(ctx, api.MaxInlineRecord); err != nil {
-			end.SetError(err)
-			return
-		}
-		end.Chain(c.executeInline(ctx))
-	})
-	return waiting
+	return sender{c}.fitting(ctx, api.MaxInlineRecord, c.executeInline)
 }
 
 // executeInline starts the local activity of a call whose result fits.
 func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
 	p := c.pipeline
-	p.inline.Enter(c.call.ID, api.MaxInlineRecord)
+	p.sizes.Task.Enter(c.call.ID, api.MaxInlineRecord)
 	call := &api.InlineCall{ID: c.call.ID, Tool: c.tool, Left: p.WallTimeLeft(ctx),
 		Apart:     p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
 		Execution: c.execution()}
 	options := inlineOptions(c.tool, call.Hooks, api.InlineSummary(c.call.ID,
 		c.tool.Summary(call.Arguments)))
+	call.Origin = p.origin
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
 		c.call.Tool, call)
 }
@@ -183,10 +262,10 @@ func localOptions(timeout time.Duration, retry *temporal.RetryPolicy,
 func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
 	request api.ModelRequest) (response api.ModelResponse, err error) {
 	p := r.pipeline
-	if err := p.inline.Await(ctx, maxInlineStep); err != nil {
+	if err := p.sizes.Task.Await(ctx, maxInlineStep); err != nil {
 		return response, err
 	}
-	p.inline.Enter(o.ActivityID, maxInlineStep)
+	p.sizes.Task.Enter(o.ActivityID, maxInlineStep)
 	request.Inline = &api.InlineStep{ID: o.ActivityID,
 		Messages: slices.Clip(r.conversation.Messages),
 		Setup:    &api.Setup{Agent: r.agent, Pinned: api.Pack(r.pinned)}}
@@ -198,7 +277,7 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
 		o.Summary))
 	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
 		api.ModelActivity, request).Get(ctx, &response)
-	p.inline.Leave(ctx, o.ActivityID, response.Message.Size()+
+	p.sizes.Task.Leave(ctx, o.ActivityID, response.Message.Size()+
 		budget.DecisionsSize(response.Decisions))
 	for _, v := range response.Decisions {
 		p.admitter.admittedAt(v, began)
@@ -224,7 +303,7 @@ func (p admitter) stepAdmission() *api.AdmissionRequest {
 // busy, so that the timer may not have been delivered.
 func (r limitGuard) noticeWallTime(ctx workflow.Context, stopTurns func()) {
 	limit := r.limits.WallTime.Std()
-	if r.pipeline.inline.On && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {
+	if r.pipeline.inlineOn && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {
 		r.timeOver = true
 		stopTurns()
 	}

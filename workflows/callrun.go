@@ -25,6 +25,8 @@ type callRun struct {
 	// referenced is the size in bytes of the results that a plan call's arguments refer to, until
 	// the call is admitted.
 	referenced int
+	// size is the result of inputSize; zero until it is known.
+	size int
 	// requeues counts how often the call was scheduled again because it had not started,
 	// verifications how often a tool was asked for its outcome.
 	requeues, verifications int
@@ -136,7 +138,7 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 	o := p.control.approvals.ask(ctx, c.call, c.decision)
 	_ = o.closed.Get(ctx, nil) // has no error
 	paused := p.control.goOn(ctx)
-	c.decision = o.decision
+	c.decision, c.size = o.decision, 0
 	c.tool = p.tools[c.call.Tool].Under(c.decision.Plan)
 	switch {
 	case paused != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
@@ -154,7 +156,7 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 // execute starts the first attempt of the call.
 func (c *callRun) execute(ctx workflow.Context) workflow.Future {
 	p := c.pipeline
-	p.historyBudget.Enter(c.call.ID, c.historyNeed())
+	p.sizes.History.Enter(c.call.ID, c.historyNeed())
 	p.runFacts.Begin(c.call.ID, partIDs(c))
 	p.questions.begin(ctx, c)
 	return c.attempt(ctx)
@@ -170,8 +172,7 @@ func partIDs(c *callRun) (ids []string) {
 
 // historyNeed returns how many bytes the call may add to the history.
 func (c *callRun) historyNeed() int {
-	return c.pipeline.historyBudget.Need(c.tool, len(c.arguments()), len(c.decision.Prompt)) +
-		c.referenced
+	return c.pipeline.sizes.History.Need(c.tool, sender{c}.inputSize()) + c.referenced
 }
 
 // attempt executes the call: within the workflow task, as the run of a sub-agent, or as an
@@ -181,9 +182,9 @@ func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
 	case c.tool.Lane == api.LaneInline:
 		return c.inline(ctx)
 	case c.tool.Dispatch == api.DispatchChildWorkflow:
-		return c.subAgent(ctx)
+		return sender{c}.send(ctx, c.subAgent)
 	}
-	return c.schedule(ctx)
+	return sender{c}.send(ctx, c.schedule)
 }
 
 // attemptAgain executes the call again, with the same ID and options, after a pause and when the
@@ -267,8 +268,8 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	} else {
 		size = len(result.Output)
 	}
-	p.historyBudget.Leave(id)
-	p.inline.Leave(ctx, id, size)
+	p.sizes.History.Leave(id)
+	p.sizes.Task.Leave(ctx, id, size)
 	delete(p.openUntil, id)
 	p.questions.end(out)
 	p.runFacts.Ended(out, p.tools[c.call.Tool])
@@ -285,9 +286,16 @@ func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*
 	defer cancel()
 	c.pipeline.usage.Add(r.Usage)
 	var finalized api.FinalizedResult
+	var err error
 	options := saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call)
-	err := workflow.ExecuteLocalActivity(options, api.FinalizeResultActivity, r).Get(ctx,
-		&finalized)
+	_ = c.pipeline.sizes.Task.Record(ctx, c.pipeline.sizes.History.MaxResult(c.tool), func() int {
+		err = workflow.ExecuteLocalActivity(options, api.FinalizeResultActivity, r).Get(ctx,
+			&finalized)
+		if finalized.Result == nil {
+			return 0
+		}
+		return api.JSONSize(finalized.Result.Output)
+	}) // the context is never cancelled
 	switch {
 	case err != nil:
 		return nil, err

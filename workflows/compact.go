@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/conversation"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -204,4 +205,93 @@ func (r compactor) continuedWindow() *api.Window {
 	}
 	w := r.window
 	return &w
+}
+
+// leastConversation is what continue-as-new must be able to carry of a conversation, in bytes.
+const leastConversation = 64 << 10
+
+// continueAsNew continues in a new history with the whole state of the run. It ends the run if that
+// state is too large for the input of an execution.
+func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
+	pinned, err := api.Pack(r.pinned).Encoded()
+	if err != nil {
+		return api.RunResult{}, err
+	}
+	left := api.MaxInputs - encoded(r.nextInput(ctx, pinned))
+	if left < leastConversation {
+		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
+	}
+	limit := min(left-leastConversation/2, api.MaxPayload)
+	earlier, err := r.compactor.carriable(ctx, limit, api.MaxInputs-left)
+	if err != nil {
+		return api.RunResult{}, err
+	}
+	next := r.nextInput(ctx, pinned)
+	if len(earlier)+encoded(next) > api.MaxInputs {
+		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
+	}
+	return api.RunResult{}, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
+}
+
+// nextInput returns the input of the next execution, without the conversation.
+func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]) api.RunInput {
+	p := r.pipeline
+	next := r.in
+	next.Prompt = ""
+	next.State = &api.ContinueState{Run: p.origin.Run, Started: r.started, Turn: r.turn,
+		Before: r.before, Usage: p.usage, Prompt: r.hooks.hookPrompt(), Pinned: pinned,
+		Instances: p.instances.continueState(ctx), Undo: p.undo.continueState(),
+		Grants: r.asked, Limits: r.guard.continuedLimits(), Window: r.compactor.continuedWindow(),
+		Repeats: r.breaker.continuedRepeats(), Labels: p.runFacts.Labels,
+		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
+		Paused: p.control.paused, Sent: p.control.inbox.known}
+	return next
+}
+
+// carriable returns the conversation for continue-as-new, shortened where it has more than limit
+// bytes. The other input has rest bytes. The conversation includes messages that arrive while the
+// run waits for its next workflow task, because nothing else carries them over.
+func (r compactor) carriable(ctx workflow.Context, limit, rest int) ([]byte, error) {
+	earlier, err := r.shortened(ctx, limit)
+	for err == nil && len(earlier) <= limit {
+		if err := r.pipeline.sizes.Task.Await(ctx, len(earlier)+rest); err != nil {
+			return nil, err
+		}
+		if !r.pipeline.control.inbox.unseen(ctx) {
+			break
+		}
+		earlier, err = r.readAll(ctx)
+	}
+	return earlier, err
+}
+
+// maxConversation bounds the uncompressed conversation that continue-as-new carries, in bytes. No
+// model reads as much, and encoding more takes longer than a workflow task may take.
+const maxConversation = 16 << 20
+
+func (r compactor) shortened(ctx workflow.Context, limit int) ([]byte, error) {
+	r.read(ctx)
+	if r.conversation.Size() > maxConversation {
+		return r.compactToContinue(ctx, limit)
+	}
+	earlier, err := r.readAll(ctx)
+	if err == nil && len(earlier) > limit {
+		earlier, err = r.compactToContinue(ctx, limit)
+	}
+	return earlier, err
+}
+
+func (r compactor) compactToContinue(ctx workflow.Context, limit int) ([]byte, error) {
+	frame := min(r.frame(), limit)
+	if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame),
+		frame); err != nil {
+		return nil, err
+	}
+	return r.readAll(ctx)
+}
+
+// readAll adds the messages that the run was sent to the conversation and encodes it.
+func (r *agentRun) readAll(ctx workflow.Context) ([]byte, error) {
+	r.read(ctx)
+	return api.EncodeMessages(r.conversation.Messages)
 }

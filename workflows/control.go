@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -21,25 +22,28 @@ type control struct {
 	// ended is set when the run has failed or is cancelled; it cannot be paused any more.
 	ended bool
 	taken *controls
+	// sizes counts the updates that the run accepts, and everything else that it sends.
+	sizes *budget.Sizes
 }
 
 // newControl registers all update handlers. Call it before anything that blocks, so that every
 // update finds its handler.
 func newControl(ctx workflow.Context, agent bool) (*control, error) {
-	asked, err := newQuestions(ctx)
+	sizes := &budget.Sizes{}
+	asked, err := newQuestions(ctx, sizes)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := newApprovals(ctx)
+	wanted, err := newApprovals(ctx, sizes)
 	if err != nil {
 		return nil, err
 	}
 	taken := new(controls)
-	sent, err := newInbox(ctx, agent, taken)
+	sent, err := newInbox(ctx, agent, taken, sizes)
 	if err != nil {
 		return nil, err
 	}
-	c := &control{questions: asked, approvals: wanted, inbox: sent, taken: taken}
+	c := &control{questions: asked, approvals: wanted, inbox: sent, taken: taken, sizes: sizes}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, api.PauseUpdate, c.pause,
 		workflow.UpdateHandlerOptions{Validator: c.mayPause,
 			Description: "the run pauses: what runs ends, nothing new starts"})
@@ -149,6 +153,9 @@ func (r *agentRun) mustGoOn(ctx workflow.Context, stop api.Stop) (bool, error) {
 	return c.inbox.unseen(ctx), nil
 }
 
+// busy is the message to a sender whose update does not fit into the current workflow task.
+const busy = "the run takes large updates from others at the moment; send this one again"
+
 // refuseControl returns the error of a refused update, or nil for a nil e.
 func refuseControl(e *api.ControlError) error {
 	if e == nil {
@@ -173,6 +180,7 @@ type inbox struct {
 	// closed says why the run reads no more messages; empty while it reads them.
 	closed   string
 	controls *controls
+	sizes    *budget.Sizes
 }
 
 // controls counts the messages and pauses in the run's history.
@@ -187,8 +195,8 @@ func (c *controls) refusal() *api.ControlError {
 }
 
 // newInbox registers the message handlers. Runs that are not an agent's reject messages.
-func newInbox(ctx workflow.Context, agent bool, c *controls) (*inbox, error) {
-	i := &inbox{agent: agent, controls: c}
+func newInbox(ctx workflow.Context, agent bool, c *controls, sizes *budget.Sizes) (*inbox, error) {
+	i := &inbox{agent: agent, controls: c, sizes: sizes}
 	return i, workflow.SetUpdateHandlerWithOptions(ctx, api.SendMessageUpdate, i.send,
 		workflow.UpdateHandlerOptions{Validator: i.maySend,
 			Description: "a user's message to the agent"})
@@ -209,6 +217,8 @@ func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 		return nil
 	case i.controls.full():
 		return refuseControl(i.controls.refusal())
+	case !i.sizes.Task.Fits(ctx, api.TextSize(s.Text)):
+		return refuseSend(api.SendFull, busy)
 	case i.size+len(s.Text) > api.MaxUnseen || len(i.sent) >= api.MaxUnseenMessages:
 		return refuseSend(api.SendFull,
 			fmt.Sprintf("%d messages with %d bytes wait to be read; the run takes more when it has read them",
@@ -234,6 +244,7 @@ func sentID(ctx workflow.Context, s api.Sent) string {
 
 func (i *inbox) send(ctx workflow.Context, s api.Sent) error {
 	*i.controls++
+	i.sizes.Task.Add(ctx, api.TextSize(s.Text))
 	i.add(s, sentID(ctx, s))
 	return nil
 }

@@ -91,7 +91,7 @@ func (d *details) glance() glance {
 	g := glance{turn: p.turn, waiting: len(p.runFacts.Open), running: len(p.runFacts.Started),
 		approvals: len(p.control.approvals.open), asked: len(p.control.approvals.known),
 		questions: len(p.questions.open), usage: p.usage, limits: p.Limits,
-		paused: p.control.paused, undoing: p.historyBudget.Undoing}
+		paused: p.control.paused, undoing: p.sizes.History.Undoing}
 	if g.approvals > 0 {
 		g.approval = p.control.approvals.open[g.approvals-1]
 		for _, o := range p.control.approvals.open[:min(g.approvals, maxListed)] {

@@ -87,7 +87,7 @@ func (d *details) state() string {
 		parts = append(parts, "**Paused** "+
 			plainMarkdown(strings.TrimPrefix(p.control.paused.Note(), "paused "), maxDetailsText))
 	}
-	if p.historyBudget.Undoing {
+	if p.sizes.History.Undoing {
 		parts = append(parts, "**Undoes** what it has done")
 	}
 	parts = append(parts, d.waitsFor()...)

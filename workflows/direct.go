@@ -34,7 +34,7 @@ func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult
 		call.ID = api.TurnCallID(1, 1)
 	}
 	var pinned api.Pinned
-	asked, err := answerSetup(ctx, nil, &pinned)
+	asked, err := answerSetup(ctx, in, &pinned)
 	if err != nil {
 		return nil, api.RunResult{}, err
 	}
@@ -84,9 +84,9 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 		return api.RunResult{}, runError(api.RunCallsFailed, message, nil, result)
 	}
 	data, err := output()
-	if err == nil && len(data) > api.MaxPayload {
-		err = fmt.Errorf("every call completed, but the run's output has %d bytes and histories take %d; declare a smaller output",
-			len(data), api.MaxPayload)
+	if size := api.JSONSize(data); err == nil && size > api.MaxPayload {
+		err = fmt.Errorf("every call completed, but the run's output has %d bytes as JSON and the limit is %d; declare a smaller output",
+			size, api.MaxPayload)
 	}
 	if err != nil {
 		result.Outcome = api.OutcomeFailed
@@ -101,6 +101,8 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 const (
 	maxFailures    = 100
 	maxFailureText = 2000
+	// maxFailure bounds the JSON of one failure, beyond which it has only its text.
+	maxFailure = 12 << 10
 )
 
 func shortFailures(failures []api.CallOutcome) []api.CallOutcome {
@@ -109,6 +111,9 @@ func shortFailures(failures []api.CallOutcome) []api.CallOutcome {
 		e := *f.Error
 		e.Message = cutText(e.Message)
 		e.Problems = e.Problems[:min(len(e.Problems), 20)]
+		if encoded(e) > maxFailure {
+			e.Problems, e.Details, e.Near = nil, nil, nil
+		}
 		out = append(out, api.CallOutcome{ID: f.ID, Tool: f.Tool, Error: &e})
 	}
 	return out

@@ -166,7 +166,7 @@ func (c *callRun) merge() {
 		part.Part = api.Part{ID: part.call.ID, Elements: len(list)}
 	}
 	if arguments, err := c.tool.Batch.With(c.arguments(), all); err == nil {
-		c.decision.Arguments = arguments
+		c.decision.Arguments, c.size = arguments, 0
 	}
 }
 

@@ -135,6 +135,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		pinned, err := first.Pin(ctx, r)
 		if l.pinned != nil {
 			l.pinned(&pinned.Value)
+			pinned = api.Pack(pinned.Value)
 		}
 		return pinned, err
 	}, activity.RegisterOptions{Name: api.PinActivity})

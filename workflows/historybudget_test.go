@@ -51,7 +51,7 @@ func TestHistoryBudget_RefusesCalls(t *testing.T) {
 		"many events":     {47_900, 1 << 20, 9, 1 << 10, 10},
 		"large results":   {4_000, 43 << 20, 9, 40 << 10, 23},
 		"nothing fits":    {48_000, 1 << 20, 9, 1 << 10, 0},
-		"one fits":        {47_991 - 9, 1 << 20, 9, 1 << 10, 1},
+		"one fits":        {47_990 - 9, 1 << 20, 9, 1 << 10, 1},
 		"small in effect": {4_000, 43 << 20, 9, 1 << 10, 40},
 	} {
 		t.Run(name, func(t *testing.T) {

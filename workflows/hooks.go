@@ -26,6 +26,7 @@ type runHooks struct{ *agentRun }
 func (r runHooks) useHooks() {
 	p := r.pipeline
 	p.hooks = r.agent.Hooks
+	p.measure()
 	p.questions.hooks, p.questions.parent = p.hooks.AfterCall, p.parent.Call
 }
 
@@ -130,7 +131,7 @@ func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h ap
 	end *api.RunEnd) (answer api.HookAnswer, err error) {
 	p, c := r.pipeline, &r.conversation
 	request := api.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(),
-		Origin: p.origin, Parent: p.parent.Call, End: end,
+		Origin: p.passed, Parent: p.parent.Call, End: end,
 		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.SeenChain,
 			Seen: c.Seen, New: c.Fresh}}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
@@ -141,6 +142,14 @@ func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h ap
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: hookAttempts,
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2},
 	})
+	size := p.passedSize + api.TextSize(request.Prompt)
+	if end != nil {
+		size += api.TextSize(end.Answer) + api.JSONSize(end.Output)
+	}
+	if err := p.sizes.Task.Await(ctx, size); err != nil {
+		return answer, err
+	}
+	p.sizes.Task.Add(ctx, size)
 	err = workflow.ExecuteActivity(ctx, api.HookActivity, request).Get(ctx, &answer)
 	switch {
 	case err == nil:

@@ -1,12 +1,14 @@
 package workflows
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -18,6 +20,7 @@ import (
 type instances struct {
 	base   string
 	origin api.Origin
+	sizes  *budget.Sizes
 	// list is in the order in which the instances were first needed.
 	list []*instance
 	// closing is set when the run ends. No instance is created after that.
@@ -155,6 +158,7 @@ func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	hostCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	r.Tool, r.Digest, r.Origin, r.Queue = i.tool.Name, i.tool.Digest, i.run.origin, i.queue()
+	i.run.sizes.Task.Add(ctx, base64.StdEncoding.EncodedLen(len(r.Last.State)))
 	hostInstance := workflow.ExecuteActivity(hostCtx, api.HostInstanceActivity, r)
 	i.hostInstance, i.cancel = hostInstance, cancel
 	workflow.Go(ctx, func(ctx workflow.Context) {

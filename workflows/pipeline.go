@@ -34,14 +34,19 @@ type pipeline struct {
 	priority turn.Priority
 	// openUntil maps the ID of an admitted call on a keyed lane to the time until which its key's
 	// queue is served.
-	openUntil     map[string]time.Time
-	admitter      admitter
-	control       *control
-	questions     *questions
-	instances     *instances
-	inline        budget.Task
-	historyBudget budget.History
-	undo          undo
+	openUntil map[string]time.Time
+	admitter  admitter
+	control   *control
+	questions *questions
+	instances *instances
+	// sizes counts what the run hands to the server. passed is the origin as activities get it, and
+	// passedSize its size with that of the hooks after calls, in bytes.
+	sizes      *budget.Sizes
+	passed     api.Origin
+	passedSize int
+	// childBytes is the size of what the inputs of sub-agents have in common.
+	childBytes int
+	undo       undo
 	// hooks are those of the run's agent, policies the rules of the agent and of its parent agents.
 	hooks    api.Hooks
 	policies []api.PolicyRule
@@ -57,8 +62,8 @@ type pipeline struct {
 	blocked    []api.Repeat
 	attributes attributes
 	details    *details
-	// stepsInline is set if the run's model steps run inline.
-	stepsInline bool
+	// stepsInline is set if the run's model steps run inline, inlineOn if they or some calls do.
+	stepsInline, inlineOn bool
 }
 
 func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, pinned api.Pinned,
@@ -67,20 +72,23 @@ func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, pinne
 	c.questions.origin = origin
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode,
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
+		sizes: c.sizes,
 		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
 		tools:     make(map[string]api.Tool, len(catalog.Tools)),
 		openUntil: map[string]time.Time{}, pinnedPolicies: pinned.Policies}
 	p.admitter = admitter{p}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
-		p.inline.On = p.inline.On || t.Lane == api.LaneInline
+		p.inlineOn = p.inlineOn || t.Lane == api.LaneInline
 	}
 	p.policies = in.Policies
 	if in.Agent != nil {
 		p.policies = slices.Concat(in.Policies, in.Agent.Policies)
 	}
 	p.Started = workflow.Now(ctx)
-	p.instances = &instances{base: p.queue, origin: origin}
+	p.passed = origin.Passed()
+	p.measure()
+	p.instances = &instances{base: p.queue, origin: p.passed, sizes: p.sizes}
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
 	p.attributes.known = in.Attributes
 	p.keepAttributes(ctx)
@@ -193,20 +201,35 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
 		request.Allow = nil
 	}
 	request.Tools = p.toolsOf(calls)
-	began := workflow.Now(ctx)
 	var decisions []api.AdmissionDecision
-	err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
-		"check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &decisions)
-	if err == nil && len(decisions) == 0 {
-		err = errors.New("admission answered for none of the calls")
+	var err error
+	cancelled := p.sizes.Task.Record(ctx, admissionSize(request), func() int {
+		began := workflow.Now(ctx)
+		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
+			"check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &decisions)
+		if err == nil && len(decisions) == 0 {
+			err = errors.New("admission answered for none of the calls")
+		}
+		for _, v := range decisions {
+			p.admittedAt(v, began)
+		}
+		return budget.DecisionsSize(decisions)
+	})
+	return decisions, cmp.Or(cancelled, err)
+}
+
+// admissionSize returns at most how many bytes the decisions about calls are recorded with.
+func admissionSize(r api.AdmissionRequest) (size int) {
+	for _, c := range r.Calls {
+		size += api.JSONSize([]byte(c.Arguments))
 	}
-	for _, v := range decisions {
-		p.admittedAt(v, began)
+	if len(r.Hooks)+len(r.Policies) > 0 {
+		size += maxAdmitBytes
 	}
-	if p.inline.On {
-		p.inline.Add(ctx, budget.DecisionsSize(decisions))
+	if slices.ContainsFunc(r.Tools, func(t api.Tool) bool { return t.Dispatch != "" }) {
+		size += 2 * maxAdmitBytes
 	}
-	return decisions, err
+	return size
 }
 
 // refused counts a call that is not executed because of e and returns its outcome.
@@ -290,24 +313,19 @@ func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatche
 	return cmp.Or(failure, p.questions.finish(ctx))
 }
 
-// written returns the length of the history in events and bytes, including the results of inline
-// calls that the workflow task still has to record.
+// written returns the length of the history in events and bytes, including what the workflow task
+// still has to record.
 func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 	info := workflow.GetInfo(ctx)
-	events, bytes = info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()
-	if p.inline.On {
-		p.inline.Look(ctx)
-		recordedEvents, recordedBytes := p.inline.Pending()
-		events, bytes = events+recordedEvents, bytes+recordedBytes
-	}
-	return events, bytes
+	events, bytes = p.sizes.Task.Pending(ctx)
+	return events + info.GetCurrentHistoryLength(), bytes + info.GetCurrentHistorySize()
 }
 
 // fitting returns how many of the calls, from the first on, may start besides those that run, so
 // that the history stays under the size at which the server ends the run.
 func (p *pipeline) fitting(ctx workflow.Context, calls []*callRun) int {
 	events, bytes := p.written(ctx)
-	return p.historyBudget.Fit(events, bytes, len(calls),
+	return p.sizes.History.Fit(events, bytes, len(calls),
 		func(i int) int { return calls[i].historyNeed() })
 }
 
@@ -327,6 +345,7 @@ func (p admitter) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
 			&part); err != nil {
 			return err
 		}
+		p.sizes.Task.Add(ctx, budget.DecisionsSize(part))
 		for _, v := range part {
 			byCall[v.ID] = v
 		}
@@ -368,25 +387,4 @@ func (p admitter) facts() api.RunFacts {
 	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn,
 		Labels: p.runFacts.Labels, Calls: p.runFacts.Past(""),
 		Usage: p.usage, Limits: p.Limits, Started: p.Started}
-}
-
-// emittedBy returns the labels that the run of an agent tool may have seen, through all tools it
-// could call at any depth. It is used where the run failed and its labels are unknown.
-func (p *pipeline) emittedBy(t api.Tool) []string {
-	var labels []string
-	visited := map[string]bool{}
-	for next := []api.Tool{t}; len(next) > 0; next = next[1:] {
-		labels = append(labels, next[0].Emits...)
-		agent, err := agentOf(next[0])
-		if next[0].Dispatch != api.DispatchChildWorkflow || err != nil {
-			continue
-		}
-		for _, name := range agent.Tools {
-			if below, ok := p.tools[name]; ok && !visited[name] {
-				visited[name] = true
-				next = append(next, below)
-			}
-		}
-	}
-	return labels
 }

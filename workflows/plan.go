@@ -38,7 +38,7 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 		return nil, api.RunResult{}, invalid(problems)
 	}
 	var pinned api.Pinned
-	asked, err := answerSetup(ctx, nil, &pinned)
+	asked, err := answerSetup(ctx, in, &pinned)
 	if err != nil {
 		return nil, api.RunResult{}, err
 	}
@@ -262,6 +262,10 @@ func (r *planRun) resolve(i int) *api.Error {
 	if err != nil {
 		return notRun("its arguments are not JSON: %v", err)
 	}
+	if size := r.resolvedSize(value); size > api.MaxArguments {
+		return api.TooLarge("the arguments of "+c.Tool+" with the results that they refer to", size,
+			api.MaxArguments, "refer to the parts of the results that the call needs")
+	}
 	resolved, err := api.Resolve(value, r.lookup)
 	if err != nil {
 		return notRun("%v", err)
@@ -272,6 +276,31 @@ func (r *planRun) resolve(i int) *api.Error {
 	}
 	r.runs[i].call.Arguments = string(arguments)
 	return nil
+}
+
+// resolvedSize returns about how many bytes a value has once its references are resolved. It
+// encodes parts of results only if the whole results would be too large.
+func (r *planRun) resolvedSize(value any) int {
+	whole := api.ResolvedSize(value, func(ref api.Reference) int {
+		if i, ok := r.index[ref.ID]; ok && r.outcomes[i].Result != nil {
+			return len(r.outcomes[i].Result.Output)
+		}
+		return 0
+	})
+	if whole <= api.MaxArguments {
+		return whole
+	}
+	sizes := map[string]int{}
+	return api.ResolvedSize(value, func(ref api.Reference) int {
+		size, known := sizes[ref.String()]
+		if !known {
+			part, _ := api.Resolve(ref.String(), r.lookup)
+			data, _ := api.EncodeJSON(part)
+			size = len(data)
+			sizes[ref.String()] = size
+		}
+		return size
+	})
 }
 
 func notRun(format string, args ...any) *api.Error {
@@ -342,6 +371,10 @@ func (r *planRun) output() ([]byte, error) {
 			}
 		}
 		template = last
+	}
+	if size := r.resolvedSize(template); size > api.MaxPayload {
+		return nil, fmt.Errorf("every call completed, but the run's output has %d bytes as JSON and the limit is %d; declare a smaller output",
+			size, api.MaxPayload)
 	}
 	value, err := api.Resolve(template, r.lookup)
 	if err != nil {

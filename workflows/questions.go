@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -35,6 +36,7 @@ type questions struct {
 	calls map[string]*questionCall
 	// openQuestions counts the updates that wait for a reply.
 	openQuestions int
+	sizes         *budget.Sizes
 }
 
 // questionCall is a running call and how often it has asked.
@@ -62,8 +64,8 @@ type question struct {
 
 // newQuestions registers the query and the update handlers of questions. Call it before anything
 // that blocks, so that every update finds its handler.
-func newQuestions(ctx workflow.Context) (*questions, error) {
-	q := &questions{closed: map[string]string{}, calls: map[string]*questionCall{}}
+func newQuestions(ctx workflow.Context, sizes *budget.Sizes) (*questions, error) {
+	q := &questions{closed: map[string]string{}, calls: map[string]*questionCall{}, sizes: sizes}
 	if err := workflow.SetQueryHandler(ctx, api.QuestionsQuery, q.list); err != nil {
 		return nil, err
 	}
@@ -162,7 +164,7 @@ func (q *questions) finish(ctx workflow.Context) error {
 
 // mayAsk rejects malformed questions, those of calls that do not run, and those beyond
 // maxOpenQuestions.
-func (q *questions) mayAsk(_ workflow.Context, in api.Question) error {
+func (q *questions) mayAsk(ctx workflow.Context, in api.Question) error {
 	call := q.calls[in.Call]
 	switch {
 	case call == nil || call.tool.Dispatch == api.DispatchQuestion:
@@ -172,6 +174,8 @@ func (q *questions) mayAsk(_ workflow.Context, in api.Question) error {
 		len(in.Schema) > api.MaxQuestionSchema:
 		return refuse(api.ReplyError{Type: api.AskRefused,
 			Message: "the question is empty, or too large"})
+	case !q.sizes.Task.Fits(ctx, in.Size()):
+		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: busy})
 	case q.openQuestions >= maxOpenQuestions:
 		return refuse(api.ReplyError{Type: api.ReplyBusy,
 			Message: fmt.Sprintf("%d calls of the run ask already", q.openQuestions)})
@@ -182,6 +186,7 @@ func (q *questions) mayAsk(_ workflow.Context, in api.Question) error {
 // ask opens a question of a running call. It waits for the reply, the end of the call, or the
 // question's timeout.
 func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error) {
+	q.sizes.Task.Add(ctx, in.Size())
 	call := q.calls[in.Call]
 	call.asked++
 	o := &question{Question: in}
@@ -195,6 +200,7 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 	_, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
 	switch {
 	case o.reply != nil:
+		q.sizes.Task.Add(ctx, api.JSONSize(o.reply.Value)) // the result of the update
 		return *o.reply, nil
 	case o.over:
 		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed[o.ID]})
@@ -216,6 +222,8 @@ func (q *questions) mayReply(ctx workflow.Context, r api.Reply) error {
 	switch {
 	case o == nil:
 		return refuse(q.notOpen(r.Question))
+	case !q.sizes.Task.Fits(ctx, api.JSONSize(r.Value)):
+		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: busy})
 	case !workflow.Now(ctx).After(o.Asked):
 		// The server does not know the call yet: it is scheduled when the workflow task that opened
 		// the question completes.
@@ -266,6 +274,7 @@ func meant(open []string, none, statusText string) string {
 // reply checks a reply. An invalid one leaves the question open. A valid one closes it and, if the
 // call itself is the question, ends the call.
 func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
+	q.sizes.Task.Add(ctx, api.JSONSize(r.Value))
 	o := q.find(r.Question)
 	o.checking = r.By
 	defer func() { o.checking = "" }()

@@ -36,10 +36,16 @@ func invalid(problems []api.Problem) error {
 	return runError(api.RunInvalid, "nothing was run: "+strings.Join(lines, "; "), nil, problems)
 }
 
-// answerSetup registers the query for the run's pinned setup and the handlers that people control
-// it with. pinned is read when a query arrives.
-func answerSetup(ctx workflow.Context, agent *api.Agent, pinned *api.Pinned) (*control, error) {
-	err := workflow.SetQueryHandler(ctx, api.SetupQuery, func() (api.Setup, error) {
+// answerSetup registers the queries for the run's variables and pinned setup, and the handlers that
+// people control it with. pinned is read when a query arrives.
+func answerSetup(ctx workflow.Context, in api.RunInput, pinned *api.Pinned) (*control, error) {
+	agent := in.Agent
+	err := workflow.SetQueryHandler(ctx, api.VariablesQuery,
+		func() (map[string]any, error) { return in.Variables, nil })
+	if err != nil {
+		return nil, err
+	}
+	err = workflow.SetQueryHandler(ctx, api.SetupQuery, func() (api.Setup, error) {
 		return api.Setup{Agent: agent, Pinned: api.Pack(*pinned)}, nil
 	})
 	if err != nil {

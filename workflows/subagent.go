@@ -60,12 +60,6 @@ func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture
 			Call:    api.CallPath(p.parent.Call, c.call.ID),
 			Catalog: p.catalog.Digest, Policies: p.pinnedPolicies.Digest,
 			Depth: p.parent.Depth + 1, Fairness: p.priority.Conversation}}
-	data, err := json.Marshal(input)
-	if err != nil || len(data) > api.MaxPayload {
-		return nil, notStartable(api.ErrPreconditionFailed,
-			"agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data),
-			api.MaxPayload)
-	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
 		WorkflowTaskTimeout: api.WorkflowTaskTimeout,
@@ -233,4 +227,25 @@ func usageIn(details func(...any) error) api.Usage {
 		return api.Usage{}
 	}
 	return usage
+}
+
+// emittedBy returns the labels that the run of an agent tool may have seen, through all tools it
+// could call at any depth. It is used where the run failed and its labels are unknown.
+func (p *pipeline) emittedBy(t api.Tool) []string {
+	var labels []string
+	visited := map[string]bool{}
+	for next := []api.Tool{t}; len(next) > 0; next = next[1:] {
+		labels = append(labels, next[0].Emits...)
+		agent, err := agentOf(next[0])
+		if next[0].Dispatch != api.DispatchChildWorkflow || err != nil {
+			continue
+		}
+		for _, name := range agent.Tools {
+			if below, ok := p.tools[name]; ok && !visited[name] {
+				visited[name] = true
+				next = append(next, below)
+			}
+		}
+	}
+	return labels
 }

@@ -388,7 +388,7 @@ func TestSubAgentTooLarge(t *testing.T) {
 		Variables: map[string]any{"large": strings.Repeat("x", api.MaxPayload)}})
 	l.result()
 	if told := l.toldOf()[0]; !strings.HasPrefix(told,
-		"1.1 ERROR precondition_failed: agent, prompt and variables have 15") || len(inputs) > 0 {
+		"1.1 ERROR precondition_failed: the input of call 1.1: 15") || len(inputs) > 0 {
 		t.Errorf("told %q", told)
 	}
 }

@@ -141,7 +141,7 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 	ctx, forget := workflow.NewDisconnectedContext(ctx)
 	defer forget()
 	calls := p.undo.calls
-	p.undo.calls, p.admitted, p.historyBudget.Undoing = nil, nil, true
+	p.undo.calls, p.admitted, p.sizes.History.Undoing = nil, nil, true
 	undone := make([]api.Undone, 0, len(calls))
 	for i := len(calls) - 1; i >= 0; i-- {
 		undone = append(undone, p.undoCall(ctx, calls[i]))

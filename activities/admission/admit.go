@@ -143,7 +143,7 @@ func (a *Admitter) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionDec
 		v.Error.Phase = api.PhasePreValidation
 	}
 	v.CallPurpose, v.Tool = c.CallPurpose, c.Tool
-	if len(v.Arguments) == 0 && c.Arguments != "" {
+	if len(v.Arguments) == 0 && c.Arguments != "" && len(c.Arguments) <= api.MaxArguments {
 		v.Arguments = json.RawMessage(c.Arguments)
 	}
 	return v
@@ -154,6 +154,9 @@ func (a *Admitter) preValidate(r api.AdmissionRequest, c api.Call) api.Admission
 	v := api.AdmissionDecision{ID: c.ID}
 	written := c.Arguments
 	tool, compiled, fault := a.callable(r, c)
+	if size := api.JSONSize([]byte(written)); fault == nil && size > api.MaxArguments {
+		fault = tooLarge(c.Tool, size)
+	}
 	if fault == nil {
 		fault = ready(r, &c, compiled)
 	}
@@ -166,6 +169,10 @@ func (a *Admitter) preValidate(r api.AdmissionRequest, c api.Call) api.Admission
 	problems = append(problems, notShown(tool, json.RawMessage(arguments))...)
 	if len(problems) > 0 {
 		v.Error = argumentsError(c.Tool, problems)
+		return v
+	}
+	if size := api.JSONSize(arguments); size > api.MaxArguments { // with defaults
+		v.Error = tooLarge(c.Tool, size)
 		return v
 	}
 	// If an inline call's arguments differ from the plan, history records them only here.
@@ -182,6 +189,12 @@ func (a *Admitter) preValidate(r api.AdmissionRequest, c api.Call) api.Admission
 		v.Route, v.Error = a.route(r, tool, arguments)
 	}
 	return v
+}
+
+// tooLarge rejects arguments that have size bytes in history.
+func tooLarge(tool string, size int) *api.Error {
+	return api.TooLarge("the arguments of "+tool, size, api.MaxArguments,
+		"pass less, or a reference to where the data is")
 }
 
 // ready removes the execution plan from a call's arguments, or returns what the call lacks apart

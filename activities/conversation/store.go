@@ -25,8 +25,9 @@ type Config struct {
 
 // Store reads the setups and conversations of runs and caches them for one process.
 type Store struct {
-	client client.Client
-	runs   *runCache
+	client    client.Client
+	runs      *runCache
+	variables variables
 }
 
 // New returns a store with an empty cache.

@@ -50,6 +50,8 @@ type Config struct {
 	Spec func(ctx context.Context, tool string, x api.Execution) (*toolspecs.Compiled, error)
 	// Tool executes calls, as the dynamic activity.
 	Tool func(context.Context, converter.EncodedValues) (api.Result, error)
+	// RestoreVariables sets the run's variables where an origin has only their digest.
+	RestoreVariables func(context.Context, *api.Origin) error
 }
 
 // Host hosts the instances of stateful tools in one process.
@@ -207,6 +209,11 @@ func (h *hosting) createOnce(ctx context.Context) (*instance, error) {
 		return nil, e
 	}
 	origin := h.request.Origin
+	if origin.VariablesDigest != "" {
+		if err := h.config.RestoreVariables(ctx, &origin); err != nil {
+			return nil, err
+		}
+	}
 	origin.Conversation = cmp.Or(origin.Conversation, h.info.WorkflowExecution.ID)
 	info := switchyard.StartInfo{Tool: h.spec.Name, Origin: origin,
 		WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,

@@ -42,7 +42,7 @@ func TestParseArguments(t *testing.T) {
 		{name: "twice", args: []string{"a=1", "a=1"}, fault: "given twice"},
 		{name: "two objects", args: []string{"{}", "{}"}, fault: "is not name=value"},
 		{name: "too much", args: []string{"-"}, stdin: strings.Repeat(" ", maxInput+1),
-			fault: "too large: at most 2,093,056 bytes"},
+			fault: "too large: at most 2,064,384 bytes"},
 		{name: "a list", args: []string{"-"}, stdin: "[]", fault: "not a JSON object"},
 		{name: "nothing on standard input", args: []string{"-"}, fault: "not JSON"},
 	} {

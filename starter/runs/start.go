@@ -19,8 +19,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// maxInput bounds a run's JSON input. The server rejects payloads of 2 MiB.
-const maxInput = 2<<20 - 4<<10
+// maxInput bounds a run's JSON input together with its earlier messages.
+const maxInput = api.MaxInputs
 
 // startFlags are the flags of the commands that start a run.
 type startFlags struct {
@@ -228,9 +228,9 @@ func (s *start) checkSize() error {
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "the run's input cannot be written as JSON: %w", err)
 	}
-	if len(data) > maxInput || len(s.earlier) > maxInput {
+	if len(data)+len(s.earlier) > maxInput {
 		return cli.Errorf(cli.ExitUsage,
-			"the run's input has %d bytes, its earlier messages %d (compressed); the server accepts %d each\nShorten the prompt, the messages, the variables or the file.",
+			"the run's input has %d bytes, its earlier messages %d (compressed); the limit is %d together\nShorten the prompt, the messages, the variables or the file.",
 			len(data), len(s.earlier), maxInput)
 	}
 	return nil

@@ -1,3 +1,3 @@
-// Package budget counts what a run may use: the limits that it shares with its sub-agents, the size
-// of its history, and the size of what one workflow task records.
+// Package budget counts what a run may use: the limits that it shares with its sub-agents, and the
+// sizes of payloads, workflow tasks and the history.
 package budget

@@ -48,18 +48,18 @@ func (r *History) Leave(id string) {
 	delete(r.running, id)
 }
 
-// Need returns how many bytes a call with arguments and a prompt of so many bytes may add to the
-// history.
-func (r *History) Need(t api.Tool, arguments, prompt int) int {
-	bytes := bytesOfCall + arguments + api.ResultBytes(r.maxResult(t))
+// Need returns how many bytes a call with an input of that size may add to the history.
+func (r *History) Need(t api.Tool, input int) int {
+	bytes := bytesOfCall + input + r.MaxResult(t)
 	if t.Dispatch == api.DispatchChildWorkflow {
-		bytes += bytesOfAgent + len(t.Spec) + prompt
+		bytes += bytesOfAgent
 	}
 	return bytes
 }
 
-// maxResult reads the bound of a tool's results out of its pinned toolspec.
-func (r *History) maxResult(t api.Tool) int {
+// MaxResult returns how many bytes of history a result of a tool takes at most, by the bound in its
+// pinned toolspec.
+func (r *History) MaxResult(t api.Tool) int {
 	if known, ok := r.results[t.Digest]; ok {
 		return known
 	}
@@ -68,9 +68,9 @@ func (r *History) maxResult(t api.Tool) int {
 			MaxResult int `json:"max_result"`
 		} `json:"execution"`
 	}
-	most := defaultMaxResult
+	most := api.ResultBytes(defaultMaxResult)
 	if json.Unmarshal(t.Spec, &spec) == nil && spec.Execution.MaxResult > 0 {
-		most = spec.Execution.MaxResult
+		most = api.ResultBytes(spec.Execution.MaxResult)
 	}
 	if r.results == nil {
 		r.results = map[string]int{}

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -8,106 +9,140 @@ import (
 )
 
 const (
-	// MaxRecorded bounds what one workflow task records of calls and model steps that ran inline,
-	// in bytes: servers accept messages of 4 MiB, and other commands of the task are in the same
-	// message.
-	MaxRecorded = 2 << 20
-	// markerOverhead is about how many bytes a marker has besides its result.
-	markerOverhead = 512
+	// maxTask bounds what one workflow task carries, in bytes. Servers accept messages of 4 MiB,
+	// and the answer to a query may be in the same message.
+	maxTask = 2 << 20
+	// overhead is about how many bytes a command or an event has besides its payloads.
+	overhead = 512
 )
 
-// Task counts what the current workflow task records of calls and model steps that run inline. They
-// are local activities, whose results are recorded together when the task ends.
+// Task counts what the current workflow task carries to the server: the inputs of activities and
+// child workflows, the markers of local activities, and the updates that it accepts. A task that
+// would carry too much is ended with a timer, and the run continues in the next one.
 type Task struct {
-	// On says that something of the run may run inline.
-	On bool
 	// task tells one workflow task from the next, by the history's length at its start.
 	task int
-	// recorded is what the task has to record so far. entered is what each of those that run may
-	// add to it, by id, and reserved their sum.
-	recorded, reserved int
-	entered            map[string]int
+	// used is what the task carries so far, in as many commands. entered is what each of
+	// the local activities that run may add to it, by ID, and reserved their sum.
+	used, commands, reserved int
+	entered                  map[string]int
 	// ending is set while the run waits for its next workflow task.
 	ending bool
+	// records counts the calls of Record.
+	records int
 }
 
-// Await waits until n more bytes fit into what the workflow task records, for which it ends the
-// task if need be. Its error is that of a cancelled context.
-func (i *Task) Await(ctx workflow.Context, n int) error {
-	for !i.Fits(ctx, n) {
-		if i.reserved > 0 || i.ending {
+// Await waits until a payload of n bytes fits into the workflow task, for which it ends the task if
+// necessary. It must not be called by the coroutine that takes the results of local activities. Its
+// error is that of a cancelled context.
+func (t *Task) Await(ctx workflow.Context, n int) error {
+	for !t.Fits(ctx, n) {
+		if t.reserved > 0 || t.ending {
 			if err := workflow.Await(ctx, func() bool {
-				return !i.ending &&
-					(i.reserved == 0 || i.Fits(ctx, n))
+				return !t.ending && (t.reserved == 0 || t.Fits(ctx, n))
 			}); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := i.endTask(ctx); err != nil {
+		if err := t.end(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (i *Task) Fits(ctx workflow.Context, n int) bool {
-	i.Look(ctx)
-	return !i.ending && (i.recorded+i.reserved == 0 || i.recorded+i.reserved+n <= MaxRecorded)
-}
-
-// Enter keeps n bytes for a call or a step that begins.
-func (i *Task) Enter(id string, n int) {
-	if i.entered == nil {
-		i.entered = map[string]int{}
+// Divide ends the workflow task if a payload of n bytes does not fit into it, also while local
+// activities run: the task carries their markers. Its error is that of a cancelled context.
+func (t *Task) Divide(ctx workflow.Context, n int) error {
+	if t.Fits(ctx, n) {
+		return nil
 	}
-	i.entered[id] = n
-	i.reserved += n
+	if t.ending {
+		return workflow.Await(ctx, func() bool { return !t.ending })
+	}
+	return t.end(ctx)
 }
 
-// Leave gives back what was kept for a call or a step, which has ended, and counts the size that is
-// recorded of it. Of others it does nothing.
-func (i *Task) Leave(ctx workflow.Context, id string, size int) {
-	if n, ok := i.entered[id]; ok {
-		delete(i.entered, id)
-		i.reserved -= n
-		i.Add(ctx, size)
+// Fits reports whether a payload of n bytes fits into the workflow task. The first payload of a
+// task always fits.
+func (t *Task) Fits(ctx workflow.Context, n int) bool {
+	t.look(ctx)
+	return !t.ending && (t.used+t.reserved == 0 || t.used+t.reserved+n <= maxTask)
+}
+
+// Enter reserves n bytes for the marker of a local activity that starts.
+func (t *Task) Enter(id string, n int) {
+	if t.entered == nil {
+		t.entered = map[string]int{}
+	}
+	t.entered[id] = n
+	t.reserved += n
+}
+
+// Leave releases what Enter reserved and adds the size of the marker. It ignores other IDs.
+func (t *Task) Leave(ctx workflow.Context, id string, size int) {
+	if n, ok := t.entered[id]; ok {
+		delete(t.entered, id)
+		t.reserved -= n
+		t.Add(ctx, size)
 	}
 }
 
-// endTask ends the workflow task, and with it records what ran inline, by a timer that begins the
-// next one.
-func (i *Task) endTask(ctx workflow.Context) error {
-	i.ending = true
-	defer func() { i.ending = false }()
+// end ends the workflow task with a timer, which starts the next one.
+func (t *Task) end(ctx workflow.Context) error {
+	t.ending = true
+	defer func() { t.ending = false }()
 	err := workflow.NewTimerWithOptions(ctx, time.Millisecond,
-		workflow.TimerOptions{Summary: "record what ran inline"}).Get(ctx, nil)
-	i.recorded = 0
+		workflow.TimerOptions{Summary: "next workflow task, for its size"}).Get(ctx, nil)
+	t.used, t.commands = 0, 0
 	return err
 }
 
-func (i *Task) Add(ctx workflow.Context, size int) {
-	i.Look(ctx)
-	i.recorded += size + markerOverhead
+// Add counts a payload of that size.
+func (t *Task) Add(ctx workflow.Context, size int) {
+	t.look(ctx)
+	t.used += size + overhead
+	t.commands++
 }
 
-// Look notices that another workflow task has begun.
-func (i *Task) Look(ctx workflow.Context) {
-	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != i.task {
-		i.task, i.recorded = task, 0
+// look notices that another workflow task has begun.
+func (t *Task) look(ctx workflow.Context) {
+	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != t.task {
+		t.task, t.used, t.commands = task, 0, 0
 	}
+}
+
+// Pending returns about how many events and bytes the workflow task records when it ends.
+func (t *Task) Pending(ctx workflow.Context) (events, bytes int) {
+	t.look(ctx)
+	return t.commands, t.used
+}
+
+// Record runs a local activity whose marker has at most n bytes. run returns the marker's size.
+// The error is that of a cancelled context, and run is not called then.
+func (t *Task) Record(ctx workflow.Context, n int, run func() int) error {
+	if err := t.Divide(ctx, n); err != nil {
+		return err
+	}
+	t.records++
+	id := fmt.Sprint("record/", t.records)
+	t.Enter(id, n)
+	t.Leave(ctx, id, run())
+	return nil
 }
 
 // DecisionsSize returns about how many bytes the decisions of admission are recorded with.
 func DecisionsSize(decisions []api.AdmissionDecision) (size int) {
 	for _, v := range decisions {
-		size += len(v.Arguments) + len(v.Prompt) + len(v.Question) + markerOverhead/4
+		size += api.JSONSize(v.Arguments) + api.TextSize(v.Prompt) + api.TextSize(v.Question) +
+			overhead/4
 		if v.Result != nil {
-			size += len(v.Result.Output)
+			size += api.JSONSize(v.Result.Output)
+		}
+		if v.Error != nil {
+			size += api.TextSize(v.Error.Message)
 		}
 	}
 	return size
 }
-
-// Pending returns about how many events and bytes the workflow task records when it ends.
-func (i *Task) Pending() (events, bytes int) { return i.recorded / markerOverhead, i.recorded }

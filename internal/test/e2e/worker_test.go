@@ -128,6 +128,18 @@ func meeting(name, text string) switchyard.Function {
 	})
 }
 
+// swallow returns the sizes of its argument and of the run's variables.
+func swallow(ctx context.Context, in struct {
+	Value json.RawMessage `json:"value"`
+}) (string, error) {
+	call, ok := api.ContextOf(ctx)
+	if !ok {
+		return "", errors.New("the tool has no call context")
+	}
+	variables, err := api.EncodeJSON(call.Variables)
+	return fmt.Sprintf("%d and %d", len(in.Value), len(variables)), err
+}
+
 func functions() []switchyard.Function {
 	return []switchyard.Function{
 		switchyard.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
@@ -168,6 +180,13 @@ func functions() []switchyard.Function {
 			}
 			return "now", nil
 		}),
+		switchyard.NewFunction("large", func(_ context.Context, in struct {
+			Bytes int    `json:"bytes"`
+			Text  string `json:"text"`
+		}) (string, error) {
+			return strings.Repeat(in.Text, in.Bytes/len(in.Text)), nil
+		}),
+		switchyard.NewFunction("swallow", swallow),
 		inquire, inquireAndHost, inquireTwice, appendAll, confess,
 		switchyard.NewFunction("broken", func(context.Context, none) (string, error) {
 			return "", errors.New("it is broken")

@@ -1,0 +1,249 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// atClient is the refusal of a value that the server's front end does not take.
+const atClient = "client"
+
+// serverLimit is where servers reject the inputs of a run.
+const serverLimit = 2 << 20
+
+// entryPoint is a place where users, models or tools hand over values of any size.
+type entryPoint struct {
+	// limit is the largest accepted value, in bytes; refused is the error type beyond it, or empty
+	// for values that are cut.
+	limit   int
+	refused string
+	// pass hands over n bytes. It returns the run, nil if none was started, and the error type of
+	// the refusal.
+	pass func(l *lab, id string, n int) (run client.WorkflowRun, refused string)
+}
+
+// text returns a JSON string of n bytes.
+func text(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`) }
+
+// started is what passing a value returns.
+type started = client.WorkflowRun
+
+func entryPoints() map[string]entryPoint {
+	return map[string]entryPoint{
+		"prompt": {api.MaxInputs, atClient, func(l *lab, id string, n int) (started, string) {
+			return l.tryRun(id, api.AgentWorkflow, api.RunInput{Agent: agent(answer("done")),
+				Prompt: strings.Repeat("x", beyond(n, 4<<10))})
+		}},
+		"agent": {api.MaxInputs, atClient, func(l *lab, id string, n int) (started, string) {
+			a := agent(answer("done"))
+			a.Instructions = strings.Repeat("x", beyond(n, 4<<10))
+			return l.tryRun(id, api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
+		}},
+		"variables": {api.MaxInputs, atClient, func(l *lab, id string, n int) (started, string) {
+			return l.tryRun(id, api.CallWorkflow, api.RunInput{
+				Call:      &api.Call{Tool: "swallow", Arguments: `{"value":1}`},
+				Variables: map[string]any{"v": strings.Repeat("x", beyond(n, 4<<10))}})
+		}},
+		"plan arguments": {api.MaxArguments, string(api.ErrValidation), passPlanArguments},
+		"references":     {api.MaxArguments, string(api.ErrValidation), passReferences},
+		"call arguments": {api.MaxArguments, string(api.ErrValidation), passCallArguments},
+		"tool result": {1 << 20, "", func(l *lab, id string, n int) (started, string) {
+			return l.runCall(id, "large", fmt.Sprintf(`{"bytes":%d}`, n)), ""
+		}},
+		"escaped result": {1 << 20, "", func(l *lab, id string, n int) (started, string) {
+			return l.runCall(id, "large", fmt.Sprintf(`{"bytes":%d,"text":"<"}`, n)), ""
+		}},
+		"question":      {api.MaxArguments, string(api.ErrValidation), passQuestion},
+		"answer":        {api.MaxPayload, string(api.ReplyMalformed), passAnswer},
+		"approval edit": {256 << 10, string(api.DecisionUnfit), passEdit},
+		"message":       {api.MaxSentText, string(api.ControlMalformed), passMessage},
+	}
+}
+
+// beyond returns n less what else is in the input, or more than servers take if n is beyond what
+// runs take.
+func beyond(n, besides int) int {
+	if n > api.MaxInputs {
+		return max(n, serverLimit)
+	}
+	return n - besides
+}
+
+func (l *lab) tryRun(id, workflow string, input api.RunInput) (client.WorkflowRun, string) {
+	l.t.Helper()
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id,
+		TaskQueue: api.DefaultTaskQueue}, workflow, input)
+	if err != nil {
+		return nil, atClient
+	}
+	return run, ""
+}
+
+// refusal waits for the end of a run and returns the error type of its first failed call.
+func (l *lab) refusal(run client.WorkflowRun) string {
+	l.t.Helper()
+	var r api.RunResult
+	err := run.Get(l.ctx, nil)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case err == nil:
+		return ""
+	case !ok:
+		l.t.Fatalf("run %s ended with %v", run.GetID(), err)
+	case app.Type() == string(api.RunCallsFailed) && app.Details(&r) == nil && len(r.Failures) > 0:
+		return string(r.Failures[0].Error.Type)
+	}
+	return app.Type()
+}
+
+func passPlanArguments(l *lab, id string, n int) (client.WorkflowRun, string) {
+	packed := api.Pack(api.Plan{Name: id, Calls: []api.PlanCall{planCall("a", "swallow",
+		fmt.Sprintf(`{"value":%s}`, text(n-len(`{"value":}`))))}})
+	run, refused := l.tryRun(id, api.PlanWorkflow, api.RunInput{Plan: &packed})
+	if run != nil {
+		refused = l.refusal(run)
+	}
+	// The plan's own check lists the call's error.
+	return run, strings.Replace(refused, string(api.RunInvalid), string(api.ErrValidation), 1)
+}
+
+func passReferences(l *lab, id string, n int) (client.WorkflowRun, string) {
+	besides, parts := len(`{"value":[]}`)-1, n>>20+2
+	calls, refs := []api.PlanCall{}, []string{}
+	for i := range parts {
+		size := (n-besides)/parts - 3
+		if i == 0 {
+			size = n - besides - 3 - (parts-1)*(size+3)
+		}
+		name := fmt.Sprint("a", min(i, 1))
+		if i < 2 {
+			calls = append(calls, planCall(name, "large", fmt.Sprintf(`{"bytes":%d}`, size)))
+		}
+		refs = append(refs, `"${`+name+`}"`)
+	}
+	calls = append(calls, planCall("b", "swallow", `{"value":[`+strings.Join(refs, ",")+`]}`))
+	run := l.runPlan(id, api.Plan{Name: id, Calls: calls})
+	return run, l.refusal(run)
+}
+
+func passCallArguments(l *lab, id string, n int) (client.WorkflowRun, string) {
+	run, refused := l.tryRun(id, api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "swallow",
+		Arguments: fmt.Sprintf(`{"value":%s}`, text(n-len(`{"value":}`)))}})
+	if run != nil {
+		refused = l.refusal(run)
+	}
+	return run, refused
+}
+
+func passQuestion(l *lab, id string, n int) (client.WorkflowRun, string) {
+	run, refused := l.tryRun(id, api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "ask",
+		Arguments: fmt.Sprintf(`{"value":%s}`, text(n-len(`{"value":}`)))}})
+	if run == nil {
+		return nil, refused
+	}
+	if n <= api.MaxArguments {
+		l.awaitQuestions(id, 1)
+		if e := l.reply(id, value("1.1", "ada", `"yes"`)); e != nil {
+			l.t.Fatal(e)
+		}
+	}
+	return run, l.refusal(run)
+}
+
+func passAnswer(l *lab, id string, n int) (client.WorkflowRun, string) {
+	run := l.runCall(id, "ask", `{"value":1}`)
+	l.awaitQuestions(id, 1)
+	refused := ""
+	err := l.sendReply(id, value("1.1", "ada", string(text(n))))
+	if err != nil {
+		refused = refusedBy(err)
+		if e := l.reply(id, value("1.1", "ada", `"yes"`)); e != nil {
+			l.t.Fatal(e)
+		}
+	}
+	return run, refused + l.refusal(run)
+}
+
+// refusedBy returns the type of the error with which an update was refused.
+func refusedBy(err error) string {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return app.Type()
+	}
+	return atClient
+}
+
+func passEdit(l *lab, id string, n int) (client.WorkflowRun, string) {
+	run := l.runCall(id, "guarded_swallow", `{"value":1}`)
+	d := api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada",
+		Digest:    l.awaitApprovals(id, 1)["1.1"].Digest,
+		Arguments: []byte(fmt.Sprintf(`{"value":%s}`, text(n-len(`{"value":}`))))}
+	refused := l.update(id, api.DecideApprovalUpdate, d)
+	if refused != "" {
+		d.Kind, d.Arguments = api.DecisionApprove, nil
+		if again := l.update(id, api.DecideApprovalUpdate, d); again != "" {
+			l.t.Fatalf("the approval is refused: %s", again)
+		}
+	}
+	return run, refused + l.refusal(run)
+}
+
+func passMessage(l *lab, id string, n int) (client.WorkflowRun, string) {
+	run := l.runAgent(id, withTools(agent(step(call("ask", `{"value":1}`)), answer("done")), "ask"))
+	l.awaitQuestions(id, 1)
+	refused := l.update(id, api.SendMessageUpdate, api.Sent{Text: strings.Repeat("x", n), By: "ada"})
+	if e := l.reply(id, value("1.1", "ada", `"yes"`)); e != nil {
+		l.t.Fatal(e)
+	}
+	return run, refused + l.refusal(run)
+}
+
+// update sends an update and returns the type of its refusal.
+func (l *lab) update(id, name string, argument any) string {
+	l.t.Helper()
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id,
+		UpdateName: name, Args: []any{argument},
+		WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err == nil {
+		err = handle.Get(l.ctx, nil)
+	}
+	if err == nil {
+		return ""
+	}
+	return refusedBy(err)
+}
+
+// TestSizes_EveryEntryPoint proves for every entry point that values up to the limit are accepted
+// and the run completes, and that larger ones are refused with a type while the run ends.
+func TestSizes_EveryEntryPoint(t *testing.T) {
+	for name, e := range entryPoints() {
+		t.Run(name, func(t *testing.T) {
+			l := sizesLab(t)
+			sizes := []int{e.limit, e.limit + 1}
+			if !testing.Short() {
+				sizes = append(sizes, 100<<20)
+			}
+			for _, n := range sizes {
+				run, refused := e.pass(l, fmt.Sprint("run-", n), n)
+				switch {
+				case n == e.limit && refused != "":
+					t.Errorf("%d bytes: refused as %s", n, refused)
+				case n == e.limit+1 && refused != e.refused:
+					t.Errorf("%d bytes: refused as %q, want %q", n, refused, e.refused)
+				case n > e.limit+1 && (refused == "") != (e.refused == ""):
+					t.Errorf("%d bytes: refused as %q", n, refused)
+				}
+				if run != nil {
+					_ = l.refusal(run)
+					l.sound(run)
+				}
+			}
+		})
+	}
+}

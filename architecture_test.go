@@ -38,8 +38,8 @@ var (
 	apis = "go.temporal.io/api"
 )
 
-// packageRules is the import rule. docs/architecture.md gives the reason for each row. The first
-// row that matches holds.
+// packageRules is the import rule. docs/architecture.md describes each row. The
+// first row that matches applies.
 var packageRules = []packageRule{
 	{folder: ".", ours: []string{"api"}, std: anything},
 	{folder: "api", std: slices.Concat(pure, []string{
@@ -70,7 +70,7 @@ var packageRules = []packageRule{
 	{folder: "audit", ours: []string{"api"}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", "google.golang.org/protobuf",
 	}},
-	{folder: "payloads/s3", ours: []string{"api", "internal", "payloads"}, std: anything,
+	{folder: "payloads/s3", ours: []string{"api", "internal"}, std: anything,
 		others: []string{"github.com/minio/minio-go/v7"}},
 	{folder: "payloads", ours: []string{"api", "internal", "payloads/s3"}, std: anything,
 		others: []string{
@@ -116,7 +116,7 @@ func within(pkg string, allowed []string) bool {
 	})
 }
 
-// roomOf returns the row that holds for a folder.
+// packageRuleOf returns the first row that matches a folder.
 func packageRuleOf(folder string) (packageRule, bool) {
 	i := slices.IndexFunc(packageRules, func(r packageRule) bool {
 		return r.folder == folder ||

@@ -199,3 +199,30 @@ func (r runHooks) hookPrompt() string {
 func (r runHooks) blockedBy(message string, result api.RunResult) error {
 	return runError(api.RunBlocked, message, nil, r.pipeline.tally(result))
 }
+
+// check asks the agent's checker, if any, whether a run that gives a result has solved its task.
+// The answer or the checker's failure goes into the result; neither fails the run.
+func (r *agentRun) check(ctx workflow.Context, result api.RunResult) api.RunResult {
+	checker := r.agent.Checker
+	if checker == nil {
+		return result
+	}
+	checked := checker.Evaluate(r.askChecker(ctx, *checker, result.Answer))
+	result.Checked = &checked
+	return r.pipeline.tally(result)
+}
+
+// askChecker makes the call that checks the run.
+func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker,
+	answer string) api.CallOutcome {
+	p := r.pipeline
+	c, err := checker.Call(api.CheckedRun{Prompt: r.hooks.hookPrompt(), Answer: answer})
+	if err == nil {
+		var out api.CallOutcome
+		if out, err = p.makeOne(ctx, c); err == nil {
+			return out
+		}
+	}
+	return api.CallOutcome{Tool: checker.Tool, Error: api.Errorf(api.ErrExecution, "%s",
+		cutText(err.Error()))}
+}

@@ -298,13 +298,3 @@ func (p admitter) stepAdmission() *api.AdmissionRequest {
 	request.Tools = p.catalog.Tools
 	return &request
 }
-
-// noticeWallTime compares the clock with the wall time limit. Inline work keeps the workflow task
-// busy, so that the timer may not have been delivered.
-func (r limitGuard) noticeWallTime(ctx workflow.Context, stopTurns func()) {
-	limit := r.limits.WallTime.Std()
-	if r.pipeline.inlineOn && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {
-		r.timeOver = true
-		stopTurns()
-	}
-}

@@ -9,33 +9,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// check asks the agent's checker, if any, whether a run that gives a result has solved its task.
-// The answer or the checker's failure goes into the result; neither fails the run.
-func (r *agentRun) check(ctx workflow.Context, result api.RunResult) api.RunResult {
-	checker := r.agent.Checker
-	if checker == nil {
-		return result
-	}
-	checked := checker.Evaluate(r.askChecker(ctx, *checker, result.Answer))
-	result.Checked = &checked
-	return r.pipeline.tally(result)
-}
-
-// askChecker makes the call that checks the run.
-func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker,
-	answer string) api.CallOutcome {
-	p := r.pipeline
-	c, err := checker.Call(api.CheckedRun{Prompt: r.hooks.hookPrompt(), Answer: answer})
-	if err == nil {
-		var out api.CallOutcome
-		if out, err = p.makeOne(ctx, c); err == nil {
-			return out
-		}
-	}
-	return api.CallOutcome{Tool: checker.Tool, Error: api.Errorf(api.ErrExecution, "%s",
-		cutText(err.Error()))}
-}
-
 // makeOne admits a call that the run itself makes, executes it and returns its outcome. It returns
 // an error if the call cannot be admitted.
 func (p *pipeline) makeOne(ctx workflow.Context, call api.Call) (api.CallOutcome, error) {

@@ -202,7 +202,7 @@ func TestLines_HaveAtMost100Columns(t *testing.T) {
 	}
 }
 
-// parseImports returns the names under which a file knows packages of the repository, by name.
+// ownImports returns the names under which a file knows packages of the repository, by name.
 func ownImports(file *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range file.Imports {

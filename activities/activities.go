@@ -36,7 +36,7 @@ type Config struct {
 	Identity string
 	// Client queries runs for state that this process does not hold, and opens keys of keyed lanes.
 	Client client.Client
-	// Executors execute calls, by kind of tool (switchyard.KindFunction …).
+	// Executors execute calls, by kind of tool (toolspecs.KindFunction …).
 	Executors map[string]executor.Executor
 	// Models execute model steps, by provider.
 	Models map[api.Provider]models.Model

@@ -39,7 +39,7 @@ func inline[In, Out any](t testing.TB, f func(context.Context, In) (Out, error),
 	return out, err
 }
 
-// call runs one attempt of an inline call, which cancel may end.
+// inline runs one attempt of an inline call, which cancel may end.
 func (b *bench) inline(t testing.TB, call *api.InlineCall,
 	cancel func(context.CancelCauseFunc)) (api.Result, error) {
 	t.Helper()

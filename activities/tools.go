@@ -21,7 +21,7 @@ import (
 )
 
 // Tool executes any tool. It is the dynamic activity, whose activity type is the tool's name. It
-// takes one switchyard.Execution, or as a local activity one *switchyard.InlineCall, through the
+// takes one api.Execution, or as a local activity one *api.InlineCall, through the
 // phases execution and post_execution. It returns an error made by Failure, or Temporal's own error
 // of a cancelled activity.
 func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (api.Result, error) {

@@ -374,9 +374,9 @@ func lostWaiting(lane string) *Error {
 			" was lost; nothing ran"}
 }
 
-// NotStartedError is the error of a call that had not started when its run was cancelled or reached
-// a limit.
-func NotStartedError() *Error {
+// CancelledBeforeStart returns the error of a call that had not started when its run was cancelled
+// or reached a limit.
+func CancelledBeforeStart() *Error {
 	return &Error{Type: ErrCancelled, Phase: PhasePreExecution,
 		Message: "the run was cancelled or reached a limit before this call started"}
 }

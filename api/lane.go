@@ -215,7 +215,7 @@ type Route struct {
 	OpenFor Duration `json:"open_for,omitzero"`
 	// QueueTimeout bounds the wait if the tool does not.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
-	// UsesWaitQueue says that the call may wait on a worker, so that the server's timeouts have to
+	// Holds says that the call may wait on a worker, so that the server's timeouts have to
 	// cover that wait.
 	Holds bool `json:"uses_wait_queue,omitempty"`
 	// FIFO switches priority and fairness off.

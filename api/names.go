@@ -124,7 +124,7 @@ const (
 // Search attributes of a run. The devserver registers them; on any other server `starter setup`
 // does.
 const (
-	// These four are keywords, set when the run starts.
+	// AttributeAgent and the next three are keywords, set when the run starts.
 	AttributeAgent        = "SwitchyardAgent"
 	AttributeConversation = "SwitchyardConversation"
 	AttributeKind         = "SwitchyardKind"
@@ -138,7 +138,7 @@ const (
 	// AttributeTools, a list of keywords, names the tools that the run and its sub-agents called,
 	// and OtherTools.
 	AttributeTools = "SwitchyardTools"
-	// Turns, calls and tokens are integers, the cost is a double, as in Usage.
+	// AttributeTurns, AttributeCalls and AttributeTokens are integers, AttributeCost is a double.
 	AttributeTurns  = "SwitchyardTurns"
 	AttributeCalls  = "SwitchyardCalls"
 	AttributeTokens = "SwitchyardTokens"

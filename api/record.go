@@ -10,20 +10,20 @@ type EventType string
 
 // Events derived from a run's history, and step_delta, which only followers of a run receive.
 const (
-	EventRunStarted      EventType = "run_started"
-	EventStepDelta       EventType = "step_delta"
-	EventStepCompleted   EventType = "step_completed"
-	EventToolStarted     EventType = "tool_started"
-	EventToolCompleted   EventType = "tool_completed"
-	EventToolFailed      EventType = "tool_failed"
-	EventValidationError EventType = "validation_error"
-	EventQuestionAsked   EventType = "question_asked"
-	EventQuestionClosed  EventType = "question_closed"
-	// EventApprovalRefused: a decision was rejected, because it was for another call, a second one,
-	// or without an identity.
+	EventRunStarted        EventType = "run_started"
+	EventStepDelta         EventType = "step_delta"
+	EventStepCompleted     EventType = "step_completed"
+	EventToolStarted       EventType = "tool_started"
+	EventToolCompleted     EventType = "tool_completed"
+	EventToolFailed        EventType = "tool_failed"
+	EventValidationError   EventType = "validation_error"
+	EventQuestionAsked     EventType = "question_asked"
+	EventQuestionClosed    EventType = "question_closed"
 	EventApprovalRequested EventType = "approval_requested"
 	EventApprovalDecided   EventType = "approval_decided"
-	EventApprovalRefused   EventType = "approval_refused"
+	// EventApprovalRefused: a decision was rejected, because it was for another call, a second one,
+	// or without an identity.
+	EventApprovalRefused EventType = "approval_refused"
 	// EventApprovalEscalated: there was no decision in time, and the wait starts again.
 	EventApprovalEscalated EventType = "approval_escalated"
 	EventHookEnded         EventType = "hook_ended"
@@ -116,11 +116,11 @@ type Timing struct {
 	// Worker is the identity of the worker of the last attempt.
 	Worker string `json:"worker,omitempty"`
 	// LastFailure is the failure of the last attempt but one; history has no earlier ones.
-	LastFailure string `json:"last_failure,omitempty"`
+	LastFailure string    `json:"last_failure,omitempty"`
+	Scheduled   time.Time `json:"scheduled,omitzero"`
 	// Started is the start of the last attempt.
-	Scheduled time.Time `json:"scheduled,omitzero"`
-	Started   time.Time `json:"started,omitzero"`
-	Closed    time.Time `json:"closed,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Closed  time.Time `json:"closed,omitzero"`
 	// QueueWait is the time from Scheduled to Started if there was no earlier attempt, plus the
 	// wait on the worker for a slot. History does not have the waits of later attempts. Duration is
 	// the time from Started to Closed without the part that belongs to QueueWait.

@@ -101,7 +101,7 @@ func TestQueueTimeoutOfRoute(t *testing.T) {
 			t.Errorf("with %s of its own: %+v", own, e)
 		}
 	}
-	if e := NotStartedError(); e.Type != ErrCancelled || e.Phase != PhasePreExecution {
+	if e := CancelledBeforeStart(); e.Type != ErrCancelled || e.Phase != PhasePreExecution {
 		t.Errorf("the error of a call that was not started is %+v", e)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// laneHouse is a server with the workflows of lanes, and a reader of their states.
+// laneNames is a server with the workflows of lanes, and a reader of their states.
 type laneNames struct {
 	*testing.T
 	client client.Client
@@ -77,8 +77,8 @@ func (h *laneNames) start(w worker.Worker) {
 	h.Cleanup(w.Stop)
 }
 
-// hold starts a worker that takes groups of a lane's slots and tells of each what state says. It
-// holds them until stop is called, and gives them up then.
+// hostInstance starts a worker that owns groups of a lane's slots, reports state for each, and
+// releases them when stop is called.
 func (h *laneNames) hostInstance(
 	lane, identity string,
 	state func(group int) api.SlotsState,

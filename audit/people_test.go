@@ -19,8 +19,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// askingSpecs are tools that ask people: ask waits for good, hurry not for long, and inquire asks
-// in the middle of its call.
+// questionSpecs are tools that ask people: ask waits without a limit, hurry briefly, and inquire
+// asks during its call.
 func questionSpecs() []toolspecs.Spec {
 	question := []toolspecs.Parameter{
 		{Name: "question", Type: "string", Required: true},

@@ -164,8 +164,7 @@ func uiPortHint(v *flagValues, flag string) string {
 	return fmt.Sprintf(" (it defaults to --port + %d)", uiPortOffset)
 }
 
-// A namespace's name is part of addresses in the UI and of command lines, so only what needs no
-// quoting there.
+// namespaceName matches names that need no quoting in URLs of the UI and in command lines.
 var namespaceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,254}$`)
 
 func checkNamespaces(v *flagValues) error {

@@ -27,7 +27,7 @@ import (
 const (
 	roleVariable = "DEVSERVER_TEST_ROLE"
 	roleServer   = "server" // the program itself
-	// a program that starts the server with pipes and --parent-pid, and then hangs
+	// roleParent is a program that starts the server with pipes and --parent-pid, and then hangs
 	roleParent = "parent"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// commands returns a command and all below it, without those that cobra hides.
+// shownCommands returns a command and its subcommands, without hidden ones.
 func shownCommands(c *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{c}
 	for _, sub := range c.Commands() {

@@ -110,7 +110,7 @@ func (c *Compiled) compileApproval() error {
 // ApprovalText returns the text that people see of a call that waits for approval: the filled
 // template, or by default the tool's description and all arguments, one per line. args are
 // validated arguments. Values of sensitive parameters are redacted. Text over
-// switchyard.MaxApprovalText is cut and marked as cut.
+// api.MaxApprovalText is cut and marked as cut.
 func (c *Compiled) ApprovalText(args json.RawMessage) string {
 	values := c.shown(args)
 	text := ""

@@ -61,7 +61,7 @@ type executionFile struct {
 	Retry          retryFile `yaml:"retry"`
 }
 
-// retryFile is switchyard.Retry with the validation rules of files.
+// retryFile is api.Retry with the validation rules of files.
 type retryFile struct {
 	MaxAttempts     int          `yaml:"max_attempts" rule:"min=1,max=1000"`
 	InitialInterval api.Duration `yaml:"initial_interval" rule:"above=0s,max=1h"`

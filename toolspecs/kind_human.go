@@ -60,7 +60,7 @@ const questionName = "question"
 
 // Question returns the question of a call of a human tool: the filled template, or by default the
 // argument question, or the tool's description and all arguments, one per line. args are validated
-// arguments. Values of sensitive parameters are redacted. Text over switchyard.MaxQuestionText is
+// arguments. Values of sensitive parameters are redacted. Text over api.MaxQuestionText is
 // cut and marked as cut.
 func (c *Compiled) Question(args json.RawMessage) string {
 	values := c.shown(args)

@@ -91,20 +91,21 @@ type Parameter struct {
 
 // Validation holds the rules of a parameter; its type determines which rules apply.
 type Validation struct {
-	// For strings. Lengths count characters.
+	// Pattern, MinLength and MaxLength apply to strings. Lengths count characters.
 	Pattern   string `json:"pattern,omitempty" yaml:"pattern"`
 	MinLength *int   `json:"min_length,omitempty" yaml:"min_length" rule:"min=0"`
 	MaxLength *int   `json:"max_length,omitempty" yaml:"max_length" rule:"min=0"`
 	// Enum is for strings, numbers and integers.
 	Enum []json.RawMessage `json:"enum,omitempty" yaml:"enum" rule:"min=1"`
-	// For numbers and integers, inclusive.
+	// Min and Max apply to numbers and integers, inclusive.
 	Min *json.Number `json:"min,omitempty" yaml:"min"`
 	Max *json.Number `json:"max,omitempty" yaml:"max"`
-	// For arrays.
+	// Items, MinItems and MaxItems apply to arrays.
 	Items    *Parameter `json:"items,omitempty" yaml:"items"`
 	MinItems *int       `json:"min_items,omitempty" yaml:"min_items" rule:"min=0"`
 	MaxItems *int       `json:"max_items,omitempty" yaml:"max_items" rule:"min=0"`
-	// For objects. Required names properties; Required of a property is equivalent.
+	// Properties and Required apply to objects. Required names properties; Required of a property is
+	// equivalent.
 	Properties []Parameter `json:"properties,omitempty" yaml:"properties"`
 	Required   []string    `json:"required,omitempty" yaml:"required"`
 }

@@ -131,7 +131,7 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 // withdraw closes the approval, if any, of a call that is no longer made.
 func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 	if o := a.known[callID]; o != nil && !o.over {
-		o.fault = api.NotStartedError()
+		o.fault = api.CancelledBeforeStart()
 		a.close(ctx, o, why, api.NoticeDecision{Decision: api.DecisionWithdrawn, Reason: why})
 	}
 }

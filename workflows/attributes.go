@@ -88,7 +88,7 @@ func (p *pipeline) figures() []attribute {
 	return all
 }
 
-// toolNames returns the names of the tools that were called, as many as fit; switchyard.OtherTools
+// toolNames returns the names of the tools that were called, as many as fit; api.OtherTools
 // replaces the rest.
 func (p *pipeline) toolNames() (names []string) {
 	b := p.callStats()

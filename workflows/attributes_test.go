@@ -17,7 +17,7 @@ var everyAttribute = []string{api.AttributeCalls, api.AttributeCost, api.Attribu
 	api.AttributeTokens,
 	api.AttributeTools, api.AttributeTurns, api.AttributeWaiting}
 
-// The test only looks at what the workflow sets; the order of a map decides nothing.
+// UpsertTypedSearchAttributes records what the workflow sets. The order of the map does not matter.
 //
 //workflowcheck:ignore
 func (o *watchedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context,

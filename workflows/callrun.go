@@ -9,7 +9,8 @@ import (
 )
 
 // callRun takes one call of a run from its admission decision to its outcome: run reads in that
-// order, and every reason to attempt a call again leads through attemptAgain.
+// order. The run repeats a call only through attemptAgain. The server repeats an activity by its
+// retry policy.
 type callRun struct {
 	pipeline *pipeline
 	call     api.Call
@@ -142,7 +143,7 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 	c.tool = p.tools[c.call.Tool].Under(c.decision.Plan)
 	switch {
 	case paused != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
-		return c.finish(ctx, nil, api.NotStartedError()), true
+		return c.finish(ctx, nil, api.CancelledBeforeStart()), true
 	case o.fault != nil:
 		result, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID,
 			Tool: p.tools[c.call.Tool], Origin: p.origin, Notes: c.decision.Notes, Error: o.fault})
@@ -195,7 +196,7 @@ func (c *callRun) attemptAgain(ctx workflow.Context, pause time.Duration,
 	options := workflow.TimerOptions{Summary: "call " + c.call.ID + " " + why}
 	timer := workflow.NewTimerWithOptions(ctx, pause, options)
 	if timer.Get(ctx, nil) != nil || c.pipeline.control.goOn(ctx) != nil {
-		return failed(ctx, api.NotStartedError())
+		return failed(ctx, api.CancelledBeforeStart())
 	}
 	return c.attempt(ctx)
 }
@@ -262,7 +263,7 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	if err != nil {
 		out.Result, out.Error = nil, callError(err, c.tool, c.decision.Route)
 		if ctx.Err() != nil && c.tool.Requeues(out.Error, c.requeues) {
-			out.Error = api.NotStartedError()
+			out.Error = api.CancelledBeforeStart()
 		}
 		p.usage.Failed++
 	} else {

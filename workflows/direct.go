@@ -9,7 +9,7 @@ import (
 )
 
 // directCallWorkflow is the workflow of a direct call: one tool, once, through the same pipeline as
-// every other call. A call that fails makes the run fail with the type switchyard.RunCallsFailed
+// every other call. A call that fails makes the run fail with the type api.RunCallsFailed
 // and the RunResult as its details.
 func directCallWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 	if in.Call == nil {

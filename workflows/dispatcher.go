@@ -98,7 +98,7 @@ func (d *dispatcher) start(ctx workflow.Context, s workflow.Selector, q *turn.Qu
 			q.End(i)
 		}
 		if err != nil {
-			done(d.pipeline.refused(d.calls.at([]int{i})[0].call, api.NotStartedError()))
+			done(d.pipeline.refused(d.calls.at([]int{i})[0].call, api.CancelledBeforeStart()))
 			continue
 		}
 		calls[n].start(ctx, s, done)

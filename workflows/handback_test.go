@@ -14,14 +14,14 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// notBegun is how a worker hands a call back.
+// notStarted is the error of a call that a worker returns unstarted.
 func notStarted() error {
 	return executor.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution,
 		Message: "gave up the lane; nothing ran", NotStarted: true, Requeue: true})
 }
 
-// handBacks has the first n attempts of every call handed back; the workflow's times of all
-// attempts are noted.
+// requeues makes the first n attempts of every call fail, and records the workflow's times of all
+// attempts.
 func (l *lab) requeues(n int, failure func() error) (attempts *[]time.Time) {
 	attempts = &[]time.Time{}
 	l.handsBack = func(activity.Info) error {

@@ -20,8 +20,7 @@ import (
 // while one is served.
 type workers struct {
 	*lab
-	// holds are what becomes of the holds, in order; those that it does not name are held until the
-	// run cancels them.
+	// hosts script the instance hosts, in order; later ones run until the run cancels them.
 	hosts []hostInstance
 	// asked are the requests of the holds, in order.
 	asked []api.HostInstanceRequest
@@ -31,7 +30,7 @@ type workers struct {
 	log []string
 }
 
-// hold is what becomes of one hold.
+// hostInstance scripts one execution of an instance host.
 type hostInstance struct {
 	// serves lets calls be executed before the hold ends.
 	serves bool
@@ -171,7 +170,7 @@ func (w *workers) runAgent(tool string, steps ...api.ScriptStep) {
 	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 }
 
-// holdError is a hold's failure, as workers report it.
+// hostError is the failure of an instance host, as workers report it.
 func hostError(e api.Error, left api.InstanceProgress) error {
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e, left}})
@@ -318,7 +317,7 @@ func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
 	}
 }
 
-// carryOver runs an agent until it continues as new, and returns the next execution's input and
+// copyOver runs an agent until it continues as new, and returns the next execution's input and
 // conversation.
 func (w *workers) copyOver(steps ...api.ScriptStep) (in api.RunInput, earlier []byte) {
 	w.t.Helper()

@@ -136,7 +136,7 @@ func saying(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, o)
 }
 
-// named returns the IDs of the first and the last call.
+// named returns a text such as "calls 3.1 to 3.4".
 func named(calls []api.Call) string {
 	if len(calls) == 1 {
 		return "call " + calls[0].ID
@@ -145,7 +145,8 @@ func named(calls []api.Call) string {
 }
 
 // callError maps Temporal's error of a failed activity to the closed set of error types; an error
-// of that set is returned as it is. activities.Failure is the opposite direction.
+// of that set is returned as it is. executor.Failure converts in the opposite
+// direction.
 func callError(err error, tool api.Tool, route api.Route) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e

@@ -231,7 +231,7 @@ func says(question, by, value string) api.Reply {
 	return api.Reply{Question: question, By: by, Value: []byte(value)}
 }
 
-// people's agent has the tools that ask people.
+// peoplesAgent has the tools that ask people.
 func peoplesAgent(steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Tools = []string{"ask", "budget", "inquire", "echo"}

@@ -249,7 +249,7 @@ func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallO
 	}
 	outcomes := make([]api.CallOutcome, len(calls))
 	for i, c := range calls {
-		outcomes[i] = p.refused(c, api.NotStartedError())
+		outcomes[i] = p.refused(c, api.CancelledBeforeStart())
 	}
 	return outcomes
 }

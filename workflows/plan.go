@@ -13,7 +13,7 @@ import (
 // planWorkflow is the workflow of a plan run. Each call of the plan runs as soon as the calls that
 // it needs have succeeded and the access rules of its lane allow it. The whole plan is checked
 // before anything runs. A call that needs a failed one does not run; the others continue. Any
-// failed call makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its
+// failed call makes the run fail with the type api.RunCallsFailed and the RunResult as its
 // details.
 func planWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 	if in.Plan == nil {

@@ -22,7 +22,7 @@ const (
 	ownRun = "default-"
 )
 
-// rankedTool is the tool echo under another name, on a lane of its own.
+// prioritizedTool is the tool echo under another name, on a separate lane.
 func prioritizedTool(name string, priority api.Priority) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Echoes.",
 		Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}},
@@ -77,7 +77,7 @@ func (o *watchedOutbound) ExecuteActivity(ctx workflow.Context, activityType str
 	return o.Next.ExecuteActivity(ctx, activityType, args...)
 }
 
-// expectRanks compares the priorities of the top run's activities.
+// expectPriorities compares the priorities of the top run's activities.
 func expectPriorities(t *testing.T, got map[string]workflow.ActivityOptions,
 	want map[string]temporal.Priority) {
 	t.Helper()

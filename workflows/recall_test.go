@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// recalls has the run's conversation continued by what f answers.
+// loads makes load_conversation return the result of f.
 func (l *lab) loads(f func() (api.LoadedConversation, error)) {
 	l.RegisterActivityWithOptions(func(context.Context,
 		api.LoadConversationRequest) (api.LoadedConversation, error) {

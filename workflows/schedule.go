@@ -127,7 +127,7 @@ func (c *callRun) openKey(ctx workflow.Context) error {
 	err := workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenKeyActivity,
 		request).Get(ctx, nil)
 	if ctx.Err() != nil {
-		return api.NotStartedError()
+		return api.CancelledBeforeStart()
 	}
 	return err
 }

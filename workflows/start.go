@@ -130,7 +130,7 @@ const attributeSchedule = "TemporalScheduledById"
 // scheduledRun is the workflow that a schedule starts. It starts an agent run that continues a
 // conversation, with the conversation's ID as workflow ID, and ends as that run does. Schedules
 // give their workflows generated IDs, but two runs of a conversation exclude each other only by a
-// common ID. It fails as switchyard.RunInvalid while another run of the conversation is open.
+// common ID. It fails as api.RunInvalid while another run of the conversation is open.
 func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	var result api.RunResult
 	if in.Conversation == "" {

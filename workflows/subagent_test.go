@@ -59,7 +59,7 @@ func newTree(t *testing.T, agents ...toolspecs.Spec) (*lab, map[string]api.RunIn
 	return l, inputs
 }
 
-// told returns what the model was told of each call of the run's conversation.
+// toldOf returns what the model was told of each call of the run's conversation.
 func (l *lab) toldOf() []string {
 	l.t.Helper()
 	var list []string

@@ -116,7 +116,7 @@ func (l *lab) undoingFails(ids ...string) {
 	}
 }
 
-// told returns in one line each what a run tells of its undone calls.
+// toldUndone returns one line for each undone call of a run.
 func toldUndone(undone []api.Undone) []string {
 	var lines []string
 	for _, u := range undone {

@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// The answers of found in the tests of verify.
+// there and absent are the answers of the tool found in the tests of verify.
 const there, absent = `{"there":true,"order":{"name":"it"}}`, `{"there":false}`
 
 // TestVerify proves how a call whose outcome is unknown ends if its tool declares verify. A call

@@ -19,8 +19,8 @@ type openedKeys struct {
 	mu      sync.Mutex
 	keys    []string
 	failure error
-	// hold, if set, keeps signals until it is closed; running and most count those that are on
-	// their way.
+	// hostInstance, if set, delays signals until it is closed; running and most count those in
+	// flight.
 	hostInstance  chan struct{}
 	running, most int
 }

@@ -18,8 +18,8 @@ type Answer struct {
 
 // Executor executes the calls of one kind of tool.
 //
-// Execute gets validated arguments, a JSON object. An error that is a *switchyard.Error is the
-// call's error; any other is converted by switchyard.AsError, so that switchyard.Transient marks a
+// Execute gets validated arguments, a JSON object. An error that is a *api.Error is the
+// call's error; any other is converted by api.AsError, so that switchyard.Transient marks a
 // retryable one. If ctx ends first, the error wraps context.Cause(ctx), and everything that the
 // call started has ended.
 type Executor interface {

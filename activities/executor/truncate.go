@@ -14,7 +14,7 @@ import (
 const maxEncoded = 3 << 19
 
 // Truncate returns an output of at most about limit bytes, which takes at most
-// switchyard.ResultBytes(limit) in history, and how many bytes it omitted. A truncated output
+// api.ResultBytes(limit) in history, and how many bytes it omitted. A truncated output
 // becomes a string, because a part of a JSON value is not valid JSON.
 func Truncate(output json.RawMessage, limit int) (json.RawMessage, int) {
 	most := min(api.ResultBytes(limit), maxEncoded)

@@ -26,7 +26,7 @@ func (c *tally) Add(_ context.Context, in tallyArgs) (int, error) {
 	return c.n, nil
 }
 
-// keptTally can be rebuilt.
+// tallySnapshot can be rebuilt.
 type tallySnapshot struct{ tally }
 
 func (c *tallySnapshot) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }

@@ -16,8 +16,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// scripted is an instance whose calls do what their argument says, and whose state is how often one
-// took effect.
+// scriptedInstance is an instance whose calls do what their argument says. Its state counts the
+// calls that took effect.
 type scriptedInstance struct {
 	n int
 	// inside gets a word when a call waits for proceed.

@@ -8,7 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Choice returns how the model chooses among the prompt's tools: switchyard.ChoiceAuto,
+// Choice returns how the model chooses among the prompt's tools: api.ChoiceAuto,
 // ChoiceRequired, ChoiceNone, or the name of a tool. A requirement holds until the model has met it
 // since the last user message; after that the choice is free, because a model that must always call
 // a tool could never answer.

@@ -72,7 +72,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	do func(context.Context) (T, error)) (result T, err error) {
 	info, received := activity.GetInfo(ctx), time.Now()
 	q.take(info.Deadline.Add(longestRetry(info)))
-	waited, err := q.enter(ctx, info, in)
+	waited, err := q.startCall(ctx, info, in)
 	if err != nil {
 		q.end(countRefusal(err), time.Time{})
 		return result, err
@@ -154,11 +154,11 @@ func longestRetry(info activity.Info) time.Duration {
 	}
 }
 
-// enter returns when it is the task's turn; the caller leaves the wait queue after the task. waits
-// reports whether the lane's calls wait in this process. If they wait at the server, a call without
-// a free slot is requeued: it was in flight when there were more permits than slots. The error is a
-// failure of the call.
-func (q *slotQueue) enter(ctx context.Context, info activity.Info,
+// startCall returns when it is the task's turn; the caller leaves the wait queue after the task.
+// waits reports whether the lane's calls wait in this process. If they wait at the server, a call
+// without a free slot is requeued: it was in flight when there were more permits than slots. The
+// error is a failure of the call.
+func (q *slotQueue) startCall(ctx context.Context, info activity.Info,
 	in converter.EncodedValues) (waits bool, err error) {
 	q.mu.Lock()
 	queued, shut := q.waits, q.shut
@@ -175,16 +175,16 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info,
 			return false, executor.Failure(executor.UnreadableInput(err))
 		}
 	}
-	if err := q.stand(ctx, info, x.QueueTimeout); err != nil {
+	if err := q.awaitTurn(ctx, info, x.QueueTimeout); err != nil {
 		return false, q.refusal(err, in, x.QueueTimeout)
 	}
 	return true, nil
 }
 
-// stand waits in the wait queue until it is the task's turn. The first attempt may wait for the
+// awaitTurn waits in the wait queue until it is the task's turn. The first attempt may wait for the
 // timeout from its scheduling, a later one from its arrival at this worker, because its due time is
 // not known here.
-func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout api.Duration) error {
+func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, timeout api.Duration) error {
 	var deadline time.Time
 	if timeout > 0 {
 		deadline = info.StartedTime.Add(timeout.Std())
@@ -240,7 +240,7 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.D
 // policy.
 func requeued(lane string, in converter.EncodedValues) *api.Error {
 	e := api.Errorf(api.ErrWorkerLost,
-		"the worker gave up the lane %s before it began the call; nothing ran", lane)
+		"the worker gave up the lane %s before the call started; nothing ran", lane)
 	e.Phase, e.Retryable = api.PhaseExecution, in == nil
 	e.NotStarted, e.Requeue = true, true
 	return e

@@ -1,2 +1,5 @@
-// Package slots serves the slots of lanes with a limit.
+// Package slots serves the slots of lanes with a limit. slots.go has the activity that owns a group
+// of slots, queue.go a task queue of the lane or of one key, keys.go the open keys. semaphore.go
+// limits how many calls a worker polls for. waitqueue.go limits exactly how many of them run and
+// wait, for queue_size and reject. call.go starts a call or returns it unstarted.
 package slots

@@ -7,7 +7,8 @@ import (
 
 // semaphore issues permits, at most size at a time. One semaphore serves a group of a lane's slots
 // in this process, however often the group is given up and taken over again: a call that does not
-// stop keeps its permit and its slot, so that the calls of the process never exceed the limit.
+// stop keeps its permit and its slot, so that the calls of the process never exceed the limit. On a
+// lane with a wait queue, size includes the waiting calls, and waitQueue.limit is the lane's limit.
 type semaphore struct {
 	queue *waitQueue
 
@@ -23,26 +24,26 @@ func newSemaphore() *semaphore {
 		changed: make(chan struct{})}
 }
 
-func (g *semaphore) idle() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.used == 0
+func (s *semaphore) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used == 0
 }
 
 // resize changes the number of permits. Issued permits stay valid.
-func (g *semaphore) resize(size int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if size != g.size {
-		g.size = size
-		g.wake()
+func (s *semaphore) resize(size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if size != s.size {
+		s.size = size
+		s.wake()
 	}
 }
 
 // wake wakes all waiters. The caller holds mu.
-func (g *semaphore) wake() {
-	close(g.changed)
-	g.changed = make(chan struct{})
+func (s *semaphore) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // WorkerSlots gives the pollers of one SDK worker access to a semaphore. After Close it issues no
@@ -52,19 +53,19 @@ type WorkerSlots struct {
 	closed    bool
 }
 
-func (g *semaphore) workerSlots() *WorkerSlots { return &WorkerSlots{semaphore: g} }
+func (s *semaphore) workerSlots() *WorkerSlots { return &WorkerSlots{semaphore: s} }
 
 // Reserve waits for a permit to poll for a call and execute it. It returns the error of ctx.
-func (d *WorkerSlots) Reserve(ctx context.Context) error {
+func (w *WorkerSlots) Reserve(ctx context.Context) error {
 	for {
-		d.semaphore.mu.Lock()
-		if !d.closed && d.semaphore.used < d.semaphore.size {
-			d.semaphore.used++
-			d.semaphore.mu.Unlock()
+		w.semaphore.mu.Lock()
+		if !w.closed && w.semaphore.used < w.semaphore.size {
+			w.semaphore.used++
+			w.semaphore.mu.Unlock()
 			return nil
 		}
-		changed := d.semaphore.changed
-		d.semaphore.mu.Unlock()
+		changed := w.semaphore.changed
+		w.semaphore.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -74,36 +75,36 @@ func (d *WorkerSlots) Reserve(ctx context.Context) error {
 }
 
 // Release returns a permit.
-func (d *WorkerSlots) Release() {
-	d.semaphore.mu.Lock()
-	defer d.semaphore.mu.Unlock()
-	d.semaphore.used--
-	d.semaphore.wake()
+func (w *WorkerSlots) Release() {
+	w.semaphore.mu.Lock()
+	defer w.semaphore.mu.Unlock()
+	w.semaphore.used--
+	w.semaphore.wake()
 }
 
 // Size returns the maximum number of permits.
-func (d *WorkerSlots) Size() int {
-	d.semaphore.mu.Lock()
-	defer d.semaphore.mu.Unlock()
-	return d.semaphore.size
+func (w *WorkerSlots) Size() int {
+	w.semaphore.mu.Lock()
+	defer w.semaphore.mu.Unlock()
+	return w.semaphore.size
 }
 
 // NewWorkerSlots returns worker slots with their own semaphore of size permits.
 func NewWorkerSlots(size int) *WorkerSlots {
-	g := newSemaphore()
-	g.size = size
-	return g.workerSlots()
+	s := newSemaphore()
+	s.size = size
+	return s.workerSlots()
 }
 
 // Close stops issuing permits.
-func (d *WorkerSlots) Close() {
-	d.semaphore.mu.Lock()
-	defer d.semaphore.mu.Unlock()
-	d.closed = true
+func (w *WorkerSlots) Close() {
+	w.semaphore.mu.Lock()
+	defer w.semaphore.mu.Unlock()
+	w.closed = true
 }
 
-func (d *WorkerSlots) isClosed() bool {
-	d.semaphore.mu.Lock()
-	defer d.semaphore.mu.Unlock()
-	return d.closed
+func (w *WorkerSlots) isClosed() bool {
+	w.semaphore.mu.Lock()
+	defer w.semaphore.mu.Unlock()
+	return w.closed
 }

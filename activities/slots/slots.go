@@ -76,9 +76,9 @@ const (
 	// immediately.
 	slotsReleased = "slots_released"
 	// atOnce is the wait before such a group is offered again; zero would select the retry
-	// policy's. slotsOffered is the wait after this worker declined a group.
+	// policy's. declinedWait is the wait after this worker declined a group.
 	atOnce       = time.Millisecond
-	slotsOffered = 100 * time.Millisecond
+	declinedWait = 100 * time.Millisecond
 )
 
 // Serve implements the activity api.ServeSlotsActivity: it serves a lane with one group of its
@@ -99,7 +99,7 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 		return api.SlotsState{}, errors.New("this worker serves no lanes with a limit")
 	}
 	if a.owned.declines(h.queue, r.Group, h.since) {
-		return api.SlotsState{}, released(releaseShared, slotsOffered)
+		return api.SlotsState{}, released(releaseShared, declinedWait)
 	}
 	h.restore(ctx, int64(info.Attempt))
 	h.configure()

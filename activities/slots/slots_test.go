@@ -37,7 +37,7 @@ type slotsProcess struct {
 	*Server
 	exited chan struct{}
 	server slotsServer
-	// doors has the door of each SDK worker that is started.
+	// workerSlotsAll receives the slots of each started SDK worker.
 	workerSlotsAll chan *WorkerSlots
 }
 
@@ -58,8 +58,7 @@ func newSlotsProcess(t *testing.T) *slotsProcess {
 	return p
 }
 
-// hold has the process hold the only group of a lane, with a heartbeat timeout that is as good as
-// none.
+// hostInstance makes the process own the only group of a lane, with a long heartbeat timeout.
 func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Duration) *slotGroup {
 	t.Helper()
 	lane.Name, lane.Holders = "lane", 1
@@ -207,7 +206,7 @@ func TestSlotsLimitWhileRulesChange(t *testing.T) {
 		}
 	}
 	enter := func() error {
-		_, err := q.enter(ctx, activity.Info{}, nil)
+		_, err := q.startCall(ctx, activity.Info{}, nil)
 		return err
 	}
 	if err := enter(); err != nil {
@@ -258,7 +257,7 @@ func TestSlotsAttemptBegins(t *testing.T) {
 	none := 0
 	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 2, QueueSize: &none}, time.Hour), "")
 	for attempt := range int32(2) {
-		if _, err := q.enter(t.Context(), activity.Info{TaskToken: []byte("call"),
+		if _, err := q.startCall(t.Context(), activity.Info{TaskToken: []byte("call"),
 			Attempt: attempt + 1}, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -53,19 +53,19 @@ func newWaitQueue() *waitQueue {
 
 // configure changes the rules of the wait queue. Waiting calls stay, even if they exceed the new
 // capacity.
-func (l *waitQueue) configure(limit, space int, strategy api.Strategy) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.limit, l.space, l.strategy = limit, space, strategy
-	l.next()
+func (q *waitQueue) configure(limit, space int, strategy api.Strategy) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limit, q.space, q.strategy = limit, space, strategy
+	q.next()
 }
 
 // enter waits until the call may run; the caller must then call leave. It returns errQueueFull,
 // errQueueTooLong when deadline has passed (zero means no deadline), or the cause of ctx's end. It
 // calls waits before the call has to wait.
-func (l *waitQueue) enter(ctx context.Context, priority int, fairness string, deadline time.Time,
+func (q *waitQueue) enter(ctx context.Context, priority int, fairness string, deadline time.Time,
 	waits func()) error {
-	p, waiting := l.stand(priority, fairness)
+	p, waiting := q.join(priority, fairness)
 	if waiting {
 		waits()
 	}
@@ -79,44 +79,44 @@ func (l *waitQueue) enter(ctx context.Context, priority int, fairness string, de
 	case err := <-p.turn:
 		return err
 	case <-late:
-		return l.give(p, errQueueTooLong)
+		return q.give(p, errQueueTooLong)
 	case <-ctx.Done():
-		return l.give(p, context.Cause(ctx))
+		return q.give(p, context.Cause(ctx))
 	}
 }
 
 // begin starts a call if it may run immediately; the caller must then call leave.
-func (l *waitQueue) begin() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running >= l.limit || len(l.waiting) > 0 {
+func (q *waitQueue) begin() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.running >= q.limit || len(q.waiting) > 0 {
 		return false
 	}
-	l.running++
+	q.running++
 	return true
 }
 
-// stand adds a call to the wait queue, and reports whether it has to wait. If the queue is full, it
+// join adds a call to the wait queue, and reports whether it has to wait. If the queue is full, it
 // rejects the last call in the lane's order, which may be another one.
-func (l *waitQueue) stand(priority int, fairness string) (p *place, waiting bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.came++
-	p = &place{came: l.came, turn: make(chan error, 1)}
-	if l.strategy == api.StrategyPriority {
+func (q *waitQueue) join(priority int, fairness string) (p *place, waiting bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.came++
+	p = &place{came: q.came, turn: make(chan error, 1)}
+	if q.strategy == api.StrategyPriority {
 		p.sharer = sharer{priority, fairness}
-		p.pass = max(l.clock[priority], l.last[p.sharer]) + 1
-		l.last[p.sharer] = p.pass
+		p.pass = max(q.clock[priority], q.last[p.sharer]) + 1
+		q.last[p.sharer] = p.pass
 	}
-	at, _ := slices.BinarySearchFunc(l.waiting, p, func(a, b *place) int { return a.compare(b) })
-	l.waiting = slices.Insert(l.waiting, at, p)
-	l.next()
-	if len(l.waiting) > l.space {
-		last := len(l.waiting) - 1
-		l.waiting[last].turn <- errQueueFull
-		l.waiting = l.waiting[:last]
+	at, _ := slices.BinarySearchFunc(q.waiting, p, func(a, b *place) int { return a.compare(b) })
+	q.waiting = slices.Insert(q.waiting, at, p)
+	q.next()
+	if len(q.waiting) > q.space {
+		last := len(q.waiting) - 1
+		q.waiting[last].turn <- errQueueFull
+		q.waiting = q.waiting[:last]
 	}
-	return p, slices.Contains(l.waiting, p)
+	return p, slices.Contains(q.waiting, p)
 }
 
 func (p *place) compare(other *place) int {
@@ -125,53 +125,53 @@ func (p *place) compare(other *place) int {
 }
 
 // next starts the calls whose turn it is. The caller holds mu.
-func (l *waitQueue) next() {
-	for l.running < l.limit && len(l.waiting) > 0 {
-		p := l.waiting[0]
-		l.waiting = l.waiting[1:]
-		l.running++
-		l.clock[p.priority] = max(l.clock[p.priority], p.pass)
+func (q *waitQueue) next() {
+	for q.running < q.limit && len(q.waiting) > 0 {
+		p := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		q.running++
+		q.clock[p.priority] = max(q.clock[p.priority], p.pass)
 		p.turn <- nil
 	}
-	if len(l.waiting) == 0 {
-		clear(l.last) // only waiting callers have to be remembered
+	if len(q.waiting) == 0 {
+		clear(q.last) // only waiting callers have to be remembered
 	}
 }
 
 // give removes a call from the wait queue with a reason. A call whose turn came at the same moment
 // runs.
-func (l *waitQueue) give(p *place, why error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	i := slices.Index(l.waiting, p)
+func (q *waitQueue) give(p *place, why error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, p)
 	if i < 0 {
 		return <-p.turn
 	}
-	l.waiting = slices.Delete(l.waiting, i, i+1)
+	q.waiting = slices.Delete(q.waiting, i, i+1)
 	return why
 }
 
 // leave ends a call that ran.
-func (l *waitQueue) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.running--
-	l.next()
+func (q *waitQueue) leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running--
+	q.next()
 }
 
 // turnAway rejects all waiting calls.
-func (l *waitQueue) turnAway(why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, p := range l.waiting {
+func (q *waitQueue) turnAway(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, p := range q.waiting {
 		p.turn <- why
 	}
-	l.waiting = nil
+	q.waiting = nil
 }
 
 // length returns the number of waiting calls.
-func (l *waitQueue) length() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.waiting)
+func (q *waitQueue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }

@@ -39,7 +39,7 @@ func (c *calls) verify(a *activity, fault *api.Error) bool {
 func (c *calls) endRequeued(e *historypb.HistoryEvent) {
 	for _, a := range inOrder(c.requeued) {
 		r := a.record
-		r.Status, r.Error = api.CallCancelled, api.NotStartedError()
+		r.Status, r.Error = api.CallCancelled, api.CancelledBeforeStart()
 		if a.fault != nil {
 			r.Status, r.Error = api.CallFailed, a.fault
 		}

@@ -22,11 +22,11 @@ type Connection struct {
 	name    string
 	limit   int
 	session *mcp.ClientSession
-	// process is the server's where it is a program.
+	// serverProcess is the server's process; nil if the server is remote.
 	serverProcess *serverProcess
-	// login is how the connection gets its tokens; nil where they are given.
+	// login provides the tokens of the connection; nil if they are configured.
 	login *login
-	// ctx ends with the connection, its cause is why.
+	// ctx ends with the connection; its cause is the reason.
 	ctx context.Context
 	end context.CancelCauseFunc
 

@@ -37,8 +37,8 @@ type laneLine struct {
 	Acquired        *int64 `json:"acquired,omitempty"`
 	Rejected        *int64 `json:"rejected,omitempty"`
 	TimedOut        *int64 `json:"timed_out,omitempty"`
-	// Averages cover finished calls.
-	Ended            *int64        `json:"ended,omitempty"`
+	Ended           *int64 `json:"ended,omitempty"`
+	// WaitAverage and ExecutionAverage cover finished calls.
 	WaitAverage      *api.Duration `json:"wait_average,omitempty"`
 	ExecutionAverage *api.Duration `json:"execution_average,omitempty"`
 }

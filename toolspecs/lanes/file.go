@@ -20,7 +20,7 @@ type lanesFile struct {
 	Buckets map[string]int `yaml:"buckets" rule:"min=1,max=100000" hint:"leave the bucket away for no limit"`
 }
 
-// laneFile is switchyard.Lane with the rules that files are held to.
+// laneFile is api.Lane with the rules that files are held to.
 type laneFile struct {
 	Name         string           `yaml:"-"`
 	Queue        string           `yaml:"queue"`

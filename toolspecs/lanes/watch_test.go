@@ -54,7 +54,7 @@ func (l *watchLab) write(text string) {
 	}
 }
 
-// settle looks until nothing is unsettled, and returns what happened.
+// finalizeResult looks until nothing changes, and returns what happened.
 func (l *watchLab) finalizeResult() string {
 	l.t.Helper()
 	for range 10 {

@@ -139,12 +139,12 @@ func (v *values) arguments() ref.Val {
 	if err != nil || !ok {
 		return types.NewErrFromString(errArguments.Error())
 	}
-	return v.adapt.NativeToValue(plain(object))
+	return v.adapt.NativeToValue(celNumbers(object))
 }
 
-// plain turns the numbers of a JSON value into integers where they are some that fit, else into
-// floating point. It changes lists and objects in place.
-func plain(value any) any {
+// celNumbers converts the numbers of a JSON value to int64 if they are integers that fit, else to
+// float64. It changes lists and objects in place.
+func celNumbers(value any) any {
 	switch value := value.(type) {
 	case json.Number:
 		if n, err := value.Int64(); err == nil {
@@ -157,11 +157,11 @@ func plain(value any) any {
 		return f
 	case []any:
 		for i, e := range value {
-			value[i] = plain(e)
+			value[i] = celNumbers(e)
 		}
 	case map[string]any:
 		for k, e := range value {
-			value[k] = plain(e)
+			value[k] = celNumbers(e)
 		}
 	}
 	return value
@@ -200,7 +200,8 @@ func (p pastCalls) Get(key ref.Val) ref.Val {
 	return found
 }
 
-// fields are all fields that values have, for near names.
+// fields lists all field names, so that error messages can suggest similar ones. A new field is
+// added here.
 var fields = []string{"name", "version", "category", "tags", "lane", "effect", "effects", "emits",
 	"type", "id", "agent", "conversation", "depth", "turn", "variables",
 	"calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused",

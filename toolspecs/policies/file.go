@@ -26,7 +26,7 @@ type rulesFile struct {
 	Policies []ruleFile `yaml:"policies" rule:"required"`
 }
 
-// ruleFile is switchyard.PolicyRule with the rules that files are held to.
+// ruleFile is api.PolicyRule with the rules that files are held to.
 type ruleFile struct {
 	Name    string           `yaml:"name" rule:"required"`
 	When    string           `yaml:"when" rule:"required"`

@@ -243,7 +243,7 @@ func (f *laneFleet) retire(workers []*laneWorker) {
 
 // stop stops all lanes at once and returns after they have stopped.
 func (f *laneFleet) stop() {
-	patience, cancel := context.WithTimeout(context.Background(), f.config.StopTimeout+requeue)
+	patience, cancel := context.WithTimeout(context.Background(), f.config.StopTimeout+reportTime)
 	defer cancel()
 	f.mu.Lock()
 	f.stopped = true

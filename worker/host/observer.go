@@ -21,8 +21,7 @@ type observer struct {
 	interceptor.WorkerInterceptorBase
 	metrics *domainMetrics
 	counts  *laneCounts
-	// The labels with names of models, agents, rules and hooks, and with failure types, are
-	// bounded.
+	// models, agents, rules, hooks and failed bound the values of their labels.
 	models, agents, rules, hooks, failed *boundedLabels
 	logger                               *slog.Logger
 	lane                                 string

@@ -102,14 +102,14 @@ func (s *queueServer) options(lane string, failed func(error)) worker.Options {
 		DisableWorkflowWorker:        true,
 		DisableEagerActivities:       true,
 		MaxHeartbeatThrottleInterval: heartbeatThrottle,
-		WorkerStopTimeout:            s.config.StopTimeout + requeue,
+		WorkerStopTimeout:            s.config.StopTimeout + reportTime,
 		Interceptors: []interceptor.WorkerInterceptor{s.canceller,
 			s.observer.forLane(lane)},
 		OnFatalError: failed,
 	}
 }
 
-// instance implements activities.Config.Serve.
+// instance implements instances.Serve.
 func (s *queueServer) instance(i instances.Served) (stop func(), err error) {
 	o := s.options(i.Lane, i.Failed)
 	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = s.config.Concurrency,
@@ -121,7 +121,7 @@ func (s *queueServer) instance(i instances.Served) (stop func(), err error) {
 	return started(w)
 }
 
-// lane implements activities.Config.ServeQueue.
+// lane implements slots.ServeQueue.
 func (s *queueServer) lane(q slots.ServedQueue) (stop func(), err error) {
 	w, _, err := s.workerSlots(q)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// requeue is the time that cancelled calls have to report their outcome after the stop timeout. The
+// reportTime is the time that cancelled calls have to report their outcome after the stop timeout. The
 // SDK would close the connection together with the cancellation.
-const requeue = 3 * time.Second
+const reportTime = 3 * time.Second
 
 // canceller cancels the running activities of a worker after its stop timeout.
 type canceller struct {

@@ -15,21 +15,23 @@ const (
 	// groupTimeout bounds how long a worker serves a group. Servers bound it by the timeout of the
 	// run, too.
 	groupTimeout = 10 * 365 * 24 * time.Hour
-	// slotsRetry is the wait before a group that was given up is offered again.
+	// slotsRetry is the wait before a group is offered again after its activity failed.
 	slotsRetry = 100 * time.Millisecond
-	// slotsPause is the wait before a group is offered again that ended though nobody asked for it.
+	// slotsPause is the wait before a group is offered again after its activity ended without a
+	// request.
 	slotsPause = time.Second
-	// fenceGap is added to a fencing number where a holder ended without telling its own.
+	// fenceGap is added to a group's fencing number if its activity failed, because the last number
+	// of the holder is then unknown.
 	fenceGap = 1 << 20
 )
 
-// LaneKeeper is the workflow that keeps the slots of a lane with a limit with workers: each group
-// of slots is one long activity, SlotsActivity, which Temporal gives to another worker when the one
-// that has it is lost. Calls leave no trace here, and neither do heartbeats, so that its history
-// stays short.
+// LaneKeeper is the workflow that assigns the slots of a lane with a limit to workers: each group
+// of slots is one long activity, api.ServeSlotsActivity, which Temporal reassigns when its worker
+// is lost. Calls and heartbeats add no events, so that the history stays short.
 //
-// HoldersSignal tells how the lane is configured now. Only what groups there are matters here, the
-// rest is for the workers. When the lane has no limit any more, the workflow completes.
+// api.ConfigureLaneSignal sends the lane's current configuration. The workflow uses only its
+// division into groups and passes the rest to the workers. It completes when the lane no longer has
+// a limit.
 func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 	k := &keeper{in: in}
 	for {
@@ -37,7 +39,7 @@ func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 			map[string]any{api.HoldersMemo: k.in.Lane.Groups()}); err != nil {
 			return err
 		}
-		k.hostInstance(ctx)
+		k.offerGroups(ctx)
 		if err := k.await(ctx); err != nil {
 			return err
 		}
@@ -52,13 +54,13 @@ func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 
 type keeper struct {
 	in api.KeeperInput
-	// release ends the groups that are held now, running counts them.
+	// release ends the activities of the current groups; running counts them.
 	release func()
 	running int
 }
 
-// hold offers every group of the lane's slots to the workers.
-func (k *keeper) hostInstance(ctx workflow.Context) {
+// offerGroups offers every group of the lane's slots to the workers.
+func (k *keeper) offerGroups(ctx workflow.Context) {
 	hosting, release := workflow.WithCancel(ctx)
 	k.release = release
 	lane := k.in.Lane
@@ -67,16 +69,16 @@ func (k *keeper) hostInstance(ctx workflow.Context) {
 	for group := range lane.Holders {
 		workflow.Go(hosting, func(ctx workflow.Context) {
 			for ctx.Err() == nil {
-				k.hostOnce(ctx, lane, group)
+				k.offerGroup(ctx, lane, group)
 			}
 			k.running--
 		})
 	}
 }
 
-// fence is a number that no holder so far can have had more than. Every group begins with it,
-// because a key may have been in another one; and a keeper that is new with the time, in
-// milliseconds since 1970, because the lane may have had one before.
+// fence returns a number that is at least as large as every earlier holder's. Every group starts
+// with it, because a key may move between groups. A new keeper starts with the time in milliseconds
+// since 1970, because the lane may have had an earlier keeper.
 func (k *keeper) fence(ctx workflow.Context) int64 {
 	if len(k.in.Fences) == 0 {
 		return workflow.Now(ctx).UnixMilli()
@@ -84,8 +86,9 @@ func (k *keeper) fence(ctx workflow.Context) int64 {
 	return slices.Max(k.in.Fences)
 }
 
-// holdOnce offers a group until it is held no more and nobody takes it over by itself.
-func (k *keeper) hostOnce(ctx workflow.Context, lane api.Lane, group int) {
+// offerGroup offers one group to the workers and returns after its activity has ended, retries
+// included.
+func (k *keeper) offerGroup(ctx workflow.Context, lane api.Lane, group int) {
 	options := workflow.ActivityOptions{
 		TaskQueue:           api.SlotsQueue(k.in.Base, lane.Name),
 		StartToCloseTimeout: groupTimeout,
@@ -107,11 +110,12 @@ func (k *keeper) hostOnce(ctx workflow.Context, lane api.Lane, group int) {
 		k.in.Fences[group] += fenceGap
 	}
 	if ctx.Err() == nil {
-		_ = workflow.Sleep(ctx, slotsPause) // cut short by a cancellation, which the loop sees
+		_ = workflow.Sleep(ctx, slotsPause) // the caller's loop checks for cancellation
 	}
 }
 
-// await returns when every group is released because the groups are to be others.
+// await returns after all groups are released, because the lane's division into groups changed or
+// the history is long. It returns the error of a cancelled ctx.
 func (k *keeper) await(ctx workflow.Context) error {
 	changed := workflow.GetSignalChannel(ctx, api.ConfigureLaneSignal)
 	now := k.in.Lane.Groups()
@@ -136,18 +140,18 @@ func (k *keeper) await(ctx workflow.Context) error {
 	return ctx.Err()
 }
 
-// learn takes what has been told of the lane: the last word counts.
+// learn reads the pending configurations and keeps the last one.
 func (k *keeper) learn(ctx workflow.Context, changed workflow.ReceiveChannel) {
 	for changed.Len() > 0 {
-		var lane api.Lane // a fresh one, because rules that are left out of it are none
+		var lane api.Lane // a new value, because omitted rules must be unset
 		changed.Receive(ctx, &lane)
 		k.in.Lane = lane
 	}
 }
 
-// closeKeys ends the workflow that knows the lane's keys, if there is one.
+// closeKeys cancels the lane's LaneKeys workflow, if it runs.
 func (k *keeper) closeKeys(ctx workflow.Context) error {
-	// there may be none
+	// The error is ignored: a lane without keys has no such workflow.
 	_ = workflow.RequestCancelExternalWorkflow(ctx, api.KeysWorkflowID(k.in.Base, k.in.Lane.Name),
 		"").Get(ctx, nil)
 	return nil

@@ -7,9 +7,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// LaneKeys is the workflow that knows which keys of a keyed lane are open. It only takes orders,
-// KeySignal, and puts them into one order, its history; holders follow that, and so does whoever
-// looks at the lane. It ends when it is cancelled.
+// LaneKeys is the workflow that knows which keys of a keyed lane are open. It receives
+// api.OpenKeySignal. Its history defines the order of the requests, which slot holders and readers
+// of the lane follow. It ends when it is cancelled.
 func LaneKeys(ctx workflow.Context, in api.KeysInput) error {
 	open := maps.Clone(in.Open)
 	if open == nil {

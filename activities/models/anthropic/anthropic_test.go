@@ -137,7 +137,7 @@ func TestAnthropicOddConversations(t *testing.T) {
 	}
 }
 
-// answers are messages as a server sends them whole and as events, with what they mean.
+// anthropicAnswers are messages, as a server sends them whole and as events, with their meaning.
 var anthropicAnswers = []struct {
 	name, whole, stop string
 	// stream are the content's events; empty where there is no such answer.

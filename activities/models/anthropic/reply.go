@@ -22,7 +22,7 @@ type anthropicReply struct {
 	stop   anthropic.StopReason
 	// why is what the provider says of a refusal.
 	why string
-	// last counts the tokens of the last message, base those of the ones before it.
+	// base counts the tokens of the messages before the last one, last those of the last one.
 	base, last tokenCounts
 }
 

@@ -58,7 +58,7 @@ func (k knownFailures) print(outcomes []outcome) {
 	}
 }
 
-// judge returns everything that makes a run of the suite fail: a required scenario that was not run
+// evaluate returns everything that makes a run of the suite fail: a required scenario that was not run
 // or that fails unexpectedly, and an expected failure that passes or that is not among the
 // required.
 func evaluate(required []string, outcomes []outcome, known knownFailures) []string {

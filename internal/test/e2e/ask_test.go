@@ -48,7 +48,7 @@ var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in str
 	return strings.Join(replies, ", "), write(ctx, entry{Text: "heard"})
 })
 
-// inquireAndHold asks, and waits for the gate when it has heard.
+// inquireAndHost asks, and waits for the gate after the answer.
 var inquireAndHost = switchyard.NewFunction("inquire_and_hold", func(ctx context.Context,
 	in textArgs) (string, error) {
 	reply, err := switchyard.Ask(ctx, in.Text, nil)

@@ -40,7 +40,8 @@ func newEndurance(t *testing.T) *lab {
 const (
 	longTurns    = 300
 	callsOfATurn = 10
-	// lines that a turn adds to the journal, where nothing is done twice: a payment adds two
+	// journalOfTurn counts the lines that a turn adds to the journal if nothing is executed twice; a
+	// payment adds two.
 	journalOfTurn = 12
 )
 

@@ -85,7 +85,7 @@ func TestLanesExample(t *testing.T) {
 	})
 }
 
-// judgeLanes checks what a command printed.
+// checkLanes checks what a command printed.
 func checkLanes(t *testing.T, command, printed string) {
 	t.Helper()
 	words := strings.Fields(command)

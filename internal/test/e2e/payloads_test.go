@@ -210,8 +210,8 @@ func (v *vault) expectUnread(c payloads.Config, id string) {
 	}
 }
 
-// expectPartly proves that commands about many runs give those that can be read and name the one
-// that cannot, with its key.
+// expectSome checks that commands about many runs show the readable runs and name the unreadable
+// one with its key.
 func (v *vault) expectSome(c payloads.Config, readable, unread, key string) {
 	t := v.lab.t
 	t.Helper()

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// api is a REST API that keeps what it was asked.
+// fakeAPI is a REST API that records its requests.
 type fakeAPI struct {
 	*httptest.Server
 	mu       sync.Mutex

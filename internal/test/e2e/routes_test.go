@@ -22,8 +22,7 @@ func (l *lab) laneWorker(flags ...string) {
 		"testdata/lanes.yaml"}, flags...)...)
 }
 
-// handBacks starts a worker of the lane elsewhere that hands the first n calls back before it
-// begins them.
+// requeues starts another worker of the lane that returns the first n calls unstarted.
 func (l *lab) requeues(n int64) {
 	l.t.Helper()
 	var calls atomic.Int64

@@ -51,15 +51,14 @@ var untold = map[string]string{
 	"4.3/2.2": "work refused validation_error",
 }
 
-// deed is what the journal tells of one activity: what it was to do, and how many executions of it
-// began, were done, and failed.
+// action is the journal of one activity: its task, and how many executions of it started,
+// completed and failed.
 type action struct {
 	tool, text            string
 	started, done, failed int
 }
 
-// deeds counts what the tools really did, by the run and the call that they did it as. It knows
-// nothing but the journal.
+// actions counts what the tools did, by run and call. It reads only the journal.
 func (l *lab) actions() map[string]action {
 	l.t.Helper()
 	actions := map[string]action{}

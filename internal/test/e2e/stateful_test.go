@@ -85,7 +85,7 @@ func (l *lab) holder(run, tool string) int {
 	return pid
 }
 
-// killHolder ends the worker that holds the run's instance as a crash does; it returns when.
+// killHost kills the worker that hosts the run's instance, and returns the time.
 func (l *lab) killHost(run, tool string, workers ...*testserver.Process) time.Time {
 	l.t.Helper()
 	pid := l.holder(run, tool)

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// held waits until workers hold all groups of a lane.
+// hosted waits until workers own all groups of a lane.
 func (l *lab) hosted(lane string, groups int) {
 	l.t.Helper()
 	l.until("for the holders of "+lane, func() bool { return len(l.slots(lane)) == groups })

@@ -202,7 +202,7 @@ func (l *lab) fill(gate string) {
 // outcomes counts what became of calls.
 type outcomes struct{ completed, unknown, executions int }
 
-// settle checks every call of the runs against how often it was executed.
+// finalizeResult checks every call of the runs against how often it was executed.
 func (l *lab) finalizeResult(runs []client.WorkflowRun, executions map[string][]Span) outcomes {
 	l.t.Helper()
 	var sum outcomes

@@ -48,8 +48,8 @@ type Run struct {
 	root     string
 	Closed   time.Time    `json:"closed,omitzero"`
 	Duration api.Duration `json:"duration"`
-	// Values from search attributes that the run sets, if the namespace has them, as of their last
-	// update.
+	// Waiting and the fields below come from search attributes that the run sets, if the namespace
+	// has them, as of their last update.
 	Waiting bool        `json:"waiting,omitempty"`
 	Outcome api.Outcome `json:"outcome,omitempty"`
 	Tools   []string    `json:"tools,omitempty"`

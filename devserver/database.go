@@ -26,7 +26,8 @@ const (
 	retention = 30 * 24 * time.Hour
 )
 
-// The first and the last table of the server's schema: a file with only one of them is incomplete.
+// firstTable and lastTable are the first and the last table of the server's schema. A file with
+// only one of them is incomplete.
 const firstTable, lastTable = "namespaces", "executions_visibility"
 
 // database is the store of one server: a file that this process alone uses, or memory.

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The locked byte is far beyond the process ID in the file, because on Windows a locked byte cannot
-// be read.
+// lockOffset is the offset of the locked byte. It is far beyond the process ID in the file, because
+// on Windows a locked byte cannot be read.
 const lockOffset = 1 << 20
 
 func tryLock(file *os.File) error {

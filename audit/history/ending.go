@@ -100,7 +100,7 @@ func (x *ending) failureDetails(
 	return nil
 }
 
-// usage reads the usage and the undone calls of a run without another result.
+// usage reads the usage and the undone calls of a run whose failure has no other details.
 func (x *ending) usage(
 	e *historypb.HistoryEvent,
 	details *commonpb.Payloads,

@@ -34,8 +34,8 @@ type File[T any] struct {
 	stop, end chan struct{}
 	close     func()
 
-	// The following fields belong to the watching goroutine. seen is the stamp at the last check,
-	// stamp the stamp at the last read.
+	// seen is the stamp at the last check, stamp that at the last read. They and the fields below
+	// belong to the watching goroutine.
 	seen, stamp Stamp
 	read        time.Time
 	// digest is the digest of the last read. failed is set if the read failed, which may be

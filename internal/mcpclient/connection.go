@@ -112,7 +112,7 @@ type Answer struct {
 }
 
 // Call calls a tool. When ctx ends, Call notifies the server and returns at once with an *Ended
-// that wraps ctx's cause. Other errors are *Lost, *Refused, *Fault, or *switchyard.Error for a call
+// that wraps ctx's cause. Other errors are *Lost, *Refused, *Fault, or *api.Error for a call
 // that was not sent.
 func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	c.trusted(ctx)

@@ -174,7 +174,7 @@ func (l *login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	}), nil
 }
 
-// Authorize implements auth.OAuthHandler. Its error is a *switchyard.Error for a call that was not
+// Authorize implements auth.OAuthHandler. Its error is a *api.Error for a call that was not
 // sent, or the cause of ctx's end.
 func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	if l.failed != nil || l.known(req, resp) {

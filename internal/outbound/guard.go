@@ -40,8 +40,9 @@ type Policy struct {
 
 // Refusal is the guard's error: no connection was made.
 type Refusal struct {
+	Host string
 	// Reason explains why the host is rejected and how to allow it.
-	Host, Reason string
+	Reason string
 	// Redirected is set if the host was the target of a redirect.
 	Redirected bool
 }

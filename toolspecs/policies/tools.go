@@ -50,7 +50,8 @@ func (t Tools) check(doc *strictyaml.Document, i int, r rule) {
 	}
 }
 
-// takes returns the arguments that some of the tools take; others is set if one of them takes any.
+// takes returns the arguments that the tools declare; others is set if one of them also accepts
+// undeclared arguments.
 func (t Tools) takes(names []string) (taken []string, others bool) {
 	for _, name := range names {
 		taken, others = append(taken, t[name].Names...), others || t[name].Any

@@ -24,7 +24,7 @@ import (
 // link-local, private and metadata addresses must be listed in entry.allow or Inside. Every request
 // carries the call's idempotency key. The secret of entry.auth is read for each call, is sent only
 // to the scheme, host and port of base_url, and is hidden if the server repeats it. The executor
-// does not retry and uses no connection twice unless Connections is set.
+// does not retry. It reuses connections only if Connections is set and the effect is not once.
 //
 // The answer is the response's JSON unchanged, or the part of it that entry.extract selects; other
 // text becomes a JSON string, binary data {"content_type", "body_base64"}, an empty body null; for
@@ -123,7 +123,7 @@ func (r Executor) client(e *toolspecs.Entry, effect api.Effect,
 	transport, err := r.transport(outbound.Policy{Hosts: []string{origin.Hostname()},
 		Allow: e.Allow, Inside: r.Inside}, effect)
 	if err != nil {
-		return nil, api.Errorf(api.ErrPreconditionFailed, "what the tool may reach is wrong: %v",
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.base_url or entry.allow is invalid: %v",
 			err)
 	}
 	return outbound.Client(transport, origin, func(req *http.Request) error {

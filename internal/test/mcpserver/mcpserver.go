@@ -26,7 +26,7 @@ const (
 	Good = "good"
 	// Many has five hundred tools, ten to a page.
 	Many = "many"
-	// Broken lists a tool whose schema is invalid.
+	// broken lists a tool whose schema is invalid.
 	broken = "broken"
 	// Older speaks no version of the protocol after 2025-11-25.
 	Older = "older"

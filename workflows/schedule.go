@@ -50,7 +50,7 @@ func (c sender) fitting(ctx workflow.Context, n int,
 	waiting, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if task.Await(ctx, n) != nil {
-			end.SetError(api.NotStartedError())
+			end.SetError(api.CancelledBeforeStart())
 			return
 		}
 		end.Chain(start(ctx))

@@ -72,7 +72,7 @@ type Options struct {
 // version is the client version sent to servers.
 const version = "1.0.0"
 
-// Connect connects to the server of a toolspec of the kind mcp. The error is a *api.Error
+// Connect connects to the server of a toolspec of the kind mcp. The error is an *api.Error
 // with a type for calls that did not run: executor_not_found if the program is missing,
 // policy_violation if the address is not allowed, else precondition_failed, retryable if another
 // attempt may succeed. If ctx ends first, the error wraps its cause.

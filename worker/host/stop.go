@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// reportTime is the time that cancelled calls have to report their outcome after the stop timeout. The
-// SDK would close the connection together with the cancellation.
+// reportTime is the time that cancelled calls have to report their outcome after the stop timeout.
+// The SDK would close the connection together with the cancellation.
 const reportTime = 3 * time.Second
 
 // canceller cancels the running activities of a worker after its stop timeout.

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// withInstance is a run that uses a counter, waits for the gate elsewhere, and uses the counter again,
+// withInstance is a run that uses a counter, waits for the gate elsewhere, and then uses the counter
 // twice.
 func withInstance(tool string) *api.Agent {
 	return counting("hold_read "+tool, step(call(tool, `{"by":1}`)), step(call("hold_read", `{}`)),

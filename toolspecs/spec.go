@@ -104,8 +104,8 @@ type Validation struct {
 	Items    *Parameter `json:"items,omitempty" yaml:"items"`
 	MinItems *int       `json:"min_items,omitempty" yaml:"min_items" rule:"min=0"`
 	MaxItems *int       `json:"max_items,omitempty" yaml:"max_items" rule:"min=0"`
-	// Properties and Required apply to objects. Required names properties; Required of a property is
-	// equivalent.
+	// Properties and Required apply to objects. Required names properties; Required of a property
+	// is equivalent.
 	Properties []Parameter `json:"properties,omitempty" yaml:"properties"`
 	Required   []string    `json:"required,omitempty" yaml:"required"`
 }

@@ -123,8 +123,8 @@ func (r Executor) client(e *toolspecs.Entry, effect api.Effect,
 	transport, err := r.transport(outbound.Policy{Hosts: []string{origin.Hostname()},
 		Allow: e.Allow, Inside: r.Inside}, effect)
 	if err != nil {
-		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.base_url or entry.allow is invalid: %v",
-			err)
+		return nil, api.Errorf(api.ErrPreconditionFailed,
+			"entry.base_url or entry.allow is invalid: %v", err)
 	}
 	return outbound.Client(transport, origin, func(req *http.Request) error {
 		credential.Add(req)

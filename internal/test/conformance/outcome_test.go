@@ -58,8 +58,8 @@ func (k knownFailures) print(outcomes []outcome) {
 	}
 }
 
-// evaluate returns everything that makes a run of the suite fail: a required scenario that was not run
-// or that fails unexpectedly, and an expected failure that passes or that is not among the
+// evaluate returns everything that makes a run of the suite fail: a required scenario that was not
+// run or that fails unexpectedly, and an expected failure that passes or that is not among the
 // required.
 func evaluate(required []string, outcomes []outcome, known knownFailures) []string {
 	byName := map[string]outcome{}

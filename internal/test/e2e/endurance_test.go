@@ -40,8 +40,8 @@ func newEndurance(t *testing.T) *lab {
 const (
 	longTurns    = 300
 	callsOfATurn = 10
-	// journalOfTurn counts the lines that a turn adds to the journal if nothing is executed twice; a
-	// payment adds two.
+	// journalOfTurn is the number of lines that a turn without repeated calls adds to the journal;
+	// a payment adds two.
 	journalOfTurn = 12
 )
 

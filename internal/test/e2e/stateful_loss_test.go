@@ -11,8 +11,8 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// withInstance is a run that uses a counter, waits for the gate elsewhere, and then uses the counter
-// twice.
+// withInstance is a run that uses a counter, waits for the gate elsewhere, and uses the
+// counter twice more.
 func withInstance(tool string) *api.Agent {
 	return counting("hold_read "+tool, step(call(tool, `{"by":1}`)), step(call("hold_read", `{}`)),
 		step(call(tool, `{"by":10}`)), step(call(tool, `{"by":100}`)), answer("done"))

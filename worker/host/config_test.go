@@ -137,7 +137,7 @@ func TestConfig_ReportsEveryFaultWithFieldAndBound(t *testing.T) {
 			[]string{"--approval-webhook is not", "name the URL"}},
 		{"lane", Config{Lanes: []string{"general", "a/b"}}, []string{"Config.Lanes[1]", `"a/b"`}},
 		{"empty lane", Config{Lanes: []string{""}}, []string{"Config.Lanes[0]",
-			"cannot name a lane"}},
+			"is not a valid lane name"}},
 		{"lane twice", Config{Lanes: []string{"a", "b", "a"}},
 			[]string{`Config.Lanes[2]: lane "a" is named twice`}},
 		{"several", Config{Concurrency: -1, Mode: "x"}, []string{"Config.Concurrency",

@@ -306,8 +306,8 @@ func TestRefusedReplies(t *testing.T) {
 		says  string
 	}{
 		{says("2.1", "ada", `1`), api.ReplyUnknown, `no question "2.1"; open: 1.1, 1.2`},
-		{says("1.1", "", `1`), api.ReplyMalformed, "whose"},
-		{api.Reply{Question: "1.1", By: "ada"}, api.ReplyMalformed, "no value"},
+		{says("1.1", "", `1`), api.ReplyMalformed, "has no name"},
+		{api.Reply{Question: "1.1", By: "ada"}, api.ReplyMalformed, "neither has a value"},
 		{api.Reply{Question: "1.1", By: "ada", Reason: strings.Repeat("x", 3000), Decline: true},
 			api.ReplyMalformed, "reason"},
 	}

@@ -205,7 +205,7 @@ func TestSubAgentPrompts(t *testing.T) {
 				t.Errorf("asked %q, want %q", in.Prompt, test.want)
 			}
 			if told := l.toldOf()[0]; test.want == "" && !strings.HasPrefix(told,
-				"1.1 ERROR validation_error: what the agent") {
+				"1.1 ERROR validation_error: ") {
 				t.Errorf("told %q", told)
 			}
 		})

@@ -369,7 +369,8 @@ func TestUndoIsBounded(t *testing.T) {
 		}
 	}
 	if len(undone) != 20 || failed != 3 || !strings.Contains(undone[0].Error.Message,
-		"at most 32768") || !strings.Contains(undone[1].Error.Message, "at most 524288") {
+		"maximum is 32768") ||
+		!strings.Contains(undone[1].Error.Message, "at most 524288") {
 		t.Errorf("%d of %d calls were not undone: %v", failed, len(undone), undone[0].Error)
 	}
 }

@@ -26,7 +26,7 @@ type waitQueue struct {
 	running      int
 	waiting      []*place // in the order in which they run
 	// came counts the calls. clock is the pass of the last started call of a priority, last the
-	// last pass of each fairness key.
+	// last pass of each fairness key with waiting calls.
 	came  int64
 	clock map[int]int64
 	last  map[sharer]int64
@@ -112,9 +112,10 @@ func (q *waitQueue) join(priority int, fairness string) (p *place, waiting bool)
 	q.waiting = slices.Insert(q.waiting, at, p)
 	q.next()
 	if len(q.waiting) > q.space {
-		last := len(q.waiting) - 1
-		q.waiting[last].turn <- errQueueFull
-		q.waiting = q.waiting[:last]
+		last := q.waiting[len(q.waiting)-1]
+		last.turn <- errQueueFull
+		q.waiting = q.waiting[:len(q.waiting)-1]
+		q.forget(last)
 	}
 	return p, slices.Contains(q.waiting, p)
 }
@@ -131,10 +132,21 @@ func (q *waitQueue) next() {
 		q.waiting = q.waiting[1:]
 		q.running++
 		q.clock[p.priority] = max(q.clock[p.priority], p.pass)
+		if q.last[p.sharer] <= q.clock[p.priority] {
+			delete(q.last, p.sharer) // without it, the next pass is the same
+		}
 		p.turn <- nil
 	}
-	if len(q.waiting) == 0 {
-		clear(q.last) // only waiting callers have to be remembered
+}
+
+// forget sets the last pass of a fairness key after one of its calls has left without running. Only
+// keys with waiting calls are remembered, so that the map does not grow while the lane is busy.
+func (q *waitQueue) forget(left *place) {
+	delete(q.last, left.sharer)
+	for _, p := range q.waiting {
+		if p.sharer == left.sharer && q.strategy == api.StrategyPriority {
+			q.last[p.sharer] = p.pass // waiting calls are in the order of their passes
+		}
 	}
 }
 
@@ -148,6 +160,7 @@ func (q *waitQueue) give(p *place, why error) error {
 		return <-p.turn
 	}
 	q.waiting = slices.Delete(q.waiting, i, i+1)
+	q.forget(p)
 	return why
 }
 
@@ -167,6 +180,7 @@ func (q *waitQueue) turnAway(why error) {
 		p.turn <- why
 	}
 	q.waiting = nil
+	clear(q.last)
 }
 
 // length returns the number of waiting calls.

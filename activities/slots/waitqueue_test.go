@@ -256,3 +256,39 @@ func TestGateIsRemembered(t *testing.T) {
 		t.Error("a gate is remembered that nobody needs")
 	}
 }
+
+// A lane that is busy for weeks remembers only the conversations whose calls wait, and they keep
+// taking turns.
+func TestWaitQueue_RemembersOnlyWhoWaits(t *testing.T) {
+	l, stand := queueOf(t, 1, 4, api.StrategyPriority)
+	level := api.PriorityNormal.Level()
+	running := stand("first", level, "first", time.Time{})
+	var waiting []*stander
+	for i := range 200 {
+		s := stand(fmt.Sprint(i), level, fmt.Sprint(i), time.Time{})
+		if i%3 == 0 { // leaves without having run
+			s.cancel()
+			if err := expect.Receive(t, "the cancelled call", s.ended); err == nil {
+				t.Fatal("the cancelled call ran")
+			}
+			continue
+		}
+		if waiting = append(waiting, s); len(waiting) < 3 {
+			continue
+		}
+		if err := expect.Receive(t, "the running call", running.ended); err != nil {
+			t.Fatal(err)
+		}
+		l.leave()
+		running, waiting = waiting[0], waiting[1:]
+	}
+	if len(l.last) > l.length() {
+		t.Errorf("%d conversations are remembered, and %d calls wait", len(l.last), l.length())
+	}
+	a := stand("a1", level, "a", time.Time{})
+	stand("a2", level, "a", time.Time{}).cancel()
+	l.turnAway(errQueueClosed)
+	if err := expect.Receive(t, "a", a.ended); !errors.Is(err, errQueueClosed) || len(l.last) > 0 {
+		t.Errorf("got %v, and %d are remembered", err, len(l.last))
+	}
+}

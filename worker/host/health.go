@@ -12,14 +12,24 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.temporal.io/sdk/client"
 )
 
-// health serves /metrics, /healthz (the process runs) and /readyz (every lane is polled and the
-// worker is not stopping).
+const (
+	// serverCheck is the interval of asking the Temporal server for its health, and the timeout of
+	// one request. A worker is not ready once no answer has come for serverGone.
+	serverCheck = 3 * time.Second
+	serverGone  = 10 * time.Second
+)
+
+// health serves /metrics, /healthz (the process runs) and /readyz (every lane is polled, the
+// Temporal server answers, and the worker is not stopping).
 type health struct {
 	server  *http.Server
 	address string
-	ready   atomic.Bool
+	started atomic.Bool
+	// cutOff is set while the Temporal server does not answer.
+	cutOff atomic.Bool
 }
 
 func serveHealth(address string, registry *prometheus.Registry, logger *slog.Logger) (*health,
@@ -40,8 +50,13 @@ func serveHealth(address string, registry *prometheus.Registry, logger *slog.Log
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !h.ready.Load() {
+		switch {
+		case !h.started.Load():
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		case h.cutOff.Load():
+			http.Error(w, "not ready: the Temporal server does not answer",
+				http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ready")
@@ -55,7 +70,49 @@ func serveHealth(address string, registry *prometheus.Registry, logger *slog.Log
 	return h, nil
 }
 
-func (h *health) setReady(ready bool) { h.ready.Store(ready) }
+func (h *health) setReady(ready bool) { h.started.Store(ready) }
+
+func (h *health) isReady() bool { return h.started.Load() && !h.cutOff.Load() }
+
+// follow asks the server for its health at every tick, until ctx ends, and makes the worker not
+// ready while the server has not answered for gone.
+func (h *health) follow(ctx context.Context, ask func(context.Context) error,
+	ticks <-chan time.Time, gone time.Duration, logger *slog.Logger) {
+	for answered := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+		}
+		err := ask(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			if answered = time.Now(); h.cutOff.Swap(false) {
+				logger.Info("the Temporal server answers again")
+			}
+		case time.Since(answered) >= gone && !h.cutOff.Swap(true):
+			logger.Warn("not ready: the Temporal server does not answer", "since", answered,
+				"error", err)
+		}
+	}
+}
+
+// followServer follows the Temporal server until ctx ends, if the readiness is served.
+func (h *health) followServer(ctx context.Context, conn client.Client, logger *slog.Logger) {
+	if h.server == nil {
+		return
+	}
+	ticker := time.NewTicker(serverCheck)
+	defer ticker.Stop()
+	h.follow(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, serverCheck)
+		defer cancel()
+		_, err := conn.CheckHealth(ctx, &client.CheckHealthRequest{})
+		return err
+	}, ticker.C, serverGone, logger)
+}
 
 func (h *health) close() {
 	if h.server == nil {

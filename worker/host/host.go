@@ -81,9 +81,10 @@ func Run(ctx context.Context, c Config) error {
 	observeLanes(laneSamples(actions.Slots.States, func(name string) (api.Lane, bool) {
 		return own.lanes.current().Lane(name)
 	}), registry)
-	observeReadiness(health.ready.Load, fleet.lanes.names, registry)
+	observeReadiness(health.isReady, fleet.lanes.names, registry)
 	c.observeRuns(ctx, conn, registry)
 	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
+	go health.followServer(ctx, conn, c.Logger)
 	health.setReady(true)
 	defer health.setReady(false)
 	c.tellReady(tools.Catalog(), fleet.lanes.names(), health.address)

@@ -95,6 +95,53 @@ func TestHealth_SeparatesLivenessFromReadiness(t *testing.T) {
 	none.close()
 }
 
+func TestHealth_IsNotReadyWhileTheServerIsGone(t *testing.T) {
+	h := serve(t, prometheus.NewRegistry())
+	h.setReady(true)
+	ticks, answers := make(chan time.Time), make(chan error)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.follow(ctx, func(context.Context) error { return <-answers }, ticks,
+			20*time.Millisecond, slog.New(slog.DiscardHandler))
+	}()
+	check := func(answer error) {
+		t.Helper()
+		ticks <- time.Now()
+		answers <- answer
+	}
+	gone := errors.New("connection refused")
+	check(gone) // once is not enough
+	if code, _ := h.get(t, "/readyz"); code != http.StatusOK {
+		t.Errorf("/readyz after one failure: %d", code)
+	}
+	await := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; {
+			code, _ := h.get(t, "/readyz")
+			if code == want && h.isReady() == (want == http.StatusOK) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("/readyz: %d, want %d", code, want)
+			}
+			if want == http.StatusOK {
+				check(nil)
+			} else {
+				check(gone)
+			}
+		}
+	}
+	await(http.StatusServiceUnavailable)
+	if code, _ := h.get(t, "/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz: %d", code)
+	}
+	await(http.StatusOK)
+	cancel()
+	<-ended
+}
+
 // asNamed has every task queue stand for itself.
 func asNamed(queue string) string { return queue }
 

@@ -38,6 +38,8 @@ const (
 	LaneSlotsWorkflow = "switchyard/lane_slots"
 	// LaneKeysWorkflow knows which keys of a keyed lane are open. It is not a run.
 	LaneKeysWorkflow = "switchyard/lane_keys"
+	// BacklogWorkflow has one worker count the namespace's open runs. It is not a run.
+	BacklogWorkflow = "switchyard/backlog_reader"
 
 	// PinActivity, a local activity, fixes the tools of a run.
 	PinActivity = "switchyard/pin_catalog"
@@ -76,6 +78,9 @@ const (
 	ReportCatalogActivity = "switchyard/report_catalog"
 	// ReportLanesActivity returns the WorkerLanes of the worker whose queue it is scheduled on.
 	ReportLanesActivity = "switchyard/report_lanes"
+	// ReadBacklogActivity counts the namespace's open runs for the metrics of one worker, until
+	// that worker stops.
+	ReadBacklogActivity = "switchyard/read_backlog"
 
 	// SetupQuery returns the run's Setup.
 	SetupQuery = "switchyard/setup"
@@ -229,6 +234,12 @@ func IsInstanceQueue(queue string) bool { return strings.Contains(queue, instanc
 
 // WorkerQueue returns the task queue of one worker, by its identity, for reports about itself.
 func WorkerQueue(base, identity string) string { return base + "/worker/" + identity }
+
+// BacklogQueue returns the task queue on which workers with metrics are asked to read the backlog.
+func BacklogQueue(base string) string { return base + "/backlog" }
+
+// BacklogWorkflowID returns the id of the BacklogWorkflow of a task queue.
+func BacklogWorkflowID(base string) string { return "switchyard/backlog/" + base }
 
 // LaneOf is the inverse of Queue: the lane of a task queue, for workflows on the task queue base.
 // The queue of an instance belongs to its tool's lane. A queue that does not derive from base is

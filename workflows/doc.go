@@ -11,8 +11,11 @@
 package workflows
 
 import (
+	"time"
+
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/lanes"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -27,9 +30,26 @@ func All() map[string]any {
 		api.CatalogWorkflow:    catalogReport,
 		api.LaneSlotsWorkflow:  lanes.LaneKeeper,
 		api.LaneKeysWorkflow:   lanes.LaneKeys,
+		api.BacklogWorkflow:    backlogWorkflow,
 	}
 }
 
 // evaluationWorkflow does nothing. The evaluation of a run by a person is in the memo with which
 // this workflow starts, and counts even if no worker is running.
 func evaluationWorkflow(workflow.Context) error { return nil }
+
+// backlogHeartbeat is the time after which another worker reads the backlog if the one that did is
+// lost.
+const backlogHeartbeat = 45 * time.Second
+
+// backlogWorkflow elects the worker that reads the backlog for its metrics: the one that executes
+// the activity. When that stops or is lost, the retry goes to another worker.
+func backlogWorkflow(ctx workflow.Context) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           api.BacklogQueue(workflow.GetInfo(ctx).TaskQueueName),
+		StartToCloseTimeout: 24 * time.Hour, HeartbeatTimeout: backlogHeartbeat,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 1},
+		Summary:     "counts open runs for metrics",
+	})
+	return workflow.ExecuteActivity(ctx, api.ReadBacklogActivity).Get(ctx, nil)
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	tlog "go.temporal.io/sdk/log"
@@ -82,7 +83,7 @@ func Run(ctx context.Context, c Config) error {
 		return own.lanes.current().Lane(name)
 	}), registry)
 	observeReadiness(health.isReady, fleet.lanes.names, registry)
-	c.observeRuns(ctx, conn, registry)
+	defer c.observeRuns(ctx, conn, registry)()
 	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
 	go health.followServer(ctx, conn, c.Logger)
 	health.setReady(true)
@@ -97,16 +98,50 @@ func Run(ctx context.Context, c Config) error {
 	}
 }
 
-// observeRuns exports the running and waiting runs of the namespace if this process executes
-// workflows and serves metrics.
+// observeRuns has this process export the running and waiting runs of the namespace when it is
+// elected for that, if it executes workflows and serves metrics.
 func (c Config) observeRuns(ctx context.Context, conn client.Client,
-	registry prometheus.Registerer) {
+	registry prometheus.Registerer) (stop func()) {
 	if c.MetricsAddress == "" || !c.decidesRuns() {
-		return
+		return func() {}
 	}
 	open := newOpenRuns(conn, c.Connection.Namespace, c.Connection.DataConverter)
 	registry.MustRegister(open)
-	go open.follow(ctx)
+	w := worker.New(conn, api.BacklogQueue(c.TaskQueue), worker.Options{
+		DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: 1,
+		MaxConcurrentActivityTaskPollers: 1, WorkerStopTimeout: lookStop,
+	})
+	w.RegisterActivityWithOptions(open.read,
+		activity.RegisterOptions{Name: api.ReadBacklogActivity})
+	if err := w.Start(); err != nil {
+		c.Logger.Warn("this worker cannot be elected to count open runs for metrics", "error", err)
+		return func() {}
+	}
+	go c.electReader(ctx, conn)
+	return w.Stop
+}
+
+// electReader starts the workflow that elects the reader of the backlog, and again in case somebody
+// has terminated it.
+func (c Config) electReader(ctx context.Context, conn client.Client) {
+	tick := time.NewTicker(electEvery)
+	defer tick.Stop()
+	for {
+		_, err := conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID: api.BacklogWorkflowID(c.TaskQueue), TaskQueue: c.TaskQueue,
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+			StaticSummary:            "elects the worker that counts open runs for metrics",
+		}, api.BacklogWorkflow)
+		if err != nil && ctx.Err() == nil {
+			c.Logger.Warn("starting the workflow that elects the reader of the backlog failed; "+
+				"retrying", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // prepare checks everything that can be checked without the server.

@@ -127,6 +127,7 @@ var ofRun = map[string]func(*observedActivity, activityEnd){
 	api.LoadConversationActivity: uncounted,
 	api.ReportCatalogActivity:    uncounted,
 	api.ReportLanesActivity:      uncounted,
+	api.ReadBacklogActivity:      uncounted,
 }
 
 func uncounted(*observedActivity, activityEnd) {}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
@@ -19,6 +21,10 @@ const (
 	// lookEvery is the interval of polling the server, lookWithin bounds one poll.
 	lookEvery  = 15 * time.Second
 	lookWithin = 10 * time.Second
+	// electEvery is the interval of checking that the workflow that elects the reader runs,
+	// lookStop the time in which a worker that stops hands the reading over.
+	electEvery = 5 * time.Minute
+	lookStop   = 2 * time.Second
 	// maxLooked bounds the runs that are searched for the oldest approval, lookPage is the page
 	// size.
 	maxLooked = 2000
@@ -26,8 +32,8 @@ const (
 )
 
 // openRuns collects the running and waiting runs of the whole namespace by polling visibility:
-// workers cannot see the backlog. Every worker that executes workflows exports the same values, so
-// that no single worker is required.
+// workers cannot see the backlog. Of the workers that execute workflows and serve metrics, one is
+// elected to poll and export the values.
 type openRuns struct {
 	conn      client.Client
 	namespace string
@@ -56,10 +62,10 @@ func newOpenRuns(conn client.Client, namespace string, data converter.DataConver
 		return prometheus.NewDesc("switchyard_"+name, help, labels, nil)
 	}
 	return &openRuns{conn: conn, namespace: namespace, converter: data,
-		running: describe("runs_running", "Open runs of the namespace, by kind. Every worker "+
-			"that executes workflows exports the same value.", "kind"),
+		running: describe("runs_running", "Open runs of the namespace, by kind. One worker is "+
+			"elected to export it.", "kind"),
 		waiting: describe("runs_waiting", "Runs of the namespace that wait for an approval or an "+
-			"answer. Every worker that executes workflows exports the same value."),
+			"answer. One worker is elected to export it."),
 		oldest: describe("approval_oldest_age_seconds",
 			"Age of the namespace's oldest open approval; 0 without one."),
 		looked: describe("runs_last_look_timestamp_seconds",
@@ -67,18 +73,33 @@ func newOpenRuns(conn client.Client, namespace string, data converter.DataConver
 	}
 }
 
-// follow polls the server until ctx ends.
-func (o *openRuns) follow(ctx context.Context) {
+// errReaderStops makes the server elect another reader.
+var errReaderStops = errors.New("the worker that reads the backlog stops")
+
+// read implements the activity api.ReadBacklogActivity: it polls the server until the worker stops
+// or is no longer the elected one.
+func (o *openRuns) read(ctx context.Context) error {
+	defer o.forget()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		o.look(ctx)
+		activity.RecordHeartbeat(ctx)
 		select {
 		case <-ctx.Done():
-			return
+			return ctx.Err()
+		case <-activity.GetWorkerStopChannel(ctx):
+			return errReaderStops
 		case <-tick.C:
 		}
 	}
+}
+
+// forget stops exporting the last result.
+func (o *openRuns) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seen = nil
 }
 
 // look polls the server. If the server does not answer or lacks search attributes, the last result

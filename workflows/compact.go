@@ -270,7 +270,7 @@ func (r compactor) carriable(ctx workflow.Context, limit, rest int) ([]byte, err
 const maxConversation = 16 << 20
 
 func (r compactor) shortened(ctx workflow.Context, limit int) ([]byte, error) {
-	r.read(ctx)
+	r.readAllSent(ctx)
 	if r.conversation.Size() > maxConversation {
 		return r.compactToContinue(ctx, limit)
 	}
@@ -292,6 +292,6 @@ func (r compactor) compactToContinue(ctx workflow.Context, limit int) ([]byte, e
 
 // readAll adds the messages that the run was sent to the conversation and encodes it.
 func (r *agentRun) readAll(ctx workflow.Context) ([]byte, error) {
-	r.read(ctx)
+	r.readAllSent(ctx)
 	return api.EncodeMessages(r.conversation.Messages)
 }

@@ -129,7 +129,8 @@ func (r *agentRun) listen(ctx workflow.Context, limit string, sumsUp bool) error
 	return nil
 }
 
-// read adds the messages that the run was sent to the conversation.
+// read adds the messages that the run was sent to the conversation, at most those that fit into the
+// bounds of unread messages.
 func (r *agentRun) read(ctx workflow.Context) {
 	i := r.pipeline.control.inbox
 	i.hear(ctx)
@@ -138,6 +139,14 @@ func (r *agentRun) read(ctx workflow.Context) {
 		r.window.Tokens += len(s.Text) / bytesPerToken
 	}
 	i.sent, i.size = nil, 0
+}
+
+// readAllSent adds all messages that the run was sent, for continue-as-new, which would lose the
+// others.
+func (r *agentRun) readAllSent(ctx workflow.Context) {
+	for r.read(ctx); r.pipeline.control.inbox.unseen(ctx); {
+		r.read(ctx)
+	}
 }
 
 // mustGoOn reports whether the run continues after an answer, because the model has not seen all
@@ -175,6 +184,9 @@ type inbox struct {
 	agent bool
 	sent  []api.Sent
 	size  int
+	// next is a message by signal that does not fit beside those of sent; nil for none. It and the
+	// signals after it are read with the model step after the next.
+	next *api.Sent
 	// known holds the IDs of the latest messages.
 	known []string
 	// closed says why the run reads no more messages; empty while it reads them.
@@ -219,7 +231,7 @@ func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 		return refuseControl(i.controls.refusal())
 	case !i.sizes.Task.Fits(ctx, api.TextSize(s.Text)):
 		return refuseSend(api.SendFull, busy)
-	case i.size+len(s.Text) > api.MaxUnseen || len(i.sent) >= api.MaxUnseenMessages:
+	case i.next != nil || !i.fits(s):
 		return refuseSend(api.SendFull,
 			fmt.Sprintf("%d messages with %d bytes wait to be read; the run takes more when it has read them",
 				len(i.sent), i.size))
@@ -268,12 +280,30 @@ func (i *inbox) unseen(ctx workflow.Context) bool {
 	return len(i.sent) > 0
 }
 
-// hear takes messages that arrived by signal and drops malformed ones.
+// fits reports whether a message fits into the bounds of unread messages.
+func (i *inbox) fits(s api.Sent) bool {
+	return i.size+len(s.Text) <= api.MaxUnseen && len(i.sent) < api.MaxUnseenMessages
+}
+
+// hear takes messages that arrived by signal, as many as fit, and drops malformed ones. A signal
+// cannot be refused, so the others wait in the run.
 func (i *inbox) hear(ctx workflow.Context) {
 	channel := workflow.GetSignalChannel(ctx, api.SendMessageSignal)
-	for s := (api.Sent{}); channel.ReceiveAsync(&s); s = (api.Sent{}) {
-		if s.Check() == nil {
-			i.add(s, s.ID)
+	for {
+		if i.next == nil {
+			var s api.Sent
+			if !channel.ReceiveAsync(&s) {
+				return
+			}
+			if s.Check() != nil {
+				continue
+			}
+			i.next = &s
 		}
+		if !i.fits(*i.next) {
+			return
+		}
+		i.add(*i.next, i.next.ID)
+		i.next = nil
 	}
 }

@@ -355,3 +355,35 @@ func TestSentWhileCarrying(t *testing.T) {
 		t.Errorf("the last message carried over is %.100s, error %v", got[len(got)-1].Text, err)
 	}
 }
+
+// Messages by signal cannot be refused. Those beyond the bounds of unread messages are read with a
+// later model step, and the run does not end before.
+func TestSend_BySignalKeepsTheBoundsOfEachStep(t *testing.T) {
+	l := newLab(t)
+	text := strings.Repeat("x", api.MaxSentText)
+	l.calls = func(context.Context) {
+		for n := range 5 {
+			l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: fmt.Sprint(n), Text: text,
+				By: "ada"})
+		}
+	}
+	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}}},
+		api.Message{Text: "one"}, api.Message{Text: "two"}, api.Message{Text: "three"})
+	l.runAgent(toldAgent(), "Go.")
+	if r := l.result(); r.Answer != "three" || r.Usage.Turns != 4 {
+		t.Errorf("got %d turns, answer %q", r.Usage.Turns, r.Answer)
+	}
+	var got []int
+	for _, p := range l.prompts {
+		long := 0
+		for _, m := range p.Messages {
+			if len(m.Text) == len(text) {
+				long++
+			}
+		}
+		got = append(got, long)
+	}
+	if !slices.Equal(got, []int{0, 2, 4, 5}) {
+		t.Errorf("the model steps saw %v of the messages", got)
+	}
+}

@@ -101,7 +101,7 @@ func (q *slotQueue) configure(lane api.Lane) {
 func (q *slotQueue) serve(lane api.Lane) {
 	s := &service{workerSlots: q.semaphore.workerSlots(), rate: lane.Rate}
 	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name,
-		WorkerSlots: s.workerSlots, Rate: lane.Rate,
+		WorkerSlots: s.workerSlots, Rate: lane.Rate, Keyed: lane.Keyed(),
 		Tool: q.tool, Model: q.model, Failed: q.fail})
 	if err != nil {
 		q.holder.log.Warn("a task queue of the lane cannot be served yet", append(q.holder.fields(),

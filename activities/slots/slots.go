@@ -23,6 +23,8 @@ import (
 type ServedQueue struct {
 	// Queue is the task queue, Lane the lane's name.
 	Queue, Lane string
+	// Keyed is set for the queue of a key.
+	Keyed bool
 	// WorkerSlots issues the permits that polling requires.
 	WorkerSlots *WorkerSlots
 	// Rate bounds how many calls start per second, over all workers; zero means no bound.

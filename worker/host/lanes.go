@@ -211,7 +211,7 @@ func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 // calls: an instance lives as long as its run and must not block the calls of others.
 func (f *laneFleet) instancesWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
-	o.MaxConcurrentActivityExecutionSize = f.config.Instances
+	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = f.config.Instances, 1
 	w := worker.New(f.conn, api.InstanceHostQueue(f.config.TaskQueue, lane.Name), o)
 	w.RegisterActivityWithOptions(f.actions.Instances.HostInstance,
 		activity.RegisterOptions{Name: api.HostInstanceActivity})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -15,21 +16,41 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// maxPollers bounds the concurrent polls of one task queue.
+// maxPollers bounds the concurrent polls of the task queue of a lane. An open key has one.
 const maxPollers = 5
+
+// backlogged is how soon after the start of a poll a task arrives if it already waited, or if the
+// queue is busy.
+const backlogged = 100 * time.Millisecond
 
 // slotsSupplier is the worker.SlotSupplier of WorkerSlots: the SDK asks it for a permit before it
 // polls. It grants no permits to eager calls, which would bypass the queue and its order and rate.
+//
+// An idle queue has one open poll, because a server limits the open polls of a namespace. A task
+// that arrives as soon as its poll is open allows all polls; each poll without a task takes one
+// back. The SDK's autoscaling adds one poller per 100 ms at most, which delays bursts.
 type slotsSupplier struct {
 	workerSlots *slots.WorkerSlots
+	// pollers is the maximum number of open polls.
+	pollers int
 
 	mu      sync.Mutex
 	running int
 	quiet   chan struct{} // closed while nothing runs
+	// polling counts the open polls, of which allowed are allowed.
+	polling, allowed int
+	changed          chan struct{} // closed and replaced when a poll may be opened
 }
 
-func newSlotsSupplier(workerSlots *slots.WorkerSlots) *slotsSupplier {
-	s := &slotsSupplier{workerSlots: workerSlots, quiet: make(chan struct{})}
+// permit is the user data of a worker.SlotPermit.
+type permit struct {
+	polled time.Time
+	used   bool
+}
+
+func newSlotsSupplier(workerSlots *slots.WorkerSlots, pollers int) *slotsSupplier {
+	s := &slotsSupplier{workerSlots: workerSlots, pollers: pollers, allowed: 1,
+		quiet: make(chan struct{}), changed: make(chan struct{})}
 	close(s.quiet)
 	return s
 }
@@ -37,10 +58,43 @@ func newSlotsSupplier(workerSlots *slots.WorkerSlots) *slotsSupplier {
 // ReserveSlot implements worker.SlotSupplier.
 func (s *slotsSupplier) ReserveSlot(ctx context.Context,
 	_ worker.SlotReservationInfo) (*worker.SlotPermit, error) {
-	if err := s.workerSlots.Reserve(ctx); err != nil {
+	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	return &worker.SlotPermit{UserData: new(bool)}, nil
+	if err := s.workerSlots.Reserve(ctx); err != nil {
+		s.closed(func() {})
+		return nil, err
+	}
+	return &worker.SlotPermit{UserData: &permit{polled: time.Now()}}, nil
+}
+
+// open waits until a poll may be opened. It returns the error of ctx.
+func (s *slotsSupplier) open(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		if s.polling < s.allowed {
+			s.polling++
+			s.mu.Unlock()
+			return nil
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// closed counts a poll that has ended and wakes the pollers that wait. allow may change allowed.
+func (s *slotsSupplier) closed(allow func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.polling--
+	allow()
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // TryReserveSlot implements worker.SlotSupplier.
@@ -48,16 +102,27 @@ func (s *slotsSupplier) TryReserveSlot(worker.SlotReservationInfo) *worker.SlotP
 
 // MarkSlotUsed implements worker.SlotSupplier.
 func (s *slotsSupplier) MarkSlotUsed(info worker.SlotMarkUsedInfo) {
-	if used, ok := info.Permit().UserData.(*bool); ok {
-		*used = true
-		s.count(1)
+	p, ok := info.Permit().UserData.(*permit)
+	if !ok {
+		return
 	}
+	p.used = true
+	s.count(1)
+	s.closed(func() {
+		if time.Since(p.polled) < backlogged {
+			s.allowed = s.pollers
+		}
+	})
 }
 
 // ReleaseSlot implements worker.SlotSupplier.
 func (s *slotsSupplier) ReleaseSlot(info worker.SlotReleaseInfo) {
-	if used, ok := info.Permit().UserData.(*bool); ok && *used {
+	p, ok := info.Permit().UserData.(*permit)
+	switch {
+	case ok && p.used:
 		s.count(-1)
+	case ok:
+		s.closed(func() { s.allowed = max(s.allowed-1, 1) })
 	}
 	s.workerSlots.Release()
 }
@@ -132,14 +197,18 @@ func (s *queueServer) lane(q slots.ServedQueue) (stop func(), err error) {
 
 // workerSlots creates a worker that polls only with permits of WorkerSlots.
 func (s *queueServer) workerSlots(q slots.ServedQueue) (worker.Worker, *slotsSupplier, error) {
-	slots := newSlotsSupplier(q.WorkerSlots)
+	pollers := max(min(q.WorkerSlots.Size(), maxPollers), 1)
+	if q.Keyed {
+		pollers = 1
+	}
+	slots := newSlotsSupplier(q.WorkerSlots, pollers)
 	tuner, err := tunerOf(slots)
 	if err != nil {
 		return nil, nil, err
 	}
 	o := s.options(q.Lane, q.Failed)
 	o.Tuner, o.TaskQueueActivitiesPerSecond = tuner, q.Rate
-	o.MaxConcurrentActivityTaskPollers = max(min(q.WorkerSlots.Size(), maxPollers), 1)
+	o.MaxConcurrentActivityTaskPollers = pollers
 	w := worker.New(s.conn, q.Queue, o)
 	w.RegisterActivityWithOptions(q.Model, activity.RegisterOptions{Name: api.ModelActivity})
 	w.RegisterDynamicActivity(q.Tool, activity.DynamicRegisterOptions{})

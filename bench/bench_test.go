@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
@@ -45,6 +46,8 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measureThroughput(t.Context(), l) },
 		func() (map[string]float64, error) { return measureKeyed(t.Context(), l) },
 		func() (map[string]float64, error) { return measureResume(t.Context(), l) },
+		func() (map[string]float64, error) { return measureLanePollers(t.Context(), l) },
+		func() (map[string]float64, error) { return l.idleLanes(t.Context(), 2, 2, time.Second) },
 		func() (map[string]float64, error) { return l.records(t.Context(), 4) },
 		func() (map[string]float64, error) { return l.report(t.Context(), 20) },
 		func() (map[string]float64, error) { return l.follow(t.Context(), 10) },
@@ -67,7 +70,8 @@ func TestFigures(t *testing.T) {
 // isSize says that a figure does not depend on how busy the machine is.
 func isSize(name string) bool {
 	return name == "turn_events_extra" || name == "history_growth_ratio" ||
-		name == "history_mb_long_conversation" || name == "long_run_growth_ratio"
+		name == "history_mb_long_conversation" || name == "long_run_growth_ratio" ||
+		name == "lane_pollers"
 }
 
 // isRest says that a figure is what is left when others are taken away: noise makes it anything.

@@ -150,12 +150,13 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 	return l, nil
 }
 
-func startServer(bin string) (*exec.Cmd, string, error) {
+func startServer(bin string, flags ...string) (*exec.Cmd, string, error) {
 	path, err := filepath.Abs(filepath.Join(bin, "devserver"))
 	if err != nil {
 		return nil, "", err
 	}
-	cmd := exec.Command(path, "--port", "0", "--headless", "--parent-pid", fmt.Sprint(os.Getpid()))
+	cmd := exec.Command(path, append([]string{"--port", "0", "--headless", "--parent-pid",
+		fmt.Sprint(os.Getpid())}, flags...)...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, "", err

@@ -66,6 +66,10 @@ var figures = []figure{
 		measureKeyed},
 	{"keyed_takeover_s", "from kill -9 of a worker with 1,000 open keys to a call with each on " +
 		"another, s", 12, measureKeyed},
+	{"lane_pollers", "long polls that a worker of 100 idle lanes without a limit keeps open", 150,
+		measureLanePollers},
+	{"idle_lane_requests_per_s", "requests per second to the server, 20 idle workers of 100 " +
+		"lanes with a limit", 100, measureIdleLanes},
 	{"resume_s", "from kill -9 of a worker with a call under way to the start of the run's next " +
 		"call, s", 5, measureResume},
 	{recordRate, "records derived per second of the histories of a run of 10,000 calls", 20_000,

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	tlog "go.temporal.io/sdk/log"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+const (
+	idleLanes   = 100
+	idleWorkers = 20
+	// idleFor is how long the requests of idle workers are counted.
+	idleFor = 20 * time.Second
+)
+
+// measureLanePollers counts the long polls that one worker of lanes without a limit keeps open.
+func measureLanePollers(ctx context.Context, l *lab) (map[string]float64, error) {
+	var polls float64
+	err := l.idle(ctx, "{}", idleLanes, 1, func(ctx context.Context, m metered, _ *yard) error {
+		var err error
+		polls, err = m.openPolls(ctx)
+		return err
+	})
+	return map[string]float64{"lane_pollers": polls}, err
+}
+
+// measureIdleLanes counts the requests of idle workers that serve lanes with limits.
+func measureIdleLanes(ctx context.Context, l *lab) (map[string]float64, error) {
+	return l.idleLanes(ctx, idleLanes, idleWorkers, idleFor)
+}
+
+func (l *lab) idleLanes(ctx context.Context, lanes, workers int,
+	window time.Duration) (map[string]float64, error) {
+	var rate float64
+	err := l.idle(ctx, "{limit: 4}", lanes, workers, func(ctx context.Context, m metered,
+		y *yard) error {
+		if err := y.awaitServed(ctx); err != nil {
+			return err
+		}
+		var err error
+		rate, err = m.requestRate(ctx, window)
+		return err
+	})
+	return map[string]float64{"idle_lane_requests_per_s": rate}, err
+}
+
+// idle starts a server with metrics and workers that serve lanes with a rule, and calls measure.
+func (l *lab) idle(ctx context.Context, rule string, lanes, workers int,
+	measure func(context.Context, metered, *yard) error) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	server, address, err := startServer(l.bin, "--metrics-port", port)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = server.Process.Signal(syscall.SIGTERM)
+		_ = server.Wait()
+	}()
+	c, err := client.Dial(client.Options{HostPort: address,
+		Logger: tlog.NewStructuredLogger(quiet)})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	rules, names := "lanes:\n", []string{api.LaneGeneral}
+	for i := range lanes {
+		names = append(names, fmt.Sprintf("lane%d", i))
+		rules += fmt.Sprintf("  lane%d: %s\n", i, rule)
+	}
+	ctx, y, err := newYard(ctx, &lab{client: c, address: address}, rules)
+	if err != nil {
+		return err
+	}
+	defer y.close()
+	for range workers {
+		if _, err := y.start(names...); err != nil {
+			return err
+		}
+	}
+	return measure(ctx, metered{"http://127.0.0.1:" + port + "/metrics"}, y)
+}
+
+func freePort() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	return port, errors.Join(err, listener.Close())
+}
+
+// metered reads the metrics of a server.
+type metered struct{ url string }
+
+// openPolls returns the number of open long polls of the namespace, once it is stable for two
+// seconds. The server records it at the start of each poll.
+func (m metered) openPolls(ctx context.Context) (float64, error) {
+	last := -1.0
+	for {
+		polls, err := m.sum(ctx, "service_pending_requests{")
+		if err != nil || polls == last {
+			return polls, err
+		}
+		last = polls
+		if err := wait(ctx, 2*time.Second); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// requestRate returns the requests per second that the frontend receives within a time.
+func (m metered) requestRate(ctx context.Context, window time.Duration) (float64, error) {
+	const requests = "service_requests{"
+	before, err := m.sum(ctx, requests)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := wait(ctx, window); err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	after, err := m.sum(ctx, requests)
+	return (after - before) / took.Seconds(), err
+}
+
+// sum adds the samples of the frontend and the default namespace whose line has a prefix.
+func (m metered) sum(ctx context.Context, prefix string) (sum float64, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	found := false
+	lines := bufio.NewReader(response.Body)
+	for {
+		line, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return 0, err
+		}
+		if !strings.HasPrefix(line, prefix) || !strings.Contains(line, `namespace="default"`) ||
+			!strings.Contains(line, `service_name="frontend"`) {
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]),
+			64)
+		if err != nil {
+			return 0, fmt.Errorf("read %q of %s: %w", line, m.url, err)
+		}
+		sum, found = sum+value, true
+	}
+	if !found {
+		return 0, fmt.Errorf("%s has no %s of the frontend", m.url, strings.TrimSuffix(prefix, "{"))
+	}
+	return sum, nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -195,7 +195,7 @@ func (l *ledger) tools() string {
 			tool{name: lane + "_once", lane: lane, effect: "once", heartbeat: "30s"}.yaml())
 	}
 	return strings.Join(specs, "---\n") + fmt.Sprintf(chargeSpecs, chargeTimeout, l.server.URL,
-		program, noteFile)
+		program, noteFile, slowCharge+2*time.Second)
 }
 
 const chargeSpecs = `---
@@ -224,7 +224,7 @@ entry:
   body: {n: "{{args.n}}"}
   allow: [127.0.0.1]
 execution: {effect: once, timeout: %[1]s}
-verify: {tool: charged, arguments: {n: "{{args.n}}"}, done: found}
+verify: {tool: charged, arguments: {n: "{{args.n}}"}, done: found, settle_after: %[5]s}
 ---
 name: charged
 version: 1.0.0

@@ -65,19 +65,27 @@ func (a *Activities) ended(t attempt, whole api.CallOutcome) {
 	}
 }
 
-func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Error) {
-	compiled, err := a.specOf(ctx, t)
-	if err != nil {
-		e := api.Errorf(api.ErrExecutorNotFound,
-			"the worker cannot get the pinned toolspec of %s: %v", t.tool, err)
-		e.Phase, e.Retryable, e.NotStarted = api.PhaseExecution, true, true
-		return api.Result{}, e
+// inputs completes what a call needs from its run: the toolspec, and variables that the input names
+// by digest.
+func (a *Activities) inputs(ctx context.Context, t *attempt) (*toolspecs.Compiled, *api.Error) {
+	compiled, err := a.specOf(ctx, *t)
+	what := "the pinned toolspec of " + t.tool
+	if err == nil {
+		what = "the run's variables"
+		err = a.Conversations.RestoreVariables(ctx, &t.Origin)
 	}
-	if err := a.Conversations.RestoreVariables(ctx, &t.Origin); err != nil {
-		e := api.Errorf(api.ErrExecutorNotFound, "the worker cannot get the run's variables: %v",
-			err)
-		e.Phase, e.Retryable = api.PhaseExecution, true
-		return api.Result{}, e
+	if err == nil {
+		return compiled, nil
+	}
+	e := api.Errorf(api.ErrExecutorNotFound, "the worker cannot get %s: %v", what, err)
+	e.Phase, e.Retryable, e.NotStarted = api.PhaseExecution, true, true
+	return nil, e
+}
+
+func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Error) {
+	compiled, missing := a.inputs(ctx, &t)
+	if missing != nil {
+		return api.Result{}, missing
 	}
 	spec := t.bounded(&compiled.Spec)
 	kind, ok := a.config.Executors[spec.Entry.Type]

@@ -181,13 +181,17 @@ func JSONSize(value []byte) int {
 func TextSize(text string) int {
 	size := len(text) + 2
 	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
+		switch r {
+		case '"', '\\':
 			size++
-		case r < ' ' || r == '<' || r == '>' || r == '&' || r == utf8.RuneError:
+		case '<', '>', '&', utf8.RuneError:
 			size += 5
-		case r == '\u2028' || r == '\u2029':
+		case '\u2028', '\u2029':
 			size += 3
+		default:
+			if r < ' ' {
+				size += 5
+			}
 		}
 	}
 	return size

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -142,24 +141,12 @@ func (m metered) requestRate(ctx context.Context, window time.Duration) (float64
 
 // sum adds the samples of the frontend and the default namespace whose line has a prefix.
 func (m metered) sum(ctx context.Context, prefix string) (sum float64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url, nil)
+	text, err := m.read(ctx)
 	if err != nil {
 		return 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = response.Body.Close() }()
 	found := false
-	lines := bufio.NewReader(response.Body)
-	for {
-		line, err := lines.ReadString('\n')
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return 0, err
-		}
+	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, prefix) || !strings.Contains(line, `namespace="default"`) ||
 			!strings.Contains(line, `service_name="frontend"`) {
 			continue
@@ -175,6 +162,21 @@ func (m metered) sum(ctx context.Context, prefix string) (sum float64, err error
 		return 0, fmt.Errorf("%s has no %s of the frontend", m.url, strings.TrimSuffix(prefix, "{"))
 	}
 	return sum, nil
+}
+
+// read returns the server's metrics.
+func (m metered) read(ctx context.Context) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	return string(text), err
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -43,15 +43,18 @@ func plainEvent(event *historypb.HistoryEvent) bool {
 	case *historypb.HistoryEvent_ActivityTaskCompletedEventAttributes:
 		return allPlain(event.GetActivityTaskCompletedEventAttributes().GetResult())
 	case *historypb.HistoryEvent_MarkerRecordedEventAttributes:
-		a := event.GetMarkerRecordedEventAttributes()
-		for _, list := range a.GetDetails() {
-			if !allPlain(list) {
-				return false
-			}
-		}
-		return a.GetFailure() == nil && len(a.GetHeader().GetFields()) == 0
+		return plainMarker(event.GetMarkerRecordedEventAttributes())
 	}
 	return false
+}
+
+func plainMarker(a *historypb.MarkerRecordedEventAttributes) bool {
+	for _, list := range a.GetDetails() {
+		if !allPlain(list) {
+			return false
+		}
+	}
+	return a.GetFailure() == nil && len(a.GetHeader().GetFields()) == 0
 }
 
 func allPlain(list *commonpb.Payloads) bool {

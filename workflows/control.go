@@ -227,14 +227,20 @@ func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 			cmp.Or(i.closed, "is being cancelled"))
 	case slices.Contains(i.known, sentID(ctx, s)):
 		return nil
+	}
+	return i.hasRoom(ctx, s)
+}
+
+// hasRoom rejects a message beyond one of the bounds of messages.
+func (i *inbox) hasRoom(ctx workflow.Context, s api.Sent) error {
+	switch {
 	case i.controls.full():
 		return refuseControl(i.controls.refusal())
 	case !i.sizes.Task.Fits(ctx, api.TextSize(s.Text)):
 		return refuseSend(api.SendFull, busy)
 	case i.next != nil || !i.fits(s):
-		return refuseSend(api.SendFull,
-			fmt.Sprintf("%d messages with %d bytes wait to be read; the run takes more when it has read them",
-				len(i.sent), i.size))
+		return refuseSend(api.SendFull, fmt.Sprintf("%d messages with %d bytes wait to be read; "+
+			"the run takes more when it has read them", len(i.sent), i.size))
 	}
 	return nil
 }

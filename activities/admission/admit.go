@@ -154,9 +154,6 @@ func (a *Admitter) preValidate(r api.AdmissionRequest, c api.Call) api.Admission
 	v := api.AdmissionDecision{ID: c.ID}
 	written := c.Arguments
 	tool, compiled, fault := a.callable(r, c)
-	if size := api.JSONSize([]byte(written)); fault == nil && size > api.MaxArguments {
-		fault = tooLarge(c.Tool, size)
-	}
 	if fault == nil {
 		fault = ready(r, &c, compiled)
 	}
@@ -171,8 +168,7 @@ func (a *Admitter) preValidate(r api.AdmissionRequest, c api.Call) api.Admission
 		v.Error = argumentsError(c.Tool, problems)
 		return v
 	}
-	if size := api.JSONSize(arguments); size > api.MaxArguments { // with defaults
-		v.Error = tooLarge(c.Tool, size)
+	if v.Error = tooLarge(c.Tool, arguments); v.Error != nil { // with defaults
 		return v
 	}
 	// If an inline call's arguments differ from the plan, history records them only here.
@@ -180,9 +176,7 @@ func (a *Admitter) preValidate(r api.AdmissionRequest, c api.Call) api.Admission
 		r.Caller.Type == api.CallerPlan {
 		v.Arguments = json.RawMessage(arguments)
 	}
-	if tool.Status == api.StatusDeprecated {
-		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
-	}
+	v.Notes = append(v.Notes, deprecation(tool)...)
 	v.Tokens, v.ExpectedTokens = tokens.Count(string(arguments)),
 		compiled.Spec.Execution.ExpectedTokens
 	if v.Error = a.prepare(r, compiled, arguments, &v); v.Error == nil {
@@ -191,15 +185,30 @@ func (a *Admitter) preValidate(r api.AdmissionRequest, c api.Call) api.Admission
 	return v
 }
 
-// tooLarge rejects arguments that have size bytes in history.
-func tooLarge(tool string, size int) *api.Error {
+// deprecation returns the note on a call of a deprecated tool.
+func deprecation(tool api.Tool) []string {
+	if tool.Status != api.StatusDeprecated {
+		return nil
+	}
+	return []string{fmt.Sprintf("tool %s is deprecated", tool.Name)}
+}
+
+// tooLarge rejects arguments that are too large in history; nil accepts them.
+func tooLarge(tool string, arguments []byte) *api.Error {
+	size := api.JSONSize(arguments)
+	if size <= api.MaxArguments {
+		return nil
+	}
 	return api.TooLarge("the arguments of "+tool, size, api.MaxArguments,
 		"pass less, or a reference to where the data is")
 }
 
-// ready removes the execution plan from a call's arguments, or returns what the call lacks apart
-// from valid arguments.
+// ready removes the execution plan from a call's arguments, or rejects arguments that are too large
+// to be read, and calls that lack something else than valid arguments.
 func ready(r api.AdmissionRequest, c *api.Call, compiled *toolspecs.Compiled) *api.Error {
+	if fault := tooLarge(c.Tool, []byte(c.Arguments)); fault != nil {
+		return fault
+	}
 	if fault := takePlan(c, compiled); fault != nil {
 		return fault
 	}

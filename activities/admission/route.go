@@ -32,14 +32,21 @@ func (a *Admitter) route(r api.AdmissionRequest, tool api.Tool,
 	if lane.Limited() && tool.Heartbeat < lane.Lease {
 		route.Lease = lane.Lease
 	}
-	if lane.Keyed() {
-		key, fault := lanes.Key(lane, arguments)
-		if fault != nil {
-			return api.Route{}, fault
-		}
-		route.Queue, route.Key, route.OpenFor = lane.TaskQueue(r.Base, key), api.KeyPart(key),
-			lane.IdleTimeout/trustedPart
+	if !lane.Keyed() {
+		return route, nil
 	}
+	return keyed(route, r.Base, lane, arguments)
+}
+
+// keyed adds the key of a call to its route.
+func keyed(route api.Route, base string, lane api.Lane, arguments json.RawMessage) (api.Route,
+	*api.Error) {
+	key, fault := lanes.Key(lane, arguments)
+	if fault != nil {
+		return api.Route{}, fault
+	}
+	route.Queue, route.Key, route.OpenFor = lane.TaskQueue(base, key), api.KeyPart(key),
+		lane.IdleTimeout/trustedPart
 	return route, nil
 }
 

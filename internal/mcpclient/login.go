@@ -61,21 +61,9 @@ func newLogin(origin *url.URL, entry *Server, o Options) (*login, error) {
 	if l.client, err = l.loginClient(origin, entry, o); err != nil {
 		return nil, err
 	}
-	var credentials *oauthex.ClientCredentials
-	if l.auth.ClientID != "" {
-		credentials = &oauthex.ClientCredentials{ClientID: l.auth.ClientID,
-			Issuer: l.auth.Issuer}
-	}
-	if l.auth.Secret != "" && credentials != nil {
-		if l.auth.Issuer == "" {
-			return nil, api.Errorf(api.ErrPreconditionFailed, "entry.auth has a client secret "+
-				"and no issuer; write issuer: and the address of the authorization server that "+
-				"knows the client")
-		}
-		if l.secret, err = outbound.Secret(l.auth.Secret); err != nil {
-			return nil, err
-		}
-		credentials.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: l.secret}
+	credentials, err := l.credentials()
+	if err != nil {
+		return nil, err
 	}
 	if l.auth.Grant == outbound.GrantClientCredentials {
 		l.flow, err = extauth.NewClientCredentialsHandler(
@@ -88,6 +76,28 @@ func newLogin(origin *url.URL, entry *Server, o Options) (*login, error) {
 		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.auth cannot be used: %v", err)
 	}
 	return l, nil
+}
+
+// credentials returns the client's id and secret, for its issuer only; nil without a client id.
+func (l *login) credentials() (*oauthex.ClientCredentials, error) {
+	if l.auth.ClientID == "" {
+		return nil, nil
+	}
+	credentials := &oauthex.ClientCredentials{ClientID: l.auth.ClientID, Issuer: l.auth.Issuer}
+	if l.auth.Secret == "" {
+		return credentials, nil
+	}
+	if l.auth.Issuer == "" {
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.auth has a client secret "+
+			"and no issuer; write issuer: and the address of the authorization server that "+
+			"knows the client")
+	}
+	var err error
+	if l.secret, err = outbound.Secret(l.auth.Secret); err != nil {
+		return nil, err
+	}
+	credentials.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: l.secret}
+	return credentials, nil
 }
 
 func (l *login) codeConfig(credentials *oauthex.ClientCredentials) *auth.AuthorizationCodeHandlerConfig {

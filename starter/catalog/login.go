@@ -76,12 +76,18 @@ func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
 	case secret && !id, alone && !secret:
 		return cli.UsageError(cmd,
 			"--client-secret and --client-id require each other, and --grant client_credentials requires both")
-	case secret && f.auth.Issuer == "", f.auth.Issuer != "" && !id:
-		return cli.UsageError(cmd, "--client-secret requires --issuer, the address of the "+
-			"authorization server that knows the client, and --issuer requires --client-id")
 	case f.auth.Grant != "" && !alone && f.auth.Grant != outbound.GrantAuthorizationCode:
 		return cli.UsageError(cmd, "--grant %s: choose authorization_code or client_credentials",
 			f.auth.Grant)
+	}
+	return f.checkIssuer(cmd)
+}
+
+// checkIssuer requires the issuer that may get the client secret.
+func (f *oauthFlags) checkIssuer(cmd *cobra.Command) error {
+	if f.auth.Secret != "" && f.auth.Issuer == "" || f.auth.Issuer != "" && f.auth.ClientID == "" {
+		return cli.UsageError(cmd, "--client-secret requires --issuer, the address of the "+
+			"authorization server that knows the client, and --issuer requires --client-id")
 	}
 	return nil
 }

@@ -38,6 +38,23 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	return d.evaluateHosted(report.Workers), nil
 }
 
+// faultsOf reports faulty files of a worker, which keeps what it loaded before.
+func (d *doctor) faultsOf(w api.WorkerCatalog) (findings []finding) {
+	if w.Error != "" {
+		findings = append(findings, finding{markBad, fmt.Sprintf(
+			"the worker %s keeps its earlier tools because its folder has faults:%s", w.Worker,
+			cli.Below(w.Error)),
+			"correct them; " + d.app.Connection.Called() + " tools lint shows all faults"})
+	}
+	if p := w.Policies; p != nil && p.Error != "" {
+		findings = append(findings, finding{markBad, fmt.Sprintf(
+			"the worker %s keeps its earlier policies because its file %s has faults:%s", w.Worker,
+			p.File, cli.Below(p.Error)),
+			"correct them; " + d.app.Connection.Called() + " policy lint shows all faults"})
+	}
+	return findings
+}
+
 // evaluateHosted reports findings about the workers' catalogs.
 func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 	var findings []finding
@@ -50,22 +67,7 @@ func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 					w.Failure), "check its log"})
 			continue
 		}
-		if w.Error != "" {
-			findings = append(findings,
-				finding{markBad,
-					fmt.Sprintf(
-						"the worker %s keeps its earlier tools because its folder has faults:%s",
-						w.Worker, cli.Below(w.Error)),
-					"correct them; " + d.app.Connection.Called() + " tools lint shows all faults"})
-		}
-		if p := w.Policies; p != nil && p.Error != "" {
-			findings = append(findings,
-				finding{markBad,
-					fmt.Sprintf(
-						"the worker %s keeps its earlier policies because its file %s has faults:%s",
-						w.Worker, p.File, cli.Below(p.Error)),
-					"correct them; " + d.app.Connection.Called() + " policy lint shows all faults"})
-		}
+		findings = append(findings, d.faultsOf(w)...)
 		text = policiesText(w.Policies)
 		tools[w.Digest], rules[policiesDigest(w.Policies)] = true, true
 	}

@@ -221,7 +221,7 @@ func (l *lab) dryAtCommandLine() {
 		}
 	}
 	if code, out := l.command("show", "typed"); code != 0 || !strings.Contains(out,
-		"withholds calls") {
+		"calls with side effects are withheld") {
 		l.t.Errorf("%d: %s", code, out)
 	}
 	done := make(chan struct{})

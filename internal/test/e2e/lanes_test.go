@@ -187,11 +187,9 @@ func TestLaneKeys(t *testing.T) {
 		}
 		l.await("for the idle keys to be closed", func() bool {
 			s := l.state("device")
-			return s.Keys == 0 && s.Counts.Keys == 0
+			// holders of idle keys report their counts with a delay
+			return s.Keys == 0 && s.Counts.Keys == 0 && s.Counts.Acquired == int64(3*(n+1))
 		})
-	}
-	if s := l.state("device"); s.Counts.Acquired != 6 {
-		t.Errorf("counts of keys that are closed: %+v", s.Counts)
 	}
 }
 

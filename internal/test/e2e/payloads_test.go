@@ -263,7 +263,7 @@ func (v *vault) expectControl(keyed payloads.Config) {
 		{0, "run asked is paused by ada: lunch", []string{"pause", "asked", "--by", "ada",
 			"--reason", "lunch"}},
 		{1, "the run is already paused", []string{"pause", "asked"}},
-		{0, "run asked goes on", []string{"resume", "asked"}},
+		{0, "run asked is resumed", []string{"resume", "asked"}},
 		{0, "run asked is not paused", []string{"resume", "asked"}},
 		{1, `with the key "k2" and no keys`, []string{"answer", "asked", "--text", "because"}},
 		{1, `cannot be read.*with the key "k2" and no keys`, []string{"doctor"}},

@@ -100,7 +100,7 @@ func TestVerify(t *testing.T) {
 			if got := recordText(pays); got != test.record {
 				t.Errorf("got %q, want %q", got, test.record)
 			}
-			if !strings.Contains(pays.LastFailure, "was lost before it reported") {
+			if !strings.Contains(pays.LastFailure, "was lost or could not reach Temporal") {
 				t.Errorf("last failure: %q", pays.LastFailure)
 			}
 		})

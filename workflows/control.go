@@ -228,11 +228,11 @@ func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 	case slices.Contains(i.known, sentID(ctx, s)):
 		return nil
 	}
-	return i.hasRoom(ctx, s)
+	return i.withinBounds(ctx, s)
 }
 
-// hasRoom rejects a message beyond one of the bounds of messages.
-func (i *inbox) hasRoom(ctx workflow.Context, s api.Sent) error {
+// withinBounds rejects a message that exceeds a bound.
+func (i *inbox) withinBounds(ctx workflow.Context, s api.Sent) error {
 	switch {
 	case i.controls.full():
 		return refuseControl(i.controls.refusal())

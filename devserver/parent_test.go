@@ -65,7 +65,7 @@ func TestParentGoneAlready(t *testing.T) {
 	}
 	code, _, stderr := runToEnd(t, "--port", "0", "--headless", "--parent-pid",
 		strconv.Itoa(child.Process.Pid))
-	if code != exitDone || !strings.Contains(stderr, "is gone") {
+	if code != exitDone || !strings.Contains(stderr, "has exited") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }

@@ -45,6 +45,13 @@ func progressOf(err error) (notStarted, unclear bool) {
 	return ok && !p.started, ok && p.started
 }
 
+// IsNotStarted reports whether err is marked by NotStarted. If it is marked several times, the
+// outermost mark counts.
+func IsNotStarted(err error) bool {
+	notStarted, _ := progressOf(err)
+	return notStarted
+}
+
 // CallError returns why an execution failed: the tool's own error, its timeout, a cancelled run, a
 // stopping worker, or an operator who paused or reset the activity. A call of a tool with effect
 // once that may have taken effect fails with outcome_unknown.
@@ -53,7 +60,7 @@ func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error 
 	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
 		return ownError(cause, err, spec)
 	}
-	notStarted, _ := progressOf(err)
+	notStarted := IsNotStarted(err)
 	when := "while the tool ran"
 	if notStarted {
 		when = "before the tool started"

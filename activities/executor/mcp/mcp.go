@@ -77,7 +77,8 @@ func (m *Executor) Close() { m.pool.close() }
 // cannot be reached or the tool differs from its pin, policy_violation if the server's address is
 // not allowed, executor_not_found if its program is missing, and invalid_output if the answer is
 // invalid. Once the call was sent, a lost connection, an invalid answer and a failure of the server
-// are unclear. If nothing was sent yet, it reconnects and retries once.
+// are unclear. If nothing was sent yet, it reconnects and retries once. A server that does not list
+// its tools before the call is precondition_failed, or invalid_output if its list is invalid.
 func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	answer, err := m.call(ctx, spec, args)
@@ -167,6 +168,9 @@ func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 // mcpError converts a failure of a call to the closed set, with what is known about the call's
 // progress.
 func mcpError(err error) error {
+	if executor.IsNotStarted(err) {
+		return notStartedError(err)
+	}
 	if refused, ok := errors.AsType[*mcpclient.Refused](err); ok {
 		return refusedError(refused)
 	}
@@ -180,6 +184,35 @@ func mcpError(err error) error {
 		return executor.NotStarted(ended)
 	}
 	return err
+}
+
+// notStartedError converts a failure before the call was sent, as of the request for the server's
+// tools. The error stays marked as not started, whatever that request's failure leaves open.
+func notStartedError(err error) error {
+	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
+		return lostError(&mcpclient.Lost{Err: lost.Err})
+	}
+	if refused, ok := errors.AsType[*mcpclient.Refused](err); ok {
+		return executor.NotStarted(notListedError(refused))
+	}
+	if fault, ok := errors.AsType[*mcpclient.Fault](err); ok {
+		return executor.NotStarted(api.Errorf(api.ErrInvalidOutput, "%v; nothing was called",
+			fault))
+	}
+	return err
+}
+
+// notListedError is the error of a call before which the server rejected the request for its tools.
+func notListedError(r *mcpclient.Refused) *api.Error {
+	if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden {
+		return loginError(r)
+	}
+	e := api.Errorf(api.ErrPreconditionFailed, "%v, when asked for its tools; nothing was called",
+		r)
+	if e.Retryable = r.Busy(); e.Retryable {
+		e.RetryAfter = retryAfter(r)
+	}
+	return e
 }
 
 // lostError is the error of a call whose connection was lost: a lost server is treated like a lost
@@ -202,13 +235,12 @@ const (
 )
 
 func refusedError(r *mcpclient.Refused) error {
-	after := api.Duration(outbound.RetryAfter(r.Header, time.Now()))
+	after := retryAfter(r)
 	switch {
 	case r.Code == codeInvalidParams:
 		return api.Errorf(api.ErrValidation, "%v", r)
 	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
-		return api.Errorf(api.ErrPreconditionFailed,
-			"%v; check entry.auth and the secret that it names", r)
+		return loginError(r)
 	case r.Status == http.StatusBadGateway, r.Status == http.StatusGatewayTimeout:
 		return lostError(&mcpclient.Lost{Sent: true, Err: r})
 	case r.Status >= http.StatusInternalServerError:
@@ -220,4 +252,13 @@ func refusedError(r *mcpclient.Refused) error {
 	default:
 		return r
 	}
+}
+
+func loginError(r *mcpclient.Refused) *api.Error {
+	return api.Errorf(api.ErrPreconditionFailed,
+		"%v; check entry.auth and the secret that it names", r)
+}
+
+func retryAfter(r *mcpclient.Refused) api.Duration {
+	return api.Duration(outbound.RetryAfter(r.Header, time.Now()))
 }

@@ -59,6 +59,26 @@ func TestMCPErrors(t *testing.T) {
 		{"another error", refused(0, -32000), api.EffectOnce, api.ErrExecution, false},
 		{"its own", api.Errorf(api.ErrPolicyViolation, "no"), api.EffectRead,
 			api.ErrPolicyViolation, false},
+		{"list: lost", executor.NotStarted(notListed(&mcpclient.Lost{Sent: true, Err: cause})),
+			api.EffectOnce, api.ErrPreconditionFailed, true},
+		{"list: session unknown", executor.NotStarted(&mcpclient.Lost{Err: refused(404, 0)}),
+			api.EffectOnce, api.ErrPreconditionFailed, true},
+		{"list: unavailable", executor.NotStarted(refused(503, 0)), api.EffectOnce,
+			api.ErrPreconditionFailed, true},
+		{"list: gateway", executor.NotStarted(refused(504, 0)), api.EffectOnce,
+			api.ErrPreconditionFailed, true},
+		{"list: busy", executor.NotStarted(refused(429, 0)), api.EffectRead,
+			api.ErrPreconditionFailed, true},
+		{"list: login", executor.NotStarted(refused(401, 0)), api.EffectOnce,
+			api.ErrPreconditionFailed, false},
+		{"list: internal error", executor.NotStarted(refused(0, -32603)), api.EffectOnce,
+			api.ErrPreconditionFailed, false},
+		{"list: parameters", executor.NotStarted(refused(0, -32602)), api.EffectOnce,
+			api.ErrPreconditionFailed, false},
+		{"list: fault", executor.NotStarted(&mcpclient.Fault{Reason: "has too many tools"}),
+			api.EffectOnce, api.ErrInvalidOutput, false},
+		{"list: its own", executor.NotStarted(api.Errorf(api.ErrPolicyViolation, "no")),
+			api.EffectOnce, api.ErrPolicyViolation, false},
 	}
 	for _, tt := range tests {
 		spec := &toolspecs.Spec{Name: "probe",
@@ -67,10 +87,11 @@ func TestMCPErrors(t *testing.T) {
 		if e.Type != tt.want || e.Retryable != tt.retryable {
 			t.Errorf("%s: got %v, retryable %v", tt.name, e, e.Retryable)
 		}
-		if e.NotStarted != (tt.name == "lost before it was sent") {
+		if e.NotStarted != (tt.name == "lost before it was sent" ||
+			strings.HasPrefix(tt.name, "list: ")) {
 			t.Errorf("%s: not started: %t", tt.name, e.NotStarted)
 		}
-		if tt.name == "busy" && e.RetryAfter != api.Duration(7*time.Second) {
+		if strings.HasSuffix(tt.name, "busy") && e.RetryAfter != api.Duration(7*time.Second) {
 			t.Errorf("the next attempt is after %s", e.RetryAfter)
 		}
 	}

@@ -120,6 +120,51 @@ func TestREST_TellsUnclearAnswersFromClearOnes(t *testing.T) {
 	}
 }
 
+// TestREST_TellsRedirectedReads proves that a failed status leaves the outcome of a GET open if any
+// response before it was a 301, 302 or 303: the server may have executed the request before it
+// redirected. A 307 or 308 only moves the request.
+func TestREST_TellsRedirectedReads(t *testing.T) {
+	for name, test := range map[string]struct {
+		// redirects are the statuses before the final 404.
+		redirects []int
+		unclear   bool
+	}{
+		"none":           {nil, false},
+		"301":            {[]int{301}, true},
+		"302":            {[]int{302}, true},
+		"303":            {[]int{303}, true},
+		"307":            {[]int{307}, false},
+		"308":            {[]int{308}, false},
+		"302, then 307":  {[]int{302, 307}, true},
+		"308, then 303":  {[]int{308, 303}, true},
+		"307, then 308":  {[]int{307, 308}, false},
+		"301, 307 twice": {[]int{301, 307, 307}, true},
+	} {
+		var requests atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if n := int(requests.Add(1)); n <= len(test.redirects) {
+				http.Redirect(w, r, "/next", test.redirects[n-1])
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+		}))
+		defer server.Close()
+		spec := restSpec(t, server.URL, `method: GET, path: /`)
+		spec.Execution.Timeout = api.Duration(10 * time.Second)
+		spec.Execution.Effect = api.EffectOnce
+		want := api.ErrExecution
+		if test.unclear {
+			want = api.ErrOutcomeUnknown
+		}
+		if e := outcome(t, spec); e.Type != want || e.MayHaveActed() != test.unclear {
+			t.Errorf("%s: got %+v", name, e)
+		}
+		if n := int(requests.Load()); n != len(test.redirects)+1 {
+			t.Errorf("%s: the server saw %d requests", name, n)
+		}
+	}
+}
+
 // TestREST_TellsWhatWasNotSent proves which failures happen before anything leaves the worker. Such
 // a call has not started, whatever its effect, and the server sees no request.
 func TestREST_TellsWhatWasNotSent(t *testing.T) {

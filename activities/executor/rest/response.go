@@ -40,8 +40,8 @@ type restResponse struct {
 	body       []byte
 	cut        bool
 	credential *outbound.Credential
-	// redirected means that this is the response to a request with another method, to which the
-	// server redirected the call's request.
+	// redirected means that the server redirected the call's request with 301, 302 or 303, which
+	// may follow its execution.
 	redirected bool
 	notes      []string
 }
@@ -82,7 +82,7 @@ func (x *restResponse) answer() (executor.Answer, error) {
 func (x *restResponse) succeeded() bool { return x.status/100 == http.StatusOK/100 }
 
 // leavesOpen reports whether a failed status leaves open whether the request took effect: it is a
-// server's failure that the spec does not map, or that of a redirected request.
+// server's failure that the spec does not map, or any failure of a redirected request.
 func (x *restResponse) leavesOpen(mapped bool) bool {
 	return x.redirected || !mapped && x.status >= http.StatusInternalServerError
 }

@@ -61,7 +61,7 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(x.entry.MaxResponse)+1))
 	response := restResponse{spec: spec, status: resp.StatusCode, header: resp.Header,
 		length: resp.ContentLength, body: body, credential: x.credential,
-		redirected: resp.Request.Method != x.request.Method}
+		redirected: redirected(resp)}
 	if err != nil && !response.refuses() {
 		return executor.Answer{}, executor.Unclear(restFailure(ctx, x.entry, x.credential,
 			fmt.Errorf("the response was cut off: %w", err)))
@@ -70,6 +70,18 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 		response.body = body[:x.entry.MaxResponse]
 	}
 	return response.answer()
+}
+
+// redirected reports whether the response follows a redirect with 301, 302 or 303. The server may
+// have executed the request before such a redirect; 307 and 308 only move the request.
+func redirected(resp *http.Response) bool {
+	for before := resp.Request.Response; before != nil; before = before.Request.Response {
+		switch before.StatusCode {
+		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+			return true
+		}
+	}
+	return false
 }
 
 // exchange is a request that is ready to be sent, without its secret.

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,12 +46,14 @@ func (a *Activities) parentPinned(ctx context.Context, parent *api.Parent) (api.
 		return api.Pinned{}, nil
 	}
 	setup := a.Conversations.Cached(parent.Run)
-	if setup == nil || setup.Pinned.Value.Catalog.Digest != parent.Catalog ||
-		setup.Pinned.Value.Policies.Digest != parent.Policies {
+	if setup == nil || !pinnedTo(setup.Pinned.Value, parent) {
 		setup = &api.Setup{}
 		value, err := a.config.Client.QueryWorkflow(ctx, parent.WorkflowID, "", api.SetupQuery)
 		if err == nil {
 			err = value.Get(setup)
+		}
+		if err == nil && !pinnedTo(setup.Pinned.Value, parent) {
+			err = errors.New("its tools or policies are not those of the calling run")
 		}
 		if err != nil {
 			return api.Pinned{}, fmt.Errorf("query the run %s for its tools and policies: %w",
@@ -58,6 +61,11 @@ func (a *Activities) parentPinned(ctx context.Context, parent *api.Parent) (api.
 		}
 	}
 	return setup.Pinned.Value, nil
+}
+
+// pinnedTo reports whether p has the tools and policies of a parent run.
+func pinnedTo(p api.Pinned, parent *api.Parent) bool {
+	return p.Catalog.Digest == parent.Catalog && p.Policies.Digest == parent.Policies
 }
 
 // pinning is the state of Pin for one run.

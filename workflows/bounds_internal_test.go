@@ -86,3 +86,39 @@ func TestLocalOptionsLeaveTimeForEveryAttempt(t *testing.T) {
 		}
 	}
 }
+
+// TestInvalid_BoundsItsProblems proves that a plan of thousands of rejected calls ends with an error
+// that fits into history.
+func TestInvalid_BoundsItsProblems(t *testing.T) {
+	problems := make([]api.Problem, 5000)
+	for i := range problems {
+		problems[i] = api.Problem{Path: fmt.Sprint("$.calls[", i, "]"), Message: strings.Repeat("x",
+			5000)}
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](invalid(problems))
+	var told []api.Problem
+	if !ok || app.Details(&told) != nil || len(told) != maxFailures ||
+		!strings.HasSuffix(app.Message(), "and 4900 more") || len(app.Message()) > 1<<20 {
+		t.Errorf("%d problems in a message of %d bytes", len(told), len(app.Message()))
+	}
+	if len(problems[0].Message) != 5000 {
+		t.Error("the caller's problems were changed")
+	}
+}
+
+func TestReported_BoundsUndoneCallsInBytes(t *testing.T) {
+	undone := make([]api.Undone, 400)
+	for i := range undone {
+		undone[i].CallID = fmt.Sprint(i)
+		if i%2 == 1 {
+			undone[i].Error = api.Errorf(api.ErrExecution, "%s", strings.Repeat("<", 2000))
+		}
+	}
+	list := reported(undone)
+	if len(list) == 0 || encoded(list) > maxUndoneBytes+1<<10 || list[0].Error == nil {
+		t.Errorf("%d calls in %d bytes", len(list), encoded(list))
+	}
+	if got := reported(undone[:1]); len(got) != 1 {
+		t.Errorf("one call: %d are reported", len(got))
+	}
+}

@@ -267,7 +267,7 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 		}
 		p.usage.Failed++
 	} else {
-		size = len(result.Output)
+		size = api.JSONSize(result.Output)
 	}
 	p.sizes.History.Leave(id)
 	p.sizes.Task.Leave(ctx, id, size)

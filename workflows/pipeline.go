@@ -223,8 +223,8 @@ func admissionSize(r api.AdmissionRequest) (size int) {
 	for _, c := range r.Calls {
 		size += api.JSONSize([]byte(c.Arguments))
 	}
-	if len(r.Hooks)+len(r.Policies) > 0 {
-		size += maxAdmitBytes
+	if len(r.Hooks)+len(r.Policies)+len(r.PinnedPolicies.Rules) > 0 {
+		size += 2 * maxAdmitBytes
 	}
 	if slices.ContainsFunc(r.Tools, func(t api.Tool) bool { return t.Dispatch != "" }) {
 		size += 2 * maxAdmitBytes

@@ -3,6 +3,8 @@ package workflows
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,9 +31,15 @@ func pin(ctx workflow.Context, request api.PinRequest) (api.Pinned, error) {
 
 // invalid returns the failure of a run that cannot start.
 func invalid(problems []api.Problem) error {
+	more := max(len(problems)-maxFailures, 0)
+	problems = slices.Clone(problems[:len(problems)-more])
 	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = p.String()
+	for i := range problems {
+		problems[i].Message = cutText(problems[i].Message)
+		lines[i] = problems[i].String()
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return runError(api.RunInvalid, "nothing was run: "+strings.Join(lines, "; "), nil, problems)
 }

@@ -168,11 +168,15 @@ func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
 
 // maxUndone bounds the undone calls that a run's error lists. The audit records of the calls are
 // complete.
-const maxUndone = 500
+const (
+	maxUndone = 500
+	// maxUndoneBytes bounds their JSON, in bytes.
+	maxUndoneBytes = 512 << 10
+)
 
 // reported returns the undone calls that a run's error lists, beginning with those that failed.
 func reported(all []api.Undone) []api.Undone {
-	if len(all) <= maxUndone {
+	if len(all) <= maxUndone && encoded(all) <= maxUndoneBytes {
 		return all
 	}
 	var failed, done []api.Undone
@@ -183,7 +187,13 @@ func reported(all []api.Undone) []api.Undone {
 			done = append(done, u)
 		}
 	}
-	return append(failed, done...)[:maxUndone]
+	list, size := append(failed, done...), 0
+	for i, u := range list {
+		if size += encoded(u); i == maxUndone || size > maxUndoneBytes {
+			return list[:i]
+		}
+	}
+	return list
 }
 
 // withUndone adds the undone calls to a run's failure.

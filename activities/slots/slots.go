@@ -347,7 +347,10 @@ func (h *slotGroup) wait(ctx context.Context, stopped <-chan struct{}) {
 			}
 			return
 		case <-tick.C:
-			_ = h.beat(ctx) // the lease tells how it went
+			if errors.Is(h.beat(ctx), lease.ErrHostGone) { // another holder may start at any time
+				h.unkept()
+				h.lease.GiveUp(lease.ErrOver)
+			}
 		}
 	}
 }

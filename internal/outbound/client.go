@@ -42,11 +42,17 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = own
 	}
 	resp, err := c.base.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close() // the raw connection: its reads do not end with the request's context
+		return nil, errSwitched
+	}
 	if refusal, ok := errors.AsType[*Refusal](err); ok && req.Response != nil {
 		return nil, &Refusal{Host: refusal.Host, Reason: refusal.Reason, Redirected: true}
 	}
 	return resp, err
 }
+
+var errSwitched = errors.New("the server switched protocols (101) without being asked to")
 
 func samePlace(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) &&

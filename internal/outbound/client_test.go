@@ -200,3 +200,25 @@ func TestSamePlace(t *testing.T) {
 		}
 	}
 }
+
+// TestClient_RejectsSwitchedProtocols proves that an answer 101 ends the request: its body is the
+// raw connection, whose reads no context ends.
+func TestClient_RejectsSwitchedProtocols(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "other")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	}))
+	defer server.Close()
+	origin, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := Client(http.DefaultTransport, origin, nil).Get(server.URL)
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	if !errors.Is(err, errSwitched) {
+		t.Errorf("got %v", err)
+	}
+}

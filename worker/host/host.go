@@ -38,6 +38,8 @@ import (
 // invalid (toolspecs.Faults among them), the server is unreachable, or a lane's worker fails. It
 // returns ctx's error if ctx ends before the server is reached.
 func Run(ctx context.Context, c Config) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end() // of what follows the server and the lanes
 	c = c.withDefaults()
 	own, tools, err := c.prepare()
 	if err != nil {

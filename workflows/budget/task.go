@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -95,7 +96,9 @@ func (t *Task) end(ctx workflow.Context) error {
 	defer func() { t.ending = false }()
 	err := workflow.NewTimerWithOptions(ctx, time.Millisecond,
 		workflow.TimerOptions{Summary: "next workflow task, for its size"}).Get(ctx, nil)
-	t.used, t.commands = 0, 0
+	if err == nil { // else the task goes on, because the context is cancelled
+		t.used, t.commands = 0, 0
+	}
 	return err
 }
 
@@ -136,13 +139,39 @@ func (t *Task) Record(ctx workflow.Context, n int, run func() int) error {
 func DecisionsSize(decisions []api.AdmissionDecision) (size int) {
 	for _, v := range decisions {
 		size += api.JSONSize(v.Arguments) + api.TextSize(v.Prompt) + api.TextSize(v.Question) +
-			overhead/4
+			overhead/4 + detailsSize(v)
 		if v.Result != nil {
 			size += api.JSONSize(v.Result.Output)
 		}
-		if v.Error != nil {
-			size += api.TextSize(v.Error.Message)
-		}
 	}
 	return size
+}
+
+// detailsSize returns the size of the parts of a decision that most decisions do not have.
+func detailsSize(v api.AdmissionDecision) (size int) {
+	for _, note := range v.Notes {
+		size += api.TextSize(note)
+	}
+	if v.Error != nil {
+		size += encoded(v.Error)
+	}
+	if v.Approval != nil {
+		size += encoded(v.Approval)
+	}
+	if v.Plan != nil {
+		size += encoded(v.Plan)
+	}
+	if len(v.Hooks)+len(v.Policies)+len(v.Labels) > 0 {
+		size += encoded(v.Hooks) + encoded(v.Policies) + encoded(v.Labels)
+	}
+	return size
+}
+
+// encoded returns the size of a value as JSON.
+func encoded(value any) int {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return api.MaxPayload
+	}
+	return len(data)
 }

@@ -54,15 +54,28 @@ func repeatReports(ctx context.Context, method string, request, reply any, conn 
 	if !isReport[method] {
 		return invoke(ctx, method, request, reply, conn, options...)
 	}
+	sdk := ctx
 	ctx = context.WithoutCancel(ctx) // the SDK's own bound is too short
 	for end := time.Now().Add(reportFor); ; {
 		attempt, cancel := context.WithTimeout(ctx, reportPatience)
 		err := invoke(attempt, method, request, reply, conn, options...)
 		cancel()
-		if !isOutage(err) || time.Now().After(end) {
+		again := isOutage(err) || sdk.Err() != nil && isPassing(err)
+		if !again || time.Now().After(end) {
 			return err
 		}
 		time.Sleep(reportPause)
+	}
+}
+
+// isPassing reports whether the server rejected a request for a reason that passes, as a server does
+// that has just returned. The SDK repeats these requests itself until its own time is over.
+func isPassing(err error) bool {
+	switch status.Code(err) {
+	case codes.ResourceExhausted, codes.Aborted, codes.Internal, codes.Unknown:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -48,9 +48,7 @@ func Run(ctx context.Context, c Config) error {
 	defer tools.Close()
 	defer own.close()
 	defer own.servers.Close()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := newRegistry()
 	c.observeCatalog(tools, registry)
 	observeInstances(own.factories, registry)
 	health, err := serveHealth(c.MetricsAddress, registry, c.Logger)
@@ -98,6 +96,14 @@ func Run(ctx context.Context, c Config) error {
 	case err := <-fleet.failed:
 		return err
 	}
+}
+
+// newRegistry returns a registry with the metrics of the process.
+func newRegistry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
 }
 
 // observeRuns has this process export the running and waiting runs of the namespace when it is

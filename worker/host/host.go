@@ -274,9 +274,9 @@ func namesOf(catalog *toolspecs.Catalog) []string {
 const heartbeatThrottle = 200 * time.Millisecond
 
 // stickyTimeout is the time that a workflow task waits for the worker with the cached run before
-// another worker may replay it. A busy worker may lag by seconds, and replays elsewhere would only
-// add to the load.
-const stickyTimeout = 5 * time.Second
+// any worker may take it and replay the run. A longer time adds to the recovery after a crash, a
+// shorter one makes the runs of workers that lag move.
+const stickyTimeout = 1500 * time.Millisecond
 
 // taskPatience bounds the computation of one workflow task. A conversation of many megabytes takes
 // longer than the SDK's default of one second on a busy machine, and would on every retry.

@@ -117,8 +117,8 @@ func (h *health) followServer(ctx context.Context, conn client.Client, logger *s
 	}, ticker.C, serverGone, logger)
 }
 
-// silence returns the error of a health check that got no answer. Proxies that do not forward health
-// checks, or that require rights for them, answer.
+// silence returns the error of a health check that got no answer. Proxies that do not forward
+// health checks, or that require rights for them, answer.
 func silence(err error) error {
 	_, unimplemented := errors.AsType[*serviceerror.Unimplemented](err)
 	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)

@@ -68,8 +68,8 @@ func repeatReports(ctx context.Context, method string, request, reply any, conn 
 	}
 }
 
-// isPassing reports whether the server rejected a request for a reason that passes, as a server does
-// that has just returned. The SDK repeats these requests itself until its own time is over.
+// isPassing reports whether the server rejected a request for a reason that passes, as a server
+// does that has just returned. The SDK repeats these requests itself until its own time is over.
 func isPassing(err error) bool {
 	switch status.Code(err) {
 	case codes.ResourceExhausted, codes.Aborted, codes.Internal, codes.Unknown:

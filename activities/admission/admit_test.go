@@ -98,7 +98,7 @@ func TestAdmitRefuses(t *testing.T) {
 }
 
 // A direct call knows no other tools: near names and active ones come from the whole catalog. Where
-// no name is near, another worker may have the tool, and the caller is told how to see that.
+// if no name is similar, the message says how to look for the tool on other workers.
 func TestAdmitDirectCall(t *testing.T) {
 	b, r := admitBench(t)
 	r.Known, r.AnyTool = nil, true

@@ -86,7 +86,7 @@ func TestLineOrder(t *testing.T) {
 }
 
 // Exactly as many calls run and wait as may, also where a hundred come at once; whoever does not
-// fit is told so at once.
+// fit is rejected at once.
 func TestLineIsExact(t *testing.T) {
 	for _, c := range []struct{ limit, space int }{{1, 0}, {1, 3}, {4, 2}, {3, 0}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {

@@ -361,7 +361,7 @@ func TestMCPStalled(t *testing.T) {
 	b.mustCall(t, "echo", `{}`)
 }
 
-// A server behind a URL that was started anew between two calls does not know the session any more:
+// A server behind a URL that restarts between two calls no longer knows the session:
 // the call makes a new one and nothing is lost. While it is away, calls say so.
 func TestMCPServerRestarts(t *testing.T) {
 	var handler atomic.Pointer[http.Handler]

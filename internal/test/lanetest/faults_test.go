@@ -98,8 +98,8 @@ func (f *faultLab) startWorker(w *faultyWorker) *testserver.Process {
 	return f.workerAt(w.wire.Address, "--stop-timeout", "2s")
 }
 
-// TestFaults_BreakNoPromise causes random faults while agents, plans, direct calls and
-// conversations make calls of every kind on lanes of every kind, and compares their records with
+// TestFaults_BreakNoPromise causes random faults while agents, plans and direct calls
+// make calls of every kind on lanes of every kind, and compares their records with
 // ledgers outside the system.
 func TestFaults_BreakNoPromise(t *testing.T) {
 	f := newFaultLab(t)

@@ -66,14 +66,18 @@ func (f *faultLab) verify() {
 	recorded := 0
 	for _, run := range f.runs {
 		status := f.status(run.GetID())
-		f.counts["run "+status] += 0
 		if why := badEnd(status); why != "" {
 			accounts = append(accounts, run.GetID()+": "+why)
 		}
+		seen := map[string]bool{}
 		for r, err := range audit.Records(f.ctx, f.Client, run.GetID(), "") {
 			if err != nil {
 				f.t.Fatalf("records of %s: %v", run.GetID(), err)
 			}
+			if seen[r.CallID] {
+				accounts = append(accounts, run.GetID()+"/"+r.CallID+": it has two records")
+			}
+			seen[r.CallID] = true
 			if r.Purpose == "" {
 				recorded++
 			}
@@ -132,10 +136,7 @@ func (f *faultLab) wrong(r api.Record, executions []Span, notes map[int]int) str
 	if strings.HasSuffix(r.Tool, "_once") {
 		return effectWrong(r, len(executions))
 	}
-	if r.Status == api.CallCompleted && len(executions) == 0 {
-		return "it has a result and never ran"
-	}
-	return repeated(r, executions)
+	return unfinished(r, executions)
 }
 
 // effectWrong compares the record of a call that must not take effect twice with its effects.
@@ -157,8 +158,8 @@ func effectWrong(r api.Record, effects int) string {
 	return ""
 }
 
-// repeated finds an execution that began after the call had ended.
-func repeated(r api.Record, executions []Span) string {
+// unfinished rejects a completed call of which no execution came to its end.
+func unfinished(r api.Record, executions []Span) string {
 	done := 0
 	for _, s := range executions {
 		if s.Ending == Done {

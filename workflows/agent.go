@@ -280,6 +280,9 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 	}
 	options := modelOptions(r.pipeline.queue, id, model, r.pinned.Model, summary)
 	options.Priority = r.pipeline.priority.Step(r.pinned.Model)
+	if !r.pipeline.stepsInline {
+		r.pipeline.changed(ctx)
+	}
 	response, err := r.step(ctx, options, request)
 	if err != nil {
 		return response, err

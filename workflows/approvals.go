@@ -33,6 +33,8 @@ type approvals struct {
 	notify             func(workflow.Context, string, api.Notice)
 	notifying, notices int
 	sizes              *budget.Sizes
+	// changed updates what the run shows about its state.
+	changed func(workflow.Context)
 }
 
 // approval is one call that waits or waited for a decision.
@@ -58,7 +60,7 @@ type approval struct {
 // newApprovals registers the query and the update handlers of approvals. Call it before anything
 // that blocks.
 func newApprovals(ctx workflow.Context, sizes *budget.Sizes) (*approvals, error) {
-	a := &approvals{known: map[string]*approval{}, sizes: sizes}
+	a := &approvals{known: map[string]*approval{}, sizes: sizes, changed: unshown}
 	if err := workflow.SetQueryHandler(ctx, api.ApprovalsQuery, a.list); err != nil {
 		return nil, err
 	}
@@ -75,7 +77,8 @@ func (a *approvals) list() ([]api.Approval, error) {
 	}), nil
 }
 
-// ask opens the approval of an admitted call if its decision requires one and none exists.
+// ask opens the approval of an admitted call if its decision requires one and none exists. The
+// caller calls pipeline.changed before it waits.
 func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecision) *approval {
 	if v.Approval == nil || a.known[c.ID] != nil {
 		return a.known[c.ID]
@@ -120,6 +123,7 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 			a.withdraw(ctx, o.Call, "the run was cancelled")
 		case o.OnTimeout == api.ApprovalEscalates && !o.Escalated:
 			o.Escalated, o.Until = true, workflow.Now(ctx).Add(o.Within.Std())
+			a.changed(ctx)
 			a.tell(ctx, o, api.NoticeEscalated, nil)
 		default:
 			o.fault = api.NotApproved(o.Tool, o.Waited())
@@ -145,6 +149,7 @@ func (a *approvals) close(ctx workflow.Context, o *approval, how string,
 	if len(a.open) == 0 {
 		mark(ctx, nil)
 	}
+	a.changed(ctx)
 	o.close.SetValue(nil)
 }
 

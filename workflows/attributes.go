@@ -44,22 +44,15 @@ func (a *attributes) set(ctx workflow.Context, all ...attribute) {
 	}
 }
 
-// keepAttributes updates the attributes whenever the run starts or stops waiting for a person. The
-// command goes into a workflow task that happens anyway.
-func (p *pipeline) keepAttributes(ctx workflow.Context) {
-	if !slices.Contains(p.attributes.known, api.AttributeWaiting) {
+// updateAttributes updates the attributes if the run has started or stopped waiting for a person.
+// The command goes into a workflow task that happens anyway.
+func (p *pipeline) updateAttributes(ctx workflow.Context) {
+	a := &p.attributes
+	if a.over || a.waiting == p.waits() || !slices.Contains(a.known, api.AttributeWaiting) {
 		return
 	}
-	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled run may wait, too
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		for workflow.Await(ctx, func() bool {
-			return !p.attributes.over &&
-				p.attributes.waiting != p.waits()
-		}) == nil {
-			p.attributes.waiting = p.waits()
-			p.attributes.set(ctx, p.figures()...)
-		}
-	})
+	a.waiting = p.waits()
+	a.set(ctx, p.figures()...)
 }
 
 // waits reports whether the run waits for a person.

@@ -137,6 +137,9 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 	}
 	p := c.pipeline
 	o := p.control.approvals.ask(ctx, c.call, c.decision)
+	if !o.over {
+		p.changed(ctx)
+	}
 	_ = o.closed.Get(ctx, nil) // has no error
 	paused := p.control.goOn(ctx)
 	c.decision, c.size = o.decision, 0

@@ -33,6 +33,7 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string,
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(workflows.All()[api.CatalogWorkflow],
 		workflow.RegisterOptions{Name: api.CatalogWorkflow})
 	byQueue := map[string]func() (T, error){}

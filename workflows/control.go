@@ -24,7 +24,12 @@ type control struct {
 	taken *controls
 	// sizes counts the updates that the run accepts, and everything else that it sends.
 	sizes *budget.Sizes
+	// changed updates what the run shows about its state, once it has pinned its tools.
+	changed func(workflow.Context)
 }
+
+// unshown is the function that updates what a run shows before it has pinned its tools.
+func unshown(workflow.Context) {}
 
 // newControl registers all update handlers. Call it before anything that blocks, so that every
 // update finds its handler.
@@ -43,7 +48,8 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &control{questions: asked, approvals: wanted, inbox: sent, taken: taken, sizes: sizes}
+	c := &control{questions: asked, approvals: wanted, inbox: sent, taken: taken, sizes: sizes,
+		changed: unshown}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, api.PauseUpdate, c.pause,
 		workflow.UpdateHandlerOptions{Validator: c.mayPause,
 			Description: "the run pauses: what runs ends, nothing new starts"})
@@ -78,6 +84,7 @@ func (c *control) pause(ctx workflow.Context, p api.Pause) error {
 	*c.taken++
 	p.Since = workflow.Now(ctx)
 	c.paused = &p
+	c.changed(ctx)
 	return workflow.UpsertMemo(ctx, map[string]any{api.PausedMemo: p})
 }
 
@@ -92,6 +99,7 @@ func (c *control) mayResume(_ workflow.Context, p api.Pause) error {
 func (c *control) resume(ctx workflow.Context, _ api.Pause) error {
 	*c.taken++
 	c.paused = nil
+	c.changed(ctx)
 	return workflow.UpsertMemo(ctx, map[string]any{api.PausedMemo: nil})
 }
 

@@ -7,9 +7,8 @@ import (
 )
 
 // details are a run's current details: its status as Markdown, which Temporal's Web UI and CLI read
-// from the workflow's metadata. They need no command and add nothing to history. They follow the
-// run's state automatically: they are rewritten at most once per step of the run, and only if its
-// glance has changed.
+// from the workflow's metadata. They need no command and add nothing to history. pipeline.changed
+// rewrites them if the run's glance has changed.
 type details struct {
 	pipeline *pipeline
 	agent    bool
@@ -61,7 +60,7 @@ func showingAgent(ctx workflow.Context, in api.RunInput, earlier []byte) (api.Ru
 	return result, err
 }
 
-// follow keeps the current details up to date with the run's state.
+// follow makes the details of the context those of the run.
 func (p *pipeline) follow(ctx workflow.Context, in api.RunInput) {
 	d, ok := ctx.Value(detailsKey{}).(*details)
 	if !ok {
@@ -69,14 +68,29 @@ func (p *pipeline) follow(ctx workflow.Context, in api.RunInput) {
 	}
 	d.pipeline, d.agent = p, in.Agent != nil
 	p.details = d
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		ctx, cancel := workflow.NewDisconnectedContext(ctx)
-		defer cancel()
-		for workflow.Await(ctx, func() bool { return !d.over && d.glance() != d.shown }) == nil {
-			d.shown = d.glance()
-			workflow.SetCurrentDetails(ctx, d.text(workflow.GetInfo(ctx)))
-		}
-	})
+	p.control.changed, p.control.approvals.changed, p.questions.changed = p.changed, p.changed,
+		p.changed
+	p.changed(ctx)
+}
+
+// changed updates what the run shows about its state: the current details and the search
+// attributes. It is called before the run waits for calls or its model, and when people or
+// questions change what it waits for. A coroutine that waits for changes would cost more: the SDK
+// resumes every coroutine at each step.
+func (p *pipeline) changed(ctx workflow.Context) {
+	p.updateAttributes(ctx)
+	p.details.update(ctx)
+}
+
+// update rewrites the details if the run's glance has changed.
+func (d *details) update(ctx workflow.Context) {
+	if d.over {
+		return
+	}
+	if g := d.glance(); g != d.shown {
+		d.shown = g
+		workflow.SetCurrentDetails(ctx, d.text(workflow.GetInfo(ctx)))
+	}
 }
 
 // end shows how the run ended.

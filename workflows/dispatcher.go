@@ -50,6 +50,7 @@ func (d *dispatcher) run(ctx workflow.Context) error {
 		if q.Running == 0 && len(q.Ready) == 0 {
 			return failure
 		}
+		d.pipeline.changed(ctx)
 		selector.Select(ctx)
 	}
 }

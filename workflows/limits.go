@@ -155,6 +155,7 @@ func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
 	}
 	o, err := r.askMore(ctx, limit)
 	if err == nil {
+		r.pipeline.changed(ctx)
 		err = workflow.Await(ctx, func() bool {
 			return o.over || r.timeOver &&
 				limit != budget.LimitWallTime

@@ -91,7 +91,6 @@ func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, pinne
 	p.instances = &instances{base: p.queue, origin: p.passed, sizes: p.sizes}
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
 	p.attributes.known = in.Attributes
-	p.keepAttributes(ctx)
 	p.follow(ctx, in)
 	return p
 }

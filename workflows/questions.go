@@ -37,6 +37,8 @@ type questions struct {
 	// openQuestions counts the updates that wait for a reply.
 	openQuestions int
 	sizes         *budget.Sizes
+	// changed updates what the run shows about its state.
+	changed func(workflow.Context)
 }
 
 // questionCall is a running call and how often it has asked.
@@ -65,7 +67,8 @@ type question struct {
 // newQuestions registers the query and the update handlers of questions. Call it before anything
 // that blocks, so that every update finds its handler.
 func newQuestions(ctx workflow.Context, sizes *budget.Sizes) (*questions, error) {
-	q := &questions{closed: map[string]string{}, calls: map[string]*questionCall{}, sizes: sizes}
+	q := &questions{closed: map[string]string{}, calls: map[string]*questionCall{}, sizes: sizes,
+		changed: unshown}
 	if err := workflow.SetQueryHandler(ctx, api.QuestionsQuery, q.list); err != nil {
 		return nil, err
 	}
@@ -193,7 +196,11 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 	o.ID, o.Tool, o.Asked = api.QuestionID(in.Call, call.asked), call.tool.Name, workflow.Now(ctx)
 	q.open = append(q.open, o)
 	q.openQuestions++
-	defer func() { q.openQuestions-- }()
+	q.changed(ctx)
+	defer func() {
+		q.openQuestions--
+		q.changed(ctx)
+	}()
 	left := max(in.Until.Sub(o.Asked), time.Millisecond)
 	options := workflow.AwaitOptions{Timeout: left,
 		TimerOptions: workflow.TimerOptions{Summary: "question " + o.ID}}

@@ -14,5 +14,6 @@ func Commands(a *cli.App) []*cobra.Command {
 		devCommand(a),
 		codecCommand(a),
 		payloadCommand(a),
+		versionCommand(a),
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models/openai"
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
@@ -103,7 +104,17 @@ func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	observeBuild(buildinfo.Read(), registry)
 	return registry
+}
+
+// observeBuild exports from which source the worker was built.
+func observeBuild(info buildinfo.Info, registry prometheus.Registerer) {
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "switchyard_build_info",
+		Help: "1, with the version and commit that the worker was built from."},
+		[]string{"version", "revision", "go"})
+	build.WithLabelValues(info.Version, info.Revision, info.Go).Set(1)
+	registry.MustRegister(build)
 }
 
 // observeRuns has this process export the running and waiting runs of the namespace when it is

@@ -20,6 +20,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/payloads"
 )
 
@@ -51,6 +52,10 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 			return exitOK
 		}
 		return exitUsage
+	}
+	if f.version {
+		fmt.Fprintln(stdout, "worker", buildinfo.Read())
+		return exitOK
 	}
 	c, err := f.apply(c, stderr)
 	if err != nil {
@@ -105,6 +110,7 @@ type flags struct {
 	concurrency, parentPID      int
 	stickyCache                 int
 	lenient, skipInvalid        bool
+	version                     bool
 	payloads                    payloads.Config
 	stopTimeout, reloadInterval time.Duration
 }
@@ -163,6 +169,7 @@ func (f *flags) register(set *flag.FlagSet) {
 	set.BoolVar(&f.otlpContent, "otlp-content", false,
 		"include redacted arguments, results and texts in traces")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error (default info)")
+	set.BoolVar(&f.version, "version", false, "print the version and exit")
 	set.IntVar(&f.parentPID, "parent-pid", 0, "exit when the parent process, which must have "+
 		"this `PID`, exits")
 }

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"github.com/switchyard/switchyard/internal/buildinfo"
+
 	"log/slog"
 	"maps"
 	"os"
@@ -50,6 +52,7 @@ func ownMetrics(t *testing.T) map[string]string {
 	observeInstances(nil, r)
 	observeTraces(func() (sent, dropped int64) { return 0, 0 }, r)
 	r.MustRegister(newOpenRuns(nil, "", nil))
+	observeBuild(buildinfo.Info{}, r)
 	observeReadiness(func() bool { return true }, func() []string { return nil }, r)
 	c := Config{Tools: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}.withDefaults()
 	_, tools, err := c.prepare()

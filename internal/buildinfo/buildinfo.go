@@ -11,8 +11,8 @@ type Info struct {
 	// Version is the version of the Switchyard module, such as v1.2.0, or (devel) if the program
 	// was built without version control.
 	Version string `json:"version"`
-	// Revision is the commit, Time its time in RFC 3339, and Modified whether files had been changed
-	// since.
+	// Revision is the commit, Time its time in RFC 3339, and Modified whether files had been
+	// changed since.
 	Revision string `json:"revision,omitempty"`
 	Time     string `json:"time,omitempty"`
 	Modified bool   `json:"modified,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
-// agentSpec is an agent tool whose script says one text.
+// agentSpec returns an agent tool whose script contains text.
 func agentSpec(name, answer string, tools ...string) Spec {
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: answer}}})
 	return Spec{Name: name, Version: "1.0.0", Description: "An agent.",
@@ -22,10 +22,9 @@ func agentSpec(name, answer string, tools ...string) Spec {
 			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}}
 }
 
-// TestAgentSpec proves that an agent tool is pinned whole, its agent in it, with its own defaults;
-// that it is read back as the same; and that every letter of the agent counts in its digest, also
-// of a script so long that it is compressed.
-func TestAgentSpec(t *testing.T) {
+// A pinned agent tool contains its agent, gets its own defaults and survives decoding. Every letter
+// of the agent changes the digest, also in a script that is long enough to be compressed.
+func TestAgentSpec_PinsTheWholeAgent(t *testing.T) {
 	long := strings.Repeat("a long answer ", 2000)
 	for _, answer := range []string{"<short> & sweet", long} {
 		c, err := agentSpec("sub", answer, "read").Compile()
@@ -37,7 +36,7 @@ func TestAgentSpec(t *testing.T) {
 			tool.Retry.MaxAttempts != 1 || tool.Effect != api.EffectOnce {
 			t.Errorf("facts: %+v", tool)
 		}
-		// As a run's history keeps it.
+		// The form that a run's history stores.
 		data, err := json.Marshal(tool)
 		if err != nil {
 			t.Fatal(err)
@@ -75,9 +74,8 @@ func TestAgentSpec(t *testing.T) {
 	}
 }
 
-// TestCompressionIsNoDigest proves that the digest of an agent tool does not depend on how a
-// compressor works: one of another version of Go may write the same script in other bytes.
-func TestCompressionIsNoDigest(t *testing.T) {
+// Another version of Go may compress the same script to other bytes.
+func TestAgentDigest_DoesNotDependOnCompression(t *testing.T) {
 	c, err := agentSpec("sub", strings.Repeat("a long answer ", 2000)).Compile()
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +96,9 @@ func TestCompressionIsNoDigest(t *testing.T) {
 	}
 }
 
-// TestCheckAgents proves that a tool that an agent names and nobody has is told at its place in the
-// agent's file, once, or by the tool's name where the agent came from no file.
-func TestCheckAgents(t *testing.T) {
+// An unknown tool is reported once, at its place in the agent's file, or by the tool's name if the
+// agent comes from no file.
+func TestCheckAgents_ReportsUnknownToolsInTheAgentFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "agents", "lead.yaml")
 	write(t, file, "name: lead\nmodel: {provider: openai, name: gpt}\ntools: [look, serch, lead]\n")
@@ -126,10 +124,9 @@ func TestCheckAgents(t *testing.T) {
 	}
 }
 
-// TestAgentHooks proves that an agent has the hooks of its file, point by point and in order, and
-// that a name alone is short for a hook with every default: those before something block where they
-// fail, those after it do not.
-func TestAgentHooks(t *testing.T) {
+// An agent has the hooks of its file, by point and in order. A name alone has all defaults: a hook
+// before a step blocks if it fails, a hook after it does not.
+func TestAgentHooks_KeepOrderAndDefaults(t *testing.T) {
 	agent, err := agents.Load("testdata/agents/hooks_good.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +150,7 @@ func TestAgentHooks(t *testing.T) {
 	}
 }
 
-// decodeFileOf decodes a toolspec file, and returns the names of its tools besides.
+// decodeFileOf decodes a toolspec file and also returns the names of its tools.
 func decodeFileOf(t *testing.T, file string) (specs []Spec, names []string) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -87,7 +87,7 @@ func text(notes []string, problems []api.Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// argumentCases are texts with what becomes of them: the arguments, or lines of notes and problems.
+// argumentCases pair texts with their result: the arguments, or lines of notes and problems.
 var argumentCases = []struct {
 	tool string
 	mode api.Mode
@@ -193,9 +193,9 @@ $.secret [max_length] the value has 7 of at most 3 characters`},
 	{"schema", "", `{"id":1}`, "", `$.kind [required] "kind" is required`},
 }
 
-// Arguments come back complete and in order, or with every problem named: by path, by the rule's
-// word, and in a message that says what was expected and what was given.
-func TestArguments(t *testing.T) {
+// Each problem has its path, the name of the rule, and a message with the expected and the given
+// value.
+func TestArguments_AreCompleteOrReportEveryProblem(t *testing.T) {
 	tools := map[string]*Compiled{"search": decodeOne(t, searchSpec), "schema": decodeOne(t,
 		schemaSpec)}
 	for _, c := range argumentCases {
@@ -207,8 +207,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// What is not JSON, or JSON that other readers would read differently, is refused with the place.
-func TestBrokenJSON(t *testing.T) {
+// Text that is not JSON, or that JSON readers interpret differently, is refused with the position.
+func TestArguments_RefuseBrokenJSON(t *testing.T) {
 	c := compile(t, Spec{InputSchema: json.RawMessage(
 		`{"type":"object","additionalProperties":true}`)})
 	for _, b := range []struct{ text, want string }{
@@ -249,8 +249,8 @@ func TestBrokenJSON(t *testing.T) {
 	}
 }
 
-// Thousands of problems become a hundred and a count: a model's window is finite.
-func TestManyProblems(t *testing.T) {
+// More problems are counted only, because a model's context is limited.
+func TestArguments_ReportAtMost100Problems(t *testing.T) {
 	c := decodeOne(t, searchSpec)
 	_, _, problems := c.Arguments(`{"query":"ab","rows":[`+strings.Repeat(`1,`, 4999)+`1]}`, "")
 	if len(problems) != 101 || problems[100].Message != "there are 4900 more problems" {
@@ -258,8 +258,8 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// CanonicalJSON gives equal values equal bytes and keeps every digit.
-func TestCanonicalJSON(t *testing.T) {
+// CanonicalJSON keeps every digit.
+func TestCanonicalJSON_IsEqualForEqualValues(t *testing.T) {
 	got, err := jsontext.Canonical(
 		" {\"b\" : [1.0, 12345678901234567890], \"a\":\"<\\u0041\\u2028\"}")
 	if err != nil || string(got) != `{"a":"<A\u2028","b":[1.0,12345678901234567890]}` {
@@ -270,8 +270,8 @@ func TestCanonicalJSON(t *testing.T) {
 	}
 }
 
-// Results are held to the declared output, however it is declared; without one anything goes.
-func TestCheckOutput(t *testing.T) {
+// The declaration has several forms. Without one, every result is valid.
+func TestCheckOutput_ValidatesAgainstTheDeclaration(t *testing.T) {
 	yaml := "name: a\nversion: 1.0.0\ndescription: A.\nentry: {type: function}\n"
 	for _, c := range []struct{ output, value, want string }{
 		{"", `{"a":`, ""},
@@ -294,9 +294,8 @@ func TestCheckOutput(t *testing.T) {
 	}
 }
 
-// What is sensitive stays hidden with everything in it, also where a schema declares it out of
-// plain sight.
-func TestSensitiveWholes(t *testing.T) {
+// Everything within a sensitive value is hidden, also if a nested part of the schema declares it.
+func TestRedaction_HidesSensitiveValuesCompletely(t *testing.T) {
 	login := decodeOne(t, `
 name: login
 version: 1.0.0

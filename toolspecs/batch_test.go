@@ -9,9 +9,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// TestCheckBatch proves that everything that keeps calls from being made together is told, and that
-// the default of max holds.
-func TestCheckBatch(t *testing.T) {
+// CheckBatch also sets the default of max.
+func TestCheckBatch_ReportsWhatPreventsBatching(t *testing.T) {
 	spec := func(change func(*Spec)) error {
 		s := Spec{Name: "stat", Version: "1.0.0", Description: "Stats.",
 			Entry: Entry{Type: KindFunction},

@@ -16,9 +16,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// Both ways to declare arguments give models one JSON Schema, with properties in declared order and
-// the same bytes every time.
-func TestSchemas(t *testing.T) {
+// Both forms of parameters give models one JSON Schema, with properties in declared order and the
+// same bytes every time.
+func TestModelSchema_IsEqualForListsAndJSONSchema(t *testing.T) {
 	c := decodeOne(t, searchSpec)
 	want := `{"type":"object","properties":{` +
 		`"query":{"type":"string","pattern":"^[a-z ]+$","minLength":2,"maxLength":10},` +
@@ -51,9 +51,9 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// What a run pins holds the facts that decisions need, and leads back to the same compiled spec
-// without YAML, also after a trip through JSON; an altered spec is refused.
-func TestPinnedTool(t *testing.T) {
+// A pinned tool has the facts that decisions need. It compiles to the same spec without YAML, also
+// after encoding as JSON. An altered spec is refused.
+func TestPinnedTool_CompilesToTheSameSpec(t *testing.T) {
 	c := decodeOne(t, strings.Replace(searchSpec, "description: Searches.",
 		"description: Finds a<b & c>d.", 1)+
 		"execution: {lane: serial, access: exclusive, effect: idempotent, timeout: 1m, queue_timeout: 2m, heartbeat: 2s, retry: {max_attempts: 7}}\n")
@@ -67,7 +67,7 @@ func TestPinnedTool(t *testing.T) {
 		Retry: api.Retry{MaxAttempts: 7, InitialInterval: api.Duration(200 * time.Millisecond),
 			Backoff:     2,
 			MaxInterval: api.Duration(10 * time.Second)},
-		// filter holds a sensitive property.
+		// filter contains a sensitive property.
 		Sensitive: []string{"token", "filter"}, Mask: &api.Mask{Keys: map[string]*api.Mask{
 			"token": {All: true}, "filter": {Keys: map[string]*api.Mask{"password": {All: true}}}}},
 		Spec: tool.Spec,
@@ -101,8 +101,8 @@ func TestPinnedTool(t *testing.T) {
 	}
 }
 
-// The defaults of retries: three attempts, one where a second would be a second effect.
-func TestRetryDefaults(t *testing.T) {
+// The default is three attempts, and one if another attempt could repeat the effect.
+func TestRetryDefaults_DependOnTheEffect(t *testing.T) {
 	for effect, attempts := range map[api.Effect]int{api.EffectRead: 3, api.EffectIdempotent: 3,
 		api.EffectOnce: 1, "": 1} {
 		c := compile(t, Spec{Execution: ExecutionSpec{Effect: effect}})
@@ -117,8 +117,8 @@ func TestRetryDefaults(t *testing.T) {
 	}
 }
 
-// A spec made in Go is held to the rules of a file; faults name the tool and the path.
-func TestCompileRefuses(t *testing.T) {
+// The rules are those of files. Faults name the tool and the path.
+func TestCompile_ChecksSpecsMadeInGo(t *testing.T) {
 	negative := -1
 	s := Spec{
 		Name: "bad", Version: "1", Category: "htpp",
@@ -162,8 +162,9 @@ toolspec "bad": $.version: version "1" is not a semantic version (write three nu
 	}
 }
 
-// Lookup by name, category, tag, status and part of the name; near names; the active ones.
-func TestCatalogLookup(t *testing.T) {
+// Tools are found by name, category, tag, status and part of the name. Similar names and active
+// tools are listed.
+func TestCatalog_FindsTools(t *testing.T) {
 	c := catalogOf(t,
 		Spec{Name: "write_file", Category: "file", Tags: []string{"disk", "write"}},
 		Spec{Name: "read_file", Category: "file", Tags: []string{"disk"}},
@@ -221,8 +222,7 @@ func catalogOf(t *testing.T, specs ...Spec) *Catalog {
 	return c
 }
 
-// Catalogs merge unless a name stands for two different tools.
-func TestCatalogMerge(t *testing.T) {
+func TestCatalogMerge_RefusesDifferentToolsOfOneName(t *testing.T) {
 	one := catalogOf(t, Spec{Name: "b"}, Spec{Name: "same"})
 	merged, err := one.Merge(catalogOf(t, Spec{Name: "a"}, Spec{Name: "same"}))
 	if err != nil || joined(merged.All()) != "a b same" {
@@ -241,8 +241,7 @@ func TestCatalogMerge(t *testing.T) {
 	}
 }
 
-// The tools that ship decode, compile and are found.
-func TestShipped(t *testing.T) {
+func TestShippedTools_Compile(t *testing.T) {
 	c, err := NewCatalog(Shipped())
 	if err != nil {
 		t.Fatal(err)
@@ -252,8 +251,8 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-// Agent, plan and script files come out as the values that runs are started with.
-func TestRunFiles(t *testing.T) {
+// Agent, plan and script files decode to the values that start runs.
+func TestRunFiles_DecodeToInputsOfRuns(t *testing.T) {
 	agent, err := agents.Load("testdata/agents/scripted_good.yaml", []string{"search", "read"})
 	compareJSON(t, agent, err,
 		`{"name":"docs","description":"Answers questions.","instructions":"Be brief.","model":{"provider":"scripted",`+

@@ -20,13 +20,13 @@ type schemaGroup struct {
 	}
 }
 
-// schemaExceptions are tests that this package fails on purpose, with the reason.
+// schemaExceptions lists tests that this package fails on purpose, with the reason.
 var schemaExceptions = map[string]string{}
 
-// The JSON-Schema-Test-Suite holds the way from an input_schema's text to a verdict on a value's
-// text: all required tests of both drafts pass. Formats are annotations here, so the optional
-// format tests are not run.
-func TestJSONSchemaSuite(t *testing.T) {
+// The JSON-Schema-Test-Suite checks the path from the text of an input_schema to the decision about
+// a value. All required tests of both drafts pass. Formats are annotations here, so the optional
+// format tests do not run.
+func TestJSONSchemaSuite_PassesRequiredTests(t *testing.T) {
 	var suite struct {
 		Draft2020 map[string][]schemaGroup `json:"draft2020-12"`
 		Draft7    map[string][]schemaGroup `json:"draft7"`
@@ -72,8 +72,8 @@ func runSchemaGroup(t *testing.T, draft, file string, g schemaGroup) int {
 	return len(g.Tests)
 }
 
-// Every naughty string goes through arguments and a default without changing a byte of it.
-func TestNaughtyStringsRoundTrip(t *testing.T) {
+// Every naughty string passes through arguments and defaults unchanged.
+func TestNaughtyStrings_PassUnchanged(t *testing.T) {
 	c := compile(t, Spec{Name: "echo",
 		Parameters: []Parameter{{Name: "text", Type: schemas.TypeString, Required: true}}})
 	for _, s := range cases.NaughtyStrings(t) {
@@ -108,7 +108,7 @@ func naughtyDefault(t *testing.T, s string) {
 	}
 }
 
-// complete fills in what every spec needs, so that tests say only what they are about.
+// complete adds the required fields of a spec, so that tests show only what they check.
 func complete(s Spec) Spec {
 	if s.Name == "" {
 		s.Name = "tool"

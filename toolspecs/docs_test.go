@@ -13,9 +13,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// TestDocs proves that every YAML block of the documentation is what it says it is: it decodes
-// without a fault.
-func TestDocs(t *testing.T) {
+// Every YAML block of the documentation decodes without a fault.
+func TestDocs_YAMLBlocksDecode(t *testing.T) {
 	for _, page := range []string{
 		"toolspecs.md", "tool-kinds.md", "stateful-tools.md", "rest-tools.md", "mcp-tools.md",
 		"call-options.md",
@@ -51,7 +50,7 @@ func yamlBlocks(t *testing.T, path string) []string {
 	return blocks
 }
 
-// decodeBlock decodes a block as the kind of file whose key it has.
+// decodeBlock decodes a block as the kind of file that its keys show.
 func decodeBlock(t *testing.T, block string) error {
 	t.Helper()
 	var err error
@@ -79,7 +78,7 @@ func decodeBlock(t *testing.T, block string) error {
 	return err
 }
 
-// beside writes files that a block names, and returns where the block would stand.
+// beside writes the files that a block names and returns the path of the block.
 func beside(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()

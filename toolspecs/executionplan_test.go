@@ -26,9 +26,9 @@ func planned(t *testing.T, change func(*Spec)) *Compiled {
 	return c
 }
 
-// TestTakePlan proves that an execution plan is taken off whole and read with every field, and that
-// nothing is touched where there is none, or where the argument is the tool's own.
-func TestTakePlan(t *testing.T) {
+// A plan is read with all its fields. Arguments without a plan, and arguments of tools that declare
+// execution_plan themselves, stay unchanged.
+func TestTakePlan_SeparatesThePlanFromTheArguments(t *testing.T) {
 	c := planned(t, nil)
 	rest, plan, problems := c.TakePlan(`{"room":"7","execution_plan":{"intent":"book it","dry_run":true,
 		"limits":{"timeout":"5s","max_attempts":2},"rollback":"cancel","preconditions":["free"],"expected_outcomes":["booked"]},"z":1}`)
@@ -64,9 +64,8 @@ func TestTakePlan(t *testing.T) {
 	}
 }
 
-// TestTakePlanRefuses proves that everything wrong with a plan is told with its path, also bounds
-// that would not be held.
-func TestTakePlanRefuses(t *testing.T) {
+// Exceeded bounds are faults as well.
+func TestTakePlan_ReportsEveryFaultWithItsPath(t *testing.T) {
 	tool := planned(t, nil)
 	agent := planned(t, func(s *Spec) {
 		s.Entry = Entry{Type: KindAgent, Agent: &api.Agent{Name: "a",
@@ -95,13 +94,13 @@ func TestTakePlanRefuses(t *testing.T) {
 			[]string{"$.execution_plan.intent"}},
 	} {
 		_, plan, problems := test.tool.TakePlan(`{"room":"7","execution_plan":` + test.plan + `}`)
-		var told strings.Builder
+		var messages strings.Builder
 		for _, p := range problems {
-			told.WriteString(p.String() + "\n")
+			messages.WriteString(p.String() + "\n")
 		}
 		for _, want := range test.want {
-			if !strings.Contains(told.String(), want) {
-				t.Errorf("%.80s: no %q in\n%s", test.plan, want, told.String())
+			if !strings.Contains(messages.String(), want) {
+				t.Errorf("%.80s: no %q in\n%s", test.plan, want, messages.String())
 			}
 		}
 		if plan != nil {
@@ -115,12 +114,12 @@ func TestTakePlanRefuses(t *testing.T) {
 	}
 }
 
-// TestModelSchema proves that models are told of execution plans where the spec says so alone, that
-// the tool's own schema stays as it is, and that a tool cannot declare both.
-func TestModelSchema(t *testing.T) {
+// Models see execution plans only if the spec declares them. The tool's own schema stays unchanged,
+// and a tool cannot declare both.
+func TestModelSchema_HasPlansOnlyIfDeclared(t *testing.T) {
 	plain := planned(t, nil)
 	if string(plain.ModelSchema()) != string(plain.InputSchema()) {
-		t.Error("models are told of plans by default")
+		t.Error("the model's schema has plans by default")
 	}
 	for _, change := range []func(*Spec){
 		nil,

@@ -12,8 +12,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
-// FuzzDecode feeds any bytes to every decoder: they give a value or faults with a place, and never
-// panic or hang. What decodes as a toolspec also compiles and survives pinning.
+// FuzzDecode passes any bytes to every decoder: they return a value, or faults with a position, and
+// never panic or hang. A decoded toolspec also compiles and can be pinned.
 func FuzzDecode(f *testing.F) {
 	golden.Seed(f, "testdata/specs/*", "testdata/agents/*", "testdata/plans/*",
 		"testdata/scripts/*")
@@ -57,8 +57,8 @@ func placed(t *testing.T, err error) {
 	}
 }
 
-// FuzzArguments feeds any text as arguments. What is accepted is what encoding/json reads too, and
-// giving it again changes nothing.
+// FuzzArguments passes any text as arguments. encoding/json reads accepted text as the same value,
+// and validating it again changes nothing.
 func FuzzArguments(f *testing.F) {
 	for _, text := range []string{`{"query":"ab","limit":5.0,"rows":[{}],"extra":{"a":[1e3,null,"\ud83d\ude00"]}}`,
 		`{"id":1,"kind":"a","open":{"y":{"z":[[]]}}}`, `{"a":`, ``} {
@@ -80,7 +80,7 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// stable checks that validated arguments are valid and stay as they are.
+// stable checks that validated arguments are valid and stay unchanged.
 func stable(t *testing.T, tool *Compiled, text string, mode api.Mode) {
 	t.Helper()
 	args, _, problems := tool.Arguments(text, mode)
@@ -93,7 +93,7 @@ func stable(t *testing.T, tool *Compiled, text string, mode api.Mode) {
 	}
 }
 
-// sameAsTheirs checks that what is accepted has the value that encoding/json reads.
+// sameAsTheirs checks that accepted arguments have the value that encoding/json reads.
 func sameAsTheirs(t *testing.T, open *Compiled, text string) {
 	t.Helper()
 	args, _, problems := open.Arguments(text, "")

@@ -16,14 +16,14 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
-// someLanes are those of the specs in testdata that are about lanes.
+// someLanes has the lanes of the specs in testdata that name one.
 var someLanes = lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}"},
 	api.Lane{Name: "net", Limit: 5, Categories: []string{"http"}},
 	api.Lane{Name: "files", Key: "{{args.volume}}/{{args.path}}", Categories: []string{"file"}})
 
-// Every file in testdata is decoded, and the faults are those of the golden file beside it: each
-// with line, column and hint, all in one go. Files named _good have none.
-func TestFaultsOfFiles(t *testing.T) {
+// Every file in testdata has exactly the faults of its golden file: each with line, column and
+// hint, all at once. Files named _good have none.
+func TestDecode_ReportsTheFaultsOfGoldenFiles(t *testing.T) {
 	known := []string{"search", "read"}
 	decoders := map[string]func(file string, data []byte) error{
 		"specs": func(file string, data []byte) error {
@@ -83,7 +83,7 @@ func compareFaults(t *testing.T, file string, decode func(string, []byte) error)
 	golden.Compare(t, file+".faults", got)
 }
 
-// withoutKinds replaces the lists of kinds in messages, so that a new kind changes no expected
+// withoutKinds removes the lists of kinds from messages, so that a new kind changes no expected
 // text.
 func withoutKinds(messages string) string {
 	return strings.NewReplacer(
@@ -91,9 +91,7 @@ func withoutKinds(messages string) string {
 		strings.Join(slotKinds(), ", "), "LANE_KINDS").Replace(messages)
 }
 
-// What a spec says in other words comes out in the words that Spec has, with every default filled
-// in.
-func TestDecodedSpec(t *testing.T) {
+func TestDecode_NormalizesSpecsAndFillsInDefaults(t *testing.T) {
 	file := filepath.Join("testdata", "specs", "aliases_good.yaml")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -120,8 +118,7 @@ func TestDecodedSpec(t *testing.T) {
 	}
 }
 
-// Lanes and handlers are those of the options.
-func TestOptions(t *testing.T) {
+func TestOptions_SetLanesAndHandlers(t *testing.T) {
 	const spec = "name: a\nversion: 1.0.0\ndescription: A.\nentry: {type: function}\nexecution: {lane: phones, effect: idempotent}\n"
 	specs, err := Decode("a.yaml", []byte(spec), Options{Lanes: lanes.Of().Plain("phones"),
 		Handlers: []string{"a"}})
@@ -136,10 +133,9 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A stateful tool says in few words what it usually needs: an instance is a lane of its own, so its
-// calls run one by one and hold back nobody, its worker's loss shows early, and state that is gone
-// is not replaced unnoticed.
-func TestStatefulDefaults(t *testing.T) {
+// An instance serves only its run, so its calls run one at a time. The heartbeat is short, so that
+// the loss of its worker is noticed early, and lost state is not replaced silently.
+func TestStatefulTools_HaveTheirOwnDefaults(t *testing.T) {
 	const spec = "name: counter\nversion: 1.0.0\ndescription: Counts.\nentry: {type: custom}\n"
 	specs, err := Decode("a.yaml", []byte(spec), Options{Factories: []string{"counter"}})
 	if err != nil {
@@ -156,13 +152,13 @@ func TestStatefulDefaults(t *testing.T) {
 		tool.IdleTimeout != defaultIdleTimeout || specs[0].Entry.Handler != "counter" {
 		t.Errorf("the run pins %+v", tool)
 	}
-	told, err := Decode("a.yaml",
+	explicit, err := Decode("a.yaml",
 		[]byte(spec+"execution: {access: shared, lane: serial, heartbeat: 3s, effect: idempotent}\n"),
 		Options{})
-	if err != nil || told[0].Execution.Access != api.AccessShared ||
-		told[0].Execution.Lane != api.LaneSerial ||
-		told[0].Execution.Heartbeat != 3*api.Duration(time.Second) {
-		t.Errorf("what the spec says became %+v, %v", told, err)
+	if err != nil || explicit[0].Execution.Access != api.AccessShared ||
+		explicit[0].Execution.Lane != api.LaneSerial ||
+		explicit[0].Execution.Heartbeat != 3*api.Duration(time.Second) {
+		t.Errorf("explicit values decode to %+v, %v", explicit, err)
 	}
 }
 

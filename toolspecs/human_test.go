@@ -29,9 +29,8 @@ func human(t *testing.T, change func(*toolspecs.Spec)) *toolspecs.Compiled {
 	return c
 }
 
-// TestQuestion proves what a person is asked: the template, the argument question, or description
-// and arguments, without what is sensitive, and never nothing.
-func TestQuestion(t *testing.T) {
+// A question is the template, the argument question, or description and arguments.
+func TestQuestion_IsNeverEmptyAndHidesSensitiveValues(t *testing.T) {
 	template := func(text string) func(*toolspecs.Spec) {
 		return func(s *toolspecs.Spec) { s.Entry.Question = text }
 	}
@@ -65,9 +64,9 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestHumanTool proves the facts that a run pins of a human tool: its kind, how long the person may
-// take, and the form of the answer, whichever way it is declared.
-func TestHumanTool(t *testing.T) {
+// A run pins the kind, the time to answer, and the form of the answer, for every form of
+// declaration.
+func TestHumanTool_PinsTheFactsOfItsQuestion(t *testing.T) {
 	c := human(t, func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "string"} })
 	tool := c.Tool()
 	if tool.Dispatch != api.DispatchQuestion || tool.Effect != api.EffectRead ||
@@ -93,13 +92,12 @@ func TestHumanTool(t *testing.T) {
 			`"}`)}
 	if _, err := large.Compile(); err == nil || !strings.Contains(err.Error(),
 		"the schema of the answer has") {
-		t.Errorf("a schema that nobody could read: %v", err)
+		t.Errorf("a schema without readable fields: %v", err)
 	}
 }
 
-// TestForm proves that answers are checked against any usable schema, all faults at once, and that
-// no schema takes every JSON value.
-func TestForm(t *testing.T) {
+// All faults are reported at once. Without a schema, every JSON value is accepted.
+func TestForm_ChecksAnswersAgainstAnySchema(t *testing.T) {
 	form, err := schemas.NewForm(
 		json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"],"additionalProperties":false}`))
 	if err != nil {

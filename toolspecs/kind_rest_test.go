@@ -11,9 +11,9 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// Defaults of a REST tool depend on its method and body, and stay what they are when they are
-// filled in again: the digest of a spec does not depend on how often it was read.
-func TestRESTDefaults(t *testing.T) {
+// Defaults of a REST tool depend on its method and body. Filling them in again changes nothing, so
+// the digest of a spec does not depend on how often it was decoded.
+func TestRESTDefaults_AreStable(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "specs", "rest_good.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +50,8 @@ func TestRESTDefaults(t *testing.T) {
 	}
 }
 
-// A spec that is made in Go is held to the same rules, and no fault of it repeats a secret either.
-func TestRESTSecretInGo(t *testing.T) {
+// A spec that is made in Go follows the same rules as a file, and no fault repeats a secret.
+func TestRESTSecrets_AreNotInFaults(t *testing.T) {
 	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: KindREST,
 		BaseURL: "https://u:planted@api.example.com",
 		Headers: []byte(`{"Authorization":"planted"}`), Auth: &outbound.Auth{Type: "bearer",
@@ -63,8 +63,8 @@ func TestRESTSecretInGo(t *testing.T) {
 	}
 }
 
-// Arguments that ask for a part of an answer are known by their names, however those are written.
-func TestPagingArguments(t *testing.T) {
+// Arguments that ask for a part of an answer are recognized by their names in any spelling.
+func TestPagingArguments_AreKnownByAnySpelling(t *testing.T) {
 	s := Spec{Parameters: []Parameter{{Name: "owner"}, {Name: "per_page"}, {Name: "startingAfter"},
 		{Name: "$top"}}}
 	if got := s.PagingArguments(); !slices.Equal(got, []string{"per_page", "startingAfter",

@@ -11,16 +11,15 @@ import (
 )
 
 // The categories of lanes are those that a tool can have.
-func TestCategories(t *testing.T) {
+func TestLaneCategories_EqualThoseOfTools(t *testing.T) {
 	field, _ := reflect.TypeFor[Spec]().FieldByName("Category")
 	if want := "enum=" + strings.Join(lanes.Categories, "|"); field.Tag.Get("rule") != want {
 		t.Errorf("the rule of a tool's category is %q, want %q", field.Tag.Get("rule"), want)
 	}
 }
 
-// The lanes that specs come out with: named, of the category, or by default; and the short timeout
-// of an inline call.
-func TestLaneOfSpec(t *testing.T) {
+// Inline calls have a short timeout.
+func TestLaneOfSpec_IsNamedOrOfTheCategoryOrTheDefault(t *testing.T) {
 	data := "name: a\nversion: 1.0.0\ndescription: A.\n"
 	for _, c := range []struct{ spec, lane, timeout string }{
 		{"entry: {type: function}", "general", "30s"},
@@ -57,9 +56,8 @@ func TestLaneOfSpec(t *testing.T) {
 	}
 }
 
-// Tools that are in no file go to the lane of their category too, and back; one that cannot have
-// the lane's key is a fault.
-func TestCatalogOnLanes(t *testing.T) {
+// Tools without a file move too. A tool that lacks the arguments of the lane's key is a fault.
+func TestCatalog_MovesToolsToTheLaneOfTheirCategory(t *testing.T) {
 	shipped, err := NewCatalog(Shipped())
 	if err != nil {
 		t.Fatal(err)

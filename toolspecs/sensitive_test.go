@@ -9,9 +9,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// TestSensitiveProblems proves that no problem of arguments or of a result repeats a sensitive
-// value, whichever rule it breaks and however deep it stands.
-func TestSensitiveProblems(t *testing.T) {
+// No problem of arguments or of a result repeats a sensitive value, whichever rule it violates and
+// however deep it is.
+func TestProblems_RepeatNoSensitiveValue(t *testing.T) {
 	compiled, err := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Entry: toolspecs.Entry{Type: toolspecs.KindFunction},
 		InputSchema: json.RawMessage(`{"type":"object","properties":{
@@ -45,7 +45,7 @@ func TestSensitiveProblems(t *testing.T) {
 		}
 	}
 	if !strings.Contains(text, `"shown" has 5`) {
-		t.Errorf("what is not sensitive is to be shown:\n%s", text)
+		t.Errorf("a value that is not sensitive is hidden:\n%s", text)
 	}
 	tool := compiled.Tool()
 	if got := string(tool.OutputMask.Redact(

@@ -8,10 +8,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestCheckCalls proves that what is wrong with an undo beside the other tools is told at its place
-// in the file: a tool that there is not, one that changes nothing or needs what ends with the run,
-// arguments that it does not take or that it lacks, and a secret that it would show.
-func TestCheckCalls(t *testing.T) {
+// Faults of an undo against the other tools are reported at their place in the file: an unknown
+// tool, one without an effect or with state of the run, unknown or missing arguments, and a secret
+// that it would show.
+func TestCheckCalls_ReportsInvalidUndo(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tools.yaml")
 	const head = "version: 1.0.0\ndescription: A tool.\nentry: {type: function}\n"
@@ -65,9 +65,8 @@ func TestCheckCalls(t *testing.T) {
 	}
 }
 
-// TestUndoIsPinned proves that a run pins what undoes a tool's calls with the tool, and that a spec
-// without it has the digest that it had before there was such a thing.
-func TestUndoIsPinned(t *testing.T) {
+// A spec without undo has a digest that does not depend on the field.
+func TestUndo_IsPinnedWithItsTool(t *testing.T) {
 	spec := Spec{Name: "book", Version: "1.0.0", Description: "Books.",
 		Entry: Entry{Type: KindFunction}}
 	plain, err := spec.Compile()

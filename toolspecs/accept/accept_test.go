@@ -40,8 +40,8 @@ const schemaText = `input_schema:
   type: object
 `
 
-// Pin, description and schemas are written where they stand; every other line is what it was.
-func TestFile(t *testing.T) {
+// File replaces pin, description and schemas in place and leaves every other line unchanged.
+func TestFile_ReplacesPinDescriptionAndSchemas(t *testing.T) {
 	tests := []struct {
 		name, before, after string
 		pinsOnly            bool
@@ -50,7 +50,7 @@ func TestFile(t *testing.T) {
 name: read   # its name
 version: 1.0.0
 
-# What models are told.
+# What models read.
 description: >-
   Reads
   a file.
@@ -74,7 +74,7 @@ tags:
 name: read   # its name
 version: 1.0.0
 
-# What models are told.
+# What models read.
 description: 'Reads a file: all of it.'
 # Arguments
 ` + schemaText + `
@@ -191,8 +191,8 @@ entry: {type: mcp, argv: [server]}
 	}
 }
 
-// An output schema goes where the server has none any more.
-func TestFileOutputGoes(t *testing.T) {
+// File removes an output schema that the server no longer declares.
+func TestFile_RemovesOutputSchema(t *testing.T) {
 	file := "name: read\nversion: 1.0.0\ndescription: Mine.\noutput_schema:\n  type: array\nentry:\n  type: mcp\n  argv: [server]\n"
 	got, err := File("tools.yaml", []byte(file), toolspecs.Options{},
 		map[string]mcpclient.Tool{"read": {Name: "read", InputSchema: []byte(`{"type":"object"}`)}},
@@ -203,9 +203,7 @@ func TestFileOutputGoes(t *testing.T) {
 	}
 }
 
-// What cannot be taken over is not: a schema that is none, a file that has other faults or cannot
-// be read.
-func TestFileRefuses(t *testing.T) {
+func TestFile_RefusesInvalidSchemasAndFiles(t *testing.T) {
 	const file = "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n"
 	for name, tt := range map[string]struct {
 		file  string

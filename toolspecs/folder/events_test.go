@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// A subscriber that comes late first hears how things stand. One that is slow, or hangs, holds up
-// nothing: it gets what there is room for, and with the last event the number of those that are
-// missing.
-func TestSubscribers(t *testing.T) {
+// A late subscriber first receives the current state. A slow or stuck subscriber delays no one
+// else: it receives the events that its buffer can contain, and the last event has the number of
+// lost ones.
+func TestSubscribers_GetTheStateFirst(t *testing.T) {
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"),
 		"b.yaml": specOf("b")})
 	l.write("b.yaml", "name: b\n")
@@ -52,8 +52,8 @@ func TestSubscribers(t *testing.T) {
 	}
 }
 
-// What happened before the end is delivered after it too.
-func TestSubscribersAtTheEnd(t *testing.T) {
+// Events before the end are delivered after it too.
+func TestSubscribers_ReceiveEventsAfterTheEnd(t *testing.T) {
 	w, err := Watch(WatchConfig{})
 	if err != nil {
 		t.Fatal(err)

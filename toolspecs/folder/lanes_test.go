@@ -12,11 +12,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// own is a tool that the program itself brings.
+// own is a tool of the program itself.
 var own = toolspecs.Spec{Name: "own", Version: "1.0.0", Description: "A tool.", Category: "http",
 	Entry: toolspecs.Entry{Type: "function"}}
 
-// laneSpec is a toolspec file of a tool with a category, on a lane where one is named.
+// laneSpec returns a toolspec file of a tool with a category, on a lane if one is given.
 func laneSpec(tool, category, lane string) string {
 	text := specOf(tool) + "category: " + category +
 		"\nparameters: [{name: device, type: string}]\n"
@@ -26,10 +26,10 @@ func laneSpec(tool, category, lane string) string {
 	return text
 }
 
-// Other lanes take effect at once: tools go to the lane of their category, a tool whose lane has
-// gone keeps its version and is told, and it follows when the lane is back. Files that were edited
-// meanwhile go by the lanes too.
-func TestSetLanes(t *testing.T) {
+// Tools move to the lane of their category. A tool whose lane is gone keeps its version and is
+// reported, and it follows when the lane is back. Files that were edited in between use the new
+// lanes too.
+func TestSetLanes_TakesEffectAtOnce(t *testing.T) {
 	base, err := toolspecs.NewCatalog([]toolspecs.Spec{own})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestSetLanes(t *testing.T) {
 			[]string{"started", "completed: 4 tools, 1 faulty"}, "a:gpu b:net c:net own:net"},
 		{"a broken file", func() { l.write("b.yaml", "name: b\n"); l.reload() }, nil,
 			"a:gpu b:net c:net own:net"},
-		{"whose good version goes on", func() { l.w.SetLanes(lanes.Of(gpu)) },
+		{"whose good version stays", func() { l.w.SetLanes(lanes.Of(gpu)) },
 			[]string{"started", "updated b 1.0.0 to 1.0.0", "updated c 1.0.0 to 1.0.0",
 				"updated own 1.0.0 to 1.0.0", "completed: 4 tools, 1 faulty"},
 			"a:gpu b:general c:general own:general"},
@@ -90,7 +90,7 @@ func TestSetLanes(t *testing.T) {
 				l.path("c.yaml"))
 			l.reload()
 		}, nil, "a:gpu b:general c:general own:general"},
-		{"whose version goes on too", func() { l.w.SetLanes(lanes.Of(gpu, net)) },
+		{"whose version stays too", func() { l.w.SetLanes(lanes.Of(gpu, net)) },
 			[]string{"started", "updated b 1.0.0 to 1.0.0", "updated c 1.0.0 to 1.0.0",
 				"updated own 1.0.0 to 1.0.0", "completed: 4 tools, 1 faulty"},
 			"a:gpu b:net c:net own:net"},
@@ -111,9 +111,9 @@ func TestSetLanes(t *testing.T) {
 	}
 }
 
-// Lanes that change while files are edited and looked at never leave the catalog between two
-// states: in the end it is what is just loaded.
-func TestSetLanesWhileReloading(t *testing.T) {
+// Lanes that change while files are edited and read never leave the catalog between two states: the
+// last state equals a fresh load.
+func TestSetLanes_WhileReloading(t *testing.T) {
 	sets := []*lanes.Set{lanes.Of(), lanes.Of(api.Lane{Name: "net", Categories: []string{"http"}}),
 		lanes.Of(api.Lane{Name: "web", Categories: []string{"http"}})}
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": laneSpec("a", "http", "")})
@@ -146,8 +146,8 @@ func TestSetLanesWhileReloading(t *testing.T) {
 	}
 }
 
-// A worker does not start with tools of its own that cannot have their lane's key.
-func TestWatchRefusesLanes(t *testing.T) {
+// A worker does not start if one of its own tools lacks the arguments of its lane's key.
+func TestWatch_RefusesToolsWithoutTheirLanesKey(t *testing.T) {
 	base, err := toolspecs.NewCatalog([]toolspecs.Spec{own})
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Loading a folder reports the faults of all its files in one go, finds names that two files share,
-// and reads neither hidden files nor what a link leads to outside.
-func TestLoadFolder(t *testing.T) {
+// Load reports all faults at once, finds duplicate names, and reads neither hidden files nor
+// targets of links outside of the folder.
+func TestLoad_ReportsTheFaultsOfAllFiles(t *testing.T) {
 	outside := t.TempDir()
 	good := "version: 1.0.0\ndescription: A tool.\nentry: {type: function}\n"
 	write(t, filepath.Join(outside, "secret.yaml"), "name: outside\n"+good)
@@ -68,7 +68,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A worker does not start with a folder in which an undo names a tool that there is not.
+// A worker does not start if an undo names an unknown tool.
 func TestWatch_RefusesUndoByUnknownTool(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tools.yaml")
 	write(t, file, "name: a\nversion: 1.0.0\ndescription: A tool.\nentry: {type: function}\nundo: {tool: cancl}\n")

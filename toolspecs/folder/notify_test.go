@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// never is an interval that no test lives to see.
+// never is an interval longer than any test.
 const never = time.Hour
 
-// await reads events until one is as wanted, "type tool version"; the test's own timeout bounds it.
+// await reads events until one equals want, "type tool version". The timeout of the test bounds it.
 func await(t *testing.T, events <-chan CatalogEvent, want string) CatalogEvent {
 	t.Helper()
-	var seen []string
+	var others []string
 	for {
 		select {
 		case e := <-events:
@@ -24,14 +24,14 @@ func await(t *testing.T, events <-chan CatalogEvent, want string) CatalogEvent {
 			if line == want {
 				return e
 			}
-			seen = append(seen, line)
+			others = append(others, line)
 		case <-time.After(30 * time.Second):
-			t.Fatalf("%q never came; these did: %q", want, seen)
+			t.Fatalf("no event %q, only %q", want, others)
 		}
 	}
 }
 
-// watching starts a watcher of a folder with the tool a, and returns its events.
+// watching starts a watcher of a folder with the tool a and returns its events.
 func watching(t *testing.T, c WatchConfig) (dir string, events <-chan CatalogEvent) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "tools")
@@ -55,13 +55,12 @@ func following(t *testing.T, c WatchConfig) <-chan CatalogEvent {
 	return all
 }
 
-// The file system tells of every change: in the folder, in folders that are made later, and in a
-// folder that has taken the place of another. How often the folder is looked at anyway does not
-// matter.
-func TestWatchIsTold(t *testing.T) {
+// The file system reports every change: in the folder, in folders that are created later, and in a
+// folder that replaces another. The polling interval does not matter.
+func TestWatch_FollowsNotifications(t *testing.T) {
 	t.Parallel()
 	dir, events := watching(t, WatchConfig{Interval: never,
-		OnPolling: func(err error) { t.Skip("the file system tells of nothing here: ", err) }})
+		OnPolling: func(err error) { t.Error("the watcher polls: ", err) }})
 	write(t, filepath.Join(dir, "a.yaml"), specOf("a@2.0.0"))
 	await(t, events, "tool_updated a 2.0.0")
 	write(t, filepath.Join(dir, "more", "deep", "b.yaml"), specOf("b"))
@@ -93,22 +92,20 @@ func TestWatchIsTold(t *testing.T) {
 	await(t, events, "tool_removed b 4.0.0")
 }
 
-// withoutNotices marks the process that this test starts for itself: one that may not watch
-// anything.
+// withoutNotices marks the process that this test starts: one without file notifications.
 const withoutNotices = "TOOLSPECS_WITHOUT_NOTICES"
 
-// Where the file system cannot tell of changes, looking every so often finds them, and the reason
-// is told once.
-func TestWatchPolls(t *testing.T) {
+// If the file system cannot report changes, polling finds them, and the reason is reported once.
+func TestWatch_PollsWithoutNotifications(t *testing.T) {
 	if os.Getenv(withoutNotices) == "" {
 		program, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
 		}
-		// In a user namespace of its own a process may have a limit of its own.
+		// In its own user namespace, a process can have its own limit.
 		cmd := exec.Command("unshare", "--user", "--map-root-user", "sh", "-c",
 			`echo 0 > /proc/sys/user/max_inotify_instances && exec "$0" "$@"`,
-			program, "-test.run=^TestWatchPolls$", "-test.v")
+			program, "-test.run=^TestWatch_PollsWithoutNotifications$", "-test.v")
 		cmd.Env = append(os.Environ(), withoutNotices+"=1")
 		out, err := cmd.CombinedOutput()
 		switch {
@@ -120,11 +117,11 @@ func TestWatchPolls(t *testing.T) {
 		}
 		return
 	}
-	told := make(chan error, 10)
+	reasons := make(chan error, 10)
 	dir, events := watching(t, WatchConfig{Interval: 20 * time.Millisecond,
-		OnPolling: func(err error) { told <- err }})
-	if err := <-told; err == nil {
-		t.Error("no reason was told")
+		OnPolling: func(err error) { reasons <- err }})
+	if err := <-reasons; err == nil {
+		t.Error("the reason is nil")
 	}
 	write(t, filepath.Join(dir, "more", "b.yaml"), specOf("b"))
 	await(t, events, "tool_added b 1.0.0")
@@ -136,7 +133,7 @@ func TestWatchPolls(t *testing.T) {
 	await(t, events, "load_error")
 	write(t, filepath.Join(dir, "a.yaml"), specOf("a@3.0.0"))
 	await(t, events, "tool_updated a 3.0.0")
-	if len(told) != 0 {
-		t.Errorf("it was told again: %v", <-told)
+	if len(reasons) != 0 {
+		t.Errorf("the reason is reported again: %v", <-reasons)
 	}
 }

@@ -15,9 +15,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// An edit that changes neither size nor time, as on a file system that counts whole seconds, is
-// found all the same.
-func TestReloadFindsQuickEdits(t *testing.T) {
+// Some file systems store whole seconds only.
+func TestReload_FindsEditsWithEqualSizeAndTime(t *testing.T) {
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a@1.0.0")})
 	info, err := os.Stat(l.path("a.yaml"))
 	if err != nil {
@@ -32,8 +31,8 @@ func TestReloadFindsQuickEdits(t *testing.T) {
 	}
 }
 
-// Only what has changed is compiled again: of a thousand files one.
-func TestReloadCompilesWhatChanged(t *testing.T) {
+// Of a thousand files, one is compiled.
+func TestReload_CompilesOnlyChangedFiles(t *testing.T) {
 	files := map[string]string{}
 	for i := range 1000 {
 		files[fmt.Sprintf("tool%03d.yaml", i)] = specOf(fmt.Sprintf("tool%03d", i))
@@ -49,9 +48,9 @@ func TestReloadCompilesWhatChanged(t *testing.T) {
 	}
 }
 
-// The files that a toolspec names belong to it, wherever they are: an agent's and its script's. An
-// edit of one is an edit of the tool, and one that breaks it is refused like any other.
-func TestReloadFollowsAgents(t *testing.T) {
+// An agent and its script belong to the toolspec that names them, wherever they are. An edit of one
+// is an edit of the tool, and an invalid edit is refused.
+func TestReload_FollowsFilesOfAgents(t *testing.T) {
 	const agent = "name: helper\nmodel: {provider: scripted, script: script.yaml}\ninstructions: "
 	l := newWatchLab(t, WatchConfig{}, map[string]string{
 		"../agents/helper.yaml": agent + "Help.\n",
@@ -75,9 +74,9 @@ func TestReloadFollowsAgents(t *testing.T) {
 			"Help more. two"},
 		{"its script, right again", "script.yaml", "steps: [{answer: three}]\n", updated,
 			"Help more. three"},
-		{"a tool of it", "helper.yaml", "tools: [a]\n" + agent + "Use a.\n", updated,
+		{"a tool of the agent", "helper.yaml", "tools: [a]\n" + agent + "Use a.\n", updated,
 			"Use a. three"},
-		{"a tool of it that there is not", "helper.yaml", "tools: [a, b]\n" + agent + "Use both.\n",
+		{"an unknown tool of the agent", "helper.yaml", "tools: [a, b]\n" + agent + "Use both.\n",
 			[]string{"started",
 				"error helper.yaml: …agents/helper.yaml:1:12: there is no tool \"b\" (known: a, helper)",
 				"completed: 2 tools, 1 faulty"}, "Use a. three"},
@@ -85,7 +84,7 @@ func TestReloadFollowsAgents(t *testing.T) {
 			"updated helper 1.0.0 to 1.0.0", "completed: 3 tools, 0 faulty"}, "Use both. three"},
 		{"and goes", "../tools/b.yaml", "", []string{"started", "error helper.yaml: …",
 			"removed b in b.yaml", "completed: 2 tools, 1 faulty"}, "Use both. three"},
-		{"no tool of it", "helper.yaml", agent + "Help more.\n", updated, "Help more. three"},
+		{"no tool of the agent", "helper.yaml", agent + "Help more.\n", updated, "Help more. three"},
 		{"the agent, gone", "helper.yaml", "", []string{"started", "error helper.yaml: …",
 			"completed: 2 tools, 1 faulty"}, "Help more. three"},
 		{"the agent, back as it was", "helper.yaml", agent + "Help more.\n",
@@ -105,13 +104,13 @@ func TestReloadFollowsAgents(t *testing.T) {
 	}
 }
 
-// Whatever is done to a folder, a right one is in effect as if it had just been loaded, a wrong one
-// is told, no tool is there twice, and the events add up to the catalog.
-func TestReloadIsLoad(t *testing.T) {
+// After any sequence of edits, a valid folder equals a fresh load, an invalid one is reported, no
+// tool exists twice, and the events add up to the catalog.
+func TestReload_EqualsLoad(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"),
 			"b.yaml": specOf("b", "c")})
-		told := map[string]string{"a": "1.0.0", "b": "1.0.0", "c": "1.0.0"}
+		reported := map[string]string{"a": "1.0.0", "b": "1.0.0", "c": "1.0.0"}
 		file, tool := rapid.SampledFrom([]string{"a.yaml", "b.yaml", "c.yaml", "d.yaml"}),
 			rapid.SampledFrom([]string{"a", "b", "c", "d", "a@2.0.0", "b@2.0.0", "c@wrong"})
 		actions := map[string]func(*rapid.T){
@@ -122,7 +121,7 @@ func TestReloadIsLoad(t *testing.T) {
 			"remove": func(rt *rapid.T) { l.remove(file.Draw(rt, "file")) },
 			"break":  func(rt *rapid.T) { l.write(file.Draw(rt, "file"), "name: [") },
 			"look":   func(*rapid.T) { l.w.reload(time.Now()) },
-			"settle": func(rt *rapid.T) {
+			"finish": func(rt *rapid.T) {
 				for l.w.reload(time.Now()) {
 				}
 				fresh, err := Load(l.dir, toolspecs.Options{})
@@ -134,21 +133,21 @@ func TestReloadIsLoad(t *testing.T) {
 				for e, some, _ := l.s.next(); some; e, some, _ = l.s.next() {
 					switch e.Type {
 					case ToolAdded, ToolUpdated:
-						told[e.Tool] = e.Version
+						reported[e.Tool] = e.Version
 					case ToolRemoved:
-						delete(told, e.Tool)
+						delete(reported, e.Tool)
 					}
 				}
 				var list []string
-				for _, name := range slices.Sorted(maps.Keys(told)) {
-					list = append(list, name+"@"+told[name])
+				for _, name := range slices.Sorted(maps.Keys(reported)) {
+					list = append(list, name+"@"+reported[name])
 				}
 				if got := strings.Join(list, " "); got != l.tools() {
-					rt.Fatalf("the events tell of %s, in effect is %s", got, l.tools())
+					rt.Fatalf("the events add up to %s, in effect is %s", got, l.tools())
 				}
 			},
 		}
 		rt.Repeat(actions)
-		actions["settle"](rt)
+		actions["finish"](rt)
 	})
 }

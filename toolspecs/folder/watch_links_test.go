@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// turn makes a link, or has the one that is there lead somewhere else, in one step.
+// turn creates a link, or points the existing one elsewhere, in one step.
 func turn(t *testing.T, to, at string) {
 	t.Helper()
 	link(t, to, at+".new")
@@ -16,9 +16,9 @@ func turn(t *testing.T, to, at string) {
 	}
 }
 
-// A folder that is mounted from a Kubernetes ConfigMap holds links to files in a hidden folder,
-// which is swapped by one rename of a link: that is an edit of all files at once.
-func TestWatchFollowsAConfigMap(t *testing.T) {
+// A folder that is mounted from a Kubernetes ConfigMap contains links to files in a hidden folder,
+// which one rename of a link replaces. That is an edit of all files at once.
+func TestWatch_FollowsAConfigMap(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "tools")
 	write(t, filepath.Join(dir, "..1", "a.yaml"), specOf("a"))
@@ -36,8 +36,8 @@ func TestWatchFollowsAConfigMap(t *testing.T) {
 	await(t, events, "tool_updated b 2.0.0")
 }
 
-// A folder that is a link comes to be another when the link is turned, as deployments do it.
-func TestWatchFollowsALinkedFolder(t *testing.T) {
+// Deployments replace a linked folder by changing the link.
+func TestWatch_FollowsALinkedFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "v1", "a.yaml"), specOf("a"))

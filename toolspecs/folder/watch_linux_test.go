@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// asNobody has the test go on without the rights of whoever runs it, as far as files are concerned.
+// asNobody drops the file permissions of the test's user and returns a function that restores them.
 func asNobody(t *testing.T) (back func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -27,9 +27,9 @@ func asNobody(t *testing.T) (back func()) {
 	}
 }
 
-// What may not be read any more stays as it was, a file as well as all files of a folder; when it
-// may be read again, that is noticed. A pipe in a file's place is not waited for.
-func TestReloadWithoutRights(t *testing.T) {
+// Unreadable files and folders keep their last version. When they become readable again, the change
+// is noticed. A pipe in place of a file does not block.
+func TestReload_KeepsUnreadableFiles(t *testing.T) {
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"),
 		"sub/b.yaml": specOf("b"), "sub/deep/c.yaml": specOf("c")})
 	chmod := func(name string, mode os.FileMode) {

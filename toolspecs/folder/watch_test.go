@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// watchLab is a watched folder whose looks the test makes itself.
+// watchLab is a watched folder that the test reads explicitly.
 type watchLab struct {
 	t   *testing.T
 	dir string
@@ -21,7 +21,7 @@ type watchLab struct {
 	s   *subscriber
 }
 
-// specOf is a toolspec file of tools, given as name or name@version.
+// specOf returns a toolspec file of tools, given as name or name@version.
 func specOf(tools ...string) string {
 	var docs []string
 	for _, tool := range tools {
@@ -71,7 +71,7 @@ func (l *watchLab) rename(from, to string) {
 	}
 }
 
-// reload looks until nothing is unsettled and returns what happened, one line per event.
+// reload reads the folder until nothing is pending and returns one line per event.
 func (l *watchLab) reload() []string {
 	l.t.Helper()
 	for range 10 {
@@ -79,7 +79,7 @@ func (l *watchLab) reload() []string {
 			return l.events()
 		}
 	}
-	l.t.Fatal("the folder never settles")
+	l.t.Fatal("the folder stays pending")
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (l *watchLab) line(e CatalogEvent) string {
 	return strings.TrimPrefix(string(e.Type), "tool_") + " " + e.Tool + " in " + file
 }
 
-// tools are the tools in effect, with their versions.
+// tools returns the tools in effect, with their versions.
 func (l *watchLab) tools() string {
 	var list []string
 	for _, t := range l.w.Catalog().All() {
@@ -122,15 +122,13 @@ func (l *watchLab) tools() string {
 const bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
 	"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nname: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n"
 
-// Every way in which a folder can change takes effect, and only as far as it is right: what is
-// wrong keeps the version before it. The folder begins as a.yaml with the tool a and b.yaml with b
-// and c; each case starts there.
-func TestReload(t *testing.T) {
+// Every kind of change takes effect if it is valid. An invalid file keeps its last version. Each
+// case starts with a.yaml, which has the tool a, and b.yaml, which has b and c.
+func TestReload_AppliesValidChangesOnly(t *testing.T) {
 	cases := []struct {
 		name   string
 		change func(l *watchLab)
-		// events are all but the first and the last, which stand around them; faulty is in the
-		// last.
+		// events are all but the first and the last one; the last one has faulty.
 		events []string
 		faulty int
 		tools  string
@@ -291,13 +289,13 @@ func TestReload(t *testing.T) {
 				t.Errorf("status: %+v", s)
 			}
 			if got := l.reload(); got != nil {
-				t.Errorf("it was told twice: %q", got)
+				t.Errorf("the fault is reported twice: %q", got)
 			}
 		})
 	}
 }
 
-// alike compares a line with what is wanted, where … stands for anything.
+// alike compares a line with the expected one, in which … matches any text.
 func alike(got, want string) bool {
 	before, after, open := strings.Cut(want, "…")
 	return got == want || open && strings.HasPrefix(got, before) && strings.HasSuffix(got, after)
@@ -310,9 +308,9 @@ func link(t *testing.T, target, path string) {
 	}
 }
 
-// What was wrong is in effect as soon as it is right, and told as such: a repaired file, a name
-// that became free, a folder that came back.
-func TestReloadAgain(t *testing.T) {
+// A repair takes effect and is reported: a valid file, a name that is free again, a folder that
+// exists again.
+func TestReload_ReportsRepairs(t *testing.T) {
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a"),
 		"b.yaml": specOf("b")})
 	steps := []struct {
@@ -352,22 +350,21 @@ func TestReloadAgain(t *testing.T) {
 	}
 }
 
-// A file that is being written is left alone until it stands still, however often it is looked at,
-// and so are a file and a folder that are gone for a moment. A look that finds the folder gone
-// changes nothing either.
-func TestReloadWaits(t *testing.T) {
+// A file that is being written is not read until it stops changing, however often the folder is
+// read. The same is true of a file or a folder that is missing for a moment.
+func TestReload_WaitsForPendingWrites(t *testing.T) {
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a")})
-	look := func(unsettled bool) {
+	look := func(pending bool) {
 		t.Helper()
-		if got := l.w.reload(time.Now()); got != unsettled {
-			t.Errorf("unsettled: %t, want %t", got, unsettled)
+		if got := l.w.reload(time.Now()); got != pending {
+			t.Errorf("pending: %t, want %t", got, pending)
 		}
 		if got := l.events(); got != nil {
 			t.Errorf("this happened: %q", got)
 		}
 	}
 	whole := specOf("a@2.0.0") + "execution: {effect: read}\n"
-	// each part but the last is another broken file, or one without its end
+	// Each part but the last is another broken file, or one without its end.
 	for n := 10; n < len(whole); n += 20 {
 		l.write("a.yaml", whole[:n])
 		look(true)
@@ -391,8 +388,8 @@ func TestReloadWaits(t *testing.T) {
 	}
 }
 
-// A wrong folder is no catalog to start with; a worker without one still has what it brings itself.
-func TestWatchStart(t *testing.T) {
+// A worker without a folder still has its own tools.
+func TestWatch_RefusesAnInvalidFolderAtStart(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.yaml"), specOf("own@2.0.0"))
 	write(t, filepath.Join(dir, "b.yaml"), "name: b\n")
@@ -424,9 +421,8 @@ func TestWatchStart(t *testing.T) {
 	}
 }
 
-// A folder that is wrong in places is watched all the same where that is wanted: what is right is
-// in effect, what is wrong is told, and what is mended is added. Of two files with the same tool
-// the first by name has it.
+// A watcher that skips invalid files uses the valid files, reports the faults, and adds repaired
+// files. Of two files with the same tool, the first by name has it.
 func TestWatch_SkipsInvalidFiles(t *testing.T) {
 	files := map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0"),
 		"c.yaml": "name: broken\n", "d.yaml": specOf("two")}
@@ -462,8 +458,8 @@ func TestWatch_SkipsInvalidFiles(t *testing.T) {
 	}
 }
 
-// LoadSkippingInvalid returns the valid files beside the base, and all faults. Without a folder it
-// returns the base alone.
+// LoadSkippingInvalid returns the valid files together with the base, and all faults. Without a
+// folder it returns the base alone.
 func TestLoad_SkipsInvalidFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tools")
 	for name, text := range map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0",

@@ -26,13 +26,13 @@ type functionCall struct {
 	Param string
 }
 
-// Real functions of a public benchmark: every one imports and what is written lints clean, every
-// valid call passes unchanged in strict mode, and every invalid call is refused with a problem at
-// the argument that is wrong.
-func TestRealToolsAndCalls(t *testing.T) {
+// The functions are those of a public benchmark. Each one imports, its file lints clean, each valid
+// call passes unchanged in strict mode, and each invalid call is refused with a problem at the
+// wrong argument.
+func TestImportedFunctions_AcceptExactlyTheValidCalls(t *testing.T) {
 	var suite struct{ Cases []functionCase }
 	cases.Read(t, "bfcl_single_turn.json", &suite)
-	// Their ground truth passes an argument that the tool does not declare.
+	// The ground truth passes an argument that the tool does not declare.
 	wrong := []string{"parallel_multiple_12", "parallel_multiple_26"}
 	tools, valid, invalid := 0, 0, 0
 	for _, c := range suite.Cases {
@@ -42,7 +42,7 @@ func TestRealToolsAndCalls(t *testing.T) {
 			tools++
 		}
 		if c.Noise || slices.Contains(wrong, c.ID) {
-			// The calls of a case that is noise break their tool's own schema.
+			// The calls of these cases violate the schema of their own tool.
 			continue
 		}
 		for _, call := range c.ValidCalls {
@@ -60,8 +60,7 @@ func TestRealToolsAndCalls(t *testing.T) {
 	}
 }
 
-// importFunctions imports functions, none of which may be refused, and reads what is written for
-// them.
+// importFunctions imports functions, none of which may be refused, and reads the written files.
 func importFunctions(t *testing.T, id string, tools json.RawMessage) []*toolspecs.Compiled {
 	t.Helper()
 	r, err := Functions(id+".json", tools, FunctionOptions{Output: true})
@@ -123,7 +122,7 @@ func checkInvalid(t *testing.T, id string, catalog map[string]*toolspecs.Compile
 	t.Errorf("%s: %s, but the problems are %v", id, call.Why, problems)
 }
 
-// declared is a tool of the second corpus as far as the test reads it by itself.
+// declared is a tool of the second corpus as the test reads it, without this package.
 type declared struct {
 	Name       string
 	Parameters map[string]declaredParameter
@@ -133,16 +132,16 @@ type declared struct {
 
 type declaredParameter struct {
 	Type string
-	// Required is true or false, or, of an object, a list of names.
+	// Required is true or false; for an object, a list of names.
 	Required   any
 	Values     any `json:"allowed_values"`
 	Items      *declaredParameter
 	Properties map[string]declaredParameter
 }
 
-// takes reports whether a call's arguments are those that the tool declares: no other names, all
+// takes reports whether a call's arguments match the tool's declaration: no other names, all
 // required ones, and values of the declared types. A value that refers to another call's result
-// counts as a text.
+// counts as text.
 func (d declared) takes(arguments map[string]any) bool {
 	all := map[string]declaredParameter{}
 	for _, group := range []map[string]declaredParameter{d.Parameters, d.Query, d.Path} {
@@ -188,10 +187,10 @@ func (p declaredParameter) fits(value any) bool {
 		fitAll(p.Properties, members))
 }
 
-// Real REST endpoints and functions, and real chains of calls: every tool imports, the endpoints as
-// REST tools, and exactly those calls pass that keep to their tool's own declaration. Many of the
-// corpus do not.
-func TestRealEndpointsAndChains(t *testing.T) {
+// The corpus has real REST endpoints, functions, and chains of calls. Each tool imports, endpoints
+// as REST tools, and a call passes only if it matches the declaration of its tool, which many calls
+// of the corpus do not.
+func TestImportedEndpoints_AcceptExactlyTheValidChains(t *testing.T) {
 	type chain struct {
 		Output []struct {
 			Name      string

@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// written shows a result: every file that is written, what was refused, and all notes. Every file
-// lints clean and gives the very spec that was imported.
+// written renders a result: every written file, refusals and notes. Every file lints clean and
+// decodes to the imported spec.
 func written(t *testing.T, r Result, err error) string {
 	t.Helper()
 	if err != nil {
@@ -56,8 +56,8 @@ func checkWritten(t *testing.T, tool Tool, data []byte) {
 	}
 }
 
-// remoteTools are what a server lists: plain tools, one without a description, one with a schema
-// that JSON Schema does not know, and names that toolspecs cannot have.
+// remoteTools are tools of a server: plain ones, one without a description, one with an invalid
+// schema, and names that toolspecs cannot have.
 var remoteTools = []mcpclient.Tool{
 	{Name: "read_file", Description: "Reads a file.\n\nThe path is\n  - relative, or\n  - absolute.",
 		ReadOnly: true,
@@ -70,7 +70,7 @@ var remoteTools = []mcpclient.Tool{
 	{Name: "files/list.all"},
 }
 
-// serve lists them, as every server but one would.
+// serve returns a server that lists remoteTools.
 func serve(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 	if strings.Contains(e.URL, "down") {
 		return nil, errors.New("the server cannot be reached")
@@ -78,8 +78,8 @@ func serve(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 	return remoteTools, nil
 }
 
-// Every tool that a server lists is pinned by its digest, with the server's own words.
-func TestMCP(t *testing.T) {
+// Each listed tool is pinned by its digest, with the server's texts.
+func TestMCP_PinsEveryTool(t *testing.T) {
 	entry := toolspecs.Entry{Argv: []string{"mcp-files", "."}, Env: []string{"FILES_ROOT"}}
 	r := MCP(entry, remoteTools, MCPOptions{Prefix: "fs_", Output: true})
 	golden.Compare(t, filepath.Join("testdata", "mcp.golden"), written(t, r, nil))
@@ -94,10 +94,10 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// The golden files show all that becomes of small documents: places and styles of parameters,
-// bodies, servers and secrets, names, schemas of both dialects, functions of every provider, and a
-// registry of every kind.
-func TestGolden(t *testing.T) {
+// The golden files show the results of small documents: places and styles of parameters, bodies,
+// servers and secrets, names, schemas of both dialects, functions of every provider, and a registry
+// of every kind.
+func TestImports_MatchGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.*"))
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// synthetic is a document with so many operations: each shares schemas with others, some nest and
-// contain themselves.
+// synthetic returns a document with n operations. Each shares schemas with others; some schemas
+// nest and contain themselves.
 func synthetic(operations int) []byte {
 	schemas, paths := map[string]any{}, map[string]any{}
 	for i := range operations / 2 {
@@ -60,9 +60,9 @@ func synthetic(operations int) []byte {
 	return data
 }
 
-// A thousand operations import, each with a name of its own and a schema within the bound; what is
-// written lints clean, and a second import writes the same bytes.
-func TestThousandOperations(t *testing.T) {
+// Each operation has a unique name and a schema within the bound. The files lint clean, and a
+// second import writes the same bytes.
+func TestOpenAPI_ImportsAThousandOperations(t *testing.T) {
 	data := synthetic(1000)
 	first, err := OpenAPI("f.json", data, Options{})
 	if err != nil || len(first.Tools) != 1000 || len(first.Refused) > 0 {
@@ -95,8 +95,8 @@ func TestThousandOperations(t *testing.T) {
 	}
 }
 
-// Names do not depend on what else is picked, and each way to pick does.
-func TestPick(t *testing.T) {
+// Each way to select operations works.
+func TestOpenAPI_NamesDoNotDependOnTheSelection(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "names.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -133,8 +133,8 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// What is given in place of the document's own server and security stands in every tool.
-func TestGivenServerAndAuth(t *testing.T) {
+// A given server and security replace those of the document in every tool.
+func TestOpenAPI_UsesTheGivenServerAndAuth(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "access.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -155,9 +155,9 @@ func TestGivenServerAndAuth(t *testing.T) {
 	}
 }
 
-// Whole real documents, where SWITCHYARD_OPENAPI names a folder of them: every operation becomes a
-// tool or is refused with its reason, and every file that is written lints clean.
-func TestRealDocuments(t *testing.T) {
+// The test runs if SWITCHYARD_OPENAPI names a folder of documents. Every operation becomes a tool
+// or is refused with a reason, and every written file lints clean.
+func TestOpenAPI_ImportsRealDocuments(t *testing.T) {
 	dir := os.Getenv("SWITCHYARD_OPENAPI")
 	if dir == "" {
 		t.Skip("SWITCHYARD_OPENAPI is not set: it names a folder of OpenAPI documents")
@@ -198,7 +198,7 @@ func TestRealDocuments(t *testing.T) {
 	}
 }
 
-// countOperations counts what a document calls operations, without this package's help.
+// countOperations counts the operations of a document without using this package.
 func countOperations(t *testing.T, data []byte) int {
 	t.Helper()
 	var doc struct {
@@ -219,9 +219,9 @@ func countOperations(t *testing.T, data []byte) int {
 	return n
 }
 
-// Whatever text a document holds, in any place where text can stand, comes back byte for byte where
-// it is a value, and what is written is read as the same spec.
-func TestNaughtyTexts(t *testing.T) {
+// Any text at any place of a document stays unchanged if it is a value, and written files decode to
+// the same spec.
+func TestOpenAPI_KeepsAnyText(t *testing.T) {
 	for _, text := range cases.NaughtyStrings(t) {
 		o := jsontext.NewObject()
 		o.Set(keyType, typeString)
@@ -253,7 +253,7 @@ func TestNaughtyTexts(t *testing.T) {
 	}
 }
 
-// FuzzImports feeds any bytes to every importer: they give tools that compile, and faults, and
+// FuzzImports passes any bytes to every importer: they return tools that compile, and faults, and
 // never panic or hang.
 func FuzzImports(f *testing.F) {
 	golden.Seed(f, filepath.Join("testdata", "*.*"))

@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// fieldRow is a row of the table of fields: what is in backticks in the columns of values and
+// fieldRow is a row of the table of fields: the texts in backticks in the columns of values and
 // defaults.
 type fieldRow struct{ values, defaults []string }
 
@@ -51,9 +51,9 @@ func fieldTable(t *testing.T) (page string, rows map[string]fieldRow) {
 	return page, rows
 }
 
-// The page on lanes tells every field with its bounds, its words and its default, and no other;
-// what it shows as a file is one.
-func TestDocs(t *testing.T) {
+// The page on lanes lists exactly the fields that exist, each with its bounds, values and default.
+// Its examples decode.
+func TestDocs_ListEveryField(t *testing.T) {
 	page, rows := fieldTable(t)
 	for name := range rows {
 		if !slices.Contains(append(ruleNames, "buckets"), name) {
@@ -70,7 +70,7 @@ func TestDocs(t *testing.T) {
 		}
 		row, there := rows[name]
 		if !there {
-			t.Errorf("the field %s is not told", name)
+			t.Errorf("the page does not document the field %s", name)
 		}
 		for _, m := range bounds.FindAllStringSubmatch(f.Tag.Get("rule"), -1) {
 			for word := range strings.SplitSeq(m[1]+m[2], "|") {
@@ -95,7 +95,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, category := range Categories {
 		if !slices.Contains(rows["categories"].values, category) {
-			t.Errorf("the page does not tell the category %s", category)
+			t.Errorf("the page does not document the category %s", category)
 		}
 	}
 	if !strings.Contains(page, "```yaml\nlanes:\n") {

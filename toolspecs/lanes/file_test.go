@@ -16,9 +16,9 @@ import (
 	"github.com/switchyard/switchyard/internal/test/golden"
 )
 
-// Every file in testdata is decoded, and the faults are those of the golden file beside it: each
-// with line, column and hint, all in one go. Files named _good have none.
-func TestFaultsOfFiles(t *testing.T) {
+// Every file in testdata has exactly the faults of its golden file: each with line, column and
+// hint, all at once. Files named _good have none.
+func TestDecode_ReportsTheFaultsOfGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.*"))
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d files, %v", len(files), err)
@@ -52,9 +52,9 @@ func TestFaultsOfFiles(t *testing.T) {
 	}
 }
 
-// A file gives its lanes the rules it says, and every other rule its default; what always exists is
-// there too.
-func TestDecode(t *testing.T) {
+// A file sets the fields it has. All other fields have their defaults, and the built-in lanes exist
+// too.
+func TestDecode_FillsInDefaults(t *testing.T) {
 	set, err := Load(filepath.Join("testdata", "all_good.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -113,9 +113,9 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Lanes that come out of a file and are given again are the same lanes: nothing is lost between the
-// form in YAML and that in histories.
-func TestRoundTrip(t *testing.T) {
+// Lanes that are read from a file and encoded again are the same lanes: nothing is lost between the
+// YAML form and the form in histories.
+func TestLanes_RoundTrip(t *testing.T) {
 	set, err := Load(filepath.Join("testdata", "all_good.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -133,9 +133,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What cannot be read is a fault of the file, and its names can be had whatever else is wrong in
-// it.
-func TestLoadFaults(t *testing.T) {
+// The names of the lanes are available whatever else is wrong.
+func TestLoad_ReportsUnreadableFiles(t *testing.T) {
 	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"))
 	if faults, ok := errors.AsType[strictyaml.Faults](err); !ok ||
 		!strings.HasSuffix(faults[0].String(),
@@ -160,7 +159,8 @@ func TestLoadFaults(t *testing.T) {
 	}
 }
 
-// No bytes make the decoder panic, and what it accepts keeps to the rules that the rest relies on.
+// FuzzDecode passes any bytes to the decoder. It does not panic, and what it accepts satisfies the
+// invariants of lanes.
 func FuzzDecode(f *testing.F) {
 	golden.Seed(f, filepath.Join("testdata", "*.yaml"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -8,9 +8,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// What always exists is there without being configured, and lanes without rules join it; what a
-// configured lane says stays.
-func TestPlain(t *testing.T) {
+// Lanes without rules are added to them. A configured lane keeps its configuration.
+func TestPlainLanes_ExistWithoutConfiguration(t *testing.T) {
 	set := Of(api.Lane{Name: "gpu", Limit: 2, Categories: []string{"ai"}})
 	more := set.Plain("gpu", "printer", api.LaneSerial)
 	if got := more.Names(); !slices.Equal(got, []string{"general", "gpu", "inline", "printer",
@@ -31,9 +30,9 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Of a limit a few holders have a share, unless one place must decide; of keys as many groups as
-// there are by default.
-func TestDefaults(t *testing.T) {
+// A few holders share a limit, unless one must have all of it. Keys are divided into the default
+// number of groups.
+func TestDefaults_DivideALimitAmongHolders(t *testing.T) {
 	size := 3
 	for _, c := range []struct {
 		lane    api.Lane
@@ -57,9 +56,9 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A call's key is made of its arguments; an argument that is not there is one that the call must
-// give.
-func TestKey(t *testing.T) {
+// A call's key consists of its arguments. A missing argument is reported as one that the call has
+// to pass.
+func TestKey_NeedsEveryArgument(t *testing.T) {
 	lane := api.Lane{Name: "android", Key: "{{args.region}}/{{args.device}}"}
 	for _, c := range []struct{ arguments, key string }{
 		{`{"region": "eu", "device": "pixel 7"}`, "eu/pixel 7"},

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// watchLab is a watched file whose looks the test makes itself.
+// watchLab is a watched file that the test reads explicitly.
 type watchLab struct {
 	t      *testing.T
 	path   string
@@ -36,7 +36,7 @@ func newWatchLab(t *testing.T, text string) *watchLab {
 	return l
 }
 
-// described is the names and limits of the lanes that do not always exist.
+// described returns the names and limits of the lanes that are not built in.
 func described(s *Set) string {
 	var list []string
 	for _, l := range s.All() {
@@ -54,8 +54,8 @@ func (l *watchLab) write(text string) {
 	}
 }
 
-// finalizeResult looks until nothing changes, and returns what happened.
-func (l *watchLab) finalizeResult() string {
+// reload reads the file until nothing is pending and returns the events.
+func (l *watchLab) reload() string {
 	l.t.Helper()
 	for range 10 {
 		if !l.w.file.Look(time.Now()) {
@@ -64,20 +64,20 @@ func (l *watchLab) finalizeResult() string {
 			return events
 		}
 	}
-	l.t.Fatal("the file never settles")
+	l.t.Fatal("the file stays pending")
 	return ""
 }
 
-// A right edit takes effect, a wrong one or a missing file keeps what was in effect; each fault is
-// told once, and what ends it is told too. How quickly the edits follow each other does not matter.
-func TestWatchTakes(t *testing.T) {
+// A valid edit takes effect. An invalid edit or a missing file keeps the lanes in effect. Each
+// fault is reported once, and so is its end, however quickly the edits follow each other.
+func TestWatch_KeepsTheLastValidFile(t *testing.T) {
 	l := newWatchLab(t, "lanes: {a: {limit: 1}}")
-	if got := l.finalizeResult(); got != "" {
+	if got := l.reload(); got != "" {
 		t.Fatalf("nothing had changed, and this happened: %q", got)
 	}
-	for _, s := range []struct{ text, told, lanes string }{
+	for _, s := range []struct{ text, want, lanes string }{
 		{"lanes: {a: {limit: 2}}", "lanes a:2", "a:2"},
-		// as long as before, perhaps within the same tick of the clock
+		// As long as before, perhaps within the same tick of the clock.
 		{"lanes: {a: {limit: 3}}", "lanes a:3", "a:3"},
 		{"# a comment\nlanes: {a: {limit: 3}}", "", "a:3"},
 		{"lanes: {a: {limit: 0}}",
@@ -116,8 +116,8 @@ func TestWatchTakes(t *testing.T) {
 		default:
 			l.write(s.text)
 		}
-		if got := l.finalizeResult(); got != s.told {
-			t.Errorf("%q: got %q, want %q", s.text, got, s.told)
+		if got := l.reload(); got != s.want {
+			t.Errorf("%q: got %q, want %q", s.text, got, s.want)
 		}
 		if got := described(l.w.Set()); got != s.lanes {
 			t.Errorf("%q: in effect is %q, want %q", s.text, got, s.lanes)
@@ -125,9 +125,9 @@ func TestWatchTakes(t *testing.T) {
 	}
 }
 
-// A file that is being written is left alone until it stands still, and so is one that is gone for
-// a moment.
-func TestWatchWaits(t *testing.T) {
+// A file that is being written is not read until it stops changing. The same is true of a file that
+// is missing for a moment.
+func TestWatch_WaitsForPendingWrites(t *testing.T) {
 	l := newWatchLab(t, "lanes: {a: {limit: 1}}")
 	whole := "lanes: {a: {limit: 2}, b: {limit: 3}}"
 	for n := 5; n < len(whole); n += 5 {
@@ -137,26 +137,26 @@ func TestWatchWaits(t *testing.T) {
 		}
 	}
 	l.write(whole)
-	if got := l.finalizeResult(); got != "lanes a:2 b:3" {
+	if got := l.reload(); got != "lanes a:2 b:3" {
 		t.Errorf("this happened: %q", got)
 	}
 	if err := os.Rename(l.path, l.path+"~"); err != nil {
 		t.Fatal(err)
 	}
 	if !l.w.file.Look(time.Now()) {
-		t.Error("a file that has just gone is settled")
+		t.Error("a file that is missing for a moment is not pending")
 	}
 	if err := os.Rename(l.path+"~", l.path); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.finalizeResult(); got != "" {
+	if got := l.reload(); got != "" {
 		t.Errorf("this happened: %q", got)
 	}
 }
 
-// The file system tells of an edit, and of a file that takes the place of another by its name or by
-// a link; where nothing is told, looking every so often finds it.
-func TestWatch(t *testing.T) {
+// The file system reports edits and replacements by name or by link. Without notifications, polling
+// finds them.
+func TestWatch_FollowsEditsAndReplacements(t *testing.T) {
 	for _, interval := range []time.Duration{time.Hour, 20 * time.Millisecond} {
 		t.Run(interval.String(), func(t *testing.T) {
 			t.Parallel()
@@ -168,9 +168,9 @@ func TestWatch(t *testing.T) {
 				}
 			}
 			put("lanes.yaml", "lanes: {a: {limit: 1}}")
-			told := make(chan string, 100)
-			w, err := Watch(path, interval, func(s *Set) { told <- described(s) },
-				func(err error) { told <- "fault" })
+			events := make(chan string, 100)
+			w, err := Watch(path, interval, func(s *Set) { events <- described(s) },
+				func(err error) { events <- "fault" })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,12 +182,12 @@ func TestWatch(t *testing.T) {
 				timeout := time.After(30 * time.Second)
 				for {
 					select {
-					case got := <-told:
+					case got := <-events:
 						if got == want {
 							return
 						}
 					case <-timeout:
-						t.Fatalf("%q never came", want)
+						t.Fatalf("no event %q", want)
 					}
 				}
 			}
@@ -217,9 +217,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A wrong file is none to start with, nobody has to be told, and a folder that is gone is waited
-// for.
-func TestWatchStart(t *testing.T) {
+// No callback is required, and a missing folder is awaited.
+func TestWatch_RefusesAnInvalidFileAtStart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "config")
 	path := filepath.Join(dir, "lanes.yaml")
 	if _, err := Watch(path, 0, nil, nil); err == nil {

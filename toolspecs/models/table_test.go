@@ -11,9 +11,8 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// TestShipped proves that the table that comes with the program can be read and prices what it
-// lists, and that a name with an edition's date finds its model.
-func TestShipped(t *testing.T) {
+// A name with the date of an edition matches its model.
+func TestShippedTable_PricesItsModels(t *testing.T) {
 	table := Shipped()
 	if table.Len() < 10 || table.AsOf < "2026" {
 		t.Errorf("%d models as of %q", table.Len(), table.AsOf)
@@ -44,9 +43,7 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-// TestDecode proves that a table is read as it is written, and that everything wrong in one is told
-// at its place.
-func TestDecode(t *testing.T) {
+func TestDecode_ReportsEveryFaultWithItsPlace(t *testing.T) {
 	good, err := Decode("m.yaml",
 		[]byte("as_of: 2026-06-21\nmodels:\n  own.model: {input: 0, output: 0}\n  'a \"b\"': {input: 1, cached_input: 0.5, cache_write: 2, output: 3, window: 1000, images: true}\n"))
 	if err != nil {
@@ -79,8 +76,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestLoad proves that a file is read, and that one that is missing is a fault that names it.
-func TestLoad(t *testing.T) {
+func TestLoad_NamesAMissingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "models.yaml")
 	var faults strictyaml.Faults
 	if _, err := Load(path); !errors.As(err, &faults) || faults[0].File != path ||

@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// TestPlanYAML proves that a plan written as a file is read back as it was, whatever its texts look
-// like, and is a file to be read: one line for each thing.
-func TestPlanYAML(t *testing.T) {
+// A plan that is written as a file decodes to the same plan, whatever its texts contain, and has
+// one line for each field.
+func TestPlanYAML_RoundTrips(t *testing.T) {
 	plan := api.Plan{Name: "dry", Calls: []api.PlanCall{
 		{ID: "call-1", Tool: "book", Digest: "d",
 			Arguments: json.RawMessage(

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Cases give rules every fact they can know, and say which rules did what else than is wanted; a
-// rule that is tried one way alone is named.
-func TestCases(t *testing.T) {
+// Cases can set every fact. They report rules with another decision than expected, and rules
+// without cases of both decisions.
+func TestCases_NameRulesThatDecideOtherwise(t *testing.T) {
 	cases, err := LoadCases(filepath.Join("testdata", "cases", "good.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -33,9 +33,8 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// Everything that is wrong in a file of cases is told in one go, with its place, and what is wrong
-// in the files of rules too.
-func TestCasesFaults(t *testing.T) {
+// Faults of the rule files are reported too, each with its place.
+func TestCases_ReportEveryFault(t *testing.T) {
 	_, err := LoadCases(filepath.Join("testdata", "cases", "bad.yaml"))
 	if err == nil {
 		t.Fatal("it was read")
@@ -46,7 +45,7 @@ func TestCasesFaults(t *testing.T) {
 		`"yesterday" is not a time`, "no rule says that a call is allowed",
 		`there is no rule "mnay"`, `unknown field "made"`, "left is -1", "6:5: name is missing"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not told:\n%v", want, err)
+			t.Errorf("%q is not reported:\n%v", want, err)
 		}
 	}
 	if _, err := LoadCases("testdata/nowhere.yaml"); err == nil || !strings.Contains(err.Error(),
@@ -55,9 +54,8 @@ func TestCasesFaults(t *testing.T) {
 	}
 }
 
-// The rules that ship as an example do what their cases want, and every one of them has cases both
-// ways.
-func TestShippedRules(t *testing.T) {
+// Every example rule has cases of both decisions.
+func TestShippedRules_PassTheirCases(t *testing.T) {
 	files, err := filepath.Glob("../../examples/policies/*.cases.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%q, %v", files, err)

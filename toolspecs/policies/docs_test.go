@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// The page on policies tells every name and field that an expression can have, and bounds that are
-// those of the code.
-func TestDocs(t *testing.T) {
+// The page on policies lists every name and field of expressions, and the bounds of the code.
+func TestDocs_ListEveryNameAndBound(t *testing.T) {
 	data, err := os.ReadFile("../../docs/policies.md")
 	if err != nil {
 		t.Fatal(err)
@@ -24,19 +23,19 @@ func TestDocs(t *testing.T) {
 		{namePlan, reflect.TypeFor[Plan]()}, {"", reflect.TypeFor[Count]()},
 		{"", reflect.TypeFor[Calls]()}} {
 		for _, f := range reflect.VisibleFields(value.typed) {
-			if told := "`" + value.name + "." + f.Tag.Get("cel") + "`"; !strings.Contains(page,
-				told) {
-				t.Errorf("docs/policies.md does not tell %s", told)
+			if name := "`" + value.name + "." + f.Tag.Get("cel") + "`"; !strings.Contains(page,
+				name) {
+				t.Errorf("docs/policies.md does not document %s", name)
 			}
 			if !slices.Contains(fields, f.Tag.Get("cel")) {
 				t.Errorf("%s is not among the fields for near names", f.Tag.Get("cel"))
 			}
 		}
 	}
-	for _, told := range []string{"| `args` |", "| `labels` |", "| `now` |", "`calls.NAME`",
+	for _, name := range []string{"| `args` |", "| `labels` |", "| `now` |", "`calls.NAME`",
 		"4 KiB", "at most 20 rules"} {
-		if !strings.Contains(page, told) {
-			t.Errorf("docs/policies.md does not tell %s", told)
+		if !strings.Contains(page, name) {
+			t.Errorf("docs/policies.md does not document %s", name)
 		}
 	}
 }

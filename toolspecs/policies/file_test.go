@@ -15,10 +15,9 @@ import (
 	"github.com/switchyard/switchyard/internal/test/golden"
 )
 
-// Every file in testdata is decoded, and the faults are those of the golden file beside it: each
-// with line, column, the rule, the place in its expression and a hint, all in one go. Files named
-// _good have none.
-func TestFaultsOfFiles(t *testing.T) {
+// Every file in testdata has exactly the faults of its golden file: each with line, column, the
+// rule, the position in its expression and a hint, all at once. Files named _good have none.
+func TestDecode_ReportsTheFaultsOfGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	if err != nil || len(files) < 5 {
 		t.Fatalf("%d files, %v", len(files), err)
@@ -39,8 +38,8 @@ func TestFaultsOfFiles(t *testing.T) {
 	}
 }
 
-// A file's rules are as written, in order, and what comes out of it compiles again.
-func TestLoad(t *testing.T) {
+// Encoded rules compile again.
+func TestLoad_KeepsRulesInOrder(t *testing.T) {
 	set, err := Load(filepath.Join("testdata", "all_good.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -75,9 +74,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A file that is followed takes effect when it is edited; an edit that breaks it keeps the rules
-// that were in force.
-func TestWatch(t *testing.T) {
+// An edit takes effect. An invalid edit keeps the rules in force.
+func TestWatch_KeepsTheLastValidRules(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	write := func(name, when string) {
 		text := fmt.Sprintf("policies: [{name: %s, when: %q, then: deny, message: m}]\n", name,
@@ -93,37 +91,38 @@ func TestWatch(t *testing.T) {
 		t.Fatal("a file that is not there was followed")
 	}
 	write("one", "true")
-	told := make(chan string, 10)
+	events := make(chan string, 10)
 	w, err := Watch(path, 10*time.Millisecond, func(s *Set) {
-		told <- strings.Join(s.Names(),
+		events <- strings.Join(s.Names(),
 			" ")
 	}, func(err error) {
 		if _, ok := errors.AsType[strictyaml.Faults](err); !ok {
 			t.Errorf("got %v", err)
 		}
-		told <- "fault"
+		events <- "fault"
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	for _, step := range []struct{ name, when, told, inForce string }{
+	for _, step := range []struct{ name, when, events, inForce string }{
 		{"two", "true", "two", "two"}, {"broken", "tool", "fault", "two"},
 		{"three", "true", "three", "three"},
 	} {
 		write(step.name, step.when)
 		select {
-		case got := <-told:
-			if got != step.told || w.Value().Names()[0] != step.inForce {
-				t.Errorf("%s: told %s, in force %q", step.name, got, w.Value().Names())
+		case got := <-events:
+			if got != step.events || w.Value().Names()[0] != step.inForce {
+				t.Errorf("%s: event %s, in force %q", step.name, got, w.Value().Names())
 			}
 		case <-time.After(20 * time.Second):
-			t.Fatalf("nothing was told of %s", step.name)
+			t.Fatalf("no event for %s", step.name)
 		}
 	}
 }
 
-// No bytes make the decoder panic, and whatever it accepts can be evaluated.
+// FuzzDecode passes any bytes to the decoder. It does not panic, and accepted rules can be
+// evaluated.
 func FuzzDecode(f *testing.F) {
 	golden.Seed(f, filepath.Join("testdata", "*.yaml"))
 	f.Fuzz(func(_ *testing.T, data []byte) {

@@ -10,7 +10,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// sending is a call of a tool that sends something out, in a run that has seen something.
+// sending returns the facts of a call that sends data out, in a run that has read untrusted data.
 func sending() *Facts {
 	return &Facts{
 		Tool: Tool{Name: "send_file", Version: "1.2.0", Category: "http",
@@ -31,9 +31,9 @@ func sending() *Facts {
 	}
 }
 
-// Everything that docs/policies.md lists can be read, with the values that the call has; what there
-// is not fails instead of counting as no.
-func TestHolds(t *testing.T) {
+// Each fact of docs/policies.md has the value of the call. A missing fact fails; it does not count
+// as false.
+func TestExpressions_ReadEveryDocumentedFact(t *testing.T) {
 	for expression, want := range map[string]string{
 		`tool.name == 'send_file' && tool.version == '1.2.0' && tool.category == 'http' && tool.lane == 'http' && tool.effect == 'once'`:                              "true",
 		`'mail' in tool.tags && 'external_write' in tool.effects && 'receipt' in tool.emits`:                                                                          "true",
@@ -68,9 +68,9 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// An expression that says neither yes nor no, or that names what there is not, does not compile,
-// and the fault says where and what may be meant.
-func TestCompileFaults(t *testing.T) {
+// An expression that is not boolean, or that uses an unknown name, does not compile. The fault has
+// the position and suggestions.
+func TestCompile_ReportsInvalidExpressions(t *testing.T) {
 	for expression, want := range map[string]string{
 		``:                                     "at 1:1 of the expression: the expression is empty",
 		"  \n":                                 "the expression is empty",
@@ -102,9 +102,8 @@ func TestCompileFaults(t *testing.T) {
 	}
 }
 
-// Rules that meet are told by what weighs most; those for other tools and agents are not evaluated
-// at all; one that fails, or does not compile, denies.
-func TestCheck(t *testing.T) {
+// Rules for other tools and agents are not evaluated. A rule that fails or does not compile denies.
+func TestCheck_DecidesByTheStrictestRule(t *testing.T) {
 	say := func(name, when string, then api.PolicyEffect) api.PolicyRule {
 		return api.PolicyRule{Name: name, When: when, Then: then, Message: "m-" + name}
 	}
@@ -135,8 +134,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Arguments that are no object make a rule that reads them fail; a call without arguments has none.
-func TestArguments(t *testing.T) {
+// Rules that read such arguments fail. A call without arguments has none.
+func TestArguments_ThatAreNoObjectFail(t *testing.T) {
 	c, err := Compile(`has(args.a)`)
 	if err != nil {
 		t.Fatal(err)
@@ -150,8 +149,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// What is left is never below zero, and without bound where there is no limit.
-func TestBudgetOf(t *testing.T) {
+// Without a limit it is unbounded.
+func TestBudget_IsNeverNegative(t *testing.T) {
 	l := api.Limits{Calls: 1, Tokens: 10, Cost: 1, WallTime: api.Duration(time.Second)}
 	u := api.Usage{Calls: 2, InputTokens: 20, Cost: 3}
 	if b := BudgetOf(l, u, time.Hour); b.Calls.Left != 0 || b.Tokens.Left != 0 ||

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// Where the tools are known, a rule that names a tool or an argument that there is not is a fault,
-// with what may have been meant; one that reads what any of its tools takes is none.
-func TestDecodeFor(t *testing.T) {
+// The fault has suggestions. A rule may read an argument of any of its tools.
+func TestDecodeFor_ReportsUnknownToolsAndArguments(t *testing.T) {
 	tools := Tools{"pay": {Names: []string{"amount", "to"}}, "look": {Names: []string{"path"}},
 		"free": {Any: true}}
 	for when, want := range map[string]string{

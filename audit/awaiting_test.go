@@ -6,9 +6,8 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// TestStanding proves that a run is said to wait for people only where it would be running, and
-// for all that it waits for.
-func TestStatusText(t *testing.T) {
+// A run waits for people only if it is running otherwise. All reasons are listed.
+func TestStatusText_NamesWhatARunWaitsFor(t *testing.T) {
 	for _, test := range []struct {
 		status               history.RunStatus
 		approvals, questions bool

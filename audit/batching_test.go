@@ -20,10 +20,9 @@ func recordsIn(events []api.Event) map[string]api.Record {
 	return records
 }
 
-// TestTogetherRecords proves that calls that were made together have one record each, with their
-// own arguments and results, also while they run and where the server ended the run in their
-// midst.
-func TestBatchingRecords(t *testing.T) {
+// Each batched call has a record with its own arguments and results, also while the batch runs and
+// if the server ends the run meanwhile.
+func TestBatchedCalls_HaveOneRecordEach(t *testing.T) {
 	recorded := replayedHistory(t, "agent_batched")
 	d := history.NewDeriver("", "")
 	events := derive(t, d, recorded)
@@ -32,7 +31,7 @@ func TestBatchingRecords(t *testing.T) {
 	if got := string(records["1.1"].Arguments) + string(records["1.1"].Result.Output) +
 		string(records["1.3"].Arguments) + string(records["1.3"].Result.Output); got !=
 		`{"texts":["a","b"]}["a","b"]{"texts":["d"]}["d"]` {
-		t.Errorf("made together: %s", got)
+		t.Errorf("batched calls: %s", got)
 	}
 	if r := records["1.3"]; !r.Batched || r.Activity != "1.1" || r.Worker == "" ||
 		r.Closed.IsZero() ||
@@ -76,9 +75,8 @@ func TestBatchingRecords(t *testing.T) {
 	}
 }
 
-// TestWithheldRecords proves what the records tell of calls that a dry run withheld: what they
-// would have done, without sensitive values, also in the texts of their plans.
-func TestWithheldRecords(t *testing.T) {
+// Records of calls that a dry run withheld have the planned effects without sensitive values.
+func TestWithheldCalls_RecordTheirPlans(t *testing.T) {
 	d := history.NewDeriver("", "")
 	events := derive(t, d, replayedHistory(t, "agent_dry_run"))
 	records := recordsIn(events)

@@ -6,16 +6,15 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// TestContinued proves that a run that goes on with an earlier run of its conversation tells which
-// one, in brief and at its end.
-func TestContinued(t *testing.T) {
+// A run that continues an earlier run of its conversation names it in its summary and at its end.
+func TestContinuedRun_NamesItsPredecessor(t *testing.T) {
 	d := history.NewDeriver("", "")
 	events := derive(t, d, replayedHistory(t, "agent_conversation"))
-	told := d.Summary().Continues
-	if told == nil || told.WorkflowID != "agent_conversation" || told.RunID == "" {
-		t.Fatalf("got %+v", told)
+	previous := d.Summary().Continues
+	if previous == nil || previous.WorkflowID != "agent_conversation" || previous.RunID == "" {
+		t.Fatalf("got %+v", previous)
 	}
-	if last := events[len(events)-1]; last.Continues == nil || *last.Continues != *told {
-		t.Errorf("the end tells of %+v, want %+v", last.Continues, told)
+	if last := events[len(events)-1]; last.Continues == nil || *last.Continues != *previous {
+		t.Errorf("the end has %+v, want %+v", last.Continues, previous)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	updatepb "go.temporal.io/api/update/v1"
 )
 
-// accepted is an update that a run accepted.
+// accepted returns an update that a run accepted.
 func accepted(t *testing.T, id, name string, arg any) *historypb.HistoryEvent {
 	t.Helper()
 	e := event(10, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, nil)
@@ -59,10 +59,9 @@ func onServer() (paused, resumed *historypb.HistoryEvent) {
 	return paused, resumed
 }
 
-// TestControlEvents proves what the events and the summary tell of messages, by update and by
-// signal, each once, and of pauses, the run's own and the server's: the run is paused until both
-// are over, and no more when it has ended.
-func TestControlEvents(t *testing.T) {
+// Messages by update and by signal are events, each once. Pauses of the run and of the server are
+// independent: the run is paused until both are over, or until it has ended.
+func TestControlEvents_ShowMessagesAndPauses(t *testing.T) {
 	start := started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{})))
 	message, pause := api.Sent{Text: "x", By: "ada", ID: "one"}, api.Pause{By: "ada"}
 	paused, resumed := onServer()

@@ -111,9 +111,9 @@ func lastOf(t *testing.T, recorded ...*historypb.HistoryEvent) (api.Event, histo
 	return events[len(events)-1], d.Summary()
 }
 
-// TestFailedActivities proves that each way an activity ends without a result gives the error that
-// the workflow makes of it. The history is that of a direct call up to the end of its activity.
-func TestFailedActivities(t *testing.T) {
+// Each way in which an activity ends without a result gives the error that the workflow returns.
+// The history is that of a direct call up to the end of its activity.
+func TestFailedActivities_HaveTheErrorOfTheWorkflow(t *testing.T) {
 	recorded := histories(t, "direct")[0]
 	end := slices.IndexFunc(recorded, func(e *historypb.HistoryEvent) bool {
 		return e.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
@@ -214,8 +214,8 @@ func TestFailedActivities(t *testing.T) {
 	}
 }
 
-// TestRunEnds proves what the ends of a run that the recorded histories do not have are told as.
-func TestRunEnds(t *testing.T) {
+// The cases are ends of runs that the recorded histories do not have.
+func TestRunEnds_AreDerived(t *testing.T) {
 	begin := started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{})))
 	tests := []struct {
 		name   string
@@ -269,7 +269,7 @@ func TestRunEnds(t *testing.T) {
 			"exceeded its timeout",
 		},
 		{
-			"terminated, nobody says why",
+			"terminated without a reason",
 			event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil),
 			api.EventRunCancelled,
 			history.RunTerminated,
@@ -290,9 +290,9 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
-// TestLaterPart proves that the history of a later part of a chain alone tells of its own events
-// and the whole run's facts.
-func TestLaterPart(t *testing.T) {
+// The history of a later part of a chain is enough to derive its own events and the facts of the
+// whole run.
+func TestLaterPart_HasItsEventsAndTheFactsOfTheRun(t *testing.T) {
 	parts := histories(t, "continued")
 	d := history.NewDeriver("", "")
 	events := derive(t, d, parts[2])
@@ -307,8 +307,8 @@ func TestLaterPart(t *testing.T) {
 	}
 }
 
-// TestUnknownEvents proves that what a later version or another feature writes is skipped.
-func TestUnknownEvents(t *testing.T) {
+// Later versions and other features write such events.
+func TestUnknownEvents_AreSkipped(t *testing.T) {
 	begin := started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{})))
 	d := history.NewDeriver("w", "r")
 	derive(t, d, []*historypb.HistoryEvent{begin})
@@ -329,9 +329,9 @@ func TestUnknownEvents(t *testing.T) {
 	}
 }
 
-// TestDamaged proves that a history with any one payload damaged or missing, or any event left
-// out, gives an error or events, and never a panic; an error about content names the event.
-func TestDamaged(t *testing.T) {
+// A history with a damaged or missing payload, or without one event, gives an error or events, and
+// never a panic. An error about a payload names the event.
+func TestDamagedHistories_GiveErrors(t *testing.T) {
 	for _, s := range scenarios() {
 		for _, part := range histories(t, s.name) {
 			for i := range part {
@@ -399,8 +399,7 @@ func deriveDamaged(t *testing.T, recorded []*historypb.HistoryEvent, damaged int
 	d.Running()
 }
 
-// TestReadHistory proves that a file that is no history is refused with a typed error.
-func TestReadHistory(t *testing.T) {
+func TestReadHistory_RefusesOtherFilesWithATypedError(t *testing.T) {
 	if _, err := history.Parse(strings.NewReader("no history")); !errors.Is(
 		err,
 		history.ErrUnreadable,
@@ -409,8 +408,8 @@ func TestReadHistory(t *testing.T) {
 	}
 }
 
-// TestLanes proves the sums: refused calls take no time, only ended ones count into it.
-func TestLanes(t *testing.T) {
+// Refused calls take no time, and only ended calls count.
+func TestLaneSums_CountEndedCalls(t *testing.T) {
 	at := func(ms int) time.Time {
 		return time.Unix(1, 0).Add(time.Duration(ms) * time.Millisecond)
 	}
@@ -452,8 +451,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestConstantMemory proves that what a deriver holds does not grow with the calls that are over.
-func TestConstantMemory(t *testing.T) {
+// Its memory does not grow with the number of ended calls.
+func TestDeriver_UsesConstantMemory(t *testing.T) {
 	part := histories(t, "continued")[0]
 	d := history.NewDeriver("", "")
 	derive(t, d, part)
@@ -483,8 +482,8 @@ func TestConstantMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkDerive measures how many calls a second are derived from history that is in memory;
-// 20,000 is the least.
+// BenchmarkDerive measures how many calls per second are derived from a history in memory. The
+// minimum is 20,000.
 func BenchmarkDerive(b *testing.B) {
 	part := histories(b, "continued")[0]
 	calls := 0

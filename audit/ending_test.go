@@ -8,9 +8,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// TestCancelled proves that a cancelled run says who asked for that, and why, as far as its
-// history does.
-func TestCancelled(t *testing.T) {
+// A cancelled run names who cancelled it and why, if its history has them.
+func TestCancelledRun_NamesCallerAndReason(t *testing.T) {
 	above := &commonpb.WorkflowExecution{WorkflowId: "above"}
 	for want, request := range map[string]*historypb.WorkflowExecutionCancelRequestedEventAttributes{
 		"the run was cancelled":               {},

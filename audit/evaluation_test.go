@@ -8,9 +8,9 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// A person's verdict goes before a checker's, that before the run's end, and none of them is on a
-// run that is not over.
-func TestEvaluate(t *testing.T) {
+// A person's evaluation precedes a checker's, which precedes the end of the run. A run that has not
+// ended has no evaluation.
+func TestEvaluation_PrefersPeopleToCheckers(t *testing.T) {
 	over, yes := time.Unix(1, 0), &api.RunEvaluation{Solved: true, By: "ada"}
 	checked := func(c api.Checked) *api.RunResult {
 		return &api.RunResult{Outcome: api.OutcomeAnswered, Checked: &c}
@@ -47,8 +47,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// Only a run that did what it was for is solved by its own end.
-func TestSolvedBy(t *testing.T) {
+// Only a run that reached its goal is solved by its own end.
+func TestSolvedBy_CountsOnlySuccessfulEnds(t *testing.T) {
 	over := time.Unix(1, 0)
 	for want, list := range map[Solved][]history.Summary{
 		SolvedOpen: {{Status: history.RunRunning}, {Status: history.RunPaused}},

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// A subscriber that keeps its position in a file. Started again, it goes on where it stopped.
+// A subscriber that stores its position in a file continues there after a restart.
 func ExampleSubscribe() {
 	c, err := client.Dial(client.Options{})
 	if err != nil {
@@ -19,8 +19,8 @@ func ExampleSubscribe() {
 	}
 	defer c.Close()
 	position := audit.Position{WorkflowID: "demo-1a2b3c4d"}
-	if kept, err := os.ReadFile("position.json"); err == nil {
-		if err := json.Unmarshal(kept, &position); err != nil {
+	if stored, err := os.ReadFile("position.json"); err == nil {
+		if err := json.Unmarshal(stored, &position); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -30,11 +30,11 @@ func ExampleSubscribe() {
 			log.Fatal(err)
 		}
 		fmt.Println(event.Sequence, event.Type, event.Summary)
-		kept, err := json.Marshal(events.Position())
+		stored, err := json.Marshal(events.Position())
 		if err != nil {
 			log.Fatal(err)
 		}
-		if err := os.WriteFile("position.json", kept, 0o600); err != nil {
+		if err := os.WriteFile("position.json", stored, 0o600); err != nil {
 			log.Fatal(err)
 		}
 	}

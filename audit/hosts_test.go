@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// replayedHistory returns a history that package workflows replays.
+// =
 func replayedHistory(t *testing.T, name string) []*historypb.HistoryEvent {
 	t.Helper()
 	file, err := library.Open(filepath.Join("..", "workflows", "testdata", "histories", name))
@@ -29,7 +29,7 @@ func replayedHistory(t *testing.T, name string) []*historypb.HistoryEvent {
 	return events
 }
 
-// scheduledAs returns the place of the event that schedules an activity.
+// scheduledAs returns the index of the event that schedules an activity.
 func scheduledAs(t *testing.T, recorded []*historypb.HistoryEvent, id string) int {
 	t.Helper()
 	i := slices.IndexFunc(recorded, func(e *historypb.HistoryEvent) bool {
@@ -74,10 +74,10 @@ func activityCancelled(scheduled int64) *historypb.HistoryEvent {
 	return e
 }
 
-// TestHoldFailures proves that a call that waited for an instance has the error that the run told,
-// though its activity was only cancelled: why the instance could not be made, or that it was lost.
-// A call that the run itself cancelled stays so.
-func TestHostInstanceFailures(t *testing.T) {
+// A call that waited for an instance has the error that the run decided, although its activity was
+// only cancelled: why the instance could not be created, or that it was lost. A call that the run
+// cancelled stays cancelled.
+func TestWaitingCalls_HaveTheErrorOfTheirInstance(t *testing.T) {
 	recorded := replayedHistory(t, "call_stateful")
 	i := scheduledAs(t, recorded, "1.1")
 	hostInstance, call := recorded[i-1].GetEventId(), recorded[i].GetEventId()
@@ -104,7 +104,7 @@ func TestHostInstanceFailures(t *testing.T) {
 			activityCancelled(call)}, api.CallFailed, api.ErrWorkerLost},
 		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance),
 			activityTimedOut(call)}, api.CallFailed, api.ErrOutcomeUnknown},
-		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), recorded[i-1],
+		"asked again": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), recorded[i-1],
 			activityCancelled(call)},
 			api.CallCancelled, api.ErrCancelled},
 		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hostInstance),
@@ -123,9 +123,8 @@ func TestHostInstanceFailures(t *testing.T) {
 	}
 }
 
-// TestCallsOfLostInstance proves that the calls of an instance that is lost for good have their
-// records, though history does not show them: the run refused them itself.
-func TestCallsOfLostInstance(t *testing.T) {
+// History has no events of these calls, because the run refused them without scheduling them.
+func TestCallsOfLostInstance_HaveRecords(t *testing.T) {
 	byCall := map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, history.NewDeriver("", ""),
 		replayedHistory(t, "plan_stateful_lost"))) {
@@ -156,9 +155,8 @@ func TestCallsOfLostInstance(t *testing.T) {
 	}
 }
 
-// TestLostInstanceIsCarried proves that the history of a later part alone tells of an instance
-// that was lost before.
-func TestLostInstanceIsContinued(t *testing.T) {
+// The history of a later part is enough to know an instance that was lost before.
+func TestLostInstance_IsKnownToLaterParts(t *testing.T) {
 	recorded := replayedHistory(t, "agent_stateful_continued.2")
 	hostInstance := scheduledAs(t, recorded, "hold/counter")
 	call, next := scheduledAs(t, recorded, "3.1"), scheduledAs(t, recorded, "turn-4")

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// inlineSpecs are tools of the lane inline with the handlers of those that are not, and one that
-// does not hear that its time is over.
+// inlineSpecs returns tools of the lane inline with the handlers of those that are not, and one
+// that ignores its timeout.
 func inlineSpecs() []toolspecs.Spec {
 	spec := func(
 		name string, timeout time.Duration, parameters ...toolspecs.Parameter,
@@ -68,7 +68,7 @@ func inlineSpecs() []toolspecs.Spec {
 	}
 }
 
-// deaf outlives its timeout by more than it is waited for.
+// deaf runs longer than its timeout and the grace after it.
 var deaf = switchyard.NewFunction("deaf", func(ctx context.Context, _ struct{}) (string, error) {
 	<-ctx.Done()
 	<-time.After(2 * time.Second)
@@ -137,10 +137,9 @@ func inlineScenarios() []scenario {
 	}
 }
 
-// TestInlineTimes proves what the records say of when inline calls ran: each within the workflow
-// task that recorded it, by that task's worker, parallel ones at the same time, and the last
-// attempt as long as the tool took.
-func TestInlineTimes(t *testing.T) {
+// Each inline call has the time and the worker of the workflow task that recorded it. Parallel
+// calls overlap, and the last attempt has the duration of the tool.
+func TestInlineTimes_LieWithinTheirWorkflowTask(t *testing.T) {
 	d := history.NewDeriver("", "")
 	records := map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, d, histories(t, "inline_steps")[0])) {
@@ -189,8 +188,8 @@ func TestInlineTimes(t *testing.T) {
 	}
 }
 
-// marker is what the SDK records of a local activity that ended at second n, or will be tried
-// again after backoff.
+// marker returns the record of a local activity that ended at second n, or that is retried after
+// backoff.
 func marker(
 	t *testing.T,
 	n int64,
@@ -225,8 +224,8 @@ func marker(
 	return e
 }
 
-// inlineRun is the beginning of a run of an agent with a tool of the lane inline, and of one that
-// only says so.
+// inlineRun returns the beginning of a run of an agent with a tool of the lane inline, and of one
+// that only declares it.
 func inlineRun(t *testing.T) []*historypb.HistoryEvent {
 	pinned := api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{
 		{
@@ -261,10 +260,9 @@ func inlineRun(t *testing.T) []*historypb.HistoryEvent {
 	}
 }
 
-// TestInlineRetries proves that an inline call that waits for its next attempt is one that runs,
-// with what its last attempt failed with, that it starts once, and that a model step's attempts
-// are one step.
-func TestInlineRetries(t *testing.T) {
+// An inline call that waits for its next attempt runs, with the failure of its last attempt. It
+// starts once, and the attempts of a model step are one step.
+func TestInlineRetries_AreOneCall(t *testing.T) {
 	d := history.NewDeriver("", "")
 	events := derive(
 		t,
@@ -309,9 +307,8 @@ func TestInlineRetries(t *testing.T) {
 	}
 }
 
-// TestInlineRefused proves that a call that only says it may run inline is one that was refused,
-// as its run decided.
-func TestInlineRefused(t *testing.T) {
+// A call that may run inline and has no marker is one that its run refused.
+func TestInlineCall_WithoutActivityIsRefused(t *testing.T) {
 	events := derive(t, history.NewDeriver("", ""), inlineRun(t))
 	r := events[len(events)-1].Record
 	if r == nil || r.CallID != "1.2" || r.Status != api.CallRefused ||

@@ -29,7 +29,7 @@ type laneNames struct {
 
 const laneBase = "lanes-test"
 
-// callsWorkflow has calls wait in a task queue.
+// callsWorkflow makes calls wait in a task queue.
 const callsWorkflow = "Calls"
 
 func newLaneNames(t *testing.T) *laneNames {
@@ -77,7 +77,7 @@ func (h *laneNames) start(w worker.Worker) {
 	h.Cleanup(w.Stop)
 }
 
-// hostInstance starts a worker that owns groups of a lane's slots, reports state for each, and
+// hostInstance starts a worker that owns groups of a lane's slots, reports a state for each, and
 // releases them when stop is called.
 func (h *laneNames) hostInstance(
 	lane, identity string,
@@ -153,7 +153,7 @@ func (h *laneNames) order(lane string, o api.KeyOrder) {
 	}
 }
 
-// until reads a lane until it stands as wanted, and returns how.
+// until reads a lane until its state is as wanted, and returns the state.
 func (h *laneNames) until(
 	lane api.Lane,
 	what string,
@@ -178,18 +178,17 @@ func (h *laneNames) until(
 	}
 }
 
-// TestLaneWithLimit proves that the state of a lane with a limit is that of its keeper's groups:
-// who holds each, the sum of what they count, the calls at the server beside them, the limit that
-// the keeper was told last; and that a group which is given up counts no running calls, and tells
-// why.
-func TestLaneWithLimit(t *testing.T) {
+// The state of a lane with a limit is that of its keeper's groups: the holder of each, the sum of
+// their counts, the calls at the server, and the configured limit. A released group counts no
+// running calls and has a reason.
+func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 	h := newLaneNames(t)
 	given := api.Lane{Name: "http"} // what the keeper knows counts
 	if s := h.until(given, "nobody", func(lanestate.State) bool { return true }); s.Served ||
 		s.ServedGroups() != 0 ||
 		len(s.Workers) != 0 ||
 		s.Partitions != 1 {
-		t.Errorf("a lane that nobody serves: %+v", s)
+		t.Errorf("a lane without a worker: %+v", s)
 	}
 	lane := lanes.WithDefaults(api.Lane{Name: "http", Limit: 3, Holders: 2})
 	h.keep(lane)
@@ -253,10 +252,9 @@ func TestLaneWithLimit(t *testing.T) {
 	}
 }
 
-// TestKeyedLane proves that the open keys are those that the orders lead to, over continue-as-new,
-// that the calls of every key are counted, and that of many keys only some are asked, and said to
-// be.
-func TestKeyedLane(t *testing.T) {
+// The open keys follow from the requests, also over continue-as-new. Of many keys, only some are
+// read, and the state says so.
+func TestKeyedLane_CountsTheCallsOfItsKeys(t *testing.T) {
 	h := newLaneNames(t)
 	lane := lanes.WithDefaults(api.Lane{Name: "android", Key: "{{args.device}}"})
 	h.keep(lane)
@@ -283,10 +281,9 @@ func TestKeyedLane(t *testing.T) {
 	}
 }
 
-// TestKeptLanes proves that the lanes that have a keeper are found by it, without those of a base
-// whose name begins alike, and that several lanes are read together, those without a limit by who
-// polls their queue.
-func TestKeptLanes(t *testing.T) {
+// A lane whose base has a similar name is not listed. Several lanes are read at once; those without
+// a limit by the pollers of their queue.
+func TestLanesWithKeepers_AreFound(t *testing.T) {
 	h := newLaneNames(t)
 	h.keep(lanes.WithDefaults(api.Lane{Name: "http", Limit: 1}))
 	h.keep(lanes.WithDefaults(api.Lane{Name: "ai", Limit: 1}))
@@ -315,17 +312,17 @@ func TestKeptLanes(t *testing.T) {
 	)
 	deadline := time.After(20 * time.Second)
 	for {
-		kept, err := h.reader.Kept(t.Context())
+		found, err := h.reader.Kept(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.Equal(kept, []string{"ai", "http"}) {
+		if slices.Equal(found, []string{"ai", "http"}) {
 			break
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-deadline:
-			t.Fatalf("kept are %v", kept)
+			t.Fatalf("lanes with keepers are %v", found)
 		}
 	}
 	states, err := h.reader.Read(

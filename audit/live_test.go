@@ -30,8 +30,8 @@ import (
 //	SWITCHYARD_DEVSERVER=$PWD/bin/devserver go test ./audit -run 'Live|Golden' -update
 const queue = "audit-test"
 
-// devserver starts a server with a limit of history events that a few turns reach, and returns a
-// client of it. The test is skipped where there is no devserver.
+// devserver starts a server with a low limit of history events and returns a client of it. The test
+// is skipped without a devserver.
 func devserver(t *testing.T) client.Client {
 	t.Helper()
 	program := cmp.Or(os.Getenv("SWITCHYARD_DEVSERVER"), filepath.Join("..", "bin", "devserver"))
@@ -182,7 +182,7 @@ func specs() []toolspecs.Spec {
 	)
 }
 
-// subAgent is an agent as a tool; it takes a task or nothing.
+// subAgent returns an agent as a tool with an optional task.
 func subAgent(name string, steps []api.ScriptStep, change func(*toolspecs.Spec)) toolspecs.Spec {
 	a := agent(api.Limits{}, steps...).Agent
 	a.Name, a.Tools = name, []string{"echo", "hanging", "deep"}

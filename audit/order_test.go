@@ -10,9 +10,8 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// TestOrderOfCalls proves that the table of records follows the calls as they were made, not as
-// they ended.
-func TestOrderOfCalls(t *testing.T) {
+// The order is that in which the calls were made, not that in which they ended.
+func TestRecords_FollowTheOrderOfCalls(t *testing.T) {
 	noon := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) api.Timing {
 		return api.Timing{Scheduled: noon.Add(time.Duration(seconds) * time.Second)}

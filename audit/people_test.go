@@ -19,8 +19,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// questionSpecs are tools that ask people: ask waits without a limit, hurry briefly, and inquire
-// asks during its call.
+// questionSpecs are tools that ask people: ask waits without a limit, hurry for a short time, and
+// inquire asks during its call.
 func questionSpecs() []toolspecs.Spec {
 	question := []toolspecs.Parameter{
 		{Name: "question", Type: "string", Required: true},
@@ -60,15 +60,15 @@ var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in str
 	return api.PlainText(reply.Value), err
 })
 
-// withPeople is an agent that asks people.
+// withPeople returns an agent that asks people.
 func withPeople(limits api.Limits, steps ...api.ScriptStep) api.RunInput {
 	in := agent(limits, steps...)
 	in.Agent.Tools = []string{"echo", "hanging", "ask", "hurry", "inquire", "inquire_in_hurry"}
 	return in
 }
 
-// reply is the person who is asked: the question says what they answer, if anything. A wrong
-// answer comes before the right one. A refusal waits until a worker has the call.
+// reply answers as the person who is asked; the question contains the answer, if any. An invalid
+// answer precedes the valid one. A refusal waits until a worker has the call.
 func reply(ctx context.Context, t *testing.T, c client.Client, run string, q api.Question) {
 	t.Helper()
 	r := api.Reply{Question: q.ID, By: "alice", Reason: "because", Decline: q.Text == "decline"}
@@ -160,10 +160,9 @@ func peopleScenarios() []scenario {
 	}
 }
 
-// TestQuestions proves that the open questions of a run are told from its workers and, where none
-// serves it, from its history alike, and that records, pending calls and the summary say who waits
-// for a person.
-func TestQuestions(t *testing.T) {
+// The open questions of a run are the same from its workers and, without one, from its history.
+// Records, pending calls and the summary show who waits for a person.
+func TestQuestions_AreReadFromWorkersAndHistory(t *testing.T) {
 	c := devserver(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -224,15 +223,13 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("a closed run asks %+v, %v", open, err)
 	}
 	if _, err := audit.Questions(ctx, c, "nowhere", ""); !errors.Is(err, audit.ErrNotFound) {
-		t.Errorf("a run that there is not: %v", err)
+		t.Errorf("an unknown run: %v", err)
 	}
 }
 
-// TestAdmittedUpdates proves that questions and replies are read also where the history tells what
-// an update brought when it was admitted and not again when it was accepted, as that of a run that
-// was reset does; that updates of others are left alone, and that one that cannot be read is an
-// error.
-func TestAdmittedUpdates(t *testing.T) {
+// The history of a run that was reset has the input of an update in the event of its admission
+// only. Updates of others are ignored, and an unreadable one is an error.
+func TestAdmittedUpdates_AreRead(t *testing.T) {
 	request := func(id, name string, arg any) *updatepb.Request {
 		return &updatepb.Request{
 			Meta:  &updatepb.Meta{UpdateId: id},

@@ -24,9 +24,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// TestReading proves that a chain is read whole from whichever of its executions one names, page
-// by page, read or followed, and that the records are those of its events.
-func TestReading(t *testing.T) {
+// A chain is read completely from any of its executions, page by page, at once or while it runs,
+// and the records are those of its events.
+func TestReading_CoversTheWholeChain(t *testing.T) {
 	runs := map[string]*archivedRun{}
 	for _, s := range scenarios() {
 		runs[s.name] = &archivedRun{parts: histories(t, s.name), lost: -1}
@@ -68,8 +68,8 @@ func checkReading(t *testing.T, c client.Client, id string, parts [][]*historypb
 	}
 }
 
-// TestStopReading proves that a reader may stop anywhere and gets nothing more.
-func TestStopReading(t *testing.T) {
+// A reader that stops gets nothing more.
+func TestReading_StopsAnywhere(t *testing.T) {
 	c := serve(t, map[string]*archivedRun{"agent": {parts: histories(t, "agent"), lost: -1}})
 	for stop := 1; stop <= 4; stop++ {
 		n := 0
@@ -90,7 +90,7 @@ func TestStopReading(t *testing.T) {
 	}
 }
 
-// openRun is the agent's run as it stood when its second turn had just been scheduled.
+// openRun returns the agent's run at the time when its second turn was scheduled.
 func openRun(t *testing.T) *archivedRun {
 	part := histories(t, "agent")[0]
 	end := slices.IndexFunc(part, func(e *historypb.HistoryEvent) bool {
@@ -163,8 +163,7 @@ func openRun(t *testing.T) *archivedRun {
 	}
 }
 
-// TestPending proves what is said of each state in which something can run or wait.
-func TestPending(t *testing.T) {
+func TestPending_ShowsEveryState(t *testing.T) {
 	c := serve(t, map[string]*archivedRun{"agent": openRun(t)})
 	pending, err := audit.Pending(t.Context(), c, "agent", "")
 	if err != nil {
@@ -265,9 +264,8 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// TestPendingOfAnEarlierRun proves that what a later run of the same workflow id does is not taken
-// for the earlier one's.
-func TestPendingOfAnEarlierRun(t *testing.T) {
+// A later run of the same workflow id does not count for the earlier one.
+func TestPending_IgnoresLaterRuns(t *testing.T) {
 	first, later := histories(t, "continued")[0], openRun(t)
 	later.parts = [][]*historypb.HistoryEvent{first, later.parts[0]}
 	c := serve(t, map[string]*archivedRun{"agent": later})
@@ -281,9 +279,8 @@ func TestPendingOfAnEarlierRun(t *testing.T) {
 	}
 }
 
-// TestOpenRecords proves that an open run's calls that are not over come last, with what the
-// server says of them.
-func TestOpenRecords(t *testing.T) {
+// The open calls of a run follow the others, with their state at the server.
+func TestOpenRecords_ComeLast(t *testing.T) {
 	c := serve(t, map[string]*archivedRun{"agent": openRun(t)})
 	var got []string
 	for _, r := range collect(t, audit.Records(t.Context(), c, "agent", "")) {
@@ -310,9 +307,9 @@ func TestOpenRecords(t *testing.T) {
 	}
 }
 
-// TestErrors proves that what is not there, not ours, lost or unreadable gives an error to be told
-// apart, from every function, and that a cancelled context gives its own.
-func TestErrors(t *testing.T) {
+// Runs that are missing, foreign, lost or unreadable give distinct errors from every function. A
+// cancelled context gives its own error.
+func TestErrors_HaveTypes(t *testing.T) {
 	foreign := openRun(t)
 	foreign.parts = [][]*historypb.HistoryEvent{{started(t, "OrderWorkflow", nil)}}
 	first := histories(t, "continued")

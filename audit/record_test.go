@@ -16,10 +16,10 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// TestLive proves, run by run on a real server, that following a run gives what reading it
-// afterwards gives, that the derived usage is the one the run itself counted, and records the
-// histories that the other tests work on.
-func TestLive(t *testing.T) {
+// Following a run on a real server gives the same events as reading it afterwards, and the derived
+// usage equals the usage that the run counted. The test also records the histories of the other
+// tests.
+func TestLive_FollowingEqualsReading(t *testing.T) {
 	c := devserver(t)
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
@@ -72,7 +72,8 @@ func execute(
 	return run
 }
 
-// follow returns the events of a run as they come, and stops it when its first hanging call runs.
+// follow returns the events of a run as they occur, and stops the run when its first hanging call
+// runs.
 func follow(
 	ctx context.Context,
 	t *testing.T,
@@ -125,7 +126,7 @@ func stopRun(
 	}
 }
 
-// awaitPending asks what is pending until something is for which is holds.
+// awaitPending reads the pending work until is returns true for an element.
 func awaitPending(
 	ctx context.Context,
 	t *testing.T,
@@ -161,9 +162,8 @@ func record(ctx context.Context, t *testing.T, c client.Client, id, runID string
 	}
 }
 
-// TestLivePending proves that an open run shows what runs and what waits, with lanes and attempts,
-// in Pending and in Records.
-func TestLivePending(t *testing.T) {
+// Pending and Records show what runs and what waits in an open run.
+func TestLive_PendingShowsLanesAndAttempts(t *testing.T) {
 	c := devserver(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -223,9 +223,9 @@ func TestLivePending(t *testing.T) {
 	}
 }
 
-// TestLiveAbsent proves that a run that nobody serves shows the decision that waits, and that the
-// real server's answers for what is not there become ErrNotFound.
-func TestLiveAbsent(t *testing.T) {
+// A run without a worker shows the waiting decision. The server's errors for missing runs become
+// ErrNotFound.
+func TestLive_MissingRunsAreNotFound(t *testing.T) {
 	c := devserver(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -15,10 +15,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// tale writes the history of a direct call anew, after its admission: one event a second.
+// tale writes a new history of a direct call after its admission: one event per second.
 type tale struct {
 	t testing.TB
-	// before are the events up to the call, call those of its activity: scheduled, started,
+	// before are the events up to the call; call are those of its activity: scheduled, started,
 	// completed.
 	before, call []*historypb.HistoryEvent
 	events       []*historypb.HistoryEvent
@@ -42,7 +42,7 @@ func newTale(t testing.TB) *tale {
 	return w
 }
 
-// add appends an event that comes after that many seconds.
+// add appends an event after the given number of seconds.
 func (w *tale) add(seconds int64, e *historypb.HistoryEvent) {
 	last := w.events[len(w.events)-1]
 	at := last.GetEventTime().GetSeconds() + seconds
@@ -62,7 +62,7 @@ func (w *tale) schedule(priority *commonpb.Priority) {
 	w.scheduled = e.GetEventId()
 }
 
-// start has an attempt begin after so many seconds.
+// start starts an attempt after the given number of seconds.
 func (w *tale) start(seconds int64, attempt int32) {
 	e := w.clone(1)
 	a := e.GetActivityTaskStartedEventAttributes()
@@ -103,9 +103,9 @@ func (w *tale) terminate() {
 	)
 }
 
-// tell derives the events, which have no gap, and returns the records and how often the call was
-// told to start.
-func (w *tale) tell() (records []api.Record, starts int) {
+// derive derives the events, which have no gap, and returns the records and the number of starts of
+// the call.
+func (w *tale) derive() (records []api.Record, starts int) {
 	w.t.Helper()
 	d := history.NewDeriver("", "")
 	events := derive(w.t, d, w.events)
@@ -136,10 +136,9 @@ var requeue = &api.Error{
 	Requeue:    true,
 }
 
-// TestHandedBackRecord proves that a call which workers handed back has one record and starts
-// once: its attempts add up, its wait is all the time until it began, the wait with its lane's
-// holder included, and its duration has none of it.
-func TestHandedBackRecord(t *testing.T) {
+// The call starts once and its attempts add up. Its wait is the whole time until it started,
+// including the wait with the lane's holder, and its duration excludes it.
+func TestRequeuedCall_HasOneRecord(t *testing.T) {
 	w := newTale(t)
 	w.schedule(nil)
 	w.start(2, 1)
@@ -150,7 +149,7 @@ func TestHandedBackRecord(t *testing.T) {
 	w.schedule(nil)
 	w.start(1, 1)
 	w.complete(10, api.Result{Output: []byte(`"x"`), WaitedMicros: 6_000_000})
-	records, starts := w.tell()
+	records, starts := w.derive()
 	if len(records) != 1 || starts != 1 {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
@@ -162,9 +161,9 @@ func TestHandedBackRecord(t *testing.T) {
 	}
 }
 
-// TestHandedBackAfterAttempts proves that no wait is made up where an earlier attempt may have
-// begun, and that attempts of the server and of the run add up.
-func TestHandedBackAfterAttempts(t *testing.T) {
+// No wait is recorded if an earlier attempt may have started. Attempts of the server and of the run
+// add up.
+func TestRequeuedCall_HasNoWaitAfterAttempts(t *testing.T) {
 	w := newTale(t)
 	w.schedule(nil)
 	w.start(1, 2)
@@ -172,22 +171,22 @@ func TestHandedBackAfterAttempts(t *testing.T) {
 	w.schedule(nil)
 	w.start(1, 1)
 	w.complete(1, api.Result{Output: []byte(`"x"`)})
-	if records, _ := w.tell(); records[0].Attempts != 3 || records[0].QueueWait != 0 ||
+	if records, _ := w.derive(); records[0].Attempts != 3 || records[0].QueueWait != 0 ||
 		records[0].Duration != seconds(1) {
 		t.Errorf("the record is %+v", records[0])
 	}
 }
 
-// TestHandedBackTooOften proves that the record ends, as the call does, when workers have handed
-// it back too often, and that a call whose turn never came has waited all the time.
-func TestHandedBackTooOften(t *testing.T) {
+// A call that was requeued too often ends with its run's decision. A call that never started has
+// waited all the time.
+func TestRequeuedTooOften_EndsTheRecord(t *testing.T) {
 	w := newTale(t)
 	for range api.MaxRequeues + 1 {
 		w.schedule(nil)
 		w.start(1, 1)
 		w.fail(1, requeue)
 	}
-	records, starts := w.tell()
+	records, starts := w.derive()
 	if len(records) != 1 || starts != 1 {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
@@ -199,9 +198,8 @@ func TestHandedBackTooOften(t *testing.T) {
 	}
 }
 
-// TestHandedBackAndEnded proves that a call which was to be made again when its run ended has a
-// record that says so, and that it is among those that are not over until then.
-func TestHandedBackAndEnded(t *testing.T) {
+// A call that was to be attempted again when its run ended has a record with that state.
+func TestRequeuedCall_IsOpenUntilTheRunEnds(t *testing.T) {
 	w := newTale(t)
 	w.schedule(nil)
 	w.start(1, 1)
@@ -214,7 +212,7 @@ func TestHandedBackAndEnded(t *testing.T) {
 		t.Errorf("running: %+v", running)
 	}
 	w.terminate()
-	records, _ := w.tell()
+	records, _ := w.derive()
 	if len(records) != 1 || records[0].Status != api.CallCancelled ||
 		records[0].Error.Type != api.ErrCancelled ||
 		records[0].Attempts != 1 {
@@ -222,24 +220,22 @@ func TestHandedBackAndEnded(t *testing.T) {
 	}
 }
 
-// TestQueueErrors proves that a call which its lane's holder refused or let go waited all the time
-// and took none.
-func TestQueueErrors(t *testing.T) {
+// A call that its lane's holder refused or released has waited all the time and has no duration.
+func TestQueueErrors_CountAsWaiting(t *testing.T) {
 	for _, kind := range []api.ErrorType{api.ErrQueueFull, api.ErrQueueTimeout} {
 		w := newTale(t)
 		w.schedule(nil)
 		w.start(1, 1)
 		w.fail(5, &api.Error{Type: kind, Phase: api.PhasePreExecution, Message: "m"})
-		if records, _ := w.tell(); records[0].QueueWait != seconds(6) || records[0].Duration != 0 ||
+		if records, _ := w.derive(); records[0].QueueWait != seconds(6) || records[0].Duration != 0 ||
 			records[0].Phase != api.PhasePreExecution {
 			t.Errorf("%s: the record is %+v", kind, records[0])
 		}
 	}
 }
 
-// TestRecordPriority proves that a record has the priority with which the server queued the call:
-// its own, else that of the workflow, else normal.
-func TestRecordPriority(t *testing.T) {
+// The priority is that of the call, else that of the workflow, else normal.
+func TestRecord_HasThePriorityOfTheQueue(t *testing.T) {
 	for _, test := range []struct {
 		workflow, call *commonpb.Priority
 		want           api.Priority
@@ -256,7 +252,7 @@ func TestRecordPriority(t *testing.T) {
 		w.schedule(test.call)
 		w.start(1, 1)
 		w.complete(1, api.Result{Output: []byte(`"x"`)})
-		if records, _ := w.tell(); records[0].Priority != test.want {
+		if records, _ := w.derive(); records[0].Priority != test.want {
 			t.Errorf(
 				"workflow %v, call %v: the record says %s, want %s",
 				test.workflow,
@@ -268,9 +264,9 @@ func TestRecordPriority(t *testing.T) {
 	}
 }
 
-// TestRecordLane proves that a record names the lane of a call, whatever its task queue is called:
-// with the key of a keyed lane, and as what it was where the lane's rules did not apply.
-func TestRecordLane(t *testing.T) {
+// A record names the lane of a call whatever its task queue is called, with the key of a keyed
+// lane, and by the rules in force at the time.
+func TestRecord_NamesTheLane(t *testing.T) {
 	for _, test := range []struct {
 		route api.Route
 		queue string
@@ -297,7 +293,7 @@ func TestRecordLane(t *testing.T) {
 		w.schedule(nil)
 		w.start(1, 1)
 		w.complete(1, api.Result{Output: []byte(`"x"`)})
-		if records, _ := w.tell(); records[0].Lane != test.want {
+		if records, _ := w.derive(); records[0].Lane != test.want {
 			t.Errorf(
 				"on the queue %s: the record says %s, want %s",
 				test.queue,

@@ -15,7 +15,7 @@ type scenario struct {
 	input    api.RunInput
 	// below are the calls whose sub-agents' histories are in testdata too.
 	below []string
-	// stop, where set, ends the run from outside once a call is scheduled: cancel or terminate.
+	// stop, if set, ends the run from outside after a call is scheduled: cancel or terminate.
 	stop string
 }
 
@@ -165,7 +165,7 @@ func scenarios() []scenario {
 	)
 }
 
-// compacted is a run whose conversation is summed up before its last turn.
+// compacted returns a run whose conversation is summarized before its last turn.
 func compacted() api.RunInput {
 	long := []api.ScriptCall{call("echo", `{"text":"`+strings.Repeat("long ", 100)+`"}`)}
 	in := agent(api.Limits{}, turns(long, long, long, many(1))...)
@@ -183,7 +183,7 @@ func many(n int) []api.ScriptCall {
 	return []api.ScriptCall{c}
 }
 
-// turns are steps that make calls, and then the answer.
+// turns returns steps with calls, followed by the answer.
 func turns(calls ...[]api.ScriptCall) []api.ScriptStep {
 	var steps []api.ScriptStep
 	for _, c := range calls {
@@ -210,7 +210,7 @@ func agent(limits api.Limits, steps ...api.ScriptStep) api.RunInput {
 	}
 }
 
-// withAgents is an agent that has agents among its tools.
+// withAgents returns an agent with agents among its tools.
 func withAgents(steps ...api.ScriptStep) api.RunInput {
 	in := agent(api.Limits{Calls: 40}, steps...)
 	in.Agent.Tools = []string{"echo", "wide", "failing", "late", "unfit"}

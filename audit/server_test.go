@@ -21,19 +21,19 @@ import (
 // pageSize makes every recorded history take several pages.
 const pageSize = 7
 
-// archive serves recorded histories over gRPC, as a Temporal server does, so that what reads them
-// is tested where there is no server.
+// archive serves recorded histories over gRPC, as a Temporal server does, for tests without a
+// server.
 type archive struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	runs map[string]*archivedRun
 }
 
-// archivedRun is one chain under a workflow id.
+// archivedRun is one chain of a workflow id.
 type archivedRun struct {
 	parts [][]*historypb.HistoryEvent
-	// open is what the server says of an open run; nil for a closed one.
+	// open is the server's description of an open run; nil for a closed one.
 	open *workflowservice.DescribeWorkflowExecutionResponse
-	// lost is the index of a part that the server keeps no longer; -1 for none.
+	// lost is the index of a part that the server has deleted; -1 for none.
 	lost int
 }
 
@@ -79,7 +79,7 @@ func (a *archive) GetSystemInfo(
 	return &workflowservice.GetSystemInfoResponse{}, nil
 }
 
-// find returns a run and the index of the part that is asked for.
+// find returns a run and the index of the requested part.
 func (a *archive) find(e *commonpb.WorkflowExecution) (*archivedRun, int, error) {
 	run := a.runs[e.GetWorkflowId()]
 	if run == nil {

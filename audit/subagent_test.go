@@ -49,10 +49,9 @@ func treeLines(
 	return lines
 }
 
-// TestTree proves that the records of a run come with those of all sub-agents below it, each call
-// before those that were made for it; and that a sub-agent whose history is gone keeps nobody from
-// the others.
-func TestTree(t *testing.T) {
+// Each call precedes those of its sub-agent. A sub-agent with a lost history does not affect the
+// others.
+func TestTree_HasTheRecordsOfAllSubAgents(t *testing.T) {
 	runs := family(t)
 	// The histories of the other sub-agents are not in testdata.
 	want := []string{
@@ -85,9 +84,9 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestSubAgentSummary proves what the summaries of a run and of its sub-agent's say of each other,
-// and that what the sub-agents used is in the run's own usage while it runs.
-func TestSubAgentSummary(t *testing.T) {
+// The summaries of a run and of its sub-agent name each other, and the usage of a running run
+// contains that of its sub-agents.
+func TestSummaries_ReferToEachOther(t *testing.T) {
 	c := serve(t, family(t))
 	above, err := audit.Describe(t.Context(), c, "sub_agents", "")
 	if err != nil {
@@ -136,9 +135,8 @@ func TestSubAgentSummary(t *testing.T) {
 	}
 }
 
-// TestOpenSubAgents proves what is said of sub-agents that have not ended: that they run, in which
-// run, and that they are cancelled when the server ends the run above them.
-func TestOpenSubAgents(t *testing.T) {
+// They run, with the id of their run. They are cancelled if the server ends the run above them.
+func TestOpenSubAgents_AreShown(t *testing.T) {
 	recorded := histories(t, "sub_agents")[0]
 	d := history.NewDeriver("", "")
 	at := slices.IndexFunc(recorded, func(e *historypb.HistoryEvent) bool {
@@ -198,9 +196,7 @@ func TestOpenSubAgents(t *testing.T) {
 	}
 }
 
-// TestSubAgentNeverStarted proves that a call whose sub-agent could not be started is one that
-// never ran.
-func TestSubAgentNeverStarted(t *testing.T) {
+func TestSubAgentThatCannotStart_NeverRan(t *testing.T) {
 	recorded := slices.DeleteFunc(
 		histories(t, "sub_agents")[0],
 		func(e *historypb.HistoryEvent) bool {

@@ -13,11 +13,11 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// resume gives at most n events after a position that was kept as JSON, and the position then.
-func resume(t testing.TB, c client.Client, kept []byte, n int) ([]api.Event, []byte, error) {
+// resume returns at most n events after a position that was stored as JSON, and the next position.
+func resume(t testing.TB, c client.Client, stored []byte, n int) ([]api.Event, []byte, error) {
 	t.Helper()
 	var position audit.Position
-	if err := json.Unmarshal(kept, &position); err != nil {
+	if err := json.Unmarshal(stored, &position); err != nil {
 		t.Fatal(err)
 	}
 	s := audit.Subscribe(c, position)
@@ -31,29 +31,28 @@ func resume(t testing.TB, c client.Client, kept []byte, n int) ([]api.Event, []b
 			break
 		}
 	}
-	kept, err := json.Marshal(s.Position())
+	stored, err := json.Marshal(s.Position())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return events, kept, failed
+	return events, stored, failed
 }
 
-// TestSubscribe proves that a reader who stops after any event, keeps its position as JSON and
-// goes on in another process sees each event once, over continue-as-new, and that one at the end
-// sees no more.
-func TestSubscribe(t *testing.T) {
+// A reader that stops after any event, stores its position as JSON and continues in another process
+// gets each event once, over continue-as-new. At the end it gets no more.
+func TestSubscribe_ReturnsEachEventOnce(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
 			c := serve(t, map[string]*archivedRun{s.name: {parts: histories(t, s.name), lost: -1}})
 			want := collect(t, audit.Events(t.Context(), c, s.name, ""))
-			kept := []byte(`{"workflow_id":"` + s.name + `"}`)
+			stored := []byte(`{"workflow_id":"` + s.name + `"}`)
 			var got []api.Event
 			for n := 1; ; n = n%3 + 1 {
-				events, next, err := resume(t, c, kept, n)
+				events, next, err := resume(t, c, stored, n)
 				if err != nil {
-					t.Fatalf("after %s: %v", kept, err)
+					t.Fatalf("after %s: %v", stored, err)
 				}
-				if got, kept = append(got, events...), next; len(events) < n {
+				if got, stored = append(got, events...), next; len(events) < n {
 					break
 				}
 			}
@@ -64,9 +63,9 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
-// TestPositions proves that a position of another run, past the end or before what is kept gives
-// an error to be told apart, and no event.
-func TestPositions(t *testing.T) {
+// A position of another run, after the end, or before the retained events gives no events and a
+// distinct error.
+func TestPositions_OutsideOfTheRunGiveTypedErrors(t *testing.T) {
 	parts, other := histories(t, "continued"), histories(t, "agent")
 	run, end := start(
 		parts[0],
@@ -100,7 +99,7 @@ func TestPositions(t *testing.T) {
 			audit.ErrPosition},
 		"the end": {audit.Position{WorkflowID: "continued", Run: run,
 			Sequence: end}, nil},
-		"before what is kept": {audit.Position{WorkflowID: "gone", Run: run, Sequence: 3},
+		"before the retained events": {audit.Position{WorkflowID: "gone", Run: run, Sequence: 3},
 			audit.ErrNotFound},
 		"from the start of a rest": {audit.Position{WorkflowID: "gone"}, audit.ErrIncomplete},
 		"past the end of a rest": {audit.Position{WorkflowID: "gone", Run: run,
@@ -118,12 +117,12 @@ func TestPositions(t *testing.T) {
 			}
 		})
 	}
-	kept := mustJSON(
+	stored := mustJSON(
 		t,
 		audit.Position{WorkflowID: "gone", Run: run, Part: second, Sequence: 66, Before: 63},
 	)
-	if _, _, err := resume(t, c, kept, 1); err != nil {
-		t.Errorf("a position in the first execution that is kept: %v", err)
+	if _, _, err := resume(t, c, stored, 1); err != nil {
+		t.Errorf("a position in the first retained execution: %v", err)
 	}
 }
 
@@ -136,10 +135,9 @@ func mustJSON(t testing.TB, value any) []byte {
 	return data
 }
 
-// TestBeginningGone proves that of a run whose first execution is past retention the rest is
-// given, without numbers, and then an error that says so; and that a subscriber who was in the
-// rest already misses nothing.
-func TestBeginningGone(t *testing.T) {
+// If the first execution of a run is past retention, the rest has no numbers and is followed by an
+// error. A subscriber that was in the rest already misses nothing.
+func TestLostBeginning_GivesTheRestAndAnError(t *testing.T) {
 	for _, name := range []string{"continued", "people"} {
 		t.Run(name, func(t *testing.T) {
 			parts := histories(t, name)
@@ -158,13 +156,13 @@ func TestBeginningGone(t *testing.T) {
 			}
 			checkRest(t, rest, name, want)
 			for i, position := range positions {
-				kept := mustJSON(t, position)
-				if got, _, err := resume(t, rest, kept, len(want)); err != nil ||
+				stored := mustJSON(t, position)
+				if got, _, err := resume(t, rest, stored, len(want)); err != nil ||
 					len(got) != len(want)-1-i ||
 					len(got) > 0 && !reflect.DeepEqual(got, want[i+1:]) {
 					t.Errorf(
 						"going on after %s: %d events, %v; want %d",
-						kept,
+						stored,
 						len(got),
 						err,
 						len(want)-1-i,

@@ -16,9 +16,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// TestGolden proves what is derived of every recorded history, line by line, and that every call
-// has exactly one record.
-func TestGolden(t *testing.T) {
+// The derived lines of every recorded history match, and every call has exactly one record.
+func TestGolden_DerivesTheRecordedHistories(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
 			d := history.NewDeriver("", "")
@@ -83,7 +82,7 @@ func collect[V any](t testing.TB, values iter.Seq2[V, error]) []V {
 	return all
 }
 
-// recordsOf returns the records that events carry.
+// recordsOf returns the records of events.
 func recordsOf(events []api.Event) []api.Record {
 	var records []api.Record
 	for _, e := range events {
@@ -94,9 +93,9 @@ func recordsOf(events []api.Event) []api.Record {
 	return records
 }
 
-// checkEvents checks what holds of the events of every closed run: no gaps, every call that starts
-// or is asked for ends exactly once, nothing comes after the run's end, no secret is shown, and
-// the run counted what the events say.
+// checkEvents checks invariants of the events of closed runs: no gaps, every call that starts or is
+// requested ends exactly once, nothing follows the end of the run, no secret occurs, and the run
+// counted what the events show.
 func checkEvents(t *testing.T, events []api.Event) {
 	t.Helper()
 	var usage api.Usage
@@ -142,7 +141,7 @@ func checkEvent(t *testing.T, e api.Event, sequence int) {
 	}
 }
 
-// askedFor returns the calls that an event shows to be wanted.
+// askedFor returns the calls that an event requests.
 func askedFor(e api.Event) []string {
 	var ids []string
 	if e.Type == api.EventToolStarted {
@@ -231,7 +230,7 @@ func zeroFields(r api.Record, names ...string) []string {
 	)
 }
 
-// lines shows events and the summary without what differs from run to run.
+// lines renders events and the summary without what differs from run to run.
 func lines(events []api.Event, s history.Summary) string {
 	var b strings.Builder
 	for _, e := range events {

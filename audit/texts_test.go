@@ -9,9 +9,9 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// TestTexts proves that the ends of texts that a watcher sees from time to time are told once and
-// in order, that what was missed shows, and that each attempt and each step begin anew.
-func TestTexts(t *testing.T) {
+// A watcher sees the last part of texts from time to time. Gaps are marked, and each attempt and
+// each step starts a new text.
+func TestTexts_ReturnNewTextsOnceAndInOrder(t *testing.T) {
 	end := func(step string, attempt, from int, text string) []audit.Running {
 		return []audit.Running{
 			{Kind: audit.KindRun},

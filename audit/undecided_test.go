@@ -8,10 +8,9 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// TestUndecided proves that why a decision failed is told until one is taken after it, also where
-// a message came meanwhile, and that an attempt that a killed worker never finished is not told as
-// an earlier failure.
-func TestUndecided(t *testing.T) {
+// The failure of a decision is reported until a later decision is taken, also if a message arrived
+// in between. An attempt that a killed worker never finished is no earlier failure.
+func TestUndecided_NamesTheLastFailure(t *testing.T) {
 	event := func(kind enumspb.EventType) *historypb.HistoryEvent {
 		return &historypb.HistoryEvent{EventType: kind}
 	}

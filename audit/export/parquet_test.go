@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/audit/export"
 )
 
-// read reads a file by what it says of itself alone: its columns' names and types.
+// read reads a file by its own schema alone: names and types of its columns.
 func read(t *testing.T, data []byte) (*parquet.File, []map[string]any) {
 	t.Helper()
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
@@ -58,9 +58,9 @@ func write(t *testing.T, records ...api.Record) []byte {
 	return b.Bytes()
 }
 
-// TestParquet proves that a reader that knows nothing of Switchyard gets the values back, times as
-// times, what is not there as null, and texts of every kind as they were.
-func TestParquet(t *testing.T) {
+// A reader without knowledge of Switchyard gets the values: times as times, missing values as null,
+// and any text unchanged.
+func TestParquet_IsReadByOtherReaders(t *testing.T) {
 	at := time.Date(2026, 1, 31, 8, 0, 0, 123456000, time.UTC)
 	r := api.Record{
 		WorkflowID: "run-1",
@@ -122,7 +122,7 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// plain is a value as its physical type.
+// plain returns a value as its physical type.
 func plain(v any) any {
 	switch v := v.(type) {
 	case []byte:
@@ -133,9 +133,9 @@ func plain(v any) any {
 	return v
 }
 
-// TestRowGroups proves that the writer holds no more than one bounded group: a file of many calls,
-// or of few with long arguments, has several, none longer than the bound.
-func TestRowGroups(t *testing.T) {
+// The writer buffers at most one bounded group. A file of many calls, or of a few with long
+// arguments, has several groups, none longer than the bound.
+func TestParquet_BoundsItsRowGroups(t *testing.T) {
 	long := json.RawMessage(fmt.Sprintf("%q", strings.Repeat("x", 1<<20)))
 	for name, tt := range map[string]struct {
 		calls, groups int
@@ -155,12 +155,11 @@ func TestRowGroups(t *testing.T) {
 	}
 }
 
-// TestParquetFails proves that a file that cannot be written is told of.
-func TestParquetFails(t *testing.T) {
+func TestParquet_ReportsWriteErrors(t *testing.T) {
 	x := export.NewParquet(full{})
 	err := x.Write(api.Record{})
 	if _, closed := x.Close(); err == nil && closed == nil {
-		t.Error("nothing was said")
+		t.Error("no error")
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// TestEscalated proves that an approval which stays open when its time is over is told of once,
-// with until when; that one which does not, a timer that was cancelled, and other timers are no
-// escalation; and that an edit which was being checked is awaited.
-func TestEscalated(t *testing.T) {
+// An approval that stays open after its time is escalated once, with its deadline. Approvals that
+// end then, cancelled timers and other timers are no escalation. An edit that is being validated is
+// awaited.
+func TestEscalation_IsReportedOnce(t *testing.T) {
 	asked := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		summary   string
@@ -65,7 +65,7 @@ func TestEscalated(t *testing.T) {
 			}
 			if name == "edit refused" || name == "edit counts" {
 				if len(events) != 0 {
-					t.Errorf("told before the edit was over: %+v", events)
+					t.Errorf("reported before the edit ended: %+v", events)
 				}
 				r.out = nil
 				r.approvals.decisionTaken(at, "u", c.edit)
@@ -98,7 +98,7 @@ func TestEscalated(t *testing.T) {
 	}
 }
 
-// timed has a timer with a summary begin and end, and returns the events of that.
+// timed starts and fires a timer with a summary and returns the events of that.
 func timed(
 	t *testing.T,
 	d *Deriver,

@@ -8,10 +8,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestHidden proves that once a sensitive value has been seen, no text of an event, record or
-// run's result repeats it, that what names something stays, that what was given is not changed,
-// and that nothing happens where nothing is sensitive.
-func TestHidden(t *testing.T) {
+// After a sensitive value is known, no text of an event, record or result of the run repeats it.
+// Names stay, the input is not modified, and nothing changes without sensitive values.
+func TestHiding_RemovesSensitiveValuesEverywhere(t *testing.T) {
 	const value = "hunter22"
 	fault := api.Errorf(api.ErrExecution, "no: %s", value)
 	hooks := []api.HookAction{{Hook: value, Reason: "for " + value}}
@@ -96,10 +95,10 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestHiddenOutputs proves that of results the sensitive parts are redacted by their place, of
-// short values too, of one that was cut all of it, and so in what a direct call and a plan return,
-// but not in what a plan makes of results itself.
-func TestHiddenOutputs(t *testing.T) {
+// Sensitive parts of results are redacted by their path, also short values, and the whole of a
+// truncated result. The same holds for what direct calls and plans return, but not for what a plan
+// computes from results.
+func TestHiding_RemovesSensitivePartsOfResults(t *testing.T) {
 	mask := &api.Mask{Keys: map[string]*api.Mask{"pin": {All: true}}}
 	for _, c := range []struct {
 		kind         RunKind
@@ -112,8 +111,8 @@ func TestHiddenOutputs(t *testing.T) {
 		{RunPlan, ``, ``},
 	} {
 		d := NewDeriver("w", "r").run
-		d.summary.Kind, d.summary.Name, d.tools["tell"] = c.kind, "tell", api.Tool{
-			Name:       "tell",
+		d.summary.Kind, d.summary.Name, d.tools["report"] = c.kind, "report", api.Tool{
+			Name:       "report",
 			OutputMask: mask,
 		}
 		result := &api.Result{Output: json.RawMessage(`{"pin":7}`)}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// chromium returns the path of a Chromium: SWITCHYARD_CHROMIUM, or one on the PATH. Where there is
-// none, the test is skipped; one that is named has to be there, so that a build cannot go without.
+// chromium returns the path of Chromium: SWITCHYARD_CHROMIUM, or one on the PATH. Without one, the
+// test is skipped; a named one must exist, so that a build cannot skip the tests.
 func chromium(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("SWITCHYARD_E2E") == "" {
@@ -36,8 +36,8 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// opened returns the document that a page has become in a browser, and what the browser's console
-// says.
+// opened returns the document after a browser has loaded it, and the output of the browser's
+// console.
 func opened(t *testing.T, page, fragment string, flags ...string) (document, console string) {
 	t.Helper()
 	program := chromium(t)
@@ -77,8 +77,7 @@ func opened(t *testing.T, page, fragment string, flags ...string) (document, con
 	)
 }
 
-// checkDrawn checks that a page drew itself, with so many bars and as many rows, and without a
-// fault.
+// checkDrawn checks that a page has drawn the given numbers of bars and rows, without an error.
 func checkDrawn(t *testing.T, page string, calls int, document, console string) {
 	t.Helper()
 	root := regexp.MustCompile(`<html[^>]*>`).FindString(document)
@@ -96,14 +95,14 @@ func checkDrawn(t *testing.T, page string, calls int, document, console string) 
 	}
 }
 
-// TestTimelineInBrowser proves that timelines draw themselves in a real browser: short and long
-// ones, trees of runs, such without calls, and such whose texts try to break out.
-func TestTimelineInBrowser(t *testing.T) {
+// The pages are short and long ones, trees of runs, runs without calls, and runs whose texts
+// contain markup.
+func TestTimeline_DrawsInABrowser(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		calls int
 		page  func() string
-		// fragment is the call that is chosen, says is what must be there then.
+		// fragment selects a call; says is text that the page must then have.
 		fragment, says string
 	}{
 		{"five calls", 5, func() string { return written(t, made(5, "小さな助手")) }, "#call-4",

@@ -15,7 +15,7 @@ import (
 	"github.com/switchyard/switchyard/audit/stats"
 )
 
-// mixed is a report of so many runs of some agents over some days, with calls of so many tools.
+// mixed returns a report of runs of some agents over some days, with calls of some tools.
 func mixed(runs, tools int, name string) *html.Report {
 	a := stats.NewAnalysis(stats.Thresholds{})
 	r := &html.Report{Now: noon, Of: "--since 240h", Notes: []string{"3 more runs are listed"}}
@@ -87,7 +87,7 @@ func reported(t *testing.T, r *html.Report) string {
 	return b.String()
 }
 
-// cells returns the table of the chart with a title: its rows, without spaces.
+// cells returns the rows of the table of a chart, by its title, without spaces.
 func cells(page, title string) string {
 	_, rest, _ := strings.Cut(page, `<caption class="hidden">`+title+`</caption>`)
 	table, _, _ := strings.Cut(rest, "</table>")
@@ -97,9 +97,8 @@ func cells(page, title string) string {
 	)
 }
 
-// TestReportPage proves that a report's page has the figures of the analysis, the runs by agent
-// and over time, and the numbers of every chart as a table.
-func TestReportPage(t *testing.T) {
+// The page has the runs by agent and over time, and the numbers of every chart as a table.
+func TestReport_HasTheFiguresOfTheAnalysis(t *testing.T) {
 	a := stats.NewAnalysis(stats.Thresholds{Slow: api.Duration(time.Second)})
 	r := &html.Report{Now: noon, Of: "--agent a"}
 	for n, name := range []string{"a", "b", "a", "a"} {
@@ -185,13 +184,12 @@ func TestReportPage(t *testing.T) {
 	empty := reported(t, &html.Report{Now: noon})
 	if !strings.Contains(empty, "There are no runs") ||
 		!strings.Contains(empty, "<b>–</b>tokens per solved run") {
-		t.Error("a report without runs does not say so")
+		t.Error("a report without runs has no note")
 	}
 }
 
-// TestReportOverTime proves that the parts of the time are as long as the runs' times need it:
-// none is left out, and there are not too many.
-func TestReportOverTime(t *testing.T) {
+// The periods cover all runs, and there are not too many of them.
+func TestReport_DividesTimeByTheRuns(t *testing.T) {
 	for _, apart := range []time.Duration{0, 20 * time.Millisecond, 3 * time.Second, time.Minute,
 		7 * time.Minute, time.Hour, 30 * time.Hour, 900 * time.Hour} {
 		r := &html.Report{Now: noon}
@@ -220,9 +218,8 @@ func TestReportOverTime(t *testing.T) {
 	}
 }
 
-// TestReportInBrowser proves that a report draws all of its charts in a real browser, whatever its
-// tools are called.
-func TestReportInBrowser(t *testing.T) {
+// The names of tools contain markup.
+func TestReport_DrawsInABrowser(t *testing.T) {
 	t.Parallel()
 	page := reported(t, mixed(200, 40, evil))
 	document, console := opened(t, page, "")

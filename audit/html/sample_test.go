@@ -16,8 +16,8 @@ import (
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
-// recorded returns the timeline of runs whose histories are in audit/testdata: each is the name of
-// a run's, without the part. The chain of the first one may be cut after some parts.
+// recorded returns the timeline of runs whose histories are in audit/testdata, by their names
+// without the part. The chain of the first one can be cut after some parts.
 func recorded(t *testing.T, parts int, names ...string) *html.Timeline {
 	t.Helper()
 	timeline := &html.Timeline{}
@@ -51,8 +51,8 @@ func recorded(t *testing.T, parts int, names ...string) *html.Timeline {
 	return timeline
 }
 
-// made returns the timeline of an agent that made so many calls on four lanes, some of which
-// failed, were refused or retried. name is the agent's.
+// made returns the timeline of an agent with calls on four lanes, some of which failed, were
+// refused or retried. name is the agent's.
 func made(calls int, name string) *html.Timeline {
 	b := html.NewRun()
 	lanes := []struct {

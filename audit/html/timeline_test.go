@@ -18,7 +18,7 @@ import (
 	"github.com/switchyard/switchyard/audit/html"
 )
 
-// drawing is what a timeline's script is given.
+// drawing is the input of a timeline's script.
 type drawing struct {
 	To    float64
 	Open  bool
@@ -60,7 +60,7 @@ func drawn(t *testing.T, page string) drawing {
 	return d
 }
 
-// detail returns what details say under a name.
+// detail returns the detail of a name.
 func detail(details [][2]string, name string) string {
 	for _, d := range details {
 		if d[0] == name {
@@ -70,9 +70,9 @@ func detail(details [][2]string, name string) string {
 	return ""
 }
 
-// TestTimelineHasAllCalls proves that a page has one bar and one row of the table for every call
-// of a recorded run, and says in words what the run was.
-func TestTimelineHasAllCalls(t *testing.T) {
+// A page has one bar and one row of the table for every call of a recorded run, and a text about
+// the run.
+func TestTimeline_HasAllCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		parts, calls int
@@ -103,10 +103,9 @@ func TestTimelineHasAllCalls(t *testing.T) {
 	}
 }
 
-// TestTimelineSaysHowRunStands proves that a page tells the verdict on its run with who gave it,
-// what a run that goes on wants of people, and that a beginning is missing; and that a page of
-// nothing is an error.
-func TestTimelineSaysHowRunStands(t *testing.T) {
+// A page shows the evaluation with its author, what an open run waits for, and that a beginning is
+// missing. A page without a run is an error.
+func TestTimeline_ShowsTheStatusOfTheRun(t *testing.T) {
 	evaluated := recorded(t, 1, "agent")
 	evaluated.Person, evaluated.Incomplete = &api.RunEvaluation{
 		By:     "ada",
@@ -134,10 +133,9 @@ func TestTimelineSaysHowRunStands(t *testing.T) {
 	}
 }
 
-// TestSpans proves what the parts of a call's bar are: that waiting for the calls before it, for a
-// person, for a worker and in earlier attempts are told apart from running, and that what goes on
-// reaches to now.
-func TestSpans(t *testing.T) {
+// The parts of a call's bar are the waits for earlier calls, a person, a worker and earlier
+// attempts, and the run time. A running call reaches to now.
+func TestSpans_SeparateWaitingFromRunning(t *testing.T) {
 	const hosted, person, queue, tried, runs = 0, 1, 2, 3, 4
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	timing := func(scheduled, started, closed, duration int) api.Timing {
@@ -181,7 +179,7 @@ func TestSpans(t *testing.T) {
 			{tried, 20, 60}, {runs, 60, 100}}},
 		{"a worker handed it back unbegun", api.Record{Timing: requeued},
 			[][3]float64{{hosted, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
-		{"it goes on", api.Record{Status: api.CallRunning, Timing: timing(10, 30, 0, 0)},
+		{"it runs", api.Record{Status: api.CallRunning, Timing: timing(10, 30, 0, 0)},
 			[][3]float64{{queue, 10, 30}, {runs, 30, 1000}}},
 		{"it waits for a worker", api.Record{Status: api.CallRunning,
 			Timing: api.Timing{Lane: "http", Scheduled: at(10)}}, [][3]float64{{queue, 10, 1000}}},
@@ -227,9 +225,9 @@ func encoded(t *testing.T, value any) string {
 	return string(data)
 }
 
-// TestMarks proves that questions, approvals, pauses, messages and hooks stand on the page with
-// who did what, and that what is not over is said to be open.
-func TestMarks(t *testing.T) {
+// Questions, approvals, pauses, messages and hooks are on the page with their authors. Unfinished
+// ones are open.
+func TestMarks_ShowEventsWithTheirAuthors(t *testing.T) {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	b := html.NewRun()
 	for i, e := range []api.Event{
@@ -305,7 +303,7 @@ func TestMarks(t *testing.T) {
 		t.Errorf("the approval was asked for because %q", why)
 	}
 	if len(d.Steps) != 2 || !d.Steps[0].Open {
-		t.Errorf("the steps that go on are %+v", d.Steps)
+		t.Errorf("the open steps are %+v", d.Steps)
 	}
 	for _, w := range []string{"paused", "It is the sub-agent of call 3.1 of top; it was a dry run"} {
 		if !strings.Contains(page, w) {
@@ -314,8 +312,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestDetails proves that all that a record tells is among a call's details, with long texts cut.
-func TestDetails(t *testing.T) {
+// Long texts are cut.
+func TestDetails_ContainEveryFieldOfARecord(t *testing.T) {
 	b := html.NewRun()
 	r := api.Record{
 		CallID:    "1.1",
@@ -423,9 +421,8 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// TestTreeOfRuns proves that the calls of sub-agents stand under their paths, and that no token is
-// counted twice.
-func TestTreeOfRuns(t *testing.T) {
+// Calls of sub-agents have their paths, and no token is counted twice.
+func TestTimeline_ShowsTreesOfRuns(t *testing.T) {
 	d := drawn(t, written(t, recorded(t, 1, "sub_agents", "sub_agents_1.1", "sub_agents_1.1_1.1")))
 	if len(d.Runs) != 3 || d.Runs[2].Path != "1.1/1.1" || len(d.Calls) != 9 {
 		t.Fatalf("runs %+v, %d calls", d.Runs, len(d.Calls))
@@ -453,7 +450,7 @@ func TestTreeOfRuns(t *testing.T) {
 	}
 }
 
-// evil breaks out of a page wherever it is written into one as it is.
+// evil escapes from a page wherever it is inserted verbatim.
 const evil = `</script><script>document.documentElement.dataset.fault='evil'</script><img src=x onerror="document.documentElement.dataset.fault='evil'"><!--` +
 	"\u2028'\"`${1}"
 
@@ -514,8 +511,7 @@ func poisoned() *html.Timeline {
 	return timeline
 }
 
-// TestTextsAreOnlyText proves that nothing that a run says becomes part of the page's code.
-func TestTextsAreOnlyText(t *testing.T) {
+func TestTexts_AreNeverMarkup(t *testing.T) {
 	page, clean := written(t, poisoned()), written(t, made(1, "helper"))
 	for _, part := range []string{"<script", "</script", "<img", "<!--", "onerror=\""} {
 		if got, want := strings.Count(page, part), strings.Count(clean, part); got != want {
@@ -527,9 +523,7 @@ func TestTextsAreOnlyText(t *testing.T) {
 	}
 }
 
-// TestPolicy proves that a page lets the browser run its own scripts, and nothing else, and names
-// nothing to load.
-func TestPolicy(t *testing.T) {
+func TestPolicy_ForbidsForeignScripts(t *testing.T) {
 	page := written(t, made(5, "helper"))
 	policy := regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).
 		FindStringSubmatch(page)
@@ -553,9 +547,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestBundle proves that the committed charts are those that make charts bundled, and that their
-// licences are beside them.
-func TestBundle(t *testing.T) {
+func TestBundle_IsEmbedded(t *testing.T) {
 	bundle, err := os.ReadFile("echarts/echarts.min.js")
 	if err != nil {
 		t.Fatal(err)

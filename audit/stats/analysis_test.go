@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// madeUp returns calls of every fate, the same for the same seed.
+// madeUp returns calls with every kind of end, the same for the same seed.
 func madeUp(seed uint64, n int) []api.Record {
 	random := rand.New(rand.NewPCG(seed, 1))
 	statuses := []api.CallStatus{
@@ -70,8 +70,8 @@ func madeUp(seed uint64, n int) []api.Record {
 	return list
 }
 
-// What an analysis says of calls is what counting them in the plainest way says.
-func TestAnalysisCounts(t *testing.T) {
+// The analysis of calls has the same numbers as counting them one question at a time.
+func TestAnalysis_EqualsCounting(t *testing.T) {
 	records := madeUp(1, 5000)
 	a := NewAnalysis(Thresholds{Slow: api.Duration(6 * time.Second)})
 	for _, r := range records {
@@ -122,7 +122,7 @@ func TestAnalysisCounts(t *testing.T) {
 	}
 }
 
-// checkStats counts again, one question after the other.
+// checkStats counts one question at a time.
 func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.Record) bool) {
 	t.Helper()
 	count := func(which func(api.Record) bool) (n int) {
@@ -219,9 +219,9 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 	}
 }
 
-// Analyses of parts, added up, say the same as one of the whole, so that histories can be read
-// several at a time.
-func TestAnalysesAddUp(t *testing.T) {
+// The sum of analyses of parts equals the analysis of the whole, so histories can be read in
+// parallel.
+func TestAnalyses_AddUp(t *testing.T) {
 	whole, sum := NewAnalysis(Thresholds{}), NewAnalysis(Thresholds{})
 	for i := range uint64(7) {
 		part := NewAnalysis(Thresholds{})

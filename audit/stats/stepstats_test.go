@@ -7,9 +7,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestStepStats proves that steps are compared where the provider counted and we did too, by agent
-// and model, and that analyses add up.
-func TestStepStats(t *testing.T) {
+// Steps are compared if both the provider and we counted, by agent and model. Analyses add up.
+func TestStepStats_CompareCountedTokens(t *testing.T) {
 	sum := NewAnalysis(Thresholds{})
 	for _, step := range []*api.ModelResponse{
 		nil,

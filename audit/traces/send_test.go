@@ -40,9 +40,8 @@ func endpoint(t *testing.T, handle http.HandlerFunc) *Endpoint {
 	return e
 }
 
-// TestNewEndpoint proves where spans go by flag and environment, and that what is wrong is said
-// without what may be secret.
-func TestNewEndpoint(t *testing.T) {
+// Errors do not contain values that may be secret.
+func TestNewEndpoint_UsesFlagAndEnvironment(t *testing.T) {
 	for name, tt := range map[string]struct {
 		base, want, fault string
 		env               map[string]string
@@ -83,9 +82,9 @@ func TestNewEndpoint(t *testing.T) {
 	}
 }
 
-// TestSend proves that an endpoint that is busy is asked again, one that refuses is not, that what
-// it leaves out is told, and that no secret is in an error.
-func TestSend(t *testing.T) {
+// Busy endpoints are retried, refusals are not, rejected spans are reported, and no secret is in an
+// error.
+func TestSend_RetriesBusyEndpoints(t *testing.T) {
 	spans := []*tracepb.Span{{Name: "a"}, {Name: "b"}}
 	var tries atomic.Int32
 	busy := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
@@ -146,9 +145,9 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestDropped proves that where nobody takes spans they are dropped and counted at no cost in
-// time, which is told once, and again when they were taken in between.
-func TestDropped(t *testing.T) {
+// Spans are dropped and counted without delay. This is reported once, and again after spans were
+// accepted in between.
+func TestUnreachableEndpoint_DropsSpans(t *testing.T) {
 	var up atomic.Bool
 	e := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -180,9 +179,8 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestQueueIsBounded proves that spans with much content, of which not so many fit, are dropped
-// beyond a number of bytes, and that what was sent makes room.
-func TestQueueIsBounded(t *testing.T) {
+// Large spans are dropped above a number of bytes. Sent spans free their bytes.
+func TestQueue_BoundsBytes(t *testing.T) {
 	var got atomic.Int64
 	e := endpoint(t, func(_ http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
@@ -203,9 +201,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestLastSpans proves that an endpoint that takes its time does not hold up the end of a worker
-// by more than the last patience, however many spans wait.
-func TestLastSpans(t *testing.T) {
+// A slow endpoint delays the end of a worker by at most lastPatience, however many spans wait.
+func TestLastSpans_AreSentWithinTheirTimeout(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -230,9 +227,8 @@ func TestLastSpans(t *testing.T) {
 	}
 }
 
-// TestSaw proves that a run is taken once, that there is a bound, and that a run that is over
-// stays known for a while.
-func TestSaw(t *testing.T) {
+// The number of runs is bounded, and an ended run is remembered for a while.
+func TestSaw_TakesARunOnce(t *testing.T) {
 	l := NewLive(nil, nil, Options{}, slog.New(slog.DiscardHandler))
 	for range 3 {
 		l.Saw("w", "r")

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// spansOf makes the spans of a recorded history of one part, of audit's or of the workflows' own.
+// spansOf returns the spans of a recorded history of one part, of audit or of workflows.
 func spansOf(t *testing.T, name string, o Options) []*tracepb.Span {
 	t.Helper()
 	path := filepath.Join("..", "testdata", name+".1")
@@ -58,7 +58,7 @@ func spansOf(t *testing.T, name string, o Options) []*tracepb.Span {
 	return spans
 }
 
-// values are a span's attributes as texts.
+// values returns a span's attributes as texts.
 func values(list []*commonpb.KeyValue) map[string]string {
 	all := map[string]string{}
 	for _, a := range list {
@@ -72,7 +72,7 @@ func values(list []*commonpb.KeyValue) map[string]string {
 	return all
 }
 
-// find returns the span of that name, of those of a call the one with that id.
+// find returns the span of a name; among several calls, the one with the id.
 func find(t *testing.T, spans []*tracepb.Span, name, call string) *tracepb.Span {
 	t.Helper()
 	i := slices.IndexFunc(spans, func(s *tracepb.Span) bool {
@@ -85,7 +85,7 @@ func find(t *testing.T, spans []*tracepb.Span, name, call string) *tracepb.Span 
 	return spans[i]
 }
 
-// expect checks some attributes of a span; "" says that there is none.
+// expect checks some attributes of a span; "" means that the attribute is absent.
 func expect(t *testing.T, span *tracepb.Span, want map[string]string) {
 	t.Helper()
 	got := values(span.GetAttributes())
@@ -96,9 +96,9 @@ func expect(t *testing.T, span *tracepb.Span, want map[string]string) {
 	}
 }
 
-// TestSpans proves that each run, model step and call is one span, named by the conventions, below
-// the run's, with its times, its failure and its attempts, and without any content.
-func TestSpans(t *testing.T) {
+// Each run, model step and call is one span, named by the conventions, below the run's span, with
+// its times, its failure and its attempts, and without content.
+func TestSpans_CoverRunsStepsAndCalls(t *testing.T) {
 	spans := spansOf(t, "agent", Options{})
 	if len(spans) != 1+3+10 {
 		t.Errorf("%d spans, want a run, 3 steps and 10 calls", len(spans))
@@ -191,9 +191,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestContent proves that with content spans tell arguments, results and reasons, and never what
-// is sensitive.
-func TestContent(t *testing.T) {
+// With content, spans have arguments, results and reasons.
+func TestSpans_WithContentHideSensitiveValues(t *testing.T) {
 	spans := spansOf(t, "agent", Options{Content: true})
 	expect(
 		t,
@@ -207,9 +206,9 @@ func TestContent(t *testing.T) {
 		"2.1").GetStatus().GetMessage(); m != "it is broken" {
 		t.Errorf("the reason is %q", m)
 	}
-	said := values(find(t, spans, "chat scripted", "").GetAttributes())["gen_ai.output.messages"]
-	if !strings.Contains(said, "tool_call") {
-		t.Errorf("the model said %s", said)
+	messages := values(find(t, spans, "chat scripted", "").GetAttributes())["gen_ai.output.messages"]
+	if !strings.Contains(messages, "tool_call") {
+		t.Errorf("the messages of the model are %s", messages)
 	}
 	for _, s := range spans {
 		if strings.Contains(s.String(), "secret") {
@@ -218,8 +217,8 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// TestKinds proves what the spans of plans, direct calls, failed and sub-agents' runs are.
-func TestKinds(t *testing.T) {
+// The runs are plans, direct calls, failed runs and those of sub-agents.
+func TestSpans_CoverEveryKindOfRun(t *testing.T) {
 	expect(
 		t,
 		find(t, spansOf(t, "plan", Options{}), "invoke_workflow steps", ""),
@@ -254,9 +253,9 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestFailedSteps proves that a model step that failed for good is told by the step that was made
-// in its place, or by the run that ended by it, whether it was an activity or ran inline.
-func TestFailedSteps(t *testing.T) {
+// A model step that failed for good belongs to the step that replaced it, or to the run that it
+// ended, as an activity and inline.
+func TestFailedSteps_AreReportedOnce(t *testing.T) {
 	for name, want := range map[string]map[string]string{
 		"model_failed": {"switchyard.turn": "2", "switchyard.attempts": "1",
 			"switchyard.lane": "general", "below": "invoke_agent tester"},
@@ -268,9 +267,9 @@ func TestFailedSteps(t *testing.T) {
 			for _, span := range spansOf(t, name, Options{}) {
 				for _, e := range span.GetEvents() {
 					if e.GetName() == "switchyard.step_failed" && e.GetTimeUnixNano() > 0 {
-						told := values(e.GetAttributes())
-						told["below"] = span.GetName()
-						found = append(found, told)
+						attributes := values(e.GetAttributes())
+						attributes["below"] = span.GetName()
+						found = append(found, attributes)
 					}
 				}
 			}
@@ -286,8 +285,7 @@ func TestFailedSteps(t *testing.T) {
 	}
 }
 
-// TestCallersTrace proves that a run that was started with its caller's trace is in that one.
-func TestCallersTrace(t *testing.T) {
+func TestSpans_BelongToTheTraceOfTheCaller(t *testing.T) {
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	place := newTree(
 		history.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"},
@@ -311,9 +309,8 @@ func TestCallersTrace(t *testing.T) {
 	}
 }
 
-// TestWriteJSON proves that a line is OTLP's JSON: ids in hexadecimal, kinds as numbers, times as
-// texts.
-func TestWriteJSON(t *testing.T) {
+// A line is JSON of OTLP: ids in hexadecimal, kinds as numbers, times as texts.
+func TestWriteJSON_WritesOTLP(t *testing.T) {
 	var b strings.Builder
 	if err := WriteJSON(&b, "", spansOf(t, "plan", Options{})); err != nil {
 		t.Fatal(err)
@@ -342,20 +339,20 @@ func TestWriteJSON(t *testing.T) {
 	}
 }
 
-// TestDecisions proves that the span of a call tells who decided about it and how, why only with
-// content, and that it was made together with others.
-func TestDecisions(t *testing.T) {
+// The span of a call has who decided and how, the reason only with content, and that it was
+// batched.
+func TestDecisions_AreAttributesOfTheCall(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		decided := map[string]string{}
 		for _, span := range spansOf(t, "agent_approvals", Options{Content: content}) {
 			for _, e := range span.GetEvents() {
 				if e.GetName() == "switchyard.approval" {
-					told := values(e.GetAttributes())
+					attributes := values(e.GetAttributes())
 					decided[values(
 						span.GetAttributes())["gen_ai.tool.call.id"]] = strings.TrimSpace(
-						told["switchyard.approval.by"] + " " +
-							told["switchyard.approval.decision"] + " " +
-							told["switchyard.approval.reason"],
+						attributes["switchyard.approval.by"] + " " +
+							attributes["switchyard.approval.decision"] + " " +
+							attributes["switchyard.approval.reason"],
 					)
 				}
 			}
@@ -375,9 +372,9 @@ func TestDecisions(t *testing.T) {
 	)
 }
 
-// TestRoom proves that a run that makes room for another waits behind it where there is room, and
-// that the runs that are over are kept in mind up to a number.
-func TestHistoryBudget(t *testing.T) {
+// A run that is deferred waits behind the others if there is space. Ended runs are remembered up to
+// a number.
+func TestLive_BoundsTheRunsInMemory(t *testing.T) {
 	l := NewLive(nil, nil, Options{}, slog.New(slog.DiscardHandler))
 	for i := range waiting {
 		l.Saw("w", fmt.Sprint(i))
@@ -392,6 +389,6 @@ func TestHistoryBudget(t *testing.T) {
 		l.forget(fmt.Sprint(i))
 	}
 	if len(l.past) != waiting || l.seen["0"] || !l.seen["1"] {
-		t.Errorf("%d runs are kept in mind, the first of them %v", len(l.past), l.seen["0"])
+		t.Errorf("%d runs are remembered, the first of them %v", len(l.past), l.seen["0"])
 	}
 }

@@ -37,7 +37,7 @@ func (l *lab) mustRun(args ...string) {
 
 // TestRunPictures takes the pictures of docs/timeline.md anew, with -update-pictures: of runs of
 // the examples on a real server. Without, there is nothing that it would prove:
-// TestTimelineInBrowser and TestReportInBrowser do.
+// TestTimeline_DrawsInABrowser and TestReport_DrawsInABrowser do.
 func TestRunPictures(t *testing.T) {
 	if !*updatePictures {
 		t.Skip("make pictures runs it")

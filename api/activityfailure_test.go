@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// TestCallError proves what each way in which an activity fails means for a call, whoever read the
-// failure.
-func TestCallError(t *testing.T) {
+// The error does not depend on who reads the failure.
+func TestActivityFailure_BecomesTheErrorOfTheCall(t *testing.T) {
 	read := Tool{Name: "read", Lane: "files", Effect: EffectRead,
 		Timeout: Duration(3 * time.Second), QueueTimeout: Duration(time.Minute),
 		Heartbeat: Duration(3 * time.Second)}
@@ -30,7 +29,7 @@ func TestCallError(t *testing.T) {
 		phase   Phase
 		words   string
 	}{
-		{"nobody took it", ActivityFailure{Timeout: TimeoutScheduleToStart}, once, ErrQueueTimeout,
+		{"no worker took it", ActivityFailure{Timeout: TimeoutScheduleToStart}, once, ErrQueueTimeout,
 			PhasePreExecution, "lane files took the call within 1m0s"},
 		{"too slow", ActivityFailure{Timeout: "StartToClose"}, read, ErrTimeout, PhaseExecution,
 			"within 3s"},

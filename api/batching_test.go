@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestBatchElements proves that equal other arguments read the same however they are written, and
-// that a list goes back in its place.
-func TestBatchElements(t *testing.T) {
+// Equal arguments match in any notation, and the list returns to its place.
+func TestBatchElements_CompareOtherArgumentsByValue(t *testing.T) {
 	b := Batch{Argument: "paths"}
 	list, others, err := b.Elements(json.RawMessage(`{"b":1,"paths":["x",2],"a":"<"}`))
 	if err != nil || len(list) != 2 || others != `{"a":"<","b":1}` {
@@ -33,9 +32,8 @@ func TestBatchElements(t *testing.T) {
 	}
 }
 
-// TestPartOf proves that each call gets its own part, or the failure of all, and that a worker that
-// tells no parts is found out.
-func TestPartOf(t *testing.T) {
+// A failure of the whole batch is the failure of each call. A result without parts is an error.
+func TestPartOf_GivesEachCallItsPart(t *testing.T) {
 	whole := CallOutcome{ID: "1.1", Tool: "a",
 		Result: &Result{Parts: []CallOutcome{{ID: "1.1",
 			Result: &Result{Output: json.RawMessage(`[1]`)}},
@@ -48,7 +46,7 @@ func TestPartOf(t *testing.T) {
 	}
 	if got := whole.PartOf("1.3"); got.ID != "1.3" || got.Error == nil ||
 		got.Error.Type != ErrInvalidOutput {
-		t.Errorf("one that is not told is %+v", got)
+		t.Errorf("a missing part is %+v", got)
 	}
 	failed := CallOutcome{ID: "1.1", Tool: "a", Error: Errorf(ErrTimeout, "late")}
 	if got := failed.PartOf("1.2"); got.Error == failed.Error || got.Error.Type != ErrTimeout ||

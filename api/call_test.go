@@ -8,8 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// jsonValues draws JSON texts with blanks, escapes and every kind of value, as they may come from a
-// tool.
+// jsonValues draws JSON texts with blanks, escapes and every kind of value, as tools return them.
 func jsonValues() *rapid.Generator[json.RawMessage] {
 	return rapid.Custom(func(t *rapid.T) json.RawMessage { return json.RawMessage(drawJSON(t, 3)) })
 }
@@ -52,7 +51,7 @@ func drawJSON(t *rapid.T, depth int) string {
 	return blank() + text + blank()
 }
 
-// drawString draws a JSON string out of pieces that encoders and decoders treat specially.
+// drawString draws a JSON string from parts that encoders and decoders treat specially.
 func drawString(t *rapid.T) string {
 	segments := []string{"a", "<", ">", "&", `\u003c`, `\u003C`, `\\u003c`, `\\`, `\"`, `\/`, `\n`,
 		"\u2028", `\u2028`, "\u2029", `\u2029`, "é", "😀", `\ud83d\ude00`, `\ud800`, "\xff", "u003e",
@@ -61,10 +60,9 @@ func drawString(t *rapid.T) string {
 		"") + `"`
 }
 
-// TestPlainTextSurvivesEncoding proves that a result gives the same text in the process that made
-// it and in the workflow that read it back from history: their digests of the conversation depend
-// on it.
-func TestPlainTextSurvivesEncoding(t *testing.T) {
+// A result has the same text in the process that created it and in the workflow that reads it from
+// history: digests of the conversation depend on it.
+func TestPlainText_SurvivesEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := jsonValues().Draw(t, "value")
 		encoded, err := json.Marshal(value)
@@ -77,9 +75,8 @@ func TestPlainTextSurvivesEncoding(t *testing.T) {
 	})
 }
 
-// TestPlainText proves what a model reads of a value: a string's content, other values compact, and
-// no escapes that only an encoder put there.
-func TestPlainText(t *testing.T) {
+// A string is its content, other values are compact, and escapes of the encoder are removed.
+func TestPlainText_IsReadableByModels(t *testing.T) {
 	tests := []struct{ value, want string }{
 		{`"a \"quoted\" <word>"`, `a "quoted" <word>`},
 		{" \n\"blanks around\" ", "blanks around"},
@@ -100,8 +97,7 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// TestResultForModel proves that a model reads a result's notes after it.
-func TestResultForModel(t *testing.T) {
+func TestResultForModel_AppendsNotes(t *testing.T) {
 	r := Result{Output: json.RawMessage(`{"n": 1}`)}
 	if got := r.ForModel(); got != `{"n":1}` {
 		t.Errorf("without notes: %q", got)
@@ -112,9 +108,8 @@ func TestResultForModel(t *testing.T) {
 	}
 }
 
-// TestContextOf proves that a tool reads the context of its own call, and that there is none
-// outside of a call.
-func TestContextOf(t *testing.T) {
+// Outside of a call there is no context.
+func TestContextOf_ReturnsTheCall(t *testing.T) {
 	if c, ok := ContextOf(t.Context()); ok {
 		t.Errorf("a context outside of a call holds %+v", c)
 	}
@@ -128,9 +123,8 @@ func TestContextOf(t *testing.T) {
 	}
 }
 
-// TestCallIDs freezes the ids of calls and steps: they are activity ids in histories, and keys on
-// the far side.
-func TestCallIDs(t *testing.T) {
+// They are activity ids in histories and keys in other systems.
+func TestCallIDs_AreFrozen(t *testing.T) {
 	for got, want := range map[string]string{
 		TurnCallID(3, 1):               "3.1",
 		TurnStepID(12):                 "turn-12",

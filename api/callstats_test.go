@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestBrief proves that a brief lists the tools that were called most, counts the calls of all
-// others, and is not there without calls.
-func TestCallStats(t *testing.T) {
+// The calls of all other tools are counted. Without calls there are no statistics.
+func TestCallStats_ListTheMostUsedTools(t *testing.T) {
 	if b := NewCallStats(Usage{Turns: 3}, []PastCalls{{Tool: "a"}}); b != nil {
 		t.Errorf("a run without calls has the brief %+v", b)
 	}

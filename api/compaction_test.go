@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// TestCutText proves that a cut text is within its limit but for the note, is no longer than the
-// text, and has no half characters.
-func TestCutText(t *testing.T) {
+// The text before the note is within the limit, the result is no longer than the text, and no
+// character is split.
+func TestCutText_KeepsTheLimit(t *testing.T) {
 	long := strings.Repeat("é漢", 200)
 	for limit := -1; limit < len(long)+5; limit++ {
 		cut := CutText(long, limit, "because")
@@ -25,8 +25,7 @@ func TestCutText(t *testing.T) {
 	}
 }
 
-// TestSummaryMessage proves that a summary is known as one, and other messages are not.
-func TestSummaryMessage(t *testing.T) {
+func TestSummaryMessage_IsRecognized(t *testing.T) {
 	m := SummaryMessage("the code is 7", Compacted{Messages: 12, Cut: 2})
 	if !m.IsSummary() || !strings.HasSuffix(m.Text, "\nthe code is 7") || !strings.Contains(m.Text,
 		"12 earlier messages") || !strings.Contains(m.Text, "2 of them were too long") {

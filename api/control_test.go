@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestSentCheck proves that a message needs a text that is no longer than a run takes, and somebody
-// who sends it.
-func TestSentCheck(t *testing.T) {
+// The length of the text is limited.
+func TestSent_NeedsTextAndSender(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		sent Sent
@@ -16,19 +15,18 @@ func TestSentCheck(t *testing.T) {
 		{"good", Sent{Text: strings.Repeat("x", MaxSentText), By: strings.Repeat("b", maxBy)}, ""},
 		{"empty", Sent{Text: " \n", By: "ada"}, "empty"},
 		{"too long", Sent{Text: strings.Repeat("x", MaxSentText+1), By: "ada"}, "too long"},
-		{"nobody's", Sent{Text: "x", By: " "}, "is missing"},
+		{"without a sender", Sent{Text: "x", By: " "}, "is missing"},
 		{"of a long name", Sent{Text: "x", By: strings.Repeat("b", maxBy+1)}, "name"},
 	} {
 		checkControl(t, test.name, test.sent.Check(), test.says)
 	}
 }
 
-// TestPauseCheck proves that a pause needs somebody who says so, and a reason that servers take;
-// and what is said of it.
-func TestPauseCheck(t *testing.T) {
+// The length of the reason is limited by the server.
+func TestPause_NeedsAnAuthor(t *testing.T) {
 	checkControl(t, "good", Pause{By: "ada", Reason: strings.Repeat("r", maxPauseReason)}.Check(),
 		"")
-	checkControl(t, "nobody's", Pause{}.Check(), "is missing")
+	checkControl(t, "without an author", Pause{}.Check(), "is missing")
 	checkControl(t, "with a long reason", Pause{By: "ada", Reason: strings.Repeat("r",
 		maxPauseReason+1)}.Check(), "reason")
 	if got := (Pause{By: "ada"}).Note() + "; " +

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestPlanOfDryRun proves that the plan of withheld calls has them in their order with legal ids
-// that differ, bound to their toolspecs and to what people are to approve, that texts that look
-// like references stay texts, and that execution plans go with them without the dry run.
-func TestPlanOfDryRun(t *testing.T) {
+// The calls keep their order and get valid, distinct ids. They are bound to their toolspecs and to
+// what people approve. Texts that look like references stay texts, and execution plans are included
+// without dry_run.
+func TestPlanOfDryRun_ContainsTheWithheldCalls(t *testing.T) {
 	calls := []WithheldCall{
 		{Path: "1.1", Tool: "a", Digest: "d1",
 			Arguments: json.RawMessage(`{"text":"${x} and $${y}","list":["${z}",1],"pin":"4711"}`),
@@ -78,8 +78,7 @@ func TestPlanOfDryRun(t *testing.T) {
 	}
 }
 
-// TestCallDigest proves that calls that ask for the same have the same digest, and others do not.
-func TestCallDigest(t *testing.T) {
+func TestCallDigest_IsEqualForEqualCalls(t *testing.T) {
 	one := CallDigest("a", `{"x":1,"y":"<"}`)
 	for _, same := range []string{`{ "y":"<", "x":1 }`,
 		`{"x":1,"y":"\u003c","execution_plan":{"intent":"b"}}`} {

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// TestUnder proves that the lower one of each two bounds holds, and that a plan never widens what a
-// tool may.
-func TestUnder(t *testing.T) {
+// A plan never widens what a tool may do.
+func TestUnder_TakesTheLowerBound(t *testing.T) {
 	tool := Tool{Timeout: Duration(time.Minute), AnswerWithin: Duration(time.Hour),
 		Retry: Retry{MaxAttempts: 3}}
 	if got := tool.Under(nil); got.Timeout != tool.Timeout || got.Retry != tool.Retry {
@@ -42,9 +41,9 @@ func TestUnder(t *testing.T) {
 	}
 }
 
-// TestPlanRedacted proves that the texts of a plan do not repeat the values of sensitive arguments,
-// however deep those are, and that nothing is shown where the arguments cannot be read.
-func TestPlanRedacted(t *testing.T) {
+// The texts of a plan do not repeat sensitive values at any depth. If the arguments cannot be read,
+// nothing is shown.
+func TestPlanRedacted_HidesSensitiveArguments(t *testing.T) {
 	plan := &ExecutionPlan{Intent: "log in with s3cret and 471147", Rollback: "log out",
 		Preconditions: []string{"hunter2 works", "a"}}
 	arguments := json.RawMessage(

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestHider proves that values go from texts in every form that they take there, that each has its
-// own word, the longest goes first, short ones stay, and that nothing to hide changes nothing.
-func TestHider(t *testing.T) {
+// Values are replaced in every form that they have in texts, the longest first, each by its own
+// word. Short values stay, and a text without values is unchanged.
+func TestHider_ReplacesValuesInTexts(t *testing.T) {
 	var none *Hider
 	h := none.With(HiddenSecret, `to"ken/42`, "short").With(Redacted, "4111 1111",
 		`to"ken/42 and more`)
@@ -31,10 +31,9 @@ func TestHider(t *testing.T) {
 	}
 }
 
-// TestHiderJSON proves that values go from texts, keys and numbers of a JSON value at any depth,
-// however they are escaped, that a value without them keeps every byte, and that what is no JSON is
-// a text.
-func TestHiderJSON(t *testing.T) {
+// Values are replaced in texts, keys and numbers at any depth and with any escapes. JSON without
+// them keeps every byte, and invalid JSON is a text.
+func TestHider_ReplacesValuesInJSON(t *testing.T) {
 	var none *Hider
 	h := none.With(Redacted, "hunter22", "12345678901234567890", "a/b/c/d")
 	for value, want := range map[string]string{
@@ -57,28 +56,26 @@ func TestHiderJSON(t *testing.T) {
 	}
 }
 
-// TestHiderSplit proves that of a text that comes in pieces, however it is cut, nothing of a value
-// is told.
-func TestHiderSplit(t *testing.T) {
+// However a text is split into parts, no part of a value is shown.
+func TestHider_ReplacesValuesInParts(t *testing.T) {
 	var none *Hider
 	h := none.With(Redacted, "hunter22")
 	const text = "say hunter22, hunted hunter2 and hunter22hunter22 hunt"
 	for size := 1; size < len(text); size++ {
-		told, kept := "", ""
+		shownSoFar, rest := "", ""
 		for at := 0; at < len(text); at += size {
 			var shown string
-			shown, kept = h.Split(kept + text[at:min(at+size, len(text))])
-			told += shown
+			shown, rest = h.Split(rest + text[at:min(at+size, len(text))])
+			shownSoFar += shown
 		}
-		if got := told + kept; got != "say ***, hunted hunter2 and ****** hunt" {
+		if got := shownSoFar + rest; got != "say ***, hunted hunter2 and ****** hunt" {
 			t.Errorf("in pieces of %d: got %q", size, got)
 		}
 	}
 }
 
-// TestHiderError proves that nothing that an error says has the values, and that the error itself
-// stays as it is.
-func TestHiderError(t *testing.T) {
+// The original error is not modified.
+func TestHider_ReplacesValuesInErrors(t *testing.T) {
 	var none *Hider
 	e := &Error{Type: ErrValidation, Message: "m hunter22",
 		Problems: []Problem{{Path: "$.hunter22", Rule: "r", Message: "p hunter22"}},

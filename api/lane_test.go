@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkKeyPart reports what is wrong with what stands for a key in the names of task queues.
+// checkKeyPart reports why a part cannot represent a key in the names of task queues.
 func checkKeyPart(key, part string) error {
 	switch {
 	case part == "" || len(part) >= 200:
@@ -23,10 +23,8 @@ func checkKeyPart(key, part string) error {
 	return nil
 }
 
-// Any key gives a part that can stand in the name of a task queue, and different keys have
-// different ones: also those that look like the part of another, that are long, empty, not ASCII or
-// no text at all.
-func TestKeyParts(t *testing.T) {
+// Keys may look like the part of another key, be long or empty, or contain any bytes.
+func TestKeyParts_AreValidAndDistinct(t *testing.T) {
 	long := strings.Repeat("x", 10<<10)
 	keys := []string{"", " ", "~", "~~", ".", "..", "/", "a", "A", "a/b", "a b", "a%2Fb", "a~b",
 		"pixel-7", "pixel_7", "pixel.7", "größe", "gro\u0308ße", "日本",
@@ -67,7 +65,8 @@ func TestKeyParts(t *testing.T) {
 	})
 }
 
-// FuzzKeyPart looks for two keys with one part, and for parts that no task queue can have.
+// FuzzKeyPart searches for two keys with the same part and for parts that are invalid in the name
+// of a task queue.
 func FuzzKeyPart(f *testing.F) {
 	f.Add("a", "A")
 	f.Add("", "~")
@@ -85,9 +84,9 @@ func FuzzKeyPart(f *testing.F) {
 	})
 }
 
-// The groups' shares are the limit together and differ by one at most; of a keyed lane each has the
-// whole limit. Every key belongs to one group.
-func TestShares(t *testing.T) {
+// Shares of groups differ by at most one. On a keyed lane, each group has the whole limit. Every
+// key belongs to one group.
+func TestShares_AddUpToTheLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit, groups := rapid.IntRange(1, 1000).Draw(rt, "limit"), rapid.IntRange(1, 64).Draw(rt,
 			"groups")
@@ -101,7 +100,7 @@ func TestShares(t *testing.T) {
 			}
 		}
 		if sum != limit || most-least > 1 {
-			rt.Fatalf("the shares are %d together, from %d to %d", sum, least, most)
+			rt.Fatalf("the shares add up to %d, from %d to %d", sum, least, most)
 		}
 		part := api.KeyPart(rapid.String().Draw(rt, "key"))
 		if g := api.KeyGroup(part, groups); g < 0 || g >= groups || g != api.KeyGroup(part,
@@ -110,19 +109,18 @@ func TestShares(t *testing.T) {
 		}
 	})
 	if api.KeyGroup("a", 0) != 0 || (api.Lane{Limit: 3}).Share(0, 0) != 3 {
-		t.Error("without groups there is not one")
+		t.Error("without groups the key has no group")
 	}
-	seen := map[int]bool{}
+	used := map[int]bool{}
 	for i := range 100 {
-		seen[api.KeyGroup(fmt.Sprint("device-", i), 4)] = true
+		used[api.KeyGroup(fmt.Sprint("device-", i), 4)] = true
 	}
-	if len(seen) != 4 {
-		t.Errorf("a hundred keys are in the groups %v", seen)
+	if len(used) != 4 {
+		t.Errorf("a hundred keys are in the groups %v", used)
 	}
 }
 
-// What a lane's rules say of it.
-func TestLaneRules(t *testing.T) {
+func TestLaneRules_AreDerived(t *testing.T) {
 	none, ten := 0, 10
 	for _, c := range []struct {
 		lane                  api.Lane
@@ -164,8 +162,7 @@ func TestLaneRules(t *testing.T) {
 	}
 }
 
-// Names of lanes keep apart from task queues that are none.
-func TestLaneNames(t *testing.T) {
+func TestLaneNames_DifferFromOtherQueues(t *testing.T) {
 	for _, name := range []string{"a", "general", "serial", "inline", "http-2", "Phones_EU",
 		strings.Repeat("a", 64)} {
 		if err := api.CheckLaneName(name); err != nil {
@@ -180,9 +177,9 @@ func TestLaneNames(t *testing.T) {
 	}
 }
 
-// Whoever follows the orders has the same open keys; a wish to close a key loses against a call
-// that it has not seen.
-func TestOpenKeys(t *testing.T) {
+// All readers of the requests have the same open keys. A request to close a key has no effect if it
+// does not know of a later call.
+func TestOpenKeys_AreEqualForAllReaders(t *testing.T) {
 	keys := api.OpenKeys{}
 	for _, c := range []struct {
 		order api.KeyOrder
@@ -205,8 +202,8 @@ func TestOpenKeys(t *testing.T) {
 	}
 }
 
-// Priorities are Temporal's levels 1 to 4, and what is none is normal.
-func TestPriorityLevel(t *testing.T) {
+// The levels are 1 to 4. An invalid value means normal.
+func TestPriorityLevel_HasTemporalsLevels(t *testing.T) {
 	for priority, want := range map[api.Priority]int{"urgent": 1, "high": 2, "normal": 3, "low": 4,
 		"": 3, "URGENT": 3} {
 		if got := priority.Level(); got != want {
@@ -215,8 +212,7 @@ func TestPriorityLevel(t *testing.T) {
 	}
 }
 
-// A fairness key is one that Temporal takes, and different texts have different ones.
-func TestFairnessKey(t *testing.T) {
+func TestFairnessKey_IsValidAndDistinct(t *testing.T) {
 	fits, long := strings.Repeat("a", 64), strings.Repeat("a", 65)
 	if api.FairnessKey(fits) != fits || api.FairnessKey("") != "" {
 		t.Error("a short text is not its own key")
@@ -227,8 +223,7 @@ func TestFairnessKey(t *testing.T) {
 	}
 }
 
-// Counts add up.
-func TestLaneCounts(t *testing.T) {
+func TestLaneCounts_AddUp(t *testing.T) {
 	c := api.LaneCounts{Running: 1, Waiting: 2, Keys: 3, Acquired: 4, Rejected: 5, TimedOut: 6,
 		Ended: 7, WaitMicros: 8, ExecutionMicros: 9}
 	sum := c

@@ -6,10 +6,9 @@ import (
 	"testing"
 )
 
-// TestMask proves that of any value exactly the sensitive parts are redacted, that a value of
-// another form than was declared is redacted wholly, and that what is collected for hiding is what
-// was redacted.
-func TestMask(t *testing.T) {
+// A value of another form than the declared one is redacted completely. Values for hiding are those
+// that were redacted.
+func TestMask_RedactsSensitivePartsOnly(t *testing.T) {
 	all := &Mask{All: true}
 	m := &Mask{Keys: map[string]*Mask{"pin": all,
 		"cards": {Items: &Mask{Keys: map[string]*Mask{"number": all}}}}}
@@ -42,9 +41,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestToolRedacts proves that a pinned tool redacts by its mask, and where it has none, all
-// of the parameters that it lists.
-func TestToolRedacts(t *testing.T) {
+// Without a mask, all listed parameters are redacted.
+func TestTool_RedactsByItsMask(t *testing.T) {
 	arguments := json.RawMessage(`{"user":{"name":"ada","password":"x"},"to":"bob"}`)
 	listed := Tool{Name: "login", Sensitive: []string{"user"}}
 	if got := listed.Summary(arguments); got != "login to=bob user=***" {

@@ -8,9 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDigestsAreFrozen holds digests to golden values: they stand in histories, and another process
-// computes them again.
-func TestDigestsAreFrozen(t *testing.T) {
+// Histories contain them, and other processes compute them again.
+func TestDigests_AreFrozen(t *testing.T) {
 	call := Call{ID: "1.1", Tool: "echo", Arguments: `{"text":"hi"}`}
 	tests := []struct{ what, got, want string }{
 		{"nothing", Message{}.Digest(), "nZCOz7ayVt74tJp8"},
@@ -34,7 +33,7 @@ func TestDigestsAreFrozen(t *testing.T) {
 	}
 }
 
-// messages draws messages from few, short pieces, so that two draws are often nearly equal.
+// messages draws messages from a few short texts, so that two draws are often nearly equal.
 func messages() *rapid.Generator[Message] {
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 0, 2, -1)
 	return rapid.Custom(func(t *rapid.T) Message {
@@ -48,9 +47,8 @@ func messages() *rapid.Generator[Message] {
 	})
 }
 
-// TestDigestTellsMessagesApart proves that two messages have one digest only if they are equal,
-// wherever their texts are cut.
-func TestDigestTellsMessagesApart(t *testing.T) {
+// Where texts are split does not matter.
+func TestDigest_DiffersForDifferentMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := messages().Draw(t, "a"), messages().Draw(t, "b")
 		ja, err := json.Marshal(a)
@@ -67,16 +65,13 @@ func TestDigestTellsMessagesApart(t *testing.T) {
 	})
 }
 
-// TestNextChainDependsOnOrder proves that a conversation's digest tells the order of its messages.
-func TestNextChainDependsOnOrder(t *testing.T) {
+func TestNextChain_DependsOnTheOrder(t *testing.T) {
 	if NextChain(NextChain("", "a"), "b") == NextChain(NextChain("", "b"), "a") {
 		t.Error("two orders of messages give one chain")
 	}
 }
 
-// TestOutcomeMessage proves what the conversation holds for a call that succeeded, failed, or has
-// neither outcome.
-func TestOutcomeMessage(t *testing.T) {
+func TestOutcomeMessage_DescribesEveryOutcome(t *testing.T) {
 	done := CallOutcome{ID: "1.1", Result: &Result{Output: json.RawMessage(`"fine"`)}}.Message()
 	if done.Role != RoleTool || done.CallID != "1.1" || done.Text != "fine" || done.Failed {
 		t.Errorf("of a result: %+v", done)
@@ -91,9 +86,8 @@ func TestOutcomeMessage(t *testing.T) {
 	}
 }
 
-// TestPagesHoldTheConversation proves that reading page after page gives every message once and in
-// order, that no page is much larger than pageBytes unless one message is, and that every index
-// outside gives a sane page.
+// Pages give every message once and in order. A page is larger than pageBytes only for a single
+// message, and any index outside gives a valid page.
 func TestPages_ContainTheConversation(t *testing.T) {
 	large := strings.Repeat("x", pageBytes/3)
 	var conversation []Message

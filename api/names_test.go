@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNamesAreFrozen holds every name that ends up in histories, on servers and in queries: a
-// changed one breaks runs in flight. To retire a name, add a new one and leave the old one here.
-func TestNamesAreFrozen(t *testing.T) {
+// These names are in histories, on servers and in queries: a changed one breaks open runs. To
+// retire a name, add a new one and leave the old one here.
+func TestNames_AreFrozen(t *testing.T) {
 	frozen := []struct{ got, want string }{
 		{AgentWorkflow, "switchyard/agent_run"}, {PlanWorkflow, "switchyard/plan_run"},
 		{CallWorkflow, "switchyard/direct_call"}, {CatalogWorkflow, "switchyard/catalog_report"},
@@ -71,9 +71,7 @@ func TestNamesAreFrozen(t *testing.T) {
 	}
 }
 
-// TestActivityNamesAreNoTools proves that no tool can be called as one of the run's own activities
-// is.
-func TestActivityNamesAreNoTools(t *testing.T) {
+func TestActivityNames_AreNoToolNames(t *testing.T) {
 	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HostInstanceActivity,
 		HookActivity} {
 		if CheckToolName(name) == nil {
@@ -82,9 +80,8 @@ func TestActivityNamesAreNoTools(t *testing.T) {
 	}
 }
 
-// TestQueues proves that a lane is a task queue and can be told from it again, whatever the base is
-// called.
-func TestQueues(t *testing.T) {
+// The base name may be any name.
+func TestQueues_ConvertToLanesAndBack(t *testing.T) {
 	for _, tt := range []struct{ base, lane, queue string }{
 		{"switchyard", LaneGeneral, "switchyard"}, {"switchyard", "", "switchyard"},
 		{"switchyard", LaneSerial, "switchyard/serial"},
@@ -111,10 +108,9 @@ func TestQueues(t *testing.T) {
 	})
 }
 
-// TestInstanceQueues proves that a run's instance of a tool has a queue of its own, whose calls are
-// still its lane's, and that no lane can be called so that its queue is the one on which instances
-// are asked for.
-func TestInstanceQueues(t *testing.T) {
+// A run's instance of a tool has its own queue, whose calls count for its lane. No lane can have
+// the queue on which instances are requested.
+func TestInstanceQueues_BelongToTheirLane(t *testing.T) {
 	for _, lane := range []string{LaneGeneral, LaneSerial, "instance", "hold"} {
 		for _, tool := range []string{"counter", "instance", "hold"} {
 			queue := InstanceQueue("my/app", lane, "run-1", tool)
@@ -136,9 +132,8 @@ func TestInstanceQueues(t *testing.T) {
 	}
 }
 
-// TestCheckToolName proves that exactly the names that models accept are accepted, and that the
-// message shows what is wrong.
-func TestCheckToolName(t *testing.T) {
+// The message shows what is wrong.
+func TestToolNames_AreThoseOfModels(t *testing.T) {
 	for _, name := range []string{"a", "read_document", "Get-Weather2", "_", "-",
 		strings.Repeat("x", MaxToolName)} {
 		if err := CheckToolName(name); err != nil {
@@ -156,8 +151,8 @@ func TestCheckToolName(t *testing.T) {
 	}
 }
 
-// TestCatalog proves that a run finds its tools by exact name and lists them in order.
-func TestCatalog(t *testing.T) {
+// The list is in order.
+func TestCatalog_FindsToolsByName(t *testing.T) {
 	c := Catalog{Tools: []Tool{{Name: "b", Version: "1.0.0"}, {Name: "a"}}}
 	if tool, ok := c.Find("b"); !ok || tool.Version != "1.0.0" {
 		t.Errorf("found %+v, %v", tool, ok)

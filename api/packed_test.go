@@ -11,9 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPackedRoundTrip proves that a value comes back as it was on either side of the threshold,
-// readable when it is small and compressed when it is large.
-func TestPackedRoundTrip(t *testing.T) {
+// Small values are readable, and large ones are compressed.
+func TestPacked_RoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Repeat(rapid.StringN(1, 8, -1).Draw(t, "piece"),
 			rapid.IntRange(0, 6000).Draw(t, "times"))
@@ -40,7 +39,7 @@ func TestPackedRoundTrip(t *testing.T) {
 	})
 }
 
-// gzipOf returns a Packed value's compressed form of text.
+// gzipOf returns the compressed form of text in a Packed value.
 func gzipOf(t *testing.T, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -54,8 +53,8 @@ func gzipOf(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// TestPackedRefusesForgeries proves that data that only looks packed is refused with a reason.
-func TestPackedRefusesForgeries(t *testing.T) {
+// Data that only looks packed is refused with a reason.
+func TestPacked_RefusesForgeries(t *testing.T) {
 	good := gzipOf(t, `["a"]`)
 	encode := base64.StdEncoding.EncodeToString
 	tests := []struct{ name, data, says string }{
@@ -81,9 +80,8 @@ func TestPackedRefusesForgeries(t *testing.T) {
 	}
 }
 
-// TestGunzipBounds proves that a small forged value cannot unfold beyond the limit, and that the
-// limit itself is allowed.
-func TestGunzipBounds(t *testing.T) {
+// A small forged value cannot expand above the limit. The limit itself is allowed.
+func TestGunzip_BoundsTheSize(t *testing.T) {
 	bomb := gzipOf(t, strings.Repeat("0", 10<<20))
 	if len(bomb) > 20<<10 {
 		t.Fatalf("the bomb has %d bytes", len(bomb))
@@ -97,8 +95,7 @@ func TestGunzipBounds(t *testing.T) {
 	}
 }
 
-// TestPackedFails proves that a value that JSON cannot hold is an error, not an empty payload.
-func TestPackedFails(t *testing.T) {
+func TestPacked_ReportsValuesThatJSONCannotEncode(t *testing.T) {
 	if _, err := json.Marshal(Pack(func() {})); err == nil {
 		t.Error("a function was packed")
 	}

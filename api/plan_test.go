@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// planOf reads a plan from JSON.
+// planOf decodes a plan.
 func planOf(t *testing.T, text string) Plan {
 	t.Helper()
 	var p Plan
@@ -20,9 +20,8 @@ func planOf(t *testing.T, text string) Plan {
 	return p
 }
 
-// TestPlanCheck proves that every fault of a plan is found before anything runs, all in one go,
-// each with its place.
-func TestPlanCheck(t *testing.T) {
+// Each fault has its place, and all are found before a call runs.
+func TestPlanCheck_ReportsEveryFault(t *testing.T) {
 	tests := []struct{ name, plan, want string }{
 		{"good", `{"calls":[{"id":"a","tool":"echo"},{"id":"b","tool":"echo","depends_on":["a"],"arguments":{"text":"${a.x} $${literal}"}}],"output":"${b}"}`,
 			""},
@@ -77,9 +76,8 @@ func TestPlanCheck(t *testing.T) {
 	}
 }
 
-// TestPlanCheckOfBrokenJSON proves that arguments and an output that are no JSON are problems, not
-// panics: a program may build a Plan by hand.
-func TestPlanCheckOfBrokenJSON(t *testing.T) {
+// A program may build a Plan with invalid arguments or output. They are faults, not panics.
+func TestPlanCheck_ReportsBrokenJSON(t *testing.T) {
 	p := Plan{Calls: []PlanCall{{ID: "a", Tool: "echo", Arguments: json.RawMessage(`{"x":`)}},
 		Output: json.RawMessage(`{}}`)}
 	problems := p.Check()
@@ -95,9 +93,8 @@ func TestPlanCheckOfBrokenJSON(t *testing.T) {
 	}
 }
 
-// TestPlanCycleIsNamed proves that a cycle is told as the way around, so that one can see which
-// dependency to drop.
-func TestPlanCycleIsNamed(t *testing.T) {
+// The message lists the calls of the cycle.
+func TestPlanCycle_IsNamed(t *testing.T) {
 	p := planOf(t, `{"calls":[{"id":"a","tool":"t","depends_on":["b"]},{"id":"b","tool":"t","depends_on":["c"]},{"id":"c","tool":"t","depends_on":["b"]}]}`)
 	problems := p.Check()
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "b → c → b") ||
@@ -106,8 +103,7 @@ func TestPlanCycleIsNamed(t *testing.T) {
 	}
 }
 
-// TestLongCycle proves that the message on a cycle of many calls stays readable.
-func TestLongCycle(t *testing.T) {
+func TestLongCycle_IsCutInTheMessage(t *testing.T) {
 	var p Plan
 	for i := range 1000 {
 		p.Calls = append(p.Calls, PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "t",
@@ -119,9 +115,8 @@ func TestLongCycle(t *testing.T) {
 	}
 }
 
-// TestPlanNeeds proves that dependencies and references count alike, once each, in the order
-// written.
-func TestPlanNeeds(t *testing.T) {
+// Dependencies and references count alike, in the written order.
+func TestPlanNeeds_ListsDependenciesOnce(t *testing.T) {
 	c := PlanCall{DependsOn: []string{"b", "a", "b"},
 		Arguments: json.RawMessage(`{"z":"${d} ${a}","y":"${c.0}"}`)}
 	if got := c.Needs(); !slices.Equal(got, []string{"b", "a", "c", "d"}) {
@@ -132,10 +127,9 @@ func TestPlanNeeds(t *testing.T) {
 	}
 }
 
-// TestPlanSorted proves, for any plan without cycles in any order of writing, that every call comes
-// after those it needs, none is lost or repeated; and for a plan that has a cycle, that Check finds
-// it.
-func TestPlanSorted(t *testing.T) {
+// For any plan without cycles, every call follows those it needs, and none is lost or repeated.
+// Check finds every cycle.
+func TestPlanSorted_PutsDependenciesFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "calls")
 		place := rapid.Permutation(seq(n)).Draw(t, "order")
@@ -181,8 +175,7 @@ func seq(n int) []int {
 	return s
 }
 
-// TestPlanSortedKeepsOrder proves that calls that do not need each other stay as written.
-func TestPlanSortedKeepsOrder(t *testing.T) {
+func TestPlanSorted_KeepsTheOrderOfIndependentCalls(t *testing.T) {
 	p := planOf(t, `{"calls":[{"id":"z","tool":"t"},{"id":"b","tool":"t","depends_on":["m"]},{"id":"a","tool":"t"},{"id":"m","tool":"t"}]}`)
 	var ids []string
 	for _, c := range p.Sorted() {

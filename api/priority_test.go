@@ -2,9 +2,8 @@ package api
 
 import "testing"
 
-// TestPriorityOf proves whose word on a call's priority counts: the plan's, then the run's, then
-// the tool's.
-func TestPriorityOf(t *testing.T) {
+// The plan precedes the run, which precedes the tool.
+func TestPriority_IsThatOfPlanRunOrTool(t *testing.T) {
 	for _, test := range []struct {
 		call, run, tool, want Priority
 	}{
@@ -22,9 +21,8 @@ func TestPriorityOf(t *testing.T) {
 	}
 }
 
-// TestRunPriority proves that a run which was started as an important workflow is an important run,
-// unless its input says what it is.
-func TestRunPriority(t *testing.T) {
+// A priority in the input precedes it.
+func TestRunPriority_IsThatOfTheWorkflow(t *testing.T) {
 	for _, test := range []struct {
 		input Priority
 		level int
@@ -38,9 +36,8 @@ func TestRunPriority(t *testing.T) {
 	}
 }
 
-// TestPriorityAt proves that levels and priorities go with each other, and what those mean that
-// Switchyard does not give.
-func TestPriorityAt(t *testing.T) {
+// Levels that Switchyard does not use are rounded.
+func TestPriorityAt_ConvertsLevels(t *testing.T) {
 	for i, p := range Priorities {
 		if PriorityAt(i+1) != p || p.Level() != i+1 {
 			t.Errorf("level %d is %q, %q has the level %d", i+1, PriorityAt(i+1), p, p.Level())

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A report reaches whoever made the context, and is of no consequence without one.
-func TestReportProgress(t *testing.T) {
+// Without one it has no effect.
+func TestReportProgress_CallsTheContextsFunction(t *testing.T) {
 	var got []Progress
 	ctx := WithProgress(context.Background(), func(p Progress) { got = append(got, p) })
 	ReportProgress(ctx, Progress{Done: 1, Total: 2, Message: "half"})

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// TestReplyCheck proves what no reply is, whatever the question, and that the bounds themselves are
-// within.
-func TestReplyCheck(t *testing.T) {
+// Values at a bound are accepted.
+func TestReplyCheck_RefusesInvalidReplies(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		reply Reply
@@ -17,7 +16,7 @@ func TestReplyCheck(t *testing.T) {
 		{"an answer", Reply{By: "ada", Value: []byte(`null`)}, ""},
 		{"a refusal", Reply{By: "ada", Decline: true, Reason: strings.Repeat("r", maxReason)}, ""},
 		{"the largest", Reply{By: strings.Repeat("b", maxBy), Value: make([]byte, MaxPayload)}, ""},
-		{"of nobody", Reply{By: "\t ", Value: []byte(`1`)}, "has no name"},
+		{"without a name", Reply{By: "\t ", Value: []byte(`1`)}, "has no name"},
 		{"of a long name", Reply{By: strings.Repeat("b", maxBy+1), Value: []byte(`1`)}, "too long"},
 		{"with a long reason", Reply{By: "ada", Decline: true, Reason: strings.Repeat("r",
 			maxReason+1)}, "reason"},
@@ -33,9 +32,8 @@ func TestReplyCheck(t *testing.T) {
 	}
 }
 
-// TestReplyWords proves how a reply is told: on one line, whatever it says, and as the error of a
-// call that it refuses.
-func TestReplyWords(t *testing.T) {
+// A refusal is the error of its call.
+func TestReply_IsShownInOneLine(t *testing.T) {
 	if got := (Reply{By: "ada\nlovelace",
 		Value: []byte(`1`)}).Note(); got != "answered by ada lovelace" {
 		t.Errorf("got %q", got)
@@ -53,9 +51,9 @@ func TestReplyWords(t *testing.T) {
 	}
 }
 
-// TestHumanTimeouts proves that a person who takes too long is one error, whichever of the server's
-// clocks says so, and that a queue that has a time of its own is told apart.
-func TestHumanTimeouts(t *testing.T) {
+// The error is the same for each timeout of the server. A queue timeout of the tool is a different
+// error.
+func TestHumanTimeouts_AreOneError(t *testing.T) {
 	human := Tool{Name: "ask", Dispatch: DispatchQuestion, Effect: EffectRead,
 		AnswerWithin: Duration(time.Hour)}
 	queued := human

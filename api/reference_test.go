@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// decoded decodes JSON text as calls' arguments are.
+// decoded decodes JSON text as the arguments of calls are decoded.
 func decoded(t *testing.T, text string) any {
 	t.Helper()
 	v, err := DecodeJSON([]byte(text))
@@ -21,9 +21,8 @@ func decoded(t *testing.T, text string) any {
 	return v
 }
 
-// TestReferences proves that references are found at any depth, each once, in a fixed order, and
-// that literal dollars are none.
-func TestReferences(t *testing.T) {
+// Each is listed once, in a fixed order. Escaped dollars are no references.
+func TestReferences_AreFoundAtAnyDepth(t *testing.T) {
 	tests := []struct {
 		value string
 		want  []string
@@ -50,9 +49,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestMalformedReferences proves that what looks like a reference and is none is told, with the
-// form to write.
-func TestMalformedReferences(t *testing.T) {
+// The message has the form to write.
+func TestReferences_ReportMalformedOnes(t *testing.T) {
 	for _, text := range []string{"${}", "${ }", "${.a}", "${a.}", "${a..b}", "${a", "${ open",
 		"${a{b}", "$${a} ${", "fine ${a} then ${}"} {
 		for _, value := range []any{text, []any{1, text}, map[string]any{"x": text}} {
@@ -68,9 +66,8 @@ func TestMalformedReferences(t *testing.T) {
 	}
 }
 
-// TestResolve proves what becomes of references: whole values of any type, parts of them, text
-// within text, dollars.
-func TestResolve(t *testing.T) {
+// References are whole values of any type, parts of them, and text within text.
+func TestResolve_ReplacesReferences(t *testing.T) {
 	results := map[string]any{
 		"a": decoded(t, `{"items":[{"name":"first","n":12345678901234567890}],"0":"zero","html":"<b>"}`),
 		"s": "text",
@@ -99,8 +96,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestResolveFails proves that a reference to nothing is told with the path that led there.
-func TestResolveFails(t *testing.T) {
+// The message has the path of the reference.
+func TestResolve_ReportsMissingValues(t *testing.T) {
 	lookup := func(id string) (any, bool) {
 		return map[string]any{"list": []any{"x"}}, id == "a"
 	}
@@ -123,9 +120,8 @@ func TestResolveFails(t *testing.T) {
 	}
 }
 
-// TestResolveLeavesPlainValues proves that a value without dollars comes back as it was, and that
-// escaping every ${ keeps any text whole.
-func TestResolveLeavesPlainValues(t *testing.T) {
+// Escaping every ${ keeps any text.
+func TestResolve_KeepsPlainValues(t *testing.T) {
 	none := func(string) (any, bool) { return nil, false }
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("a.{}\n<é "))).Draw(t, "text")
@@ -142,9 +138,8 @@ func TestResolveLeavesPlainValues(t *testing.T) {
 	})
 }
 
-// TestDecodeJSON proves that one value and nothing else is decoded, with every digit of its
-// numbers.
-func TestDecodeJSON(t *testing.T) {
+// Numbers keep every digit.
+func TestDecodeJSON_ReadsExactlyOneValue(t *testing.T) {
 	if got := decoded(t, ` {"n": 12345678901234567890.5} `); !reflect.DeepEqual(got,
 		map[string]any{"n": json.Number("12345678901234567890.5")}) {
 		t.Errorf("got %v", got)
@@ -167,8 +162,7 @@ func TestDecodeJSON(t *testing.T) {
 	}
 }
 
-// TestTextOf proves that a value that JSON cannot hold still gives text.
-func TestTextOf(t *testing.T) {
+func TestTextOf_FormatsValuesThatJSONCannotEncode(t *testing.T) {
 	for want, value := range map[string]any{"a<b": "a<b", `["<&>"]`: []any{"<&>"},
 		"1.50": json.Number("1.50"), "+Inf": math.Inf(1)} {
 		if got := TextOf(value); got != want {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// TestHandedBack proves which failures mean that the call did not begin, so that its run makes it
-// again: the worker said so, or it was lost while its last heartbeat said that the call waited, on
-// a lane where calls wait with workers.
-func TestHandedBack(t *testing.T) {
+// These failures mean that the call did not start, so its run schedules it again: the worker
+// reported it, or it was lost after a heartbeat with which the call waited, on a lane where calls
+// wait with workers.
+func TestNotStarted_IsReportedByWorkerOrHeartbeat(t *testing.T) {
 	holds := Route{Holds: true}
 	once := Tool{Name: "t", Lane: "android", Effect: EffectOnce}
 	agent := Tool{Name: "t", Dispatch: DispatchChildWorkflow}
@@ -20,7 +20,7 @@ func TestHandedBack(t *testing.T) {
 				[]byte(text), v)
 		}
 	}
-	told := ActivityFailure{Type: string(ErrWorkerLost),
+	reported := ActivityFailure{Type: string(ErrWorkerLost),
 		Details: reads(`{"type":"worker_lost","message":"m","not_started":true,"requeue":true}`)}
 	lost := func(beat func(any) error) ActivityFailure {
 		return ActivityFailure{Timeout: TimeoutHeartbeat, LastHeartbeat: beat}
@@ -33,21 +33,21 @@ func TestHandedBack(t *testing.T) {
 		notStarted bool
 		want       ErrorType
 	}{
-		{"the worker says so", told, once, Route{}, true, ErrWorkerLost},
-		{"of a call that is no activity of its lane", told, agent, Route{}, false, ErrWorkerLost},
+		{"the worker reports it", reported, once, Route{}, true, ErrWorkerLost},
+		{"of a call that is no activity of its lane", reported, agent, Route{}, false, ErrWorkerLost},
 		{"it waited", lost(reads(`{"waiting":true}`)), once, holds, true, ErrWorkerLost},
 		{"it had waited", lost(reads(`{"waiting":false}`)), once, holds, false, ErrOutcomeUnknown},
-		{"it told of progress", lost(reads(`{"done":1}`)), once, holds, false, ErrOutcomeUnknown},
-		{"what it told cannot be read", lost(reads(`[`)), once, holds, false, ErrOutcomeUnknown},
-		{"it told nothing", lost(nil), once, holds, false, ErrOutcomeUnknown},
-		{"nobody waits with workers of this lane", lost(reads(`{"waiting":true}`)), once, Route{},
+		{"it reported progress", lost(reads(`{"done":1}`)), once, holds, false, ErrOutcomeUnknown},
+		{"its report cannot be read", lost(reads(`[`)), once, holds, false, ErrOutcomeUnknown},
+		{"it reported nothing", lost(nil), once, holds, false, ErrOutcomeUnknown},
+		{"no call waits with workers of this lane", lost(reads(`{"waiting":true}`)), once, Route{},
 			false, ErrOutcomeUnknown},
 		{"another timeout", ActivityFailure{Timeout: "StartToClose",
 			LastHeartbeat: reads(`{"waiting":true}`)}, once, holds, false, ErrOutcomeUnknown},
 	} {
 		if e := test.failure.CallError(test.tool, test.route); e.Requeue != test.notStarted ||
 			e.Type != test.want {
-			t.Errorf("%s: got %+v, want %s, not begun %t", test.name, e, test.want, test.notStarted)
+			t.Errorf("%s: got %+v, want %s, not started %t", test.name, e, test.want, test.notStarted)
 		}
 	}
 	if e := (ActivityFailure{Timeout: TimeoutHeartbeat,
@@ -57,9 +57,9 @@ func TestHandedBack(t *testing.T) {
 	}
 }
 
-// TestRequeues proves how often a run schedules a call again: a call that workers returned up to
-// twenty times, and a call with effect once that did not start, and may succeed, twice.
-func TestRequeues(t *testing.T) {
+// A call that workers returned is scheduled again up to twenty times. A call with effect once that
+// did not start, and may succeed, is scheduled again twice.
+func TestRequeues_AreBounded(t *testing.T) {
 	once := Tool{Name: "t", Lane: "general", Effect: EffectOnce}
 	read, stateful := once, once
 	read.Effect, stateful.Dispatch = EffectRead, DispatchInstance
@@ -89,9 +89,8 @@ func TestRequeues(t *testing.T) {
 	}
 }
 
-// TestQueueTimeoutOfRoute proves that the error of a call which waited too long names the time that
-// held for it: the tool's, else the lane's.
-func TestQueueTimeoutOfRoute(t *testing.T) {
+// The error names the tool's timeout, else the lane's.
+func TestQueueTimeout_IsThatOfToolOrLane(t *testing.T) {
 	route := Route{QueueTimeout: Duration(time.Minute)}
 	for own, want := range map[Duration]string{0: "within 1m0s",
 		Duration(time.Second): "within 1s"} {

@@ -7,9 +7,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestCost proves that every token is paid once, at its own price, and at that of the input where
-// it has none.
-func TestCost(t *testing.T) {
+// A price that is not set is that of the input.
+func TestCost_PricesEveryTokenOnce(t *testing.T) {
 	used := api.Usage{InputTokens: 1_000_000, CachedTokens: 600_000, WrittenTokens: 100_000,
 		OutputTokens: 200_000}
 	cases := []struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSize_BoundsJSON proves that sizes are computed without encoding, and never too small.
+// Sizes are computed without encoding, and are never too small.
 func TestSize_BoundsJSON(t *testing.T) {
 	for _, text := range []string{"", "plain", "a<b>&c", `quoted "text" and \\`, "line\nand\ttab\x01",
 		"\u2028 and \u2029", "ünïcode 漢字", "broken \xff\xfe", strings.Repeat("<", 1000)} {
@@ -31,8 +31,7 @@ func TestSize_BoundsJSON(t *testing.T) {
 	}
 }
 
-// TestResolvedSize_CountsEveryReference proves that a result that is referred to several times
-// counts as often.
+// A result that several references use counts for each of them.
 func TestResolvedSize_CountsEveryReference(t *testing.T) {
 	value := map[string]any{"a": "${x}", "b": []any{"${x}", "and ${x.part} of ${y}", 7}}
 	sizes := map[string]int{"${x}": 100, "${x.part}": 10, "${y}": 1}
@@ -41,7 +40,7 @@ func TestResolvedSize_CountsEveryReference(t *testing.T) {
 	}
 }
 
-// TestPacked_EncodedOnce proves that a packed value that knows its JSON is written as that.
+// A packed value that knows its JSON is not encoded again.
 func TestPacked_EncodedOnce(t *testing.T) {
 	packed, err := Pack(strings.Repeat("x", 64<<10)).Encoded()
 	if err != nil {
@@ -57,8 +56,7 @@ func TestPacked_EncodedOnce(t *testing.T) {
 	}
 }
 
-// TestOrigin_PassesLargeVariablesByDigest proves that only small variables are part of the input of
-// every call.
+// Only small variables are part of the input of every call.
 func TestOrigin_PassesLargeVariablesByDigest(t *testing.T) {
 	small := Origin{Run: "r", Variables: map[string]any{"a": 1.0}}
 	if p := small.Passed(); p.VariablesDigest != "" || len(p.Variables) != 1 {

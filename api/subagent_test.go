@@ -4,9 +4,8 @@ import (
 	"testing"
 )
 
-// TestCallPaths proves that the path of a call tells its place below the calls of all runs above
-// it, and that the workflow id of a sub-agent's run tells which call it works for.
-func TestCallPaths(t *testing.T) {
+// The workflow id of a sub-agent's run contains the call that it serves.
+func TestCallPaths_NameTheCallsOfAllRunsAbove(t *testing.T) {
 	if got := CallPath("", "2.1"); got != "2.1" {
 		t.Errorf("path of a call of a run of its own: %q", got)
 	}
@@ -29,8 +28,7 @@ func TestCallPaths(t *testing.T) {
 	}
 }
 
-// TestUsageAdd proves that what a sub-agent used counts as its caller's, but for its turns.
-func TestUsageAdd(t *testing.T) {
+func TestUsage_AddsSubAgentsExceptTheirTurns(t *testing.T) {
 	u := Usage{Turns: 1, Calls: 2, Failed: 1, InputTokens: 10, OutputTokens: 5, Cost: 0.5}
 	u.Add(Usage{Turns: 7, Calls: 3, Failed: 2, InputTokens: 20, OutputTokens: 7, Cost: 0.25})
 	if want := (Usage{Turns: 1, Calls: 5, Failed: 3, InputTokens: 30, OutputTokens: 12,

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkLine fails unless text can stand on one line of a terminal, is valid, and at most limit
-// characters long.
+// checkLine fails unless text is valid, fits one line of a terminal, and has at most limit
+// characters.
 func checkLine(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -31,9 +31,8 @@ func checkLine(t interface {
 	}
 }
 
-// TestNaughtyStrings proves that no string of the list breaks a summary, survives redaction, or is
-// changed by what carries values from a tool to the model.
-func TestNaughtyStrings(t *testing.T) {
+// No string breaks a summary, defeats redaction, or changes between a tool and the model.
+func TestNaughtyStrings_StayIntact(t *testing.T) {
 	for _, s := range cases.NaughtyStrings(t) {
 		arguments, err := json.Marshal(map[string]string{"value": s, "secret": "sec" + s + "ret"})
 		if err != nil {
@@ -58,9 +57,8 @@ func TestNaughtyStrings(t *testing.T) {
 	}
 }
 
-// TestShorten proves that any bytes become one line of at most so many characters, cut only if they
-// have to be.
-func TestShorten(t *testing.T) {
+// Any bytes become one line with at most limit characters, which is cut only if it has to be.
+func TestShorten_ReturnsOneLine(t *testing.T) {
 	tests := []struct {
 		text  string
 		limit int
@@ -97,9 +95,8 @@ func TestShorten(t *testing.T) {
 	})
 }
 
-// TestSummary proves that a call reads as one line, with its parameters in order and its secrets
-// hidden.
-func TestSummary(t *testing.T) {
+// Parameters are in order.
+func TestSummary_IsOneLineWithoutSecrets(t *testing.T) {
 	tests := []struct{ arguments, want string }{
 		{`{"path":"docs/a.md","lines":3,"deep":{"b":[1]}}`,
 			`read deep={"b":[1]} lines=3 path=docs/a.md`},
@@ -120,8 +117,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestRunSummary proves that a run reads as one line, cut where it is long.
-func TestRunSummary(t *testing.T) {
+// Long ones are cut.
+func TestRunSummary_IsOneLine(t *testing.T) {
 	for _, tt := range []struct{ prompt, want string }{
 		{"", "agent lead"},
 		{"go\non", "agent lead: go on"},
@@ -133,9 +130,9 @@ func TestRunSummary(t *testing.T) {
 	}
 }
 
-// TestRedact proves that no value of a sensitive parameter is shown, however the arguments are
-// written, and that arguments without one stay as they are.
-func TestRedact(t *testing.T) {
+// The notation of the arguments does not matter, and arguments without sensitive parameters are
+// unchanged.
+func TestRedact_HidesSensitiveParameters(t *testing.T) {
 	tests := []struct{ arguments, want string }{
 		{`{"a":1.50,"token":"abc"}`, `{"a":1.50,"token":"***"}`},
 		{`{"token":{"deep":"abc"},"b":"<&>"}`, `{"b":"<&>","token":"***"}`},
@@ -156,8 +153,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestNumbers proves the separators, and that a count agrees with its word.
-func TestNumbers(t *testing.T) {
+// The noun agrees with the number.
+func TestNumbers_HaveSeparators(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000",
 		1234567: "1,234,567"} {
 		if got := Thousands(n); got != want {
@@ -172,9 +169,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestShortenLines proves that lines stay whole as long as there is room, and that it is said how
-// many are left out.
-func TestShortenLines(t *testing.T) {
+// A note has the number of omitted lines.
+func TestShortenLines_KeepsWholeLines(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		limit int

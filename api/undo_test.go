@@ -6,10 +6,9 @@ import (
 	"testing"
 )
 
-// TestUndoArguments proves what the placeholders of an undo stand for, with their types; that an
-// argument that the call does not have is left out; and that nothing is guessed: what is not there
-// in the result keeps the call from being made.
-func TestUndoArguments(t *testing.T) {
+// Values keep their types. An argument that the call lacks is omitted. If a value of the result is
+// missing, there is no call.
+func TestUndoArguments_ReplacePlaceholders(t *testing.T) {
 	source := UndoSource{Arguments: json.RawMessage(
 		`{"room":"7","days":3,"who":{"name":"Ann"},"none":null}`),
 		Result: &Result{Output: json.RawMessage(
@@ -59,9 +58,8 @@ func TestUndoArguments(t *testing.T) {
 	}
 }
 
-// TestMayHaveActed proves of which failed calls an effect may be left: of those that began and did
-// not say that they failed.
-func TestMayHaveActed(t *testing.T) {
+// A failed call may have had an effect if it started and did not report that it failed.
+func TestMayHaveActed_DependsOnStartAndError(t *testing.T) {
 	acted := map[ErrorType]bool{ErrTimeout: true, ErrWorkerLost: true, ErrOutcomeUnknown: true,
 		ErrInvalidOutput: true, ErrCancelled: true}
 	for _, kind := range errorTypes() {
@@ -82,8 +80,7 @@ func TestMayHaveActed(t *testing.T) {
 	}
 }
 
-// TestUndoWhen proves at which ends calls are undone.
-func TestUndoWhen(t *testing.T) {
+func TestUndo_DependsOnTheEndOfTheRun(t *testing.T) {
 	for when, want := range map[UndoWhen][2]bool{"": {true, true}, UndoBoth: {true, true},
 		UndoOnFailure: {true, false}, UndoOnCancel: {false, true}, UndoNever: {false, false}} {
 		if got := [2]bool{when.At(false), when.At(true)}; got != want {

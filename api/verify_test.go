@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestVerifyJudge proves that only true and false decide, where the declaration says, and that
-// anything else leaves it open.
-func TestVerifyEvaluate(t *testing.T) {
+// Any other value at the declared place leaves the outcome open.
+func TestVerify_DecidesByBooleans(t *testing.T) {
 	for _, test := range []struct {
 		verify Verify
 		result Result
@@ -45,9 +44,8 @@ func TestVerifyEvaluate(t *testing.T) {
 	}
 }
 
-// TestVerifiable proves which failed calls are verified: those of once tools that say how, and of
-// which nobody knows what became.
-func TestVerifiable(t *testing.T) {
+// The tool must declare verify.
+func TestVerifiable_NeedsUnknownOutcomeOfOnceTool(t *testing.T) {
 	tool := Tool{Effect: EffectOnce, Verify: &Verify{}}
 	unknown := Error{Type: ErrOutcomeUnknown, Phase: PhaseExecution}
 	repeatable, stateful, silent := tool, tool, tool

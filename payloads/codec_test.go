@@ -48,7 +48,7 @@ func TestCodec_ReturnsWhatWasEncoded(t *testing.T) {
 			}
 			if c.ring != nil && (bytes.Contains(encoded[0].GetData(), []byte("secret")) ||
 				!isEncoded(encoded[0], encodingEncrypted)) {
-				t.Errorf("%s, %s: it can be seen", name, what)
+				t.Errorf("%s, %s: it is readable", name, what)
 			}
 			decoded, err := (&codec{ring: ring}).Decode(encoded)
 			if err != nil || !proto.Equal(decoded[0], p) {

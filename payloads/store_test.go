@@ -150,7 +150,7 @@ func TestKeep_EncryptsAndSurvivesRotation(t *testing.T) {
 		t.Errorf("got %.60s, %v", got, err)
 	}
 	if _, err := open(t, Config{}).Keep(t.Context(), value); err == nil {
-		t.Error("a value is kept without a store")
+		t.Error("a value is stored without a store")
 	}
 }
 
@@ -169,6 +169,6 @@ func TestRecent_KeepsWhatWasUsedLastWithinItsBound(t *testing.T) {
 	}
 	if got := strings.Join(hosted, " "); got != "0 6 7 8 9" || r.size != 100 ||
 		len(r.byKey) != r.order.Len() {
-		t.Errorf("held: %s, %d bytes", got, r.size)
+		t.Errorf("cached: %s, %d bytes", got, r.size)
 	}
 }

@@ -14,24 +14,24 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// told records what the server is told.
-type told struct {
+// requests records the requests to the server.
+type requests struct {
 	grpc.ClientConnInterface
 	list []string
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (c *told) Invoke(_ context.Context, method string, request, _ any,
+func (c *requests) Invoke(_ context.Context, method string, request, _ any,
 	_ ...grpc.CallOption) error {
-	said := path.Base(method)
+	line := path.Base(method)
 	switch r := request.(type) {
 	case *workflowservice.RespondWorkflowTaskFailedRequest:
-		said += " " + string(r.GetTaskToken()) + " " + r.GetNamespace() + " " + r.GetIdentity() +
+		line += " " + string(r.GetTaskToken()) + " " + r.GetNamespace() + " " + r.GetIdentity() +
 			" " + r.GetFailure().GetMessage()
 	case *workflowservice.RespondQueryTaskCompletedRequest:
-		said += " " + string(r.GetTaskToken()) + " " + r.GetNamespace() + " " + r.GetErrorMessage()
+		line += " " + string(r.GetTaskToken()) + " " + r.GetNamespace() + " " + r.GetErrorMessage()
 	}
-	c.list = append(c.list, said)
+	c.list = append(c.list, line)
 	return nil
 }
 
@@ -59,7 +59,7 @@ func TestTake_ReturnsUnreadableTasksOnce(t *testing.T) {
 		name  string
 		task  *workflowservice.PollWorkflowTaskQueueResponse
 		heard int
-		said  string
+		want  string
 	}{
 		{"readable", task(ours, 1), 0, ""},
 		{"unreadable", task(theirs, 1), 1,
@@ -69,17 +69,17 @@ func TestTake_ReturnsUnreadableTasksOnce(t *testing.T) {
 			`RespondQueryTaskCompleted token ns a payload cannot be read: it is encrypted with the key "k2"`},
 		{"none", &workflowservice.PollWorkflowTaskQueueResponse{}, 0, ""},
 	} {
-		heard, server := 0, &told{}
+		heard, server := 0, &requests{}
 		ours.OnUnreadable = func(run string, err error) {
 			if heard++; run != "w" || err == nil {
 				t.Errorf("%s: heard of %s: %v", c.name, run, err)
 			}
 		}
 		ours.take(t.Context(), poll, c.task, server)
-		said := strings.Join(server.list, "; ")
-		if !strings.HasPrefix(said, c.said) || (said == "") != (c.said == "") || heard != c.heard ||
+		got := strings.Join(server.list, "; ")
+		if !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") || heard != c.heard ||
 			(len(c.task.GetTaskToken()) > 0) != (c.name == "readable") {
-			t.Errorf("%s: heard %d, the server is told %q, the SDK gets %v", c.name, heard, said,
+			t.Errorf("%s: heard %d, the server gets %q, the SDK gets %v", c.name, heard, got,
 				c.task)
 		}
 		if c.name == "readable" &&

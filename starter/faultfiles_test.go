@@ -13,9 +13,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestOddFiles proves that no command waits for a pipe, reads a device, or trips over what is no
-// readable file: it says so at once, in the same words everywhere, and ends with 2.
-func TestOddFiles(t *testing.T) {
+// No command waits for a pipe or reads a device. Unreadable files are reported at once, with the
+// same message everywhere.
+func TestOddFiles_EndCommandsWithExitCode2(t *testing.T) {
 	dir := t.TempDir()
 	odd := map[string]string{"pipe.yaml": "it is not a regular file",
 		"folder.yaml": "it is not a regular file", "device.yaml": "it is not a regular file",

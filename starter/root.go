@@ -12,8 +12,8 @@ import (
 )
 
 // starter is the program with all its commands. A new command is one file and one line in the
-// Commands of its package; completers are listed in completion/completion_offers.go. TestHelp
-// requires Short, Long and an example.
+// Commands of its package; completers are listed in completion/completion_offers.go.
+// TestHelp_DescribesEveryCommand requires Short, Long and an example.
 var starter = cli.Program{
 	Long: rootHelp, Example: rootExamples,
 	Commands: []func(*cli.App) []*cobra.Command{runs.Commands, inspect.Commands, decide.Commands,

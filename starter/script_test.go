@@ -15,18 +15,18 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-// TestMain makes the test binary serve as the programs of scripts: starter, and an MCP server.
+// TestMain lets the test binary act as the programs of scripts: starter, and an MCP server.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"starter": main,
 		"mcp-server": func() { mcpserver.Run(os.Args[1], os.Args[2:]...) }})
 }
 
-// scriptPatience bounds what a script waits for.
+// scriptPatience bounds the waits of a script.
 const scriptPatience = 30 * time.Second
 
-// scriptCommands are what scripts can do besides the usual.
+// scriptCommands are additional commands of scripts.
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	// exits CODE PROGRAM ARG… runs a program that must end with that exit code.
+	// exits CODE PROGRAM ARG… runs a program that has to end with the exit code.
 	"exits": func(ts *testscript.TestScript, _ bool, args []string) {
 		want, err := strconv.Atoi(args[0])
 		ts.Check(err)
@@ -42,7 +42,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Fatalf("exit code %d, want %d", code, want)
 		}
 	},
-	// until PATTERN PROGRAM ARG… runs a program again and again until its standard output matches.
+	// until PATTERN PROGRAM ARG… repeats a program until its standard output matches.
 	"until": func(ts *testscript.TestScript, _ bool, args []string) {
 		pattern := regexp.MustCompile("(?m)" + args[0])
 		deadline, tick := time.After(scriptPatience), time.NewTicker(50*time.Millisecond)
@@ -61,8 +61,8 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	},
 }
 
-// cleanEnvironment keeps the settings of whoever runs the tests out of the scripts: testscript
-// passes on no variables, and here no files.
+// cleanEnvironment keeps the user's settings out of the scripts: testscript passes no variables,
+// and this function hides the files.
 func cleanEnvironment(env *testscript.Env) {
 	env.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(env.WorkDir, "no-such-file.toml"))
 	env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
@@ -73,8 +73,8 @@ func cleanEnvironment(env *testscript.Env) {
 	}
 }
 
-// TestScripts proves what needs no server: help, wrong usage, faults in files, toolspecs, and what
-// is said without one.
+// TestScripts tests what needs no server: help, wrong usage, faults in files, toolspecs, and output
+// without a server.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands,
 		RequireExplicitExec: true,
@@ -84,7 +84,7 @@ func TestScripts(t *testing.T) {
 		}})
 }
 
-// TestOnServer proves every command against a real server with a real worker.
+// TestOnServer tests every command against a real server with a real worker.
 func TestOnServer(t *testing.T) {
 	if os.Getenv("SWITCHYARD_E2E") == "" {
 		t.Skip("SWITCHYARD_E2E is not set: these tests run a server; make check does")

@@ -24,10 +24,9 @@ func runStarter(t *testing.T, args ...string) (code int, stdout, stderr string) 
 	return code, out.String(), err.String()
 }
 
-// TestSetup proves that a server without our search attributes, or with some of them, still takes
-// runs and that these come to their end, that starter says what is missing, and that setup
-// registers what there is room for.
-func TestSetup(t *testing.T) {
+// Runs start and end on a server that lacks some or all of our search attributes. starter names the
+// missing ones, and setup registers as many as fit.
+func TestSetup_RegistersMissingSearchAttributes(t *testing.T) {
 	if os.Getenv("SWITCHYARD_E2E") == "" {
 		t.Skip("SWITCHYARD_E2E is not set: this test runs a server; make check does")
 	}
@@ -73,7 +72,7 @@ func TestSetup(t *testing.T) {
 	run("doctor", cli.ExitDone,
 		"search attributes are missing: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome")
 
-	// One is there as something else, and of three whole numbers two are another program's.
+	// One exists with another type, and two of three whole numbers belong to another program.
 	_, err = operator.AddSearchAttributes(context.Background(),
 		&operatorservice.AddSearchAttributesRequest{Namespace: "default",
 			SearchAttributes: map[string]enumspb.IndexedValueType{

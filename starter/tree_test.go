@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// shownCommands returns a command and its subcommands, without hidden ones.
+// shownCommands returns a command and its subcommands without hidden ones.
 func shownCommands(c *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
@@ -23,9 +23,9 @@ func shownCommands(c *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestHelp proves that every command explains itself: a long text, an example that names it, and
-// flags that say what they do and what they take; and that a short form means one flag everywhere.
-func TestHelp(t *testing.T) {
+// Every command has a long text, an example with its name, and flags with a description and their
+// values. A short form means the same flag everywhere.
+func TestHelp_DescribesEveryCommand(t *testing.T) {
 	shorts := map[string]string{}
 	for _, c := range shownCommands(starter.Root(&cli.App{})) {
 		path := c.CommandPath()
@@ -90,8 +90,8 @@ func TestHelp_NamesTheProgramAndHintsItsPath(t *testing.T) {
 	}
 }
 
-// TestTypedAs proves that a program on the PATH is called by its name, and any other by its path.
-func TestTypedAs(t *testing.T) {
+// A program on the PATH is printed by its name, any other one by its path.
+func TestTypedAs_PrintsNameOrPath(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "starter")
 	if err := os.WriteFile(path, nil, 0o755); err != nil {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// backend holds the objects of a fake S3 service with one bucket, "bucket".
+// backend has the objects of a fake S3 service with one bucket, "bucket".
 type backend struct {
 	gofakes3.Backend // the methods below are the only ones that the service calls
 	mu               sync.Mutex
@@ -123,7 +123,7 @@ func busy(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "busy", http.StatusServiceUnavailable)
 }
 
-// cutOff answers with less than it announces.
+// cutOff answers with fewer bytes than it announces.
 func cutOff(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "100")
 	w.Header().Set("Last-Modified", lastModified)

@@ -14,8 +14,8 @@ import (
 
 const smallAPI = `{"openapi": "3.0.0", "servers": [{"url": "https://api.example.com"}], "paths": {"/a": {"get": {"operationId": "getA"}}}}`
 
-// A document is read from the host that was named, even on this machine, and from no other.
-func TestImportFromURL(t *testing.T) {
+// The host may be this machine.
+func TestImport_ReadsOnlyFromTheNamedHost(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_,
 			_ = w.Write([]byte(smallAPI))
@@ -45,11 +45,11 @@ func TestImportFromURL(t *testing.T) {
 		{"/nothing", "404 Not Found", cli.ExitUsage},
 	} {
 		dir := filepath.Join(t.TempDir(), "tools")
-		var out, said bytes.Buffer
+		var out, stderr bytes.Buffer
 		code := catalogProgram.Run(t.Context(), []string{"tools", "import", "openapi", address +
-			tt.path, "--out", dir}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
-		if code != tt.code || !strings.Contains(said.String(), tt.says) {
-			t.Errorf("%s: exit code %d, %s", tt.path, code, said.String())
+			tt.path, "--out", dir}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
+		if code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+			t.Errorf("%s: exit code %d, %s", tt.path, code, stderr.String())
 		}
 		if _, err := os.Stat(filepath.Join(dir,
 			"getA.yaml")); (err == nil) != (tt.code == cli.ExitDone) {

@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// typist is standard input of a person who follows what starter prints.
+// typist is standard input of a person who opens the address that starter prints.
 type typist struct {
 	t      *testing.T
 	prints bytes.Buffer
@@ -23,7 +23,7 @@ type typist struct {
 // Write is standard error.
 func (p *typist) Write(text []byte) (int, error) { return p.prints.Write(text) }
 
-// Read is standard input, once there is an address to follow.
+// Read is standard input after an address was printed.
 func (p *typist) Read(into []byte) (int, error) {
 	if p.typed == nil {
 		for line := range strings.Lines(p.prints.String()) {
@@ -42,9 +42,8 @@ func (p *typist) Read(into []byte) (int, error) {
 	return p.typed.Read(into)
 }
 
-// TestLogin proves that an import logs in by a line on standard input, writes nothing secret into
-// the toolspec, and keeps the token so that accept needs no other login.
-func TestLogin(t *testing.T) {
+// An import logs in by a line on standard input. accept then needs no other login.
+func TestLogin_StoresTheTokenAndNoSecretInTheToolspec(t *testing.T) {
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	defer g.Close()
 	folder := t.TempDir()
@@ -68,22 +67,21 @@ func TestLogin(t *testing.T) {
 			t.Error("a secret is written")
 		}
 	}
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins", logins},
-		cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
-	if code != 0 || len(g.Asked()) != 1 || !strings.Contains(said.String(), "1 unchanged") {
-		t.Errorf("accept: exit code %d after %d logins: %s", code, len(g.Asked()), &said)
+		cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
+	if code != 0 || len(g.Asked()) != 1 || !strings.Contains(stderr.String(), "1 unchanged") {
+		t.Errorf("accept: exit code %d after %d logins: %s", code, len(g.Asked()), &stderr)
 	}
 	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins",
-		t.TempDir()}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &said})
-	if code != cli.ExitFailed || !strings.Contains(said.String(), "the login is not complete") {
-		t.Errorf("accept without a login: exit code %d: %s", code, &said)
+		t.TempDir()}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
+	if code != cli.ExitFailed || !strings.Contains(stderr.String(), "the login is not complete") {
+		t.Errorf("accept without a login: exit code %d: %s", code, &stderr)
 	}
 }
 
-// TestLoginFlags proves that flags of logins that do not fit one another are refused before
-// anything is asked.
-func TestLoginFlags(t *testing.T) {
+// Nothing is requested before the flags are checked.
+func TestLogin_RefusesInconsistentFlags(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--url http://localhost/ --client-id a":                           "requires --oauth",
 		"--url http://localhost/ --oauth --auth bearer=env:A":             "exclude each other",
@@ -93,13 +91,13 @@ func TestLoginFlags(t *testing.T) {
 		"--url http://localhost/ --oauth --grant client_credentials":      "requires both",
 		"--url http://localhost/ --oauth --grant password --client-id me": "choose authorization_code",
 	} {
-		var said bytes.Buffer
+		var stderr bytes.Buffer
 		code := catalogProgram.Run(context.Background(), append([]string{"tools", "import", "mcp"},
 			strings.Fields(flags)...), cli.Stdio{In: strings.NewReader(""), Out: io.Discard,
-			Err: &said})
-		if code != cli.ExitUsage || !strings.Contains(said.String(), want) ||
-			strings.Contains(said.String(), "hunter2") {
-			t.Errorf("%s: exit code %d: %s", flags, code, &said)
+			Err: &stderr})
+		if code != cli.ExitUsage || !strings.Contains(stderr.String(), want) ||
+			strings.Contains(stderr.String(), "hunter2") {
+			t.Errorf("%s: exit code %d: %s", flags, code, &stderr)
 		}
 	}
 }

@@ -5,5 +5,5 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// catalogProgram has the commands of this package alone.
+// catalogProgram has only the commands of this package.
 var catalogProgram = cli.Program{Commands: []func(*cli.App) []*cobra.Command{Commands}}

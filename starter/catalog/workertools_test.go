@@ -17,7 +17,7 @@ import (
 
 const greetSpec = "name: greet\nversion: 2.0.0\ndescription: Greets.\nentry: {type: command, argv: [echo]}\n"
 
-// reportOf makes a report of workers that hold tools, given as name@version; a worker without any
+// reportOf returns a report of workers with tools, given as name@version. A worker without tools
 // did not answer.
 func reportOf(t *testing.T, workers map[string]string, order ...string) api.CatalogReport {
 	t.Helper()
@@ -45,8 +45,8 @@ func reportOf(t *testing.T, workers map[string]string, order ...string) api.Cata
 	return r
 }
 
-// The tools that differ between workers that answered are found, with who has which version and who
-// has none; what the folder has besides counts, what it lacks does not.
+// Tools that differ between workers are listed with the version of each worker. Tools in the folder
+// that a worker lacks count; tools that the folder lacks do not.
 func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "greet.yaml"), []byte(greetSpec), 0o600); err != nil {

@@ -8,10 +8,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestChoose proves which question an answer is for: the one that is named, also in a sub-agent's
-// run, the only one, or one that is open no more, about which the run itself knows best; and that
-// nothing is guessed.
-func TestChoose(t *testing.T) {
+// The question is the named one, also of a sub-agent, the only one, or one that was closed, about
+// which the run answers. Nothing is guessed.
+func TestChoose_FindsTheQuestionOfAnAnswer(t *testing.T) {
 	open := []audit.RunQuestion{openQuestion("demo", "1.1", "?", ""), openQuestion("demo/1.2",
 		"1.1", "?", ""), openQuestion("demo/1.2", "2.1", "?", ""), openQuestion("demo/1.3", "2.1",
 		"?", "")}

@@ -10,9 +10,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// Tokens per solved run of an agent of which no run was solved are not told as 0, which would be
-// the best there is.
-func TestNoneSolved(t *testing.T) {
+// Zero would be the best possible value.
+func TestTokensPerSolvedRun_AreUnknownWithoutSolvedRuns(t *testing.T) {
 	t.Parallel()
 	r := stats.Report{Runs: stats.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1},
 		Usage: api.Usage{Turns: 1, InputTokens: 50}, TokensPerSolvedRun: 50,
@@ -32,8 +31,7 @@ func TestNoneSolved(t *testing.T) {
 	}
 }
 
-// Runs of a conversation have one id, so that their verdicts need those of the executions to be
-// told apart.
+// Runs of a conversation have one id, so the table adds the ids of their executions.
 func TestEvaluationTable_NamesExecutionsOfOneConversation(t *testing.T) {
 	t.Parallel()
 	one := &api.EvaluatedResult{WorkflowID: "talk", RunID: "r1", Evaluation: "solved",
@@ -51,9 +49,8 @@ func TestEvaluationTable_NamesExecutionsOfOneConversation(t *testing.T) {
 	}
 }
 
-// TestNoLane proves that the calls that came to no lane have a row with something in its first
-// cell.
-func TestNoLane(t *testing.T) {
+// The first cell of the row is not empty.
+func TestCallsWithoutLane_HaveARow(t *testing.T) {
 	text := groupTable("lane", []stats.GroupStats{{}, {Name: "general"}}).Text(cli.Palette{})
 	if !strings.Contains(text, "\n-            0 ") {
 		t.Errorf("the table is\n%s", text)

@@ -8,9 +8,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestExportFiles proves that an export to a file of another kind, a check of one without a seal,
-// and traces to nobody are refused with what is possible.
-func TestExportFiles(t *testing.T) {
+// The file has another extension, the export to verify has no seal, or traces have no destination.
+// The error names what is possible.
+func TestExport_RefusesImpossibleFiles(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
 	for want, args := range map[string][]string{

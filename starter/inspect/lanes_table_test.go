@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 )
 
-// someLanes are lanes of every kind, as the server and workers tell of them.
+// someLanes returns lanes of every kind, as the server and workers report them.
 func someLanes() (*lanesView, []lanestate.State) {
 	v := &lanesView{app: &cli.App{Format: cli.Format{Output: cli.OutputText,
 		Color: cli.ColorNever}}, queue: api.DefaultTaskQueue, counts: &workerCounts{
@@ -53,10 +53,9 @@ func (v *lanesView) reportOf(states []lanestate.State) lanesReport {
 	return r
 }
 
-// TestLanesTable proves what the table says of lanes: of those with a limit from their holders, of
-// those without from their workers, with what cannot be known left open, and below it what else is
-// to be known.
-func TestLanesTable(t *testing.T) {
+// Lanes with a limit are read from their holders, others from their workers. Unknown values are
+// empty, and notes follow the table.
+func TestLanesTable_ShowsHoldersAndWorkers(t *testing.T) {
 	v, states := someLanes()
 	v.verbose = true
 	want := `
@@ -88,9 +87,8 @@ serial       1  -                                 0/1        -        0         
 	}
 }
 
-// TestLanesJSON proves that JSON has one document, in which what is not known is absent and not
-// zero.
-func TestLanesJSON(t *testing.T) {
+// The output is one document.
+func TestLanesJSON_OmitsUnknownValues(t *testing.T) {
 	v, states := someLanes()
 	v.app.Format.Output = cli.OutputJSON
 	var out bytes.Buffer
@@ -112,18 +110,17 @@ func TestLanesJSON(t *testing.T) {
 		printer["served_groups"] != 1.0 {
 		t.Errorf("a lane with a limit: %v", printer)
 	}
-	if _, told := general["rejected"]; told || general["running"] != 3.0 ||
+	if _, known := general["rejected"]; known || general["running"] != 3.0 ||
 		general["limit"] != nil {
 		t.Errorf("a lane without: %v", general)
 	}
-	if _, told := serial["running"]; told || serial["groups"] != 1.0 {
-		t.Errorf("a lane that nobody keeps: %v", serial)
+	if _, known := serial["running"]; known || serial["groups"] != 1.0 {
+		t.Errorf("a lane without a keeper: %v", serial)
 	}
 }
 
-// TestCountsOfWorkers proves that the counts of several workers are added, and that a worker
-// without an answer is named.
-func TestCountsOfWorkers(t *testing.T) {
+// A worker that did not answer is named.
+func TestCounts_AddWorkersUp(t *testing.T) {
 	counts := countsOf(api.CatalogReport{Lanes: []api.WorkerLanes{
 		{Worker: "a", Lanes: map[string]api.LaneCounts{"http": {Running: 1, Acquired: 2},
 			"general": {Acquired: 1}}},
@@ -136,9 +133,8 @@ func TestCountsOfWorkers(t *testing.T) {
 	}
 }
 
-// TestLanesScreen proves that what is drawn fits the window, that the program that draws it ends,
-// and that the last table is left on the terminal whole.
-func TestLanesScreen(t *testing.T) {
+// The drawing program ends, and the last table stays on the terminal completely.
+func TestLanesScreen_FitsTheWindow(t *testing.T) {
 	v, states := someLanes()
 	report := v.reportOf(states)
 	for _, size := range []struct{ width, height int }{{200, 24}, {40, 5}, {20, 2}} {
@@ -161,9 +157,8 @@ func TestLanesScreen(t *testing.T) {
 	newLanesScreen(v).close() // before there was anything to draw
 }
 
-// TestLanesWithoutServer proves that a server that is away for a moment is waited for, with what
-// was seen last, and that other failures end the watching.
-func TestLanesWithoutServer(t *testing.T) {
+// The last state is shown meanwhile. Other failures end the command.
+func TestWatchingLanes_WaitsForTheServer(t *testing.T) {
 	v, states := someLanes()
 	var shown []lanesReport
 	fail := error(serviceerror.NewUnavailable("away"))
@@ -184,9 +179,8 @@ func TestLanesWithoutServer(t *testing.T) {
 	}
 }
 
-// TestCountsKeepNobodyWaiting proves that a worker that does not answer holds up only the first
-// table.
-func TestCountsKeepNobodyWaiting(t *testing.T) {
+// A worker that does not answer delays only the first table.
+func TestCounts_WaitForSilentWorkersOnce(t *testing.T) {
 	v, states := someLanes()
 	before := v.counts
 	v.askedAt, v.openQuestions = time.Now(), make(chan countsAnswer, 1)

@@ -5,5 +5,5 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// inspectProgram has the commands of this package alone.
+// inspectProgram has only the commands of this package.
 var inspectProgram = cli.Program{Commands: []func(*cli.App) []*cobra.Command{Commands}}

@@ -13,26 +13,25 @@ import (
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 )
 
-// TestSpansOfWhatIsLeft proves that where the server keeps a part of a run no longer the spans of
-// the rest are given, also where it is the only run, and told of; and that a run of which nothing
-// is left is an error where it is the only one.
-func TestSpansOfWhatIsLeft(t *testing.T) {
+// If the server has deleted a part of a run, the spans of the rest are exported and a note is
+// printed. A single run without any retained part is an error.
+func TestTraces_ContainWhatIsRetained(t *testing.T) {
 	gone := fmt.Errorf("%w: the sub-agent", audit.ErrNotFound)
 	for name, tt := range map[string]struct {
-		// spans are how many each run has before the part that is gone.
+		// spans are how many each run has before the deleted part.
 		spans       []int
 		given       int
-		told, fault string
+		note, fault string
 	}{
-		"a part of the only run": {spans: []int{2}, given: 2, told: "run 0 is incomplete"},
+		"a part of the only run": {spans: []int{2}, given: 2, note: "run 0 is incomplete"},
 		"all of the only run":    {spans: []int{0}, fault: `there is no run "0"`},
-		"all of one of two runs": {spans: []int{0, 3}, given: 3, told: "run 0 is incomplete"},
+		"all of one of two runs": {spans: []int{0, 3}, given: 3, note: "run 0 is incomplete"},
 		"parts of both, and many": {spans: []int{600, 3}, given: 603,
-			told: "run 1 is incomplete"},
+			note: "run 1 is incomplete"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told bytes.Buffer
-			a := &cli.App{Stdio: cli.Stdio{Err: &told}}
+			var note bytes.Buffer
+			a := &cli.App{Stdio: cli.Stdio{Err: &note}}
 			var list []runlist.Run
 			for i := range tt.spans {
 				list = append(list, runlist.Run{ID: fmt.Sprint(i), Calls: tt.spans[i]})
@@ -51,10 +50,10 @@ func TestSpansOfWhatIsLeft(t *testing.T) {
 				given += len(spans)
 				return nil
 			})
-			if given != tt.given || !strings.Contains(told.String(), tt.told) ||
+			if given != tt.given || !strings.Contains(note.String(), tt.note) ||
 				(err != nil) != (tt.fault != "") || err != nil && !strings.Contains(err.Error(),
 				tt.fault) {
-				t.Errorf("%d were given, %v, and told: %s", given, err, told.String())
+				t.Errorf("%d were given, %v, and printed: %s", given, err, note.String())
 			}
 		})
 	}

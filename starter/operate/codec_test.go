@@ -20,7 +20,7 @@ import (
 
 const codecToken = "a-token-of-the-test"
 
-// codecFor runs 'starter codec' with keys, and returns its address without the token, and an
+// codecFor runs 'starter codec' with keys and returns its address without the token, and an
 // encrypted payload.
 func codecFor(t *testing.T) (endpoint string, sealed []byte) {
 	t.Helper()
@@ -71,9 +71,9 @@ func codecFor(t *testing.T) (endpoint string, sealed []byte) {
 	return endpoint, sealed
 }
 
-// TestCodec proves that the codec server decodes for whoever has the token, however it is given,
-// for pages of the Web UI and for no others, and that it encodes for nobody.
-func TestCodec(t *testing.T) {
+// The token is accepted in each form, only pages of the Web UI may call the server, and it does not
+// encode.
+func TestCodec_DecodesWithTheTokenOnly(t *testing.T) {
 	endpoint, sealed := codecFor(t)
 	const origin = "http://ui.example"
 	for _, c := range []struct {
@@ -131,9 +131,8 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// TestCodecUsage proves that a codec server does not start without something to decode, with a
-// token that can be guessed, or on an address that is taken.
-func TestCodecUsage(t *testing.T) {
+// It does not start without keys, with a token that can be guessed, or on an address in use.
+func TestCodec_RefusesUnsafeConfigurations(t *testing.T) {
 	endpoint, _ := codecFor(t)
 	for _, c := range []struct{ args, token, want string }{
 		{"codec", "", "--payload-keys"},
@@ -155,9 +154,8 @@ func TestCodecUsage(t *testing.T) {
 	}
 }
 
-// TestPayloadGet proves that what a reference stands for is printed from the store, as text or
-// JSON, and that a reference to nothing says which file is missing.
-func TestPayloadGet(t *testing.T) {
+// The payload is printed as text or JSON. The error for a missing one names the file.
+func TestPayloadGet_PrintsStoredPayloads(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("SWITCHYARD_PAYLOAD_STORE", "file://"+dir)
 	storage, err := payloads.Open(payloads.FromEnvironment(os.Getenv))

@@ -13,9 +13,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// What came late and is handed out early on average shows that priorities, or fairness, have an
-// effect.
-func TestEvaluateOrder(t *testing.T) {
+// Calls that were scheduled late and started early on average show that priorities or fairness have
+// an effect.
+func TestOrder_IsDerivedFromTheMeanPosition(t *testing.T) {
 	many := strings.Repeat("many ", 12)
 	for _, c := range []struct {
 		name, order string
@@ -34,7 +34,7 @@ func TestEvaluateOrder(t *testing.T) {
 	}
 }
 
-// dynamic returns the devserver's flags for values of its dynamic configuration.
+// dynamic returns the devserver's flags for its dynamic configuration.
 func dynamic(values ...string) []string {
 	var flags []string
 	for _, v := range values {
@@ -43,11 +43,10 @@ func dynamic(values ...string) []string {
 	return flags
 }
 
-// TestDoctorOnOrder proves on real servers that doctor tells whether priorities and fairness are on
-// and whether task queues are divided, in little time, and that it leaves nothing behind. On a
-// divided queue without fairness the order may look fair by chance; there doctor tells of the
-// division.
-func TestDoctorOnOrder(t *testing.T) {
+// On real servers, doctor reports whether priorities and fairness have an effect and whether task
+// queues are divided, and removes its workflows. On a divided queue without fairness the order may
+// be fair by chance; doctor then reports the division.
+func TestDoctor_MeasuresPrioritiesAndFairness(t *testing.T) {
 	unfair, old := "matching.enableFairness=false", "matching.useNewMatcher=false"
 	divided := []string{"matching.numTaskqueueReadPartitions=4",
 		"matching.numTaskqueueWritePartitions=4"}
@@ -77,18 +76,18 @@ func TestDoctorOnOrder(t *testing.T) {
 			var out bytes.Buffer
 			code := operateProgram.Run(t.Context(), []string{"doctor", "--address", server.Address,
 				"--namespace", "default"}, cli.Stdio{Out: &out, Err: &out})
-			if code != cli.ExitFailed { // nobody serves the lanes of this server
+			if code != cli.ExitFailed { // no worker serves the lanes of this server
 				t.Errorf("exit code %d", code)
 			}
 			for _, mark := range []string{fair, noFairness, noPriority, partitioned} {
 				if wanted := slices.Contains(c.want, mark); strings.Contains(out.String(),
 					mark) != wanted {
-					t.Errorf("%q is said: %t, want %t", mark, !wanted, wanted)
+					t.Errorf("%q is printed: %t, want %t", mark, !wanted, wanted)
 				}
 			}
 			for _, want := range c.want {
 				if !strings.Contains(out.String(), want) {
-					t.Errorf("%q is not said", want)
+					t.Errorf("%q is not printed", want)
 				}
 			}
 			if t.Failed() {
@@ -99,7 +98,7 @@ func TestDoctorOnOrder(t *testing.T) {
 	}
 }
 
-// gone waits until the server knows no workflow that a query finds.
+// gone waits until the server finds no workflow for a query.
 func gone(t *testing.T, server *testserver.Server, query string) {
 	t.Helper()
 	deadline, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
@@ -121,8 +120,8 @@ func gone(t *testing.T, server *testserver.Server, query string) {
 	}
 }
 
-// Where the order cannot be measured that is said, and what was begun for it is ended.
-func TestDoctorWithoutOrder(t *testing.T) {
+// Workflows that were started for it are ended.
+func TestDoctor_ReportsThatOrderCannotBeMeasured(t *testing.T) {
 	server := testserver.NewServer(t)
 	d := &doctor{app: &cli.App{}, client: server.Client, namespace: "nowhere"}
 	findings, err := d.order(t.Context())

@@ -9,9 +9,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestDoctorOnWorkers proves what doctor says of what workers hold: faults in folders and files of
-// policies, what differs, who is silent, and which rules are in force.
-func TestDoctorOnWorkers(t *testing.T) {
+// It reports faults in folders and policy files, differences, workers without an answer, and the
+// rules in force.
+func TestDoctor_ComparesWorkers(t *testing.T) {
 	rules := func(n int, fault string) *api.PoliciesInForce {
 		return &api.PoliciesInForce{File: "rules.yaml", Rules: n, Error: fault,
 			Digest: fmt.Sprint("digest", n)}

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// TestJudge proves when doctor takes a call for slow.
-func TestEvaluateProbe(t *testing.T) {
+func TestProbe_ReportsSlowCalls(t *testing.T) {
 	for _, c := range []struct {
 		wall, wait time.Duration
 		want       mark

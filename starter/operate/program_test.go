@@ -5,5 +5,5 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// operateProgram has the commands of this package alone.
+// operateProgram has only the commands of this package.
 var operateProgram = cli.Program{Commands: []func(*cli.App) []*cobra.Command{Commands}}

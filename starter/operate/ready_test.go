@@ -8,9 +8,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestReadyHint proves that what dev prints for another terminal leads to its server and, where it
-// cannot be derived, to its Web UI.
-func TestReadyHint(t *testing.T) {
+// The command that dev prints for another terminal reaches its server, and its Web UI if the
+// address differs from the default.
+func TestReadyHint_NamesTheServer(t *testing.T) {
 	for _, c := range []struct{ address, ui, want string }{
 		{"127.0.0.1:7233", cli.LocalUI, "starter call echo"},
 		{"127.0.0.1:7233", "http://127.0.0.1:9000",

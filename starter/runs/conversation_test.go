@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// TestPlaceInLine proves that of those who wait for one conversation who came earlier tries again
-// sooner: those who have waited through more runs before all others, and within one run in the
-// order of coming.
-func TestPlaceInLine(t *testing.T) {
+// Starts that have waited through more runs try again sooner; within one run, the order of arrival
+// counts.
+func TestConversationQueue_PrefersEarlierStarts(t *testing.T) {
 	start := time.Now()
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	came := func(seconds int) *placeInLine { return &placeInLine{came: at(seconds)} }

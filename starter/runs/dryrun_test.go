@@ -9,10 +9,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestDryPlanRunsOnce proves that the plan of a dry run cannot be given another id, and that a
-// second start of it points to the run that ran it, while that of any other run may have another
-// id.
-func TestDryPlanRunsOnce(t *testing.T) {
+// The plan of a dry run has a fixed id. A second start points to the run of the first one. Plans of
+// other runs may have any id.
+func TestDryRunPlan_RunsOnce(t *testing.T) {
 	for _, flag := range []string{"--id=again", "-w=again"} {
 		var out strings.Builder
 		code := runsProgram.Run(t.Context(), []string{"plan", "--from-dry-run", "x", "--by", "ada",
@@ -25,7 +24,7 @@ func TestDryPlanRunsOnce(t *testing.T) {
 	if code := runsProgram.Run(t.Context(), []string{"plan", "--from-dry-run", "x", "--by", " "},
 		cli.Stdio{Out: io.Discard, Err: &out}); code != cli.ExitUsage ||
 		!strings.Contains(out.String(), "--by is empty") {
-		t.Errorf("by nobody: exit code %d with %q", code, out.String())
+		t.Errorf("without --by: exit code %d with %q", code, out.String())
 	}
 	plan := &start{id: "x-plan"}
 	if text := plan.taken("starter show x-plan").Error(); !strings.Contains(text, "another --id") {

@@ -5,5 +5,5 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// runsProgram has the commands of this package alone.
+// runsProgram has only the commands of this package.
 var runsProgram = cli.Program{Commands: []func(*cli.App) []*cobra.Command{Commands}}

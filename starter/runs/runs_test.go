@@ -17,8 +17,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestParseArguments proves how what stands behind a tool's name becomes JSON, and what is refused.
-func TestParseArguments(t *testing.T) {
+// The texts follow the name of a tool. Invalid ones are refused.
+func TestArguments_BecomeJSON(t *testing.T) {
 	for _, c := range []struct {
 		name, stdin string
 		args        []string
@@ -57,9 +57,8 @@ func TestParseArguments(t *testing.T) {
 	}
 }
 
-// TestStart proves what is made of the flags of a run, and that its summary fits what the server
-// takes.
-func TestStart(t *testing.T) {
+// The summary fits the server's limit.
+func TestStart_PassesFlagsToTheRun(t *testing.T) {
 	flags := startFlags{variables: []string{"n=3", "s=x"}, caller: "ada", queue: "q"}
 	s, err := flags.newStart(&cobra.Command{}, api.CallerAgent, api.AgentWorkflow, "librarian")
 	if err != nil {
@@ -82,9 +81,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestRank proves what the server is told of a run's priority: what the run's flags say, and
-// nothing more.
-func TestRank(t *testing.T) {
+// The server gets the priority of the run's flags and nothing else.
+func TestStart_PassesThePriority(t *testing.T) {
 	for _, c := range []struct {
 		priority     api.Priority
 		conversation string
@@ -104,9 +102,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestReport proves what is told at the end of a run that answered, failed, was cancelled or
-// reached a limit.
-func TestReport(t *testing.T) {
+// The runs answered, failed, were cancelled or reached a limit.
+func TestReport_ShowsTheEndOfARun(t *testing.T) {
 	f := &follower{id: "demo-1", view: &terminal.PlainView{Out: &strings.Builder{}}}
 	for _, e := range clitest.AgentRun() {
 		if err := f.take(arrival{event: e}); err != nil {
@@ -134,7 +131,7 @@ func TestReport(t *testing.T) {
 			"reached the limit of turns"},
 		{"completed", api.Event{Type: api.EventRunCompleted,
 			Result: &api.RunResult{Outcome: api.OutcomeCompleted}}, "completed"},
-		{"nothing said", api.Event{Type: api.EventRunCompleted}, "run_completed"},
+		{"without an answer", api.Event{Type: api.EventRunCompleted}, "run_completed"},
 	} {
 		if got := (report{end: c.event}).outcome(cli.Palette{}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -142,9 +139,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestServerAway proves that a short absence of the server is sat out with one note, and a long one
-// is an error.
-func TestServerAway(t *testing.T) {
+// A short absence of the server prints one note. A long one is an error.
+func TestServerAway_IsAwaitedForAWhile(t *testing.T) {
 	var notes strings.Builder
 	f := &follower{view: &terminal.PlainView{Out: &notes,
 		SubAgentNotes: terminal.SubAgentNotes{Notes: &notes}}}
@@ -165,8 +161,8 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-// The end of a run tells what its checker said, in one line, also where that came to no verdict.
-func TestCheckerIsTold(t *testing.T) {
+// The end of a run has the checker's decision in one line, or that there was none.
+func TestReport_ShowsTheCheckersDecision(t *testing.T) {
 	t.Parallel()
 	for want, checked := range map[string]*api.Checked{
 		"": nil,
@@ -178,14 +174,14 @@ func TestCheckerIsTold(t *testing.T) {
 	} {
 		r := report{end: api.Event{Result: &api.RunResult{Checked: checked}}}
 		if got := r.checked(); got != want {
-			t.Errorf("%+v is told as %q, want %q", checked, got, want)
+			t.Errorf("%+v is shown as %q, want %q", checked, got, want)
 		}
 	}
 }
 
-// TestAllResults proves that the report of a dry run's plan tells the results of all calls, in
-// their order, and that of a conversation's run what it goes on from.
-func TestAllResults(t *testing.T) {
+// The results of a plan have the order of its calls. The report of a conversation's run names the
+// run that it continues.
+func TestReport_ShowsAllResultsOfADryRun(t *testing.T) {
 	r := report{id: "d-plan", each: true,
 		end: api.Event{Result: &api.RunResult{Outcome: api.OutcomeCompleted,
 			Output: []byte(`{"b":2}`)},

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestCron proves that every field of a cron line is checked, and named where it is wrong.
-func TestCron(t *testing.T) {
+func TestCron_NamesTheInvalidField(t *testing.T) {
 	for line, want := range map[string]string{
 		"0 3 * * *":                                 "",
 		"*/5 0-23/2 1,15 jan-Mar mon-fri":           "",
@@ -35,9 +34,8 @@ func TestCron(t *testing.T) {
 	}
 }
 
-// TestCalendar proves that a calendar as the Temporal CLI has it becomes the cron line that means
-// it, and what is wrong in one is named.
-func TestCalendar(t *testing.T) {
+// The calendar has the form of the Temporal CLI. Faults are named.
+func TestCalendar_BecomesACronLine(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"dayOfWeek":"Fri","hour":"3","minute":"30"}`:         "0 30 3 * * Fri *",
 		`{"month":"1 - 3","dayOfMonth":1,"comment":"quarter"}`: "0 0 0 1 1-3 * *",
@@ -56,8 +54,8 @@ func TestCalendar(t *testing.T) {
 	}
 }
 
-// TestInterval proves that intervals are read with their offset, and refused with what is wrong.
-func TestInterval(t *testing.T) {
+// Faults are named.
+func TestInterval_HasAnOffset(t *testing.T) {
 	for text, want := range map[string]string{"45m": "45m0s+0s", "6h/30m": "6h0m0s+30m0s",
 		"0s": "not a duration of a second", "x": "not a duration", "1h/2h": `the offset "2h"`,
 		"1h/-1s": "the offset"} {

@@ -8,9 +8,8 @@ import (
 	"github.com/switchyard/switchyard/payloads"
 )
 
-// TestHowToAnswer proves that the command that is shown for a question can be pasted, whatever the
-// run's id, says which form the answer has, and leads to the same server.
-func TestHowToAnswer(t *testing.T) {
+// The command works for any run id, describes the form of the answer, and reaches the same server.
+func TestAnswerCommand_CanBePasted(t *testing.T) {
 	for _, test := range []struct {
 		connection        Connection
 		run, schema, want string

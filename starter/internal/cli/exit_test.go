@@ -16,9 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestExitCodes proves which exit code each kind of error gives, by its type, however deep it is
-// wrapped.
-func TestExitCodes(t *testing.T) {
+// Wrapped errors have the same exit code.
+func TestExitCodes_FollowTheTypeOfTheError(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want int
@@ -52,9 +51,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestLookupErrors proves that a run that cannot be read is told apart from a connection that is
-// lost.
-func TestLookupErrors(t *testing.T) {
+func TestLookupErrors_DifferFromLostConnections(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want int

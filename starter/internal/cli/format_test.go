@@ -7,7 +7,6 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
-// TestBrief proves that durations keep about three digits, whatever their size.
 func TestShortDuration_KeepsThreeDigits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0s", 0: "0s", 340 * time.Microsecond: "340µs",
@@ -20,8 +19,7 @@ func TestShortDuration_KeepsThreeDigits(t *testing.T) {
 	}
 }
 
-// TestWhen proves both forms of a time in a table.
-func TestWhen(t *testing.T) {
+func TestWhen_FormatsTimesOfTables(t *testing.T) {
 	relative, iso := Format{Time: TimeRelative}, Format{Time: TimeISO}
 	for ago, want := range map[time.Duration]string{0: "now", 5 * time.Second: "5s ago",
 		61 * time.Second: "1m ago", 47 * time.Hour: "47h ago",
@@ -39,8 +37,8 @@ func TestWhen(t *testing.T) {
 	}
 }
 
-// TestTable proves that columns line up, coloured cells too, and that no line ends in spaces.
-func TestTable(t *testing.T) {
+// Coloured cells are aligned too, and no line ends in spaces.
+func TestTable_AlignsColumns(t *testing.T) {
 	tab := Table{Header: []string{"name", "n", "note"}, Right: map[int]bool{1: true}}
 	p := Palette{on: true}
 	tab.Add(p.Good("ok"), "1", "")

@@ -8,9 +8,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestWorkerCommand proves that a command that starts a worker calls the one beside starter where
-// there is one, and has it reach the same server.
-func TestWorkerCommand(t *testing.T) {
+// The command uses the worker beside starter if there is one.
+func TestWorkerCommand_ReachesTheSameServer(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, workerName), nil, 0o700); err != nil {
 		t.Fatal(err)

@@ -12,10 +12,9 @@ import (
 	"go.temporal.io/api/serviceerror"
 )
 
-// TestUnread proves that runs which cannot be read are told of by their reasons, each reason once
-// with the runs, and end a command with exit code 1, and that no error about more than one run
-// counts as one.
-func TestUnread(t *testing.T) {
+// Runs that cannot be read are listed by reason and end the command with exit code 1. An error
+// about several runs counts once per run.
+func TestUnread_ReportsEachReasonOnce(t *testing.T) {
 	noKey := func(id string) error {
 		return fmt.Errorf("run %s: %w: %w", id, history.ErrUnreadable,
 			serviceerror.NewFailedPrecondition(`it is encrypted with the key "k9"`))
@@ -43,19 +42,19 @@ func TestUnread(t *testing.T) {
 		"json": {`"error":"24 runs cannot be read`, `"unread":[{"workflow_id":"foreign",`,
 			`{"workflow_id":"run-22","run_id":"r","reason":"it is encrypted`},
 	} {
-		var said bytes.Buffer
-		a := &App{Stdio: Stdio{Out: &said, Err: &said}}
+		var out bytes.Buffer
+		a := &App{Stdio: Stdio{Out: &out, Err: &out}}
 		a.Format.Output = output
 		if code := a.Report(u.Err()); code != ExitFailed {
 			t.Errorf("%s: exit code %d", output, code)
 		}
 		for _, text := range want {
-			if !strings.Contains(said.String(), text) {
-				t.Errorf("%s: %q is not in\n%s", output, text, said.String())
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%s: %q is not in\n%s", output, text, out.String())
 			}
 		}
-		if strings.Count(said.String(), "k9") > 1 && output == "text" {
-			t.Errorf("a reason is told twice:\n%s", said.String())
+		if strings.Count(out.String(), "k9") > 1 && output == "text" {
+			t.Errorf("a reason is printed twice:\n%s", out.String())
 		}
 	}
 	if none := (Unread{}); none.Err() != nil || none.Exit(nil) != nil || u.Exit(nil) == nil {

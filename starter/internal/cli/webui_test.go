@@ -2,9 +2,8 @@ package cli
 
 import "testing"
 
-// TestRunURL proves where a link to a run leads: to the address given, or to the default one beside
-// a local server.
-func TestRunURL(t *testing.T) {
+// The default exists for local servers only.
+func TestRunURL_UsesTheAddressOrTheDefault(t *testing.T) {
 	t.Setenv(uiVariable, "")
 	for _, c := range []struct {
 		flags Connection

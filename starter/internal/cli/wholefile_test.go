@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// writes has that text written, and then fails where an error is given.
+// writes writes text and then fails if an error is given.
 func writes(text string, err error) func(io.Writer) error {
 	return func(w io.Writer) error {
 		if _, err := io.WriteString(w, text); err != nil {
@@ -22,10 +22,9 @@ func writes(text string, err error) func(io.Writer) error {
 	}
 }
 
-// TestWholeFile proves that a file is there when it is whole: what fails leaves what was there
-// before, a new one is as private as it is told to be, one that is replaced keeps its mode, and a
-// link leads where it led.
-func TestWholeFile(t *testing.T) {
+// A failure leaves the previous file. A new file has the given mode, a replaced one keeps its mode,
+// and a link keeps its target.
+func TestWholeFile_ReplacesFilesAtomically(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "day.csv"), filepath.Join(dir, "link.csv")
 	if err := os.Symlink("day.csv", link); err != nil {
@@ -64,7 +63,7 @@ func TestWholeFile(t *testing.T) {
 	if err := StreamWhole("--file", filepath.Join(dir, "no", "day.csv"), 0o600,
 		writes("five", nil)); err == nil || !strings.HasSuffix(err.Error(),
 		filepath.Join(dir, "no")+" does not exist") {
-		t.Errorf("in a folder that there is not: %v", err)
+		t.Errorf("in a missing folder: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -74,8 +73,8 @@ func TestWholeFile(t *testing.T) {
 	}
 }
 
-// TestNoFile proves that what is no file is written to, and stays what it is: a pipe, or /dev/null.
-func TestNoFile(t *testing.T) {
+// They stay what they are: a pipe, or /dev/null.
+func TestWholeFile_WritesToPipesAndDevices(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe.jsonl")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package clitest holds test support of the commands of starter.
+// Package clitest has test support for the commands of starter.
 package clitest
 
 import (
@@ -15,15 +15,14 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Noon is the time at which the runs of these tests start.
+// Noon is the start time of the runs in these tests.
 var Noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func At(ms int) time.Time { return Noon.Add(time.Duration(ms) * time.Millisecond) }
 
 func ms(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 
-// Step is the event that ends a model step which asks for calls, each written as "id tool
-// arguments".
+// Step returns the event that ends a model step with calls, each written as "id tool arguments".
 func Step(seq, turn, atMS int, text string, calls ...string) api.Event {
 	e := api.Event{Sequence: seq, Type: api.EventStepCompleted, Time: At(atMS),
 		WorkflowID: "demo-1", Turn: turn,
@@ -44,7 +43,7 @@ func ToolStarted(seq, turn, atMS int, id, tool, summary string) api.Event {
 		Tool: tool, Summary: summary}
 }
 
-// ToolEnded is the event that ends a call; a message makes it a failure.
+// ToolEnded returns the event that ends a call. With a message, the call failed.
 func ToolEnded(seq, turn, atMS int, id, tool, arguments, message string) api.Event {
 	r := &api.Record{CallID: id, Tool: tool, Arguments: json.RawMessage(arguments),
 		Status: api.CallCompleted, Turn: turn,
@@ -60,7 +59,7 @@ func ToolEnded(seq, turn, atMS int, id, tool, arguments, message string) api.Eve
 	return e
 }
 
-// AgentRun is a run of two turns with a failure, a retry on a lane of its own, a compaction, and an
+// AgentRun returns a run of two turns with a failure, a retry on its own lane, a compaction, and an
 // answer.
 func AgentRun() []api.Event {
 	retried := ToolEnded(7, 1, 4100, "1.3", "deploy", `{"to":"test"}`, "")
@@ -94,7 +93,8 @@ func AgentRun() []api.Event {
 	}
 }
 
-// Terminal returns what to draw on, and what ends the drawing and returns all that was drawn.
+// Terminal returns a terminal to draw on, and a function that ends the drawing and returns all
+// output.
 func Terminal(t *testing.T) (*os.File, func() string) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -114,7 +114,7 @@ func Terminal(t *testing.T) (*os.File, func() string) {
 	}
 }
 
-// Fits fails the test where what is drawn is larger than the window.
+// Fits fails the test if the drawing is larger than the window.
 func Fits(t *testing.T, content string, width, height int) {
 	t.Helper()
 	lines := strings.Split(content, "\n")
@@ -128,8 +128,8 @@ func Fits(t *testing.T, content string, width, height int) {
 	}
 }
 
-// CheckDocumented fails the test where docs/cli-json.md does not name a field of what commands
-// print as JSON. root is the path of the repository.
+// CheckDocumented fails the test if docs/cli-json.md lacks a field of the JSON that commands print.
+// root is the path of the repository.
 func CheckDocumented(t *testing.T, root string, printed ...any) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, "docs", "cli-json.md"))
@@ -145,8 +145,7 @@ func CheckDocumented(t *testing.T, root string, printed ...any) {
 	}
 }
 
-// jsonNames returns the names that a struct's fields have as JSON, those of structs in it without a
-// name among them.
+// jsonNames returns the JSON names of a struct's fields, including those of embedded structs.
 func jsonNames(s reflect.Type) (names []string) {
 	for _, f := range reflect.VisibleFields(s) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -12,13 +12,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Whatever the order in which runs end, those that are kept are the ones that began last, and
-// reading stops once no later page can hold one of them. Pages are as servers give them: what goes
-// on by when it began, then what is over by when it ended.
-func TestNewest(t *testing.T) {
+// The result does not depend on the order in which runs ended, and reading stops when no later page
+// can contain one of them. Pages have the server's order: open runs by their start, then closed
+// runs by their end.
+func TestNewest_KeepsTheRunsThatStartedLast(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
-	type span struct{ began, ended int } // in minutes; 0 where it goes on
+	type span struct{ began, ended int } // in minutes; 0 if it is open
 	quick := make([]span, 100)
 	for i := range quick {
 		quick[i] = span{i + 1, i + 2}
@@ -32,8 +32,8 @@ func TestNewest(t *testing.T) {
 		"short ones": {quick, 2, "[100 99]", 2},
 		"old ones that ended last": {append([]span{{1, 900}, {2, 901}, {3, 902}}, quick...),
 			2, "[100 99]", 3},
-		"an old one that goes on": {append([]span{{1, 0}}, quick...), 2, "[100 99]", 3},
-		"many that go on": {[]span{{9, 0}, {8, 0}, {7, 0}, {6, 0}, {5, 0}, {1, 2}},
+		"an old open one": {append([]span{{1, 0}}, quick...), 2, "[100 99]", 3},
+		"many open ones": {[]span{{9, 0}, {8, 0}, {7, 0}, {6, 0}, {5, 0}, {1, 2}},
 			3, "[9 8 7]", 3},
 		"fewer than the limit":             {[]span{{3, 4}, {1, 9}, {2, 0}}, 5, "[3 2 1]", 2},
 		"one that outlasted all the later": {[]span{{1, 900}, {50, 60}, {70, 80}}, 1, "[70]", 2},
@@ -76,7 +76,7 @@ func TestNewest(t *testing.T) {
 				ids = append(ids, r.ID)
 			}
 			if got := fmt.Sprint(ids); got != c.want || read != c.pages {
-				t.Errorf("kept %s after %d pages, want %s after %d", got, read, c.want, c.pages)
+				t.Errorf("got %s after %d pages, want %s after %d", got, read, c.want, c.pages)
 			}
 		})
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// TestSelection proves which query each flag becomes, and that a value may hold what ends a text in
-// a query.
-func TestSelection(t *testing.T) {
+// Values may contain quotes.
+func TestSelection_BuildsTheQueryOfItsFlags(t *testing.T) {
 	const base = "WorkflowType IN ('switchyard/agent_run', 'switchyard/plan_run', 'switchyard/direct_call') AND ExecutionStatus != 'ContinuedAsNew'"
 	const top = base + " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
 	for _, test := range []struct {

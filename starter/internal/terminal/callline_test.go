@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// Of a failure people see the details below its line, and what was noted of any call, once; of what
-// runs, how far it has come.
-func TestTrackerDetailsAndProgress(t *testing.T) {
+// Details of a failure and notes of any call are below its line, once. Running calls show their
+// progress.
+func TestTracker_ShowsDetailsAndProgress(t *testing.T) {
 	tr := Tracker{Palette: cli.Palette{}}
 	tr.calls = []*callRow{{id: "1.1", text: "read()", record: &api.Record{CallID: "1.1",
 		Status: api.CallFailed,

@@ -9,10 +9,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestPauseIsShown proves that a followed run shows who has it pause for as long as it is paused,
-// by itself and by the server, and one line for each message and each end of a pause; in a log
-// every one of them is a line.
-func TestPauseIsShown(t *testing.T) {
+// A followed run shows who paused it while it is paused, by the run and by the server, and one line
+// for each message and each end of a pause. In a log, each of them is a line.
+func TestPauses_AreShown(t *testing.T) {
 	view := &Tracker{}
 	var done, logged []string
 	show := func(e api.Event) {
@@ -32,7 +31,7 @@ func TestPauseIsShown(t *testing.T) {
 	show(api.Event{Type: api.EventRunResumed, Pause: pause})
 	show(api.Event{Type: api.EventRunResumed, Pause: hosted})
 	if lines := view.live(time.Time{}, "*", 10); len(lines) > 0 {
-		t.Errorf("when it goes on: %q", lines)
+		t.Errorf("after it is resumed: %q", lines)
 	}
 	if got := strings.Join(done,
 		"|"); got != "message from ada: go on|resumed by ada: a look|resumed by bob" {

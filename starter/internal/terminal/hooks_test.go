@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestHookLines proves that what hooks did is told where it matters: a hook of the run that did not
-// just do its work, one that runs now, and what hooks did to a call beside the call.
-func TestHookLines(t *testing.T) {
+// Hooks of the run are shown if they run or did more than succeed. Outcomes of hooks of a call are
+// shown with the call.
+func TestHookOutcomes_AreShown(t *testing.T) {
 	failed := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger",
 		Point:   api.HookMemoryWrite,
 		Outcome: api.HookFailed, Reason: "the store\nis down"}}

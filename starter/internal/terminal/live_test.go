@@ -11,10 +11,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
-// TestLiveView proves that the program that draws hands every finished line to the terminal once
-// and in order, however fast the events come, that it ends, and that what it prints before there is
-// something to draw moves no cursor: the screen above belongs to others.
-func TestLiveView(t *testing.T) {
+// This holds for any rate of events. The drawing program ends, and output before the first drawing
+// moves no cursor, because the screen above belongs to others.
+func TestLiveView_PrintsFinishedLinesOnceAndInOrder(t *testing.T) {
 	write, drawn := clitest.Terminal(t)
 	v := NewLiveView(write, cli.Palette{}, cli.Invocation{})
 	finished := &Tracker{}
@@ -50,8 +49,7 @@ func TestLiveView(t *testing.T) {
 	}
 }
 
-// TestLiveModel proves that what is drawn fits the window, whatever its size.
-func TestLiveModel(t *testing.T) {
+func TestLiveModel_FitsTheWindow(t *testing.T) {
 	tr := &Tracker{}
 	tr.event(clitest.Step(2, 1, 900, strings.Repeat("long ", 50), `1.1 list {"path":"docs"}`,
 		`1.2 read {"path":"a.md"}`, `1.3 deploy {"to":"test"}`))

@@ -10,23 +10,22 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
-// delta is the event that tells a piece of what the model says.
+// delta returns the event with a part of the model's text.
 func delta(turn, attempt, atMS, from int, text string) api.Event {
 	return api.Event{Type: api.EventStepDelta, Time: clitest.At(atMS), WorkflowID: "demo-1",
 		Turn:  turn,
 		Delta: &api.Live{Attempt: attempt, From: from, Text: text}}
 }
 
-// speaking is the model step of a turn while it is under way.
+// speaking returns the model step of a turn while it runs.
 func speaking(turn string, attempt int) []audit.Running {
 	return []audit.Running{{Kind: audit.KindStep, ID: turn, State: audit.StateRunning,
 		Attempt: attempt, Since: clitest.At(900)}}
 }
 
-// TestWholeLines proves that outside of a terminal each line of an answer is printed once, when it
-// is whole, that its last one is when the step is over, and that a retry, what was missed and
-// control characters show.
-func TestWholeLines(t *testing.T) {
+// Outside of a terminal, each line of an answer is printed once, when it is complete; the last one
+// when the step has ended. Retries, gaps and control characters are visible.
+func TestModelStream_PrintsWholeLines(t *testing.T) {
 	second := clitest.Step(3, 2, 5000, "uno\ndos\ntres")
 	second.Timing.Attempts = 2
 	third := clitest.Step(4, 3, 7000, "left\nright")
@@ -49,9 +48,9 @@ func TestWholeLines(t *testing.T) {
 	compareGolden(t, "modelstream_plain.txt", b.String())
 }
 
-// TestSpokenOnTerminal proves that a text is drawn as it grows, below the step that says it, within
-// its room, that it goes with its attempt, and that a retry says that it begins anew.
-func TestModelStream_OnTerminal(t *testing.T) {
+// A text is drawn while it grows, below its step and within its space. It disappears with its
+// attempt, and a retry is marked.
+func TestModelStream_IsDrawnOnATerminal(t *testing.T) {
 	tr := &Tracker{width: 60}
 	tr.event(clitest.Step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`))
 	var b strings.Builder
@@ -79,8 +78,7 @@ func TestModelStream_OnTerminal(t *testing.T) {
 	compareGolden(t, "modelstream_live.txt", b.String())
 }
 
-// TestSpokenFits proves that what is drawn of a long text fits the window, and that little of it is
-// kept.
+// A long text fits the window, and only a part of it is buffered.
 func TestModelStream_FitsTheWindow(t *testing.T) {
 	tr := &Tracker{}
 	from := 0
@@ -91,7 +89,7 @@ func TestModelStream_FitsTheWindow(t *testing.T) {
 	}
 	tr.pending(speaking("turn-1", 1))
 	if n := len(tr.modelStream.text); n > maxModelStream {
-		t.Errorf("%d bytes are kept", n)
+		t.Errorf("%d bytes are buffered", n)
 	}
 	for _, size := range []struct{ width, height int }{{100, 24}, {30, 6}, {20, 5}} {
 		m := &liveModel{frame: frame{tracker: tr}, width: size.width, height: size.height}

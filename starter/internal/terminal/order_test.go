@@ -9,9 +9,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
-// TestWaiting proves that something is said to wait for a worker only when it has waited for longer
-// than a start takes.
-func TestWaiting(t *testing.T) {
+// A call waits for a worker only if it has waited longer than a start takes.
+func TestWaiting_IsShownAfterADelay(t *testing.T) {
 	var tr Tracker
 	for _, c := range []struct {
 		waited time.Duration

@@ -10,10 +10,9 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
-// TestSubAgentLines proves that a call of an agent shows, while it runs and when it has ended, in
-// which run it is executed and what that used; and for how long it runs, which the server does not
-// say.
-func TestSubAgentLines(t *testing.T) {
+// A call of an agent shows the id and the usage of its run, while it runs and after its end, and
+// how long it has run, which the server does not report.
+func TestSubAgents_AreShownWithTheirRuns(t *testing.T) {
 	child := &api.ChildRun{WorkflowID: "demo/1.1"}
 	var tr Tracker
 	tr.event(api.Event{Type: api.EventToolStarted, Time: clitest.Noon, Turn: 1, CallID: "1.1",

@@ -15,10 +15,9 @@ func asked(run, id, text, schema string) audit.RunQuestion {
 		Tool: "ask", Text: text, Schema: []byte(schema)}}
 }
 
-// TestLiveQuestions proves that a live view shows open questions below the calls, those of
-// sub-agents too, each with the command that answers it, within the height that there is; and that
-// they go when they are closed.
-func TestLiveQuestions(t *testing.T) {
+// Questions, also of sub-agents, are below the calls, each with the command that answers it, within
+// the height of the window. They disappear when they are closed.
+func TestLiveView_ShowsOpenQuestions(t *testing.T) {
 	v := Tracker{}
 	own := asked("demo", "1.1", "Shall I\n\x1b[2Jgo on?", "")
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)

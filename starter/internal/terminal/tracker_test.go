@@ -16,9 +16,8 @@ func compareGolden(t *testing.T, name, text string) {
 	golden.Compare(t, "testdata/golden/"+name, text)
 }
 
-// TestTrackerFinishedLines proves what scrolls into the terminal for a whole run: each turn once,
-// its calls in the order in which they were made, whatever order they ended in.
-func TestTrackerFinishedLines(t *testing.T) {
+// Each turn of a run is printed once, with its calls in the order in which they were made.
+func TestTracker_PrintsFinishedTurns(t *testing.T) {
 	tr := &Tracker{}
 	var lines []string
 	for _, e := range clitest.AgentRun() {
@@ -30,9 +29,9 @@ func TestTrackerFinishedLines(t *testing.T) {
 	}
 }
 
-// TestTrackerLive proves what is drawn while a turn is open: ended, running, waiting, backing off
-// and planned calls, the model step, and that no more lines are drawn than there is room for.
-func TestTrackerLive(t *testing.T) {
+// Ended, running, waiting, retrying and planned calls and the model step are drawn, within the
+// height of the window.
+func TestTracker_DrawsTheOpenTurn(t *testing.T) {
 	tr := &Tracker{}
 	for _, e := range []api.Event{
 		clitest.Step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`,
@@ -64,9 +63,8 @@ func TestTrackerLive(t *testing.T) {
 	}
 }
 
-// TestTrackerPlan proves that the calls of a plan, which has no turns, scroll away as they end, so
-// that a long plan does not pile up.
-func TestTrackerPlan(t *testing.T) {
+// A plan has no turns, so its ended calls do not stay in the drawing.
+func TestTracker_PrintsCallsOfPlansAsTheyEnd(t *testing.T) {
 	tr := &Tracker{}
 	for i := range 1000 {
 		id := "call" + api.Thousands(i)
@@ -77,12 +75,11 @@ func TestTrackerPlan(t *testing.T) {
 		}
 	}
 	if len(tr.calls) != 0 {
-		t.Errorf("%d calls are still kept", len(tr.calls))
+		t.Errorf("%d calls are still in memory", len(tr.calls))
 	}
 }
 
-// TestPlainLines proves the stable form of progress outside of a terminal.
-func TestPlainLines(t *testing.T) {
+func TestPlainLines_AreStable(t *testing.T) {
 	var b strings.Builder
 	v := &PlainView{Out: &b, SubAgentNotes: SubAgentNotes{Notes: &b}}
 	for _, e := range clitest.AgentRun() {

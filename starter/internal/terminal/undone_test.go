@@ -8,9 +8,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// TestWriteUndone proves that what was undone is told call by call, what was not with the reason,
-// and many are cut.
-func TestWriteUndone(t *testing.T) {
+// Long lists are cut.
+func TestUndone_ListsCallsWithReasons(t *testing.T) {
 	of := func(id string, e *api.Error) api.Undone {
 		return api.Undone{CallID: api.UndoCallID(id), Tool: "unbook", TargetCallID: id,
 			TargetTool: "book", Error: e}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// profiles writes each text into a file of its own and returns their names.
+// profiles writes each text into a separate file and returns the names.
 func profiles(t *testing.T, texts ...string) []string {
 	t.Helper()
 	var names []string
@@ -27,9 +27,9 @@ func profiles(t *testing.T, texts ...string) []string {
 	return names
 }
 
-// TestEvaluate proves that profiles add up, that a package below its threshold, or measured by
-// nobody, fails the gate by name and number, and that a broken profile is not taken for a good one.
-func TestEvaluate(t *testing.T) {
+// Profiles add up. A package below its threshold, or in no profile, fails the gate by name and
+// number, and a broken profile is an error.
+func TestEvaluate_FailsBelowAThreshold(t *testing.T) {
 	hosted := []threshold{{pkg: "m", least: 90}, {pkg: "m/sub", least: 50, nested: true}}
 	const good = "mode: set\nm/a.go:1.1,2.2 9 1\nm/a.go:3.1,4.2 1 0\nm/sub/b.go:1.1,2.2 1 1\nm/free/c.go:1.1,2.2 10 0\n"
 	tests := []struct {
@@ -66,7 +66,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// TestEvaluate_RejectsMissingFile proves that a profile that was never written fails the gate.
+// A missing profile fails the gate.
 func TestEvaluate_RejectsMissingFile(t *testing.T) {
 	var out strings.Builder
 	if code := evaluate(&out, &out, []string{filepath.Join(t.TempDir(), "none.txt")},

@@ -10,8 +10,8 @@ import (
 const document = `{"data":[{"id":12345678901234567890,"n":5,"s":"x","ok":true},{"id":2,"n":7.50,"s":"y","ok":null}],
 	"a/b":{"m~n":{"":1e2}},"none":null,"big":9007199254740993,"exact":9007199254740992,"long":0.1234567890123456789,"huge":1e999,"zero":-0.0}`
 
-// Pointers and expressions take what they name, with every digit of its numbers.
-func TestFrom(t *testing.T) {
+// Numbers keep every digit.
+func TestFrom_ReturnsThePartOfAPointerOrExpression(t *testing.T) {
 	cases := []struct {
 		expression, want string
 		found, exact     bool
@@ -59,9 +59,9 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// What is no expression is told, and what does not fit the value; nothing panics, whatever the
-// library does.
-func TestFaults(t *testing.T) {
+// Invalid expressions and values that do not fit them are reported. A panic of the library becomes
+// an error.
+func TestFaults_AreReported(t *testing.T) {
 	for _, text := range []string{"", "a[", "a ==", "data[?n>6", "/a~2", "/~", "let$0 in$", "@()",
 		"nosuch(@)", "\x00"} {
 		e, err := Compile(text)
@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// No text makes the library's faults ours.
+// FuzzCompile checks that no text makes the library panic through this package.
 func FuzzCompile(f *testing.F) {
 	for _, text := range []string{"a[?n>`5`].s", "sort_by(a,&id)[0]", "let $x = a in $x[0]",
 		"a[::-1]", "`{\"a\":1}`", "group_by(a,&s)", "/a/0"} {

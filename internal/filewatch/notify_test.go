@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A folder that cannot be watched is told, one that has just gone is not; what can be watched is.
-func TestNotifierFails(t *testing.T) {
+// A folder that has just been removed is not reported, and other folders are watched.
+func TestNotifier_ReportsFoldersItCannotWatch(t *testing.T) {
 	n := newNotifier()
 	defer n.close()
 	if n.failed != nil {

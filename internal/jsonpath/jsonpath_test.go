@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A path that Key and Index write is split into the steps it was made of, whatever the keys hold.
-func TestPathsRoundTrip(t *testing.T) {
+// Split returns the steps of a path that Key and Index wrote, for any keys.
+func TestPaths_RoundTrip(t *testing.T) {
 	for _, c := range []struct {
 		steps []Step
 		path  string
@@ -29,8 +29,7 @@ func TestPathsRoundTrip(t *testing.T) {
 	}
 }
 
-// A path that cannot be read ends where it can no longer be read.
-func TestSplitBrokenPaths(t *testing.T) {
+func TestSplit_StopsAtBrokenParts(t *testing.T) {
 	for _, path := range []string{"$.a[", "$.a[x]", "$.a[-1]", `$.a["b`, `$.a["b"`, `$.a["b"x`,
 		`$.a["\q"]`, "$.a[9999999999999999999999]", "$.a]"} {
 		got := Split(path)

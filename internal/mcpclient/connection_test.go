@@ -63,8 +63,8 @@ func textOf(t *testing.T, a Answer) string {
 	return text.Text
 }
 
-// A tool is called over both transports, and its text comes back.
-func TestCall(t *testing.T) {
+// Both transports are used.
+func TestCall_ReturnsText(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
 		a, err := c.Call(t.Context(),
 			Request{Tool: "echo", Arguments: json.RawMessage(`{"text":"hello"}`)})
@@ -77,8 +77,8 @@ func TestCall(t *testing.T) {
 	})
 }
 
-// Structured content keeps every digit, which the SDK's own decoding does not.
-func TestCallStructured(t *testing.T) {
+// The SDK's own decoding does not.
+func TestCall_KeepsDigitsOfStructuredContent(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
 		a, err := c.Call(t.Context(), Request{Tool: "structured"})
 		if err != nil {
@@ -92,7 +92,7 @@ func TestCallStructured(t *testing.T) {
 }
 
 // All pages of a list are read, in the server's order.
-func TestToolsPaginated(t *testing.T) {
+func TestTools_ArePaginated(t *testing.T) {
 	bothWays(t, mcpserver.Many, func(t *testing.T, c *Connection) {
 		tools, err := c.Tools(t.Context())
 		if err != nil {
@@ -110,9 +110,9 @@ func TestToolsPaginated(t *testing.T) {
 	})
 }
 
-// After the server says that its list changed, the next look sees the change; a tool that is gone
+// After the server reports that its list changed, the next request reads the change. A removed tool
 // is not found.
-func TestToolsChanged(t *testing.T) {
+func TestTools_FollowListChanges(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
 		was, ok, err := c.Tool(t.Context(), "victim")
 		if err != nil || !ok {
@@ -152,27 +152,26 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// Progress reaches the call that it belongs to.
-func TestProgress(t *testing.T) {
+func TestProgress_ReachesItsCall(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		seen := errors.New("seen")
+		received := errors.New("received")
 		_, err := c.Call(ctx, Request{Tool: "progress",
 			Arguments: json.RawMessage(`{"count":3,"text":"wait"}`),
 			Progress: func(p api.Progress) {
 				if p == (api.Progress{Done: 3, Total: 3, Message: "step 3"}) {
-					cancel(seen)
+					cancel(received)
 				}
 			}})
-		if !errors.Is(err, seen) {
+		if !errors.Is(err, received) {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-// When a call's context ends, the server is told and the call returns with the cause; the
-// connection goes on.
-func TestCallCancelled(t *testing.T) {
+// When a call's context ends, the server is notified and the call returns the cause. The connection
+// stays usable.
+func TestCall_CanBeCancelled(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
 		file := t.TempDir() + "/calls"
 		args, _ := json.Marshal(map[string]string{"file": file})
@@ -191,7 +190,7 @@ func TestCallCancelled(t *testing.T) {
 		if err := <-failed; !errors.Is(err, reason) {
 			t.Errorf("got %v", err)
 		}
-		eventually(t, "the server to be told", func() bool {
+		eventually(t, "the server to be notified", func() bool {
 			return strings.Contains(read(file),
 				"cancelled")
 		})
@@ -206,9 +205,8 @@ func read(file string) string {
 	return string(data)
 }
 
-// A server that does not work is told from one that is not there, at connecting, and nothing of it
-// is left.
-func TestConnectFails(t *testing.T) {
+// A broken server and a missing one give different errors, and no process stays.
+func TestConnect_DistinguishesFailures(t *testing.T) {
 	silent := httptest.NewServer(nil)
 	silent.Close()
 	tests := []struct {
@@ -230,7 +228,7 @@ func TestConnectFails(t *testing.T) {
 			[]string{"more than 16777216 bytes"}},
 		{"hangs", stdio(mcpserver.Hang), api.ErrPreconditionFailed, true,
 			[]string{"was not ready within 300ms"}},
-		{"nobody listens", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"}},
+		{"no server", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"}},
 			api.ErrPreconditionFailed, true, []string{"connection refused"}},
 		{"inside", &Server{URL: silent.URL}, api.ErrPolicyViolation, false, []string{"127.0.0.1"}},
 		{"neither", &Server{}, api.ErrExecutorNotFound, false, []string{"entry.url"}},
@@ -261,9 +259,9 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
-// A server that dies in mid-call gives a lost call that may have been executed, with the server's
-// last words.
-func TestServerDies(t *testing.T) {
+// A server that exits during a call gives a lost call that may have been executed, with the end of
+// the server's output.
+func TestCall_IsLostWithItsServer(t *testing.T) {
 	c := connect(t, stdio(mcpserver.Good), Options{})
 	_, err := c.Call(t.Context(), Request{Tool: "die"})
 	lost, ok := errors.AsType[*Lost](err)

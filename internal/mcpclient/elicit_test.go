@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
 
-// What a server asks in the middle of a call reaches whoever made the call, in older and in newer
-// versions of the protocol and over both transports: accepted, declined, dismissed.
-func TestElicitation(t *testing.T) {
+// A question during a call reaches the caller, in older and newer versions of the protocol and over
+// both transports: accepted, declined, dismissed.
+func TestElicitation_ReachesTheCaller(t *testing.T) {
 	ask := func(replies Reply, err error) func(context.Context, string, json.RawMessage) (Reply,
 		error) {
 		return func(_ context.Context, text string, schema json.RawMessage) (Reply, error) {
@@ -29,8 +29,8 @@ func TestElicitation(t *testing.T) {
 	}{
 		{`{}`, "accept Ada", "", ask(Reply{Content: map[string]any{"name": "Ada"}}, nil)},
 		{`{}`, "decline <nil>", "", ask(Reply{Declined: true}, nil)},
-		{`{}`, "cancel <nil>", "was not answered: nobody came",
-			ask(Reply{}, errors.New("nobody came"))},
+		{`{}`, "cancel <nil>", "was not answered: no answer",
+			ask(Reply{}, errors.New("no answer"))},
 		{`{}`, "decline <nil>", "entry.answer_within", nil},
 	}
 	for _, mode := range []string{mcpserver.Good, mcpserver.Older} {
@@ -45,8 +45,8 @@ func TestElicitation(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%s: %v", tt.want, err)
 					}
-					// An older server is declined without a note where no call may ask: nobody
-					// knows which call it was for.
+					// An older server is declined without a note if no call may ask, because the
+					// call of the question is unknown.
 					noted := strings.Contains(strings.Join(notes, ""), tt.note) || tt.ask == nil &&
 						!c.pingless
 					if got := textOf(t, a); got != tt.want || !noted {
@@ -58,9 +58,8 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// A server that asks by URL is declined, one that asks for what is not offered or only says that it
-// is busy is told.
-func TestElicitationRefused(t *testing.T) {
+// Questions by URL are declined. Unsupported requests and busy servers are reported.
+func TestElicitation_IsDeclined(t *testing.T) {
 	c := connect(t, stdio(mcpserver.Good), Options{Asks: true})
 	asked := func(context.Context, string, json.RawMessage) (Reply, error) {
 		return Reply{}, errors.New("a person was asked")

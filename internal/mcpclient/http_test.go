@@ -17,7 +17,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
 
-// interfering returns a server of which calls of the tool echo are answered by answer.
+// interfering returns a server whose calls of the tool echo are answered by answer.
 func interfering(t *testing.T, answer http.HandlerFunc) *Server {
 	t.Helper()
 	good := mcpserver.Handler(mcpserver.New(mcpserver.Good))
@@ -48,7 +48,7 @@ func status(code int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// cutOff begins an answer and breaks off.
+// cutOff starts an answer and closes the connection.
 func cutOff(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = io.WriteString(w, ": ping\n\n")
@@ -56,10 +56,9 @@ func cutOff(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// What a server answers in place of a result is told apart: refused, busy, a session that is gone,
-// lost on the way, not the protocol. Another call that runs at the same time on the same connection
-// is not disturbed by any of them.
-func TestHTTPAnswers(t *testing.T) {
+// The server refuses, is busy, has lost the session, closes the connection, or does not speak the
+// protocol. A concurrent call on the same connection is not affected.
+func TestHTTP_DistinguishesAnswers(t *testing.T) {
 	tests := []struct {
 		name   string
 		answer http.HandlerFunc
@@ -133,9 +132,9 @@ func fault(err error) bool {
 	return ok
 }
 
-// An answer that is too large fails its own call alone, costs no more memory than the limit allows
-// however much comes, and leaves the session and another call on it as they are.
-func TestHTTPTooLarge(t *testing.T) {
+// A too large answer fails only its own call and uses no more memory than the limit. The session
+// and a concurrent call stay usable.
+func TestHTTP_BoundsAnswers(t *testing.T) {
 	huge := func(kind, before, after string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
@@ -186,10 +185,9 @@ func TestHTTPTooLarge(t *testing.T) {
 	}
 }
 
-// The secret and the headers go with every request, and what the server repeats of the secret is
-// hidden, in answers and in refusals; a secret that is changed while the worker runs is used as it
-// is then.
-func TestHTTPSecrets(t *testing.T) {
+// Every request has the secret and the headers. If the server repeats the secret, it is hidden in
+// answers and errors. A changed secret is used at the next request.
+func TestHTTP_SendsAndHidesSecrets(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "first-secret")
 	var got []string
 	entry := interfering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -219,8 +217,8 @@ func TestHTTPSecrets(t *testing.T) {
 	}
 }
 
-// At connecting, a URL behind which there is no MCP server says what there is.
-func TestHTTPNoServer(t *testing.T) {
+// The error of connecting describes what the URL serves.
+func TestHTTP_ReportsServersOfOtherProtocols(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer    http.HandlerFunc
 		retryable bool

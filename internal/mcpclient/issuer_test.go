@@ -16,7 +16,7 @@ const clientSecret = "client-secret"
 
 // twoIssuers returns an MCP server whose metadata names the authorization server of another
 // Guarded, a toolspec's entry for it, and the requests that the other one received.
-func twoIssuers(t *testing.T) (mcp, other *mcpserver.Guarded, entry *Server, seen func() string) {
+func twoIssuers(t *testing.T) (mcp, other *mcpserver.Guarded, entry *Server, received func() string) {
 	t.Helper()
 	mcp, entry = guarded(t)
 	other, _ = guarded(t)
@@ -63,7 +63,7 @@ func TestLogin_SendsTheSecretOnlyToTheConfiguredIssuer(t *testing.T) {
 	for _, grant := range []string{outbound.GrantAuthorizationCode,
 		outbound.GrantClientCredentials} {
 		t.Run(grant, func(t *testing.T) {
-			mcp, other, entry, seen := twoIssuers(t)
+			mcp, other, entry, received := twoIssuers(t)
 			entry.Auth.Grant = grant
 			asked := 0
 			options := Options{Login: person(&asked), Logins: NewLogins(t.TempDir())}
@@ -75,12 +75,12 @@ func TestLogin_SendsTheSecretOnlyToTheConfiguredIssuer(t *testing.T) {
 					t.Errorf("issuer %q: %v", issuer, err)
 				}
 			}
-			if asked != 0 || leaks(t, seen()) {
-				t.Errorf("%d questions, and the other issuer received %s", asked, seen())
+			if asked != 0 || leaks(t, received()) {
+				t.Errorf("%d questions, and the other issuer received %s", asked, received())
 			}
 			entry.Auth.Issuer = other.URL + "/"
 			echo(t, connect(t, entry, options))
-			if !leaks(t, seen()) {
+			if !leaks(t, received()) {
 				t.Error("the configured issuer did not receive the secret")
 			}
 		})
@@ -90,7 +90,7 @@ func TestLogin_SendsTheSecretOnlyToTheConfiguredIssuer(t *testing.T) {
 // A login with a client metadata document accepts any authorization server, so neither the login
 // nor a refresh sends the toolspec's secret.
 func TestLogin_RefreshesWithoutTheSecretAfterAMetadataLogin(t *testing.T) {
-	mcp, other, entry, seen := twoIssuers(t)
+	mcp, other, entry, received := twoIssuers(t)
 	other.ClientSecret, other.Lifetime, other.MetadataDocuments = "", 1, true
 	const document = "https://example.com/client.json"
 	other.ClientID = document
@@ -98,7 +98,7 @@ func TestLogin_RefreshesWithoutTheSecretAfterAMetadataLogin(t *testing.T) {
 	asked := 0
 	c := connect(t, entry, Options{Login: person(&asked), Logins: NewLogins(t.TempDir())})
 	echo(t, c)
-	if other.Refreshes() == 0 || leaks(t, seen()) {
-		t.Errorf("%d refreshes, and the other issuer received %s", other.Refreshes(), seen())
+	if other.Refreshes() == 0 || leaks(t, received()) {
+		t.Errorf("%d refreshes, and the other issuer received %s", other.Refreshes(), received())
 	}
 }

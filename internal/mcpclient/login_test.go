@@ -15,7 +15,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
 
-// guarded returns a server behind a login, and a toolspec's entry for it.
+// guarded returns a server that requires a login, and a toolspec's entry for it.
 func guarded(t *testing.T) (*mcpserver.Guarded, *Server) {
 	t.Helper()
 	g := mcpserver.NewGuarded(mcpserver.Good)
@@ -25,7 +25,7 @@ func guarded(t *testing.T) (*mcpserver.Guarded, *Server) {
 		Auth: &outbound.Auth{Type: outbound.OAuth}}
 }
 
-// person logs in wherever asked; count says how often.
+// person logs in at every address; count has the number of logins.
 func person(count *int) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, address string) (string, error) {
 		*count++
@@ -41,10 +41,9 @@ func echo(t *testing.T, c *Connection) {
 	}
 }
 
-// TestLogin proves that one login serves the connections that come after it, also those of a later
-// process; that a token which the server does not take any more is refreshed where it can be, and
-// else makes for another login; and that only this user can read what is kept.
-func TestLogin(t *testing.T) {
+// One login serves later connections, also of other processes. A token that the server rejects is
+// refreshed if possible, else there is another login. Only the user can read the stored files.
+func TestLogin_IsSharedAndRefreshed(t *testing.T) {
 	g, entry := guarded(t)
 	folder := filepath.Join(t.TempDir(), "logins")
 	asked := 0
@@ -58,7 +57,7 @@ func TestLogin(t *testing.T) {
 	}
 	g.Revoke(false)
 	echo(t, connect(t, entry, options))
-	// The other process has another one now, and takes it.
+	// The other process has a new token and uses it.
 	echo(t, c)
 	if asked != 1 || g.Refreshes() != 1 {
 		t.Errorf("%d logins and %d refreshes once the access token was revoked", asked,
@@ -81,9 +80,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginRefresh proves that a token whose time is over is refreshed, with a client that the
-// server knows already, and that the client's secret is in no file.
-func TestLoginRefresh(t *testing.T) {
+// The refresh uses the registered client, and the client's secret is in no file.
+func TestLogin_RefreshesExpiredTokens(t *testing.T) {
 	g, entry := guarded(t)
 	g.Lifetime, g.ClientID, g.ClientSecret = 1, "known", "client-secret"
 	t.Setenv("LOGIN_TEST_SECRET", g.ClientSecret)
@@ -107,13 +105,13 @@ func TestLoginRefresh(t *testing.T) {
 		}
 	}
 	if len(files) != 1 {
-		t.Errorf("kept %q", files)
+		t.Errorf("stored %q", files)
 	}
 }
 
-// TestLoginFails proves that each way in which a login can fail is one error that says that nothing
-// was called, after one question, without what is secret.
-func TestLoginFails(t *testing.T) {
+// Each failure is one error after one question. It says that no tool was called, and contains no
+// secret.
+func TestLogin_ReportsEachFailure(t *testing.T) {
 	replace := func(old, with string) func(string) string {
 		return func(final string) string { return strings.Replace(final, old, with, 1) }
 	}
@@ -126,7 +124,7 @@ func TestLoginFails(t *testing.T) {
 		want   api.ErrorType
 		words  string
 	}{
-		{"nobody to ask", func(_ *mcpserver.Guarded, _ *Server, o *Options) { o.Login = nil }, nil,
+		{"no person to ask", func(_ *mcpserver.Guarded, _ *Server, o *Options) { o.Login = nil }, nil,
 			0, api.ErrPreconditionFailed, "starter tools accept"},
 		{"declined", func(_ *mcpserver.Guarded, _ *Server, o *Options) {
 			ask := o.Login
@@ -192,8 +190,8 @@ func TestLoginFails(t *testing.T) {
 	}
 }
 
-// TestLoginAlone proves that a client with a secret of its own logs in without anybody.
-func TestLoginAlone(t *testing.T) {
+// A client with its own secret logs in without a person.
+func TestLogin_OfAClientNeedsNoPerson(t *testing.T) {
 	g, entry := guarded(t)
 	g.ClientID, g.ClientSecret, g.Lifetime = "known", "client-secret", 1
 	t.Setenv("LOGIN_TEST_SECRET", g.ClientSecret)
@@ -206,8 +204,8 @@ func TestLoginAlone(t *testing.T) {
 	echo(t, c)
 }
 
-// TestLoginTakesItsTime proves that the time which a person takes is not the server's.
-func TestLoginTakesItsTime(t *testing.T) {
+// The time that a person takes does not count.
+func TestLogin_IsNotBoundByTheServersTimeout(t *testing.T) {
 	_, entry := guarded(t)
 	const timeout = 2 * time.Second
 	asked := 0

@@ -27,9 +27,9 @@ func largeRequest(t *testing.T) *jsonrpc.Request {
 	return &jsonrpc.Request{ID: id, Method: "tools/call", Params: params}
 }
 
-// A server that does not read holds nobody up longer than they want to wait; one that got half a
+// A server that does not read blocks a call until its timeout only. A server that has read half a
 // message is ended.
-func TestWriteToDeafServer(t *testing.T) {
+func TestWrite_IsBoundedByTheContext(t *testing.T) {
 	p, err := startProcess([]string{"sleep", "1000"}, "", nil, nil, 1<<20,
 		slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -43,7 +43,7 @@ func TestWriteToDeafServer(t *testing.T) {
 	}
 	for range 2 {
 		if err := <-written; err == nil {
-			t.Error("what nobody reads was written")
+			t.Error("a message without a reader was written")
 		}
 	}
 	<-p.ended
@@ -56,8 +56,8 @@ func TestWriteToDeafServer(t *testing.T) {
 	}
 }
 
-// A message that nobody began to write, because its time was up, leaves the connection as it is.
-func TestWriteInTime(t *testing.T) {
+// A message whose timeout passed before it was written leaves the connection unchanged.
+func TestWrite_AfterTheTimeoutKeepsTheConnection(t *testing.T) {
 	p, err := startProcess([]string{"cat"}, "", nil, nil, 2<<20, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +74,8 @@ func TestWriteInTime(t *testing.T) {
 	}
 }
 
-// A server that closes its output, or leaves a child behind that holds it, is not waited for.
-func TestOutputEnds(t *testing.T) {
+// A server that closes its output, or whose child keeps it open, is not awaited.
+func TestOutput_EndsWithTheServer(t *testing.T) {
 	for script, words := range map[string]string{
 		"exec >&-; sleep 1000":                      "closed its standard output",
 		"setsid sleep 5 & echo last >&2; exit 4":    "exit code 4; it wrote to standard error: last",

@@ -66,8 +66,8 @@ func TestLogin_ProcessesRefreshOneAtATime(t *testing.T) {
 		children.Go(func() {
 			child := exec.CommandContext(t.Context(), os.Args[0])
 			child.Env = append(os.Environ(), childServer+"="+entry.URL, childLogins+"="+folder)
-			if said, err := child.CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, said)
+			if output, err := child.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, output)
 			}
 		})
 	}

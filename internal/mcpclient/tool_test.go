@@ -9,10 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The digest changes with name, description and schemas, and with nothing else; it is the same
-// however the server writes its JSON, and stays what it was when the toolspecs of today were
-// pinned.
-func TestDigest(t *testing.T) {
+// The digest depends on name, description and schemas, and not on the notation of the JSON. It
+// equals the digest of pinned toolspecs.
+func TestDigest_DependsOnTheDeclarationOnly(t *testing.T) {
 	base := func() *mcp.Tool {
 		return &mcp.Tool{Name: "read", Description: "Reads.",
 			InputSchema: map[string]any{"type": "object", "minProperties": 1.0}}
@@ -46,8 +45,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// Each difference is shown at its place, the smallest part that differs, readable and bounded.
-func TestDiff(t *testing.T) {
+// The text is readable and bounded.
+func TestDiff_ShowsTheSmallestDifference(t *testing.T) {
 	long := strings.Repeat("The same. ", 100)
 	spec := Tool{Description: "Reads.\n",
 		InputSchema: json.RawMessage(
@@ -89,7 +88,7 @@ func TestDiff(t *testing.T) {
 			InputSchema: json.RawMessage(`{}`)},
 			[]string{`$.description was …` + long[len(long)-maxShown/4:] + `Good.", is now …` +
 				long[len(long)-maxShown/4:] + `Bad."`}},
-		{"a server that says nothing of itself", spec, Tool{InputSchema: spec.InputSchema,
+		{"a server without information about itself", spec, Tool{InputSchema: spec.InputSchema,
 			OutputSchema: spec.OutputSchema}, nil},
 	}
 	for _, tt := range tests {

@@ -8,9 +8,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestAddress proves that an address is taken from the worker's environment where the toolspec says
-// so, and that what is wrong with it is told by the variable's name, never by its value.
-func TestAddress(t *testing.T) {
+// An address can come from the worker's environment if the toolspec refers to it. Errors name the
+// variable and not its value.
+func TestAddress_IsReadFromTheEnvironment(t *testing.T) {
 	for name, value := range map[string]string{"GOOD": "https://api.example.com/v1", "EMPTY": "",
 		"FTP": "ftp://secret.example", "USER": "https://u:secret@x.example",
 		"QUERY": "https://x.example/?key=secret", "TEXT": "secret",

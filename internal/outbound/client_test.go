@@ -14,9 +14,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// A proxy of the environment would connect where the guard does not see. net/http reads the
-// environment once per process, so a test cannot set it.
-func TestTransportIgnoresProxy(t *testing.T) {
+// A proxy of the environment would connect without the guard. net/http reads the environment once
+// per process, so a test cannot set it.
+func TestTransport_IgnoresProxies(t *testing.T) {
 	g, err := NewGuard(Policy{Public: true})
 	if err != nil {
 		t.Fatal(err)
@@ -26,9 +26,8 @@ func TestTransportIgnoresProxy(t *testing.T) {
 	}
 }
 
-// Every request has a connection of its own: on one that was used before, net/http sends a request
-// again when it breaks.
-func TestTransportKeepsNoConnection(t *testing.T) {
+// On a reused connection, net/http sends a request again when the connection breaks.
+func TestTransport_ReusesNoConnection(t *testing.T) {
 	var connections atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -49,7 +48,7 @@ func TestTransportKeepsNoConnection(t *testing.T) {
 	}
 }
 
-// newPlace serves what it was sent, and redirects where ?to= says.
+// newPlace returns a server that answers with its request and redirects to ?to=.
 func newPlace(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -98,9 +97,9 @@ func get(t *testing.T, c *http.Client, address string) (string, error) {
 	return string(body), err
 }
 
-// What is added for the origin reaches it, also after a redirect within it, and reaches no other
-// place; headers of the request itself stay behind too, and no error tells what was added.
-func TestClientKeepsSecretsAtTheirOrigin(t *testing.T) {
+// Headers for the origin reach it, also after a redirect within it, and no other place. Headers of
+// the request stay there too, and no error contains the secret.
+func TestClient_KeepsSecretsAtTheirOrigin(t *testing.T) {
 	origin, other := newPlace(t), newPlace(t)
 	c := clientOf(t, Policy{Allow: []string{"127.0.0.1"}}, origin.URL)
 	for address, want := range map[string]string{
@@ -123,8 +122,8 @@ func TestClientKeepsSecretsAtTheirOrigin(t *testing.T) {
 	}
 }
 
-// An error of what adds a secret ends the request before anything is sent, and stays what it is.
-func TestClientWithoutItsSecret(t *testing.T) {
+// An error of the function that adds the secret ends the request and is returned unchanged.
+func TestClient_WithoutItsSecretSendsNothing(t *testing.T) {
 	origin := newPlace(t)
 	g, err := NewGuard(Policy{Allow: []string{"127.0.0.1"}})
 	if err != nil {
@@ -142,8 +141,8 @@ func TestClientWithoutItsSecret(t *testing.T) {
 	}
 }
 
-// A refusal is a policy_violation while nothing was sent. After a redirect something was.
-func TestRefusals(t *testing.T) {
+// After a redirect, a request has been sent.
+func TestRefusals_ArePolicyViolationsBeforeSending(t *testing.T) {
 	origin, other := newPlace(t), newPlace(t)
 	_, port, err := net.SplitHostPort(other.Listener.Addr().String())
 	if err != nil {
@@ -160,8 +159,8 @@ func TestRefusals(t *testing.T) {
 		!strings.Contains(e.Message, "loopback") {
 		t.Errorf("at once: %v", e)
 	}
-	// Odd spellings lead to the addresses they mean, or nowhere; some depend on the system's
-	// resolver.
+	// Unusual spellings lead to the addresses that they mean, or nowhere; some depend on the
+	// system's resolver.
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]",
 		"[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
 		"0.0.0.0", "127.1", "2130706433", "0x7f.1", "0x7f000001", "0177.0.0.1", "017700000001",
@@ -174,9 +173,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A port that is written out is the same place as the scheme's own; another scheme, host or port is
-// not.
-func TestSamePlace(t *testing.T) {
+// An explicit default port is the same place.
+func TestSamePlace_ComparesSchemeHostAndPort(t *testing.T) {
 	for pair, want := range map[string]bool{
 		"https://a.example/x https://A.example:443/y": true,
 		"http://a.example:80 http://a.example":        true, "http://[::1]:80 http://[::1]/": true,
@@ -201,8 +199,8 @@ func TestSamePlace(t *testing.T) {
 	}
 }
 
-// TestClient_RejectsSwitchedProtocols proves that an answer 101 ends the request: its body is the
-// raw connection, whose reads no context ends.
+// An answer 101 ends the request: its body is the raw connection, whose reads do not end with a
+// context.
 func TestClient_RejectsSwitchedProtocols(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "Upgrade")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// counted is a server that counts the connections made to it, and those that are open.
+// counted is a server that counts its connections, all and open ones.
 type counted struct {
 	*httptest.Server
 	made, open atomic.Int64
@@ -53,9 +53,9 @@ func (s *counted) ask(t *testing.T, c *Connections, p Policy) error {
 	return err
 }
 
-// Requests under one policy use one connection after the other; those under another policy have
-// their own, and one that refuses the address does not get at what another may reach.
-func TestConnections(t *testing.T) {
+// Requests under one policy reuse a connection. Those under another policy have their own, and a
+// policy that refuses the address cannot use an open connection to it.
+func TestConnections_ArePerPolicy(t *testing.T) {
 	s := newCounted(t)
 	var c Connections
 	for _, step := range []struct {
@@ -78,8 +78,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// However many policies there are, not more connections stay open than the bound.
-func TestConnectionsAreBounded(t *testing.T) {
+// The number of open connections does not depend on the number of policies.
+func TestConnections_AreBounded(t *testing.T) {
 	s := newCounted(t)
 	var c Connections
 	for i := range maxPolicies {
@@ -99,8 +99,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// Connections are asked for by many calls at once.
-func TestConnectionsAtOnce(t *testing.T) {
+func TestConnections_AreSafeForConcurrentUse(t *testing.T) {
 	s := newCounted(t)
 	var c Connections
 	var calls sync.WaitGroup

@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// A secret reaches the place it is for, and none of its forms stays in a text.
-func TestCredential(t *testing.T) {
+// None of its forms stays in a text.
+func TestCredential_ReachesItsPlaceAndIsHidden(t *testing.T) {
 	const secret = `us&er:pa"ss wörd/%`
 	t.Setenv("SWITCHYARD_TEST_SECRET", secret)
 	for place, want := range map[string]string{
@@ -46,9 +46,9 @@ func TestCredential(t *testing.T) {
 	}
 }
 
-// Of a text that is cut anywhere, no part of a secret stays, in whatever form; without one at the
-// end all of it does.
-func TestHideInPart(t *testing.T) {
+// If a text is cut anywhere, no part of a secret in any form stays at its end. A text without a
+// secret at its end stays complete.
+func TestHide_RemovesPartsOfSecrets(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", `se"cret+se"x`)
 	c, err := NewCredential(Bearer, "env:SWITCHYARD_TEST_SECRET", "")
 	if err != nil {
@@ -72,9 +72,9 @@ func TestHideInPart(t *testing.T) {
 	}
 }
 
-// Without a secret nothing is added and nothing hidden; a short one is not looked for; a login
-// needs both its parts.
-func TestCredentialEdges(t *testing.T) {
+// Without a secret nothing is added or hidden. A short secret is not searched for, and basic
+// authentication needs both parts.
+func TestCredential_EdgeCases(t *testing.T) {
 	var none *Credential
 	r := httptest.NewRequest(http.MethodGet, "http://api.example.com/", nil)
 	if none.Add(r); len(r.Header) > 0 || none.Hide("text") != "text" ||

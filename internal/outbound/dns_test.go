@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// nameServer is a DNS server on loopback whose answers change.
+// nameServer is a DNS server on loopback with changing answers.
 type nameServer struct {
 	conn    net.PacketConn
 	address atomic.Pointer[[4]byte]
@@ -44,8 +44,8 @@ func (s *nameServer) serve() {
 	}
 }
 
-// answer returns a question as its own answer: the address for type A, nothing for others (RFC
-// 1035, section 4).
+// answer returns a question with its answer: the address for type A, none for others (RFC 1035,
+// section 4).
 func (s *nameServer) answer(question []byte) []byte {
 	const header = 12
 	end := header + bytes.IndexByte(question[header:], 0) + 1 + 4
@@ -55,7 +55,7 @@ func (s *nameServer) answer(question []byte) []byte {
 	if kind := m[end-3]; kind == 1 {
 		m[7] = 1
 		address := s.address.Load()
-		// the question's name, A, IN, not to be kept
+		// The question's name, A, IN, and a time to live of zero.
 		m = append(m, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
 		m = append(m, address[:]...)
 	}
@@ -70,10 +70,9 @@ func (s *nameServer) resolver() *net.Resolver {
 	}}
 }
 
-// A name that is allowed and changes its address between two requests leads nowhere inside: the
-// address that counts is the one that is connected to. An allowed name that may be inside follows
-// its address.
-func TestDNSChange(t *testing.T) {
+// If an allowed name changes its address between two requests, internal addresses stay refused: the
+// address of the connection is checked. A name that may be internal follows its address.
+func TestDNS_ChangedAddressesAreChecked(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_,
 			_ = io.WriteString(w, "inside")
@@ -97,8 +96,8 @@ func TestDNSChange(t *testing.T) {
 		return resp.Body.Close()
 	}
 	own := Policy{Hosts: []string{"api.example.com"}}
-	// 198.51.100.7 is an address that no test may connect to and that the guard refuses for itself:
-	// both refusals come from the address, not from the name.
+	// No test may connect to 198.51.100.7. The guard refuses it too, so both refusals are due to
+	// the address, not the name.
 	for _, address := range [][4]byte{{198, 51, 100, 7}, {127, 0, 0, 1}, {169, 254, 169, 254}} {
 		names.address.Store(&address)
 		refusal, ok := errors.AsType[*Refusal](get(own))
@@ -119,9 +118,8 @@ func TestDNSChange(t *testing.T) {
 	}
 }
 
-// A name that cannot be allowed is not even looked up: the question would tell its name server
-// something.
-func TestNoQuestionForOtherHosts(t *testing.T) {
+// The lookup would disclose data to the name server.
+func TestDNS_DoesNotLookUpRefusedNames(t *testing.T) {
 	names := newNameServer(t)
 	g, err := NewGuard(Policy{Hosts: []string{"api.example.com"}, Inside: []string{"10.0.0.0/8"}})
 	if err != nil {

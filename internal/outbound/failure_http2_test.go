@@ -11,9 +11,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// What breaks off over HTTP/2, before the answer or within it, may be cured by another attempt as
-// over HTTP/1.1.
-func TestHTTP2Failures(t *testing.T) {
+// Connections that break before or within an answer may work at another attempt, as over HTTP/1.1.
+func TestHTTP2Failures_AreTransient(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/body" {
 			_, _ = io.WriteString(w, "the beginning")
@@ -45,9 +44,8 @@ func TestHTTP2Failures(t *testing.T) {
 	}
 }
 
-// A server that takes the connection and never begins TLS is one whose network may be better at
-// another attempt.
-func TestTLSThatNeverBegins(t *testing.T) {
+// The server accepts the connection and does not start TLS.
+func TestTLSThatNeverStarts_IsTransient(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Failures of the network may be cured by another attempt; those that would be the same again may
-// not, and the end of the call is told as its cause.
-func TestFailures(t *testing.T) {
+// Failures that would repeat are not transient. The end of the call is reported as its cause.
+func TestFailures_AreTransientIfTheNetworkFailed(t *testing.T) {
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hang" {
 			<-r.Context().Done()
@@ -71,8 +70,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// What is asked for is plain http or https, and what is said of another address does not repeat it.
-func TestCheckURL(t *testing.T) {
+// Errors do not repeat the address.
+func TestCheckURL_AcceptsPlainHTTPAndHTTPS(t *testing.T) {
 	for _, address := range []string{"https://api.example.com/a?b#c", "http://[::1]:80"} {
 		if u, err := url.Parse(address); err != nil || CheckURL(u) != nil {
 			t.Errorf("%s: %v", address, err)
@@ -90,9 +89,8 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// Headers that belong to the request or the connection cannot be set by a caller, in whatever case
-// they are written.
-func TestHeaders(t *testing.T) {
+// The case of their names does not matter.
+func TestHeaders_OfTheConnectionAreRefused(t *testing.T) {
 	for name, want := range map[string]bool{"X-Token": true, "accept": true, "HOST": false,
 		"content-length": false, "Transfer-Encoding": false, "te": false, "connection": false} {
 		if CanSet(name) != want {
@@ -113,8 +111,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// At most five redirects are followed, to http and https alone.
-func TestRedirectsEnd(t *testing.T) {
+// At most five redirects are followed, only to http and https.
+func TestRedirects_AreBounded(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Query().Get("to"), http.StatusFound)
 	}))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Addresses that lead inside are refused in every spelling; those just outside the ranges are not.
-func TestGuardAddresses(t *testing.T) {
+// All spellings are refused. Addresses next to the ranges are accepted.
+func TestGuard_RefusesInternalAddresses(t *testing.T) {
 	g, err := NewGuard(Policy{Public: true})
 	if err != nil {
 		t.Fatal(err)
@@ -40,8 +40,8 @@ func TestGuardAddresses(t *testing.T) {
 	}
 }
 
-// An allow-list opens exactly what it names, and can be all there is.
-func TestGuardAllow(t *testing.T) {
+// The list can also close everything else.
+func TestGuard_AllowListOpensExactlyItsEntries(t *testing.T) {
 	public := func(allow ...string) Policy { return Policy{Public: true, Allow: allow} }
 	cases := []struct {
 		policy        Policy

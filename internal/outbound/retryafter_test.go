@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Seconds and dates are read, nonsense is none, and nobody makes a run wait for more than an hour.
-func TestRetryAfter(t *testing.T) {
+// Invalid values are ignored, and the maximum is one hour.
+func TestRetryAfter_ReadsSecondsAndDates(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
 		"":                                   0,

@@ -10,9 +10,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// A secret is read anew at each use, from where its reference says, without the line end that
-// editors add.
-func TestSecret(t *testing.T) {
+// The line end that editors add is removed.
+func TestSecret_IsReadAtEachUse(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "from the environment")
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(text string) {
@@ -34,9 +33,9 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// What is no reference is a fault that does not repeat what was written; what cannot be used is
-// told by its reference.
-func TestSecretFaults(t *testing.T) {
+// An invalid reference is a fault that does not repeat the text. An unusable secret is reported by
+// its reference.
+func TestSecretFaults_NameTheReference(t *testing.T) {
 	for _, ref := range []string{"", "sk-live-12345", "env:", "env:sk-live-12345", "env:A B",
 		"env:sk_live_12345", "file:", "file:sk-live-12345", "file:../sk-live-12345",
 		"vault:sk-live-12345", "ENV:SK", "file:/sk-live-12345\x00"} {

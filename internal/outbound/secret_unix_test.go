@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A pipe that nobody writes to and a device that never ends are refused and not waited for.
-func TestSecretOfSpecialFiles(t *testing.T) {
+// A pipe without a writer and an endless device do not block.
+func TestSecret_RefusesPipesAndDevices(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// parentVariable has the test binary start a program and hang, as a worker in mid-call.
+// parentVariable makes the test binary start a program and hang, as a worker during a call.
 const parentVariable = "SWITCHYARD_TEST_PARENT"
 
-// patience bounds what a test waits for.
+// patience bounds the waits of a test.
 const patience = 20 * time.Second
 
-// TestProgramEndsWithItsParent proves that a program is gone when the process that started it is
-// killed: nobody holds its output open any more.
-func TestProgramEndsWithItsParent(t *testing.T) {
+// A program ends when the process that started it is killed: no process has its output open.
+func TestProgram_EndsWithItsParent(t *testing.T) {
 	if os.Getenv(parentVariable) != "" {
 		hang(t)
 	}
@@ -26,7 +25,7 @@ func TestProgramEndsWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer output.Close()
-	parent := exec.Command(os.Args[0], "-test.run=^TestProgramEndsWithItsParent$")
+	parent := exec.Command(os.Args[0], "-test.run=^TestProgram_EndsWithItsParent$")
 	parent.Env, parent.Stdout, parent.Stderr = append(os.Environ(), parentVariable+"=1"), theirs,
 		os.Stderr
 	err = errors.Join(parent.Start(), theirs.Close(),
@@ -46,7 +45,7 @@ func TestProgramEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// hang starts a program that says when it runs, and waits for its end.
+// hang starts a program that prints when it runs, and waits for its end.
 func hang(t *testing.T) {
 	cmd, err := Command([]string{"sh", "-c", "echo ready; exec sleep 60"}, "", Env(nil))
 	if err != nil {

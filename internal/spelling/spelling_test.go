@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Slips of the pen find the word that was meant; other words find nothing.
-func TestNear(t *testing.T) {
+// Other words find nothing.
+func TestNear_FindsMisspelledWords(t *testing.T) {
 	known := []string{"read_file", "write_file", "list_files", "search", "get", "descend", "name"}
 	for _, c := range []struct {
 		word string
@@ -42,8 +42,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// A hint names the nearest word, else the known ones, else nothing.
-func TestHint(t *testing.T) {
+// Otherwise it lists the known words, if there are any.
+func TestHint_NamesTheNearestWord(t *testing.T) {
 	many := strings.Fields(strings.Repeat("w ", 25))
 	for _, c := range []struct {
 		word  string

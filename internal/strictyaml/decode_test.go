@@ -47,8 +47,8 @@ func decodeText(t *testing.T, text string) (outer, *Document) {
 	return o, doc
 }
 
-// Everything that a field may hold is decoded, embedded structs and raw JSON included.
-func TestDecode(t *testing.T) {
+// Embedded structs and raw JSON are included.
+func TestDecode_SupportsEveryKindOfField(t *testing.T) {
 	o, doc := decodeText(t, `
 count: 5
 label: 2024-01-01
@@ -85,7 +85,7 @@ levels: {low: 1, 7: 0}
 }
 
 // Each kind of fault says what is wrong, where, and what to do.
-func TestFaults(t *testing.T) {
+func TestFaults_HavePlaceAndHint(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"label: x\nlabell: y", `f.yaml:2:1: unknown field "labell" (did you mean "label"?)`},
 		{"label: x\ntoken: 12345", "f.yaml:2:8: this must be text, not what is written here"},
@@ -145,9 +145,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Faults of later checks land at the value, at its key, or at what is nearest above; a place has
-// one fault.
-func TestReport(t *testing.T) {
+// The place is the value, its key, or the nearest parent. A place has one fault.
+func TestReport_PlacesFaultsOfLaterChecks(t *testing.T) {
 	_, doc := decodeText(t, "label: &l x\ninner:\n  - {count: 1}\nraw: {\"two words\": *l}\n")
 	doc.Report("$.inner[0].count", "at the value", "")
 	doc.Report("$.inner[0].count", "not again", "")
@@ -169,8 +168,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Go values are held to the same rules as YAML.
-func TestCheck(t *testing.T) {
+func TestCheck_AppliesTheRulesToGoValues(t *testing.T) {
 	on := true
 	problems := Check(outer{inner: inner{Count: 10}, Kind: "green", Wait: 1,
 		Words: []string{"a", "x"}, On: &on,
@@ -190,9 +188,8 @@ $.inner[1].count: count is -1; the minimum is 1`
 	}
 }
 
-// A document of nothing but faults is reported up to a bound, so that a large one costs no more
-// than reading it.
-func TestManyFaults(t *testing.T) {
+// A large document of faults costs no more than reading it.
+func TestManyFaults_AreBounded(t *testing.T) {
 	_, doc := decodeText(t, "label: x\nwords: ["+strings.Repeat("1, ", 1499)+"1]")
 	faults := doc.Faults()
 	if !doc.Full() || len(faults) != maxFaults+1 ||
@@ -201,8 +198,8 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// Texts that are no documents are refused with the place.
-func TestParse(t *testing.T) {
+// The error has the place.
+func TestParse_RefusesInvalidTexts(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f.yaml:1:1: the file is empty"},
 		{strings.Repeat("x", 101),
@@ -240,8 +237,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A file whose name promises JSON is held to it: what only YAML takes is refused with its place.
-func TestParseBrokenJSON(t *testing.T) {
+// The error has the place.
+func TestParse_RefusesYAMLInJSONFiles(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"{\n  \"é\": [1, 2,]}",
 			"f.json:2:14: this is not JSON: invalid character ']' looking for beginning of value (remove the comma before it)"},
@@ -256,9 +253,9 @@ func TestParseBrokenJSON(t *testing.T) {
 	}
 }
 
-// What makes a document no less readable does not hide its other faults: repeated keys, of which
-// the first counts, keys that are no text, tags that JSON has no form for.
-func TestSoftFaults(t *testing.T) {
+// Soft faults are repeated keys, of which the first counts, keys that are no text, and tags without
+// a form in JSON.
+func TestSoftFaults_HideNoOtherFaults(t *testing.T) {
 	o, doc := decodeText(t, "label: first\nlabel: 5\n? [x]\n: y\ncount: !!python/object x\nraw: {a: !!bool maybe, b: !!set {}, a: 1}\nwords: !x [1]\nnope: 1\n")
 	want := `f.yaml:2:1: "label" is given twice; the first is in line 1 (remove one)
 f.yaml:3:3: a key must be text, not a list or mapping
@@ -274,8 +271,8 @@ f.yaml:8:1: unknown field "nope" (known: count, label, kind, raw, number, ratio,
 	}
 }
 
-// JSON files are read as JSON, with places, also where YAML would not take them.
-func TestParseJSON(t *testing.T) {
+// Files are read as JSON, with places, also if they are invalid YAML.
+func TestParse_ReadsJSONFiles(t *testing.T) {
 	doc, faults := ParseOne("f.json",
 		[]byte("{\n\t\"label\": \"a\\/b\\ud83d\\ude00\",\n\t\"raw\": [1.5e3, {\"é\": true, \"x\": [false, null]}], \"count\": \"x\"}"),
 		1000)

@@ -13,12 +13,12 @@ import (
 	"github.com/switchyard/switchyard/internal/test/cases"
 )
 
-// accepted are documents that the YAML library takes although they are not YAML, by id of the
-// yaml-test-suite: comments without a space before them, and indentation within flow collections
-// and quotes that it does not look at.
+// accepted are the ids of invalid documents of the yaml-test-suite that the YAML library accepts:
+// it checks neither the space before comments nor the indentation within flow collections and
+// quotes.
 const accepted = "9C9N 9JBA CVW2 DK95-1 G5U8 HRE5 QB6E S98Z SU5Z X4QW Y79Y-3 YJV2"
 
-// refused are documents that are YAML and are refused or misread, by reason.
+// refused maps reasons to valid documents that are refused or misread.
 var refused = map[string]string{
 	"the YAML library does not read it": "27NA 2JQS 2LFX 2SXE 3UYS 4MUZ-1 4MUZ-2 58MP 5MUD 5T43 6BCT 6LVF 6M2F 6ZKB 7Z25 8XYN 96NN-0 " +
 		"96NN-1 9DXL 9SA2 A2M4 BEC7 CFD4 DBG4 DK3J DK95-0 DK95-3 DK95-4 DK95-7 FP8R FRK4 HM87-0 HWV9 " +
@@ -31,7 +31,7 @@ var refused = map[string]string{
 	"an empty key has no JSON form":                                            "DFF7 PW8X",
 }
 
-// exceptions are the ids in refused.
+// exceptions returns the ids in refused.
 func exceptions() map[string]bool {
 	ids := map[string]bool{}
 	for _, list := range refused {
@@ -42,9 +42,9 @@ func exceptions() map[string]bool {
 	return ids
 }
 
-// The yaml-test-suite holds the way from a file's text to JSON: what is not YAML is refused, what
-// is gives the JSON that the suite names, and nothing panics.
-func TestYAMLSuite(t *testing.T) {
+// The yaml-test-suite checks the path from the text of a file to JSON: invalid YAML is refused,
+// valid YAML gives the expected JSON, and nothing panics.
+func TestYAMLSuite_Passes(t *testing.T) {
 	except := exceptions()
 	for _, c := range readSuite(t) {
 		got, faults := toJSON(c.YAML)
@@ -85,7 +85,7 @@ func toJSON(text string) (string, Faults) {
 	return out.String(), faults
 }
 
-// values decodes a stream of JSON values, empty documents left out.
+// values decodes a stream of JSON values without empty documents.
 func values(t *testing.T, text string) []any {
 	t.Helper()
 	var list []any

@@ -1,4 +1,4 @@
-// Package activitytest has what tests of activities share: fake servers and tools.
+// Package activitytest has test support for activities: fake servers and tools.
 package activitytest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 )
 
-// Run is the server as activities see it: one run that answers queries as workflows do, and counts
+// Run is the server as activities use it: one run that answers queries as workflows do, and counts
 // them.
 type Run struct {
 	client.Client
@@ -99,7 +99,7 @@ func Within(t testing.TB, name string, x any, f func(context.Context, converter.
 	return env.ExecuteActivity(name, x)
 }
 
-// Tools returns the tools of a catalog as a run pins them.
+// Tools returns the pinned tools of a catalog.
 func Tools(c *toolspecs.Catalog) []api.Tool {
 	var tools []api.Tool
 	for _, compiled := range c.All() {
@@ -108,7 +108,7 @@ func Tools(c *toolspecs.Catalog) []api.Tool {
 	return tools
 }
 
-// Executor is an executor made of a function.
+// Executor is a function as an executor.
 type Executor func(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error)
 
@@ -132,7 +132,7 @@ func Context(t testing.TB) context.Context {
 	return found
 }
 
-// CallError returns the error that an activity's failure carries, and the failure.
+// CallError returns the error of an activity's failure, and the failure.
 func CallError(t testing.TB, err error) (*api.Error, *temporal.ApplicationError) {
 	t.Helper()
 	app, ok := errors.AsType[*temporal.ApplicationError](err)

@@ -13,28 +13,28 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// HostServer is the server as an instance host sees it: it takes heartbeats until the test says
-// otherwise.
+// HostServer is the server as an instance host uses it. It accepts heartbeats until the test
+// changes that.
 type HostServer struct {
 	client.Client
 
 	mu sync.Mutex
-	// Answer is what heartbeats are answered with; nil takes them.
+	// Answer is the answer to heartbeats; nil accepts them.
 	Answer error
-	// Hang holds heartbeats back until their time is over.
+	// Hang delays heartbeats until their timeout.
 	Hang  bool
 	Beats []api.InstanceProgress
-	// Tokens are those of the heartbeats.
+	// Tokens are the task tokens of the heartbeats.
 	Tokens []string
-	// Beaten, if there is one, gets a value for every heartbeat.
+	// Beaten, if set, receives a value for every heartbeat.
 	Beaten chan struct{}
-	// Described is what the server says of executions, by run id; Completed how activities were
-	// completed by their tokens.
+	// Described has the server's descriptions of executions, by run id; Completed has the
+	// completions of activities, by token.
 	Described map[string]*workflowservice.DescribeWorkflowExecutionResponse
 	Completed chan HostReport
 }
 
-// HostReport is how an activity was completed by its token.
+// HostReport is the completion of an activity by its token.
 type HostReport struct {
 	Token string
 	State api.InstanceProgress
@@ -88,14 +88,14 @@ func (*HostServer) QueryWorkflow(context.Context, string, string, string,
 	return nil, errors.New("no run answers")
 }
 
-// Say makes the server answer heartbeats with an error from now on.
+// Say makes the server answer heartbeats with an error.
 func (s *HostServer) Say(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Answer = err
 }
 
-// Watch returns a channel that gets a value for every heartbeat from now on.
+// Watch returns a channel that receives a value for every later heartbeat.
 func (s *HostServer) Watch() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *HostServer) Watch() <-chan struct{} {
 	return s.Beaten
 }
 
-// Describe makes the server describe an execution so.
+// Describe sets the server's description of an execution.
 func (s *HostServer) Describe(runID string,
 	d *workflowservice.DescribeWorkflowExecutionResponse) {
 	s.mu.Lock()

@@ -1,6 +1,6 @@
 // Package conformance runs the official conformance suite of the Model Context Protocol against the
-// orchestrator: the suite starts an MCP server for each scenario, and what connects to it are
-// starter, which imports the server's tools, and a worker that calls them for real runs.
+// orchestrator. The suite starts an MCP server for each scenario. Its clients are starter, which
+// imports the server's tools, and a worker that calls them for real runs.
 package conformance
 
 import (
@@ -29,16 +29,16 @@ import (
 const (
 	// scenarioVariable names the scenario; the suite sets it for the client that it starts.
 	scenarioVariable = "MCP_CONFORMANCE_SCENARIO"
-	// contextVariable holds what a scenario says besides, as JSON.
+	// contextVariable has further data of a scenario, as JSON.
 	contextVariable = "MCP_CONFORMANCE_CONTEXT"
-	// driverVariable is the address of the driver below, for the client that the suite starts.
+	// driverVariable is the address of the driver, for the client that the suite starts.
 	driverVariable = "CONFORMANCE_DRIVER"
-	// patience bounds a scenario. Nothing waits for it: it only ends what hangs.
+	// patience bounds a scenario. It only ends scenarios that hang.
 	patience = 90 * time.Second
 )
 
-// TestMain runs the tests, or is the client that the suite starts with a server's URL: then it asks
-// the driver to send the orchestrator there, and ends as that ends.
+// TestMain runs the tests, or the client that the suite starts with a server's URL: the client asks
+// the driver to connect the orchestrator to it, and exits with the result.
 func TestMain(m *testing.M) {
 	name := os.Getenv(scenarioVariable)
 	if name == "" {
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// ask returns why the orchestrator did not do what a scenario wants.
+// ask returns why the orchestrator did not do what a scenario requires.
 func ask(driver, name, server string) error {
 	answer, err := http.PostForm(driver, url.Values{"scenario": {name}, "server": {server},
 		"context": {os.Getenv(contextVariable)}})
@@ -65,10 +65,9 @@ func ask(driver, name, server string) error {
 	return err
 }
 
-// TestConformance proves that the orchestrator keeps to the protocol as the official suite checks
-// it, in the core suite and in what the revision 2025-11-25 requires, but for the expected
-// failures, which fail indeed.
-func TestConformance(t *testing.T) {
+// The orchestrator passes the core suite and the requirements of revision 2025-11-25, except for
+// the expected failures, which have to fail.
+func TestConformance_PassesTheOfficialSuite(t *testing.T) {
 	suite := testserver.NPM(t, "conformance")
 	server := testserver.NewServer(t)
 	known := checkedIn(t)
@@ -91,7 +90,7 @@ func TestConformance(t *testing.T) {
 				t.Errorf("%d scenarios are required; both sets had 18", len(required))
 			}
 			for _, o := range outcomes {
-				if _, said := scenarios[o.scenario]; said && !slices.Contains(required,
+				if _, known := scenarios[o.scenario]; known && !slices.Contains(required,
 					o.scenario) {
 					required = append(required, o.scenario)
 				}
@@ -113,7 +112,7 @@ func everyScenario(outcomes []outcome) []string {
 }
 
 // requiredBy returns the scenarios that count for a revision of the protocol; the suite runs others
-// beside them.
+// too.
 func requiredBy(t *testing.T, suite, revision string) []string {
 	t.Helper()
 	file := filepath.Join(filepath.Dir(suite),
@@ -129,19 +128,19 @@ func requiredBy(t *testing.T, suite, revision string) []string {
 	return set.Client
 }
 
-// driver sends the orchestrator to the servers of one run of the suite.
+// driver connects the orchestrator to the servers of one run of the suite.
 type driver struct {
 	t      *testing.T
 	server *testserver.Server
-	// queue begins the names of the task queues, one for each scenario.
+	// queue is the prefix of the task queues; each scenario has one.
 	queue string
 
 	mu sync.Mutex
-	// troubles holds for each scenario that was visited why it went wrong, if it did.
+	// troubles has the failure of each scenario, if it failed.
 	troubles map[string]error
 }
 
-// play runs the suite and returns its table and what came of each scenario.
+// play runs the suite and returns its table and the outcome of each scenario.
 func (d *driver) play(suite string, flags []string) (table string, outcomes []outcome) {
 	d.t.Helper()
 	d.troubles = map[string]error{}
@@ -159,7 +158,7 @@ func (d *driver) play(suite string, flags []string) (table string, outcomes []ou
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
 	desk.Close()
-	// The suite ends with 1 where a check failed, expected or not.
+	// The suite exits with 1 if a check failed, expected or not.
 	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
 		d.t.Fatal(err)
 	}
@@ -183,7 +182,7 @@ func (d *driver) play(suite string, flags []string) (table string, outcomes []ou
 	return table, outcomes
 }
 
-// ServeHTTP does what a scenario wants of its server and answers when it is done.
+// ServeHTTP does what a scenario requires at its server and then answers.
 func (d *driver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, server := r.FormValue("scenario"), r.FormValue("server")
 	var trouble error

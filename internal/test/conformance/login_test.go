@@ -13,13 +13,13 @@ import (
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
 
-// What the orchestrator's client is to the suite's authorization servers.
+// The client that the orchestrator registers with the suite's authorization servers.
 const (
 	clientDocument = "https://conformance-test.local/client-metadata.json"
 	secretVariable = "CONFORMANCE_CLIENT_SECRET"
 )
 
-// environment is what the worker and starter find in theirs.
+// environment returns the environment of the worker and of starter.
 func (v *visit) environment() []string {
 	if v.about.ClientSecret == "" {
 		return nil
@@ -27,7 +27,7 @@ func (v *visit) environment() []string {
 	return []string{secretVariable + "=" + v.about.ClientSecret}
 }
 
-// logins is the folder of the tokens of a program.
+// logins returns the folder with the tokens of a program.
 func (v *visit) logins(wanted scenario, program string) string {
 	if wanted.shared {
 		program = "shared"
@@ -35,8 +35,7 @@ func (v *visit) logins(wanted scenario, program string) string {
 	return filepath.Join(filepath.Dir(v.tools), "logins", program)
 }
 
-// importWithLogin imports the server's tools as a person at a terminal would who is sent to a
-// browser meanwhile.
+// importWithLogin imports the server's tools as a person at a terminal with a browser would.
 func (v *visit) importWithLogin(args []string) error {
 	args = append(args, "--oauth", "--answer-within", "1m", "--client-metadata-url", clientDocument)
 	if v.about.ClientID != "" {
@@ -52,19 +51,19 @@ func (v *visit) importWithLogin(args []string) error {
 	if err != nil {
 		return err
 	}
-	var said bytes.Buffer
+	var printed bytes.Buffer
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	browsed := v.atTerminal(io.TeeReader(stderr, &said), stdin)
+	browsed := v.atTerminal(io.TeeReader(stderr, &printed), stdin)
 	if err := errors.Join(browsed, cmd.Wait()); err != nil {
-		return fmt.Errorf("starter %s: %w\n%s", strings.Join(args, " "), err, &said)
+		return fmt.Errorf("starter %s: %w\n%s", strings.Join(args, " "), err, &printed)
 	}
 	return nil
 }
 
-// atTerminal reads what starter prints to its end, and answers each address with the one where the
-// browser ends.
+// atTerminal reads the output of starter and answers each address with the one where the browser
+// ends.
 func (v *visit) atTerminal(prints io.Reader, types io.Writer) error {
 	lines := bufio.NewScanner(prints)
 	lines.Buffer(nil, 1<<20)
@@ -79,7 +78,7 @@ func (v *visit) atTerminal(prints io.Reader, types io.Writer) error {
 	return errors.Join(problem, lines.Err())
 }
 
-// logIn answers every question of a run for a login, until ctx ends.
+// logIn answers every question of a run about a login, until ctx ends.
 func (v *visit) logIn(ctx context.Context, id string) error {
 	done := map[string]bool{}
 	for {
@@ -108,7 +107,7 @@ func (v *visit) logIn(ctx context.Context, id string) error {
 	}
 }
 
-// addressIn returns the address to log in at that a text holds on a line of its own.
+// addressIn returns the login address that is a line of a text.
 func addressIn(text string) (string, bool) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "http") {

@@ -15,19 +15,19 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// outcome is what came of one scenario.
+// outcome is the outcome of one scenario.
 type outcome struct {
 	scenario string
-	// passed and failed count the suite's checks; what the suite warns of has failed.
+	// passed and failed count the suite's checks; a warning counts as failed.
 	passed, failed int
 	// messages are those of the failed checks.
 	messages []string
-	// trouble is why the orchestrator did not do what the scenario wants; empty where it did. The
-	// suite alone would not notice, because it looks at what came over the wire.
+	// trouble is why the orchestrator did not do what the scenario requires; empty if it did. The
+	// suite cannot notice that, because it checks the messages only.
 	trouble string
 }
 
-// fault says why a scenario has failed; empty where it has passed.
+// fault returns why a scenario failed; empty if it passed.
 func (o outcome) fault() string {
 	switch {
 	case o.trouble != "":
@@ -44,7 +44,7 @@ func (o outcome) fault() string {
 // knownFailures maps scenarios that are expected to fail to the reason.
 type knownFailures map[string]string
 
-// print lists the expected failures among the outcomes below their reasons.
+// print lists the expected failures among the outcomes, grouped by reason.
 func (k knownFailures) print(outcomes []outcome) {
 	byReason := map[string][]string{}
 	for _, o := range outcomes {
@@ -58,9 +58,8 @@ func (k knownFailures) print(outcomes []outcome) {
 	}
 }
 
-// evaluate returns everything that makes a run of the suite fail: a required scenario that was not
-// run or that fails unexpectedly, and an expected failure that passes or that is not among the
-// required.
+// evaluate returns everything that fails a run of the suite: a required scenario that was not run
+// or failed unexpectedly, and an expected failure that passed or is not required.
 func evaluate(required []string, outcomes []outcome, known knownFailures) []string {
 	byName := map[string]outcome{}
 	for _, o := range outcomes {
@@ -91,7 +90,8 @@ func evaluate(required []string, outcomes []outcome, known knownFailures) []stri
 	return faults
 }
 
-// readKnownFailures reads the checked-in list; one without a reason, or twice, is an error.
+// readKnownFailures reads the checked-in list. An entry without a reason or a duplicate is an
+// error.
 func readKnownFailures(data []byte) (knownFailures, error) {
 	var groups []struct {
 		Reason    string
@@ -115,11 +115,11 @@ func readKnownFailures(data []byte) (knownFailures, error) {
 	return known, nil
 }
 
-// resultFolder is the name of a scenario's folder among the results: the scenario and the time at
-// which it began.
+// resultFolder matches the name of a scenario's folder among the results: the scenario and its
+// start time.
 var resultFolder = regexp.MustCompile(`^(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// readOutcomes reads the suite's results: a folder for each scenario with its checks.
+// readOutcomes reads the suite's results: one folder of checks for each scenario.
 func readOutcomes(dir string) ([]outcome, error) {
 	var outcomes []outcome
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -168,8 +168,7 @@ func readChecks(path string) (outcome, error) {
 	return o, nil
 }
 
-// TestJudge proves that the run fails on whatever is not as it is expected to be, and on nothing
-// else.
+// The run fails for every deviation from the expected outcomes, and for nothing else.
 func TestOutcome_OfScenarios(t *testing.T) {
 	good, bad := outcome{scenario: "a", passed: 2}, outcome{scenario: "a", passed: 1, failed: 1,
 		messages: []string{"check: why"}}
@@ -208,9 +207,8 @@ func TestOutcome_OfScenarios(t *testing.T) {
 	}
 }
 
-// TestReadOutcomes proves that the suite's folders are read as it writes them, warnings as
-// failures.
-func TestReadOutcomes(t *testing.T) {
+// Warnings count as failures.
+func TestReadOutcomes_ReadsTheSuitesFolders(t *testing.T) {
 	dir := t.TempDir()
 	for name, checks := range map[string]string{
 		"auth/basic-2026-11-21T20-43-48-161Z": `[{"id":"x","status":"INFO"},{"id":"y","status":"SUCCESS"}]`,
@@ -233,9 +231,8 @@ func TestReadOutcomes(t *testing.T) {
 	}
 }
 
-// TestKnownFailures proves that the checked-in list is well-formed and that a list without reasons
-// is refused.
-func TestKnownFailures(t *testing.T) {
+// A list without reasons is refused.
+func TestKnownFailures_HaveReasons(t *testing.T) {
 	for text, want := range map[string]string{
 		"- {reason: because, scenarios: [a, b]}": "map[a:because b:because]",
 		"":                                       "map[]",
@@ -254,7 +251,7 @@ func TestKnownFailures(t *testing.T) {
 	checkedIn(t)
 }
 
-// checkedIn returns the checked-in list.
+// =
 func checkedIn(t *testing.T) knownFailures {
 	t.Helper()
 	data, err := os.ReadFile("expected-failures.yaml")

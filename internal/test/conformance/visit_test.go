@@ -19,32 +19,32 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// call is one call that a scenario wants to see, as a run of its own.
+// call is one call that a scenario requires, as a direct run.
 type call struct {
 	// tool is the imported tool; arguments are its JSON, empty for {}.
 	tool, arguments string
-	// schemaOf names the tool whose schema, as models are shown it, is the argument schema.
+	// schemaOf names the tool whose schema, as models see it, is the argument schema.
 	schemaOf string
-	// reply is what a person answers where the server asks one in the middle of the call.
+	// reply is the person's answer if the server asks during the call.
 	reply string
-	// result is a part of the text that comes back; failure is the type of the error instead.
+	// result is a part of the returned text; failure is the type of the error instead.
 	result  string
 	failure api.ErrorType
 }
 
 // scenario is what the orchestrator does at a scenario's server.
 type scenario struct {
-	// spec is a toolspec, with a place for the server's URL, that is written by hand instead of
-	// importing the server's tools.
+	// spec is a toolspec with a place for the server's URL. It is used instead of importing the
+	// server's tools.
 	spec  string
 	calls []call
-	// login says that the server wants one: starter makes one for the import, and the worker its
-	// own, of the call's run, unless shared says that the worker has starter's.
+	// login is set if the server requires one: starter logs in for the import, and the worker for
+	// the run's call, unless shared makes the worker use starter's login.
 	login, shared bool
 }
 
-// scenarios are what each scenario wants. One of the folder auth that is not here wants what every
-// server behind a login wants: a call of its tool.
+// scenarios has what each scenario requires. A scenario of the folder auth that is not listed
+// requires what every server with a login does: a call of its tool.
 var scenarios = map[string]scenario{
 	// The server has no tools, so that nothing could be imported and called.
 	"initialize": {calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
@@ -58,9 +58,9 @@ var scenarios = map[string]scenario{
 		result: "Reconnection test completed"}}},
 	"json-schema-2020-12-preservation": {calls: []call{{tool: "json_schema_echo",
 		schemaOf: "json_schema_2020_12_tool", result: "echoed"}}},
-	// The second login is for the call, and is to ask for more.
+	// The second login is for the call and requests more scopes.
 	"auth/scope-step-up": {login: true, shared: true, calls: loginCalls},
-	// The server takes no token, whatever its scopes.
+	// The server accepts no token, whatever its scopes.
 	"auth/scope-retry-limit": {login: true,
 		calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
 		spec: "{name: absent, version: 1.0.0, description: Is out of reach., entry: {type: mcp, url: %q, allow: [localhost], answer_within: 1m, auth: {type: oauth}, pin: \"sha256:" +
@@ -69,8 +69,8 @@ var scenarios = map[string]scenario{
 
 var loginCalls = []call{{tool: "test-tool", result: "test"}}
 
-// visit is the orchestrator's way through one scenario: the tools of the suite's server are
-// imported into a folder, and a worker of its own calls them.
+// visit runs one scenario: it imports the tools of the suite's server into a folder and starts a
+// worker that calls them.
 type visit struct {
 	t      *testing.T
 	ctx    context.Context
@@ -80,11 +80,11 @@ type visit struct {
 	client client.Client
 	// address is the Temporal server's.
 	address string
-	// queue is the task queue of the scenario's worker and the beginning of its runs' ids.
+	// queue is the task queue of the scenario's worker and the prefix of its runs' ids.
 	queue string
-	// connection are the flags of starter and of the worker.
+	// connection has the flags of starter and of the worker.
 	connection []string
-	// about is what the suite says of the scenario.
+	// about is the suite's description of the scenario.
 	about struct {
 		ClientID     string `json:"client_id"`
 		ClientSecret string `json:"client_secret"`
@@ -106,14 +106,14 @@ func newVisit(t *testing.T, ctx context.Context, d *driver, name, server, about 
 	return v
 }
 
-// make does what the scenario wants and returns why it could not.
+// make does what the scenario requires and returns why it could not.
 func (v *visit) make() error {
 	wanted, known := scenarios[v.name]
 	switch {
 	case !known && strings.HasPrefix(v.name, "auth/"):
 		wanted = scenario{login: true, calls: loginCalls}
 	case !known:
-		return fmt.Errorf("nobody has said in scenarios what %s wants", v.name)
+		return fmt.Errorf("scenarios has no entry for %s", v.name)
 	}
 	if err := v.provide(wanted); err != nil {
 		return err
@@ -153,8 +153,7 @@ func (v *visit) provide(wanted scenario) error {
 	return nil
 }
 
-// letAsk writes into a toolspec that the server may ask a person in the middle of a call, which no
-// import decides.
+// letAsk lets the server ask a person during a call in a toolspec, which an import does not decide.
 func (v *visit) letAsk(c call) error {
 	if c.reply == "" {
 		return nil
@@ -168,7 +167,7 @@ func (v *visit) letAsk(c call) error {
 		[]byte("\nentry:\n  answer_within: 1m\n"), 1), 0o600)
 }
 
-// call runs one call and returns in what it ended otherwise than it should.
+// call runs one call and returns how its end differs from the expected one.
 func (v *visit) call(id string, c call, login bool) error {
 	arguments, err := v.argumentsOf(c)
 	if err != nil {
@@ -225,13 +224,13 @@ func (v *visit) argumentsOf(c call) (string, error) {
 	return fmt.Sprintf(`{"schema":%s}`, shown.Schema), err
 }
 
-// reply waits for the run's question and answers it, once; an empty reply does nothing.
+// reply waits for the run's question and answers it once; an empty reply does nothing.
 func (v *visit) reply(ctx context.Context, id, reply string) error {
 	if reply == "" {
 		return nil
 	}
 	if len(v.questions(ctx, id)) == 0 {
-		return fmt.Errorf("run %s asked nobody", id)
+		return fmt.Errorf("run %s has no question", id)
 	}
 	_, err := v.starter("answer", id, "--value", reply, "--by", "the suite", "--address", v.address)
 	return err
@@ -255,7 +254,7 @@ func (v *visit) questions(ctx context.Context, id string) []api.Question {
 	return nil
 }
 
-// starter runs a command and returns what it prints, also beside an error.
+// starter runs a command and returns its output, also with an error.
 func (v *visit) starter(args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := v.command(args)

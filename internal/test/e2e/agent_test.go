@@ -9,10 +9,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
-// TestLibrarian proves that the example agent answers from this repository's documents with real
-// tools: several turns, calls of the general and of the serial lane, functions and programs, one
-// call that fails and is recovered from.
-func TestLibrarian(t *testing.T) {
+// The example agent answers with real tools: several turns, calls of the lanes general and serial,
+// functions and programs, and one failed call that it recovers from.
+func TestLibrarian_AnswersFromDocuments(t *testing.T) {
 	program := testserver.Bin(t, "librarian")
 	l := newLab(t)
 	l.program(program, []string{"LIBRARY=../../.."}, "--tools", "../../../examples/librarian/tools",

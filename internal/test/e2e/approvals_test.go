@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// awaitApprovals waits until as many calls of a run wait for approval, and returns them by id.
+// awaitApprovals waits until n calls of a run wait for approval, and returns them by id.
 func (l *lab) awaitApprovals(id string, n int) map[string]api.Approval {
 	l.t.Helper()
 	open := map[string]api.Approval{}
@@ -27,7 +27,7 @@ func (l *lab) awaitApprovals(id string, n int) map[string]api.Approval {
 	return open
 }
 
-// decide decides about a call of a run, and returns why that was refused; empty where it was not.
+// decide decides about a call of a run and returns the refusal; empty if it was accepted.
 func (l *lab) decide(id string, d api.Decision) api.ReplyErrorType {
 	l.t.Helper()
 	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id,
@@ -46,13 +46,13 @@ func (l *lab) decide(id string, d api.Decision) api.ReplyErrorType {
 	return api.ReplyErrorType(app.Type())
 }
 
-// guarded returns an agent with tools whose calls wait for approval, and append.
+// guarded returns an agent with tools whose calls require approval, and append.
 func guarded(steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...), "publish publish_soon append")
 }
 
-// decisions takes a run of guarded through every end that an approval has but escalation: an edit,
-// a denial, a timeout, with a refused decision before them.
+// decisions takes a run of guarded through every end of an approval except escalation: an edit, a
+// denial, a timeout, with a refused decision before them.
 func (l *lab) decisions(id string) client.WorkflowRun {
 	run := l.runAgent(id, guarded(step(call("publish", `{"text":"a"}`),
 		call("publish", `{"text":"b"}`), call("publish_soon", `{"text":"c"}`),
@@ -69,10 +69,10 @@ func (l *lab) decisions(id string) client.WorkflowRun {
 	return run
 }
 
-// TestApprovals proves that calls wait for approval while another call of their turn is done, that
-// a worker that is killed meanwhile loses nothing, that what is no decision on exactly such a call
-// is refused and runs nothing, and that the records tell who decided what, when and why.
-func TestApprovals(t *testing.T) {
+// Calls wait for approval while another call of their turn runs, and the loss of the worker
+// meanwhile loses nothing. Decisions that do not match a call are refused and run nothing. Records
+// contain who decided what, when and why.
+func TestApprovals_AreDurable(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	run := l.runAgent("run", guarded(step(call("publish", `{"text":"a"}`),
@@ -130,7 +130,7 @@ func TestApprovals(t *testing.T) {
 		if got == nil || got.Decision != want.Decision || got.By != want.By ||
 			got.Reason != want.Reason || got.Digest != want.Digest ||
 			string(got.Edited) != string(want.Edited) || !got.At.After(got.Asked) || got.Why == "" {
-			t.Errorf("the record tells %+v of the approval, want %+v", got, want)
+			t.Errorf("the approval in the record is %+v, want %+v", got, want)
 		}
 	}
 	if records[0].Approval != nil || string(records[1].Arguments) != `{"text":"A"}` {
@@ -141,7 +141,7 @@ func TestApprovals(t *testing.T) {
 		"decided 1.1 by ada", "refused 1.1 by eve", "decided 1.2 by bob"})
 }
 
-// approvalEvents lists the events of a run that are about approvals.
+// approvalEvents lists the approval events of a run.
 func (l *lab) approvalEvents(run client.WorkflowRun) []string {
 	l.t.Helper()
 	var list []string

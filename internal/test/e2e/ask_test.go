@@ -15,8 +15,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// inquire is a tool that asks people in the middle of its call, several at a time where it is told
-// to.
+// inquire is a tool that asks people during its call, several at a time if its arguments say so.
 var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in struct {
 	Text  string `json:"text"`
 	Times int    `json:"times"`
@@ -74,22 +73,21 @@ var inquireTwice = switchyard.NewFunction("inquire_twice", func(ctx context.Cont
 
 func gateIsOpen() bool { _, err := os.Stat(os.Getenv(gateFile)); return err == nil }
 
-// output returns what a direct call gave, as text.
+// output returns the result of a direct call, as text.
 func (l *lab) output(id string) string {
 	l.t.Helper()
 	return api.PlainText(l.result(l.Client.GetWorkflow(l.ctx, id, "")).Output)
 }
 
-// TestAsk proves that a call that asks in its middle outlives the worker: killed while it waits, it
-// is tried again on another one, asks the same question and not a second, is not timed out by the
-// wait, and gets the reply; and that one whose reply had come just before its worker was killed
-// gets it without asking anybody again.
-func TestAsk(t *testing.T) {
+// If the worker is killed while a call waits, the call is retried on another worker, asks the same
+// question and no second one, is not timed out by the wait, and gets the reply. A call whose reply
+// arrived just before its worker was killed gets it without another question.
+func TestAsk_SurvivesTheWorker(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
-	l.runCall("waits", "inquire", `{"text":"Go on?"}`)
+	l.runCall("waits", "inquire", `{"text":"Continue?"}`)
 	asked := l.awaitQuestions("waits", 1)["1.1/1"]
-	if asked.Text != "Go on?" || asked.Call != "1.1" || asked.Tool != "inquire" ||
+	if asked.Text != "Continue?" || asked.Call != "1.1" || asked.Tool != "inquire" ||
 		string(asked.Schema) != `{"type":"string","maxLength":20}` ||
 		asked.Until.Sub(asked.Asked) > time.Hour {
 		t.Errorf("the question is %+v", asked)
@@ -122,7 +120,7 @@ func TestAsk(t *testing.T) {
 		t.Error("a run that has ended takes replies")
 	}
 
-	l.runCall("replied", "inquire_and_hold", `{"text":"Go on?"}`)
+	l.runCall("replied", "inquire_and_hold", `{"text":"Continue?"}`)
 	l.awaitQuestions("replied", 1)
 	if e := l.reply("replied", value("1.1/1", "alice", `"yes"`)); e != nil {
 		t.Error(e)
@@ -139,9 +137,9 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskMany proves that more questions of one run than a server lets wait at a time are asked as
-// others are answered, each reaching its own place.
-func TestAskMany(t *testing.T) {
+// If a run has more questions than the server lets wait at a time, later ones are asked when others
+// are answered, and each reply reaches its question.
+func TestAsk_LimitsOpenQuestions(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	const times = 15
@@ -166,9 +164,8 @@ func TestAskMany(t *testing.T) {
 	}
 }
 
-// TestAskEnds proves what else becomes of a question in the middle of a call: declined, given up,
-// not allowed, and withdrawn with the call that is cancelled.
-func TestAskEnds(t *testing.T) {
+// A question during a call is declined, abandoned, not allowed, or withdrawn with a cancelled call.
+func TestAsk_ReportsOtherEnds(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	l.runCall("declined", "inquire", `{"text":"May I?"}`)

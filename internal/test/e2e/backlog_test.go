@@ -7,7 +7,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-// Of the workers that serve metrics one reads the backlog, and another takes over when it stops.
+// One of the workers that serve metrics reads the backlog, and another takes over when it stops.
 func TestBacklog_IsReadByOneWorker(t *testing.T) {
 	l := newLab(t)
 	var workers [2]*testserver.Process

@@ -40,13 +40,13 @@ func (l *lab) runDry(id string, a *api.Agent) client.WorkflowRun {
 	return run
 }
 
-// planned is a call with an execution plan that changes nothing of what it does.
+// planned returns a call with an execution plan that does not change the call.
 func planned(tool, arguments string) api.ScriptCall {
 	return call(tool, strings.TrimSuffix(arguments, "}")+
 		`,"execution_plan":{"intent":"write with pin 471147","limits":{"timeout":"20s"}}}`)
 }
 
-// withheldAgent asks for calls of every kind that a dry run tells apart.
+// withheldAgent requests calls of every kind that a dry run distinguishes.
 func withheldAgent() *api.Agent {
 	return withTools(agent(step(call("produce", `{"bytes":3}`),
 		call("append", `{"text":"$${not} a reference"}`),
@@ -61,7 +61,7 @@ func batchedAgent() *api.Agent {
 		answer("done")), "append append_all")
 }
 
-// accountable are the behaviours of calls that are planned, withheld and made together.
+// accountable are the behaviours of planned, withheld and batched calls.
 var accountable = []behaviour{
 	{name: "agent_batched", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -89,15 +89,15 @@ func (l *lab) recordsOf(id string) map[string]api.Record {
 	return records
 }
 
-// TestTogether proves on a real server that calls that are made together are one activity, and each
-// has its record with its own arguments and its own part of the answer.
-func TestBatching(t *testing.T) {
+// On a real server, batched calls are one activity. Each call has a record with its own arguments
+// and its own part of the answer.
+func TestBatching_RecordsEachCall(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	if err := l.runAgent("together", batchedAgent()).Get(l.ctx, nil); err != nil {
+	if err := l.runAgent("batched", batchedAgent()).Get(l.ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	records := l.recordsOf("together")
+	records := l.recordsOf("batched")
 	for id, want := range map[string]string{"1.1": `1.1 {"texts":["a","b"]} ["a","b"]`,
 		"1.2": ` {"text":"c"} {"text":"c"}`, "1.3": `1.1 {"texts":["d"]} ["d"]`,
 		"1.4": ` {"texts":["e"]} ["e"]`, "1.5": ` {"texts":["f"]} ["f"]`} {
@@ -123,10 +123,9 @@ func TestBatching(t *testing.T) {
 	}
 }
 
-// TestDryRun proves on a real server, at the command line, that a dry run changes nothing, that
-// what it withheld is a plan that can be read without the sensitive values and be run as it was
-// read, once, by somebody with a name, and that another plan is not.
-func TestDryRun(t *testing.T) {
+// On a real server and at the command line, the withheld calls become a plan without sensitive
+// values. A named person can run it once, exactly as it was shown; any other plan is refused.
+func TestDryRun_ChangesNothingAndCanBeRunLater(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	if err := l.runDry("dry", withheldAgent()).Get(l.ctx, nil); err != nil {
@@ -199,13 +198,13 @@ func TestDryRun(t *testing.T) {
 	l.dryAtCommandLine()
 }
 
-// dryAtCommandLine makes a dry run with starter run. What a rule of the agent would have asked a
-// person about is asked in the plan's run too, which has no such rules.
+// dryAtCommandLine makes a dry run with starter run. The run of the plan requires the approvals
+// that a rule of the agent would have required, although it has no such rules.
 func (l *lab) dryAtCommandLine() {
 	dir := l.t.TempDir()
 	for name, text := range map[string]string{
 		"agent.yaml":  "name: talker\nmodel: {provider: scripted, script: script.yaml}\ntools: [append]\npolicies: [rules.yaml]\n",
-		"rules.yaml":  "policies:\n  - {name: seen-first, when: 'true', then: ask, message: somebody reads it first}\n",
+		"rules.yaml":  "policies:\n  - {name: review-first, when: 'true', then: ask, message: a person reviews it}\n",
 		"script.yaml": "steps:\n  - {calls: [{tool: append, arguments: {text: later}}]}\n  - {answer: I would.}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

@@ -21,7 +21,7 @@ type booking struct {
 	ID string `json:"id"`
 }
 
-// bookings are tools that book, and one that takes bookings back.
+// bookings are tools that book, and one that cancels bookings.
 func bookings() []switchyard.Function {
 	return []switchyard.Function{
 		switchyard.NewFunction("book", func(ctx context.Context, in bookArgs) (booking, error) {
@@ -57,7 +57,7 @@ func bookings() []switchyard.Function {
 
 func bookingOf(what string) api.ScriptCall { return call("book", `{"what":"`+what+`"}`) }
 
-// journalled returns what the tools wrote to the journal.
+// journalled returns the tools' lines of the journal.
 func (l *lab) journalled() []string {
 	var texts []string
 	for _, e := range l.entries() {
@@ -66,7 +66,7 @@ func (l *lab) journalled() []string {
 	return texts
 }
 
-// undoneOf returns in one line each what a run's summary tells of its undone calls.
+// undoneOf returns one line for each undone call in a run's summary.
 func (l *lab) undoneOf(run client.WorkflowRun) []string {
 	l.t.Helper()
 	summary, err := audit.Describe(l.ctx, l.Client, run.GetID(), "")
@@ -84,8 +84,8 @@ func (l *lab) undoneOf(run client.WorkflowRun) []string {
 	return lines
 }
 
-// cancelledBookings is a run that is cancelled when it has made three bookings, of which the second
-// cannot be taken back.
+// cancelledBookings is a run that is cancelled after three bookings, of which the second cannot be
+// cancelled.
 func cancelledBookings(l *lab, id string) client.WorkflowRun {
 	l.worker()
 	run := l.runAgent(id, withTools(agent(step(bookingOf("room")), step(bookingOf("flight")),
@@ -97,11 +97,10 @@ func cancelledBookings(l *lab, id string) client.WorkflowRun {
 	return run
 }
 
-// TestUndoBookings proves that a cancelled run takes its three bookings back in reverse, though the
-// second of them cannot be: as calls of their own, on behalf of those that they undo, each once and
-// with a key of its own; that events, records and the run's end tell which one was not undone; and
-// that the run ends as cancelled.
-func TestUndoBookings(t *testing.T) {
+// A cancelled run undoes its three bookings in reverse order, although the second cannot be undone.
+// Each undo is a separate call for its target, made once with its own key. Events, records and the
+// end of the run name the booking that was not undone, and the run ends as cancelled.
+func TestUndo_CompensatesInReverseOrder(t *testing.T) {
 	l := newLab(t)
 	run := cancelledBookings(l, "trip")
 	l.cancelled(run)
@@ -112,7 +111,7 @@ func TestUndoBookings(t *testing.T) {
 		"3.1 book completed", "4.1 hold_read cancelled cancelled",
 		"undo-3.1 unbook completed", "undo-2.1 unbook failed execution_error",
 		"undo-1.1 unbook completed"})
-	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook",
+	expect(t, "undone calls", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook",
 		"2.1 by undo-2.1 unbook execution_error", "1.1 by undo-1.1 unbook"})
 	for _, r := range l.records(run)[4:] {
 		undoneBy := strings.TrimPrefix(r.CallID, "undo-")
@@ -133,10 +132,9 @@ func TestUndoBookings(t *testing.T) {
 		"undo-1.1"})
 }
 
-// TestUndoKilled proves that a worker that is killed in the middle of undoing costs nothing:
-// another one goes on with the call that was under way, with the same key, and nothing is undone
+// Another worker continues the interrupted undo call with the same key, and nothing is undone
 // twice.
-func TestUndoKilled(t *testing.T) {
+func TestUndo_ContinuesAfterTheWorkerIsKilled(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	run := l.runAgent("killed", withTools(agent(step(bookingOf("room")), step(bookingOf("hall")),
@@ -153,11 +151,11 @@ func TestUndoKilled(t *testing.T) {
 		"no-car for 3.1 with /undo-3.1",
 		"no-hall for 2.1 with /undo-2.1", "no-hall for 2.1 with /undo-2.1",
 		"no-room for 1.1 with /undo-1.1"})
-	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook", "2.1 by undo-2.1 unbook",
+	expect(t, "undone calls", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook", "2.1 by undo-2.1 unbook",
 		"1.1 by undo-1.1 unbook"})
 }
 
-// lateBookings is a plan of which one call times out after it took effect.
+// lateBookings is a plan in which one call times out after it took effect.
 func lateBookings(l *lab, id string) client.WorkflowRun {
 	l.worker()
 	return l.runPlan(id, api.Plan{Name: "trip", Calls: []api.PlanCall{
@@ -167,9 +165,9 @@ func lateBookings(l *lab, id string) client.WorkflowRun {
 	}})
 }
 
-// TestUndoPlan proves that a plan that fails undoes what completed, and by its key a call that
-// timed out and took effect; and that the run's own failure says so.
-func TestUndoPlan(t *testing.T) {
+// A failed plan undoes completed calls, and by its key a call that timed out and took effect. The
+// run's failure lists them.
+func TestUndo_CompensatesFailedPlans(t *testing.T) {
 	l := newLab(t)
 	run := lateBookings(l, "late")
 	app := l.failure(run, api.RunCallsFailed)
@@ -184,9 +182,8 @@ func TestUndoPlan(t *testing.T) {
 		"no-room for room with /undo-room"})
 }
 
-// TestUndoTerminated proves that terminating a run stops its undoing, and that its records tell
-// what was under way.
-func TestUndoTerminated(t *testing.T) {
+// The records show the undo call that was running.
+func TestUndo_StopsWhenTheRunIsTerminated(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("terminated",

@@ -19,9 +19,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-const secretKey = "sk-e2e-0123456789-not-to-be-seen"
+const secretKey = "sk-e2e-0123456789-secret"
 
-// chatServer speaks OpenAI's chat completions: it answers the nth request with the nth reply and
+// chatServer serves OpenAI's chat completions: it answers the nth request with the nth reply and
 // keeps a journal.
 type chatServer struct {
 	*httptest.Server
@@ -118,7 +118,7 @@ func (s *chatServer) env() []string {
 	return []string{"OPENAI_BASE_URL=" + s.URL + "/v1", "OPENAI_API_KEY=" + secretKey}
 }
 
-// says is a reply with a message, given as JSON without its role.
+// says returns a reply with a message, given as JSON without its role.
 func says(message, finish string) chatReply {
 	return chatReply{status: http.StatusOK, body: fmt.Sprintf(`{"id":"x","object":"chat.completion","created":1,"model":"local-1",
 		"choices":[{"index":0,"finish_reason":%q,"message":{"role":"assistant",%s}}],
@@ -138,11 +138,10 @@ func (l *lab) runLive(id string, a *api.Agent) client.WorkflowRun {
 	return l.run(api.AgentWorkflow, id, api.RunInput{Agent: a, Prompt: livePrompt})
 }
 
-// TestLiveModel proves a run on an OpenAI-compatible endpoint: one owner of retries that honours
-// Retry-After, tools shown by their schemas, parallel, unknown and malformed calls answered in
-// their order under their ids, the key nowhere to be seen, and no conversation in the inputs of the
-// model steps.
-func TestLiveModel(t *testing.T) {
+// On an OpenAI-compatible endpoint, there is one owner of retries, which follows Retry-After. Tools
+// are described by their schemas. Parallel, unknown and malformed calls are answered in order under
+// their ids. The key is nowhere, and the inputs of model steps contain no conversation.
+func TestLiveModel_RunsAnAgent(t *testing.T) {
 	l := newLab(t)
 	server := newChatServer(t,
 		chatReply{status: http.StatusTooManyRequests, header: map[string]string{"Retry-After": "1"},
@@ -242,8 +241,8 @@ func checkToolMessages(t *testing.T, messages []chatMessage) {
 	}
 }
 
-// checkSecrecy checks that the key stands neither in the run's history nor in the worker's log, and
-// that the inputs of model steps hold nothing of the conversation.
+// checkSecrecy checks that the key is neither in the run's history nor in the worker's log, and
+// that the inputs of model steps do not contain the conversation.
 func (l *lab) checkSecrecy(run client.WorkflowRun, logFile string) {
 	l.t.Helper()
 	for _, h := range l.histories(run.GetID(), run.GetRunID()) {
@@ -252,7 +251,7 @@ func (l *lab) checkSecrecy(run client.WorkflowRun, logFile string) {
 			l.t.Fatal(err)
 		}
 		if bytes.Contains(data, []byte(secretKey)) {
-			l.t.Error("the key stands in the history")
+			l.t.Error("the history contains the key")
 		}
 	}
 	steps := l.stepInputs(run)
@@ -288,7 +287,7 @@ func (l *lab) stepInputs(run client.WorkflowRun) []string {
 	return inputs
 }
 
-// stepAttempts returns how many attempts each model step of a run took, as history has it.
+// stepAttempts returns the number of attempts of each model step in a run's history.
 func (l *lab) stepAttempts(run client.WorkflowRun) []int {
 	l.t.Helper()
 	var attempts []int
@@ -303,9 +302,9 @@ func (l *lab) stepAttempts(run client.WorkflowRun) []int {
 	return attempts
 }
 
-// TestLiveModelRefuses proves that a model that declines fails the run with its words, and that an
-// answer for good, such as a wrong key, is not tried again.
-func TestLiveModelRefuses(t *testing.T) {
+// A refusal of the model fails the run with its text. A permanent error, such as a wrong key, is
+// not retried.
+func TestLiveModel_FailsForGood(t *testing.T) {
 	l := newLab(t)
 	server := newChatServer(t,
 		says(`"content":null,"refusal":"I will not do that."`, "stop"),
@@ -329,9 +328,8 @@ func TestLiveModelRefuses(t *testing.T) {
 	l.checkSecrecy(denied, worker.Log)
 }
 
-// TestConversationOverWorkers proves that a worker that takes over a run in the middle asks the run
-// for the conversation and sends the model all of it.
-func TestConversationOverWorkers(t *testing.T) {
+// A worker that takes over a run queries its conversation and sends all of it to the model.
+func TestConversation_MovesBetweenWorkers(t *testing.T) {
 	l := newLab(t)
 	calling := func(n int) chatReply {
 		return says(fmt.Sprintf(
@@ -344,7 +342,7 @@ func TestConversationOverWorkers(t *testing.T) {
 	server := newChatServer(t, calling(1), calling(2), third, calling(3), says(`"content":"done"`,
 		"stop"))
 	a := liveAgent()
-	// what is left of the killed worker's step is given up soon
+	// The rest of the killed worker's step times out soon.
 	a.Model.Timeout = api.Duration(time.Second)
 	first := l.workerIn(server.env(), "--tools", "testdata/tools")
 	run := l.runLive("run", a)
@@ -374,10 +372,10 @@ func TestConversationOverWorkers(t *testing.T) {
 	}
 	last := requests[4].Messages
 	for turn := 1; turn <= 3; turn++ {
-		asked, told := last[2*turn], last[2*turn+1]
-		if asked.text() != fmt.Sprint("turn ", turn) || told.ToolCallID != api.TurnCallID(turn,
-			1) || told.text() != fmt.Sprintf(`{"text":"%d"}`, turn) {
-			t.Errorf("turn %d went to the model as %+v and %+v", turn, asked, told)
+		asked, answered := last[2*turn], last[2*turn+1]
+		if asked.text() != fmt.Sprint("turn ", turn) || answered.ToolCallID != api.TurnCallID(turn,
+			1) || answered.text() != fmt.Sprintf(`{"text":"%d"}`, turn) {
+			t.Errorf("turn %d went to the model as %+v and %+v", turn, asked, answered)
 		}
 	}
 	if got := fmt.Sprint(l.executions()); got != "map[1.1 append:1 2.1 append:1 3.1 append:1]" {

@@ -9,11 +9,10 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// TestLongConversation proves that a run whose conversation is ten times its model's window, over
-// several histories and two workers, ends with the right answer from its first turn, that the model
-// is never shown more than its window, and that records and events are whole: what was summed up is
-// not gone.
-func TestLongConversation(t *testing.T) {
+// A run whose conversation is ten times its model's window, over several histories and two workers,
+// ends with the right answer from its first turn. The model is never sent more than its window.
+// Records and events are complete: summarized turns are not lost.
+func TestCompaction_KeepsLongConversationsInTheWindow(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=150")
 	l.worker()
 	l.worker()

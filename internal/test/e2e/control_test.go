@@ -14,8 +14,8 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// tellRun has a run take an update, and waits until it has.
-func (l *lab) tellRun(id, name string, arg any) error {
+// tellRun sends an update to a run and waits until it is accepted.
+func (l *lab) updateRun(id, name string, arg any) error {
 	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id,
 		UpdateName: name,
 		Args:       []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
@@ -25,7 +25,7 @@ func (l *lab) tellRun(id, name string, arg any) error {
 	return handle.Get(l.ctx, nil)
 }
 
-// must fails the test where a run did not take an update.
+// must fails the test if a run refused an update.
 func (l *lab) must(err error) {
 	l.t.Helper()
 	if err != nil {
@@ -44,11 +44,11 @@ var controlled = []behaviour{
 		run := l.runAgent("agent_send", withTools(agent(step(call("hold_read", `{}`)),
 			answer("too early"), answer("done")), "hold_read"))
 		l.awaitEntries(1)
-		l.must(l.tellRun("agent_send", api.SendMessageUpdate, message("during the call")))
-		l.must(l.tellRun("agent_send", api.PauseUpdate, look))
+		l.must(l.updateRun("agent_send", api.SendMessageUpdate, message("during the call")))
+		l.must(l.updateRun("agent_send", api.PauseUpdate, look))
 		l.openGate()
 		l.await("for the call to end", func() bool { return l.ended(run, "1.1") })
-		l.must(l.tellRun("agent_send", api.ResumeUpdate, look))
+		l.must(l.updateRun("agent_send", api.ResumeUpdate, look))
 		return run
 	}},
 	{name: "agent_paused", run: func(l *lab) client.WorkflowRun {
@@ -57,11 +57,11 @@ var controlled = []behaviour{
 			withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)),
 				answer("done")), "hold_read tick_alone"))
 		l.awaitEntries(1)
-		l.must(l.tellRun("agent_paused", api.PauseUpdate, look))
+		l.must(l.updateRun("agent_paused", api.PauseUpdate, look))
 		l.openGate()
 		l.await("for the call to end", func() bool { return l.ended(run, "1.1") })
-		l.must(l.tellRun("agent_paused", api.SendMessageUpdate, message("while it is paused")))
-		l.must(l.tellRun("agent_paused", api.ResumeUpdate, look))
+		l.must(l.updateRun("agent_paused", api.SendMessageUpdate, message("while it is paused")))
+		l.must(l.updateRun("agent_paused", api.ResumeUpdate, look))
 		return run
 	}},
 	{name: "plan_paused", run: func(l *lab) client.WorkflowRun {
@@ -70,15 +70,15 @@ var controlled = []behaviour{
 			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append",
 				Arguments: []byte(`{"text":"${held}"}`)}}})
 		l.awaitEntries(1)
-		l.must(l.tellRun("plan_paused", api.PauseUpdate, look))
+		l.must(l.updateRun("plan_paused", api.PauseUpdate, look))
 		l.openGate()
 		l.await("for the call to end", func() bool { return l.ended(run, "held") })
-		l.must(l.tellRun("plan_paused", api.ResumeUpdate, look))
+		l.must(l.updateRun("plan_paused", api.ResumeUpdate, look))
 		return run
 	}},
 }
 
-// paused reads of a run's memo who has it pause.
+// paused returns the authors of a run's pauses, from its memo.
 func (l *lab) paused(id string) (p api.Pause) {
 	l.t.Helper()
 	r, err := l.Client.DescribeWorkflowExecution(l.ctx, id, "")
@@ -89,10 +89,9 @@ func (l *lab) paused(id string) (p api.Pause) {
 	return p
 }
 
-// TestPausedOverContinueAsNew proves that a paused run that continues as new stays paused, is
-// listed so, keeps the message that it was sent, and goes on when it is resumed; its events tell of
-// all that once.
-func TestPausedOverContinueAsNew(t *testing.T) {
+// A paused run that continues as new stays paused, is listed as paused, keeps a message that it was
+// sent, and continues when it is resumed. Its events contain all of that once.
+func TestPause_SurvivesContinueAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=5")
 	l.worker()
 	one := step(call("append", `{"text":"a"}`))
@@ -100,15 +99,15 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 	first := run.GetRunID()
 	l.awaitEntries(2)
 	before := len(l.histories("run", first))
-	l.must(l.tellRun("run", api.SendMessageUpdate, message("before")))
-	l.must(l.tellRun("run", api.PauseUpdate, look))
+	l.must(l.updateRun("run", api.SendMessageUpdate, message("before")))
+	l.must(l.updateRun("run", api.PauseUpdate, look))
 	l.openGate()
 	l.await("for the run to continue as new",
 		func() bool { return len(l.histories("run", first)) > before })
 	if p := l.paused("run"); p.By != "ada" || p.Reason != "a look" || p.Since.IsZero() {
 		t.Errorf("the memo says %+v", p)
 	}
-	l.must(l.tellRun("run", api.SendMessageUpdate, message("meanwhile")))
+	l.must(l.updateRun("run", api.SendMessageUpdate, message("later")))
 	if n := len(l.entries()); n != 2 {
 		t.Errorf("%d calls ran while the run was paused", n-2)
 	}
@@ -117,7 +116,7 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 		summary.Paused.By != "ada" {
 		t.Errorf("the run is %s, paused by %+v, error %v", summary.Status, summary.Paused, err)
 	}
-	// Any execution of the chain names the run.
+	// Any execution of the chain identifies the run.
 	if code, out := l.command("resume", "run", "--run-id", first, "--by", "ada"); code != 0 {
 		t.Fatalf("resume says, with code %d: %s", code, out)
 	}
@@ -127,24 +126,23 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 	if p := l.paused("run"); p.By != "" {
 		t.Errorf("after its end the memo says %+v", p)
 	}
-	var told []string
+	var lines []string
 	for e, err := range audit.Events(l.ctx, l.Client, "run", first) {
 		l.must(err)
 		if e.Sent != nil {
-			told = append(told, "sent "+e.Sent.Text)
+			lines = append(lines, "sent "+e.Sent.Text)
 		}
 		if e.Pause != nil {
-			told = append(told, string(e.Type)+" "+e.Pause.By)
+			lines = append(lines, string(e.Type)+" "+e.Pause.By)
 		}
 	}
-	expect(t, "events", told, []string{"sent before", "run_paused ada", "sent meanwhile",
+	expect(t, "events", lines, []string{"sent before", "run_paused ada", "sent later",
 		"run_resumed ada"})
 }
 
-// TestHeldByServer proves what a run that the server holds does: calls that run end, with their
-// heartbeats and their places on lanes, and none is executed twice; a call that waits to be tried
-// again, or for its lane, waits on; updates are refused; a message by signal is read when the run
-// goes on.
+// While the server pauses a run, running calls end, with their heartbeats and their places on
+// lanes, and none is executed twice. A call that waits for a retry or for its lane keeps waiting.
+// Updates are refused. A message by signal is read when the run continues.
 func TestPause_ByTheServer(t *testing.T) {
 	l := newLab(t)
 	l.worker()
@@ -157,7 +155,7 @@ func TestPause_ByTheServer(t *testing.T) {
 		&workflowservice.PauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run",
 			Identity: "ada", Reason: "a look", RequestId: "p"})
 	l.must(err)
-	err = l.tellRun("run", api.SendMessageUpdate, message("by update"))
+	err = l.updateRun("run", api.SendMessageUpdate, message("by update"))
 	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); !ok {
 		t.Errorf("an update of a run that the server holds ends with %v", err)
 	}
@@ -171,7 +169,7 @@ func TestPause_ByTheServer(t *testing.T) {
 	summary, err := audit.Describe(l.ctx, l.Client, "run", "")
 	if err != nil || summary.Status != history.RunPaused || summary.PausedOnServer == nil ||
 		summary.PausedOnServer.By != "ada" || summary.PausedOnServer.Reason != "a look" {
-		t.Errorf("the run is %s, held by %+v, error %v", summary.Status, summary.PausedOnServer,
+		t.Errorf("the run is %s, paused by %+v, error %v", summary.Status, summary.PausedOnServer,
 			err)
 	}
 	_, err = service.UnpauseWorkflowExecution(l.ctx,
@@ -186,8 +184,8 @@ func TestPause_ByTheServer(t *testing.T) {
 			t.Errorf("%s was executed %d times", what, n)
 		}
 	}
-	if said := l.conversation(run); !slices.ContainsFunc(said,
+	if messages := l.conversation(run); !slices.ContainsFunc(messages,
 		func(m api.Message) bool { return m.Role == api.RoleUser && m.Text == "by signal" }) {
-		t.Errorf("the message is not in the conversation: %+v", said)
+		t.Errorf("the message is not in the conversation: %+v", messages)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// counter is the stateful tool of these tests: its state is a number, and the journal has
-// everything that it does.
+// counter is the stateful tool of these tests: its state is a number, and it writes everything it
+// does to the journal.
 type counter struct {
 	info switchyard.StartInfo
 	n    int
 }
 
-// What a counter writes to the journal.
+// Texts that a counter writes to the journal.
 const (
 	wroteMade     = "made"
 	wroteClosed   = "closed"
@@ -27,7 +27,7 @@ const (
 	wroteRestored = "restored"
 )
 
-// write writes to the journal what an instance does outside of calls.
+// write writes what an instance does outside of calls to the journal.
 func (c *counter) write(text string) error {
 	line, err := json.Marshal(entry{Run: c.info.Run, Tool: c.info.Tool, Text: text,
 		PID: os.Getpid()})
@@ -53,13 +53,12 @@ func newCounter(ctx context.Context, info switchyard.StartInfo) (*counter, error
 
 type addArgs struct {
 	By int `json:"by"`
-	// Gate is before or after: the call waits for the gate to open before it has taken effect, or
-	// after.
+	// Gate is before or after: the call waits for the gate before or after it takes effect.
 	Gate string `json:"gate,omitempty"`
 }
 
-// Add adds to the number and answers with it, unless its context says that the instance is not the
-// run's any more.
+// Add adds to the number and returns it, unless its context says that the instance no longer
+// belongs to the run.
 func (c *counter) Add(ctx context.Context, in addArgs) (int, error) {
 	if in.Gate == "before" {
 		if err := errors.Join(write(ctx, entry{Text: wroteAsked}), gateOpens(ctx)); err != nil {
@@ -87,31 +86,31 @@ func gateOpens(ctx context.Context) error {
 }
 
 // keptCounter is a counter that can be rebuilt.
-type keptCounter struct{ counter }
+type snapshotCounter struct{ counter }
 
-func newKeptCounter(ctx context.Context, info switchyard.StartInfo) (*keptCounter, error) {
+func newSnapshotCounter(ctx context.Context, info switchyard.StartInfo) (*snapshotCounter, error) {
 	c, err := newCounter(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	return &keptCounter{*c}, nil
+	return &snapshotCounter{*c}, nil
 }
 
-func (c *keptCounter) Add(ctx context.Context, in addArgs) (int, error) {
+func (c *snapshotCounter) Add(ctx context.Context, in addArgs) (int, error) {
 	return c.counter.Add(ctx, in)
 }
 
 // Snapshot implements switchyard.Snapshotter.
-func (c *keptCounter) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }
+func (c *snapshotCounter) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }
 
 // Restore implements switchyard.Snapshotter.
-func (c *keptCounter) Restore(_ context.Context, state []byte) error {
+func (c *snapshotCounter) Restore(_ context.Context, state []byte) error {
 	return errors.Join(json.Unmarshal(state, &c.n), c.write(wroteRestored))
 }
 
 func stateful() []switchyard.Stateful {
 	return []switchyard.Stateful{
 		switchyard.NewStateful("counter", newCounter, (*counter).Add),
-		switchyard.NewStateful("kept_counter", newKeptCounter, (*keptCounter).Add),
+		switchyard.NewStateful("snapshot_counter", newSnapshotCounter, (*snapshotCounter).Add),
 	}
 }

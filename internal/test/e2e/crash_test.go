@@ -10,7 +10,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// appendTurns are n turns of one call each, and an answer from the results of the first and the
+// appendTurns returns n turns of one call each, and an answer from the results of the first and the
 // last.
 func appendTurns(n int) *api.Agent {
 	var steps []api.ScriptStep
@@ -23,11 +23,10 @@ func appendTurns(n int) *api.Agent {
 	return agent(steps...)
 }
 
-// TestKilledWorker proves that kill -9 of the worker in the middle of a run of 50 turns costs
-// nothing: the answer is that of an undisturbed run, every call has one record, and no call that
-// had completed was executed again, as the tools' own journal says; a subscriber who is stopped and
-// goes on again and again sees each event once.
-func TestKilledWorker(t *testing.T) {
+// After kill -9 of the worker during a run of 50 turns, the answer is that of an undisturbed run,
+// every call has one record, and by the tools' journal no completed call was executed again. A
+// subscriber that stops and continues repeatedly sees each event once.
+func TestKilledWorker_LosesNothing(t *testing.T) {
 	l := newLab(t)
 	const turns, killAt = 50, 20
 	first := l.worker()
@@ -54,9 +53,9 @@ func TestKilledWorker(t *testing.T) {
 		t.Errorf("answer: %q", undisturbed.Answer)
 	}
 	checkSubscriber()
-	seen := map[string]int{}
+	count := map[string]int{}
 	for _, r := range l.records(run) {
-		seen[r.CallID]++
+		count[r.CallID]++
 		if r.Status != api.CallCompleted {
 			t.Errorf("call %s is %s", r.CallID, r.Status)
 		}
@@ -67,16 +66,16 @@ func TestKilledWorker(t *testing.T) {
 	}
 	for turn := range turns {
 		id := api.TurnCallID(turn+1, 1)
-		if seen[id] != 1 {
-			t.Errorf("call %s has %d records", id, seen[id])
+		if count[id] != 1 {
+			t.Errorf("call %s has %d records", id, count[id])
 		}
 		if executed[id] < 1 || completed[id] && executed[id] != 1 {
 			t.Errorf("call %s was executed %d times; completed before the crash: %v", id,
 				executed[id], completed[id])
 		}
 	}
-	if len(seen) != turns {
-		t.Errorf("%d calls have records, want %d", len(seen), turns)
+	if len(count) != turns {
+		t.Errorf("%d calls have records, want %d", len(count), turns)
 	}
 	sequence := 0
 	for e, err := range audit.Events(l.ctx, l.Client, run.GetID(), "") {
@@ -86,13 +85,12 @@ func TestKilledWorker(t *testing.T) {
 	}
 }
 
-// TestKilledInCall proves what becomes of a call whose worker is killed while it runs: one that
-// must not run twice is not run again, and the model is told that nobody knows its outcome; one
-// that may is run again.
-func TestKilledInCall(t *testing.T) {
+// The call of a tool that must not run twice is not repeated, and the model reads that its outcome
+// is unknown. A call that may run twice is repeated.
+func TestKilledWorker_DuringACall(t *testing.T) {
 	for _, test := range []struct {
-		tool, told string
-		executions int
+		tool, answer string
+		executions   int
 	}{
 		{"hold_once", string(api.ErrOutcomeUnknown), 1},
 		{"hold_read", "held", 2},
@@ -114,9 +112,9 @@ func TestKilledInCall(t *testing.T) {
 				t.Errorf("executions: %v", got)
 			}
 			messages := l.conversation(run)
-			if told := messages[5]; told.CallID != "2.1" || !strings.Contains(told.Text,
-				test.told) {
-				t.Errorf("the model was told %+v", told)
+			if answer := messages[5]; answer.CallID != "2.1" || !strings.Contains(answer.Text,
+				test.answer) {
+				t.Errorf("the model reads %+v", answer)
 			}
 			if n := len(l.records(run)); n != 2 {
 				t.Errorf("%d records, want 2", n)

@@ -22,10 +22,11 @@ import (
 // test/dashboard sets it.
 const prometheusVariable = "SWITCHYARD_PROMETHEUS"
 
-// dashboardRounds bounds how often everything is run until all is seen; a round takes a second.
+// dashboardRounds bounds how often all runs are repeated until every metric has data; a round takes
+// a second.
 const dashboardRounds = 30
 
-// dashboard is what is read of a dashboard of Grafana.
+// dashboard has the parts of a Grafana dashboard that the test reads.
 type dashboard struct {
 	Panels []struct {
 		Title   string
@@ -33,8 +34,8 @@ type dashboard struct {
 	}
 }
 
-// expressions are those of the dashboard and of the rules, as they are for all lanes, tools and
-// agents, by where they stand.
+// expressions returns the expressions of the dashboard and of the rules, for all lanes, tools and
+// agents, by their place.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -74,10 +75,10 @@ func expressions(t *testing.T) map[string]string {
 	return all
 }
 
-// TestDashboard proves that every expression of the dashboard, and every recording rule, gives data
-// on a real Prometheus that reads a real worker's metrics while runs of all kinds go on. It takes
-// most of a minute, so that only make test/dashboard runs it.
-func TestDashboard(t *testing.T) {
+// Every expression of the dashboard and every recording rule gives data on a real Prometheus that
+// reads the metrics of a real worker with runs of all kinds. It takes most of a minute, so only
+// make test/dashboard runs it.
+func TestDashboard_HasDataInEveryPanel(t *testing.T) {
 	program := os.Getenv(prometheusVariable)
 	if program == "" {
 		t.Skipf("%s is not set: make test/dashboard names a Prometheus", prometheusVariable)
@@ -108,7 +109,7 @@ func TestDashboard(t *testing.T) {
 	l.openGate()
 }
 
-// load runs something of everything.
+// load runs something of every kind.
 func (l *lab) load(round int) {
 	id := func(name string) string { return fmt.Sprint(name, "-", round) }
 	l.decisions(id("decided"))
@@ -122,7 +123,7 @@ func (l *lab) load(round int) {
 }
 
 // startPrometheus starts a Prometheus with the rules that reads the metrics at an address, and
-// returns its own.
+// returns its address.
 func startPrometheus(t *testing.T, program, metrics string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -156,7 +157,7 @@ func startPrometheus(t *testing.T, program, metrics string) string {
 	return address
 }
 
-// hasData reports whether an expression gives anything.
+// hasData reports whether an expression gives data.
 func hasData(ctx context.Context, t *testing.T, address, expr string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

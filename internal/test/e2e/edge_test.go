@@ -18,9 +18,8 @@ func (l *lab) cancel(id string) {
 	}
 }
 
-// TestCancelledBeforeItBegan proves that a run that is cancelled before any worker took it ends as
-// cancelled, with nothing executed.
-func TestCancelledBeforeItBegan(t *testing.T) {
+// The run ends as cancelled, and nothing is executed.
+func TestCancel_BeforeAnyWorkerEndsTheRun(t *testing.T) {
 	l := newLab(t)
 	run := l.runAgent("run", appendTurns(2))
 	l.cancel("run")
@@ -31,9 +30,8 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestCancelledWaiting proves that a run whose call waits for a lane that nobody serves can be
-// cancelled.
-func TestCancelledWaiting(t *testing.T) {
+// No worker serves the lane.
+func TestCancel_EndsRunsThatWaitForALane(t *testing.T) {
 	l := newLab(t)
 	l.worker("--lanes", "general")
 	run := l.runAgent("run", agent(step(call("store", `{"text":"a"}`)), answer("never")))
@@ -47,10 +45,9 @@ func TestCancelledWaiting(t *testing.T) {
 	expect(t, "records", l.statuses(run), []string{"1.1 store cancelled cancelled"})
 }
 
-// TestCancelledWithoutWorker proves that a run that is cancelled while its worker is dead ends as
-// cancelled when another one comes, and that its records say what became of the call that was lost
-// with the worker.
-func TestCancelledWithoutWorker(t *testing.T) {
+// A run that is cancelled while it has no worker ends as cancelled when one starts. Its records
+// show the end of the call that was lost with the worker.
+func TestCancel_WithoutWorkerTakesEffectLater(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	run := l.runAgent("run", agent(step(call("hold_once", `{}`)), answer("never")))
@@ -65,9 +62,8 @@ func TestCancelledWithoutWorker(t *testing.T) {
 	expect(t, "records", l.statuses(run), []string{"1.1 hold_once failed outcome_unknown"})
 }
 
-// TestManyCalls proves that a turn of more calls than may be in flight at once, and than a worker
-// runs at once, ends with each call executed once and told to the model in order.
-func TestManyCalls(t *testing.T) {
+// The turn has more calls than may be in flight at once and than a worker runs at once.
+func TestManyCalls_AreExecutedOnceAndAnsweredInOrder(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	many := call("append", `{"text":"x"}`)
@@ -92,8 +88,8 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
-// reset resets a run to before it decided on an activity, as an operator does, and returns the run
-// that goes on from there.
+// reset resets a run to before an activity was scheduled, as an operator does, and returns the new
+// execution.
 func (l *lab) reset(run client.WorkflowRun, activity string) client.WorkflowRun {
 	l.t.Helper()
 	var decided int64
@@ -115,9 +111,9 @@ func (l *lab) reset(run client.WorkflowRun, activity string) client.WorkflowRun 
 	return l.Client.GetWorkflow(l.ctx, run.GetID(), response.GetRunId())
 }
 
-// TestReset proves that a run that an operator resets goes on from its other past: the model sees
-// what the tools answer now, though the worker still holds what they answered before.
-func TestReset(t *testing.T) {
+// The model reads the new answers of the tools, although the worker still has the old ones in its
+// cache.
+func TestReset_ContinuesWithNewAnswers(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("run", agent(step(named("a", call("number", `{}`))),

@@ -16,13 +16,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// endurance has this package run the tests below, and endurancePatience bounds each.
+// endurance enables the tests below, and endurancePatience bounds each.
 const (
 	endurance         = "SWITCHYARD_ENDURANCE"
 	endurancePatience = 8 * time.Minute
 )
 
-// newEndurance starts a lab for a test that takes minutes, with the gate open.
+// newEndurance starts a lab with an open gate for a test that takes minutes.
 func newEndurance(t *testing.T) *lab {
 	t.Helper()
 	if os.Getenv(endurance) == "" {
@@ -36,17 +36,17 @@ func newEndurance(t *testing.T) *lab {
 	return l
 }
 
-// What the run of TestEndurance is made of: so many turns with ten calls each.
+// The size of the run of TestEndurance_RunsLongAgentsToTheirEnd: turns with ten calls each.
 const (
 	longTurns    = 300
 	callsOfATurn = 10
-	// journalOfTurn is the number of lines that a turn without repeated calls adds to the journal;
-	// a payment adds two.
+	// journalOfTurn is the number of journal lines of a turn without repeated calls; a payment adds
+	// two.
 	journalOfTurn = 12
 )
 
-// stampSpec is a program that must not run twice; where its worker is lost, paid tells by the
-// journal whether it did.
+// stampSpec is a program that must not run twice. If its worker is lost, paid checks the journal
+// for its effect.
 const stampSpec = `name: stamp_once
 version: 1.0.0
 description: Writes the call's key to the journal.
@@ -65,8 +65,7 @@ verify:
 `
 
 // longRun is an agent that adds up the numbers of its turns, each from the result of the turn
-// before, while each turn also pays three times and stamps once, greets twice, and writes three
-// lines.
+// before. Each turn also pays three times, stamps once, greets twice, and writes three lines.
 func longRun() *api.Agent {
 	var steps []api.ScriptStep
 	for turn := 1; turn <= longTurns; turn++ {
@@ -84,12 +83,11 @@ func longRun() *api.Agent {
 		"calculator pay stamp_once greet append")
 }
 
-// TestEndurance proves that a run of 3,000 calls outlives its workers: five are killed in its
-// middle, two are stopped for ones with a changed toolspec, and its history is gone on with in
-// fresh ones. It ends with the right answer, its events are numbered without a gap, every call has
-// one record and is of the version that the run began with, and what must not be done twice was
-// done once, as the tools' own journal says.
-func TestEndurance(t *testing.T) {
+// A run of 3,000 calls survives five killed workers and two deployments of a changed toolspec, and
+// continues as new. Its answer is right, its events are numbered without gaps, every call has one
+// record with the version at the start of the run, and by the tools' journal nothing with effect
+// once happened twice.
+func TestEndurance_RunsLongAgentsToTheirEnd(t *testing.T) {
 	l := newEndurance(t)
 	dir := l.toolsFolder()
 	payments, err := os.ReadFile("testdata/tools/bookings.yaml")
@@ -143,7 +141,7 @@ func TestEndurance(t *testing.T) {
 	l.pinned(l.Client.GetWorkflow(l.ctx, "after", ""), "3.0.0")
 }
 
-// awaitLines waits until the journal has so many lines.
+// awaitLines waits until the journal has n lines.
 func (l *lab) awaitLines(n int) {
 	l.t.Helper()
 	l.await(fmt.Sprint("for ", n, " lines"), func() bool {
@@ -152,8 +150,8 @@ func (l *lab) awaitLines(n int) {
 	})
 }
 
-// enduredRecords fails the test unless every call of TestEndurance has one record, which says that
-// it completed, and returns how many calls there are beside these, which all verify one of them.
+// enduredRecords fails the test unless every call of the run has one record with status completed.
+// It returns the number of further calls, all of which verify one of them.
 func (l *lab) enduredRecords(run client.WorkflowRun, r api.RunResult) (verified int) {
 	l.t.Helper()
 	records := map[string]int{}
@@ -184,8 +182,7 @@ func (l *lab) enduredRecords(run client.WorkflowRun, r api.RunResult) (verified 
 	return verified
 }
 
-// enduredJournal fails the test unless the tools' journal says that each payment and stamp of
-// TestEndurance was made once, and each line written.
+// enduredJournal fails the test unless the journal has each payment and stamp once, and each line.
 func (l *lab) enduredJournal(run string) {
 	l.t.Helper()
 	paid, written, greeted := map[string]int{}, map[string]int{}, 0
@@ -215,10 +212,10 @@ func (l *lab) enduredJournal(run string) {
 	}
 }
 
-// TestEnduranceOfATurn proves that a server does not end a run whose model asks for more in one
-// turn than a history holds, in calls or in bytes: the calls beyond that are refused, the model is
-// told, and can make them in the next turn, in a fresh history.
-func TestEnduranceOfATurn(t *testing.T) {
+// The server does not end a run whose model requests more in one turn than a history can contain,
+// in calls or in bytes: the calls beyond are refused, and the model can repeat them in the next
+// turn, in a new history.
+func TestEndurance_OfATurn(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls, bytes, least int
 		refuses             bool

@@ -11,8 +11,8 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-// lanesAnswers is what the commands of examples/lanes print, by their last file; of those that name
-// none, by the command.
+// lanesAnswers maps the last file of a command of examples/lanes, or else the command, to its
+// output.
 var lanesAnswers = map[string]string{
 	"exclusive.yaml":      "The site is in order.",
 	"parallel-first.yaml": "The site is in order.",
@@ -27,13 +27,12 @@ var lanesAnswers = map[string]string{
 	"call":                "completed in",
 }
 
-// shownCommand is a command of ours in a block of a README.
+// shownCommand matches one of our commands in a block of a README.
 var shownCommand = regexp.MustCompile("(?m)^bin/.*$")
 
-// TestLanesExample proves that examples/lanes does what its README says, by the very commands that
-// stand there: those that bring up a server of their own, and those that need one, which the README
-// brings up before with two workers.
-func TestLanesExample(t *testing.T) {
+// The test runs the commands of the README: those that start their own server, and those that use
+// the server with two workers that the README starts first.
+func TestLanesExample_DoesWhatItsREADMESays(t *testing.T) {
 	t.Parallel()
 	if withoutCache() {
 		t.Skip("the examples start their workers themselves, with the cache that they have by default")
@@ -85,7 +84,7 @@ func TestLanesExample(t *testing.T) {
 	})
 }
 
-// checkLanes checks what a command printed.
+// checkLanes checks the output of a command.
 func checkLanes(t *testing.T, command, printed string) {
 	t.Helper()
 	words := strings.Fields(command)

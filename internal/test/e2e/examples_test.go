@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-// answers are what the examples print at their end, by folder.
+// answers are the last outputs of the examples, by folder.
 var answers = map[string]string{
 	"function": "10 lamps cost 220.5",
 	"stateful": "in the cart: 2 lamps, 1 desk",
@@ -26,9 +26,9 @@ var answers = map[string]string{
 	"together": "10 x lamp to Oslo: 220.5, 40 in stock, 2 days.",
 }
 
-// TestExamples proves that every example does what its README says, by the very command that stands
-// there, and that where it waits for a person the command that it prints lets it go on.
-func TestExamples(t *testing.T) {
+// The test runs the command of each README. If an example waits for a person, the command that it
+// prints lets it continue.
+func TestExamples_DoWhatTheirREADMESays(t *testing.T) {
 	t.Parallel()
 	if withoutCache() {
 		t.Skip("the examples start their workers themselves, with the cache that they have by default")

@@ -20,17 +20,16 @@ import (
 // updateHistories records the histories that workflows/replay_test.go replays, and the lines of
 // their decisions, anew where the decisions have changed:
 //
-//	SWITCHYARD_BIN=$PWD/bin go test ./internal/e2e -run TestHistories -update-histories
+//	SWITCHYARD_BIN=$PWD/bin go test ./internal/e2e -run TestHistories_DecideAsRecorded -update-histories
 var updateHistories = flag.Bool("update-histories", false,
-	"record workflows/testdata/histories anew")
+	"record workflows/testdata/histories again")
 
 const historiesDir = "../../../workflows/testdata/histories"
 
-// behaviour is one way in which a run can go, as every later version of the workflows has to replay
-// it.
+// behaviour is one course of a run that every later version of the workflows has to replay.
 type behaviour struct {
 	name string
-	// server are the server's flags, parts how many histories the run has; default one.
+	// server has the server's flags; parts is the number of histories of the run, default one.
 	server []string
 	parts  int
 	// below are the calls whose sub-agents' histories are recorded too.
@@ -49,7 +48,7 @@ func named(id string, c api.ScriptCall) api.ScriptCall {
 	return c
 }
 
-// grants runs an agent that asks for more calls twice, with these search attributes.
+// grants runs an agent that requests more calls twice, with these search attributes.
 func (l *lab) grants(id string, attributes ...string) client.WorkflowRun {
 	l.t.Helper()
 	a := withTools(appendTurns(5), "append")
@@ -263,8 +262,8 @@ var behaviours = []behaviour{
 				{ID: "b", Tool: "brittle_counter", DependsOn: []string{"held"}}}})
 		l.awaitEntries(3)
 		holder.Kill()
-		l.await("for the run to be told of the loss",
-			func() bool { _, told := l.lossNoticed(run); return told })
+		l.await("for the run to notice the loss",
+			func() bool { _, noticed := l.lossNoticed(run); return noticed })
 		l.openGate()
 		return run
 	}},
@@ -496,8 +495,7 @@ var behaviours = []behaviour{
 }
 
 // compacting is an agent that finds a code in its first turn, reads texts of 2,000 bytes in as many
-// more, and answers with the code. Its model has a window of that many tokens; zero tells nobody of
-// it.
+// turns as given, and answers with the code. window is that of its model in tokens; zero hides it.
 func compacting(turns, window int) *api.Agent {
 	steps := []api.ScriptStep{step(named("code", call("append", `{"text":"4711"}`)))}
 	for range turns {
@@ -508,8 +506,7 @@ func compacting(turns, window int) *api.Agent {
 	return a
 }
 
-// inlineTurns is an agent that calls inline tools of every fate, in an order that is the same every
-// time.
+// inlineTurns is an agent that calls inline tools with every kind of end, always in the same order.
 func inlineTurns() *api.Agent {
 	return allInline(
 		step(named("a", call("in_append", `{"text":"a"}`))),
@@ -532,11 +529,10 @@ func (l *lab) runCall(id, tool, arguments string) client.WorkflowRun {
 		api.RunInput{Call: &api.Call{Tool: tool, Arguments: arguments}})
 }
 
-// TestHistories proves that each behaviour decides today, on a real server, what its golden lines
-// say: which activities with which ids, inputs, lanes and timeouts, in which order, and how the run
-// ends. The workflow cache is off, so that every workflow task of every behaviour is a replay. The
-// recorded histories themselves are replayed in package workflows.
-func TestHistories(t *testing.T) {
+// Each behaviour takes, on a real server, the decisions of its golden lines: which activities with
+// which ids, inputs, lanes and timeouts, in which order, and how the run ends. The workflow cache
+// is off, so every workflow task is a replay. Package workflows replays the recorded histories.
+func TestHistories_DecideAsRecorded(t *testing.T) {
 	for i, b := range slices.Concat(behaviours, controlled, accountable) {
 		if testing.Short() && i%3 > 0 {
 			continue // make test/e2e has them all; what is recorded of all is replayed by make test
@@ -546,7 +542,7 @@ func TestHistories(t *testing.T) {
 			l.cacheless = l.cacheless || !*updateHistories
 			run := b.run(l)
 			first := run.GetRunID()
-			_ = run.Get(l.ctx, nil) // how the run ends stands in its lines
+			_ = run.Get(l.ctx, nil) // the lines contain the end of the run
 			l.checkChain(b.name, run.GetID(), first, max(b.parts, 1))
 			for _, call := range b.below {
 				l.checkChain(b.name+"_"+strings.ReplaceAll(call, "/", "_"),
@@ -556,7 +552,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// checkChain compares the decisions of a run's histories with those that are recorded under a name.
+// checkChain compares the decisions of a run's histories with those recorded under a name.
 func (l *lab) checkChain(name, id, first string, parts int) {
 	l.t.Helper()
 	chain := l.histories(id, first)
@@ -572,9 +568,9 @@ func (l *lab) checkChain(name, id, first string, parts int) {
 	}
 }
 
-// checkLines compares the decisions of a history with the golden lines. Where they differ or there
-// are none yet, updating records both anew; a history whose decisions are still the same stays as
-// an earlier version recorded it.
+// checkLines compares the decisions of a history with the golden lines. If they differ or are
+// missing, -update-histories records both. A history with equal decisions stays as an earlier
+// version recorded it.
 func checkLines(t *testing.T, path string, h *historypb.History) {
 	t.Helper()
 	lines := strings.Join(histories.Lines(h), "\n") + "\n"
@@ -591,7 +587,7 @@ func checkLines(t *testing.T, path string, h *historypb.History) {
 	case err != nil:
 		t.Fatal(err)
 	default:
-		t.Errorf("%s.txt says otherwise; if the change is meant, record anew (see updateHistories):\n%s",
+		t.Errorf("%s.txt differs; if the change is intended, record it again (see updateHistories):\n%s",
 			path, lines)
 	}
 }

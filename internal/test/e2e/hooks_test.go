@@ -15,7 +15,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// hooks are those of the tests' own worker.
+// hooks are those of the tests' worker.
 func hooks() []switchyard.Hook {
 	return []switchyard.Hook{
 		switchyard.NewBeforeRun("allow", func(_ context.Context, r switchyard.HookRun) (string,
@@ -27,9 +27,9 @@ func hooks() []switchyard.Hook {
 		}),
 		switchyard.NewBeforeRun("hold_run", func(ctx context.Context, _ switchyard.HookRun) (string,
 			error) {
-			return "", errors.Join(noteHook(ctx, "held"), gateOpens(ctx))
+			return "", errors.Join(noteHook(ctx, "waiting"), gateOpens(ctx))
 		}),
-		switchyard.NewMemoryRetrieve("recall", func(_ context.Context,
+		switchyard.NewMemoryRetrieve("earlier_notes", func(_ context.Context,
 			r switchyard.HookRun) (string, error) {
 			return "Known of " + r.Agent + ": nothing.", nil
 		}),
@@ -56,7 +56,7 @@ func hooks() []switchyard.Hook {
 	}
 }
 
-// guard decides by what is to be written.
+// guard decides by the text to be written.
 func guard(_ context.Context, c switchyard.HookCall) (switchyard.HookDecision, error) {
 	switch args := string(c.Arguments); {
 	case strings.Contains(args, "forbidden"):
@@ -76,20 +76,20 @@ func noteHook(ctx context.Context, text string) error {
 	return errors.Join(err, appendJournal(line))
 }
 
-// hooked is an agent with a hook at every point.
+// hooked returns an agent with a hook at every point.
 func hooked(steps ...api.ScriptStep) *api.Agent {
 	a := withTools(agent(steps...), "append")
 	a.Hooks = api.Hooks{BeforeRun: []api.Hook{{Name: "allow"}},
-		MemoryRetrieve: []api.Hook{{Name: "recall"}},
+		MemoryRetrieve: []api.Hook{{Name: "earlier_notes"}},
 		BeforeCall:     []api.Hook{{Name: "guard", Tools: []string{"append"}}},
 		AfterCall:      []api.Hook{{Name: "redact"}},
 		MemoryWrite:    []api.Hook{{Name: "lose"}}, AfterRun: []api.Hook{{Name: "report"}}}
 	return a
 }
 
-// TestHooks proves on a real server that hooks at every point do what they decide, exactly once as
-// far as the run goes, and that records and events say by which hook.
-func TestHooks(t *testing.T) {
+// On a real server, hooks at every point decide exactly once per run, and records and events name
+// them.
+func TestHooks_DecideOnceAtEveryPoint(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("hooks", hooked(
@@ -130,7 +130,7 @@ func TestHooks(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	want := []string{"before_run allow done ", "memory_retrieve recall done ",
+	want := []string{"before_run allow done ", "memory_retrieve earlier_notes done ",
 		`1.2 refused pre_execution {"text":"forbidden"}, guard blocked`,
 		`1.3 completed pre_execution {"text":"known"}, guard overrode`,
 		`1.1 completed post_execution {"text":"cheaper"}, guard modified, redact modified`,
@@ -140,9 +140,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestHookOutlivesWorker proves that a hook of a run whose worker is killed runs again on another
-// one, and the run goes on.
-func TestHookOutlivesWorker(t *testing.T) {
+// The hook runs on another worker, and the run continues.
+func TestHook_RunsAgainIfItsWorkerIsKilled(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	a := withTools(agent(answer("done")), "append")

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// questions asks a run for its open questions.
+// questions queries the open questions of a run.
 func (l *lab) questions(id string) []api.Question {
 	l.t.Helper()
 	value, err := l.Client.QueryWorkflow(l.ctx, id, "", api.QuestionsQuery)
@@ -28,7 +28,7 @@ func (l *lab) questions(id string) []api.Question {
 	return list
 }
 
-// awaitQuestions waits until as many questions of a run are open, and returns them by id.
+// awaitQuestions waits until n questions of a run are open, and returns them by id.
 func (l *lab) awaitQuestions(id string, n int) map[string]api.Question {
 	l.t.Helper()
 	open := map[string]api.Question{}
@@ -42,7 +42,7 @@ func (l *lab) awaitQuestions(id string, n int) map[string]api.Question {
 	return open
 }
 
-// reply replies to a question of a run, and returns why that was refused.
+// reply replies to a question of a run and returns the refusal, if any.
 func (l *lab) reply(id string, r api.Reply) *api.ReplyError {
 	l.t.Helper()
 	err := l.sendReply(id, r)
@@ -102,7 +102,7 @@ func value(question, by, json string) api.Reply {
 // asker returns an agent with the tools that ask people, and append.
 func asker(steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...),
-		"ask budget hurry ask_nobody inquire inquire_and_hold inquire_once inquire_unasked append")
+		"ask budget hurry ask_unserved inquire inquire_and_hold inquire_once inquire_unasked append")
 }
 
 func (l *lab) historyLength(id string) int {
@@ -110,11 +110,10 @@ func (l *lab) historyLength(id string) int {
 	return len(l.histories(id, "")[0].GetEvents())
 }
 
-// TestHuman proves that a call of a human tool waits for a person while the other calls of its turn
-// go on, that the worker may be killed meanwhile, that a wrong answer goes back to the person with
-// every fault, and that the right one becomes the call's result, checked and noted with who gave
-// it.
-func TestHuman(t *testing.T) {
+// A call of a human tool waits while the other calls of its turn run, also if the worker is killed
+// meanwhile. An invalid answer returns to the person with every fault. A valid one is the call's
+// result, validated, with the name of the person.
+func TestHuman_WaitsForAPerson(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	budget := call("budget", `{"for":"paint","card":"4711"}`)
@@ -167,10 +166,9 @@ func TestHuman(t *testing.T) {
 	}
 }
 
-// TestRefusedReplies proves that what is no reply to an open question is refused with its own
-// error, that says which questions are open, and leaves nothing in the run's history; and that a
-// question takes one reply.
-func TestRefusedReplies(t *testing.T) {
+// The refusal is a separate error with the open questions, and leaves nothing in the run's history.
+// A question accepts one reply.
+func TestReplies_AreRefusedUnlessTheQuestionIsOpen(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("run", asker(step(call("ask", `{"question":"One?"}`),
@@ -217,9 +215,9 @@ func TestRefusedReplies(t *testing.T) {
 	}
 }
 
-// TestHugeReply proves that a reply that no server takes, sent past starter, is refused and does
-// not cost the run: its question stays open and takes another reply.
-func TestHugeReply(t *testing.T) {
+// A reply that was not sent by starter and that no server accepts does not end the run: its
+// question stays open and accepts another reply.
+func TestReplies_TooLargeForTheServerAreRefused(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("run", asker(step(call("ask", `{"question":"What?"}`)), answer("done")))
@@ -228,15 +226,14 @@ func TestHugeReply(t *testing.T) {
 		`"`)); err == nil {
 		t.Error("3 MB are an answer")
 	}
-	l.await("for the run to go on",
+	l.await("for the run to continue",
 		func() bool { return l.sendReply("run", value("1.1", "alice", `"short"`)) == nil })
 	l.result(run)
 	expect(t, "records", l.statuses(run), []string{"1.1 ask completed"})
 }
 
-// TestHumanDeclines proves that a person who declines ends the call as approval_denied, told with
-// the reason, and that the other calls are not affected.
-func TestHumanDeclines(t *testing.T) {
+// The call ends as approval_denied with the reason.
+func TestHuman_DeclineEndsOnlyItsCall(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("run", asker(step(call("ask", `{"question":"May I?"}`),
@@ -247,17 +244,16 @@ func TestHumanDeclines(t *testing.T) {
 	if r := l.result(run); r.Usage.Failed != 1 || r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}
-	if told := l.conversation(run)[3]; told.CallID != "1.1" || !told.Failed ||
-		!strings.Contains(told.Text, "declined by bob: not on a Friday") {
-		t.Errorf("the model was told %+v", told)
+	if answer := l.conversation(run)[3]; answer.CallID != "1.1" || !answer.Failed ||
+		!strings.Contains(answer.Text, "declined by bob: not on a Friday") {
+		t.Errorf("the model reads %+v", answer)
 	}
 	expect(t, "records", l.statuses(run), []string{"1.2 append completed",
 		"1.1 ask failed approval_denied"})
 }
 
-// TestHumanTakesTooLong proves that a call that nobody answers in time ends as approval_timeout,
-// with its question closed.
-func TestHumanTakesTooLong(t *testing.T) {
+// A call without an answer in time ends as approval_timeout, and its question is closed.
+func TestHuman_TimesOut(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("run", asker(step(call("hurry", `{}`)),
@@ -279,13 +275,13 @@ func TestHumanTakesTooLong(t *testing.T) {
 		"2.1 ask completed"})
 }
 
-// TestHumanCancelled proves that cancelling a run that waits for a person ends it at once, also
-// where no worker has taken the call, and that the end of the wall time ends the wait.
-func TestHumanCancelled(t *testing.T) {
+// Cancelling a run that waits for a person ends it immediately, also if no worker has taken the
+// call. The end of the wall time ends the wait.
+func TestHuman_EndsWithItsRun(t *testing.T) {
 	l := newLab(t)
 	l.worker("--lanes", "general")
-	for _, tool := range []string{"ask", "ask_nobody"} {
-		arguments := map[string]string{"ask": `{"question":"Yes?"}`, "ask_nobody": `{}`}[tool]
+	for _, tool := range []string{"ask", "ask_unserved"} {
+		arguments := map[string]string{"ask": `{"question":"Yes?"}`, "ask_unserved": `{}`}[tool]
 		run := l.runAgent(tool, asker(step(call(tool, arguments)), answer("never")))
 		l.awaitQuestions(tool, 1)
 		l.cancel(tool)
@@ -301,12 +297,12 @@ func TestHumanCancelled(t *testing.T) {
 	expect(t, "records", l.statuses(run), []string{"1.1 ask cancelled cancelled"})
 }
 
-// TestHumanBeforeAnyWorker proves that a call that no worker has taken yet can be answered, and
-// that declining it says what it waits for and leaves the question open.
-func TestHumanBeforeAnyWorker(t *testing.T) {
+// A call that no worker has taken can be answered. Declining it names what it waits for and leaves
+// the question open.
+func TestHuman_AnswersBeforeAnyWorker(t *testing.T) {
 	l := newLab(t)
 	l.worker("--lanes", "general")
-	run := l.runAgent("run", asker(step(call("ask_nobody", `{}`), call("ask_nobody", `{}`)),
+	run := l.runAgent("run", asker(step(call("ask_unserved", `{}`), call("ask_unserved", `{}`)),
 		answer("done")))
 	l.awaitQuestions("run", 2)
 	no := api.Reply{Question: "1.1", By: "bob", Decline: true}
@@ -322,13 +318,11 @@ func TestHumanBeforeAnyWorker(t *testing.T) {
 	l.worker("--lanes", "serial")
 	l.decline("run", "1.1")
 	l.result(run)
-	expect(t, "records", l.statuses(run), []string{"1.2 ask_nobody completed",
-		"1.1 ask_nobody failed approval_denied"})
+	expect(t, "records", l.statuses(run), []string{"1.2 ask_unserved completed",
+		"1.1 ask_unserved failed approval_denied"})
 }
 
-// TestHumanInPlansAndDirectCalls proves that people are asked by plans and direct calls as by
-// agents.
-func TestHumanInPlansAndDirectCalls(t *testing.T) {
+func TestHuman_InPlansAndDirectCalls(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	plan := l.runPlan("plan", api.Plan{Calls: []api.PlanCall{
@@ -356,10 +350,9 @@ func TestHumanInPlansAndDirectCalls(t *testing.T) {
 	}
 }
 
-// TestHumanReset proves that a run that is reset to before its question asks again: what was
-// answered in its other past is no answer, whether the server brings the reply along or not, and
-// its history still tells of what is open.
-func TestHumanReset(t *testing.T) {
+// A run that is reset to before its question asks again: an earlier answer does not count, whether
+// or not the server reapplies the reply, and the history contains the open question.
+func TestHuman_AsksAgainAfterAReset(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("run", asker(step(named("a", call("ask", `{"question":"Which?"}`))),

@@ -22,8 +22,8 @@ func allInline(steps ...api.ScriptStep) *api.Agent {
 	return a
 }
 
-// tasks returns, for each workflow task of a run's chain that was completed, how many bytes it had
-// recorded, and how many activities the run scheduled.
+// tasks returns, for each completed workflow task of a run's chain, the bytes that it recorded, and
+// how many activities the run scheduled.
 func (l *lab) tasks(id, first string) (recorded []int, activities int) {
 	l.t.Helper()
 	for _, h := range l.histories(id, first) {
@@ -41,10 +41,10 @@ func (l *lab) tasks(id, first string) (recorded []int, activities int) {
 	return recorded, activities
 }
 
-// TestInlineRun proves that a run of an agent whose model steps and tools are inline takes one
-// workflow task and no activity, also where no worker keeps runs in memory, that parallel calls
-// overlap, and that everything about it can be read as of any other run.
-func TestInlineRun(t *testing.T) {
+// A run of an agent whose model steps and tools are inline takes one workflow task and no activity,
+// also without the workflow cache. Parallel calls overlap, and the run can be read as any other
+// run.
+func TestInline_RunsInOneWorkflowTask(t *testing.T) {
 	const turns = 20
 	l := newLab(t)
 	l.worker()
@@ -86,10 +86,8 @@ func TestInlineRun(t *testing.T) {
 	}
 }
 
-// TestInlineKilled proves what kill -9 of the worker in the middle of an inline call costs: the
-// workflow task is made again, and with it what it had run inline, once; what was recorded before,
-// and every activity, is not.
-func TestInlineKilled(t *testing.T) {
+// The inline calls of the workflow task run once more. Recorded calls and activities do not.
+func TestInline_RepeatsTheWorkflowTaskOfAKilledWorker(t *testing.T) {
 	for lane, repeated := range map[string][]string{
 		api.LaneGeneral: {"3.1 in_append", "3.2 in_hold"},
 		api.LaneInline:  {"2.1 in_append", "3.1 in_append", "3.2 in_hold"},
@@ -127,10 +125,9 @@ func TestInlineKilled(t *testing.T) {
 	}
 }
 
-// TestInlineLarge proves that 200 inline calls of one turn with results of 32 KB each end like any
-// others: no workflow task has more to record than a server takes, and none of them had to be made
-// again.
-func TestInlineLarge(t *testing.T) {
+// 200 inline calls of one turn with results of 32 KB each complete: no workflow task records more
+// than the server accepts, and none is repeated.
+func TestInline_DividesLargeTurns(t *testing.T) {
 	const calls, size, most = 200, 32 << 10, 3 << 20
 	l := newLab(t)
 	l.worker()
@@ -149,23 +146,23 @@ func TestInlineLarge(t *testing.T) {
 	if slices.Max(recorded) > most || total < calls*size || activities > 0 {
 		t.Errorf("the workflow tasks recorded %v bytes; %d activities", recorded, activities)
 	}
-	seen := map[string]bool{}
+	ids := map[string]bool{}
 	for _, r := range l.records(run) {
 		if r.Status != api.CallCompleted || r.Result.Cut > 0 ||
 			len(api.PlainText(r.Result.Output)) != size || r.Attempts != 1 {
 			t.Errorf("call %s is %s, %d bytes, attempt %d", r.CallID, r.Status,
 				len(r.Result.Output), r.Attempts)
 		}
-		seen[r.CallID] = true
+		ids[r.CallID] = true
 	}
-	if len(seen) != calls {
-		t.Errorf("%d records", len(seen))
+	if len(ids) != calls {
+		t.Errorf("%d records", len(ids))
 	}
 }
 
-// TestInlineEnds proves that a run that is cancelled, or whose wall time passes, ends the inline
-// call that it is in, though no event can reach the run while its workflow task is open.
-func TestInlineEnds(t *testing.T) {
+// A run that is cancelled, or whose wall time passes, ends its inline call, although no event can
+// reach the run while its workflow task is open.
+func TestInline_EndsWithItsRun(t *testing.T) {
 	for _, lane := range []string{api.LaneGeneral, api.LaneInline} {
 		t.Run("cancelled "+lane, func(t *testing.T) {
 			l := newLab(t)
@@ -199,9 +196,9 @@ func TestInlineEnds(t *testing.T) {
 	}
 }
 
-// TestInlineOnce proves that a tool that must not run twice is not executed inline even where a run
-// is pinned to it so: the model is told why not.
-func TestInlineOnce(t *testing.T) {
+// A tool that must not run twice is not executed inline even if a run has pinned it so. The model
+// reads why.
+func TestInline_RefusesOnceTools(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	a := withTools(agent(step(call("in_append", `{"text":"a"}`)), answer("done")), "in_append")
@@ -234,9 +231,9 @@ func (l *lab) finished(id string, a *api.Agent) client.WorkflowRun {
 	return run
 }
 
-// TestInlineStopped proves that a worker that is asked to stop ends what it runs inline first, and
-// all that follows in the workflow task: nobody has to do any of it again.
-func TestInlineStopped(t *testing.T) {
+// A worker that is stopping finishes its inline calls and the rest of the workflow task, so nothing
+// is repeated.
+func TestInline_FinishesBeforeTheWorkerStops(t *testing.T) {
 	l := newLab(t)
 	worker := l.worker("--metrics-address", "127.0.0.1:0")
 	run := l.runAgent("run", allInline(step(call("in_append", `{"text":"a"}`)),

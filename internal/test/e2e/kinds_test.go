@@ -14,8 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// shop starts a worker of the examples, in a folder where the program is what the toolspecs name:
-// bin/kinds.
+// shop starts a worker of the examples, in a folder in which the toolspecs find bin/kinds.
 func (l *lab) shop() *testserver.Process {
 	l.t.Helper()
 	program, dir := testserver.Bin(l.t, "kinds"), l.t.TempDir()
@@ -45,18 +44,18 @@ func (l *lab) accept(id, question string) {
 	}
 }
 
-// ended reports whether a call of a run is on record as completed.
+// ended reports whether a call of a run has a completed record.
 func (l *lab) ended(run client.WorkflowRun, call string) bool {
 	return slices.ContainsFunc(l.records(run), func(r api.Record) bool {
 		return r.CallID == call && r.Status == api.CallCompleted
 	})
 }
 
-// TestAllKinds proves that one run with a tool of every kind gives the same answer as an
-// undisturbed one, with every call on record once and completed, though its worker is killed with
-// kill -9 at three points of it: early, as a sub-agent and a question begin, and when the question
-// alone is open. One more kill follows the reply, wherever the run is by then.
-func TestAllKinds(t *testing.T) {
+// One run with a tool of every kind has the same answer as an undisturbed one, with one completed
+// record per call, although its worker is killed with kill -9 at three points: early, when a
+// sub-agent and a question start, and while only the question is open. Another kill follows the
+// reply.
+func TestAllKinds_SurviveKilledWorkers(t *testing.T) {
 	l := newLab(t)
 	worker := l.shop()
 	undisturbed := l.order("undisturbed")

@@ -23,24 +23,24 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// patience bounds a whole test. Nothing waits for it: it only ends what hangs.
+// patience bounds a whole test. It only ends tests that hang.
 const patience = 90 * time.Second
 
-// lab is a real server with what the tests need to run workers against it.
+// lab is a real server with everything to run workers against it.
 type lab struct {
 	*testserver.Server
 	t       *testing.T
 	ctx     context.Context
 	journal string
 	gate    string
-	// cacheless has the lab's workers keep no run in memory: then every workflow task is a replay.
+	// cacheless turns the workflow cache of the lab's workers off: then every workflow task is a
+	// replay.
 	cacheless bool
-	// metrics is the address of the last worker's metrics, where it was told to serve them.
+	// metrics is the address of the last worker's metrics, if it serves them.
 	metrics string
 }
 
-// newLab starts a server. When the test ends, the histories of all runs that it started are
-// replayed.
+// newLab starts a server. At the end of the test, the histories of all its runs are replayed.
 func newLab(t *testing.T, serverFlags ...string) *lab {
 	t.Helper()
 	t.Parallel()
@@ -56,16 +56,16 @@ func newLab(t *testing.T, serverFlags ...string) *lab {
 	return l
 }
 
-// withoutCache reports whether make test/replay asks for all tests with the workflow cache off.
+// withoutCache reports whether make test/replay turns the workflow cache off.
 func withoutCache() bool { return os.Getenv("SWITCHYARD_CACHE") == "0" }
 
-// worker starts a worker with the tools of these tests as a process of its own.
+// worker starts a worker process with the tools of these tests.
 func (l *lab) worker(flags ...string) *testserver.Process {
 	l.t.Helper()
 	return l.workerIn(nil, append([]string{"--tools", "testdata/tools"}, flags...)...)
 }
 
-// workerIn is worker with more environment and no tools but the shipped ones, unless the flags say
+// workerIn is worker with more environment and only the shipped tools, unless the flags say
 // otherwise.
 func (l *lab) workerIn(env []string, flags ...string) *testserver.Process {
 	l.t.Helper()
@@ -97,7 +97,7 @@ func (l *lab) program(name string, env []string, flags ...string) *testserver.Pr
 	return p
 }
 
-// readMetrics returns what the last worker's /metrics shows.
+// readMetrics returns the last worker's /metrics.
 func (l *lab) readMetrics() string {
 	l.t.Helper()
 	resp, err := http.Get("http://" + l.metrics + "/metrics")
@@ -112,7 +112,7 @@ func (l *lab) readMetrics() string {
 	return string(text)
 }
 
-// run starts a workflow; its history is replayed when the test ends.
+// run starts a workflow. Its history is replayed at the end of the test.
 func (l *lab) run(workflowType, id string, input any) client.WorkflowRun {
 	l.t.Helper()
 	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id,
@@ -125,9 +125,9 @@ func (l *lab) run(workflowType, id string, input any) client.WorkflowRun {
 	return run
 }
 
-// kept reports whether a worker asked for the run's tasks on its own queue, as it does for runs
-// that it keeps in memory.
-func kept(h *historypb.History) bool {
+// cached reports whether a worker asked for the run's tasks on its own queue, as it does for runs
+// in its cache.
+func cached(h *historypb.History) bool {
 	return slices.ContainsFunc(h.GetEvents(), func(e *historypb.HistoryEvent) bool {
 		return e.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetKind() == enumspb.TASK_QUEUE_KIND_STICKY
 	})
@@ -160,7 +160,7 @@ func (l *lab) result(run client.WorkflowRun) api.RunResult {
 	return r
 }
 
-// failure waits for a run's failure, of the given type.
+// failure waits for a run's failure of the given type.
 func (l *lab) failure(run client.WorkflowRun, kind api.RunErrorType) *temporal.ApplicationError {
 	l.t.Helper()
 	err := run.Get(l.ctx, nil)
@@ -171,7 +171,7 @@ func (l *lab) failure(run client.WorkflowRun, kind api.RunErrorType) *temporal.A
 	return app
 }
 
-// cancelled waits for a run that ends as cancelled.
+// cancelled waits until a run ends as cancelled.
 func (l *lab) cancelled(run client.WorkflowRun) {
 	l.t.Helper()
 	if err := run.Get(l.ctx, nil); !temporal.IsCanceledError(err) {
@@ -192,7 +192,7 @@ func (l *lab) records(run client.WorkflowRun) []api.Record {
 	return records
 }
 
-// statuses returns of every record "call id tool status attempts".
+// statuses returns "call id tool status attempts" for every record.
 func (l *lab) statuses(run client.WorkflowRun) []string {
 	l.t.Helper()
 	var list []string
@@ -206,7 +206,7 @@ func (l *lab) statuses(run client.WorkflowRun) []string {
 	return list
 }
 
-// conversation asks a run for its conversation, as far as one page goes.
+// conversation queries the first page of a run's conversation.
 func (l *lab) conversation(run client.WorkflowRun) []api.Message {
 	l.t.Helper()
 	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), "", api.ConversationQuery, 0)
@@ -245,7 +245,7 @@ func (l *lab) entries() []entry {
 func (l *lab) await(what string, condition func() bool) {
 	l.t.Helper()
 	if until(l.ctx, condition) != nil {
-		l.t.Fatalf("waited in vain: %s; the journal is %v", what, l.entries())
+		l.t.Fatalf("timed out waiting %s; the journal is %v", what, l.entries())
 	}
 }
 
@@ -261,7 +261,7 @@ func (l *lab) openGate() {
 	}
 }
 
-// executions counts in the journal how often each call was executed: "call id tool" to number.
+// executions returns how often each call was executed, by the journal: "call id tool" to number.
 func (l *lab) executions() map[string]int {
 	counts := map[string]int{}
 	for _, e := range l.entries() {
@@ -290,7 +290,7 @@ func call(tool, arguments string) api.ScriptCall {
 	return api.ScriptCall{Tool: tool, Arguments: json.RawMessage(arguments)}
 }
 
-// expect compares a list with what is wanted.
+// expect compares a list with the expected one.
 func expect(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {

@@ -21,19 +21,19 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-var updatePictures = flag.Bool("update-pictures", false, "draw docs/lanes anew")
+var updatePictures = flag.Bool("update-pictures", false, "redraw docs/lanes")
 
-// laneScene is a picture of docs/lanes.md: what is run of examples/lanes to draw it, and what must
-// be seen there.
+// laneScene is a picture of docs/lanes.md: the runs of examples/lanes that it shows, and what it
+// must show.
 type laneScene struct {
 	name  string
 	title string
-	// units says that the axis counts tenths of a second, for what takes 31 of them or 36.
+	// units labels the axis in tenths of a second.
 	units bool
-	// millis says that it counts milliseconds.
+	// millis labels it in milliseconds.
 	millis bool
 	play   func(y *laneYard) []timeline.Group
-	// holds reports whether the calls, in the order in which they began, show what the page says.
+	// holds reports whether the calls, in the order of their start, show what the page says.
 	holds func(calls []api.Record) bool
 }
 
@@ -154,8 +154,7 @@ var laneScenes = []laneScene{
 	},
 }
 
-// inlineScene compares two runs that do the same; it is in a function of its own because of how it
-// is drawn.
+// inlineScene compares two runs that do the same.
 var inlineScene = laneScene{
 	name: "inline", title: "Two turns of two calls each: by way of a task queue, and inline with the model's steps inline too",
 	millis: true,
@@ -174,8 +173,8 @@ var inlineScene = laneScene{
 	},
 }
 
-// fastest makes the same run some times, and returns the model steps and calls of the one that took
-// the least: what else the machine has to do makes more of a difference than what is compared.
+// fastest repeats a run and returns the model steps and calls of the fastest one, because the load
+// of the machine matters more than the difference that is shown.
 func (y *laneYard) fastest(lane, file string) timeline.Group {
 	y.t.Helper()
 	var best timeline.Group
@@ -184,19 +183,19 @@ func (y *laneYard) fastest(lane, file string) timeline.Group {
 		id := fmt.Sprint(lane, "-", i)
 		y.start(id, "run", file)
 		g := y.group("", id)
-		delete(y.seen, id)
+		delete(y.shown, id)
 		whole := y.steps(&g, id)
 		if best.Rows == nil || whole < took {
 			best, took = g, whole
-			y.seen[lane] = y.records(y.Client.GetWorkflow(y.ctx, id, ""))
+			y.shown[lane] = y.records(y.Client.GetWorkflow(y.ctx, id, ""))
 		}
 	}
 	best.Name = "lane " + lane
 	return best
 }
 
-// steps puts the whole run and its model steps before the rows of its calls, in the order in which
-// they began, and returns how long the run took.
+// steps adds the whole run and its model steps to the rows of its calls, in the order of their
+// start, and returns the duration of the run.
 func (y *laneYard) steps(g *timeline.Group, id string) time.Duration {
 	y.t.Helper()
 	var whole timeline.Row
@@ -228,14 +227,13 @@ func (y *laneYard) steps(g *timeline.Group, id string) time.Duration {
 type laneYard struct {
 	*lab
 	starter string
-	// seen are the records of the scene's runs, by run.
-	seen map[string][]api.Record
+	// shown has the records of the scene's runs, by run.
+	shown map[string][]api.Record
 }
 
 const lanesFolder = "../../../examples/lanes"
 
-// newLaneYard starts the workers, and returns when both of them have their part of the lanes that
-// are divided.
+// newLaneYard starts the workers and returns when both have their part of the divided lanes.
 func newLaneYard(t *testing.T) *laneYard {
 	t.Helper()
 	y := &laneYard{lab: newLab(t), starter: testserver.Bin(t, "starter")}
@@ -261,7 +259,7 @@ func newLaneYard(t *testing.T) *laneYard {
 	return y
 }
 
-// start starts a run of examples/lanes by starter's command; it need not wait for its end.
+// start starts a run of examples/lanes with starter.
 func (y *laneYard) start(id, command, what string, arguments ...string) {
 	y.t.Helper()
 	if command != "call" {
@@ -273,11 +271,10 @@ func (y *laneYard) start(id, command, what string, arguments ...string) {
 	if err != nil {
 		y.t.Fatalf("starter %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	y.seen[id] = nil
+	y.shown[id] = nil
 }
 
-// group waits for a run's end and returns its calls' rows, in the order in which they were asked
-// for.
+// group waits for a run's end and returns its calls' rows, in the order of the requests.
 func (y *laneYard) group(name, id string) timeline.Group {
 	y.t.Helper()
 	run := y.Client.GetWorkflow(y.ctx, id, "")
@@ -291,7 +288,7 @@ func (y *laneYard) group(name, id string) timeline.Group {
 		}
 		return a.Scheduled.Compare(b.Scheduled)
 	})
-	y.seen[id] = records
+	y.shown[id] = records
 	g := timeline.Group{Name: name}
 	for _, r := range records {
 		asked := r.Scheduled
@@ -311,16 +308,16 @@ func (y *laneYard) group(name, id string) timeline.Group {
 	return g
 }
 
-// on returns the records of a run's calls on a lane, in the order in which they were asked for.
+// on returns the records of a run's calls on a lane, in the order of the requests.
 func (y *laneYard) on(lane, id string) []api.Record {
-	return slices.DeleteFunc(slices.Clone(y.seen[id]),
+	return slices.DeleteFunc(slices.Clone(y.shown[id]),
 		func(r api.Record) bool { return r.Lane != lane })
 }
 
 // site is group for a run with the tools of the lane site.
 func (y *laneYard) site(name, id string) timeline.Group {
 	g := y.group(name, id)
-	for i, r := range y.seen[id] {
+	for i, r := range y.shown[id] {
 		g.Rows[i].Label = r.Tool
 		if r.Tool == "repair" {
 			g.Rows[i].Label += ", exclusive"
@@ -329,12 +326,12 @@ func (y *laneYard) site(name, id string) timeline.Group {
 	return g
 }
 
-// byLane is group with the rows of each lane in a group of its own.
+// byLane is group with a separate group for the rows of each lane.
 func (y *laneYard) byLane(id string) []timeline.Group {
 	y.t.Helper()
 	all := y.group("", id)
 	var groups []timeline.Group
-	for i, r := range y.seen[id] {
+	for i, r := range y.shown[id] {
 		at := slices.IndexFunc(groups, func(g timeline.Group) bool { return g.Name == r.Lane })
 		if at < 0 {
 			at, groups = len(groups), append(groups, timeline.Group{Name: r.Lane})
@@ -349,11 +346,10 @@ func runSince(r api.Record) time.Time {
 	return since
 }
 
-// slack is how far the times of a record may be off: the server hears of what a worker does only a
-// little later.
+// slack is the tolerance of the times of a record, which the server learns a little later.
 const slack = 100 * time.Millisecond
 
-// atOnce is how many of the calls ran at a time, at most.
+// atOnce returns the maximum number of calls that ran at a time.
 func atOnce(calls []api.Record) (most int) {
 	for _, c := range calls {
 		n := 0
@@ -396,10 +392,9 @@ func listed(calls []api.Record) string {
 	return b.String()
 }
 
-// TestLanePictures proves that what the pictures of docs/lanes.md show is so: it makes the calls
-// for each, on two shipped workers with the files of examples/lanes. With -update-pictures it draws
-// them anew from the call records.
-func TestLanePictures(t *testing.T) {
+// The test makes the calls of each picture of docs/lanes.md on two shipped workers with the files
+// of examples/lanes. With -update-pictures it redraws them from the call records.
+func TestLanePictures_ShowWhatHappens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("pictures take half a minute; make test/e2e looks at them")
 	}
@@ -408,9 +403,9 @@ func TestLanePictures(t *testing.T) {
 	}
 	y := newLaneYard(t)
 	for _, s := range append(laneScenes, inlineScene) {
-		y.seen = map[string][]api.Record{}
+		y.shown = map[string][]api.Record{}
 		groups := s.play(y)
-		calls := slices.Concat(slices.Collect(maps.Values(y.seen))...)
+		calls := slices.Concat(slices.Collect(maps.Values(y.shown))...)
 		slices.SortFunc(calls,
 			func(a, b api.Record) int { return runSince(a).Compare(runSince(b)) })
 		if !s.holds(slices.Clone(calls)) {

@@ -65,7 +65,7 @@ func (l *lanesLab) plan(id string, calls ...string) client.WorkflowRun {
 	return l.run(api.PlanWorkflow, id, api.RunInput{Plan: &packed})
 }
 
-// state returns how a lane stands.
+// state returns the state of a lane.
 func (l *lanesLab) state(name string) lanestate.State {
 	l.t.Helper()
 	set, err := lanes.Load(l.file)
@@ -80,7 +80,7 @@ func (l *lanesLab) state(name string) lanestate.State {
 	return states[0]
 }
 
-// holders returns which worker holds each group of a lane's slots, by process id; 0 is nobody.
+// holders returns the process id of the holder of each group of a lane's slots; 0 without a holder.
 func (l *lanesLab) holders(name string) []int {
 	var pids []int
 	for _, h := range l.state(name).Holders {
@@ -117,13 +117,13 @@ entry: {type: function, handler: hold}
 execution: {lane: queue}
 `
 
-// TestLaneShared proves that a worker which comes takes its part of a lane's slots, that a worker
-// which stops hands over the rest at once, and that calls go on all the while, each executed once.
-func TestLaneShared(t *testing.T) {
+// A new worker takes its part of a lane's slots, and a stopping worker releases its part
+// immediately. Calls continue, each executed once.
+func TestLane_SharesSlotsAmongWorkers(t *testing.T) {
 	l := newLanesLab(t, laneTools,
 		"lanes: {pool: {limit: 4}, device: {key: '{{args.device}}'}, queue: {limit: 1}}")
 	first := l.worker()
-	l.await("for all groups to be held", func() bool {
+	l.await("for all groups to have holders", func() bool {
 		return !slices.Contains(l.holders("pool"),
 			0) && len(l.holders("pool")) == 4
 	})
@@ -163,10 +163,9 @@ func TestLaneShared(t *testing.T) {
 	}
 }
 
-// TestLaneKeys proves that keys of a keyed lane are opened by the first call and closed when nobody
-// uses them, whatever characters they have, and opened again; and that a call which does not say
-// its key is refused.
-func TestLaneKeys(t *testing.T) {
+// A key of a keyed lane is opened by its first call, closed when it is idle, and opened again,
+// whatever characters it contains. A call without its key is refused.
+func TestLane_OpensAndClosesKeys(t *testing.T) {
 	l := newLanesLab(t, laneTools,
 		"lanes: {pool: {limit: 1}, device: {key: '{{args.device}}', limit: 1, idle_timeout: 1s}, queue: {limit: 1}}")
 	l.worker()
@@ -193,10 +192,10 @@ func TestLaneKeys(t *testing.T) {
 	}
 }
 
-// TestLaneQueue proves that a lane's holder lets exactly as many calls wait as may, turns the rest
-// away at once, and times those out that wait too long, none of which ran; and that what waits on a
-// worker that stops is made again by its run.
-func TestLaneQueue(t *testing.T) {
+// Exactly as many calls wait as may; further calls are refused immediately, and calls that wait too
+// long time out. None of these run. Calls that wait on a worker that stops are requeued by their
+// run.
+func TestLane_BoundsItsQueue(t *testing.T) {
 	l := newLanesLab(t, laneTools,
 		"lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: {limit: 1, queue_size: 2, queue_timeout: 2s}}")
 	first := l.worker("--stop-timeout", "20s")
@@ -248,10 +247,9 @@ func TestLaneQueue(t *testing.T) {
 	}
 }
 
-// TestLaneReconfigured proves that a lane gets a limit, other holders, a rate and those who bypass
-// it, and loses them again, while workers and runs go on; and that one which is taken out of the
-// file is served all the same.
-func TestLaneReconfigured(t *testing.T) {
+// A lane gets a limit, other holders, a rate and bypassing callers, and loses them again, while
+// workers and runs continue. A lane that is removed from the file is still served.
+func TestLane_FollowsItsFile(t *testing.T) {
 	const rest = ", device: {key: '{{args.device}}'}, queue: {limit: 1}}"
 	l := newLanesLab(t, laneTools, "lanes: {pool: {}"+rest)
 	w := l.worker()
@@ -285,16 +283,15 @@ func TestLaneReconfigured(t *testing.T) {
 	works()
 }
 
-// TestLaneLosesLimitWhileCallRuns proves that a call which runs when its lane's limit is taken away
-// goes on to its end, though it takes longer than a worker that stops gives it.
-func TestLaneLosesLimitWhileCallRuns(t *testing.T) {
+// The call completes, although it takes longer than the stop timeout of a worker.
+func TestLane_LosesItsLimitWhileACallRuns(t *testing.T) {
 	const rest = "lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: "
 	l := newLanesLab(t, laneTools, rest+"{limit: 1}}")
 	first := l.worker("--stop-timeout", "1s")
 	running := l.plan("running", "one wait {}")
 	l.awaitEntries(1)
 	l.configure(rest + "{}}")
-	l.result(l.plan("meanwhile", `two work {"ms":6000}`))
+	l.result(l.plan("changed", `two work {"ms":6000}`))
 	l.openGate()
 	l.result(running)
 	if got := fmt.Sprint(l.executions()); got != "map[one wait:1 two work:1]" {

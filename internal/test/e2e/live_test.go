@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// say streams a piece of an answer of OpenAI's protocol.
+// say streams a part of an answer in OpenAI's protocol.
 func say(w http.ResponseWriter, text, finish string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	reason := "null"
@@ -28,11 +28,11 @@ func say(w http.ResponseWriter, text, finish string) {
 	w.(http.Flusher).Flush()
 }
 
-// heard polls the run as a watcher does until one of its model steps has said the text, at the
+// heard polls the run as a watcher does until one of its model steps has streamed the text, at the
 // given attempt.
 func (l *lab) heard(run client.WorkflowRun, texts *audit.Texts, attempt int, text string) {
 	l.t.Helper()
-	var said strings.Builder
+	var streamed strings.Builder
 	l.await("to hear "+text, func() bool {
 		running, err := audit.Pending(l.ctx, l.Client, run.GetID(), run.GetRunID())
 		if err != nil {
@@ -40,14 +40,14 @@ func (l *lab) heard(run client.WorkflowRun, texts *audit.Texts, attempt int, tex
 		}
 		for _, e := range texts.Next(running, time.Now()) {
 			if e.Delta.Attempt == attempt && e.Turn == 1 {
-				said.WriteString(e.Delta.Text)
+				streamed.WriteString(e.Delta.Text)
 			}
 		}
-		return strings.Contains(said.String(), text)
+		return strings.Contains(streamed.String(), text)
 	})
 }
 
-// size returns how many events a run's history has, and its bytes.
+// size returns the number of events of a run's history, and its bytes.
 func (l *lab) size(run client.WorkflowRun) (events int, data []byte) {
 	l.t.Helper()
 	for _, h := range l.histories(run.GetID(), run.GetRunID()) {
@@ -64,10 +64,9 @@ func (l *lab) size(run client.WorkflowRun) (events int, data []byte) {
 var heartbeats = regexp.MustCompile(
 	`(?m)^temporal_request_total\{[^}]*operation="RecordActivityTaskHeartbeat"[^}]*\} (\d+)`)
 
-// TestLiveText proves that a watcher sees what a model says before its step has ended, that an
-// attempt that is cut off is followed by one that says its text anew, that many pieces are few
-// heartbeats, and that history holds the answer once and nothing else of it.
-func TestLiveText(t *testing.T) {
+// A watcher sees the text of a model before its step has ended. A retry streams its text again from
+// the start. Many parts are few heartbeats, and history contains the answer only once.
+func TestLiveText_IsStreamed(t *testing.T) {
 	l := newLab(t)
 	cut, end := make(chan struct{}), make(chan struct{})
 	requests := 0
@@ -93,7 +92,7 @@ func TestLiveText(t *testing.T) {
 	l.workerIn([]string{"OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=" + secretKey},
 		"--tools", "testdata/tools", "--metrics-address", "127.0.0.1:0")
 	a := liveAgent()
-	run := l.runLive("spoken", a)
+	run := l.runLive("streamed", a)
 	var texts audit.Texts
 	l.heard(run, &texts, 1, "Half of a lost answer")
 	close(cut)
@@ -115,7 +114,7 @@ func TestLiveText(t *testing.T) {
 	}
 	events, data := l.size(run)
 	if bytes.Contains(data, []byte("Half of a lost")) {
-		t.Error("the history holds what the attempt that failed said")
+		t.Error("the history contains the text of the failed attempt")
 	}
 	quick := l.runLive("at-once", a)
 	l.result(quick)

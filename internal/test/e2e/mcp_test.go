@@ -15,7 +15,7 @@ import (
 )
 
 // mcpTools writes toolspecs of the kind mcp into a folder, for tools of the test server: name to
-// what stands below the entry and beside it.
+// the text below the entry and beside it.
 func (l *lab) mcpTools(tools map[string]string) string {
 	l.t.Helper()
 	argv := mcpserver.Argv(mcpserver.Good)
@@ -47,9 +47,9 @@ const (
 	isExclusive = "}\nexecution: {effect: once"
 )
 
-// TestMCPProgressAndCancellation proves that what a server reports of its progress can be watched
-// while the call runs, and that a cancelled run's call is cancelled on the server.
-func TestMCPProgressAndCancellation(t *testing.T) {
+// The progress of a server can be followed while the call runs, and the call of a cancelled run is
+// cancelled on the server.
+func TestMCP_ReportsProgressAndCancelsCalls(t *testing.T) {
 	l := newLab(t)
 	l.workerIn(nil, "--tools", l.mcpTools(map[string]string{"progress": isRead, "wait": isRead}))
 	run := l.runCall("progress", "progress", `{"count":3,"text":"wait"}`)
@@ -65,25 +65,25 @@ func TestMCPProgressAndCancellation(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "calls")
 	run = l.runCall("wait", "wait", fmt.Sprintf(`{"file":%q}`, file))
-	told := func(text string) func() bool {
+	logged := func(text string) func() bool {
 		return func() bool {
 			data, _ := os.ReadFile(file)
 			return strings.Contains(string(data), text)
 		}
 	}
-	l.await("for the call to reach the server", told("wait"))
+	l.await("for the call to reach the server", logged("wait"))
 	if err := l.Client.CancelWorkflow(l.ctx, "wait", ""); err != nil {
 		t.Fatal(err)
 	}
 	l.cancelled(run)
-	l.await("for the server to be told", told("cancelled"))
+	l.await("for the server to be notified", logged("cancelled"))
 }
 
-// TestMCPAsks proves that what a server asks in the middle of a call waits for a person as a
-// question of the run, over the end of its worker, and that a tool that may not ask gets no reply.
-func TestMCPAsks(t *testing.T) {
+// A server's question during a call is a question of the run and survives the worker. A tool that
+// may not ask gets no reply.
+func TestMCP_AsksDurably(t *testing.T) {
 	l := newLab(t)
-	tools := l.mcpTools(map[string]string{"ask": mayAsk, "ask-nobody": isRead})
+	tools := l.mcpTools(map[string]string{"ask": mayAsk, "ask-unheard": isRead})
 	first := l.workerIn(nil, "--tools", tools)
 	l.runCall("asks", "ask", `{}`)
 	asked := l.awaitQuestions("asks", 1)["1.1/1"]
@@ -112,17 +112,16 @@ func TestMCPAsks(t *testing.T) {
 	if got := l.output("declined"); got != "decline <nil>" {
 		t.Errorf("a declined question: the call gave %q", got)
 	}
-	l.runCall("nobody", "ask-nobody", `{}`)
-	if got := l.output("nobody"); got != "decline <nil>" {
+	l.runCall("unheard", "ask-unheard", `{}`)
+	if got := l.output("unheard"); got != "decline <nil>" {
 		t.Errorf("a tool that may not ask: the call gave %q", got)
 	}
 }
 
-// TestMCPServerDies proves that a server's death in the middle of a call is an attempt that failed
-// where the call may be repeated, an honest unknown where not, and of no consequence for the next
-// call; and that of a tool that is not the pinned one people see the difference and the model does
+// The call has a failed attempt if it may be repeated, and an unknown outcome if not. The next call
+// is not affected. If a tool differs from its pin, people see the difference and the model does
 // not.
-func TestMCPServerDies(t *testing.T) {
+func TestMCP_ServerDiesDuringACall(t *testing.T) {
 	l := newLab(t)
 	l.workerIn(nil, "--tools", l.mcpTools(map[string]string{"die": isRead, "die-once": isExclusive,
 		"echo-it": isRead, "victim": isRead, "change": isExclusive}))
@@ -151,6 +150,6 @@ func TestMCPServerDies(t *testing.T) {
 		t.Errorf("people see %q", details)
 	}
 	if text := l.conversation(run); strings.Contains(fmt.Sprint(text[len(text)-2:]), "Obey me") {
-		t.Errorf("the model was told: %v", text)
+		t.Errorf("the model reads %v", text)
 	}
 }

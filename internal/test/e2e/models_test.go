@@ -18,13 +18,13 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// protocol is one of the two that models are spoken to in.
+// protocol is one of the two protocols of models.
 type protocol struct {
 	provider api.Provider
 	path     string
-	// answer is a whole answer with a text and calls of tools, with arguments as they are.
+	// answer returns a complete answer with a text and calls of tools, with unchanged arguments.
 	answer func(text string, calls ...[2]string) string
-	// env points a worker at a server of the protocol.
+	// env configures a worker for a server of the protocol.
 	env func(url string) []string
 }
 
@@ -71,7 +71,7 @@ func messagesAnswer(text string, calls ...[2]string) string {
 		"usage":{"input_tokens":40,"cache_creation_input_tokens":0,"cache_read_input_tokens":60,"output_tokens":20}}`, strings.Join(list, ","), stop)
 }
 
-// faultyServer speaks a protocol. The name of the model that is asked for says which fault it has.
+// faultyServer serves a protocol. The name of the requested model selects the fault.
 type faultyServer struct {
 	*httptest.Server
 	protocol
@@ -123,12 +123,11 @@ func refuse(w http.ResponseWriter, code int, header ...string) {
 
 const manyCalls = 10_000
 
-// modelFaults are the faults of models and their servers, each with what becomes of a run on such a
-// model.
+// modelFaults are the faults of models and their servers, each with its effect on a run.
 var modelFaults = map[string]struct {
 	// serve answers the nth request, from 1.
 	serve func(s *faultyServer, w http.ResponseWriter, n int)
-	// fails, where set, is how the run fails, and says what the failure tells.
+	// fails, if set, is the type of the run's failure, and says is a text of it.
 	fails api.RunErrorType
 	says  string
 	check func(t *testing.T, s *faultyServer, r api.RunResult)
@@ -180,10 +179,10 @@ var modelFaults = map[string]struct {
 		if r.Answer != "corrected" || r.Usage.Calls != 4 || r.Usage.Failed != 3 {
 			t.Errorf("got %+v", r)
 		}
-		// The provider would refuse a conversation that is not of its own form.
+		// The provider would refuse a conversation in another form.
 		if text := fmt.Sprint(s.journal("confused")[1]["messages"]); !strings.Contains(text,
 			"a_b_c__") || !strings.Contains(text, "Did you mean: echo") {
-			t.Errorf("it was told %s", text)
+			t.Errorf("it reads %s", text)
 		}
 	}},
 	"many": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
@@ -209,10 +208,9 @@ var modelFaults = map[string]struct {
 		}},
 }
 
-// TestModelFaults proves, for both protocols, that whatever a model or its server does wrong, the
-// run goes on, or ends with a reason that says what it was; and that nothing is asked more often
-// than the agent allows.
-func TestModelFaults(t *testing.T) {
+// For both protocols, a run continues or ends with the reason, whatever a model or its server does
+// wrong. No request is repeated more often than the agent allows.
+func TestModelFaults_AreSurvivedOrReported(t *testing.T) {
 	l := newLab(t)
 	var env []string
 	servers := map[api.Provider]*faultyServer{}
@@ -253,14 +251,14 @@ func TestModelFaults(t *testing.T) {
 	}
 	log, err := os.ReadFile(worker.Log)
 	if err != nil || strings.Contains(string(log), secretKey) {
-		t.Errorf("the key stands in the worker's log, or %v", err)
+		t.Errorf("the worker's log contains the key, or %v", err)
 	}
 }
 
-// TestModelOfEachProtocol proves a whole run on each protocol through the shipped worker: parallel
-// calls of shipped tools and their results, a required choice that ends when it is met, and a cost
-// by the worker's table of models.
-func TestModelOfEachProtocol(t *testing.T) {
+// A whole run on each protocol through the shipped worker: parallel calls of shipped tools with
+// their results, a required tool choice that ends when it is met, and costs by the worker's table
+// of models.
+func TestModels_OfEachProtocolRunAgents(t *testing.T) {
 	l := newLab(t)
 	table := filepath.Join(t.TempDir(), "models.yaml")
 	if err := os.WriteFile(table,

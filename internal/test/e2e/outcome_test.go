@@ -16,16 +16,16 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// bank is a server outside of the system that keeps a ledger of charges and refunds by key.
+// bank is an external server with a ledger of charges and refunds by key.
 type bank struct {
 	*httptest.Server
 	mu               sync.Mutex
 	charged, refunds []string
-	// pending are the charges that the bank still works on.
+	// pending are the charges in progress.
 	pending sync.WaitGroup
 }
 
-// slowCharge is how long the bank works on a slow charge, whether its client waits or not.
+// slowCharge is the duration of a slow charge, whether or not its client waits.
 const slowCharge = 5 * time.Second
 
 func newBank(t *testing.T) *bank {
@@ -57,7 +57,7 @@ func (b *bank) note(ledger *[]string, key string) {
 	*ledger = append(*ledger, key)
 }
 
-// charge makes a charge, and answers as its path says.
+// charge makes a charge and answers as its path says.
 func (b *bank) charge(w http.ResponseWriter, r *http.Request) {
 	b.pending.Add(1)
 	defer b.pending.Done()
@@ -131,9 +131,9 @@ func keysOf(runID string, callIDs ...string) (keys []string) {
 	return keys
 }
 
-// TestOnce_ChargesOnceIfTheAnswerIsLate proves that a call which times out while the server still
-// works on it has its effect once: verify waits until the attempt can no longer be running before
-// it believes that there is none, also if a repetition is allowed.
+// A call that times out while the server still works has its effect once: verify waits until the
+// attempt can no longer be running before it accepts the answer "absent", also if a repetition is
+// allowed.
 func TestOnce_ChargesOnceIfTheAnswerIsLate(t *testing.T) {
 	for _, absent := range []string{"", ", on_absent: repeat"} {
 		t.Run(absent, func(t *testing.T) {
@@ -149,8 +149,8 @@ func TestOnce_ChargesOnceIfTheAnswerIsLate(t *testing.T) {
 	}
 }
 
-// TestOnce_FindsOutAboutLostAnswers proves that a call whose answer is lost after the request was
-// sent has an unknown outcome, which verify resolves.
+// A call whose answer is lost after the request was sent has an unknown outcome, which verify
+// resolves.
 func TestOnce_FindsOutAboutLostAnswers(t *testing.T) {
 	l, b := newLab(t), newBank(t)
 	l.workerIn(nil, "--tools", bankTools(t, b, fmt.Sprintf(verifiedCharge, "")))
@@ -165,7 +165,7 @@ func TestOnce_FindsOutAboutLostAnswers(t *testing.T) {
 	}
 }
 
-// lostCharges is a step with charges whose answers are lost.
+// lostCharges returns a step with charges whose answers are lost.
 func lostCharges() api.ScriptStep {
 	var calls []api.ScriptCall
 	for _, how := range []string{"cut", "500", "502", "503", "504"} {
@@ -174,8 +174,7 @@ func lostCharges() api.ScriptStep {
 	return step(calls...)
 }
 
-// TestOnce_CompensatesLostAnswers proves that a run that fails undoes the calls whose answers were
-// lost.
+// A failing run undoes the calls whose answers were lost.
 func TestOnce_CompensatesLostAnswers(t *testing.T) {
 	l, b := newLab(t), newBank(t)
 	l.workerIn(nil, "--tools", bankTools(t, b, refundedCharge))
@@ -191,12 +190,12 @@ func TestOnce_CompensatesLostAnswers(t *testing.T) {
 		}
 	}
 	if unknown != len(charged) {
-		t.Errorf("%d of %d charges are told as outcome_unknown", unknown, len(charged))
+		t.Errorf("%d of %d charges are outcome_unknown", unknown, len(charged))
 	}
 }
 
-// TestOnce_CompensatesKilledPrograms proves by files that a program which is killed for its output
-// after its effect is told as outcome_unknown and undone, and not started again.
+// A program that is killed because of its output after its effect is outcome_unknown, is undone,
+// and is not started again. The test reads its files.
 func TestOnce_CompensatesKilledPrograms(t *testing.T) {
 	l, dir, tools := newLab(t), t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{

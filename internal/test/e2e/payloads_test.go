@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// vault is a payload store, and files of keys for it.
+// vault is a payload store with key files.
 type vault struct {
 	lab *lab
 	// plain reads what the server has.
@@ -40,8 +40,7 @@ func newVault(l *lab) *vault {
 	return &vault{lab: l, plain: l.Client, dir: l.t.TempDir(), keys: map[string]string{}}
 }
 
-// flooding returns a folder with the tools of these tests and one whose results may be as large as
-// it likes.
+// flooding returns a folder with the tools of these tests and one with results of any size.
 func (v *vault) flooding() string {
 	v.lab.t.Helper()
 	dir := v.lab.t.TempDir()
@@ -58,7 +57,8 @@ func (v *vault) flooding() string {
 	return dir
 }
 
-// config is that of processes which write with the key active and read with those of others.
+// config returns the configuration of processes that write with the key active and read with those
+// of others.
 func (v *vault) config(active string, others ...string) payloads.Config {
 	v.lab.t.Helper()
 	text := "active: " + active + "\nkeys:\n"
@@ -81,7 +81,7 @@ func (v *vault) write(path, text string) {
 	}
 }
 
-// dial connects with what a configuration says.
+// dial connects with a configuration.
 func (v *vault) dial(c payloads.Config) client.Client {
 	v.lab.t.Helper()
 	storage, err := payloads.Open(c)
@@ -100,8 +100,8 @@ func (v *vault) dial(c payloads.Config) client.Client {
 	return dialed
 }
 
-// starter runs a command against the server and returns its exit code and what it says.
-func (v *vault) starter(c payloads.Config, args ...string) (code int, said string) {
+// starter runs a command against the server and returns its exit code and output.
+func (v *vault) starter(c payloads.Config, args ...string) (code int, printed string) {
 	v.lab.t.Helper()
 	cmd := exec.CommandContext(v.lab.ctx, testserver.Bin(v.lab.t, "starter"),
 		slices.Concat(args, []string{"--address", v.lab.Address}, c.Arguments())...)
@@ -129,8 +129,8 @@ func (v *vault) raw(id string) *historypb.History {
 	return h
 }
 
-// expectSealed proves that neither the server's history nor the store has a text in clear, that
-// both keys were used and that something is in the store.
+// expectSealed fails unless server and store contain no plain text, both keys were used and the
+// store is not empty.
 func (v *vault) expectSealed(id string, texts ...string) {
 	t := v.lab.t
 	t.Helper()
@@ -176,36 +176,36 @@ func (v *vault) expectSealed(id string, texts ...string) {
 	}
 }
 
-// expectRead proves that every command reads the run, and the whole of the result that was cut.
+// expectRead fails unless every command reads the run and the whole of the truncated result.
 func (v *vault) expectRead(c payloads.Config, id, text string) {
 	t := v.lab.t
 	t.Helper()
 	for _, args := range [][]string{{"audit", id, "--output", "json"}, {"show", id}, {"watch", id},
 		{"list"}} {
-		code, said := v.starter(c, args...)
-		if code != 0 || args[0] != "list" && !strings.Contains(said, text) ||
-			!strings.Contains(said, id) && args[0] != "audit" {
-			t.Errorf("%s ends with %d and says %.500s", args, code, said)
+		code, printed := v.starter(c, args...)
+		if code != 0 || args[0] != "list" && !strings.Contains(printed, text) ||
+			!strings.Contains(printed, id) && args[0] != "audit" {
+			t.Errorf("%s ends with %d and says %.500s", args, code, printed)
 		}
 		if args[0] != "audit" {
 			continue
 		}
-		reference := regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(said)
+		reference := regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(printed)
 		if _, whole := v.starter(c, "payload", "get", reference); strings.Count(whole,
 			"x") != 5_000_000 {
 			t.Errorf("the whole result %q has %d bytes and begins with %.100q; the records are %s",
 				reference, len(whole), whole,
-				regexp.MustCompile(`[0-9a-fx ]{100,}`).ReplaceAllString(said, "…"))
+				regexp.MustCompile(`[0-9a-fx ]{100,}`).ReplaceAllString(printed, "…"))
 		}
 	}
 }
 
-// expectUnread proves that without the keys the commands say which one is missing.
+// expectUnread fails unless the commands name the missing key.
 func (v *vault) expectUnread(c payloads.Config, id string) {
 	for _, command := range []string{"audit", "show", "watch"} {
-		if code, said := v.starter(c, command, id); code != 1 || !strings.Contains(said,
+		if code, printed := v.starter(c, command, id); code != 1 || !strings.Contains(printed,
 			`with the key "k`) {
-			v.lab.t.Errorf("%s ends with %d and says %.500s", command, code, said)
+			v.lab.t.Errorf("%s ends with %d and says %.500s", command, code, printed)
 		}
 	}
 }
@@ -217,40 +217,40 @@ func (v *vault) expectSome(c payloads.Config, readable, unread, key string) {
 	t.Helper()
 	for _, args := range [][]string{{"records"}, {"report", "--output", "json"},
 		{"traces", "--file", filepath.Join(t.TempDir(), "spans.json")}} {
-		code, said := v.starter(c, args...)
+		code, printed := v.starter(c, args...)
 		some := map[string]string{"records": readable, "report": `"all":2`,
 			"traces": " of 2 runs to "}[args[0]]
-		if code != 1 || !strings.Contains(said, some) || !strings.Contains(said, unread) ||
-			!strings.Contains(said, key) {
-			t.Errorf("%s ends with %d and says %.700s", args, code, said)
+		if code != 1 || !strings.Contains(printed, some) || !strings.Contains(printed, unread) ||
+			!strings.Contains(printed, key) {
+			t.Errorf("%s ends with %d and says %.700s", args, code, printed)
 		}
 	}
 }
 
-// expectControl proves what works without the keys: a run is paused, resumed and cancelled, which
-// takes nothing of what it holds. What takes more is refused before anything is sent, with the key
-// that is missing: answers, and runs of which nothing could be read.
+// expectControl checks what works without the keys: a run is paused, resumed and cancelled, because
+// that reads none of its payloads. Commands that need more are refused before anything is sent,
+// with the missing key: answers, and runs of which nothing could be read.
 func (v *vault) expectControl(keyed payloads.Config) {
 	t := v.lab.t
 	t.Helper()
-	if code, said := v.starter(keyed, "call", "wonder", "what=why", "--id", "asked",
+	if code, printed := v.starter(keyed, "call", "wonder", "what=why", "--id", "asked",
 		"--detach"); code != 0 {
-		t.Fatalf("it ends with %d and says %s", code, said)
+		t.Fatalf("it ends with %d and says %s", code, printed)
 	}
 	v.lab.await("for the question", func() bool {
-		_, said := v.starter(keyed, "questions", "asked")
-		return strings.Contains(said, "what: why")
+		_, printed := v.starter(keyed, "questions", "asked")
+		return strings.Contains(printed, "what: why")
 	})
-	v.lab.await("for the worker to tell that it holds the lane serial", func() bool {
+	v.lab.await("for the worker to report that it holds the lane serial", func() bool {
 		keeper, err := v.plain.DescribeWorkflowExecution(v.lab.ctx,
 			api.LaneWorkflowID(api.DefaultTaskQueue, api.LaneSerial), "")
 		return err == nil && slices.ContainsFunc(keeper.GetPendingActivities(),
 			func(hosting *workflowpb.PendingActivityInfo) bool {
-				told := hosting.GetHeartbeatDetails().GetPayloads()
+				details := hosting.GetHeartbeatDetails().GetPayloads()
 				return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED &&
 					hosting.GetLastHeartbeatTime().AsTime().After(hosting.GetLastStartedTime().AsTime()) &&
-					// not that of the worker before, which was killed
-					len(told) > 0 && string(told[0].GetMetadata()["encryption-key-id"]) == "k2"
+					// Not that of the earlier worker, which was killed.
+					len(details) > 0 && string(details[0].GetMetadata()["encryption-key-id"]) == "k2"
 			})
 	})
 	for _, step := range []struct {
@@ -269,14 +269,14 @@ func (v *vault) expectControl(keyed payloads.Config) {
 		{1, `cannot be read.*with the key "k2" and no keys`, []string{"doctor"}},
 		{0, "run asked is cancelled", []string{"cancel", "asked"}},
 	} {
-		code, said := v.starter(payloads.Config{}, step.args...)
-		if code != step.code || !regexp.MustCompile(step.want).MatchString(said) {
-			t.Errorf("%s ends with %d, want %d, and says %.700s", step.args, code, step.code, said)
+		code, printed := v.starter(payloads.Config{}, step.args...)
+		if code != step.code || !regexp.MustCompile(step.want).MatchString(printed) {
+			t.Errorf("%s ends with %d, want %d, and says %.700s", step.args, code, step.code, printed)
 		}
 	}
 }
 
-// refusals are what workers said of workflow tasks that they could not read.
+// refusals returns the log lines of workers about workflow tasks that they could not read.
 func (v *vault) refusals(id string) (list []string) {
 	for _, e := range v.raw(id).GetEvents() {
 		if a := e.GetWorkflowTaskFailedEventAttributes(); a != nil {
@@ -286,13 +286,13 @@ func (v *vault) refusals(id string) (list []string) {
 	return list
 }
 
-// TestPayloads proves what holds where payloads are compressed, encrypted and stored outside of
-// history. A run with a result of 5 MB outlives its worker's kill -9 and a change of the key;
-// nothing of what it read or wrote stands in the server's history or in the store in clear, while
-// every command reads it, and the whole result. A worker without a key damages no run: it gives the
-// task back and says which key is missing, and the run goes on where there is one; the commands say
-// it, too, and those about many runs tell of the others, and what needs no payload of a run works.
-func TestPayloads(t *testing.T) {
+// Payloads are compressed, encrypted and stored outside of history. A run with a result of 5 MB
+// survives kill -9 of its worker and a change of the key. Neither the server's history nor the
+// store contains plain text, while every command reads the whole result. A worker without a key
+// damages no run: it returns the task, names the missing key, and the run continues on another
+// worker. The commands name it too, commands about many runs show the other runs, and whatever
+// needs no payload works.
+func TestPayloads_AreEncryptedAndStored(t *testing.T) {
 	l := newLab(t)
 	v := newVault(l)
 	foreign := v.dial(v.config("k9"))
@@ -317,19 +317,19 @@ func TestPayloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.await("for the task to be given back", func() bool { return len(v.refusals("stranger")) > 0 })
-	if said := v.refusals("stranger")[0]; !strings.Contains(said,
+	if printed := v.refusals("stranger")[0]; !strings.Contains(printed,
 		`the key "k9", which is not in`) {
-		t.Errorf("the worker says %s", said)
+		t.Errorf("the worker logs %s", printed)
 	}
 	l.await("for show to explain why the run is blocked", func() bool {
-		_, said := v.starter(v.config("k9"), "show", "stranger")
-		return strings.Contains(said, "the run is blocked") && strings.Contains(said,
+		_, printed := v.starter(v.config("k9"), "show", "stranger")
+		return strings.Contains(printed, "the run is blocked") && strings.Contains(printed,
 			`the key "k9", which is not in`)
 	})
 	l.Client = v.dial(v.config("k1", "k2", "k9"))
-	kept := call("append", string(arguments))
-	kept.ID = "c1"
-	a := agent(step(kept), step(call("flood", `{"bytes":5000000}`),
+	long := call("append", string(arguments))
+	long.ID = "c1"
+	a := agent(step(long), step(call("flood", `{"bytes":5000000}`),
 		call("append", `{"wrong":"PLANTED"}`), call("broken", `{}`)),
 		step(call("hold_read", `{}`)), answer("${c1.text}"))
 	a.Tools = []string{"append", "flood", "broken", "hold_read"}

@@ -10,7 +10,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// sealed are steps of an agent that posts, reads a page, and posts again, which its rule denies.
+// sealed returns steps of an agent that posts, reads a page, and posts again, which its rule
+// denies.
 func sealed(more ...api.ScriptStep) *api.Agent {
 	steps := []api.ScriptStep{step(call("post", `{"text":"before"}`)),
 		step(call("page", `{"bytes":10}`)), step(named("late", call("post", `{"text":"after"}`)))}
@@ -21,10 +22,9 @@ func sealed(more ...api.ScriptStep) *api.Agent {
 	return a
 }
 
-// TestPolicies proves on a real server that rules of agent and worker decide about a run's calls,
-// the latter's as the file stands at each call; that a broken edit changes nothing; and that the
-// records, starter policy explain and the conversation tell why.
-func TestPolicies(t *testing.T) {
+// On a real server, rules of agent and worker decide about a run's calls. An invalid edit of the
+// file changes nothing. Records, starter policy explain and the conversation contain the reason.
+func TestPolicies_DecideAboutCalls(t *testing.T) {
 	l := newLab(t)
 	file := filepath.Join(t.TempDir(), "policies.yaml")
 	rules := func(when string) string {
@@ -92,7 +92,7 @@ func TestPolicies_ApplyOnAWorkerWithoutTheFile(t *testing.T) {
 	l.writeFile(file, "policies: [{name: sealed, when: \"args.text == 'after'\", then: deny, "+
 		"message: nothing goes out any more, tools: [post]}]\n")
 	first := l.worker("--policies-file", file)
-	a := withTools(agent(step(call("ask", `{"question":"Go on?"}`)),
+	a := withTools(agent(step(call("ask", `{"question":"Continue?"}`)),
 		step(named("late", call("post", `{"text":"after"}`))), answer("${late}")), "ask post")
 	run := l.runAgent("pinned-policies", a)
 	questions := l.awaitQuestions("pinned-policies", 1)
@@ -109,9 +109,8 @@ func TestPolicies_ApplyOnAWorkerWithoutTheFile(t *testing.T) {
 	}
 }
 
-// TestPoliciesExample proves that examples/policies does what its README says, by the very commands
-// that stand there.
-func TestPoliciesExample(t *testing.T) {
+// The test runs the commands of the README.
+func TestPoliciesExample_DoesWhatItsREADMESays(t *testing.T) {
 	t.Parallel()
 	if withoutCache() {
 		t.Skip("the example starts its worker itself, with the cache that it has by default")

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// greetSpec is a version of the tool greet: which function executes it tells which one it was.
+// greetSpec returns a version of the tool greet; the executing function shows which version it is.
 func greetSpec(version, handler string) string {
 	return fmt.Sprintf("name: greet\nversion: %s\ndescription: Greets.\nparameters: [{name: lines, type: integer, required: true}]\n"+
 		"entry: {type: function, handler: %s}\nexecution: {effect: read, timeout: 1m, heartbeat: 1s}\n",
@@ -56,8 +56,8 @@ func (l *lab) closeGate() {
 	}
 }
 
-// greeter is an agent that has greet called on two workers at once, waits at the gate, and does it
-// again. before is how many lines the journal has already.
+// greeter is an agent that calls greet on two workers at once, waits at the gate, and repeats that.
+// before is the number of lines in the journal so far.
 func greeter(before int) *api.Agent {
 	both := func(lines int) api.ScriptStep {
 		c := call("greet", fmt.Sprintf(`{"lines":%d}`, before+lines))
@@ -67,8 +67,8 @@ func greeter(before int) *api.Agent {
 		"greet hold")
 }
 
-// greeted fails the test unless the journal, from a line on, tells of a greeter whose four
-// greetings were of that version, both times on both workers.
+// greeted fails the test unless the journal, from a line on, has the four greetings of a greeter
+// with the version, on both workers both times.
 func (l *lab) greeted(from int, version string) {
 	l.t.Helper()
 	entries := l.entries()[from:]
@@ -82,10 +82,10 @@ func (l *lab) greeted(from int, version string) {
 	}
 }
 
-// TestEditWhileRunning proves T6: a toolspec is edited between two calls of a running agent, and
-// then removed between two calls of another. Each run keeps what it began with on both of two
-// workers, which have folders of their own, and the next run has what is new.
-func TestEditWhileRunning(t *testing.T) {
+// Requirement T6: a toolspec is edited between two calls of a running agent, and removed between
+// two calls of another. Each run keeps its version on both of two workers with separate folders,
+// and the next run has the new state.
+func TestReload_AppliesToTheNextRun(t *testing.T) {
 	l := newLab(t)
 	dirs := []string{l.toolsFolder(), l.toolsFolder()}
 	var workers []*testserver.Process
@@ -126,7 +126,7 @@ func TestEditWhileRunning(t *testing.T) {
 	}
 }
 
-// pinned fails the test unless all records of the tool greet are of that version.
+// pinned fails the test unless all records of the tool greet have the version.
 func (l *lab) pinned(run client.WorkflowRun, version string) {
 	l.t.Helper()
 	for _, r := range l.records(run) {
@@ -137,9 +137,9 @@ func (l *lab) pinned(run client.WorkflowRun, version string) {
 	}
 }
 
-// TestPinnedOnANewWorker proves that a worker executes the version that a run is pinned to even
-// where it never had it: it has another, or no such tool at all, and asks the run.
-func TestPinnedOnANewWorker(t *testing.T) {
+// A worker executes the version that a run has pinned even if it never had it: it has another
+// version, or no such tool, and queries the run.
+func TestReload_PinnedVersionRunsOnANewWorker(t *testing.T) {
 	for name, greet := range map[string]string{"another version": greetSpec("2.0.0", "meet_two"),
 		"no such tool": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -165,10 +165,9 @@ func TestPinnedOnANewWorker(t *testing.T) {
 	}
 }
 
-// TestBrokenEdit proves that an edit that breaks a toolspec is told and changes nothing: the next
-// run still has the version before it, until the file is right again. A worker does not start on
-// what a running one only complains about.
-func TestBrokenEdit(t *testing.T) {
+// The next run still has the last version until the file is valid. A worker does not start with a
+// folder that a running one only reports.
+func TestReload_InvalidEditIsReported(t *testing.T) {
 	l := newLab(t)
 	dir := l.toolsFolder()
 	greet := filepath.Join(dir, "greet.yaml")
@@ -176,7 +175,7 @@ func TestBrokenEdit(t *testing.T) {
 	l.openGate()
 	for i, edit := range []struct{ text, says, want string }{
 		{"name: greet\nversion: [", `level=ERROR msg="load error" file=` + greet, "one"},
-		{greetSpec("2.0.0", "nobody"), `no function is registered as \"nobody\"`, "one"},
+		{greetSpec("2.0.0", "unknown"), `no function is registered as \"unknown\"`, "one"},
 		{greetSpec("3.0.0", "meet_two"), `msg="tool updated" tool=greet version=3.0.0`, "two"},
 	} {
 		l.writeFile(greet, edit.text)

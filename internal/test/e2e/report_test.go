@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// mixed are ways in which the runs of TestReport go; solved says of each whether it does what it is
-// for.
+// mixed are courses of the runs of TestReport_EqualsCounting; solved is whether each reaches its
+// goal.
 var mixed = []struct {
 	solved bool
 	start  func(l *lab, id string) client.WorkflowRun
@@ -50,7 +50,7 @@ var mixed = []struct {
 	}},
 	{true, func(l *lab, id string) client.WorkflowRun {
 		a := withTools(agent(answer("done")), "append")
-		a.Checker = &api.Checker{Tool: "append", Arguments: json.RawMessage(`{"text": "{{args.answer}}"}`)} // which tells nothing
+		a.Checker = &api.Checker{Tool: "append", Arguments: json.RawMessage(`{"text": "{{args.answer}}"}`)} // which decides nothing
 		return l.runAgent(id, a)
 	}},
 	{false, func(l *lab, id string) client.WorkflowRun { // what it asks for is cancelled
@@ -64,10 +64,10 @@ var mixed = []struct {
 	}},
 }
 
-// TestReport proves that what starter report says of 200 runs, which end in all ways, with retries,
-// refused and withheld calls, sub-agents, batches, approvals and a person's verdict, is what plain
-// counts of the records, of the runs that were started and of what the tools did come to.
-func TestReport(t *testing.T) {
+// starter report of 200 runs with all kinds of ends, retries, refused and withheld calls,
+// sub-agents, batches, approvals and a person's evaluation has the same numbers as counts of the
+// records, the started runs and the tools' journal.
+func TestReport_EqualsCounting(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	all := 200
@@ -87,7 +87,7 @@ func TestReport(t *testing.T) {
 	}
 	l.say("evaluate", "mixed-1", "solved", "--by", "ada") // broken; its end says otherwise
 	var got stats.Report
-	l.await("for all runs and the verdict to be listed", func() bool {
+	l.await("for all runs and the evaluation to be listed", func() bool {
 		got = stats.Report{}
 		if err := json.Unmarshal([]byte(l.say("report", "--limit", "1000", "--output", "json")),
 			&got); err != nil {
@@ -154,7 +154,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// say runs starter and returns what it said on standard output.
+// say runs starter and returns its standard output.
 func (l *lab) say(args ...string) string {
 	l.t.Helper()
 	out, err := l.starter(args...).Output()

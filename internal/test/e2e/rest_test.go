@@ -27,7 +27,7 @@ type fakeAPI struct {
 	times    []time.Time
 }
 
-// newAPI starts an API. It keeps each request before handle answers, which is told its number, from
+// newAPI starts an API. It records each request before handle answers; handle gets its number, from
 // 1.
 func newAPI(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) *fakeAPI {
 	t.Helper()
@@ -50,7 +50,7 @@ func (a *fakeAPI) asked() []*http.Request {
 	return a.requests
 }
 
-// restTools writes toolspecs of the kind rest into a folder: name to what the entry says beside
+// restTools writes toolspecs of the kind rest into a folder: name to the text of the entry beside
 // type and base_url.
 func (l *lab) restTools(base string, entries map[string]string) string {
 	l.t.Helper()
@@ -65,9 +65,9 @@ func (l *lab) restTools(base string, entries map[string]string) string {
 	return dir
 }
 
-// TestRESTRetryAfter proves that a server's Retry-After decides when a call is tried again, that
-// every attempt carries the same key, and that a tool whose effect is once is tried once.
-func TestRESTRetryAfter(t *testing.T) {
+// A server's Retry-After decides when a call is retried. Every attempt has the same key, and a tool
+// with effect once has one attempt.
+func TestREST_FollowsRetryAfter(t *testing.T) {
 	l := newLab(t)
 	a := newAPI(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		if n == 1 || r.Method == http.MethodPost {
@@ -110,10 +110,9 @@ func TestRESTRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRESTSecretStaysOnTheWorker proves that a secret that a toolspec names reaches the API and is
-// nowhere else: in no history, record, log or metric, though the API repeats it in answers,
-// failures and redirects.
-func TestRESTSecretStaysOnTheWorker(t *testing.T) {
+// A secret of a toolspec reaches the API and is in no history, record, log or metric, although the
+// API repeats it in answers, failures and redirects.
+func TestREST_KeepsSecretsOnTheWorker(t *testing.T) {
 	const planted = "planted:s3cr&t/v4lue"
 	l := newLab(t)
 	a := newAPI(t, func(w http.ResponseWriter, r *http.Request, _ int) {

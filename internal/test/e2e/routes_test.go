@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// laneWorker starts a worker with the lanes of testdata/lanes.yaml and the tools on them.
+// laneWorker starts a worker with the lanes of testdata/lanes.yaml and their tools.
 func (l *lab) laneWorker(flags ...string) {
 	l.t.Helper()
 	l.workerIn(nil, append([]string{"--tools", "testdata/routed", "--lanes-file",
@@ -44,7 +44,8 @@ func (l *lab) requeues(n int64) {
 	l.t.Cleanup(w.Stop)
 }
 
-// runPriorities starts a plan whose calls name priorities, in an important run of a conversation.
+// runPriorities starts a plan whose calls have priorities, in a high-priority run of a
+// conversation.
 func (l *lab) runPriorities(id string) client.WorkflowRun {
 	l.t.Helper()
 	text := []byte(`{"text":"a"}`)
@@ -59,9 +60,8 @@ func (l *lab) runPriorities(id string) client.WorkflowRun {
 		Conversation: "talk"})
 }
 
-// TestPriorityRecords proves that the records of a run, and of the sub-agents' runs below it, have
-// the priorities with which their calls were queued.
-func TestPriorityRecords(t *testing.T) {
+// Records of a run and of its sub-agents have the priorities with which their calls were queued.
+func TestRecords_HavePriorities(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runPriorities("run")
@@ -82,9 +82,9 @@ func TestPriorityRecords(t *testing.T) {
 	}
 }
 
-// TestBypassRecord proves that a call of a caller whom the lane lets pass goes past its queue, and
-// that its record says so; calls of other callers do not.
-func TestBypassRecord(t *testing.T) {
+// A call of a bypassing caller does not wait in the lane's queue, and its record shows that. Calls
+// of other callers wait.
+func TestBypass_IsRecorded(t *testing.T) {
 	l := newLab(t)
 	l.laneWorker()
 	call := l.runCall("direct", "stamp", `{"text":"a"}`)
@@ -99,10 +99,10 @@ func TestBypassRecord(t *testing.T) {
 	}
 }
 
-// TestHandedBackCall proves on a real server that a call which a worker hands back before it begins
-// is made again with the same id until one begins it, though its tool must not run twice, and that
-// it has one record; its history replays.
-func TestHandedBackCall(t *testing.T) {
+// On a real server, a call that a worker returns before its start is scheduled with the same id
+// until a worker starts it, although its tool must not run twice. It has one record, and its
+// history replays.
+func TestRequeue_SchedulesReturnedCallsAgain(t *testing.T) {
 	l := newLab(t)
 	l.laneWorker("--lanes", "general")
 	l.requeues(2)
@@ -115,9 +115,9 @@ func TestHandedBackCall(t *testing.T) {
 	}
 }
 
-// TestKeysAreOpened proves that the keys of admitted calls are open at the server, each once
-// however many calls it has, and that the calls then run on their queues.
-func TestKeysAreOpened(t *testing.T) {
+// The keys of admitted calls are open at the server, each once for any number of calls, and the
+// calls run on their queues.
+func TestKeys_AreOpenedAtTheServer(t *testing.T) {
 	l := newLab(t)
 	l.laneWorker()
 	run := l.runAgent("run", withTools(agent(

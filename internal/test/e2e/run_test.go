@@ -12,10 +12,10 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// TestContinueAsNew proves that a run whose server suggests a new history every 100 events gives
-// the answer of one that was never cut, with one record per call and events numbered without gaps
-// over all its parts, as a subscriber sees them who is stopped and goes on again and again.
-func TestContinueAsNew(t *testing.T) {
+// A run whose server suggests a new history every 100 events has the answer of an undivided run,
+// one record per call, and events numbered without gaps over all its parts, also for a subscriber
+// that stops and continues repeatedly.
+func TestContinueAsNew_ChangesNoAnswer(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
 	l.worker()
 	const turns = 60
@@ -58,9 +58,8 @@ func TestContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestStepInputs proves that what a model step is given stays small and of one size, however long
-// the conversation is.
-func TestStepInputs(t *testing.T) {
+// The input of a model step does not grow with the conversation.
+func TestStepInputs_StayConstant(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	var steps []api.ScriptStep
@@ -82,11 +81,10 @@ func TestStepInputs(t *testing.T) {
 	}
 }
 
-// TestStoppedProgram proves that cancelling or terminating a run ends a program that a tool runs,
-// with its children and grandchildren, though it ignores SIGTERM: a run that is cancelled has ended
-// only after them, with its records whole. Where the server does not push cancellations the call
-// hears of it by its heartbeats.
-func TestStoppedProgram(t *testing.T) {
+// Cancelling or terminating a run ends the program of a tool with its children and grandchildren,
+// although it ignores SIGTERM. A cancelled run ends after them, with complete records. If the
+// server does not push cancellations, the call learns of it by its heartbeats.
+func TestCancel_EndsRunningPrograms(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks at processes as only Linux shows them")
 	}
@@ -134,14 +132,14 @@ func TestStoppedProgram(t *testing.T) {
 	}
 }
 
-// alive reports whether a process exists and is not a zombie that its parent has yet to look at.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid string) bool {
 	state := processState(pid)
 	return state != "" && state != "Z"
 }
 
-// processState returns the letter by which Linux names a process's state, such as T for a stopped
-// one; "" where there is no such process.
+// processState returns the letter of a process's state on Linux, such as T for a stopped one; ""
+// without such a process.
 func processState(pid string) string {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
-// photograph opens a page in Chromium and keeps a picture of it in docs/pictures.
+// photograph opens a page in Chromium and stores a picture of it in docs/pictures.
 func photograph(t *testing.T, page, name, size string, flags ...string) {
 	t.Helper()
 	out, err := filepath.Abs(filepath.Join("../../../docs/pictures", name+".png"))
@@ -21,9 +21,9 @@ func photograph(t *testing.T, page, name, size string, flags ...string) {
 		"--no-first-run", "--disable-background-networking", "--disable-component-update",
 		"--disable-sync", "--hide-scrollbars",
 		"--user-data-dir=" + t.TempDir(), "--window-size=" + size, "--screenshot=" + out}, flags...)
-	if said, err := exec.CommandContext(t.Context(), "chromium", append(arguments, "file://"+
+	if output, err := exec.CommandContext(t.Context(), "chromium", append(arguments, "file://"+
 		page)...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+		t.Fatalf("%v\n%s", err, output)
 	}
 }
 
@@ -35,10 +35,10 @@ func (l *lab) mustRun(args ...string) {
 	}
 }
 
-// TestRunPictures takes the pictures of docs/timeline.md anew, with -update-pictures: of runs of
-// the examples on a real server. Without, there is nothing that it would prove:
-// TestTimeline_DrawsInABrowser and TestReport_DrawsInABrowser do.
-func TestRunPictures(t *testing.T) {
+// With -update-pictures, the test redraws the pictures of docs/timeline.md from runs of the
+// examples on a real server. Otherwise TestTimeline_DrawsInABrowser and TestReport_DrawsInABrowser
+// check the pages.
+func TestRunPictures_AreRedrawn(t *testing.T) {
 	if !*updatePictures {
 		t.Skip("make pictures runs it")
 	}

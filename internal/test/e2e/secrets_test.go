@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// confess tells all that it knows: its secret and its sensitive argument, in progress, and in its
-// answer or its error.
+// confess returns its secret and its sensitive argument: in progress, and in its answer or its
+// error.
 var confess = switchyard.NewFunction("confess", func(ctx context.Context, in struct {
 	Card struct {
 		Number string `json:"number,omitzero"`
@@ -30,15 +30,15 @@ var confess = switchyard.NewFunction("confess", func(ctx context.Context, in str
 	if err != nil {
 		return nil, err
 	}
-	told := pass + " " + in.Card.Number
-	api.ReportProgress(ctx, api.Progress{Message: told})
+	leaked := pass + " " + in.Card.Number
+	api.ReportProgress(ctx, api.Progress{Message: leaked})
 	if in.Fail {
-		return nil, errors.New("no: " + told)
+		return nil, errors.New("no: " + leaked)
 	}
-	return map[string]string{"told": told, "bank": in.Card.Bank, "token": "granted-value-7"}, nil
+	return map[string]string{"values": leaked, "bank": in.Card.Bank, "token": "granted-value-7"}, nil
 })
 
-// The secrets and the sensitive values that TestSecrets plants. None is a part of another.
+// The secrets and sensitive values of TestSecrets_AreNowhere. None is a part of another.
 const (
 	restSecret    = "planted/rest&1"
 	commandSecret = "planted-command-2\nof several lines that are long"
@@ -52,20 +52,20 @@ const (
 const secretTools = `
 name: confess
 version: 1.0.0
-description: Tells all.
+description: Returns all values.
 parameters:
   - name: card
     type: object
     validation:
       properties: [{name: number, type: string, sensitive: true, validation: {pattern: "^[0-9-]+$", max_length: 20}}, {name: bank, type: string}]
   - {name: fail, type: boolean}
-output: {type: object, validation: {properties: [{name: told, type: string}, {name: bank, type: string}, {name: token, type: string, sensitive: true}]}}
+output: {type: object, validation: {properties: [{name: values, type: string}, {name: bank, type: string}, {name: token, type: string, sensitive: true}]}}
 entry: {type: function, secrets: {PASS: env:GO_SECRET}}
 execution: {effect: read, retry: {max_attempts: 1}}
 ---
 name: shout
 version: 1.0.0
-description: Runs a program that tells all.
+description: Runs a program that returns all values.
 parameters: [{name: card, type: string, sensitive: true}, {name: code, type: integer}]
 entry:
   type: command
@@ -76,17 +76,16 @@ execution: {effect: read, retry: {max_attempts: 1}}
 ---
 name: fetch
 version: 1.0.0
-description: Asks an API that tells all.
+description: Asks an API that returns all values.
 parameters: [{name: card, type: string, sensitive: true}, {name: path, type: string, required: true}]
 entry: {type: rest, base_url: %q, path: "/{{args.path}}", query: {card: "{{args.card}}"}, allow: [127.0.0.1], auth: {type: bearer, secret: env:REST_SECRET}}
 execution: {effect: read, retry: {max_attempts: 1}}
 `
 
-// TestSecrets proves that secrets are nowhere at all, whatever kind of tool tells them, not even in
-// raw history; and that sensitive values are nowhere but there: in no record, event, printed view,
-// log or metric, whoever repeats them, the tools in answers and failures, the model in its text, or
-// another call.
-func TestSecrets(t *testing.T) {
+// Secrets are in no output, whatever kind of tool repeats them, and not even in raw history.
+// Sensitive values are only there: in no record, event, printed view, log or metric, whether tools
+// repeat them in answers and failures, the model in its text, or another call.
+func TestSecrets_AreNowhere(t *testing.T) {
 	l := newLab(t)
 	a := newAPI(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		if r.URL.Path == "/fail" {
@@ -167,7 +166,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// mustLack fails where one of the values is in a text, or a text is too short to be what it should.
+// mustLack fails if a text contains one of the values, or is too short to be complete.
 func mustLack(t *testing.T, texts map[string]string, values []string) {
 	t.Helper()
 	for name, text := range texts {

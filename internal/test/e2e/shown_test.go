@@ -18,9 +18,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// everything is an agent whose calls fail and are retried, fail for good, are refused by their
-// schema, by there being no such tool and by a policy, are made together, approved, edited, denied,
-// answered by a person, made by agents below, and interrupted.
+// everything is an agent whose calls are retried, fail for good, are refused by their schema, as
+// unknown tools and by a policy, are batched, approved, edited, denied, answered by a person, made
+// by sub-agents, and interrupted.
 func everything() *api.Agent {
 	a := withTools(agent(
 		step(named("a", call("work", `{"text":"a1"}`)), call("work", `{"text":"a2","fails":2}`),
@@ -41,9 +41,9 @@ func everything() *api.Agent {
 	return a
 }
 
-// untold are the calls of everything that no tool may have executed, by their paths: "tool status
-// error".
-var untold = map[string]string{
+// unexecuted are the calls of everything that no tool may have executed, by their paths: "tool
+// status error".
+var unexecuted = map[string]string{
 	"2.1": "work refused validation_error", "2.2": "nothing refused tool_not_found",
 	"2.3": "work refused policy_violation",
 	"3.2": "work_asked refused approval_denied", "3.4": "clerk completed",
@@ -51,8 +51,8 @@ var untold = map[string]string{
 	"4.3/2.2": "work refused validation_error",
 }
 
-// action is the journal of one activity: its task, and how many executions of it started,
-// completed and failed.
+// action is the journal of one activity: its task, and how many executions of it started, completed
+// and failed.
 type action struct {
 	tool, text            string
 	started, done, failed int
@@ -82,7 +82,7 @@ func (l *lab) actions() map[string]action {
 	return actions
 }
 
-// fate is what the journal says about an activity, in the words of differences.
+// fate describes the end of an activity in the journal.
 func (d action) fate() string {
 	status := api.CallFailed
 	if d.done > 0 {
@@ -91,36 +91,36 @@ func (d action) fate() string {
 	return fmt.Sprintf("%s of %s %s in %d attempts", d.text, d.tool, status, d.started)
 }
 
-// differences compares records with what the tools really did: each deed has to have records that
-// together are of all that it did, one for each call, and that tell of its attempts and its end;
-// and all other records have to be those of untold.
+// differences compares records with what the tools really did: each action needs records that cover
+// it completely, one for each call, with its attempts and its end. All other records have to be
+// those of unexecuted.
 func differences(records []api.Record, actions map[string]action) (found []string) {
-	told, others := map[string][]api.Record{}, map[string]int{}
+	recordsOfAction, others := map[string][]api.Record{}, map[string]int{}
 	for _, r := range records {
 		key := r.Run + " " + r.CallID
 		if r.Activity != "" {
 			key = r.Run + " " + r.Activity
 		}
 		if _, did := actions[key]; did {
-			told[key] = append(told[key], r)
+			recordsOfAction[key] = append(recordsOfAction[key], r)
 			continue
 		}
 		line := r.Tool + " " + string(r.Status)
 		if r.Error != nil {
 			line += " " + string(r.Error.Type)
 		}
-		if others[r.Path]++; untold[r.Path] != line {
+		if others[r.Path]++; unexecuted[r.Path] != line {
 			found = append(found, fmt.Sprintf("nothing was done as %s, and its record says %s",
 				r.Path, line))
 		}
 	}
-	for path := range untold {
+	for path := range unexecuted {
 		if others[path] != 1 {
 			found = append(found, fmt.Sprintf("%s has %d records", path, others[path]))
 		}
 	}
 	for key, d := range actions {
-		for _, fate := range fates(told[key]) {
+		for _, fate := range fates(recordsOfAction[key]) {
 			if fate != d.fate() {
 				found = append(found, fmt.Sprintf("the journal says %q, the records say %q",
 					d.fate(), fate))
@@ -130,8 +130,8 @@ func differences(records []api.Record, actions map[string]action) (found []strin
 	return found
 }
 
-// fates are what the records of calls that were made as one say of it, each once. Their texts are
-// put together.
+// fates returns what the records of batched calls say about the batch, each text once. Their
+// outputs are joined.
 func fates(records []api.Record) (list []string) {
 	var texts []string
 	for _, r := range records {
@@ -155,17 +155,15 @@ func fates(records []api.Record) (list []string) {
 	return slices.Compact(list)
 }
 
-// TestShown proves that the records of a run in which everything happens, its worker killed in the
-// middle of three calls and its history continued in new ones, tell exactly what the tools really
-// did, by a journal that they write themselves, when they begin and when they end: each call that
-// was executed has one record, with as many attempts as began, and no other has one that says it
-// was. It proves too that the events of each run of the tree are numbered without gaps, that the
-// records say who decided, that starter prints the same ones, that the totals of starter report are
-// those of the journal, and that starter show tells what is left when the run's first history is
-// past its retention.
-func TestShown(t *testing.T) {
+// The records of a run with everything, whose worker is killed during three calls and whose history
+// continues in new ones, equal the journal that the tools write when they start and end: each
+// executed call has one record with the right number of attempts, and no other record says that it
+// was executed. The events of each run of the tree are numbered without gaps, the records contain
+// who decided, starter prints the same ones, the totals of starter report are those of the journal,
+// and starter show prints the rest when the run's first history is past its retention.
+func TestRecords_EqualTheJournal(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60",
-		// What is deleted is gone at once, and not after half a minute.
+		// Deleted histories disappear at once, and not after half a minute.
 		"--dynamic-config-value", `history.transferProcessorUpdateAckInterval="100ms"`,
 		"--dynamic-config-value", `history.visibilityProcessorUpdateAckInterval="100ms"`)
 	first := l.workerIn(nil, "--tools", "testdata/shown/tools")
@@ -210,8 +208,8 @@ func TestShown(t *testing.T) {
 	l.checkRest(firstRun, r.Usage)
 }
 
-// checkRest has the server forget the run's first execution, and fails the test unless starter show
-// tells what is left.
+// checkRest makes the server delete the run's first execution, and fails the test unless starter
+// show prints the rest.
 func (l *lab) checkRest(firstRun string, used api.Usage) {
 	l.t.Helper()
 	_, err := l.Client.WorkflowService().DeleteWorkflowExecution(l.ctx,
@@ -238,8 +236,7 @@ func (l *lab) checkRest(firstRun string, used api.Usage) {
 	}
 }
 
-// decideShown edits, denies and approves the calls of everything that wait for that, and answers
-// its question.
+// decideShown edits, denies and approves the waiting calls of everything, and answers its question.
 func (l *lab) decideShown() {
 	l.t.Helper()
 	open := l.awaitApprovals("shown", 3)
@@ -260,8 +257,7 @@ func (l *lab) decideShown() {
 	}
 }
 
-// checkTampering fails the test unless every wrong record is found, so that what finds none has
-// looked.
+// checkTampering fails the test unless every altered record is found.
 func checkTampering(t *testing.T, records []api.Record, actions map[string]action) {
 	t.Helper()
 	for i, r := range records {
@@ -285,18 +281,17 @@ func checkTampering(t *testing.T, records []api.Record, actions map[string]actio
 			}),
 		} {
 			if len(differences(list, actions)) == 0 {
-				t.Errorf("nobody sees that the record of %s %s", r.Path, name)
+				t.Errorf("the altered record of %s is not found: it %s", r.Path, name)
 			}
 		}
 		more := wrong(func(r *api.Record) { r.Attempts++ })
-		if _, nothing := untold[r.Path]; !nothing && len(differences(more, actions)) == 0 {
-			t.Errorf("nobody sees that the record of %s has an attempt too many", r.Path)
+		if _, nothing := unexecuted[r.Path]; !nothing && len(differences(more, actions)) == 0 {
+			t.Errorf("the record of %s with an additional attempt is not found", r.Path)
 		}
 	}
 }
 
-// checkDecided fails the test unless the records tell who decided what, and of no other call that
-// anybody did.
+// checkDecided fails the test unless the records contain who decided what, and no other decisions.
 func checkDecided(t *testing.T, records []api.Record) {
 	t.Helper()
 	decided := map[string]string{}
@@ -312,7 +307,7 @@ func checkDecided(t *testing.T, records []api.Record) {
 }
 
 // checkNumbers fails the test unless the events of each run of the tree are numbered without gaps,
-// and the run at the top went on in a new history between its first call and its last.
+// and the top run continued as new between its first and its last call.
 func (l *lab) checkNumbers(run client.WorkflowRun) {
 	l.t.Helper()
 	for _, id := range []string{run.GetID(), "shown/4.3", "shown/4.3/1.2"} {
@@ -347,8 +342,8 @@ func (l *lab) checkPrinted(records []api.Record) {
 	}
 }
 
-// checkTotals fails the test unless the run's own count and the totals of starter report are what
-// the journal adds up to, with the calls that no tool executed.
+// checkTotals fails the test unless the run's own count and the totals of starter report equal the
+// journal plus the calls that no tool executed.
 func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 	l.t.Helper()
 	var want stats.CallStats
@@ -356,7 +351,7 @@ func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 	for _, d := range actions {
 		calls := 1
 		if d.tool == "work_all" {
-			calls = 2 // which were made as one
+			calls = 2 // which were batched
 			want.Batched += calls
 		}
 		want.Calls += calls
@@ -368,7 +363,7 @@ func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 			want.Failed += calls
 		}
 	}
-	for _, line := range untold {
+	for _, line := range unexecuted {
 		tool, rest, _ := strings.Cut(line, " ")
 		want.Calls++
 		tools[tool]++

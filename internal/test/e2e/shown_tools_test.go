@@ -9,23 +9,23 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// What the tools of TestShown write to the journal before the name of what they do.
+// Prefixes of the lines that the tools of TestRecords_EqualTheJournal write to the journal.
 const (
-	wroteStarted = "begun "
+	wroteStarted = "started "
 	wroteDone    = "done "
 	wroteFailed  = "failed "
 )
 
 type workArgs struct {
 	Text string `json:"text"`
-	// Fails is how many attempts fail, Broken says that the call fails for good, Hold that it waits
-	// for the gate.
+	// Fails is the number of failing attempts, Broken makes the call fail for good, Hold makes it
+	// wait for the gate.
 	Fails        int  `json:"fails,omitempty"`
 	Broken       bool `json:"broken,omitempty"`
 	HostInstance bool `json:"hold,omitempty"`
 }
 
-// do is what lies between the two lines of an execution in the journal.
+// do runs between the two lines of an execution in the journal.
 func (in workArgs) do(ctx context.Context) error {
 	call, _ := api.ContextOf(ctx)
 	switch {
@@ -39,7 +39,7 @@ func (in workArgs) do(ctx context.Context) error {
 	return nil
 }
 
-// recorded are the tools of TestShown.
+// recorded are the tools of TestRecords_EqualTheJournal.
 var recorded = []switchyard.Function{
 	switchyard.NewFunction("work", func(ctx context.Context, in workArgs) (string, error) {
 		if err := write(ctx, entry{Text: wroteStarted + in.Text}); err != nil {

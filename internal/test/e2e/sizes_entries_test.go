@@ -12,27 +12,27 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// atClient is the refusal of a value that the server's front end does not take.
+// atClient is the refusal of a value that the server's frontend does not accept.
 const atClient = "client"
 
 // serverLimit is where servers reject the inputs of a run.
 const serverLimit = 2 << 20
 
-// entryPoint is a place where users, models or tools hand over values of any size.
+// entryPoint is a place where users, models or tools pass values of any size.
 type entryPoint struct {
 	// limit is the largest accepted value, in bytes; refused is the error type beyond it, or empty
-	// for values that are cut.
+	// if values are truncated.
 	limit   int
 	refused string
-	// pass hands over n bytes. It returns the run, nil if none was started, and the error type of
-	// the refusal.
+	// pass passes n bytes. It returns the run, nil if none was started, and the error type of the
+	// refusal.
 	pass func(l *lab, id string, n int) (run client.WorkflowRun, refused string)
 }
 
 // text returns a JSON string of n bytes.
 func text(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`) }
 
-// started is what passing a value returns.
+// started is the result of passing a value.
 type started = client.WorkflowRun
 
 func entryPoints() map[string]entryPoint {
@@ -67,8 +67,8 @@ func entryPoints() map[string]entryPoint {
 	}
 }
 
-// beyond returns n less what else is in the input, or more than servers take if n is beyond what
-// runs take.
+// beyond returns n minus the rest of the input, or more than servers accept if n is beyond what
+// runs accept.
 func beyond(n, besides int) int {
 	if n > api.MaxInputs {
 		return max(n, serverLimit)
@@ -219,8 +219,8 @@ func (l *lab) update(id, name string, argument any) string {
 	return refusedBy(err)
 }
 
-// TestSizes_EveryEntryPoint proves for every entry point that values up to the limit are accepted
-// and the run completes, and that larger ones are refused with a type while the run ends.
+// For every entry point, values up to the limit are accepted and the run completes. Larger ones are
+// refused with a type, and the run ends.
 func TestSizes_EveryEntryPoint(t *testing.T) {
 	for name, e := range entryPoints() {
 		t.Run(name, func(t *testing.T) {

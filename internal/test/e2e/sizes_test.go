@@ -87,8 +87,8 @@ func planCall(id, tool, arguments string) api.PlanCall {
 	return api.PlanCall{ID: id, Tool: tool, Arguments: json.RawMessage(arguments)}
 }
 
-// TestSizes_RefuseResolvedArguments proves that a plan's call whose references resolve to more than
-// a call takes is refused as the caller's mistake, that the other calls run, and that the run ends.
+// A plan's call whose references resolve to more than the limit of a call is refused as the
+// caller's mistake. The other calls run, and the run ends.
 func TestSizes_RefuseResolvedArguments(t *testing.T) {
 	l := sizesLab(t)
 	run := l.runPlan("plan", api.Plan{Name: "plan", Calls: []api.PlanCall{
@@ -107,7 +107,7 @@ func TestSizes_RefuseResolvedArguments(t *testing.T) {
 	l.sound(run)
 }
 
-// TestSizes_CancelBesideRefusedCall proves that a run with a refused call can be cancelled.
+// A run with a refused call can be cancelled.
 func TestSizes_CancelBesideRefusedCall(t *testing.T) {
 	l := sizesLab(t)
 	run := l.runPlan("plan", api.Plan{Name: "plan", Calls: []api.PlanCall{
@@ -120,8 +120,7 @@ func TestSizes_CancelBesideRefusedCall(t *testing.T) {
 	l.sound(run)
 }
 
-// TestSizes_DivideWorkflowTasks proves that calls that share a large result are scheduled in as
-// many workflow tasks as their inputs need.
+// Calls that share a large result are scheduled in as many workflow tasks as their inputs need.
 func TestSizes_DivideWorkflowTasks(t *testing.T) {
 	for name, test := range map[string]struct{ calls, bytes int }{
 		"150 calls of 30 KiB": {150, 30 << 10},
@@ -147,8 +146,7 @@ func TestSizes_DivideWorkflowTasks(t *testing.T) {
 	}
 }
 
-// TestSizes_PassVariablesOnce proves that large variables of a run are not in the input of every
-// call, and that tools have them.
+// Large variables of a run are not in the input of every call, and tools can read them.
 func TestSizes_PassVariablesOnce(t *testing.T) {
 	l := sizesLab(t)
 	many := call("swallow", `{"value":1}`)
@@ -170,15 +168,15 @@ func TestSizes_PassVariablesOnce(t *testing.T) {
 	}
 }
 
-// noise returns a text of n bytes that compression makes a quarter shorter.
+// noise returns a text of n bytes that compression shortens by a quarter.
 func noise(n int) string {
 	data := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data) // never fails
 	return base64.StdEncoding.EncodeToString(data)[:n]
 }
 
-// TestSizes_ContinueAsNew proves that a run whose conversation and agent together are too large for
-// the input of an execution continues with a compacted conversation.
+// A run whose conversation and agent are too large for the input of an execution continues with a
+// compacted conversation.
 func TestSizes_ContinueAsNew(t *testing.T) {
 	l := sizesLab(t)
 	a := withTools(agent(step(call("large", `{"bytes":1048576}`)),

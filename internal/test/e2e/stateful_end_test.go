@@ -9,10 +9,10 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// TestInstancesAreClosed proves that whatever ends a run, its instances are closed, each exactly
-// once, and none before. Where the workflow itself ends the run, they are closed before it has
-// ended. The server does not push cancellation, as most do not: heartbeats tell of it.
-func TestInstancesAreClosed(t *testing.T) {
+// Whatever ends a run, its instances are closed exactly once, and not before. If the workflow ends
+// the run, they are closed before it has ended. The server does not push cancellation; heartbeats
+// report it.
+func TestInstances_AreClosedAtTheEndOfTheRun(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "frontend.WorkerCommandsEnabled=false")
 	l.worker()
 	const tool = "counter"
@@ -20,7 +20,7 @@ func TestInstancesAreClosed(t *testing.T) {
 	hostInstance := step(add, call(tool, `{"gate":"before"}`))
 	for name, test := range map[string]struct {
 		start func() client.WorkflowRun
-		// end ends the run from outside; late says that the workflow is not asked.
+		// end ends the run from outside; late is set if the workflow is not involved.
 		end  func(id string) error
 		late bool
 	}{
@@ -83,7 +83,7 @@ func TestInstancesAreClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_ = run.Get(l.ctx, nil) // how it ends is held elsewhere
+		_ = run.Get(l.ctx, nil) // other tests check how it ends
 		if test.late {
 			l.awaitText(id, tool, wroteClosed, 1)
 		}
@@ -95,9 +95,8 @@ func TestInstancesAreClosed(t *testing.T) {
 	}
 }
 
-// TestInstanceContinuesAsNew proves that a run that continues as new keeps its living instances: it
-// is the same one from the first call to the last, and is closed once.
-func TestInstanceContinuesAsNew(t *testing.T) {
+// It is the same instance from the first call to the last, and is closed once.
+func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25")
 	l.worker()
 	l.worker()
@@ -122,13 +121,12 @@ func TestInstanceContinuesAsNew(t *testing.T) {
 	}
 }
 
-// TestAdoptedHolderKilled proves that an instance that lived on over continue-as-new is rebuilt
-// like any other where its worker is killed then: with everything that calls of all the run's parts
-// did to it.
-func TestAdoptedHolderKilled(t *testing.T) {
+// If the worker of a continued instance is killed, it is rebuilt with everything that calls of all
+// parts of the run did to it.
+func TestInstance_IsRebuiltAfterContinueAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25")
 	first, second := l.worker(), l.worker()
-	const tool = "kept_counter"
+	const tool = "snapshot_counter"
 	one := step(call(tool, `{}`))
 	run := l.runAgent("run", counting("hold_read "+tool, one, one, one, one,
 		step(call("hold_read", `{}`)), step(add("n", tool, `{"by":100}`)), answer("${n}")))
@@ -155,31 +153,29 @@ func TestAdoptedHolderKilled(t *testing.T) {
 	expect(t, "instances", l.texts(id, tool), want)
 }
 
-// TestIdleInstance proves that an instance that nobody uses is closed, and that the next call gets
-// another: with its state where it can be rebuilt, else with a note.
-func TestIdleInstance(t *testing.T) {
+// The next call gets another instance: with its state if it can be rebuilt, else with a note.
+func TestInstance_IsClosedWhenIdle(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	const kept, forgetful = "idle_counter", "forgetful_counter"
+	const rebuilt, forgetful = "idle_counter", "forgetful_counter"
 	run := l.runAgent("run", counting("hold_read idle_counter forgetful_counter",
-		step(call(kept, `{"by":1}`), call(forgetful, `{"by":1}`)),
-		step(call("hold_read", `{}`)), step(call(kept, `{"by":10}`), call(forgetful, `{"by":10}`)),
+		step(call(rebuilt, `{"by":1}`), call(forgetful, `{"by":1}`)),
+		step(call("hold_read", `{}`)), step(call(rebuilt, `{"by":10}`), call(forgetful, `{"by":10}`)),
 		answer("done")))
 	id := run.GetRunID()
-	l.awaitText(id, kept, wroteClosed, 1)
+	l.awaitText(id, rebuilt, wroteClosed, 1)
 	l.awaitText(id, forgetful, wroteClosed, 1)
 	l.openGate()
 	l.result(run)
-	expect(t, "outcomes", l.outcomes(run, kept), []string{"1.1 completed 1", "3.1 completed 11"})
+	expect(t, "outcomes", l.outcomes(run, rebuilt), []string{"1.1 completed 1", "3.1 completed 11"})
 	expect(t, "outcomes", l.outcomes(run, forgetful), []string{"1.2 completed 1",
 		"3.2 completed 10; the last one was closed after 1s without a call: this is a new instance of forgetful_counter, without the state of the previous one"})
-	expect(t, "instances", l.texts(id, kept), []string{wroteMade, wroteAdded + " as 1", wroteClosed,
+	expect(t, "instances", l.texts(id, rebuilt), []string{wroteMade, wroteAdded + " as 1", wroteClosed,
 		wroteMade, wroteRestored, wroteAdded + " as 2", wroteClosed})
 }
 
-// TestInstanceThatCannotBeMade proves that a factory's error is the answer to the calls that wait
-// for the instance, and that the next call tries again.
-func TestInstanceThatCannotBeMade(t *testing.T) {
+// The factory's error is the answer to the waiting calls, and the next call tries again.
+func TestInstance_ThatCannotBeCreatedFailsItsCalls(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	const tool = "no_counter"

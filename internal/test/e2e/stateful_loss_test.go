@@ -11,15 +11,15 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// withInstance is a run that uses a counter, waits for the gate elsewhere, and uses the
-// counter twice more.
+// withInstance is a run that uses a counter, waits for the gate elsewhere, and uses the counter
+// twice more.
 func withInstance(tool string) *api.Agent {
 	return counting("hold_read "+tool, step(call(tool, `{"by":1}`)), step(call("hold_read", `{}`)),
 		step(call(tool, `{"by":10}`)), step(call(tool, `{"by":100}`)), answer("done"))
 }
 
-// outcomes returns of every record of a tool "call status: text of the result or type of the error,
-// notes", in order of the calls.
+// outcomes returns "call status: text of the result or type of the error, notes" for every record
+// of a tool, in order of the calls.
 func (l *lab) outcomes(run client.WorkflowRun, tool string) []string {
 	l.t.Helper()
 	var list []string
@@ -41,9 +41,9 @@ func (l *lab) outcomes(run client.WorkflowRun, tool string) []string {
 	return list
 }
 
-// lossNoticed returns when the server noticed that a hold's worker was lost, zero if it has not,
+// lossNoticed returns when the server noticed that a host's worker was lost, zero if it has not,
 // and whether the run has taken a decision since.
-func (l *lab) lossNoticed(run client.WorkflowRun) (at time.Time, told bool) {
+func (l *lab) lossNoticed(run client.WorkflowRun) (at time.Time, decided bool) {
 	l.t.Helper()
 	holds := map[int64]bool{}
 	for _, e := range l.histories(run.GetID(), run.GetRunID())[0].GetEvents() {
@@ -53,15 +53,15 @@ func (l *lab) lossNoticed(run client.WorkflowRun) (at time.Time, told bool) {
 		if holds[e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId()] {
 			at = e.GetEventTime().AsTime()
 		}
-		told = told || !at.IsZero() && e.GetWorkflowTaskCompletedEventAttributes() != nil
+		decided = decided || !at.IsZero() && e.GetWorkflowTaskCompletedEventAttributes() != nil
 	}
-	return at, told
+	return at, decided
 }
 
-// TestHolderLost proves that an instance whose loss ends the tool is lost at once: the worker's
-// death is noticed within its heartbeat timeout, the waiting call and every later one end as
-// worker_lost, in the records as the model is told, and the run goes on.
-func TestHolderLost(t *testing.T) {
+// If on_loss ends the tool, the worker's death is noticed within its heartbeat timeout. The waiting
+// call and all later ones end as worker_lost, in the records and for the model, and the run
+// continues.
+func TestInstance_LossEndsTheTool(t *testing.T) {
 	l := newLab(t)
 	first, second := l.worker(), l.worker()
 	const tool = "brittle_counter"
@@ -74,22 +74,22 @@ func TestHolderLost(t *testing.T) {
 		t.Errorf("result: %+v", r)
 	}
 	outcomes := l.outcomes(run, tool)
-	// whether the call had been scheduled when the loss was noticed
+	// Whether the call had been scheduled when the loss was noticed.
 	outcomes[1] = strings.Replace(outcomes[1], "refused", "failed", 1)
 	expect(t, "outcomes", outcomes, []string{"1.1 completed 1", "3.1 failed worker_lost",
 		"4.1 refused worker_lost"})
-	told := map[string]string{}
+	texts := map[string]string{}
 	for _, m := range l.conversation(run) {
-		told[m.CallID] = m.Text
+		texts[m.CallID] = m.Text
 	}
 	for _, r := range l.records(run) {
 		if r.Error == nil {
 			continue
 		}
 		if !strings.Contains(r.Error.Message, "do not call "+tool+" again") ||
-			told[r.CallID] != r.Error.ForModel() {
-			t.Errorf("the record of call %s says %q, and the model was told %q", r.CallID, r.Error,
-				told[r.CallID])
+			texts[r.CallID] != r.Error.ForModel() {
+			t.Errorf("the record of call %s says %q, and the model reads %q", r.CallID, r.Error,
+				texts[r.CallID])
 		}
 	}
 	noticed, _ := l.lossNoticed(run)
@@ -101,9 +101,8 @@ func TestHolderLost(t *testing.T) {
 	expect(t, "instance", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1"})
 }
 
-// TestHolderLostInCall proves what becomes of the call that runs when the instance is lost for
-// good, and of those that wait for their turn behind it.
-func TestHolderLostInCall(t *testing.T) {
+// The running call and the calls behind it end when the instance is lost for good.
+func TestInstance_LossDuringACall(t *testing.T) {
 	l := newLab(t)
 	first, second := l.worker(), l.worker()
 	const tool = "brittle_counter"
@@ -119,9 +118,9 @@ func TestHolderLostInCall(t *testing.T) {
 			"b brittle_counter refused worker_lost", "c append completed"})
 }
 
-// TestNewInstance proves that an instance without a snapshot is made anew where its worker is lost,
-// and that the first answer after that says so.
-func TestNewInstance(t *testing.T) {
+// An instance without a snapshot is created again when its worker is lost, and the first answer
+// after that has a note.
+func TestInstance_IsReplacedWithoutASnapshot(t *testing.T) {
 	l := newLab(t)
 	first, second := l.worker(), l.worker()
 	const tool = "new_counter"
@@ -138,19 +137,18 @@ func TestNewInstance(t *testing.T) {
 		wroteAdded + " as 2", wroteAdded + " as 2", wroteClosed})
 }
 
-// TestHolderStops proves that a worker that is asked to stop lets the call finish that uses its
-// instance, and hands the instance on at once: the next worker rebuilds it without waiting for a
-// heartbeat timeout.
-func TestHolderStops(t *testing.T) {
+// A stopping worker finishes the call of its instance and releases it at once: the next worker
+// rebuilds it without waiting for a heartbeat timeout.
+func TestInstance_MovesWhenItsWorkerStops(t *testing.T) {
 	l := newLab(t)
 	first := l.worker("--metrics-address", "127.0.0.1:0")
-	const tool = "kept_counter"
+	const tool = "snapshot_counter"
 	run := l.runAgent("run", counting(tool, step(call(tool, `{"by":1,"gate":"after"}`)),
 		step(add("n", tool, `{"by":10}`)), answer("${n}")))
 	id := run.GetRunID()
 	l.awaitText(id, tool, wroteAdded, 1)
 	if metrics := l.readMetrics(); !strings.Contains(metrics,
-		`switchyard_instances{tool="kept_counter"} 1`) || strings.Contains(metrics, id) {
+		`switchyard_instances{tool="snapshot_counter"} 1`) || strings.Contains(metrics, id) {
 		t.Errorf("the metrics show another number of instances, or the run's id:\n%s", metrics)
 	}
 	code := l.stopping(first)

@@ -11,15 +11,14 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestStalledHolder proves the fence: a worker that is suspended for longer than its lease does
-// nothing with its instance when it goes on, neither with the call that it was in the middle of,
-// nor with one that it was given while it stood still.
-func TestStalledHolder(t *testing.T) {
+// A worker that is suspended for longer than its lease does nothing with its instance after it
+// wakes up, neither with its running call nor with one that it was given while it was suspended.
+func TestStalledHost_HasNoFurtherEffect(t *testing.T) {
 	const tool = "serial_counter"
 	for name, test := range map[string]struct {
 		steps []api.ScriptStep
-		// asked are the journal's lines of the tool when the worker is suspended, after the first
-		// call's.
+		// asked are the journal's lines of the tool when the worker is suspended, after those of
+		// the first call.
 		asked []string
 	}{
 		"in a call": {[]api.ScriptStep{step(add("n", tool, `{"by":10,"gate":"before"}`))},
@@ -29,8 +28,8 @@ func TestStalledHolder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			// The run's decisions are elsewhere: they must not wait for what the suspended worker
-			// has taken of them.
+			// Another worker takes the run's decisions, because they must not wait for workflow
+			// tasks of the suspended one.
 			l.worker("--lanes", "general")
 			l.worker("--lanes", "serial")
 			l.worker("--lanes", "serial")

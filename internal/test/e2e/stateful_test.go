@@ -21,7 +21,7 @@ func (l *lab) written(run, tool string) []entry {
 	})
 }
 
-// texts returns what the journal says of a tool in a run, in order.
+// texts returns the journal's texts of a tool in a run, in order.
 func (l *lab) texts(run, tool string) []string {
 	var texts []string
 	for _, e := range l.written(run, tool) {
@@ -30,18 +30,17 @@ func (l *lab) texts(run, tool string) []string {
 	return texts
 }
 
-// add is a call of a counter whose answer later steps may refer to as id.
+// add returns a call of a counter whose answer later steps may refer to as id.
 func add(id, tool, arguments string) api.ScriptCall { return named(id, call(tool, arguments)) }
 
-// counting returns an agent with the tools of a list that plays the steps.
+// =
 func counting(tools string, steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...), tools)
 }
 
-// TestStatefulRuns proves that every run has instances of its own, one for each tool, that its
-// calls share: two runs at once and two tools of one factory never see each other's state. Each
-// instance is closed once, before its run ends.
-func TestStatefulRuns(t *testing.T) {
+// A run's calls of a tool share an instance. Two concurrent runs and two tools of one factory have
+// separate state. Each instance is closed once, before its run ends.
+func TestInstances_BelongToOneRunAndTool(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	l.worker()
@@ -70,7 +69,7 @@ func TestStatefulRuns(t *testing.T) {
 	}
 }
 
-// holder returns the process that made the run's last instance of a tool.
+// holder returns the process that created the run's last instance of a tool.
 func (l *lab) holder(run, tool string) int {
 	l.t.Helper()
 	pid := 0
@@ -80,7 +79,7 @@ func (l *lab) holder(run, tool string) int {
 		}
 	}
 	if pid == 0 {
-		l.t.Fatalf("nobody has made %s; the journal is %v", tool, l.entries())
+		l.t.Fatalf("no worker has created %s; the journal is %v", tool, l.entries())
 	}
 	return pid
 }
@@ -112,29 +111,28 @@ func (l *lab) awaitText(run, tool, text string, times int) {
 	})
 }
 
-// TestHolderKilled proves that an instance whose worker is killed with kill -9, while nobody uses
-// it, in the middle of a call or while it is made, is rebuilt on another worker, and that the run's
-// answer is that of an undisturbed one: nothing that a call did to the instance is missing or there
-// twice.
-func TestHolderKilled(t *testing.T) {
+// An instance whose worker is killed with kill -9 while it is idle, during a call or while it is
+// created is rebuilt on another worker. The run's answer is that of an undisturbed one: each effect
+// of a call on the instance is there exactly once.
+func TestInstance_IsRebuiltAfterAKill(t *testing.T) {
 	for name, test := range map[string]struct {
 		tool   string
 		middle api.ScriptCall
-		// waits is what the journal says when the worker is to be killed, and how often.
+		// waits is the journal's text at which the worker is killed, and its number.
 		waits string
 		times int
 	}{
-		"idle": {"kept_counter", call("hold_read", `{}`), "", 1},
-		"before": {"kept_counter", call("kept_counter", `{"by":10,"gate":"before"}`), wroteAsked,
+		"idle": {"snapshot_counter", call("hold_read", `{}`), "", 1},
+		"before": {"snapshot_counter", call("snapshot_counter", `{"by":10,"gate":"before"}`), wroteAsked,
 			1},
-		"after":  {"kept_counter", call("kept_counter", `{"by":10,"gate":"after"}`), wroteAdded, 2},
+		"after":  {"snapshot_counter", call("snapshot_counter", `{"by":10,"gate":"after"}`), wroteAdded, 2},
 		"unmade": {"late_counter", call("late_counter", `{"by":10}`), wroteMade, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			first, second := l.worker(), l.worker()
 			play := func(id string) *api.Agent {
-				return counting("hold_read kept_counter late_counter",
+				return counting("hold_read snapshot_counter late_counter",
 					step(call(test.tool, `{"by":1}`)), step(test.middle),
 					step(add("n", test.tool, `{"by":100}`)), answer("${n}"))
 			}

@@ -17,15 +17,15 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// replay replays the histories of a run's chain and of all sub-agents below it.
+// replay replays the histories of a run's chain and of all its sub-agents.
 func (l *lab) replay(id, runID string) {
 	l.t.Helper()
 	for i, h := range l.histories(id, runID) {
 		if err := histories.Replay(workflows.All(), h); err != nil {
 			l.t.Errorf("part %d of %s does not replay: %v", i+1, id, err)
 		}
-		if l.cacheless && kept(h) {
-			l.t.Errorf("part %d of %s was kept in a worker's memory though the cache is off", i+1,
+		if l.cacheless && cached(h) {
+			l.t.Errorf("part %d of %s was in a worker's memory although the cache is off", i+1,
 				id)
 		}
 		for _, event := range h.GetEvents() {
@@ -36,7 +36,7 @@ func (l *lab) replay(id, runID string) {
 	}
 }
 
-// tree returns of every record of a run and of the sub-agents below it "path tool status error".
+// tree returns "path tool status error" for every record of a run and of its sub-agents.
 func (l *lab) tree(run client.WorkflowRun) []string {
 	l.t.Helper()
 	var list []string
@@ -53,11 +53,10 @@ func (l *lab) tree(run client.WorkflowRun) []string {
 	return list
 }
 
-// TestSubAgents proves that sub-agents run at once with other calls of their turn, as deep as
-// agents call agents, each in a run of its own that can be looked at like any other, and that their
-// records hang below the call that asked for them, and so do their traces, as the worker sends them
-// and as the histories tell them later.
-func TestSubAgents(t *testing.T) {
+// Sub-agents run concurrently with other calls of their turn, at any depth, each in a separate run
+// that can be read as any other. Their records, and their traces from the worker and from
+// histories, are below the call that requested them.
+func TestSubAgents_RunConcurrentlyAndNested(t *testing.T) {
 	l := newLab(t)
 	collector := newCollector(t)
 	l.worker("--otlp-endpoint", collector.URL)
@@ -97,10 +96,9 @@ func TestSubAgents(t *testing.T) {
 	l.traced(collector, run, runs+calls+steps)
 }
 
-// TestSubAgentsKilled proves that kill -9 of the worker in the middle of two sub-agents costs
-// nothing: the answer is that of an undisturbed run, every call has one record, and no call that
-// had completed was executed again. The traces are whole.
-func TestSubAgentsKilled(t *testing.T) {
+// After kill -9 of the worker during two sub-agents, the answer is that of an undisturbed run,
+// every call has one record, and no completed call was executed again. The traces are complete.
+func TestSubAgents_SurviveAKilledWorker(t *testing.T) {
 	l := newLab(t)
 	collector := newCollector(t)
 	first := l.worker("--otlp-endpoint", collector.URL)
@@ -157,9 +155,8 @@ func (l *lab) completed(run client.WorkflowRun) map[string]bool {
 	return calls
 }
 
-// TestSubAgentContinuesAsNew proves that a sub-agent whose history grows long goes on in new ones,
-// unnoticed by the run that called it.
-func TestSubAgentContinuesAsNew(t *testing.T) {
+// The calling run does not notice it.
+func TestSubAgent_ContinuesAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=40")
 	l.worker()
 	run := l.runAgent("run", withTools(agent(step(named("a", call("clerk", `{}`))), answer("${a}")),
@@ -176,9 +173,9 @@ func TestSubAgentContinuesAsNew(t *testing.T) {
 	}
 }
 
-// TestSubAgentBudgets proves that what is left of a run's budget bounds the sub-agents below it
-// together: they end with what they know, and that is their answer.
-func TestSubAgentBudgets(t *testing.T) {
+// The rest of a run's budget bounds all its sub-agents. They end with what they know, which is
+// their answer.
+func TestSubAgents_ShareTheBudget(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits api.Limits
 		within func(api.Usage) bool
@@ -217,7 +214,7 @@ func TestSubAgentBudgets(t *testing.T) {
 	}
 }
 
-// stepsBelow returns of every agent of a run's tree what each of its model steps used.
+// stepsBelow returns the usage of each model step of every agent in a run's tree.
 func (l *lab) stepsBelow(id string) (steps map[string][]api.Usage) {
 	l.t.Helper()
 	steps = map[string][]api.Usage{}
@@ -234,11 +231,10 @@ func (l *lab) stepsBelow(id string) (steps map[string][]api.Usage) {
 	return steps
 }
 
-// TestManySubAgentBudgets proves that twenty sub-agents at once, some of them with sub-agents of
-// their own, share a budget that they do not exceed by more than one step of each, also where their
-// worker is killed in the middle; that calls are never exceeded at all; and that what the run tells
-// of its usage is what all steps and calls used.
-func TestManySubAgentBudgets(t *testing.T) {
+// Twenty concurrent sub-agents, some with their own sub-agents, exceed a shared budget by at most
+// one step each, also if their worker is killed. The number of calls is never exceeded, and the
+// run's usage is the sum of all steps and calls.
+func TestManySubAgents_KeepTheBudget(t *testing.T) {
 	tokens := func(u api.Usage) float64 { return float64(u.InputTokens + u.OutputTokens) }
 	for name, test := range map[string]struct {
 		limits api.Limits
@@ -284,9 +280,9 @@ func TestManySubAgentBudgets(t *testing.T) {
 	}
 }
 
-// TestSubAgentEnds proves that a sub-agent that fails, answers in another form than declared, or
-// takes too long is the result of its call alone; the last one is cancelled with what it runs.
-func TestSubAgentEnds(t *testing.T) {
+// A sub-agent that fails, violates its declared output, or takes too long affects only its call.
+// The last one is cancelled with its calls.
+func TestSubAgent_FailuresAreResultsOfTheirCall(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("run", withTools(agent(step(call("failing", `{}`), call("guesser", `{}`),
@@ -309,9 +305,9 @@ func TestSubAgentEnds(t *testing.T) {
 	}
 }
 
-// TestSubAgentsCancelled proves that a run that is cancelled, or ended by the server, takes the
-// sub-agents below it along, with what they run, and that the records are whole.
-func TestSubAgentsCancelled(t *testing.T) {
+// A run that is cancelled, or ended by the server, ends its sub-agents with their calls, and the
+// records are complete.
+func TestSubAgents_EndWithTheirRun(t *testing.T) {
 	hosting := func() *api.Agent {
 		return withTools(agent(step(call("holder", `{}`), call("append", `{"text":"beside"}`)),
 			answer("never")), "holder append")
@@ -348,10 +344,9 @@ func TestSubAgentsCancelled(t *testing.T) {
 	}
 }
 
-// TestSubAgentKeepsItsTools proves that a run is pinned to the tools of its sub-agents as well: an
-// edit while it runs changes neither the agent that it calls next nor what that agent calls, on a
-// worker that never had the older ones.
-func TestSubAgentKeepsItsTools(t *testing.T) {
+// A run also pins the tools of its sub-agents: an edit while it runs changes neither the agent that
+// it calls next nor what that agent calls, on a worker that never had the older ones.
+func TestSubAgent_KeepsItsPinnedTools(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	run := l.runAgent("run", withTools(agent(step(call("hold_read", `{}`)),

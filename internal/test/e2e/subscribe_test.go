@@ -12,21 +12,21 @@ import (
 	tlog "go.temporal.io/sdk/log"
 )
 
-// subscriber follows a run from its start while it goes on. It stops after a few events, however
-// many, keeps its position as JSON and goes on over a new connection. What is returned waits for
-// the run's end and fails the test unless that saw exactly what reading the run afterwards gives.
+// subscriber follows a run from its start. It stops after some events, stores its position as JSON
+// and continues over a new connection. The returned function waits for the run's end and fails the
+// test unless the subscriber saw exactly what reading the run gives.
 func (l *lab) subscriber(id string) (check func()) {
-	type seen struct {
+	type received struct {
 		events []api.Event
 		err    error
 	}
-	done := make(chan seen, 1)
+	done := make(chan received, 1)
 	go func() {
-		var all seen
-		kept, more := []byte(`{"workflow_id":"`+id+`"}`), true
+		var all received
+		stored, more := []byte(`{"workflow_id":"`+id+`"}`), true
 		for more && all.err == nil {
 			before, wanted := len(all.events), 1+rand.IntN(12)
-			all.events, kept, all.err = l.resume(all.events, kept, wanted)
+			all.events, stored, all.err = l.resume(all.events, stored, wanted)
 			more = len(all.events) == before+wanted
 		}
 		done <- all
@@ -48,28 +48,27 @@ func (l *lab) subscriber(id string) (check func()) {
 	}
 }
 
-// resume appends so many events after a position, fewer at the run's end, and returns the position
-// then.
-func (l *lab) resume(events []api.Event, kept []byte, wanted int) ([]api.Event, []byte, error) {
+// resume appends n events after a position, fewer at the run's end, and returns the next position.
+func (l *lab) resume(events []api.Event, stored []byte, wanted int) ([]api.Event, []byte, error) {
 	var position audit.Position
-	if err := json.Unmarshal(kept, &position); err != nil {
-		return events, kept, err
+	if err := json.Unmarshal(stored, &position); err != nil {
+		return events, stored, err
 	}
 	c, err := client.DialContext(l.ctx, client.Options{HostPort: l.Address,
 		Logger: tlog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
-		return events, kept, err
+		return events, stored, err
 	}
 	defer c.Close()
 	s, before := audit.Subscribe(c, position), len(events)
 	for e, err := range s.Events(l.ctx) {
 		if err != nil {
-			return events, kept, err
+			return events, stored, err
 		}
 		if events = append(events, e); len(events)-before == wanted {
 			break
 		}
 	}
-	kept, err = json.Marshal(s.Position())
-	return events, kept, err
+	stored, err = json.Marshal(s.Position())
+	return events, stored, err
 }

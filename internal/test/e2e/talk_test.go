@@ -20,14 +20,14 @@ import (
 )
 
 // goOn starts a run that continues the conversation talk.
-func (l *lab) goOn(prompt string, a *api.Agent) client.WorkflowRun {
+func (l *lab) continueTalk(prompt string, a *api.Agent) client.WorkflowRun {
 	l.t.Helper()
 	return l.run(api.AgentWorkflow, "talk", api.RunInput{Agent: a, Prompt: prompt,
 		Conversation: "talk", Continue: true})
 }
 
-// said returns the conversation of a run in brief: a letter for each role, with calls and texts.
-func (l *lab) said(run client.WorkflowRun) []string {
+// transcript returns the conversation of a run in short: a letter for each role, with calls and texts.
+func (l *lab) transcript(run client.WorkflowRun) []string {
 	l.t.Helper()
 	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), run.GetRunID(), api.ConversationQuery,
 		0)
@@ -38,7 +38,7 @@ func (l *lab) said(run client.WorkflowRun) []string {
 	if err := value.Get(&page); err != nil {
 		l.t.Fatal(err)
 	}
-	var said []string
+	var texts []string
 	for _, m := range page.Messages.Value {
 		text := string(m.Role) + " " + m.Text
 		if m.Role == api.RoleTool {
@@ -50,45 +50,45 @@ func (l *lab) said(run client.WorkflowRun) []string {
 		for _, c := range m.Calls {
 			text += c.ID
 		}
-		said = append(said, text)
+		texts = append(texts, text)
 	}
-	return said
+	return texts
 }
 
-// TestConversationOverRuns proves that a run goes on where the last one of its conversation ended:
-// after one with calls, one that was terminated in a call, one whose model failed, one that could
-// not start, and one that no worker ever took up; with the instructions once, an answer to every
-// call, and ids of calls that are unique in the conversation.
-func TestConversationOverRuns(t *testing.T) {
+// A run continues where the last one of its conversation ended: after one with calls, one that was
+// terminated in a call, one whose model failed, one that could not start, and one that no worker
+// took. The conversation has the instructions once, an answer to every call, and unique ids of
+// calls.
+func TestConversation_ContinuesOverRuns(t *testing.T) {
 	l := newLab(t)
 	worker := l.worker()
 	first := l.run(api.AgentWorkflow, "talk",
 		api.RunInput{Agent: agent(step(named("a", call("append", `{"text":"a"}`))),
 			answer("first: ${a.text}")), Prompt: "One."})
 	l.result(first)
-	terminated := l.goOn("Two.", agent(step(call("hold_read", `{}`))))
+	terminated := l.continueTalk("Two.", agent(step(call("hold_read", `{}`))))
 	l.await("for the call", func() bool { return len(l.entries()) == 2 })
 	if err := l.Client.TerminateWorkflow(l.ctx, "talk", terminated.GetRunID(),
 		"enough"); err != nil {
 		t.Fatal(err)
 	}
-	l.failure(l.goOn("Three.", agent(step(call("append", `{"text":"b"}`)))), api.RunModelFailed)
+	l.failure(l.continueTalk("Three.", agent(step(call("append", `{"text":"b"}`)))), api.RunModelFailed)
 	unknown := agent(answer("never"))
 	unknown.Tools = []string{"nosuch"}
-	l.failure(l.goOn("Four.", unknown), api.RunInvalid)
+	l.failure(l.continueTalk("Four.", unknown), api.RunInvalid)
 	worker.Stop()
-	untouched := l.goOn("Five.", agent(answer("never")))
+	untouched := l.continueTalk("Five.", agent(answer("never")))
 	if err := l.Client.TerminateWorkflow(l.ctx, "talk", untouched.GetRunID(),
 		"too late"); err != nil {
 		t.Fatal(err)
 	}
 	l.worker()
-	last := l.goOn("Six.", agent(step(named("a", call("append", `{"text":"c"}`))),
+	last := l.continueTalk("Six.", agent(step(named("a", call("append", `{"text":"c"}`))),
 		answer("last: ${a.text}")))
 	if r := l.result(last); r.Answer != "last: c" || r.Usage.Turns != 2 || r.Usage.Calls != 1 {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "conversation", l.said(last), []string{"system Test.",
+	expect(t, "conversation", l.transcript(last), []string{"system Test.",
 		"user One.", "assistant 1.1", "tool 1.1", "assistant first: a",
 		"user Two.", "assistant 3.1", "tool 3.1 cancelled",
 		"user Three.", "assistant 4.1", "tool 4.1",
@@ -97,16 +97,15 @@ func TestConversationOverRuns(t *testing.T) {
 	expect(t, "records", l.statuses(last), []string{"6.1 append completed"})
 }
 
-// TestConversationContinuesAsNew proves that a run of a conversation that itself continues as new
-// takes the earlier messages once, counts its own turns only for its limit, and is gone on with as
-// a whole.
-func TestConversationContinuesAsNew(t *testing.T) {
+// A run of a conversation that continues as new reads the earlier messages once, counts only its
+// own turns for its limit, and is continued as a whole.
+func TestConversation_ContinuesAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25")
 	l.worker()
-	l.result(l.goOn("One.", appendTurns(5)))
+	l.result(l.continueTalk("One.", appendTurns(5)))
 	long := appendTurns(5)
 	long.Limits.Turns = 6
-	second := l.goOn("Two.", long)
+	second := l.continueTalk("Two.", long)
 	from := second.GetRunID()
 	if r := l.result(second); r.Outcome != api.OutcomeAnswered || r.Usage.Turns != 6 {
 		t.Errorf("result: %+v", r)
@@ -114,12 +113,12 @@ func TestConversationContinuesAsNew(t *testing.T) {
 	if parts := len(l.histories("talk", from)); parts < 2 {
 		t.Errorf("the run has %d parts: it did not continue as new", parts)
 	}
-	last := l.goOn("Three.", agent(answer("done")))
+	last := l.continueTalk("Three.", agent(answer("done")))
 	l.result(last)
-	said := l.said(last)
-	if got := len(said); got != 1+2*(1+5*2+1)+2 || said[13] != "user Two." ||
-		said[14] != "assistant 7.1" || said[got-1] != "assistant done" {
-		t.Errorf("%d messages: %q", got, said)
+	texts := l.transcript(last)
+	if got := len(texts); got != 1+2*(1+5*2+1)+2 || texts[13] != "user Two." ||
+		texts[14] != "assistant 7.1" || texts[got-1] != "assistant done" {
+		t.Errorf("%d messages: %q", got, texts)
 	}
 }
 
@@ -148,7 +147,7 @@ func (l *lab) startAgent(id string, in api.RunInput) client.WorkflowRun {
 	return run
 }
 
-// command runs starter and returns its exit code and all that it printed.
+// command runs starter and returns its exit code and all its output.
 func (l *lab) command(args ...string) (code int, out string) {
 	var text bytes.Buffer
 	cmd := l.starter(args...)
@@ -170,18 +169,18 @@ func (l *lab) starter(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// inLine starts starter and returns when it says that it waits.
+// inLine starts starter and returns when it prints that it waits.
 func (l *lab) inLine(args ...string) *exec.Cmd {
 	l.t.Helper()
 	cmd := l.starter(args...)
-	told, err := cmd.StderrPipe()
+	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		l.t.Fatal(err)
 	}
-	line, err := bufio.NewReader(told).ReadString('\n')
+	line, err := bufio.NewReader(stderr).ReadString('\n')
 	if err != nil || !strings.Contains(line,
 		`waiting for the conversation "talk": the run talk of talker`) {
 		l.t.Fatalf("%q, %v", line, err)
@@ -204,13 +203,12 @@ func (l *lab) agentFile(steps string) string {
 	return filepath.Join(dir, "agent.yaml")
 }
 
-// TestConversationBusy proves that of twenty runs of one conversation that are started at once
-// exactly one runs, and that the others say who does; and that those that wait all run, one after
-// the other. Their order is that of their coming only about.
-func TestConversationBusy(t *testing.T) {
+// Of twenty runs of one conversation that are started at once, exactly one runs, and the others
+// name it. With waiting, all of them run, one after the other, roughly in the order of their start.
+func TestConversation_RunsOneAtATime(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	holds := l.agentFile("  - calls: [{tool: hold_read, arguments: {}}]\n  - answer: held\n")
+	holds := l.agentFile("  - calls: [{tool: hold_read, arguments: {}}]\n  - answer: waited\n")
 	codes := make([]int, 20)
 	texts := make([]string, len(codes))
 	var all sync.WaitGroup
@@ -246,10 +244,10 @@ func TestConversationBusy(t *testing.T) {
 			t.Errorf("run %d: %v", i, err)
 		}
 	}
-	last := l.goOn("last", agent(answer("done")))
+	last := l.continueTalk("last", agent(answer("done")))
 	l.result(last)
 	var prompts []string
-	for _, text := range l.said(last) {
+	for _, text := range l.transcript(last) {
 		if strings.HasPrefix(text, "user wait") {
 			prompts = append(prompts, text)
 		}
@@ -258,13 +256,12 @@ func TestConversationBusy(t *testing.T) {
 	expect(t, "those that waited", prompts, []string{"user wait 0", "user wait 1", "user wait 2"})
 }
 
-// TestScheduledConversation proves that what a schedule starts for a conversation runs under the
-// conversation's id, ends as that run does, is refused while another one goes on, and stops it when
-// it is cancelled.
-func TestScheduledConversation(t *testing.T) {
+// A scheduled run of a conversation runs under the conversation's id, is refused while another one
+// runs, and stops it when it is cancelled.
+func TestConversation_CanBeScheduled(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	holds := api.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("held")),
+	holds := api.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("waited")),
 		Prompt: "Hold.", Conversation: "talk", Continue: true}
 	answers := api.RunInput{Agent: agent(answer("done")), Prompt: "Go.", Conversation: "talk",
 		Continue: true}
@@ -284,7 +281,7 @@ func TestScheduledConversation(t *testing.T) {
 	if r := l.result(second); r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "conversation", l.said(l.Client.GetWorkflow(l.ctx, "talk", "")),
+	expect(t, "conversation", l.transcript(l.Client.GetWorkflow(l.ctx, "talk", "")),
 		[]string{"system Test.",
 			"user Hold.", "assistant 1.1", "tool 1.1 cancelled", "user Go.", "assistant done"})
 	answers.Conversation = ""

@@ -16,11 +16,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector takes traces as an OpenTelemetry collector does, over HTTP.
+// collector receives traces as an OpenTelemetry collector does, over HTTP.
 type collector struct {
 	*httptest.Server
 	mu sync.Mutex
-	// spans are those that came, by their ids; faults are what was wrong with messages.
+	// spans has the received spans, by their ids; faults has faults of messages.
 	spans  map[string]*tracepb.Span
 	faults []string
 }
@@ -67,16 +67,16 @@ func (c *collector) take(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// has reports whether a span has come, as it is.
+// has reports whether an equal span was received.
 func (c *collector) has(id string, span *tracepb.Span) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return proto.Equal(c.spans[id], span)
 }
 
-// traced fails the test unless the collector gets from workers exactly the spans that the histories
-// of a run and of the sub-agents below it give afterwards: one trace, of so many spans, in which
-// each span but one is below another.
+// traced fails the test unless workers send exactly the spans that the histories of a run and of
+// its sub-agents give afterwards: one trace of n spans, in which each span but one is below
+// another.
 func (l *lab) traced(c *collector, run client.WorkflowRun, count int) {
 	l.t.Helper()
 	ids, trace := map[string]bool{}, ""

@@ -17,7 +17,7 @@ type paidAnswer struct {
 	Receipt string `json:"receipt"`
 }
 
-// payments are a tool that pays, and one that tells by the journal what was paid.
+// payments are a tool that pays, and one that reads from the journal what was paid.
 func payments() []switchyard.Function {
 	return []switchyard.Function{
 		switchyard.NewFunction("pay", func(ctx context.Context, in struct {
@@ -58,11 +58,11 @@ func paying(l *lab, id, atOnce string) client.WorkflowRun {
 	return run
 }
 
-// TestVerify proves that a call that must not run twice, and whose worker is killed in its middle,
-// is verified: one that had paid is not made again and has the result that the verifying tool
-// knows; one that had not, by two answers, is made once more, as its tool allows. Either way one
-// thing is paid, and the call has one record, beside those of the calls that verified it.
-func TestVerify(t *testing.T) {
+// A call that must not run twice is verified after its worker is killed. If it had paid, it is not
+// repeated and has the result of the verifying tool. If not, by two answers, it is repeated once,
+// as its tool allows. In both cases there is one payment, and one record of the call beside those
+// that verified it.
+func TestVerify_ResolvesInterruptedCalls(t *testing.T) {
 	for _, test := range []struct {
 		atOnce, answer string
 		verifications  int

@@ -20,18 +20,17 @@ import (
 	"github.com/switchyard/switchyard/worker/tools"
 )
 
-// What the tests tell the worker that they start, by environment.
+// Environment variables of the worker process that the tests start.
 const (
-	// asWorker makes the test program be a worker: an application's own one, with the functions
-	// below.
+	// asWorker makes the test program a worker: one of an application, with the functions below.
 	asWorker = "E2E_WORKER"
-	// journalFile is where tools write what they really did, beside everything that Temporal knows.
+	// journalFile is where tools write what they really did, independently of Temporal.
 	journalFile = "E2E_JOURNAL"
 	// gateFile opens the gate by existing.
 	gateFile = "E2E_GATE"
 )
 
-// TestMain runs the tests, or the worker that they start as a process of its own.
+// TestMain runs the tests, or the worker process that they start.
 func TestMain(m *testing.M) {
 	mcpserver.Main()
 	if os.Getenv(asWorker) == "" {
@@ -62,7 +61,7 @@ type entry struct {
 	End   time.Duration `json:"end,omitempty"`
 }
 
-// began is where the worker's clock starts.
+// began is the start of the worker's clock.
 var began = time.Now()
 
 func write(ctx context.Context, e entry) error {
@@ -78,7 +77,7 @@ func write(ctx context.Context, e entry) error {
 	return appendJournal(line)
 }
 
-// appendJournal writes one line, of JSON.
+// appendJournal writes one line of JSON.
 func appendJournal(line []byte) error {
 	file, err := os.OpenFile(os.Getenv(journalFile), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -113,7 +112,8 @@ type tickArgs struct {
 	MS int `json:"ms"`
 }
 
-// meeting writes its text to the journal and waits until that has as many lines as the call says.
+// meeting writes its text to the journal and waits until the journal has as many lines as the call
+// requires.
 func meeting(name, text string) switchyard.Function {
 	return switchyard.NewFunction(name, func(ctx context.Context, in struct {
 		Lines int `json:"lines"`

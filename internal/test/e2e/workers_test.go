@@ -12,9 +12,8 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-// TestTwoWorkers proves that two workers share a run: each runs one call at a time, and two calls
-// of a turn meet.
-func TestTwoWorkers(t *testing.T) {
+// Each worker runs one call at a time, and two calls of a turn overlap.
+func TestTwoWorkers_ShareARun(t *testing.T) {
 	l := newLab(t)
 	l.worker("--concurrency", "1")
 	l.worker("--concurrency", "1")
@@ -29,9 +28,9 @@ func TestTwoWorkers(t *testing.T) {
 	}
 }
 
-// TestLanes proves that a lane is served by the workers that are told to: a call waits visibly
-// while nobody serves its lane, and runs on the worker that comes to serve it.
-func TestLanes(t *testing.T) {
+// A call waits visibly while no worker serves its lane, and runs on the worker that starts to serve
+// it.
+func TestLanes_AreServedByTheirWorkers(t *testing.T) {
 	l := newLab(t)
 	l.worker("--lanes", "general")
 	run := l.runAgent("run", agent(step(call("store", `{"text":"a"}`),
@@ -60,7 +59,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// stopping asks a worker to stop and returns when it said that it does; the channel gives its exit
+// stopping asks a worker to stop and returns after it logged that; the channel receives its exit
 // code.
 func (l *lab) stopping(p *testserver.Process) <-chan int {
 	l.t.Helper()
@@ -73,9 +72,9 @@ func (l *lab) stopping(p *testserver.Process) <-chan int {
 	return code
 }
 
-// TestGracefulStop proves that a worker asked to stop finishes the call that runs and takes no
-// other: the next worker goes on, and nothing is executed twice.
-func TestGracefulStop(t *testing.T) {
+// A stopping worker finishes its call and takes no other. The next worker continues, and nothing is
+// executed twice.
+func TestStop_FinishesRunningCalls(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	run := l.runAgent("run", agent(step(call("hold_once", `{}`)),
@@ -98,10 +97,9 @@ func TestGracefulStop(t *testing.T) {
 	}
 }
 
-// TestStopTimeout proves what becomes of calls that are still running when a stopping worker's time
-// is over: one that must not run twice ends as outcome_unknown, one that may is handed to the next
+// A call that must not run twice ends as outcome_unknown; one that may is retried on the next
 // worker.
-func TestStopTimeout(t *testing.T) {
+func TestStop_EndsCallsAfterTheTimeout(t *testing.T) {
 	l := newLab(t)
 	first := l.worker("--stop-timeout", "300ms")
 	run := l.runAgent("run", agent(step(call("hold_once", `{}`), call("hold_read", `{}`)),
@@ -117,14 +115,14 @@ func TestStopTimeout(t *testing.T) {
 	expect(t, "records", statuses, []string{"1.1 hold_once failed outcome_unknown",
 		"1.2 hold_read completed"})
 	for _, r := range l.records(run) {
-		// Where the worker did not report itself, the heartbeat timeout would give the same
+		// If the worker did not report the calls, the heartbeat timeout would give the same
 		// statuses.
-		told := r.LastFailure
+		failure := r.LastFailure
 		if r.Error != nil {
-			told = r.Error.Message
+			failure = r.Error.Message
 		}
-		if !strings.Contains(told, "interrupted while the tool ran") {
-			t.Errorf("the stopped worker did not report %s: %q", r.CallID, told)
+		if !strings.Contains(failure, "interrupted while the tool ran") {
+			t.Errorf("the stopped worker did not report %s: %q", r.CallID, failure)
 		}
 	}
 	if got := fmt.Sprint(l.executions()); got != "map[1.1 hold_once:1 1.2 hold_read:2]" {
@@ -132,9 +130,8 @@ func TestStopTimeout(t *testing.T) {
 	}
 }
 
-// TestMissingTools proves that a run of tools that the workers do not have fails at once, says
-// which and what there is instead, and runs nothing.
-func TestMissingTools(t *testing.T) {
+// The run fails at once with the missing and the existing tools, and runs nothing.
+func TestMissingTools_FailTheRun(t *testing.T) {
 	l := newLab(t)
 	l.workerIn(nil)
 	a := agent(step(call("append", `{"text":"a"}`)), answer("done"))
@@ -151,10 +148,10 @@ func TestMissingTools(t *testing.T) {
 	}
 }
 
-// TestOverlap proves S1 and the serial lane on a real worker, as the tools saw it on one monotonic
-// clock: exclusive calls of a run overlap nothing of their lane, calls of the serial lane never
-// overlap, of whatever run, and shared calls do overlap.
-func TestOverlap(t *testing.T) {
+// Requirement S1 and the serial lane, on a real worker, by one monotonic clock: exclusive calls of
+// a run overlap no call of their lane, calls of the serial lane of any runs never overlap, and
+// shared calls do overlap.
+func TestExclusiveCalls_RunAlone(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	mixed := step(call("tick", `{"ms":40}`), call("tick", `{"ms":40}`),

@@ -55,7 +55,7 @@ func GoTexts(t testing.TB) []string {
 	return texts
 }
 
-// GoSource is some KB of Go source.
+// GoSource returns some KB of Go source.
 func GoSource(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(cases.GoRoot(t), "src/strings/reader.go"))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Receive fails the test where something does not happen.
+// Receive fails the test if nothing is received in time.
 func Receive[T any](t testing.TB, what string, c <-chan T) (got T) {
 	t.Helper()
 	select {

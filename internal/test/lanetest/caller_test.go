@@ -11,15 +11,16 @@ import (
 	"time"
 )
 
-// Caller is a tool's side of a visit: the witness counts the call as running until Done or Stopped
-// returns, or the process ends.
+// Caller is the tool's side of a visit: the witness counts the call as running until Done or
+// Stopped returns, or the process ends.
 type Caller struct {
 	conn net.Conn
-	// words are those of the witness; closed where it is gone.
+	// words are those of the witness; it is closed when the witness is gone.
 	words chan string
 }
 
-// Begin tells the witness at address that a call begins, and returns when it has taken note.
+// Begin reports to the witness at address that a call starts, and returns when the witness has
+// recorded it.
 func Begin(ctx context.Context, address string, v Visit) (*Caller, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -41,7 +42,7 @@ func (c *Caller) listen() {
 	}
 }
 
-// expect returns when the witness has said one of the words; a gate that opens meanwhile is
+// expect returns when the witness has sent one of the words; a gate that opens meanwhile is
 // forgotten.
 func (c *Caller) expect(wanted ...string) error {
 	_, err := c.answer(wanted...)
@@ -56,11 +57,12 @@ func (c *Caller) answer(wanted ...string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("the witness has gone; it should have said %s",
+	return "", fmt.Errorf("the witness is gone; it should have sent %s",
 		strings.Join(wanted, " or "))
 }
 
-// Wait returns after d, of a call with a gate when that opens, or when ctx is over, with its cause.
+// Wait returns after d; for a call with a gate, when the gate opens; or when ctx ends, with its
+// cause.
 func (c *Caller) Wait(ctx context.Context, d time.Duration, gate bool) error {
 	if gate {
 		select {
@@ -68,7 +70,7 @@ func (c *Caller) Wait(ctx context.Context, d time.Duration, gate bool) error {
 			return context.Cause(ctx)
 		case word := <-c.words:
 			if word != wordGo {
-				return fmt.Errorf("the witness said %q at a gate", word)
+				return fmt.Errorf("the witness sent %q at a gate", word)
 			}
 		}
 	}
@@ -82,18 +84,17 @@ func (c *Caller) Wait(ctx context.Context, d time.Duration, gate bool) error {
 	}
 }
 
-// Write writes to what the lane protects and reports whether it was accepted.
+// Write writes to the resource that the lane protects and reports whether it was accepted.
 func (c *Caller) Write() (bool, error) {
 	send(c.conn, wordWrite)
 	word, err := c.answer(wordAccepted, wordRefused)
 	return word == wordAccepted, err
 }
 
-// Over tells that the tool has noticed the end of its context.
+// Over reports that the tool has noticed the end of its context.
 func (c *Caller) Over() { send(c.conn, wordOver) }
 
-// Done tells that the call has come to its end, Stopped that its context was over before; both end
-// the visit.
+// Done reports the end of the call, Stopped that its context ended before; both end the visit.
 func (c *Caller) Done() error { return c.end(wordDone) }
 
 // Stopped is described with Done.

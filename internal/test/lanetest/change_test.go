@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// TestKeys proves that the keys of a lane are served from their first use until they have been idle
-// for as long as the lane says, and again when they are used again.
-func TestKeys(t *testing.T) {
+// The keys of a lane are served from their first use until they have been idle for the lane's
+// timeout, and again when they are used again.
+func TestKeys_AreServedUntilIdle(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, `lanes: {device: {limit: 1, idle_timeout: 1s, key: "{{args.key}}"}}`,
 		tool{name: "touch", lane: "device"})
@@ -28,7 +28,7 @@ func TestKeys(t *testing.T) {
 		run := l.plan(round, calls...)
 		l.await("for every key's call",
 			func(s []Span) bool { return len(of(s, round)) == len(used) })
-		l.until("for the holders to tell of the keys",
+		l.until("for the holders to report the keys",
 			func() bool { return l.total("device").Keys == len(used) })
 		l.Open(round)
 		l.result(run)
@@ -44,10 +44,9 @@ func TestKeys(t *testing.T) {
 	l.report(Regressions(spans))
 }
 
-// TestKeysOfLateAttempts proves that a call finds its key served also when it comes to it later
-// than the key's idle timeout after it was admitted: a second attempt, and a call of a plan that
-// waits for another.
-func TestKeysOfLateAttempts(t *testing.T) {
+// A call that starts later than the key's idle timeout after its admission finds its key served: a
+// second attempt, and a call of a plan that waits for another.
+func TestKeys_OfLateAttemptsAreServed(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, `lanes: {device: {limit: 1, idle_timeout: 1s, key: "{{args.key}}"}}`,
 		tool{name: "flaky", lane: "device", handler: "flaky"}, tool{name: "touch", lane: "device"},
@@ -67,9 +66,9 @@ func TestKeysOfLateAttempts(t *testing.T) {
 	}
 }
 
-// TestEdit proves that a new limit in lanes.yaml takes effect without a restart: a higher one lets
-// more calls run, and a lower one is never exceeded from when the holders say that they go by it.
-func TestEdit(t *testing.T) {
+// A higher limit in lanes.yaml lets more calls run. A lower one is not exceeded after the holders
+// report it.
+func TestEdit_TakesEffectWithoutARestart(t *testing.T) {
 	t.Parallel()
 	limit := func(n int) string { return fmt.Sprintf("lanes: {lane: {limit: %d}}", n) }
 	l := newLab(t, limit(1), tool{name: "work", lane: "lane"})
@@ -81,11 +80,11 @@ func TestEdit(t *testing.T) {
 		}
 		return sum
 	}
-	hosted := l.plan("held", many(6, "work", order{Gate: "end"})...)
-	l.began("held")
+	hosted := l.plan("waiting", many(6, "work", order{Gate: "end"})...)
+	l.began("waiting")
 	l.awaitWaiting("lane", 5)
 	l.configure(limit(3))
-	// The call that runs keeps its slot until it ends, and may be the last to go by the old groups
+	// The running call keeps its slot until it ends, and may be the last that uses the old groups
 	// of slots.
 	l.Open("end")
 	l.result(hosted)
@@ -112,10 +111,9 @@ func TestEdit(t *testing.T) {
 	l.report(Excesses(after, limits(map[string]int{"lane": 1})))
 }
 
-// TestThreeTools proves what access and lanes do together: two shared calls, of 5 and 30 units,
-// overlap, and an exclusive one of 1 unit runs alone when they have ended, so that all is over
-// after 31.
-func TestThreeTools(t *testing.T) {
+// Two shared calls of 5 and 30 units overlap, and an exclusive call of 1 unit runs alone after
+// them, so all end after 31.
+func TestAccess_OrdersCallsOfATurn(t *testing.T) {
 	t.Parallel()
 	const unit = 50 // milliseconds
 	l := newLab(t, "lanes: {lane: {limit: 4}}", tool{name: "short", lane: "lane"},

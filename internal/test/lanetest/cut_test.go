@@ -20,7 +20,7 @@ type wire struct {
 	Address string `json:"listen"`
 }
 
-// newWire starts a proxy that leads to the server.
+// newWire starts a proxy to the server.
 func newWire(l *lab) *wire {
 	l.t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,13 +44,13 @@ func newWire(l *lab) *wire {
 		}
 		return resp.Body.Close() == nil
 	})
-	w.tell(http.MethodPost, "/proxies",
+	w.send(http.MethodPost, "/proxies",
 		fmt.Sprintf(`{"name":"server","listen":"127.0.0.1:0","upstream":%q}`, l.Server.Address), w)
 	return w
 }
 
-// tell sends a command and reads the answer.
-func (w *wire) tell(method, path, body string, answer any) {
+// send sends a command and reads the answer.
+func (w *wire) send(method, path, body string, answer any) {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), method, w.api+path,
 		bytes.NewBufferString(body))
@@ -76,22 +76,22 @@ func (w *wire) tell(method, path, body string, answer any) {
 // streams are the two directions of a connection.
 var streams = []string{"upstream", "downstream"}
 
-// cut drops everything that either side says, without closing a connection: the worst cut, because
-// nobody is told.
+// cut drops everything in both directions without closing a connection: the worst cut, because
+// neither side notices.
 func (w *wire) cut() {
 	w.t.Helper()
 	for _, s := range streams {
-		w.tell(http.MethodPost, "/proxies/server/toxics",
+		w.send(http.MethodPost, "/proxies/server/toxics",
 			fmt.Sprintf(`{"name":%q,"type":"timeout","stream":%q,"attributes":{"timeout":0}}`, s,
 				s), nil)
 	}
 }
 
-// slow delays everything that either side sends.
+// slow delays everything in both directions.
 func (w *wire) slow(by time.Duration) {
 	w.t.Helper()
 	for _, s := range streams {
-		w.tell(http.MethodPost, "/proxies/server/toxics",
+		w.send(http.MethodPost, "/proxies/server/toxics",
 			fmt.Sprintf(`{"name":%q,"type":"latency","stream":%q,"attributes":{"latency":%d}}`, s,
 				s, by.Milliseconds()), nil)
 	}
@@ -100,13 +100,13 @@ func (w *wire) slow(by time.Duration) {
 // enable closes all connections and refuses new ones, or accepts them again.
 func (w *wire) enable(on bool) {
 	w.t.Helper()
-	w.tell(http.MethodPost, "/proxies/server", fmt.Sprintf(`{"enabled":%v}`, on), nil)
+	w.send(http.MethodPost, "/proxies/server", fmt.Sprintf(`{"enabled":%v}`, on), nil)
 }
 
-// heal lets everything through again; what was dropped is lost.
+// heal forwards everything again; what was dropped is lost.
 func (w *wire) heal() {
 	w.t.Helper()
 	for _, s := range streams {
-		w.tell(http.MethodDelete, "/proxies/server/toxics/"+s, "", nil)
+		w.send(http.MethodDelete, "/proxies/server/toxics/"+s, "", nil)
 	}
 }

@@ -183,7 +183,7 @@ func hangUp(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// tools returns the toolspecs of the calls that TestFaults makes.
+// tools returns the toolspecs of the calls that TestFaults_BreakNoPromise makes.
 func (l *ledger) tools() string {
 	program, err := os.Executable()
 	if err != nil {

@@ -34,11 +34,11 @@ const (
 	openRuns = 6
 	// calmAfter is how long runs have after the last fault, and after their cancellation.
 	calmAfter = 60 * time.Second
-	// faultPatience bounds the test; nothing waits for it.
+	// faultPatience bounds the test. It only ends a test that hangs.
 	faultPatience = 30 * time.Minute
 )
 
-// faultLanes have a limit, but for the predefined lane general.
+// faultLanes have a limit, except for the predefined lane general.
 const faultLanes = `lanes:
   one: {limit: 1}
   two: {limit: 2}
@@ -98,9 +98,8 @@ func (f *faultLab) startWorker(w *faultyWorker) *testserver.Process {
 	return f.workerAt(w.wire.Address, "--stop-timeout", "2s")
 }
 
-// TestFaults_BreakNoPromise causes random faults while agents, plans and direct calls
-// make calls of every kind on lanes of every kind, and compares their records with
-// ledgers outside the system.
+// TestFaults_BreakNoPromise causes random faults while agents, plans and direct calls make calls of
+// every kind on lanes of every kind, and compares their records with ledgers outside the system.
 func TestFaults_BreakNoPromise(t *testing.T) {
 	f := newFaultLab(t)
 	for f.total() < *faultCount {

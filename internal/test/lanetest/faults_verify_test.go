@@ -35,7 +35,7 @@ func (f *faultLab) planCalls(n int) (calls []api.PlanCall) {
 	return calls
 }
 
-// agent returns an agent that makes size calls in each of so many turns.
+// agent returns an agent that makes size calls in each of the turns.
 func (f *faultLab) agent(turns, size int) *api.Agent {
 	var steps []api.ScriptStep
 	for range turns {
@@ -69,15 +69,15 @@ func (f *faultLab) verify() {
 		if why := badEnd(status); why != "" {
 			accounts = append(accounts, run.GetID()+": "+why)
 		}
-		seen := map[string]bool{}
+		ids := map[string]bool{}
 		for r, err := range audit.Records(f.ctx, f.Client, run.GetID(), "") {
 			if err != nil {
 				f.t.Fatalf("records of %s: %v", run.GetID(), err)
 			}
-			if seen[r.CallID] {
+			if ids[r.CallID] {
 				accounts = append(accounts, run.GetID()+"/"+r.CallID+": it has two records")
 			}
-			seen[r.CallID] = true
+			ids[r.CallID] = true
 			if r.Purpose == "" {
 				recorded++
 			}
@@ -95,7 +95,7 @@ func (f *faultLab) verify() {
 	fmt.Printf("%d records of %d calls\n", recorded, f.calls)
 }
 
-// status returns how a run ended, in the server's words.
+// status returns the server's status of an ended run.
 func (f *faultLab) status(id string) string {
 	f.t.Helper()
 	d, err := f.Client.DescribeWorkflowExecution(f.ctx, id, "")
@@ -105,7 +105,7 @@ func (f *faultLab) status(id string) string {
 	return d.GetWorkflowExecutionInfo().GetStatus().String()
 }
 
-// badEnd says what is wrong with how a run ended: the server must never end one.
+// badEnd returns what is wrong with the end of a run: the server must never end one.
 func badEnd(status string) string {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED.String(),
@@ -115,8 +115,8 @@ func badEnd(status string) string {
 	return ""
 }
 
-// wrong says what is wrong with a call's record, given its executions and effects; empty for
-// nothing.
+// wrong returns what is wrong with a call's record, given its executions and effects; empty if
+// nothing is.
 func (f *faultLab) wrong(r api.Record, executions []Span, notes map[int]int) string {
 	var arguments struct{ N int }
 	if r.Status == api.CallRefused {
@@ -158,7 +158,7 @@ func effectWrong(r api.Record, effects int) string {
 	return ""
 }
 
-// unfinished rejects a completed call of which no execution came to its end.
+// unfinished rejects a completed call without a finished execution.
 func unfinished(r api.Record, executions []Span) string {
 	done := 0
 	for _, s := range executions {

@@ -25,14 +25,14 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// patience bounds a whole test. Nothing waits for it: it only ends what hangs.
+// patience bounds a whole test. It only ends tests that hang.
 const patience = 120 * time.Second
 
 // tool is a toolspec of these tests.
 type tool struct {
 	name, lane string
-	// handler is work unless it says otherwise, effect idempotent, access shared, heartbeat 15s:
-	// where no worker is lost, none should count as lost on a machine that is busy.
+	// handler is work by default, effect idempotent, access shared, and heartbeat 15s: tests
+	// without a lost worker should not lose one on a busy machine.
 	handler, effect, access, heartbeat string
 	// more are lines of execution, such as "queue_timeout: 1s".
 	more string
@@ -52,7 +52,7 @@ func (t tool) yaml() string {
 	}
 	return fmt.Sprintf(`name: %s
 version: 1.0.0
-description: Tells the witness how long it runs.
+description: Reports its duration to the witness.
 parameters:
   - {name: n, type: integer, default: 0, description: What comes back.}
   - {name: ms, type: integer, default: 0, description: How long the call takes.}
@@ -63,13 +63,13 @@ execution: %s}
 `, t.name, cmp.Or(t.handler, "work"), execution)
 }
 
-// lab is a real server with a witness and what the tests need to run workers against it.
+// lab is a real server with a witness and everything to run workers against it.
 type lab struct {
 	*testserver.Server
 	*Witness
 	t   *testing.T
 	ctx context.Context
-	// dir holds lanes.yaml and the folder of tools.
+	// dir contains lanes.yaml and the folder of tools.
 	dir string
 	// quiet keeps the logs of workers out of the output of a failed test.
 	quiet bool
@@ -83,8 +83,7 @@ func newLab(t *testing.T, lanes string, tools ...tool) *lab {
 	return l
 }
 
-// serverArgs configure the server. By default it counts a queue's waiting calls anew every five
-// seconds.
+// serverArgs configure the server. By default it counts a queue's waiting calls every five seconds.
 var serverArgs = []string{"--dynamic-config-value", `matching.TaskQueueInfoByBuildIdTTL="1ms"`}
 
 // prepareLab returns a lab without a server.
@@ -129,7 +128,7 @@ func (l *lab) worker(flags ...string) *testserver.Process {
 	return l.workerAt(l.Server.Address, flags...)
 }
 
-// workerAt is worker for one that reaches the server at another address.
+// workerAt is worker for a server at another address.
 func (l *lab) workerAt(address string, flags ...string) *testserver.Process {
 	l.t.Helper()
 	program, err := os.Executable()
@@ -142,7 +141,7 @@ func (l *lab) workerAt(address string, flags ...string) *testserver.Process {
 		"--lanes-file", filepath.Join(l.dir, "lanes.yaml"), "--stop-timeout", "10s"}, flags...)
 	p := testserver.Start(l.t, &ready, []string{asWorker + "=1", witnessAddress + "=" +
 		l.Witness.Address()}, program, flags...)
-	// runs before the process is told to stop; one that stands still would not hear it
+	// It runs before the process is stopped; a suspended one would not notice.
 	l.t.Cleanup(func() {
 		_ = syscall.Kill(p.PID(), syscall.SIGCONT)
 		if l.t.Failed() && !l.quiet {
@@ -152,7 +151,7 @@ func (l *lab) workerAt(address string, flags ...string) *testserver.Process {
 	return p
 }
 
-// showLog shows the end of what a worker logged.
+// showLog prints the end of a worker's log.
 func (l *lab) showLog(p *testserver.Process) {
 	text, err := os.ReadFile(p.Log)
 	if err != nil {
@@ -202,7 +201,7 @@ func agent(steps ...api.ScriptStep) *api.Agent {
 		Tools: slices.Compact(names), Limits: api.Limits{Turns: 1000}}
 }
 
-// start starts a run; its workflow's id is its name for the witness.
+// start starts a run; its workflow id is its name for the witness.
 func (l *lab) start(id string, in api.RunInput) client.WorkflowRun {
 	l.t.Helper()
 	kind := api.PlanWorkflow
@@ -256,7 +255,7 @@ func (l *lab) records(run client.WorkflowRun) map[string]api.Record {
 	return records
 }
 
-// await waits until what the witness saw fulfils a condition.
+// await waits until the witness's spans fulfil a condition.
 func (l *lab) await(what string, condition func([]Span) bool) []Span {
 	l.t.Helper()
 	return await(l.ctx, l.t, l.Witness, what, condition)
@@ -275,7 +274,7 @@ func (l *lab) began(run string) Span {
 	return of(spans, run)[0]
 }
 
-// until waits for a condition that the server knows of.
+// until waits for a condition on the server.
 func (l *lab) until(what string, condition func() bool) {
 	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -283,22 +282,22 @@ func (l *lab) until(what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-l.ctx.Done():
-			l.t.Fatalf("waited in vain %s", what)
+			l.t.Fatalf("timed out waiting %s", what)
 		case <-tick.C:
 		}
 	}
 }
 
-// slots returns what the holders of a lane's groups tell with their heartbeats; groups that nobody
-// holds are not there.
+// slots returns what the holders of a lane's groups report with their heartbeats; groups without a
+// holder are missing.
 func (l *lab) slots(lane string) []api.SlotsState {
 	l.t.Helper()
 	described, err := l.Client.DescribeWorkflowExecution(l.ctx, api.LaneWorkflowID(base, lane), "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
-		return nil // nobody has served the lane yet
+		return nil // no worker has served the lane yet
 	}
 	if l.ctx.Err() != nil {
-		return nil // whoever waits says in vain for what
+		return nil // the caller reports what it waits for
 	}
 	if err != nil {
 		l.t.Fatalf("ask for the holders of %s: %v", lane, err)
@@ -315,7 +314,7 @@ func (l *lab) slots(lane string) []api.SlotsState {
 	return states
 }
 
-// total adds up what a lane's holders count.
+// total adds up the counts of a lane's holders.
 func (l *lab) total(lane string) api.LaneCounts {
 	var all api.LaneCounts
 	for _, s := range l.slots(lane) {
@@ -325,8 +324,7 @@ func (l *lab) total(lane string) api.LaneCounts {
 }
 
 // waiting returns how many calls of a lane without keys wait, at the server or with the holder,
-// whichever has more: what the holder says is a little older, so that the sum would count some
-// twice.
+// whichever is more: the holder's count is a little older, so the sum would count some twice.
 func (l *lab) waiting(lane string) int {
 	l.t.Helper()
 	answer, err := l.Client.WorkflowService().DescribeTaskQueue(l.ctx,
@@ -344,15 +342,15 @@ func (l *lab) waiting(lane string) int {
 // awaitWaiting waits until n calls of a lane wait.
 func (l *lab) awaitWaiting(lane string, n int) {
 	l.t.Helper()
-	seen := -1
+	waits := -1
 	defer func() {
-		if seen < n {
-			l.t.Logf("%d calls wait on %s", seen, lane)
+		if waits < n {
+			l.t.Logf("%d calls wait on %s", waits, lane)
 		}
 	}()
 	l.until(fmt.Sprintf("for %d calls that wait on %s", n, lane), func() bool {
-		seen = l.waiting(lane)
-		return seen >= n
+		waits = l.waiting(lane)
+		return waits >= n
 	})
 }
 

@@ -19,8 +19,8 @@ func (l *lab) hosted(lane string, groups int) {
 	l.until("for the holders of "+lane, func() bool { return len(l.slots(lane)) == groups })
 }
 
-// lostBy waits until another process than pid runs a call of the lane, and returns what the witness
-// saw until then: first what was lost, last the call of the next holder.
+// lostBy waits until another process than pid runs a call of the lane, and returns the spans until
+// then: first the lost ones, last the call of the next holder.
 func (l *lab) lostBy(pid int) []Span {
 	l.t.Helper()
 	other := func(s Span) bool { return s.PID != pid }
@@ -29,11 +29,9 @@ func (l *lab) lostBy(pid int) []Span {
 	return spans[:slices.IndexFunc(spans, other)+1]
 }
 
-// TestCutOff proves that a worker that is cut off from the server stops its calls before the next
-// holder begins: a tool that heeds its context is told in time, for the sake of one that does not
-// the process ends. With on_lost_lease: wait the calls overlap, and the fencing number tells the
-// newer one.
-func TestCutOff(t *testing.T) {
+// A tool that follows its context is cancelled in time; for one that does not, the process ends.
+// With on_lost_lease: wait the calls overlap, and the fencing number identifies the newer one.
+func TestCutOffWorker_StopsItsCallsBeforeTheNextHolder(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		handler, rule string
@@ -45,7 +43,7 @@ func TestCutOff(t *testing.T) {
 	} {
 		t.Run(test.handler+", "+test.rule, func(t *testing.T) {
 			t.Parallel()
-			// The heartbeat of the calls themselves is so long that it is not what stops them.
+			// The heartbeat of the calls is so long that it does not stop them.
 			l := newLab(t, "lanes: {lane: {limit: 1, lease: 4s, on_lost_lease: "+test.rule+"}}",
 				tool{name: "hold", lane: "lane", handler: test.handler, heartbeat: "12s"})
 			w := newWire(l)
@@ -80,12 +78,10 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestPaused proves what becomes of a worker that stands still for longer than its lease and wakes
-// up in the middle of a call: it notices within 100 ms, and nothing that it still writes is
-// accepted.
-//
-// It runs by itself, as TestTakeover does: both measure how soon something happens.
-func TestPaused(t *testing.T) {
+// A worker that is suspended for longer than its lease and wakes up during a call notices it within
+// 100 ms, and none of its later writes is accepted. The test does not run in parallel, because it
+// measures a delay; neither does TestTakeover_IsQuick.
+func TestPausedWorker_NoticesItsLostLease(t *testing.T) {
 	l := newLab(t, "lanes: {lane: {limit: 1, lease: 4s}}", tool{name: "write", lane: "lane",
 		handler: "write", heartbeat: "1s"})
 	first := l.worker()
@@ -108,7 +104,7 @@ func TestPaused(t *testing.T) {
 	signal(syscall.SIGCONT)
 	spans = l.await("for the worker to notice",
 		func(s []Span) bool { return s[0].Ending != Running })
-	if err := l.Client.TerminateWorkflow(l.ctx, "run", "", "seen enough"); err != nil {
+	if err := l.Client.TerminateWorkflow(l.ctx, "run", "", "end of the test"); err != nil {
 		t.Fatal(err)
 	}
 	stale, newer := spans[0], spans[1]
@@ -130,7 +126,7 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// stopping asks a worker to stop and returns when it said that it does; the channel gives its exit
+// stopping asks a worker to stop and returns after it logged that; the channel receives its exit
 // code.
 func (l *lab) stopping(p *testserver.Process) <-chan int {
 	l.t.Helper()
@@ -143,10 +139,10 @@ func (l *lab) stopping(p *testserver.Process) <-chan int {
 	return code
 }
 
-// TestTakeover proves how soon the next worker takes a lane over: within five seconds of kill -9,
-// at once after a graceful stop, and not before the last call of a worker that stops has ended.
-func TestTakeover(t *testing.T) {
-	// The leases last four seconds; whoever hands it over does so much sooner.
+// The next worker takes a lane over within five seconds of kill -9, at once after a graceful stop,
+// and not before the last call of a stopping worker has ended.
+func TestTakeover_IsQuick(t *testing.T) {
+	// The leases last four seconds; a graceful handover is much faster.
 	const killedWithin, handedWithin = 5 * time.Second, 2 * time.Second
 	names := []string{"plain", "line", "keyed"}
 	l := newLab(t, `lanes:

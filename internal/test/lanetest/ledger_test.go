@@ -1,6 +1,6 @@
-// Package lanetest proves what lanes promise. Tools of these tests tell a witness when their calls
-// begin and end; the witness is one process with one clock, so what it saw can be judged: whether a
-// lane ever ran more calls than its limit.
+// Package lanetest tests the guarantees of lanes. Tools of these tests report the start and the end
+// of their calls to a witness. The witness is one process with one clock, so it can decide whether
+// a lane ever ran more calls than its limit.
 package lanetest
 
 import (
@@ -15,42 +15,42 @@ import (
 	"time"
 )
 
-// Visit is what a tool tells of itself when its call begins.
+// Visit is what a tool reports when its call starts.
 type Visit struct {
 	Tool string `json:"tool"`
-	// Lane is the lane with the key's part, as the tool was told.
+	// Lane is the lane with the key's part, as the tool received it.
 	Lane    string `json:"lane"`
 	Fence   int64  `json:"fence,omitempty"`
 	Run     string `json:"run"`
 	Call    string `json:"call"`
 	Attempt int    `json:"attempt"`
 	PID     int    `json:"pid"`
-	// Gate names what the call waits for; empty for nothing.
+	// Gate names the gate at which the call waits; empty for none.
 	Gate string `json:"gate,omitempty"`
 }
 
-// Ending is how a call's execution ended.
+// =
 type Ending string
 
 const (
 	// Running has not ended.
 	Running Ending = ""
-	// Done came to its end.
+	// Done completed.
 	Done Ending = "done"
-	// Stopped stopped because its context was over.
+	// Stopped ended because its context was over.
 	Stopped Ending = "stopped"
-	// Vanished went without a word: its process ended.
+	// Vanished ended without a report: its process ended.
 	Vanished Ending = "vanished"
 )
 
-// Span is one execution of a call. All times are the witness's.
+// Span is one execution of a call. All times are on the witness's clock.
 type Span struct {
 	Visit
 	Began time.Duration
 	// Ended is zero while the execution runs.
 	Ended  time.Duration
 	Ending Ending
-	// Over is when the tool noticed that its context is over; zero where it did not.
+	// Over is when the tool noticed that its context is over; zero if it did not.
 	Over time.Duration
 	// Written and Refused count the writes that the witness accepted, and those it refused for
 	// their fencing number.
@@ -60,7 +60,7 @@ type Span struct {
 // Key names the call that was executed: run and call.
 func (s Span) Key() string { return s.Run + "/" + s.Call }
 
-// Witness listens to tools.
+// Witness receives the reports of tools.
 type Witness struct {
 	listener net.Listener
 	began    time.Time
@@ -90,7 +90,7 @@ func Listen() (*Witness, error) {
 // Address returns host:port.
 func (w *Witness) Address() string { return w.listener.Addr().String() }
 
-// Close hears no more tools.
+// Close stops receiving.
 func (w *Witness) Close() error { return w.listener.Close() }
 
 // Now returns the time on the witness's clock.
@@ -100,15 +100,14 @@ func (w *Witness) Now() time.Duration {
 	return w.tick()
 }
 
-// tick returns the time; no two calls return the same, so that the order of what happened is never
-// lost.
+// tick returns the time; no two calls return the same, so that the order of events is never lost.
 func (w *Witness) tick() time.Duration {
 	w.last = max(w.last+1, time.Since(w.began))
 	return w.last
 }
 
-// Spans returns what was seen so far, in the order in which executions began, and a channel that
-// closes when there is more.
+// Spans returns the spans so far, in the order of their start, and a channel that closes when there
+// are more.
 func (w *Witness) Spans() ([]Span, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +118,7 @@ func (w *Witness) Spans() ([]Span, <-chan struct{}) {
 	return spans, w.changed
 }
 
-// Open lets the calls go on that wait at a gate, and all that come to it later.
+// Open lets calls pass a gate: those that wait and all later ones.
 func (w *Witness) Open(gate string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +129,7 @@ func (w *Witness) Open(gate string) {
 	delete(w.waiting, gate)
 }
 
-// change does something under the lock and tells those who wait for news.
+// change runs a function under the lock and notifies the waiting readers.
 func (w *Witness) change(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +148,7 @@ func (w *Witness) accept() {
 	}
 }
 
-// hear listens to one tool: an open connection is a call that runs.
+// hear serves one tool: an open connection is a running call.
 func (w *Witness) hear(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	lines := bufio.NewReader(conn)
@@ -182,7 +181,7 @@ func (w *Witness) begin(v Visit, conn net.Conn) *Span {
 	return s
 }
 
-// heed records what a tool said; err says that it went without a word.
+// heed records what a tool sent; err means that its connection closed without a report.
 func (w *Witness) heed(s *Span, conn net.Conn, word string, err error) {
 	w.change(func() {
 		at := w.tick()
@@ -208,8 +207,8 @@ func (w *Witness) end(s *Span, conn net.Conn, ending Ending, at time.Duration) {
 	send(conn, wordNoted)
 }
 
-// write is the resource that lanes protect: it refuses whoever comes with a lower fencing number
-// than the highest seen.
+// write is the resource that lanes protect: it refuses writers with a lower fencing number than the
+// highest so far.
 func (w *Witness) write(s *Span, conn net.Conn) {
 	if s.Fence < w.fences[s.Lane] {
 		s.Refused++
@@ -221,9 +220,9 @@ func (w *Witness) write(s *Span, conn net.Conn) {
 	send(conn, wordAccepted)
 }
 
-// What witness and tools say to each other, a word a line, after the tool's Visit.
+// The words that witness and tools exchange, one per line, after the tool's Visit.
 const (
-	wordStarted  = "begun"
+	wordStarted  = "started"
 	wordGo       = "go"
 	wordOver     = "over"
 	wordDone     = "done"
@@ -234,5 +233,5 @@ const (
 	wordRefused  = "refused"
 )
 
-// send writes a line; whoever is gone by now need not hear it.
+// send writes a line; a tool that is gone need not receive it.
 func send(w io.Writer, word string) { _, _ = fmt.Fprintln(w, word) }

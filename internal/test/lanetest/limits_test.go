@@ -15,7 +15,8 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// The lanes of TestLimitsHold, with their limits; the last two have a queue for each of keys keys.
+// The lanes of TestLimits_AreKept, with their limits; the last two have a queue for each of keys
+// keys.
 var (
 	yardLanes  = []string{"one", "lone", "two", "three", "five", "eight", "phone", "repo"}
 	yardLimits = map[string]int{"one": 1, "lone": 1, "two": 2, "three": 3, "five": 5, "eight": 8,
@@ -25,7 +26,7 @@ var (
 
 const keys = 50
 
-// yardFile is lanes.yaml of these lanes.
+// yardFile is the lanes.yaml of these lanes.
 func yardFile() string {
 	var b strings.Builder
 	b.WriteString("lanes:\n")
@@ -39,7 +40,7 @@ func yardFile() string {
 	return b.String()
 }
 
-// yardTools are two tools for each lane: one that may run again, and one that must not.
+// yardTools returns two tools for each lane: one that may run again, and one that must not.
 func yardTools() []tool {
 	var tools []tool
 	for _, lane := range yardLanes {
@@ -49,7 +50,7 @@ func yardTools() []tool {
 	return tools
 }
 
-// traffic makes up what calls are made: the same on every machine.
+// traffic generates calls: the same ones on every machine.
 type traffic struct {
 	random *rand.Rand
 	n      int
@@ -61,7 +62,7 @@ func (m *traffic) next() order {
 	return order{N: m.n, MS: 1 + m.random.IntN(40), Key: fmt.Sprint("key-", m.random.IntN(keys))}
 }
 
-// plan returns a plan of n calls over all lanes that wait for nothing but their lanes.
+// plan returns a plan of n independent calls over all lanes.
 func (m *traffic) plan(n int) api.RunInput {
 	var calls []api.PlanCall
 	for i := range n {
@@ -70,8 +71,8 @@ func (m *traffic) plan(n int) api.RunInput {
 	return planOf(calls...)
 }
 
-// agent returns an agent that makes calls over all lanes, size at once, in so many turns; every
-// third must not run twice.
+// agent returns an agent that makes calls over all lanes, size at once, in the given number of
+// turns; every third must not run twice.
 func (m *traffic) agent(turns, size int) api.RunInput {
 	var steps []api.ScriptStep
 	for range turns {
@@ -89,7 +90,7 @@ func (m *traffic) agent(turns, size int) api.RunInput {
 	return api.RunInput{Agent: agent(steps...)}
 }
 
-// The load of TestLimitsHold: 2,000 calls, begun over half a minute.
+// The load of TestLimits_AreKept: 2,000 calls, started over half a minute.
 const (
 	plans, planCalls             = 24, 50
 	agents, agentTurns, turnSize = 16, 5, 10
@@ -99,11 +100,10 @@ const (
 	cutAfter, cutFor             = 7 * time.Second, 10 * time.Second
 )
 
-// TestLimitsHold proves that no lane ever runs more calls at once than its limit, over four workers
-// of which one is killed every five seconds and one is cut off from the server for ten, that every
-// limit is used to the full before and after, and that every call ends exactly once for its caller:
-// with its own result, or, if it must not run twice and its worker was lost, as one whose outcome
-// nobody knows.
+// No lane runs more calls at once than its limit, over four workers of which one is killed every
+// five seconds and one is cut off from the server for ten. Every limit is fully used before and
+// after. Every call ends exactly once for its caller: with its own result, or as outcome_unknown if
+// it must not run twice and its worker was lost.
 func TestLimits_AreKept(t *testing.T) {
 	l := newLab(t, yardFile(), yardTools()...)
 	fmt.Printf("\nto see it, for half a minute: bin/starter lanes --watch --address %s --task-queue %s\n",
@@ -121,11 +121,11 @@ func TestLimits_AreKept(t *testing.T) {
 	l.fill("after")
 	spans, _ := l.Spans()
 	l.report(Excesses(spans, limits(yardLimits)))
-	// lanes with several holders
+	// Lanes with several holders.
 	l.report(Regressions(slices.DeleteFunc(slices.Clone(spans), func(s Span) bool {
 		return yardLimits[s.Lane] > 1
 	})))
-	outcomes := l.finalizeResult(runs, Executions(spans))
+	outcomes := l.count(runs, Executions(spans))
 	if got := outcomes.completed + outcomes.unknown; got != calls {
 		t.Errorf("%d calls have an outcome, want %d", got, calls)
 	}
@@ -173,8 +173,8 @@ func (l *lab) storm(w *wire, workers []*testserver.Process) (runs []client.Workf
 	return runs, killed
 }
 
-// fill proves that every lane runs as many calls at once as its limit says: it makes one more that
-// wait for each other, and lets them go when the limit is reached.
+// fill fails unless every lane runs as many calls at once as its limit: it starts calls that wait
+// for each other, and lets them continue when the limit is reached.
 func (l *lab) fill(gate string) {
 	l.t.Helper()
 	var calls []api.PlanCall
@@ -199,11 +199,11 @@ func (l *lab) fill(gate string) {
 	l.result(run)
 }
 
-// outcomes counts what became of calls.
+// outcomes counts the outcomes of calls.
 type outcomes struct{ completed, unknown, executions int }
 
-// finalizeResult checks every call of the runs against how often it was executed.
-func (l *lab) finalizeResult(runs []client.WorkflowRun, executions map[string][]Span) outcomes {
+// count compares every call of the runs with the number of its executions.
+func (l *lab) count(runs []client.WorkflowRun, executions map[string][]Span) outcomes {
 	l.t.Helper()
 	var sum outcomes
 	var accounts []string
@@ -227,7 +227,8 @@ func (l *lab) finalizeResult(runs []client.WorkflowRun, executions map[string][]
 	return sum
 }
 
-// fault says what is wrong with how a call ended that was executed so often; empty for nothing.
+// fault returns what is wrong with the end of a call, given the number of its executions; empty if
+// nothing is.
 func fault(r api.Record, executions int) string {
 	once := strings.HasSuffix(r.Tool, "_once")
 	if once && executions > 1 {
@@ -250,7 +251,7 @@ func fault(r api.Record, executions int) string {
 	return ""
 }
 
-// table shows the most calls that each lane ran at once beside its limit; of a keyed one the most
+// table shows the most calls that each lane ran at once beside its limit; for a keyed one the most
 // of any key.
 func table(spans []Span) string {
 	most, ran, lost := map[string]int{}, map[string]int{}, map[string]int{}

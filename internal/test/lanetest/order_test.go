@@ -46,9 +46,9 @@ func withPriority(p api.Priority, in api.RunInput) api.RunInput {
 	return in
 }
 
-// TestPriority proves that an urgent call that comes last runs next, before a hundred low ones that
-// wait, and that the calls of a plan run in the order of their priorities.
-func TestPriority(t *testing.T) {
+// An urgent call that arrives last runs before a hundred waiting low ones, and the calls of a plan
+// run in the order of their priorities.
+func TestPriority_RunsUrgentCallsFirst(t *testing.T) {
 	eachOrder(t, "", func(l *lab, lane string, release func() []Span) {
 		low := l.start("low", withPriority(api.PriorityLow, planOf(many(100, "work", order{})...)))
 		l.awaitWaiting(lane, 100)
@@ -87,9 +87,8 @@ func TestPriority(t *testing.T) {
 	})
 }
 
-// TestFairness proves that a conversation with hundreds of calls that wait does not hold up five of
-// another one.
-func TestFairness(t *testing.T) {
+// A conversation with hundreds of waiting calls does not delay five of another one.
+func TestFairness_InterleavesConversations(t *testing.T) {
 	eachOrder(t, "", func(l *lab, lane string, release func() []Span) {
 		n := 500
 		if lane == "holder" {
@@ -120,9 +119,8 @@ func TestFairness(t *testing.T) {
 	})
 }
 
-// TestFIFO proves that a lane with the strategy fifo keeps the order in which calls came, whatever
-// their priority.
-func TestFIFO(t *testing.T) {
+// The priority of the calls does not matter.
+func TestFIFO_KeepsTheOrderOfArrival(t *testing.T) {
 	eachOrder(t, "_fifo", func(l *lab, lane string, release func() []Span) {
 		const n = 12
 		var want []string

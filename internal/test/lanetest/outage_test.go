@@ -16,7 +16,7 @@ import (
 // usual selects the default heartbeat of a tool.
 const usual = "usual"
 
-// outage is a way in which the server can be away.
+// outage is a way in which the server can be unavailable.
 type outage struct {
 	name string
 	// begin makes the server unavailable to the worker, end makes it available again.
@@ -31,7 +31,7 @@ func signalServer(s syscall.Signal) func(*lab, *wire) {
 	}
 }
 
-// outages are the ways in which the server is away in these tests.
+// outages are the outages of these tests.
 var outages = []outage{
 	{"suspended", signalServer(syscall.SIGSTOP), signalServer(syscall.SIGCONT)},
 	{"restarted", func(l *lab, _ *wire) { l.Server.Kill() }, func(l *lab, _ *wire) { l.restart() }},
@@ -55,9 +55,9 @@ func (l *lab) serve(args ...string) {
 	l.Server = testserver.NewServer(l.t, append(args, serverArgs...)...)
 }
 
-// endure starts the calls of one plan each, lets the server be away for a time, and returns the
-// results of the plans. Every call waits for the gate "end", which opens after the outage, unless
-// its order says how long it takes.
+// endure starts the calls of one plan each, makes the server unavailable for a time, and returns
+// the results of the plans. Every call waits for the gate "end", which opens after the outage,
+// unless its order has a duration.
 func (l *lab) endure(o outage, length time.Duration,
 	calls map[string]order) map[string]api.RunResult {
 	l.t.Helper()
@@ -80,7 +80,7 @@ func (l *lab) endure(o outage, length time.Duration,
 	return results
 }
 
-// once fails the test if a call was executed more than once or did not come to its end.
+// once fails the test if a call was executed more than once or did not complete.
 func (l *lab) once(run string) {
 	l.t.Helper()
 	spans, _ := l.Spans()
@@ -89,9 +89,8 @@ func (l *lab) once(run string) {
 	}
 }
 
-// TestOutage_EndsNoCallOnALaneWithoutALimit proves that thirty seconds without the server end no
-// run and no call with effect once, also where the call ends while the server is away. Calls that
-// are safe to repeat may run again.
+// Thirty seconds without the server end no run and no call with effect once, also if the call ends
+// while the server is unavailable. Calls that are safe to repeat may run again.
 func TestOutage_EndsNoCallOnALaneWithoutALimit(t *testing.T) {
 	t.Parallel()
 	for _, o := range outages {
@@ -113,8 +112,7 @@ func TestOutage_EndsNoCallOnALaneWithoutALimit(t *testing.T) {
 	}
 }
 
-// TestOutage_ShorterThanTheLeaseEndsNoCall proves that an outage of less than two thirds of a
-// lane's lease ends no call on the lane.
+// An outage of less than two thirds of a lane's lease ends no call on the lane.
 func TestOutage_ShorterThanTheLeaseEndsNoCall(t *testing.T) {
 	t.Parallel()
 	for _, o := range outages {
@@ -135,7 +133,7 @@ func TestOutage_ShorterThanTheLeaseEndsNoCall(t *testing.T) {
 	}
 }
 
-// TestOutage_IsNamedByTheError proves that a call that a lost lease ends reports the outage.
+// The error of a call that a lost lease ends reports the outage.
 func TestOutage_IsNamedByTheError(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "lanes: {lane: {limit: 1, lease: 2s}}",

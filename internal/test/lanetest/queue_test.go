@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// tally counts the calls of runs by what became of them: completed, or the type of the error.
+// tally counts the calls of runs by their outcome: completed, or the type of the error.
 func (l *lab) tally(runs ...client.WorkflowRun) map[string]int {
 	l.t.Helper()
 	counts := map[string]int{}
@@ -25,9 +25,9 @@ func (l *lab) tally(runs ...client.WorkflowRun) map[string]int {
 	return counts
 }
 
-// TestQueueSize proves that a lane takes exactly as many calls as it has slots and places to wait,
-// of a hundred that ten runs make at once over two workers; the others are refused, and never ran.
-func TestQueueSize(t *testing.T) {
+// Of a hundred calls that ten runs make at once over two workers, a lane accepts exactly as many as
+// it has slots and places in its queue. The others are refused and never ran.
+func TestQueueSize_IsExact(t *testing.T) {
 	t.Parallel()
 	const at, runs = 10, 10
 	lanes := []struct {
@@ -80,9 +80,9 @@ func TestQueueSize(t *testing.T) {
 	l.report(Excesses(spans, limits(map[string]int{"small": 1, "reject": 1, "pair": 2, "desk": 1})))
 }
 
-// TestQueueTimeout proves that a call that waits longer than it may fails, and never ran: where its
-// tool or its lane says so, and whether it waits at the server or with the holder.
-func TestQueueTimeout(t *testing.T) {
+// A call that waits too long fails and never ran. The timeout is that of the tool or of the lane,
+// and the call waits at the server or with the holder.
+func TestQueueTimeout_EndsWaitingCalls(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, `lanes:
   server: {limit: 1}
@@ -119,9 +119,9 @@ func TestQueueTimeout(t *testing.T) {
 	}
 }
 
-// TestRate proves that a lane starts no more calls per second than its rate, and one second's worth
-// at once, over two workers; with and without a limit.
-func TestRate(t *testing.T) {
+// A lane starts no more calls per second than its rate, and one second's worth at once, over two
+// workers, with and without a limit.
+func TestRate_BoundsStarts(t *testing.T) {
 	t.Parallel()
 	const rate, n = 10, 40
 	l := newLab(t, fmt.Sprintf("lanes: {free: {rate: %d}, bound: {rate: %d, limit: 5}}", rate,
@@ -135,8 +135,8 @@ func TestRate(t *testing.T) {
 		l.result(run)
 		spans, _ := l.Spans()
 		spans = of(spans, run.GetID())
-		// n calls are one burst and n-rate more at the rate. The server keeps the rate as it hands
-		// calls out; how unevenly they reach the tool on a busy machine is what a fifth is for.
+		// n calls are one burst and n-rate more at the rate. The server keeps the rate when it
+		// dispatches calls; a fifth is the tolerance for their delay on a busy machine.
 		least := time.Duration(n-rate) * time.Second / rate * 8 / 10
 		took := spans[len(spans)-1].Began - spans[0].Began
 		if len(spans) != n || took < least {
@@ -154,9 +154,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestBypass proves that a lane's rules do not hold for the callers that it lets pass: their calls
-// run while it is full.
-func TestBypass(t *testing.T) {
+// Calls of bypassing callers run while the lane is full.
+func TestBypass_IgnoresTheQueue(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "lanes: {lane: {limit: 1, queue_size: 0, bypass: [plan]}}",
 		tool{name: "work", lane: "lane"})

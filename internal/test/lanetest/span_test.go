@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// String says in a line what is known of an execution.
+// String describes an execution in one line.
 func (s Span) String() string {
 	end := "still runs"
 	if s.Ending != Running {
@@ -33,7 +33,7 @@ func Name(lane string) string {
 	return name
 }
 
-// byLane returns the spans of each lane, of a keyed one of each key.
+// byLane returns the spans of each lane; for a keyed one, of each key.
 func byLane(spans []Span) map[string][]Span {
 	lanes := map[string][]Span{}
 	for _, s := range spans {
@@ -42,7 +42,7 @@ func byLane(spans []Span) map[string][]Span {
 	return lanes
 }
 
-// during returns those of the spans that ran at a time.
+// during returns the spans that ran at a time.
 func during(spans []Span, t time.Duration) []Span {
 	var running []Span
 	for _, s := range spans {
@@ -53,9 +53,9 @@ func during(spans []Span, t time.Duration) []Span {
 	return running
 }
 
-// Excesses returns an account of every moment at which a call began on a lane that had as many as
-// its limit already. limit gives a lane's, of a keyed one that of a key, by the lane's name; a
-// negative one is none.
+// Excesses describes every moment at which a call started on a lane that was at its limit. limit
+// returns the limit of a lane, or of a key of a keyed lane, by the lane's name; a negative one
+// means none.
 func Excesses(spans []Span, limit func(lane string) int) []string {
 	var accounts []string
 	lanes := byLane(spans)
@@ -83,8 +83,8 @@ func Peaks(spans []Span) map[string]int {
 	return peaks
 }
 
-// Regressions returns an account of every call that began on a lane with a lower fencing number
-// than a call before it. Only lanes that one worker holds at a time, and keys, count up.
+// Regressions describes every call that started on a lane with a lower fencing number than an
+// earlier call. Only keys and lanes with one holder at a time count up.
 func Regressions(spans []Span) []string {
 	var accounts []string
 	lanes := byLane(spans)

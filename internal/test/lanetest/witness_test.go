@@ -24,7 +24,7 @@ func newWitness(t *testing.T) *Witness {
 	return w
 }
 
-// await waits until what the witness saw fulfils a condition, and returns it.
+// await waits until the spans of the witness fulfil a condition, and returns them.
 func await(ctx context.Context, t *testing.T, w *Witness, what string,
 	condition func([]Span) bool) []Span {
 	t.Helper()
@@ -35,14 +35,14 @@ func await(ctx context.Context, t *testing.T, w *Witness, what string,
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waited in vain %s; the witness saw\n%s", what,
+			t.Fatalf("timed out waiting %s; the witness saw\n%s", what,
 				List(spans[max(0, len(spans)-30):]))
 		case <-changed:
 		}
 	}
 }
 
-// visit begins a call.
+// visit starts a call.
 func visit(t *testing.T, w *Witness, v Visit) *Caller {
 	t.Helper()
 	c, err := Begin(t.Context(), w.Address(), v)
@@ -52,10 +52,9 @@ func visit(t *testing.T, w *Witness, v Visit) *Caller {
 	return c
 }
 
-// TestWitness proves that a call counts as running from its beginning until its last word, or until
-// its connection closes as that of a killed process does, and that a call at a gate goes on when
-// that opens.
-func TestWitness(t *testing.T) {
+// A call runs from its start until its last report, or until its connection closes as that of a
+// killed process does. A call at a gate continues when the gate opens.
+func TestWitness_CountsRunningCalls(t *testing.T) {
 	w := newWitness(t)
 	a := visit(t, w, Visit{Lane: "one", Run: "r", Call: "a"})
 	b := visit(t, w, Visit{Lane: "one", Run: "r", Call: "b", Gate: "g"})
@@ -93,12 +92,12 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// TestWitnessSeesAKill proves that kill -9 of a process ends its calls for the witness.
-func TestWitnessSeesAKill(t *testing.T) {
+// kill -9 of a process ends its calls for the witness.
+func TestWitness_NoticesKilledProcesses(t *testing.T) {
 	w := newWitness(t)
 	host, port, _ := strings.Cut(w.Address(), ":")
 	script := `exec 3<>/dev/tcp/` + host + `/` + port +
-		`; echo '{"call":"a","lane":"one"}' >&3; read -r said <&3; exec sleep 60 3>&3`
+		`; echo '{"call":"a","lane":"one"}' >&3; read -r word <&3; exec sleep 60 3>&3`
 	cmd := exec.Command("bash", "-c", script)
 	if err := cmd.Start(); err != nil {
 		t.Skip("no bash: ", err)
@@ -111,9 +110,9 @@ func TestWitnessSeesAKill(t *testing.T) {
 	await(t.Context(), t, w, "for its end", func(s []Span) bool { return s[0].Ending == Vanished })
 }
 
-// TestFencedWrites proves that what the lane protects refuses the writes of an older holder once a
-// newer one has written, and of no other lane.
-func TestFencedWrites(t *testing.T) {
+// After a newer holder has written, writes of an older one are refused, and those of other lanes
+// are not.
+func TestWitness_RefusesOldFencingNumbers(t *testing.T) {
 	w := newWitness(t)
 	older := visit(t, w, Visit{Lane: "one", Call: "older", Fence: 1})
 	newer := visit(t, w, Visit{Lane: "one", Call: "newer", Fence: 2})
@@ -137,7 +136,7 @@ func TestFencedWrites(t *testing.T) {
 	}
 }
 
-// span is an execution for the judge.
+// span returns an execution for the checks below.
 func span(lane, call string, fence int64, began, ended time.Duration) Span {
 	s := Span{Visit: Visit{Lane: lane, Run: "r", Call: call, Fence: fence, PID: 7}, Began: began,
 		Ended: ended}
@@ -147,8 +146,7 @@ func span(lane, call string, fence int64, began, ended time.Duration) Span {
 	return s
 }
 
-// TestJudge proves that the judge finds what is wrong, also where a call never ended, and nothing
-// where calls only touch.
+// The checks find every fault, also if a call never ended, and report nothing if calls only touch.
 func TestWitness_FindsFaults(t *testing.T) {
 	limit := func(lane string) int { return map[string]int{"one": 1, "two": 2, "keyed": 1}[lane] }
 	tests := []struct {

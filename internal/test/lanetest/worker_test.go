@@ -12,19 +12,17 @@ import (
 	"github.com/switchyard/switchyard/worker/host"
 )
 
-// What the tests tell the worker that they start, by environment.
+// Environment variables of the worker process that the tests start.
 const (
-	// asWorker makes the test program be a worker: an application's own one, with the functions
-	// below.
+	// asWorker makes the test program a worker: one of an application, with the functions below.
 	asWorker = "LANETEST_WORKER"
-	// witnessAddress is where its tools reach the witness. Nothing stands between them that a test
-	// cuts.
+	// witnessAddress is where tools reach the witness, without a proxy between them.
 	witnessAddress = "LANETEST_WITNESS"
-	// noteFile makes the test program be the program of the tool note, which writes to that file.
+	// noteFile makes the test program the program of the tool note, which writes to that file.
 	noteFile = "LANETEST_NOTES"
 )
 
-// TestMain runs the tests, or the worker that they start as a process of its own.
+// TestMain runs the tests, or the worker process that they start.
 func TestMain(m *testing.M) {
 	if file := os.Getenv(noteFile); file != "" && os.Getenv(asWorker) == "" {
 		os.Exit(writeNote(file))
@@ -40,21 +38,21 @@ func TestMain(m *testing.M) {
 	}}))
 }
 
-// order is what a call is told to do; the arguments of all tools here.
+// order has the arguments of all tools here.
 type order struct {
-	// N comes back as the result, so that a test sees whether each call got its own.
+	// N is returned as the result, so that a test sees whether each call got its own.
 	N int `json:"n"`
-	// MS is how long the call takes, in milliseconds, from when its gate opens.
+	// MS is the duration of the call in milliseconds, from when its gate opens.
 	MS int `json:"ms"`
-	// Gate names what the call waits for.
+	// Gate names the gate at which the call waits.
 	Gate string `json:"gate"`
-	// Key is the key on lanes that have some.
+	// Key is the key on keyed lanes.
 	Key string `json:"key"`
 }
 
 func (o order) length() time.Duration { return time.Duration(o.MS) * time.Millisecond }
 
-// begin tells the witness that the call begins.
+// begin reports the start of the call to the witness.
 func (o order) begin(ctx context.Context) (*Caller, error) {
 	call, ok := api.ContextOf(ctx)
 	if !ok {
@@ -65,7 +63,7 @@ func (o order) begin(ctx context.Context) (*Caller, error) {
 		Call: call.CallID, Attempt: call.Attempt, PID: os.Getpid(), Gate: o.Gate})
 }
 
-// work takes as long as it was told, and stops at once when its context is over.
+// work takes the time of its order and stops at once when its context ends.
 func work(ctx context.Context, o order) (order, error) {
 	c, err := o.begin(ctx)
 	if err != nil {
@@ -77,7 +75,7 @@ func work(ctx context.Context, o order) (order, error) {
 	return o, c.Done()
 }
 
-// stubborn does not care about its context.
+// stubborn ignores the end of its context.
 func stubborn(ctx context.Context, o order) (order, error) {
 	c, err := o.begin(ctx)
 	if err != nil {
@@ -89,12 +87,11 @@ func stubborn(ctx context.Context, o order) (order, error) {
 	return o, c.Done()
 }
 
-// writePause is how long write waits between its writes.
+// writePause is the pause of write between its writes.
 const writePause = 2 * time.Millisecond
 
-// write writes for as long as it was told to what its lane protects. When its context is over it
-// says so at once, and then writes once more all the same, as a program does that had the write
-// under way.
+// write writes to the resource that its lane protects for the time of its order. When its context
+// ends, it reports that and writes once more, as a program with a pending write does.
 func write(ctx context.Context, o order) (order, error) {
 	c, err := o.begin(ctx)
 	if err != nil {
@@ -120,7 +117,7 @@ func write(ctx context.Context, o order) (order, error) {
 	return o, errors.Join(context.Cause(ctx), err, c.Stopped())
 }
 
-// flaky fails at its first attempt, and asks for the next one after as long as the call would take.
+// flaky fails at its first attempt and requests the next one after the time of its order.
 func flaky(ctx context.Context, o order) (order, error) {
 	c, err := o.begin(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"sync"
 )
 
-// Guarded is an MCP server that wants a token, and the authorization server that gives it one.
-// Everybody who comes to log in is let in.
+// Guarded is an MCP server that requires a token, and the authorization server that issues it.
+// Every login succeeds.
 type Guarded struct {
 	*httptest.Server
 	// Host, if set, replaces the authorization server's host in the MCP server's metadata.
@@ -34,11 +34,11 @@ type Guarded struct {
 	// Refuse, if set, is the authorization server's answer to token requests. {code} is replaced by
 	// the code.
 	Refuse string
-	// ClientID and ClientSecret are of a client that is known already.
+	// ClientID and ClientSecret belong to a client that is already registered.
 	ClientID, ClientSecret string
 
 	mu sync.Mutex
-	// challenges are the PKCE challenges of codes; access and refresh are the tokens that are good.
+	// challenges are the PKCE challenges of codes; access and refresh are the valid tokens.
 	challenges      map[string]string
 	access, refresh map[string]bool
 	// given has all issued secrets, scopes the requested scopes of each login, and refreshed counts
@@ -167,7 +167,7 @@ func (g *Guarded) accept(token string) {
 	g.access[token] = true
 }
 
-// grants reports whether a request may have a token. Codes and refresh tokens are good once.
+// grants reports whether a request may have a token. Codes and refresh tokens are valid once.
 func (g *Guarded) grants(r *http.Request, code string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -188,7 +188,7 @@ func (g *Guarded) grants(r *http.Request, code string) bool {
 	return known && r.FormValue("grant_type") == "client_credentials"
 }
 
-// knows reports whether a request is a known client's. Its caller has the lock.
+// knows reports whether a request is from a registered client. Its caller has the lock.
 func (g *Guarded) knows(r *http.Request) bool {
 	id, secret, basic := r.BasicAuth()
 	if plain, err := url.QueryUnescape(id); basic && err == nil {
@@ -201,7 +201,7 @@ func (g *Guarded) knows(r *http.Request) bool {
 		slices.Contains(g.given, secret)
 }
 
-// Revoke makes every access token bad, and with all the refresh tokens as well.
+// Revoke invalidates every access token; with all, the refresh tokens too.
 func (g *Guarded) Revoke(all bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -211,7 +211,7 @@ func (g *Guarded) Revoke(all bool) {
 	}
 }
 
-// Refreshes is how often a refresh token was used.
+// Refreshes returns how often a refresh token was used.
 func (g *Guarded) Refreshes() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -225,7 +225,7 @@ func (g *Guarded) Secrets() []string {
 	return slices.Clone(g.given)
 }
 
-// Browse opens an address as a browser does, and returns the one that it is sent to in the end.
+// Browse opens an address as a browser does and returns the last address of its redirects.
 func Browse(ctx context.Context, address string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -242,7 +242,7 @@ func Browse(ctx context.Context, address string) (string, error) {
 	return resp.Header.Get("Location"), nil
 }
 
-// Asked are the scopes that each login asked for.
+// Asked returns the scopes of each login.
 func (g *Guarded) Asked() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

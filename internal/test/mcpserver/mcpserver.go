@@ -1,6 +1,5 @@
-// Package mcpserver has the MCP servers that tests talk to: one with a tool for everything a server
-// may do, and several that misbehave. A test binary runs them as programs by calling Main first in
-// its TestMain.
+// Package mcpserver has the MCP servers of tests: one with a tool for everything a server may do,
+// and several that misbehave. A test binary runs them as programs if its TestMain calls Main first.
 package mcpserver
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// word is the first argument of a test binary that is to be a server; the second is its mode.
+// word is the first argument of a test binary that runs as a server; the second is its mode.
 const word = "mcp-server"
 
 // Modes of a server that is a program.
@@ -28,7 +27,7 @@ const (
 	Many = "many"
 	// broken lists a tool whose schema is invalid.
 	broken = "broken"
-	// Older speaks no version of the protocol after 2025-11-25.
+	// Older supports no version of the protocol after 2025-11-25.
 	Older = "older"
 	// Hang reads and never answers.
 	Hang = "hang"
@@ -36,16 +35,16 @@ const (
 	Garbage = "garbage"
 	// Dies writes to standard error and exits with code 3.
 	Dies = "dies"
-	// Huge answers everything with a line that has no end.
+	// Huge answers everything with an endless line.
 	Huge = "huge"
 )
 
-// Argv returns the argv of a server: this very test binary.
+// Argv returns the argv of a server: this test binary.
 func Argv(mode string, more ...string) []string {
 	return append([]string{os.Args[0], word, mode}, more...)
 }
 
-// Main is the server, and does not return, where this process was started by an Argv.
+// Main runs a server and does not return if this process was started by an Argv.
 func Main() {
 	if len(os.Args) < 3 || os.Args[1] != word {
 		return
@@ -146,7 +145,7 @@ func brokenList(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// Handler returns a server's HTTP handler: with sessions, and streams that can be resumed.
+// Handler returns a server's HTTP handler, with sessions and streams that can be resumed.
 func Handler(server *mcp.Server) http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})

@@ -2,5 +2,5 @@
 
 package mcpserver
 
-// stall blocks the call alone.
+// stall blocks only the call.
 func stall() { select {} }

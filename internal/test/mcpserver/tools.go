@@ -139,7 +139,7 @@ func addAnswers(server *mcp.Server) {
 	})
 }
 
-// addLong adds tools that take their time.
+// addLong adds slow tools.
 func addLong(server *mcp.Server) {
 	add(server, "progress", "Reports count steps.", func(ctx context.Context,
 		r *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
@@ -170,8 +170,8 @@ func addLong(server *mcp.Server) {
 	add(server, "ask", "Asks for a name.", ask)
 }
 
-// ask asks for a name: in the middle of the call, or where the protocol has no such thing by an
-// answer that asks.
+// ask asks for a name: during the call, or in newer versions of the protocol by an answer that
+// asks.
 func ask(ctx context.Context, r *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
 	params := &mcp.ElicitParams{Message: "What is your name?", RequestedSchema: json.RawMessage(
 		`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)}

@@ -18,7 +18,7 @@ import (
 
 const Key = "sk-test-3f9a8b7c6d"
 
-// Server is a fake model server: it keeps the last request and answers with handle.
+// Server is a fake model server: it records the last request and answers with handle.
 type Server struct {
 	*httptest.Server
 	Requests atomic.Int64
@@ -84,7 +84,7 @@ func JSONAnswer(body string) http.HandlerFunc {
 	return Status(http.StatusOK, body, "Content-Type", "application/json")
 }
 
-// CheckFailure checks what holds for every failure of both protocols, and returns it.
+// CheckFailure checks what every failure of both protocols has in common, and returns it.
 func CheckFailure(t *testing.T, server *Server, err error, want ...string) *models.Error {
 	t.Helper()
 	e, ok := errors.AsType[*models.Error](err)

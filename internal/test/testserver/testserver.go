@@ -25,8 +25,8 @@ const (
 	coverageVariable = "SWITCHYARD_COVERAGE"
 )
 
-// init makes programs that were built with coverage write their data to a folder of ours. go test
-// sets GOCOVERDIR to one of its own, of which it reads only the data of the test's own binary.
+// init makes programs that were built with coverage write their data to our folder. go test sets
+// GOCOVERDIR to a folder of which it reads only the data of the test's own binary.
 func init() {
 	if dir := os.Getenv(coverageVariable); dir != "" {
 		_ = os.Setenv("GOCOVERDIR", dir) // fails for invalid names only

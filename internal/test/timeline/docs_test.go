@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pictures is where the pictures of the page on lanes are; maxPicture bounds each, in bytes.
+// pictures is the folder of the pictures of the page on lanes; maxPicture bounds each, in bytes.
 const (
 	pictures   = "../../../docs/lanes"
 	maxPicture = 30_000
@@ -17,9 +17,9 @@ const (
 
 var shownPicture = regexp.MustCompile(`!\[[^\]]+\]\(lanes/([^)]+)\)`)
 
-// TestPicturesOfLanes proves that the page on lanes shows every picture that there is and no other,
-// and that each can be read: well-formed, small, its text as text, with a title and a description.
-func TestPicturesOfLanes(t *testing.T) {
+// The page on lanes shows exactly the existing pictures, and each is readable: well-formed, small,
+// its text as text, with a title and a description.
+func TestPictures_AreOnThePageAndReadable(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/lanes.md")
 	if err != nil {
 		t.Fatal(err)

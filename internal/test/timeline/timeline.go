@@ -1,5 +1,5 @@
-// Package timeline draws what happened to calls over time: a row for each, pale where it waited and
-// solid where it ran. It makes the pictures of docs/lanes.md from the call records of real runs.
+// Package timeline draws calls over time: a row for each, pale while it waited and solid while it
+// ran. It draws the pictures of docs/lanes.md from the call records of real runs.
 package timeline
 
 import (
@@ -23,12 +23,12 @@ type Picture struct {
 	Tick, Unit time.Duration
 	// UnitName follows the last label.
 	UnitName string
-	// Span is how long the axis is at least, so that pictures can be compared.
+	// Span is the minimum length of the axis, so that pictures can be compared.
 	Span   time.Duration
 	Groups []Group
 }
 
-// Group is rows under a headline.
+// Group has rows under a headline.
 type Group struct {
 	Name string
 	Rows []Row
@@ -46,8 +46,8 @@ type Row struct {
 	Note string
 }
 
-// Ran returns when the call of a record ran, as nearly as the record tells: the server hears of a
-// call's end only some time after it, and by then the next one may run.
+// Ran returns when the call of a record ran, as exactly as the record has it: the server learns of
+// a call's end a little later, and by then the next one may run.
 func Ran(r api.Record) (began, ended time.Time) {
 	began = r.Closed.Add(-r.Duration.Std())
 	if ran := r.Phases[api.PhaseExecution] + r.Phases[api.PhasePostExecution]; ran > 0 &&
@@ -57,8 +57,8 @@ func Ran(r api.Record) (began, ended time.Time) {
 	return began, r.Closed
 }
 
-// RowOf returns the row of a call's record, under its id. asked is when its run asked for the call,
-// which the record does not tell where the run itself held it back.
+// RowOf returns the row of a call's record, under its id. asked is when its run requested the call,
+// which the record does not contain if the run delayed it.
 func RowOf(r api.Record, asked time.Time) Row {
 	began, ended := Ran(r)
 	if r.Error != nil {
@@ -73,12 +73,12 @@ const (
 	width, left, right   = 760, 150, 30
 	top, bottom          = 46, 34
 	rowHeight, barHeight = 21, 13
-	// least is the width of the narrowest bar that can still be seen.
+	// least is the width of the narrowest visible bar.
 	least = 1.5
 )
 
-// style is for light and dark surroundings; the picture brings its own ground, so that it can be
-// read in both whatever lies under it.
+// style is for light and dark surroundings; the picture has its own background, so that it is
+// readable in both.
 const style = `
 text{font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
 .ground{fill:#ffffff;stroke:#d0d7de}
@@ -164,7 +164,7 @@ func (d *drawing) about() string {
 	return "In " + d.UnitName + ". " + strings.Join(rows, "; ") + "."
 }
 
-// number writes a time as the axis counts it.
+// number writes a time in units of the axis.
 func (d *drawing) number(t time.Time) string { return number(t.Sub(d.from), d.Unit) }
 
 func byAsked(a, b Row) int { return a.Asked.Compare(b.Asked) }
@@ -177,7 +177,7 @@ func (d *drawing) text(class string, x, y int, more, text string) {
 	d.put(`<text class="%s" x="%d" y="%d"%s>%s</text>`, class, x, y, more, escaped(text))
 }
 
-// bar draws a bar, unless nothing of it could be seen.
+// bar draws a bar, unless it would be invisible.
 func (d *drawing) bar(class string, from, to float64, y int, most float64) {
 	if w := max(to-from, most); w > 0 {
 		d.put(`<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d" rx="2"/>`, class, from,
@@ -185,7 +185,7 @@ func (d *drawing) bar(class string, from, to float64, y int, most float64) {
 	}
 }
 
-// at returns where a time is on the axis.
+// at returns the position of a time on the axis.
 func (d *drawing) at(t time.Time) float64 {
 	span := max(d.to.Sub(d.from), time.Millisecond)
 	return left + float64(t.Sub(d.from))/float64(span)*(width-left-right)

@@ -16,7 +16,7 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 func after(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 
 // elements returns the names and classes of a picture's elements, "rect wait" for example, and all
-// of its text; a picture that is no well-formed XML fails the test.
+// of its text; invalid XML fails the test.
 func elements(t *testing.T, svg []byte) (list []string, text string) {
 	t.Helper()
 	var b strings.Builder
@@ -44,10 +44,9 @@ func elements(t *testing.T, svg []byte) (list []string, text string) {
 	}
 }
 
-// TestSVG proves that a picture has a row for each call with what it is called, whatever is in the
-// name, a pale bar where it waited, a solid one where it ran, in the colour of its worker, and a
-// cross where it never ran.
-func TestSVG(t *testing.T) {
+// A row has the name of its call with any characters, a pale bar while it waited, a solid one in
+// the colour of its worker while it ran, and a cross if it never ran.
+func TestSVG_DrawsARowForEachCall(t *testing.T) {
 	p := Picture{Title: `Calls with "<odd>" names`, Tick: time.Second, Unit: 100 * time.Millisecond,
 		UnitName: "tenths of a second",
 		Groups: []Group{
@@ -64,7 +63,7 @@ func TestSVG(t *testing.T) {
 	for _, e := range list {
 		counts[e]++
 	}
-	// One bar of each stands in the legend; b did not wait.
+	// One bar of each is in the legend; b did not wait.
 	for element, want := range map[string]int{"svg": 1, "title": 1, "desc": 1, "rect w0": 3,
 		"rect w1": 2, "rect w2": 2, "path refused": 2, "line line": 2} {
 		if counts[element] != want {
@@ -89,10 +88,9 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestRowOf proves that a row says of a record when its call ran: for as long as the tool took, not
-// until the server heard of it, where the record tells; and that a call that failed has no time in
-// which it ran.
-func TestRowOf(t *testing.T) {
+// A row shows when the call ran by the duration of the tool if the record has it, not by when the
+// server learned of its end. A failed call has no run time.
+func TestRowOf_UsesTheDurationOfTheTool(t *testing.T) {
 	r := api.Record{CallID: "1.1", Timing: api.Timing{Worker: "w", Closed: after(1000),
 		Duration: api.Duration(600 * time.Millisecond)}}
 	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(400),
@@ -104,7 +102,7 @@ func TestRowOf(t *testing.T) {
 	if got := RowOf(r, noon).Ended; !got.Equal(after(901)) {
 		t.Errorf("ended at %s", got)
 	}
-	r.Error, r.Duration, r.Phases = api.Errorf(api.ErrQueueFull, "no room"), 0, nil
+	r.Error, r.Duration, r.Phases = api.Errorf(api.ErrQueueFull, "the queue is full"), 0, nil
 	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(1000),
 		Ended: after(1000), Note: "queue_full"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -113,7 +113,8 @@ func TestDependenciesAreExplained(t *testing.T) {
 	}
 }
 
-// TestPackagesAreExplained proves the same of the npm packages that tests run or pages are made with, and that each is pinned to one version.
+// TestPackagesAreExplained proves the same of the npm packages that tests run or pages are made
+// with, and that each is pinned to one version.
 func TestPackagesAreExplained(t *testing.T) {
 	var manifest struct{ Dependencies, OptionalDependencies map[string]string }
 	if err := json.Unmarshal([]byte(readText(t, "internal/npm/package.json")),

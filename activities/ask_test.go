@@ -23,15 +23,15 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// askedRun is a run that is asked questions, and the server's side of calls that wait for people.
+// askedRun is a run with questions, and the server's side of calls that wait for people.
 type askedRun struct {
 	queriedRun
 	mu sync.Mutex
-	// posts are the questions that came, by update id and in order; replies are what they get, one
-	// a try.
+	// posts are the received questions, by update id and in order; replies are their answers, one
+	// per attempt.
 	posts   []client.UpdateWorkflowOptions
 	replies []func(api.Question) (api.Reply, error)
-	// pending is the state of the call 1.1 at the server, which is over without one; ended is its
+	// pending is the state of the call 1.1 at the server, which has ended without one; ended is its
 	// end.
 	pending enumspb.PendingActivityState
 	result  any
@@ -105,7 +105,8 @@ func refusal(kind api.ReplyErrorType) error {
 		temporal.ApplicationErrorOptions{NonRetryable: true})
 }
 
-// askingBench is a process with the tool probe, which asks as ask does; change may alter its spec.
+// askingBench returns a process with the tool probe, which asks as ask does; change may alter its
+// spec.
 func askingBench(t *testing.T, ask func(context.Context) (executor.Answer, error),
 	change func(*toolspecs.Spec)) (*bench, *askedRun, *toolspecs.Compiled) {
 	t.Helper()
@@ -129,7 +130,7 @@ func askingBench(t *testing.T, ask func(context.Context) (executor.Answer, error
 	return b, run, compiled
 }
 
-// asks is a tool that asks once and answers with the reply's value.
+// asks returns a tool that asks once and answers with the value of the reply.
 func asks(text, schema string) func(context.Context) (executor.Answer, error) {
 	return func(ctx context.Context) (executor.Answer, error) {
 		reply, err := switchyard.Ask(ctx, text, json.RawMessage(schema))
@@ -137,10 +138,9 @@ func asks(text, schema string) func(context.Context) (executor.Answer, error) {
 	}
 }
 
-// TestAsk proves that a question reaches the run with the call's name, the schema and the time
-// there is, that the tool gets the reply, also after the run or the server did not take the
-// question at first, and that the result says whose it was.
-func TestAsk(t *testing.T) {
+// The question reaches the run with the call's name, the schema and the time to answer, also if the
+// run or the server did not accept it at first. The result has the name of the person.
+func TestAsk_ReturnsTheReply(t *testing.T) {
 	b, run, compiled := askingBench(t, asks("Go \xffon?", `{"type":"string"}`), nil)
 	run.replies = []func(api.Question) (api.Reply, error){refuses(refusal(api.ReplyBusy)),
 		refuses(serviceerror.NewUnavailable("away")), says(`"yes"`)}
@@ -163,9 +163,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskTwice proves that each question of a call has its own id, the same in every attempt,
-// whatever the order.
-func TestAskTwice(t *testing.T) {
+// The ids are the same in every attempt, in any order.
+func TestAsk_GivesEachQuestionAnID(t *testing.T) {
 	attempt := func(texts ...string) map[string]string {
 		b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
 			for _, text := range texts {
@@ -191,8 +190,7 @@ func TestAskTwice(t *testing.T) {
 	}
 }
 
-// TestAskFails proves what a question ends as that gets no reply, or is none.
-func TestAskFails(t *testing.T) {
+func TestAsk_FailsWithoutAValidReply(t *testing.T) {
 	for _, test := range []struct {
 		name, text, schema string
 		reply              error
@@ -200,7 +198,7 @@ func TestAskFails(t *testing.T) {
 		want               api.ErrorType
 		words              string
 	}{
-		{name: "nobody in time", text: "?", reply: refusal(api.ReplyTimeout),
+		{name: "no answer in time", text: "?", reply: refusal(api.ReplyTimeout),
 			want: api.ErrApprovalTimeout, words: "within 1m"},
 		{name: "withdrawn", text: "?", reply: refusal(api.ReplyClosed), want: api.ErrCancelled,
 			words: "withdrawn: because"},
@@ -242,9 +240,8 @@ func TestAskFails(t *testing.T) {
 	}
 }
 
-// TestAskStopped proves that a call that asks is cancelled, timed out and handed back like every
-// other one.
-func TestAskStopped(t *testing.T) {
+// A call that asks is cancelled, timed out and requeued like any other call.
+func TestAsk_CanBeStopped(t *testing.T) {
 	stopping := errors.New("worker shutdown")
 	for cause, want := range map[error]api.ErrorType{stopping: api.ErrWorkerLost,
 		temporal.NewCanceledError(): api.ErrCancelled} {
@@ -267,9 +264,9 @@ func TestAskStopped(t *testing.T) {
 	}
 }
 
-// TestToolClock proves that the tool's timeout does not pass while people are asked, several at a
-// time too, and passes before and after.
-func TestToolClock(t *testing.T) {
+// The timeout of a tool does not pass during questions, several at a time too, and passes before
+// and after.
+func TestToolClock_PausesWhilePeopleAreAsked(t *testing.T) {
 	const timeout = 400 * time.Millisecond
 	ctx, clock, cancel := executor.WithClock(context.Background(), timeout)
 	defer cancel()
@@ -296,8 +293,8 @@ func TestToolClock(t *testing.T) {
 	}
 	_, ended, cancel := executor.WithClock(context.Background(), time.Hour)
 	cancel()
-	ended.Resume() // after the end: nothing goes on
+	ended.Resume() // after the end it has no effect
 	if _, hasDeadline := ctx.Deadline(); hasDeadline {
-		t.Error("the context says when it ends, which nobody knows")
+		t.Error("the context has a deadline, which is unknown")
 	}
 }

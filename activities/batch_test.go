@@ -27,14 +27,14 @@ func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	})
 }
 
-// TestApart proves that each call gets its part of the answer, cut so that all of them fit into
-// history, that a hook after the call sees each with its own arguments and stops its own alone, and
-// that the process keeps the message of each for the next step.
+// Each call gets its part of the answer, truncated so that all parts fit into history. A hook after
+// the call gets each part with the call's arguments and can stop a single one. The process caches
+// each message for the next step.
 func TestApart_SplitsAnswerOfBatch(t *testing.T) {
-	var seen []string
+	var received []string
 	registered, err := hooks.New(switchyard.NewAfterCall("h", func(_ context.Context,
 		c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
-		seen = append(seen, c.ID+" "+string(c.Arguments)+" "+string(output)[:8])
+		received = append(received, c.ID+" "+string(c.Arguments)+" "+string(output)[:8])
 		if c.ID == "2" {
 			return nil, fmt.Errorf("not this one")
 		}
@@ -68,8 +68,8 @@ func TestApart_SplitsAnswerOfBatch(t *testing.T) {
 	if second.Error == nil || !strings.Contains(second.Error.Message, "not this one") {
 		t.Errorf("the second part: %+v", second)
 	}
-	if len(seen) != 2 || seen[1] != `2 {"paths":["b","c"],"unit":"kB"} ["bbbbbb` {
-		t.Errorf("the hook saw %q", seen)
+	if len(received) != 2 || received[1] != `2 {"paths":["b","c"],"unit":"kB"} ["bbbbbb` {
+		t.Errorf("the hook received %q", received)
 	}
 	for _, output := range []string{`["a"]`, `{}`, `"abc"`} {
 		if _, failure := b.apart(t.Context(), compiled,
@@ -90,6 +90,6 @@ func TestApart_SplitsAnswerOfBatch(t *testing.T) {
 	}
 	if all := x.outcomes(api.CallOutcome{Error: api.Errorf(api.ErrTimeout,
 		"late")}); len(all) != 5 || all[4].ID != "n" || all[4].Error == nil {
-		t.Errorf("a failure is told to %+v", all)
+		t.Errorf("the failure is reported to %+v", all)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// longTalk is a conversation of instructions, a task, and turns of one call each with results of
-// that many bytes.
+// longTalk returns a conversation of instructions, a task, and turns of one call each with results
+// of the given size.
 func longTalk(turns, bytes int) []api.Message {
 	talk := []api.Message{{Role: api.RoleSystem, Text: "You are an agent."},
 		{Role: api.RoleUser, Text: "Find the code."}}
@@ -28,7 +28,7 @@ func longTalk(turns, bytes int) []api.Message {
 	return talk
 }
 
-// compactRequest asks for everything after the task to be summed up.
+// compactRequest requests a summary of everything after the task.
 func compactRequest(talk []api.Message, transcript int) api.ModelRequest {
 	r := api.ModelRequest{Turn: 3, Seen: len(talk), Compact: &api.Compaction{From: 2, To: len(talk),
 		Task: 1, MaxTranscript: transcript, MaxSummary: 600}}
@@ -38,10 +38,9 @@ func compactRequest(talk []api.Message, transcript int) api.ModelRequest {
 	return r
 }
 
-// A step that sums up shows the model the task and the messages as one text, without tools, within
-// its bound; what is cut is said to the model and counted. Its answer is the message that stands
-// for them, within its own bound.
-func TestCompactStep(t *testing.T) {
+// The model gets the task and the messages as one text, without tools, within a bound. Omitted
+// parts are noted and counted. Its answer, within a bound, is the message that replaces them.
+func TestCompaction_SummarizesWithinItsBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		turns, bytes, transcript int
 		answer                   string
@@ -81,11 +80,11 @@ func TestCompactStep(t *testing.T) {
 			}
 			text := prompt.Messages[1].Text
 			if !expect.Contains(text, c.shown...) || len(text) > c.transcript+400 {
-				t.Errorf("the model was told %d bytes: %.2000s", len(text), text)
+				t.Errorf("the model got %d bytes: %.2000s", len(text), text)
 			}
 			for _, not := range c.not {
 				if strings.Contains(text, not) {
-					t.Errorf("the model was told %q", not)
+					t.Errorf("the model got %q", not)
 				}
 			}
 			m, done := response.Message, response.Compacted
@@ -105,9 +104,8 @@ func TestCompactStep(t *testing.T) {
 	}
 }
 
-// A step that sums up fails for ever where the model declines or the run asks for what there is
-// not, and may pass where the model answered with nothing.
-func TestCompactStepFails(t *testing.T) {
+// A refusal of the model and an impossible request are permanent. An empty answer may be retried.
+func TestCompaction_FailsForGoodOrIsRetried(t *testing.T) {
 	talk := longTalk(2, 10)
 	for name, c := range map[string]struct {
 		response  api.ModelResponse

@@ -16,9 +16,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// A result over the limit is cut to text between two characters, counts what it left out, and says
-// so.
-func TestToolCutsResults(t *testing.T) {
+// A truncated result counts the omitted bytes and says so.
+func TestResults_AreCutBetweenCharacters(t *testing.T) {
 	text, _ := json.Marshal(strings.Repeat("é日", 20))
 	cases := []struct {
 		name, output string
@@ -53,9 +52,9 @@ func TestToolCutsResults(t *testing.T) {
 	}
 }
 
-// No result, however its characters are written in JSON, grows over what a server takes in a
-// payload: it would be refused there and the tool would run again.
-func TestToolResultsFitHistory(t *testing.T) {
+// No result exceeds the server's limit for a payload, however its characters are encoded in JSON:
+// the server would refuse it, and the tool would run again.
+func TestResults_FitHistory(t *testing.T) {
 	for _, unit := range []string{"<", "\x01", "\xff", "\u2028", "\"", "a", "é", "&日"} {
 		output, err := api.EncodeJSON(strings.Repeat(unit, (1<<20-200)/len(unit)))
 		if err != nil {
@@ -74,10 +73,9 @@ func TestToolResultsFitHistory(t *testing.T) {
 	}
 }
 
-// TestWholeResults proves that of a result that is cut the whole is kept where there is a place,
-// told in its note and by its reference, that nothing else is kept, and that a place which is away
-// costs nobody the part.
-func TestWholeResults(t *testing.T) {
+// The whole of a truncated result is stored if there is a store, with a note and a reference.
+// Nothing else is stored, and an unavailable store does not lose the truncated part.
+func TestWholeResults_AreStored(t *testing.T) {
 	var stored []string
 	away := errors.New("the disk is full")
 	for _, c := range []struct {

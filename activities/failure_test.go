@@ -11,16 +11,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A failure holds only what the server takes: text that is not UTF-8 is made so, everywhere, and
-// the tool's own value is left as it was.
-func TestFailureIsLegalText(t *testing.T) {
+// A failure contains only what the server accepts: invalid UTF-8 is repaired everywhere, in a copy.
+func TestFailure_IsValidText(t *testing.T) {
 	own := &api.Error{Type: api.ErrExecution, Message: "caf\xe9",
 		Problems: []api.Problem{{Path: "$.\xff", Rule: "r", Message: "m\xff"}},
 		Near:     []string{"n\xff"}}
 	converter := temporal.GetDefaultFailureConverter()
 	failure := converter.ErrorToFailure(executor.Failure(own))
 	if _, err := proto.Marshal(failure); err != nil {
-		t.Fatalf("the server could not be told: %v", err)
+		t.Fatalf("the failure cannot be encoded: %v", err)
 	}
 	e, app := callError(t, converter.FailureToError(failure))
 	for _, text := range []string{app.Message(), e.Message, e.Problems[0].Path,

@@ -17,7 +17,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// hooksOf registers hooks.
+// =
 func hooksOf(t testing.TB, list ...switchyard.Hook) *hooks.Registry {
 	t.Helper()
 	registered, err := hooks.New(list...)
@@ -27,14 +27,13 @@ func hooksOf(t testing.TB, list ...switchyard.Hook) *hooks.Registry {
 	return registered
 }
 
-// TestAfterCall proves what hooks after a call can do to its result, which is checked and cut as
-// the tool's own, and what comes of their failure.
-func TestAfterCall(t *testing.T) {
+// The result of a hook is validated and truncated as the tool's. Failures block or are ignored.
+func TestAfterCall_ChangesTheResult(t *testing.T) {
 	after := func(output string, err error) switchyard.Hook {
 		return switchyard.NewAfterCall("h", func(_ context.Context, c switchyard.HookCall,
-			seen json.RawMessage) (json.RawMessage, error) {
-			if string(c.Arguments) != `{"text":"a"}` || string(seen) != `"secret"` {
-				t.Errorf("the hook sees %+v, %s", c, seen)
+			result json.RawMessage) (json.RawMessage, error) {
+			if string(c.Arguments) != `{"text":"a"}` || string(result) != `"secret"` {
+				t.Errorf("the hook sees %+v, %s", c, result)
 			}
 			if output == "" {
 				return nil, err
@@ -93,9 +92,9 @@ func TestAfterCall(t *testing.T) {
 	}
 }
 
-// TestRunHook proves what a hook of a run knows, that what it remembers is bounded, that it can
-// read the conversation, and which of its failures are tried again.
-func TestRunHook(t *testing.T) {
+// A hook of a run gets its context, can store a bounded value and read the conversation. Some of
+// its failures are retried.
+func TestRunHook_KnowsItsRun(t *testing.T) {
 	messages := []api.Message{{Role: api.RoleUser, Text: "Go."}}
 	asked := api.ModelRequest{Run: "run-1", Chain: api.NextChain("", messages[0].Digest()), Seen: 1}
 	run := func(h switchyard.Hook, r api.HookRequest) (answer api.HookAnswer, err error) {

@@ -22,7 +22,8 @@ func asHuman(s *toolspecs.Spec) {
 			Type: "integer", Required: true}}}}
 }
 
-// humanBench is a process, a run that waits at call 1.1 for a person, and a request of a reply.
+// humanBench returns a process, a run whose call 1.1 waits for a person, and a request with a
+// reply.
 func humanBench(t *testing.T) (*bench, *askedRun, api.ReplyRequest) {
 	t.Helper()
 	b, run, compiled := askingBench(t, nil, asHuman)
@@ -52,8 +53,8 @@ func (b *bench) reply(t *testing.T, r api.ReplyRequest) (api.ReplyDecision, erro
 	return decision, err
 }
 
-// TestHumanWaits proves that the execution of a human tool is over at once, and its call not.
-func TestHumanWaits(t *testing.T) {
+// The execution of a human tool ends immediately, and its call stays open.
+func TestHuman_ReleasesTheWorker(t *testing.T) {
 	b, _, compiled := askingBench(t, nil, asHuman)
 	_, err := within(t, "probe", executionOf(compiled), func(ctx context.Context,
 		in converter.EncodedValues) (any, error) {
@@ -68,9 +69,9 @@ func TestHumanWaits(t *testing.T) {
 	}
 }
 
-// TestReplyIsChecked proves that a reply is checked before it ends anything, with every fault in
-// one go, and that a refusal needs no form.
-func TestReplyIsChecked(t *testing.T) {
+// An invalid reply ends nothing and is refused with all faults. A refusal by the person needs no
+// form.
+func TestReply_IsValidatedFirst(t *testing.T) {
 	b, run, r := humanBench(t)
 	for value, want := range map[string]int{`{"n":1}`: 0, `{"n":"x","m":2}`: 2, `[`: 1} {
 		r.Reply.Value = json.RawMessage(value)
@@ -100,9 +101,9 @@ func TestReplyIsChecked(t *testing.T) {
 	}
 }
 
-// TestReplyEndsCall proves that an answer ends the call as its result, compact, with all notes and
-// its tokens, and leaves the message for the next model step; a refusal ends it as its error.
-func TestReplyEndsCall(t *testing.T) {
+// An answer is the call's result, compact, with all notes and its tokens, and its message is cached
+// for the next model step. A refusal is the call's error.
+func TestReply_EndsTheCall(t *testing.T) {
 	b, run, r := humanBench(t)
 	r.Complete, r.Reply.Reason = true, "enough"
 	if decision, err := b.reply(t, r); err != nil || decision.Early {
@@ -128,9 +129,8 @@ func TestReplyEndsCall(t *testing.T) {
 	}
 }
 
-// TestReplyToCallElsewhere proves what becomes of a reply by where its call is: over already, at no
-// worker yet, or at a server that does not answer.
-func TestReplyToCallElsewhere(t *testing.T) {
+// The call has ended, no worker has it, or the server does not answer.
+func TestReply_DependsOnTheStateOfTheCall(t *testing.T) {
 	no := api.Reply{Question: "1.1", By: "ada", Decline: true}
 	for _, test := range []struct {
 		name  string
@@ -171,10 +171,9 @@ func TestReplyToCallElsewhere(t *testing.T) {
 	}
 }
 
-// TestAdmitQuestions proves that the decision on a human tool's call holds what the person is
-// asked, without what is sensitive, and that long questions are admitted in parts that fit into
-// history.
-func TestAdmitQuestions(t *testing.T) {
+// The decision about a human tool's call has the question without sensitive values. Long questions
+// are admitted in parts that fit into history.
+func TestAdmit_RendersQuestions(t *testing.T) {
 	b, _, compiled := askingBench(t, nil, func(s *toolspecs.Spec) {
 		asHuman(s)
 		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "pin", Type: "string",

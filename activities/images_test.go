@@ -24,7 +24,7 @@ import (
 	modeltable "github.com/switchyard/switchyard/toolspecs/models"
 )
 
-// picture is a PNG of that size; noise makes it as large in bytes as it looks.
+// picture returns a PNG of that size; noise makes it large in bytes too.
 func picture(t testing.TB, side int, noise bool) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, side, side))
@@ -41,7 +41,7 @@ func picture(t testing.TB, side int, noise bool) []byte {
 	return b.Bytes()
 }
 
-// seeing is a process whose model sees images, and the run's setup.
+// seeing returns a process whose model accepts images, and the run's setup.
 func seeing(t *testing.T, images bool) (*bench, *api.Setup, *mcp.Executor) {
 	t.Helper()
 	files := mcp.New(mcp.Options{Files: filepath.Join(t.TempDir(), "files")})
@@ -61,7 +61,7 @@ func seeing(t *testing.T, images bool) (*bench, *api.Setup, *mcp.Executor) {
 	return b, &api.Setup{Agent: &api.Agent{Model: api.Model{Name: name}}}, files
 }
 
-// answeredWith is the message about a call whose MCP server answered with content.
+// answeredWith returns the message about a call whose MCP server answered with content.
 func answeredWith(t testing.TB, m *mcp.Executor, id string, content ...sdk.Content) api.Message {
 	t.Helper()
 	output, err := m.EncodeParts(content, 0)
@@ -72,10 +72,9 @@ func answeredWith(t testing.TB, m *mcp.Executor, id string, content ...sdk.Conte
 		Notes: []string{"a note"}}}.Message()
 }
 
-// TestImagesOfResults proves which images a model is shown: those of answers of MCP servers that
-// are small enough, whole and of a kind that models see, whether they stand in the result or in a
-// file of this worker; and none that would have its provider refuse the conversation.
-func TestImagesOfResults(t *testing.T) {
+// The model gets images of MCP answers that are small enough, complete and of a supported type,
+// from the result or from a file of this worker, and none that its provider would refuse.
+func TestImages_OfResultsAreShown(t *testing.T) {
 	small, large := picture(t, 10, false), picture(t, 200, true)
 	var photo bytes.Buffer
 	if err := jpeg.Encode(&photo, image.NewGray(image.Rect(0, 0, 9, 9)), nil); err != nil {
@@ -122,10 +121,9 @@ func TestImagesOfResults(t *testing.T) {
 	}
 }
 
-// TestImagesAreBounded proves that the newest images are shown where there are too many, that a
-// model that sees none is shown none, and that a file that is not here, or not what it was, is not
-// shown.
-func TestImagesAreBounded(t *testing.T) {
+// Of too many images, the newest are shown. A model without support gets none, and missing or
+// changed files are omitted.
+func TestImages_AreBounded(t *testing.T) {
 	b, setup, files := seeing(t, true)
 	one := &sdk.ImageContent{MIMEType: "image/png", Data: picture(t, 200, true)}
 	var messages []api.Message
@@ -169,9 +167,9 @@ func TestImagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestImagesOnTheWire proves how each protocol is sent the images of results: Anthropic's within
-// the result, OpenAI's in a message of the user after all results of the turn.
-func TestImagesOnTheWire(t *testing.T) {
+// Anthropic gets the images within the result, OpenAI in a message of the user after all results of
+// the turn.
+func TestImages_FollowTheProtocol(t *testing.T) {
 	data := picture(t, 4, false)
 	p := modelserver.PromptOf(
 		api.Message{Role: api.RoleUser, Text: "look"},

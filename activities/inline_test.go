@@ -20,14 +20,14 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// inlineOf is the input of an inline call of a tool, as a run gives it.
+// inlineOf returns the input of an inline call of a tool, as a run passes it.
 func inlineOf(c *toolspecs.Compiled) *api.InlineCall {
 	tool := c.Tool()
 	tool.Lane = api.LaneInline
 	return &api.InlineCall{ID: "7.3", Tool: tool, Execution: executionOf(c), Apart: true}
 }
 
-// inline executes f as the SDK executes a local activity: its input goes over as it is.
+// inline executes f as the SDK executes a local activity: its input is not encoded.
 func inline[In, Out any](t testing.TB, f func(context.Context, In) (Out, error), in In) (out Out,
 	err error) {
 	t.Helper()
@@ -53,10 +53,9 @@ func (b *bench) inline(t testing.TB, call *api.InlineCall,
 	}, converter.EncodedValues(call))
 }
 
-// A process that holds nothing of the run, neither spec nor conversation, executes an inline call
-// from what comes with it, asks the run for nothing, and keeps the message for a model step
-// elsewhere only where there will be one.
-func TestInlineBringsItsSpec(t *testing.T) {
+// A process that has neither the spec nor the conversation of the run executes an inline call from
+// its input, without a query. It caches the message only if a model step elsewhere follows.
+func TestInline_NeedsNothingOfTheRun(t *testing.T) {
 	_, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Version = "9.9.9" }, nil)
 	b, _ := toolBench(t, nil, answers(`"x"`))
 	b.run.Failure = errors.New("the run was asked")
@@ -68,19 +67,18 @@ func TestInlineBringsItsSpec(t *testing.T) {
 			t.Fatalf("got %+v, %v", r, err)
 		}
 		queries := b.run.Queries.Load()
-		kept := b.remembers(t, "run-1", api.CallOutcome{ID: call.ID, Result: &r}.Message())
-		if queries > 0 || kept != apart {
-			t.Errorf("%d queries, message kept: %v, model steps elsewhere: %v", queries, kept,
+		cached := b.remembers(t, "run-1", api.CallOutcome{ID: call.ID, Result: &r}.Message())
+		if queries > 0 || cached != apart {
+			t.Errorf("%d queries, message cached: %v, model steps elsewhere: %v", queries, cached,
 				apart)
 		}
 		b.forget()
 	}
 }
 
-// What runs inline cannot ask its own run for anything, because the run waits for it: not for a
-// setup or a conversation, and not for a person's answer, whatever the toolspec says. It is told so
-// at once.
-func TestInlineAsksNothing(t *testing.T) {
+// An inline call cannot query its run, because the run waits for it: neither a setup, nor a
+// conversation, nor a person's answer, whatever the toolspec says. The error is immediate.
+func TestInline_AsksNothing(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
 	_, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Catalog: "other",
 		New: []string{"unknown"}})
@@ -106,9 +104,8 @@ func TestInlineAsksNothing(t *testing.T) {
 	}
 }
 
-// A model step that runs inline answers from what it is given, and leaves nothing behind for later
-// ones.
-func TestInlineStep(t *testing.T) {
+// A model step that runs inline leaves nothing in the cache.
+func TestInlineStep_UsesItsInputOnly(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: "x"},
 		{Calls: []api.ScriptCall{{Tool: "probe"}, {Tool: "probe"}}}}})
@@ -125,8 +122,8 @@ func TestInlineStep(t *testing.T) {
 	}
 }
 
-// The calls of a model step that runs inline meet policies that know what the step itself has used.
-func TestInlineStepAdmits(t *testing.T) {
+// The calls of an inline model step are admitted with the usage of the step.
+func TestInlineStep_CountsItsUsageForPolicies(t *testing.T) {
 	catalog := catalogOf(t, spec("send", nil))
 	set := policies.Of(api.PolicyRule{Name: "dear", When: "budget.tokens.used >= 150",
 		Then: api.PolicyDeny})
@@ -152,9 +149,9 @@ func TestInlineStepAdmits(t *testing.T) {
 	}
 }
 
-// An inline call's result is cut to what such calls may record together, by its text and by what it
-// takes in history.
-func TestInlineResultIsSmall(t *testing.T) {
+// The result of an inline call is truncated to the limit for such calls, by its text and by its
+// size in history.
+func TestInlineResult_IsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		text     string
 		whole    bool
@@ -188,16 +185,16 @@ func TestInlineResultIsSmall(t *testing.T) {
 				t.Errorf("%d bytes, cut by %d, notes %q, %v", len(written), r.Cut, r.Notes, err)
 			}
 			if r.Cut > 0 && r.Cut != len(test.text)-len(api.PlainText(r.Output)) {
-				t.Errorf("%d of %d bytes are there, and %d are said to be cut",
+				t.Errorf("%d of %d bytes are there, and %d are counted as cut",
 					len(api.PlainText(r.Output)), len(test.text), r.Cut)
 			}
 		})
 	}
 }
 
-// An inline call that is stopped says what by: its run, the run's wall time, or its worker. A
-// failed one says how long it ran, because history has no other sign of that.
-func TestInlineIsStopped(t *testing.T) {
+// The reason is its run, the run's wall time, or its worker. A failed call has its duration,
+// because history does not show it.
+func TestInline_NamesWhatStoppedIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		left api.Duration
 		stop error
@@ -236,9 +233,9 @@ func TestInlineIsStopped(t *testing.T) {
 	}
 }
 
-// An inline tool that cannot be compiled is refused like any other, and admission refuses what must
-// not run inline.
-func TestInlineRefusals(t *testing.T) {
+// An inline tool that cannot be compiled is refused, and admission refuses calls that must not run
+// inline.
+func TestInline_IsRefusedIfItCannotRun(t *testing.T) {
 	b, compiled := toolBench(t, nil, answers("1"))
 	call := inlineOf(compiled)
 	call.Tool.Spec, call.Tool.Digest = []byte(`{"name":1}`), "none"
@@ -256,8 +253,8 @@ func TestInlineRefusals(t *testing.T) {
 		decisions[0].Error.Type != api.ErrPreconditionFailed {
 		t.Errorf("got %+v, %v", decisions, err)
 	}
-	// The arguments of a plan's call stand in history with the decision, because an inline call's
-	// input does not.
+	// The decision records the arguments of a plan's call, because the input of an inline call is
+	// not in history.
 	request.Tools[0].Effect, request.Caller.Type = api.EffectRead, api.CallerPlan
 	decisions, err = b.Admission.Admit(t.Context(), request)
 	if err != nil || string(decisions[0].Arguments) != `{"text":"a"}` {

@@ -22,9 +22,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// A call is kept alive without its author's doing, also while a cancelled one takes its time to
-// end.
-func TestToolIsKeptAlive(t *testing.T) {
+// The author of a tool need not send them. A cancelled call that needs time to end sends them too.
+func TestTool_SendsHeartbeats(t *testing.T) {
 	beats := make(chan struct{}, 100)
 	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec,
 		_ json.RawMessage) (executor.Answer, error) {
@@ -61,9 +60,9 @@ func TestToolIsKeptAlive(t *testing.T) {
 	}
 }
 
-// What a tool reports of its progress is what its next heartbeat carries, and every one after that;
-// a report that JSON cannot hold is dropped.
-func TestProgressIsInHeartbeats(t *testing.T) {
+// A reported progress is in the next heartbeat and all later ones. A report that JSON cannot encode
+// is dropped.
+func TestProgress_IsInHeartbeats(t *testing.T) {
 	beats := make(chan api.Progress, 100)
 	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec,
 		_ json.RawMessage) (executor.Answer, error) {
@@ -119,7 +118,7 @@ func (s *awayServer) RecordActivityHeartbeat(ctx context.Context, _ []byte, deta
 	return nil
 }
 
-// A heartbeat that the server does not answer does not cancel the call. The next one follows soon.
+// A heartbeat without an answer does not cancel the call. The next one follows soon.
 func TestKeepAlive_SurvivesAnOutage(t *testing.T) {
 	server := &awayServer{beats: make(chan struct{}, 100)}
 	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec,

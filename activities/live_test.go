@@ -19,7 +19,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// liveStep makes a model step whose heartbeats are passed to beat as they reach the server.
+// liveStep returns a model step whose heartbeats are passed to beat as they reach the server.
 func (b *bench) liveStep(t *testing.T, turn int, beat func(api.Live)) error {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
@@ -47,24 +47,23 @@ func (b *bench) liveStep(t *testing.T, turn int, beat func(api.Live)) error {
 	return env.GetWorkflowError()
 }
 
-// What a model says while its step is under way is in the step's heartbeats: bounded ends of the
-// text that say where they begin, that join to what was said, and that are few, however many pieces
-// there are.
-func TestLiveTextIsInHeartbeats(t *testing.T) {
+// The text of a running model step is in its heartbeats: bounded ends of the text with their
+// positions, which join to the whole text, in few heartbeats for any number of parts.
+func TestLiveText_IsInHeartbeats(t *testing.T) {
 	var mu sync.Mutex
 	var beats []api.Live
 	heard := make(chan struct{}, 100)
-	var said strings.Builder
+	var streamed strings.Builder
 	began := time.Now()
 	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse,
 		error) {
 		for len(heard) < 3 {
-			piece := fmt.Sprintf("piece %d: é\n", strings.Count(said.String(), "\n"))
-			said.WriteString(piece)
+			piece := fmt.Sprintf("piece %d: é\n", strings.Count(streamed.String(), "\n"))
+			streamed.WriteString(piece)
 			p.Live(piece)
 			<-time.After(time.Millisecond)
 		}
-		return api.ModelResponse{Message: api.Message{Text: said.String()}}, nil
+		return api.ModelResponse{Message: api.Message{Text: streamed.String()}}, nil
 	})
 	err := b.liveStep(t, 7, func(l api.Live) {
 		mu.Lock()
@@ -82,7 +81,7 @@ func TestLiveTextIsInHeartbeats(t *testing.T) {
 	}
 	for i, l := range beats {
 		if l.Turn != 7 || l.Attempt != 1 || len(l.Text) > maxLive || l.Text == "" ||
-			l.Text != said.String()[l.From:l.Until()] {
+			l.Text != streamed.String()[l.From:l.Until()] {
 			t.Errorf("beat %d carries %+v", i, l)
 		}
 		if i > 0 && l.Until() <= beats[i-1].Until() {
@@ -94,9 +93,8 @@ func TestLiveTextIsInHeartbeats(t *testing.T) {
 	}
 }
 
-// A step that nobody could hear is not asked to speak, and what is said after a step's end goes
-// nowhere.
-func TestLiveTextGoesNowhere(t *testing.T) {
+// A step without listeners is not streamed, and text after the end of a step is dropped.
+func TestLiveText_EndsWithItsStep(t *testing.T) {
 	var live []func(string)
 	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse,
 		error) {
@@ -118,9 +116,8 @@ func TestLiveTextGoesNowhere(t *testing.T) {
 	}
 }
 
-// The end of a text that a heartbeat carries is whole characters, and tells where it begins,
-// whatever the pieces are.
-func TestSpeech(t *testing.T) {
+// The end of a text in a heartbeat has whole characters and its position, for any parts.
+func TestSpeech_KeepsWholeCharacters(t *testing.T) {
 	long := strings.Repeat("aé漢😀", 3000)
 	cases := []struct {
 		name        string
@@ -147,9 +144,9 @@ func TestSpeech(t *testing.T) {
 	}
 }
 
-// Where many steps of a process speak at once, each is told of less often, so that they all
-// together cost the server no more than a few do.
-func TestManySpeak(t *testing.T) {
+// If many steps of a process stream at once, each reports less often, so that all together cost the
+// server no more than a few.
+func TestSpeech_OfManyStepsIsBounded(t *testing.T) {
 	p := &pulse{every: time.Hour, last: time.Now(), cancel: func() {},
 		timer: time.AfterFunc(time.Hour, func() {}),
 		due:   time.Now().Add(time.Hour)}
@@ -161,13 +158,12 @@ func TestManySpeak(t *testing.T) {
 	}
 	p.fallSilent(&b.speaking)
 	if n := b.speaking.Load(); n != 10*liveSteps-1 {
-		t.Errorf("%d steps are said to speak", n)
+		t.Errorf("%d steps are streaming", n)
 	}
 }
 
-// A step that fails in the middle of its text keeps nothing of it: the failure is what history
-// gets.
-func TestLiveTextOfAFailure(t *testing.T) {
+// History contains only the failure.
+func TestLiveText_OfAFailureIsDropped(t *testing.T) {
 	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse,
 		error) {
 		p.Live("half an answer")

@@ -17,8 +17,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// guardedBench is an executor and the toolspec of a tool behind a login, of a person who has logged
-// in for the import.
+// guardedBench returns an executor and the toolspec of a tool behind a login, of a person who has
+// logged in for the import.
 func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.Spec) {
 	t.Helper()
 	g := mcpserver.NewGuarded(mcpserver.Good)
@@ -44,10 +44,10 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.S
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectOnce, MaxResult: 1000}}
 }
 
-// unhurried gives a tool time for what it has to do besides asking.
+// unhurried gives a tool time for everything besides asking.
 func unhurried(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(time.Minute) }
 
-// logsIn is a person who goes where a question says.
+// logsIn is a person who opens the address of a question.
 func logsIn(t *testing.T) func(api.Question) (api.Reply, error) {
 	return func(q api.Question) (api.Reply, error) {
 		text, address, _ := strings.Cut(q.Text, "\n")
@@ -61,10 +61,9 @@ func logsIn(t *testing.T) func(api.Question) (api.Reply, error) {
 	}
 }
 
-// TestMCPLogin proves that a call asks a person to log in, once for it and those after it; that
-// whoever declines ends the call before anything was called; and that no token is in what the run
-// is told.
-func TestMCPLogin(t *testing.T) {
+// A call asks a person to log in, once for it and later ones. A decline ends the call before the
+// tool is called. No token is in what the run receives.
+func TestMCPLogin_AsksOnce(t *testing.T) {
 	g, m, spec := guardedBench(t)
 	b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
 		return m.Execute(ctx, spec, json.RawMessage(`{"text":"in"}`))
@@ -103,8 +102,8 @@ func TestMCPLogin(t *testing.T) {
 	}
 }
 
-// TestMCPLoginUnasked proves that a tool without answer_within says what to do, and calls nothing.
-func TestMCPLoginUnasked(t *testing.T) {
+// The error of a tool without answer_within says what to do, and nothing is called.
+func TestMCPLogin_NeedsAnswerWithin(t *testing.T) {
 	_, m, spec := guardedBench(t)
 	spec.Entry.AnswerWithin = 0
 	_, err := m.Execute(t.Context(), spec, json.RawMessage(`{}`))
@@ -114,9 +113,8 @@ func TestMCPLoginUnasked(t *testing.T) {
 	}
 }
 
-// TestMCPLoginAbandoned proves that a login which ends with its call leaves the other calls of the
-// run to make their own.
-func TestMCPLoginAbandoned(t *testing.T) {
+// Other calls of the run make their own login.
+func TestMCPLogin_EndsWithItsCall(t *testing.T) {
 	_, m, spec := guardedBench(t)
 	spec.Entry.Session = toolspecs.SessionRun
 	asked, left := make(chan struct{}), make(chan struct{})

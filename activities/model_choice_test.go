@@ -10,9 +10,8 @@ import (
 	"github.com/switchyard/switchyard/internal/test/modelserver"
 )
 
-// TestToolChoice proves that both providers ask for what the agent file says of calls, and stop to
-// when it was done.
-func TestToolChoice(t *testing.T) {
+// Both providers request the calls that the agent file demands, and no more after they were made.
+func TestToolChoice_IsRequestedUntilMet(t *testing.T) {
 	for _, c := range choicePrompts {
 		t.Run(c.name, func(t *testing.T) {
 			earlier := []api.Message{{Role: api.RoleUser, Text: "x"}, {Role: api.RoleAssistant,
@@ -44,7 +43,7 @@ func TestToolChoice(t *testing.T) {
 			if !reflect.DeepEqual(server.Body["tool_choice"], modelserver.Decoded(t, c.anthropic)) {
 				t.Errorf("anthropic was asked %v", server.Body["tool_choice"])
 			}
-			// Without tools there is nothing to choose.
+			// Without tools there is no choice.
 			p.Tools, p.Messages = nil, p.Messages[:1]
 			if _, err := messages.Answer(t.Context(), p); err != nil ||
 				server.Body["tool_choice"] != nil || server.Body["tools"] != nil {
@@ -54,8 +53,8 @@ func TestToolChoice(t *testing.T) {
 	}
 }
 
-// choicePrompts are prompts with what is to be asked of both protocols: a choice is forced until it
-// was made since the last message of a user.
+// choicePrompts are prompts with the expected requests of both protocols: a choice is forced until
+// a call was made since the last message of a user.
 var choicePrompts = []struct {
 	name              string
 	choice            string
@@ -63,7 +62,7 @@ var choicePrompts = []struct {
 	made              bool
 	openai, anthropic string
 }{
-	{"nothing said", "", false, false, `null`, `null`},
+	{"no choice", "", false, false, `null`, `null`},
 	{"auto, one at a time", "auto", true, false, `null`,
 		`{"type":"auto","disable_parallel_tool_use":true}`},
 	{"none", "none", true, true, `"none"`, `{"type":"none"}`},

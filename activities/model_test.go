@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// step makes one model step of run "r", whose model answers by answer.
+// step makes one model step of run "r"; answer is the model.
 func (b *bench) step(t testing.TB, r api.ModelRequest, cause error) (response api.ModelResponse,
 	err error) {
 	t.Helper()
@@ -52,9 +52,9 @@ func modelBench(t testing.TB, agent api.Agent, answer func(context.Context,
 	return b
 }
 
-// The model is shown the conversation and the tools that may be called; its calls get the turn's
-// ids, its tokens their price, and its message is remembered as the workflow will have it.
-func TestModelStep(t *testing.T) {
+// Calls get the ids of their turn, tokens have their price, and the message is cached as the
+// workflow will have it.
+func TestModelStep_ShowsConversationAndTools(t *testing.T) {
 	var prompt models.Prompt
 	agent := api.Agent{Name: "a", Model: api.Model{Price: api.Price{Input: 2, Output: 8}}}
 	b := modelBench(t, agent, func(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
@@ -88,8 +88,8 @@ func TestModelStep(t *testing.T) {
 	}
 }
 
-// A worker that did not pin the run asks it once for its setup.
-func TestModelStepAsksForSetup(t *testing.T) {
+// The worker did not pin the run.
+func TestModelStep_QueriesTheSetupOnce(t *testing.T) {
 	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse,
 		error) {
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
@@ -104,9 +104,8 @@ func TestModelStepAsksForSetup(t *testing.T) {
 	}
 }
 
-// A process that remembers what the run was pinned to before it was reset asks again, and answers
-// with what it is now.
-func TestModelStepAfterReset(t *testing.T) {
+// A process that has cached the setup from before the reset uses the new one.
+func TestModelStep_QueriesTheSetupAfterAReset(t *testing.T) {
 	offered := 0
 	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse,
 		error) {
@@ -122,9 +121,9 @@ func TestModelStepAfterReset(t *testing.T) {
 	}
 }
 
-// An answer that would not fit into history is cut, and the model learns it: its arguments are
-// refused by admission.
-func TestModelStepIsBounded(t *testing.T) {
+// An answer that does not fit into history is truncated, and the model learns it: admission refuses
+// its arguments.
+func TestModelStep_CutsLongAnswers(t *testing.T) {
 	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse,
 		error) {
 		return api.ModelResponse{Message: api.Message{Text: strings.Repeat("é", 1<<20) + "\xff",
@@ -144,8 +143,8 @@ func TestModelStepIsBounded(t *testing.T) {
 	}
 }
 
-// A step without tools gives an answer, whatever the model asks for.
-func TestModelStepAtLimit(t *testing.T) {
+// The answer is used whatever calls the model requests.
+func TestModelStep_AtTheLimitHasNoCalls(t *testing.T) {
 	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse,
 		error) {
 		return api.ModelResponse{Message: api.Message{Calls: []api.Call{{Tool: "probe"}}}}, nil
@@ -156,8 +155,8 @@ func TestModelStepAtLimit(t *testing.T) {
 	}
 }
 
-// What went wrong decides whether there is another attempt, and when.
-func TestModelStepFails(t *testing.T) {
+// The failure decides whether and when there is another attempt.
+func TestModelStep_RetriesTransientFailures(t *testing.T) {
 	cases := []struct {
 		name      string
 		answer    api.ModelResponse
@@ -191,8 +190,8 @@ func TestModelStepFails(t *testing.T) {
 	}
 }
 
-// A model that does not answer within the agent's timeout is given up for this attempt.
-func TestModelStepTimeout(t *testing.T) {
+// The timeout of the agent ends the attempt.
+func TestModelStep_TimesOut(t *testing.T) {
 	agent := api.Agent{Model: api.Model{Timeout: api.Duration(20 * time.Millisecond)}}
 	b := modelBench(t, agent, func(ctx context.Context, _ models.Prompt) (api.ModelResponse,
 		error) {
@@ -206,8 +205,8 @@ func TestModelStepTimeout(t *testing.T) {
 	}
 }
 
-// A step that its run cancels ends as cancelled; one whose worker stops is tried again.
-func TestModelStepCancelled(t *testing.T) {
+// A step that its run cancels ends as cancelled. One whose worker stops is retried.
+func TestModelStep_CanBeCancelled(t *testing.T) {
 	b := modelBench(t, api.Agent{}, func(ctx context.Context, _ models.Prompt) (api.ModelResponse,
 		error) {
 		return api.ModelResponse{}, &models.Error{Message: "stopped: " + ctx.Err().Error(),
@@ -223,9 +222,8 @@ func TestModelStepCancelled(t *testing.T) {
 	}
 }
 
-// A provider that this worker does not have may be another's; a pinned tool that nobody can read is
-// nobody's.
-func TestModelStepCannotAsk(t *testing.T) {
+// Another worker may have the provider. An unreadable pinned tool is a permanent failure.
+func TestModelStep_OfUnknownProviderIsRetried(t *testing.T) {
 	b := modelBench(t, api.Agent{}, nil)
 	setup := *b.Conversations.Cached("r")
 	delete(b.config.Models, "stub")
@@ -249,8 +247,8 @@ func TestModelStepCannotAsk(t *testing.T) {
 	}
 }
 
-// What models are shown of a catalog is made once, and memory of it is bounded.
-func TestOffersAreBounded(t *testing.T) {
+// The offered tools of a catalog are rendered once, in a bounded cache.
+func TestOffers_AreBounded(t *testing.T) {
 	o, s := newOffers(), specs.New()
 	for i := range maxOffers + 5 {
 		if _, err := o.of(s, api.Catalog{Digest: strings.Repeat("d", i)}); err != nil {

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// knownBench is a process that knows some models by a table, and one run of the agent.
+// knownBench returns a process with a table of models, and one run of the agent.
 func knownBench(t *testing.T, agent api.Agent, answer func(context.Context,
 	models.Prompt) (api.ModelResponse, error)) *bench {
 	t.Helper()
@@ -28,9 +28,9 @@ func knownBench(t *testing.T, agent api.Agent, answer func(context.Context,
 	return b
 }
 
-// TestCostOfStep proves what a step costs: by the agent's own price, else by the table under the
-// name that the agent or the provider gives the model, else nothing.
-func TestCostOfStep(t *testing.T) {
+// The price is that of the agent, else that of the table for the name by agent or provider, else
+// none.
+func TestCost_OfAStep(t *testing.T) {
 	cases := []struct {
 		name, model, served string
 		price               api.Price
@@ -53,7 +53,7 @@ func TestCostOfStep(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", c.name, r.Usage.Cost, err, c.want)
 		}
 	}
-	// A script that stands in for a listed model is free.
+	// A script in place of a listed model is free.
 	b := knownBench(t, api.Agent{}, nil)
 	setup := &api.Setup{Agent: &api.Agent{Model: api.Model{Name: "listed"}},
 		Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})}
@@ -62,10 +62,9 @@ func TestCostOfStep(t *testing.T) {
 	}
 }
 
-// TestOverflowByCount proves that a request that its server refuses without a code that says why
-// counts as too long where it is about as long as the model's window, and as wrong where it is not
-// or the window is not known.
-func TestOverflowByCount(t *testing.T) {
+// A refused request without a code counts as too long if it is about as long as the model's window,
+// and as invalid if it is shorter or the window is unknown.
+func TestOverflow_IsRecognizedByTheTokenCount(t *testing.T) {
 	long := strings.Repeat("word ", 900)
 	refuse := modelserver.Status(400,
 		`{"error":{"message":"prompt is too long","type":"invalid_request_error"}}`)

@@ -16,7 +16,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// modelStub is a provider that is ready or not, and answers what it is told.
+// modelStub is a provider that is ready or not, with a given answer.
 type modelStub struct {
 	ready  error
 	answer func(context.Context, models.Prompt) (api.ModelResponse, error)
@@ -37,9 +37,9 @@ func (b *bench) pin(t testing.TB, r api.PinRequest) api.Pinned {
 	return packed.Value
 }
 
-// Tools are pinned in the order in which they are named, whole, and the same tools have the same
-// digest in every process; one changed letter in one spec gives another.
-func TestPinTools(t *testing.T) {
+// Tools are pinned completely, in the order of their names. Equal tools have equal digests in every
+// process, and one changed letter changes the digest.
+func TestPin_OrdersToolsAndComputesDigests(t *testing.T) {
 	specs := []toolspecs.Spec{spec("alpha", nil), spec("beta", nil), spec("gamma", nil)}
 	pin := func(order ...string) api.Catalog {
 		return setUp(t, catalogOf(t, specs...), nil).pin(t, api.PinRequest{Run: "r",
@@ -69,9 +69,9 @@ func TestPinTools(t *testing.T) {
 	}
 }
 
-// A tool that nobody has keeps an agent and a plan from starting, at the place that names it and
-// with what was probably meant; a direct call is left to admission.
-func TestPinUnknownTools(t *testing.T) {
+// An unknown tool prevents the start of an agent and of a plan; the error has the place and
+// suggestions. Admission checks the tool of a direct call.
+func TestPin_RefusesUnknownTools(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("read_file", nil)), nil)
 	agent := &api.Agent{Model: api.Model{Provider: api.ProviderScripted}}
 	plan := &api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "read_file"},
@@ -103,9 +103,9 @@ func TestPinUnknownTools(t *testing.T) {
 	}
 }
 
-// The provider is the declared one, or the agent's script where this process has no credentials for
-// it; a run that could reach no model does not start.
-func TestPinProvider(t *testing.T) {
+// The provider is the declared one, or the agent's script if this process has no credentials for
+// it. A run without a reachable model does not start.
+func TestPin_ChoosesTheProvider(t *testing.T) {
 	script := api.Pack(api.Script{})
 	missing := errors.New("the worker has no OPENAI_API_KEY")
 	cases := []struct {
@@ -141,9 +141,9 @@ func TestPinProvider(t *testing.T) {
 	}
 }
 
-// The steps of a run's model go by the rules of their lane as it is configured when the run starts.
-// A lane that needs arguments to tell its queues apart is none for a model.
-func TestPinModelLane(t *testing.T) {
+// Model steps follow the rules of their lane at the start of the run. A keyed lane cannot be a
+// model's lane.
+func TestPin_PinsTheLaneOfTheModel(t *testing.T) {
 	set := lanes.Of(api.Lane{Name: "ai", Limit: 2, Queue: "models",
 		QueueTimeout: api.Duration(time.Minute)},
 		api.Lane{Name: "device", Key: "{{args.device}}"})
@@ -169,8 +169,8 @@ func TestPinModelLane(t *testing.T) {
 	}
 }
 
-// A run is pinned to the rules of the worker that starts it, and a sub-agent's run to those of its
-// parent run, whatever file its worker has.
+// A run has the rules of the worker that starts it, and a sub-agent's run those of its parent,
+// whatever file its worker has.
 func TestPin_PinsPolicies(t *testing.T) {
 	own := policies.Of(api.PolicyRule{Name: "seal", When: "true", Then: api.PolicyDeny})
 	b := setUp(t, catalogOf(t, spec("send", nil)), func(c *Config) {

@@ -46,10 +46,10 @@ func keyFile(t *testing.T) (path, value string) {
 	return path, value
 }
 
-// A program gets secrets under the names that its spec gives them, those of several lines too, and
-// neither they, nor a token that env passes on, nor a sensitive argument are in its failure; of its
-// answer the secrets alone are taken out, and a note says so.
-func TestCommandSecrets(t *testing.T) {
+// A program gets secrets under the names in its spec, also with several lines. Its failure contains
+// neither them, nor a token that env passes, nor a sensitive argument. Its answer loses only the
+// secrets, with a note.
+func TestCommandSecrets_AreHidden(t *testing.T) {
 	t.Setenv("BASE_PASSWORD", "planted-password")
 	t.Setenv("API_TOKEN", "planted-token")
 	path, key := keyFile(t)
@@ -84,33 +84,33 @@ func TestCommandSecrets(t *testing.T) {
 	}
 }
 
-// A Go function asks for the secrets that its spec names and for no others; what it got is in
-// nothing that it says: answer, notes, error, panic, progress or question.
-func TestFunctionSecrets(t *testing.T) {
+// A Go function can read only the secrets that its spec names. They are in none of its outputs:
+// answer, notes, error, panic, progress or question.
+func TestFunctionSecrets_AreHidden(t *testing.T) {
 	t.Setenv("BASE_PASSWORD", "planted-password")
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Parameters: []toolspecs.Parameter{{Name: "how", Type: "string"},
 			{Name: "card", Type: "string", Sensitive: true}},
 		Entry: toolspecs.Entry{Type: toolspecs.KindFunction,
 			Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
-	var told []string
+	var reports []string
 	f := switchyard.NewFunction("probe", func(ctx context.Context,
 		in struct{ How, Card string }) (map[string]string, error) {
 		password, err := switchyard.Secret(ctx, "password")
 		if err != nil {
 			return nil, err
 		}
-		said := password + " " + in.Card
-		api.ReportProgress(ctx, api.Progress{Message: said})
+		leaked := password + " " + in.Card
+		api.ReportProgress(ctx, api.Progress{Message: leaked})
 		switch in.How {
 		case "fails":
-			return nil, errors.New("no: " + said)
+			return nil, errors.New("no: " + leaked)
 		case "panics":
-			panic(said)
+			panic(leaked)
 		case "asks for another":
 			_, err = switchyard.Secret(ctx, "other")
 		}
-		return map[string]string{"said": said}, err
+		return map[string]string{"leaked": leaked}, err
 	})
 	functions, err := function.New(f)
 	if err != nil {
@@ -118,11 +118,11 @@ func TestFunctionSecrets(t *testing.T) {
 	}
 	execute := func(ctx context.Context, spec *toolspecs.Spec,
 		args json.RawMessage) (executor.Answer, error) {
-		ctx = api.WithProgress(ctx, func(p api.Progress) { told = append(told, p.Message) })
+		ctx = api.WithProgress(ctx, func(p api.Progress) { reports = append(reports, p.Message) })
 		return functions.Execute(executor.RedactorOf(ctx).Reporting(ctx), spec, args)
 	}
 	for how, want := range map[string]string{
-		"answers":          `{"said":"[secret] 4111-1111-1111"}`,
+		"answers":          `{"leaked":"[secret] 4111-1111-1111"}`,
 		"fails":            "no: [secret] ***",
 		"panics":           "the tool's function panicked: [secret] ***",
 		"asks for another": `"other" is not named by the toolspec`,
@@ -136,13 +136,13 @@ func TestFunctionSecrets(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", how, got, want)
 		}
 	}
-	for _, message := range told {
+	for _, message := range reports {
 		if message != "[secret] ***" {
-			t.Errorf("progress told %q", message)
+			t.Errorf("progress is %q", message)
 		}
 	}
 	if _, err := switchyard.Secret(t.Context(), "password"); err == nil {
-		t.Error("a secret was told outside of a call")
+		t.Error("a secret can be read outside of a call")
 	}
 	var none *executor.Redactor
 	if none.Hide("x"); none.Text("x") != "x" || none.Plain(nil) != nil ||
@@ -151,9 +151,9 @@ func TestFunctionSecrets(t *testing.T) {
 	}
 }
 
-// What a model says while it answers, and what its server says of a failure, has no sensitive value
-// of the conversation.
-func TestStepHides(t *testing.T) {
+// The streamed text of a model and the message of its server about a failure contain no sensitive
+// value of the conversation.
+func TestModelStep_HidesSensitiveValues(t *testing.T) {
 	catalog := api.Catalog{Tools: []api.Tool{{Name: "plain"},
 		{Name: "login", Sensitive: []string{"password"},
 			OutputMask: &api.Mask{Keys: map[string]*api.Mask{"token": {All: true}}}},
@@ -168,13 +168,13 @@ func TestStepHides(t *testing.T) {
 		{Role: api.RoleTool, CallID: "1.3", Text: "anything"},
 	}
 	hider := sensitiveIn(catalog, messages)
-	told := ""
-	say := hiddenLive(hider, func(piece string) { told += piece })
+	heard := ""
+	say := hiddenLive(hider, func(piece string) { heard += piece })
 	for _, r := range "With hunter22 I got token-42: open sesame. hunter" {
 		say(string(r))
 	}
-	if told != "With *** I got ***: ***. " {
-		t.Errorf("told %q", told)
+	if heard != "With *** I got ***: ***. " {
+		t.Errorf("got %q", heard)
 	}
 	err := hiddenFailure(hider, &models.Error{Message: "refused: hunter22", Overflow: true})
 	if e, ok := errors.AsType[*models.Error](err); !ok || e.Message != "refused: ***" ||

@@ -20,7 +20,7 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// bench is one process's activities, the run that they work for, and the tools they have.
+// bench is one process's activities, their run, and their tools.
 type bench struct {
 	*Activities
 	run *queriedRun
@@ -39,7 +39,7 @@ type (
 	answerFunc = activitytest.Executor
 )
 
-// setUp makes a process with a catalog; change completes its configuration.
+// setUp returns a process with a catalog; change completes its configuration.
 func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *bench {
 	t.Helper()
 	run := &queriedRun{}
@@ -59,7 +59,8 @@ func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *benc
 	return &bench{Activities: a, run: run}
 }
 
-// remembers reports whether the process has a message of a run and need not query the run for it.
+// remembers reports whether the process has cached a message of a run and need not query the run
+// for it.
 func (b *bench) remembers(t testing.TB, run string, m api.Message) bool {
 	t.Helper()
 	asked := b.run.Queries.Load()
@@ -68,13 +69,13 @@ func (b *bench) remembers(t testing.TB, run string, m api.Message) bool {
 	return err == nil && b.run.Queries.Load() == asked
 }
 
-// forget makes the process forget all runs.
+// forget empties the process's cache.
 func (b *bench) forget() {
 	b.Conversations = conversation.New(conversation.Config{Client: b.config.Client, CacheRuns: 10})
 }
 
-// A process without a catalog or a client is refused at its start, with the field's name.
-func TestNewRefusesHalfAConfiguration(t *testing.T) {
+// A process without a catalog or a client does not start; the error names the field.
+func TestNew_RefusesIncompleteConfigurations(t *testing.T) {
 	catalog := func() *toolspecs.Catalog { return nil }
 	for want, c := range map[string]Config{"Config.Catalog": {Client: &queriedRun{}},
 		"Config.Client": {Catalog: catalog}} {
@@ -84,9 +85,8 @@ func TestNewRefusesHalfAConfiguration(t *testing.T) {
 	}
 }
 
-// A run that cannot be asked for its setup fails the step, which is tried again, and says what was
-// asked.
-func TestSetupCannotBeAsked(t *testing.T) {
+// A run that cannot be queried for its setup fails the step with the query's name.
+func TestSetup_FailuresAreRetried(t *testing.T) {
 	b := setUp(t, catalogOf(t), nil)
 	b.run.Failure = errors.New("gone")
 	_, err := within(t, api.ModelActivity, nil, func(ctx context.Context,

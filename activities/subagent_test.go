@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// agentSpec is an agent tool whose agent may call these tools.
+// agentSpec returns an agent tool whose agent may call these tools.
 func agentSpec(name, tools string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: "done"}}})
 	return spec(name, func(s *toolspecs.Spec) {
@@ -31,10 +31,9 @@ func scriptedModels(c *Config) {
 	c.Models = map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{}}
 }
 
-// TestPinBelow proves that a run is pinned to the tools of all agents below it, each once, and that
-// a sub-agent's run gets the versions of the run above, which it asks where it does not know them;
-// what is there now fills the gaps.
-func TestPinBelow(t *testing.T) {
+// A run pins the tools of all its sub-agents, each once. A sub-agent's run gets the versions of its
+// parent, which it queries if necessary; missing ones come from the catalog.
+func TestPin_IncludesToolsOfSubAgents(t *testing.T) {
 	specs := []toolspecs.Spec{agentSpec("lead", "helper read lead", nil),
 		agentSpec("helper", "write lead", nil), spec("read", nil), spec("write", nil)}
 	above := setUp(t, catalogOf(t, specs...), scriptedModels)
@@ -75,8 +74,8 @@ func TestPinBelow(t *testing.T) {
 	}
 }
 
-// TestPinTooMuch proves that a run whose tools do not fit into history is told so before it starts.
-func TestPinTooMuch(t *testing.T) {
+// Tools that do not fit into history are reported before the run starts.
+func TestPin_RefusesTooManyTools(t *testing.T) {
 	random := rand.New(rand.NewChaCha8([32]byte{}))
 	var names []string
 	var specs []toolspecs.Spec
@@ -101,10 +100,9 @@ func TestPinTooMuch(t *testing.T) {
 	}
 }
 
-// TestSettle proves what becomes of a call that no activity executed: an error stays what it is, in
-// text that history takes; an answer is counted and marked slow; and a spec that cannot be used
-// fails the call, not the run.
-func TestFinalizeResult(t *testing.T) {
+// An error is kept, as valid text. An answer is counted and marked slow. An unusable spec fails the
+// call, not the run.
+func TestFinalizeResult_OfCallsWithoutActivity(t *testing.T) {
 	b := setUp(t, catalogOf(t), nil)
 	tool := catalogOf(t, agentSpec("sub", "", nil)).All()[0].Tool()
 	finalizeResult := func(change func(*api.FinalizeResultRequest)) api.FinalizedResult {
@@ -114,7 +112,7 @@ func TestFinalizeResult(t *testing.T) {
 		s, err := b.FinalizeResult(t.Context(), r)
 		if err != nil || s.ID != "1.1" || s.Tool != "sub" || s.Usage.Calls != 2 ||
 			(s.Result == nil) == (s.Error == nil) {
-			t.Fatalf("settled as %+v, %v", s, err)
+			t.Fatalf("finalized as %+v, %v", s, err)
 		}
 		return s
 	}

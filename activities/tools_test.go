@@ -21,7 +21,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// toolBench is a process with the one tool "probe", which f executes.
+// toolBench returns a process with the one tool "probe", which f executes.
 func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench,
 	*toolspecs.Compiled) {
 	t.Helper()
@@ -71,8 +71,8 @@ func fails(err error) answerFunc {
 	}
 }
 
-// remembersCall reports whether the process has the message of a call, whose ID is one that the
-// SDK's test environment gives to activities.
+// remembersCall reports whether the process has cached the message of a call, whose id is that of
+// activities in the SDK's test environment.
 func (b *bench) remembersCall(t testing.TB, outcome api.CallOutcome) bool {
 	t.Helper()
 	for id := range 10 {
@@ -84,8 +84,8 @@ func (b *bench) remembersCall(t testing.TB, outcome api.CallOutcome) bool {
 	return false
 }
 
-// untilStopped is a tool that runs until it is stopped, and says what stopped it. It tells when it
-// runs.
+// untilStopped is a tool that runs until it is stopped, and returns the cause. It signals its
+// start.
 func untilStopped(running chan<- struct{}) answerFunc {
 	return func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer,
 		error) {
@@ -95,9 +95,9 @@ func untilStopped(running chan<- struct{}) answerFunc {
 	}
 }
 
-// A call that succeeds comes back with its output, notes in order, times and tokens, and its
-// message is remembered under the run exactly as the workflow will make it.
-func TestToolSucceeds(t *testing.T) {
+// The result has the output, notes in order, times and tokens. The message is cached exactly as the
+// workflow will have it.
+func TestTool_ReturnsItsResult(t *testing.T) {
 	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.SlowAfter = 1 },
 		answers(`{"n": 1, "url": "a<b&c"}`, "own note"))
 	x := executionOf(compiled)
@@ -118,18 +118,18 @@ func TestToolSucceeds(t *testing.T) {
 	}
 }
 
-// A tool reads from its context whose call it executes, with which key, and for how long.
-func TestToolSeesItsCall(t *testing.T) {
-	var seen api.CallContext
+// The context has the call, its key and its timeout.
+func TestTool_ReadsItsCallFromTheContext(t *testing.T) {
+	var call api.CallContext
 	var args string
 	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Timeout = 3 * second },
 		func(ctx context.Context, s *toolspecs.Spec, a json.RawMessage) (executor.Answer, error) {
-			seen, _ = api.ContextOf(ctx)
+			call, _ = api.ContextOf(ctx)
 			args = string(a)
 			info := activity.GetInfo(ctx)
-			if seen.CallID != info.ActivityID || seen.WorkflowID != info.WorkflowExecution.ID ||
-				seen.RunID != info.WorkflowExecution.RunID || s.Name != "probe" {
-				t.Errorf("got %+v in %+v", seen, info)
+			if call.CallID != info.ActivityID || call.WorkflowID != info.WorkflowExecution.ID ||
+				call.RunID != info.WorkflowExecution.RunID || s.Name != "probe" {
+				t.Errorf("got %+v in %+v", call, info)
 			}
 			if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 3*time.Second {
 				t.Errorf("the deadline is %v, %v", deadline, ok)
@@ -144,20 +144,19 @@ func TestToolSeesItsCall(t *testing.T) {
 	if _, err := b.execute(t, x, nil); err != nil {
 		t.Fatal(err)
 	}
-	if seen.Run != "run-7" || seen.Caller.ID != "me" || seen.Conversation != "talk" ||
-		seen.Trace != "t" || seen.Variables["project"] != "p" ||
-		seen.Tool != "probe" || seen.ParentCall != "1.1" || seen.Attempt != 1 ||
-		seen.Timeout != 3*second || args != `{"text":"a"}` {
-		t.Errorf("got %+v, %s", seen, args)
+	if call.Run != "run-7" || call.Caller.ID != "me" || call.Conversation != "talk" ||
+		call.Trace != "t" || call.Variables["project"] != "p" ||
+		call.Tool != "probe" || call.ParentCall != "1.1" || call.Attempt != 1 ||
+		call.Timeout != 3*second || args != `{"text":"a"}` {
+		t.Errorf("got %+v, %s", call, args)
 	}
-	if want := "run-7/" + seen.CallID; seen.Key != want {
-		t.Errorf("the key is %q; want %q", seen.Key, want)
+	if want := "run-7/" + call.CallID; call.Key != want {
+		t.Errorf("the key is %q; want %q", call.Key, want)
 	}
 }
 
-// What a tool answers as an error is told at once; what may pass is retryable, and not before the
-// time that it names.
-func TestToolErrors(t *testing.T) {
+// An error of a tool is final. A transient one is retried, after the delay that it names.
+func TestToolErrors_AreFinalOrTransient(t *testing.T) {
 	own := api.Errorf(api.ErrPolicyViolation, "not here")
 	unfinished := &api.Error{Type: api.ErrCancelled, Message: "by the tool itself"}
 	cases := []struct {
@@ -195,10 +194,10 @@ func TestToolErrors(t *testing.T) {
 				t.Errorf("next attempt after %v; message of %d bytes", app.NextRetryDelay(),
 					len(e.Message))
 			}
-			kept := b.remembersCall(t, api.CallOutcome{Error: e})
-			if kept == c.retryable {
+			cached := b.remembersCall(t, api.CallOutcome{Error: e})
+			if cached == c.retryable {
 				t.Errorf("remembered: %v; only what no other attempt can change is the call's message",
-					kept)
+					cached)
 			}
 		})
 	}
@@ -207,9 +206,9 @@ func TestToolErrors(t *testing.T) {
 	}
 }
 
-// What ends a call in the middle decides its error: its timeout, a cancelled run, a worker that
-// stops; and by the tool's effect whether another attempt is allowed.
-func TestToolStopped(t *testing.T) {
+// The error depends on the cause: its timeout, a cancelled run, or a stopping worker. The effect of
+// the tool decides about another attempt.
+func TestTool_StoppedDuringACall(t *testing.T) {
 	stopping := errors.New("worker shutdown")
 	cases := []struct {
 		name      string
@@ -250,8 +249,8 @@ func TestToolStopped(t *testing.T) {
 	}
 }
 
-// A call that its run cancels ends as cancelled in Temporal's own terms.
-func TestToolCancelled(t *testing.T) {
+// The call ends with Temporal's own cancellation error.
+func TestTool_CanBeCancelled(t *testing.T) {
 	for _, effect := range []api.Effect{api.EffectRead, api.EffectOnce} {
 		running := make(chan struct{})
 		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect },
@@ -265,8 +264,8 @@ func TestToolCancelled(t *testing.T) {
 	}
 }
 
-// A function that panics is an error of its call, without its stack.
-func TestToolPanics(t *testing.T) {
+// The stack is not in the error.
+func TestToolPanic_IsTheErrorOfTheCall(t *testing.T) {
 	functions, err := function.New(switchyard.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
@@ -287,9 +286,8 @@ func TestToolPanics(t *testing.T) {
 	}
 }
 
-// A tool cannot say of its own call that it had not begun: the run would make it again, whatever
-// its effect.
-func TestToolCannotHandBack(t *testing.T) {
+// Otherwise the run would repeat the call, whatever its effect.
+func TestTool_CannotReturnItsCallUnstarted(t *testing.T) {
 	functions, err := function.New(switchyard.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
@@ -307,9 +305,8 @@ func TestToolCannotHandBack(t *testing.T) {
 	}
 }
 
-// An answer that is not what the spec declares fails the call after it ran, or goes through with a
-// note.
-func TestToolInvalidOutput(t *testing.T) {
+// The spec decides.
+func TestToolInvalidOutput_FailsOrIsNoted(t *testing.T) {
 	declare := func(mode string) func(*toolspecs.Spec) {
 		return func(s *toolspecs.Spec) {
 			s.Output = &toolspecs.Parameter{Type: "object",
@@ -337,8 +334,8 @@ func TestToolInvalidOutput(t *testing.T) {
 	}
 }
 
-// The exact spec that the run pinned is executed, wherever it comes from; another one never is.
-func TestToolFindsPinnedSpec(t *testing.T) {
+// The spec may come from anywhere. Another version is never executed.
+func TestTool_ExecutesThePinnedSpec(t *testing.T) {
 	reply := func(_ context.Context, s *toolspecs.Spec, _ json.RawMessage) (executor.Answer,
 		error) {
 		return executor.Answer{Output: json.RawMessage(`"` + s.Version + `"`)}, nil
@@ -353,23 +350,22 @@ func TestToolFindsPinnedSpec(t *testing.T) {
 	if got, err := version(current); got != "1.0.0" || err != nil || b.run.Queries.Load() != 0 {
 		t.Errorf("of the catalog: %s, %v, %d queries", got, err, b.run.Queries.Load())
 	}
-	// The run is pinned to what this process's catalog does not hold any more: it asks the run,
-	// once.
+	// The run has pinned what this process's catalog no longer has: the process queries it once.
 	b.run.Setup.Pinned = api.Pack(api.Pinned{Catalog: api.Catalog{Tools: toolsOf(old)}})
 	for range 2 {
 		if got, err := version(pinned); got != "0.9.0" || err != nil || b.run.Queries.Load() != 1 {
 			t.Errorf("by query: %s, %v, %d queries", got, err, b.run.Queries.Load())
 		}
 	}
-	// A digest that nobody has is refused, and so is a spec that was altered.
-	forged := api.Execution{Digest: "nobody-has-this", Origin: api.Origin{Run: "run-1"}}
+	// An unknown digest is refused, and so is an altered spec.
+	forged := api.Execution{Digest: "unknown-digest", Origin: api.Origin{Run: "run-1"}}
 	_, err := b.execute(t, forged, nil)
 	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable ||
-		!expect.Contains(e.Message, "probe", "nobody-has-this") {
+		!expect.Contains(e.Message, "probe", "unknown-digest") {
 		t.Errorf("got %v", e)
 	}
 	altered := pinned.Tool()
-	altered.Digest = "nobody-has-this"
+	altered.Digest = "unknown-digest"
 	b.Conversations.Begin("run-1", &api.Setup{Pinned: api.Pack(
 		api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{altered}}})}, nil)
 	_, err = b.execute(t, forged, nil)
@@ -385,9 +381,8 @@ func TestToolFindsPinnedSpec(t *testing.T) {
 	}
 }
 
-// A kind of tool that this worker does not execute, what the tool needs and is not up, and an input
-// that is none, are errors of the call.
-func TestToolCannotRun(t *testing.T) {
+// This worker lacks the kind of tool, a dependency is down, or the input is invalid.
+func TestTool_ThatCannotRunFailsItsCall(t *testing.T) {
 	b, compiled := toolBench(t, nil, answers("1"))
 	delete(b.config.Executors, toolspecs.KindFunction)
 	_, err := b.execute(t, executionOf(compiled), nil)
@@ -414,8 +409,8 @@ func TestToolCannotRun(t *testing.T) {
 	}
 }
 
-// BenchmarkTool is one call's own cost: context, execution, checks, count of 1 KB of result, memory
-// of its message.
+// BenchmarkTool measures the overhead of one call: context, execution, checks, token count of 1 KB
+// of result, caching its message.
 func BenchmarkTool(b *testing.B) {
 	output, _ := json.Marshal(expect.GoSource(b)[:1024])
 	bench, compiled := toolBench(b, nil, answers(string(output)))
@@ -441,9 +436,8 @@ func BenchmarkTool(b *testing.B) {
 	}
 }
 
-// TestUnreadableInput proves that a call whose input a worker cannot read is handed back as not
-// begun, so that the run makes it again: also one that must not run twice.
-func TestUnreadableInput(t *testing.T) {
+// The run schedules the call again, whatever its effect.
+func TestUnreadableInput_IsNotStarted(t *testing.T) {
 	b, _ := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce },
 		answers(`"never"`))
 	_, err := within(t, "probe", "no execution", func(ctx context.Context,
@@ -459,8 +453,7 @@ func TestUnreadableInput(t *testing.T) {
 	}
 }
 
-// TestBoundedByPlan proves that the tool's timeout is the shorter one of its own and the plan's.
-func TestBoundedByPlan(t *testing.T) {
+func TestTimeout_IsBoundedByThePlan(t *testing.T) {
 	s := &toolspecs.Spec{Execution: toolspecs.ExecutionSpec{Timeout: api.Duration(time.Minute)}}
 	for plan, want := range map[time.Duration]time.Duration{0: time.Minute,
 		time.Second: time.Second, time.Hour: time.Minute} {

@@ -24,10 +24,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// planted is a secret that must be found nowhere.
+// planted is a secret that must not appear anywhere.
 const planted = "planted-webhook-secret"
 
-// received is what a webhook got: the body, if its signature is right.
+// received returns the body of a webhook request if its signature is valid.
 func received(t *testing.T, r *http.Request) api.Notice {
 	t.Helper()
 	body, err := io.ReadAll(r.Body)
@@ -56,10 +56,9 @@ func received(t *testing.T, r *http.Request) api.Notice {
 	return n
 }
 
-// A webhook is told by a signed request until it has taken the notice: the secret comes from a file
-// or the environment, the URL too, and a body that the receiver reads tells what waits and which
-// command decides.
-func TestNotify(t *testing.T) {
+// A request is repeated until it is accepted. The secret comes from a file or the environment, the
+// URL too, and the body says what waits and which command decides.
+func TestNotify_SendsSignedRequests(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", planted)
 	file := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(file, []byte(planted+"\n"), 0o600); err != nil {
@@ -105,9 +104,8 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// What keeps a notice from being sent is told without the URL and the secret, may be tried again,
-// and a redirect is not followed.
-func TestNotifyFails(t *testing.T) {
+// They may be retried, and a redirect is not followed.
+func TestNotifyFailures_HideURLAndSecret(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", planted)
 	elsewhere := serveWebhook(t, func(http.ResponseWriter,
 		*http.Request) {
@@ -123,7 +121,7 @@ func TestNotifyFails(t *testing.T) {
 	}{
 		"none":     {Webhook{}, "--approval-webhook"},
 		"redirect": {Webhook{URL: moved + "/private-path", Secret: secret}, "status 307"},
-		"nobody": {Webhook{URL: "http://127.0.0.1:1/private-path", Secret: secret},
+		"no server": {Webhook{URL: "http://127.0.0.1:1/private-path", Secret: secret},
 			"cannot be reached"},
 		"no secret": {Webhook{URL: moved, Secret: "env:SWITCHYARD_TEST_NONE"},
 			"env:SWITCHYARD_TEST_NONE is not set"},
@@ -143,9 +141,9 @@ func TestNotifyFails(t *testing.T) {
 	}
 }
 
-// A webhook without a way to sign, one whose secret or URL is not there, and a secret written out,
-// are refused without repeating what was written.
-func TestWebhookCheck(t *testing.T) {
+// A webhook without a secret, with a missing secret or URL, or with a literal secret is refused
+// without repeating the value.
+func TestWebhook_RefusesInvalidConfigurations(t *testing.T) {
 	t.Setenv("X", planted)
 	t.Setenv("HOOK", "https://x/y")
 	for _, w := range []Webhook{{URL: "https://x"}, {Secret: "env:X"},
@@ -169,9 +167,8 @@ func TestWebhookCheck(t *testing.T) {
 	}
 }
 
-// Decisions and limits say that the webhook is to be told exactly where the worker that decided has
-// one.
-func TestDecisionNotifies(t *testing.T) {
+// Decisions and limits request the notification exactly if the deciding worker has a webhook.
+func TestDecisions_NotifyIfAWebhookIsConfigured(t *testing.T) {
 	for _, w := range []Webhook{{}, {URL: "https://x", Secret: "env:X"}} {
 		catalog := catalogOf(t,
 			spec("pay", func(s *toolspecs.Spec) { s.Approval = &toolspecs.Approval{} }))

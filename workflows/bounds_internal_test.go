@@ -87,8 +87,8 @@ func TestLocalOptionsLeaveTimeForEveryAttempt(t *testing.T) {
 	}
 }
 
-// TestInvalid_BoundsItsProblems proves that a plan of thousands of rejected calls ends with an error
-// that fits into history.
+// TestInvalid_BoundsItsProblems proves that a plan of thousands of rejected calls ends with an
+// error that fits into history.
 func TestInvalid_BoundsItsProblems(t *testing.T) {
 	problems := make([]api.Problem, 5000)
 	for i := range problems {

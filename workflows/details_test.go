@@ -53,9 +53,9 @@ func shows(t *testing.T, name, details string, parts ...string) {
 	}
 }
 
-// TestDetailsOfAgent proves that the current details tell how an agent's run stands while it calls, waits for people and is
-// paused, with the commands that decide, and in the end how it ended; and that nothing in the texts of others passes for
-// Markdown.
+// TestDetailsOfAgent proves that the current details tell how an agent's run stands while it calls,
+// waits for people and is paused, with the commands that decide, and in the end how it ended; and
+// that nothing in the texts of others passes for Markdown.
 func TestDetailsOfAgent(t *testing.T) {
 	l := newGuardedLab(t)
 	a := guardedAgent(step(call("pay", `{"value":1}`), call("wire", `{"text":"the secret"}`),

@@ -51,9 +51,8 @@ func (b *bench) admit(t testing.TB, r api.AdmissionRequest) []api.AdmissionDecis
 	return decisions
 }
 
-// Every reason to refuse a call has its type, names the tool and what is wrong, and leaves the
-// other calls alone.
-func TestAdmitRefuses(t *testing.T) {
+// Each refusal has its type and names the tool and the fault. Other calls are not affected.
+func TestAdmit_RefusesWithTypeAndReason(t *testing.T) {
 	b, r := admitBench(t)
 	cases := []struct {
 		name, tool, arguments string
@@ -97,9 +96,9 @@ func TestAdmitRefuses(t *testing.T) {
 	}
 }
 
-// A direct call knows no other tools: near names and active ones come from the whole catalog. Where
-// if no name is similar, the message says how to look for the tool on other workers.
-func TestAdmitDirectCall(t *testing.T) {
+// Similar names and active tools come from the whole catalog. If no name is similar, the message
+// says how to find the tool on other workers.
+func TestAdmit_SuggestsToolsForDirectCalls(t *testing.T) {
 	b, r := admitBench(t)
 	r.Known, r.AnyTool = nil, true
 	r.Calls = []api.Call{{ID: "1", Tool: "cuont"}, {ID: "2", Tool: "off"},
@@ -118,9 +117,9 @@ func TestAdmitDirectCall(t *testing.T) {
 	}
 }
 
-// A decision holds arguments only where they are not what the caller wrote, notes what was changed,
-// and counts tokens.
-func TestAdmitArguments(t *testing.T) {
+// A decision contains arguments only if they differ from those of the caller. It has notes about
+// changes and a count of tokens.
+func TestAdmit_RecordsChangedArguments(t *testing.T) {
 	b, r := admitBench(t)
 	cases := []struct {
 		name, tool, arguments string
@@ -147,8 +146,8 @@ func TestAdmitArguments(t *testing.T) {
 	}
 }
 
-// The budget goes to the first calls that are admitted: refused ones cost nothing.
-func TestAdmitBudget(t *testing.T) {
+// Refused calls use none of it.
+func TestAdmit_GivesTheBudgetToAdmittedCalls(t *testing.T) {
 	b, r := admitBench(t)
 	good, bad := api.Call{Tool: "count", Arguments: `{"n":1}`}, api.Call{Tool: "nothing"}
 	r.Calls = []api.Call{bad, good, bad, good, good}
@@ -180,8 +179,8 @@ func TestAdmitBudget(t *testing.T) {
 	}
 }
 
-// A pinned spec that this worker cannot read is told with its reason, and no other call suffers.
-func TestAdmitUnusablePinnedSpec(t *testing.T) {
+// Other calls are not affected.
+func TestAdmit_ReportsUnusablePinnedSpecs(t *testing.T) {
 	b, r := admitBench(t)
 	r.Tools = []api.Tool{{Name: "broken", Digest: "x",
 		Spec: json.RawMessage(`{"name":"broken","of":"the future"}`)}}
@@ -192,8 +191,7 @@ func TestAdmitUnusablePinnedSpec(t *testing.T) {
 	}
 }
 
-// Whatever a model writes as a tool's name or arguments, admission answers.
-func TestAdmitNaughtyStrings(t *testing.T) {
+func TestAdmit_AnswersAnyNameAndArguments(t *testing.T) {
 	b, r := admitBench(t)
 	for _, s := range cases.NaughtyStrings(t) {
 		text, _ := json.Marshal(s)

@@ -18,9 +18,9 @@ func payCatalog(t *testing.T) *toolspecs.Catalog {
 	}))
 }
 
-// Who is shown the digest of a call that waits cannot find out a short sensitive argument by trying
-// them all, and a call that is asked about anew is not let through by a decision on the one before.
-func TestApprovalDigestTellsNothing(t *testing.T) {
+// The digest of a waiting call does not allow to guess a short sensitive argument. A decision about
+// an earlier call does not apply to a repeated request.
+func TestApprovalDigest_RevealsNothing(t *testing.T) {
 	catalog := payCatalog(t)
 	b := setUp(t, catalog, nil)
 	arguments := `{"pin":"4711","text":"a"}`
@@ -36,9 +36,8 @@ func TestApprovalDigestTellsNothing(t *testing.T) {
 	}
 }
 
-// What an edit tells of itself repeats no sensitive argument, also not where its execution plan
-// does.
-func TestEditHides(t *testing.T) {
+// The description of an edit repeats none of them, including its execution plan.
+func TestEdit_HidesSensitiveArguments(t *testing.T) {
 	catalog := payCatalog(t)
 	b := setUp(t, catalog, nil)
 	r := api.AdmissionRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"},

@@ -21,10 +21,9 @@ func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	})
 }
 
-// TestBatching proves which calls of a turn are made as one: never past a call that conflicts with
-// them, never more than there may be, never where one of them needs something of its own, and those
-// of agents alone.
-func TestBatching(t *testing.T) {
+// A batch contains only calls of agents. It never passes a conflicting call, never exceeds its
+// maximum, and never contains a call that needs something of its own.
+func TestBatching_CombinesCompatibleCalls(t *testing.T) {
 	alone := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessExclusive }
 	catalog := catalogOf(t, stat("stat", nil), stat("write", alone), spec("look", nil),
 		spec("lock", alone))
@@ -68,7 +67,7 @@ func TestBatching(t *testing.T) {
 		r.Caller.Type = api.CallerPlan
 		if slices.ContainsFunc(b.admit(t, r),
 			func(v api.AdmissionDecision) bool { return v.Batch != "" }) {
-			t.Errorf("%s: calls of a plan are made together", test.name)
+			t.Errorf("%s: calls of a plan are batched", test.name)
 		}
 	}
 	tool, _ := catalog.Get("stat")
@@ -81,6 +80,6 @@ func TestBatching(t *testing.T) {
 	if candidate(tool.Tool(), api.Call{Arguments: one,
 		CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: "1"}},
 		api.AdmissionDecision{}) != nil {
-		t.Error("a call that the run makes by itself is made with others")
+		t.Error("a call of the run is batched with others")
 	}
 }

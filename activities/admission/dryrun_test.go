@@ -10,10 +10,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// TestWithhold proves which calls a dry run does not make, what they are answered with in place of
-// their tools, and that what would be refused is refused. A plan makes its own call alone a dry
-// run.
-func TestWithhold(t *testing.T) {
+// Withheld calls get an answer in place of their tool's. Calls that would be refused are refused.
+// An execution plan can make a single call a dry run.
+func TestDryRun_WithholdsCallsWithEffects(t *testing.T) {
 	catalog := catalogOf(t, spec("look", nil),
 		spec("book", func(s *toolspecs.Spec) {
 			s.Execution.Effect = api.EffectOnce
@@ -54,9 +53,8 @@ func TestWithhold(t *testing.T) {
 	}
 }
 
-// TestWithheldSaysWhere proves that a withheld call tells its lane with the key, and whether a
-// person would have been asked.
-func TestWithheldSaysWhere(t *testing.T) {
+// A withheld call has its lane with the key, and whether it would have required approval.
+func TestDryRun_NamesLaneAndApproval(t *testing.T) {
 	tool := api.Tool{Name: "tap", Lane: "android"}
 	v := withheld(tool, api.Call{Tool: "tap", Arguments: `{}`}, api.AdmissionDecision{ID: "1",
 		Route:    api.Route{Key: "pixel"},

@@ -26,7 +26,7 @@ var (
 // bench is the admission of one process.
 type bench struct{ *Admitter }
 
-// setUp makes an admitter with a catalog; change completes its configuration.
+// setUp returns an admitter with a catalog; change completes its configuration.
 func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *bench {
 	t.Helper()
 	c := Config{Client: &activitytest.Run{}, Specs: specs.New(),

@@ -17,8 +17,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// hookBench is an admitter and a request with hooks before calls of the tool "probe", which takes a
-// text and a number.
+// hookBench returns an admitter and a request with hooks before calls of the tool "probe", which
+// takes a text and a number.
 func hookBench(t testing.TB, hooks ...switchyard.Hook) (*bench, api.AdmissionRequest) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
@@ -36,7 +36,7 @@ func hookBench(t testing.TB, hooks ...switchyard.Hook) (*bench, api.AdmissionReq
 	return b, r
 }
 
-// before makes a hook before calls that decides always the same.
+// before returns a hook before calls with a fixed decision.
 func before(v switchyard.HookDecision, err error) switchyard.Hook {
 	return switchyard.NewBeforeCall("h",
 		func(context.Context, switchyard.HookCall) (switchyard.HookDecision, error) {
@@ -45,9 +45,9 @@ func before(v switchyard.HookDecision, err error) switchyard.Hook {
 		})
 }
 
-// TestBeforeCall proves what comes of everything that a hook before a call can decide, and of all
-// that can be wrong with it, where its failure blocks and where it is ignored.
-func TestBeforeCall(t *testing.T) {
+// The cases are all decisions of a hook before a call and all its faults, for hooks whose failure
+// blocks and for those whose failure is ignored.
+func TestBeforeCall_AppliesEveryDecision(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		hook    switchyard.Hook
@@ -152,19 +152,18 @@ func TestBeforeCall(t *testing.T) {
 	}
 }
 
-// TestBeforeCallsInOrder proves that a call's hooks see it one after the other, each as the one
-// before it left it, with the context of the call, and that after one has stopped the call no other
-// sees it.
-func TestBeforeCallsInOrder(t *testing.T) {
+// Each hook gets the call as the previous one left it, with the call's context. After a hook has
+// stopped the call, no other hook runs.
+func TestBeforeCall_RunsHooksInOrder(t *testing.T) {
 	var mu sync.Mutex
-	var seen []string
+	var received []string
 	see := func(name string, v switchyard.HookDecision) switchyard.Hook {
 		return switchyard.NewBeforeCall(name, func(ctx context.Context,
 			c switchyard.HookCall) (switchyard.HookDecision, error) {
 			call, _ := api.ContextOf(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			seen = append(seen, fmt.Sprintf("%s %s %s %s %s %s", name, c.ID, c.Tool, c.Arguments,
+			received = append(received, fmt.Sprintf("%s %s %s %s %s %s", name, c.ID, c.Tool, c.Arguments,
 				call.Key, c.Effect))
 			return v, nil
 		})
@@ -180,8 +179,8 @@ func TestBeforeCallsInOrder(t *testing.T) {
 	want := []string{`one 1.1 probe {"text":"a","n":1} run-1/1.1 read`,
 		`two 1.1 probe {"text":"b","n":1} run-1/1.1 read`,
 		`three 1.1 probe {"text":"c","n":2} run-1/1.1 read`}
-	if strings.Join(seen, "\n") != strings.Join(want, "\n") {
-		t.Errorf("seen:\n%s", strings.Join(seen, "\n"))
+	if strings.Join(received, "\n") != strings.Join(want, "\n") {
+		t.Errorf("received:\n%s", strings.Join(received, "\n"))
 	}
 	if len(v.Hooks) != 3 || v.Error == nil || string(v.Arguments) != `{"text":"c","n":2}` {
 		t.Errorf("got %+v", v)
@@ -192,10 +191,9 @@ func TestBeforeCallsInOrder(t *testing.T) {
 	}
 }
 
-// TestBeforeCallsAreBounded proves that where hooks make the decisions of a turn too long for one
-// marker, the first calls are answered alone, and that hooks that a run's end overtakes decide
-// nothing.
-func TestBeforeCallsAreBounded(t *testing.T) {
+// If hooks make the decisions of a turn too long for one marker, only the first calls are answered.
+// Hooks that run at the end of the run decide nothing.
+func TestBeforeCall_IsBounded(t *testing.T) {
 	b, r := hookBench(t, before(switchyard.HookDecision{Override: json.RawMessage(`"` +
 		strings.Repeat("x", 200<<10) + `"`)}, nil))
 	for i := range 20 {

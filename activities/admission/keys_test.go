@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// openedKeys takes the signals that open keys, in place of a server.
+// openedKeys receives the signals that open keys, in place of a server.
 type openedKeys struct {
 	mu      sync.Mutex
 	keys    []string
@@ -75,10 +75,9 @@ func expectOpened(t *testing.T, o *openedKeys, want ...string) {
 	}
 }
 
-// TestAdmitOpensKeys proves that the keys of admitted calls are open before there is a decision,
-// each once for all calls with it, of one turn and of later ones, and that a refused call opens
+// Each key is opened once for all its calls, of one turn and of later ones. A refused call opens
 // none.
-func TestAdmitOpensKeys(t *testing.T) {
+func TestAdmit_OpensKeysBeforeItDecides(t *testing.T) {
 	b, opened, r := laneBench(t)
 	for i, call := range []string{`android {"device":"a"}`, `android {"device":"b"}`,
 		`android {"device":"a"}`, `phones {"device":"a"}`, `general {"device":"a"}`,
@@ -101,9 +100,8 @@ func TestAdmitOpensKeys(t *testing.T) {
 		"other/android/b", "other/phones/a")
 }
 
-// TestAdmitWithoutServer proves that there is no decision where the key cannot be opened, and that
-// the next try does not take the failed one for an open key.
-func TestAdmitWithoutServer(t *testing.T) {
+// The next attempt does not treat the failed one as an open key.
+func TestAdmit_DecidesNothingIfAKeyCannotBeOpened(t *testing.T) {
 	b, opened, r := laneBench(t)
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"a"}`}}
 	unreachable := errors.New("unreachable")
@@ -121,10 +119,8 @@ func TestAdmitWithoutServer(t *testing.T) {
 	expectOpened(t, opened, "base/android/a", "base/android/a", "base/nosuch/a")
 }
 
-// TestKeysAtOnce proves that many keys are opened at the same time but not without bound, that
-// calls of one key wait for the same signal, and that who waits for a key that does not open is let
-// go with its context.
-func TestKeysAtOnce(t *testing.T) {
+// Calls of one key wait for the same signal, and the end of a context ends the wait.
+func TestKeys_OpenConcurrentlyWithinABound(t *testing.T) {
 	opened := &openedKeys{hostInstance: make(chan struct{})}
 	k := newKeys(opened)
 	var started []*opening
@@ -153,9 +149,8 @@ func TestKeysAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeysForgotten proves that a key is opened again when it was opened too long ago, and that
-// what is remembered of keys has a bound.
-func TestKeysForgotten(t *testing.T) {
+// A key is opened again after a time, and the number of remembered keys is bounded.
+func TestKeys_AreForgotten(t *testing.T) {
 	opened := &openedKeys{}
 	k := newKeys(opened)
 	r := api.OpenRequest{Base: "base", Lane: "android", Key: "a"}

@@ -10,10 +10,10 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// TestAdmitPlan proves that a call's execution plan is in its decision and its arguments are
-// without it, that a broken or missing one refuses the call with every fault, and that a call
-// without one has the decision that it always had.
-func TestAdmitPlan(t *testing.T) {
+// The plan of a call is in its decision and not in its arguments. An invalid or missing plan
+// refuses the call with every fault. The decision about a call without a plan has no further
+// fields.
+func TestAdmit_SeparatesTheExecutionPlan(t *testing.T) {
 	catalog := catalogOf(t, spec("read_file", nil),
 		spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }),
 		spec("strange", func(s *toolspecs.Spec) { s.Parameters[0].Name = api.PlanArgument }))
@@ -24,7 +24,7 @@ func TestAdmitPlan(t *testing.T) {
 		arguments string
 		intent    string
 		refused   api.ErrorType
-		told      []string
+		contains  []string
 	}{
 		{api.Call{Tool: "read_file", Arguments: `{"text":"a"}`}, "", "", "", nil},
 		{api.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`},
@@ -47,9 +47,9 @@ func TestAdmitPlan(t *testing.T) {
 		case test.refused == "" && v.Error != nil, test.refused != "" &&
 			(v.Error == nil || v.Error.Type != test.refused):
 			t.Errorf("%s: %v", test.call.Arguments, v.Error)
-		case test.refused != "" && (!expect.Contains(v.Error.Error(), test.told...) ||
+		case test.refused != "" && (!expect.Contains(v.Error.Error(), test.contains...) ||
 			v.Error.ForModel() == ""):
-			t.Errorf("%s: told %v", test.call.Arguments, v.Error)
+			t.Errorf("%s: got %v", test.call.Arguments, v.Error)
 		}
 		if string(v.Arguments) != test.arguments || (v.Plan != nil) != (test.intent != "") ||
 			v.Plan != nil && v.Plan.Intent != test.intent {
@@ -58,10 +58,9 @@ func TestAdmitPlan(t *testing.T) {
 	}
 }
 
-// TestPlanOverHooks proves that a hook that changes a call's arguments leaves its execution plan,
-// so that a tool that needs one still takes the call, and that a hook that stops it leaves the plan
-// in the record.
-func TestPlanOverHooks(t *testing.T) {
+// A hook that changes the arguments of a call keeps its execution plan, so a tool that requires one
+// accepts the call. A hook that stops the call keeps the plan in the record.
+func TestExecutionPlan_SurvivesHooks(t *testing.T) {
 	for _, decision := range []switchyard.HookDecision{{Arguments: json.RawMessage(`{"text":"b"}`)},
 		{Block: "no"}} {
 		catalog := catalogOf(t,

@@ -18,7 +18,7 @@ func rule(name, when string, then api.PolicyEffect) api.PolicyRule {
 	return api.PolicyRule{Name: name, When: when, Then: then, Message: "because " + name}
 }
 
-// governed is a process with a tool that sends things out, one that hides its text, and one that
+// governed returns a process with a tool that sends data out, one that hides its text, and one that
 // only a rule makes callable.
 func governed(t testing.TB, rules ...api.PolicyRule) (*bench, api.AdmissionRequest) {
 	catalog := catalogOf(t,
@@ -42,11 +42,11 @@ func textCall(tool, text string) api.Call {
 	return api.Call{ID: "2.1", Tool: tool, Arguments: string(arguments)}
 }
 
-// Rules of the worker and of the agent decide together: what denies goes before what warns, every
-// message is told, and the decision says which rules met and what the run had seen.
-func TestPoliciesDecide(t *testing.T) {
+// Denials precede warnings, every message is reported, and the decision has the matching rules and
+// the labels of the run.
+func TestPolicies_OfWorkerAndAgentDecide(t *testing.T) {
 	b, r := governed(t, rule("leak", "'untrusted' in labels && 'external_write' in tool.effects",
-		api.PolicyDeny), rule("tell", "args.text != 'x'", api.PolicyWarn))
+		api.PolicyDeny), rule("report", "args.text != 'x'", api.PolicyWarn))
 	r.Policies = []api.PolicyRule{rule("own",
 		"run.agent == 'clerk' && run.turn == 2 && 'mail' in tool.tags", api.PolicyWarn)}
 	r.Calls = []api.Call{textCall("send", "a"), textCall("hide", "a"), textCall("hide", "x")}
@@ -54,20 +54,20 @@ func TestPoliciesDecide(t *testing.T) {
 	e := decisions[0].Error
 	if e == nil || e.Type != api.ErrPolicyViolation || e.Phase != api.PhasePreExecution ||
 		!expect.Contains(e.Message, `the policy "leak" says: because leak`,
-			`"tell" warns: because tell`, `"own" warns: because own`) {
+			`"report" warns: because report`, `"own" warns: because own`) {
 		t.Errorf("got %v", e)
 	}
 	var rules []string
 	for _, p := range decisions[0].Policies {
 		rules = append(rules, string(p.Effect)+" "+p.Rule)
 	}
-	if !slices.Equal(rules, []string{"deny leak", "warn tell", "warn own"}) ||
+	if !slices.Equal(rules, []string{"deny leak", "warn report", "warn own"}) ||
 		!slices.Equal(decisions[0].Labels, []string{"untrusted"}) ||
 		decisions[0].Route != (api.Route{}) {
 		t.Errorf("got %+v", decisions[0])
 	}
 	if v := decisions[1]; v.Error != nil || len(v.Notes) != 1 || !expect.Contains(v.Notes[0],
-		`"tell" warns: because tell`) || len(v.Policies) != 1 {
+		`"report" warns: because report`) || len(v.Policies) != 1 {
 		t.Errorf("got %+v", v)
 	}
 	if v := decisions[2]; v.Error != nil || v.Policies != nil || v.Labels != nil || v.Notes != nil {
@@ -75,9 +75,8 @@ func TestPoliciesDecide(t *testing.T) {
 	}
 }
 
-// Without rules a decision is what it was before there were any, byte by byte; nor do rules that
-// are for other calls change it.
-func TestPoliciesOff(t *testing.T) {
+// Without rules, or with rules for other calls only, decisions have the same bytes.
+func TestPolicies_WithoutRulesChangeNothing(t *testing.T) {
 	free, r := admitBench(t)
 	r.Calls = []api.Call{{ID: "1", Tool: "count", Arguments: `{"n":"1"}`}, {ID: "2", Tool: "old",
 		Arguments: `{"text":"a"}`}, {ID: "3", Tool: "none"}}
@@ -91,8 +90,8 @@ func TestPoliciesOff(t *testing.T) {
 	}
 }
 
-// A rule that cannot be evaluated denies, and says why, unless that may quote what is sensitive.
-func TestPoliciesFailClosed(t *testing.T) {
+// A rule that cannot be evaluated denies, with the reason unless it may quote a sensitive value.
+func TestPolicies_FailClosed(t *testing.T) {
 	b, r := governed(t, rule("reads", "int(args.text) > 5", api.PolicyWarn))
 	r.Policies = []api.PolicyRule{rule("broken", "nothing", api.PolicyWarn)}
 	r.Calls = []api.Call{textCall("send", "hunter2"), textCall("hide", "hunter2")}
@@ -109,12 +108,12 @@ func TestPoliciesFailClosed(t *testing.T) {
 	}
 	if text := fmt.Sprint(decisions[1].Error, decisions[1].Policies); strings.Contains(text,
 		"hunter2") {
-		t.Errorf("a sensitive argument is told: %s", text)
+		t.Errorf("a sensitive argument is shown: %s", text)
 	}
 }
 
-// A rule may require an execution plan, and read what it says.
-func TestPoliciesOfExecutionPlans(t *testing.T) {
+// A rule may also require one.
+func TestPolicies_ReadExecutionPlans(t *testing.T) {
 	b, r := governed(t, rule("planned",
 		"'external_write' in tool.effects && (!plan.given || plan.intent.contains('leak'))",
 		api.PolicyDeny))
@@ -132,9 +131,9 @@ func TestPoliciesOfExecutionPlans(t *testing.T) {
 	}
 }
 
-// Rules see what the hooks left, not a call that a hook has answered, and no call that the run
-// makes by itself.
-func TestPoliciesAfterHooks(t *testing.T) {
+// Rules get the arguments that hooks left. They apply neither to calls that a hook answered nor to
+// calls that the run makes.
+func TestPolicies_ApplyAfterHooks(t *testing.T) {
 	b, r := governed(t, rule("text", "args.text == 'changed'", api.PolicyDeny))
 	undo := textCall("send", "changed")
 	undo.CallPurpose = api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "1.1",
@@ -153,9 +152,8 @@ func TestPoliciesAfterHooks(t *testing.T) {
 	}
 }
 
-// Calls of one turn count for each other: a bound on calls holds however many the model makes at
-// once.
-func TestPoliciesCountTheTurn(t *testing.T) {
+// A bound on calls holds however many calls the model makes at once.
+func TestPolicies_CountCallsOfTheTurn(t *testing.T) {
 	b, r := governed(t, rule("three", "calls.send.made >= 3", api.PolicyDeny))
 	r.Facts.Calls = []api.PastCalls{{Tool: "send", Completed: 1, Refused: 7}}
 	for range 4 {
@@ -173,9 +171,8 @@ func TestPoliciesCountTheTurn(t *testing.T) {
 	}
 }
 
-// A tool that names a policy can be called only where that is in force, be it the worker's or the
-// agent's.
-func TestPolicyInForce(t *testing.T) {
+// The policy may be one of the worker or of the agent.
+func TestPolicy_RequiredByAToolMustBeInForce(t *testing.T) {
 	b, r := governed(t)
 	r.Calls = []api.Call{textCall("bound", "a")}
 	if e := b.admit(t, r)[0].Error; e == nil || e.Type != api.ErrPreconditionFailed ||
@@ -193,9 +190,9 @@ func TestPolicyInForce(t *testing.T) {
 	}
 }
 
-// A decision names a bounded number of rules, those that weigh most, and a marker holds no more
-// decisions than fit.
-func TestPoliciesBounded(t *testing.T) {
+// A decision names a bounded number of rules, the strictest first, and a marker contains only as
+// many decisions as fit.
+func TestPolicies_BoundTheDecision(t *testing.T) {
 	var rules []api.PolicyRule
 	for i := range 40 {
 		r := rule(fmt.Sprint("r", i), "true", api.PolicyWarn)
@@ -217,8 +214,8 @@ func TestPoliciesBounded(t *testing.T) {
 	}
 }
 
-// Rules of agents are compiled once, and forgotten rather than kept without end.
-func TestRulesOfRuns(t *testing.T) {
+// The number of compiled sets is bounded.
+func TestRulesOfAgents_AreCompiledOnce(t *testing.T) {
 	var known rulesOfRuns
 	one := []api.PolicyRule{rule("one", "true", api.PolicyDeny)}
 	first := known.of(one)
@@ -230,7 +227,7 @@ func TestRulesOfRuns(t *testing.T) {
 	}
 	if again := known.of([]api.PolicyRule{rule("two", "true", api.PolicyDeny)}); again == nil ||
 		len(known.byDigest) != 1 {
-		t.Errorf("%d sets are kept", len(known.byDigest))
+		t.Errorf("%d sets are in memory", len(known.byDigest))
 	}
 	if !reflect.DeepEqual(first.Rules(), one) {
 		t.Errorf("got %+v", first.Rules())

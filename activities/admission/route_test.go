@@ -12,7 +12,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// laneBench is a process with lanes of every kind and a tool for each, which has its lane's name.
+// laneBench returns a process with lanes of every kind and a tool for each, which has its lane's
+// name.
 func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
 	t.Helper()
 	space := 3
@@ -47,10 +48,9 @@ func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
 		Caller: api.Caller{Type: api.CallerAgent}}
 }
 
-// TestRoute proves which rules a decision takes over from the lane of its call: of a lane with
-// default rules none, so that decisions are as short as ever, and for a caller whom the lane lets
-// pass only another queue.
-func TestRoute(t *testing.T) {
+// A lane with default rules adds nothing, so that decisions stay short. A bypassing caller only
+// gets another queue.
+func TestRoute_HasTheRulesOfTheLane(t *testing.T) {
 	b, _, r := laneBench(t)
 	const lease = api.DefaultLease
 	for _, test := range []struct {
@@ -90,9 +90,8 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// TestRouteOfOlderRuns proves that a run which does not say where its workflow lives, as one in
-// flight since before there were routes, gets none, and that no key is opened for it.
-func TestRouteOfOlderRuns(t *testing.T) {
+// A request without the queue of its workflow gets no route, and no key is opened.
+func TestRoute_NeedsTheQueueOfTheWorkflow(t *testing.T) {
 	b, opened, r := laneBench(t)
 	r.Base = ""
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"pixel-7"}`}}
@@ -101,9 +100,8 @@ func TestRouteOfOlderRuns(t *testing.T) {
 	}
 }
 
-// TestRouteNeedsKey proves that a call on a keyed lane which does not say with which key is refused
-// like one whose arguments are wrong, and that it opens none.
-func TestRouteNeedsKey(t *testing.T) {
+// A call on a keyed lane without its key is refused as invalid, and opens none.
+func TestRoute_NeedsTheKeyOfTheCall(t *testing.T) {
 	b, opened, r := laneBench(t)
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{}`}}
 	v := b.admit(t, r)[0]
@@ -116,9 +114,8 @@ func TestRouteNeedsKey(t *testing.T) {
 	}
 }
 
-// TestRouteBeyondBudget proves that a call which the run's budget refuses goes nowhere: no route,
-// no open key.
-func TestRouteBeyondBudget(t *testing.T) {
+// A call that the run's budget refuses has no route and opens no key.
+func TestRoute_IsNotComputedBeyondTheBudget(t *testing.T) {
 	b, opened, r := laneBench(t)
 	allow := 1
 	r.Allow = &allow

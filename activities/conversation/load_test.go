@@ -22,13 +22,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// listedRuns is the server as Load sees it: it lists runs, one list after the other, and each
+// listedRuns is the server as Load uses it: it lists runs, one list after the other, and each run
 // answers with its messages.
 type listedRuns struct {
 	activitytest.Run
 	lists   [][]*workflowpb.WorkflowExecutionInfo
 	asked   []string
-	said    map[string][]api.Message
+	texts   map[string][]api.Message
 	failure map[string]error
 }
 
@@ -49,13 +49,13 @@ func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string,
 		return nil, err
 	}
 	from := args[0].(int)
-	page := api.PageOf(l.said[runID], from)
-	page.Turn, page.Labels = 7, []string{"seen"}
+	page := api.PageOf(l.texts[runID], from)
+	page.Turn, page.Labels = 7, []string{"untrusted"}
 	run := activitytest.Run{Page: func(int) api.Page { return page }}
 	return run.QueryWorkflow(ctx, id, runID, query, args...)
 }
 
-// past is a run that ended at that second; zero is one that is listed as running.
+// past returns a run that ended at that second; zero is one that is listed as running.
 func past(id, runID string, second int64) *workflowpb.WorkflowExecutionInfo {
 	run := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: id,
 		RunId: runID}, TaskQueue: "q",
@@ -67,7 +67,7 @@ func past(id, runID string, second int64) *workflowpb.WorkflowExecutionInfo {
 	return run
 }
 
-// self is the run that asks, as the SDK's test environment names it.
+// self is the run that loads, as the SDK's test environment names it.
 func self() *workflowpb.WorkflowExecutionInfo {
 	return past("default-test-workflow-id", "default-test-run-id", 0)
 }
@@ -123,7 +123,7 @@ func TestLoad_ReturnsMessagesOfLastRun(t *testing.T) {
 			past("c", "b", 9), self()}}, want: "b"},
 		"never began": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
 			past("c", "b", 9), self()}}, failure: map[string]error{"b": never}, want: "a"},
-		"nothing said": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+		"without messages": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
 			past("c", "mute", 9), self()}}, want: "a"},
 		"deleted": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
 			self()}}, failure: map[string]error{"a": gone},
@@ -138,7 +138,7 @@ func TestLoad_ReturnsMessagesOfLastRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &listedRuns{lists: c.lists, failure: c.failure,
-				said: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}}}
+				texts: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}}}
 			r, texts, err := l.loadConversation(t, nil)
 			switch {
 			case c.fails != "":
@@ -151,7 +151,7 @@ func TestLoad_ReturnsMessagesOfLastRun(t *testing.T) {
 				t.Errorf("got %q, want %q", texts, c.want)
 			}
 			if c.want == "a" && (r.RunID != "a" || r.Turn != 7 || !slices.Equal(r.Labels,
-				[]string{"seen"})) {
+				[]string{"untrusted"})) {
 				t.Errorf("got %+v", r)
 			}
 		})
@@ -180,7 +180,7 @@ func TestLoadConversation_ListsRunsOnlyIfTheLastIsNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
-				self()}}, said: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}},
+				self()}}, texts: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}},
 				failure: map[string]error{"never": serviceerror.NewWorkflowNotReady("never began"),
 					"gone": serviceerror.NewNotFound("gone")}}
 			r, texts, err := l.loadConversation(t, c.last)
@@ -203,8 +203,8 @@ func TestLoadConversation_QuotesTheID(t *testing.T) {
 	}
 }
 
-// Instructions are left out, every call has an answer, in its place, and turns number on from the
-// highest there is.
+// Instructions are omitted, every call has an answer in its place, and turns are numbered from the
+// highest one.
 func TestLoad_AnswersEveryCall(t *testing.T) {
 	asks := func(ids ...string) api.Message {
 		m := api.Message{Role: api.RoleAssistant}
@@ -217,7 +217,7 @@ func TestLoad_AnswersEveryCall(t *testing.T) {
 		return api.Message{Role: api.RoleTool, CallID: id, Text: "done"}
 	}
 	l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}},
-		said: map[string][]api.Message{"a": {
+		texts: map[string][]api.Message{"a": {
 			{Role: api.RoleSystem, Text: "instructions"}, user("go"), asks("1.1", "1.2", "1.3"),
 			tool("1.2"), user("on"), asks("12.1"), tool("12.1"), asks("x", "9.2")}}}
 	r, _, err := l.loadConversation(t, nil)
@@ -240,8 +240,8 @@ func TestLoad_AnswersEveryCall(t *testing.T) {
 	}
 }
 
-// What is too long loses its oldest messages, by whole turns, with a note in their place; what
-// cannot be cut is left out.
+// A too long conversation loses its oldest turns, with a note in their place. A turn that cannot be
+// cut is omitted.
 func TestContinued_FitsLimit(t *testing.T) {
 	noise := func(n int) string {
 		text := make([]byte, n)

@@ -15,13 +15,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// story is a run's conversation as its workflow keeps it: what model steps saw already, and what is
-// new since.
+// story is a run's conversation as its workflow stores it: what model steps have received, and what
+// is new since.
 type story struct {
 	messages []api.Message
 	chain    string
-	seen     int
-	seenHash string
+	sent     int
+	sentHash string
 	fresh    []string
 }
 
@@ -31,10 +31,10 @@ func (s *story) add(m api.Message) {
 	s.fresh = append(s.fresh[:len(s.fresh):len(s.fresh)], m.Digest())
 }
 
-func (s *story) markSeen() { s.seen, s.seenHash, s.fresh = len(s.messages), s.chain, nil }
+func (s *story) markSent() { s.sent, s.sentHash, s.fresh = len(s.messages), s.chain, nil }
 
 func (s *story) request(run string) api.ModelRequest {
-	return api.ModelRequest{Run: run, Turn: 1, Chain: s.seenHash, Seen: s.seen, New: s.fresh}
+	return api.ModelRequest{Run: run, Turn: 1, Chain: s.sentHash, Seen: s.sent, New: s.fresh}
 }
 
 func toolMessage(n int) api.Message {
@@ -53,7 +53,7 @@ func newBench(runs int) *bench {
 	return &bench{New(Config{Client: run, CacheRuns: runs}), run}
 }
 
-// talkBench is a process whose memory holds few runs, and asks pages of few messages.
+// talkBench returns a process whose memory holds few runs and that queries pages of few messages.
 func talkBench(t testing.TB, s *story, pageSize int) *bench {
 	b := newBench(2)
 	b.run.Page = func(from int) api.Page {
@@ -64,9 +64,9 @@ func talkBench(t testing.TB, s *story, pageSize int) *bench {
 	return b
 }
 
-// Whatever is produced here or elsewhere, forgotten, reset to an earlier point, or asked again: a
-// model step sees its run's conversation, exactly, and the run is only asked for what this process
-// cannot know.
+// In any order of local and remote messages, evictions, resets and repeated steps, a model step
+// gets exactly its run's conversation, and the run is queried only for what the process cannot
+// know.
 func TestMessages_EqualTheRunsConversation(t *testing.T) {
 	ctx := activitytest.Context(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -94,7 +94,7 @@ func TestMessages_EqualTheRunsConversation(t *testing.T) {
 			"begin": func(*rapid.T) {
 				*s = story{}
 				s.add(message())
-				s.markSeen()
+				s.markSent()
 				b.runs.begin("r", &api.Setup{}, s.messages)
 				past, known = []story{*s}, true
 			},
@@ -116,19 +116,19 @@ func TestMessages_EqualTheRunsConversation(t *testing.T) {
 				known = false
 			},
 			"step elsewhere": func(*rapid.T) {
-				s.markSeen()
+				s.markSent()
 				s.add(message())
 				past, known = append(past, *s), false
 			},
 			"continue as new": func(*rapid.T) {
-				// What is not named any more has to be asked for, once.
+				// A message that is no longer referenced has to be queried once.
 				known = known && len(s.fresh) == 0
-				s.markSeen()
+				s.markSent()
 			},
 			"step fails": func(*rapid.T) { check() },
 			"step": func(*rapid.T) {
 				check()
-				s.markSeen()
+				s.markSent()
 				s.add(message())
 				b.runs.keep("r", s.messages[len(s.messages)-1])
 				past = append(past, *s)
@@ -138,14 +138,14 @@ func TestMessages_EqualTheRunsConversation(t *testing.T) {
 	})
 }
 
-// Two workers that take turns with one run ask it for what the other one did, not for the whole
+// Two workers that take turns with one run query it for the other's messages, not for the whole
 // conversation.
 func TestMessages_QueryOnlyWhatIsMissing(t *testing.T) {
 	ctx, s := activitytest.Context(t), &story{}
 	b := talkBench(t, s, 1)
 	for turn := range 20 {
 		s.add(toolMessage(turn))
-		s.markSeen()
+		s.markSent()
 		if turn%2 == 0 {
 			continue // the other worker's turn
 		}
@@ -158,14 +158,14 @@ func TestMessages_QueryOnlyWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A run that is forgotten while its pages are fetched costs nothing but memory: the conversation is
-// whole.
+// A run that is evicted while its pages are fetched costs only memory: the conversation is
+// complete.
 func TestMessages_SurviveEvictionDuringFetch(t *testing.T) {
 	ctx, s := activitytest.Context(t), &story{}
 	for n := range 10 {
 		s.add(toolMessage(n))
 	}
-	s.markSeen()
+	s.markSent()
 	b := talkBench(t, s, 3)
 	page := b.run.Page
 	b.run.Page = func(from int) api.Page {
@@ -180,8 +180,8 @@ func TestMessages_SurviveEvictionDuringFetch(t *testing.T) {
 	}
 }
 
-// A run that does not have the conversation, has another one, or cannot be asked, fails the step: a
-// model is never asked about something else.
+// A run that lacks the conversation, has another one, or cannot be queried fails the step: a model
+// never gets another conversation.
 func TestMessages_RejectAnotherConversation(t *testing.T) {
 	ctx, s := activitytest.Context(t), &story{}
 	for n := range 4 {
@@ -212,8 +212,8 @@ func TestMessages_RejectAnotherConversation(t *testing.T) {
 	}
 }
 
-// Memory holds at most so many runs and bytes, forgets the run used longest ago first, and counts
-// bytes exactly through everything that happens to a run.
+// The cache is bounded by runs and bytes, evicts the least recently used run first, and counts
+// bytes exactly.
 func TestRunCache_HoldsItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newRunCache(rapid.IntRange(1, 5).Draw(t, "runs"), rapid.IntRange(0, 20000).Draw(t,
@@ -264,7 +264,7 @@ func TestRunCache_HoldsItsBounds(t *testing.T) {
 					c.keep(run, s.messages[len(s.messages)-1])
 				case 3:
 					c.known(s.request(run))
-					s.markSeen()
+					s.markSent()
 				case 4:
 					whole := prefix{}
 					for _, m := range s.messages {
@@ -282,7 +282,7 @@ func TestRunCache_HoldsItsBounds(t *testing.T) {
 	})
 }
 
-// A setup's scripts and specs count as what they take.
+// A setup counts its scripts and specs.
 func TestSetupWeight_CountsSpecsAndScripts(t *testing.T) {
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Text: "12345",
 		Calls: []api.ScriptCall{{ArgumentsText: "1234567"}}}, {Answer: "123"}}})
@@ -292,7 +292,7 @@ func TestSetupWeight_CountsSpecsAndScripts(t *testing.T) {
 	}
 }
 
-// Many runs at once, in a memory too small for them, each see their own conversation. Run it with
+// Many concurrent runs, in a cache too small for them, each get their own conversation. Run it with
 // -race, too.
 func TestMessages_ConcurrentRuns(t *testing.T) {
 	ctx := activitytest.Context(t)
@@ -303,7 +303,7 @@ func TestMessages_ConcurrentRuns(t *testing.T) {
 			s := &story{}
 			b := talkBench(t, s, 4)
 			b.runs = shared
-			// two workers per run: an attempt that goes on beside its successor
+			// Two workers per run: an attempt that runs beside its successor.
 			run := fmt.Sprint("run-", worker/2)
 			for n := range 100 {
 				s.add(toolMessage(n))
@@ -314,7 +314,7 @@ func TestMessages_ConcurrentRuns(t *testing.T) {
 					t.Errorf("%s: %d messages, %v; want %d", run, len(got), err, n+1)
 					return
 				}
-				s.markSeen()
+				s.markSent()
 			}
 		})
 	}
@@ -332,7 +332,7 @@ func BenchmarkConversation(b *testing.B) {
 	for n := range 1000 {
 		s.add(message(n))
 	}
-	s.markSeen()
+	s.markSent()
 	bench := newBench(0)
 	b.Run("turn", func(b *testing.B) {
 		n, s := 1000, *s
@@ -346,10 +346,10 @@ func BenchmarkConversation(b *testing.B) {
 				s.chain = api.NextChain(s.chain, s.fresh[len(s.fresh)-1])
 			}
 			got, err := bench.Messages(ctx, s.request("r"))
-			if err != nil || len(got) != s.seen+2 {
+			if err != nil || len(got) != s.sent+2 {
 				b.Fatal(len(got), err)
 			}
-			s.seen, s.seenHash, s.fresh = len(got), s.chain, s.fresh[:0]
+			s.sent, s.sentHash, s.fresh = len(got), s.chain, s.fresh[:0]
 		}
 	})
 	b.Run("fetch", func(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestCallError_DecidesByWhatLeftTheProcess proves the type of a failed call by what its executor
-// knows of its progress, why its context ended, and its effect.
+// The type of a failed call depends on what its executor knows of its progress, on why its context
+// ended, and on its effect.
 func TestCallError_DecidesByWhatLeftTheProcess(t *testing.T) {
 	plain, typed := errors.New("no such item"), api.Errorf(api.ErrInvalidOutput, "no number")
 	stopping := errors.New("worker shutdown")

@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// tally is a stateful tool of these tests.
+// tally is the stateful tool of these tests.
 type tally struct{ n int }
 
 type tallyArgs struct {
@@ -35,7 +35,7 @@ func (c *tallySnapshot) Restore(_ context.Context, state []byte) error {
 	return json.Unmarshal(state, &c.n)
 }
 
-// halfTally has one half of a Snapshotter, wrongTally both with other types.
+// halfTally has one half of a Snapshotter; wrongTally has both with other types.
 type halfTally struct{ tally }
 
 func (*halfTally) Snapshot(context.Context) ([]byte, error) { return nil, nil }
@@ -81,9 +81,9 @@ func TestNewFactories_ListsEveryFault(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	f, err := NewFactories(good, switchyard.NewStateful("kept", makes(&tallySnapshot{}),
+	f, err := NewFactories(good, switchyard.NewStateful("restored", makes(&tallySnapshot{}),
 		addTo[tallySnapshot]))
-	if err != nil || strings.Join(f.Names(), " ") != "good kept" {
+	if err != nil || strings.Join(f.Names(), " ") != "good restored" {
 		t.Errorf("%v, %v", f, err)
 	}
 }

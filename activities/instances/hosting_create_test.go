@@ -76,8 +76,8 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 		damaged := api.InstanceProgress{Generation: 1, Used: true, State: []byte("text")}
 		e, left, again := h.failed(h.start(h.request(), damaged))
 		if again || !strings.Contains(e.Message, "the snapshot cannot be read") || string(left.State) != "text" ||
-			left.Generation != 2 || h.said() != "make2 close" {
-			t.Errorf("%+v, left %+v, %s", e, left, h.said())
+			left.Generation != 2 || h.actions() != "make2 close" {
+			t.Errorf("%+v, left %+v, %s", e, left, h.actions())
 		}
 	})
 	t.Run("other version", func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestHostInstance_ClosesInstanceCreatedTooLate(t *testing.T) {
 	if err := expect.Receive(t, "the end", running.done); err != nil {
 		t.Error(err)
 	}
-	if got := h.said(); got != "made close" {
+	if got := h.actions(); got != "made close" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -160,7 +160,7 @@ func TestHostInstance_CreatesNothingWithoutLease(t *testing.T) {
 	if e, _, _ := h.failed(h.start(r)); !strings.Contains(e.Message, "not here") {
 		t.Errorf("%+v", e)
 	}
-	if h.said() != "" {
-		t.Errorf("it did %s", h.said())
+	if h.actions() != "" {
+		t.Errorf("it did %s", h.actions())
 	}
 }

@@ -26,15 +26,14 @@ import (
 	"go.temporal.io/sdk/testsuite"
 )
 
-// hosts is a process that hosts instances of the tool "counter", the server that it talks to, and
-// what it did.
+// hosts is a process that hosts instances of the tool "counter", its server, and a log of what it
+// did.
 type hosts struct {
 	*Host
 	t        *testing.T
 	server   *activitytest.HostServer
 	compiled *toolspecs.Compiled
-	// served gets what is to be served when an instance has been made; refuse keeps it from being
-	// served.
+	// served receives what is to be served after an instance was created; refuse prevents serving.
 	served chan Served
 	refuse error
 
@@ -48,13 +47,13 @@ func (h *hosts) say(text string) {
 	h.log = append(h.log, text)
 }
 
-func (h *hosts) said() string {
+func (h *hosts) actions() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.Join(h.log, " ")
 }
 
-// loud is a counter that says what is done with it.
+// loud is a counter that logs its calls.
 type loud struct {
 	tally
 	hosts *hosts
@@ -78,7 +77,8 @@ func (c *loud) Close() error {
 	return nil
 }
 
-// loudSnapshot can be rebuilt; size is how many bytes its snapshots take beside its number.
+// loudSnapshot can be rebuilt; size is the number of bytes that its snapshots have beside its
+// number.
 type loudSnapshot struct {
 	loud
 	size int
@@ -102,7 +102,7 @@ func (c *loudSnapshot) Restore(_ context.Context, state []byte) error {
 	return err
 }
 
-// newHosts makes a process whose factory is that of s; change completes the spec.
+// newHosts returns a process whose factory is that of s; change completes the spec.
 func newHosts(t *testing.T, change func(*toolspecs.Spec),
 	factory func(*hosts) switchyard.Stateful) *hosts {
 	t.Helper()
@@ -194,7 +194,7 @@ func (h *hosts) request() api.HostInstanceRequest {
 		Origin: api.Origin{Run: "run-1"}, Queue: "q/instance/run-1/counter"}
 }
 
-// start starts a host; details are those of the attempt before, if there was one.
+// start starts a host; details are those of the previous attempt, if any.
 func (h *hosts) start(r api.HostInstanceRequest, details ...any) *hosted {
 	h.t.Helper()
 	running := &hosted{stop: make(chan struct{}), done: make(chan error, 1)}
@@ -221,7 +221,7 @@ func (h *hosts) start(r api.HostInstanceRequest, details ...any) *hosted {
 	return running
 }
 
-// call executes a call on the instance that is served.
+// call executes a call on the served instance.
 func (h *hosts) call(s Served, by int) (result api.Result, err error) {
 	h.t.Helper()
 	x := api.Execution{Digest: h.compiled.Digest, Origin: api.Origin{Run: "run-1"}}
@@ -245,7 +245,7 @@ func (h *hosts) add(s Served, by int) api.Result {
 	return result
 }
 
-// failed waits for a host's failure and returns it with what it tells of the instance.
+// failed waits for a host's failure and returns it with its report about the instance.
 func (h *hosts) failed(running *hosted) (e api.Error, left api.InstanceProgress, again bool) {
 	h.t.Helper()
 	app, ok := errors.AsType[*temporal.ApplicationError](expect.Receive(h.t, "the host's end",
@@ -256,7 +256,7 @@ func (h *hosts) failed(running *hosted) (e api.Error, left api.InstanceProgress,
 	return e, left, !app.NonRetryable()
 }
 
-// described is an execution as the server describes it.
+// described is the server's description of an execution.
 type described = workflowservice.DescribeWorkflowExecutionResponse
 
 func executionIn(s enumspb.WorkflowExecutionStatus) *described {
@@ -264,5 +264,5 @@ func executionIn(s enumspb.WorkflowExecutionStatus) *described {
 		FirstRunId: "run-1"}}
 }
 
-// runID is that of the execution in the test environment.
+// runID is the run id of the execution in the test environment.
 const runID = "default-test-run-id"

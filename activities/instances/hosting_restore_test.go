@@ -14,39 +14,39 @@ import (
 )
 
 // The new instance has the state of the last call that reported, and answers a repetition of that
-// call from the snapshot. Every heartbeat carries the snapshot.
+// call from the snapshot. Every heartbeat contains the snapshot.
 func TestHostInstance_RestoresLastSnapshot(t *testing.T) {
 	h := newHosts(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
 	first := h.add(expect.Receive(t, "the instance", h.served), 5)
-	told := h.server.Last()
-	if !told.Used || told.State == nil || told.Generation != 1 {
-		t.Fatalf("told %+v", told)
+	reported := h.server.Last()
+	if !reported.Used || reported.State == nil || reported.Generation != 1 {
+		t.Fatalf("reported %+v", reported)
 	}
 	expect.Receive(t, "the next heartbeat", h.server.Watch())
-	if next := h.server.Last(); string(next.State) != string(told.State) {
-		t.Errorf("the next heartbeat told %+v", next)
+	if next := h.server.Last(); string(next.State) != string(reported.State) {
+		t.Errorf("the next heartbeat reported %+v", next)
 	}
 	running.end(errors.New("lost"))
 	h.failed(running)
 
-	again := h.start(h.request(), told)
+	again := h.start(h.request(), reported)
 	s := expect.Receive(t, "the next instance", h.served)
-	// The environment gives every call the same id: this one is the call that had been executed.
+	// The environment gives every call the same id: this is the call that was executed before.
 	if got := h.add(s, 5); string(got.Output) != string(first.Output) || len(got.Notes) > 0 {
 		t.Errorf("the call is answered with %+v, want %+v", got, first)
 	}
-	if got := h.said(); !strings.HasSuffix(got, "close make2 restore serve") {
+	if got := h.actions(); !strings.HasSuffix(got, "close make2 restore serve") {
 		t.Errorf("got %s", got)
 	}
 	again.end(errors.New("lost"))
 	h.failed(again)
 }
 
-// The first answer says that the state is lost, and why.
+// The first answer has a note about the lost state and the reason.
 func TestHostInstance_NotesLostState(t *testing.T) {
 	used := api.InstanceProgress{Generation: 4, Used: true}
-	before := toldBefore(t, used)
+	before := reportedBefore(t, used)
 	for name, c := range map[string]struct {
 		change  func(*api.HostInstanceRequest)
 		details []any
@@ -58,12 +58,12 @@ func TestHostInstance_NotesLostState(t *testing.T) {
 			"the worker that hosted the last one was lost: this is a new instance of counter"},
 		"idle": {func(r *api.HostInstanceRequest) { r.Last = used }, nil,
 			"the last one was closed after 10m0s without a call"},
-		"run told": {func(r *api.HostInstanceRequest) { r.Last, r.Lost = used, true }, nil,
+		"by the run": {func(r *api.HostInstanceRequest) { r.Last, r.Lost = used, true }, nil,
 			"was lost"},
-		"server told": {func(r *api.HostInstanceRequest) {
+		"by the server": {func(r *api.HostInstanceRequest) {
 			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "host/counter"}}
 		}, nil, "was lost"},
-		"earlier told": {func(r *api.HostInstanceRequest) {
+		"by an earlier run": {func(r *api.HostInstanceRequest) {
 			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "host/counter"},
 				{RunID: "empty", ActivityID: "host/counter"}}
 		}, nil, "was lost"},
@@ -112,10 +112,10 @@ func TestHostInstance_NotesLostState(t *testing.T) {
 	}
 }
 
-// toldBefore is an execution that is over, whose host reported a state with its last heartbeat.
-func toldBefore(t *testing.T, told api.InstanceProgress) *described {
+// reportedBefore returns an ended execution whose host reported a state with its last heartbeat.
+func reportedBefore(t *testing.T, reported api.InstanceProgress) *described {
 	t.Helper()
-	details, err := converter.GetDefaultDataConverter().ToPayloads(told)
+	details, err := converter.GetDefaultDataConverter().ToPayloads(reported)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +135,8 @@ func TestHostInstance_NotesUnsavedStateOnce(t *testing.T) {
 			says, "cannot be rebuilt") {
 			t.Errorf("notes %q", notes)
 		}
-		if told := h.server.Last(); told.State != nil || !told.Used {
-			t.Errorf("told %+v", told)
+		if reported := h.server.Last(); reported.State != nil || !reported.Used {
+			t.Errorf("reported %+v", reported)
 		}
 		running.end(errors.New("over"))
 		h.failed(running)

@@ -50,7 +50,7 @@ func TestHostInstance_ServesCallsUntilTheRunCancels(t *testing.T) {
 				running.left.State != nil {
 				t.Errorf("%v, left %+v", err, running.left)
 			}
-			if got, want := h.said(), "make1 serve add1/1 add1/1 add1/1 stop close"; got != want {
+			if got, want := h.actions(), "make1 serve add1/1 add1/1 add1/1 stop close"; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 			if live := h.config.Factories.Live()["counter"]; live != 0 {
@@ -77,7 +77,7 @@ func TestHostInstance_ClosesInstanceOfEndedRun(t *testing.T) {
 				activity.ErrResultPending) {
 				t.Errorf("got %v", err)
 			}
-			if got := h.said(); got != "make1 serve stop close" {
+			if got := h.actions(); got != "make1 serve stop close" {
 				t.Errorf("got %s", got)
 			}
 		})
@@ -140,7 +140,7 @@ func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
 					app.NonRetryable()) {
 				t.Errorf("the host ended with %v", err)
 			}
-			if got := h.said(); got != "serve add1/1 stop close" {
+			if got := h.actions(); got != "serve add1/1 stop close" {
 				t.Errorf("got %s", got)
 			}
 			if _, err := h.call(s, 1); err == nil {
@@ -153,8 +153,8 @@ func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
 	}
 }
 
-// Running calls may finish. An instance whose queue cannot be served is given up, too.
-func TestHostInstance_GivesUpWhenWorkerStops(t *testing.T) {
+// Running calls may finish. An instance whose queue cannot be served is released, too.
+func TestHostInstance_ReleasesWhenWorkerStops(t *testing.T) {
 	h := newHosts(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
 	h.add(expect.Receive(t, "the instance", h.served), 5)
@@ -164,7 +164,7 @@ func TestHostInstance_GivesUpWhenWorkerStops(t *testing.T) {
 		"its worker stops") {
 		t.Errorf("%+v, left %+v, again %v", e, left, again)
 	}
-	if got := h.said(); got != "make1 serve add5/1 snapshot stop close" {
+	if got := h.actions(); got != "make1 serve add5/1 snapshot stop close" {
 		t.Errorf("got %s", got)
 	}
 	h = newHosts(t, nil, plain)
@@ -176,8 +176,8 @@ func TestHostInstance_GivesUpWhenWorkerStops(t *testing.T) {
 	h = newHosts(t, nil, plain)
 	h.refuse = errors.New("no port")
 	if e, _, again := h.failed(h.start(h.request())); !again || !strings.Contains(e.Message,
-		"no port") || h.said() != "make1 close" {
-		t.Errorf("%+v, again %v, %s", e, again, h.said())
+		"no port") || h.actions() != "make1 close" {
+		t.Errorf("%+v, again %v, %s", e, again, h.actions())
 	}
 	h = newHosts(t, nil, plain)
 	running = h.start(h.request())
@@ -198,22 +198,22 @@ func TestHostInstance_ClosesIdleInstance(t *testing.T) {
 		running.left.State == nil {
 		t.Fatalf("%v, left %+v", err, running.left)
 	}
-	if got := h.said(); got != "make1 serve add5/1 stop snapshot close" {
+	if got := h.actions(); got != "make1 serve add5/1 stop snapshot close" {
 		t.Errorf("got %s", got)
 	}
 	r := h.request()
 	r.Last = running.left
 	again := h.start(r)
 	if i := expect.Receive(t, "the next instance",
-		h.served); h.said() != "make1 serve add5/1 stop snapshot close make2 restore serve" {
-		t.Errorf("got %s, %v", h.said(), i)
+		h.served); h.actions() != "make1 serve add5/1 stop snapshot close make2 restore serve" {
+		t.Errorf("got %s, %v", h.actions(), i)
 	}
 	again.end(errors.New("over"))
 	h.failed(again)
 }
 
-// adopt has the instance adopted by the activity of the next execution, as the worker of the
-// instance's queue gets it.
+// adopt lets the activity of the next execution adopt the instance, as the worker of the instance's
+// queue receives it.
 func (h *hosts) adopt(s Served) error {
 	h.t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
@@ -274,7 +274,7 @@ func TestHostInstance_IsAdoptedByContinuedRun(t *testing.T) {
 				activity.ErrResultPending) {
 				t.Errorf("the first host ended with %v", err)
 			}
-			if got := h.said(); strings.Count(got, "make") != 1 ||
+			if got := h.actions(); strings.Count(got, "make") != 1 ||
 				strings.Count(got, "close") != 1 {
 				t.Errorf("got %s", got)
 			}
@@ -293,8 +293,8 @@ func TestHostInstance_ClosesInstanceThatIsNotAdopted(t *testing.T) {
 	h.server.Describe("", closed)
 	h.server.Say(serviceerror.NewNotFound("no such execution"))
 	if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
-		activity.ErrResultPending) || h.said() != "make1 serve stop close" {
-		t.Errorf("%v, %s", err, h.said())
+		activity.ErrResultPending) || h.actions() != "make1 serve stop close" {
+		t.Errorf("%v, %s", err, h.actions())
 	}
 	if err := h.adopt(Served{HostInstance: (&hosting{request: h.request(),
 		over: closedChannel()}).adopt}); err == nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// scriptedInstance is an instance whose calls do what their argument says. Its state counts the
-// calls that took effect.
+// scriptedInstance is an instance whose calls follow their argument. Its state counts the calls
+// that took effect.
 type scriptedInstance struct {
 	n int
-	// inside gets a word when a call waits for proceed.
+	// inside receives a value when a call waits for proceed.
 	inside, proceed chan struct{}
 }
 
@@ -52,10 +52,10 @@ func (s *scriptedInstance) Restore(_ context.Context, state []byte) error {
 	return err
 }
 
-// plainInstance hides that it can be rebuilt.
+// plainInstance hides that the instance can be rebuilt.
 type plainInstance struct{ scripted *scriptedInstance }
 
-// liveInstance is an instance that is held for a minute.
+// liveInstance is an instance that is hosted for a minute.
 type liveInstance struct {
 	*instance
 	t        *testing.T
@@ -96,9 +96,8 @@ func (i *liveInstance) do(ctx context.Context, id, args string) (executor.Answer
 		json.RawMessage(args))
 }
 
-// told returns what the last heartbeat told of the instance's state and of the calls that it
-// remembers.
-func (i *liveInstance) told() (state string, calls []string) {
+// reported returns the instance's state and the calls of the last heartbeat.
+func (i *liveInstance) reported() (state string, calls []string) {
 	i.t.Helper()
 	last := i.server.Last()
 	if last.State == nil {
@@ -136,9 +135,9 @@ func TestInstance_SnapshotsFinalOutcomes(t *testing.T) {
 		{t.Context(), "4", `"go"`, false, "6", 4},
 	} {
 		_, err := i.do(c.ctx, c.id, c.args)
-		if state, calls := i.told(); (err != nil) != c.failed || state != c.state ||
+		if state, calls := i.reported(); (err != nil) != c.failed || state != c.state ||
 			len(calls) != c.calls {
-			t.Errorf("call %s %s: %v, told %q and calls %q", c.id, c.args, err, state, calls)
+			t.Errorf("call %s %s: %v, reported %q and calls %q", c.id, c.args, err, state, calls)
 		}
 	}
 	if answer, err := i.do(t.Context(), "1", `"go"`); err != nil || string(answer.Output) != "1" ||
@@ -162,8 +161,8 @@ func TestInstance_ReportsNoStateWithoutSnapshots(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if state, _ := i.told(); state != "" || !i.server.Last().Used || len(i.server.Beats) != 2 {
-			t.Errorf("%s: told %q in %d heartbeats", name, state, len(i.server.Beats))
+		if state, _ := i.reported(); state != "" || !i.server.Last().Used || len(i.server.Beats) != 2 {
+			t.Errorf("%s: reported %q in %d heartbeats", name, state, len(i.server.Beats))
 		}
 	}
 }

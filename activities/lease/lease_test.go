@@ -22,16 +22,16 @@ func leaseOf(server *activitytest.HostServer, timeout time.Duration) *lease.Leas
 		func() any { return api.InstanceProgress{Generation: 7} })
 }
 
-// A lease is held from a heartbeat that the server took until a fifth before the timeout, counted
-// from its sending. What uses it is stopped then, and the instance is lost.
-func TestLeaseEnds(t *testing.T) {
+// A lease is valid from an accepted heartbeat until a fifth before the timeout, counted from when
+// the heartbeat was sent. Then its users are stopped, and the instance is lost.
+func TestLease_EndsBeforeTheServersTimeout(t *testing.T) {
 	l := leaseOf(&activitytest.HostServer{}, 500*time.Millisecond)
 	if l.Valid() {
-		t.Error("a lease that nothing has proved is held")
+		t.Error("a lease without a heartbeat is valid")
 	}
 	before := time.Now()
 	if err := l.Beat(t.Context()); err != nil || !l.Valid() {
-		t.Fatalf("%v, held %v", err, l.Valid())
+		t.Fatalf("%v, valid %v", err, l.Valid())
 	}
 	period, err := l.Acquire(t.Context())
 	if err != nil {
@@ -44,10 +44,10 @@ func TestLeaseEnds(t *testing.T) {
 	expect.Receive(t, "the loss", l.Lost)
 	if _, err := l.Acquire(t.Context()); !errors.Is(err, lease.ErrOver) ||
 		!errors.Is(context.Cause(period), lease.ErrOver) || l.Valid() {
-		t.Errorf("%v, %v, held %v", err, context.Cause(period), l.Valid())
+		t.Errorf("%v, %v, valid %v", err, context.Cause(period), l.Valid())
 	}
 	if l.Beat(t.Context()); l.Valid() {
-		t.Error("a lost lease is held again")
+		t.Error("a lost lease is valid again")
 	}
 }
 
@@ -76,9 +76,9 @@ func TestLease_NamesTheOutage(t *testing.T) {
 	}
 }
 
-// What the server answers to a heartbeat says whether it proves anything: also where the run or an
-// operator wants something, but not where nobody knows whether it arrived.
-func TestLeaseBeat(t *testing.T) {
+// An answer proves the lease, also with a request of the run or of an operator. It does not if it
+// is unknown whether the heartbeat arrived.
+func TestLease_DependsOnTheAnswerToItsHeartbeat(t *testing.T) {
 	broken := errors.New("broken pipe")
 	for _, c := range []struct {
 		answer, want error
@@ -93,18 +93,17 @@ func TestLeaseBeat(t *testing.T) {
 	} {
 		l := leaseOf(&activitytest.HostServer{Answer: c.answer}, time.Minute)
 		if err := l.Beat(t.Context()); !errors.Is(err, c.want) || l.Valid() != c.valid {
-			t.Errorf("%v gives %v, held %v", c.answer, err, l.Valid())
+			t.Errorf("%v gives %v, valid %v", c.answer, err, l.Valid())
 		}
 		l.GiveUp(lease.ErrOver)
 	}
 	hung := leaseOf(&activitytest.HostServer{Hang: true}, 60*time.Millisecond)
 	if err := hung.Beat(t.Context()); !errors.Is(err, context.DeadlineExceeded) || hung.Valid() {
-		t.Errorf("a heartbeat without an answer gives %v, held %v", err, hung.Valid())
+		t.Errorf("a heartbeat without an answer gives %v, valid %v", err, hung.Valid())
 	}
 }
 
-// The time between heartbeats leaves most of the lease for an outage.
-func TestLeaseInterval(t *testing.T) {
+func TestLease_IntervalLeavesTimeForAnOutage(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{
 		900 * time.Millisecond: 300 * time.Millisecond, 2 * time.Second: 500 * time.Millisecond,
 		15 * time.Second: 1500 * time.Millisecond} {
@@ -114,9 +113,9 @@ func TestLeaseInterval(t *testing.T) {
 	}
 }
 
-// A state is committed when the server has taken a heartbeat with it: attempts that fail are made
-// again, until the instance is lost.
-func TestLeaseCommit(t *testing.T) {
+// A state is committed when the server has accepted a heartbeat with it. Failed attempts are
+// repeated until the instance is lost.
+func TestLease_CommitsStates(t *testing.T) {
 	server := &activitytest.HostServer{}
 	l := leaseOf(server, time.Minute)
 	if err := l.Beat(t.Context()); err != nil {
@@ -140,9 +139,9 @@ func TestLeaseCommit(t *testing.T) {
 	}
 }
 
-// No call begins while the instance waits to be adopted, nor does it have to end; once another hold
-// proves the lease, both go on. The old hold's token is not used any more.
-func TestLeaseIsAdopted(t *testing.T) {
+// No call starts while the instance waits to be adopted, and none has to end. When another activity
+// proves the lease, both continue, and the old task token is not used any more.
+func TestLease_IsAdopted(t *testing.T) {
 	server := &activitytest.HostServer{}
 	l := leaseOf(server, 400*time.Millisecond)
 	if err := l.Beat(t.Context()); err != nil {
@@ -160,7 +159,7 @@ func TestLeaseIsAdopted(t *testing.T) {
 	}()
 	expect.Receive(t, "the old lease to end", running.Done())
 	if l.IsLost() || len(acquired) > 0 {
-		t.Errorf("lost %v, a call has begun %v", l.IsLost(), len(acquired) > 0)
+		t.Errorf("lost %v, a call has started %v", l.IsLost(), len(acquired) > 0)
 	}
 	l.Adopt([]byte("other"))
 	if err := l.Beat(t.Context()); err != nil {
@@ -172,15 +171,15 @@ func TestLeaseIsAdopted(t *testing.T) {
 	if want := []string{"token", "other"}; !slices.Equal(server.Tokens, want) {
 		t.Errorf("tokens %v", server.Tokens)
 	}
-	// An adoption that no heartbeat proves is a loss.
+	// An adoption without a heartbeat is a loss.
 	l.Park()
 	l.Adopt([]byte("third"))
 	expect.Receive(t, "the loss", l.Lost)
 }
 
-// A call's context tells that the lease is over by the clock, before any timer does; waiting for it
-// ends with the call.
-func TestLeasedContext(t *testing.T) {
+// A call's context ends with the lease before any timer fires, and waiting for it ends with the
+// call.
+func TestLeasedContext_EndsByTheClock(t *testing.T) {
 	l := leaseOf(&activitytest.HostServer{}, time.Minute)
 	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)

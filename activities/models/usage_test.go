@@ -6,9 +6,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestFinalizeUsage proves that our own count stands in for a provider's that is missing, and
-// beside one that is there; not where images were sent, which it does not count.
-func TestFinalizeUsage(t *testing.T) {
+// Our count replaces a missing one and accompanies an existing one, except with images, which it
+// does not count.
+func TestUsage_IsCountedIfTheProviderDoesNot(t *testing.T) {
 	for name, test := range map[string]struct {
 		usage     api.Usage
 		images    map[string][]Image

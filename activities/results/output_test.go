@@ -7,9 +7,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// TestAnswerAsJSON proves what an agent's answer is as a value, alone, in a fence of any kind, or
-// as text.
-func TestAnswerAsJSON(t *testing.T) {
+// The answer of an agent is JSON, alone or in a fence of any kind, or text.
+func TestAnswer_IsReadAsJSON(t *testing.T) {
 	anything := activitytest.Catalog(t, activitytest.Spec("sub",
 		func(s *toolspecs.Spec) { s.OutputSchema = []byte(`{}`) })).All()[0]
 	open := activitytest.Catalog(t, activitytest.Spec("sub", nil)).All()[0]

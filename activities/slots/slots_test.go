@@ -17,10 +17,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// slotsServer is the server as a holder of slots sees it: it takes heartbeats.
+// slotsServer is the server as a holder of slots uses it: it accepts heartbeats.
 type slotsServer struct {
 	client.Client
-	// calls are the heartbeats for calls: how many details each had.
+	// calls are the heartbeats of calls: how many details each had.
 	calls chan int
 }
 
@@ -32,7 +32,7 @@ func (s slotsServer) RecordActivityHeartbeat(_ context.Context, token []byte,
 	return nil
 }
 
-// slotsProcess is a process that serves lanes. exited gets a word where it would end itself.
+// slotsProcess is a process that serves lanes. exited receives a value when it would end.
 type slotsProcess struct {
 	*Server
 	exited chan struct{}
@@ -76,7 +76,7 @@ func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Du
 	return h
 }
 
-// served has the holder serve a queue, and returns it.
+// served makes the holder serve a queue, and returns it.
 func (p *slotsProcess) served(t *testing.T, h *slotGroup, part string) *slotQueue {
 	t.Helper()
 	h.mu.Lock()
@@ -94,8 +94,7 @@ type quietLog struct{}
 func (quietLog) Info(string, ...any) {}
 func (quietLog) Warn(string, ...any) {}
 
-// What holders tell can be asked for while they begin to serve keys.
-func TestSlotStatesWhileKeysOpen(t *testing.T) {
+func TestSlots_StateCanBeReadWhileKeysOpen(t *testing.T) {
 	p := newSlotsProcess(t)
 	h := p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
 	var both sync.WaitGroup
@@ -119,8 +118,8 @@ func TestSlotStatesWhileKeysOpen(t *testing.T) {
 	expect.Receive(t, "both", done)
 }
 
-// A process that got a group again before it had given it up serves it still when it has.
-func TestSlotsTakenAgainBeforeGivenUp(t *testing.T) {
+// A process that got a group again before it had released it still serves it.
+func TestSlots_TakenAgainBeforeReleaseStayServed(t *testing.T) {
 	p := newSlotsProcess(t)
 	lane := api.Lane{Limit: 1}
 	before := p.served(t, p.hostInstance(t, lane, time.Hour), "")
@@ -133,9 +132,9 @@ func TestSlotsTakenAgainBeforeGivenUp(t *testing.T) {
 	}
 }
 
-// A holder whose lease is over does not give its group to another one while a call runs: where it
-// does not stop, the process ends before.
-func TestSlotsLostWhileCallRuns(t *testing.T) {
+// A holder without its lease does not release its group while a call runs: if the call does not
+// stop, the process ends first.
+func TestSlots_LostDuringACallEndTheProcess(t *testing.T) {
 	p := newSlotsProcess(t)
 	h := p.hostInstance(t, api.Lane{Limit: 1}, 2*time.Second)
 	q := p.served(t, h, "")
@@ -155,9 +154,8 @@ func TestSlotsLostWhileCallRuns(t *testing.T) {
 	expect.Receive(t, "the group to be given up", gone)
 }
 
-// A holder gives its group up only when no call of a key runs that has been closed meanwhile
-// either.
-func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
+// A holder releases its group only when no call runs, including calls of keys that were closed.
+func TestSlots_AreReleasedAfterClosedKeys(t *testing.T) {
 	p := newSlotsProcess(t)
 	h := p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
 	h.serveKeys(api.OpenKeys{"a": 1})
@@ -187,9 +185,9 @@ func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
 	}
 }
 
-// The limit holds over a change of who decides which calls wait: calls that began before it count,
-// and those that were on their way wait or are handed back.
-func TestSlotsLimitWhileRulesChange(t *testing.T) {
+// If the lane gets a wait queue, or loses it, earlier calls count, and those on their way wait or
+// are requeued.
+func TestSlots_KeepTheLimitWhileRulesChange(t *testing.T) {
 	p := newSlotsProcess(t)
 	size := 1
 	plain, exact := api.Lane{Name: "lane", Limit: 1}, api.Lane{Name: "lane", Limit: 1,
@@ -232,9 +230,9 @@ func TestSlotsLimitWhileRulesChange(t *testing.T) {
 	requeued(enter(), "a call that came to a closed queue")
 }
 
-// The queue of a key is idle only where calls that wait for the lane's rate would have come, and
-// where it is polled at all.
-func TestSlotsIdleKey(t *testing.T) {
+// The queue of a key is idle only if calls that wait for the lane's rate would have arrived, and if
+// it is polled at all.
+func TestSlots_IdleKeyHasNoWaitingCalls(t *testing.T) {
 	p := newSlotsProcess(t)
 	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}", Rate: 0.5}, time.Hour),
 		"a")
@@ -250,9 +248,8 @@ func TestSlotsIdleKey(t *testing.T) {
 	}
 }
 
-// What an attempt told while it waited does not count for the next one: that says that it begins,
-// also where it has not waited.
-func TestSlotsAttemptBegins(t *testing.T) {
+// The report of a waiting attempt does not count for the next one, also if that has not waited.
+func TestSlots_EachAttemptReportsItsStart(t *testing.T) {
 	p := newSlotsProcess(t)
 	none := 0
 	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 2, QueueSize: &none}, time.Hour), "")

@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/internal/test/expect"
 )
 
-// stander is a call that waits in a queue in a test.
-type stander struct {
+// waitingCall is a call that waits in a queue in a test.
+type waitingCall struct {
 	name   string
 	level  int
 	from   string
@@ -22,15 +22,15 @@ type stander struct {
 	cancel context.CancelFunc
 }
 
-// queueOf returns a wait queue and a function that puts a call into it, which returns when the call
-// stands there or has been answered.
+// queueOf returns a wait queue and a function that adds a call, which returns when the call waits
+// or has been answered.
 func queueOf(t *testing.T, limit, space int, strategy api.Strategy) (*waitQueue,
-	func(name string, level int, from string, deadline time.Time) *stander) {
+	func(name string, level int, from string, deadline time.Time) *waitingCall) {
 	l := newWaitQueue()
 	l.configure(limit, space, strategy)
-	return l, func(name string, level int, from string, deadline time.Time) *stander {
+	return l, func(name string, level int, from string, deadline time.Time) *waitingCall {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &stander{name: name, level: level, from: from, ended: make(chan error, 1),
+		s := &waitingCall{name: name, level: level, from: from, ended: make(chan error, 1),
 			cancel: cancel}
 		stands := make(chan struct{})
 		stand := sync.OnceFunc(func() { close(stands) })
@@ -44,9 +44,9 @@ func queueOf(t *testing.T, limit, space int, strategy api.Strategy) (*waitQueue,
 	}
 }
 
-// A wait queue keeps its strategy's order: fifo that of coming; priority the most urgent first, and
-// among equals turns for everybody who shares the lane, however many calls one of them has.
-func TestLineOrder(t *testing.T) {
+// fifo keeps the order of arrival. priority takes the most urgent call first and, among equal ones,
+// alternates between those who share the lane, however many calls they have.
+func TestWaitQueue_KeepsItsStrategysOrder(t *testing.T) {
 	normal, urgent, low := api.PriorityNormal.Level(), api.PriorityUrgent.Level(),
 		api.PriorityLow.Level()
 	come := []struct {
@@ -64,14 +64,14 @@ func TestLineOrder(t *testing.T) {
 		if err := expect.Receive(t, "the first turn", first.ended); err != nil {
 			t.Fatal(err)
 		}
-		var waiting []*stander
+		var waiting []*waitingCall
 		for _, c := range come {
 			waiting = append(waiting, stand(c.name, c.level, c.from, time.Time{}))
 		}
 		var got []string
 		for len(waiting) > 0 {
 			name := want[len(got)]
-			i := slices.IndexFunc(waiting, func(s *stander) bool { return s.name == name })
+			i := slices.IndexFunc(waiting, func(s *waitingCall) bool { return s.name == name })
 			l.leave()
 			if err := expect.Receive(t, string(strategy)+": "+name, waiting[i].ended); err != nil {
 				t.Fatal(err)
@@ -85,14 +85,14 @@ func TestLineOrder(t *testing.T) {
 	}
 }
 
-// Exactly as many calls run and wait as may, also where a hundred come at once; whoever does not
-// fit is rejected at once.
-func TestLineIsExact(t *testing.T) {
+// Exactly as many calls run and wait as may, also if a hundred arrive at once. Others are rejected
+// immediately.
+func TestWaitQueue_IsExact(t *testing.T) {
 	for _, c := range []struct{ limit, space int }{{1, 0}, {1, 3}, {4, 2}, {3, 0}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			l, stand := queueOf(t, c.limit, c.space, api.StrategyFIFO)
 			var mu sync.Mutex
-			var all []*stander
+			var all []*waitingCall
 			var coming sync.WaitGroup
 			for i := range 100 {
 				coming.Go(func() {
@@ -130,8 +130,8 @@ func TestLineIsExact(t *testing.T) {
 	}
 }
 
-// merged returns a channel with the end of one call that has ended and was not returned yet.
-func merged(all []*stander) <-chan error {
+// merged returns a channel with the end of a call that has ended and was not returned yet.
+func merged(all []*waitingCall) <-chan error {
 	c := make(chan error, 1)
 	go func() {
 		for {
@@ -148,8 +148,8 @@ func merged(all []*stander) <-chan error {
 	return c
 }
 
-// Where a more urgent call finds no room, the last one in the lane's order makes room for it.
-func TestLine_MakesSpaceForUrgentCalls(t *testing.T) {
+// If the queue is full, a more urgent call replaces the last one in the lane's order.
+func TestWaitQueue_MakesSpaceForUrgentCalls(t *testing.T) {
 	l, stand := queueOf(t, 1, 1, api.StrategyPriority)
 	if err := expect.Receive(t, "the first turn",
 		stand("first", 3, "", time.Time{}).ended); err != nil {
@@ -166,8 +166,8 @@ func TestLine_MakesSpaceForUrgentCalls(t *testing.T) {
 	}
 }
 
-// Who waits too long, or whose call is cancelled, leaves the queue and takes no turn.
-func TestLineLeft(t *testing.T) {
+// A call that waits too long or is cancelled leaves the queue and takes no turn.
+func TestWaitQueue_ForgetsCallsThatLeave(t *testing.T) {
 	l, stand := queueOf(t, 1, 10, api.StrategyFIFO)
 	if err := expect.Receive(t, "the first turn",
 		stand("first", 3, "", time.Time{}).ended); err != nil {
@@ -187,7 +187,7 @@ func TestLineLeft(t *testing.T) {
 	if err := expect.Receive(t, "the last one", last.ended); err != nil || l.length() != 0 {
 		t.Errorf("got %v, %d wait", err, l.length())
 	}
-	// A higher limit takes effect for those who wait.
+	// A higher limit applies to waiting calls.
 	more := stand("more", 3, "", time.Time{})
 	l.configure(2, 10, api.StrategyFIFO)
 	if err := expect.Receive(t, "the one more", more.ended); err != nil {
@@ -195,9 +195,8 @@ func TestLineLeft(t *testing.T) {
 	}
 }
 
-// A gate never hands out more permits than it has, whatever its size becomes; a closed door hands
-// out none.
-func TestGate(t *testing.T) {
+// The size may change at any time. A closed semaphore issues no permits.
+func TestSemaphore_NeverExceedsItsSize(t *testing.T) {
 	g := newSemaphore()
 	workerSlots := g.workerSlots()
 	reserved := make(chan error, 10)
@@ -234,8 +233,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// A gate is remembered for as long as a queue goes by it or a call has its permit.
-func TestGateIsRemembered(t *testing.T) {
+// It is in use while a queue follows it or a call has its permit.
+func TestSemaphore_IsRememberedWhileInUse(t *testing.T) {
 	owned := newOwnedSlots()
 	g := owned.semaphore("q", 0)
 	if owned.semaphore("q", 0) != g || owned.semaphore("q", 1) == g {
@@ -253,17 +252,17 @@ func TestGateIsRemembered(t *testing.T) {
 	g.workerSlots().Release()
 	owned.drop("q", 0)
 	if owned.semaphore("q", 0) == g {
-		t.Error("a gate is remembered that nobody needs")
+		t.Error("an unused semaphore is remembered")
 	}
 }
 
-// A lane that is busy for weeks remembers only the conversations whose calls wait, and they keep
+// A lane that is busy for weeks remembers only the conversations with waiting calls, and they keep
 // taking turns.
 func TestWaitQueue_RemembersOnlyWhoWaits(t *testing.T) {
 	l, stand := queueOf(t, 1, 4, api.StrategyPriority)
 	level := api.PriorityNormal.Level()
 	running := stand("first", level, "first", time.Time{})
-	var waiting []*stander
+	var waiting []*waitingCall
 	for i := range 200 {
 		s := stand(fmt.Sprint(i), level, fmt.Sprint(i), time.Time{})
 		if i%3 == 0 { // leaves without having run

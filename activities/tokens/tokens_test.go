@@ -9,8 +9,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/expect"
 )
 
-// Counts are those that the vocabulary's publisher gives, whatever the text is made of.
-func TestCountTokensKnown(t *testing.T) {
+func TestCountTokens_EqualsPublishedCounts(t *testing.T) {
 	for text, want := range map[string]int{
 		"":                              0,
 		"hello world":                   2,
@@ -38,9 +37,9 @@ func TestCountTokensKnown(t *testing.T) {
 	}
 }
 
-// The text is split as the vocabulary's own pattern does: the counts of real code and prose are the
-// tokenizer's.
-func TestCountTokensExactOnRealText(t *testing.T) {
+// The counts of real code and prose are those of the tokenizer, because texts are split by its
+// pattern.
+func TestCountTokens_IsExactOnRealText(t *testing.T) {
 	for _, text := range expect.GoTexts(t) {
 		text = text[:min(len(text), maxCounted)]
 		exact, err := encoding().Count(text)
@@ -53,8 +52,8 @@ func TestCountTokensExactOnRealText(t *testing.T) {
 	}
 }
 
-// Long texts are counted in proportion, within 3 % at the mean on real text.
-func TestCountTokensLongTexts(t *testing.T) {
+// The mean error on real text is below 3 %.
+func TestCountTokens_EstimatesLongTexts(t *testing.T) {
 	var sum float64
 	n := 0
 	for _, text := range expect.GoTexts(t) {
@@ -78,9 +77,9 @@ func TestCountTokensLongTexts(t *testing.T) {
 	}
 }
 
-// No text makes the counter panic or hang, and pieces always advance: strings that broke other
-// programs, invalid UTF-8, cuts within characters.
-func TestCountTokensNaughty(t *testing.T) {
+// No text makes the counter panic or hang: strings that broke other programs, invalid UTF-8, cuts
+// within characters.
+func TestCountTokens_AcceptsAnyText(t *testing.T) {
 	for _, text := range append(cases.NaughtyStrings(t), "\xff", "a\xc3", strings.Repeat("\xe6\x97",
 		5000), strings.Repeat("\u0301", 100)) {
 		got := Count(text)
@@ -96,7 +95,7 @@ func TestCountTokensNaughty(t *testing.T) {
 	}
 }
 
-// FuzzCountTokens holds that any text is split into pieces that advance, and counted as the
+// FuzzCountTokens checks that any text is split into parts that advance, and counted as the
 // tokenizer does.
 func FuzzCountTokens(f *testing.F) {
 	for _, seed := range []string{"a b", "A'LL", "12345", " \n x", "日本ABC", "\u0301a", "…//\n"} {
@@ -114,8 +113,7 @@ func FuzzCountTokens(f *testing.F) {
 	})
 }
 
-// BenchmarkCountTokens counts 1 KB: again and again the same, and of 1 MB of code that is not seen
-// before.
+// BenchmarkCountTokens counts 1 KB: the same text repeatedly, and parts of 1 MB of code.
 func BenchmarkCountTokens(b *testing.B) {
 	text := expect.GoSource(b)[:1024]
 	b.Run("again", func(b *testing.B) {

@@ -29,7 +29,7 @@ func shell(script string, more ...string) []string {
 	return append([]string{"sh", "-c", script, "sh"}, more...)
 }
 
-// runCommand executes an entry and returns its answer's text.
+// runCommand executes an entry and returns the text of its answer.
 func runCommand(t *testing.T, entry toolspecs.Entry, args string) (string, error) {
 	t.Helper()
 	answer, err := Executor{}.Execute(t.Context(), commandSpec(entry), json.RawMessage(args))
@@ -49,7 +49,7 @@ func readPIDs(path string) []int {
 	return pids
 }
 
-// gone reports whether a process has ended; an orphan that nobody reaps has.
+// gone reports whether a process has ended, including an orphan that is not reaped.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true
@@ -58,9 +58,8 @@ func gone(pid int) bool {
 	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
-// Every element of argv arrives as one element, whatever the arguments hold; absent optional ones
-// are left out.
-func TestCommandArgv(t *testing.T) {
+// Absent optional elements are omitted.
+func TestCommandArgv_PassesEachElementUnchanged(t *testing.T) {
 	show := shell(`for a; do printf '[%s]' "$a"; done`)
 	cases := []struct {
 		name string
@@ -96,8 +95,8 @@ func TestCommandArgv(t *testing.T) {
 	}
 }
 
-// Naughty strings reach a program byte for byte, by argv and by standard input, and come back so.
-func TestCommandNaughtyStrings(t *testing.T) {
+// The strings pass by argv and by standard input, and return.
+func TestCommand_PassesNaughtyStringsUnchanged(t *testing.T) {
 	for _, s := range cases.NaughtyStrings(t) {
 		args, err := api.EncodeJSON(map[string]string{"text": s})
 		if err != nil {
@@ -116,8 +115,8 @@ func TestCommandNaughtyStrings(t *testing.T) {
 	}
 }
 
-// Exit codes and outputs become answers and errors of the right type, which say what happened.
-func TestCommandOutcomes(t *testing.T) {
+// The cases are exit codes and outputs.
+func TestCommandOutcomes_HaveTypeAndReason(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "not-executable")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -197,14 +196,14 @@ func TestCommandOutcomes(t *testing.T) {
 	}
 }
 
-// failedWith reports whether err is a permanent error of the type and says what is wanted.
+// failedWith reports whether err is a permanent error of the type with the text.
 func failedWith(err error, failure api.ErrorType, message string) bool {
 	e := api.AsError(err)
 	return e != nil && e.Type == failure && !e.Retryable && strings.Contains(e.Error(), message)
 }
 
-// A transient exit code lets the retry policy try again; the model is told the same.
-func TestCommandTransientExitCode(t *testing.T) {
+// The model reads the same error.
+func TestCommandTransientExitCode_IsRetried(t *testing.T) {
 	_, err := runCommand(t, toolspecs.Entry{Argv: shell(`exit 75`), TransientExitCodes: []int{75}},
 		"{}")
 	if e := api.AsError(err); e == nil || !e.Retryable || e.Type != api.ErrExecution {
@@ -212,8 +211,8 @@ func TestCommandTransientExitCode(t *testing.T) {
 	}
 }
 
-// An argument that no argv can hold is the call's fault and is not tried again.
-func TestCommandArgumentTooLong(t *testing.T) {
+// An argument that is too long for any argv is a fault of the call.
+func TestCommandArgumentTooLong_IsNotRetried(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the limit of one argument is Linux's")
 	}
@@ -225,8 +224,8 @@ func TestCommandArgumentTooLong(t *testing.T) {
 	}
 }
 
-// Output that is not UTF-8 is repaired, and the call's result says so.
-func TestCommandInvalidUTF8(t *testing.T) {
+// The result has a note.
+func TestCommandInvalidUTF8_IsRepaired(t *testing.T) {
 	answer, err := Executor{}.Execute(t.Context(),
 		commandSpec(toolspecs.Entry{Argv: shell(`printf 'a\377b'`)}), nil)
 	if err != nil || api.PlainText(answer.Output) != "a\uFFFDb" || len(answer.Notes) != 1 {
@@ -234,8 +233,8 @@ func TestCommandInvalidUTF8(t *testing.T) {
 	}
 }
 
-// A program sees the allowed variables and those of its call, and no other of the worker's.
-func TestCommandEnvironment(t *testing.T) {
+// The variables of the call are added.
+func TestCommandEnvironment_ContainsOnlyAllowedVariables(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_WORKER", "hidden")
 	t.Setenv("LISTED", "a=b")
 	ctx := api.WithCallContext(t.Context(), api.CallContext{
@@ -264,9 +263,8 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
-// Relative folders are under the executor's, and a program with a slash is relative to the working
-// folder.
-func TestCommandWorkingFolder(t *testing.T) {
+// A program with a slash is relative to the working folder.
+func TestCommandWorkingFolder_IsRelativeToTheExecutors(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -292,8 +290,7 @@ func TestCommandWorkingFolder(t *testing.T) {
 	}
 }
 
-// A call that is cancelled before it starts runs nothing.
-func TestCommandCancelledBefore(t *testing.T) {
+func TestCommandCancelledBefore_RunsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	file := filepath.Join(t.TempDir(), "ran")

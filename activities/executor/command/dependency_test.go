@@ -25,9 +25,8 @@ func startsServer(file string) toolspecs.Dependency {
 		Start: shell(`echo $$ >>"$1"; exec sleep 1000`, file)}
 }
 
-// What is down and can be started is started once, however many calls need it, and outlives the
-// call.
-func TestDependencyIsStartedOnceAndStays(t *testing.T) {
+// A dependency that is down is started once for any number of calls, and outlives them.
+func TestDependency_IsStartedOnceAndStays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
 	t.Cleanup(func() {
 		for _, pid := range readPIDs(file) {
@@ -54,8 +53,8 @@ func TestDependencyIsStartedOnceAndStays(t *testing.T) {
 	}
 }
 
-// A dependency that is not up refuses the call and says which, why, and what to do.
-func TestDependencyDown(t *testing.T) {
+// The error says which dependency is down, why, and what to do.
+func TestDependencyDown_RefusesTheCall(t *testing.T) {
 	up := toolspecs.Dependency{Name: "up", Check: []string{"true"}}
 	cases := []struct {
 		name       string
@@ -75,7 +74,7 @@ func TestDependencyDown(t *testing.T) {
 			[]string{"ended with exit code 7", "by hand"}},
 		{"it is slow", toolspecs.Dependency{Name: "db", Check: []string{"false"},
 			Start: []string{"sleep", "1"}, Within: api.Duration(300 * time.Millisecond)},
-			// which ended, or was under way when the time was over
+			// It ended, or was running at the timeout.
 			[]string{"still runs", "its check"}},
 		{"its check hangs", toolspecs.Dependency{Name: "db", Check: []string{"sleep", "1000"},
 			Within: api.Duration(100 * time.Millisecond)}, []string{"its time of 100ms is over"}},
@@ -95,8 +94,7 @@ func TestDependencyDown(t *testing.T) {
 	}
 }
 
-// A call that waits for another's start gives up when it is cancelled.
-func TestDependencyCancelledWhileWaiting(t *testing.T) {
+func TestDependency_WaitEndsWithTheCall(t *testing.T) {
 	d := toolspecs.Dependency{Name: "server", Check: []string{"false"}, Start: []string{"sleep",
 		t.Name()}}
 	release, err := acquire(t.Context(), strings.Join(d.Start, "\x00"))

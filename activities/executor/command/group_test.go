@@ -18,9 +18,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// When a call is cancelled or its time is up, the program and every process it started are gone,
-// politely or not, and the error carries the reason.
-func TestCommandCancelEndsGroup(t *testing.T) {
+// When a call is cancelled or times out, the program and every process that it started end, with
+// SIGTERM or SIGKILL, and the error has the reason.
+func TestCommandCancel_EndsTheProcessGroup(t *testing.T) {
 	reason := errors.New("the run was cancelled")
 	for name, script := range map[string]string{
 		"ends when asked":       `echo $$ >>"$1"; sleep 1000 & echo $! >>"$1"; wait`,
@@ -50,8 +50,8 @@ func TestCommandCancelEndsGroup(t *testing.T) {
 	}
 }
 
-// The deadline of a call ends a program that reads no signal, and the error is the deadline's.
-func TestCommandDeadline(t *testing.T) {
+// The program ignores signals, and the error is that of the deadline.
+func TestCommandDeadline_EndsTheProgram(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.Entry{Argv: []string{"sleep", "1000"}}),
@@ -61,8 +61,8 @@ func TestCommandDeadline(t *testing.T) {
 	}
 }
 
-// What a program leaves in its group when it ends is killed, and does not hold the answer back.
-func TestCommandLeavesNothing(t *testing.T) {
+// Processes of the group that outlive the program are killed and do not delay the answer.
+func TestCommand_KillsProcessesThatStay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
 	got, err := runCommand(t, toolspecs.Entry{Argv: shell(`sleep 1000 & echo $! >>"$1"; echo done`,
 		file)}, "{}")
@@ -74,9 +74,8 @@ func TestCommandLeavesNothing(t *testing.T) {
 	}
 }
 
-// A process that left the group and keeps the output open is not waited for, and the answer says
-// so.
-func TestCommandEscapedChild(t *testing.T) {
+// A process that left the group and keeps the output open is not awaited. The answer has a note.
+func TestCommand_DoesNotWaitForEscapedProcesses(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("there is no setsid here")
 	}
@@ -95,8 +94,7 @@ func TestCommandEscapedChild(t *testing.T) {
 	}
 }
 
-// A program that asks for more than its memory limit does not get it.
-func TestCommandMemoryLimit(t *testing.T) {
+func TestCommandMemoryLimit_IsEnforced(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("memory is limited on Linux only")
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// TestCommand_TellsUnclearEndsFromClearOnes proves by a file that counts effects which ends of a
-// program leave open whether a call took effect, and which calls did not start.
+// A file counts the effects of a program. The cases show which ends leave open whether the call
+// took effect, and which calls did not start.
 func TestCommand_TellsUnclearEndsFromClearOnes(t *testing.T) {
 	const effect = `echo effect >> "$1"; `
 	type known struct {

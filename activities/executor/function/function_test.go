@@ -47,9 +47,8 @@ func register(t *testing.T, functions ...switchyard.Function) *Executor {
 	return r
 }
 
-// Arguments arrive in the function as they were validated, with every digit, and the answer is its
-// JSON.
-func TestFunctionRoundTrip(t *testing.T) {
+// Arguments keep every digit, and the answer is JSON.
+func TestFunction_ReceivesArgumentsUnchanged(t *testing.T) {
 	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
 	args := `{"path":"<a&b>","count":9007199254740993,"wait":"1s","points":[{"x":123456789012345678901234567890}],"any":12345678901234567890,"raw":{"k":[1]},"level":0.5,"labels":{"A":"b"}}`
 	answer, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage(args))
@@ -58,9 +57,9 @@ func TestFunctionRoundTrip(t *testing.T) {
 	}
 }
 
-// What the function's type cannot hold, or would take under another name, is a validation_error
-// with its path.
-func TestFunctionRefusesArguments(t *testing.T) {
+// Arguments that do not fit the function's type, or that it would read under another name, are a
+// validation_error with their path.
+func TestFunction_RefusesArgumentsOfOtherTypes(t *testing.T) {
 	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
 	for args, path := range map[string]string{
 		`{"path":"ok","PATH":"/etc/passwd"}`:       "$.PATH",
@@ -85,9 +84,8 @@ type notedOutput struct{}
 
 func (notedOutput) Notes() []string { return []string{"cut"} }
 
-// Answers, notes and errors of functions come back as they are; what is no JSON is an
-// invalid_output.
-func TestFunctionOutcomes(t *testing.T) {
+// Answers, notes and errors are returned. A value that JSON cannot encode is an invalid_output.
+func TestFunctionOutcomes_AreReturnedUnchanged(t *testing.T) {
 	own := api.Errorf(api.ErrPolicyViolation, "no")
 	r := register(t,
 		switchyard.NewFunction("none", func(_ context.Context, _ struct{}) (any,
@@ -148,8 +146,8 @@ func TestFunctionOutcomes(t *testing.T) {
 	}
 }
 
-// A panic is the call's error; its stack goes to the log and not to the model.
-func TestFunctionPanic(t *testing.T) {
+// The stack is logged and not sent to the model.
+func TestFunctionPanic_IsTheErrorOfTheCall(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
@@ -173,14 +171,13 @@ func TestFunctionPanic(t *testing.T) {
 			t.Errorf("%s: got %+v", effect, e)
 		}
 	}
-	if !strings.Contains(log.String(), "TestFunctionPanic") || !strings.Contains(log.String(),
+	if !strings.Contains(log.String(), "TestFunctionPanic_IsTheErrorOfTheCall") || !strings.Contains(log.String(),
 		"handler=probe") {
 		t.Fatalf("the log lacks handler or stack: %s", log.String())
 	}
 }
 
-// Registration names everything that is wrong, and gives nothing.
-func TestNewFunctionsRefuses(t *testing.T) {
+func TestNewFunctions_ReportEveryFault(t *testing.T) {
 	type cyclic struct {
 		Next []cyclic `json:"next,omitempty"`
 	}
@@ -219,9 +216,8 @@ func TestNewFunctionsRefuses(t *testing.T) {
 	}
 }
 
-// A schema that the Go type does not fit is reported with the parameter and both types; one that
-// fits gives nothing.
-func TestFunctionCheck(t *testing.T) {
+// The error names the parameter and both types.
+func TestFunctionCheck_ComparesSchemaAndType(t *testing.T) {
 	f := register(t, switchyard.NewFunction("probe", identity[probeInput]))
 	good := `"path":{"type":"string"},"count":{"type":"integer"},"wait":{"type":"string"},"points":{"type":"array","items":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"any":{"type":["string","null"]},"raw":{},"level":{"type":["number","null"]},"labels":{"type":"object","properties":{"A":{"type":"string"}}}`
 	cases := []struct{ name, schema, want string }{

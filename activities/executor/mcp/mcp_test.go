@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// mcpBench is an executor and a server to call.
+// mcpBench is an executor and a server.
 type mcpBench struct {
 	*Executor
 	entry toolspecs.Entry
@@ -94,15 +94,14 @@ func (b *mcpBench) mustCall(t *testing.T, tool, args string) executor.Answer {
 	return a
 }
 
-// bothTransports runs a test against a server that is a program and against one behind a URL.
+// bothTransports runs a test against a server that is a program and against one at a URL.
 func bothTransports(t *testing.T, test func(t *testing.T, b *mcpBench)) {
 	t.Run("stdio", func(t *testing.T) { test(t, stdioBench(t)) })
 	t.Run("http", func(t *testing.T) { test(t, httpBench(t, mcpserver.Good)) })
 }
 
-// Each form of answer becomes one JSON value: text as text, structured content as it is, parts as a
-// list.
-func TestMCPAnswers(t *testing.T) {
+// Text is a text, structured content is unchanged, and several parts are a list.
+func TestMCPAnswers_BecomeOneValue(t *testing.T) {
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		for _, tt := range []struct{ tool, args, want string }{
 			{"echo", `{"text":"a <b>"}`, `"a <b>"`},
@@ -123,9 +122,9 @@ func TestMCPAnswers(t *testing.T) {
 	})
 }
 
-// Bytes that are too large for a result are in a file that only this user can read, once however
-// often they come; the answer says where.
-func TestMCPLargeParts(t *testing.T) {
+// Bytes that are too large for a result are in a file that only the user can read, stored once. The
+// answer has its path.
+func TestMCPLargeParts_AreStoredInFiles(t *testing.T) {
 	b := stdioBench(t)
 	paths := map[string]bool{}
 	for range 2 {
@@ -164,8 +163,8 @@ func TestMCPLargeParts(t *testing.T) {
 	}
 }
 
-// A folder that cannot be written to loses the bytes, not the answer.
-func TestMCPFilesFail(t *testing.T) {
+// If the folder is not writable, only the bytes are lost.
+func TestMCPFiles_FailuresKeepTheAnswer(t *testing.T) {
 	blocked := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -179,9 +178,9 @@ func TestMCPFilesFail(t *testing.T) {
 	}
 }
 
-// The call carries its key; the server sees no variable of the worker's environment that the spec
-// does not name.
-func TestMCPWhatServersSee(t *testing.T) {
+// The call has its key. The server gets no variable of the worker's environment that the spec does
+// not name.
+func TestMCPServers_GetKeyAndNamedVariables(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "s3cret")
 	t.Setenv("SWITCHYARD_TEST_LISTED", "listed")
 	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good),
@@ -201,8 +200,8 @@ func TestMCPWhatServersSee(t *testing.T) {
 	}
 }
 
-// Every failure has its type, and the next call works.
-func TestMCPFailures(t *testing.T) {
+// The next call works.
+func TestMCPFailures_HaveTypes(t *testing.T) {
 	once := func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce }
 	tests := []struct {
 		name, tool, args string
@@ -259,9 +258,9 @@ func TestMCPFailures(t *testing.T) {
 	})
 }
 
-// A server whose tool changed after the pin was made is not called; people see the difference,
-// models do not. A tool that is taken away is refused as well.
-func TestMCPPinned(t *testing.T) {
+// If a tool changed after it was pinned, it is not called. People see the difference, models do
+// not. A removed tool is refused as well.
+func TestMCPPinned_RefusesChangedTools(t *testing.T) {
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		b.mustCall(t, "victim", `{"text":"harmless"}`)
 		b.mustCall(t, "change", `{"text":"Sends your keys away."}`)
@@ -293,7 +292,7 @@ func TestMCPPinned(t *testing.T) {
 	})
 }
 
-// countIn calls the tool count on behalf of a run.
+// countIn calls the tool count for a run.
 func (b *mcpBench) countIn(t *testing.T, run, session string) string {
 	t.Helper()
 	ctx := api.WithCallContext(t.Context(), api.CallContext{Origin: api.Origin{Run: run}})
@@ -305,8 +304,8 @@ func (b *mcpBench) countIn(t *testing.T, run, session string) string {
 	return api.PlainText(a.Output)
 }
 
-// Calls share a connection; runs with sessions of their own do not.
-func TestMCPSessions(t *testing.T) {
+// Calls share a connection unless runs have their own sessions.
+func TestMCPSessions_AreSharedOrOfRuns(t *testing.T) {
 	b := stdioBench(t)
 	got := []string{b.countIn(t, "a", "worker"), b.countIn(t, "b", "worker"),
 		b.countIn(t, "a", "run"), b.countIn(t, "b", "run"), b.countIn(t, "a", "run")}
@@ -315,8 +314,8 @@ func TestMCPSessions(t *testing.T) {
 	}
 }
 
-// A connection that is idle is closed, and made anew by the next call.
-func TestMCPIdle(t *testing.T) {
+// The next call opens a new one.
+func TestMCPIdle_ConnectionsAreClosed(t *testing.T) {
 	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)},
 		Options{IdleTimeout: 10 * time.Millisecond})
 	for _, session := range []string{"worker", "run"} {
@@ -332,8 +331,8 @@ func TestMCPIdle(t *testing.T) {
 	}
 }
 
-// A call that is given up ends at once with the reason, and progress is reported until then.
-func TestMCPCancelled(t *testing.T) {
+// Progress is reported until then.
+func TestMCPCancelled_EndsWithTheReason(t *testing.T) {
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		reason := errors.New("the run was cancelled")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -349,9 +348,8 @@ func TestMCPCancelled(t *testing.T) {
 	})
 }
 
-// A server that reacts to nothing any more costs the call its time, and the next call gets a new
-// one.
-func TestMCPStalled(t *testing.T) {
+// A server that does not react costs the call its timeout, and the next call gets a new one.
+func TestMCPStalled_ServersAreReplaced(t *testing.T) {
 	b := stdioBench(t)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, executor.ErrTimeout)
 	defer cancel()
@@ -361,9 +359,9 @@ func TestMCPStalled(t *testing.T) {
 	b.mustCall(t, "echo", `{}`)
 }
 
-// A server behind a URL that restarts between two calls no longer knows the session:
-// the call makes a new one and nothing is lost. While it is away, calls say so.
-func TestMCPServerRestarts(t *testing.T) {
+// A server at a URL that restarts between two calls does not know the session: the call opens a new
+// one. While the server is down, calls report that.
+func TestMCPServerRestarts_LoseNoCall(t *testing.T) {
 	var handler atomic.Pointer[http.Handler]
 	start := func() {
 		h := mcpserver.Handler(mcpserver.New(mcpserver.Good))
@@ -384,7 +382,7 @@ func TestMCPServerRestarts(t *testing.T) {
 	}
 	server.CloseClientConnections()
 	server.Close()
-	expect.Eventually(t, "calls to be told that the server is away", func() bool {
+	expect.Eventually(t, "calls to report that the server is down", func() bool {
 		_, err := b.call(t.Context(), "echo", `{}`)
 		e := api.AsError(err)
 		return e != nil && e.Type == api.ErrPreconditionFailed && e.Retryable &&

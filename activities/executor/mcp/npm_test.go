@@ -21,7 +21,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// everything is server-everything behind a URL, as a process that tests kill and start again.
+// everything is server-everything at a URL, as a process that tests kill and restart.
 type everything struct {
 	t       *testing.T
 	program string
@@ -52,8 +52,7 @@ func (e *everything) start() {
 	if err := e.cmd.Start(); err != nil {
 		e.t.Fatal(err)
 	}
-	// It refuses a request without a session. Whoever else may have taken the port meanwhile
-	// answers something else.
+	// It refuses a request without a session. Another program on the port would answer differently.
 	expect.Eventually(e.t, "server-everything to listen", func() bool {
 		resp, err := http.Get(e.url())
 		if err != nil {
@@ -69,9 +68,9 @@ func (e *everything) kill() {
 	_ = e.cmd.Wait()
 }
 
-// The tools of server-everything, a server of the protocol's own makers, give what they should,
-// over both transports.
-func TestNPMEverything(t *testing.T) {
+// The tools of server-everything, by the authors of the protocol, return what they document, over
+// both transports.
+func TestNPMEverything_ReturnsItsResults(t *testing.T) {
 	program := testserver.NPM(t, "mcp-server-everything")
 	t.Setenv("SWITCHYARD_TEST_SECRET", "s3cret")
 	for name, entry := range map[string]toolspecs.Entry{
@@ -107,18 +106,18 @@ func TestNPMEverything(t *testing.T) {
 				"s3cret") {
 				t.Error("the server sees the worker's environment")
 			}
-			var seen []api.Progress
-			reason := errors.New("seen enough")
+			var received []api.Progress
+			reason := errors.New("end of the test")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			ctx = api.WithProgress(ctx, func(p api.Progress) {
-				if seen = append(seen, p); len(seen) == 2 {
+				if received = append(received, p); len(received) == 2 {
 					cancel(reason)
 				}
 			})
 			if _, err := b.call(ctx, "trigger-long-running-operation",
 				`{"duration":600,"steps":6000}`); !errors.Is(err, reason) ||
-				seen[1] != (api.Progress{Done: 2, Total: 6000}) {
-				t.Errorf("got %v after %v", err, seen)
+				received[1] != (api.Progress{Done: 2, Total: 6000}) {
+				t.Errorf("got %v after %v", err, received)
 			}
 			b.mustCall(t, "echo", `{"message":"next"}`)
 		})
@@ -127,9 +126,9 @@ func TestNPMEverything(t *testing.T) {
 
 func failureOf(_ executor.Answer, err error) *api.Error { return api.AsError(err) }
 
-// A server that is killed between calls, or in the middle of one, is an attempt that failed and no
-// more: the next call goes to the new one, although that answers sessions of the old one with 400.
-func TestNPMEverythingRestarts(t *testing.T) {
+// A server that is killed between calls, or during one, costs one failed attempt: the next call
+// uses the new one, although it answers old sessions with 400.
+func TestNPMEverything_MayRestart(t *testing.T) {
 	e := newEverything(t)
 	b := newMCPBench(t, toolspecs.Entry{URL: e.url(), Allow: []string{"127.0.0.1"}}, Options{})
 	b.mustCall(t, "echo", `{"message":"first"}`)
@@ -158,9 +157,9 @@ func TestNPMEverythingRestarts(t *testing.T) {
 	b.mustCall(t, "echo", `{"message":"third"}`)
 }
 
-// Files are written and read by server-filesystem, which refuses what is outside of its folder;
-// what server-memory was told stays, because a worker's calls share one server.
-func TestNPMFilesystemAndMemory(t *testing.T) {
+// server-filesystem reads and writes files and refuses paths outside of its folder. server-memory
+// keeps its state, because a worker's calls share one server.
+func TestNPMFilesystemAndMemory_Work(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

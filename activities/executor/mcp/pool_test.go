@@ -17,9 +17,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// What went wrong between us and a server becomes an error of the closed set by what may have
-// happened and by what the tool's effect allows.
-func TestMCPErrors(t *testing.T) {
+// A failure of the connection becomes an error of the closed set, by what may have happened and by
+// the effect of the tool.
+func TestMCPErrors_DependOnWhatMayHaveHappened(t *testing.T) {
 	refused := func(status, code int) error {
 		return &mcpclient.Refused{Status: status, Code: code, Message: "no",
 			Header: http.Header{"Retry-After": {"7"}}}
@@ -104,8 +104,8 @@ func TestMCPErrors(t *testing.T) {
 	}
 }
 
-// Beside structured content, an image is kept and noted.
-func TestMCPStructuredAndImage(t *testing.T) {
+// An image beside structured content is stored and noted.
+func TestMCPStructuredContent_KeepsImages(t *testing.T) {
 	b := stdioBench(t)
 	a := b.mustCall(t, "chart", `{"count":10}`)
 	if string(a.Output) != `{"points":3}` || len(a.Notes) != 1 || !strings.Contains(a.Notes[0],
@@ -114,9 +114,9 @@ func TestMCPStructuredAndImage(t *testing.T) {
 	}
 }
 
-// Calls that may ask people have a connection each, or take turns on their run's; one whose time is
-// up while it waits for its turn leaves the others alone.
-func TestMCPAskingConnections(t *testing.T) {
+// Calls that may ask people have a connection each, or take turns on their run's. A call that times
+// out while it waits for its turn does not affect the others.
+func TestMCPAsking_UsesSeparateConnections(t *testing.T) {
 	b := stdioBench(t)
 	execute := func(ctx context.Context, session, tool string) (executor.Answer, error) {
 		ctx = api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "run-1"}})
@@ -159,8 +159,8 @@ func TestMCPAskingConnections(t *testing.T) {
 	}
 }
 
-// A pool that is closed makes no more connections, and gives up those that are being made.
-func TestMCPClosed(t *testing.T) {
+// Connections that are being opened are closed.
+func TestMCPClosed_OpensNoConnections(t *testing.T) {
 	m := New(Options{})
 	hanging := &toolspecs.Spec{Name: "probe",
 		Entry: toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Hang)}}

@@ -13,10 +13,9 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// A tool whose calls may be repeated uses a connection again; one of the effect once does not. So a
-// server that closes a connection in the middle of the second call gets the request of the latter
-// once, whatever net/http does by itself.
-func TestRESTConnections(t *testing.T) {
+// A tool with effect once reuses none, so a server that closes the connection during the second
+// call gets its request once, although net/http repeats requests on reused connections.
+func TestRESTConnections_AreReusedForRepeatableCalls(t *testing.T) {
 	for _, c := range []struct {
 		entry, effect string
 		connections   int64

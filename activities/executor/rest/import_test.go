@@ -22,8 +22,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
-// apiServer starts a program that serves an API on a free port of this machine and returns its
-// address. The port stands for PORT in the arguments.
+// apiServer starts a program that serves an API on a free port and returns its address. PORT in the
+// arguments is replaced by the port.
 func apiServer(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +44,7 @@ func apiServer(t *testing.T, program string, args ...string) string {
 		_ = cmd.Wait()
 	})
 	address := "http://127.0.0.1:" + port
-	// Large documents take their time.
+	// Large documents take some time.
 	tick, deadline := time.NewTicker(20*time.Millisecond), time.After(2*time.Minute)
 	defer tick.Stop()
 	for {
@@ -61,8 +61,8 @@ func apiServer(t *testing.T, program string, args ...string) string {
 	}
 }
 
-// importedTools imports a document for a server on this machine, writes the files, and reads them
-// as a worker does.
+// importedTools imports a document for a local server, writes the files, and reads them as a worker
+// does.
 func importedTools(t *testing.T, file string, data []byte,
 	o imports.Options) []*toolspecs.Compiled {
 	t.Helper()
@@ -92,9 +92,9 @@ func importedTools(t *testing.T, file string, data []byte,
 	return catalog.All()
 }
 
-// sampler makes arguments that fit a schema.
+// sampler creates arguments that fit a schema.
 type sampler struct {
-	// all says that optional values are given as well, except those in without.
+	// all includes optional values, except those in without.
 	all     bool
 	without []string
 }
@@ -172,7 +172,7 @@ func (s sampler) object(schema map[string]any, depth int) map[string]any {
 	return o
 }
 
-// something gives an object a member that it need not have: in a form there is no empty object.
+// something adds an optional member to an object, because forms cannot have empty objects.
 func (s sampler) something(o, schema, properties map[string]any, depth int) {
 	more, _ := schema["additionalProperties"].(map[string]any)
 	if len(properties) == 0 {
@@ -184,8 +184,8 @@ func (s sampler) something(o, schema, properties map[string]any, depth int) {
 	o[name] = s.value(property, depth+1)
 }
 
-// arguments returns arguments for a tool, as its schema checks and completes them, and what is
-// wrong with the sample.
+// arguments returns arguments for a tool, validated and completed by its schema, and the problems
+// of the sample.
 func (s sampler) arguments(t *testing.T, tool *toolspecs.Compiled) (string, []api.Problem) {
 	t.Helper()
 	var schema map[string]any
@@ -200,7 +200,7 @@ func (s sampler) arguments(t *testing.T, tool *toolspecs.Compiled) (string, []ap
 	return string(args), problems
 }
 
-// fitting is arguments for tools that samples fit.
+// fitting returns arguments for tools that samples fit.
 func (s sampler) fitting(t *testing.T, tool *toolspecs.Compiled) string {
 	t.Helper()
 	args, problems := s.arguments(t, tool)
@@ -210,10 +210,9 @@ func (s sampler) fitting(t *testing.T, tool *toolspecs.Compiled) string {
 	return args
 }
 
-// Stripe's whole document is imported, and every tool is called against Stripe's own mock, which
-// checks each request against the document: once with the arguments that it needs, once with all
-// that it takes.
-func TestImportedStripe(t *testing.T) {
+// Every tool of Stripe's document is called against Stripe's mock, which checks each request
+// against the document: once with the required arguments, once with all.
+func TestImportedStripe_PassesStripesMock(t *testing.T) {
 	program, dir := os.Getenv("SWITCHYARD_STRIPE_MOCK"), os.Getenv("SWITCHYARD_OPENAPI")
 	if program == "" || dir == "" {
 		t.Skip("SWITCHYARD_STRIPE_MOCK or SWITCHYARD_OPENAPI is not set: the program stripe-mock, and a folder with stripe.json")
@@ -224,13 +223,13 @@ func TestImportedStripe(t *testing.T) {
 	}
 	t.Setenv("BEARER_AUTH", "sk_test_123")
 	base := apiServer(t, program, "-http-addr", "127.0.0.1:PORT")
-	// Where a schema is shortened, a sample knows too little to be right.
+	// If a schema is shortened, a sample lacks information to be valid.
 	tools := importedTools(t, "stripe.json", data, imports.Options{BaseURL: base, Output: true,
 		MaxSchema: 1 << 20})
 	for _, all := range []bool{false, true} {
 		refused := 0
 		for _, tool := range tools {
-			// The mock knows what can be expanded, and a sample does not.
+			// The mock knows which fields can be expanded, and a sample does not.
 			args := sampler{all: all, without: []string{"expand"}}.fitting(t, tool)
 			answer, err := call(t, &tool.Spec, args)
 			if err != nil {
@@ -246,10 +245,9 @@ func TestImportedStripe(t *testing.T) {
 	}
 }
 
-// Two documents are imported, and every tool is called against Prism, which serves any document and
-// checks each request against it: a small real one, and one with every place and style of
-// parameter.
-func TestImportedOnPrism(t *testing.T) {
+// Every tool of two documents is called against Prism, which serves any document and checks each
+// request: a small real document, and one with every place and style of parameter.
+func TestImportedOnPrism_PassesItsChecks(t *testing.T) {
 	prism := testserver.NPM(t, "prism")
 	for variable, secret := range map[string]string{"PETSTORE_AUTH": "secret", "API_KEY": "secret",
 		"KEY": "secret", "BASIC": "user:secret"} {
@@ -286,10 +284,9 @@ func TestImportedOnPrism(t *testing.T) {
 	}
 }
 
-// GitHub's whole document is imported, and every tool is called against Prism, which finds nothing
-// wrong with any request. Some arguments have patterns that no sample fits; those calls are left
-// out and counted.
-func TestImportedGitHub(t *testing.T) {
+// Every tool of GitHub's document is called against Prism without a fault. Calls whose arguments
+// have patterns that no sample fits are omitted and counted.
+func TestImportedGitHub_PassesPrism(t *testing.T) {
 	prism, dir := testserver.NPM(t, "prism"), os.Getenv("SWITCHYARD_OPENAPI")
 	if dir == "" {
 		t.Skip("SWITCHYARD_OPENAPI is not set: it names a folder with github.json")
@@ -311,7 +308,7 @@ func TestImportedGitHub(t *testing.T) {
 			}
 			called++
 			_, err := call(t, &tool.Spec, args)
-			// Prism reads a number in a path as two of the forms that it may have.
+			// Prism reads a number in a path as two of its possible forms.
 			if err != nil && strings.Contains(err.Error(), "Your request is not valid") &&
 				!strings.Contains(err.Error(), `"location":["path"`) {
 				t.Errorf("%s %s: %v", tool.Spec.Name, args, err)
@@ -324,8 +321,8 @@ func TestImportedGitHub(t *testing.T) {
 	}
 }
 
-// A wrong request is told by the mock, so that the test above can fail.
-func TestPrismRefuses(t *testing.T) {
+// This shows that the test above can fail.
+func TestPrism_RefusesWrongRequests(t *testing.T) {
 	prism := testserver.NPM(t, "prism")
 	data := cases.Bytes(t, "openapi/petstore.yaml")
 	file := filepath.Join(t.TempDir(), "petstore.yaml")

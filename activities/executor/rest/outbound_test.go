@@ -11,9 +11,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Redirects are followed within the hosts that the spec names, at most five, and take neither
-// secret nor headers to another place; what was not named is not asked.
-func TestRESTRedirects(t *testing.T) {
+// At most five redirects are followed, and secrets and headers stay at their origin. Other hosts
+// get no request.
+func TestRESTRedirects_StayWithinAllowedHosts(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "planted-secret")
 	base := newHTTPBin(t)
 	var other atomic.Pointer[http.Header]
@@ -49,9 +49,8 @@ func TestRESTRedirects(t *testing.T) {
 	}
 }
 
-// A spec reaches its own host alone; what is not public must be named by the spec or the operator,
-// whom a redirect cannot use.
-func TestRESTGuard(t *testing.T) {
+// Internal addresses must be allowed by the spec or the operator; redirects do not use the latter.
+func TestRESTGuard_AllowsTheToolsHostOnly(t *testing.T) {
 	inside := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		_,
 			_ = io.WriteString(w, "inside")
@@ -89,9 +88,8 @@ func TestRESTGuard(t *testing.T) {
 	}
 }
 
-// The secret reaches its place, is read at each call, and is nowhere in what comes back, however
-// the server repeats it.
-func TestRESTSecrets(t *testing.T) {
+// The secret is read at each call, and is nowhere in the result, however the server repeats it.
+func TestRESTSecrets_AreSentAndHidden(t *testing.T) {
 	const planted = `pl"ant:ed/&secret`
 	t.Setenv("SWITCHYARD_TEST_SECRET", planted)
 	var got atomic.Pointer[http.Request]

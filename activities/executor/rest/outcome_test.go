@@ -57,7 +57,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outcome returns the error of a call as the run sees it.
+// outcome returns the error of a call as the run gets it.
 func outcome(t *testing.T, spec *toolspecs.Spec) *api.Error {
 	t.Helper()
 	ctx, _, stop := executor.WithClock(api.WithCallContext(t.Context(),
@@ -70,9 +70,8 @@ func outcome(t *testing.T, spec *toolspecs.Spec) *api.Error {
 	return executor.CallError(ctx, err, spec)
 }
 
-// TestREST_TellsUnclearAnswersFromClearOnes proves which answers leave open whether a request took
-// effect: the outcome of a call with effect once is then unknown, and a repeatable call fails as
-// before and may have acted.
+// The cases show which answers leave open whether a request took effect. The outcome of a call with
+// effect once is then unknown; a repeatable call fails as before and may have acted.
 func TestREST_TellsUnclearAnswersFromClearOnes(t *testing.T) {
 	l := newLedger(t)
 	for path, test := range map[string]struct {
@@ -120,9 +119,9 @@ func TestREST_TellsUnclearAnswersFromClearOnes(t *testing.T) {
 	}
 }
 
-// TestREST_TellsRedirectedReads proves that a failed status leaves the outcome of a GET open if any
-// response before it was a 301, 302 or 303: the server may have executed the request before it
-// redirected. A 307 or 308 only moves the request.
+// A failed status leaves the outcome of a GET open if any response before it was a 301, 302 or 303:
+// the server may have executed the request before it redirected. A 307 or 308 only moves the
+// request.
 func TestREST_TellsRedirectedReads(t *testing.T) {
 	for name, test := range map[string]struct {
 		// redirects are the statuses before the final 404.
@@ -165,8 +164,8 @@ func TestREST_TellsRedirectedReads(t *testing.T) {
 	}
 }
 
-// TestREST_TellsWhatWasNotSent proves which failures happen before anything leaves the worker. Such
-// a call has not started, whatever its effect, and the server sees no request.
+// The cases are failures before anything leaves the worker. Such a call has not started, whatever
+// its effect, and the server gets no request.
 func TestREST_TellsWhatWasNotSent(t *testing.T) {
 	l, closed := newLedger(t), httptest.NewServer(nil)
 	closed.Close()

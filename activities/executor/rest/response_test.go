@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// A response becomes the value it is: JSON as it came, text, base64, or nothing.
-func TestRESTAnswers(t *testing.T) {
+// A response is JSON, unchanged; text; base64; or nothing.
+func TestRESTAnswers_DependOnTheContentType(t *testing.T) {
 	for _, c := range []struct{ entry, contentType, body, want, note string }{
 		{"", "application/json", ` {"b": 1, "a": 12345678901234567890 } `,
 			`{"b":1,"a":12345678901234567890}`, ""},
@@ -56,9 +56,8 @@ func TestRESTAnswers(t *testing.T) {
 	}
 }
 
-// What was promised as JSON and is none is an error that shows its beginning; a failing status
-// needs to be none.
-func TestRESTBrokenJSON(t *testing.T) {
+// The error shows the beginning of the response. A failing status needs no JSON.
+func TestRESTBrokenJSON_IsAnError(t *testing.T) {
 	for _, c := range []struct{ entry, contentType, body, want string }{
 		{"path: /", "application/json", `{"a":`, `is incomplete: {"a":`},
 		{"path: /", "application/json", `<html>`, `<html>`},
@@ -97,8 +96,8 @@ func TestRESTBrokenJSON(t *testing.T) {
 	}
 }
 
-// HEAD answers with status and headers, of which none sets a cookie.
-func TestRESTHead(t *testing.T) {
+// Headers that set cookies are omitted.
+func TestRESTHead_ReturnsStatusAndHeaders(t *testing.T) {
 	url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Size", "12")
 		w.Header().Set("Set-Cookie", "login=planted")
@@ -111,9 +110,9 @@ func TestRESTHead(t *testing.T) {
 	}
 }
 
-// A response beyond the limit is cut in whole characters, with a note on how to get the rest; a
-// bomb is not unpacked further than that.
-func TestRESTLongResponses(t *testing.T) {
+// A response beyond the limit is cut between characters, with a note on how to get the rest.
+// Compressed data is decompressed up to the limit only.
+func TestRESTLongResponses_AreTruncated(t *testing.T) {
 	bomb := new(bytes.Buffer)
 	z := gzip.NewWriter(bomb)
 	zeros := make([]byte, 1<<20)

@@ -35,8 +35,8 @@ func serving(t *testing.T, handle http.HandlerFunc) string {
 	return s.URL
 }
 
-// restSpec reads a REST tool whose entry is given as YAML in flow style, without the braces.
-// Parameters are a to f, of any type; p is one that every call has.
+// restSpec returns a REST tool whose entry is given as YAML in flow style, without the braces.
+// Parameters are a to f, of any type; every call passes p.
 func restSpec(t *testing.T, base, entry string) *toolspecs.Spec {
 	t.Helper()
 	text := "name: rest\nversion: 1.0.0\ndescription: A REST tool.\n" +
@@ -59,13 +59,13 @@ func call(t *testing.T, spec *toolspecs.Spec, args string) (executor.Answer, err
 	return answer, err
 }
 
-// sent is what a server got.
+// sent is a received request.
 type sent struct {
 	Method, URI, Body string
 	Header            http.Header
 }
 
-// recorder serves what it was sent as JSON.
+// recorder serves its requests as JSON.
 func recorder(t *testing.T) string {
 	return serving(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -87,9 +87,8 @@ func record(t *testing.T, spec *toolspecs.Spec, args string) sent {
 	return s
 }
 
-// A value stays within its segment of the path, whatever it holds; every other part of the URL says
-// what the spec says.
-func TestRESTPath(t *testing.T) {
+// Any value stays in its segment of the path, and the rest of the URL is that of the spec.
+func TestRESTPath_KeepsValuesWithinTheirSegment(t *testing.T) {
 	base := recorder(t)
 	for args, want := range map[string]string{
 		`{"p":"plain"}`:                  "/v1/x/plain/y",
@@ -120,9 +119,8 @@ func TestRESTPath(t *testing.T) {
 	}
 }
 
-// Values that would make the path another one are refused before anything is sent, with the
-// argument at fault and without its value.
-func TestRESTPathRefuses(t *testing.T) {
+// The error names the argument without its value, and nothing is sent.
+func TestRESTPath_RefusesValuesThatChangeIt(t *testing.T) {
 	for _, args := range []string{`{"p":""}`, `{"p":"."}`, `{"p":".."}`, `{"p":null}`, `{}`,
 		`{"p":["planted"]}`, `{"p":{"planted":1}}`} {
 		_, err := call(t, restSpec(t, "http://192.0.2.1", `path: "/x/{{args.p}}"`), args)
@@ -140,9 +138,8 @@ func TestRESTPathRefuses(t *testing.T) {
 	}
 }
 
-// Query parameters and headers are made of their templates: lists give several, absent and null
-// ones none.
-func TestRESTQueryAndHeaders(t *testing.T) {
+// Lists give several values; absent and null values give none.
+func TestRESTQueryAndHeaders_FollowTheirTemplates(t *testing.T) {
 	base := recorder(t)
 	spec := restSpec(t, base, `query: {a: "{{args.a}}", "b[]": "{{args.b}}", c: "x{{args.c}}", n: 1, t: true}, `+
 		`headers: {X-A: "{{args.a}}", X-B: "{{args.b}}", X-C: "x{{args.c}}", X-N: 5, user-agent: me, accept: text/csv}`)
@@ -178,9 +175,8 @@ func TestRESTQueryAndHeaders(t *testing.T) {
 	}
 }
 
-// A body keeps the types and digits of its arguments, and leaves out those that are absent; forms
-// and text are made of the same templates.
-func TestRESTBody(t *testing.T) {
+// Absent arguments are omitted. Forms and texts use the same templates.
+func TestRESTBody_KeepsTypesAndDigits(t *testing.T) {
 	base := recorder(t)
 	for _, c := range []struct{ entry, args, want, contentType string }{
 		{`body: {a: "{{args.a}}", list: [1, "{{args.b}}", "{{args.a}}"], deep: {b: "{{args.b}}", t: "is {{args.b}}"}, none: null}`,
@@ -225,9 +221,9 @@ func TestRESTBody(t *testing.T) {
 	}
 }
 
-// What a status means is as usual or as the spec says; a number goes before its class, and the wait
-// is the server's.
-func TestRESTStatuses(t *testing.T) {
+// The defaults can be changed by the spec, a code precedes its class, and the server's delay is
+// used.
+func TestRESTStatuses_DecideTheOutcome(t *testing.T) {
 	base := newHTTPBin(t)
 	rules := `path: "/status/{{args.p}}", statuses: [{status: 4xx, means: answer, message: not there}, {status: "409", means: retry}, {status: "503", means: fail, message: gone}, {status: "201", means: fail}]`
 	plain := `path: "/status/{{args.p}}"`
@@ -280,8 +276,8 @@ func TestRESTStatuses(t *testing.T) {
 	}
 }
 
-// The body of a failure is told up to a bound, in whole characters.
-func TestRESTLongFailure(t *testing.T) {
+// The body of a failure is cut between characters.
+func TestRESTLongFailure_IsTruncated(t *testing.T) {
 	url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = io.WriteString(w, "x"+strings.Repeat("ä", 1<<20))
@@ -293,9 +289,9 @@ func TestRESTLongFailure(t *testing.T) {
 	}
 }
 
-// The network's failures are transient and name the spec's own words for the URL, never the
-// arguments; the end of the call is told as its cause.
-func TestRESTNetworkFailures(t *testing.T) {
+// They show the URL as written in the spec, never the arguments. The end of the call is reported as
+// its cause.
+func TestRESTNetworkFailures_AreTransient(t *testing.T) {
 	base := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/cut":
@@ -329,9 +325,8 @@ func TestRESTNetworkFailures(t *testing.T) {
 	}
 }
 
-// A server that is slow to answer, or that answers a byte at a time, is left when the call's time
-// is up or it is cancelled.
-func TestRESTSlowServers(t *testing.T) {
+// The server does not answer, or sends a byte at a time. Cancellation has the same effect.
+func TestRESTSlowServers_AreLeftAtTheTimeout(t *testing.T) {
 	base := newHTTPBin(t)
 	for _, entry := range []string{`path: /delay/30`,
 		`path: /drip, query: {duration: 30s, numbytes: 100, delay: 0s}`} {
@@ -345,8 +340,8 @@ func TestRESTSlowServers(t *testing.T) {
 	}
 }
 
-// A call that is cancelled breaks off its request, which the server sees, and says why.
-func TestRESTCancelled(t *testing.T) {
+// The server notices it, and the error has the reason.
+func TestRESTCancelled_EndsTheRequest(t *testing.T) {
 	asked, gone := make(chan struct{}), make(chan struct{})
 	url := serving(t, func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)

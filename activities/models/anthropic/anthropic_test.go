@@ -37,10 +37,10 @@ func events(list ...string) http.HandlerFunc {
 	return modelserver.Status(http.StatusOK, b.String(), "Content-Type", "text/event-stream")
 }
 
-// The request is what messages take: instructions apart, all results of a turn in one message of
-// the user, failures marked, ids, names and arguments as the protocol allows them, and what the
-// next request repeats marked for the cache.
-func TestAnthropicRequest(t *testing.T) {
+// Instructions are separate, all results of a turn are in one message of the user, failures are
+// marked, ids, names and arguments are valid, and what the next request repeats is marked for the
+// cache.
+func TestAnthropicRequest_FollowsTheProtocol(t *testing.T) {
 	server, model := serveMessages(t, modelserver.Message(`[{"type":"text","text":"hi"}]`,
 		"end_turn"))
 	p := modelserver.PromptOf(
@@ -93,8 +93,8 @@ func TestAnthropicRequest(t *testing.T) {
 		server.Header.Get("Anthropic-Version") == "" {
 		t.Errorf("%s with %v", server.Path, server.Header)
 	}
-	// At a limit no tool may be called, though the conversation's have to be named, and the model
-	// is told why.
+	// At a limit no tool may be called, although the tools of the conversation must be listed, and
+	// the model is told why.
 	p.Tools, p.Limit, p.Agent.Model = nil, "turns", api.Model{Name: "gpt-x"}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
@@ -108,8 +108,8 @@ func TestAnthropicRequest(t *testing.T) {
 	}
 }
 
-// The protocol's demands hold for conversations that begin or end otherwise than it wants.
-func TestAnthropicOddConversations(t *testing.T) {
+// Conversations may begin or end differently than the protocol requires.
+func TestAnthropicRequest_FixesOddConversations(t *testing.T) {
 	cases := []struct {
 		name     string
 		messages []api.Message
@@ -137,10 +137,10 @@ func TestAnthropicOddConversations(t *testing.T) {
 	}
 }
 
-// anthropicAnswers are messages, as a server sends them whole and as events, with their meaning.
+// anthropicAnswers are messages, complete and as events, with their meaning.
 var anthropicAnswers = []struct {
 	name, whole, stop string
-	// stream are the content's events; empty where there is no such answer.
+	// stream has the events of the content; empty without a streamed form.
 	stream []string
 	want   api.Message
 	means  api.Stop
@@ -198,7 +198,7 @@ func blockStop(i int) string { return fmt.Sprintf(`{"type":"content_block_stop",
 const streamStart = `{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","model":"served-model","content":[],"stop_reason":null,"stop_sequence":null,
 	"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":1}}}`
 
-// stream answers with the events of a whole message.
+// =
 func stream(stop string, content ...string) http.HandlerFunc {
 	list := append([]string{streamStart, `{"type":"ping"}`}, content...)
 	return events(append(list,
@@ -206,10 +206,9 @@ func stream(stop string, content ...string) http.HandlerFunc {
 			stop), `{"type":"message_stop"}`)...)
 }
 
-// An answer comes back as it is, whole or streamed: several calls at once, arguments that are no
-// JSON, why the model stopped, and tokens with what the cache had of them. Who follows is told the
-// text in its pieces.
-func TestAnthropicAnswers(t *testing.T) {
+// They may have several calls, arguments that are no JSON, a stop reason, and cached tokens. A
+// listener gets the text in parts.
+func TestAnthropicAnswers_AreReadWholeOrStreamed(t *testing.T) {
 	for _, c := range anthropicAnswers {
 		check := func(t *testing.T, model *Provider, live func(string)) {
 			t.Helper()
@@ -245,9 +244,8 @@ func TestAnthropicAnswers(t *testing.T) {
 	}
 }
 
-// An answer that may be long is streamed also where nobody follows it, so that no connection is
-// silent for minutes.
-func TestAnthropicStreamsLongAnswers(t *testing.T) {
+// A long answer is streamed also without a listener, so that no connection is silent for minutes.
+func TestAnthropicStreams_LongAnswers(t *testing.T) {
 	server, model := serveMessages(t, stream("end_turn", textStart(), textDelta("long")))
 	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
 	p.Agent.Model.MaxTokens = 64000
@@ -257,12 +255,12 @@ func TestAnthropicStreamsLongAnswers(t *testing.T) {
 	}
 }
 
-// A server that does not stream, or does not count tokens, is as good.
-func TestAnthropicPlainServers(t *testing.T) {
+// They neither stream nor count tokens.
+func TestAnthropicPlainServers_AreSupported(t *testing.T) {
 	_, model := serveMessages(t,
 		modelserver.JSONAnswer(
 			`{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"four words of text"}],"stop_reason":"end_turn"}`))
-	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go on"})
+	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "continue"})
 	p.Live = func(string) {}
 	r, err := model.Answer(t.Context(), p)
 	if err != nil || r.Message.Text != "four words of text" || r.Usage.OutputTokens != 4 ||
@@ -271,8 +269,8 @@ func TestAnthropicPlainServers(t *testing.T) {
 	}
 }
 
-// A model that pauses is asked to go on, a bounded number of times, and its tokens are all counted.
-func TestAnthropicPauses(t *testing.T) {
+// A model that pauses is asked to continue, a bounded number of times, and all tokens are counted.
+func TestAnthropicPauses_AreContinued(t *testing.T) {
 	n := 0
 	server, model := serveMessages(t, func(w http.ResponseWriter, r *http.Request) {
 		if n++; n < 3 {
@@ -300,9 +298,9 @@ func TestAnthropicPauses(t *testing.T) {
 	}
 }
 
-// Every failure is one request, says what the server said without ever showing the key, and whether
-// and when another attempt may do better, or a shorter conversation.
-func TestAnthropicFailures(t *testing.T) {
+// Each failure is one request. It has the server's message without the key, and whether and when to
+// retry or to shorten the conversation.
+func TestAnthropicFailures_AreReportedOnce(t *testing.T) {
 	apiError := func(message, kind string) string {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"r"}`,
 			kind, message)
@@ -356,9 +354,8 @@ func TestAnthropicFailures(t *testing.T) {
 	}
 }
 
-// A stream that is cut, that fails in the middle or that is none is a failure, never half an
-// answer.
-func TestAnthropicCutStreams(t *testing.T) {
+// A stream that is cut, fails or is no stream never gives a partial answer.
+func TestAnthropicCutStreams_AreFailures(t *testing.T) {
 	cut := func(list ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			events(list...)(w, r)
@@ -406,8 +403,8 @@ func TestAnthropicCutStreams(t *testing.T) {
 	}
 }
 
-// Without a key nothing is sent, whatever other credentials the environment has.
-func TestAnthropicWithoutKey(t *testing.T) {
+// Other credentials in the environment are not used.
+func TestAnthropicWithoutKey_SendsNothing(t *testing.T) {
 	server, _ := serveMessages(t, modelserver.Status(200, ""))
 	t.Setenv("ANTHROPIC_API_KEY", "")
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", modelserver.Key)
@@ -419,8 +416,7 @@ func TestAnthropicWithoutKey(t *testing.T) {
 	}
 }
 
-// What a server answers is read up to a bound.
-func TestAnswerIsBounded(t *testing.T) {
+func TestAnswer_IsBounded(t *testing.T) {
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"content":"`)

@@ -31,10 +31,9 @@ func serveChat(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, *Pro
 	return s, New()
 }
 
-// The request is what chat completions take: every role, calls and their results tied by our ids,
-// tools with their JSON Schema; what a model got wrong before is spelt as its provider accepts it,
-// and calls without a result get one.
-func TestOpenAIRequest(t *testing.T) {
+// Every role is covered. Calls and results have our ids, and tools have their JSON Schema. Invalid
+// parts of earlier answers are made valid, and calls without a result get one.
+func TestOpenAIRequest_FollowsTheProtocol(t *testing.T) {
 	server, model := serveChat(t, modelserver.Completion(`{"role":"assistant","content":"hi"}`,
 		"stop"))
 	temperature := 0.5
@@ -108,9 +107,8 @@ func TestOpenAIRequest(t *testing.T) {
 	}
 }
 
-// An answer comes back as it is: several calls at once, arguments that are no JSON, and why the
-// model stopped.
-func TestOpenAIAnswers(t *testing.T) {
+// They may have several calls, arguments that are no JSON, and a stop reason.
+func TestOpenAIAnswers_AreReadUnchanged(t *testing.T) {
 	cases := []struct {
 		name, message, finish string
 		want                  api.Message
@@ -151,9 +149,9 @@ func TestOpenAIAnswers(t *testing.T) {
 	}
 }
 
-// Every failure is one request, says what the server said without ever showing the key, and whether
-// and when another attempt may do better.
-func TestOpenAIFailures(t *testing.T) {
+// Each failure is one request. It has the server's message without the key, and whether and when to
+// retry.
+func TestOpenAIFailures_AreReportedOnce(t *testing.T) {
 	apiError := func(message, code string) string {
 		return fmt.Sprintf(`{"error":{"message":%q,"type":"t","param":null,"code":%q}}`, message,
 			code)
@@ -220,8 +218,8 @@ func TestOpenAIFailures(t *testing.T) {
 	}
 }
 
-// A server that is not there, or never answers, is a failure that may pass, within the step's time.
-func TestOpenAIUnreachable(t *testing.T) {
+// A server that is down or does not answer fails within the timeout of the step.
+func TestOpenAIUnreachable_IsTransient(t *testing.T) {
 	released := make(chan struct{})
 	_, model := serveChat(t, func(http.ResponseWriter, *http.Request) { <-released })
 	defer close(released)
@@ -245,8 +243,7 @@ func TestOpenAIUnreachable(t *testing.T) {
 	}
 }
 
-// Without a key nothing is sent.
-func TestOpenAIWithoutKey(t *testing.T) {
+func TestOpenAIWithoutKey_SendsNothing(t *testing.T) {
 	server, _ := serveChat(t, modelserver.Status(200, ""))
 	t.Setenv("OPENAI_API_KEY", "")
 	model := New()
@@ -260,9 +257,8 @@ func TestOpenAIWithoutKey(t *testing.T) {
 	}
 }
 
-// A key comes from the file that a variable names, and is read anew for each request: it can be
-// changed while the worker runs.
-func TestModelKeyFile(t *testing.T) {
+// The key can be changed while the worker runs.
+func TestModelKeyFile_IsReadForEachRequest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	var keys []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,7 +22,7 @@ const (
 	usageLast = `{"id":"c1","object":"chat.completion.chunk","created":1,"model":"served-model","choices":[],"usage":{"prompt_tokens":11,"completion_tokens":7,"total_tokens":18}}`
 )
 
-// chunk is an event with a delta of the first choice.
+// chunk returns an event with a delta of the first choice.
 func chunk(delta, finish string) string {
 	if finish != "null" {
 		finish = fmt.Sprintf("%q", finish)
@@ -31,7 +31,7 @@ func chunk(delta, finish string) string {
 		delta, finish)
 }
 
-// chunks streams events, each as soon as it is written.
+// chunks streams events as soon as they are written.
 func chunks(list ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -42,7 +42,7 @@ func chunks(list ...string) http.HandlerFunc {
 	}
 }
 
-// listened answers a prompt with somebody who listens, and returns what was heard beside the
+// listened answers a prompt with a listener, and returns what the listener received beside the
 // answer.
 func listened(t *testing.T, model *Provider) (api.ModelResponse, []string, error) {
 	t.Helper()
@@ -57,9 +57,8 @@ func listened(t *testing.T, model *Provider) (api.ModelResponse, []string, error
 	return r, heard, err
 }
 
-// A streamed answer is the same as one at once, however the server divides it, and its text, never
-// its calls, is heard in pieces.
-func TestOpenAIStreams(t *testing.T) {
+// The server may divide the answer anywhere. The listener gets the text and no calls.
+func TestOpenAIStreams_EqualWholeAnswers(t *testing.T) {
 	usage := api.Usage{InputTokens: 11, OutputTokens: 7}
 	soFar := func(n int) string {
 		return fmt.Sprintf(`{"id":"","choices":[{"index":0,"delta":{"content":"%d"},"finish_reason":null}],"usage":{"prompt_tokens":11,"completion_tokens":%d,"total_tokens":%d}}`,
@@ -135,8 +134,8 @@ func TestOpenAIStreams(t *testing.T) {
 	}
 }
 
-// A piece is heard when it comes, not when the answer is whole.
-func TestOpenAIStreamsAtOnce(t *testing.T) {
+// The listener gets each part before the answer is complete.
+func TestOpenAIStreams_Immediately(t *testing.T) {
 	heard := make(chan string)
 	_, model := serveChat(t, func(w http.ResponseWriter, r *http.Request) {
 		chunks(chunk(`{"content":"first"}`, "null"))(w, r)
@@ -156,9 +155,9 @@ func TestOpenAIStreamsAtOnce(t *testing.T) {
 	}
 }
 
-// A server that answers at once all the same is understood; one that refuses a stream is asked
-// without, and from then on only so.
-func TestOpenAIWithoutStream(t *testing.T) {
+// A server may answer at once. If it refuses to stream, it is asked without, and from then on only
+// so.
+func TestOpenAIWithoutStream_IsSupported(t *testing.T) {
 	whole := modelserver.Completion(`{"role":"assistant","content":"done"}`, "stop")
 	server, model := serveChat(t, whole)
 	if r, heard, err := listened(t, model); err != nil || r.Message.Text != "done" ||
@@ -189,9 +188,8 @@ func TestOpenAIWithoutStream(t *testing.T) {
 	}
 }
 
-// A stream that breaks off, or tells of a failure in its middle, is a failure that may pass; what
-// is known to be one for good is asked once.
-func TestOpenAIStreamFails(t *testing.T) {
+// A stream that breaks or reports a failure may be retried. A permanent failure is requested once.
+func TestOpenAIStreamFails_Transiently(t *testing.T) {
 	half := chunk(`{"content":"half"}`, "null")
 	cut := func(w http.ResponseWriter, r *http.Request) {
 		chunks(half)(w, r)
@@ -244,8 +242,7 @@ func TestOpenAIStreamFails(t *testing.T) {
 	}
 }
 
-// A stream that does not go on ends with the step's time.
-func TestOpenAIStreamStalls(t *testing.T) {
+func TestOpenAIStreamStalls_UntilTheTimeout(t *testing.T) {
 	released := make(chan struct{})
 	_, model := serveChat(t, func(w http.ResponseWriter, r *http.Request) {
 		chunks(chunk(`{"content":"half"}`, "null"))(w, r)

@@ -21,9 +21,9 @@ func play(script api.Script, turn int, limit string, messages ...api.Message) (a
 		Limit: limit, Messages: messages})
 }
 
-// A script's step becomes calls as it says: arguments with results of earlier calls in their own
-// types, arguments that are no JSON as they are, repeated calls, and an answer made of results.
-func TestScriptedPlays(t *testing.T) {
+// A step has arguments with results of earlier calls in their types, arguments that are no JSON,
+// repeated calls, and an answer made of results.
+func TestScripted_PlaysItsSteps(t *testing.T) {
 	script := api.Script{Steps: []api.ScriptStep{
 		{Calls: []api.ScriptCall{{Tool: "echo", Repeat: 2}, {ID: "list", Tool: "list_files"},
 			{ID: "bad", Tool: "x"}, {ID: "text", Tool: "x"}, {ID: "noted", Tool: "x"}}},
@@ -69,8 +69,8 @@ func TestScriptedPlays(t *testing.T) {
 	}
 }
 
-// At a limit the script's own summary answers, or the last results that did not fail.
-func TestScriptedSummary(t *testing.T) {
+// Without a summary, the last results that did not fail are the answer.
+func TestScripted_AnswersWithItsSummaryAtALimit(t *testing.T) {
 	script := api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{ID: "a", Tool: "x"}}}}}
 	messages := []api.Message{outcome("1.1", "one", false), outcome("1.2", "two", false),
 		outcome("1.3", "broken", true), outcome("1.4", "three", false), outcome("1.5", "four",
@@ -86,8 +86,8 @@ func TestScriptedSummary(t *testing.T) {
 	}
 }
 
-// A script that is wrong fails the run for good, and says what to do.
-func TestScriptedFails(t *testing.T) {
+// The error says what to do.
+func TestScripted_FailsForGoodIfItsScriptIsWrong(t *testing.T) {
 	refers := func(text string) api.Script {
 		return api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{ID: "a", Tool: "x"}}},
 			{Answer: text}}}
@@ -97,7 +97,7 @@ func TestScriptedFails(t *testing.T) {
 			{Calls: []api.ScriptCall{{Tool: "x", Arguments: json.RawMessage(arguments)}}}}}
 	}
 	summary := refers("")
-	summary.Summary = "${nobody}"
+	summary.Summary = "${unknown}"
 	cases := []struct {
 		name, want string
 		script     api.Script
@@ -106,13 +106,13 @@ func TestScriptedFails(t *testing.T) {
 	}{
 		{"too short", "the script has 2 steps and the run is at turn 3; end the script with an answer",
 			refers("x"), 3, ""},
-		{"unknown call", `no result of a call "nobody"`, refers("${nobody}"), 2, ""},
+		{"unknown call", `no result of a call "unknown"`, refers("${unknown}"), 2, ""},
 		{"no result yet", `no result of a call "a"`, refers("${a}"), 2, ""},
 		{"no such call in arguments", `"b"`, call(`{"x":"${b}"}`), 2, ""},
 		{"malformed arguments",
 			"the arguments that the script gives x are not JSON: unexpected '$' at byte 6",
 			call(`{"x":$}`), 2, ""},
-		{"summary", `"nobody"`, summary, 2, "turns"},
+		{"summary", `"unknown"`, summary, 2, "turns"},
 		{"no turn", "turn 0", refers("x"), 0, ""},
 	}
 	for _, c := range cases {
@@ -129,9 +129,8 @@ func TestScriptedFails(t *testing.T) {
 	}
 }
 
-// A step that takes its time says its text in pieces meanwhile, and ends with the step's time; at a
-// limit nothing is waited for.
-func TestScriptedSpeaks(t *testing.T) {
+// A slow step streams its text and ends at the timeout of the step. At a limit there is no delay.
+func TestScripted_StreamsSlowSteps(t *testing.T) {
 	const text = "one two  three"
 	packed := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: text,
 		Delay: api.Duration(20 * time.Millisecond)},
@@ -160,9 +159,9 @@ func TestScriptedSpeaks(t *testing.T) {
 	}
 }
 
-// The scripted model overflows beyond its window, sums up what later steps can refer to, and reads
-// it there, also from the summary of a summary.
-func TestScriptedCompacts(t *testing.T) {
+// The scripted model overflows beyond its window. Its summary contains what later steps refer to,
+// also in a summary of a summary.
+func TestScripted_Compacts(t *testing.T) {
 	script := api.Script{Window: 100, Steps: []api.ScriptStep{
 		{Calls: []api.ScriptCall{{ID: "fact", Tool: "x"}, {Tool: "y"}, {ID: "text", Tool: "x"},
 			{ID: "failed", Tool: "x"}, {ID: "unmade", Tool: "x"}}},

@@ -83,7 +83,8 @@ func commandIn(t *testing.T, readme string) string {
 // replyCommand matches the command that answers a question, as a run prints it.
 var replyCommand = regexp.MustCompile(`answer="bin/starter (.*) --value JSON"`)
 
-// runExample runs a command of a README in a folder and returns what it prints. Where it asks, it is answered.
+// runExample runs a command of a README in a folder and returns what it prints. Where it asks, it
+// is answered.
 func runExample(t *testing.T, dir, command string) string {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), "sh", "-c", command)

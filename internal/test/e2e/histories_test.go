@@ -18,9 +18,9 @@ import (
 )
 
 // updateHistories records the histories that workflows/replay_test.go replays, and the lines of
-// their decisions, anew where the decisions have changed:
+// their decisions, again if the decisions have changed:
 //
-//	SWITCHYARD_BIN=$PWD/bin go test ./internal/e2e -run TestHistories_DecideAsRecorded -update-histories
+//	SWITCHYARD_BIN=$PWD/bin go test ./internal/test/e2e -run TestHistories -update-histories
 var updateHistories = flag.Bool("update-histories", false,
 	"record workflows/testdata/histories again")
 

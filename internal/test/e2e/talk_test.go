@@ -26,7 +26,8 @@ func (l *lab) continueTalk(prompt string, a *api.Agent) client.WorkflowRun {
 		Conversation: "talk", Continue: true})
 }
 
-// transcript returns the conversation of a run in short: a letter for each role, with calls and texts.
+// transcript returns the conversation of a run in short: a letter for each role, with calls and
+// texts.
 func (l *lab) transcript(run client.WorkflowRun) []string {
 	l.t.Helper()
 	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), run.GetRunID(), api.ConversationQuery,

@@ -17,8 +17,8 @@ import (
 	"go.temporal.io/sdk/log"
 )
 
-// Variables with the folders of the programs under test and of npm programs, and with the folder for
-// the coverage data of the programs that tests start. make sets them.
+// Variables with the folders of the programs under test and of npm programs, and with the folder
+// for the coverage data of the programs that tests start. make sets them.
 const (
 	binVariable      = "SWITCHYARD_BIN"
 	npmVariable      = "SWITCHYARD_NPM"

@@ -47,7 +47,8 @@ func (r *RunRef) resolve(cmd *cobra.Command, args []string) (*RunRef, error) {
 }
 
 // UseLatest sets the reference to the chain's last execution, the only one that accepts requests.
-// The user may have named any of the chain. A reference without an execution already means the last.
+// The user may have named any of the chain. A reference without an execution already means the
+// last.
 func (r *RunRef) UseLatest(s history.Summary) {
 	if r.RunID != "" && len(s.Parts) > 0 {
 		r.RunID = s.Parts[len(s.Parts)-1].RunID

@@ -15,10 +15,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// TestAgentEarlierMessages proves that a run starts with the messages it is given, after the
-// instructions and before the prompt, whether they are small enough for the pin step or have to be
-// asked for in pages.
-func TestAgentEarlierMessages(t *testing.T) {
+// They follow the instructions and precede the prompt, whether they fit into the pin step or have
+// to be queried in pages.
+func TestAgent_StartsWithEarlierMessages(t *testing.T) {
 	for name, size := range map[string]int{"small": 10, "large": 300 << 10} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -27,12 +26,12 @@ func TestAgentEarlierMessages(t *testing.T) {
 				earlier = append(earlier, api.Message{Role: api.RoleUser,
 					Text: fmt.Sprint(i, strings.Repeat("x", size))})
 			}
-			l.tell(api.Message{Text: "ok"})
+			l.modelAnswers(api.Message{Text: "ok"})
 			encoded, err := api.EncodeMessages(earlier)
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: toldAgent(),
+			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: listedAgent(),
 				Prompt: "And now?"}, encoded)
 			l.result()
 			want := slices.Concat([]api.Message{{Role: api.RoleSystem, Text: "Test."}}, earlier,
@@ -49,17 +48,17 @@ func TestAgentEarlierMessages(t *testing.T) {
 	}
 }
 
-// TestAgentOverProcesses proves that a model step in a process that holds nothing of the run sees
-// the whole conversation and the pinned tools, by query.
-func TestAgentOverProcesses(t *testing.T) {
+// A model step in a process without a cache of the run gets the whole conversation and the pinned
+// tools by query.
+func TestAgent_QueriesConversationAndTools(t *testing.T) {
 	l := newLabOf(t, 2)
-	l.tell(
+	l.modelAnswers(
 		api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`},
 			{Tool: "broken"}}},
 		api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"b"}`}}},
 		api.Message{Text: "done"},
 	)
-	l.runAgent(toldAgent(), "Go.")
+	l.runAgent(listedAgent(), "Go.")
 	l.result()
 	whole := l.conversation()
 	for i, upTo := range []int{2, 5, 7} {
@@ -74,9 +73,8 @@ func TestAgentOverProcesses(t *testing.T) {
 	}
 }
 
-// TestAgentContinuesAsNew proves that a run goes on in a fresh history with everything it knows,
-// and that the second part ends as if there had been no cut.
-func TestAgentContinuesAsNew(t *testing.T) {
+// The run continues with its whole state, and its second part ends as an undivided run does.
+func TestAgent_ContinuesAsNew(t *testing.T) {
 	a := agent(step(call("store", `{"text":"a"}`), call("broken", `{}`)),
 		step(call("echo", `{"value":"${s}"}`)), answer("done"))
 	a.Model.Script.Value.Steps[0].Calls[0].ID = "s"
@@ -131,7 +129,7 @@ func TestAgentContinuesAsNew(t *testing.T) {
 	}
 }
 
-// continued returns the inputs of the run that continues this one.
+// continued returns the inputs of the continuing run.
 func (l *lab) continued() (input api.RunInput, earlier []byte) {
 	l.t.Helper()
 	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
@@ -148,10 +146,9 @@ func (l *lab) continued() (input api.RunInput, earlier []byte) {
 	return input, earlier
 }
 
-// TestAgentTooLongToContinue proves that a run whose conversation does not fit into a fresh history
-// sums it up and goes on, in place of a payload that the server refuses for ever, and ends with
-// what is known where the rest is still too long.
-func TestAgentTooLongToContinue(t *testing.T) {
+// A conversation that does not fit into a new execution is summarized, because the server would
+// refuse the payload forever. If the rest is still too long, the run ends with what it knows.
+func TestAgent_CompactsBeforeItContinues(t *testing.T) {
 	for _, rest := range []int{0, 2 * api.MaxPayload} {
 		a := agent(step(call("store", `{"text":"a"}`)), answer("done"))
 		a.Model.Script.Value.Summary = "too long"
@@ -190,9 +187,9 @@ func TestAgentTooLongToContinue(t *testing.T) {
 	}
 }
 
-// TestAgentTooLargeToContinue proves that a conversation of many megabytes is summed up before it
-// is carried on, however short it may be compressed.
-func TestAgentTooLargeToContinue(t *testing.T) {
+// A conversation of many megabytes is summarized before it is continued, however small its
+// compressed form is.
+func TestAgent_CompactsCompressibleConversations(t *testing.T) {
 	long := strings.Repeat("the same line\n", 100_000)
 	earlier, err := api.EncodeMessages(slices.Repeat([]api.Message{{Role: api.RoleUser,
 		Text: long}}, 13))
@@ -211,7 +208,7 @@ func TestAgentTooLargeToContinue(t *testing.T) {
 	}
 }
 
-// noise returns text of about n bytes that cannot be compressed.
+// noise returns about n bytes of text that cannot be compressed.
 func noise(t *testing.T, n int) string {
 	t.Helper()
 	data := make([]byte, n)

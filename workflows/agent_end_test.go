@@ -12,10 +12,9 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// TestAgentCancelled proves that a cancelled run ends as cancelled: while a tool runs only after
-// that call, with the waiting calls never started; while the model answers, and while the summary
-// is made.
-func TestAgentCancelled(t *testing.T) {
+// The run is cancelled while a tool runs, and ends after that call without starting the waiting
+// ones; while the model answers; and while it makes its summary.
+func TestAgent_EndsAsCancelled(t *testing.T) {
 	for _, test := range []struct {
 		at       string
 		ids      []string
@@ -46,8 +45,8 @@ func TestAgentCancelled(t *testing.T) {
 	}
 }
 
-// cancelAt cancels the run when the activity of that id has started, or when the tool hang runs.
-// The test environment ends a cancelled activity for the workflow at once.
+// cancelAt cancels the run when the activity with the id has started, or when the tool hang runs.
+// The test environment immediately ends a cancelled activity for the workflow.
 func (l *lab) cancelAt(id string) {
 	if id == "hang" {
 		l.hangs = l.CancelWorkflow
@@ -63,15 +62,14 @@ func (l *lab) cancelAt(id string) {
 	})
 }
 
-// TestAgentRefusal proves that a model that declines fails the run with its words and the usage so
-// far.
-func TestAgentRefusal(t *testing.T) {
+// The failure has the model's text and the usage.
+func TestAgent_FailsIfTheModelRefuses(t *testing.T) {
 	l := newLab(t)
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
 		return api.ModelResponse{Message: api.Message{Text: "I would rather not."},
 			Stop: api.StopRefusal}, nil
 	})
-	l.runAgent(toldAgent(), "Go.")
+	l.runAgent(listedAgent(), "Go.")
 	var details api.RunResult
 	if app := l.failure(api.RunRefused, &details); !strings.Contains(app.Message(),
 		"I would rather not.") {
@@ -82,10 +80,9 @@ func TestAgentRefusal(t *testing.T) {
 	}
 }
 
-// TestAgentModelFails proves that a passing failure of the model is tried again, that one for good
-// fails the run at once, that a lasting one does after the attempts, each with what the model's
-// side said.
-func TestAgentModelFails(t *testing.T) {
+// A permanent failure ends the run at once, a lasting one after all attempts, each with the
+// provider's message.
+func TestAgent_RetriesTransientModelFailures(t *testing.T) {
 	busy := func() (api.ModelResponse, error) {
 		return api.ModelResponse{}, &models.Error{Message: "busy", RetryAfter: time.Hour}
 	}
@@ -95,9 +92,9 @@ func TestAgentModelFails(t *testing.T) {
 	t.Run("passing", func(t *testing.T) {
 		l := newLab(t)
 		l.answers = append(l.answers, busy, busy)
-		l.tell(api.Message{Text: "fine"})
+		l.modelAnswers(api.Message{Text: "fine"})
 		begin := l.Now()
-		l.runAgent(toldAgent(), "Go.")
+		l.runAgent(listedAgent(), "Go.")
 		if r := l.result(); r.Answer != "fine" || r.Usage.Turns != 1 {
 			t.Errorf("result: %+v", r)
 		}
@@ -108,7 +105,7 @@ func TestAgentModelFails(t *testing.T) {
 	t.Run("permanent", func(t *testing.T) {
 		l := newLab(t)
 		l.answers = append(l.answers, broken)
-		l.runAgent(toldAgent(), "Go.")
+		l.runAgent(listedAgent(), "Go.")
 		var usage api.Usage
 		if app := l.failure(api.RunModelFailed, &usage); !strings.Contains(app.Message(),
 			"wrong key") || len(l.prompts) != 1 {
@@ -117,7 +114,7 @@ func TestAgentModelFails(t *testing.T) {
 	})
 	t.Run("lasting", func(t *testing.T) {
 		l := newLab(t)
-		a := toldAgent()
+		a := listedAgent()
 		a.Model.MaxAttempts = 3
 		l.answers = append(l.answers, busy, busy, busy, busy)
 		l.runAgent(a, "Go.")
@@ -128,21 +125,20 @@ func TestAgentModelFails(t *testing.T) {
 	})
 	t.Run("empty answer", func(t *testing.T) {
 		l := newLab(t)
-		a := toldAgent()
+		a := listedAgent()
 		a.Model.MaxAttempts = 2
-		l.tell(api.Message{}, api.Message{})
+		l.modelAnswers(api.Message{}, api.Message{})
 		l.runAgent(a, "Go.")
 		l.failure(api.RunModelFailed, nil)
 	})
 }
 
-// TestAgentInvalid proves that a run that cannot start fails at once, names every reason, and runs
-// nothing.
-func TestAgentInvalid(t *testing.T) {
+// The error names every reason, and nothing runs.
+func TestAgent_RefusesInvalidInput(t *testing.T) {
 	unknown := agent(answer("x"))
 	unknown.Tools = []string{"greeet", "echo", "store2"}
 	provider := agent(answer("x"))
-	provider.Model.Provider = "nobody"
+	provider.Model.Provider = "unknown"
 	for name, test := range map[string]struct {
 		input api.RunInput
 		paths []string

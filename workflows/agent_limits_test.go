@@ -12,9 +12,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestAgentLimits proves that each limit ends the run with one summary step without tools that
-// answers with what is known, that the limit is named, and that no call runs beyond it.
-func TestAgentLimits(t *testing.T) {
+// At each limit, the run makes one summary step without tools that answers with what is known. The
+// limit is named, and no call runs beyond it.
+func TestAgentLimits_EndWithASummary(t *testing.T) {
 	greet := call("greet", `{"name":"Ann"}`)
 	greeting := api.Message{Calls: []api.Call{{Tool: "greet", Arguments: greet.ArgumentsText}}}
 	for _, test := range []struct {
@@ -34,12 +34,12 @@ func TestAgentLimits(t *testing.T) {
 	} {
 		t.Run(test.limit, func(t *testing.T) {
 			l := newLab(t)
-			a := toldAgent()
+			a := listedAgent()
 			a.Limits = test.limits
 			for range len(test.ids) / 2 {
-				l.tell(greeting)
+				l.modelAnswers(greeting)
 			}
-			l.tell(api.Message{Text: "as far as I got"})
+			l.modelAnswers(api.Message{Text: "as far as I got"})
 			l.runAgent(a, "Go.")
 			r := l.result()
 			if r.Outcome != api.OutcomeLimit || r.Limit != test.limit ||
@@ -64,9 +64,8 @@ func TestAgentLimits(t *testing.T) {
 	}
 }
 
-// TestAgentCallBudget proves that the calls of one turn beyond the budget are refused, the first
-// ones admitted.
-func TestAgentCallBudget(t *testing.T) {
+// The first calls of a turn are admitted.
+func TestCallBudget_RefusesCallsBeyondIt(t *testing.T) {
 	l := newLab(t)
 	a := agent(step(call("nosuch", `{}`), call("greet", `{"name":"a"}`),
 		call("greet", `{"name":"b"}`), call("greet", `{"name":"c"}`)))
@@ -82,9 +81,8 @@ func TestAgentCallBudget(t *testing.T) {
 	}
 }
 
-// TestAgentCallBudgetOverTurns proves that what earlier turns used of the budget is gone, refused
-// calls among it.
-func TestAgentCallBudgetOverTurns(t *testing.T) {
+// Refused calls count too.
+func TestCallBudget_CountsEarlierTurns(t *testing.T) {
 	l := newLab(t)
 	greet := call("greet", `{"name":"a"}`)
 	a := agent(step(greet, call("nosuch", `{}`)), step(greet, greet, greet))
@@ -97,23 +95,20 @@ func TestAgentCallBudgetOverTurns(t *testing.T) {
 		[]string{"1.1 greet", "2.1 greet", "2.2 greet"})
 }
 
-// TestAgentDefaultTurns proves that an agent without a limit of turns stops after the default
-// number.
-func TestAgentDefaultTurns(t *testing.T) {
+func TestAgentLimits_DefaultTurns(t *testing.T) {
 	l := newLab(t)
 	for range api.DefaultTurns {
-		l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
+		l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
 	}
-	l.tell(api.Message{Text: "stopped"})
-	l.runAgent(toldAgent(), "Go.")
+	l.modelAnswers(api.Message{Text: "stopped"})
+	l.runAgent(listedAgent(), "Go.")
 	if r := l.result(); r.Limit != "turns" || r.Usage.Turns != api.DefaultTurns+1 {
 		t.Errorf("result: %+v", r)
 	}
 }
 
-// TestAgentWallTime proves that the wall time cancels the running calls, starts no waiting ones,
-// and that the summary step sees a conversation in which every call is answered.
-func TestAgentWallTime(t *testing.T) {
+// No waiting call starts, and in the conversation of the summary step every call has an answer.
+func TestWallTime_CancelsRunningCalls(t *testing.T) {
 	l := newLab(t)
 	a := agent(step(call("greet", `{"name":"a"}`), call("hang", `{}`),
 		call("note", `{"text":"never"}`)), answer("not reached"))
@@ -133,9 +128,8 @@ func TestAgentWallTime(t *testing.T) {
 	}
 }
 
-// TestAgentWallTimeInAdmission proves that calls which the wall time kept from being admitted are
-// answered too: models refuse a conversation with gaps.
-func TestAgentWallTimeInAdmission(t *testing.T) {
+// Models refuse a conversation with unanswered calls.
+func TestWallTime_AnswersCallsInAdmission(t *testing.T) {
 	l := newLab(t)
 	l.admits = func(ctx context.Context) { <-ctx.Done() }
 	a := agent(step(call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`)), answer("never"))
@@ -148,12 +142,11 @@ func TestAgentWallTimeInAdmission(t *testing.T) {
 	expect(t, "executed", l.executed, nil)
 }
 
-// TestCancelledInAdmission proves that a run that is cancelled while its calls are admitted counts
-// them: their records tell of them as cancelled.
-func TestCancelledInAdmission(t *testing.T) {
+// Their records say that they were cancelled.
+func TestCancel_CountsCallsInAdmission(t *testing.T) {
 	for name, test := range map[string]struct {
 		input api.RunInput
-		// cancelled is the admission that is cancelled.
+		// cancelled is the admission during which the run is cancelled.
 		cancelled int
 		want      api.Usage
 	}{
@@ -196,8 +189,7 @@ calls:
 	}
 }
 
-// answeredCalls returns for each answered call of the conversation whether it is done, failed or
-// cancelled.
+// answeredCalls maps each answered call of the conversation to done, failed or cancelled.
 func (l *lab) answeredCalls() []string {
 	var list []string
 	for _, m := range l.conversation() {
@@ -214,9 +206,7 @@ func (l *lab) answeredCalls() []string {
 	return list
 }
 
-// TestAgentWallTimeInModelStep proves that the wall time also ends a model step that does not come
-// back.
-func TestAgentWallTimeInModelStep(t *testing.T) {
+func TestWallTime_EndsModelSteps(t *testing.T) {
 	l := newLab(t)
 	stop := make(chan struct{})
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
@@ -225,8 +215,8 @@ func TestAgentWallTimeInModelStep(t *testing.T) {
 		l.mu.Lock()
 		return api.ModelResponse{}, errors.New("too late")
 	})
-	l.tell(api.Message{Text: "in time"})
-	a := toldAgent()
+	l.modelAnswers(api.Message{Text: "in time"})
+	a := listedAgent()
 	a.Limits.WallTime = api.Duration(time.Second)
 	l.runAgent(a, "Go.")
 	close(stop)

@@ -13,10 +13,10 @@ func (l *lab) runAgent(a *api.Agent, prompt string) {
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: prompt})
 }
 
-// TestAgentLoop proves the loop: one turn with calls of every fate, parallel and exclusive ones,
-// each executed once as an activity under its own name and id, with results told to the model in
-// the order of the calls, and the answer.
-func TestAgentLoop(t *testing.T) {
+// One turn has calls with every kind of outcome, shared and exclusive ones. Each is executed once
+// as an activity under its name and id, results are in the order of the calls, and the model
+// answers.
+func TestAgent_RunsATurn(t *testing.T) {
 	l := newLab(t)
 	l.runAgent(agent(
 		step(
@@ -76,10 +76,9 @@ func TestAgentLoop(t *testing.T) {
 	}
 }
 
-// TestAgentInputs proves what activities are given: a tool its validated arguments, defaults among
-// them, digest and origin; a model step no conversation, only digests of what is new since the last
-// one.
-func TestAgentInputs(t *testing.T) {
+// A tool gets its validated arguments with defaults, the digest and the origin. A model step gets
+// no conversation, only digests of the new messages.
+func TestAgent_PassesSmallInputs(t *testing.T) {
 	l := newLab(t)
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{
 		Agent: agent(step(call("greet", `{"name":"Ann"}`), call("old", `{"value":7}`)),
@@ -97,12 +96,12 @@ func TestAgentInputs(t *testing.T) {
 		case "needy":
 			needy = s.call
 		case api.ModelActivity:
-			steps = append(steps, fmt.Sprintf("%s turn=%d seen=%d new=%d", s.id, s.step.Turn,
+			steps = append(steps, fmt.Sprintf("%s turn=%d sent=%d new=%d", s.id, s.step.Turn,
 				s.step.Seen, len(s.step.New)))
 		}
 	}
-	expect(t, "model steps", steps, []string{"turn-1 turn=1 seen=2 new=0",
-		"turn-2 turn=2 seen=2 new=3", "turn-3 turn=3 seen=5 new=2"})
+	expect(t, "model steps", steps, []string{"turn-1 turn=1 sent=2 new=0",
+		"turn-2 turn=2 sent=2 new=3", "turn-3 turn=3 sent=5 new=2"})
 	if string(greet.Arguments) != `{"name":"Ann","times":1}` || greet.Digest == "" {
 		t.Errorf("greet got %s of the spec %q", greet.Arguments, greet.Digest)
 	}
@@ -123,9 +122,9 @@ func TestAgentInputs(t *testing.T) {
 	}
 }
 
-// TestAgentOrder proves that parallel_first runs the shared calls of a lane before its exclusive
-// ones, that the default does not, and that results come in the order of the calls either way.
-func TestAgentOrder(t *testing.T) {
+// parallel_first runs the shared calls of a lane before its exclusive ones; the default keeps the
+// order. Results are in the order of the calls either way.
+func TestAgent_OrdersCallsByStrategy(t *testing.T) {
 	for order, want := range map[api.Order][]string{
 		"":                     {"1.1 note", "1.2 greet", "1.3 note"},
 		api.OrderParallelFirst: {"1.2 greet", "1.1 note", "1.3 note"},
@@ -147,8 +146,7 @@ func TestAgentOrder(t *testing.T) {
 	}
 }
 
-// TestAgentMode proves that the run's mode of reading arguments goes before the agent's.
-func TestAgentMode(t *testing.T) {
+func TestAgent_ModeOfTheRunPrecedesTheAgents(t *testing.T) {
 	lenient := step(call("greet", `{"name":"a","times":"2","more":1}`))
 	for _, test := range []struct {
 		run, agent api.Mode
@@ -168,9 +166,9 @@ func TestAgentMode(t *testing.T) {
 	}
 }
 
-// TestAgentNearNames proves that an agent that calls a tool it does not have, or one that is
-// switched off, is told of the tools that it may call and of no others, however few it has.
-func TestAgentNearNames(t *testing.T) {
+// A call of an unknown or inactive tool is refused with the tools that the agent may call, and no
+// others.
+func TestAgent_SuggestsItsOwnTools(t *testing.T) {
 	for _, test := range []struct {
 		tools []string
 		call  string
@@ -186,9 +184,9 @@ func TestAgentNearNames(t *testing.T) {
 		a.Tools = test.tools
 		l.runAgent(a, "Go.")
 		l.result()
-		if told := l.conversation()[3].Text; !strings.Contains(told, test.want) ||
-			strings.Contains(told, "greet") {
-			t.Errorf("an agent with %v that calls %s is told %q", test.tools, test.call, told)
+		if text := l.conversation()[3].Text; !strings.Contains(text, test.want) ||
+			strings.Contains(text, "greet") {
+			t.Errorf("an agent with %v that calls %s reads %q", test.tools, test.call, text)
 		}
 	}
 }

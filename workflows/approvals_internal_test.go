@@ -11,11 +11,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// TestApprovalLate proves that a decision which comes when an approval's time is over counts for
-// nothing though the run has not taken note of that yet, as where no worker was there for a while:
-// then the SDK hands it to the run before the timer. An approval that is still to be escalated
-// takes it.
-func TestApprovalLate(t *testing.T) {
+// A decision after the timeout is refused also if the run has not processed the timer yet, for
+// example because it had no worker: then the SDK delivers the update before the timer. An approval
+// that is still to be escalated accepts it.
+func TestApproval_RefusesLateDecisions(t *testing.T) {
 	refusals := map[string]string{}
 	run := func(ctx workflow.Context) error {
 		a, err := newApprovals(ctx, &budget.Sizes{})

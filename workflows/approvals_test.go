@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// guardedTools are tools whose calls wait for approval.
+// guardedTools are tools whose calls require approval.
 const guardedTools = `
 name: pay
 version: 1.0.0
@@ -48,7 +48,7 @@ func newGuardedLab(t *testing.T) *lab {
 	return newLabOf(t, 1, specs...)
 }
 
-// awaiting asks the run for the calls that wait for approval.
+// awaiting queries the calls of the run that wait for approval.
 func (l *lab) awaiting() []api.Approval {
 	l.t.Helper()
 	value, err := l.QueryWorkflow(api.ApprovalsQuery)
@@ -87,10 +87,10 @@ func approve(call, by string) api.Decision {
 	return api.Decision{Call: call, Kind: api.DecisionApprove, By: by}
 }
 
-// TestApprovals proves that calls that wait for approval hold up no others, that all of them are
-// asked for at once, and that an approved one runs, an edited one with the arguments that the
-// person gave it, and a denied one not at all, each told to the model with who decided.
-func TestApprovals(t *testing.T) {
+// Waiting calls do not block others, and all approvals of a turn are requested at once. An approved
+// call runs, an edited one runs with the new arguments, and a denied one does not run. The model
+// reads who decided.
+func TestApprovals_DecideAboutCalls(t *testing.T) {
 	l := newGuardedLab(t)
 	var waiting []api.Approval
 	var before []string
@@ -126,15 +126,14 @@ func TestApprovals(t *testing.T) {
 		"7\n[note: bob approved this call with changed arguments: value=7]",
 		"ERROR approval_denied: denied by cem: too much", "4"} {
 		if !strings.HasPrefix(messages[i].Text, want) {
-			t.Errorf("the model was told %q, want %q", messages[i].Text, want)
+			t.Errorf("the model reads %q, want %q", messages[i].Text, want)
 		}
 	}
 }
 
-// TestApprovalRefusals proves that what is no decision on the very call that waits counts for
-// nothing: another call's digest, one of nobody, a second one, one after the timeout, changed
-// arguments that the tool does not take. Nothing runs by it.
-func TestApprovalRefusals(t *testing.T) {
+// Decisions with another digest, without a name, repeated, after the timeout, or with invalid
+// arguments are refused, and nothing runs.
+func TestApprovals_RefuseOtherDecisions(t *testing.T) {
 	l := newGuardedLab(t)
 	other := ""
 	l.after(time.Second, func() { other = l.awaiting()[1].Digest })
@@ -184,23 +183,23 @@ func TestApprovalRefusals(t *testing.T) {
 		}
 	}
 	if e := tests[4].update.refused(t); len(e.Problems) != 2 {
-		t.Errorf("an edit is told of %+v", e.Problems)
+		t.Errorf("the problems of an edit are %+v", e.Problems)
 	}
 	expect(t, "executed", l.executed, []string{"1.1 pay", "1.3 wire"})
 	if text := l.conversation()[4].Text; !strings.HasPrefix(text,
 		"ERROR approval_timeout: the call of pay was not approved within 2h") {
-		t.Errorf("the model was told %q", text)
+		t.Errorf("the model reads %q", text)
 	}
 }
 
-// TestApprovalOrder proves that an exclusive call that waits for approval keeps its place: later
-// calls of its lane wait for it, calls of other lanes do not, and when it is denied they go on.
-func TestApprovalOrder(t *testing.T) {
+// An exclusive call that waits for approval keeps its place: later calls of its lane wait for it,
+// calls of other lanes do not. They continue when it is denied.
+func TestApprovals_KeepTheOrderOfCalls(t *testing.T) {
 	for _, kind := range []api.DecisionKind{api.DecisionApprove, api.DecisionDeny} {
 		l := newGuardedLab(t)
 		var before []string
 		l.after(time.Hour, func() { before = slices.Clone(l.executed) })
-		// The second is decided first, and waits for the first all the same.
+		// The second is decided first, and still waits for the first.
 		l.decide(time.Minute, approve("1.3", "ada"))
 		l.decide(90*time.Minute, api.Decision{Call: "1.2", Kind: kind, By: "ada"})
 		l.runAgent(guardedAgent(step(call("look", `{"text":"a"}`), call("wire", `{"text":"b"}`),
@@ -217,10 +216,9 @@ func TestApprovalOrder(t *testing.T) {
 	}
 }
 
-// TestApprovalEnds proves how approvals end without a decision: escalated ones are open twice as
-// long, those of a cancelled run and of one whose wall time is over are withdrawn, and nothing of
-// them runs.
-func TestApprovalEnds(t *testing.T) {
+// Escalated approvals stay open twice as long. Those of a cancelled run, and of one whose wall time
+// is over, are withdrawn, and nothing runs.
+func TestApprovals_EndWithoutADecision(t *testing.T) {
 	t.Run("escalated", func(t *testing.T) {
 		l := newGuardedLab(t)
 		var later []api.Approval
@@ -234,7 +232,7 @@ func TestApprovalEnds(t *testing.T) {
 		}
 		if text := l.conversation()[3].Text; !strings.HasPrefix(text,
 			"ERROR approval_timeout: the call of wire was not approved within 4h") {
-			t.Errorf("the model was told %q", text)
+			t.Errorf("the model reads %q", text)
 		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
@@ -256,16 +254,15 @@ func TestApprovalEnds(t *testing.T) {
 	})
 }
 
-// TestApprovalPaused proves that a paused run takes decisions, and makes the approved call when it
-// goes on.
-func TestApprovalPaused(t *testing.T) {
+// The approved call runs when the run is resumed.
+func TestApprovals_OfPausedRunsAreDecided(t *testing.T) {
 	l := newGuardedLab(t)
 	var while []string
-	l.after(time.Minute, func() { l.tellRun(api.PauseUpdate, "p", api.Pause{By: "ada"}) })
+	l.after(time.Minute, func() { l.updateRun(api.PauseUpdate, "p", api.Pause{By: "ada"}) })
 	l.decide(2*time.Minute, approve("1.1", "ada"))
 	l.after(3*time.Hour, func() {
 		while = slices.Clone(l.executed)
-		l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
+		l.updateRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
 	})
 	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
@@ -273,9 +270,9 @@ func TestApprovalPaused(t *testing.T) {
 	expect(t, "executed", l.executed, []string{"1.1 pay"})
 }
 
-// TestApprovalInPlans proves that a plan asks for all calls whose arguments are known at once, for
-// the others when they are, and no more for one that needs a denied call. A direct call waits too.
-func TestApprovalInPlans(t *testing.T) {
+// A plan requests the approval of all calls whose arguments are known, then of the others when they
+// are, and of none that needs a denied call. A direct call waits too.
+func TestApprovals_InPlans(t *testing.T) {
 	l := newGuardedLab(t)
 	var first, second []string
 	calls := func() (ids []string) {
@@ -312,9 +309,9 @@ calls:
 	}
 }
 
-// TestApprovalHooks proves that hooks before calls see the arguments of an edit too: what they
-// answer in the tool's place is the call's result, and what they block leaves the approval open.
-func TestApprovalHooks(t *testing.T) {
+// Hooks before calls get the edited arguments. An answer of a hook is the result of the call, and a
+// block leaves the approval open.
+func TestApprovals_RunHooksOnEdits(t *testing.T) {
 	l := newGuardedLab(t)
 	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
 		switch string(c.Arguments) {
@@ -342,13 +339,12 @@ func TestApprovalHooks(t *testing.T) {
 	}
 	expect(t, "executed", l.executed, nil)
 	if text := l.conversation()[3].Text; !strings.HasPrefix(text, "three") {
-		t.Errorf("the model was told %q", text)
+		t.Errorf("the model reads %q", text)
 	}
 }
 
-// TestApprovalEditCounts proves that policies which check an edit count the other calls of its
-// turn, and not the edited call itself.
-func TestApprovalEditCounts(t *testing.T) {
+// Policies count the other calls of the turn, and not the edited call.
+func TestApprovals_CheckEditsByPolicies(t *testing.T) {
 	l := newGuardedLab(t)
 	l.rules = []api.PolicyRule{{Name: "two", When: "tool.name == 'pay' && calls.pay.made >= 2",
 		Then: api.PolicyDeny, Message: "two are enough"}}
@@ -371,8 +367,7 @@ func TestApprovalEditCounts(t *testing.T) {
 	expect(t, "executed", l.executed, []string{"1.1 pay", "1.2 pay"})
 }
 
-// TestApprovalUnseenNames proves that who has a name that nobody can see decides nothing.
-func TestApprovalUnseenNames(t *testing.T) {
+func TestApprovals_RefuseInvisibleNames(t *testing.T) {
 	l := newGuardedLab(t)
 	var tried []*update
 	for i, by := range []string{"\u200b", "\ufeff", "\u3164", "--", "\u2800\u00ad"} {
@@ -388,10 +383,9 @@ func TestApprovalUnseenNames(t *testing.T) {
 	expect(t, "executed", l.executed, nil)
 }
 
-// TestApprovalEditAnswered proves that an edit which is answered in the tool's place, by a hook or
-// because it makes the call a dry run, leaves nothing to undo, and that no call of a plan takes
-// what a dry run says for a result.
-func TestApprovalEditAnswered(t *testing.T) {
+// An edit that a hook answers, or that makes the call a dry run, has nothing to undo, and no call
+// of a plan uses the answer of a dry run as a result.
+func TestApprovals_EditsMayBeAnsweredWithoutTheTool(t *testing.T) {
 	const askedFirst = `
 name: rent
 version: 1.0.0

@@ -12,14 +12,13 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// everyAttribute names those that a run can keep.
+// everyAttribute names all attributes that a run can set.
 var everyAttribute = []string{api.AttributeCalls, api.AttributeCost, api.AttributeOutcome,
 	api.AttributeTokens,
 	api.AttributeTools, api.AttributeTurns, api.AttributeWaiting}
 
 // UpsertTypedSearchAttributes records what the workflow sets. The order of the map does not matter.
-//
-//workflowcheck:ignore
+// workflowcheck:ignore
 func (o *watchedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context,
 	updates ...temporal.SearchAttributeUpdate) error {
 	var list []string
@@ -35,10 +34,9 @@ func (o *watchedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context,
 	return o.Next.UpsertTypedSearchAttributes(ctx, updates...)
 }
 
-// TestAttributes proves that a run sets its search attributes once when it begins to wait for
-// people, once when it does so no more, and once at its end, however many calls it makes, with what
-// it called; and that its result has the same in brief.
-func TestAttributes(t *testing.T) {
+// A run sets its attributes when it starts and stops to wait for people, and at its end, for any
+// number of calls. The result contains the same statistics.
+func TestAttributes_AreSetAtChangesOnly(t *testing.T) {
 	l := newGuardedLab(t)
 	watch := l.watch()
 	l.decide(time.Hour, approve("2.1", "ada"))
@@ -58,8 +56,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestAttributesOfPeople proves that a question to a person counts as waiting, too.
-func TestAttributesOfPeople(t *testing.T) {
+func TestAttributes_CountQuestionsAsWaiting(t *testing.T) {
 	l := newPeoplesLab(t)
 	watch := l.watch()
 	l.reply(time.Hour, says("1.1", "ada", `"yes"`))
@@ -71,9 +68,8 @@ func TestAttributesOfPeople(t *testing.T) {
 	expect(t, "upserts", watch.upserts, []string{"Waiting=true", "Waiting=false", "Waiting=false"})
 }
 
-// TestAttributesAtEnds proves which outcome is set at which end, also of a run that never began,
-// and that a run sets nothing that its namespace does not have.
-func TestAttributesAtEnds(t *testing.T) {
+// This includes runs that never started. Attributes that the namespace lacks are not set.
+func TestAttributes_HaveTheOutcome(t *testing.T) {
 	broken := agent(answer("never"))
 	broken.Tools = []string{"nosuch"}
 	one := []string{api.AttributeOutcome}
@@ -122,9 +118,8 @@ func TestAttributesAtEnds(t *testing.T) {
 	expect(t, "upserts of a cancelled run", watch.upserts, []string{"Outcome=cancelled"})
 }
 
-// TestAttributesAtALimit proves that nothing is set after the end of a run that is cancelled while
-// it asks for more of a limit, although what it asks is taken back only then.
-func TestAttributesAtALimit(t *testing.T) {
+// A run is cancelled while it asks for more of a limit, and withdraws its question after that.
+func TestAttributes_AreNotSetAfterTheEnd(t *testing.T) {
 	a := agent(step(call("echo", `{"value":1}`)), answer("never"))
 	a.Limits = api.Limits{Turns: 1, OnReached: api.LimitAsks}
 	l := newLab(t)
@@ -136,10 +131,9 @@ func TestAttributesAtALimit(t *testing.T) {
 	expect(t, "upserts", watch.upserts, []string{"Waiting=true", "Outcome=cancelled Waiting=false"})
 }
 
-// TestAttributesOfSubAgents proves that a sub-agent keeps the same attributes, that the run above
-// it tells of the tools below, and says that there are others where a sub-agent that failed could
-// not tell.
-func TestAttributesOfSubAgents(t *testing.T) {
+// A sub-agent sets its own attributes. The run above lists the tools of its sub-agents, and that
+// there are others if a failed sub-agent could not report them.
+func TestAttributes_OfSubAgents(t *testing.T) {
 	lost := above("echo", step(call("echo", `{"value":1}`)), answer("never"))
 	lost.Model.Script.Value.Steps = lost.Model.Script.Value.Steps[:1]
 	l := newLabOf(t, 1, agentTool("sub", above("echo", step(call("echo", `{"value":1}`),
@@ -157,9 +151,7 @@ func TestAttributesOfSubAgents(t *testing.T) {
 	}
 }
 
-// TestAttributesContinued proves that a run which continues in a fresh history has set what it used
-// by then, and goes on with what it and its sub-agents called.
-func TestAttributesContinued(t *testing.T) {
+func TestAttributes_SurviveContinueAsNew(t *testing.T) {
 	sub := agentTool("sub", above("store", step(call("store", `{"text":"a"}`)), answer("ok")))
 	l := newLabOf(t, 1, sub)
 	l.SetContinueAsNewSuggested(true)
@@ -179,9 +171,8 @@ func TestAttributesContinued(t *testing.T) {
 		[]string{"Calls=3 Outcome=answered Tools=[echo store sub]"})
 }
 
-// TestToolNamesAreBounded proves that the list of tools fits into what servers take, and says that
-// there are more.
-func TestToolNamesAreBounded(t *testing.T) {
+// The list fits the server's limit and says if there are more tools.
+func TestToolNames_AreBounded(t *testing.T) {
 	var calls []api.ScriptCall
 	l := newLab(t)
 	l.pinned = func(p *api.Pinned) {

@@ -12,9 +12,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestPortion proves that a turn is admitted in one step unless it is beyond reason, and that
-// nothing is left out.
-func TestPortion(t *testing.T) {
+// A very large turn is divided, and no call is omitted.
+func TestPortion_AdmitsATurnInOneStep(t *testing.T) {
 	many := make([]api.Call, 1000)
 	big := make([]api.Call, 7)
 	for i := range big {
@@ -40,9 +39,9 @@ func TestPortion(t *testing.T) {
 	}
 }
 
-// TestCallsResultIsBounded proves that neither a large output nor thousands of long failures make a
-// result that history refuses: the workflow would try to report it for ever.
-func TestCallsResultIsBounded(t *testing.T) {
+// Neither a large output nor thousands of long failures give a result that history refuses, which
+// the workflow would report forever.
+func TestCallsResult_IsBounded(t *testing.T) {
 	failed := make([]api.CallOutcome, 3000)
 	for i := range failed {
 		failed[i] = api.CallOutcome{ID: fmt.Sprint(i), Tool: "t",
@@ -74,21 +73,19 @@ func TestCallsResultIsBounded(t *testing.T) {
 	}
 }
 
-// A local activity that may be tried again has the time for it: what bounds one attempt does not
-// bound them all.
-func TestLocalOptionsLeaveTimeForEveryAttempt(t *testing.T) {
+// The bound of one attempt is not that of all attempts.
+func TestLocalOptions_LeaveTimeForEveryAttempt(t *testing.T) {
 	for attempts, atLeast := range map[int32]time.Duration{1: localTimeout, 20: 20 * localTimeout,
 		0: maxBounded * localTimeout, 1 << 30: maxBounded * localTimeout} {
 		o := localOptions(localTimeout, signalRetry(attempts), "")
 		if o.StartToCloseTimeout != localTimeout || o.ScheduleToCloseTimeout < atLeast {
-			t.Errorf("%d attempts of %s each have %s together, want %s at least", attempts,
+			t.Errorf("%d attempts of %s each have %s in all, want at least %s", attempts,
 				o.StartToCloseTimeout, o.ScheduleToCloseTimeout, atLeast)
 		}
 	}
 }
 
-// TestInvalid_BoundsItsProblems proves that a plan of thousands of rejected calls ends with an
-// error that fits into history.
+// A plan of thousands of rejected calls ends with an error that fits into history.
 func TestInvalid_BoundsItsProblems(t *testing.T) {
 	problems := make([]api.Problem, 5000)
 	for i := range problems {
@@ -96,10 +93,10 @@ func TestInvalid_BoundsItsProblems(t *testing.T) {
 			5000)}
 	}
 	app, ok := errors.AsType[*temporal.ApplicationError](invalid(problems))
-	var told []api.Problem
-	if !ok || app.Details(&told) != nil || len(told) != maxFailures ||
+	var reported []api.Problem
+	if !ok || app.Details(&reported) != nil || len(reported) != maxFailures ||
 		!strings.HasSuffix(app.Message(), "and 4900 more") || len(app.Message()) > 1<<20 {
-		t.Errorf("%d problems in a message of %d bytes", len(told), len(app.Message()))
+		t.Errorf("%d problems in a message of %d bytes", len(reported), len(app.Message()))
 	}
 	if len(problems[0].Message) != 5000 {
 		t.Error("the caller's problems were changed")

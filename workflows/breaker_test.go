@@ -9,17 +9,16 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestBreaker proves that a model that makes the same failing call for ever, also between others
-// that succeed and change nothing, asks for tools that there are not, or writes broken JSON, is
-// told so once of each call and then ends its run at the limit "repeats" with what is known, after
-// twice as many turns.
-func TestBreaker(t *testing.T) {
+// A model that repeats a failing call forever, also between successful calls that change nothing,
+// requests unknown tools, or writes invalid JSON gets one warning per call. After twice as many
+// turns the run ends at the limit "repeats" with what is known.
+func TestBreaker_EndsLoopsOfFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls func(turn int) []api.Call
 		limit int
 		turns int
-		// told is how often the model is told; zero is once.
-		told int
+		// warnings is how often the model is warned; zero means once.
+		warnings int
 	}{
 		"the same failing call": {func(int) []api.Call { return []api.Call{{Tool: "broken"}} }, 0,
 			10, 0},
@@ -58,10 +57,10 @@ func TestBreaker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			for turn := range test.turns {
-				l.tell(api.Message{Calls: test.calls(turn)})
+				l.modelAnswers(api.Message{Calls: test.calls(turn)})
 			}
-			l.tell(api.Message{Text: "as far as I got"})
-			a := toldAgent()
+			l.modelAnswers(api.Message{Text: "as far as I got"})
+			a := listedAgent()
 			a.Limits.Repeats = test.limit
 			l.runAgent(a, "Go.")
 			if r := l.result(); r.Limit != "repeats" || r.Outcome != api.OutcomeLimit ||
@@ -74,16 +73,15 @@ func TestBreaker(t *testing.T) {
 					hinted++
 				}
 			}
-			if hinted != max(test.told, 1) {
-				t.Errorf("the model was told %d times", hinted)
+			if hinted != max(test.warnings, 1) {
+				t.Errorf("the model was warned %d times", hinted)
 			}
 		})
 	}
 }
 
-// TestBreakerLeavesAlone proves that failures between which something changes, or which the call
-// itself gets over, and different failures, are no loop.
-func TestBreakerLeavesAlone(t *testing.T) {
+// Failures between changes, failures that a retry cures, and different failures are no loop.
+func TestBreaker_IgnoresOtherFailures(t *testing.T) {
 	for name, calls := range map[string]func(turn int) api.Call{
 		"a change between": func(turn int) api.Call {
 			if turn%4 == 3 {
@@ -104,10 +102,10 @@ func TestBreakerLeavesAlone(t *testing.T) {
 				l.founds = append(l.founds, []string{"", `{}`}[min(turn%4/3, 1)])
 			}
 			for turn := range 20 {
-				l.tell(api.Message{Calls: []api.Call{calls(turn)}})
+				l.modelAnswers(api.Message{Calls: []api.Call{calls(turn)}})
 			}
-			l.tell(api.Message{Text: "done"})
-			a := toldAgent()
+			l.modelAnswers(api.Message{Text: "done"})
+			a := listedAgent()
 			a.Tools = append(a.Tools, "found")
 			l.runAgent(a, "Go.")
 			if r := l.result(); r.Answer != "done" || r.Limit != "" {
@@ -115,22 +113,21 @@ func TestBreakerLeavesAlone(t *testing.T) {
 			}
 			if slices.ContainsFunc(l.conversation(),
 				func(m api.Message) bool { return strings.Contains(m.Text, "[hint:") }) {
-				t.Error("the model was told that it repeats itself")
+				t.Error("the model was warned of a loop")
 			}
 		})
 	}
 }
 
-// TestBreakerOverContinueAsNew proves that failures are counted on in a fresh history, and that the
-// hint reaches a model step in another process.
-func TestBreakerOverContinueAsNew(t *testing.T) {
+// The count continues in the new history, and the warning reaches a model step in another process.
+func TestBreaker_SurvivesContinueAsNew(t *testing.T) {
 	l := newLabOf(t, 2)
-	a := toldAgent()
+	a := listedAgent()
 	a.Limits.Repeats = 2
 	input, earlier := api.RunInput{Agent: a, Prompt: "Go."}, []byte(nil)
 	for turn := 1; ; turn++ {
 		l.SetContinueAsNewSuggested(true)
-		l.tell(api.Message{Calls: []api.Call{{Tool: "broken"}}}, api.Message{Text: "stopped"})
+		l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "broken"}}}, api.Message{Text: "stopped"})
 		l.ExecuteWorkflow(api.AgentWorkflow, input, earlier)
 		if turn == 4 {
 			break
@@ -151,16 +148,15 @@ func TestBreakerOverContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestManyCallsAtOnce proves that a run bears a model that asks for 10,000 calls in one turn, good
-// or bad: each is answered once, and the run goes on.
-func TestManyCallsAtOnce(t *testing.T) {
+// Valid or not, each call of a turn is answered once, and the run continues.
+func TestBreaker_AnswersTenThousandCalls(t *testing.T) {
 	for name, call := range map[string]api.Call{"unknown": {Tool: "nosuch"},
 		"wrong": {Tool: "greet", Arguments: `{`}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			l.tell(api.Message{Calls: slices.Repeat([]api.Call{call}, 10_000)},
+			l.modelAnswers(api.Message{Calls: slices.Repeat([]api.Call{call}, 10_000)},
 				api.Message{Text: "done"})
-			l.runAgent(toldAgent(), "Go.")
+			l.runAgent(listedAgent(), "Go.")
 			if r := l.result(); r.Answer != "done" || r.Usage.Failed != 10_000 {
 				t.Errorf("result: %+v", r)
 			}
@@ -171,12 +167,11 @@ func TestManyCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestModelAnswersNothing proves that a model that answers with nothing for ever is asked a few
-// times and then fails the run.
-func TestModelAnswersNothing(t *testing.T) {
+// A model with empty answers is asked a few times, and then the run fails.
+func TestBreaker_EndsEmptyAnswers(t *testing.T) {
 	l := newLab(t)
-	l.tell(slices.Repeat([]api.Message{{}}, 100)...)
-	a := toldAgent()
+	l.modelAnswers(slices.Repeat([]api.Message{{}}, 100)...)
+	a := listedAgent()
 	a.Model.MaxAttempts = 3
 	l.runAgent(a, "Go.")
 	if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(),
@@ -185,25 +180,24 @@ func TestModelAnswersNothing(t *testing.T) {
 	}
 }
 
-// TestRepeatsAreRefused proves that a call of which the model was told that it fails again and
-// again is not made any more, however its arguments are written and whatever its execution plan
-// says, that other arguments are, that it is made again once something has changed, and that
-// refusals count towards the end of the run.
-func TestRepeatsAreRefused(t *testing.T) {
+// After the warning, the call is refused in any notation of its arguments and with any execution
+// plan. Calls with other arguments run, and it runs again after a change. Refusals count for the
+// end of the run.
+func TestBreaker_RefusesRepeatedCalls(t *testing.T) {
 	l := newBookings(t)
 	l.founds = slices.Repeat([]string{""}, 7)
 	one := func(tool, arguments string) api.Message {
 		return api.Message{Calls: []api.Call{{Tool: tool, Arguments: arguments}}}
 	}
 	const fails = `{"key":"it"}`
-	l.tell(one("found", fails), one("found", fails), one("found", fails),
+	l.modelAnswers(one("found", fails), one("found", fails), one("found", fails),
 		one("found", `{ "key" : "it" }`), one("greet", `{"name":"Ann"}`),
 		one("found", `{"key":"it","execution_plan":{"intent":"once more"}}`),
 		one("found", `{"key":"other"}`), one("store", `{"text":"x"}`),
 		one("found", fails), one("found", fails), one("found", fails), one("found", fails),
 		one("found", fails), one("found", fails),
 		api.Message{Text: "as far as I got"})
-	a := toldAgent()
+	a := listedAgent()
 	a.Tools, a.Limits.Repeats = append(a.Tools, "found"), 3
 	l.runAgent(a, "Go.")
 	if r := l.result(); r.Limit != "repeats" || r.Answer != "as far as I got" ||
@@ -212,27 +206,26 @@ func TestRepeatsAreRefused(t *testing.T) {
 	}
 	expect(t, "executed", l.executed, []string{"1.1 found", "2.1 found", "3.1 found", "5.1 greet",
 		"7.1 found", "8.1 store", "9.1 found", "10.1 found", "11.1 found"})
-	told := l.toldOf()
+	results := l.callResults()
 	for _, n := range []int{4, 6, 12, 13, 14} {
-		if text := told[n-1]; !strings.Contains(text, "policy_violation: this call has failed") ||
+		if text := results[n-1]; !strings.Contains(text, "policy_violation: this call has failed") ||
 			!strings.Contains(text, "nothing has changed since") {
 			t.Errorf("call %d: %s", n, text)
 		}
 	}
 }
 
-// TestRepeats_RefusedCallsSurviveContinueAsNew proves that a fresh history goes on refusing what
-// the one before it refused.
+// The new history still refuses what the previous one refused.
 func TestRepeats_RefusedCallsSurviveContinueAsNew(t *testing.T) {
 	l := newLab(t)
-	a := toldAgent()
+	a := listedAgent()
 	a.Limits.Repeats = 1
 	l.SetContinueAsNewSuggested(true)
-	l.tell(api.Message{Calls: []api.Call{{Tool: "broken"}}})
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "broken"}}})
 	l.runAgent(a, "Go.")
 	input, earlier := l.continued()
 	l = newLab(t)
-	l.tell(api.Message{Calls: []api.Call{{Tool: "broken", Arguments: "{ }"}}},
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "broken", Arguments: "{ }"}}},
 		api.Message{Text: "stopped"})
 	l.ExecuteWorkflow(api.AgentWorkflow, input, earlier)
 	if r := l.result(); r.Limit != "repeats" || len(l.executed) != 0 {

@@ -8,20 +8,19 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestSubAgentBudget proves that a sub-agent gets the lower ones of its own limits and an equal
-// share of what is left of the run's, with every admitted call of the turn counted, and its own
-// turns.
-func TestSubAgentBudget(t *testing.T) {
+// Its limits are the lower of its own and an equal share of what the run has left, with every
+// admitted call of the turn counted, and its own turns.
+func TestSubAgent_GetsAShareOfTheBudget(t *testing.T) {
 	own := above("greet", step(call("greet", `{"name":"a"}`)), answer("ok"))
 	own.Limits = api.Limits{Turns: 7, Calls: 3, Tokens: 1 << 30, Cost: 0.5,
 		WallTime: api.Duration(time.Hour)}
 	l, inputs := newTree(t, agentTool("free", above("greet", answer("ok"))),
 		agentTool("bound", own))
-	a := toldAgent()
+	a := listedAgent()
 	a.Tools = []string{"free", "bound", "greet"}
 	a.Limits = api.Limits{Turns: 9, Calls: 20, Tokens: 1000, Cost: 101,
 		WallTime: api.Duration(time.Minute)}
-	l.tell(
+	l.modelAnswers(
 		api.Message{Calls: []api.Call{{Tool: "free"}, {Tool: "greet", Arguments: `{"name":"b"}`},
 			{Tool: "nosuch"}, {Tool: "bound"}}},
 		api.Message{Calls: []api.Call{{Tool: "free"}}},
@@ -31,8 +30,8 @@ func TestSubAgentBudget(t *testing.T) {
 	r := l.result()
 	first, second, last := inputs["1.1"].Agent.Limits, inputs["1.4"].Agent.Limits,
 		inputs["2.1"].Agent.Limits
-	// A step costs 15 tokens and 20 dollars. Of 20 calls 3 are admitted in the first turn, which
-	// leaves 17 for two.
+	// A step costs 15 tokens and 20 dollars. Of 20 calls, three are admitted in the first turn,
+	// which leaves 17 for two sub-agents.
 	if want := (api.Limits{Calls: 8, Tokens: 492, Cost: 40.5}); limitsBut(first) != want ||
 		first.WallTime <= 0 || first.WallTime > a.Limits.WallTime {
 		t.Errorf("the first of two gets %+v, want %+v", first, want)
@@ -41,8 +40,8 @@ func TestSubAgentBudget(t *testing.T) {
 		Cost: 0.5}); limitsBut(second) != want || second.WallTime > a.Limits.WallTime {
 		t.Errorf("the second gets %+v, want %+v", second, want)
 	}
-	// The calls so far: four of the run and one of a sub-agent; and now one more. Tokens: those of
-	// both sub-agents too.
+	// The calls so far: four of the run and one of a sub-agent, and now one more. The tokens
+	// include those of both sub-agents.
 	if last.Calls != 20-4-1-1 || last.Tokens >= 1000-30 || last.Tokens < 1000-100 ||
 		last.Cost != 61 {
 		t.Errorf("the only one of the next turn gets %+v", last)
@@ -57,12 +56,11 @@ func limitsBut(l api.Limits) api.Limits {
 	return l
 }
 
-// TestSubAgentBudgetSpent proves that no sub-agent starts where nothing is left for it, and that
-// what sub-agents used ends the run that called them.
-func TestSubAgentBudgetSpent(t *testing.T) {
+// The usage of sub-agents can end the run that called them.
+func TestSubAgent_DoesNotStartWithoutBudget(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits api.Limits
-		told   []string
+		texts  []string
 		limit  string
 	}{
 		"tokens": {api.Limits{Tokens: 15},
@@ -80,28 +78,27 @@ func TestSubAgentBudgetSpent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, _ := newTree(t, agentTool("sub", above("greet", step(call("greet", `{"name":"a"}`)),
 				answer("done"))))
-			a := toldAgent()
+			a := listedAgent()
 			a.Tools, a.Limits = []string{"sub"}, test.limits
-			l.tell(api.Message{Calls: []api.Call{{Tool: "sub"}, {Tool: "sub"}}},
+			l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "sub"}, {Tool: "sub"}}},
 				api.Message{Text: "as far as I got"})
 			l.runAgent(a, "Go.")
 			r := l.result()
 			if r.Outcome != api.OutcomeLimit || r.Limit != test.limit {
 				t.Errorf("result: %+v", r)
 			}
-			for i, told := range l.toldOf() {
-				if !strings.HasPrefix(told, test.told[i]) {
-					t.Errorf("told %q, want %q", told, test.told[i])
+			for i, text := range l.callResults() {
+				if !strings.HasPrefix(text, test.texts[i]) {
+					t.Errorf("got %q, want %q", text, test.texts[i])
 				}
 			}
 		})
 	}
 }
 
-// TestSubAgentReserve proves that a sub-agent sums up while its share has room for that, so that it
-// uses no more than the share, and that one which stops at a limit keeps nothing back. A first step
-// that uses up the share is summed up.
-func TestSubAgentReserve(t *testing.T) {
+// It summarizes while its share suffices for that, so it does not exceed the share. One that stops
+// at a limit reserves nothing. A first step that uses the whole share is summarized.
+func TestSubAgent_ReservesBudgetForItsSummary(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits api.Limits
 		steps  int
@@ -112,17 +109,17 @@ func TestSubAgentReserve(t *testing.T) {
 		"first":  {api.Limits{Tokens: 10}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own := toldAgent()
+			own := listedAgent()
 			own.Tools, own.Limits = []string{"greet"}, test.limits
 			l, _ := newTree(t, agentTool("sub", own))
 			// Each step takes 15 tokens and 20 dollars.
-			l.tell(api.Message{Calls: []api.Call{{Tool: "sub"}}})
+			l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "sub"}}})
 			for range test.steps {
-				l.tell(api.Message{Text: "so far",
+				l.modelAnswers(api.Message{Text: "so far",
 					Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
 			}
-			l.tell(api.Message{Text: "done"})
-			a := toldAgent()
+			l.modelAnswers(api.Message{Text: "done"})
+			a := listedAgent()
 			a.Tools = []string{"sub"}
 			l.runAgent(a, "Go.")
 			if r := l.result(); r.Answer != "done" || r.Usage.InputTokens+
@@ -133,9 +130,8 @@ func TestSubAgentReserve(t *testing.T) {
 	}
 }
 
-// TestSubAgentDepth proves that agents that call each other in a circle end at the greatest depth,
-// where the call is refused and told so.
-func TestSubAgentDepth(t *testing.T) {
+// Agents that call each other in a circle end at the maximum depth, where the call is refused.
+func TestSubAgent_DepthIsBounded(t *testing.T) {
 	again := step(named("next", "loop", `{"topic":"again"}`))
 	l, inputs := newTree(t, agentTool("loop", above("loop", again, answer("[${next}]"))))
 	l.runAgent(above("loop", again, answer("${next}")), "Go.")

@@ -10,7 +10,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
-// plan reads a plan as a user writes it.
+// plan decodes a plan as users write it.
 func plan(t *testing.T, yaml string) *api.Packed[api.Plan] {
 	t.Helper()
 	p, err := plans.Decode("plan.yaml", []byte(yaml), nil)
@@ -26,9 +26,9 @@ func (l *lab) runPlan(yaml string) {
 	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: plan(l.t, yaml)})
 }
 
-// TestPlanDiamond proves that calls run after what they need, with the results they refer to, and
-// that the output template is filled; also where the plan is written back to front.
-func TestPlanDiamond(t *testing.T) {
+// Calls use the results that they refer to, and the output template is filled. The order in the
+// file does not matter.
+func TestPlan_RunsCallsAfterWhatTheyNeed(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`
 name: diamond
@@ -56,10 +56,9 @@ output: {all: "${end}", first: "${end.0}"}
 	}
 }
 
-// TestPlanReferences proves that a result of every JSON type reaches the next call as it is, digits
-// of big numbers and all, alone and within text, and that the output is by default the results that
-// no other call needs.
-func TestPlanReferences(t *testing.T) {
+// A result of any JSON type reaches the next call unchanged, with all digits, alone and within
+// text. The default output has the results that no other call needs.
+func TestPlan_ReferencesKeepEveryType(t *testing.T) {
 	for _, value := range []string{`null`, `true`, `0`, `-1.5e300`, `12345678901234567890123`,
 		`"text <&> \"quoted\" é"`, `""`, `[]`, `{}`, `[1,{"a":[null]}]`} {
 		t.Run(value, func(t *testing.T) {
@@ -80,9 +79,8 @@ func TestPlanReferences(t *testing.T) {
 	}
 }
 
-// TestPlanFailure proves that a failed call keeps what needs it from running, directly and over
-// other calls, while all others go on, and that the run fails naming each.
-func TestPlanFailure(t *testing.T) {
+// All other calls run, and the failure of the run names each failed call.
+func TestPlan_FailureStopsDependentCalls(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`
 calls:
@@ -115,10 +113,9 @@ calls:
 	}
 }
 
-// TestPlanInvalid proves that nothing of a wrong plan runs, and that everything wrong with it is
-// said at once: by the plan itself, by the catalog, and by the arguments that are known from the
-// start.
-func TestPlanInvalid(t *testing.T) {
+// All faults are reported at once: of the plan, of the catalog, and of arguments that are known
+// from the start.
+func TestPlan_InvalidRunsNothing(t *testing.T) {
 	good := api.PlanCall{ID: "good", Tool: "store", Arguments: []byte(`{"text":"a"}`)}
 	for name, test := range map[string]struct {
 		calls []api.PlanCall
@@ -156,9 +153,8 @@ func TestPlanInvalid(t *testing.T) {
 	l.failure(api.RunInvalid, nil)
 }
 
-// TestPlanExclusive proves that exclusive calls of a lane keep the plan's order beside others that
-// nothing holds back.
-func TestPlanExclusive(t *testing.T) {
+// Exclusive calls of a lane keep the plan's order.
+func TestPlan_OrdersExclusiveCalls(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`
 calls:
@@ -175,9 +171,8 @@ output: "${c}"
 	expect(t, "stored", l.stored, []string{"a", "b", "c 1"})
 }
 
-// TestPlanMany proves that a plan of more calls than may be in flight runs to its end, each call
-// once.
-func TestPlanMany(t *testing.T) {
+// Each call runs once.
+func TestPlan_RunsMoreCallsThanMayBeInFlight(t *testing.T) {
 	const n = 600
 	var p api.Plan
 	for i := range n {
@@ -197,9 +192,7 @@ func TestPlanMany(t *testing.T) {
 	}
 }
 
-// TestPlanOutputFails proves that a plan whose output asks for what a result does not have fails
-// and says so.
-func TestPlanOutputFails(t *testing.T) {
+func TestPlan_FailsIfItsOutputIsMissing(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`{calls: [{id: a, tool: echo, arguments: {value: 1}}], output: "${a.b}"}`)
 	if app := l.failure(api.RunCallsFailed, nil); !strings.Contains(app.Message(),
@@ -208,9 +201,8 @@ func TestPlanOutputFails(t *testing.T) {
 	}
 }
 
-// TestPlanCancelled proves that a cancelled plan ends as cancelled, after the running call, and
-// starts nothing more.
-func TestPlanCancelled(t *testing.T) {
+// It ends after the running call and starts no other.
+func TestPlan_EndsAsCancelled(t *testing.T) {
 	l := newLab(t)
 	l.cancelAt("hang")
 	l.runPlan(`
@@ -223,8 +215,7 @@ calls:
 	expect(t, "executed", l.executed, []string{"a hang"})
 }
 
-// TestPlanMode proves that arguments are read as the run says, else as the plan does.
-func TestPlanMode(t *testing.T) {
+func TestPlan_ModeOfTheRunPrecedesThePlans(t *testing.T) {
 	for _, test := range []struct {
 		run, plan api.Mode
 		fine      bool
@@ -243,8 +234,7 @@ func (l *lab) runCall(c *api.Call) {
 	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: c, Caller: api.Caller{ID: "someone"}})
 }
 
-// TestDirectCall proves that a direct call goes through the pipeline and gives the tool's output.
-func TestDirectCall(t *testing.T) {
+func TestDirectCall_ReturnsTheOutput(t *testing.T) {
 	l := newLab(t)
 	l.runCall(&api.Call{Tool: "greet", Arguments: `{"name":"Ann"}`})
 	if r := l.result(); r.Outcome != api.OutcomeCompleted || string(r.Output) != `"hello Ann "` ||
@@ -261,9 +251,8 @@ func TestDirectCall(t *testing.T) {
 	expect(t, "executed", named.executed, []string{"mine flaky", "mine flaky"})
 }
 
-// TestDirectCallOfRun proves that nobody starts a call as one that the run makes by itself, which
-// would meet no policies and need no approval.
-func TestDirectCallOfRun(t *testing.T) {
+// Calls of the run meet no policies and need no approval.
+func TestDirectCall_CannotBeACallOfTheRun(t *testing.T) {
 	for _, c := range []api.Call{{CallPurpose: api.CallPurpose{Purpose: api.PurposeUndo,
 		TargetCallID: "1.1", TargetTool: "pay"}},
 		{CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: "1.1"}},
@@ -276,9 +265,8 @@ func TestDirectCallOfRun(t *testing.T) {
 	}
 }
 
-// TestDirectCallFails proves that a direct call that is refused or fails makes the run fail with
-// the call's error, near names from the whole catalog, and that a refused one runs nothing.
-func TestDirectCallFails(t *testing.T) {
+// Suggestions come from the whole catalog, and a refused call runs nothing.
+func TestDirectCall_FailsWithTheErrorOfItsCall(t *testing.T) {
 	for _, test := range []struct {
 		tool, arguments string
 		want            api.ErrorType
@@ -315,8 +303,7 @@ func TestDirectCallFails(t *testing.T) {
 	l.failure(api.RunInvalid, nil)
 }
 
-// TestDirectCallCancelled proves that a cancelled direct call ends as cancelled, not as failed.
-func TestDirectCallCancelled(t *testing.T) {
+func TestDirectCall_EndsAsCancelled(t *testing.T) {
 	l := newLab(t)
 	l.cancelAt("hang")
 	l.runCall(&api.Call{Tool: "hang"})

@@ -1,6 +1,6 @@
 package workflows_test
 
-// catalog is what the workers of these tests know.
+// catalog has the tools of the workers in these tests.
 const catalog = `
 name: echo
 version: 1.0.0

@@ -17,16 +17,14 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// reportOf runs a catalog report of workers that answer as given, by the number in which they are
-// asked.
+// reportOf runs a catalog report of workers with the given answers, by their number.
 func reportOf(t *testing.T, answers ...func() (api.CatalogAnswer, error)) (api.CatalogReport,
 	error) {
 	t.Helper()
 	return ask(t, api.CatalogRequest{}, api.ReportCatalogActivity, answers...)
 }
 
-// ask runs a report of workers that answer a question as given, by the number in which they are
-// asked.
+// ask runs a report of workers that answer a question, by their number.
 func ask[T any](t *testing.T, request api.CatalogRequest, question string,
 	answers ...func() (T, error)) (api.CatalogReport, error) {
 	t.Helper()
@@ -62,9 +60,8 @@ func hosts(digest string, tools ...api.ToolVersion) func() (api.CatalogAnswer, e
 	}
 }
 
-// Every worker is in the report: with its catalog, which is there once however many hold it, or
-// with why it said nothing.
-func TestCatalogReport(t *testing.T) {
+// It has each catalog once, and a reason for each worker without an answer.
+func TestCatalogReport_HasEveryWorker(t *testing.T) {
 	one := api.ToolVersion{Name: "echo", Version: "1.0.0", Digest: "x"}
 	report, err := reportOf(t,
 		hosts("a", one),
@@ -102,8 +99,8 @@ func TestCatalogReport(t *testing.T) {
 	}
 }
 
-// A report that history would not take leaves out tools, and no worker.
-func TestCatalogReportIsBounded(t *testing.T) {
+// Workers are never omitted.
+func TestCatalogReport_OmitsToolsToFitHistory(t *testing.T) {
 	var many []func() (api.CatalogAnswer, error)
 	for i := range 8 {
 		var tools []api.ToolVersion
@@ -125,9 +122,8 @@ func TestCatalogReportIsBounded(t *testing.T) {
 	}
 }
 
-// Asked for lanes, the same workflow tells of every worker what it counted, or why it said nothing,
-// and of no tools.
-func TestLanesReport(t *testing.T) {
+// It has a reason for each worker without an answer, and no tools.
+func TestLanesReport_HasTheCountsOfEveryWorker(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	report, err := ask(t, api.CatalogRequest{Lanes: true}, api.ReportLanesActivity,
 		func() (api.WorkerLanes, error) {
@@ -144,15 +140,14 @@ func TestLanesReport(t *testing.T) {
 	first, second := report.Lanes[0], report.Lanes[1]
 	if first.Worker != "0@host" || !first.Since.Equal(began) || first.Lanes["http"].Acquired != 5 ||
 		first.Failure != "" {
-		t.Errorf("the first worker told %+v", first)
+		t.Errorf("the first worker reports %+v", first)
 	}
 	if second.Worker != "1@host" || !strings.Contains(second.Failure, "of an earlier version") {
-		t.Errorf("the second worker told %+v", second)
+		t.Errorf("the second worker reports %+v", second)
 	}
 }
 
-// A report that is cancelled ends, whatever it asks for.
-func TestCatalogReportCancelled(t *testing.T) {
+func TestCatalogReport_CanBeCancelled(t *testing.T) {
 	for question, lanes := range map[string]bool{api.ReportCatalogActivity: false,
 		api.ReportLanesActivity: true} {
 		var suite testsuite.WorkflowTestSuite

@@ -9,22 +9,21 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestChecker proves that an agent's checker is asked once, at the end of a run that gives an
-// answer, about the prompt and the answer, although the model cannot call it; that what it says is
-// in the result, with its call counted; and that the run ends as it would have, however the check
-// fails.
-func TestChecker(t *testing.T) {
+// The checker is called once, at the end of a run with an answer, with prompt and answer, although
+// the model cannot call it. The result contains its decision, and its call counts. A failing
+// checker does not change the end of the run.
+func TestChecker_EvaluatesTheAnswer(t *testing.T) {
 	about := json.RawMessage(`{"key": "{{args.prompt}} {{args.answer}}"}`)
 	for _, test := range []struct {
-		name, said string
-		arguments  json.RawMessage
-		want       api.Checked
-		failed     int
+		name, answer string
+		arguments    json.RawMessage
+		want         api.Checked
+		failed       int
 	}{
 		{"solved", `{"solved":true,"reason":"it fits"}`, about, api.Checked{Solved: true,
 			Reason: "it fits"}, 0},
 		{"failed", `{"solved":false}`, about, api.Checked{}, 0},
-		{"no verdict", `{"solved":"yes"}`, about,
+		{"no decision", `{"solved":"yes"}`, about,
 			api.Checked{Problem: `the answer of found has neither true nor false at "solved"`}, 0},
 		{"no object", `[]`, about, api.Checked{Problem: `the answer of found is not a JSON object`},
 			0},
@@ -38,7 +37,7 @@ func TestChecker(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newBookings(t)
-			if l.founds = []string{test.said}; test.arguments == nil {
+			if l.founds = []string{test.answer}; test.arguments == nil {
 				l.founds = nil
 			}
 			a := booker("", answer("done"))
@@ -69,17 +68,17 @@ func TestChecker(t *testing.T) {
 	}
 }
 
-// TestCheckerIsApart proves that a run that fails is not checked, that the model cannot call the
-// checker, and that a run whose checker there is not does not start.
-func TestCheckerIsApart(t *testing.T) {
+// A failed run is not checked, the model cannot call the checker, and a run with a missing checker
+// does not start.
+func TestChecker_IsSeparateFromTheRun(t *testing.T) {
 	l := newBookings(t)
 	a := booker("", step(call("found", `{"key":"x"}`)))
 	a.Checker = &api.Checker{Tool: "found"}
 	l.runAgent(a, "Go.")
 	l.failure(api.RunModelFailed, nil)
-	if got := l.toldOf(); len(l.executed) != 0 || !strings.Contains(strings.Join(got, " "),
+	if got := l.callResults(); len(l.executed) != 0 || !strings.Contains(strings.Join(got, " "),
 		"tool_not_found") {
-		t.Errorf("executed %v, the model was told %q", l.executed, got)
+		t.Errorf("executed %v, the model reads %q", l.executed, got)
 	}
 
 	l = newBookings(t)

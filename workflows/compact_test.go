@@ -10,7 +10,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// says makes the model answer once with the message, for so many tokens in.
+// says makes the model answer once with the message and a number of input tokens.
 func (l *lab) says(tokens int, m api.Message) {
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
 		return api.ModelResponse{Message: m, Stop: api.StopAnswer,
@@ -25,15 +25,15 @@ func (l *lab) overflows() {
 	})
 }
 
-// greets is a turn that greets somebody with a name of that many characters.
+// greets returns a turn with a call of greet; the name has n characters.
 func greets(n int) api.Message {
 	return api.Message{Calls: []api.Call{{Tool: "greet", Arguments: fmt.Sprintf(`{"name":"%s"}`,
 		strings.Repeat("n", n))}}}
 }
 
-// windowed is an agent whose model has a window of 1,000 tokens.
+// windowed returns an agent whose model has a window of 1,000 tokens.
 func windowed() *api.Agent {
-	a := toldAgent()
+	a := listedAgent()
 	a.Model.Window = 1000
 	return a
 }
@@ -54,11 +54,10 @@ func shown(p models.Prompt) string {
 	return strings.Join(parts, " ")
 }
 
-// TestCompaction proves that a conversation that nears the window is summed up by a step of its
-// own, which counts for the run's usage, and that the model is then shown instructions, task,
-// summary and the latest turns whole, in whichever process the next step runs; a later compaction
-// sums up the summary too.
-func TestCompaction(t *testing.T) {
+// A conversation near the window is summarized by a separate step that counts for the run's usage.
+// The model then gets instructions, task, summary and the latest complete turns, in any process. A
+// later compaction also summarizes the summary.
+func TestCompaction_SummarizesNearTheWindow(t *testing.T) {
 	for _, processes := range []int{1, 2} {
 		t.Run(fmt.Sprint(processes), func(t *testing.T) {
 			l := newLabOf(t, processes)
@@ -88,7 +87,7 @@ func TestCompaction(t *testing.T) {
 			if text := older.Messages[1].Text; !strings.Contains(text, "Greet them.") ||
 				strings.Contains(text, "5.1") || !strings.Contains(text,
 				"<result of call 4.1>\nhello nnn") {
-				t.Errorf("it was told %s", text)
+				t.Errorf("it reads %s", text)
 			}
 			if got := shown(after); got != "system user summary assistant 5.1" {
 				t.Errorf("the model is shown %s", got)
@@ -108,10 +107,9 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestCompactionLeavesAlone proves that nothing is summed up where the window is not known, is far
-// from full, or where the conversation would not become much shorter: a model step is made only if
-// it is of use.
-func TestCompactionLeavesAlone(t *testing.T) {
+// Nothing is summarized if the window is unknown or far from full, or if the conversation would not
+// become much shorter.
+func TestCompaction_RunsOnlyIfUseful(t *testing.T) {
 	for name, test := range map[string]struct {
 		window, tokens int
 		at             float64
@@ -134,9 +132,8 @@ func TestCompactionLeavesAlone(t *testing.T) {
 	}
 }
 
-// TestCompactionCountsForLimits proves that what a compaction uses ends the run at its limit before
-// another turn.
-func TestCompactionCountsForLimits(t *testing.T) {
+// Its usage can end the run before another turn.
+func TestCompaction_CountsForLimits(t *testing.T) {
 	l := newLab(t)
 	for range 3 {
 		l.says(250, greets(100))
@@ -153,10 +150,9 @@ func TestCompactionCountsForLimits(t *testing.T) {
 	expect(t, "the last activities", l.ids()[8:], []string{"compact-1", "summary"})
 }
 
-// TestOverflow proves that a step that finds the conversation too long is made again with a shorter
-// one, also where nothing is known of the window, and that the step that sums up gets less to read
-// where it overflows itself.
-func TestOverflow(t *testing.T) {
+// A step whose conversation is too long is repeated with a shorter one, also without a known
+// window. If the summarizing step overflows, it gets less to read.
+func TestOverflow_IsCompacted(t *testing.T) {
 	l := newLab(t)
 	for range 4 {
 		l.says(10, greets(3000))
@@ -165,7 +161,7 @@ func TestOverflow(t *testing.T) {
 	l.overflows() // the step that sums up
 	l.says(10, api.Message{Text: "greeted"})
 	l.says(10, api.Message{Text: "done"})
-	l.runAgent(toldAgent(), "Go.")
+	l.runAgent(listedAgent(), "Go.")
 	if r := l.result(); r.Answer != "done" || r.Usage.Turns != 6 {
 		t.Errorf("result: %+v", r)
 	}
@@ -173,17 +169,16 @@ func TestOverflow(t *testing.T) {
 		"turn-5"})
 	if a, b := len(l.prompts[5].Messages[1].Text), len(l.prompts[6].Messages[1].Text); b > a*2/3 ||
 		b < a/3 {
-		t.Errorf("the step that sums up was told %d bytes and then %d", a, b)
+		t.Errorf("the summarizing step got %d bytes and then %d", a, b)
 	}
 	if got := shown(l.prompts[7]); got != "system user summary assistant 4.1" {
 		t.Errorf("the model is shown %s", got)
 	}
 }
 
-// TestOverflowForEver proves that a run whose conversation cannot be made short enough ends at the
-// limit "conversation" with what is known, and where even that is too long, fails and says why;
-// neither costs more than a few steps.
-func TestOverflowForEver(t *testing.T) {
+// The run ends at the limit "conversation" with what is known, or fails with the reason if even
+// that is too long, after a few steps.
+func TestOverflow_EndsTheRunIfItPersists(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		t.Run(fmt.Sprint(ends), func(t *testing.T) {
 			l := newLab(t)
@@ -200,7 +195,7 @@ func TestOverflowForEver(t *testing.T) {
 			for range 5 {
 				l.overflows()
 			}
-			l.runAgent(toldAgent(), "Go.")
+			l.runAgent(listedAgent(), "Go.")
 			if len(l.prompts) > 10 {
 				t.Errorf("%d steps were made", len(l.prompts))
 			}
@@ -218,9 +213,8 @@ func TestOverflowForEver(t *testing.T) {
 	}
 }
 
-// TestCompactionFails proves that a run whose model declines to sum up, or answers with nothing for
-// ever, fails and says so.
-func TestCompactionFails(t *testing.T) {
+// A model that refuses to summarize, or has only empty answers, fails the run.
+func TestCompaction_FailsWithTheModel(t *testing.T) {
 	for name, response := range map[string]api.ModelResponse{
 		"declined to sum up": {Message: api.Message{Text: "no"}, Stop: api.StopRefusal},
 		"with nothing":       {},
@@ -246,10 +240,9 @@ func TestCompactionFails(t *testing.T) {
 	}
 }
 
-// TestHugeTurn proves that results that would fill the window by themselves are cut for the model
-// with a note, while the calls keep the whole of theirs, and that no step is made where there is
-// nothing to sum up.
-func TestHugeTurn(t *testing.T) {
+// Results that fill the window are cut with a note, while the calls keep them whole. Without
+// anything to summarize there is no such step.
+func TestHugeTurn_IsCutForTheModel(t *testing.T) {
 	l := newLab(t)
 	l.says(100, api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`},
 		greets(40_000).Calls[0], greets(20_000).Calls[0]}})
@@ -275,10 +268,9 @@ func TestHugeTurn(t *testing.T) {
 	}
 }
 
-// TestCompactionOfEarlier proves that the run's own prompt stays where a conversation came before
-// it, also over continue-as-new, and that what is carried is the shorter conversation with what is
-// known of the window.
-func TestCompactionOfEarlier(t *testing.T) {
+// The prompt stays after an earlier conversation, also over continue-as-new. The shorter
+// conversation and what is known of the window are continued.
+func TestCompaction_KeepsThePromptOfTheRun(t *testing.T) {
 	var earlier []api.Message
 	for i := range 10 {
 		earlier = append(earlier, api.Message{Role: api.RoleUser,
@@ -327,9 +319,8 @@ func TestCompactionOfEarlier(t *testing.T) {
 	}
 }
 
-// TestCompactionInline proves that model steps that run inline compact too, with the scripted
-// model's summary in place of what it can no longer read.
-func TestCompactionInline(t *testing.T) {
+// The scripted model's summary replaces what it can no longer read.
+func TestCompaction_OfInlineSteps(t *testing.T) {
 	a := agent(
 		api.ScriptStep{Calls: []api.ScriptCall{{ID: "code", Tool: "echo",
 			ArgumentsText: `{"value":"4711"}`}}},

@@ -17,7 +17,7 @@ import (
 
 func message(text string) api.Sent { return api.Sent{Text: text, By: "ada"} }
 
-// refusal is the type with which an update was refused; empty where it was not.
+// refusal returns the type of an update's refusal; empty if it was accepted.
 func (u *update) refusal(t *testing.T) api.ControlErrorType {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -34,8 +34,8 @@ func (u *update) refusal(t *testing.T) api.ControlErrorType {
 	return e.Type
 }
 
-// said lists a conversation, role and text of each message.
-func said(messages []api.Message) []string {
+// transcript lists a conversation: role and text of each message.
+func transcript(messages []api.Message) []string {
 	var list []string
 	for _, m := range messages {
 		line := string(m.Role)
@@ -47,10 +47,9 @@ func said(messages []api.Message) []string {
 	return list
 }
 
-// TestSend proves that a message that comes while calls run stands behind all their results before
-// the next model step, that one that comes while the model writes its answer makes the run take
-// another turn, and that the same message sent twice, by update or by signal, is one.
-func TestSend(t *testing.T) {
+// A message during calls follows all their results. A message while the model writes its answer
+// causes another turn. The same message, by update or by signal, counts once.
+func TestSend_AddsMessagesBeforeTheNextStep(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
 		l.update(api.SendMessageUpdate, "one", message("during calls"))
@@ -59,31 +58,30 @@ func TestSend(t *testing.T) {
 		l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: "two", Text: "by signal", By: "ada"})
 		l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: "three", Text: " ", By: "ada"})
 	}
-	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`},
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`},
 		{Tool: "broken", Arguments: `{}`}}})
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
 		l.update(api.SendMessageUpdate, "four", message("wait"))
 		return api.ModelResponse{Message: api.Message{Text: "too early"}, Stop: api.StopAnswer}, nil
 	})
-	l.tell(api.Message{Text: "now done"})
-	l.runAgent(toldAgent(), "Go.")
+	l.modelAnswers(api.Message{Text: "now done"})
+	l.runAgent(listedAgent(), "Go.")
 	if r := l.result(); r.Answer != "now done" || r.Usage.Turns != 3 {
 		t.Errorf("result: %+v", r)
 	}
-	told := l.prompts[2].Messages
-	for i := range told {
-		told[i].Text, _, _ = strings.Cut(told[i].Text, "\n")
+	messages := l.prompts[2].Messages
+	for i := range messages {
+		messages[i].Text, _, _ = strings.Cut(messages[i].Text, "\n")
 	}
-	expect(t, "the model was told", said(told), []string{"system Test.", "user Go.", "assistant",
+	expect(t, "messages of the model", transcript(messages), []string{"system Test.", "user Go.", "assistant",
 		"tool 1", "tool ERROR execution_error: it is broken", "user during calls",
 		"user by signal", "assistant too early", "user wait"})
 }
 
-// TestSendAtLimit proves that the summary step sees a message that came before it, and that none is
-// taken after it.
-func TestSendAtLimit(t *testing.T) {
+// No message is accepted after it.
+func TestSend_ReachesTheSummary(t *testing.T) {
 	l := newLab(t)
-	a := toldAgent()
+	a := listedAgent()
 	a.Limits.Turns = 1
 	var late *update
 	for _, m := range []api.Message{{Text: "my answer"}, {Text: "as far as I got"}} {
@@ -96,23 +94,22 @@ func TestSendAtLimit(t *testing.T) {
 	if r := l.result(); r.Limit != "turns" || r.Answer != "as far as I got" {
 		t.Errorf("result: %+v", r)
 	}
-	expect(t, "the summary was told", said(l.prompts[1].Messages), []string{"system Test.",
+	expect(t, "messages of the summary", transcript(l.prompts[1].Messages), []string{"system Test.",
 		"user Go.", "assistant my answer", "user what about it?"})
 	if got := late.refusal(t); got != api.RunEnding {
 		t.Errorf("a message after the summary step began is refused as %q", got)
 	}
 }
 
-// TestSendRefused proves that a run takes no message that is none, no more than fit, and none where
-// it is not an agent's.
-func TestSendRefused(t *testing.T) {
+// It also refuses more messages than fit, and messages to runs without an agent.
+func TestSend_RefusesInvalidMessages(t *testing.T) {
 	l := newLab(t)
 	got := map[string]*update{}
 	l.calls = func(context.Context) {
 		long := strings.Repeat("x", api.MaxSentText)
 		got["empty"] = l.update(api.SendMessageUpdate, "a", message(" "))
 		got["too long"] = l.update(api.SendMessageUpdate, "b", message(long+"x"))
-		got["nobody's"] = l.update(api.SendMessageUpdate, "c", api.Sent{Text: "x"})
+		got["anonymous"] = l.update(api.SendMessageUpdate, "c", api.Sent{Text: "x"})
 		got["long name"] = l.update(api.SendMessageUpdate, "d",
 			api.Sent{Text: "x", By: strings.Repeat("b", 300)})
 		got["first"], got["second"] = l.update(api.SendMessageUpdate, "e", message(long)),
@@ -129,8 +126,8 @@ func TestSendRefused(t *testing.T) {
 	p.runPlan("calls: [{id: a, tool: echo, arguments: {value: 1}}]")
 	p.result()
 	for what, want := range map[string]api.ControlErrorType{"empty": api.ControlMalformed,
-		"too long": api.ControlMalformed,
-		"nobody's": api.ControlMalformed, "long name": api.ControlMalformed, "first": "",
+		"too long":  api.ControlMalformed,
+		"anonymous": api.ControlMalformed, "long name": api.ControlMalformed, "first": "",
 		"second": "", "full": api.SendFull, "plan": api.SendNoAgent} {
 		if refused := got[what].refusal(t); refused != want {
 			t.Errorf("%s: refused as %q, want %q", what, refused, want)
@@ -138,10 +135,9 @@ func TestSendRefused(t *testing.T) {
 	}
 }
 
-// TestControlsAreBounded proves that a run takes no more messages unread than it says, and no more
-// messages and pauses in one history than leave people updates to answer with, and that a paused
-// run can be resumed all the same.
-func TestControlsAreBounded(t *testing.T) {
+// The number of unread messages is limited, and that of messages and pauses in one history, so that
+// updates are left for answers. A paused run can always be resumed.
+func TestControls_AreBounded(t *testing.T) {
 	l := newLab(t)
 	var unread, over, paused, resumed *update
 	l.calls = func(context.Context) {
@@ -166,9 +162,8 @@ func TestControlsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPausePlan proves that of a paused plan the running calls end, also one that a worker hands
-// back, nothing starts until it is resumed, and that it then goes on.
-func TestPausePlan(t *testing.T) {
+// Running calls end, also one that a worker returns. Nothing starts until the plan is resumed.
+func TestPause_StopsPlans(t *testing.T) {
 	l := newLab(t)
 	var paused, again, resumed, twice *update
 	l.calls = func(ctx context.Context) {
@@ -179,9 +174,9 @@ func TestPausePlan(t *testing.T) {
 	l.RegisterDelayedCallback(func() {
 		expect(t, "executed while it is paused", slices.Sorted(slices.Values(l.executed)),
 			[]string{"a echo", "b flaky", "b flaky"})
-		again = l.tellRun(api.PauseUpdate, "p2", api.Pause{By: "bob"})
-		resumed, twice = l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "bob"}),
-			l.tellRun(api.ResumeUpdate, "r2", api.Pause{By: "bob"})
+		again = l.updateRun(api.PauseUpdate, "p2", api.Pause{By: "bob"})
+		resumed, twice = l.updateRun(api.ResumeUpdate, "r", api.Pause{By: "bob"}),
+			l.updateRun(api.ResumeUpdate, "r2", api.Pause{By: "bob"})
 	}, time.Hour)
 	began := l.Now()
 	l.runPlan(`
@@ -203,9 +198,9 @@ calls:
 	}
 }
 
-// TestPauseAgent proves that a paused agent does not end with an answer until it is resumed, that
-// it reads a message that it was sent meanwhile, and that a paused run can be cancelled.
-func TestPauseAgent(t *testing.T) {
+// A paused agent does not answer until it is resumed, reads messages that it was sent meanwhile,
+// and can be cancelled.
+func TestPause_StopsAgents(t *testing.T) {
 	for _, end := range []string{"resumed", "resumed after a message", "cancelled"} {
 		t.Run(end, func(t *testing.T) {
 			l := newLab(t)
@@ -214,19 +209,19 @@ func TestPauseAgent(t *testing.T) {
 				return api.ModelResponse{Message: api.Message{Text: "first"}, Stop: api.StopAnswer},
 					nil
 			})
-			l.tell(api.Message{Text: "second"})
+			l.modelAnswers(api.Message{Text: "second"})
 			l.RegisterDelayedCallback(func() {
 				if end == "resumed after a message" {
-					l.tellRun(api.SendMessageUpdate, "s", message("and?"))
+					l.updateRun(api.SendMessageUpdate, "s", message("and?"))
 				}
 				if end == "cancelled" {
 					l.CancelWorkflow()
 					return
 				}
-				l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
+				l.updateRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
 			}, time.Hour)
 			began := l.Now()
-			l.runAgent(toldAgent(), "Go.")
+			l.runAgent(listedAgent(), "Go.")
 			if took := l.Now().Sub(began); took < time.Hour {
 				t.Errorf("the run took %s", took)
 			}
@@ -246,10 +241,9 @@ func TestPauseAgent(t *testing.T) {
 	}
 }
 
-// TestPauseKeepsCalls proves that of a paused agent's turn the calls that run end and the others
-// wait, over a cancel too; and that wall time goes on: a run whose time is over makes its summary
-// when it is resumed.
-func TestPauseKeepsCalls(t *testing.T) {
+// Running calls of the turn end, and the others wait, also over a cancellation. Wall time passes: a
+// run whose time is over makes its summary when it is resumed.
+func TestPause_KeepsWaitingCalls(t *testing.T) {
 	two := step(call("store", `{"text":"a"}`), call("store", `{"text":"b"}`))
 	for _, test := range []struct {
 		end      string
@@ -270,7 +264,7 @@ func TestPauseKeepsCalls(t *testing.T) {
 					l.CancelWorkflow()
 					return
 				}
-				l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
+				l.updateRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
 			}, time.Hour)
 			a := agent(two, answer("done"))
 			a.Limits.WallTime = api.Duration(test.wallTime)
@@ -284,14 +278,14 @@ func TestPauseKeepsCalls(t *testing.T) {
 			l.result()
 			if last := l.conversation(); test.end == "late" &&
 				!strings.Contains(last[len(last)-2].Text, "cancelled") {
-				t.Errorf("the call that did not run is told as %+v", last[len(last)-2])
+				t.Errorf("the call that did not run has the answer %+v", last[len(last)-2])
 			}
 		})
 	}
 }
 
-// TestPause_SurvivesContinueAsNew proves that a run that continues as new stays paused, with the
-// messages that it was sent and with the memory of which they were.
+// A run that continues as new stays paused and keeps its unread messages and the ids of all
+// messages.
 func TestPause_SurvivesContinueAsNew(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
@@ -313,21 +307,20 @@ func TestPause_SurvivesContinueAsNew(t *testing.T) {
 	var again *update
 	second.RegisterDelayedCallback(func() {
 		expect(t, "activities of the second part while it is paused", second.ids(), nil)
-		again = second.tellRun(api.SendMessageUpdate, "one", message("remember"))
-		second.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
+		again = second.updateRun(api.SendMessageUpdate, "one", message("remember"))
+		second.updateRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
 	}, time.Hour)
 	second.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
 	second.result()
 	if got := again.refusal(t); got != "" {
 		t.Errorf("a message sent again is refused as %q", got)
 	}
-	expect(t, "the conversation", said(second.conversation()), []string{"system Test.", "user Go.",
+	expect(t, "the conversation", transcript(second.conversation()), []string{"system Test.", "user Go.",
 		"assistant", "tool 1", "user remember", "assistant done"})
 }
 
-// TestSentWhileCarrying proves that a message is carried over that comes while the conversation is
-// made short enough to be.
-func TestSentWhileCarrying(t *testing.T) {
+// A message that arrives during the compaction before continue-as-new is kept.
+func TestSend_DuringContinueAsNew(t *testing.T) {
 	var earlier []api.Message
 	for range 12 {
 		noise := make([]byte, 200<<10)
@@ -346,7 +339,7 @@ func TestSentWhileCarrying(t *testing.T) {
 		sent = l.update(api.SendMessageUpdate, "late", message("remember"))
 		return api.ModelResponse{Message: api.Message{Text: "noise"}, Stop: api.StopAnswer}, nil
 	})
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: toldAgent(), Prompt: "Go."}, encoded)
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: listedAgent(), Prompt: "Go."}, encoded)
 	_, continued := l.continued()
 	if refused := sent.refusal(t); refused != "" {
 		t.Fatalf("the message was refused as %q", refused)
@@ -367,9 +360,9 @@ func TestSend_BySignalKeepsTheBoundsOfEachStep(t *testing.T) {
 				By: "ada"})
 		}
 	}
-	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}}},
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}}},
 		api.Message{Text: "one"}, api.Message{Text: "two"}, api.Message{Text: "three"})
-	l.runAgent(toldAgent(), "Go.")
+	l.runAgent(listedAgent(), "Go.")
 	if r := l.result(); r.Answer != "three" || r.Usage.Turns != 4 {
 		t.Errorf("got %d turns, answer %q", r.Usage.Turns, r.Answer)
 	}

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// underLoad are the details of a run of which 5,000 calls of 40 tools are under way and 100 wait
+// underLoad returns the details of a run with 5,000 running calls of 40 tools, of which 100 wait
 // for approval.
 func underLoad() *details {
 	p := &pipeline{runFacts: turn.NewFacts(api.RunInput{}),
@@ -29,8 +29,8 @@ func underLoad() *details {
 	return &details{pipeline: p, agent: true}
 }
 
-// BenchmarkDetails is what the details cost a large run: glance whenever the run does something,
-// text at most once in each of its workflow tasks.
+// BenchmarkDetails measures the details of a large run: glance after each action, text at most once
+// per workflow task.
 func BenchmarkDetails(b *testing.B) {
 	d, info := underLoad(), &workflow.Info{Namespace: "default"}
 	b.Run("glance", func(b *testing.B) {

@@ -11,7 +11,7 @@ import (
 	sdkpb "go.temporal.io/api/sdk/v1"
 )
 
-// details asks for the run's current details, as the Web UI does.
+// details queries the run's current details, as the Web UI does.
 func (l *lab) details() string {
 	l.t.Helper()
 	value, err := l.QueryWorkflow("__temporal_workflow_metadata")
@@ -28,15 +28,15 @@ func (l *lab) details() string {
 	return metadata.CurrentDetails
 }
 
-// detailsAt keeps the details as they are when the run's clock has gone on by d.
+// detailsAt returns the details at a time of the run's clock.
 func (l *lab) detailsAt(d time.Duration) *string {
 	kept := new(string)
 	l.after(d, func() { *kept = l.details() })
 	return kept
 }
 
-// shows fails the test unless the details have all these parts, and no line that begins as none of
-// ours does.
+// shows fails the test unless the details have all these parts, and no line with another beginning
+// than ours.
 func shows(t *testing.T, name, details string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -53,10 +53,9 @@ func shows(t *testing.T, name, details string, parts ...string) {
 	}
 }
 
-// TestDetailsOfAgent proves that the current details tell how an agent's run stands while it calls,
-// waits for people and is paused, with the commands that decide, and in the end how it ended; and
-// that nothing in the texts of others passes for Markdown.
-func TestDetailsOfAgent(t *testing.T) {
+// The details show the status while the run calls, waits for people and is paused, with the
+// commands that decide, and its end. Texts of others are never Markdown.
+func TestDetails_ShowTheStatusOfAnAgent(t *testing.T) {
 	l := newGuardedLab(t)
 	a := guardedAgent(step(call("pay", `{"value":1}`), call("wire", `{"text":"the secret"}`),
 		call("echo", `{"value":4}`)),
@@ -66,14 +65,14 @@ func TestDetailsOfAgent(t *testing.T) {
 		WallTime: api.Duration(48 * time.Hour)}
 	waits := l.detailsAt(time.Hour)
 	l.after(61*time.Minute, func() {
-		l.tellRun(api.PauseUpdate, "p",
+		l.updateRun(api.PauseUpdate, "p",
 			api.Pause{By: "ada", Reason: "*lunch*"})
 	})
 	paused := l.detailsAt(90 * time.Minute)
 	l.decide(100*time.Minute, approve("1.1", "ada"))
 	escalated := l.detailsAt(3 * time.Hour)
 	l.after(3*time.Hour+time.Minute,
-		func() { l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"}) })
+		func() { l.updateRun(api.ResumeUpdate, "r", api.Pause{By: "ada"}) })
 	l.decide(3*time.Hour+2*time.Minute, api.Decision{Call: "1.2", Kind: api.DecisionDeny,
 		By: "bob"})
 	l.decide(4*time.Hour, approve("2.1", "ada"))
@@ -98,9 +97,8 @@ func TestDetailsOfAgent(t *testing.T) {
 	}
 }
 
-// TestDetailsOfMany proves that the details stay within their bound however much waits, and say
-// what they leave out.
-func TestDetailsOfMany(t *testing.T) {
+// The details say what they omit.
+func TestDetails_AreBounded(t *testing.T) {
 	l := newGuardedLab(t)
 	var calls []api.ScriptCall
 	for range 60 {
@@ -114,9 +112,7 @@ func TestDetailsOfMany(t *testing.T) {
 	shows(t, "ended", l.details(), "**Answered**", "calls 60, 60 failed")
 }
 
-// TestDetailsOfQuestions proves that the details show what a run asks, and the command that
-// answers.
-func TestDetailsOfQuestions(t *testing.T) {
+func TestDetails_ShowQuestionsAndCommands(t *testing.T) {
 	l := newPeoplesLab(t)
 	shown := l.detailsAt(time.Minute)
 	l.reply(time.Hour, api.Reply{Question: "1.1", Value: []byte(`5`), By: "ada"})
@@ -130,9 +126,7 @@ func TestDetailsOfQuestions(t *testing.T) {
 	}
 }
 
-// TestDetailsAtLimit proves that a run that asks for more of a limit says so, with the command that
-// grants it.
-func TestDetailsAtLimit(t *testing.T) {
+func TestDetails_ShowALimitAndItsCommand(t *testing.T) {
 	l := newLab(t)
 	a := agent(step(call("echo", `{"value":1}`)), step(call("echo", `{"value":2}`)), answer("done"))
 	a.Limits = api.Limits{Calls: 1, OnReached: api.LimitAsks}
@@ -145,9 +139,7 @@ func TestDetailsAtLimit(t *testing.T) {
 	shows(t, "granted", l.details(), "calls 2 of 4")
 }
 
-// TestDetailsOfEnds proves that the details of a run that is over say how it ended, of every kind
-// of run.
-func TestDetailsOfEnds(t *testing.T) {
+func TestDetails_ShowTheEndOfEveryKindOfRun(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*lab)
@@ -170,7 +162,7 @@ func TestDetailsOfEnds(t *testing.T) {
 			a.Limits.Turns = 1
 			l.runAgent(a, "Go.")
 		}, []string{"**Ended at its limit** of turns", "Result: as far as I got"}},
-		{"one that goes on", func(l *lab) {
+		{"a continued one", func(l *lab) {
 			l.SetContinueAsNewSuggested(true)
 			l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 		}, []string{"**Goes on**"}},
@@ -183,13 +175,12 @@ func TestDetailsOfEnds(t *testing.T) {
 	}
 }
 
-// call runs one call by itself.
+// call runs one direct call.
 func (l *lab) call(c api.Call) {
 	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: &c})
 }
 
-// TestDetailsAtStart proves that there are details before a worker has fixed the run's tools.
-func TestDetailsAtStart(t *testing.T) {
+func TestDetails_ExistBeforeTheToolsArePinned(t *testing.T) {
 	l := newLab(t)
 	early := ""
 	l.pinned = func(*api.Pinned) { early = l.details() }
@@ -198,9 +189,9 @@ func TestDetailsAtStart(t *testing.T) {
 	shows(t, "early", early, "**Starting**")
 }
 
-// TestActivitiesSay proves that every activity, timer and child workflow of the recorded runs says
-// in words what it is for. What runs within a workflow task says so only since they were recorded.
-func TestActivitiesSay(t *testing.T) {
+// Every activity, timer and child workflow of the recorded runs has a summary. Local activities
+// have one only in histories recorded since they got it.
+func TestSummaries_DescribeEveryCommand(t *testing.T) {
 	names, err := histories.Names(historiesDir)
 	if err != nil {
 		t.Fatal(err)

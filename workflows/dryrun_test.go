@@ -8,14 +8,13 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestDryRun proves that a dry run calls what only reads and nothing else, tells its model of that,
-// counts every call, and has nothing to undo when it fails after all.
-func TestDryRun(t *testing.T) {
+// The model reads that other calls were withheld. Every call counts, and there is nothing to undo.
+func TestDryRun_CallsReadingToolsOnly(t *testing.T) {
 	l := newLab(t)
-	l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`},
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`},
 		{Tool: "store", Arguments: `{"text":"a"}`},
 		{Tool: "store", Arguments: `{"txt":"a"}`}}}, api.Message{Text: "I would have stored it."})
-	a := toldAgent()
+	a := listedAgent()
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Store it.", DryRun: true})
 	if r := l.result(); r.Answer != "I would have stored it." || r.Usage.Calls != 3 ||
 		r.Usage.Failed != 1 {
@@ -28,7 +27,7 @@ func TestDryRun(t *testing.T) {
 	}
 	if text := m[5].Text; !strings.Contains(text, `"would_call":"store"`) || !strings.Contains(text,
 		"dry run: nothing was done") {
-		t.Errorf("the model is told %s", text)
+		t.Errorf("the model reads %s", text)
 	}
 	for _, s := range l.scheduled {
 		if s.id == "1.1" && !s.call.Origin.DryRun {
@@ -37,9 +36,9 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestDryCall proves that a direct call can be a dry run, and that a call of a plan whose own
-// execution plan makes it one does not run, nor does what refers to its result.
-func TestDryCall(t *testing.T) {
+// A direct call can be a dry run. A call of a plan whose execution plan makes it one does not run,
+// nor do calls that refer to its result.
+func TestDryRun_OfSingleCalls(t *testing.T) {
 	l := newLab(t)
 	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{DryRun: true, Call: &api.Call{Tool: "store",
 		Arguments: `{"text":"a"}`}})
@@ -67,9 +66,9 @@ func TestDryCall(t *testing.T) {
 	expect(t, "stored", l.stored, []string{"b"})
 }
 
-// TestDryRunOfSubAgents proves that sub-agents of a dry run are dry runs, as deep as they go, that
-// one call's plan makes the run of its sub-agent one, and that the plan bounds that run.
-func TestDryRunOfSubAgents(t *testing.T) {
+// Sub-agents of a dry run are dry runs at any depth. The execution plan of one call can make its
+// sub-agent's run a dry run, and bounds that run.
+func TestDryRun_IncludesSubAgents(t *testing.T) {
 	deep := agentTool("deep", above("store", step(call("store", `{"text":"x"}`)),
 		answer("deep down")))
 	wide := agentTool("wide", above("deep", step(call("deep", `{}`)), answer("wide")))

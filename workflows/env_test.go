@@ -33,47 +33,47 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// lab is one run in the SDK's test environment, with the real activities and tools that count what
-// they do.
+// lab is one run in the SDK's test environment, with the real activities and tools that count their
+// executions.
 type lab struct {
 	*testsuite.TestWorkflowEnvironment
 	t *testing.T
 
 	mu sync.Mutex
-	// executed are the executions of tools as the tools saw them: "call id tool", one entry for
-	// each attempt.
+	// executed are the executions of tools: "call id tool", one entry for each attempt.
 	executed []string
 	// stored is what the tools store and note wrote, in order.
 	stored []string
-	// founds are the answers of the tool found, in order, an empty one a failure; asked is what it
-	// was asked.
+	// founds are the answers of the tool found, in order, an empty one a failure; asked are its
+	// arguments.
 	founds, asked []string
-	// hangs is called when the tool hang runs, calls when any tool does, admits before calls are
+	// hangs is called when the tool hang runs, calls when any tool runs, admits before calls are
 	// admitted.
 	hangs  func()
 	calls  func(context.Context)
 	admits func(context.Context)
-	// pinned and verdicts change what pin and admit answer, as a worker of another version might.
+	// pinned and decisions change the results of pin and admit, as a worker of another version
+	// might.
 	pinned    func(*api.Pinned)
 	decisions func([]api.AdmissionDecision)
-	// scheduled are the activities that were started, attempts included, in order.
+	// scheduled are the started activities, with attempts, in order.
 	scheduled []scheduled
-	// queries counts what the activities asked the run.
+	// queries counts the queries of activities.
 	queries map[string]int
-	// lanes are those that calls are admitted by, opened the keys of them that were opened, in
-	// order, after as many failures as unopened says. handsBack, if set, ends an activity of a tool
-	// in place of the tool.
-	lanes     *lanes.Set
-	opened    []string
-	unopened  int
-	handsBack func(activity.Info) error
+	// lanes are those of the workers; opened are the opened keys, in order, after as many failures
+	// as unopened says. returns, if set, ends an activity of a tool in place of the tool.
+	lanes    *lanes.Set
+	opened   []string
+	unopened int
+	returns  func(activity.Info) error
 	// rules are those of the workers.
 	rules []api.PolicyRule
 	// people is set in labs with tools that ask people.
 	people *people
-	// hooks are what the registered hooks do.
+	// hooks are the registered hooks.
 	hooks hookFuncs
-	// prompts are what the model named "told" was asked; answers are its answers, in order.
+	// prompts are the requests to the model of the provider listed; answers are its answers, in
+	// order.
 	prompts []models.Prompt
 	answers []func() (api.ModelResponse, error)
 }
@@ -85,14 +85,14 @@ type scheduled struct {
 	hook     api.HookRequest
 }
 
-// told is a provider whose answers a test lists in Go.
-const told api.Provider = "told"
+// listed is a provider whose answers a test lists in Go.
+const listed api.Provider = "listed"
 
-// newLab makes an environment with one process.
+// newLab returns an environment with one process.
 func newLab(t *testing.T) *lab { return newLabOf(t, 1) }
 
-// newLabOf makes an environment in which the run's steps are spread over processes: decisions and
-// tools are in the first, model steps in the last. more are tools beside those of the catalog.
+// newLabOf returns an environment whose activities are spread over processes: admission and tools
+// are in the first, model steps in the last. more are tools beside those of the catalog.
 func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
@@ -119,7 +119,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 			Executors: map[string]executor.Executor{toolspecs.KindFunction: l.functions(),
 				toolspecs.KindAgent: agentkind.Executor{}, toolspecs.KindHuman: human.Executor{}},
 			Models: map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{},
-				told: l},
+				listed: l},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -164,8 +164,8 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: api.ModelActivity})
 	l.RegisterDynamicActivity(func(ctx context.Context, input converter.EncodedValues) (api.Result,
 		error) {
-		if l.handsBack != nil {
-			if err := l.handsBack(activity.GetInfo(ctx)); err != nil {
+		if l.returns != nil {
+			if err := l.returns(activity.GetInfo(ctx)); err != nil {
 				return api.Result{}, err
 			}
 		}
@@ -177,11 +177,12 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	return l
 }
 
-// busy is how long one step of a workflow may take where other tests have the machine: the SDK
-// gives up after one second.
+// busy is the time that one workflow task may take while other tests use the machine; the SDK's
+// default is one second.
 const busy = 10 * time.Second
 
-// queryClient asks the run of the test environment, which is all that activities need of a client.
+// queryClient queries the run of the test environment, which is all that activities need of a
+// client.
 type queryClient struct {
 	client.Client
 	lab *lab
@@ -201,7 +202,7 @@ func (queryClient) RecordActivityHeartbeat(ctx context.Context, _ []byte, detail
 	return nil
 }
 
-// SignalWithStartWorkflow takes the opening of a key.
+// SignalWithStartWorkflow receives the opening of a key.
 func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, order any,
 	_ client.StartWorkflowOptions, _ any,
 	inputs ...any) (client.WorkflowRun, error) {
@@ -234,7 +235,7 @@ func (l *lab) started(info *activity.Info, _ context.Context, args converter.Enc
 	l.scheduled = append(l.scheduled, s)
 }
 
-// functions are the tools' handlers.
+// functions returns the tools' handlers.
 func (l *lab) functions() *function.Executor {
 	type text struct {
 		Text string `json:"text"`
@@ -288,12 +289,12 @@ func (l *lab) functions() *function.Executor {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.asked = append(l.asked, string(args))
-			told := l.founds[0]
+			found := l.founds[0]
 			l.founds = l.founds[1:]
-			if told == "" {
+			if found == "" {
 				return nil, errors.New("it cannot be reached")
 			}
-			return json.RawMessage(told), nil
+			return json.RawMessage(found), nil
 		}),
 		switchyard.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any,
 			error) {
@@ -321,7 +322,7 @@ func (l *lab) count(ctx context.Context) {
 	l.executed = append(l.executed, api.CallPath(call.ParentCall, call.CallID)+" "+call.Tool)
 }
 
-// Ready and Answer make the lab the model of the provider told.
+// Ready and Answer make the lab the model of the provider listed.
 func (l *lab) Ready() error { return nil }
 
 func (l *lab) Answer(_ context.Context, p models.Prompt) (api.ModelResponse, error) {
@@ -338,11 +339,11 @@ func (l *lab) Answer(_ context.Context, p models.Prompt) (api.ModelResponse, err
 	return answer()
 }
 
-// tell makes the model answer with these messages, in order, each for 10 tokens in and 5 out.
-func (l *lab) tell(messages ...api.Message) {
+// answer makes the model answer with these messages, in order, each for 10 tokens in and 5 out.
+func (l *lab) modelAnswers(messages ...api.Message) {
 	for _, m := range messages {
 		l.answers = append(l.answers, func() (api.ModelResponse, error) {
-			return api.ModelResponse{Message: m, Stop: api.StopAnswer, Model: "told-1",
+			return api.ModelResponse{Message: m, Stop: api.StopAnswer, Model: "listed-1",
 				Usage: api.Usage{InputTokens: 10, OutputTokens: 5}}, nil
 		})
 	}
@@ -388,7 +389,7 @@ func (l *lab) cancelled() {
 	}
 }
 
-// ids returns the ids of the activities that were started.
+// ids returns the ids of the started activities.
 func (l *lab) ids() []string {
 	var ids []string
 	for _, s := range l.scheduled {
@@ -397,7 +398,7 @@ func (l *lab) ids() []string {
 	return ids
 }
 
-// conversation asks the run for its whole conversation.
+// conversation queries the run's whole conversation.
 func (l *lab) conversation() []api.Message {
 	l.t.Helper()
 	var messages []api.Message
@@ -426,10 +427,10 @@ func agent(steps ...api.ScriptStep) *api.Agent {
 			"retired", "needy"}}
 }
 
-// toldAgent is an agent whose model's answers the test lists.
-func toldAgent() *api.Agent {
+// listedAgent returns an agent whose model's answers the test lists.
+func listedAgent() *api.Agent {
 	a := agent()
-	a.Model = api.Model{Provider: told, Name: "told-1", Price: api.Price{Input: 1e6, Output: 2e6}}
+	a.Model = api.Model{Provider: listed, Name: "listed-1", Price: api.Price{Input: 1e6, Output: 2e6}}
 	return a
 }
 
@@ -443,7 +444,7 @@ func call(tool, arguments string) api.ScriptCall {
 	return api.ScriptCall{Tool: tool, ArgumentsText: arguments}
 }
 
-// expect compares a list with what is wanted.
+// expect compares a list with the expected one.
 func expect[T comparable](t *testing.T, what string, got, want []T) {
 	t.Helper()
 	if !slices.Equal(got, want) {

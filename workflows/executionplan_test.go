@@ -8,18 +8,17 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestExecutionPlan proves that the limits of a call's execution plan are held in the run: a tool
-// that hangs is stopped at the plan's timeout, one that fails is tried as often as the plan says,
-// and a refused plan leaves the other calls alone. None of the tools gets the plan.
-func TestExecutionPlan(t *testing.T) {
+// A tool that hangs is stopped at the plan's timeout, one that fails has as many attempts as the
+// plan says, and a refused plan does not affect other calls. No tool gets the plan.
+func TestExecutionPlan_BoundsItsCall(t *testing.T) {
 	l := newLab(t)
-	l.tell(api.Message{Calls: []api.Call{
+	l.modelAnswers(api.Message{Calls: []api.Call{
 		{Tool: "hang", Arguments: `{"execution_plan":{"intent":"see whether it hangs","limits":{"timeout":"50ms","max_attempts":1}}}`},
 		{Tool: "flaky", Arguments: `{"execution_plan":{"intent":"try once","limits":{"max_attempts":1}}}`},
 		{Tool: "greet", Arguments: `{"name":"Ann","execution_plan":{"intent":"greet","limits":{"speed":"high"}}}`},
 		{Tool: "greet", Arguments: `{"name":"Bob","execution_plan":{"intent":"greet","limits":{"timeout":"1h"}}}`},
 	}}, api.Message{Text: "done"})
-	l.runAgent(toldAgent(), "Go.")
+	l.runAgent(listedAgent(), "Go.")
 	if r := l.result(); r.Answer != "done" || r.Usage.Failed != 3 {
 		t.Errorf("result: %+v", r)
 	}

@@ -9,10 +9,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestCallError proves that each way in which Temporal says that an activity failed becomes the
-// type of the closed set that tells the caller what happened, with the details of the tool's own
-// failure kept.
-func TestCallError(t *testing.T) {
+// Each way in which an activity fails has a type of the closed set, with the details of the tool's
+// own failure.
+func TestCallError_MapsTemporalsFailures(t *testing.T) {
 	own := &api.Error{Type: api.ErrInvalidOutput, Message: "not the form",
 		Problems: []api.Problem{{Path: "$.a"}}}
 	for _, test := range []struct {
@@ -21,7 +20,7 @@ func TestCallError(t *testing.T) {
 		effect api.Effect
 		want   api.ErrorType
 	}{
-		{"nobody took it", temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil),
+		{"no worker took it", temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil),
 			api.EffectOnce, api.ErrQueueTimeout},
 		{"silent", temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, nil), api.EffectRead,
 			api.ErrWorkerLost},
@@ -38,7 +37,7 @@ func TestCallError(t *testing.T) {
 			api.ErrExecution},
 		{"no type at all", errors.New("boom"), api.EffectRead, api.ErrExecution},
 	} {
-		// As it comes out of a history.
+		// As read from a history.
 		failures := temporal.GetDefaultFailureConverter()
 		got := callError(failures.FailureToError(failures.ErrorToFailure(test.err)),
 			api.Tool{Name: "t", Lane: "serial", Effect: test.effect}, api.Route{})

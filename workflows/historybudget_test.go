@@ -13,14 +13,14 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// Where servers end a run.
+// The sizes at which servers end a run.
 const (
 	serverEvents = 51_200
 	serverBytes  = 50 << 20
 )
 
-// grows gives the run a history of that length, to which each activity that ends adds so much, and
-// returns what it has grown to.
+// grows gives the run a history of that length, to which each ended activity adds each, and returns
+// the current size.
 func (l *lab) grows(events, bytes, eventsOfCall, bytesOfCall int) (length func() (events,
 	bytes int)) {
 	l.SetCurrentHistoryLength(events)
@@ -33,10 +33,8 @@ func (l *lab) grows(events, bytes, eventsOfCall, bytesOfCall int) (length func()
 	return func() (int, int) { return events, bytes }
 }
 
-// TestHistoryBudget_RefusesCalls proves that a run whose turn would make its history longer than a
-// server lets it be has the calls refused for which there is no room, and tells the model so; that
-// calls whose results might be too large, and are not, wait for each other and are made; and that
-// the run goes on.
+// A turn that exceeds the history budget has the calls beyond it refused, and the model reads why.
+// Calls whose results might be too large run one after the other. The run continues.
 func TestHistoryBudget_RefusesCalls(t *testing.T) {
 	many := func(tool, arguments string, n int) api.ScriptCall {
 		c := call(tool, arguments)
@@ -74,7 +72,7 @@ func TestHistoryBudget_RefusesCalls(t *testing.T) {
 				if !strings.Contains(m.Text,
 					"budget_exceeded: the run's history has no room for this call") ||
 					!strings.Contains(m.Text, "in the next turn") {
-					t.Errorf("the model was told %q", m.Text)
+					t.Errorf("the model reads %q", m.Text)
 				}
 			}
 			if len(refused) != 40-test.executed {
@@ -84,8 +82,8 @@ func TestHistoryBudget_RefusesCalls(t *testing.T) {
 	}
 }
 
-// TestHistoryBudget_StopsPlan proves the same of a plan, which fails then, and that it undoes what
-// it did as far as there is room, and tells what it did not undo.
+// A plan fails when its history budget is used up, undoes its calls within the reserve, and lists
+// those that it did not undo.
 func TestHistoryBudget_StopsPlan(t *testing.T) {
 	l := newBookings(t)
 	l.grows(47_800, 0, 100, 0)
@@ -102,19 +100,18 @@ func TestHistoryBudget_StopsPlan(t *testing.T) {
 		!strings.Contains(r.Failures[0].Error.Message, "Split the plan") {
 		t.Errorf("failures: %+v", r.Failures)
 	}
-	expect(t, "undone", toldUndone(r.Undone), []string{"c1 book by undo-c1 unbook",
+	expect(t, "undone", undoneLines(r.Undone), []string{"c1 book by undo-c1 unbook",
 		"c0 book by undo-c0 unbook"})
 	l = newBookings(t)
 	l.grows(45_000, 0, 1_000, 0)
 	l.runPlan("calls: [" + strings.Join(calls[:5], ", ") + "]")
 	l.failure(api.RunCallsFailed, &r)
-	expect(t, "undone", toldUndone(r.Undone), []string{"c2 book by undo-c2 unbook",
+	expect(t, "undone", undoneLines(r.Undone), []string{"c2 book by undo-c2 unbook",
 		"c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook: budget_exceeded"})
 }
 
-// TestHistoryBudget_RefusesBatchedCalls proves that each of the calls that were put together is
-// recorded as refused where there is no room for them, and that nothing waits for approval of a
-// call that is refused so.
+// Each batched call is recorded as refused if it exceeds the budget, and a refused call waits for
+// no approval.
 func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
 	guarded, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools),
 		toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
@@ -144,7 +141,7 @@ func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
 			return api.ModelResponse{Message: api.Message{Text: "done"}}, nil
 		},
 	}
-	a := toldAgent()
+	a := listedAgent()
 	a.Tools = append(a.Tools, "many", "pay")
 	l.runAgent(a, "Go.")
 	if r := l.result(); r.Usage.Calls != 3 || r.Usage.Failed != 3 || len(waiting) != 0 {

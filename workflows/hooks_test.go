@@ -16,8 +16,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
-// hookFuncs are what the hooks of a lab do; each is registered under the name of its point. A nil
-// one does nothing.
+// hookFuncs are the hooks of a lab; each is registered under the name of its point. A nil one does
+// nothing.
 type hookFuncs struct {
 	beforeRun, retrieve func(switchyard.HookRun) (string, error)
 	before              func(switchyard.HookCall) (switchyard.HookDecision, error)
@@ -59,7 +59,7 @@ func (l *lab) registerHooks() *hooks.Registry {
 	return registered
 }
 
-// hooked is an agent with one hook at each of the points.
+// hooked returns the agent with one hook at each of the points.
 func hooked(a *api.Agent, points ...api.HookPoint) *api.Agent {
 	for _, p := range points {
 		list := []api.Hook{{Name: string(p)}}
@@ -81,15 +81,14 @@ func hooked(a *api.Agent, points ...api.HookPoint) *api.Agent {
 	return a
 }
 
-// TestRunHooks proves that hooks of a run run once each and in order, that what is remembered
-// stands before the prompt for the model, and that hooks after the run are told how it ended, with
-// its whole conversation.
-func TestRunHooks(t *testing.T) {
+// Retrieved memories precede the prompt. Hooks after the run get its end and its whole
+// conversation.
+func TestRunHooks_RunOnceAndInOrder(t *testing.T) {
 	l := newLabOf(t, 2)
-	var told []string
+	var calls []string
 	l.hooks = hookFuncs{
 		beforeRun: func(r switchyard.HookRun) (string, error) {
-			told = append(told, "before "+r.Agent+" "+r.Prompt)
+			calls = append(calls, "before "+r.Agent+" "+r.Prompt)
 			return "", nil
 		},
 		retrieve: func(r switchyard.HookRun) (string, error) {
@@ -101,23 +100,23 @@ func TestRunHooks(t *testing.T) {
 			if err != nil || len(messages) != 6 || messages[5].Text != "done" {
 				t.Errorf("%s sees the conversation %+v, %v", point, messages, err)
 			}
-			told = append(told, strings.Join([]string{string(point), string(e.Outcome), e.Answer,
+			calls = append(calls, strings.Join([]string{string(point), string(e.Outcome), e.Answer,
 				e.Prompt}, " "))
 			if e.Usage.Calls != 1 {
-				t.Errorf("%s is told of the usage %+v", point, e.Usage)
+				t.Errorf("%s gets the usage %+v", point, e.Usage)
 			}
 			return nil
 		},
 	}
-	a := hooked(toldAgent(), api.HookBeforeRun, api.HookMemoryRetrieve, api.HookMemoryWrite,
+	a := hooked(listedAgent(), api.HookBeforeRun, api.HookMemoryRetrieve, api.HookMemoryWrite,
 		api.HookAfterRun)
-	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}}},
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}}},
 		api.Message{Text: "done"})
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	if r := l.result(); r.Answer != "done" {
 		t.Errorf("got %+v", r)
 	}
-	expect(t, "told", told, []string{"before tester Go.", "memory_write answered done Go.",
+	expect(t, "calls of the hooks", calls, []string{"before tester Go.", "memory_write answered done Go.",
 		"after_run answered done Go."})
 	expect(t, "activities", l.ids(), []string{"before_run-1", "memory_retrieve-1", "turn-1", "1.1",
 		"turn-2", "memory_write-1", "after_run-1"})
@@ -129,9 +128,8 @@ func TestRunHooks(t *testing.T) {
 		"user Go."})
 }
 
-// TestRunHooksRefuse proves how hooks before a run keep it from beginning: by refusing it, and by
-// failing where that blocks. Then no hook after the run is told of it.
-func TestRunHooksRefuse(t *testing.T) {
+// A hook before a run refuses it, or fails and blocks. No hook after the run runs then.
+func TestRunHooks_PreventTheStart(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		refusal string
@@ -156,7 +154,7 @@ func TestRunHooksRefuse(t *testing.T) {
 			}
 			l.hooks.end = func(context.Context, api.HookPoint, switchyard.HookEnd) error {
 				if test.want != "" {
-					t.Error("a run that did not begin is told as one that ended")
+					t.Error("a hook after the run got a run that did not start")
 				}
 				return nil
 			}
@@ -178,10 +176,9 @@ func TestRunHooksRefuse(t *testing.T) {
 	}
 }
 
-// TestRunHooksEnd proves that hooks after a run are told of every way in which it can end, and that
-// their failure is the run's where it blocks and the run did not fail before; what the run gave is
-// not lost then.
-func TestRunHooksEnd(t *testing.T) {
+// A failing hook fails a run that did not fail before if it blocks; the results of the run are not
+// lost.
+func TestRunHooks_GetEveryKindOfEnd(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		tell    []api.Message
@@ -207,13 +204,13 @@ func TestRunHooksEnd(t *testing.T) {
 			if test.cancel {
 				l.hangs = l.CancelWorkflow
 			}
-			a := hooked(toldAgent(), api.HookMemoryWrite, api.HookAfterRun)
+			a := hooked(listedAgent(), api.HookMemoryWrite, api.HookAfterRun)
 			a.Hooks.MemoryWrite[0].OnError = test.on
-			l.tell(test.tell...)
+			l.modelAnswers(test.tell...)
 			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 			if len(ends) != 2 || ends[0].Outcome != test.ended ||
 				ends[1].FailureType != ends[0].FailureType {
-				t.Fatalf("told of %+v", ends)
+				t.Fatalf("got the ends %+v", ends)
 			}
 			switch {
 			case test.cancel:
@@ -232,10 +229,9 @@ func TestRunHooksEnd(t *testing.T) {
 	}
 }
 
-// TestCallHooks proves what hooks can do to calls: let them run, block them, change their
-// arguments, answer them in the tool's place, and change their results; one failing call affects no
-// other, and none of it costs an event.
-func TestCallHooks(t *testing.T) {
+// Hooks let calls run, block them, change their arguments, answer them, and change their results. A
+// failing call affects no other, and no hook adds an event.
+func TestCallHooks_DecideAboutCalls(t *testing.T) {
 	l := newLab(t)
 	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
 		switch {
@@ -254,8 +250,8 @@ func TestCallHooks(t *testing.T) {
 		}
 		return nil, nil
 	}
-	a := hooked(toldAgent(), api.HookBeforeCall, api.HookAfterCall)
-	l.tell(api.Message{Calls: []api.Call{{Tool: "store", Arguments: `{"text":"a secret"}`},
+	a := hooked(listedAgent(), api.HookBeforeCall, api.HookAfterCall)
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "store", Arguments: `{"text":"a secret"}`},
 		{Tool: "store", Arguments: `{"text":"cheap"}`},
 		{Tool: "greet", Arguments: `{"name":"ada","times":1}`},
 		{Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}},
@@ -280,13 +276,12 @@ func TestCallHooks(t *testing.T) {
 			"1.4 changed", "1.5 ERROR execution_error: it is broken"})
 	if text := l.conversation()[4].Text; !strings.Contains(text,
 		"[note: the hook before_call changed the arguments]") {
-		t.Errorf("the model is not told of changed arguments: %q", text)
+		t.Errorf("the model does not read about changed arguments: %q", text)
 	}
 }
 
-// TestHooksHaveTime proves that calls and admission have as much more time as the hooks may take
-// that run within them.
-func TestHooksHaveTime(t *testing.T) {
+// Calls and admission have additional time for the timeouts of their hooks.
+func TestHooks_ExtendTimeouts(t *testing.T) {
 	l := newLab(t)
 	l.hooks.before = func(switchyard.HookCall) (switchyard.HookDecision,
 		error) {
@@ -308,9 +303,8 @@ func TestHooksHaveTime(t *testing.T) {
 	}
 }
 
-// TestUnknownHooks proves that a run whose agent names hooks that the worker does not have, or has
-// for another point, fails at its start with each of them, near names included.
-func TestUnknownHooks(t *testing.T) {
+// The error names each hook that the worker lacks, or has for another point, with suggestions.
+func TestHooks_UnknownOnesPreventTheStart(t *testing.T) {
 	l := newLab(t)
 	a := agent(answer("never"))
 	a.Hooks = api.Hooks{BeforeCall: []api.Hook{{Name: "before_cal"}, {Name: "after_call"}}}
@@ -326,10 +320,9 @@ func TestUnknownHooks(t *testing.T) {
 		`$.hooks.before_call[1]: the hook "after_call" is one for after_call, not for before_call`})
 }
 
-// TestAfterCallEverywhere proves that hooks after calls see the answers of inline tools, of
-// sub-agents and of people as well, with the arguments of those calls, and that a sub-agent has the
-// hooks of its own agent alone.
-func TestAfterCallEverywhere(t *testing.T) {
+// They also get the answers of inline tools, sub-agents and people, with the arguments of those
+// calls. A sub-agent has only the hooks of its own agent.
+func TestAfterCallHooks_GetEveryAnswer(t *testing.T) {
 	specs, err := toolspecs.Decode("people.yaml", []byte(peoplesTools), toolspecs.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -348,7 +341,7 @@ func TestAfterCallEverywhere(t *testing.T) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		runFacts = append(runFacts, c.ID+" "+c.Tool+" "+string(c.Arguments)+" "+string(output))
-		return json.RawMessage(`"seen"`), nil
+		return json.RawMessage(`"checked"`), nil
 	}
 	a := hooked(above("in_echo sub ask", step(call("in_echo", `{"value":1}`),
 		call("sub", `{"topic":"x"}`), call("ask", `{"question":"May I?"}`)), answer("done")),
@@ -357,12 +350,12 @@ func TestAfterCallEverywhere(t *testing.T) {
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	l.result()
 	slices.Sort(runFacts)
-	expect(t, "seen", runFacts, []string{`1.1 in_echo {"value":1} 1`,
+	expect(t, "calls of the hook", runFacts, []string{`1.1 in_echo {"value":1} 1`,
 		`1.2 sub {"topic":"x","detail":1} "from below"`, `1.3 ask {"question":"May I?"} "yes"`})
-	var told []string
-	for _, text := range l.toldOf() {
+	var texts []string
+	for _, text := range l.callResults() {
 		first, _, _ := strings.Cut(text, "\n")
-		told = append(told, first)
+		texts = append(texts, first)
 	}
-	expect(t, "the model is told", told, []string{"1.1 seen", "1.2 seen", "1.3 seen"})
+	expect(t, "texts for the model", texts, []string{"1.1 checked", "1.2 checked", "1.3 checked"})
 }

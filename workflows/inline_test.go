@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// inlineCatalog are tools of the lane inline, beside those of the catalog.
+// inlineCatalog has tools of the lane inline, beside those of the catalog.
 const inlineCatalog = `
 name: in_echo
 version: 1.0.0
@@ -61,7 +61,7 @@ func newInlineLab(t *testing.T, processes int) *lab {
 	return newLabOf(t, processes, specs...)
 }
 
-// inlineAgent is an agent with the tools of the lane inline, whose model steps are on a lane.
+// inlineAgent returns an agent with the tools of the lane inline, whose model steps are on a lane.
 func inlineAgent(lane string, steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Model.Lane = lane
@@ -69,10 +69,9 @@ func inlineAgent(lane string, steps ...api.ScriptStep) *api.Agent {
 	return a
 }
 
-// TestInlineCalls proves that calls of inline tools are no activities, whatever becomes of them,
-// beside others of their turn that are; that the model gets the same answers; and that a model step
-// inline asks the run for nothing.
-func TestInlineCalls(t *testing.T) {
+// They run beside other calls of their turn that are activities. The model gets the same answers,
+// and an inline model step queries nothing.
+func TestInlineCalls_AreNoActivities(t *testing.T) {
 	steps := []api.ScriptStep{
 		step(call("in_greet", `{"name":"Ann"}`), call("greet", `{"name":"Bob"}`),
 			call("in_broken", `{}`), call("in_flaky", `{}`), call("in_echo", `{"value":`)),
@@ -100,20 +99,19 @@ func TestInlineCalls(t *testing.T) {
 			if test.lane == api.LaneInline && len(l.queries) > 0 {
 				t.Errorf("the run was asked %v", l.queries)
 			}
-			var told []string
+			var texts []string
 			for _, m := range l.conversation()[3:8] {
-				told = append(told, m.CallID+" "+strings.SplitN(m.Text, "\n", 2)[0])
+				texts = append(texts, m.CallID+" "+strings.SplitN(m.Text, "\n", 2)[0])
 			}
-			expect(t, "the model was told", told, []string{"1.1 hello Ann ", "1.2 hello Bob ",
+			expect(t, "texts for the model", texts, []string{"1.1 hello Ann ", "1.2 hello Bob ",
 				"1.3 ERROR execution_error: it is broken", "1.4 now",
 				"1.5 ERROR validation_error: the arguments of in_echo do not fit"})
 		})
 	}
 }
 
-// TestInlineInPlansAndCalls proves that plans and direct calls run inline tools inline too, with
-// references resolved.
-func TestInlineInPlansAndCalls(t *testing.T) {
+// References are resolved.
+func TestInlineCalls_InPlansAndDirectCalls(t *testing.T) {
 	l := newInlineLab(t, 1)
 	plan := api.Pack(api.Plan{Name: "two", Calls: []api.PlanCall{
 		{ID: "a", Tool: "in_echo", Arguments: []byte(`{"value":{"n":2}}`)},
@@ -130,9 +128,8 @@ func TestInlineInPlansAndCalls(t *testing.T) {
 	}
 }
 
-// TestInlineContext proves what an inline tool knows of its call: the same as any other, on the
-// lane inline.
-func TestInlineContext(t *testing.T) {
+// The lane is inline.
+func TestInlineCalls_HaveTheContextOfOtherCalls(t *testing.T) {
 	l := newInlineLab(t, 1)
 	var runFacts api.CallContext
 	l.calls = func(ctx context.Context) { runFacts, _ = api.ContextOf(ctx) }
@@ -152,10 +149,9 @@ func TestInlineContext(t *testing.T) {
 	}
 }
 
-// TestInlineIsBounded proves that calls that run inline together have to record no more than fits,
-// that the workflow task is ended for the rest, and that all of them are made; and that a result is
-// cut to what an inline call may have.
-func TestInlineIsBounded(t *testing.T) {
+// Concurrent inline calls record no more than fits into a workflow task; the rest runs in the next
+// ones. Each result is truncated to the limit of an inline call.
+func TestInlineCalls_AreDividedIntoWorkflowTasks(t *testing.T) {
 	const calls = 100
 	l := newInlineLab(t, 1)
 	var running, most atomic.Int64
@@ -189,8 +185,8 @@ func TestInlineIsBounded(t *testing.T) {
 	}
 }
 
-// TestInlineIsCancelled proves that a cancelled run ends what runs inline, and makes no more of it.
-func TestInlineIsCancelled(t *testing.T) {
+// The run starts no others.
+func TestInlineCalls_EndWithCancellation(t *testing.T) {
 	l := newInlineLab(t, 1)
 	l.hangs = l.CancelWorkflow
 	l.runAgent(inlineAgent(api.LaneInline, step(call("in_hang", `{}`)),
@@ -199,9 +195,9 @@ func TestInlineIsCancelled(t *testing.T) {
 	expect(t, "executed", l.executed, []string{"1.1 in_hang"})
 }
 
-// TestInlineRefusesWhatChangesThings proves that the run itself refuses what must not run inline,
-// whatever a toolspec says and admission lets pass, and executes none of it.
-func TestInlineRefusesWhatChangesThings(t *testing.T) {
+// The run refuses what must not run inline, whatever the toolspec and admission say, and executes
+// none of it.
+func TestInlineCalls_WithEffectsAreRefused(t *testing.T) {
 	for name, change := range map[string]func(*api.Tool){
 		"once":       func(t *api.Tool) { t.Effect = api.EffectOnce },
 		"idempotent": func(t *api.Tool) { t.Effect = api.EffectIdempotent },
@@ -232,18 +228,18 @@ func TestInlineRefusesWhatChangesThings(t *testing.T) {
 					len(l.executed) > 0 {
 					t.Errorf("%+v, executed %v", r, l.executed)
 				}
-				if told := l.conversation()[3].Text; !strings.Contains(told,
-					"ERROR precondition_failed") || !strings.Contains(told, name) {
-					t.Errorf("the model is told %q", told)
+				if texts := l.conversation()[3].Text; !strings.Contains(texts,
+					"ERROR precondition_failed") || !strings.Contains(texts, name) {
+					t.Errorf("the model reads %q", texts)
 				}
 			})
 		}
 	}
 }
 
-// TestInlineInputIsNotEncoded proves what inline calls rest on: the SDK hands their input over as
-// it is, so that nothing of it has to be in a form that JSON can hold.
-func TestInlineInputIsNotEncoded(t *testing.T) {
+// The SDK passes the input of local activities unchanged, so it may contain what JSON cannot
+// encode.
+func TestInlineInput_IsNotEncoded(t *testing.T) {
 	if data, err := json.Marshal(
 		api.ModelRequest{Inline: &api.InlineStep{ID: "turn-1"}}); err != nil ||
 		strings.Contains(string(data), "nline") {

@@ -15,26 +15,25 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// workers stand for the workers that hold instances, which the test environment cannot: there,
-// queues lead nowhere. Each hold does what the test says of it, in order, and calls are executed
-// while one is served.
+// workers simulate the workers that host instances, because queues of the test environment have no
+// workers. Each host follows its script, and calls are executed while an instance is served.
 type workers struct {
 	*lab
 	// hosts script the instance hosts, in order; later ones run until the run cancels them.
 	hosts []hostInstance
-	// asked are the requests of the holds, in order.
+	// asked are the requests to the hosts, in order.
 	asked []api.HostInstanceRequest
-	// served is open while calls are executed.
+	// =
 	served chan struct{}
-	// log is what happened: holds that began and ended, calls that were executed.
+	// log has the starts and ends of hosts, and the executed calls.
 	log []string
 }
 
 // hostInstance scripts one execution of an instance host.
 type hostInstance struct {
-	// serves lets calls be executed before the hold ends.
+	// serves lets calls be executed before the host ends.
 	serves bool
-	// until says when it ends: where the log has this entry.
+	// until is the log entry at which the host ends.
 	until string
 	left  api.InstanceProgress
 	err   error
@@ -59,8 +58,8 @@ func newWorkers(t *testing.T, tools []toolspecs.Spec, hosts ...hostInstance) *wo
 	w := &workers{lab: newLabOf(t, 1, tools...), hosts: hosts, served: make(chan struct{})}
 	w.RegisterActivityWithOptions(w.hostInstance,
 		activity.RegisterOptions{Name: api.HostInstanceActivity})
-	// The environment does not wait for what is cancelled, so this is as far as the end of a hold
-	// can be seen here.
+	// The environment does not wait for cancelled activities, so the end of a host is not visible
+	// later.
 	w.SetOnActivityCanceledListener(func(info *activity.Info) {
 		if strings.HasPrefix(info.ActivityID, "hold/") {
 			w.say("%s cancelled", info.ActivityID)
@@ -78,7 +77,7 @@ func (w *workers) say(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf(format, args...))
 }
 
-// await waits until the log has an entry, or with the context's cause where that ends before.
+// await waits until the log has an entry, or returns the context's cause if that ends before.
 func (w *workers) await(ctx context.Context, entry string) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -153,7 +152,7 @@ func (w *workers) execute(ctx context.Context, _ api.Execution) (api.Result, err
 	}
 }
 
-// events returns what the log says of holds and executions.
+// events returns the starts and ends of hosts, and the executions.
 func (w *workers) events() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,10 +175,9 @@ func hostError(e api.Error, left api.InstanceProgress) error {
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e, left}})
 }
 
-// TestInstanceOfRun proves that every kind of run asks for an instance with the first call that
-// needs it, once for all its calls, whose own queue they go to in the order in which they were
-// made, and that it is closed before the run has ended.
-func TestInstanceOfRun(t *testing.T) {
+// Every kind of run requests an instance with the first call that needs it, once for all its calls.
+// They use the instance's queue in their order, and it is closed before the run ends.
+func TestInstance_IsRequestedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		run  func(w *workers)
 		want []string
@@ -213,9 +211,8 @@ func TestInstanceOfRun(t *testing.T) {
 	}
 }
 
-// TestInstanceIsClosedWhateverEnds proves that a run that is cancelled, or fails, closes its
-// instances before it ends.
-func TestInstanceIsClosedWhateverEnds(t *testing.T) {
+// The run is cancelled, or fails.
+func TestInstance_IsClosedHoweverTheRunEnds(t *testing.T) {
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.cancelAt("hang")
 	w.runAgent("counter", step(call("counter", `{}`)), step(call("hang", `{}`)), answer("never"))
@@ -230,9 +227,9 @@ func TestInstanceIsClosedWhateverEnds(t *testing.T) {
 		"hold/counter cancelled"})
 }
 
-// TestIdleInstanceIsAskedAnew proves that an instance that idled out is asked for again by the next
-// call, with what was left of it; and by a call that had been scheduled while it was closing.
-func TestIdleInstanceIsAskedAnew(t *testing.T) {
+// The next call requests an instance that has become idle, with its snapshot. So does a call that
+// was scheduled while it closed.
+func TestIdleInstance_IsRequestedAgain(t *testing.T) {
 	left := api.InstanceProgress{Generation: 1, Used: true, State: []byte("state")}
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{serves: true,
 		until: "1.1 executed", left: left})
@@ -254,9 +251,9 @@ func TestIdleInstanceIsAskedAnew(t *testing.T) {
 		"hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
 }
 
-// TestUnmadeInstance proves that the calls that wait for an instance that cannot be made are
-// answered with why, and that the next one asks again, with what is known of the instances before.
-func TestUnmadeInstance(t *testing.T) {
+// The waiting calls get the reason. The next call tries again, with what is known of earlier
+// instances.
+func TestInstance_ThatCannotBeCreatedAnswersItsCalls(t *testing.T) {
 	unmade := api.Error{Type: api.ErrExecution, Message: "no disk", Phase: api.PhaseExecution}
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(
 		func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared })},
@@ -267,16 +264,15 @@ func TestUnmadeInstance(t *testing.T) {
 	if r := w.result(); r.Usage.Failed != 2 {
 		t.Errorf("usage %+v", r.Usage)
 	}
-	told := unmade.ForModel()
-	expect(t, "told", w.toldOf(), []string{"1.1 " + told, "1.2 " + told, "2.1 1"})
+	text := unmade.ForModel()
+	expect(t, "results", w.callResults(), []string{"1.1 " + text, "1.2 " + text, "2.1 1"})
 	if r := w.asked[1]; r.Last.Generation != 1 || r.Last.Used {
 		t.Errorf("asked with %+v", r)
 	}
 }
 
-// TestLostInstance proves that an instance that is lost for good ends the tool for its run: the
-// calls that wait and all later ones are told so, and nothing is asked for any more.
-func TestLostInstance(t *testing.T) {
+// All waiting and later calls of the run fail, and no other instance is requested.
+func TestLostInstance_EndsTheTool(t *testing.T) {
 	for name, lost := range map[string]error{
 		"silent": temporal.NewHeartbeatTimeoutError(api.InstanceProgress{Generation: 1,
 			Used: true}),
@@ -291,17 +287,16 @@ func TestLostInstance(t *testing.T) {
 			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
 				t.Errorf("usage %+v", r.Usage)
 			}
-			told := api.InstanceLost("counter").ForModel()
-			expect(t, "told", w.toldOf(), []string{"1.1 " + told, "1.2 " + told, "2.1 " + told,
+			text := api.InstanceLost("counter").ForModel()
+			expect(t, "results", w.callResults(), []string{"1.1 " + text, "1.2 " + text, "2.1 " + text,
 				"2.2 1"})
 			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended"})
 		})
 	}
 }
 
-// TestInstanceIsMadeAnewByTheServer proves that the hold of a tool that is made anew is tried again
-// by Temporal, without limit, and that of one that is not never.
-func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
+// The host of a tool with on_loss: recreate is retried by Temporal without limit, any other never.
+func TestInstance_RetryOfItsHost(t *testing.T) {
 	for _, test := range []struct {
 		change func(*toolspecs.Spec)
 		asked  int
@@ -326,9 +321,8 @@ func (w *workers) copyOver(steps ...api.ScriptStep) (in api.RunInput, earlier []
 	return w.continued()
 }
 
-// TestInstance_SurvivesContinueAsNew proves what a run that continues as new tells of its
-// instances: a living one is to be adopted, of one that idled out what is left, and one that is
-// lost stays so.
+// A run that continues as new passes on its instances: a running one is adopted, an idle one has
+// its snapshot, and a lost one stays lost.
 func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 	steps := []api.ScriptStep{step(call("counter", `{}`)), step(call("counter", `{}`)),
 		answer("done")}
@@ -375,29 +369,28 @@ func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestAdoptionFails proves what becomes of an instance that nobody adopts, or whose adopter is
-// lost: it is lost for good, or made anew with what its last heartbeat told, which the run knows or
-// the worker is told where to find.
-func TestAdoptionFails(t *testing.T) {
-	told := api.InstanceProgress{Generation: 3, Used: true, State: []byte("state")}
+// An instance without an adopter, or whose adopter is lost, is lost for good, or is created again
+// with the state of its last heartbeat, which the run or the server has.
+func TestInstance_AdoptionFails(t *testing.T) {
+	reported := api.InstanceProgress{Generation: 3, Used: true, State: []byte("state")}
 	for name, test := range map[string]struct {
 		change func(*toolspecs.Spec)
 		lost   error
 		check  func(api.HostInstanceRequest) bool
 	}{
-		"nobody": {recreated, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil),
+		"no adopter": {recreated, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil),
 			func(r api.HostInstanceRequest) bool { return len(r.Before) == 1 && !r.Last.Used }},
-		"silent": {recreated, temporal.NewHeartbeatTimeoutError(told),
+		"silent": {recreated, temporal.NewHeartbeatTimeoutError(reported),
 			func(r api.HostInstanceRequest) bool {
 				return len(r.Before) == 0 && string(r.Last.State) == "state" &&
 					r.Last.Generation == 3
 			}},
-		"given up": {recreated, hostError(api.Error{Type: api.ErrWorkerLost}, told),
+		"given up": {recreated, hostError(api.Error{Type: api.ErrWorkerLost}, reported),
 			func(r api.HostInstanceRequest) bool {
 				return len(r.Before) == 0 &&
 					string(r.Last.State) == "state"
 			}},
-		"lost for good": {nil, temporal.NewHeartbeatTimeoutError(told), nil},
+		"lost for good": {nil, temporal.NewHeartbeatTimeoutError(reported), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tools := []toolspecs.Spec{statefulTool(test.change)}
@@ -407,7 +400,7 @@ func TestAdoptionFails(t *testing.T) {
 			w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 			w.result()
 			if test.check == nil {
-				expect(t, "told", w.toldOf()[1:],
+				expect(t, "results", w.callResults()[1:],
 					[]string{"2.1 " + api.InstanceLost("counter").ForModel()})
 				return
 			}

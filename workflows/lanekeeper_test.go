@@ -17,7 +17,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// keeperLab runs a keeper whose groups are held until they are needed no more, or end as a test
+// keeperLab runs a keeper whose groups have holders until they are no longer needed, or as a test
 // says.
 type keeperLab struct {
 	*testsuite.TestWorkflowEnvironment
@@ -44,7 +44,7 @@ func newKeeperLab() *keeperLab {
 				return s, err
 			}
 		}
-		// The environment does not wait for what is cancelled, and lets no time pass while an
+		// The environment does not wait for cancelled activities, and lets no time pass while an
 		// activity runs.
 		return api.SlotsState{}, activity.ErrResultPending
 	}, activity.RegisterOptions{Name: api.ServeSlotsActivity})
@@ -61,10 +61,9 @@ func (l *keeperLab) groups() (groups []int) {
 	return groups
 }
 
-// A keeper offers every group of its lane's slots; where the lane is divided otherwise, the groups
-// are all given back before the new ones are offered, with fencing numbers that go on; and it ends
-// when the lane has no limit any more.
-func TestKeeper(t *testing.T) {
+// If the division of the lane changes, all groups are released before the new ones are offered,
+// with increasing fencing numbers. The keeper ends when the lane has no limit.
+func TestKeeper_OffersEveryGroup(t *testing.T) {
 	l := newKeeperLab()
 	lane := api.Lane{Name: "gpu", Limit: 4, Holders: 2}
 	l.RegisterDelayedCallback(func() {
@@ -95,7 +94,7 @@ func TestKeeper(t *testing.T) {
 		t.Fatalf("offered %v, then %v", first, then)
 	}
 	for _, r := range l.taken[2:] {
-		// A key may come to any of the new groups from any of the old ones.
+		// A key can move from any of the old groups to any of the new ones.
 		if r.Fence <= max(l.taken[0].Fence, l.taken[1].Fence) || r.Lane.Limit != 4 ||
 			r.Base != "q" {
 			t.Errorf("offered %+v", r)
@@ -103,10 +102,9 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// A group that ends though nobody asked for it is offered again, with a fencing number that no
-// holder before can have had. The first one is no less than the time, so that those of an earlier
-// keeper of the lane are less.
-func TestKeeperOffersAgain(t *testing.T) {
+// The fencing number is larger than that of every earlier holder. The first one is at least the
+// time, so it is larger than those of an earlier keeper of the lane.
+func TestKeeper_OffersEndedGroupsAgain(t *testing.T) {
 	l := newKeeperLab()
 	l.holder = func(_ context.Context, r api.SlotsRequest, n int) (api.SlotsState, error) {
 		switch n {
@@ -132,10 +130,10 @@ func TestKeeperOffersAgain(t *testing.T) {
 	}
 }
 
-// The keys of a lane are those that were opened and not closed since, in the order of history; a
-// wish to close a key that was asked for again in the meantime is not granted. A long history is
-// continued with the keys as they are.
-func TestKeys(t *testing.T) {
+// The keys of a lane are those that were opened and not closed since. A request to close a key that
+// was requested again in the meantime is not granted. A long history continues as new with the open
+// keys.
+func TestKeys_FollowTheOrderOfRequests(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
@@ -172,8 +170,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Where the lane has no keys any more, the workflow is cancelled and ends.
-func TestKeysCancelled(t *testing.T) {
+// If the lane has no keys any more, the workflow is cancelled and ends.
+func TestKeys_EndWithTheirLane(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()

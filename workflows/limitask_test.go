@@ -8,9 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestLimitStops proves that a run that is to stop at a limit ends there without another model
-// step.
-func TestLimitStops(t *testing.T) {
+func TestLimit_StopEndsWithoutAModelStep(t *testing.T) {
 	l := newLab(t)
 	a := agent(step(call("echo", `{"value":1}`)), answer("never"))
 	a.Limits = api.Limits{Calls: 1, OnReached: api.LimitStops}
@@ -21,16 +19,15 @@ func TestLimitStops(t *testing.T) {
 	}
 }
 
-// grants approves more of a limit when the run's clock has gone on by d.
+// grants approves more of a limit at a time of the run's clock.
 func (l *lab) grants(d time.Duration, g api.Grant) *update {
 	return l.decide(d, api.Decision{Call: api.LimitCall, Kind: api.DecisionApprove, By: "ada",
 		Grant: &g})
 }
 
-// TestLimitAsks proves that a run that is to ask at a limit waits for a person, goes on with what
-// it is granted, takes no grant of something else, and asks again at the next limit; and that it
-// wraps up when nothing is granted.
-func TestLimitAsks(t *testing.T) {
+// The run continues with what it is granted, refuses grants of another kind, and asks again at the
+// next limit. Without a grant it makes its summary.
+func TestLimit_AskWaitsForAPerson(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		limits api.Limits
@@ -49,7 +46,7 @@ func TestLimitAsks(t *testing.T) {
 			return []*update{l.decide(time.Hour, api.Decision{Call: api.LimitCall,
 				Kind: api.DecisionDeny, By: "ada"})}
 		}, "turns", 3, []api.ReplyErrorType{""}},
-		{"nobody decides", api.Limits{Turns: 1, AskTimeout: api.Duration(time.Hour)},
+		{"no decision", api.Limits{Turns: 1, AskTimeout: api.Duration(time.Hour)},
 			func(l *lab) []*update {
 				return []*update{l.grants(2*time.Hour, api.Grant{Turns: 1})}
 			}, "turns", 2, nil},
@@ -59,7 +56,7 @@ func TestLimitAsks(t *testing.T) {
 					api.Grant{Tokens: 1e6})}
 			}, "", 4,
 			[]api.ReplyErrorType{""}},
-		{"its wall time ends meanwhile",
+		{"its wall time ends",
 			api.Limits{Calls: 1, WallTime: api.Duration(2 * time.Hour)}, func(l *lab) []*update {
 				return []*update{l.grants(3*time.Hour, api.Grant{WallTime: api.Duration(time.Hour),
 					Calls: 5})}
@@ -91,9 +88,8 @@ func TestLimitAsks(t *testing.T) {
 	}
 }
 
-// TestLimitGrant proves that what a call of another kind is asked tells what was used of which
-// limit, and that no call is granted anything.
-func TestLimitGrant(t *testing.T) {
+// Calls of other kinds cannot be granted anything.
+func TestLimit_AskNamesLimitAndUsage(t *testing.T) {
 	l := newGuardedLab(t)
 	a := guardedAgent(step(call("pay", `{"value":1}`)), answer("done"))
 	a.Limits = api.Limits{Calls: 1, Cost: 1, WallTime: api.Duration(24 * time.Hour),

@@ -17,12 +17,12 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// hook is a webhook that keeps what it is told, and answers with a status.
+// hook is a webhook that records its notices and answers with a status.
 type hook struct {
-	status int
-	mu     sync.Mutex
-	told   []string
-	first  api.Notice
+	status  int
+	mu      sync.Mutex
+	notices []string
+	first   api.Notice
 }
 
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := json.NewDecoder(r.Body).Decode(&n)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.told) == 0 {
+	if len(h.notices) == 0 {
 		h.first = n
 	}
 	line := fmt.Sprint(n.Call, " ", n.Event)
@@ -40,18 +40,18 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		line = err.Error()
 	}
-	h.told = append(h.told, line)
+	h.notices = append(h.notices, line)
 	w.WriteHeader(h.status)
 }
 
-// all returns what it was told, sorted; a notice may still be under way when a run is over.
+// all returns the notices, sorted; one may still be on its way when a run is over.
 func (h *hook) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Sorted(slices.Values(h.told))
+	return slices.Sorted(slices.Values(h.notices))
 }
 
-// notifying has the run's workers tell a webhook of approvals.
+// notifying configures a webhook for approvals on the run's workers.
 func (l *lab) notifying(h *hook) {
 	l.t.Helper()
 	l.t.Setenv("SWITCHYARD_TEST_SECRET", "x")
@@ -78,10 +78,9 @@ func (l *lab) notifying(h *hook) {
 	}
 }
 
-// TestApprovalNotices proves that the webhook is told of each approval that waits, is escalated and
-// is over, with what a person needs to decide and nothing sensitive, and that runs whose verdicts
-// do not say so tell nothing.
-func TestApprovalNotices(t *testing.T) {
+// The webhook is notified when an approval waits, is escalated and is over, with what a person
+// needs to decide and nothing sensitive. Runs whose decisions have no webhook notify nothing.
+func TestNotices_OfApprovals(t *testing.T) {
 	l, h := newGuardedLab(t), &hook{status: http.StatusOK}
 	l.notifying(h)
 	var wait []api.Approval
@@ -90,10 +89,10 @@ func TestApprovalNotices(t *testing.T) {
 	l.runAgent(guardedAgent(step(call("wire", `{"text":"x"}`), call("pay", `{"value":1}`),
 		call("pay", `{"value":2}`)), answer("done")), "Go.")
 	l.result()
-	// The run is over as soon as 1.1 is, and does not wait until that is told.
-	told := slices.DeleteFunc(h.all(),
+	// The run ends as soon as 1.1 does, and does not wait for that notice.
+	notices := slices.DeleteFunc(h.all(),
 		func(line string) bool { return line == "1.1 decided timeout " })
-	expect(t, "told", told, []string{"1.1 escalated", "1.1 waiting", "1.2 decided deny ada",
+	expect(t, "notices", notices, []string{"1.1 escalated", "1.1 waiting", "1.2 decided deny ada",
 		"1.2 waiting", "1.3 decided timeout ", "1.3 waiting"})
 	i := slices.IndexFunc(wait, func(a api.Approval) bool { return a.Call == h.first.Call })
 	if i < 0 {
@@ -119,9 +118,8 @@ func TestApprovalNotices(t *testing.T) {
 	}
 }
 
-// TestApprovalWebhookDown proves that a webhook that is down is tried again for an hour, and
-// changes nothing: calls wait, are decided and run as without it.
-func TestApprovalWebhookDown(t *testing.T) {
+// A notice is retried for an hour. Calls wait, are decided and run as without a webhook.
+func TestNotices_OfAWebhookThatIsDown(t *testing.T) {
 	l, h := newGuardedLab(t), &hook{status: http.StatusInternalServerError}
 	l.notifying(h)
 	l.decide(100*time.Minute, approve("1.1", "ada"))
@@ -139,13 +137,12 @@ func TestApprovalWebhookDown(t *testing.T) {
 		}
 	}
 	if took := l.Now().Sub(began); waiting != 64 || took > 101*time.Minute {
-		t.Errorf("after %s it was told %d times", took, waiting)
+		t.Errorf("after %s it got %d notices", took, waiting)
 	}
 }
 
-// TestApprovalManyNotices proves that a turn with more calls than notices may be under way at a
-// time tells of all of them.
-func TestApprovalManyNotices(t *testing.T) {
+// The turn has more calls than notices may be in flight.
+func TestNotices_OfManyCalls(t *testing.T) {
 	l, h := newGuardedLab(t), &hook{status: http.StatusOK}
 	l.notifying(h)
 	var calls []api.ScriptCall
@@ -160,6 +157,6 @@ func TestApprovalManyNotices(t *testing.T) {
 			" waiting")
 	})
 	if len(waiting) != 250 {
-		t.Errorf("told of %d calls", len(waiting))
+		t.Errorf("notices of %d calls", len(waiting))
 	}
 }

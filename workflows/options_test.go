@@ -7,9 +7,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestCallOptions proves how a tool's facts become an activity's options: lane, timeouts with grace
-// for the executor, retries, and never a second attempt of a tool that must not run twice.
-func TestCallOptions(t *testing.T) {
+// An activity has the lane, timeouts with grace for the executor, and retries of its tool, and
+// never a second attempt of a tool that must not run twice.
+func TestCallOptions_FollowTheTool(t *testing.T) {
 	tool := api.Tool{Name: "t", Lane: api.LaneSerial, Effect: api.EffectIdempotent,
 		Timeout:      api.Duration(time.Minute),
 		QueueTimeout: api.Duration(time.Hour), Heartbeat: api.Duration(3 * time.Second),
@@ -58,10 +58,9 @@ func TestCallOptions(t *testing.T) {
 	}
 }
 
-// TestRouteOptions proves what a call's route adds to the options of its activity: the queue, the
-// lane's queue timeout where the tool has none, room for the wait with a holder in the time that
-// the server gives an attempt, and no way past the queue.
-func TestRouteOptions(t *testing.T) {
+// The route sets the queue, the lane's queue timeout if the tool has none, and additional time for
+// the wait with a holder. Priorities do not bypass the queue.
+func TestRouteOptions_FollowTheRoute(t *testing.T) {
 	plain := api.Tool{Name: "t", Lane: "printer", Timeout: api.Duration(time.Minute),
 		AnswerWithin: api.Duration(time.Hour)}
 	hurried := plain

@@ -47,7 +47,7 @@ entry: {type: function, answer_within: 1h}
 execution: {effect: read}
 `
 
-// people is what a server keeps of calls that wait for people: their activities, by id.
+// people is what a server stores about calls that wait for people: their activities, by id.
 type people struct {
 	tries   atomic.Int64
 	mu      sync.Mutex
@@ -68,7 +68,7 @@ func newPeoplesLab(t *testing.T) *lab {
 	return l
 }
 
-// inquire asks what it is told to, and answers with the reply.
+// inquire asks the question of its arguments and returns the reply.
 func (l *lab) inquire(ctx context.Context, in struct {
 	Text string `json:"text"`
 }) (string, error) {
@@ -80,7 +80,7 @@ func (l *lab) inquire(ctx context.Context, in struct {
 	return api.PlainText(reply.Value), err
 }
 
-// taken notes an activity that a worker has taken, as a server does.
+// taken records an activity that a worker has taken, as a server does.
 func (p *people) taken(info *activity.Info) {
 	if p == nil {
 		return
@@ -121,7 +121,7 @@ func (c queryClient) CompleteActivityByID(_ context.Context, _, _, _, id string,
 
 func (c queryClient) UpdateWorkflow(ctx context.Context,
 	o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
-	// The test environment does not forget an update that was refused, as servers do.
+	// The test environment does not forget a refused update, as servers do.
 	u := c.lab.update(o.UpdateName, fmt.Sprint(o.UpdateID, c.lab.people.tries.Add(1)), o.Args...)
 	select {
 	case <-u.over:
@@ -166,23 +166,23 @@ func (u *update) Get(ctx context.Context, into any) error {
 	return converter.GetDefaultDataConverter().FromPayload(payload, into)
 }
 
-// tellRun has the run take an update. It is for callbacks of the test environment, which takes
-// updates in their goroutine alone: nothing guards what it keeps of them.
-func (l *lab) tellRun(name, id string, args ...any) *update {
+// updateRun sends an update to the run. It is for callbacks of the test environment, which accepts
+// updates only in their goroutine.
+func (l *lab) updateRun(name, id string, args ...any) *update {
 	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
 	l.UpdateWorkflow(name, id, u, args...)
 	return u
 }
 
-// update is tellRun for activities: when it returns, the run is sure to be told before it learns
-// how the activity ended.
+// update is updateRun for activities: when it returns, the run gets the update before it learns how
+// the activity ended.
 func (l *lab) update(name, id string, args ...any) *update {
-	told := make(chan *update, 1)
-	l.RegisterDelayedCallback(func() { told <- l.tellRun(name, id, args...) }, 0)
-	return <-told
+	sent := make(chan *update, 1)
+	l.RegisterDelayedCallback(func() { sent <- l.updateRun(name, id, args...) }, 0)
+	return <-sent
 }
 
-// open asks the run for its open questions.
+// open queries the run's open questions.
 func (l *lab) open() []api.Question {
 	l.t.Helper()
 	value, err := l.QueryWorkflow(api.QuestionsQuery)
@@ -196,10 +196,10 @@ func (l *lab) open() []api.Question {
 	return list
 }
 
-// after calls f when the run's clock has gone on by d.
+// after calls f at a time of the run's clock.
 func (l *lab) after(d time.Duration, f func()) { l.RegisterDelayedCallback(f, d) }
 
-// reply replies when the run's clock has gone on by d; the answer says how that ended.
+// reply replies at a time of the run's clock; the returned value has the outcome.
 func (l *lab) reply(d time.Duration, r api.Reply) *update {
 	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
 	l.after(d, func() {
@@ -208,7 +208,7 @@ func (l *lab) reply(d time.Duration, r api.Reply) *update {
 	return u
 }
 
-// refused returns why a reply was refused; nil if it was not.
+// refused returns why a reply was refused; nil if it was accepted.
 func (u *update) refused(t *testing.T) *api.ReplyError {
 	t.Helper()
 	select {
@@ -231,7 +231,7 @@ func says(question, by, value string) api.Reply {
 	return api.Reply{Question: question, By: by, Value: []byte(value)}
 }
 
-// peoplesAgent has the tools that ask people.
+// peoplesAgent returns an agent with the tools that ask people.
 func peoplesAgent(steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Tools = []string{"ask", "budget", "inquire", "echo"}
@@ -243,10 +243,9 @@ func (l *lab) runPeoplesAgent(steps ...api.ScriptStep) {
 		[]byte(nil))
 }
 
-// TestQuestions proves that calls of human tools are questions, with what they hide hidden, that a
-// reply that does not fit leaves its question open, and that one that fits is the call's result,
-// and a refusal its error, noted with whose it is.
-func TestQuestions(t *testing.T) {
+// Sensitive values are hidden. An invalid reply leaves its question open. A valid one is the call's
+// result, a refusal its error, with the name of the person.
+func TestQuestions_AreCallsOfHumanTools(t *testing.T) {
 	l := newPeoplesLab(t)
 	var open []api.Question
 	l.after(time.Hour, func() { open = l.open() })
@@ -291,14 +290,13 @@ func TestQuestions(t *testing.T) {
 	for i, want := range []string{"{\"any\":[\"thing\"]}\n[note: answered by bob]",
 		"12\n[note: answered by ada: enough]", "ERROR approval_denied: declined by bob", "1"} {
 		if !strings.HasPrefix(messages[i].Text, want) {
-			t.Errorf("the model was told %q, want %q", messages[i].Text, want)
+			t.Errorf("the model reads %q, want %q", messages[i].Text, want)
 		}
 	}
 }
 
-// TestRefusedReplies proves that what is no reply to an open question is refused at once, with the
-// questions that are open.
-func TestRefusedReplies(t *testing.T) {
+// The refusal lists the open questions.
+func TestReplies_WithoutAnOpenQuestionAreRefused(t *testing.T) {
 	l := newPeoplesLab(t)
 	tests := []struct {
 		reply api.Reply
@@ -327,10 +325,9 @@ func TestRefusedReplies(t *testing.T) {
 	}
 }
 
-// TestTwoRepliesAtOnce proves that of two replies that come together one is taken, and the other
-// told that it is being checked; and that a reply is told to be taken only where it became the
-// call's end.
-func TestTwoRepliesAtOnce(t *testing.T) {
+// The other is refused because the first is being checked. A reply is accepted only if it ended the
+// call.
+func TestReplies_OneOfTwoIsAccepted(t *testing.T) {
 	l := newPeoplesLab(t)
 	one, two := l.reply(time.Minute, says("1.1", "ada", `1`)),
 		l.reply(time.Minute, says("1.1", "bob", `2`))
@@ -348,10 +345,9 @@ func TestTwoRepliesAtOnce(t *testing.T) {
 	}
 }
 
-// TestAskedInCalls proves that what calls ask while they run are questions with the call's id
-// before theirs, that more of them than may wait at a time wait for the others, and that each gets
+// Their ids start with that of the call. Questions beyond the limit wait for others, and each gets
 // its own reply.
-func TestAskedInCalls(t *testing.T) {
+func TestQuestions_DuringCalls(t *testing.T) {
 	l := newPeoplesLab(t)
 	var calls []api.ScriptCall
 	for i := range 9 {
@@ -363,9 +359,9 @@ func TestAskedInCalls(t *testing.T) {
 		open := l.open()
 		most = max(most, len(open))
 		for _, q := range open {
-			// it takes no reply at the very time at which it is asked
+			// It accepts no reply at the very time at which it is asked.
 			if replied[q.ID] == nil && l.Now().After(q.Asked) {
-				replied[q.ID] = l.tellRun(api.AnswerQuestionUpdate, "", says(q.ID, "ada", `"`+q.ID+
+				replied[q.ID] = l.updateRun(api.AnswerQuestionUpdate, "", says(q.ID, "ada", `"`+q.ID+
 					` `+q.Text+`"`))
 			}
 		}
@@ -387,7 +383,7 @@ func TestAskedInCalls(t *testing.T) {
 	for i, m := range l.conversation()[3:12] {
 		if want := fmt.Sprintf("1.%d/1 %d?\n[note: question 1.%d/1 was answered by ada]", i+1, i+1,
 			i+1); m.Text != want {
-			t.Errorf("the model was told %q, want %q", m.Text, want)
+			t.Errorf("the model reads %q, want %q", m.Text, want)
 		}
 	}
 }

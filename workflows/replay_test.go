@@ -28,10 +28,10 @@ func readHistory(t *testing.T, name string) *historypb.History {
 	return h
 }
 
-// TestReplay proves that today's workflows still decide what the recorded runs of every behaviour
-// decided: a run that is in flight while workers are updated goes on. A history that no longer
-// replays is no reason to record it anew: see docs/changing-workflows.md.
-func TestReplay(t *testing.T) {
+// Today's workflows take the decisions of the recorded runs of every behaviour, so open runs
+// continue when workers are updated. If a history does not replay, do not just record it again: see
+// docs/changing-workflows.md.
+func TestReplay_RepeatsTheRecordedDecisions(t *testing.T) {
 	names, err := histories.Names(historiesDir)
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +58,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// agentWith returns the workflows with an agent run that is changed before it begins, as a careless
-// change of the code would do to runs in flight.
+// agentWith returns the workflows with an agent run that is changed before it starts, as a careless
+// change of the code would do.
 func agentWith(change func(*api.RunInput)) map[string]any {
 	all := maps.Clone(workflows.All())
 	all[api.AgentWorkflow] = func(ctx workflow.Context, in api.RunInput,
@@ -73,9 +73,9 @@ func agentWith(change func(*api.RunInput)) map[string]any {
 	return all
 }
 
-// TestReplayOfBrokenWorkflows proves that the replay guard can fail: each of these workflows
-// decides otherwise in one place, and the replay of a history that it does not fit reports it.
-func TestReplayOfBrokenWorkflows(t *testing.T) {
+// Each of these workflows decides differently in one place, and the replay of a history with that
+// decision reports it.
+func TestReplay_FailsForBrokenWorkflows(t *testing.T) {
 	for _, test := range []struct {
 		name, history string
 		workflows     map[string]any
@@ -103,12 +103,12 @@ func TestReplayOfBrokenWorkflows(t *testing.T) {
 		{"admit skipped", "call", workflows.All(), &fault{skip: api.AdmitActivity}},
 		{"pin skipped", "agent", workflows.All(), &fault{skip: api.PinActivity}},
 		{"open skipped", "plan_opened_again", workflows.All(), &fault{skip: api.OpenKeyActivity}},
-		{"another id after a hand back", "call_handed_back", workflows.All(),
+		{"another id after a requeue", "call_handed_back", workflows.All(),
 			&fault{id: once("1.1")}},
 		{"inline call skipped", "agent_inline", workflows.All(), &fault{skip: "in_append"}},
 		{"inline step skipped", "agent_inline_steps", workflows.All(),
 			&fault{skip: api.ModelActivity}},
-		{"settle skipped", "agent_sub_agents", workflows.All(),
+		{"finalize_result skipped", "agent_sub_agents", workflows.All(),
 			&fault{skip: api.FinalizeResultActivity}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestReplayOfBrokenWorkflows(t *testing.T) {
 	}
 }
 
-// once leaves an id alone the first time.
+// once keeps an id unchanged the first time.
 func once(id string) func(string) string {
 	runFacts := 0
 	return func(asked string) string {
@@ -138,9 +138,8 @@ func once(id string) func(string) string {
 	}
 }
 
-// fault breaks what workflows ask of the SDK: another type or id of a tool's activity, or a local
-// activity that is asked for under the name of another one and so is not found where it was
-// recorded.
+// fault changes what workflows pass to the SDK: another type or id of a tool's activity, or another
+// name of a local activity, which then is not found in the history.
 type fault struct {
 	interceptor.WorkerInterceptorBase
 	tool, id func(string) string

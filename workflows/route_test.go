@@ -25,18 +25,17 @@ func android(idle time.Duration) *lanes.Set {
 		IdleTimeout: api.Duration(idle)})
 }
 
-// TestOpenLateCalls proves that a call on a keyed lane which starts long after it was admitted,
-// because it waits for others, has its key opened again before it is scheduled, and that one which
-// starts at once costs nothing more.
-func TestOpenLateCalls(t *testing.T) {
+// A call on a keyed lane that starts long after its admission has its key opened again before it is
+// scheduled. A call that starts at once has no additional step.
+func TestKeys_OfLateCallsAreOpenedAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		idle   time.Duration
 		opened []string
 	}{
 		"soon enough": {time.Hour, []string{"android/a", "android/b"}},
-		// The workflow's clock goes on by the ten minutes that the tool flaky waits between its
-		// attempts; what the process remembers of keys goes by the real clock, for which a third of
-		// a microsecond is over at once.
+		// The workflow's clock advances by the ten minutes between the attempts of the tool flaky.
+		// The process's memory of keys uses the real clock, for which a third of a microsecond is
+		// over at once.
 		"too late": {time.Microsecond, []string{"android/a", "android/b", "android/b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,9 +56,8 @@ func (l *lab) sortedOpened() []string {
 	return slices.Sorted(slices.Values(l.opened))
 }
 
-// TestAdmissionWaitsForServer proves that a run whose key the server does not take for a while does
-// not fail for that.
-func TestAdmissionWaitsForServer(t *testing.T) {
+// A run whose key cannot be opened for a while does not fail.
+func TestAdmission_WaitsForTheServer(t *testing.T) {
 	l := newLabOf(t, 1, device("press", api.AccessShared))
 	l.lanes, l.unopened = android(time.Hour), 10
 	l.runPlan(`calls: [{id: a, tool: press, arguments: {device: a}}]`)
@@ -67,9 +65,9 @@ func TestAdmissionWaitsForServer(t *testing.T) {
 	expect(t, "opened", l.sortedOpened(), []string{"android/a"})
 }
 
-// TestExecutionKnowsItsWait proves that a call which may wait with its lane's holder tells it how
-// long, and that other calls are as short as ever.
-func TestExecutionKnowsItsWait(t *testing.T) {
+// A call that may wait with its lane's holder knows the limit of the wait. Inputs of other calls do
+// not grow.
+func TestExecution_HasTheWaitOfItsRoute(t *testing.T) {
 	l := newLabOf(t, 1, prioritizedTool("printer", ""))
 	l.lanes = lanes.Of(api.Lane{Name: "printer", Limit: 1, Strategy: api.StrategyReject,
 		QueueTimeout: api.Duration(time.Minute)},

@@ -9,9 +9,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestAgentFailure_TellsUnclearEndsFromClearOnes proves which ends of a sub-agent's run leave open
-// whether its calls took effect. A run that failed or was cancelled has undone its calls; one that
-// the server ended has not.
+// The cases show which ends of a sub-agent's run leave open whether its calls took effect. A run
+// that failed or was cancelled has undone its calls; one that the server ended has not.
 func TestAgentFailure_TellsUnclearEndsFromClearOnes(t *testing.T) {
 	for name, test := range map[string]struct {
 		err     error
@@ -42,7 +41,7 @@ func TestAgentFailure_TellsUnclearEndsFromClearOnes(t *testing.T) {
 	}
 }
 
-// clearType is the type of an error if it is known whether the call took effect.
+// clearType returns the type of an error if it is known whether the call took effect.
 func clearType(e api.ErrorType) api.ErrorType {
 	if e == api.ErrOutcomeUnknown {
 		return api.ErrExecution

@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// agentTool is a tool that is an agent of the tool's name.
+// agentTool returns a tool that is an agent of the tool's name.
 func agentTool(name string, a *api.Agent, change ...func(*toolspecs.Spec)) toolspecs.Spec {
 	a.Name = name
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "An agent.",
@@ -29,15 +29,15 @@ func agentTool(name string, a *api.Agent, change ...func(*toolspecs.Spec)) tools
 	return s
 }
 
-// above is an agent that may call only these tools.
+// above returns an agent that may call only these tools.
 func above(tools string, steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Tools = strings.Fields(tools)
 	return a
 }
 
-// newTree makes an environment with these agents as tools, and notes what their runs are started
-// with, by call path.
+// newTree returns an environment with these agents as tools, and records the inputs of their runs,
+// by call path.
 func newTree(t *testing.T, agents ...toolspecs.Spec) (*lab, map[string]api.RunInput) {
 	t.Helper()
 	l := newLabOf(t, 1, agents...)
@@ -59,8 +59,8 @@ func newTree(t *testing.T, agents ...toolspecs.Spec) (*lab, map[string]api.RunIn
 	return l, inputs
 }
 
-// toldOf returns what the model was told of each call of the run's conversation.
-func (l *lab) toldOf() []string {
+// callResults returns what the model reads about each call of the run's conversation.
+func (l *lab) callResults() []string {
 	l.t.Helper()
 	var list []string
 	for _, m := range l.conversation() {
@@ -71,11 +71,10 @@ func (l *lab) toldOf() []string {
 	return list
 }
 
-// TestSubAgents proves that the sub-agents of a turn run at once with other calls, each in a run of
-// its own with its own prompt and its own count of calls, as deep as agents call agents; that what
-// they are given is inherited, that their answers come back in the order of the calls, and that
-// what they used counts as the run's own.
-func TestSubAgents(t *testing.T) {
+// Sub-agents of a turn run concurrently with other calls, each in a separate run with its own
+// prompt and count of calls, at any depth. They inherit their context, their answers are in the
+// order of the calls, and their usage counts for the run.
+func TestSubAgents_RunConcurrently(t *testing.T) {
 	deep := agentTool("deep", above("needy", step(call("needy", `{}`)), answer("deep down")))
 	wide := agentTool("wide", above("greet deep", step(call("deep", `{"topic":"depth","detail":3}`),
 		call("greet", `{"name":"w"}`)), answer("wide")))
@@ -86,7 +85,7 @@ func TestSubAgents(t *testing.T) {
 			call("greet", `{"name":"r"}`), call("deep", `{"topic":"nothing","detail":"2"}`)),
 			answer("done"))})
 	r := l.result()
-	expect(t, "told", l.toldOf(), []string{"1.1 wide", "1.2 hello r ", `1.3 deep down` + "\n" +
+	expect(t, "results", l.callResults(), []string{"1.1 wide", "1.2 hello r ", `1.3 deep down` + "\n" +
 		`[note: $.detail: "2" was read as 2]`})
 	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1/1.1/1.1 needy",
 		"1.1/1.2 greet", "1.2 greet", "1.3/1.1 needy"})
@@ -106,7 +105,7 @@ func TestSubAgents(t *testing.T) {
 		`1.3 deep depth=1 by tester "About nothing, 2 deep." trace-1 map[project:apollo] lenient`,
 	})
 	if len(l.queries) != 0 {
-		t.Errorf("one process asked the runs %v, though it settled every call itself", l.queries)
+		t.Errorf("one process asked the runs %v, although it finalized every call itself", l.queries)
 	}
 	for _, s := range l.scheduled {
 		if o := s.call.Origin; s.tool == "needy" && (o.Caller.ID != "deep" ||
@@ -116,9 +115,8 @@ func TestSubAgents(t *testing.T) {
 	}
 }
 
-// TestSubAgentRuns proves that whatever becomes of a sub-agent's run is the result of the call that
-// asked for it, that what it used is counted, and that the calls beside it go on.
-func TestSubAgentRuns(t *testing.T) {
+// Its usage counts, and the calls beside it continue.
+func TestSubAgent_OutcomeIsTheResultOfItsCall(t *testing.T) {
 	limited := above("greet", step(call("greet", `{"name":"a"}`)), answer("never"))
 	limited.Limits.Turns = 1
 	number := func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "integer"} }
@@ -127,7 +125,7 @@ func TestSubAgentRuns(t *testing.T) {
 	short := func(s *toolspecs.Spec) { s.Execution.MaxResult = 4 }
 	for name, test := range map[string]struct {
 		tool  toolspecs.Spec
-		told  string
+		text  string
 		calls int
 	}{
 		"limit reached": {agentTool("sub", limited),
@@ -153,12 +151,12 @@ func TestSubAgentRuns(t *testing.T) {
 			l.runAgent(above("sub greet", step(call("sub", `{"topic":"x"}`),
 				call("greet", `{"name":"b"}`)), answer("done")), "Go.")
 			r := l.result()
-			told := l.toldOf()
-			if !strings.HasPrefix(told[0], "1.1 "+test.told) || told[1] != "1.2 hello b " {
-				t.Errorf("the model was told %q, want %q", told, test.told)
+			texts := l.callResults()
+			if !strings.HasPrefix(texts[0], "1.1 "+test.text) || texts[1] != "1.2 hello b " {
+				t.Errorf("the model reads %q, want %q", texts, test.text)
 			}
 			failed := 0
-			if strings.HasPrefix(test.told, "ERROR") {
+			if strings.HasPrefix(test.text, "ERROR") {
 				failed = 1
 			}
 			if r.Answer != "done" || r.Usage.Calls != test.calls+1 || r.Usage.Failed != failed ||
@@ -169,9 +167,9 @@ func TestSubAgentRuns(t *testing.T) {
 	}
 }
 
-// TestSubAgentPrompts proves what an agent is asked where its tool has no template, where it
-// declares its output, and that nothing runs where there would be nothing to ask.
-func TestSubAgentPrompts(t *testing.T) {
+// The cases are agents without a template, and those with a declared output. Without a prompt
+// nothing runs.
+func TestSubAgent_GetsItsPrompt(t *testing.T) {
 	bare := func(parameters ...string) func(*toolspecs.Spec) {
 		return func(s *toolspecs.Spec) {
 			s.Entry.Prompt, s.Parameters = "", nil
@@ -204,40 +202,38 @@ func TestSubAgentPrompts(t *testing.T) {
 			if in, ran := inputs["1.1"]; in.Prompt != test.want || ran != (test.want != "") {
 				t.Errorf("asked %q, want %q", in.Prompt, test.want)
 			}
-			if told := l.toldOf()[0]; test.want == "" && !strings.HasPrefix(told,
+			if texts := l.callResults()[0]; test.want == "" && !strings.HasPrefix(texts,
 				"1.1 ERROR validation_error: ") {
-				t.Errorf("told %q", told)
+				t.Errorf("got %q", texts)
 			}
 		})
 	}
 }
 
-// TestManyPrompts proves that calls whose prompts are too long for one record are admitted in
-// several.
-func TestManyPrompts(t *testing.T) {
+// They are too long for one record.
+func TestPrompts_AreAdmittedInParts(t *testing.T) {
 	l, inputs := newTree(t, agentTool("sub", above("", answer("ok")),
 		func(s *toolspecs.Spec) { s.Entry.Prompt = strings.Repeat("long ", 20<<10) }))
 	many := call("sub", `{}`)
 	many.Repeat = 12
 	l.runAgent(above("sub", step(many), answer("done")), "Go.")
 	if r := l.result(); len(inputs) != 12 || r.Usage.Failed != 0 {
-		t.Errorf("%d sub-agents ran: %+v, %.300q", len(inputs), r, l.toldOf())
+		t.Errorf("%d sub-agents ran: %+v, %.300q", len(inputs), r, l.callResults())
 	}
 }
 
-// TestSubAgentTimeout proves that a sub-agent that takes too long is cancelled with what it runs,
-// and that the call ends as timed out.
-func TestSubAgentTimeout(t *testing.T) {
+// It is cancelled with its calls, and the call ends as timed out.
+func TestSubAgent_TimesOut(t *testing.T) {
 	sub := agentTool("sub", above("hang", step(call("hang", `{}`)), answer("never")),
 		func(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(time.Second) })
 	l, _ := newTree(t, sub)
 	l.runAgent(above("sub greet", step(call("sub", `{}`), call("greet", `{"name":"b"}`)),
 		answer("done")), "Go.")
 	r := l.result()
-	if told := l.toldOf(); !strings.HasPrefix(told[0],
+	if texts := l.callResults(); !strings.HasPrefix(texts[0],
 		"1.1 ERROR timeout: sub did not answer within 1s and was cancelled") ||
-		told[1] != "1.2 hello b " {
-		t.Errorf("told %q", told)
+		texts[1] != "1.2 hello b " {
+		t.Errorf("got %q", texts)
 	}
 	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1/1.1 hang",
 		"1.2 greet"})
@@ -246,9 +242,8 @@ func TestSubAgentTimeout(t *testing.T) {
 	}
 }
 
-// TestSubAgentCancelled proves that cancelling a run cancels the sub-agents below it, and that the
-// wall time does so too and leaves the calls answered.
-func TestSubAgentCancelled(t *testing.T) {
+// The wall time has the same effect, and the calls are answered.
+func TestSubAgent_IsCancelledWithItsRun(t *testing.T) {
 	hanging := func() toolspecs.Spec {
 		return agentTool("sub", above("hang", step(call("hang", `{}`)), answer("never")))
 	}
@@ -268,9 +263,9 @@ func TestSubAgentCancelled(t *testing.T) {
 			t.Errorf("result: %+v", r)
 		}
 		// The sub-agent's own wall time may end it a moment earlier.
-		if told := l.toldOf()[0]; !strings.HasPrefix(told, "1.1 ERROR cancelled") &&
-			!strings.Contains(told, "its limit of wall_time") {
-			t.Errorf("told %q", told)
+		if texts := l.callResults()[0]; !strings.HasPrefix(texts, "1.1 ERROR cancelled") &&
+			!strings.Contains(texts, "its limit of wall_time") {
+			t.Errorf("got %q", texts)
 		}
 		if left := inputs["1.1"].Agent.Limits.WallTime; left <= 0 || left > a.Limits.WallTime {
 			t.Errorf("the sub-agent had %s", left)
@@ -278,9 +273,8 @@ func TestSubAgentCancelled(t *testing.T) {
 	})
 }
 
-// TestSubAgentsOfPlans proves that plans and direct calls may call agents, with results that others
-// refer to, and that a failed one fails the run.
-func TestSubAgentsOfPlans(t *testing.T) {
+// Other calls can refer to their results, and a failed one fails the run.
+func TestSubAgents_OfPlansAndDirectCalls(t *testing.T) {
 	sub := func(steps ...api.ScriptStep) toolspecs.Spec {
 		return agentTool("sub", above("greet", steps...), func(s *toolspecs.Spec) {
 			s.Output = &toolspecs.Parameter{Type: "object",
@@ -316,15 +310,14 @@ func TestSubAgentsOfPlans(t *testing.T) {
 	})
 }
 
-// TestSubAgentLacksTools proves that what a sub-agent lacks is found before the run above it does
-// anything, however deep.
-func TestSubAgentLacksTools(t *testing.T) {
+// Missing tools are found at any depth before the run does anything.
+func TestSubAgent_WithMissingToolsPreventsTheStart(t *testing.T) {
 	lacking := func() []toolspecs.Spec {
 		lost := above("greeet", answer("x"))
-		nobody := above("", answer("x"))
-		nobody.Model.Provider = "nobody"
+		modelless := above("", answer("x"))
+		modelless.Model.Provider = "unknown"
 		return []toolspecs.Spec{agentTool("sub", above("greet lost", answer("x"))),
-			agentTool("lost", lost), agentTool("nobody", nobody)}
+			agentTool("lost", lost), agentTool("modelless", modelless)}
 	}
 	packed := api.Pack(api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "greet"},
 		{ID: "b", Tool: "sub"}, {ID: "c", Tool: "sub"}}})
@@ -333,9 +326,9 @@ func TestSubAgentLacksTools(t *testing.T) {
 		input    api.RunInput
 		problems []string
 	}{
-		"agent": {api.AgentWorkflow, api.RunInput{Agent: above("greet sub nobody", answer("x"))},
+		"agent": {api.AgentWorkflow, api.RunInput{Agent: above("greet sub modelless", answer("x"))},
 			[]string{`$.tools[1]: the agent lost of tool "lost": no worker's catalog has a tool "greeet"; did you mean greet`,
-				`$.tools[2]: the agent nobody of tool "nobody": no worker reaches models of the provider "nobody"`}},
+				`$.tools[2]: the agent modelless of tool "modelless": no worker reaches models of the provider "unknown"`}},
 		"plan": {api.PlanWorkflow, api.RunInput{Plan: &packed},
 			[]string{`$.calls[1].tool: the agent lost`, `$.calls[2].tool: the agent lost`}},
 		"call": {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "lost"}},
@@ -358,10 +351,9 @@ func TestSubAgentLacksTools(t *testing.T) {
 	}
 }
 
-// TestSubAgentRefuses proves that a sub-agent whose model declines fails its call with the model's
-// words, and that the step is counted.
-func TestSubAgentRefuses(t *testing.T) {
-	declining := toldAgent()
+// The step counts.
+func TestSubAgent_RefusalOfItsModelFailsItsCall(t *testing.T) {
+	declining := listedAgent()
 	declining.Tools = nil
 	l, _ := newTree(t, agentTool("sub", declining))
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
@@ -370,33 +362,31 @@ func TestSubAgentRefuses(t *testing.T) {
 	})
 	l.runAgent(above("sub", step(call("sub", `{}`)), answer("done")), "Go.")
 	r := l.result()
-	if told := l.toldOf()[0]; !strings.HasPrefix(told,
+	if texts := l.callResults()[0]; !strings.HasPrefix(texts,
 		"1.1 ERROR execution_error: the agent's run failed (model_refused): the model declined: I would rather not.") {
-		t.Errorf("told %q", told)
+		t.Errorf("got %q", texts)
 	}
 	if r.Usage.Turns != 2 || r.Usage.Cost != 7 {
 		t.Errorf("usage: %+v", r.Usage)
 	}
 }
 
-// TestSubAgentTooLarge proves that a sub-agent whose input would not fit into history is not
-// started, and that its call says so.
-func TestSubAgentTooLarge(t *testing.T) {
+// The error of the call says so.
+func TestSubAgent_WithTooLargeInputDoesNotStart(t *testing.T) {
 	l, inputs := newTree(t, agentTool("sub", above("", answer("never"))))
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: above("sub", step(call("sub", `{}`)),
 		answer("done")), Prompt: "Go.",
 		Variables: map[string]any{"large": strings.Repeat("x", api.MaxPayload)}})
 	l.result()
-	if told := l.toldOf()[0]; !strings.HasPrefix(told,
+	if texts := l.callResults()[0]; !strings.HasPrefix(texts,
 		"1.1 ERROR precondition_failed: the input of call 1.1: 15") || len(inputs) > 0 {
-		t.Errorf("told %q", told)
+		t.Errorf("got %q", texts)
 	}
 }
 
-// TestSubAgentAttributes proves that a sub-agent's run is searchable by what the server knows,
-// which shows in the run above it, and by nothing else: an attribute that the server lacks would
-// keep the run from starting.
-func TestSubAgentAttributes(t *testing.T) {
+// The run above knows them by its own attributes. An attribute that the server lacks would prevent
+// the start.
+func TestSubAgent_SetsAttributesThatTheServerHas(t *testing.T) {
 	all := []string{api.AttributeKind, api.AttributeCaller, api.AttributeConversation,
 		api.AttributeAgent}
 	whole := "SwitchyardAgent=sub SwitchyardCaller=%s SwitchyardConversation=default-test-workflow-id/%s SwitchyardKind=agent"

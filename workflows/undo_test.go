@@ -14,9 +14,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// bookings are tools that book, each undone by unbook: one whose result the undoing needs, one that
-// hangs and whose does not, one that hangs and whose does, and one whose answer never has the
-// declared form.
+// bookings are tools that book, each undone by unbook: one whose result the undo needs, one that
+// hangs and whose undo does not need the result, one that hangs and whose undo does, and one whose
+// answer never has the declared form.
 const bookings = `
 name: book
 version: 1.0.0
@@ -58,7 +58,7 @@ undo: {tool: unbook, arguments: {text: "{{args.text}} of {{call.key}}"}}
 ---
 name: found
 version: 1.0.0
-description: Tells what there is of a key.
+description: Returns what exists for a key.
 parameters: [{name: key, type: string, required: true}]
 entry: {type: function}
 execution: {effect: read}
@@ -96,7 +96,7 @@ func newBookings(t *testing.T, more ...toolspecs.Spec) *lab {
 	return newLabOf(t, 1, append(specs, more...)...)
 }
 
-// booker is an agent that may book, but not take back.
+// booker returns an agent that may book, but not undo.
 func booker(when api.UndoWhen, steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Tools = strings.Fields("book hang hang_known hang_unknown malformed broken greet order reorder")
@@ -108,7 +108,7 @@ func book(text string) api.ScriptCall { return call("book", fmt.Sprintf(`{"text"
 
 // undoingFails makes the calls of these ids fail.
 func (l *lab) undoingFails(ids ...string) {
-	l.handsBack = func(info activity.Info) error {
+	l.returns = func(info activity.Info) error {
 		if slices.Contains(ids, info.ActivityID) {
 			return executor.Failure(api.Errorf(api.ErrExecution, "the desk is closed"))
 		}
@@ -116,8 +116,8 @@ func (l *lab) undoingFails(ids ...string) {
 	}
 }
 
-// toldUndone returns one line for each undone call of a run.
-func toldUndone(undone []api.Undone) []string {
+// undoneLines returns one line for each undone call of a run.
+func undoneLines(undone []api.Undone) []string {
 	var lines []string
 	for _, u := range undone {
 		line := u.TargetCallID + " " + u.TargetTool + " by " + u.CallID + " " + u.Tool
@@ -129,7 +129,7 @@ func toldUndone(undone []api.Undone) []string {
 	return lines
 }
 
-// undone returns what the end of a run tells: what it used, and what it undid.
+// undone returns what the end of a run contains: its usage, and its undone calls.
 func (l *lab) undone() (usage api.Usage, undone []api.Undone) {
 	l.t.Helper()
 	err := l.GetWorkflowError()
@@ -145,10 +145,9 @@ func (l *lab) undone() (usage api.Usage, undone []api.Undone) {
 	return usage, undone
 }
 
-// TestUndo proves at which ends a run undoes its calls, the last one first, each as a call of its
-// own on behalf of the one that it undoes, with what that was given and gave; and that a call that
-// failed, and one that has no undo, are left alone.
-func TestUndo(t *testing.T) {
+// The last call is undone first, each by a separate call for its target, with the arguments and the
+// result of the target. A failed call, and one without undo, are skipped.
+func TestUndo_RunsAtFailedEnds(t *testing.T) {
 	calls := []api.ScriptStep{step(book("a"), book("b"), call("broken", `{}`),
 		call("greet", `{"name":"x"}`)), step(book("c"))}
 	reverse := []string{"2.1/undo-2.1 unbook", "1.2/undo-1.2 unbook", "1.1/undo-1.1 unbook"}
@@ -185,9 +184,9 @@ func TestUndo(t *testing.T) {
 				expect(t, "stored", l.stored, []string{"a", "b", "c", "3 c", "2 b", "1 a"})
 				usage, undone := l.undone()
 				if usage.Calls != len(want) {
-					t.Errorf("the run tells of %d calls, and made %d", usage.Calls, len(want))
+					t.Errorf("the run counts %d calls, and made %d", usage.Calls, len(want))
 				}
-				expect(t, "told", toldUndone(undone), []string{"2.1 book by undo-2.1 unbook",
+				expect(t, "undone calls", undoneLines(undone), []string{"2.1 book by undo-2.1 unbook",
 					"1.2 book by undo-1.2 unbook", "1.1 book by undo-1.1 unbook"})
 			}
 			slices.Sort(l.executed[:4])
@@ -196,9 +195,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestUndoFails proves that one call that cannot be undone does not keep the others from it, that
-// the run's end says which, and that being cancelled once more stops nothing.
-func TestUndoFails(t *testing.T) {
+// The end of the run names the call that was not undone, and another cancellation stops nothing.
+func TestUndo_ContinuesAfterAFailure(t *testing.T) {
 	l := newBookings(t)
 	l.undoingFails("undo-1.2")
 	l.cancelAt("undo-1.3")
@@ -208,22 +206,21 @@ func TestUndoFails(t *testing.T) {
 		t.Errorf("message: %s", app.Message())
 	}
 	_, undone := l.undone()
-	expect(t, "told", toldUndone(undone), []string{"1.3 book by undo-1.3 unbook",
+	expect(t, "undone calls", undoneLines(undone), []string{"1.3 book by undo-1.3 unbook",
 		"1.2 book by undo-1.2 unbook: execution_error", "1.1 book by undo-1.1 unbook"})
 	expect(t, "stored", l.stored, []string{"a", "b", "c", "3 c", "1 a"})
 }
 
-// TestUndoOfWhatMayHaveActed proves that a call that timed out or was cancelled in the middle is
-// undone by its key, that one whose undoing needs its result is told as not undone and nothing is
-// guessed, and that a call whose answer has not the declared form has taken effect.
-func TestUndoOfWhatMayHaveActed(t *testing.T) {
+// A call that timed out or was cancelled while it ran is undone by its key. If the undo needs its
+// result, it is reported as not undone. A call whose answer has another form has taken effect.
+func TestUndo_OfCallsThatMayHaveActed(t *testing.T) {
 	l := newBookings(t)
 	l.runAgent(booker("", step(call("malformed", `{"text":"m"}`)), step(call("hang_known", `{}`)),
 		step(call("hang_unknown", `{}`)),
 		step(call("book", `{"wrong":1}`), call("nosuch", `{}`))), "Go.")
 	l.failure(api.RunModelFailed, nil)
 	_, undone := l.undone()
-	expect(t, "told", toldUndone(undone),
+	expect(t, "undone calls", undoneLines(undone),
 		[]string{"3.1 hang_unknown by undo-3.1 unbook: precondition_failed",
 			"2.1 hang_known by undo-2.1 unbook", "1.1 malformed by undo-1.1 unbook"})
 	if message := undone[0].Error.Message; !strings.Contains(message, "{{result.id}}") ||
@@ -234,10 +231,10 @@ func TestUndoOfWhatMayHaveActed(t *testing.T) {
 	expect(t, "stored", l.stored, []string{"m", run + "/2.1", "m of " + run + "/1.1"})
 }
 
-// TestUndoOfCancelledCall proves that a cancelled call that may have begun an attempt before is
-// undone, or told as not undone, and that one that cannot have begun is not: the test environment
-// ends a cancelled call without a word of the tool.
-func TestUndoOfCancelledCall(t *testing.T) {
+// A cancelled call that may have started an earlier attempt is undone, or reported as not undone.
+// One that cannot have started is skipped: the test environment ends a cancelled call without its
+// tool.
+func TestUndo_OfCancelledCalls(t *testing.T) {
 	for tool, want := range map[string][]string{"hang_unknown": {"1.1 hang_unknown by undo-1.1 unbook: precondition_failed"},
 		"hang_known": nil} {
 		l := newBookings(t)
@@ -251,14 +248,14 @@ func TestUndoOfCancelledCall(t *testing.T) {
 		}
 		if want != nil {
 			_, undone := l.undone()
-			expect(t, "told", toldUndone(undone), want)
+			expect(t, "undone calls", undoneLines(undone), want)
 		}
 	}
 }
 
-// TestUndoInPlans proves that a plan with a failed call undoes those that completed, that what a
-// plan says goes before that, and that the run's result tells of it.
-func TestUndoInPlans(t *testing.T) {
+// A plan with a failed call undoes the completed ones. The undo of a plan precedes that of the
+// tool, and the run's result lists it.
+func TestUndo_InPlans(t *testing.T) {
 	const calls = `
 calls:
   - {id: a, tool: book, arguments: {text: room}}
@@ -270,7 +267,7 @@ calls:
 	var r api.RunResult
 	l.failure(api.RunCallsFailed, &r)
 	expect(t, "stored", l.stored, []string{"room", "1 flight", "2 1 flight", "1 room"})
-	expect(t, "told", toldUndone(r.Undone), []string{"b book by undo-b unbook",
+	expect(t, "undone calls", undoneLines(r.Undone), []string{"b book by undo-b unbook",
 		"a book by undo-a unbook"})
 	if r.Usage.Calls != 5 || len(r.Failures) != 1 {
 		t.Errorf("result: %+v", r)
@@ -286,22 +283,20 @@ calls:
 	l.runPlan(`{calls: [{id: a, tool: book, arguments: {text: room}}, {id: b, tool: hang, depends_on: [a]}]}`)
 	l.cancelled()
 	_, undone := l.undone()
-	expect(t, "told", toldUndone(undone), []string{"a book by undo-a unbook"})
+	expect(t, "undone calls", undoneLines(undone), []string{"a book by undo-a unbook"})
 }
 
-// TestUndoInDirectCalls proves that a direct call undoes nothing: whoever made it sees what became
-// of it.
-func TestUndoInDirectCalls(t *testing.T) {
+// The caller gets the outcome and can decide.
+func TestUndo_SkipsDirectCalls(t *testing.T) {
 	l := newBookings(t)
 	l.runCall(&api.Call{Tool: "hang_known", Arguments: "{}"})
 	l.failure(api.RunCallsFailed, nil)
 	expect(t, "executed", l.executed, []string{"1.1 hang_known"})
 }
 
-// TestUndoOfSubAgents proves that a sub-agent that fails undoes its own calls, and that those of
-// one that had completed are undone by the run that called it, where they stand among that run's
-// own.
-func TestUndoOfSubAgents(t *testing.T) {
+// A failing sub-agent undoes its own calls. Those of a completed one are undone by the run that
+// called it, in their place among that run's calls.
+func TestUndo_OfSubAgents(t *testing.T) {
 	completes := agentTool("completes", booker("", step(book("a")), answer("booked")))
 	fails := agentTool("fails", booker("", step(book("b"))))
 	l := newBookings(t, completes, fails)
@@ -311,13 +306,12 @@ func TestUndoOfSubAgents(t *testing.T) {
 	l.runAgent(a, "Go.")
 	l.failure(api.RunModelFailed, nil)
 	_, undone := l.undone()
-	expect(t, "told", toldUndone(undone), []string{"4.1 book by undo-4.1 unbook",
+	expect(t, "undone calls", undoneLines(undone), []string{"4.1 book by undo-4.1 unbook",
 		"2.1/1.1 book by undo-2.1/1.1 unbook", "1.1 book by undo-1.1 unbook"})
 	expect(t, "stored", l.stored, []string{"c", "a", "b", "3 b", "d", "5 d", "2 a", "1 c"})
 }
 
-// TestUndo_SurvivesContinueAsNew proves that a run that continued as new undoes what its earlier
-// parts did, too.
+// A continued run also undoes calls of its earlier parts.
 func TestUndo_SurvivesContinueAsNew(t *testing.T) {
 	first := newBookings(t)
 	first.SetContinueAsNewSuggested(true)
@@ -330,15 +324,13 @@ func TestUndo_SurvivesContinueAsNew(t *testing.T) {
 	expect(t, "stored", second.stored, []string{"c", "1 c", "2 b", "1 a"})
 }
 
-// TestUndoIsPinned proves that the tool that undoes is pinned with the run, though the model is not
-// given it: it cannot call it; and that a run whose tool names one that there is not does not
-// start.
-func TestUndoIsPinned(t *testing.T) {
+// The model cannot call the tool that undoes. A run with an unknown one does not start.
+func TestUndo_IsPinnedWithTheRun(t *testing.T) {
 	l := newBookings(t)
 	l.runAgent(booker("", step(call("unbook", `{"text":"x"}`)), answer("done")), "Go.")
 	l.result()
 	if got := l.conversation()[3].Text; !strings.Contains(got, "tool_not_found") {
-		t.Errorf("the model was told %q", got)
+		t.Errorf("the model reads %q", got)
 	}
 	l = newLabOf(t, 1, toolspecs.Spec{Name: "lonely", Version: "1.0.0", Description: "Lonely.",
 		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "store"},
@@ -350,9 +342,8 @@ func TestUndoIsPinned(t *testing.T) {
 	}
 }
 
-// TestUndoIsBounded proves that beyond what a run keeps ready it is told which calls could not be
-// undone.
-func TestUndoIsBounded(t *testing.T) {
+// Calls beyond the stored ones are reported as not undone.
+func TestUndo_IsBounded(t *testing.T) {
 	l := newBookings(t)
 	long := strings.Repeat("x", 30<<10)
 	var calls []api.ScriptCall

@@ -13,11 +13,10 @@ import (
 // there and absent are the answers of the tool found in the tests of verify.
 const there, absent = `{"there":true,"order":{"name":"it"}}`, `{"there":false}`
 
-// TestVerify proves how a call whose outcome is unknown ends if its tool declares verify. A call
-// that took effect has the result that the verifying tool returns. One that had no effect, by two
-// answers, fails and says so, or is made once more with the same id and key. With any other answer
-// the outcome stays unknown. Each verification is a call with its own record.
-func TestVerify(t *testing.T) {
+// A call that took effect has the result that the verifying tool returns. One that had no effect,
+// by two answers, fails and says so, or is made once more with the same id and key. With any other
+// answer the outcome stays unknown. Each verification is a call with its own record.
+func TestVerify_DecidesUnknownOutcomes(t *testing.T) {
 	executed := func(tool string, verified ...int) (all []string) {
 		names := []string{"1.1 " + tool, "1.1/verify-1.1 found", "1.1/verify-1.1-2 found",
 			"1.1/verify-1.1-3 found", "1.1/verify-1.1-4 found"}
@@ -30,18 +29,18 @@ func TestVerify(t *testing.T) {
 		name     string
 		tool     string
 		founds   []string
-		told     string
+		text     string
 		executed []int
 		failed   int
 	}{
 		{"there", "order", []string{there}, "it\n[note: verified by verify-1.1 of found",
 			[]int{0, 1}, 0},
-		{"there after it settled", "order", []string{absent, there},
+		{"there at the second answer", "order", []string{absent, there},
 			"it\n[note: verified by verify-1.1-2 of found", []int{0, 1, 2}, 0},
 		{"absent", "order", []string{absent, absent},
 			"ERROR execution_error: order did not answer within 1s; verify-1.1-2 of found found that it had no effect",
 			[]int{0, 1, 2}, 1},
-		{"unreachable after it settled", "order", []string{absent, ""},
+		{"unreachable at the second answer", "order", []string{absent, ""},
 			"ERROR outcome_unknown: order did not answer within 1s; verifying it failed",
 			[]int{0, 1, 2}, 2},
 		{"unreachable", "order", []string{""},
@@ -72,8 +71,8 @@ func TestVerify(t *testing.T) {
 				t.Errorf("%d answers left, usage %+v", len(l.founds), r.Usage)
 			}
 			expect(t, "executed", l.executed, executed(test.tool, test.executed...))
-			if got := l.conversation()[3].Text; !strings.Contains(got, test.told) {
-				t.Errorf("the model was told %q, want %q", got, test.told)
+			if got := l.conversation()[3].Text; !strings.Contains(got, test.text) {
+				t.Errorf("the model reads %q, want %q", got, test.text)
 			}
 			for _, s := range l.scheduled {
 				if s.tool == "found" && !strings.Contains(string(s.call.Arguments),
@@ -85,15 +84,15 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerify_WaitsUntilTheAttemptHasEnded proves that the second answer counts that a call had no
-// effect: it is asked for after settle_after, or after the longest time that an attempt can run.
+// Only the second answer means that a call had no effect: it is requested after settle_after, or
+// after the longest time that an attempt can run.
 func TestVerify_WaitsUntilTheAttemptHasEnded(t *testing.T) {
 	for tool, want := range map[string]time.Duration{"order": 6 * time.Second,
 		"reorder": time.Minute} {
 		l := newBookings(t)
 		l.founds = []string{absent, there}
 		asked := map[string]time.Time{}
-		l.handsBack = func(info activity.Info) error {
+		l.returns = func(info activity.Info) error {
 			asked[info.ActivityID] = l.Now()
 			return nil
 		}
@@ -106,8 +105,7 @@ func TestVerify_WaitsUntilTheAttemptHasEnded(t *testing.T) {
 	}
 }
 
-// TestVerify_CompensatesWhatStaysUnknown proves that a run that fails undoes a call whose outcome
-// stays unknown, and not one that had no effect.
+// A failing run undoes a call whose outcome stays unknown, and not one that had no effect.
 func TestVerify_CompensatesWhatStaysUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
 		founds []string
@@ -123,9 +121,9 @@ func TestVerify_CompensatesWhatStaysUnknown(t *testing.T) {
 	}
 }
 
-// TestVerifyInRuns proves that direct calls and plans verify too, that the model cannot call the
-// tool that verifies, and that a call whose outcome stays unknown is undone by its key.
-func TestVerifyInRuns(t *testing.T) {
+// The model cannot call the verifying tool, and a call whose outcome stays unknown is undone by its
+// key.
+func TestVerify_InDirectCallsAndPlans(t *testing.T) {
 	l := newBookings(t)
 	l.founds = []string{`{"there":true,"order":{"name":"it"}}`}
 	l.runCall(&api.Call{Tool: "order", Arguments: "{}"})
@@ -143,17 +141,17 @@ func TestVerifyInRuns(t *testing.T) {
 	l.founds = []string{""}
 	l.runAgent(booker("", step(call("order", `{}`)), step(call("found", `{"key":"x"}`))), "Go.")
 	l.failure(api.RunModelFailed, nil)
-	if got := l.toldOf()[1]; !strings.Contains(got, "tool_not_found") {
-		t.Errorf("the model was told %q", got)
+	if got := l.callResults()[1]; !strings.Contains(got, "tool_not_found") {
+		t.Errorf("the model reads %q", got)
 	}
 	_, undone := l.undone()
-	expect(t, "told", toldUndone(undone), []string{"1.1 order by undo-1.1 unbook"})
+	expect(t, "undone calls", undoneLines(undone), []string{"1.1 order by undo-1.1 unbook"})
 	expect(t, "stored", l.stored, []string{l.scheduled[1].call.Origin.Run + "/1.1"})
 }
 
-// TestVerifyCancelled proves that a run that is cancelled while it verifies a call, or waits to do
-// so again, does not make the call again.
-func TestVerifyCancelled(t *testing.T) {
+// A run that is cancelled while it verifies a call, or waits to verify it again, does not repeat
+// the call.
+func TestVerify_EndsWithCancellation(t *testing.T) {
 	for name, cancel := range map[string]func(*lab){
 		"asked":   func(l *lab) { l.cancelAt("verify-1.1") },
 		"waiting": func(l *lab) { l.after(30*time.Second, l.CancelWorkflow) },
@@ -168,9 +166,8 @@ func TestVerifyCancelled(t *testing.T) {
 	}
 }
 
-// TestVerifyAnswered proves that a hook's answer in place of the tool that verifies is taken for
-// it, and that the tool is not called.
-func TestVerifyAnswered(t *testing.T) {
+// A hook's answer in place of the verifying tool counts, and the tool is not called.
+func TestVerify_AcceptsAnswersOfHooks(t *testing.T) {
 	l := newBookings(t)
 	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
 		if c.Tool == "found" {
@@ -185,6 +182,6 @@ func TestVerifyAnswered(t *testing.T) {
 	l.result()
 	expect(t, "executed", l.executed, []string{"1.1 order"})
 	if got := l.conversation()[3].Text; !strings.HasPrefix(got, "known") {
-		t.Errorf("the model was told %q", got)
+		t.Errorf("the model reads %q", got)
 	}
 }

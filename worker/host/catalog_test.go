@@ -17,8 +17,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
-// probeFile writes a toolspec for the function probe, with one parameter, as a whole: who watches
-// the folder never sees half of it.
+// probeFile writes a toolspec for the function probe, with one parameter, in one step, so that a
+// watcher never reads a part of it.
 func probeFile(t *testing.T, dir, version, parameter string) {
 	t.Helper()
 	path := filepath.Join(dir, "probe.yaml")
@@ -35,7 +35,7 @@ func lister() toolspecs.Spec {
 		Entry: toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"ls"}}}
 }
 
-// awaitLog waits until the log says something.
+// awaitLog waits until the log contains a text.
 func awaitLog(t *testing.T, log *output, text string) {
 	t.Helper()
 	deadline, tick := time.After(30*time.Second), time.NewTicker(5*time.Millisecond)

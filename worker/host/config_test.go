@@ -34,7 +34,7 @@ func contains(text string, parts ...string) bool {
 	return true
 }
 
-// output collects what a worker prints; it may be read while the worker writes.
+// output collects the output of a worker; it may be read while the worker writes.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -52,7 +52,7 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// quietEnvironment keeps the machine's own Temporal configuration out of a test.
+// quietEnvironment hides the machine's own Temporal configuration from a test.
 func quietEnvironment(t *testing.T) {
 	t.Helper()
 	for _, entry := range os.Environ() {
@@ -66,7 +66,7 @@ func quietEnvironment(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none.toml"))
 }
 
-// closedPort returns an address at which nobody listens.
+// closedPort returns an address without a server.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -85,7 +85,7 @@ func runMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	var out, errs output
 	code = main(ctx, Config{}, args, &out, &errs)
 	if ctx.Err() != nil {
-		t.Fatalf("the worker did not end; it said %s", errs.String())
+		t.Fatalf("the worker did not end; it printed %s", errs.String())
 	}
 	return code, out.String(), errs.String()
 }
@@ -188,8 +188,8 @@ func TestMain_ExitsWith2OnInvalidUsage(t *testing.T) {
 			"s3://bucket"}},
 		{"payload keys", []string{"--payload-keys", filepath.Join(folder, "bad.yaml")},
 			[]string{"bad.yaml:1:1", `unknown field "name"`, "active is missing"}},
-		{"profile", []string{"--profile", "nobodys"}, []string{"Temporal configuration",
-			"nobodys"}},
+		{"profile", []string{"--profile", "missing"}, []string{"Temporal configuration",
+			"missing"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

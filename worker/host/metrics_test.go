@@ -142,7 +142,7 @@ func TestHealth_IsNotReadyWhileTheServerIsGone(t *testing.T) {
 	<-ended
 }
 
-// asNamed has every task queue stand for itself.
+// asNamed uses every task queue's name as its label.
 func asNamed(queue string) string { return queue }
 
 func TestMetricsHandler_ExportsTheSDKsMetrics(t *testing.T) {
@@ -194,7 +194,7 @@ func TestMetricsHandler_DropsIllegalMetrics(t *testing.T) {
 	serve(t, registry).has(t, "fine_total 1")
 }
 
-// ended is the rest of an activity as an observer sees it: how it ended.
+// ended is the end of an activity as an observer gets it.
 type ended struct {
 	interceptor.ActivityInboundInterceptorBase
 	result any
@@ -205,7 +205,7 @@ func (e *ended) ExecuteActivity(context.Context, *interceptor.ExecuteActivityInp
 	return e.result, e.err
 }
 
-// observe lets an observer of the lane see one activity of that name end.
+// observe passes one activity of that name to an observer of the lane.
 func observe(t *testing.T, o *observer, name string, e ended, args ...any) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
@@ -233,14 +233,14 @@ func TestObserver_CountsCallsAndLogsTheirOutcome(t *testing.T) {
 	observe(t, o, "probe", ended{result: api.Result{Tokens: 2}})
 	observe(t, o, "probe", ended{err: failure(api.Errorf(api.ErrTimeout, "late"))})
 	observe(t, o, "probe", ended{err: temporal.NewCanceledError()})
-	observe(t, o, "probe", ended{err: errors.New("of nobody")})
+	observe(t, o, "probe", ended{err: errors.New("without a cause")})
 	observe(t, o, "probe", ended{err: temporal.NewApplicationError("x", "no_such_type")})
 	observe(t, o, api.ModelActivity,
 		ended{result: api.ModelResponse{Model: "m", Usage: api.Usage{InputTokens: 100,
 			OutputTokens: 7}}})
 	observe(t, o, api.ModelActivity, ended{err: errors.New("down")})
 	observe(t, o, api.PinActivity, ended{})
-	// What runs inline is seen on no lane's worker, and under the id that it brings along.
+	// An inline call is observed on no lane's worker, and under its own id.
 	observe(t, o, "probe", ended{result: api.Result{}}, &api.InlineCall{ID: "7.1"})
 	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m"}},
 		api.ModelRequest{Inline: &api.InlineStep{ID: "turn-7"}})
@@ -251,7 +251,7 @@ func TestObserver_CountsCallsAndLogsTheirOutcome(t *testing.T) {
 	decisions := []api.AdmissionDecision{{}, {Error: api.Errorf(api.ErrValidation, "x")},
 		{Error: api.Errorf(api.ErrToolNotFound, "x")}}
 	observe(t, general.forLane("general"), api.AdmitActivity, ended{result: decisions}, request)
-	// An admission that failed, or has another form, counts nothing.
+	// A failed admission, or one of another form, counts nothing.
 	observe(t, o, api.AdmitActivity, ended{err: errors.New("x")}, request)
 	observe(t, o, api.AdmitActivity, ended{result: decisions}, "another")
 	observe(t, o, api.AdmitActivity, ended{result: decisions[:1]}, request)
@@ -278,20 +278,20 @@ func TestObserver_CountsCallsAndLogsTheirOutcome(t *testing.T) {
 		"call_id=7.1 lane=inline", "step=turn-7 model=m lane=inline") {
 		t.Errorf("the log is %s", logs.String())
 	}
-	// What a call waited with the holder of its lane's slots is no part of its duration, and one
-	// that was turned away has none.
-	hosted := general.forLane("held")
+	// The wait with the holder of a lane's slots is not part of the duration, and a rejected call
+	// has none.
+	hosted := general.forLane("limited")
 	observe(t, hosted, "probe", ended{result: api.Result{WaitedMicros: 20_000_000}})
 	observe(t, hosted, "probe", ended{err: failure(api.Errorf(api.ErrQueueFull, "x"))})
 	late := api.Errorf(api.ErrExecution, "x")
 	late.WaitedMicros = 20_000_000
 	observe(t, hosted, "probe", ended{err: failure(late)})
 	serve(t, registry).has(t,
-		`switchyard_call_duration_seconds_bucket{lane="held",tool="probe",le="5"} 2`,
-		`switchyard_call_duration_seconds_count{lane="held",tool="probe"} 2`,
-		`switchyard_call_queue_seconds_bucket{lane="held",le="10"} 1`,
-		`switchyard_call_queue_seconds_count{lane="held"} 3`,
-		`switchyard_calls_total{lane="held",outcome="queue_full",tool="probe"} 1`,
+		`switchyard_call_duration_seconds_bucket{lane="limited",tool="probe",le="5"} 2`,
+		`switchyard_call_duration_seconds_count{lane="limited",tool="probe"} 2`,
+		`switchyard_call_queue_seconds_bucket{lane="limited",le="10"} 1`,
+		`switchyard_call_queue_seconds_count{lane="limited"} 3`,
+		`switchyard_calls_total{lane="limited",outcome="queue_full",tool="probe"} 1`,
 	)
 	quiet := newObserver(prometheus.NewRegistry(),
 		slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelError})))
@@ -302,7 +302,7 @@ func TestObserver_CountsCallsAndLogsTheirOutcome(t *testing.T) {
 	}
 }
 
-// BenchmarkMetrics is what the SDK does for every metric it writes.
+// BenchmarkMetrics measures what the SDK does for every metric.
 func BenchmarkMetrics(b *testing.B) {
 	h := newMetricsHandler(prometheus.NewRegistry(),
 		asNamed).WithTags(map[string]string{"namespace": "default", "client_name": "temporal-go",

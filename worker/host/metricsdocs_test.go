@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// recorder notes what is registered: the help text of every metric by its name.
+// recorder records the help text of every registered metric by its name.
 type recorder struct {
 	prometheus.Registerer
 	help map[string]string
@@ -42,8 +42,8 @@ func (r *recorder) MustRegister(all ...prometheus.Collector) {
 	}
 }
 
-// ownMetrics are all that a worker registers of its own, by name, with their help; those of one
-// that sends traces among them.
+// ownMetrics returns all metrics of a worker by name, with their help, including those of a worker
+// that sends traces.
 func ownMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	r := &recorder{help: map[string]string{}}

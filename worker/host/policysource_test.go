@@ -28,20 +28,20 @@ func TestPoliciesInForce_ReportTheFaultOfAnInvalidEdit(t *testing.T) {
 	}
 	t.Cleanup(source.close)
 	if p := source.inForce(); p == nil || p.File != path || p.Rules != 1 || p.Error != "" {
-		t.Errorf("it tells %+v", p)
+		t.Errorf("got %+v", p)
 	}
 	write("policies: nonsense\n")
 	awaitLog(t, &logs, "invalid policies file")
 	if p := source.inForce(); p.Rules != 1 || !contains(p.Error, "rules.yaml:1:") {
-		t.Errorf("of a faulty file it tells %+v", p)
+		t.Errorf("for an invalid file, got %+v", p)
 	}
 	write(rules)
 	awaitLog(t, &logs, "policies reloaded")
 	if p := source.inForce(); p.Rules != 1 || p.Error != "" {
-		t.Errorf("of a file that is right again it tells %+v", p)
+		t.Errorf("for a repaired file, got %+v", p)
 	}
 	none, err := Config{}.readPolicies()
 	if err != nil || none.inForce() != nil {
-		t.Errorf("without a file it tells %+v, %v", none.inForce(), err)
+		t.Errorf("without a file, got %+v, %v", none.inForce(), err)
 	}
 }

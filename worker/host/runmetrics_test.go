@@ -17,7 +17,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// runAs runs a workflow of that name that ends so, with the observer beside it.
+// runAs runs a workflow of that name with the given end and an observer.
 func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.RunResult,
 	failure error) {
 	t.Helper()
@@ -28,7 +28,7 @@ func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.R
 		error) {
 		decided := func(_ workflow.Context, d api.Decision) error {
 			if d.By == "" {
-				return errors.New("of nobody")
+				return errors.New("without a cause")
 			}
 			return nil
 		}

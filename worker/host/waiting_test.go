@@ -17,7 +17,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// listing is a server that knows runs, 3 of each kind that run and as many that wait as memos say.
+// listing is a server that lists runs: three running ones of each kind, and as many waiting ones as
+// memos says.
 type listing struct {
 	client.Client
 	memos []*commonpb.Memo
@@ -64,7 +65,7 @@ func TestOpenRuns_ExportTheServersCountsAndKeepTheLastResult(t *testing.T) {
 	h := serve(t, registry)
 	o.look(t.Context())
 	if _, body := h.get(t, "/metrics"); strings.Contains(body, "switchyard_") {
-		t.Errorf("it tells before it knows: %s", body)
+		t.Errorf("metrics exist before the first count: %s", body)
 	}
 	server.down = false
 	o.look(t.Context())

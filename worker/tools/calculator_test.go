@@ -81,7 +81,7 @@ func TestCalculator_ComputesExactlyWherePossible(t *testing.T) {
 	}
 }
 
-// A number beyond doubles keeps its digits as text and is not given as a JSON number.
+// A number that no double represents keeps its digits as text and is not a JSON number.
 func TestCalculator_KeepsAllDigitsBeyondDoubles(t *testing.T) {
 	for expression, want := range map[string]string{
 		"10 ^ 400":     "1" + strings.Repeat("0", 400),

@@ -9,7 +9,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// fixed is a clock that stands at Friday 2024-03-01 12:30 UTC.
+// fixed is a clock that always shows Friday 2024-03-01 12:30 UTC.
 var fixed = Config{Now: func() time.Time { return time.Date(2024, 3, 1, 12, 30, 0, 0, time.UTC) }}
 
 func TestDatetime_ReadsConvertsAndFormatsTimes(t *testing.T) {
@@ -57,7 +57,7 @@ func TestDatetime_ReadsConvertsAndFormatsTimes(t *testing.T) {
 	}
 }
 
-// arguments reads "name=value name=value", where _ in a value is a space and calendar units are
+// arguments parses "name=value name=value", where _ in a value is a space and calendar units are
 // integers.
 func arguments(text string) map[string]any {
 	args := map[string]any{}

@@ -160,7 +160,7 @@ func TestHTTP_ReachesPublicAddressesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// These depend on the system's resolver; those it does not know are not reached either.
+	// These depend on the system's resolver; unknown names are not reached either.
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]",
 		"0.0.0.0", "127.1", "2130706433", "0x7f.1", "１２７.0.0.1"} {
 		_, _, e := outputOf[httpResponse](t, Config{}, "http_get", map[string]any{"url": "http://" +
@@ -179,8 +179,7 @@ func TestHTTP_ReachesPublicAddressesOnly(t *testing.T) {
 	}
 }
 
-// A name that is allowed may lead to loopback; the address itself is still refused, also after a
-// redirect.
+// An allowed name may lead to loopback; the address itself is still refused, also after a redirect.
 func TestHTTP_AllowedNamesMayLeadToLoopback(t *testing.T) {
 	s := newTarget(t)
 	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
@@ -203,8 +202,8 @@ func TestHTTP_AllowedNamesMayLeadToLoopback(t *testing.T) {
 	}
 }
 
-// A request whose connection breaks is not sent again: net/http would do so on a connection that it
-// used before.
+// A request whose connection breaks is not sent again: net/http would repeat it on a reused
+// connection.
 func TestHTTP_SendsEachRequestOnce(t *testing.T) {
 	s := newTarget(t)
 	functions := All(loopback())

@@ -67,7 +67,7 @@ func TestString_ComputesEveryOperation(t *testing.T) {
 	}
 }
 
-// sameJSON compares texts, as JSON values where both are.
+// sameJSON compares texts, as JSON values if both are JSON.
 func sameJSON(a, b string) bool {
 	x, errX := api.DecodeJSON([]byte(a))
 	y, errY := api.DecodeJSON([]byte(b))

@@ -6,16 +6,15 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestSeenCounts proves that the counts of calls under way are those of the calls, through their
-// whole lives and whatever is said of them twice.
-func TestSeenCounts(t *testing.T) {
+// The counts are right through the whole life of a call, also if it is reported twice.
+func TestRunFacts_CountRunningCalls(t *testing.T) {
 	s := NewFacts(api.RunInput{})
 	calls := []api.Call{{Tool: "a"}, {Tool: "a"}, {Tool: "b"}}
 	decisions := []api.AdmissionDecision{{ID: "1"}, {ID: "2"}, {ID: "3"}}
 	s.Admitted(calls, decisions)
 	s.Admitted(calls[:1], decisions[:1])
 	s.Begin("1", []string{"1", "2"})
-	s.Begin("of nobody", nil)
+	s.Begin("of no tool", nil)
 	if a, b := s.Tools["a"], s.Tools["b"]; a != (UnderWay{Running: 2}) ||
 		b != (UnderWay{Waiting: 1}) || len(s.Started) != 2 {
 		t.Errorf("got %+v, %v", s.Tools, s.Started)

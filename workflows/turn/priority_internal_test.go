@@ -7,9 +7,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// TestBeyond proves that a priority says only what the workflow's own does not give already, field
-// by field as the server takes them, and that what is given can be overruled.
-func TestBeyond(t *testing.T) {
+// A priority has only the fields that differ from the workflow's, as the server combines them, and
+// can override them.
+func TestBeyond_OmitsWhatTheWorkflowHas(t *testing.T) {
 	for _, test := range []struct {
 		own      temporal.Priority
 		priority api.Priority

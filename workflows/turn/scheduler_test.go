@@ -13,11 +13,11 @@ import (
 // maxInFlight bounds the calls that run at a time.
 const maxInFlight = 500
 
-// ran is when a simulated call ran, in steps of a clock without unit.
+// ran is when a simulated call ran, in steps of a clock.
 type ran struct{ start, end int }
 
 // simulate runs calls that wait for each other in virtual time, at most limit at once, each for its
-// duration. It fails where the queue deadlocks or starts a call twice.
+// duration. It fails if the queue deadlocks or starts a call twice.
 func simulate(t *rapid.T, waits [][]int, durations []int, limit int) []ran {
 	q := NewQueue(waits)
 	times := make([]ran, len(waits))
@@ -65,7 +65,7 @@ func drawDurations(t *rapid.T, n int) []int {
 
 func conflict(a, b Slot) bool { return a.lane == b.lane && (a.exclusive || b.exclusive) }
 
-// comesFirst reports whether of two conflicting calls i has to run before j.
+// comesFirst reports whether call i of two conflicting calls has to run before j.
 func comesFirst(calls []Slot, i, j int, order api.Order) bool {
 	if order == api.OrderParallelFirst && calls[i].exclusive != calls[j].exclusive {
 		return calls[j].exclusive
@@ -73,10 +73,10 @@ func comesFirst(calls []Slot, i, j int, order api.Order) bool {
 	return i < j
 }
 
-// TestTurnOrder proves S1 on random turns in virtual time: no two conflicting calls overlap, they
-// run in their order, and a call starts in the very moment in which the last call that it conflicts
-// with and that comes first has ended.
-func TestTurnOrder(t *testing.T) {
+// Requirement S1 on random turns in virtual time: no two conflicting calls overlap, they run in
+// their order, and a call starts at the moment in which the last conflicting call before it has
+// ended.
+func TestTurnOrder_RunsConflictingCallsInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := drawSlots(t)
 		order := rapid.SampledFrom([]api.Order{"", api.OrderAsCalled,
@@ -97,9 +97,9 @@ func TestTurnOrder(t *testing.T) {
 	})
 }
 
-// TestTurnOrderUnderLimit proves that a bound on calls in flight neither deadlocks nor breaks the
-// order, and that calls wait for it only while it is reached.
-func TestTurnOrderUnderLimit(t *testing.T) {
+// A bound on calls in flight neither deadlocks nor changes the order, and calls wait for it only
+// while it is reached.
+func TestTurnOrder_UnderALimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := drawSlots(t)
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
@@ -131,10 +131,9 @@ func TestTurnOrderUnderLimit(t *testing.T) {
 	})
 }
 
-// TestPlanOrder proves that a plan's calls run after what they need and never overlap where they
-// conflict, that both together cannot deadlock, whatever the order in which the plan is written,
-// and that nothing waits for anything else.
-func TestPlanOrder(t *testing.T) {
+// A plan's calls run after what they need and never overlap if they conflict. Both rules cannot
+// deadlock, in any order of the file, and nothing waits for anything else.
+func TestPlanOrder_RunsDependenciesFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := drawSlots(t)
 		plan := drawPlan(t, slots)
@@ -173,8 +172,8 @@ func TestPlanOrder(t *testing.T) {
 	})
 }
 
-// drawPlan draws a plan without cycles: calls need only calls of a lower rank, and are written in
-// any order.
+// drawPlan draws a plan without cycles: calls need only calls with a lower index, and are written
+// in any order.
 func drawPlan(t *rapid.T, slots []Slot) api.Plan {
 	var plan api.Plan
 	for priority := range slots {
@@ -191,9 +190,8 @@ func drawPlan(t *rapid.T, slots []Slot) api.Plan {
 	return plan
 }
 
-// TestQueueAbandoned proves that after a failure to start calls nothing becomes ready, also when
-// running calls end.
-func TestQueueAbandoned(t *testing.T) {
+// No call becomes ready when running calls end.
+func TestQueue_StopsAfterAFailureToStart(t *testing.T) {
 	q := NewQueue([][]int{nil, {0}, nil})
 	if got := q.Take(1); !slices.Equal(got, []int{0}) {
 		t.Fatalf("took %v", got)
@@ -208,9 +206,8 @@ func TestQueueAbandoned(t *testing.T) {
 	}
 }
 
-// On a keyed lane each key is a lane of its own: exclusive calls of one key keep their order, those
-// of two overlap.
-func TestKeysAreApart(t *testing.T) {
+// Exclusive calls of one key keep their order, those of two overlap.
+func TestKeys_AreSeparateLanes(t *testing.T) {
 	phone := api.Tool{Name: "phone", Lane: "phone", Access: api.AccessExclusive}
 	got := Waits([]Slot{NewSlot(phone, "red"), NewSlot(phone, "blue"), NewSlot(phone, "red"),
 		NewSlot(phone, "blue")}, api.OrderAsCalled)

@@ -260,7 +260,7 @@ func TestAnthropicPlainServers_AreSupported(t *testing.T) {
 	_, model := serveMessages(t,
 		modelserver.JSONAnswer(
 			`{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"four words of text"}],"stop_reason":"end_turn"}`))
-	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "continue"})
+	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go on"})
 	p.Live = func(string) {}
 	r, err := model.Answer(t.Context(), p)
 	if err != nil || r.Message.Text != "four words of text" || r.Usage.OutputTokens != 4 ||

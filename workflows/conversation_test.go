@@ -18,14 +18,14 @@ func (l *lab) loads(f func() (api.LoadedConversation, error)) {
 		activity.RegisterOptions{Name: api.LoadConversationActivity})
 }
 
-// TestAgentGoesOn proves that a run that goes on with a conversation numbers its turns on from the
-// earlier ones, and that its model is told which turns are its own.
-func TestAgentGoesOn(t *testing.T) {
+// A run that continues a conversation numbers its turns after the earlier ones, and its model reads
+// which turns are its own.
+func TestConversation_NumbersTurnsOn(t *testing.T) {
 	l := newLab(t)
 	l.loads(func() (api.LoadedConversation, error) { return api.LoadedConversation{Turn: 4}, nil })
-	l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}},
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}},
 		api.Message{Text: "done"})
-	a := toldAgent()
+	a := listedAgent()
 	a.Limits.Turns = 2
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go.", Continue: true})
 	if r := l.result(); r.Outcome != api.OutcomeAnswered || r.Usage.Turns != 2 {
@@ -41,9 +41,8 @@ func TestAgentGoesOn(t *testing.T) {
 	}
 }
 
-// TestAgentCannotGoOn proves that a run that cannot go on with its conversation runs nothing, and
-// says why.
-func TestAgentCannotGoOn(t *testing.T) {
+// Nothing runs, and the error has the reason.
+func TestConversation_ThatCannotBeContinuedEndsTheRun(t *testing.T) {
 	for want, in := range map[string]api.RunInput{
 		"has that for its workflow id": {Conversation: "another"},
 		"a sub-agent's run":            {Parent: &api.Parent{Call: "1.1"}},
@@ -54,7 +53,7 @@ func TestAgentCannotGoOn(t *testing.T) {
 			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation",
 				Rule: "busy", Message: "the run x goes on"}}}, nil
 		})
-		in.Agent, in.Prompt, in.Continue = toldAgent(), "Go.", true
+		in.Agent, in.Prompt, in.Continue = listedAgent(), "Go.", true
 		l.ExecuteWorkflow(api.AgentWorkflow, in)
 		if err := l.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), string(api.RunInvalid)) {

@@ -24,7 +24,7 @@ func notStarted() error {
 // attempts.
 func (l *lab) requeues(n int, failure func() error) (attempts *[]time.Time) {
 	attempts = &[]time.Time{}
-	l.handsBack = func(activity.Info) error {
+	l.returns = func(activity.Info) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		*attempts = append(*attempts, l.Now())
@@ -36,10 +36,9 @@ func (l *lab) requeues(n int, failure func() error) (attempts *[]time.Time) {
 	return attempts
 }
 
-// TestHandedBackCalls proves that a call which workers hand back before it begins is made again by
-// the run with the same id, whatever its effect, after pauses that grow up to ten seconds, and that
-// the run counts one call which succeeded.
-func TestHandedBackCalls(t *testing.T) {
+// A call that workers return before its start is scheduled again with the same id, whatever its
+// effect, after pauses that grow up to ten seconds. The run counts one successful call.
+func TestRequeue_SchedulesReturnedCallsAgain(t *testing.T) {
 	l := newLab(t)
 	attempts := l.requeues(api.MaxRequeues, notStarted)
 	l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
@@ -63,9 +62,8 @@ func TestHandedBackCalls(t *testing.T) {
 	}
 }
 
-// TestNotStartedCalls proves how often a call that failed before it started is made again. A tool
-// with effect once is tried again by the run, a repeatable one by its retry policy.
-func TestNotStartedCalls(t *testing.T) {
+// A tool with effect once is retried by the run, a repeatable one by its retry policy.
+func TestRequeue_OfFailuresBeforeTheStart(t *testing.T) {
 	unsent := func(retryable bool) func() error {
 		return func() error {
 			return executor.Failure(&api.Error{Type: api.ErrExecution, Phase: api.PhaseExecution,
@@ -91,17 +89,17 @@ func TestNotStartedCalls(t *testing.T) {
 				(r.Usage.Failed == 0) != test.succeeds {
 				t.Errorf("%d attempts, usage %+v", len(*attempts), r.Usage)
 			}
-			if told := l.toldOf(); !test.succeeds && !strings.Contains(told[0],
+			if texts := l.callResults(); !test.succeeds && !strings.Contains(texts[0],
 				"Nothing left the worker") {
-				t.Errorf("the model was told %q", told)
+				t.Errorf("the model reads %q", texts)
 			}
 		})
 	}
 }
 
-// TestHandedBackTooOften proves that a call which nobody begins ends at last, with what the last
-// worker said, and that the calls after it go on.
-func TestHandedBackTooOften(t *testing.T) {
+// A call that no worker starts ends with the error of the last worker, and the calls after it
+// continue.
+func TestRequeue_IsBounded(t *testing.T) {
 	l := newLab(t)
 	attempts := l.requeues(api.MaxRequeues+1, notStarted)
 	l.runAgent(agent(step(call("store", `{"text":"a"}`), call("store", `{"text":"b"}`)),
@@ -110,15 +108,15 @@ func TestHandedBackTooOften(t *testing.T) {
 		[]string{"b"}) {
 		t.Errorf("usage %+v, stored %q", r.Usage, l.stored)
 	}
-	if told := l.toldOf(); !strings.Contains(told[0], "gave up the lane; nothing ran") ||
+	if texts := l.callResults(); !strings.Contains(texts[0], "gave up the lane; nothing ran") ||
 		len(*attempts) != api.MaxRequeues+2 {
-		t.Errorf("after %d attempts the model was told %q", len(*attempts), told)
+		t.Errorf("after %d attempts the model reads %q", len(*attempts), texts)
 	}
 }
 
-// TestLostWhileWaiting proves that a call whose worker was lost is made again only where its last
-// heartbeat said that it waited with its lane's holder: a tool that must not run twice does not.
-func TestLostWhileWaiting(t *testing.T) {
+// The call is scheduled again only if its last heartbeat says that it waited with its lane's
+// holder. A tool that must not run twice is not repeated otherwise.
+func TestRequeue_OfCallsThatWaitedWithALostWorker(t *testing.T) {
 	waited := func() error { return temporal.NewHeartbeatTimeoutError(api.Waiting{Waiting: true}) }
 	began := func() error { return temporal.NewHeartbeatTimeoutError() }
 	historyBudget := 3
@@ -129,9 +127,9 @@ func TestLostWhileWaiting(t *testing.T) {
 		attempts int
 		words    string
 	}{
-		"it waited":                    {hosts, waited, 2, "1"},
-		"it began":                     {hosts, began, 1, "ERROR outcome_unknown"},
-		"its lane has no room to wait": {lanes.Of(), waited, 1, "ERROR outcome_unknown"},
+		"it waited":             {hosts, waited, 2, "1"},
+		"it began":              {hosts, began, 1, "ERROR outcome_unknown"},
+		"its lane has no queue": {lanes.Of(), waited, 1, "ERROR outcome_unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -139,22 +137,22 @@ func TestLostWhileWaiting(t *testing.T) {
 			attempts := l.requeues(1, test.failure)
 			l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
 			l.result()
-			if told := l.toldOf(); len(*attempts) != test.attempts || !strings.HasPrefix(told[0],
+			if texts := l.callResults(); len(*attempts) != test.attempts || !strings.HasPrefix(texts[0],
 				"1.1 "+test.words) {
-				t.Errorf("after %d attempts the model was told %q", len(*attempts), told)
+				t.Errorf("after %d attempts the model reads %q", len(*attempts), texts)
 			}
 		})
 	}
 }
 
-// TestHandedBackWhileCancelled proves that a cancelled run makes no call again: not one that is
-// handed back after that, and not one that was before.
-func TestHandedBackWhileCancelled(t *testing.T) {
+// A cancelled run schedules no call again: neither one that is returned after the cancellation, nor
+// one that was before.
+func TestRequeue_EndsWithCancellation(t *testing.T) {
 	for name, cancelAt := range map[string]int{"before": 3, "in the pause": 0} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			attempts := 0
-			l.handsBack = func(activity.Info) error {
+			l.returns = func(activity.Info) error {
 				if attempts++; attempts == cancelAt {
 					l.CancelWorkflow()
 				}

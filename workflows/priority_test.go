@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// ownID is the workflow's id in the test environment, ownRun the beginning of its run's: the
+// ownID is the workflow's id in the test environment, ownRun the beginning of its run id: the
 // fairness key of a run without a conversation.
 const (
 	ownID  = "default-test-workflow-id"
@@ -30,11 +30,11 @@ func prioritizedTool(name string, priority api.Priority) toolspecs.Spec {
 		Execution:  toolspecs.ExecutionSpec{Effect: api.EffectRead, Lane: name, Priority: priority}}
 }
 
-// watchOptions notes with which options the run schedules activities, by id. The test environment
-// does without most of them.
+// watchOptions records the options with which the run schedules activities, by id. The test
+// environment ignores most of them.
 func (l *lab) watchOptions() map[string]workflow.ActivityOptions { return l.watch().runFacts }
 
-// watch notes what the run asks of the SDK.
+// watch records what the run passes to the SDK.
 func (l *lab) watch() *optionsWatch {
 	w := &optionsWatch{runFacts: map[string]workflow.ActivityOptions{}}
 	l.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{w},
@@ -91,10 +91,9 @@ func expectPriorities(t *testing.T, got map[string]workflow.ActivityOptions,
 	}
 }
 
-// TestRanks proves which priority and fairness key each call of a plan has: the plan's word before
-// the run's before the tool's, by the rules of its lane, and nothing where that is what the server
-// takes anyway.
-func TestRanks(t *testing.T) {
+// The priority of the plan precedes that of the run, which precedes that of the tool. The fairness
+// key follows the rules of the lane. Defaults of the server are omitted.
+func TestPriority_IsThatOfPlanRunOrTool(t *testing.T) {
 	configured := lanes.Of(api.Lane{Name: "fifo", Limit: 1, Strategy: api.StrategyFIFO},
 		api.Lane{Name: "unfair", Limit: 1, Fairness: api.FairnessNone},
 		api.Lane{Name: "callers", Limit: 1, Fairness: api.FairnessCaller})
@@ -138,9 +137,8 @@ calls:
 	}
 }
 
-// TestModelStepRank proves that a run's model steps have its priority, as its calls do, and that a
-// fairness key never is too long for the server.
-func TestModelStepRank(t *testing.T) {
+// A fairness key is never too long for the server.
+func TestPriority_OfModelStepsIsThatOfTheRun(t *testing.T) {
 	l := newLab(t)
 	runFacts := l.watchOptions()
 	l.ExecuteWorkflow(api.AgentWorkflow,
@@ -156,10 +154,9 @@ func TestModelStepRank(t *testing.T) {
 	}
 }
 
-// TestSubAgentRank proves that a tree of runs counts as one when slots are shared out, however deep
-// it is, that a run's priority reaches its sub-agents, and that the priority of the call that
-// starts one comes before it.
-func TestSubAgentRank(t *testing.T) {
+// A tree of runs of any depth has one fairness key. The priority of the call that starts a
+// sub-agent precedes that of the run.
+func TestPriority_ReachesSubAgents(t *testing.T) {
 	deep := agentTool("deep", above("needy", step(call("needy", `{}`)), answer("deep down")))
 	wide := agentTool("wide", above("deep", step(call("deep", `{"topic":"x"}`)), answer("wide")))
 	for _, test := range []struct {

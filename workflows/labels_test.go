@@ -10,29 +10,29 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// emitting is a tool without parameters whose results carry labels.
+// emitting returns a tool without parameters whose results have labels.
 func emitting(name, handler string, labels ...string) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool.",
 		Entry:     toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}, Emits: labels}
 }
 
-// sealed denies store to whoever has seen one of the labels.
+// sealed returns rules that deny store to runs with one of the labels.
 func sealed(labels ...string) []api.PolicyRule {
 	var rules []api.PolicyRule
 	for _, l := range labels {
 		rules = append(rules, api.PolicyRule{Name: "sealed-" + l, When: fmt.Sprintf("%q in labels",
 			l), Then: api.PolicyDeny,
-			Message: "it has seen " + l, Tools: []string{"store"}})
+			Message: "it has read " + l, Tools: []string{"store"}})
 	}
 	return rules
 }
 
 const storing = `{"text":"a"}`
 
-// What a run has seen, in results and in failures, counts for its next turn and not for the same
-// one; it comes out with the result.
-func TestLabelsOfARun(t *testing.T) {
+// Labels of results and failures count for the next turn, not for the same one, and are in the
+// run's result.
+func TestLabels_CountFromTheNextTurn(t *testing.T) {
 	l := newLabOf(t, 1, emitting("page", "variables", "untrusted", "page"),
 		emitting("lost", "broken", "failed"))
 	a := above("page lost store", step(call("page", `{}`), call("store", storing)),
@@ -42,21 +42,21 @@ func TestLabelsOfARun(t *testing.T) {
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a})
 	r := l.result()
 	expect(t, "labels", r.Labels, []string{"failed", "page", "untrusted"})
-	told := l.toldOf()
-	if len(l.stored) != 1 || !strings.Contains(told[2], "it has seen page") ||
-		strings.Contains(told[2], "failed") || !strings.Contains(told[4], "it has seen failed") {
-		t.Errorf("stored %q, told %q", l.stored, told)
+	texts := l.callResults()
+	if len(l.stored) != 1 || !strings.Contains(texts[2], "it has read page") ||
+		strings.Contains(texts[2], "failed") || !strings.Contains(texts[4], "it has read failed") {
+		t.Errorf("stored %q, results %q", l.stored, texts)
 	}
 }
 
-// A sub-agent's run is held to the rules of those above it and begins with what they have seen;
-// what it sees comes back, also where it fails, and then whatever it could have seen.
-func TestLabelsOfSubAgents(t *testing.T) {
+// A sub-agent's run follows the rules of the runs above and starts with their labels. Its labels
+// return, also if it fails: then all that it could have got.
+func TestLabels_OfSubAgents(t *testing.T) {
 	reader := agentTool("reader", above("page store", step(call("store", storing),
 		call("page", `{}`)), answer("read")))
 	failing := agentTool("failing", above("deeper"))
 	deeper := agentTool("deeper", above("lost"))
-	failing.Entry.Agent.Model.Provider, failing.Entry.Agent.Model.MaxAttempts = "told", 1
+	failing.Entry.Agent.Model.Provider, failing.Entry.Agent.Model.MaxAttempts = "listed", 1
 	l, inputs := newTree(t, reader, failing, deeper, emitting("page", "variables", "page"),
 		emitting("lost", "broken", "failed"), emitting("first", "variables", "seen"))
 	a := above("first reader failing store", step(call("first", `{}`)), step(call("reader", `{}`)),
@@ -73,15 +73,14 @@ func TestLabelsOfSubAgents(t *testing.T) {
 		func(a, b api.PolicyRule) bool { return a.Name == b.Name }) {
 		t.Errorf("the sub-agent has the rules %+v", got)
 	}
-	if told := l.toldOf(); !strings.Contains(told[2], "it has seen seen") ||
-		!strings.Contains(told[2], "it has seen page") {
-		t.Errorf("told: %q", told)
+	if texts := l.callResults(); !strings.Contains(texts[2], "it has read seen") ||
+		!strings.Contains(texts[2], "it has read page") {
+		t.Errorf("got %q", texts)
 	}
 }
 
-// What a run has seen and done crosses continue-as-new, and comes with the conversation that it
-// goes on with.
-func TestLabelsGoOn(t *testing.T) {
+// Labels and counts of calls also continue with the conversation.
+func TestLabels_SurviveContinueAsNew(t *testing.T) {
 	l := newLabOf(t, 1, emitting("page", "variables", "page"))
 	l.SetContinueAsNewSuggested(true)
 	l.loads(func() (api.LoadedConversation, error) {
@@ -105,15 +104,15 @@ func TestLabelsGoOn(t *testing.T) {
 		Message: "once is enough", Tools: []string{"page"}})
 	l.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 	expect(t, "labels", l.result().Labels, []string{"given", "old", "page"})
-	if told := strings.Join(l.toldOf(), "\n"); len(l.stored)+len(l.executed) > 0 ||
-		!strings.Contains(told, "it has seen old") || !strings.Contains(told, "once is enough") {
-		t.Errorf("stored %q, executed %q, told %s", l.stored, l.executed, told)
+	if texts := strings.Join(l.callResults(), "\n"); len(l.stored)+len(l.executed) > 0 ||
+		!strings.Contains(texts, "it has read old") || !strings.Contains(texts, "once is enough") {
+		t.Errorf("stored %q, executed %q, results %s", l.stored, l.executed, texts)
 	}
 }
 
-// A plan's calls are checked when their arguments are known, and count for each other from when
-// they are let through.
-func TestPoliciesOfAPlan(t *testing.T) {
+// A plan's calls are checked when their arguments are known, and count for each other after their
+// admission.
+func TestPolicies_OfPlans(t *testing.T) {
 	l := newLabOf(t, 1, emitting("page", "variables", "page"))
 	l.rules = append(sealed("page"), api.PolicyRule{Name: "few", When: "calls.greet.made > 1",
 		Then: api.PolicyDeny, Message: "too many", Tools: []string{"greet"}})
@@ -130,9 +129,9 @@ func TestPoliciesOfAPlan(t *testing.T) {
 	}
 }
 
-// A call that never began, as one whose sub-agent could not be started, gives no labels and counts
-// as refused.
-func TestLabelsOfCallsThatNeverBegan(t *testing.T) {
+// A call that never started, for example because its sub-agent could not start, gives no labels and
+// counts as refused.
+func TestLabels_OfCallsThatNeverStarted(t *testing.T) {
 	l, _ := newTree(t, agentTool("below", above("page"),
 		func(s *toolspecs.Spec) { s.Emits = []string{"from-below"} }), emitting("page", "variables",
 		"page"))

@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// many is a tool whose calls are made together: it answers with the list that it gets.
+// many is a tool whose calls are batched: it returns the list that it gets.
 func many(handler string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: "many", Version: "1.0.0", Description: "Takes many.",
 		InputSchema: json.RawMessage(
@@ -25,56 +25,54 @@ func many(handler string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	return s
 }
 
-// TestBatch proves that calls of a turn that differ in their lists alone are made as one, each with
-// its own part of the answer, its own id and its own place in the turn, and that calls that would
-// be too many together, have other arguments, or bounds of their own, are made alone.
-func TestBatch(t *testing.T) {
+// Each call has its own part of the answer, its own id and its own place in the turn. Calls beyond
+// the maximum, with other arguments, or with bounds of their own run separately.
+func TestBatch_CombinesCallsThatDifferInTheirLists(t *testing.T) {
 	l := newLabOf(t, 2, many("echo", nil))
-	var told []api.Part
+	var parts []api.Part
 	l.calls = func(ctx context.Context) {
 		if c, _ := api.ContextOf(ctx); c.CallID == "1.1" {
-			told = c.Parts
+			parts = c.Parts
 		}
 	}
-	l.tell(api.Message{Calls: []api.Call{
+	l.modelAnswers(api.Message{Calls: []api.Call{
 		{Tool: "many", Arguments: `{"value":["a","b"]}`},
 		{Tool: "greet", Arguments: `{"name":"Ann"}`},
 		{Tool: "many", Arguments: `{"value":["c"],"unit":"m"}`},
 		{Tool: "many", Arguments: `{"value":[{"d":1}]}`},
 		{Tool: "many", Arguments: `{"value":["e","f"]}`},
 		{Tool: "many", Arguments: `{"value":["g"],"execution_plan":{"intent":"alone","limits":{"timeout":"3s"}}}`},
-		{Tool: "many", Arguments: `{"value":[12345678901234567890],"execution_plan":{"intent":"together"}}`},
+		{Tool: "many", Arguments: `{"value":[12345678901234567890],"execution_plan":{"intent":"separate"}}`},
 		{Tool: "many", Arguments: `{"value":[]}`},
 		{Tool: "many", Arguments: `{"value":7}`},
 	}}, api.Message{Text: "done"})
-	a := toldAgent()
+	a := listedAgent()
 	a.Tools = append(a.Tools, "many")
 	l.runAgent(a, "Go.")
 	r := l.result()
 	if r.Answer != "done" || r.Usage.Calls != 9 || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
-	got := l.toldOf()
-	expect(t, "told", got[:8], []string{`1.1 ["a","b"]`, "1.2 hello Ann ", `1.3 ["c"]`,
+	got := l.callResults()
+	expect(t, "results", got[:8], []string{`1.1 ["a","b"]`, "1.2 hello Ann ", `1.3 ["c"]`,
 		`1.4 [{"d":1}]`, `1.5 ["e","f"]`, `1.6 ["g"]`, `1.7 [12345678901234567890]`, "1.8 []"})
 	if !strings.Contains(got[8], "validation_error") {
-		t.Errorf("a wrong call is told %s", got[8])
+		t.Errorf("the result of a wrong call is %s", got[8])
 	}
 	expect(t, "executed", slices.Sorted(slices.Values(l.executed)),
 		[]string{"1.1 many", "1.2 greet", "1.3 many", "1.5 many", "1.6 many", "1.8 many"})
-	expect(t, "parts", told, []api.Part{{ID: "1.1", Elements: 2}, {ID: "1.4", Elements: 1},
+	expect(t, "parts", parts, []api.Part{{ID: "1.1", Elements: 2}, {ID: "1.4", Elements: 1},
 		{ID: "1.7", Elements: 1}})
 	for _, s := range l.scheduled {
 		if s.id == "1.1" && string(
 			s.call.Arguments) != `{"value":["a","b",{"d":1},12345678901234567890]}` {
-			t.Errorf("made together with %s", s.call.Arguments)
+			t.Errorf("batched with %s", s.call.Arguments)
 		}
 	}
 }
 
-// TestBatchFails proves that what goes wrong with calls that are made together is told to each of
-// them, that an answer that cannot be split is none, and that each counts.
-func TestBatchFails(t *testing.T) {
+// An answer that cannot be split is a failure, and each call counts.
+func TestBatch_FailureIsThatOfEachCall(t *testing.T) {
 	for name, test := range map[string]struct{ founds, want string }{
 		"the tool fails":   {"", "ERROR execution_error: it cannot be reached"},
 		"too few elements": {`[1]`, "ERROR invalid_output: 2 calls of many were executed as one batch"},
@@ -88,24 +86,24 @@ func TestBatchFails(t *testing.T) {
 				s.OutputSchema = json.RawMessage(`{"type":"array","items":{"type":"integer"}}`)
 			}))
 			l.founds = []string{test.founds}
-			l.tell(api.Message{Calls: []api.Call{{Tool: "many", Arguments: `{"value":[1]}`},
+			l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "many", Arguments: `{"value":[1]}`},
 				{Tool: "many", Arguments: `{"value":[2]}`}}},
 				api.Message{Text: "done"})
-			a := toldAgent()
+			a := listedAgent()
 			a.Tools = append(a.Tools, "many")
 			l.runAgent(a, "Go.")
-			r, got := l.result(), l.toldOf()
+			r, got := l.result(), l.callResults()
 			switch {
 			case test.want == "[1] [2]":
-				expect(t, "told", got, []string{"1.1 [1]", "1.2 [2]"})
+				expect(t, "results", got, []string{"1.1 [1]", "1.2 [2]"})
 			case name == "no declared form":
 				if !strings.Contains(got[0], test.want) || got[1] != "1.2 [2]" ||
 					r.Usage.Failed != 1 {
-					t.Errorf("told %q, usage %+v", got, r.Usage)
+					t.Errorf("got %q, usage %+v", got, r.Usage)
 				}
 			case !strings.Contains(got[0], "1.1 "+test.want) || !strings.Contains(got[1], "1.2 "+
 				test.want) || r.Usage.Failed != 2:
-				t.Errorf("told %q, usage %+v", got, r.Usage)
+				t.Errorf("got %q, usage %+v", got, r.Usage)
 			}
 			if r.Usage.Calls != 2 || len(l.asked) != 1 {
 				t.Errorf("usage %+v, asked %q", r.Usage, l.asked)
@@ -114,16 +112,16 @@ func TestBatchFails(t *testing.T) {
 	}
 }
 
-// TestBatchUndone proves that each of the calls that were made together is undone by itself, with
-// its own arguments and its own part of the answer, the last one first.
-func TestBatchUndone(t *testing.T) {
+// Each batched call is undone separately, with its own arguments and its part of the answer, the
+// last one first.
+func TestBatch_UndoRunsForEachCall(t *testing.T) {
 	l := newLabOf(t, 1, many("echo", func(s *toolspecs.Spec) {
 		s.Undo = &api.Undo{Tool: "store",
 			Arguments: json.RawMessage(`{"text":"{{args.value}} {{result.0}} {{call.key}}"}`)}
 	}))
-	l.tell(api.Message{Calls: []api.Call{{Tool: "many", Arguments: `{"value":["a"]}`},
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "many", Arguments: `{"value":["a"]}`},
 		{Tool: "many", Arguments: `{"value":["b"]}`}}})
-	a := toldAgent()
+	a := listedAgent()
 	a.Model.MaxAttempts = 1
 	a.Tools = append(a.Tools, "many")
 	l.runAgent(a, "Go.")

@@ -60,9 +60,25 @@ input_schema:
     when: {type: string, format: date}
     secret: {type: string, writeOnly: true, maxLength: 3}
     any: true
+    maybe: {anyOf: [{type: integer}, {type: "null"}]}
+    chosen: {enum: [a, b]}
     never: false
     depends: {dependentRequired: {a: [b]}}
   $defs: {positive: {type: integer, minimum: 1}}
+entry: {type: function}
+`
+
+// nullableSpec has arguments whose default is null.
+const nullableSpec = `
+name: nullable
+version: 1.0.0
+description: Takes null.
+parameters:
+  - {name: cursor, type: string, default: null}
+  - {name: page, type: integer, default: null}
+  - {name: state, type: string, default: null, validation: {enum: ["on", "off"]}}
+  - {name: any, type: any, default: null}
+  - {name: listed, type: string}
 entry: {type: function}
 `
 
@@ -143,6 +159,33 @@ $.filter.depth: "2.0" was read as 2`},
 		`$.exact [type] must be a boolean, not the string "yes"
 $.limit [type] must be an integer, not the string "5.5"
 $.ratio [type] must be a number, not the string "0x1"`},
+	{"search", api.ModeLenient,
+		`{"query":"ab","limit":null,"order":null,"tags":null,"filter":{"field":"f","depth":null}}`,
+		`{"query":"ab","limit":10,"filter":{"field":"f","depth":3}}`,
+		`$.limit: null was treated as absent
+$.order: null was treated as absent
+$.tags: null was treated as absent
+$.filter.depth: null was treated as absent`},
+	{"search", api.ModeLenient, `{"query":null,"filter":{"field":null}}`, "",
+		`$.filter.field [type] must be a string, not null
+$.query [type] must be a string, not null`},
+	{"search", "", `{"query":"ab","order":null}`, "",
+		`$.order [type] must be a string, not null`},
+	{"nullable", "", `{}`, `{"cursor":null,"page":null,"state":null,"any":null}`, ""},
+	{"nullable", "", `{"cursor":null,"page":2.0,"state":"on","any":{"a":1}}`,
+		`{"cursor":null,"page":2,"state":"on","any":{"a":1}}`, ""},
+	{"nullable", api.ModeLenient, `{"cursor":null,"page":"7","listed":null}`,
+		`{"cursor":null,"page":7,"state":null,"any":null}`,
+		`$.listed: null was treated as absent
+$.page: "7" was read as 7`},
+	{"schema", api.ModeLenient, `{"id":1,"kind":"a","maybe":"4","chosen":null,"size":null}`,
+		`{"id":1,"kind":"a","maybe":4}`,
+		`$.size: null was treated as absent
+$.chosen: null was treated as absent
+$.maybe: "4" was read as 4`},
+	{"nullable", "", `{"page":"x","state":"of"}`, "",
+		`$.page [type] must be null or an integer, not the string "x"
+$.state [enum] "of" is not one of "on", "off", null; did you mean "off"?`},
 	{"search", api.ModeLenient, `{"query":"ab","QUERY":"/etc/passwd"}`, "",
 		`$.QUERY [case] "QUERY" and "query" differ only by letter case; write the name exactly`},
 	{"search", "", `{"query":"ab","extra":{"k":1,"K":2,"\u212a":3}}`, "",
@@ -197,7 +240,7 @@ $.secret [max_length] the value has 7 of at most 3 characters`},
 // value.
 func TestArguments_AreCompleteOrReportEveryProblem(t *testing.T) {
 	tools := map[string]*Compiled{"search": decodeOne(t, searchSpec), "schema": decodeOne(t,
-		schemaSpec)}
+		schemaSpec), "nullable": decodeOne(t, nullableSpec)}
 	for _, c := range argumentCases {
 		args, notes, problems := tools[c.tool].Arguments(c.text, c.mode)
 		if string(args) != c.args || text(notes, problems) != c.want {
@@ -224,9 +267,6 @@ func TestArguments_RefuseBrokenJSON(t *testing.T) {
 		{`{"a":-}`, `a number needs digits and has no leading zero, at byte 6`},
 		{`{"a":1.}`, `digits were expected after the decimal point, not '}', at byte 7`},
 		{`{"a":1e}`, `digits were expected after the exponent, not '}', at byte 7`},
-		{`{"a":1e+1001}`, `the exponent of a number is larger than 1000, at byte 12`},
-		{`{"a":` + strings.Repeat("1", 1001) + `}`,
-			`a number has more than 1000 digits, at byte 1006`},
 		{`{"a":"x`, `a string is not closed, at byte 7`},
 		{`{"a":"x\`, `a string is not closed, at byte 7`},
 		{"{\"a\":\"\n\"}", `the control character U+000A must be escaped in a string, at byte 6`},
@@ -234,13 +274,23 @@ func TestArguments_RefuseBrokenJSON(t *testing.T) {
 		{`{"a":"\ud800x"}`, `a surrogate pair is incomplete, at byte 6`},
 		{`{"\q":1}`, `unknown escape sequence; write \\ for a backslash, at byte 2`},
 		{"{\"a\":\"\xff\"}", `the text is not valid UTF-8, at byte 6`},
-		{strings.Repeat(`{"a":`, 201) + "1" + strings.Repeat("}", 201),
-			`the values nest more than 200 deep, at byte 1000`},
 	} {
 		args, _, problems := c.Arguments(b.text, "")
 		want := "$ [json] the arguments are not valid JSON: " + b.want
 		if args != nil || text(nil, problems) != want {
 			t.Errorf("%s\ngot  %s\nwant %s", b.text, text(nil, problems), want)
+		}
+	}
+	for broken, want := range map[string]string{
+		`{"a":1e+1001}`: "the exponent of a number is larger than 1000, at byte 12",
+		`{"a":` + strings.Repeat("1", 1001) + `}`: "a number has more than 1000 digits, " +
+			"at byte 1006",
+		strings.Repeat(`{"a":`, 201) + "1" + strings.Repeat("}", 201): "the values nest more " +
+			"than 200 deep, at byte 1000",
+	} {
+		_, _, problems := c.Arguments(broken, "")
+		if got := text(nil, problems); got != "$ [limit] the arguments are too large: "+want {
+			t.Errorf("got %s, not %s", got, want)
 		}
 	}
 	if args, _, problems := c.Arguments(`{"a":"\u00e9\ud83d\ude00\"\\\/\b\f\n\r\t"}`,

@@ -49,7 +49,7 @@ func (c *checker) batchedCalls(s Spec) {
 
 // batchArgument checks that the list argument of a batch is declared.
 func (c *checker) batchArgument(s Spec) {
-	declared := shapeOfParameters(s.Parameters)
+	declared := shapeOfParameters(s.Parameters, nil, schemas.TypeObject)
 	if s.InputSchema != nil {
 		declared = schemas.ShapeOf(schemas.Decoded(s.InputSchema), "")
 	}

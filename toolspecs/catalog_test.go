@@ -136,7 +136,7 @@ func TestCompile_ChecksSpecsMadeInGo(t *testing.T) {
 	}
 	want := `toolspec "bad": $.description: description is missing
 toolspec "bad": $.category: category is "htpp"; it must be one of http, database, file, ai, notification, custom
-toolspec "bad": $.parameters[0].type: type is "text"; it must be one of string, number, integer, boolean, array, object
+toolspec "bad": $.parameters[0].type: type is "text"; it must be one of string, number, integer, boolean, array, object, any
 toolspec "bad": $.parameters[1].validation.min_length: min_length is -1; the minimum is 0
 toolspec "bad": $.requires.dependencies[0].check: check is missing
 toolspec "bad": $.execution.timeout: timeout is 48h0m0s; the maximum is 24h

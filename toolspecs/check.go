@@ -10,6 +10,12 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
+// Bounds of what models are shown of a tool, in bytes.
+const (
+	maxDescription = 32 << 10
+	maxSchema      = 256 << 10
+)
+
 // checker collects the faults of a spec that its struct tags (types and bounds) do not detect.
 type checker struct{ strictyaml.Findings }
 
@@ -48,6 +54,16 @@ func (c *checker) spec(s Spec) {
 }
 
 func (c *checker) arguments(s Spec) {
+	if len(s.Description) > maxDescription {
+		c.Add("$.description", "write a shorter one",
+			"the description has %d bytes, and models may be shown %d", len(s.Description),
+			maxDescription)
+	}
+	if len(s.InputSchema) > maxSchema {
+		c.AddKey("$.input_schema", "leave out descriptions or nested values",
+			"the schema has %d bytes, and models may be shown %d", len(s.InputSchema), maxSchema)
+		return
+	}
 	if s.InputSchema == nil {
 		parameterChecker{c}.parameters("$.parameters", s.Parameters)
 		return

@@ -3,6 +3,7 @@ package toolspecs
 import (
 	"cmp"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -59,10 +60,24 @@ func (c *checker) env(names []string) {
 	}
 }
 
+// dir checks a program's working folder.
+func (c *checker) dir(dir string) {
+	switch {
+	case placeholder.MatchString(dir):
+		c.Add("$.entry.dir", "write a folder, or pass the argument to the program in argv",
+			"arguments cannot choose the program's working folder")
+	case dir != "" && !filepath.IsAbs(dir) && !filepath.IsLocal(dir):
+		c.Add("$.entry.dir", "write an absolute path",
+			"the relative folder %s leaves the worker's folder for tool files (--dir)",
+			jsontext.Shorten(dir))
+	}
+}
+
 // ownVariables are the environment variables that every program gets.
 var ownVariables = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
 func (c *checker) secrets(e Entry) {
+	c.setEnv(e)
 	for _, name := range slices.Sorted(maps.Keys(e.Secrets)) {
 		path := jsonpath.Key("$.entry.secrets", name)
 		switch {
@@ -77,6 +92,30 @@ func (c *checker) secrets(e Entry) {
 		}
 		if err := outbound.CheckSecret(e.Secrets[name]); err != nil {
 			c.Add(path, outbound.HintSecret, "%v", err)
+		}
+	}
+}
+
+// setEnv checks the variables whose values are written in the toolspec.
+func (c *checker) setEnv(e Entry) {
+	for _, name := range slices.Sorted(maps.Keys(e.SetEnv)) {
+		path := jsonpath.Key("$.entry.set_env", name)
+		_, secret := e.Secrets[name]
+		switch {
+		case !envName.MatchString(name):
+			c.AddKey(path, "use letters, digits and _", "%s cannot name an environment variable",
+				jsontext.Shorten(name))
+		case strings.HasPrefix(name, "SWITCHYARD_"):
+			c.AddKey(path, "name another", "the variable %s is set for each call", name)
+		case secret || slices.Contains(e.Env, name):
+			c.AddKey(path, "keep one of them", "set_env and env or secrets give %s", name)
+		case secretName.MatchString(name) && e.SetEnv[name] != "":
+			c.AddKey(path, "write secrets: {"+name+": env:"+name+"}",
+				"the value of %s looks secret; a toolspec refers to secrets by name", name)
+		case strings.ContainsRune(e.SetEnv[name], 0):
+			c.Add(path, "", "the value contains a NUL character")
+		case placeholder.MatchString(e.SetEnv[name]):
+			c.Add(path, "pass the argument in argv", "arguments cannot choose the environment")
 		}
 	}
 }

@@ -64,19 +64,52 @@ func (c parameterChecker) unnamed(path string, p Parameter) {
 
 func (c parameterChecker) parameter(path string, p Parameter) {
 	if p.Type == "" {
-		c.Add(path, "write type: string, number, integer, boolean, array or object",
+		c.Add(path, "write type: string, number, integer, boolean, array, object or any",
 			"the type is missing")
 		return
 	}
-	if !slices.Contains(schemas.Types, p.Type) {
+	if p.Type != typeAny && !slices.Contains(schemas.Types, p.Type) {
 		return
 	}
 	before := len(c.All)
+	var v Validation
 	if p.Validation != nil {
-		c.validation(path+".validation", p.Type, *p.Validation)
+		v = *p.Validation
 	}
+	c.validation(path+".validation", p.Type, v)
+	c.beside(path, p, v)
 	if len(c.All) == before {
 		c.defaultAndEnum(path, p)
+	}
+}
+
+// beside checks the properties and items that are declared outside of validation.
+func (c parameterChecker) beside(path string, p Parameter, v Validation) {
+	outside := Validation{Properties: p.Properties, Items: p.Items, Required: v.Required}
+	for _, name := range outside.given() {
+		if name == "required" {
+			continue
+		}
+		if slices.Contains(v.given(), name) {
+			c.AddKey(path+"."+name, "keep one of them", "%s is declared here and in validation",
+				name)
+		}
+		c.fitting(path+"."+name, name, p.Type)
+	}
+	if p.Items != nil {
+		c.unnamed(path+".items", *p.Items)
+	}
+	c.parameters(path+".properties", p.Properties)
+	if p.Properties != nil {
+		c.requiredNames(path+".validation", outside)
+	}
+}
+
+// fitting checks that a rule applies to a type.
+func (c parameterChecker) fitting(path, rule, typ string) {
+	if fit := ruleTypes[rule]; !slices.Contains(fit, typ) {
+		c.AddKey(path, fmt.Sprintf("%s is for %s", rule, strings.Join(fit, " and ")),
+			"the rule %s does not fit the type %s", rule, typ)
 	}
 }
 
@@ -115,10 +148,7 @@ func (v Validation) given() []string {
 
 func (c parameterChecker) validation(path, typ string, v Validation) {
 	for _, name := range v.given() {
-		if fit := ruleTypes[name]; !slices.Contains(fit, typ) {
-			c.AddKey(path+"."+name, fmt.Sprintf("%s is for %s", name, strings.Join(fit, " and ")),
-				"the rule %s does not fit the type %s", name, typ)
-		}
+		c.fitting(path+"."+name, name, typ)
 	}
 	if _, err := regexp.Compile(v.Pattern); err != nil {
 		c.Add(path+".pattern", schemas.HintRegex, "the pattern is not a regular expression: %v",
@@ -172,6 +202,9 @@ func (c parameterChecker) defaultAndEnum(path string, p Parameter) {
 	if p.Sensitive {
 		c.AddKey(path+".default", "remove it; the tool can read the value on the worker",
 			"a sensitive parameter cannot have a default, because toolspecs are not secret")
+		return
+	}
+	if p.nullable() {
 		return
 	}
 	bare := p

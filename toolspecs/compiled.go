@@ -102,13 +102,17 @@ func (c *Compiled) compileInput() error {
 	raw := c.Spec.InputSchema
 	if raw == nil {
 		raw = schemas.Encode(schemaOfParameters(c.Spec.Parameters, nil))
-		c.inputShape = shapeOfParameters(c.Spec.Parameters)
+		c.inputShape = shapeOfParameters(c.Spec.Parameters, nil, schemas.TypeObject)
 	}
 	var err error
 	if c.input, c.inputJSON, err = schemas.Compile(raw, c.inputShape); err != nil {
 		return err
 	}
 	c.inputShape = c.input.Shape()
+	if c.Spec.Entry.Type == KindMCP && c.Spec.InputSchema != nil {
+		// They are the server's: it fills them in, and models read them in the schema.
+		c.inputShape.DropDefaults()
+	}
 	for _, name := range c.inputShape.Declared() {
 		if c.inputShape.Property(name).Hides() {
 			c.sensitive = append(c.sensitive, name)

@@ -98,7 +98,7 @@ func (l Located) Fault(message, hint string) Fault {
 // Taken returns the fault of a spec whose name the spec other already has.
 func (l Located) Taken(other Located) Fault {
 	return l.Fault(fmt.Sprintf("there is another tool %q, at %s:%d:%d", l.Spec.Name, other.File,
-		other.Line, other.Column), HintTaken)
+		other.Line, other.Column), hintTaken)
 }
 
 // DecodeLocated is Decode with the place of each spec's name. It returns valid specs together with
@@ -139,6 +139,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	var f specFile
 	reportMisplaced(doc)
 	doc.Decode(&f)
+	f.takeServer(doc, file, o)
 	s := f.Spec
 	var faults Faults
 	if k, ok := kinds[s.Entry.Type].(fileReader); ok {
@@ -180,6 +181,7 @@ func (f executionFile) readParallelizable(doc *strictyaml.Document, into *Execut
 // otherFiles lists the top-level keys that identify other kinds of files.
 var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"},
 	{"$.calls", "a plan"},
+	{"$.servers", "a servers file, whose name must be servers.yaml"},
 	{"$.lanes", "a lanes file"}, {"$.buckets", "a lanes file"}, {"$.policies[0].when",
 		"a file of policies"}}
 

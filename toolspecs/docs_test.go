@@ -68,6 +68,8 @@ func decodeBlock(t *testing.T, block string) error {
 		rules := yamlBlocks(t, filepath.Join("..", "docs", "policies.md"))[0]
 		_, err = policies.LoadCases(beside(t, "blocks/rules.yaml", rules, "blocks/block.yaml",
 			block))
+	case strings.HasPrefix(block, "servers:"):
+		_, err = toolspecs.CheckServers("servers.yaml", []byte(block))
 	case strings.HasPrefix(block, "policies:"):
 		_, err = policies.Decode("block.yaml", []byte(block))
 	case strings.HasPrefix(block, "steps:"):

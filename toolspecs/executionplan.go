@@ -246,7 +246,7 @@ func (c *checker) executionPlan(s Spec) {
 	if s.ExecutionPlan != PlanRequired && s.ExecutionPlan != planOptional {
 		return
 	}
-	taken := shapeOfParameters(s.Parameters)
+	taken := shapeOfParameters(s.Parameters, nil, schemas.TypeObject)
 	if s.InputSchema != nil {
 		taken = schemas.ShapeOf(schemas.Decoded(s.InputSchema), "")
 	}

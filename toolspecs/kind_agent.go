@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -119,10 +120,19 @@ func missingTools(s Spec, known []string) Faults {
 	return faults
 }
 
+// agentEndings are the extensions of agent files.
+var agentEndings = []string{".yaml", ".yml", ".json"}
+
 // readFiles implements fileReader: it reads the agent file that an entry names, relative to the
 // toolspec's file. The returned faults are those of the agent file.
 func (agentKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults {
 	if e.AgentFile == "" {
+		return nil
+	}
+	// Faults quote the file, and no other file may be quoted.
+	if ext := strings.ToLower(filepath.Ext(e.AgentFile)); !slices.Contains(agentEndings, ext) {
+		doc.Report("$.entry.agent", "the file of an agent ends in .yaml, .yml or .json",
+			"name the agent's file, relative to the toolspec's")
 		return nil
 	}
 	e.AgentFile = strictyaml.Beside(file, e.AgentFile)

@@ -38,6 +38,7 @@ func (c commandChecker) command(s Spec) {
 	}
 	c.argv(s)
 	c.env(e.Env)
+	c.dir(e.Dir)
 	c.exitCodes(e)
 	if o := s.Output; o != nil && e.Stdout == stdoutText && o.Type != "" && o.Type != "string" &&
 		s.Execution.OnInvalidOutput == onInvalidFail {

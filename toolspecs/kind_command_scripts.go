@@ -19,7 +19,13 @@ type interpreter struct {
 	// rest is set if everything after flag is the program; repeats is set if flag may occur more
 	// than once.
 	rest, repeats bool
-	hint          string
+	// first is set if the first argument that is not an option is the program unless flag occurs.
+	// file matches options that name a file with the program in place of the text.
+	first bool
+	file  *regexp.Regexp
+	// remote is set if the first argument is a host, and everything after it a program.
+	remote bool
+	hint   string
 }
 
 var anOption = regexp.MustCompile(`^[-+].`)
@@ -48,10 +54,37 @@ var interpreters = []interpreter{
 	{name: regexp.MustCompile(`^(powershell|pwsh)$`), flag: regexp.MustCompile(`(?i)^[-/]c`),
 		rest: true,
 		hint: `put the program into a file: [pwsh, -File, hello.ps1, "{{args.who}}"]`},
+	{name: regexp.MustCompile(`^env$`), flag: regexp.MustCompile(`^(-[A-Za-z0]*S|--split-string)`),
+		value: regexp.MustCompile(`^(-u|-C|--unset|--chdir)$`),
+		hint:  `write each argument as an element of its own: [env, LANG=C, program, "{{args.who}}"]`},
+	{name: regexp.MustCompile(`^[gmn]?awk$`), flag: regexp.MustCompile(`^(-e|--source)`),
+		value: regexp.MustCompile(`^-[FvilE]$`), file: regexp.MustCompile(`^(-f|--file|-E|--exec)`),
+		first: true, repeats: true,
+		hint: `pass it as a variable: [awk, -v, "who={{args.who}}", "{print who, $1}", names.txt]`},
+	{name: regexp.MustCompile(`^g?sed$`), flag: regexp.MustCompile(`^(-[a-zA-Z]*e|--expression)`),
+		value: regexp.MustCompile(`^-[lf]$`), file: regexp.MustCompile(`^(-f|--file)`),
+		first: true, repeats: true,
+		hint: "scripts of sed can start programs; write a program that takes the text as an argument"},
+	{name: regexp.MustCompile(`^(ssh|rsh|mosh|autossh)$`),
+		value:  regexp.MustCompile(`^-[BbcDEeFIiJLlmOopQRSWw]$`),
+		remote: true,
+		hint: `the remote shell reads it; pass the value on standard input (stdin: json) to a fixed ` +
+			`command, and write -- before a host that is an argument`},
+	{name: regexp.MustCompile(`^php[0-9.]*$`), flag: regexp.MustCompile(`^(-[rBRE]|--run)`),
+		value: regexp.MustCompile(`^-[cd]$`), repeats: true,
+		hint: `pass it as an argument of its own: [php, -r, "echo $argv[1];", --, "{{args.who}}"]`},
+	{name: regexp.MustCompile(`^(lua|luajit)[0-9.]*$`), flag: regexp.MustCompile(`^-e`),
+		value: regexp.MustCompile(`^-l$`), repeats: true, hint: hintScript},
+	{name: regexp.MustCompile(`^(r|rscript|osascript|bun|deno|tclsh|expect)$`),
+		flag: regexp.MustCompile(`^(-e|-c|--eval|eval)`), repeats: true, hint: hintScript},
+	{name: regexp.MustCompile(`^(su|script|runuser|flock)$`),
+		flag: regexp.MustCompile(`^(-c|--command)`), repeats: true, hint: hintScript},
 }
 
+const hintScript = "put the program into a file and pass the value as an argument of its own"
+
 // programs reports placeholders within a program text in argv. The interpreter may follow other
-// programs, as in [busybox, sh, -c, …].
+// programs, as in [busybox, sh, -c, …] or [env, sh, -c, …].
 func (c commandChecker) programs(argv []string) {
 	for i, element := range argv {
 		name := element[strings.LastIndexAny(element, `/\`)+1:]
@@ -60,27 +93,85 @@ func (c commandChecker) programs(argv []string) {
 			if !of.name.MatchString(name) {
 				continue
 			}
-			for _, at := range of.text(argv, i+1) {
+			text := of.text(argv, i+1)
+			for _, at := range text {
 				if m := placeholder.FindString(argv[at]); m != "" {
 					c.Add(jsonpath.Index("$.entry.argv", at), of.hint,
 						"%s within a program that %s runs: an argument could be any program", m,
 						jsontext.Shorten(name))
 				}
 			}
-			return
+			if len(text) > 0 || !startsOthers[name] {
+				return
+			}
 		}
 	}
 }
 
+// startsOthers are interpreters that, without a program text, start the program in their arguments.
+var startsOthers = map[string]bool{"env": true, "su": true, "script": true, "runuser": true,
+	"flock": true}
+
 // text returns the indices of the elements of argv, from the interpreter's first option on, that
 // contain a program text.
 func (p interpreter) text(argv []string, first int) (found []int) {
-	if !p.rest {
+	switch {
+	case p.remote:
+		return p.afterHost(argv, first)
+	case p.first:
+		return p.firstArgument(argv, first)
+	case !p.rest:
 		return p.afterFlags(argv, first)
 	}
 	for i := first; i < len(argv); i++ {
 		if len(found) > 0 || p.flag.MatchString(argv[i]) {
 			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// firstArgument returns the texts after flags, or else the first argument that is not an option.
+func (p interpreter) firstArgument(argv []string, first int) (found []int) {
+	fromFile := false
+	for i := first; i < len(argv); i++ {
+		switch element := argv[i]; {
+		case p.flag.MatchString(element):
+			found = append(found, i)
+			if p.flag.FindString(element) == element && i+1 < len(argv) { // the text comes next
+				i++
+				found = append(found, i)
+			}
+		case p.value.MatchString(element):
+			fromFile = fromFile || p.file.MatchString(element)
+			i++
+		case p.file.MatchString(element):
+			fromFile = true
+		case anOption.MatchString(element) && element != "--":
+		case element == "--" && i+1 < len(argv) && !fromFile && len(found) == 0:
+			return []int{i + 1}
+		case !fromFile && len(found) == 0:
+			return []int{i}
+		}
+	}
+	return found
+}
+
+// afterHost returns the elements after the host, and the host itself if it could be an option.
+func (p interpreter) afterHost(argv []string, first int) (found []int) {
+	for i := first; i < len(argv); i++ {
+		switch element := argv[i]; {
+		case p.value.MatchString(element):
+			i++
+		case element == "--": // what follows cannot be an option
+			for i += 2; i < len(argv); i++ {
+				found = append(found, i)
+			}
+		case anOption.MatchString(element):
+		default:
+			for ; i < len(argv); i++ {
+				found = append(found, i)
+			}
 		}
 	}
 	return found
@@ -93,7 +184,7 @@ func (p interpreter) afterFlags(argv []string, first int) (found []int) {
 		switch element := argv[i]; {
 		case p.flag.MatchString(element):
 			found, flagged = append(found, i), true
-		case p.value.MatchString(element):
+		case p.value != nil && p.value.MatchString(element):
 			i++
 		case anOption.MatchString(element) && (flagged || element != "--"):
 		case !flagged:

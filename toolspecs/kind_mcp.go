@@ -47,9 +47,13 @@ type mcpChecker struct{ requestChecker }
 func (c mcpChecker) mcp(s Spec) {
 	e := s.Entry
 	switch {
+	case e.unresolved:
+	case len(e.Argv) == 0 && e.URL == "" && e.Server != "":
+		c.Add("$.entry.server", "load the toolspec from its file, or write argv or url",
+			"the server %q is not looked up", e.Server)
 	case len(e.Argv) == 0 && e.URL == "":
-		c.Add("$.entry", "write argv: [program, argument, …] or url: https://…",
-			"an MCP tool needs its server: argv or url")
+		c.Add("$.entry", "write server: NAME, argv: [program, argument, …] or url: https://…",
+			"an MCP tool needs its server: server, argv or url")
 	case len(e.Argv) > 0 && e.URL != "":
 		c.AddKey("$.entry.url", "keep one of them", "a tool has either argv or url, not both")
 	case e.URL != "":
@@ -74,6 +78,7 @@ func (c mcpChecker) mcpProgram(e Entry) {
 		c.noPlaceholder(path, element)
 	}
 	c.env(e.Env)
+	c.dir(e.Dir)
 	c.notWith(e.Auth != nil, "auth", "url", "name it in secrets")
 	c.notWith(e.Headers != nil, "headers", "url", "remove it")
 	c.notWith(e.Allow != nil, "allow", "url", "remove it")
@@ -87,6 +92,7 @@ func (c mcpChecker) mcpOverHTTP(e Entry) {
 	}
 	c.notWith(e.Dir != "", "dir", "argv", "remove it")
 	c.notWith(e.Env != nil, "env", "argv", "remove it")
+	c.notWith(e.SetEnv != nil, "set_env", "argv", "remove it")
 	c.notWith(e.Secrets != nil, "secrets", "argv", "name the secret in auth")
 }
 
@@ -117,7 +123,8 @@ func (c mcpChecker) noPlaceholder(path, text string) {
 
 // MCPServer returns the server of a tool of the kind mcp.
 func (e *Entry) MCPServer() *mcpclient.Server {
-	return &mcpclient.Server{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL,
+	return &mcpclient.Server{Argv: e.Argv, Dir: e.Dir, Env: e.Env, SetEnv: e.SetEnv,
+		Secrets: e.Secrets, URL: e.URL,
 		Headers: e.Headers,
 		Auth:    e.Auth, Allow: e.Allow}
 }

@@ -3,6 +3,7 @@ package toolspecs
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
@@ -44,9 +45,17 @@ func containsValue(list []any, s string) bool {
 func schemaOfParameter(p Parameter) *jsontext.Object {
 	v := p.rules()
 	s := jsontext.NewObject()
-	s.Set("type", p.Type)
+	switch types := p.types(); len(types) {
+	case 0:
+	case 1:
+		s.Set("type", types[0])
+	default:
+		s.Set("type", []any{types[0], types[1]})
+	}
 	if p.Type == schemas.TypeObject && len(v.Properties) > 0 {
+		types := s.Get("type")
 		s = schemaOfParameters(v.Properties, v.Required)
+		s.Set("type", types)
 	} else if len(v.Required) > 0 {
 		required := make([]any, len(v.Required))
 		for i, name := range v.Required {
@@ -61,6 +70,9 @@ func schemaOfParameter(p Parameter) *jsontext.Object {
 		s.Set("default", schemas.Decoded(p.Default))
 	}
 	v.addTo(s)
+	if values, ok := s.Get("enum").([]any); ok && p.nullable() {
+		s.Set("enum", append(values, nil))
+	}
 	return s
 }
 
@@ -96,20 +108,22 @@ func (v Validation) addTo(s *jsontext.Object) {
 	}
 }
 
-// shapeOfParameters returns the shape of an object with these properties.
-func shapeOfParameters(parameters []Parameter) *schemas.Shape {
-	s := schemas.NewShape(schemas.TypeObject, true)
+// shapeOfParameters returns the shape of an object with these properties. types are those of the
+// value.
+func shapeOfParameters(parameters []Parameter, alsoRequired []string,
+	types ...string) *schemas.Shape {
+	s := schemas.NewShape(true, types...)
 	for _, p := range parameters {
-		s.Add(p.Name, shapeOfParameter(p))
+		s.Add(p.Name, shapeOfParameter(p), p.Required || slices.Contains(alsoRequired, p.Name))
 	}
 	return s
 }
 
 func shapeOfParameter(p Parameter) *schemas.Shape {
-	s := schemas.NewShape(p.Type, false)
+	s := schemas.NewShape(false, p.types()...)
 	v := p.rules()
 	if p.Type == schemas.TypeObject && len(v.Properties) > 0 {
-		s = shapeOfParameters(v.Properties)
+		s = shapeOfParameters(v.Properties, v.Required, p.types()...)
 	}
 	s.SetDefault(p.Default)
 	if v.Items != nil {
@@ -121,10 +135,36 @@ func shapeOfParameter(p Parameter) *schemas.Shape {
 	return s
 }
 
-// rules returns the parameter's validation, or an empty one.
+// rules returns the parameter's validation, with properties and items that are declared outside of
+// it.
 func (p Parameter) rules() Validation {
-	if p.Validation == nil {
-		return Validation{}
+	var v Validation
+	if p.Validation != nil {
+		v = *p.Validation
 	}
-	return *p.Validation
+	if p.Properties != nil {
+		v.Properties = p.Properties
+	}
+	if p.Items != nil {
+		v.Items = p.Items
+	}
+	return v
 }
+
+// typeAny is the type of parameters that accept any value.
+const typeAny = "any"
+
+// types returns the types of JSON values that the parameter accepts; none means any. A default of
+// null makes null acceptable.
+func (p Parameter) types() []string {
+	switch {
+	case p.Type == typeAny || p.Type == "":
+		return nil
+	case p.nullable():
+		return []string{p.Type, "null"}
+	}
+	return []string{p.Type}
+}
+
+// nullable reports whether the parameter's default is null.
+func (p Parameter) nullable() bool { return string(p.Default) == "null" }

@@ -238,7 +238,7 @@ func (s Spec) outputShape() *schemas.Shape {
 func (s Spec) inputShape() *schemas.Shape {
 	tree, err := jsontext.ParseOrdered(s.InputSchema)
 	if s.InputSchema == nil || err != nil {
-		return shapeOfParameters(s.Parameters)
+		return shapeOfParameters(s.Parameters, nil, schemas.TypeObject)
 	}
 	return schemas.ShapeOf(tree, "")
 }

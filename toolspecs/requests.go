@@ -1,6 +1,7 @@
 package toolspecs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -194,6 +195,23 @@ func (c requestChecker) templates(path string, raw json.RawMessage, declared []s
 		list = append(list, t)
 	}
 	return list
+}
+
+// CheckReach returns why a worker refuses to connect to the server of a tool of the kinds rest and
+// mcp, as far as its address tells. inside lists the non-public hosts that the worker lets tools
+// reach. It returns nil for other kinds, and for addresses from the worker's environment.
+func (s Spec) CheckReach(inside []string) error {
+	address := cmp.Or(s.Entry.BaseURL, s.Entry.URL)
+	u, err := url.Parse(address)
+	if err != nil || address == "" || outbound.IsReference(address) || u.Hostname() == "" {
+		return nil
+	}
+	guard, err := outbound.NewGuard(outbound.Policy{Hosts: []string{u.Hostname()},
+		Allow: s.Entry.Allow, Inside: inside})
+	if err != nil {
+		return nil
+	}
+	return guard.Refuses(u.Hostname())
 }
 
 // oauth checks the fields of an OAuth login.

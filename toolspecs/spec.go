@@ -45,11 +45,11 @@ type Spec struct {
 	Tags        []string   `json:"tags,omitempty" yaml:"tags"`
 	Status      api.Status `json:"status" yaml:"status" rule:"enum=active|deprecated|disabled"`
 	// Parameters and InputSchema are two ways to declare the arguments; at most one is set.
-	Parameters  []Parameter     `json:"parameters,omitempty" yaml:"parameters"`
+	Parameters  []Parameter     `json:"parameters,omitempty" yaml:"parameters" rule:"keyed=name,short=type"`
 	InputSchema json.RawMessage `json:"input_schema,omitempty" yaml:"input_schema"`
 	// Output and OutputSchema are two ways to declare the result; without either, any result is
 	// valid.
-	Output       *Parameter      `json:"output,omitempty" yaml:"output"`
+	Output       *Parameter      `json:"output,omitempty" yaml:"output" rule:"short=type"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty" yaml:"output_schema"`
 	Requires     Requires        `json:"requires,omitzero" yaml:"requires"`
 	Entry        Entry           `json:"entry" yaml:"entry" rule:"required"`
@@ -79,14 +79,19 @@ type Spec struct {
 
 // Parameter declares one argument, or a value inside one, to any depth.
 type Parameter struct {
-	Name        string          `json:"name,omitempty" yaml:"name"`
-	Type        string          `json:"type" yaml:"type" rule:"required,enum=string|number|integer|boolean|array|object"`
-	Required    bool            `json:"required,omitempty" yaml:"required"`
+	Name     string `json:"name,omitempty" yaml:"name"`
+	Type     string `json:"type" yaml:"type" rule:"required,enum=string|number|integer|boolean|array|object|any"`
+	Required bool   `json:"required,omitempty" yaml:"required"`
+	// Default is filled in for an absent argument. A default of null also makes null acceptable.
 	Default     json.RawMessage `json:"default,omitempty" yaml:"default"`
 	Description string          `json:"description,omitempty" yaml:"description"`
 	// Sensitive values are redacted in summaries, logs, metrics and records.
 	Sensitive  bool        `json:"sensitive,omitempty" yaml:"sensitive"`
 	Validation *Validation `json:"validation,omitempty" yaml:"validation"`
+	// Properties and Items are other places for those of Validation. Properties may map names to
+	// types.
+	Properties []Parameter `json:"properties,omitempty" yaml:"properties" rule:"keyed=name,short=type"`
+	Items      *Parameter  `json:"items,omitempty" yaml:"items" rule:"short=type"`
 }
 
 // Validation holds the rules of a parameter; its type determines which rules apply.
@@ -101,12 +106,12 @@ type Validation struct {
 	Min *json.Number `json:"min,omitempty" yaml:"min"`
 	Max *json.Number `json:"max,omitempty" yaml:"max"`
 	// Items, MinItems and MaxItems apply to arrays.
-	Items    *Parameter `json:"items,omitempty" yaml:"items"`
+	Items    *Parameter `json:"items,omitempty" yaml:"items" rule:"short=type"`
 	MinItems *int       `json:"min_items,omitempty" yaml:"min_items" rule:"min=0"`
 	MaxItems *int       `json:"max_items,omitempty" yaml:"max_items" rule:"min=0"`
 	// Properties and Required apply to objects. Required names properties; Required of a property
 	// is equivalent.
-	Properties []Parameter `json:"properties,omitempty" yaml:"properties"`
+	Properties []Parameter `json:"properties,omitempty" yaml:"properties" rule:"keyed=name,short=type"`
 	Required   []string    `json:"required,omitempty" yaml:"required"`
 }
 
@@ -145,6 +150,8 @@ type Entry struct {
 	// Env lists the environment variables that the program gets besides PATH, HOME, LANG and
 	// TMPDIR.
 	Env []string `json:"env,omitempty" yaml:"env" kinds:"command,mcp"`
+	// SetEnv maps further environment variables of the program to values that are not secret.
+	SetEnv map[string]string `json:"set_env,omitempty" yaml:"set_env" kinds:"command,mcp"`
 	// Secrets maps names to references, env:NAME or file:/path. A program gets them as environment
 	// variables, a Go function calls switchyard.Secret. Their values are redacted in the tool's
 	// results and errors.
@@ -159,10 +166,10 @@ type Entry struct {
 	TransientExitCodes []int `json:"transient_exit_codes,omitempty" yaml:"transient_exit_codes" kinds:"command"`
 	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. A program
 	// that exceeds it is killed.
-	MaxOutput int `json:"max_output,omitempty" yaml:"max_output" rule:"min=1,max=1073741824" kinds:"command"`
+	MaxOutput int `json:"max_output,omitempty" yaml:"max_output" rule:"size,min=1,max=1GiB" kinds:"command"`
 	// MaxMemory bounds the program's address space in bytes, where the system supports it; zero
 	// means no bound.
-	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"min=1048576" kinds:"command"`
+	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"size,min=1MiB" kinds:"command"`
 
 	// OnLoss is fail (the default) or recreate: what happens to the instance if its worker is lost.
 	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful"`
@@ -194,7 +201,7 @@ type Entry struct {
 	// other 5xx are retried, and every other status is a failure.
 	Statuses []StatusRule `json:"statuses,omitempty" yaml:"statuses" kinds:"rest"`
 	// MaxResponse bounds the part of a response that is read, in bytes; default 1 MiB.
-	MaxResponse int `json:"max_response,omitempty" yaml:"max_response" rule:"min=1,max=67108864" kinds:"rest"`
+	MaxResponse int `json:"max_response,omitempty" yaml:"max_response" rule:"size,min=1,max=64MiB" kinds:"rest"`
 	// Allow lists host names, addresses and ranges that may be reached besides the host of base_url
 	// or url, and those allowed although they are loopback, private or otherwise not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow" kinds:"rest,mcp"`
@@ -202,7 +209,12 @@ type Entry struct {
 	// URL is the MCP server's streamable-HTTP endpoint, or env:NAME; it is set if Argv is not.
 	URL string `json:"url,omitempty" yaml:"url" kinds:"mcp"`
 	// Remote is the tool's name on the MCP server; default the tool's name.
-	Remote string `json:"remote,omitempty" yaml:"remote" kinds:"mcp"`
+	Remote string `json:"tool,omitempty" yaml:"tool" kinds:"mcp"`
+	// Server names a server of the servers file, which declares how to reach it and defaults of its
+	// tools. Decoding fills them in.
+	Server string `json:"server,omitempty" yaml:"server" kinds:"mcp"`
+	// unresolved is set if Server could not be looked up.
+	unresolved bool
 	// Session is worker (one connection for all runs; the default) or run (one for each run).
 	Session string `json:"session,omitempty" yaml:"session" rule:"enum=worker|run" kinds:"mcp"`
 	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
@@ -257,7 +269,7 @@ type ExecutionSpec struct {
 	Heartbeat api.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
 	Retry     api.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.
-	MaxResult int `json:"max_result" yaml:"max_result" rule:"min=1,max=1048576"`
+	MaxResult int `json:"max_result" yaml:"max_result" rule:"size,min=1,max=1MiB"`
 	// SlowAfter marks calls that take longer as slow; default 5s, and 10m for a sub-agent.
 	SlowAfter api.Duration `json:"slow_after" yaml:"slow_after" rule:"above=0s"`
 	// ExpectedTokens is the usual number of tokens of a result, which the audit compares with

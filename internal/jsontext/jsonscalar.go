@@ -98,7 +98,7 @@ func (p *parser) number() (any, *SyntaxError) {
 		return nil, err
 	}
 	if len(whole)+len(fraction) > maxDigits {
-		return nil, p.fail(fmt.Sprintf("a number has more than %d digits", maxDigits))
+		return nil, p.beyond("a number has more than %d digits", maxDigits)
 	}
 	if err := p.exponent(); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (p *parser) exponent() *SyntaxError {
 		return p.fail("digits were expected after the exponent, not " + p.found())
 	}
 	if n, err := strconv.Atoi(digits); err != nil || n > maxExponent {
-		return p.fail(fmt.Sprintf("the exponent of a number is larger than %d", maxExponent))
+		return p.beyond("the exponent of a number is larger than %d", maxExponent)
 	}
 	return nil
 }

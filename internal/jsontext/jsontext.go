@@ -22,7 +22,8 @@ const (
 // Rules that a SyntaxError names.
 const (
 	RuleSyntax    = "json"
-	ruleDuplicate = "duplicate"
+	RuleDuplicate = "duplicate"
+	RuleLimit     = "limit"
 )
 
 // Object is a JSON object that remembers the order of its keys.
@@ -159,6 +160,11 @@ func (p *parser) fail(message string) *SyntaxError {
 	return &SyntaxError{at: p.pos, message: message, Rule: RuleSyntax}
 }
 
+// beyond is the error of a text that is JSON and exceeds a bound.
+func (p *parser) beyond(format string, bound int) *SyntaxError {
+	return &SyntaxError{at: p.pos, message: fmt.Sprintf(format, bound), Rule: RuleLimit}
+}
+
 // found describes the next character.
 func (p *parser) found() string {
 	if p.pos >= len(p.text) {
@@ -218,7 +224,7 @@ func (p *parser) word(word string, v any) (any, *SyntaxError) {
 func (p *parser) nested(read func() (any, *SyntaxError)) (any, *SyntaxError) {
 	p.depth++
 	if p.depth > maxNesting {
-		return nil, p.fail(fmt.Sprintf("the values nest more than %d deep", maxNesting))
+		return nil, p.beyond("the values nest more than %d deep", maxNesting)
 	}
 	p.pos++
 	v, err := read()
@@ -300,7 +306,7 @@ func (p *parser) key(members map[string]any) (string, *SyntaxError) {
 	}
 	if _, twice := members[key]; twice {
 		return "", &SyntaxError{at: start, message: fmt.Sprintf("the key %s is given twice",
-			Shorten(key)), Rule: ruleDuplicate,
+			Shorten(key)), Rule: RuleDuplicate,
 			steps: []jsonpath.Step{{Key: key, Index: -1}}}
 	}
 	if p.next() != ':' {

@@ -31,8 +31,10 @@ type Server struct {
 	Argv []string
 	// Dir is the program's working folder, Env the names of the environment variables that it sees,
 	// and Secrets maps further variables to references of secrets.
-	Dir     string
-	Env     []string
+	Dir string
+	Env []string
+	// SetEnv maps further variables to values that are not secret.
+	SetEnv  map[string]string
 	Secrets map[string]string
 	URL     string
 	// Headers is a JSON object of headers that every request has.
@@ -158,7 +160,7 @@ func (c *Connection) transport(entry *Server, o Options) (mcp.Transport, error) 
 	if err != nil {
 		return nil, err
 	}
-	env, hidden, err := process.Environment(entry.Env, entry.Secrets)
+	env, hidden, err := process.Environment(entry.Env, entry.SetEnv, entry.Secrets)
 	if err != nil {
 		return nil, err
 	}

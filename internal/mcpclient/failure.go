@@ -134,6 +134,9 @@ func (c *Connection) refused(err error, s seen) error {
 		return r
 	}
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && c.answered(s) {
+		if fault := asFault(wire); fault != nil {
+			return fault
+		}
 		return &Refused{Code: int(wire.Code), Message: sample([]byte(wire.Message))}
 	}
 	return nil
@@ -141,6 +144,9 @@ func (c *Connection) refused(err error, s seen) error {
 
 // connectError explains to people and models why there is no connection. Nothing ran.
 func (c *Connection) connectError(ctx context.Context, err error, s seen) error {
+	if ctx.Err() == nil && strings.Contains(err.Error(), wrongVersion) {
+		return c.unreachable(sample([]byte(err.Error()))+"; update the server", false)
+	}
 	failure := c.failure(ctx, err, s)
 	if _, ok := errors.AsType[*api.Error](failure); ok || ctx.Err() != nil {
 		return failure
@@ -156,6 +162,11 @@ func (c *Connection) connectError(ctx context.Context, err error, s seen) error 
 	_, inside := errors.AsType[*outbound.Refusal](failure)
 	return c.unreachable(reasonOf(failure), !fault && !inside)
 }
+
+// wrongVersion is in the SDK's error about a server that chose a protocol version that it does not
+// know. The error has no exported type, and the SDK closes the connection, so that the program's
+// end would hide it.
+const wrongVersion = "unsupported protocol version"
 
 func (c *Connection) unreachable(reason string, retryable bool) error {
 	e := api.Errorf(api.ErrPreconditionFailed, "there is no connection to the MCP server %s: %s",

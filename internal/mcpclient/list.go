@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/api"
 )
 
 const (
@@ -46,7 +47,8 @@ func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
 	return tools, nil
 }
 
-// Tool returns one tool of the server, and whether it exists.
+// Tool returns one tool of the server, and whether it exists. A tool that the server lists twice,
+// with different descriptions or schemas, is an error.
 func (c *Connection) Tool(ctx context.Context, name string) (Tool, bool, error) {
 	l := &c.tools
 	l.mu.Lock()
@@ -55,6 +57,11 @@ func (c *Connection) Tool(ctx context.Context, name string) (Tool, bool, error) 
 		return Tool{}, false, err
 	}
 	tool, ok := l.byName[name]
+	if tool.Ambiguous {
+		return Tool{}, false, api.Errorf(api.ErrPreconditionFailed,
+			"the MCP server %s lists different tools of the name %q, so that it is unclear which "+
+				"one would run; correct the server", c.name, name)
+	}
 	return tool, ok, nil
 }
 
@@ -89,10 +96,13 @@ func (c *Connection) list(ctx context.Context) (map[string]Tool, []string, error
 			return nil, nil, c.failed(ctx, err, x.now())
 		}
 		for _, remote := range page.Tools {
-			if _, twice := byName[remote.Name]; !twice {
+			tool := newTool(remote)
+			if earlier, twice := byName[remote.Name]; twice {
+				tool.Ambiguous = earlier.Ambiguous || earlier.Digest() != tool.Digest()
+			} else {
 				order = append(order, remote.Name)
 			}
-			byName[remote.Name] = newTool(remote)
+			byName[remote.Name] = tool
 		}
 		if len(order) > maxTools {
 			break

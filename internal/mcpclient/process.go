@@ -144,11 +144,18 @@ func (p *serverProcess) read() (jsonrpc.Message, error) {
 	}
 	line = p.hidden(line)
 	message, err := jsonrpc.DecodeMessage(line)
+	if err != nil && nestsTooDeep(line) {
+		return nil, &Fault{Reason: fmt.Sprintf(
+			"sent a message whose values nest more than %d deep", maxNesting)}
+	}
 	if err != nil {
 		return nil, &Fault{Reason: fmt.Sprintf(
 			"wrote something to standard output that is not an MCP message: %s", sample(line))}
 	}
 	if r, ok := message.(*jsonrpc.Response); ok {
+		if fault := resultFault(line); fault != nil && r.Error == nil {
+			r.Result, r.Error = nil, fault
+		}
 		r.Result = forwardResult(r.Result)
 	}
 	return message, nil

@@ -3,9 +3,12 @@ package mcpclient
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // textPrefix starts structured content that passes through the SDK as text. The SDK decodes
@@ -34,20 +37,91 @@ func forwardResult(result json.RawMessage) json.RawMessage {
 	return result
 }
 
-// forwardMessage is forwardResult for a whole message.
+// forwardMessage is forwardResult for a whole message. A result that cannot be read without doubt
+// becomes an error.
 func forwardMessage(message []byte) []byte {
-	if !bytes.Contains(message, []byte(structuredContent)) {
+	fault := resultFault(message)
+	if fault == nil && !bytes.Contains(message, []byte(structuredContent)) {
 		return message
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(message, &members) != nil || members["result"] == nil {
 		return message
 	}
-	members["result"] = forwardResult(members["result"])
+	if fault == nil {
+		members["result"] = forwardResult(members["result"])
+	} else {
+		delete(members, "result")
+		text, err := api.EncodeJSON(fault)
+		if err != nil {
+			return message
+		}
+		members["error"] = text
+	}
 	if again, err := api.EncodeJSON(members); err == nil {
 		return again
 	}
 	return message
+}
+
+// faultCode and faultPrefix mark an error that replaces the result of a server, so that the error
+// passes through the SDK and fails one request instead of the connection.
+const (
+	faultCode   = -32951
+	faultPrefix = "switchyard/fault:"
+)
+
+// resultFault returns the error that replaces a message's result: one that is null, which the SDK
+// reads as an empty result, or that has a key twice, of which it reads the last. It returns nil for
+// other messages.
+func resultFault(message []byte) *jsonrpc.Error {
+	value, syntax := jsontext.Parse(string(message))
+	if syntax != nil {
+		if syntax.Rule != jsontext.RuleDuplicate {
+			return nil
+		}
+		return &jsonrpc.Error{Code: faultCode, Message: fmt.Sprintf(
+			"%sanswered with a result that cannot be read without doubt: %v", faultPrefix, syntax)}
+	}
+	members, _ := value.(map[string]any)
+	if result, given := members["result"]; given && result == nil && members["method"] == nil {
+		return &jsonrpc.Error{Code: faultCode,
+			Message: faultPrefix + "answered with the result null"}
+	}
+	return nil
+}
+
+// asFault returns the fault that an error of resultFault stands for; nil for other errors.
+func asFault(err *jsonrpc.Error) *Fault {
+	reason, marked := strings.CutPrefix(err.Message, faultPrefix)
+	if err.Code != faultCode || !marked {
+		return nil
+	}
+	return &Fault{Reason: reason}
+}
+
+// maxNesting is how deep the values of a message may nest for the SDK to read it.
+const maxNesting = 1000
+
+// nestsTooDeep reports whether a message nests deeper than the SDK reads.
+func nestsTooDeep(message []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(message); i++ {
+		switch c := message[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 // structured returns the JSON of a result's structured content; nil if there is none.

@@ -22,6 +22,8 @@ type Tool struct {
 	// about them: they are for people to read and never relax retries.
 	ReadOnly   bool `json:"readOnly,omitempty"`
 	Idempotent bool `json:"idempotent,omitempty"`
+	// Ambiguous is set if the server lists different tools of this name.
+	Ambiguous bool `json:"ambiguous,omitempty"`
 
 	digest string
 }

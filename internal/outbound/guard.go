@@ -179,6 +179,23 @@ func notAllowed(host string) error {
 		Reason: "it is not one of the allowed hosts; to reach it, add it to allow in the toolspec"}
 }
 
+// Refuses returns why a host cannot be reached, as far as its name tells: an address, or a name
+// that means this machine. It makes no connection.
+func (g *Guard) Refuses(host string) error {
+	key := hostKey(host)
+	addr, err := netip.ParseAddr(key)
+	switch {
+	case g.allow.names[key]:
+		return nil
+	case err == nil:
+	case key == "localhost" || strings.HasSuffix(key, ".localhost"):
+		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	default:
+		return nil
+	}
+	return g.check(host, netip.AddrPortFrom(addr, 1).String())
+}
+
 // check reports whether the address ip:port may be connected to on behalf of host.
 func (g *Guard) check(host, address string) error {
 	target, err := netip.ParseAddrPort(address)

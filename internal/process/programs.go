@@ -42,11 +42,15 @@ func Env(more []string) []string {
 var secretVariable = regexp.MustCompile(
 	`(?i)(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|(API|ACCESS|AUTH|PRIVATE|SECRET)_?KEY)$`)
 
-// Environment returns the environment of a program as Env does, with the variables that secrets
-// names besides, and the values in it that must not show. It fails with precondition_failed where a
-// secret is not to be had on this worker.
-func Environment(more []string, secrets map[string]string) (env, hidden []string, err error) {
+// Environment returns the environment of a program as Env does, with the variables that set and
+// secrets name besides, and the values in it that must not show. It fails with precondition_failed
+// where a secret is not to be had on this worker.
+func Environment(more []string, set, secrets map[string]string) (env, hidden []string,
+	err error) {
 	env = Env(more)
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		env = append(env, name+"="+set[name])
+	}
 	for _, name := range more {
 		if value := os.Getenv(name); value != "" && secretVariable.MatchString(name) {
 			hidden = append(hidden, value)

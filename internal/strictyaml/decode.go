@@ -121,8 +121,14 @@ func child(n *yaml.Node, s jsonpath.Step) *yaml.Node {
 		}
 		return n.Content[s.Index]
 	}
-	if n.Kind == yaml.MappingNode && s.Index < 0 {
+	if n.Kind == yaml.MappingNode {
 		list, _ := entries(n)
+		if s.Index >= 0 { // of a list that is written as a mapping
+			if s.Index < len(list) {
+				return list[s.Index].value
+			}
+			return nil
+		}
 		for _, e := range list {
 			if deref(e.key).Value == s.Key {
 				return e.value
@@ -192,7 +198,7 @@ func (d *Document) raw(n *yaml.Node, v reflect.Value) {
 func (d *Document) tagged(n *yaml.Node, v reflect.Value, f *field) {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		d.text(n, u)
-	} else if !d.composite(n, v, f) {
+	} else if !d.composite(n, v, f) && !decodeSize(d, n, v, f) {
 		d.scalar(n, v)
 	}
 }
@@ -274,6 +280,10 @@ func (d *Document) mapping(n *yaml.Node, v reflect.Value, f *field) {
 }
 
 func (d *Document) list(n *yaml.Node, v reflect.Value, f *field) {
+	if n.Kind == yaml.MappingNode && f != nil && f.rule.keyed != "" {
+		d.keyed(n, v, f)
+		return
+	}
 	if n.Kind != yaml.SequenceNode {
 		d.wrongType(n, v.Type())
 		return

@@ -79,6 +79,10 @@ func (d *Document) writeScalar(b *bytes.Buffer, n *yaml.Node) {
 	case tagBool:
 		b.WriteString(strconv.FormatBool(strings.EqualFold(n.Value, "true")))
 	case tagString, tagTimestamp, tagMerge:
+		if n.Style == 0 && jsonNumber.MatchString(n.Value) {
+			d.fault(n, fmt.Sprintf("the number %s is too large for YAML, which reads it as text",
+				api.Shorten(n.Value, 40)), "write a smaller number, or put text in quotes")
+		}
 		writeString(b, n.Value)
 	case tagInt, tagFloat:
 		number, hint := numberText(n.Value)

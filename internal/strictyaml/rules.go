@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -18,7 +19,9 @@ import (
 // `rule:"min=1,max=9"` (numbers or durations), `rule:"above=0s"`. On a list, enum applies to
 // elements, min and max to its length; on a map with free keys, all apply to values. Faults never
 // quote the value of a field with `rule:"secret"`. In a list of structs with `rule:"short=name"`, a
-// scalar sets only the field name.
+// scalar sets only the field name. A list of structs with `rule:"keyed=name"` may be a mapping,
+// whose keys set the field name. A number with `rule:"size"` may have a unit of bytes, as bounds
+// may.
 type rule struct {
 	required bool
 	secret   bool
@@ -27,6 +30,10 @@ type rule struct {
 	above    bound
 	// short is the field that a scalar sets in place of the mapping.
 	short string
+	// keyed is the field that the keys set where a list is written as a mapping.
+	keyed string
+	// size is set for numbers of bytes, which may have a unit, such as 4MiB.
+	size bool
 }
 
 // bound is a limit for numbers, or for durations in nanoseconds; text is as written in the tag.
@@ -55,6 +62,10 @@ func parseRule(tag string) rule {
 			r.above = parseBound(value)
 		case "short":
 			r.short = value
+		case "keyed":
+			r.keyed = value
+		case "size":
+			r.size = true
 		}
 	}
 	return r
@@ -65,10 +76,33 @@ func parseBound(text string) bound {
 		return bound{true, float64(d), text}
 	}
 	f, err := strconv.ParseFloat(text, 64)
+	if size, ok := parseSize(text); ok {
+		f, err = float64(size), nil
+	}
 	if err != nil {
-		panic("rule tag with a bound that is neither a number nor a duration: " + text)
+		panic("rule tag with a bound that is no number, duration or size: " + text)
 	}
 	return bound{true, f, text}
+}
+
+// sizeUnits are the units of sizes.
+var sizeUnits = []struct {
+	name  string
+	bytes int
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6},
+	{"GB", 1e9}, {"B", 1}}
+
+// parseSize returns the bytes of a whole number with a unit, such as 512KiB or 4 MiB.
+func parseSize(text string) (bytes int, ok bool) {
+	for _, u := range sizeUnits {
+		number, found := strings.CutSuffix(text, u.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		return n * u.bytes, err == nil && n >= 0 && n <= math.MaxInt/u.bytes
+	}
+	return 0, false
 }
 
 // check returns the fault of v; "" if it is valid.

@@ -171,6 +171,9 @@ func (l *linter) file(path string) error {
 	case specfiles.KindLanes:
 		_, err := lanes.Decode(path, data)
 		return err
+	case specfiles.KindServers:
+		_, err := toolspecs.CheckServers(path, data)
+		return err
 	case specfiles.KindPolicies:
 		_, err := policies.DecodeFor(path, data, l.tools)
 		return err

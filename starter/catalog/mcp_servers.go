@@ -37,7 +37,7 @@ type askedServer struct {
 // elicitation, because some servers then list more tools.
 func (s *mcpServers) tools(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 	key, err := api.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env,
-		Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
+		SetEnv: e.SetEnv, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
 		Allow: e.Allow, AnswerWithin: min(e.AnswerWithin, 1)})
 	if err != nil {
 		return nil, err

@@ -109,6 +109,12 @@ func (f *folder) decode(r *reading, data []byte) {
 		return
 	}
 	r.data = data
+	if toolspecs.IsServersFile(r.file) {
+		if _, err := toolspecs.CheckServers(r.file, data); err != nil {
+			r.faults = strictyaml.AsFaults(r.file, err)
+		}
+		return
+	}
 	o := f.options
 	r.others = map[string]otherFile{}
 	o.ReadFile = func(path string, limit int) ([]byte, error) {
@@ -138,7 +144,7 @@ func (f *folder) surroundings(l toolspecs.Located, c *toolspecs.Compiled) toolsp
 	if other, both := f.base.Get(c.Spec.Name); both && other.Digest != c.Digest {
 		faults = append(faults,
 			l.Fault(fmt.Sprintf("there is another tool %q, which the worker provides", c.Spec.Name),
-				toolspecs.HintTaken))
+				toolspecs.HintProvided))
 	}
 	if f.check != nil {
 		for _, message := range f.check(c) {
@@ -294,6 +300,21 @@ func Load(dir string, o toolspecs.Options) (*toolspecs.Catalog, error) {
 		return nil, err
 	}
 	return f.catalog(), nil
+}
+
+// Check reads a folder as Load does and returns its tools. A tool that has the name of another tool
+// of base is a fault, and so is what check says of a tool, at the place of its name.
+func Check(dir string, o toolspecs.Options, base *toolspecs.Catalog,
+	check func(*toolspecs.Compiled) []string) ([]toolspecs.Located, error) {
+	f := &folder{dir: dir, options: o, base: base, given: base, check: check}
+	if err := f.load(time.Now()); err != nil {
+		return nil, err
+	}
+	var all []toolspecs.Located
+	for _, name := range f.seen.names() {
+		all = append(all, f.files[name].latest.specs...)
+	}
+	return all, nil
 }
 
 // LoadSkippingInvalid is Load without the invalid files: the catalog has base and the tools of

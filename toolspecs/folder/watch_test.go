@@ -201,7 +201,7 @@ func TestReload_AppliesValidChangesOnly(t *testing.T) {
 			[]string{"updated a 1.0.0 to 2.0.0", "updated b 1.0.0 to 2.0.0"}, 0,
 			"a@2.0.0 b@2.0.0 c@1.0.0"},
 		{"a tool the worker has", func(l *watchLab) { l.write("a.yaml", specOf("own@2.0.0")) },
-			[]string{`error a.yaml: a.yaml:1:7: there is another tool "own", which the worker provides (rename or remove one of them)`},
+			[]string{`error a.yaml: a.yaml:1:7: there is another tool "own", which the worker provides (rename it: starter tools import takes --prefix)`},
 			1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"refused by the check", func(l *watchLab) { l.write("a.yaml", specOf("unfit")) },
 			[]string{"error a.yaml: a.yaml:1:7: it does not fit"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},

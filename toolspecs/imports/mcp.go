@@ -2,6 +2,7 @@ package imports
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
@@ -37,7 +38,15 @@ func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 		}) {
 			continue
 		}
-		tools = append(tools, mcpTool(name, entry, listed[i], o))
+		switch remote := listed[i]; {
+		case remote.Name == "":
+			r.refuse(fmt.Sprintf("tool %d of the server", i+1),
+				"it has no name, so that it cannot be called")
+		case remote.Ambiguous:
+			r.refuse(remote.Name, "the server lists different tools of this name; correct the server")
+		default:
+			tools = append(tools, mcpTool(name, entry, remote, o))
+		}
 	}
 	r.take(tools)
 	return r

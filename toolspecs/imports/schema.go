@@ -245,7 +245,7 @@ func (t *translator) enum(s, o *jsontext.Object, types []string, at string) {
 		}
 		return
 	}
-	if nullable(o) && !slices.Contains(list, nil) {
+	if (nullable(o) || t.keep && defaultsToNull(o)) && !slices.Contains(list, nil) {
 		list = append(slices.Clone(list), nil)
 	}
 	if len(types) > 0 && !slices.ContainsFunc(list, func(v any) bool { return fits(v, types) }) {

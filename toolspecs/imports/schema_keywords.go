@@ -64,7 +64,7 @@ func (t *translator) types(o *jsontext.Object, at string) []string {
 			types = append(types, name)
 		}
 	}
-	if len(types) > 0 && nullable(o) {
+	if len(types) > 0 && (nullable(o) || t.keep && defaultsToNull(o)) {
 		types = withNull(types)
 	}
 	return types
@@ -91,6 +91,12 @@ func typeOf(given any) (name string, known bool) {
 }
 
 func nullable(o *jsontext.Object) bool { return jsontext.Member[bool](o, "nullable") }
+
+// defaultsToNull reports whether a schema declares null as its default, which makes null a value of
+// it, whatever its type.
+func defaultsToNull(o *jsontext.Object) bool {
+	return o.Has(keyDefault) && o.Get(keyDefault) == nil
+}
 
 // plainKeywords takes over the keywords that need no translation, where their values are of the
 // right form.

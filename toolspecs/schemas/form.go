@@ -82,7 +82,11 @@ func (f *Form) Arguments(text string, lenient bool) (args json.RawMessage, notes
 			return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: jsontext.RuleSyntax,
 				Message: message}}
 		}
-		return nil, nil, []api.Problem{{Path: jsonErr.Path(), Rule: jsonErr.Rule, Message: message}}
+		path := jsonErr.Path()
+		if jsonErr.Rule == jsontext.RuleLimit {
+			path, message = jsonpath.Root, "the arguments are too large: "+message
+		}
+		return nil, nil, []api.Problem{{Path: path, Rule: jsonErr.Rule, Message: message}}
 	}
 	if _, ok := value.(map[string]any); !ok {
 		message := "the arguments must be an object, such as {}, not " +

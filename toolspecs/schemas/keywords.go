@@ -106,6 +106,10 @@ func (k keywordChecker) schema(path string, value any) {
 			k.unknown(at, name)
 		}
 	}
+	if schema.Has("$ref") && k.loops(schema) {
+		k.Add(jsonpath.Key(path, "$ref"), "let it refer to a schema with rules of its own",
+			"the reference leads back to itself, so that no value can be checked")
+	}
 	for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"},
 		{"minItems", "maxItems"},
 		{"minProperties", "maxProperties"}, {"minContains", "maxContains"}} {
@@ -204,7 +208,7 @@ func (k keywordChecker) regex(path, text string, report func(path, hint, format 
 }
 
 // schemaTypes are the types of JSON Schema.
-var schemaTypes = append(slices.Clone(Types), "null")
+var schemaTypes = append(slices.Clone(Types), typeNull)
 
 func (k keywordChecker) types(path string, value any) {
 	list, many := value.([]any)

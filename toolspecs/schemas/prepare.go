@@ -14,7 +14,8 @@ import (
 )
 
 // preparer brings arguments into the form that is validated: unknown ones found, defaults filled
-// in, and in lenient mode unknown ones dropped and strings turned into numbers and booleans.
+// in, and in lenient mode unknown ones and nulls dropped and strings turned into numbers and
+// booleans.
 type preparer struct {
 	lenient bool
 	// bare leaves defaults out.
@@ -53,6 +54,7 @@ func (p *preparer) value(v any, s *Shape) any {
 
 func (p *preparer) object(members map[string]any, s *Shape) {
 	p.unknown(members, s)
+	p.nulls(members, s)
 	if s != nil && !p.bare {
 		for _, prop := range s.properties {
 			if prop.shape == nil || prop.shape.value == nil {
@@ -67,6 +69,23 @@ func (p *preparer) object(members map[string]any, s *Shape) {
 		p.steps = append(p.steps, jsonpath.Step{Key: k, Index: -1})
 		members[k] = p.value(members[k], s.Property(k))
 		p.steps = p.steps[:len(p.steps)-1]
+	}
+}
+
+// nulls removes, in lenient mode, optional properties that are null and must not be. Models send
+// null for arguments that they leave out.
+func (p *preparer) nulls(members map[string]any, s *Shape) {
+	if !p.lenient || s == nil {
+		return
+	}
+	for _, prop := range s.properties {
+		value, given := members[prop.name]
+		if !given || value != nil || prop.required || prop.shape == nil || !prop.shape.refusesNull {
+			continue
+		}
+		delete(members, prop.name)
+		p.notes = append(p.notes, jsonpath.Key(p.path(), prop.name)+
+			": null was treated as absent")
 	}
 }
 

@@ -70,6 +70,57 @@ func (k keywordChecker) reference(path string, value any) {
 	}
 }
 
+// inPlace are the keywords whose schemas apply to the same value.
+var inPlace = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
+
+// loops reports whether references lead from a schema back to it for one and the same value.
+func (k keywordChecker) loops(schema *jsontext.Object) bool {
+	seen := map[*jsontext.Object]bool{}
+	var reaches func(from *jsontext.Object) bool
+	reaches = func(from *jsontext.Object) bool {
+		for _, next := range k.targets.applied(from) {
+			if next == schema || !seen[next] && mark(seen, next) && reaches(next) {
+				return true
+			}
+		}
+		return false
+	}
+	return !k.targets.based && reaches(schema)
+}
+
+func mark(seen map[*jsontext.Object]bool, schema *jsontext.Object) bool {
+	seen[schema] = true
+	return true
+}
+
+// applied returns the schemas that apply to the value of a schema, too.
+func (t referenceTargets) applied(schema *jsontext.Object) []*jsontext.Object {
+	var list []*jsontext.Object
+	add := func(value any) {
+		if o, ok := value.(*jsontext.Object); ok {
+			list = append(list, o)
+		}
+	}
+	if fragment, local := strings.CutPrefix(jsontext.Member[string](schema, "$ref"), "#"); local {
+		if unescaped, err := url.PathUnescape(fragment); err == nil {
+			fragment = unescaped
+		}
+		if fragment == "" || fragment[0] == '/' {
+			target, _ := jsontext.At(t.root, fragment)
+			add(target)
+		}
+	}
+	for _, keyword := range inPlace {
+		value := schema.Get(keyword)
+		add(value)
+		several, _ := value.([]any)
+		for _, one := range several {
+			add(one)
+		}
+	}
+	return list
+}
+
 // has reports whether there is something at a fragment: a JSON Pointer or the name of an anchor.
 func (t referenceTargets) has(fragment string) bool {
 	if fragment != "" && fragment[0] != '/' {

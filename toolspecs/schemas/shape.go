@@ -16,6 +16,7 @@ const (
 	TypeBoolean = "boolean"
 	TypeArray   = "array"
 	TypeObject  = "object"
+	typeNull    = "null"
 )
 
 // Types are the types that parameters have.
@@ -31,8 +32,10 @@ type Shape struct {
 	byName     map[string]*Shape
 	items      *Shape
 	// value is the default as JSON; nil means none.
-	value     json.RawMessage
-	sensitive bool
+	value json.RawMessage
+	// refusesNull is set if null certainly violates the declaration.
+	refusesNull bool
+	sensitive   bool
 	// closed objects take no other properties than those declared.
 	closed bool
 	// pointer is the JSON Pointer of its schema, for shapes of an input_schema.
@@ -42,13 +45,15 @@ type Shape struct {
 type property struct {
 	name  string
 	shape *Shape
+	// required is set if the object must have the property.
+	required bool
 }
 
-// NewShape returns the shape of a value of a type. A closed object takes no other properties than
-// those declared.
-func NewShape(kind string, closed bool) *Shape {
-	return &Shape{types: []string{kind},
-		closed: closed}
+// NewShape returns the shape of a value of one of the types; without types, of any value. A closed
+// object takes no other properties than those declared.
+func NewShape(closed bool, types ...string) *Shape {
+	return &Shape{types: types, closed: closed,
+		refusesNull: len(types) > 0 && !slices.Contains(types, typeNull)}
 }
 
 // SetDefault sets the value of an absent property.
@@ -95,16 +100,34 @@ func (s *Shape) Declared() []string {
 	return names
 }
 
-func (s *Shape) Add(name string, p *Shape) {
+// Add declares a property. required is set if the object must have it.
+func (s *Shape) Add(name string, p *Shape, required bool) {
 	if s.byName == nil {
 		s.byName = map[string]*Shape{}
 	}
 	s.byName[name] = p
-	s.properties = append(s.properties, property{name, p})
+	s.properties = append(s.properties, property{name, p, required})
 }
 
-// Only reports whether the declared types are t and nothing else.
-func (s *Shape) Only(t string) bool { return s != nil && len(s.types) == 1 && s.types[0] == t }
+// DropDefaults removes all defaults, so that absent properties stay absent.
+func (s *Shape) DropDefaults() {
+	if s == nil {
+		return
+	}
+	s.value = nil
+	s.items.DropDefaults()
+	for _, p := range s.properties {
+		p.shape.DropDefaults()
+	}
+}
+
+// Only reports whether t is the declared type, alone or beside null.
+func (s *Shape) Only(t string) bool {
+	return s != nil && slices.Contains(s.types, t) &&
+		!slices.ContainsFunc(s.types, func(other string) bool {
+			return other != t && other != typeNull
+		})
+}
 
 func (s *Shape) allows(t string) bool { return len(s.types) == 0 || slices.Contains(s.types, t) }
 
@@ -167,16 +190,17 @@ func ShapeOf(schema any, pointer string) *Shape {
 	if value, ok := o.Members["default"]; ok {
 		s.value = Encode(value)
 	}
+	s.refusesNull = refusesNull(o, s.types)
+	required := jsontext.Member[[]any](o, "required")
 	properties := jsontext.Member[*jsontext.Object](o, "properties")
 	for _, name := range properties.Names() {
 		s.Add(name, ShapeOf(properties.Members[name], pointer+"/properties/"+
-			jsontext.EscapePointer(name)))
+			jsontext.EscapePointer(name)), slices.Contains(required, any(name)))
 	}
 	s.items = ShapeOf(o.Members["items"], pointer+"/items")
 	s.closed = isClosed(o, pointer == "")
-	required := jsontext.Member[[]any](o, "required")
 	for _, p := range s.properties {
-		if p.shape != nil && slices.Contains(required, any(p.name)) {
+		if p.shape != nil && p.required {
 			// The caller must give it, so its default is never used.
 			p.shape.value = nil
 		}
@@ -222,7 +246,49 @@ func isClosed(o *jsontext.Object, root bool) bool {
 	return declares || root
 }
 
+// refusesNull reports whether null certainly violates a schema with these types.
+func refusesNull(o *jsontext.Object, types []string) bool {
+	if list := jsontext.Member[[]any](o, "enum"); list != nil && !slices.Contains(list, nil) {
+		return true
+	}
+	if o.Has("const") && o.Get("const") != nil {
+		return true
+	}
+	return len(types) > 0 && !slices.Contains(types, typeNull)
+}
+
+// typesOf returns the types of a schema, or those of its alternatives; none means any.
 func typesOf(o *jsontext.Object) []string {
+	if types := ownTypes(o); types != nil || o.Has("type") {
+		return types
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if alternatives := jsontext.Member[[]any](o, keyword); len(alternatives) > 0 {
+			return typesOfAll(alternatives)
+		}
+	}
+	return nil
+}
+
+// typesOfAll returns the types of several schemas; none if one of them has none.
+func typesOfAll(alternatives []any) []string {
+	var types []string
+	for _, a := range alternatives {
+		schema, _ := a.(*jsontext.Object)
+		if schema == nil {
+			return nil
+		}
+		own := ownTypes(schema)
+		if len(own) == 0 {
+			return nil
+		}
+		types = append(types, own...)
+	}
+	return types
+}
+
+// ownTypes returns the value of the keyword type.
+func ownTypes(o *jsontext.Object) []string {
 	switch t := o.Members["type"].(type) {
 	case string:
 		return []string{t}

@@ -79,7 +79,7 @@ func (c Executor) program(ctx context.Context, entry *toolspecs.Entry,
 	if err != nil {
 		return nil, err
 	}
-	env, secrets, err := process.Environment(entry.Env, entry.Secrets)
+	env, secrets, err := process.Environment(entry.Env, entry.SetEnv, entry.Secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,8 @@ func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpc
 func mcpKeyOf(ctx context.Context, spec *toolspecs.Spec) (mcpKey, error) {
 	e := spec.Entry
 	server, err := json.Marshal(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env,
-		Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth, Allow: e.Allow,
+		SetEnv: e.SetEnv, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
+		Allow:        e.Allow,
 		AnswerWithin: min(e.AnswerWithin, 1)})
 	if err != nil {
 		return mcpKey{}, err

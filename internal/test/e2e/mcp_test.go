@@ -32,7 +32,7 @@ func (l *lab) mcpTools(tools map[string]string) string {
 			l.t.Fatalf("%s: %v", remote, err)
 		}
 		quoted, _ := json.Marshal(argv)
-		text := fmt.Sprintf("name: %s\nversion: 1.0.0\ndescription: %s\ninput_schema: %s\nentry: {type: mcp, argv: %s, remote: %s, pin: %q%s}\n",
+		text := fmt.Sprintf("name: %s\nversion: 1.0.0\ndescription: %s\ninput_schema: %s\nentry: {type: mcp, argv: %s, tool: %s, pin: %q%s}\n",
 			name, tool.Description, tool.InputSchema, quoted, remote, tool.Digest(), more)
 		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o600); err != nil {
 			l.t.Fatal(err)

@@ -48,14 +48,18 @@ const KindTool = "tool"
 var kindsByKey = []struct{ key, kind string }{
 	{"entry", KindTool}, {"steps", kindScript}, {"calls", KindPlan}, {"model", KindAgent},
 	{"instructions", KindAgent},
-	{"lanes", KindLanes}, {"buckets", KindLanes}, {"policies", KindPolicies},
+	{"servers", KindServers}, {"lanes", KindLanes}, {"buckets", KindLanes}, {"policies", KindPolicies},
 }
+
+// KindServers is a file of MCP servers.
+const KindServers = "servers"
 
 const KindAuto = "auto"
 
 const kindScript = "script"
 
-var Kinds = []string{KindAuto, KindTool, KindAgent, KindPlan, kindScript, KindLanes, KindPolicies}
+var Kinds = []string{KindAuto, KindTool, KindAgent, KindPlan, kindScript, KindLanes, KindPolicies,
+	KindServers}
 
 // DetectKind returns the kind of a file. Unknown or unreadable files count as toolspecs.
 func DetectKind(path string, data []byte) string { return cmp.Or(kindOf(path, data), KindTool) }

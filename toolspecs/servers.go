@@ -1,0 +1,190 @@
+package toolspecs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/strictyaml"
+)
+
+// serversFileName is the name of files that declare MCP servers. A toolspec finds the one in its
+// own folder, else the one in the folder above.
+const serversFileName = "servers.yaml"
+
+// IsServersFile reports whether a path is that of a file of servers.
+func IsServersFile(path string) bool { return filepath.Base(path) == serversFileName }
+
+// serversFile is the content of a file of servers.
+type serversFile struct {
+	Servers map[string]server `yaml:"servers" rule:"required"`
+}
+
+// server declares an MCP server by the fields of a toolspec's entry, and what its tools have by
+// default.
+type server struct {
+	Entry
+	// Type hides the field of Entry, which is required there.
+	Type  string      `yaml:"type" rule:"enum=mcp"`
+	Tools serverTools `yaml:"tools"`
+}
+
+// serverTools are the defaults of the tools of a server.
+type serverTools struct {
+	Category  string        `yaml:"category" rule:"enum=http|database|file|ai|notification|custom"`
+	Tags      []string      `yaml:"tags"`
+	Effects   []string      `yaml:"effects"`
+	Emits     []string      `yaml:"emits"`
+	Approval  *Approval     `yaml:"approval" rule:"short=when"`
+	Policies  []string      `yaml:"policies"`
+	Execution executionFile `yaml:"execution"`
+}
+
+// serverName matches the names of servers.
+var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// CheckServers returns the names of the servers in a file. The error is Faults.
+func CheckServers(file string, data []byte) ([]string, error) {
+	list, faults := decodeServers(file, data)
+	return slices.Sorted(maps.Keys(list)), faults.Err()
+}
+
+func decodeServers(file string, data []byte) (map[string]server, Faults) {
+	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
+	if len(faults) > 0 || doc == nil {
+		return nil, faults
+	}
+	var f serversFile
+	doc.Decode(&f)
+	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
+		at := jsonpath.Key("$.servers", name)
+		if !serverName.MatchString(name) {
+			doc.ReportKey(at, fmt.Sprintf("%q cannot name a server", name),
+				"use letters, digits, _, - and .")
+		}
+		for _, own := range []string{"tool", "pin", "server"} {
+			if doc.Has(at + "." + own) {
+				doc.ReportKey(at+"."+own, own+" is a field of a tool, not of its server",
+					"write it in the toolspec")
+			}
+		}
+		doc.ReportAll(f.Servers[name].check(at))
+	}
+	return f.Servers, doc.Faults()
+}
+
+// check returns the faults of a server whose declaration is at a path.
+func (s server) check(at string) []strictyaml.Finding {
+	trial := Spec{Name: "server", Entry: s.Entry}
+	trial.Entry.Type, trial.Entry.Pin = KindMCP, "sha256:"+strings.Repeat("0", 64)
+	trial.Entry.Server = ""
+	c := checker{}
+	c.entry(trial.withDefaults())
+	for i, f := range c.All {
+		c.All[i].Path = at + strings.TrimPrefix(f.Path, "$.entry")
+	}
+	return c.All
+}
+
+// connectionFields are the fields of an entry that a named server declares and its tools do not.
+var connectionFields = []string{"argv", "dir", "env", "set_env", "secrets", "url", "headers",
+	"auth", "allow"}
+
+// takeServer fills in what the server that the entry names declares. It reads the servers file
+// beside the toolspec's file.
+func (f *specFile) takeServer(doc *strictyaml.Document, file string, o Options) {
+	name := f.Entry.Server
+	if name == "" {
+		return
+	}
+	const at = "$.entry.server"
+	for _, field := range connectionFields {
+		if path := "$.entry." + field; doc.Has(path) {
+			doc.ReportKey(path, fmt.Sprintf("%s is declared by the server %q", field, name),
+				"remove it here, or remove server")
+		}
+	}
+	f.Entry.unresolved = true
+	path, data, err := findServers(file, o)
+	if err != nil {
+		doc.Report(at, err.Error(), "declare the server there: servers: {"+name+": {argv: […]}}")
+		return
+	}
+	list, faults := decodeServers(path, data)
+	s, found := list[name]
+	switch {
+	case len(faults) > 0:
+		doc.Report(at, "the servers file "+path+" has faults, first: "+faults[0].String(),
+			"correct them there")
+		return
+	case !found:
+		known := slices.Sorted(maps.Keys(list))
+		doc.Report(at, fmt.Sprintf("%s declares no server %q", path, name),
+			spelling.Hint(name, known))
+		return
+	}
+	f.Entry.unresolved = false
+	fillZero(reflect.ValueOf(&f.Entry).Elem(), reflect.ValueOf(s.Entry))
+	f.takeDefaults(s.Tools)
+}
+
+// takeDefaults fills in what the toolspec leaves out.
+func (f *specFile) takeDefaults(d serverTools) {
+	if f.Category == "" {
+		f.Category = d.Category
+	}
+	for _, list := range []struct{ own, other *[]string }{{&f.Tags, &d.Tags},
+		{&f.Effects, &d.Effects}, {&f.Emits, &d.Emits}, {&f.Policies, &d.Policies}} {
+		if *list.own == nil {
+			*list.own = *list.other
+		}
+	}
+	if f.Approval == nil {
+		f.Approval = d.Approval
+	}
+	if f.Execution.Parallelizable != nil || f.Execution.Access != "" {
+		d.Execution.Parallelizable, d.Execution.Access = nil, ""
+	}
+	fillZero(reflect.ValueOf(&f.Execution).Elem(), reflect.ValueOf(d.Execution))
+}
+
+// fillZero sets the exported fields of a struct that are zero to those of another, and does so in
+// structs within.
+func fillZero(into, from reflect.Value) {
+	for i := range into.NumField() {
+		field := into.Field(i)
+		switch {
+		case !field.CanSet():
+		case field.IsZero():
+			field.Set(from.Field(i))
+		case field.Kind() == reflect.Struct:
+			fillZero(field, from.Field(i))
+		}
+	}
+}
+
+// findServers reads the servers file in a toolspec's folder, or else in the folder above.
+func findServers(file string, o Options) (path string, data []byte, err error) {
+	var tried []string
+	for _, name := range []string{serversFileName, filepath.Join("..", serversFileName)} {
+		path = strictyaml.Beside(file, name)
+		if data, err = o.read(path, MaxFileBytes); err == nil {
+			return path, data, nil
+		}
+		if _, statErr := os.Lstat(path); !errors.Is(statErr, fs.ErrNotExist) {
+			return path, nil, err
+		}
+		tried = append(tried, path)
+	}
+	return "", nil, fmt.Errorf("there is no file of servers: neither %s", strings.Join(tried,
+		" nor "))
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -205,15 +206,20 @@ func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
 		// This bounds one line. Carrying structured content as text may double its length.
 		MaxEventSize: 4 * o.MaxMessage,
 	}
-	hide := own.hide
+	hide, add := own.hide, own.add
 	if entry.Auth.OAuth() {
 		if c.login, err = newLogin(origin, entry, o); err != nil {
 			return nil, err
 		}
 		t.OAuthHandler, hide = c.login, c.login.hide
+		if c.login.account != nil {
+			add = func(req *http.Request) error {
+				return errors.Join(own.add(req), c.login.addToken(req))
+			}
+		}
 	}
 	t.HTTPClient = outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: hide,
-		broken: c.breakOff}, origin, own.add)
+		broken: c.breakOff}, origin, add)
 	return t, nil
 }
 

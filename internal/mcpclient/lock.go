@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,10 +16,10 @@ const lockInterval = 20 * time.Millisecond
 var errLocked = errors.New("the file is locked")
 
 // lockFile locks a file across processes and creates it if needed. The lock ends with unlock or
-// with the process. It fails if another process keeps the lock for longer than wait. Where the file
-// cannot be created or the file system has no locks, unlock does nothing: a refresh without a lock
-// is better than none.
-func lockFile(path string, wait time.Duration) (unlock func(), err error) {
+// with the process. It fails if another process keeps the lock for longer than wait, or with the
+// cause of ctx's end. Where the file cannot be created or the file system has no locks, unlock does
+// nothing: a refresh without a lock is better than none.
+func lockFile(ctx context.Context, path string, wait time.Duration) (unlock func(), err error) {
 	none := func() {}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return none, nil
@@ -36,7 +37,12 @@ func lockFile(path string, wait time.Duration) (unlock func(), err error) {
 			return nil, fmt.Errorf("another process has locked %s for %v; if it hangs, end it",
 				path, wait)
 		}
-		<-tick.C
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			_ = file.Close()
+			return nil, context.Cause(ctx)
+		}
 	}
 	return func() { _ = file.Close() }, nil
 }

@@ -105,7 +105,7 @@ func (l *login) codeConfig(credentials *oauthex.ClientCredentials) *auth.Authori
 		PreregisteredClient: credentials, RedirectURL: l.auth.Redirect(), Client: l.client,
 		AuthorizationCodeFetcher: l.fetch,
 		ScopeFilter:              l.scopes, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
-		InitialTokenSource: tokenSource(l.personsToken), NewTokenSource: l.take,
+		NewTokenSource: l.take,
 	}
 	if l.auth.ClientMetadataURL != "" {
 		config.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: l.auth.ClientMetadataURL}
@@ -140,8 +140,6 @@ type tokenSource func() (*oauth2.Token, error)
 // Token implements oauth2.TokenSource.
 func (f tokenSource) Token() (*oauth2.Token, error) { return f() }
 
-func (l *login) personsToken() (*oauth2.Token, error) { return l.account.token(l.client, l.secret) }
-
 // take stores the result of a login.
 func (l *login) take(_ context.Context, config *oauth2.Config,
 	token *oauth2.Token) (oauth2.TokenSource, error) {
@@ -158,36 +156,61 @@ func (l *login) take(_ context.Context, config *oauth2.Config,
 		l.log.Warn("the login at an MCP server is not stored beyond this process", "server", l.server,
 			"error", err)
 	}
-	return tokenSource(l.personsToken), nil
+	return oauth2.StaticTokenSource(token), nil // the SDK gets no token from TokenSource
 }
 
-// TokenSource implements auth.OAuthHandler.
+// TokenSource implements auth.OAuthHandler. It returns nil for a person's login, whose token
+// addToken adds: the SDK gets tokens with the connection's context and blocks other requests
+// meanwhile.
 func (l *login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
-	if l.account == nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+	if l.account != nil {
+		return nil, nil
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	source, err := l.flow.TokenSource(ctx)
 	if err != nil || source == nil {
 		return nil, err
 	}
 	return tokenSource(func() (*oauth2.Token, error) {
 		token, err := source.Token()
-		if err == nil {
-			l.last.Store(outbound.Hiding(token.AccessToken))
-			return token, nil
-		}
-		if errors.Is(err, errNoLogin) {
-			return nil, err
-		}
-		return nil, l.explain(ctx, err, true)
+		return token, l.used(ctx, token, err)
 	}), nil
+}
+
+// addToken adds the token of a person's login to a request to the server, if there is a login.
+// Without one the server asks for it.
+func (l *login) addToken(req *http.Request) error {
+	ctx := req.Context()
+	token, err := l.account.token(ctx, l.client, l.secret)
+	if errors.Is(err, errNoLogin) {
+		return nil
+	}
+	if err = l.used(ctx, token, err); err == nil {
+		req.Header.Set("Authorization", bearer+token.AccessToken)
+	}
+	return err
+}
+
+// bearer precedes the token in a header.
+const bearer = "Bearer "
+
+// used notes the token that a request sends, or explains why there is none.
+func (l *login) used(ctx context.Context, token *oauth2.Token, err error) error {
+	if err == nil {
+		l.last.Store(outbound.Hiding(token.AccessToken))
+		return nil
+	}
+	if errors.Is(err, errNoLogin) {
+		return err
+	}
+	return l.explain(ctx, err, true)
 }
 
 // Authorize implements auth.OAuthHandler. Its error is a *api.Error for a call that was not
 // sent, or the cause of ctx's end.
 func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
-	if l.failed != nil || l.known(req, resp) {
+	if l.failed != nil || l.known(ctx, req, resp) {
 		_ = resp.Body.Close()
 		return l.failed
 	}
@@ -211,15 +234,18 @@ func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Res
 
 // known reports whether no login is needed: there is another token, or another would not help
 // because the toolspec sets the scopes.
-func (l *login) known(req *http.Request, resp *http.Response) bool {
+func (l *login) known(ctx context.Context, req *http.Request, resp *http.Response) bool {
 	switch {
 	case l.account == nil:
 		return false
 	case resp.StatusCode == http.StatusForbidden:
 		return l.auth.Scopes != nil
 	}
-	rejected := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
-	return l.account.renew(rejected, l.client, l.secret)
+	if resp.Request != nil {
+		req = resp.Request // with the token that addToken added
+	}
+	rejected := strings.TrimPrefix(req.Header.Get("Authorization"), bearer)
+	return l.account.renew(ctx, rejected, l.client, l.secret)
 }
 
 // fetch has a person log in.

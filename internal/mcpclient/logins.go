@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
@@ -52,7 +53,7 @@ func (l *Logins) of(server string, auth *outbound.Auth) (*account, error) {
 	if a := l.accounts[string(key)]; a != nil {
 		return a, nil
 	}
-	a := &account{}
+	a := &account{turn: make(chan struct{}, 1)}
 	if l.folder != "" {
 		sum := sha256.Sum256(key)
 		a.path = filepath.Join(l.folder, hex.EncodeToString(sum[:16])+".json")
@@ -83,7 +84,10 @@ type kept struct {
 type account struct {
 	// path is the file; empty without a folder.
 	path string
+	// turn holds a value while a goroutine of this process refreshes the token or looks for another.
+	turn chan struct{}
 
+	// mu guards the following for short times.
 	mu   sync.Mutex
 	kept kept
 	// renewed is the access token that took the place of one that the server rejected before its
@@ -97,51 +101,100 @@ type account struct {
 // server asks for a login.
 var errNoLogin = &oauth2.RetrieveError{ErrorCode: "invalid_grant"}
 
-// token returns a valid token and refreshes it if needed; errNoLogin if there is none.
-func (a *account) token(client *http.Client, secret string) (*oauth2.Token, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.kept.Token.Valid() {
-		return a.kept.Token, nil
+// token returns a valid token and refreshes it if needed; errNoLogin if there is none. It fails
+// with the cause of ctx's end if that comes first.
+func (a *account) token(ctx context.Context, client *http.Client,
+	secret string) (*oauth2.Token, error) {
+	if token := a.current(); token.Valid() {
+		return token, nil
 	}
-	unlock, err := a.lock(client)
+	release, err := a.exclusive(ctx, client)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
 	a.load()
-	if a.kept.Token.Valid() {
-		return a.kept.Token, nil
+	if token := a.current(); token.Valid() {
+		release()
+		return token, nil
 	}
-	return a.refresh(client, secret)
+	return a.refresh(ctx, client, secret, release)
 }
 
-// lock keeps other processes from refreshing, because servers accept a refresh token once. It waits
-// for as long as two requests to the authorization server may take.
-func (a *account) lock(client *http.Client) (unlock func(), err error) {
-	if a.path == "" {
-		return func() {}, nil
+// current returns the token of the login, valid or not; nil if there is none.
+func (a *account) current() *oauth2.Token {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.kept.Token
+}
+
+// exclusive keeps this and other processes from refreshing until release, because servers accept a
+// refresh token once. It waits for as long as two requests to the authorization server may take,
+// and no longer than ctx lasts.
+func (a *account) exclusive(ctx context.Context, client *http.Client) (release func(), err error) {
+	select {
+	case a.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return lockFile(a.path+".lock", 2*client.Timeout)
+	if a.path == "" {
+		return func() { <-a.turn }, nil
+	}
+	unlock, err := lockFile(ctx, a.path+".lock", 2*client.Timeout)
+	if err != nil {
+		<-a.turn
+		return nil, err
+	}
+	return func() { unlock(); <-a.turn }, nil
 }
 
 // load reads what another process may have stored since. A file that cannot be read counts as no
-// login. The caller has the locks.
+// login.
 func (a *account) load() {
-	if a.path == "" {
-		return
-	}
-	data, err := os.ReadFile(a.path)
-	var k kept
-	if err == nil && json.Unmarshal(data, &k) == nil && k.Token != nil {
-		a.kept = k
+	if stored, ok := a.stored(); ok {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.kept = stored
 	}
 }
 
-// refresh asks the authorization server for another token. The caller has the locks.
-func (a *account) refresh(client *http.Client, secret string) (*oauth2.Token, error) {
-	k := a.kept
-	if k.Token == nil || k.Token.RefreshToken == "" || k.Token.RefreshToken == a.spent {
+// stored returns the login that the file has, if any.
+func (a *account) stored() (k kept, ok bool) {
+	if a.path == "" {
+		return k, false
+	}
+	data, err := os.ReadFile(a.path)
+	return k, err == nil && json.Unmarshal(data, &k) == nil && k.Token != nil
+}
+
+// refresh asks the authorization server for another token, and calls release when that has ended.
+// The caller has called exclusive. A refresh outlasts ctx, because a refresh token that was sent may
+// be used up.
+func (a *account) refresh(ctx context.Context, client *http.Client, secret string,
+	release func()) (*oauth2.Token, error) {
+	type end struct {
+		token *oauth2.Token
+		err   error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		defer release()
+		token, err := a.request(client, secret)
+		ended <- end{token, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.token, e.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// request makes the request of refresh and stores the token.
+func (a *account) request(client *http.Client, secret string) (*oauth2.Token, error) {
+	a.mu.Lock()
+	k, spent := a.kept, a.spent
+	a.mu.Unlock()
+	if k.Token == nil || k.Token.RefreshToken == "" || k.Token.RefreshToken == spent {
 		return nil, errNoLogin
 	}
 	if !k.ToolspecSecret {
@@ -152,16 +205,33 @@ func (a *account) refresh(client *http.Client, secret string) (*oauth2.Token, er
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, client)
 	token, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: k.Token.RefreshToken}).Token()
 	if refusal, ok := errors.AsType[*oauth2.RetrieveError](err); ok && final(refusal) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		a.spent = k.Token.RefreshToken
 		return nil, errNoLogin
 	}
 	if err != nil {
 		return nil, err
 	}
+	return a.refreshed(k, token), nil
+}
+
+// refreshed stores the token that a refresh of the login old gave, unless a person has logged in
+// since, in this or another process. It returns the token to use.
+func (a *account) refreshed(old kept, token *oauth2.Token) *oauth2.Token {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.kept.Token != old.Token {
+		return a.kept.Token
+	}
+	if stored, ok := a.stored(); ok && stored.Token.RefreshToken != old.Token.RefreshToken {
+		a.kept = stored
+		return stored.Token
+	}
 	a.kept.Token = token
 	// The token is good even if it cannot be kept.
 	_ = a.save()
-	return token, nil
+	return token
 }
 
 // final reports that repeating the request would fail again.
@@ -176,34 +246,51 @@ func final(refusal *oauth2.RetrieveError) bool {
 
 // renew finds another token than one that the server rejected: what another process has kept since,
 // or a refreshed one, unless the rejected one is that already.
-func (a *account) renew(rejected string, client *http.Client, secret string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	unlock, err := a.lock(client)
+func (a *account) renew(ctx context.Context, rejected string, client *http.Client,
+	secret string) bool {
+	release, err := a.exclusive(ctx, client)
 	if err != nil {
 		return false
 	}
-	defer unlock()
 	a.load()
-	if a.kept.Token.Valid() && a.kept.Token.AccessToken != rejected {
+	if token := a.current(); token.Valid() && token.AccessToken != rejected {
+		release()
 		return true
 	}
-	if rejected == "" || rejected == a.renewed {
+	a.mu.Lock()
+	renewed := a.renewed
+	a.mu.Unlock()
+	if rejected == "" || rejected == renewed {
+		release()
 		return false
 	}
-	token, err := a.refresh(client, secret)
+	token, err := a.refresh(ctx, client, secret, release)
 	if err != nil {
 		return false
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.renewed = token.AccessToken
 	return true
 }
 
-// keep stores the result of a login.
+// keepWait bounds how long a login waits for a refresh by another process before it is stored.
+const keepWait = time.Second
+
+// keep stores the result of a login. It waits for a refresh by another process only briefly: a
+// refresh that ends later does not replace a login that it finds stored.
 func (a *account) keep(k kept) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.kept = k
+	a.mu.Unlock()
+	if a.path != "" {
+		unlock, err := lockFile(context.Background(), a.path+".lock", keepWait)
+		if err == nil {
+			defer unlock()
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	return a.save()
 }
 
@@ -214,7 +301,7 @@ func (a *account) scopes() []string {
 	return a.kept.Scopes
 }
 
-// save writes the file atomically.
+// save writes the file atomically. The caller holds mu.
 func (a *account) save() error {
 	if a.path == "" {
 		return nil

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/test/expect"
+	"golang.org/x/oauth2"
 )
 
 // The environment of a child process: the MCP server to call, and the folder of its logins.
@@ -104,19 +107,103 @@ func expire(t *testing.T, folder string) {
 // A process that hangs while it has the lock delays others for a bounded time.
 func TestLockFile_GivesUpOnAProcessThatHangs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "logins", "a.json.lock")
-	unlock, err := lockFile(path, time.Minute)
+	unlock, err := lockFile(t.Context(), path, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lockFile(path, 10*time.Millisecond); err == nil {
+	if _, err := lockFile(t.Context(), path, 10*time.Millisecond); err == nil {
 		t.Error("the lock was given twice")
 	}
 	unlock()
-	again, err := lockFile(path, time.Minute)
+	again, err := lockFile(t.Context(), path, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again()
+}
+
+// A call that waits for another process's refresh ends with its own context.
+func TestLogin_WaitsForAnotherProcessWithinTheCallsContext(t *testing.T) {
+	g, entry := guarded(t)
+	folder := filepath.Join(t.TempDir(), "logins")
+	asked := 0
+	c := connect(t, entry, Options{Login: person(&asked), Logins: NewLogins(folder)})
+	echo(t, c)
+	expire(t, folder)
+	c.login.account.load()
+	unlock, err := lockFile(t.Context(), c.login.account.path+".lock", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := errors.New("the call's time is over")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, over)
+	defer cancel()
+	_, err = c.Call(ctx, Request{Tool: "echo", Arguments: json.RawMessage(`{"text":"a"}`)})
+	if ended, ok := errors.AsType[*Ended](err); !ok || ended.Sent || !errors.Is(err, over) {
+		t.Errorf("got %v", err)
+	}
+	unlock()
+	echo(t, c)
+	if g.Refreshes() != 1 {
+		t.Errorf("%d refreshes", g.Refreshes())
+	}
+}
+
+// A refresh by a call whose context ends goes on, because its refresh token may be used up.
+func TestLogin_RefreshOutlastsItsCall(t *testing.T) {
+	g, entry := guarded(t)
+	folder := filepath.Join(t.TempDir(), "logins")
+	asked := 0
+	c := connect(t, entry, Options{Login: person(&asked), Logins: NewLogins(folder)})
+	echo(t, c)
+	expire(t, folder)
+	c.login.account.load()
+	refreshing, goOn := make(chan struct{}), make(chan struct{})
+	g.OnToken = func(*http.Request) { close(refreshing); <-goOn }
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.Call(ctx, Request{Tool: "echo", Arguments: json.RawMessage(`{"text":"a"}`)})
+		ended <- err
+	}()
+	expect.Receive(t, "the refresh", refreshing)
+	cancel()
+	if err := expect.Receive(t, "the end of the call", ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	close(goOn)
+	echo(t, c)
+	if g.Refreshes() != 1 {
+		t.Errorf("%d refreshes", g.Refreshes())
+	}
+}
+
+// A person who logs in while the old login is refreshed keeps the new one.
+func TestAccount_KeepsALoginThatARefreshOverlaps(t *testing.T) {
+	for name, other := range map[string]bool{"in this process": false, "in another process": true} {
+		t.Run(name, func(t *testing.T) {
+			a := &account{path: filepath.Join(t.TempDir(), "a.json"), turn: make(chan struct{}, 1)}
+			old := kept{Token: &oauth2.Token{AccessToken: "a", RefreshToken: "old"}}
+			if err := a.keep(old); err != nil {
+				t.Fatal(err)
+			}
+			person := a
+			if other {
+				person = &account{path: a.path, turn: make(chan struct{}, 1)}
+			}
+			if err := person.keep(kept{Token: &oauth2.Token{AccessToken: "b",
+				RefreshToken: "new"}}); err != nil {
+				t.Fatal(err)
+			}
+			got := a.refreshed(old, &oauth2.Token{AccessToken: "c", RefreshToken: "rotated"})
+			if got.RefreshToken != "new" {
+				t.Errorf("the refresh returned %q", got.RefreshToken)
+			}
+			if stored, _ := a.stored(); stored.Token.RefreshToken != "new" {
+				t.Errorf("the file has %q", stored.Token.RefreshToken)
+			}
+		})
+	}
 }
 
 // A folder that only others may write to has no locks, and its logins can still be used.
@@ -125,7 +212,7 @@ func TestLockFile_GoesOnWithoutAFile(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := lockFile(filepath.Join(file, "a.json.lock"), time.Minute)
+	unlock, err := lockFile(t.Context(), filepath.Join(file, "a.json.lock"), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

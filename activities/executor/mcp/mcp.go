@@ -171,14 +171,15 @@ func mcpError(err error) error {
 	if executor.IsNotStarted(err) {
 		return notStartedError(err)
 	}
-	if refused, ok := errors.AsType[*mcpclient.Refused](err); ok {
-		return refusedError(refused)
-	}
 	if fault, ok := errors.AsType[*mcpclient.Fault](err); ok {
 		return executor.Unclear(api.Errorf(api.ErrInvalidOutput, "%v", fault))
 	}
+	// A lost session wraps the response that reports it, which counts for nothing else.
 	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
 		return lostError(lost)
+	}
+	if refused, ok := errors.AsType[*mcpclient.Refused](err); ok {
+		return refusedError(refused)
 	}
 	if ended, ok := errors.AsType[*mcpclient.Ended](err); ok && !ended.Sent {
 		return executor.NotStarted(ended)

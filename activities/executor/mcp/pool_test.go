@@ -34,6 +34,8 @@ func TestMCPErrors_DependOnWhatMayHaveHappened(t *testing.T) {
 	}{
 		{"lost before it was sent", &mcpclient.Lost{Err: cause}, api.EffectOnce,
 			api.ErrPreconditionFailed, true},
+		{"session unknown before it was sent", &mcpclient.Lost{Err: refused(404, 0)},
+			api.EffectOnce, api.ErrPreconditionFailed, true},
 		{"lost", &mcpclient.Lost{Sent: true, Err: cause}, api.EffectIdempotent, api.ErrExecution,
 			true},
 		{"lost, once", &mcpclient.Lost{Sent: true, Err: cause}, api.EffectOnce,
@@ -87,7 +89,7 @@ func TestMCPErrors_DependOnWhatMayHaveHappened(t *testing.T) {
 		if e.Type != tt.want || e.Retryable != tt.retryable {
 			t.Errorf("%s: got %v, retryable %v", tt.name, e, e.Retryable)
 		}
-		if e.NotStarted != (tt.name == "lost before it was sent" ||
+		if e.NotStarted != (strings.HasSuffix(tt.name, "before it was sent") ||
 			strings.HasPrefix(tt.name, "list: ")) {
 			t.Errorf("%s: not started: %t", tt.name, e.NotStarted)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
@@ -42,20 +43,23 @@ type asker struct {
 	askAgain, maxRequeues time.Duration
 }
 
-// withTimeout bounds an execution by the tool's timeout. If the tool may ask people, the context
-// contains what Ask needs.
+// withTimeout bounds an execution by the tool's timeout. The Err of the context checks the lease of
+// the call's lane, if it has one. If the tool may ask people, the context contains what Ask needs.
 func (a *Activities) withTimeout(ctx context.Context, t attempt,
 	spec *toolspecs.Spec) (context.Context, context.CancelFunc) {
 	within := spec.Entry.AnswerWithin.Std()
 	if within <= 0 || t.inline != nil {
-		return context.WithTimeoutCause(ctx, spec.Execution.Timeout.Std(), executor.ErrTimeout)
+		ctx, cancel := context.WithTimeoutCause(ctx, spec.Execution.Timeout.Std(),
+			executor.ErrTimeout)
+		return lease.Rebind(ctx), cancel
 	}
 	ctx, clock, cancel := executor.WithClock(ctx, spec.Execution.Timeout.Std())
 	asks := &asker{client: a.config.Client, workflowID: t.info.WorkflowExecution.ID,
 		runID: t.info.WorkflowExecution.RunID, callID: t.id, tool: spec.Name, within: within,
 		clock: clock,
 		asked: map[string]int{}, askAgain: firstAskAgain, maxRequeues: lastAskAgain}
-	return switchyard.WithAsk(context.WithValue(ctx, askerKey{}, asks), asks.ask), cancel
+	ctx = switchyard.WithAsk(context.WithValue(ctx, askerKey{}, asks), asks.ask)
+	return lease.Rebind(ctx), cancel
 }
 
 // repliesOf describes who replied to the questions of the call of ctx.

@@ -100,6 +100,9 @@ type AdmissionDecision struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Error is set if the call must not run.
 	Error *Error `json:"error,omitempty"`
+	// Pinned are the rules of the worker that decided, if the run was pinned to none before. The
+	// run is pinned to them from then on. Only the first decision has them.
+	Pinned *Packed[PinnedPolicies] `json:"pinned,omitempty"`
 	// CallPurpose and Tool are those of a call with a purpose: no earlier event of the history
 	// names them.
 	CallPurpose

@@ -157,8 +157,9 @@ type Pinned struct {
 	// DescendantTools are further tools that the run may need: those of the sub-agents below it, at
 	// any depth, and those that undo or verify calls.
 	DescendantTools []Tool `json:"descendant_tools,omitempty"`
-	// Policies are the rules for all runs, as the worker that pinned the run had them. Every worker
-	// that admits the run's calls applies them.
+	// Policies are the rules for all runs, as the worker that pinned the run had them, or the first
+	// worker with rules that admitted calls of the run. Every worker that admits the run's calls
+	// applies them.
 	Policies PinnedPolicies `json:"policies,omitzero"`
 	// Problems, if any, say why the run cannot start.
 	Problems []Problem `json:"problems,omitempty"`

@@ -105,14 +105,14 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	continueState := r.in.State
 	r.limits = r.agent.Limits
 	if continueState == nil {
-		if err := r.pin(ctx, origin.Run); err != nil {
+		if err := r.pin(ctx, asked.sizes, origin.Run); err != nil {
 			return err
 		}
 	} else {
 		r.turn, r.before, r.started, r.pinned = continueState.Turn, continueState.Before, continueState.Started, continueState.Pinned.Value
 		r.resume(continueState)
 	}
-	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned, r.mode(), asked)
+	r.pipeline = newPipeline(ctx, r.in, origin, &r.pinned, r.mode(), asked)
 	r.pipeline.runFacts.Label(r.loaded)
 	r.pipeline.details.before = r.before
 	r.pipeline.Run = budget.Run{Limits: r.limits, Started: r.started}
@@ -172,13 +172,13 @@ func (r *agentRun) instruct() {
 	}
 }
 
-func (r *agentRun) pin(ctx workflow.Context, run string) error {
+func (r *agentRun) pin(ctx workflow.Context, sizes *budget.Sizes, run string) error {
 	request := api.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools}
 	if r.conversation.Size() < pinMessages {
 		request.Messages = r.conversation.Messages
 	}
 	var err error
-	r.pinned, err = pin(ctx, request)
+	r.pinned, err = pin(ctx, sizes, request)
 	return err
 }
 

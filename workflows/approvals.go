@@ -164,7 +164,7 @@ func (a *approvals) mayDecide(ctx workflow.Context, d api.Decision) error {
 	if o == nil {
 		return refuse(a.unknown(d.Call))
 	}
-	if !a.sizes.Task.Fits(ctx, api.JSONSize(d.Arguments)) {
+	if !a.sizes.Task.Accepts(ctx, api.JSONSize(d.Arguments)) {
 		return refuse(api.ReplyError{Type: api.DecisionBusy, Message: busy})
 	}
 	if o.checking != "" {
@@ -288,7 +288,7 @@ func (p admitter) editCall(ctx workflow.Context, o *approval,
 			"check of call "+c.ID+" as "+d.By+" changed it"), api.AdmitEditActivity,
 			request).Get(ctx, &v)
 		if err == nil {
-			p.admittedAt(v, began)
+			p.admittedAt(began, v)
 		}
 		return budget.DecisionsSize([]api.AdmissionDecision{v})
 	})

@@ -63,6 +63,7 @@ func (c *callRun) follow(ctx workflow.Context, attempt workflow.Future) api.Call
 		switch c.next(ctx, failure) {
 		case stepRequeue:
 			c.requeues++
+			c.pipeline.questions.requeued(c.call.ID)
 			attempt = c.attemptAgain(ctx, requeuePause(c.requeues), "requeued")
 		case stepVerify:
 			verified, repeat, err := c.verify(ctx, failure)
@@ -162,7 +163,7 @@ func (c *callRun) execute(ctx workflow.Context) workflow.Future {
 	p := c.pipeline
 	p.sizes.History.Enter(c.call.ID, c.historyNeed())
 	p.runFacts.Begin(c.call.ID, partIDs(c))
-	p.questions.begin(ctx, c)
+	p.questions.begin(c)
 	return c.attempt(ctx)
 }
 

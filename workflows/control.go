@@ -244,7 +244,7 @@ func (i *inbox) withinBounds(ctx workflow.Context, s api.Sent) error {
 	switch {
 	case i.controls.full():
 		return refuseControl(i.controls.refusal())
-	case !i.sizes.Task.Fits(ctx, api.TextSize(s.Text)):
+	case !i.sizes.Task.Accepts(ctx, api.TextSize(s.Text)):
 		return refuseSend(api.SendFull, busy)
 	case i.next != nil || !i.fits(s):
 		return refuseSend(api.SendFull, fmt.Sprintf("%d messages with %d bytes wait to be read; "+

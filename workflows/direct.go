@@ -39,11 +39,11 @@ func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult
 		return nil, api.RunResult{}, err
 	}
 	origin := originOf(ctx, in, api.Caller{Type: api.CallerDirect, ID: in.Caller.ID})
-	pinned, err = pin(ctx, api.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
+	pinned, err = pin(ctx, asked.sizes, api.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
 	if err != nil {
 		return nil, api.RunResult{}, err
 	}
-	p := newPipeline(ctx, in, origin, pinned, in.Mode, asked)
+	p := newPipeline(ctx, in, origin, &pinned, in.Mode, asked)
 	p.need(pinned.DescendantTools)
 	outcomes, err := p.runTurn(ctx, []api.Call{call}, "")
 	p.instances.close(ctx)

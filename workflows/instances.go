@@ -100,6 +100,14 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 	return future
 }
 
+// hostSize returns how many bytes a call of a tool sends to create its instance.
+func (s *instances) hostSize(t api.Tool) int {
+	if i := s.of(t); i.hostInstance == nil {
+		return base64.StdEncoding.EncodedLen(len(i.last.State))
+	}
+	return 0
+}
+
 func (s *instances) of(t api.Tool) *instance {
 	for _, i := range s.list {
 		if i.tool.Name == t.Name {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -182,6 +183,9 @@ func (r limitGuard) asksAt(limit string) bool {
 	return r.agent.Limits.OnReached == api.LimitAsks && slices.Contains(grantable, limit)
 }
 
+// needSize is about how many bytes the description of a reached limit has.
+const needSize = 4 << 10
+
 // askMore requests more of a limit from a person, in one recorded step.
 func (r limitGuard) askMore(ctx workflow.Context, limit string) (*approval, error) {
 	r.answerOpenCalls()
@@ -190,9 +194,14 @@ func (r limitGuard) askMore(ctx workflow.Context, limit string) (*approval, erro
 		Turns: r.turn - r.before, Took: api.Duration(workflow.Now(ctx).Sub(r.started)),
 		Asked: r.asked}
 	var need api.ApprovalNeed
-	if err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx),
-		"asking for more of the limit of "+limit), api.DescribeLimitActivity, request).Get(ctx,
-		&need); err != nil {
+	var err error
+	cancelled := r.pipeline.sizes.Task.Record(ctx, needSize, func() int {
+		err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx),
+			"asking for more of the limit of "+limit), api.DescribeLimitActivity, request).Get(ctx,
+			&need)
+		return encoded(need)
+	})
+	if err := cmp.Or(cancelled, err); err != nil {
 		return nil, err
 	}
 	r.asked++

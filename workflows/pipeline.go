@@ -50,8 +50,9 @@ type pipeline struct {
 	// hooks are those of the run's agent, policies the rules of the agent and of its parent agents.
 	hooks    api.Hooks
 	policies []api.PolicyRule
-	// pinnedPolicies are the rules for all runs as they were when the run started.
-	pinnedPolicies api.PinnedPolicies
+	// pinned is what the run is pinned to. Only admission changes it: it adds rules for all runs to
+	// a run that has none.
+	pinned *api.Pinned
 	// runFacts records what the run has seen and done; turn is the current turn of an agent's run.
 	runFacts turn.Facts
 	turn     int
@@ -66,7 +67,7 @@ type pipeline struct {
 	stepsInline, inlineOn bool
 }
 
-func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, pinned api.Pinned,
+func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, pinned *api.Pinned,
 	mode api.Mode, c *control) *pipeline {
 	catalog := pinned.Catalog
 	c.questions.origin = origin
@@ -75,7 +76,7 @@ func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, pinne
 		sizes: c.sizes,
 		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
 		tools:     make(map[string]api.Tool, len(catalog.Tools)),
-		openUntil: map[string]time.Time{}, pinnedPolicies: pinned.Policies}
+		openUntil: map[string]time.Time{}, pinned: pinned}
 	p.admitter = admitter{p}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
@@ -182,7 +183,7 @@ func (p admitter) admission(used int) api.AdmissionRequest {
 		Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth,
 		Spent: p.Spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
-		Policies: p.policies, PinnedPolicies: p.pinnedPolicies, Facts: p.facts()}
+		Policies: p.policies, PinnedPolicies: p.pinned.Policies, Facts: p.facts()}
 	if p.Limits.Calls > 0 {
 		allow := max(p.Limits.Calls-used, 0)
 		request.Allow = &allow
@@ -209,9 +210,7 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
 		if err == nil && len(decisions) == 0 {
 			err = errors.New("admission answered for none of the calls")
 		}
-		for _, v := range decisions {
-			p.admittedAt(v, began)
-		}
+		p.admittedAt(began, decisions...)
 		return budget.DecisionsSize(decisions)
 	})
 	return decisions, cmp.Or(cancelled, err)
@@ -328,6 +327,9 @@ func (p *pipeline) fitting(ctx workflow.Context, calls []*callRun) int {
 		func(i int) int { return calls[i].historyNeed() })
 }
 
+// rejectionSize is about how many bytes a rejection for lack of history is recorded with.
+const rejectionSize = 1 << 10
+
 // noHistoryLeft admits calls as rejected because the run's history is too long for them, and sets
 // those decisions. Each part of a batched call has its own decision in history. Approvals of the
 // calls are withdrawn.
@@ -339,12 +341,15 @@ func (p admitter) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
 		request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n],
 			Full: why}
 		var part []api.AdmissionDecision
+		var err error
 		options := saying(withAdmitOptions(ctx, nil), "no history left for "+named(request.Calls))
-		if err := workflow.ExecuteLocalActivity(options, api.AdmitActivity, request).Get(ctx,
-			&part); err != nil {
+		cancelled := p.sizes.Task.Record(ctx, n*rejectionSize, func() int {
+			err = workflow.ExecuteLocalActivity(options, api.AdmitActivity, request).Get(ctx, &part)
+			return budget.DecisionsSize(part)
+		})
+		if err := cmp.Or(cancelled, err); err != nil {
 			return err
 		}
-		p.sizes.Task.Add(ctx, budget.DecisionsSize(part))
 		for _, v := range part {
 			byCall[v.ID] = v
 		}

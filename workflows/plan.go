@@ -43,7 +43,7 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 		return nil, api.RunResult{}, err
 	}
 	origin := originOf(ctx, in, api.Caller{Type: api.CallerPlan, ID: plan.Name})
-	pinned, err = pin(ctx, api.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
+	pinned, err = pin(ctx, asked.sizes, api.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
 	if err != nil {
 		return nil, api.RunResult{}, err
 	}
@@ -51,7 +51,7 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 	if mode == "" {
 		mode = plan.Mode
 	}
-	run := newPlanRun(plan, newPipeline(ctx, in, origin, pinned, mode, asked))
+	run := newPlanRun(plan, newPipeline(ctx, in, origin, &pinned, mode, asked))
 	run.pipeline.need(pinned.DescendantTools)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -55,6 +56,8 @@ type question struct {
 	// hooks run after such a call, whose arguments these are.
 	hooks     []api.Hook
 	arguments json.RawMessage
+	// waiting is set while the call that is the question is not scheduled.
+	waiting bool
 	// checking is the person whose reply is being checked.
 	checking string
 	// reply is set when there is one; over is set when the question is closed.
@@ -106,22 +109,35 @@ func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 	return list
 }
 
-// begin registers a scheduled call. A call of a human tool opens a question.
-func (q *questions) begin(ctx workflow.Context, call *callRun) {
-	c, v, t := call.call, call.decision, call.tool
-	if t.AnswerWithin <= 0 {
+// begin registers a call that may ask.
+func (q *questions) begin(call *callRun) {
+	if call.tool.AnswerWithin > 0 {
+		q.calls[call.call.ID] = &questionCall{tool: call.tool}
+	}
+}
+
+// scheduled opens the question of a call of a human tool that is being scheduled. A reply before
+// that could not end the call.
+func (q *questions) scheduled(ctx workflow.Context, call *callRun) {
+	c, t, now := call.call, call.tool, workflow.Now(ctx)
+	if t.Dispatch != api.DispatchQuestion || t.AnswerWithin <= 0 {
 		return
 	}
-	q.calls[c.ID] = &questionCall{tool: t}
-	if t.Dispatch != api.DispatchQuestion {
-		return
+	o := q.find(c.ID)
+	if o == nil {
+		o = &question{tool: &t, notes: call.decision.Notes, hooks: api.HooksFor(q.hooks, t.Name),
+			arguments: call.arguments(), Question: api.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
+				Text: call.decision.Question, Schema: t.OutputSchema}}
+		q.open = append(q.open, o)
 	}
-	now := workflow.Now(ctx)
-	q.open = append(q.open, &question{tool: &t, notes: v.Notes, hooks: api.HooksFor(q.hooks,
-		t.Name), arguments: call.arguments(), Question: api.Question{ID: c.ID, Call: c.ID,
-		Tool: t.Name,
-		Text: v.Question, Schema: t.OutputSchema, Asked: now,
-		Until: now.Add(t.AnswerWithin.Std())}})
+	o.waiting, o.Asked, o.Until = false, now, now.Add(t.AnswerWithin.Std())
+}
+
+// requeued notes that a call is to be scheduled again.
+func (q *questions) requeued(callID string) {
+	if o := q.find(callID); o != nil {
+		o.waiting = true
+	}
 }
 
 // end closes the questions of a call that has ended.
@@ -177,7 +193,7 @@ func (q *questions) mayAsk(ctx workflow.Context, in api.Question) error {
 		len(in.Schema) > api.MaxQuestionSchema:
 		return refuse(api.ReplyError{Type: api.AskRefused,
 			Message: "the question is empty, or too large"})
-	case !q.sizes.Task.Fits(ctx, in.Size()):
+	case !q.sizes.Task.Accepts(ctx, in.Size()):
 		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: busy})
 	case q.openQuestions >= maxOpenQuestions:
 		return refuse(api.ReplyError{Type: api.ReplyBusy,
@@ -229,9 +245,9 @@ func (q *questions) mayReply(ctx workflow.Context, r api.Reply) error {
 	switch {
 	case o == nil:
 		return refuse(q.notOpen(r.Question))
-	case !q.sizes.Task.Fits(ctx, api.JSONSize(r.Value)):
+	case !q.sizes.Task.Accepts(ctx, api.JSONSize(r.Value)):
 		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: busy})
-	case !workflow.Now(ctx).After(o.Asked):
+	case o.waiting || !workflow.Now(ctx).After(o.Asked):
 		// The server does not know the call yet: it is scheduled when the workflow task that opened
 		// the question completes.
 		return refuse(api.ReplyError{Type: api.ReplyUnknown,
@@ -321,15 +337,15 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request api.Reply
 			return err
 		}
 		if decision.Early {
-			return refuse(api.ReplyError{Type: api.ReplyEarly,
-				Message: fmt.Sprintf(
-					"call %s still waits for a worker of its lane and cannot be declined before one has taken it",
-					o.Call)})
+			return refuse(early(o))
 		}
 	}
 	// The reply is delivered as the call's end; only that end in history counts.
-	if err := workflow.Await(ctx, func() bool { return o.over }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return o.over || o.waiting }); err != nil {
 		return err
+	}
+	if !o.over {
+		return refuse(early(o))
 	}
 	if !o.taken {
 		return refuse(q.notOpen(o.ID))
@@ -337,11 +353,24 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request api.Reply
 	return nil
 }
 
+// early returns the error for a reply to a question whose call no worker has taken.
+func early(o *question) api.ReplyError {
+	return api.ReplyError{Type: api.ReplyEarly, Message: fmt.Sprintf(
+		"call %s still waits for a worker of its lane; send the reply again when one has taken it",
+		o.Call)}
+}
+
+// replyDecisionSize is about how many bytes the problems of a reply are recorded with.
+const replyDecisionSize = 16 << 10
+
 func (q *questions) evaluate(ctx workflow.Context, r api.ReplyRequest) (decision api.ReplyDecision,
 	err error) {
-	err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...),
-		"check of the reply to "+r.Question.ID), api.CheckReplyActivity, r).Get(ctx, &decision)
-	return decision, err
+	cancelled := q.sizes.Task.Record(ctx, replyDecisionSize, func() int {
+		err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...),
+			"check of the reply to "+r.Question.ID), api.CheckReplyActivity, r).Get(ctx, &decision)
+		return encoded(decision)
+	})
+	return decision, cmp.Or(cancelled, err)
 }
 
 // refuse returns the error of a rejected update.

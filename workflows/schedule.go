@@ -23,8 +23,9 @@ func (c sender) send(ctx workflow.Context,
 	if fault := budget.Payload("the input of call "+c.call.ID, size); fault != nil {
 		return c.unsendable(ctx, fault)
 	}
-	return c.fitting(ctx, size, func(ctx workflow.Context) workflow.Future {
-		c.pipeline.sizes.Task.Add(ctx, size)
+	task := &c.pipeline.sizes.Task
+	return c.fitting(ctx, size, task.Fits, task.Await, func(ctx workflow.Context) workflow.Future {
+		task.Add(ctx, size)
 		return start(ctx)
 	})
 }
@@ -40,22 +41,35 @@ func (c sender) unsendable(ctx workflow.Context, fault *api.Error) workflow.Futu
 	return future
 }
 
-// fitting starts an attempt as soon as n bytes fit into the workflow task.
-func (c sender) fitting(ctx workflow.Context, n int,
+// fitting starts an attempt as soon as n bytes fit into the workflow task, as fits reports and await
+// waits for, and the run is not paused.
+func (c sender) fitting(ctx workflow.Context, n int, fits func(workflow.Context, int) bool,
+	await func(workflow.Context, int) error,
 	start func(workflow.Context) workflow.Future) workflow.Future {
-	task := &c.pipeline.sizes.Task
-	if task.Fits(ctx, n) {
+	if !c.paused() && fits(ctx, n) {
 		return start(ctx)
 	}
 	waiting, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		if task.Await(ctx, n) != nil {
-			end.SetError(api.CancelledBeforeStart())
-			return
+		for c.paused() || !fits(ctx, n) {
+			err := await(ctx, n)
+			if err == nil && c.paused() {
+				err = c.pipeline.control.goOn(ctx)
+			}
+			if err != nil {
+				end.SetError(api.CancelledBeforeStart())
+				return
+			}
 		}
 		end.Chain(start(ctx))
 	})
 	return waiting
+}
+
+// paused reports whether the call waits for a paused run. Calls that the run itself makes belong to
+// the end of others, which a pause does not stop.
+func (c sender) paused() bool {
+	return c.pipeline.control.paused != nil && !c.call.OfRun()
 }
 
 // inputSize returns at most how many bytes the input of the call's activity or child workflow has.
@@ -67,8 +81,11 @@ func (c sender) inputSize() int {
 	for _, note := range c.decision.Notes {
 		size += api.TextSize(note)
 	}
-	if c.tool.Dispatch == api.DispatchChildWorkflow {
+	switch c.tool.Dispatch {
+	case api.DispatchChildWorkflow:
 		size += p.childSize() + api.JSONSize(c.tool.Spec) + api.TextSize(c.decision.Prompt)
+	case api.DispatchInstance:
+		size += p.instances.hostSize(c.tool)
 	}
 	c.size = size
 	return size
@@ -122,21 +139,27 @@ func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 // openKey opens the key of the call's lane.
 func (c *callRun) openKey(ctx workflow.Context) error {
 	p, route := c.pipeline, c.decision.Route
-	p.admitter.admittedAt(c.decision, workflow.Now(ctx))
+	p.admitter.admittedAt(workflow.Now(ctx), c.decision)
 	request := api.OpenRequest{Base: p.queue, Lane: c.tool.Lane, Key: route.Key}
 	err := workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenKeyActivity,
 		request).Get(ctx, nil)
+	p.sizes.Task.Add(ctx, 0)
 	if ctx.Err() != nil {
 		return api.CancelledBeforeStart()
 	}
 	return err
 }
 
-// admittedAt records until when the queue of a call's key is served, given that the key was opened
-// at that time or later.
-func (p admitter) admittedAt(v api.AdmissionDecision, at time.Time) {
-	if v.Route.OpenFor > 0 {
-		p.openUntil[v.ID] = at.Add(v.Route.OpenFor.Std())
+// admittedAt takes decisions of an admission that began at that time. It records until when the
+// queues of the calls' keys are served, and pins the run to rules for all runs if it has none.
+func (p admitter) admittedAt(at time.Time, decisions ...api.AdmissionDecision) {
+	for _, v := range decisions {
+		if v.Route.OpenFor > 0 {
+			p.openUntil[v.ID] = at.Add(v.Route.OpenFor.Std())
+		}
+		if v.Pinned != nil && p.pinned.Policies.Digest == "" {
+			p.pinned.Policies = v.Pinned.Value
+		}
 	}
 }
 
@@ -150,6 +173,7 @@ func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
 	for _, part := range c.parts {
 		execution.Parts = append(execution.Parts, part.Part)
 	}
+	p.questions.scheduled(ctx, c)
 	options.StartToCloseTimeout += api.HooksWithin(execution.Hooks)
 	if route.Holds {
 		execution.QueueTimeout = t.On(route).QueueTimeout
@@ -208,13 +232,15 @@ func (c *callRun) inline(ctx workflow.Context) workflow.Future {
 	if fault := c.tool.InlineFault(); fault != nil {
 		return failed(ctx, fault)
 	}
-	return sender{c}.fitting(ctx, api.MaxInlineRecord, c.executeInline)
+	task := &c.pipeline.sizes.Task
+	return sender{c}.fitting(ctx, api.MaxInlineRecord, task.FitsInline, task.AwaitInline,
+		c.executeInline)
 }
 
 // executeInline starts the local activity of a call whose result fits.
 func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
 	p := c.pipeline
-	p.sizes.Task.Enter(c.call.ID, api.MaxInlineRecord)
+	p.sizes.Task.Enter(ctx, c.call.ID, api.MaxInlineRecord)
 	call := &api.InlineCall{ID: c.call.ID, Tool: c.tool, Left: p.WallTimeLeft(ctx),
 		Apart:     p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
 		Execution: c.execution()}
@@ -262,10 +288,10 @@ func localOptions(timeout time.Duration, retry *temporal.RetryPolicy,
 func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
 	request api.ModelRequest) (response api.ModelResponse, err error) {
 	p := r.pipeline
-	if err := p.sizes.Task.Await(ctx, maxInlineStep); err != nil {
+	if err := p.sizes.Task.AwaitInline(ctx, maxInlineStep); err != nil {
 		return response, err
 	}
-	p.sizes.Task.Enter(o.ActivityID, maxInlineStep)
+	p.sizes.Task.Enter(ctx, o.ActivityID, maxInlineStep)
 	request.Inline = &api.InlineStep{ID: o.ActivityID,
 		Messages: slices.Clip(r.conversation.Messages),
 		Setup:    &api.Setup{Agent: r.agent, Pinned: api.Pack(r.pinned)}}
@@ -279,9 +305,7 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
 		api.ModelActivity, request).Get(ctx, &response)
 	p.sizes.Task.Leave(ctx, o.ActivityID, response.Message.Size()+
 		budget.DecisionsSize(response.Decisions))
-	for _, v := range response.Decisions {
-		p.admitter.admittedAt(v, began)
-	}
+	p.admitter.admittedAt(began, response.Decisions...)
 	p.admitted = response.Decisions
 	return response, err
 }

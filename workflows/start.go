@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -16,10 +18,18 @@ import (
 
 // pin fixes the run's tools in one recorded step. No later reload or deployment changes what the
 // run works with.
-func pin(ctx workflow.Context, request api.PinRequest) (api.Pinned, error) {
+func pin(ctx workflow.Context, sizes *budget.Sizes, request api.PinRequest) (api.Pinned, error) {
 	var pinned api.Packed[api.Pinned]
-	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx),
-		"tools and rules of the run"), api.PinActivity, request).Get(ctx, &pinned)
+	var recorded json.RawMessage
+	var err error
+	cancelled := sizes.Task.Record(ctx, api.MaxPayload, func() int {
+		err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx),
+			"tools and rules of the run"), api.PinActivity, request).Get(ctx, &recorded)
+		return len(recorded)
+	})
+	if err = cmp.Or(cancelled, err); err == nil {
+		err = json.Unmarshal(recorded, &pinned)
+	}
 	if err != nil {
 		return api.Pinned{}, err
 	}

@@ -58,7 +58,7 @@ func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture
 		Policies: p.policies, Labels: p.runFacts.Labels, Attributes: p.attributes.known,
 		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run,
 			Call:    api.CallPath(p.parent.Call, c.call.ID),
-			Catalog: p.catalog.Digest, Policies: p.pinnedPolicies.Digest,
+			Catalog: p.catalog.Digest, Policies: p.pinned.Policies.Digest,
 			Depth: p.parent.Depth + 1, Fairness: p.priority.Conversation}}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,

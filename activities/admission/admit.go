@@ -50,7 +50,7 @@ func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.Adm
 	if err := a.openKeys(ctx, r, decisions); err != nil {
 		return nil, err
 	}
-	return decisions, nil
+	return a.pinning(ctx, r, decisions), nil
 }
 
 // decisionsOn decides on calls, only on the first ones if the prompts of all do not fit.

@@ -68,6 +68,29 @@ func (a *Admitter) inForce(ctx context.Context, r api.AdmissionRequest) []*polic
 	return []*policies.Set{pinned, current, agents}
 }
 
+// maxLatePinned bounds the rules that a run pins after its start, compressed and in bytes: no step of
+// the run has reserved space for them.
+const maxLatePinned = 256 << 10
+
+// pinning adds this worker's rules to the decisions on calls of a run that is pinned to none, as one
+// that started on a worker without --policies-file. The run then pins them.
+func (a *Admitter) pinning(ctx context.Context, r api.AdmissionRequest,
+	decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	current := a.config.Policies()
+	if r.PinnedPolicies.Digest != "" || current.Len() == 0 || len(decisions) == 0 {
+		return decisions
+	}
+	packed, err := api.Pack(current.Pinned()).Encoded()
+	if err == nil && packed.Size() <= maxLatePinned {
+		decisions[0].Pinned = &packed
+	} else if activity.IsActivity(ctx) {
+		activity.GetLogger(ctx).Warn("a run that started on a worker without policies cannot be "+
+			"pinned to those of this worker, because they are too large", "bytes", packed.Size(),
+			"limit", maxLatePinned)
+	}
+	return decisions
+}
+
 // afterHooks applies the rules of the worker and the agents to the calls that passed the hooks,
 // with their current arguments. It skips calls that the run itself makes: calls that undo or verify
 // another call were declared with that call's tool. It marks calls that need approval by their tool

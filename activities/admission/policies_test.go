@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -84,9 +85,45 @@ func TestPolicies_WithoutRulesChangeNothing(t *testing.T) {
 	elsewhere.Tools = []string{"send"}
 	want, _ := json.Marshal(free.admit(t, r))
 	free.config.Policies = func() *policies.Set { return policies.Of(elsewhere) }
+	r.PinnedPolicies = policies.Of(elsewhere).Pinned()
 	r.Policies = []api.PolicyRule{rule("never", "false", api.PolicyDeny)}
 	if got, _ := json.Marshal(free.admit(t, r)); string(got) != string(want) {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A run that is pinned to no rules, as one that started on a worker without any, gets those of the
+// first worker with rules that admits its calls.
+func TestAdmit_PinsRulesOfARunWithoutAny(t *testing.T) {
+	b, r := admitBench(t)
+	r.Calls = []api.Call{{ID: "1", Tool: "count", Arguments: `{"n":1}`}, {ID: "2", Tool: "none"}}
+	own := policies.Of(rule("own", "false", api.PolicyDeny))
+	other := policies.Of(rule("other", "false", api.PolicyDeny))
+	var many []api.PolicyRule
+	for i := range 20_000 {
+		many = append(many, rule(fmt.Sprintf("r%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})),
+			"false", api.PolicyWarn))
+	}
+	for name, c := range map[string]struct {
+		worker *policies.Set
+		pinned api.PinnedPolicies
+		want   *policies.Set
+	}{
+		"the run has none":  {own, api.PinnedPolicies{}, own},
+		"the run has some":  {own, other.Pinned(), nil},
+		"neither has any":   {nil, api.PinnedPolicies{}, nil},
+		"they are too many": {policies.Of(many...), api.PinnedPolicies{}, nil},
+	} {
+		b.config.Policies = func() *policies.Set { return c.worker }
+		r.PinnedPolicies = c.pinned
+		decisions := b.admit(t, r)
+		got := api.PinnedPolicies{}
+		if decisions[0].Pinned != nil {
+			got = decisions[0].Pinned.Value
+		}
+		if !reflect.DeepEqual(got, c.want.Pinned()) || decisions[1].Pinned != nil {
+			t.Errorf("%s: pinned to %.200v", name, got)
+		}
 	}
 }
 

@@ -310,7 +310,28 @@ func (c leased) Err() error {
 	return c.Context.Err()
 }
 
+// leasedKey is the key of the innermost leased context.
+type leasedKey struct{}
+
+// Value implements context.Context.
+func (c leased) Value(key any) any {
+	if key == (leasedKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
 // Bind returns a context whose Err also checks the lease; end is called when the lease ends.
+// Contexts derived from it check the lease only after Rebind.
 func (l *Lease) Bind(ctx context.Context, end context.CancelCauseFunc) context.Context {
 	return leased{ctx, l, end}
+}
+
+// Rebind returns a context whose Err also checks the lease of the context that ctx is derived from,
+// such as one with a timeout. It returns ctx if there is no lease.
+func Rebind(ctx context.Context) context.Context {
+	if outer, ok := ctx.Value(leasedKey{}).(leased); ok {
+		return leased{ctx, outer.lease, outer.end}
+	}
+	return ctx
 }

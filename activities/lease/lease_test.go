@@ -189,14 +189,18 @@ func TestLeasedContext_EndsByTheClock(t *testing.T) {
 	ctx := l.Bind(inner, end)
 	child, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
+	child = lease.Rebind(child)
 	if ctx.Err() != nil || child.Err() != nil {
 		t.Fatalf("%v, %v", ctx.Err(), child.Err())
 	}
 	l.Mu.Lock()
 	l.Until = time.Now() // as after a suspension: the timer has not fired
 	l.Mu.Unlock()
-	if ctx.Err() == nil || child.Err() == nil || !errors.Is(context.Cause(ctx), lease.ErrOver) {
-		t.Errorf("%v, %v, cause %v", ctx.Err(), child.Err(), context.Cause(ctx))
+	if child.Err() == nil || ctx.Err() == nil || !errors.Is(context.Cause(child), lease.ErrOver) {
+		t.Errorf("%v, %v, cause %v", ctx.Err(), child.Err(), context.Cause(child))
+	}
+	if lease.Rebind(t.Context()) != t.Context() {
+		t.Error("a context without a lease is replaced")
 	}
 	waiting, stop := context.WithCancelCause(t.Context())
 	stop(temporal.NewCanceledError())

@@ -8,9 +8,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -48,6 +52,29 @@ func TestFleet_StartFailsAsAWholeWithoutServer(t *testing.T) {
 	if err == nil || !contains(err.Error(), "start to poll") || exitCode(err) != exitConnect {
 		t.Errorf("got %v, exit code %d", err, exitCode(err))
 	}
+}
+
+// stoppable is an SDK worker that only stops.
+type stoppable struct {
+	worker.Worker
+	stop func()
+}
+
+func (s stoppable) Stop() { s.stop() }
+
+// The worker takes no new work while the reader of the backlog stops.
+func TestFleet_StopsWorkersBesideTheBacklogReader(t *testing.T) {
+	reader, stopping := make(chan struct{}), make(chan struct{})
+	lanes := &laneFleet{queueServer: &queueServer{}, actions: &activities.Activities{
+		Slots: slots.New(slots.Config{})}, keeper: newKeepers(nil, Config{})}
+	f := &fleet{canceller: newCanceller(), stopTimeout: time.Minute, lanes: lanes,
+		workers: []worker.Worker{stoppable{stop: func() { close(stopping) }}},
+		beside: func() {
+			expect.Receive(t, "the stop of the workers", stopping)
+			close(reader)
+		}}
+	f.stop()
+	expect.Receive(t, "the stop of the reader", reader)
 }
 
 func TestRun_ReportsWhatIsServed(t *testing.T) {

@@ -84,7 +84,7 @@ func Run(ctx context.Context, c Config) error {
 		return own.lanes.current().Lane(name)
 	}), registry)
 	observeReadiness(health.isReady, fleet.lanes.names, registry)
-	defer c.observeRuns(ctx, conn, registry)()
+	fleet.beside = c.observeRuns(ctx, conn, registry)
 	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
 	go health.followServer(ctx, conn, c.Logger)
 	health.setReady(true)
@@ -294,9 +294,11 @@ const stickyTimeout = 1500 * time.Millisecond
 const taskPatience = 5 * time.Second
 
 // fleet is the SDK workers of this process: one for workflows and the general lane, one that
-// answers questions about the process, and those of the other lanes.
+// answers questions about the process, and those of the other lanes. beside stops what the process
+// can work without; it may be nil.
 type fleet struct {
 	workers     []worker.Worker
+	beside      func()
 	lanes       *laneFleet
 	failed      chan error
 	canceller   *canceller
@@ -394,5 +396,8 @@ func (f *fleet) stop() {
 		all.Go(w.Stop)
 	}
 	all.Go(f.lanes.stop)
+	if f.beside != nil {
+		all.Go(f.beside)
+	}
 	all.Wait()
 }

@@ -72,6 +72,9 @@ func (r *History) MaxResult(t api.Tool) int {
 	if json.Unmarshal(t.Spec, &spec) == nil && spec.Execution.MaxResult > 0 {
 		most = api.ResultBytes(spec.Execution.MaxResult)
 	}
+	if t.Lane == api.LaneInline {
+		most = min(most, api.MaxInlineRecord)
+	}
 	if r.results == nil {
 		r.results = map[string]int{}
 	}

@@ -15,14 +15,25 @@ const (
 	maxTask = 2 << 20
 	// overhead is about how many bytes a command or an event has besides its payloads.
 	overhead = 512
+	// small is the size of payloads that do not wait for the local activities of their workflow
+	// task, and moreForSmall is how much larger the task may become by them.
+	small        = 16 << 10
+	moreForSmall = 512 << 10
+	// maxUnsaved bounds the time of a workflow task in which local activities end. If its worker is
+	// lost, their results are lost too.
+	maxUnsaved = time.Second
 )
 
 // Task counts what the current workflow task carries to the server: the inputs of activities and
 // child workflows, the markers of local activities, and the updates that it accepts. A task that
-// would carry too much is ended with a timer, and the run continues in the next one.
+// would carry too much is ended with a timer, and the run continues in the next one. So is a task
+// whose local activities have taken long.
 type Task struct {
-	// task tells one workflow task from the next, by the history's length at its start.
-	task int
+	// task tells one workflow task from the next, by the history's length at its start. began is
+	// its time, and unsaved is set if a local activity has ended in it.
+	task    int
+	began   time.Time
+	unsaved bool
 	// used is what the task carries so far, in as many commands. entered is what each of
 	// the local activities that run may add to it, by ID, and reserved their sum.
 	used, commands, reserved int
@@ -36,11 +47,19 @@ type Task struct {
 // Await waits until a payload of n bytes fits into the workflow task, for which it ends the task if
 // necessary. It must not be called by the coroutine that takes the results of local activities. Its
 // error is that of a cancelled context.
-func (t *Task) Await(ctx workflow.Context, n int) error {
-	for !t.Fits(ctx, n) {
+func (t *Task) Await(ctx workflow.Context, n int) error { return t.await(ctx, n, t.Fits) }
+
+// AwaitInline is Await for the marker of a local activity that is about to start, as FitsInline
+// reports.
+func (t *Task) AwaitInline(ctx workflow.Context, n int) error {
+	return t.await(ctx, n, t.FitsInline)
+}
+
+func (t *Task) await(ctx workflow.Context, n int, fits func(workflow.Context, int) bool) error {
+	for !fits(ctx, n) {
 		if t.reserved > 0 || t.ending {
 			if err := workflow.Await(ctx, func() bool {
-				return !t.ending && (t.reserved == 0 || t.Fits(ctx, n))
+				return !t.ending && (t.reserved == 0 || fits(ctx, n))
 			}); err != nil {
 				return err
 			}
@@ -56,7 +75,7 @@ func (t *Task) Await(ctx workflow.Context, n int) error {
 // Divide ends the workflow task if a payload of n bytes does not fit into it, also while local
 // activities run: the task carries their markers. Its error is that of a cancelled context.
 func (t *Task) Divide(ctx workflow.Context, n int) error {
-	if t.Fits(ctx, n) {
+	if t.FitsInline(ctx, n) {
 		return nil
 	}
 	if t.ending {
@@ -65,15 +84,31 @@ func (t *Task) Divide(ctx workflow.Context, n int) error {
 	return t.end(ctx)
 }
 
-// Fits reports whether a payload of n bytes fits into the workflow task. The first payload of a
+// Accepts reports whether the workflow task can carry an update of n bytes. The first payload of a
 // task always fits.
-func (t *Task) Fits(ctx workflow.Context, n int) bool {
+func (t *Task) Accepts(ctx workflow.Context, n int) bool {
 	t.look(ctx)
-	return !t.ending && (t.used+t.reserved == 0 || t.used+t.reserved+n <= maxTask)
+	most := maxTask
+	if n <= small {
+		most += moreForSmall
+	}
+	return t.used+t.reserved == 0 || t.used+t.reserved+n <= most
+}
+
+// Fits is Accepts for a command. A task that is being ended takes no more of them, so that they keep
+// their order.
+func (t *Task) Fits(ctx workflow.Context, n int) bool { return t.Accepts(ctx, n) && !t.ending }
+
+// FitsInline reports whether the marker of a local activity fits into the workflow task. It does not
+// if the task is to end, so that the server gets the results of those that have ended.
+func (t *Task) FitsInline(ctx workflow.Context, n int) bool {
+	return t.Fits(ctx, max(n, small+1)) &&
+		!(t.unsaved && workflow.Now(ctx).Sub(t.began) >= maxUnsaved)
 }
 
 // Enter reserves n bytes for the marker of a local activity that starts.
-func (t *Task) Enter(id string, n int) {
+func (t *Task) Enter(ctx workflow.Context, id string, n int) {
+	t.look(ctx)
 	if t.entered == nil {
 		t.entered = map[string]int{}
 	}
@@ -87,17 +122,20 @@ func (t *Task) Leave(ctx workflow.Context, id string, size int) {
 		delete(t.entered, id)
 		t.reserved -= n
 		t.Add(ctx, size)
+		t.unsaved = true
 	}
 }
 
 // end ends the workflow task with a timer, which starts the next one.
 func (t *Task) end(ctx workflow.Context) error {
+	t.look(ctx)
+	full := t.task
 	t.ending = true
 	defer func() { t.ending = false }()
 	err := workflow.NewTimerWithOptions(ctx, time.Millisecond,
 		workflow.TimerOptions{Summary: "next workflow task, for its size"}).Get(ctx, nil)
-	if err == nil { // else the task goes on, because the context is cancelled
-		t.used, t.commands = 0, 0
+	if t.look(ctx); err == nil && t.task == full {
+		t.reset(ctx) // the history of a test does not grow
 	}
 	return err
 }
@@ -112,8 +150,14 @@ func (t *Task) Add(ctx workflow.Context, size int) {
 // look notices that another workflow task has begun.
 func (t *Task) look(ctx workflow.Context) {
 	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != t.task {
-		t.task, t.used, t.commands = task, 0, 0
+		t.task = task
+		t.reset(ctx)
 	}
+}
+
+// reset begins to count for another workflow task.
+func (t *Task) reset(ctx workflow.Context) {
+	t.used, t.commands, t.began, t.unsaved = 0, 0, workflow.Now(ctx), false
 }
 
 // Pending returns about how many events and bytes the workflow task records when it ends.
@@ -130,7 +174,7 @@ func (t *Task) Record(ctx workflow.Context, n int, run func() int) error {
 	}
 	t.records++
 	id := fmt.Sprint("record/", t.records)
-	t.Enter(id, n)
+	t.Enter(ctx, id, n)
 	t.Leave(ctx, id, run())
 	return nil
 }
@@ -160,6 +204,9 @@ func detailsSize(v api.AdmissionDecision) (size int) {
 	}
 	if v.Plan != nil {
 		size += encoded(v.Plan)
+	}
+	if v.Pinned != nil {
+		size += encoded(v.Pinned)
 	}
 	if len(v.Hooks)+len(v.Policies)+len(v.Labels) > 0 {
 		size += encoded(v.Hooks) + encoded(v.Policies) + encoded(v.Labels)

@@ -51,6 +51,7 @@ func entryPoints() map[string]entryPoint {
 				Call:      &api.Call{Tool: "swallow", Arguments: `{"value":1}`},
 				Variables: map[string]any{"v": strings.Repeat("x", beyond(n, 4<<10))}})
 		}},
+		"schedule input": {api.MaxInputs, atClient, passSchedule},
 		"plan arguments": {api.MaxArguments, string(api.ErrValidation), passPlanArguments},
 		"references":     {api.MaxArguments, string(api.ErrValidation), passReferences},
 		"call arguments": {api.MaxArguments, string(api.ErrValidation), passCallArguments},

@@ -1,10 +1,12 @@
 package budget
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 )
@@ -22,7 +24,7 @@ type taskTest struct {
 func inTask(t *testing.T, run func(workflow.Context, *taskTest)) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	tt := &taskTest{T: t, env: suite.NewTestWorkflowEnvironment()}
+	tt := &taskTest{T: t, env: environment(&suite)}
 	tt.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) {
 		if d == time.Millisecond {
 			tt.timers++
@@ -33,6 +35,12 @@ func inTask(t *testing.T, run func(workflow.Context, *taskTest)) {
 	if err := tt.env.GetWorkflowError(); err != nil || !tt.env.IsWorkflowCompleted() {
 		t.Errorf("the workflow ended with %v", err)
 	}
+}
+
+// environment returns a test environment that logs nothing.
+func environment(suite *testsuite.WorkflowTestSuite) *testsuite.TestWorkflowEnvironment {
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	return suite.NewTestWorkflowEnvironment()
 }
 
 // begin begins the next workflow task.
@@ -252,7 +260,7 @@ func TestTask_AcceptsUpdatesWhileItEnds(t *testing.T) {
 		t.task.Add(ctx, maxTask/2)
 		var over bool
 		workflow.Go(ctx, func(ctx workflow.Context) {
-			if err := t.task.Await(ctx, maxTask); err != nil {
+			if err := t.task.Await(ctx, maxTask/2); err != nil {
 				t.Error(err)
 			}
 			over = true
@@ -260,7 +268,7 @@ func TestTask_AcceptsUpdatesWhileItEnds(t *testing.T) {
 		if err := workflow.Await(ctx, func() bool { return t.task.ending }); err != nil {
 			t.Error(err)
 		}
-		if !t.task.Accepts(ctx, maxTask/4) || t.task.Accepts(ctx, maxTask) || t.task.Fits(ctx, 1) {
+		if !t.task.Accepts(ctx, maxTask/4) || t.task.Accepts(ctx, maxTask/2) || t.task.Fits(ctx, 1) {
 			t.Error("the ending task accepts no update, a large one, or a command")
 		}
 		// The next task may begin before the run learns that its timer has fired.

@@ -41,8 +41,8 @@ func (c sender) unsendable(ctx workflow.Context, fault *api.Error) workflow.Futu
 	return future
 }
 
-// fitting starts an attempt as soon as n bytes fit into the workflow task, as fits reports and await
-// waits for, and the run is not paused.
+// fitting starts an attempt as soon as n bytes fit into the workflow task, as fits reports and
+// await waits for, and the run is not paused.
 func (c sender) fitting(ctx workflow.Context, n int, fits func(workflow.Context, int) bool,
 	await func(workflow.Context, int) error,
 	start func(workflow.Context) workflow.Future) workflow.Future {

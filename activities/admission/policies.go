@@ -68,12 +68,12 @@ func (a *Admitter) inForce(ctx context.Context, r api.AdmissionRequest) []*polic
 	return []*policies.Set{pinned, current, agents}
 }
 
-// maxLatePinned bounds the rules that a run pins after its start, compressed and in bytes: no step of
-// the run has reserved space for them.
+// maxLatePinned bounds the rules that a run pins after its start, compressed and in bytes: no step
+// of the run has reserved space for them.
 const maxLatePinned = 256 << 10
 
-// pinning adds this worker's rules to the decisions on calls of a run that is pinned to none, as one
-// that started on a worker without --policies-file. The run then pins them.
+// pinning adds this worker's rules to the decisions on calls of a run that is pinned to none, as a
+// run that started on a worker without --policies-file. The run then pins them.
 func (a *Admitter) pinning(ctx context.Context, r api.AdmissionRequest,
 	decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	current := a.config.Policies()

@@ -84,7 +84,8 @@ type kept struct {
 type account struct {
 	// path is the file; empty without a folder.
 	path string
-	// turn holds a value while a goroutine of this process refreshes the token or looks for another.
+	// turn holds a value while a goroutine of this process refreshes the token or looks for
+	// another.
 	turn chan struct{}
 
 	// mu guards the following for short times.
@@ -167,8 +168,8 @@ func (a *account) stored() (k kept, ok bool) {
 }
 
 // refresh asks the authorization server for another token, and calls release when that has ended.
-// The caller has called exclusive. A refresh outlasts ctx, because a refresh token that was sent may
-// be used up.
+// The caller has called exclusive. A refresh outlasts ctx, because a refresh token that was sent
+// may be used up.
 func (a *account) refresh(ctx context.Context, client *http.Client, secret string,
 	release func()) (*oauth2.Token, error) {
 	type end struct {

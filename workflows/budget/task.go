@@ -95,12 +95,12 @@ func (t *Task) Accepts(ctx workflow.Context, n int) bool {
 	return t.used+t.reserved == 0 || t.used+t.reserved+n <= most
 }
 
-// Fits is Accepts for a command. A task that is being ended takes no more of them, so that they keep
-// their order.
+// Fits is Accepts for a command. A task that is being ended takes no more of them, so that they
+// keep their order.
 func (t *Task) Fits(ctx workflow.Context, n int) bool { return t.Accepts(ctx, n) && !t.ending }
 
-// FitsInline reports whether the marker of a local activity fits into the workflow task. It does not
-// if the task is to end, so that the server gets the results of those that have ended.
+// FitsInline reports whether the marker of a local activity fits into the workflow task. It does
+// not if the task is to end, so that the server gets the results of those that have ended.
 func (t *Task) FitsInline(ctx workflow.Context, n int) bool {
 	return t.Fits(ctx, max(n, small+1)) &&
 		!(t.unsaved && workflow.Now(ctx).Sub(t.began) >= maxUnsaved)

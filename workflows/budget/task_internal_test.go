@@ -232,7 +232,7 @@ func TestTask_EndsWhenLocalActivitiesHaveTakenLong(t *testing.T) {
 	})
 }
 
-func TestDecisionsSize_CountsWhatDecisionsCarry(t *testing.T) {
+func TestDecisionsSize_CountsEveryPartOfADecision(t *testing.T) {
 	large := make([]byte, 10_000)
 	for i := range large {
 		large[i] = 'x'
@@ -268,7 +268,8 @@ func TestTask_AcceptsUpdatesWhileItEnds(t *testing.T) {
 		if err := workflow.Await(ctx, func() bool { return t.task.ending }); err != nil {
 			t.Error(err)
 		}
-		if !t.task.Accepts(ctx, maxTask/4) || t.task.Accepts(ctx, maxTask/2) || t.task.Fits(ctx, 1) {
+		if !t.task.Accepts(ctx, maxTask/4) || t.task.Accepts(ctx, maxTask/2) ||
+			t.task.Fits(ctx, 1) {
 			t.Error("the ending task accepts no update, a large one, or a command")
 		}
 		// The next task may begin before the run learns that its timer has fired.

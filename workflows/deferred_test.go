@@ -39,18 +39,18 @@ func TestDeferredCalls_WaitForTheEndOfAPause(t *testing.T) {
 	l := newPeoplesLab(t)
 	var paused, resumed, replied *update
 	l.onTaskEnd(5, func() {
-		paused = l.tellRun(api.PauseUpdate, "pause", api.Pause{By: "ada"})
+		paused = l.updateRun(api.PauseUpdate, "pause", api.Pause{By: "ada"})
 		l.RegisterDelayedCallback(func() {
 			if n := len(l.executed); n == 0 || n > 3 || len(l.open()) != 0 {
 				t.Errorf("while paused: executed %v, questions %v", l.executed, l.open())
 			}
-			resumed = l.tellRun(api.ResumeUpdate, "resume", api.Pause{By: "ada"})
+			resumed = l.updateRun(api.ResumeUpdate, "resume", api.Pause{By: "ada"})
 		}, time.Minute)
 		l.RegisterDelayedCallback(func() {
 			if open := l.open(); len(open) != 1 || open[0].ID != "d" {
 				t.Errorf("resumed: questions %v", open)
 			}
-			replied = l.tellRun(api.AnswerQuestionUpdate, "reply",
+			replied = l.updateRun(api.AnswerQuestionUpdate, "reply",
 				api.Reply{Question: "d", By: "ada", Value: []byte(`"yes"`)})
 		}, 2*time.Minute)
 	})

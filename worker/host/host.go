@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	tlog "go.temporal.io/sdk/log"
@@ -115,52 +114,6 @@ func observeBuild(info buildinfo.Info, registry prometheus.Registerer) {
 		[]string{"version", "revision", "go"})
 	build.WithLabelValues(info.Version, info.Revision, info.Go).Set(1)
 	registry.MustRegister(build)
-}
-
-// observeRuns has this process export the running and waiting runs of the namespace when it is
-// elected for that, if it executes workflows and serves metrics.
-func (c Config) observeRuns(ctx context.Context, conn client.Client,
-	registry prometheus.Registerer) (stop func()) {
-	if c.MetricsAddress == "" || !c.decidesRuns() {
-		return func() {}
-	}
-	open := newOpenRuns(conn, c.Connection.Namespace, c.Connection.DataConverter)
-	registry.MustRegister(open)
-	w := worker.New(conn, api.BacklogQueue(c.TaskQueue), worker.Options{
-		DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: 1,
-		MaxConcurrentActivityTaskPollers: 1, WorkerStopTimeout: lookStop,
-	})
-	w.RegisterActivityWithOptions(open.read,
-		activity.RegisterOptions{Name: api.ReadBacklogActivity})
-	if err := w.Start(); err != nil {
-		c.Logger.Warn("this worker cannot be elected to count open runs for metrics", "error", err)
-		return func() {}
-	}
-	go c.electReader(ctx, conn)
-	return w.Stop
-}
-
-// electReader starts the workflow that elects the reader of the backlog, and again in case somebody
-// has terminated it.
-func (c Config) electReader(ctx context.Context, conn client.Client) {
-	tick := time.NewTicker(electEvery)
-	defer tick.Stop()
-	for {
-		_, err := conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-			ID: api.BacklogWorkflowID(c.TaskQueue), TaskQueue: c.TaskQueue,
-			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-			StaticSummary:            "elects the worker that counts open runs for metrics",
-		}, api.BacklogWorkflow)
-		if err != nil && ctx.Err() == nil {
-			c.Logger.Warn("starting the workflow that elects the reader of the backlog failed; "+
-				"retrying", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }
 
 // prepare checks everything that can be checked without the server.

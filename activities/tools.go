@@ -106,6 +106,9 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		e.Phase = api.PhasePreValidation
 		return api.Result{}, hidden.Error(e)
 	}
+	if e := a.overdue(ctx, t); e != nil {
+		return api.Result{}, e
+	}
 	began := time.Now()
 	answer, err := kind.Execute(timeout, spec, t.Arguments)
 	took := time.Since(began)

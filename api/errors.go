@@ -333,30 +333,15 @@ func noHeartbeat(tool Tool) string {
 		": its worker was lost or could not reach Temporal"
 }
 
+// BeforeStart reports whether the call failed before its tool started.
+func (e *Error) BeforeStart() bool {
+	return e.NotStarted || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution
+}
+
 // Waiting is the last heartbeat of a call that waits on a worker for a slot of its lane. If the
 // worker is lost then, the call has not started.
 type Waiting struct {
 	Waiting bool `json:"waiting"`
-}
-
-// MaxRequeues bounds how often a call that its workers returned is scheduled again.
-const MaxRequeues = 20
-
-// maxRestarts bounds how often a call with effect once that failed before it started is scheduled
-// again. Its activity has one attempt, because the server cannot tell whether an attempt started.
-const maxRestarts = 2
-
-// Requeues reports whether a run schedules a call of the tool again that failed with e and was
-// scheduled again n times before: a worker returned the call, or the call has effect once, did not
-// start, and may succeed at another attempt.
-func (t Tool) Requeues(e *Error, n int) bool {
-	switch {
-	case e.Requeue:
-		return n < MaxRequeues
-	case e.NotStarted && e.Retryable:
-		return t.Effect == EffectOnce && t.schedulable() && n < maxRestarts
-	}
-	return false
 }
 
 // requeued reports whether the activity ended before the tool started, without an error that says

@@ -320,3 +320,35 @@ func (o CallOutcome) PartOf(id string) CallOutcome {
 	own.Error.Phase = PhasePostExecution
 	return own
 }
+
+// MaxRequeues bounds how often a call that its workers returned is scheduled again.
+const MaxRequeues = 20
+
+// maxRestarts bounds how often a call with effect once that failed before it started is scheduled
+// again. Its activity has one attempt, because the server cannot tell whether an attempt started.
+const maxRestarts = 2
+
+// Requeues reports whether a run schedules a call of the tool again that failed with e and was
+// scheduled again n times before: a worker returned the call, or the call has effect once, did not
+// start, and may succeed at another attempt.
+func (t Tool) Requeues(e *Error, n int) bool {
+	switch {
+	case e.Requeue:
+		return n < MaxRequeues
+	case e.NotStarted && e.Retryable:
+		return t.Effect == EffectOnce && t.schedulable() && n < maxRestarts
+	}
+	return false
+}
+
+// maxLost bounds how often a repeatable call whose workers were lost is scheduled again.
+const maxLost = 3
+
+// RequeuesLost reports whether a run schedules a call of the tool again that failed with e because
+// its workers were lost, and was scheduled again for that reason n times before. The server counts
+// a lost attempt as one of the retry policy, also if the tool never started: a worker that is cut
+// off from the server loses one attempt for each of its open polls.
+func (t Tool) RequeuesLost(e *Error, n int) bool {
+	repeatable := t.Effect == EffectRead || t.Effect == EffectIdempotent
+	return e.Type == ErrWorkerLost && !e.Requeue && repeatable && t.schedulable() && n < maxLost
+}

@@ -255,7 +255,7 @@ func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error)
 // report that it failed. A call that failed after its execution has taken effect.
 func (e *Error) MayHaveActed() bool {
 	switch {
-	case e.NotStarted || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution:
+	case e.BeforeStart():
 		return false
 	case e.Unclear || e.Phase == PhasePostExecution:
 		return true

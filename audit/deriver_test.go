@@ -172,13 +172,6 @@ func TestFailedActivities_HaveTheErrorOfTheWorkflow(t *testing.T) {
 			api.PhaseExecution,
 		},
 		{
-			"heartbeat timeout",
-			timedOut(enumspb.TIMEOUT_TYPE_HEARTBEAT),
-			api.CallFailed,
-			api.ErrWorkerLost,
-			api.PhaseExecution,
-		},
-		{
 			"typed",
 			failed(application("invalid_output", "m", typed)),
 			api.CallFailed,

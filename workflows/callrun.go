@@ -31,6 +31,10 @@ type callRun struct {
 	// requeues counts how often the call was scheduled again because it had not started,
 	// verifications how often a tool was asked for its outcome.
 	requeues, verifications int
+	// losses counts how often the call was scheduled again because its workers were lost, lost is
+	// the last such failure.
+	losses int
+	lost   *api.Error
 	// repeated is set if the call was made again because it had no effect.
 	repeated bool
 }
@@ -65,6 +69,10 @@ func (c *callRun) follow(ctx workflow.Context, attempt workflow.Future) api.Call
 			c.requeues++
 			c.pipeline.questions.requeued(c.call.ID)
 			attempt = c.attemptAgain(ctx, requeuePause(c.requeues), "requeued")
+		case stepRequeueLost:
+			c.losses++
+			c.lost = failure
+			attempt = c.attemptAgain(ctx, requeuePause(c.losses), "lost its workers")
 		case stepVerify:
 			verified, repeat, err := c.verify(ctx, failure)
 			if !repeat {
@@ -231,6 +239,8 @@ const (
 	stepFinish callStep = iota
 	// stepRequeue: the call did not start.
 	stepRequeue
+	// stepRequeueLost: the workers of all attempts were lost, and the call is safe to repeat.
+	stepRequeueLost
 	// stepVerify: the call may have taken effect, and its tool declares how to verify that.
 	stepVerify
 )
@@ -242,6 +252,8 @@ func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 		return stepFinish
 	case c.tool.Requeues(failure, c.requeues):
 		return stepRequeue
+	case c.tool.RequeuesLost(failure, c.losses):
+		return stepRequeueLost
 	case c.tool.Verifiable(failure):
 		return stepVerify
 	}
@@ -268,6 +280,9 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 		out.Result, out.Error = nil, callError(err, c.tool, c.decision.Route)
 		if ctx.Err() != nil && c.tool.Requeues(out.Error, c.requeues) {
 			out.Error = api.CancelledBeforeStart()
+		}
+		if c.lost != nil && out.Error.BeforeStart() { // an earlier attempt may have started
+			out.Error, err = c.lost, c.lost
 		}
 		p.usage.Failed++
 	} else {

@@ -41,6 +41,10 @@ type activity struct {
 	// the last one may have started.
 	requeues, attempts int
 	mayHaveStarted     bool
+	// losses counts how often the call was scheduled again because its workers were lost, lost is
+	// the last such failure.
+	losses int
+	lost   *api.Error
 	// fault is why the outcome of the last attempt is unknown, while the run verifies it.
 	fault *api.Error
 	// record is the record of the call so far. Only its timing is used for a model step.

@@ -69,6 +69,9 @@ func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFai
 	if c.requeue(a, fault) || c.verify(a, fault) {
 		return
 	}
+	if a.lost != nil && fault.BeforeStart() { // an earlier attempt may have started
+		fault = a.lost
+	}
 	r := a.record
 	r.Error = fault
 	onlyWaited(&r)

@@ -1,19 +1,25 @@
 package history
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// requeue keeps a call that did not start, and reports whether the run schedules it again. The call
-// has one record.
+// requeue keeps a call that did not start, or whose workers were lost, and reports whether the run
+// schedules it again. The call has one record.
 func (c *calls) requeue(a *activity, fault *api.Error) bool {
-	if !c.run.tools[a.record.Tool].Requeues(fault, a.requeues) {
+	switch tool := c.run.tools[a.record.Tool]; {
+	case tool.Requeues(fault, a.requeues):
+		a.requeues++
+	case tool.RequeuesLost(fault, a.losses):
+		a.losses++
+		a.lost, a.mayHaveStarted = fault, true
+	default:
 		return false
 	}
-	a.requeues++
 	a.attempts = a.record.Attempts
 	a.record.Phase, a.record.LastFailure = api.PhasePreExecution, fault.Message
 	t := &a.record.Timing
@@ -40,8 +46,8 @@ func (c *calls) endRequeued(e *historypb.HistoryEvent) {
 	for _, a := range inOrder(c.requeued) {
 		r := a.record
 		r.Status, r.Error = api.CallCancelled, api.CancelledBeforeStart()
-		if a.fault != nil {
-			r.Status, r.Error = api.CallFailed, a.fault
+		if fault := cmp.Or(a.fault, a.lost); fault != nil {
+			r.Status, r.Error = api.CallFailed, fault
 		}
 		c.end(e, r)
 	}

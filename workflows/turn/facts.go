@@ -141,8 +141,7 @@ func (s *Facts) Refused(c api.Call) {
 // Ended counts a call that was let through. Where it was executed, its tool's labels count however
 // it ended: the text of a failure comes from the same place as a result.
 func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
-	if e := out.Error; e != nil && (e.NotStarted || e.Phase == api.PhasePreValidation ||
-		e.Phase == api.PhasePreExecution) {
+	if out.Error != nil && out.Error.BeforeStart() {
 		s.Refused(api.Call{ID: out.ID, Tool: out.Tool})
 		return
 	}

@@ -1,0 +1,75 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+func lost() error { return temporal.NewHeartbeatTimeoutError() }
+
+// TestLostCalls_AreRequeuedIfRepeatable proves that the run schedules a call again whose workers
+// were lost at every attempt of its retry policy, a bounded number of times, and never a call with
+// effect once.
+func TestLostCalls_AreRequeuedIfRepeatable(t *testing.T) {
+	for name, test := range map[string]struct {
+		tool, arguments    string
+		failures, attempts int
+		told               string
+	}{
+		"read":            {"echo", `{"value":7}`, 3, 4, "7"},
+		"read, often":     {"echo", `{"value":7}`, 11, 12, "7"},
+		"read, too often": {"echo", `{"value":7}`, 13, 12, "ERROR worker_lost"},
+		"once":            {"store", `{"text":"a"}`, 1, 1, "ERROR outcome_unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			attempts := l.requeues(test.failures, lost)
+			l.runAgent(agent(step(call(test.tool, test.arguments)), answer("done")), "Go.")
+			if r := l.result(); r.Usage.Calls != 1 {
+				t.Errorf("usage %+v", r.Usage)
+			}
+			told := l.toldOf()[0]
+			if len(*attempts) != test.attempts ||
+				!strings.HasPrefix(told, "1.1 "+test.told) {
+				t.Errorf("after %d attempts, want %d, the model was told %q", len(*attempts),
+					test.attempts, told)
+			}
+		})
+	}
+}
+
+// TestLostCalls_StayLostIfNoOtherAttemptStarts proves that a requeued call whose last attempts did
+// not start is not reported as not started, because an earlier one may have.
+func TestLostCalls_StayLostIfNoOtherAttemptStarts(t *testing.T) {
+	for name, cancel := range map[string]bool{"not started": false, "cancelled": true} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			attempts := 0
+			l.handsBack = func(activity.Info) error {
+				attempts++
+				switch {
+				case attempts <= 3:
+					return lost()
+				case cancel:
+					l.CancelWorkflow()
+				}
+				return notStarted()
+			}
+			l.runPlan(`calls: [{id: a, tool: echo, arguments: {value: 1}}]`)
+			if cancel {
+				l.cancelled()
+			}
+			want := 3 + 1 + api.MaxRequeues
+			if cancel {
+				want = 4
+			}
+			if attempts != want {
+				t.Errorf("%d attempts, want %d", attempts, want)
+			}
+		})
+	}
+}

@@ -33,6 +33,11 @@ func agentWorkflow(ctx workflow.Context, in api.RunInput, earlier []byte) (api.R
 // toEnd takes the run from its start to its end, or to continue-as-new.
 func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (api.RunResult, error) {
 	if err := r.start(ctx, earlier); err != nil {
+		if temporal.IsCanceledError(err) {
+			// The server adds details of its own to the error of an activity that it cancels before
+			// its start. Readers would take them for the usage of the run.
+			err = temporal.NewCanceledError()
+		}
 		return api.RunResult{}, err
 	}
 	result, err := r.loop(ctx)

@@ -2,11 +2,13 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 )
 
 // loads makes load_conversation return the result of f.
@@ -59,5 +61,21 @@ func TestConversation_ThatCannotBeContinuedEndsTheRun(t *testing.T) {
 			!strings.Contains(err.Error(), string(api.RunInvalid)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// TestAgentRun_CancelledBeforeItsStartHasNoDetails proves that a run that is cancelled before it has loaded its
+// conversation ends without the details that the server gives to an activity that never started:
+// readers would take them for the usage of the run.
+func TestAgentRun_CancelledBeforeItsStartHasNoDetails(t *testing.T) {
+	l := newLab(t)
+	l.loads(func() (api.LoadedConversation, error) {
+		return api.LoadedConversation{}, temporal.NewCanceledError("ACTIVITY_ID_NOT_STARTED")
+	})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: toldAgent(), Prompt: "Go.",
+		Continue: true})
+	cancelled, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError())
+	if !ok || cancelled.HasDetails() {
+		t.Errorf("the run ended with %v, details: %v", l.GetWorkflowError(), ok)
 	}
 }

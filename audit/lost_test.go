@@ -46,7 +46,7 @@ func TestLostCalls_HaveOneRecord(t *testing.T) {
 			w.lose(3)
 			w.schedule(nil)
 			test.end(w)
-			records, starts := w.tell()
+			records, starts := w.derive()
 			if len(records) != 1 || starts != 1 {
 				t.Fatalf("%d records, %d starts", len(records), starts)
 			}
@@ -62,7 +62,7 @@ func TestLostCalls_HaveOneRecord(t *testing.T) {
 	w.start(1, 3)
 	w.lose(3)
 	w.terminate()
-	if records, _ := w.tell(); len(records) != 1 || records[0].Status != api.CallFailed ||
+	if records, _ := w.derive(); len(records) != 1 || records[0].Status != api.CallFailed ||
 		records[0].Error.Type != api.ErrWorkerLost {
 		t.Errorf("after the end of the run the records are %+v", records)
 	}

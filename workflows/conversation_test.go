@@ -64,15 +64,14 @@ func TestConversation_ThatCannotBeContinuedEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestAgentRun_CancelledBeforeItsStartHasNoDetails proves that a run that is cancelled before it has loaded its
-// conversation ends without the details that the server gives to an activity that never started:
-// readers would take them for the usage of the run.
+// A run that is cancelled before it has loaded its conversation ends without the details that the
+// server gives to an activity that never started: readers would take them for the run's usage.
 func TestAgentRun_CancelledBeforeItsStartHasNoDetails(t *testing.T) {
 	l := newLab(t)
 	l.loads(func() (api.LoadedConversation, error) {
 		return api.LoadedConversation{}, temporal.NewCanceledError("ACTIVITY_ID_NOT_STARTED")
 	})
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: toldAgent(), Prompt: "Go.",
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: listedAgent(), Prompt: "Go.",
 		Continue: true})
 	cancelled, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError())
 	if !ok || cancelled.HasDetails() {

@@ -32,11 +32,11 @@ func TestLostCalls_AreRequeuedIfRepeatable(t *testing.T) {
 			if r := l.result(); r.Usage.Calls != 1 {
 				t.Errorf("usage %+v", r.Usage)
 			}
-			told := l.toldOf()[0]
+			text := l.callResults()[0]
 			if len(*attempts) != test.attempts ||
-				!strings.HasPrefix(told, "1.1 "+test.told) {
+				!strings.HasPrefix(text, "1.1 "+test.told) {
 				t.Errorf("after %d attempts, want %d, the model was told %q", len(*attempts),
-					test.attempts, told)
+					test.attempts, text)
 			}
 		})
 	}
@@ -49,7 +49,7 @@ func TestLostCalls_StayLostIfNoOtherAttemptStarts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			attempts := 0
-			l.handsBack = func(activity.Info) error {
+			l.returns = func(activity.Info) error {
 				attempts++
 				switch {
 				case attempts <= 3:

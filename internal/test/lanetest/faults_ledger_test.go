@@ -9,7 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,34 +17,39 @@ import (
 	"time"
 )
 
-// ledger counts effects outside the system: charges of an HTTP service, which fails in many ways,
-// and notes of a program in a file.
+// ledger counts what happens outside of the system: it is an HTTP service that takes effects, and
+// it decides in which way each attempt of a tool fails. Tools in other processes ask it at the
+// beginning of an attempt.
 type ledger struct {
-	t      *testing.T
 	server *httptest.Server
-	// notes is the file that the program of the tool note writes.
-	notes string
-	seed  uint64
+	seed   uint64
 
 	mu sync.Mutex
-	// charges counts the charges by the number of their call, requests the requests.
-	charges, requests map[int]int
-	counts            map[string]int
-	quiet             bool
+	// effects counts the effects that the service took, by the number of their call. begins has the
+	// times at which attempts reached a tool.
+	effects map[int]int
+	begins  map[int][]time.Time
+	counts  map[string]int
+	// programs are the process ids of the MCP server programs that have started.
+	programs []int
+	quiet    bool
 }
 
-func newLedger(t *testing.T, notes string, seed uint64) *ledger {
-	l := &ledger{t: t, notes: notes, seed: seed, charges: map[int]int{}, requests: map[int]int{},
+func newLedger(t *testing.T, seed uint64) *ledger {
+	l := &ledger{seed: seed, effects: map[int]int{}, begins: map[int][]time.Time{},
 		counts: map[string]int{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /charges", l.charge)
 	mux.HandleFunc("GET /charges/{n}", l.find)
+	mux.HandleFunc("GET /begin/{kind}/{n}", l.begin)
+	mux.HandleFunc("POST /effects/{n}", l.effect)
+	mux.HandleFunc("POST /programs/{n}", l.program)
 	l.server = httptest.NewServer(mux)
 	t.Cleanup(l.server.Close)
 	return l
 }
 
-// calm ends the faults of the service.
+// calm ends the faults of the tools.
 func (l *ledger) calm() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,76 +62,135 @@ func (l *ledger) faults() map[string]int {
 	return maps.Clone(l.counts)
 }
 
-func (l *ledger) charged(n int) int {
+func (l *ledger) took(n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.charges[n]
+	return l.effects[n]
 }
 
-// noted counts the lines of the file of notes by call.
-func (l *ledger) noted() map[int]int {
-	l.t.Helper()
-	data, err := os.ReadFile(l.notes)
-	if err != nil && !os.IsNotExist(err) {
-		l.t.Fatal(err)
-	}
-	counts := map[int]int{}
-	for line := range strings.Lines(string(data)) {
-		n, err := strconv.Atoi(strings.TrimSpace(line))
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		counts[n]++
-	}
-	return counts
-}
-
-// The ways in which the service answers a charge.
-const (
-	chargeOK = iota
-	// chargeSlow takes effect after the caller's timeout.
-	chargeSlow
-	chargeCutAfter
-	chargeCutBefore
-	charge500After
-	charge502After
-	charge503Before
-	chargeFlood
-)
-
-var chargeFaults = []string{chargeSlow: "service slower than the timeout",
-	chargeCutAfter:  "service closes the connection after the effect",
-	chargeCutBefore: "service closes the connection before the effect",
-	charge500After:  "service answers 500 after the effect",
-	charge502After:  "service answers 502 after the effect",
-	charge503Before: "service answers 503 without effect",
-	chargeFlood:     "service answers too much"}
-
-// slowCharge is longer than the tool's timeout, settleCharge longer than slowCharge.
-const (
-	chargeTimeout = time.Second
-	slowCharge    = 2 * time.Second
-)
-
-// way returns how a request is answered: the same for the same seed.
-func (l *ledger) way(n int) int {
+// began returns when the attempts of a call reached their tool.
+func (l *ledger) began(n int) []time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.requests[n]++
+	return slices.Clone(l.begins[n])
+}
+
+// lastProgram returns one of the MCP server programs by a number, zero if none has started.
+func (l *ledger) lastProgram(i int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.programs) == 0 {
+		return 0
+	}
+	newest := l.programs[max(0, len(l.programs)-faultWorkers):]
+	return newest[i%len(newest)]
+}
+
+// The ways in which an attempt of a tool fails.
+const (
+	wayOK           = ""
+	chargeSlow      = "service slower than the timeout"
+	chargeCutAfter  = "service closes the connection after the effect"
+	chargeCutBefore = "service closes the connection before the effect"
+	charge500After  = "service answers 500 after the effect"
+	charge502After  = "service answers 502 after the effect"
+	charge503Before = "service answers 503 without effect"
+	chargeFlood     = "service answers too much"
+
+	functionFails  = "function fails transiently without effect"
+	functionPanics = "function panics after the effect"
+	functionFloods = "function answers too much"
+	functionSlow   = "function slower than the timeout"
+
+	programFails  = "program fails without effect"
+	programKilled = "program killed after the effect"
+	programFloods = "program answers too much"
+	programSlow   = "program slower than the timeout"
+
+	mcpExitsBefore = "MCP server exits before the effect"
+	mcpExitsAfter  = "MCP server exits after the effect"
+	mcpFails       = "MCP server answers with an internal error after the effect"
+	mcpFloods      = "MCP server answers too much"
+	mcpSlow        = "MCP server slower than the timeout"
+)
+
+// The kinds of tools that fail, and their ways.
+const (
+	kindCharge   = "charge"
+	kindFunction = "function"
+	kindProgram  = "program"
+	kindStdio    = "stdio"
+	kindHTTP     = "http"
+)
+
+var faultsOf = map[string][]string{
+	kindCharge: {chargeSlow, chargeCutAfter, chargeCutBefore, charge500After, charge502After,
+		charge503Before, chargeFlood},
+	kindFunction: {functionFails, functionPanics, functionFloods, functionSlow},
+	kindProgram:  {programFails, programKilled, programFloods, programSlow},
+	kindStdio:    {mcpExitsBefore, mcpExitsAfter, mcpFails, mcpFloods, mcpSlow},
+	kindHTTP:     {mcpFails, mcpFloods, mcpSlow},
+}
+
+const (
+	// failing is how many of a hundred attempts of these tools fail in their way.
+	failing = 25
+	// toolTimeout is the timeout of these tools, slow is longer.
+	toolTimeout = 2 * time.Second
+	slow        = 3 * time.Second
+	// tooMuch is larger than the result limit of every tool, and than what a program may print.
+	tooMuch = 1 << 20
+)
+
+// way notes that an attempt begins and returns how it fails: the same for the same seed.
+func (l *ledger) way(kind string, n int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begins[n] = append(l.begins[n], time.Now())
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d/%d/%d", l.seed, n, l.requests[n])
-	if h.Sum64()%100 < 45 || l.quiet {
-		return chargeOK
+	fmt.Fprintf(h, "%d/%d/%d", l.seed, n, len(l.begins[n]))
+	if h.Sum64()%100 >= failing || l.quiet {
+		return wayOK
 	}
-	way := 1 + int(h.Sum64()/100%uint64(len(chargeFaults)-1))
-	l.counts[chargeFaults[way]]++
+	ways := faultsOf[kind]
+	way := ways[h.Sum64()/100%uint64(len(ways))]
+	l.counts[way]++
 	return way
 }
 
 func (l *ledger) take(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.charges[n]++
+	l.effects[n]++
+}
+
+// begin, effect and program serve tools in other processes.
+func (l *ledger) begin(w http.ResponseWriter, r *http.Request) {
+	if n, ok := numberOf(w, r); ok {
+		_, _ = io.WriteString(w, l.way(r.PathValue("kind"), n))
+	}
+}
+
+func (l *ledger) effect(w http.ResponseWriter, r *http.Request) {
+	if n, ok := numberOf(w, r); ok {
+		l.take(n)
+	}
+}
+
+func (l *ledger) program(w http.ResponseWriter, r *http.Request) {
+	if pid, ok := numberOf(w, r); ok {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.programs = append(l.programs, pid)
+	}
+}
+
+func numberOf(w http.ResponseWriter, r *http.Request) (n int, ok bool) {
+	n, err := strconv.Atoi(r.PathValue("n"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	}
+	return n, err == nil
 }
 
 func (l *ledger) charge(w http.ResponseWriter, r *http.Request) {
@@ -135,10 +199,10 @@ func (l *ledger) charge(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	way := l.way(in.N)
+	way := l.way(kindCharge, in.N)
 	switch way {
 	case chargeSlow:
-		<-time.After(slowCharge) // the service works on, although its caller has left
+		<-time.After(slow) // the service works on, although its caller has left
 	case chargeCutBefore:
 		hangUp(w)
 		return
@@ -156,19 +220,16 @@ func (l *ledger) charge(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no answer from behind", http.StatusBadGateway)
 	case chargeFlood:
 		_, _ = io.WriteString(w, `{"n":`+strconv.Itoa(in.N)+`,"text":"`)
-		_, _ = io.WriteString(w, strings.Repeat("x", 3<<20)+`"}`)
+		_, _ = io.WriteString(w, strings.Repeat("x", 3*tooMuch)+`"}`)
 	default:
 		fmt.Fprintf(w, `{"n":%d}`, in.N)
 	}
 }
 
 func (l *ledger) find(w http.ResponseWriter, r *http.Request) {
-	n, err := strconv.Atoi(r.PathValue("n"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+	if n, ok := numberOf(w, r); ok {
+		fmt.Fprintf(w, `{"found":%v,"n":%d}`, l.took(n) > 0, n)
 	}
-	fmt.Fprintf(w, `{"found":%v,"n":%d}`, l.charged(n) > 0, n)
 }
 
 // hangUp closes the connection without an answer.
@@ -181,78 +242,4 @@ func hangUp(w http.ResponseWriter) {
 		_ = tcp.SetLinger(0)
 	}
 	_ = conn.Close()
-}
-
-// tools returns the toolspecs of the calls that TestFaults_BreakNoPromise makes.
-func (l *ledger) tools() string {
-	program, err := os.Executable()
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	var specs []string
-	for _, lane := range []string{"general", "one", "two", "phone"} {
-		specs = append(specs, tool{name: lane, lane: lane, heartbeat: "3s"}.yaml(),
-			tool{name: lane + "_once", lane: lane, effect: "once", heartbeat: "30s"}.yaml())
-	}
-	return strings.Join(specs, "---\n") + fmt.Sprintf(chargeSpecs, chargeTimeout, l.server.URL,
-		program, noteFile, slowCharge+2*time.Second)
-}
-
-const chargeSpecs = `---
-name: charge_blind
-version: 1.0.0
-description: Charges an account. Nothing can say later whether it did.
-parameters: [{name: n, type: integer, required: true}, {name: key, type: string, default: ""}]
-entry:
-  type: rest
-  base_url: %[2]s
-  method: POST
-  path: /charges
-  body: {n: "{{args.n}}"}
-  allow: [127.0.0.1]
-execution: {effect: once, timeout: %[1]s}
----
-name: charge
-version: 1.0.0
-description: Charges an account.
-parameters: [{name: n, type: integer, required: true}, {name: key, type: string, default: ""}]
-entry:
-  type: rest
-  base_url: %[2]s
-  method: POST
-  path: /charges
-  body: {n: "{{args.n}}"}
-  allow: [127.0.0.1]
-execution: {effect: once, timeout: %[1]s}
-verify: {tool: charged, arguments: {n: "{{args.n}}"}, done: found, settle_after: %[5]s}
----
-name: charged
-version: 1.0.0
-description: Says whether an account was charged.
-parameters: [{name: n, type: integer, required: true}]
-output: {type: object, validation: {properties: [{name: found, type: boolean, required: true}]}}
-entry: {type: rest, base_url: %[2]s, path: "/charges/{{args.n}}", allow: [127.0.0.1]}
-execution: {timeout: 2s}
----
-name: note
-version: 1.0.0
-description: Appends a line to a file.
-parameters: [{name: n, type: integer, required: true}, {name: key, type: string, default: ""}]
-output: {type: string}
-entry: {type: command, argv: [%[3]s, "{{args.n}}"], env: [%[4]s]}
-execution: {effect: once, timeout: 10s}
-`
-
-// writeNote is the program of the tool note.
-func writeNote(file string) int {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if _, err := fmt.Fprintln(f, os.Args[len(os.Args)-1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
 }

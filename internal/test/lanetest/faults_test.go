@@ -4,18 +4,18 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/payloads"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -23,7 +23,7 @@ import (
 // Flags of TestFaults. The same seed gives the same calls and the same faults; when they meet
 // depends on the machine.
 var (
-	faultCount = flag.Int("faults", 100, "number of faults that TestFaults causes")
+	faultCount = flag.Int("faults", 100, "number of faults that TestFaults_BreakNoPromise causes")
 	faultSeed  = flag.Uint64("seed", 1, "seed of TestFaults")
 )
 
@@ -32,10 +32,12 @@ const (
 	faultWorkers = 3
 	// openRuns are in progress at a time.
 	openRuns = 6
+	// talks is the number of conversations that runs continue.
+	talks = 3
 	// calmAfter is how long runs have after the last fault, and after their cancellation.
 	calmAfter = 60 * time.Second
 	// faultPatience bounds the test. It only ends a test that hangs.
-	faultPatience = 30 * time.Minute
+	faultPatience = 100 * time.Minute
 )
 
 // faultLanes have a limit, except for the predefined lane general.
@@ -47,21 +49,36 @@ const faultLanes = `lanes:
 
 var faultLimits = map[string]int{"one": 1, "two": 2, "phone": 1}
 
-// faultLab is a lab whose parts fail: workers, their connections, the server, and the services and
-// programs that tools use.
+// faultLab is a lab whose parts fail: workers, their connections, the server, disks, and the
+// services, programs and MCP servers that tools use.
 type faultLab struct {
 	*lab
 	random  *rand.Rand
 	ledger  *ledger
 	workers []*faultyWorker
+	// mcp is the MCP server that listens, at mcpAddress.
+	mcp        *testserver.Process
+	mcpAddress string
 	// database is the server's file, port its port.
 	database, port string
+	// disk is a folder whose disk is full at times if it is mounted. notes are the effects of
+	// programs, on that disk.
+	disk, notes string
+	mounted     bool
 	// counts are the faults so far, by name.
 	counts map[string]int
-	runs   []client.WorkflowRun
-	ended  chan error
+	runs   []*faultRun
+	ended  chan *faultRun
 	open   int
 	calls  int
+}
+
+// faultRun is a run of TestFaults.
+type faultRun struct {
+	id, runID string
+	// prompt is that of a run that continues a conversation; empty for others.
+	prompt string
+	over   bool
 }
 
 type faultyWorker struct {
@@ -71,35 +88,63 @@ type faultyWorker struct {
 
 func newFaultLab(t *testing.T) *faultLab {
 	t.Helper()
+	testserver.Bin(t, "devserver") // skips the test where there are no programs
 	dir := t.TempDir()
-	l := &lab{t: t, Witness: newWitness(t), dir: dir, quiet: true}
-	f := &faultLab{lab: l, random: rand.New(rand.NewPCG(*faultSeed, 0)),
-		ledger: newLedger(t, filepath.Join(dir, "notes"), *faultSeed),
-		counts: map[string]int{}, ended: make(chan error, 1),
-		database: filepath.Join(dir, "temporal.db")}
+	disk := filepath.Join(dir, "disk")
+	f := &faultLab{lab: &lab{t: t, Witness: newWitness(t), dir: dir, quiet: true},
+		random: rand.New(rand.NewPCG(*faultSeed, 0)), ledger: newLedger(t, *faultSeed),
+		disk: disk, notes: filepath.Join(disk, "notes"), counts: map[string]int{},
+		ended: make(chan *faultRun, 1), database: filepath.Join(dir, "temporal.db")}
 	ctx, cancel := context.WithTimeout(context.Background(), faultPatience)
 	t.Cleanup(cancel)
-	l.ctx = ctx
-	l.configure(faultLanes)
-	l.write("tools/tools.yaml", f.ledger.tools())
-	l.Server = testserver.NewServer(t, "--db-filename", f.database)
-	_, f.port, _ = net.SplitHostPort(l.Server.Address)
+	f.ctx = ctx
+	f.mountDisk()
+	f.env = []string{noteFolder + "=" + f.notes, ledgerAddress + "=" + f.ledger.server.URL,
+		"TMPDIR=" + f.temporary()}
+	f.mcpAddress = f.freeAddress()
+	f.startMCP()
+	f.configure(faultLanes)
+	f.write("tools/tools.yaml", f.tools())
+	f.Server = testserver.NewServer(t, "--db-filename", f.database)
+	f.Client = f.dial()
+	_, f.port, _ = net.SplitHostPort(f.Server.Address)
 	for range faultWorkers {
-		w := &faultyWorker{wire: newWire(l)}
+		w := &faultyWorker{wire: newWire(f.lab)}
 		w.Process = f.startWorker(w)
 		f.workers = append(f.workers, w)
 	}
 	return f
 }
 
-func (f *faultLab) startWorker(w *faultyWorker) *testserver.Process {
+// dial returns a client that reads what the workers store.
+func (f *faultLab) dial() client.Client {
 	f.t.Helper()
-	f.t.Setenv(noteFile, f.ledger.notes)
-	return f.workerAt(w.wire.Address, "--stop-timeout", "2s")
+	storage, err := payloads.Open(payloads.Config{Store: f.store()})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	options := client.Options{HostPort: f.Server.Address, Logger: testserver.Quiet}
+	if err := storage.Apply(&options); err != nil {
+		f.t.Fatal(err)
+	}
+	c, err := client.Dial(options)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(c.Close)
+	return c
 }
 
-// TestFaults_BreakNoPromise causes random faults while agents, plans and direct calls make calls of
-// every kind on lanes of every kind, and compares their records with ledgers outside the system.
+func (f *faultLab) store() string { return "file://" + f.payloads() }
+
+func (f *faultLab) startWorker(w *faultyWorker) *testserver.Process {
+	f.t.Helper()
+	return f.workerAt(w.wire.Address, "--stop-timeout", "2s", "--payload-store", f.store())
+}
+
+// TestFaults_BreakNoPromise causes random faults while agents, plans, direct calls and
+// conversations make calls of every kind on lanes of every kind, and compares their records with
+// ledgers outside the system.
 func TestFaults_BreakNoPromise(t *testing.T) {
 	f := newFaultLab(t)
 	for f.total() < *faultCount {
@@ -131,160 +176,86 @@ func (f *faultLab) allCounts() map[string]int {
 	return all
 }
 
-// injection is a kind of fault. cause returns when it is over and its part works again.
-type injection struct {
-	name  string
-	cause func(f *faultLab)
-}
-
-// infrastructureFaults are chosen with equal probability.
-var infrastructureFaults = []injection{
-	{"worker killed", func(f *faultLab) {
-		w := f.pick()
-		w.Kill()
-		w.Process = f.startWorker(w)
-	}},
-	{"worker restarted", func(f *faultLab) {
-		w := f.pick()
-		w.Stop()
-		w.Process = f.startWorker(w)
-	}},
-	{"worker stopped for a while", func(f *faultLab) {
-		p := f.pick().Process
-		f.signal(p, syscall.SIGSTOP)
-		f.pause(5 * time.Second)
-		f.signal(p, syscall.SIGCONT)
-	}},
-	{"connection black-holed", func(f *faultLab) {
-		w := f.pick().wire
-		w.cut()
-		f.pause(8 * time.Second)
-		w.heal()
-	}},
-	{"connections closed", func(f *faultLab) {
-		w := f.pick().wire
-		w.enable(false)
-		f.pause(3 * time.Second)
-		w.enable(true)
-	}},
-	{"connection slow", func(f *faultLab) {
-		w := f.pick().wire
-		w.slow(300 * time.Millisecond)
-		f.pause(3 * time.Second)
-		w.heal()
-	}},
-	{"server stopped for a while", func(f *faultLab) {
-		f.signal(f.Server.Process, syscall.SIGSTOP)
-		f.pause(5 * time.Second)
-		f.signal(f.Server.Process, syscall.SIGCONT)
-	}},
-	{"server killed and restarted", func(f *faultLab) {
-		f.Server.Kill()
-		f.pause(2 * time.Second)
-		var ready struct{ Address string }
-		f.Server.Process = testserver.Start(f.t, &ready, nil, testserver.Bin(f.t, "devserver"),
-			"--port", f.port, "--headless", "--parent-pid", fmt.Sprint(os.Getpid()),
-			"--db-filename", f.database)
-	}},
-}
-
-func (f *faultLab) next() injection {
-	return infrastructureFaults[f.random.IntN(len(infrastructureFaults))]
-}
-
-func (f *faultLab) pick() *faultyWorker { return f.workers[f.random.IntN(len(f.workers))] }
-
-func (f *faultLab) cause(x injection) {
-	f.t.Helper()
-	f.counts[x.name]++
-	x.cause(f)
-	f.pause(600 * time.Millisecond)
-}
-
-// pause waits for a random time, at most most, and counts runs that end meanwhile.
-func (f *faultLab) pause(most time.Duration) {
-	f.t.Helper()
-	over := time.After(time.Duration(f.random.Int64N(int64(most))))
-	for {
-		select {
-		case err := <-f.ended:
-			f.noteEnd(err)
-		case <-over:
-			return
-		case <-f.ctx.Done():
-			f.t.Fatal("the test took too long")
-		}
-	}
-}
-
-func (f *faultLab) signal(p *testserver.Process, s syscall.Signal) {
-	f.t.Helper()
-	if err := syscall.Kill(p.PID(), s); err != nil {
-		f.t.Fatalf("signal %s to %d: %v", s, p.PID(), err)
-	}
-}
-
-// startRun starts the next run. The kinds take turns.
+// startRun starts the next run. The kinds take turns. The last run of a conversation has to end
+// before the next one starts; a plan takes its place until then.
 func (f *faultLab) startRun() {
 	f.t.Helper()
 	n := len(f.runs)
-	id, kind, in := fmt.Sprint("run-", n), api.AgentWorkflow, api.RunInput{Prompt: "Go."}
-	switch n % 4 {
-	case 0:
+	run := &faultRun{id: fmt.Sprint("run-", n)}
+	kind, in := api.AgentWorkflow, api.RunInput{Prompt: "Go."}
+	talk := fmt.Sprint("talk-", n/4%talks)
+	switch {
+	case n%4 == 0:
 		in.Agent = f.agent(3, 4)
-	case 1:
-		kind, in = api.PlanWorkflow, planOf(f.planCalls(10)...)
-	case 2:
+	case n%4 == 2:
 		name, arguments := f.nextCall()
 		kind, in = api.CallWorkflow, api.RunInput{Call: &api.Call{ID: "1.1", Tool: name,
 			Arguments: string(arguments)}}
-	case 3:
-		in.Agent, in.Conversation = f.agent(2, 2), "talk"
+	case n%4 == 3 && !f.busy(talk):
+		run.id, run.prompt = talk, fmt.Sprint("Prompt ", n)
+		in = api.RunInput{Agent: f.agent(2, 2), Prompt: run.prompt, Conversation: talk,
+			Continue: true}
+	default:
+		kind, in = api.PlanWorkflow, planOf(f.planCalls(10)...)
 	}
-	run, err := f.Client.ExecuteWorkflow(f.ctx, client.StartWorkflowOptions{ID: id,
-		TaskQueue: base, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE},
-		kind, in)
+	policy := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	if run.prompt != "" {
+		policy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	}
+	started, err := f.Client.ExecuteWorkflow(f.ctx, client.StartWorkflowOptions{ID: run.id,
+		TaskQueue: base, WorkflowIDReusePolicy: policy}, kind, in)
 	if err != nil {
-		f.t.Fatalf("start %s: %v", id, err)
+		f.t.Fatalf("start %s: %v", run.id, err)
 	}
+	run.runID = started.GetRunID()
 	f.runs = append(f.runs, run)
 	f.open++
-	go func() { f.ended <- f.end(run) }()
+	go func() {
+		f.end(run)
+		f.ended <- run
+	}()
+}
+
+// busy reports whether a run of a conversation has not ended.
+func (f *faultLab) busy(talk string) bool {
+	return slices.ContainsFunc(f.runs, func(r *faultRun) bool { return r.id == talk && !r.over })
 }
 
 // end waits until a run has ended, however it ended, and through outages of the server.
-func (f *faultLab) end(run client.WorkflowRun) error {
-	for f.ctx.Err() == nil {
-		d, err := f.Client.DescribeWorkflowExecution(f.ctx, run.GetID(), "")
-		if err == nil && d.GetWorkflowExecutionInfo().GetStatus() !=
-			enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			return nil
-		}
+func (f *faultLab) end(run *faultRun) {
+	for f.ctx.Err() == nil && f.status(run) == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-f.ctx.Done():
 		}
 	}
-	return fmt.Errorf("the run %s does not end", run.GetID())
+}
+
+// status returns how a run ended. A run of which the server says nothing is running.
+func (f *faultLab) status(run *faultRun) enumspb.WorkflowExecutionStatus {
+	ctx, cancel := context.WithTimeout(f.ctx, 5*time.Second)
+	defer cancel()
+	d, err := f.Client.DescribeWorkflowExecution(ctx, run.id, run.runID)
+	if err != nil {
+		return enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus()
 }
 
 // collect counts the runs that have ended.
 func (f *faultLab) collect() {
 	for {
 		select {
-		case err := <-f.ended:
-			f.noteEnd(err)
+		case run := <-f.ended:
+			f.noteEnd(run)
 		default:
 			return
 		}
 	}
 }
 
-func (f *faultLab) noteEnd(err error) {
-	f.t.Helper()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+func (f *faultLab) noteEnd(run *faultRun) {
+	run.over = true
 	f.open--
 }
 
@@ -293,18 +264,19 @@ func (f *faultLab) noteEnd(err error) {
 func (f *faultLab) awaitCalm() {
 	f.t.Helper()
 	f.ledger.calm()
-	for cancelled := false; f.open > 0; {
+	for cancelled, late := false, time.After(calmAfter); f.open > 0; {
 		select {
-		case err := <-f.ended:
-			f.noteEnd(err)
-		case <-time.After(calmAfter):
+		case run := <-f.ended:
+			f.noteEnd(run)
+		case <-late:
 			if cancelled {
 				f.t.Fatalf("%d runs do not end after their cancellation: %v", f.open, f.stuck())
 			}
-			cancelled = true
-			for _, id := range f.stuck() {
-				f.t.Errorf("%s does not end without faults; it is cancelled", id)
-				if err := f.Client.CancelWorkflow(f.ctx, id, ""); err != nil {
+			cancelled, late = true, time.After(calmAfter)
+			for _, run := range f.stuck() {
+				f.t.Errorf("%s does not end without faults; it is cancelled. It waits for:\n%s",
+					run.id, f.waitsFor(run))
+				if err := f.Client.CancelWorkflow(f.ctx, run.id, run.runID); err != nil {
 					f.t.Error(err)
 				}
 			}
@@ -312,30 +284,38 @@ func (f *faultLab) awaitCalm() {
 	}
 }
 
-// stuck returns the ids of the runs that have not ended.
-func (f *faultLab) stuck() (ids []string) {
-	for _, run := range f.runs {
-		d, err := f.Client.DescribeWorkflowExecution(f.ctx, run.GetID(), "")
-		if err != nil || d.GetWorkflowExecutionInfo().GetStatus() ==
-			enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			ids = append(ids, run.GetID())
-		}
+// waitsFor describes what an open run waits for: its activities, or else its last events.
+func (f *faultLab) waitsFor(run *faultRun) string {
+	var b strings.Builder
+	d, err := f.Client.DescribeWorkflowExecution(f.ctx, run.id, run.runID)
+	if err != nil {
+		return err.Error()
 	}
-	return ids
+	for _, a := range d.GetPendingActivities() {
+		fmt.Fprintf(&b, "    %s of %s, %s, attempt %d, started %s, last heartbeat %s\n",
+			a.GetActivityId(), a.GetActivityType().GetName(), a.GetState(), a.GetAttempt(),
+			a.GetLastStartedTime().AsTime(), a.GetLastHeartbeatTime().AsTime())
+	}
+	fmt.Fprintf(&b, "    workflow task: %v\n", d.GetPendingWorkflowTask())
+	for _, c := range d.GetPendingChildren() {
+		child := &faultRun{id: c.GetWorkflowId(), runID: c.GetRunId()}
+		fmt.Fprintf(&b, "    %s waits for:\n%s", child.id, f.waitsFor(child))
+	}
+	return b.String()
+}
+
+// stuck returns the runs that have not ended.
+func (f *faultLab) stuck() []*faultRun {
+	return slices.DeleteFunc(slices.Clone(f.runs), func(r *faultRun) bool { return r.over })
 }
 
 // print prints the table of docs/guarantees.md.
 func (f *faultLab) print() {
 	counts := f.allCounts()
-	names := make([]string, 0, len(counts))
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%d faults, seed %d, %d runs with %d calls\n\n| fault | number |\n| --- | --- |\n",
 		f.total(), *faultSeed, len(f.runs), f.calls)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&b, "| %s | %d |\n", name, counts[name])
 	}
 	fmt.Println(b.String())

@@ -3,26 +3,35 @@ package lanetest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
+// counting are the tools whose argument is the number of their call, beside those on lanes.
+var counting = []string{"charge", "charge_blind", "note", "pay", "put", "journal", "journal_once",
+	"book", "rebook", "reserve", "rereserve"}
+
 // faultTools are the tools of the calls, with equal shares.
-var faultTools = []string{"general", "general_once", "one", "one_once", "two", "two_once", "phone",
-	"phone_once", "charge", "charge", "charge_blind", "note"}
+var faultTools = append([]string{"general", "general_once", "one", "one_once", "two", "two_once",
+	"phone", "phone_once", "charge", "journal", "clerk"}, counting...)
 
 // nextCall returns a tool and arguments, which have a number that no other call has.
 func (f *faultLab) nextCall() (name string, arguments json.RawMessage) {
 	f.calls++
 	name = faultTools[f.random.IntN(len(faultTools))]
-	key := fmt.Sprint("key-", f.random.IntN(5))
-	if name == "charge" || name == "charge_blind" || name == "note" {
+	key, ms := fmt.Sprint("key-", f.random.IntN(5)), 1+f.random.IntN(300)
+	switch {
+	case name == "clerk":
+		return name, json.RawMessage(`{"task":"Make two calls."}`)
+	case slices.Contains(counting, name):
 		return name, json.RawMessage(fmt.Sprintf(`{"n":%d}`, f.calls))
 	}
-	ms := 1 + f.random.IntN(300)
 	return name, json.RawMessage(fmt.Sprintf(`{"n":%d,"ms":%d,"key":%q}`, f.calls, ms, key))
 }
 
@@ -49,7 +58,20 @@ func (f *faultLab) agent(turns, size int) *api.Agent {
 	return agent(steps...)
 }
 
-// verify compares every record with the ledgers and the lanes with their limits.
+// comparison compares records with what the ledgers and the witness saw.
+type comparison struct {
+	*faultLab
+	executions map[string][]Span
+	written    map[int]int
+	// accounts are the faults found, records counts the records of calls that the runs wanted.
+	accounts []string
+	records  int
+	// ends counts these calls by their status, or the type of their error.
+	ends map[string]int
+}
+
+// verify compares every record with the ledgers, the lanes with their limits, and conversations
+// with their runs.
 func (f *faultLab) verify() {
 	f.t.Helper()
 	spans, _ := f.Spans()
@@ -61,82 +83,124 @@ func (f *faultLab) verify() {
 		}
 	}
 	f.report(Regressions(oneHolder))
-	executions, notes := Executions(spans), f.ledger.noted()
-	var accounts []string
-	recorded := 0
-	for _, run := range f.runs {
-		status := f.status(run.GetID())
-		if why := badEnd(status); why != "" {
-			accounts = append(accounts, run.GetID()+": "+why)
-		}
-		ids := map[string]bool{}
-		for r, err := range audit.Records(f.ctx, f.Client, run.GetID(), "") {
-			if err != nil {
-				f.t.Fatalf("records of %s: %v", run.GetID(), err)
-			}
-			if ids[r.CallID] {
-				accounts = append(accounts, run.GetID()+"/"+r.CallID+": it has two records")
-			}
-			ids[r.CallID] = true
-			if r.Purpose == "" {
-				recorded++
-			}
-			if why := f.wrong(r, executions[run.GetID()+"/"+r.CallID], notes); why != "" {
-				accounts = append(accounts, fmt.Sprintf("%s/%s of %s, %s, %v: %s\n%s", run.GetID(),
-					r.CallID, r.Tool, r.Status, r.Error, why,
-					List(executions[run.GetID()+"/"+r.CallID])))
-			}
-		}
-	}
-	f.report(accounts)
-	if f.t.Failed() {
-		return
-	}
-	fmt.Printf("%d records of %d calls\n", recorded, f.calls)
-}
-
-// status returns the server's status of an ended run.
-func (f *faultLab) status(id string) string {
-	f.t.Helper()
-	d, err := f.Client.DescribeWorkflowExecution(f.ctx, id, "")
+	written, err := writtenEffects(f.notes)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return d.GetWorkflowExecutionInfo().GetStatus().String()
+	v := &comparison{faultLab: f, executions: Executions(spans), written: written,
+		ends: map[string]int{}}
+	for _, run := range f.runs {
+		v.run(run)
+	}
+	v.conversations()
+	f.report(v.accounts)
+	fmt.Printf("%d records of %d calls:", v.records, f.calls)
+	for _, end := range slices.Sorted(maps.Keys(v.ends)) {
+		fmt.Printf(" %d %s,", v.ends[end], end)
+	}
+	fmt.Printf(" %d faults found\n", len(v.accounts))
 }
 
-// badEnd returns what is wrong with the end of a run: the server must never end one.
-func badEnd(status string) string {
-	switch status {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED.String(),
-		enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT.String():
-		return "the server ended the run: " + status
+// endOf returns how a call ended.
+func endOf(r api.Record) string {
+	if r.Status == api.CallFailed && r.Error != nil {
+		return string(r.Error.Type)
 	}
-	return ""
+	return string(r.Status)
+}
+
+// run checks the end of a run, and the records of its calls and of its sub-agents'.
+func (v *comparison) run(run *faultRun) {
+	v.t.Helper()
+	switch status := v.status(run); status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		v.accounts = append(v.accounts, fmt.Sprintf("the server ended %s: %s", run.id, status))
+	}
+	seen := map[string]bool{}
+	var journals []api.Record
+	for r, err := range audit.Tree(v.ctx, v.Client, run.id, run.runID) {
+		if err != nil {
+			v.t.Fatalf("records of %s: %v", run.id, err)
+		}
+		if seen[r.Path] {
+			v.account(r, "it has two records")
+		}
+		seen[r.Path] = true
+		if r.Purpose == "" && !strings.Contains(r.Path, "/") {
+			v.records++
+			v.ends[endOf(r)]++
+		}
+		if why := v.wrong(r); why != "" {
+			v.account(r, why)
+		}
+		if strings.HasPrefix(r.Tool, "journal") && r.Status == api.CallCompleted {
+			journals = append(journals, r)
+		}
+	}
+	v.journals(journals)
+}
+
+func (v *comparison) account(r api.Record, why string) {
+	v.accounts = append(v.accounts, fmt.Sprintf("%s/%s of %s, %s, %v: %s\n%s", r.WorkflowID,
+		r.CallID, r.Tool, r.Status, r.Error, why, List(v.executions[r.WorkflowID+"/"+r.CallID])))
 }
 
 // wrong returns what is wrong with a call's record, given its executions and effects; empty if
 // nothing is.
-func (f *faultLab) wrong(r api.Record, executions []Span, notes map[int]int) string {
+func (v *comparison) wrong(r api.Record) string {
 	var arguments struct{ N int }
-	if r.Status == api.CallRefused {
-		return "it was rejected"
+	switch {
+	case r.Status == api.CallRefused || r.Status == api.CallRunning:
+		return "it was rejected or is open"
+	case json.Unmarshal(r.Arguments, &arguments) != nil:
+		return fmt.Sprintf("its arguments are %s", r.Arguments)
 	}
-	if err := json.Unmarshal(r.Arguments, &arguments); err != nil {
-		return err.Error()
+	executions := v.executions[r.WorkflowID+"/"+r.CallID]
+	if why := v.late(r, arguments.N, executions); why != "" {
+		return why
 	}
 	switch r.Tool {
-	case "charge", "charge_blind":
-		return effectWrong(r, f.ledger.charged(arguments.N))
-	case "note":
-		return effectWrong(r, notes[arguments.N])
-	case "charged":
+	case "charge", "charge_blind", "pay", "reserve":
+		return effectWrong(r, v.ledger.took(arguments.N))
+	case "note", "book":
+		return effectWrong(r, v.written[arguments.N])
+	case "put", "rereserve":
+		return unfinished(r, v.ledger.took(arguments.N))
+	case "rebook":
+		return unfinished(r, v.written[arguments.N])
+	case "charged", "clerk":
 		return ""
 	}
 	if strings.HasSuffix(r.Tool, "_once") {
 		return effectWrong(r, len(executions))
 	}
-	return unfinished(r, executions)
+	return unfinished(r, done(executions))
+}
+
+// clockTolerance is how much later than its call's end an execution may begin, by the server's
+// clock and this process's.
+const clockTolerance = time.Second
+
+// late says which execution of a call began after the call's recorded end. A request that waits at
+// a suspended MCP server does not count if its call was not completed: it had left the worker.
+func (v *comparison) late(r api.Record, n int, executions []Span) string {
+	begins := []time.Time{}
+	for _, s := range executions {
+		begins = append(begins, v.Witness.began.Add(s.Began))
+	}
+	if slices.Contains(counting, r.Tool) {
+		begins = append(begins, v.ledger.began(n)...)
+	}
+	waits := slices.Contains([]string{"book", "rebook", "reserve", "rereserve"}, r.Tool)
+	if r.Closed.IsZero() || waits && r.Status != api.CallCompleted {
+		return ""
+	}
+	for _, began := range begins {
+		if after := began.Sub(r.Closed); after > clockTolerance {
+			return fmt.Sprintf("an execution began %s after its end", after)
+		}
+	}
+	return ""
 }
 
 // effectWrong compares the record of a call that must not take effect twice with its effects.
@@ -146,11 +210,9 @@ func effectWrong(r api.Record, effects int) string {
 		return fmt.Sprintf("it took effect %d times", effects)
 	case r.Status == api.CallCompleted && effects == 0:
 		return "it completed without effect"
-	case r.Status == api.CallCompleted:
+	case r.Status == api.CallCompleted, r.Status == api.CallCancelled:
 		return ""
-	case r.Error != nil && r.Error.Type == api.ErrOutcomeUnknown:
-		return ""
-	case r.Status == api.CallCancelled:
+	case r.Error != nil && (r.Error.Type == api.ErrOutcomeUnknown || r.Error.MayHaveActed()):
 		return ""
 	case effects > 0:
 		return "it is reported as not done and took effect"
@@ -158,16 +220,83 @@ func effectWrong(r api.Record, effects int) string {
 	return ""
 }
 
-// unfinished rejects a completed call without a finished execution.
-func unfinished(r api.Record, executions []Span) string {
-	done := 0
-	for _, s := range executions {
-		if s.Ending == Done {
-			done++
-		}
+// unfinished rejects a completed call without effect, and a repeatable one that failed because its
+// workers were lost. That may happen to an instance.
+func unfinished(r api.Record, effects int) string {
+	if endOf(r) == string(api.ErrWorkerLost) && r.Tool != "journal" {
+		return "its workers were lost at every attempt"
 	}
-	if r.Status == api.CallCompleted && done == 0 {
+	if r.Status == api.CallCompleted && effects == 0 {
 		return "it completed and no execution of it came to its end"
 	}
 	return ""
+}
+
+// done counts the executions that came to their end.
+func done(executions []Span) (n int) {
+	for _, s := range executions {
+		if s.Ending == Done {
+			n++
+		}
+	}
+	return n
+}
+
+// journals checks the results of the stateful tools of a run: each has the numbers of all calls
+// that completed before it was scheduled, and none twice.
+func (v *comparison) journals(records []api.Record) {
+	for _, r := range records {
+		var numbers []int
+		if err := json.Unmarshal(r.Result.Output, &numbers); err != nil {
+			v.account(r, err.Error())
+			continue
+		}
+		slices.Sort(numbers)
+		if len(slices.Compact(slices.Clone(numbers))) < len(numbers) {
+			v.account(r, fmt.Sprintf("a call took effect twice: %v", numbers))
+		}
+		for _, earlier := range records {
+			var in numbered
+			_ = json.Unmarshal(earlier.Arguments, &in) // wrong has checked them
+			if earlier.Tool == r.Tool && earlier.Closed.Before(r.Scheduled) &&
+				!slices.Contains(numbers, in.N) {
+				v.account(r, fmt.Sprintf("the completed call %s is lost: %v", earlier.CallID,
+					numbers))
+			}
+		}
+	}
+}
+
+// conversations checks that the last run of each conversation has the prompts of all its runs.
+func (v *comparison) conversations() {
+	v.t.Helper()
+	for i := range talks {
+		talk := fmt.Sprint("talk-", i)
+		var want, got []string
+		for _, run := range v.runs {
+			if run.id == talk {
+				want = append(want, run.prompt)
+			}
+		}
+		if len(want) == 0 {
+			continue
+		}
+		value, err := v.Client.QueryWorkflow(v.ctx, talk, "", api.ConversationQuery, 0)
+		if err != nil {
+			v.t.Fatalf("the conversation %s: %v", talk, err)
+		}
+		var page api.Page
+		if err := value.Get(&page); err != nil {
+			v.t.Fatal(err)
+		}
+		for _, m := range page.Messages.Value {
+			if m.Role == api.RoleUser {
+				got = append(got, m.Text)
+			}
+		}
+		if !slices.Equal(got, want) {
+			v.accounts = append(v.accounts,
+				fmt.Sprintf("%s has the prompts %q, want %q", talk, got, want))
+		}
+	}
 }

@@ -73,6 +73,8 @@ type lab struct {
 	dir string
 	// quiet keeps the logs of workers out of the output of a failed test.
 	quiet bool
+	// env are further variables of workers.
+	env []string
 }
 
 // newLab starts a server; lanes is the text of lanes.yaml.
@@ -139,8 +141,8 @@ func (l *lab) workerAt(address string, flags ...string) *testserver.Process {
 	flags = append([]string{"--address", address, "--task-queue", base, "--tools",
 		filepath.Join(l.dir, "tools"),
 		"--lanes-file", filepath.Join(l.dir, "lanes.yaml"), "--stop-timeout", "10s"}, flags...)
-	p := testserver.Start(l.t, &ready, []string{asWorker + "=1", witnessAddress + "=" +
-		l.Witness.Address()}, program, flags...)
+	env := append([]string{asWorker + "=1", witnessAddress + "=" + l.Witness.Address()}, l.env...)
+	p := testserver.Start(l.t, &ready, env, program, flags...)
 	// It runs before the process is stopped; a suspended one would not notice.
 	l.t.Cleanup(func() {
 		_ = syscall.Kill(p.PID(), syscall.SIGCONT)

@@ -18,14 +18,14 @@ const (
 	asWorker = "LANETEST_WORKER"
 	// witnessAddress is where tools reach the witness, without a proxy between them.
 	witnessAddress = "LANETEST_WITNESS"
-	// noteFile makes the test program the program of the tool note, which writes to that file.
-	noteFile = "LANETEST_NOTES"
+	// noteFolder makes the test program the program of the tool note, which writes a file there.
+	noteFolder = "LANETEST_NOTES"
 )
 
 // TestMain runs the tests, or the worker process that they start.
 func TestMain(m *testing.M) {
-	if file := os.Getenv(noteFile); file != "" && os.Getenv(asWorker) == "" {
-		os.Exit(writeNote(file))
+	if code, ok := toolMain(); ok {
+		os.Exit(code)
 	}
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 		switchyard.NewFunction("stubborn", stubborn),
 		switchyard.NewFunction("write", write),
 		switchyard.NewFunction("flaky", flaky),
+		switchyard.NewFunction("pay", pay),
+	}, Stateful: []switchyard.Stateful{
+		switchyard.NewStateful("journal", newJournal, (*journal).add),
 	}}))
 }
 

@@ -87,6 +87,23 @@ type Lane struct {
 // DefaultLease is the lease of lanes that set none.
 const DefaultLease = Duration(15 * time.Second)
 
+// LeaseInterval returns the time between two heartbeats of a lease in use. It is a small part of the
+// timeout, so that most of the lease is left when an outage begins.
+func LeaseInterval(timeout time.Duration) time.Duration {
+	return min(timeout/3, max(timeout/10, 500*time.Millisecond))
+}
+
+// LeaseMargin returns how long before the server's timeout a lease ends for its owner.
+func LeaseMargin(timeout time.Duration) time.Duration {
+	return min(timeout/5, max(timeout/10, 800*time.Millisecond))
+}
+
+// LeaseSlack returns the time within which the server has to answer the heartbeat of an idle lease,
+// so that the lease does not end.
+func LeaseSlack(timeout time.Duration) time.Duration {
+	return timeout/3 - LeaseMargin(timeout)
+}
+
 // Keyed reports whether the lane has a queue for each key.
 func (l Lane) Keyed() bool { return l.Key != "" }
 

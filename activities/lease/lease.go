@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -91,9 +92,7 @@ func New(c client.Client, token []byte, timeout time.Duration, state func() any)
 
 // Interval returns the time between two heartbeats while the lease is in use. It is a small part of
 // the timeout, so that most of the lease is left when an outage begins.
-func (l *Lease) Interval() time.Duration {
-	return min(l.timeout/3, max(l.timeout/10, 500*time.Millisecond))
-}
+func (l *Lease) Interval() time.Duration { return api.LeaseInterval(l.timeout) }
 
 // Third returns a third of the timeout.
 func (l *Lease) Third() time.Duration { return l.timeout / 3 }
@@ -109,9 +108,7 @@ func (l *Lease) RetryInterval() time.Duration { return min(l.Interval(), time.Se
 func (l *Lease) Patience() time.Duration { return min(l.timeout/3, 5*time.Second) }
 
 // Margin returns how long before the server's timeout the lease ends.
-func (l *Lease) Margin() time.Duration {
-	return min(l.timeout/5, max(l.timeout/10, 800*time.Millisecond))
-}
+func (l *Lease) Margin() time.Duration { return api.LeaseMargin(l.timeout) }
 
 // Silence returns the time since the last heartbeat that the server accepted was sent, and whether
 // the server left a later one unanswered.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
@@ -43,6 +44,8 @@ type doctor struct {
 	// wrong holds the faults in the tools folder and the lanes file.
 	wrong  toolspecs.Faults
 	failed bool
+	// heartbeat is the duration of the slowest of some heartbeats; zero if it is unknown.
+	heartbeat time.Duration
 	// unusable is set if no further check is possible.
 	unusable bool
 }
@@ -57,11 +60,13 @@ func doctorCommand(a *cli.App) *cobra.Command {
 		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes
 exist, which lanes have no worker, who holds the slots of lanes with a limit, and whether
 waiting calls are served by priority and fairly between conversations. Asks every worker for
-faults in its folder of toolspecs and for its policies.
+faults in its folder of toolspecs, for its policies, and for settings that do not fit the
+server: leases, heartbeat timeouts and the number of polls.
 
-Server settings cannot be read by clients. The order is measured within a fraction of a second
-by a workflow on a task queue of its own, which is removed afterwards. --probe measures the cost
-of a call.
+Server settings cannot be read by clients. The order and the duration of a heartbeat are measured
+within a fraction of a second by a workflow on a task queue of its own, which is removed
+afterwards. Workers count the requests that the server rejects because of its limits. --probe
+measures the cost of a call.
 
 The exit code is 1 if there is a problem and 4 if no server answers.`,
 		Example: `  starter doctor

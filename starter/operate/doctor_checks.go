@@ -28,9 +28,26 @@ const (
 )
 
 // tuning is the hint with the settings for low latency of short calls.
-const tuning = `set in the server's dynamic configuration: history.transferProcessorMaxPollRPS, history.timerProcessorMaxPollRPS,
-    history.visibilityProcessorMaxPollRPS, history.outboundProcessorMaxPollRPS: 2000; history.timerProcessorMaxTimeShift: 10ms;
-    matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1; system.enableActivityEagerExecution: true`
+var tuning = dynamicConfig("", "history.transferProcessorMaxPollRPS: 2000",
+	"history.timerProcessorMaxPollRPS: 2000", "history.visibilityProcessorMaxPollRPS: 2000",
+	"history.outboundProcessorMaxPollRPS: 2000", "history.timerProcessorMaxTimeShift: 10ms",
+	"matching.numTaskqueueReadPartitions: 1", "matching.numTaskqueueWritePartitions: 1",
+	"system.enableActivityEagerExecution: true")
+
+// dynamicConfig returns a hint to set values in the server's dynamic configuration, in the format
+// of its file. Each setting is "key: value"; scope says where they apply, and may be empty.
+func dynamicConfig(scope string, settings ...string) string {
+	var b strings.Builder
+	for _, setting := range settings {
+		key, value, _ := strings.Cut(setting, ": ")
+		fmt.Fprintf(&b, "\n%s:\n  - value: %s", key, value)
+	}
+	if scope != "" {
+		scope = ", " + scope
+	}
+	return "set in the server's dynamic configuration" + scope + ":" +
+		cli.Below(strings.TrimPrefix(b.String(), "\n"))
+}
 
 func (d *doctor) server(ctx context.Context) ([]finding, error) {
 	info, err := d.client.WorkflowService().GetClusterInfo(ctx,
@@ -48,7 +65,8 @@ func (d *doctor) server(ctx context.Context) ([]finding, error) {
 	if major, minor := versionOf(version); major == 1 && minor < eagerServer {
 		findings = append(findings,
 			finding{markWarn, "servers before 1.30 do not dispatch calls eagerly by default",
-				"set system.enableActivityEagerExecution: true, or use a newer server"})
+				"use a newer server, or " +
+					dynamicConfig("", "system.enableActivityEagerExecution: true")})
 	}
 	return findings, nil
 }

@@ -12,12 +12,14 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/starter/internal/cli"
+	"go.temporal.io/api/serviceerror"
 )
 
-const (
-	// onePartition and fairOrder are hints with the settings that preserve the order of lanes.
-	onePartition = "set in the server's dynamic configuration, for these task queues or for all: matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1"
-	fairOrder    = "set in the server's dynamic configuration: matching.enableFairness: true"
+// onePartition and fairOrder are hints with the settings that preserve the order of lanes.
+var (
+	onePartition = dynamicConfig("for these task queues or for all",
+		"matching.numTaskqueueReadPartitions: 1", "matching.numTaskqueueWritePartitions: 1")
+	fairOrder = dynamicConfig("", "matching.enableFairness: true")
 )
 
 // laneStates reports the workers of the lanes and whether their task queues preserve order.
@@ -108,12 +110,25 @@ func holdersOf(s lanestate.State) []string {
 	return slices.Compact(workers)
 }
 
+// exhausted returns the limit because of which the server rejected a request; empty for other
+// errors.
+func exhausted(err error) string {
+	if e, ok := errors.AsType[*serviceerror.ResourceExhausted](err); ok {
+		return e.Cause.String()
+	}
+	return ""
+}
+
 // order measures the order in which the server dispatches waiting tasks.
 func (d *doctor) order(ctx context.Context) ([]finding, error) {
-	measured, err := measureOrder(ctx, d.client, d.namespace)
+	measured, heartbeat, err := measureOrder(ctx, d.client, d.namespace)
+	d.heartbeat = heartbeat
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case exhausted(err) != "":
+		return []finding{limitFinding("the server rejected a poll of this command",
+			exhausted(err), 0)}, nil
 	case err != nil:
 		return []finding{{markWarn,
 			fmt.Sprintf("the dispatch order of the server could not be measured: %v",
@@ -122,7 +137,8 @@ func (d *doctor) order(ctx context.Context) ([]finding, error) {
 	case !measured.priority:
 		return []finding{{markWarn,
 			"priorities and fairness have no effect: the server dispatches waiting calls first in, first out",
-			fairOrder + ", or at least matching.useNewMatcher: true"}}, nil
+			dynamicConfig("fairness needs the first setting, priorities only the second",
+				"matching.enableFairness: true", "matching.useNewMatcher: true")}}, nil
 	case !measured.fairness:
 		return []finding{{markWarn,
 			"fairness is off: a conversation with many calls on a lane delays those of others",

@@ -59,16 +59,19 @@ type orderProbe struct {
 	partitions []string
 	task       *workflowservice.PollWorkflowTaskQueueResponse
 	waiting    int64
+	// heartbeat is the duration of the slowest of some heartbeats.
+	heartbeat time.Duration
 }
 
-// servedOrder is the probe's result.
+// servedOrder is what the probe infers from the order of the tasks.
 type servedOrder struct {
 	priority, fairness bool
 }
 
 // measureOrder runs the probe and removes its workflow. Without permission to delete, a closed
-// workflow remains.
-func measureOrder(ctx context.Context, c client.Client, namespace string) (servedOrder, error) {
+// workflow remains. heartbeat is the duration of the slowest of some heartbeats.
+func measureOrder(ctx context.Context, c client.Client, namespace string) (measured servedOrder,
+	heartbeat time.Duration, err error) {
 	// The server logs polls with shorter timeouts.
 	ctx, cancel := context.WithTimeout(ctx, orderExpiry)
 	defer cancel()
@@ -76,14 +79,14 @@ func measureOrder(ctx context.Context, c client.Client, namespace string) (serve
 	p := &orderProbe{client: c, namespace: namespace, id: "doctor-" + cli.RandomHex(8)}
 	if _, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: p.id, TaskQueue: p.id,
 		WorkflowExecutionTimeout: orderExpiry}, orderWorkflow); err != nil {
-		return servedOrder{}, err
+		return servedOrder{}, 0, err
 	}
 	defer p.remove(context.WithoutCancel(ctx))
 	if err := p.fill(ctx); err != nil {
-		return servedOrder{}, err
+		return servedOrder{}, 0, err
 	}
 	order, err := p.drain(ctx)
-	return evaluateOrder(order), err
+	return evaluateOrder(order), p.heartbeat, err
 }
 
 // remove deletes the workflow while it runs, which is quick; a closed one would stay for minutes.
@@ -182,9 +185,11 @@ func (p *orderProbe) await(ctx context.Context) error {
 	}
 }
 
-// drain polls all queued tasks and returns their group names in dispatch order.
+// drain polls all queued tasks and returns their group names in dispatch order. It sends heartbeats
+// for the last one.
 func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
 	var order []string
+	var token []byte
 	for range p.waiting {
 		task, err := p.client.WorkflowService().PollActivityTaskQueue(ctx,
 			&workflowservice.PollActivityTaskQueueRequest{
@@ -192,7 +197,17 @@ func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		order = append(order, task.GetActivityType().GetName())
+		order, token = append(order, task.GetActivityType().GetName()), task.GetTaskToken()
+	}
+	for range samples {
+		began := time.Now()
+		_, err := p.client.WorkflowService().RecordActivityTaskHeartbeat(ctx,
+			&workflowservice.RecordActivityTaskHeartbeatRequest{Namespace: p.namespace,
+				TaskToken: token, Identity: p.id})
+		if err != nil {
+			return nil, err
+		}
+		p.heartbeat = max(p.heartbeat, time.Since(began))
 	}
 	return order, nil
 }

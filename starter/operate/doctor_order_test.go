@@ -64,11 +64,14 @@ func TestDoctor_MeasuresPrioritiesAndFairness(t *testing.T) {
 		{"devserver", nil, []string{fair}},
 		{"no fairness", []string{unfair},
 			[]string{noFairness,
-				"→ set in the server's dynamic configuration: matching.enableFairness: true"}},
+				"→ set in the server's dynamic configuration:\n" +
+					"    matching.enableFairness:\n      - value: true\n"}},
 		{"old matcher", []string{unfair, old},
-			[]string{noPriority, "matching.useNewMatcher: true"}},
+			[]string{noPriority, "    matching.useNewMatcher:\n      - value: true"}},
 		{"partitions", divided, []string{fair, partitioned,
-			"matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1"}},
+			"for these task queues or for all:\n" +
+				"    matching.numTaskqueueReadPartitions:\n      - value: 1\n" +
+				"    matching.numTaskqueueWritePartitions:\n      - value: 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

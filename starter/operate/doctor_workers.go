@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -35,7 +36,8 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 		return []finding{{markWarn, fmt.Sprintf("cannot ask the workers for their tools: %v",
 			err), "check their logs"}}, nil
 	}
-	return d.evaluateHosted(report.Workers), nil
+	return append(d.evaluateHosted(report.Workers), d.evaluateSettings(report.Workers,
+		time.Now())...), nil
 }
 
 // faultsOf reports faulty files of a worker, which keeps what it loaded before.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +11,10 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/worker/host/traffic"
 )
 
 // maxReported bounds the faults in an answer, in characters. The log has all of them.
@@ -19,7 +23,7 @@ const maxReported = 1000
 // answerFor adds a worker that polls the queue of this process. It answers which tools the process
 // serves and what happened on its lanes.
 func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher,
-	rules *policySource) {
+	own registered, requests *traffic.Counter) {
 	w := worker.New(conn, api.WorkerQueue(c.TaskQueue, c.Connection.Identity), worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: 2,
@@ -30,7 +34,9 @@ func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher,
 	})
 	w.RegisterActivityWithOptions(func(context.Context) (api.CatalogAnswer, error) {
 		answer, err := c.catalogAnswer(tools.Status(), f.lanes.names())
-		answer.Policies = rules.inForce()
+		answer.Policies = own.rules.inForce()
+		answer.Settings = settingsOf(requests, tools.Catalog(), own.lanes.current(),
+			f.lanes.names())
 		return answer, err
 	}, activity.RegisterOptions{Name: api.ReportCatalogActivity})
 	w.RegisterActivityWithOptions(func(context.Context) (api.WorkerLanes, error) {
@@ -61,4 +67,40 @@ func (c Config) catalogAnswer(s folder.Status, lanes []string) (api.CatalogAnswe
 		a.Error = api.ShortenLines(err.Error(), maxReported)
 	}
 	return a, nil
+}
+
+// maxShortHeartbeats bounds the tools that settingsOf names.
+const maxShortHeartbeats = 20
+
+// settingsOf describes the settings of this process that may not fit the server. The heartbeat
+// timeout of a call on a lane with a limit is at least the lane's lease.
+func settingsOf(requests *traffic.Counter, tools *toolspecs.Catalog, set *lanes.Set,
+	served []string) *api.WorkerSettings {
+	s := &api.WorkerSettings{Rejected: requests.Rejected()}
+	s.Polls, s.PeakPolls = requests.Polls()
+	leases := map[string]api.Duration{}
+	for _, name := range served {
+		if lane, _ := set.Lane(name); lane.Limited() {
+			leases[name] = cmp.Or(lane.Lease, api.DefaultLease)
+			s.Leases = append(s.Leases, api.LaneLease{Lane: name, Lease: leases[name],
+				Groups: max(lane.Holders, 1)})
+		}
+	}
+	for _, t := range tools.All() {
+		tool := t.Tool()
+		beats := tool.Dispatch.TakesSlots() || tool.Dispatch == api.DispatchInstance
+		if !beats || tool.Lane == api.LaneInline {
+			continue
+		}
+		h := api.ToolHeartbeat{Tool: tool.Name,
+			Heartbeat: max(tool.Heartbeat, leases[tool.Lane])}
+		if s.Shortest == nil || h.Heartbeat < s.Shortest.Heartbeat {
+			s.Shortest = &h
+		}
+		if tool.Effect == api.EffectOnce && h.Heartbeat < api.OnceHeartbeat &&
+			len(s.ShortHeartbeats) < maxShortHeartbeats {
+			s.ShortHeartbeats = append(s.ShortHeartbeats, h)
+		}
+	}
+	return s
 }

@@ -64,6 +64,9 @@ type Config struct {
 	// ServeQueue starts a worker for one task queue of a lane with a limit; nil if this process
 	// serves no such lane.
 	ServeQueue slots.ServeQueue
+	// Excess reports whether a call that is about to start is one too many for the worker's limit
+	// over all lanes; nil if there is none.
+	Excess func() bool
 	// Exit ends the process if a call continues after its lane's lease has ended; default
 	// os.Exit(1).
 	Exit func()
@@ -136,7 +139,8 @@ func New(c Config) (*Activities, error) {
 		RestoreVariables: a.Conversations.RestoreVariables})
 	a.Slots = slots.New(slots.Config{Client: c.Client, Converter: c.Converter,
 		Identity: c.Identity, Lanes: c.Lanes, ServeQueue: c.ServeQueue, Exit: c.Exit,
-		Tool: a.Tool, Model: a.ModelStep})
+		Excess: c.Excess,
+		Tool:   a.Tool, Model: a.ModelStep})
 	return a, nil
 }
 

@@ -54,7 +54,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	if !failure.Retryable {
 		a.ended(t, api.CallOutcome{ID: t.id, Error: failure})
 	}
-	return api.Result{}, executor.Failure(failure, t.spent()...)
+	return api.Result{}, executor.FailureAfter(failure, t.retryWait(failure), t.spent()...)
 }
 
 func (a *Activities) ended(t attempt, whole api.CallOutcome) {
@@ -116,7 +116,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		return api.Result{}, waiting
 	}
 	if err != nil {
-		return api.Result{}, hidden.Error(executor.CallError(timeout, err, spec))
+		return api.Result{}, hidden.Error(t.limited(executor.CallError(timeout, err, spec), spec))
 	}
 	began = time.Now()
 	answer.Notes = slices.Concat(t.Notes, repliesOf(timeout), answer.Notes)
@@ -192,9 +192,10 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 		CallID: t.id, Tool: t.tool, Origin: origin,
 		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID,
 		ParentCall: t.Parent, Parts: t.Parts,
-		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout,
-		Key:  api.IdempotencyKey(t.Origin.Run, t.id),
-		Lane: lane, Fence: fence,
+		Attempt: int(t.info.Attempt), MaxAttempts: t.maxAttempts(spec),
+		Timeout: spec.Execution.Timeout,
+		Key:     api.IdempotencyKey(t.Origin.Run, t.id),
+		Lane:    lane, Fence: fence,
 	})
 }
 

@@ -266,9 +266,11 @@ type CallContext struct {
 	// Parts are the calls of a batch; empty for a single call. The key of each is
 	// IdempotencyKey(Run, ID).
 	Parts []Part
-	// Attempt counts from 1.
-	Attempt int
-	Timeout Duration
+	// Attempt counts from 1. MaxAttempts is the number of attempts that the tool's retry policy
+	// and the call's execution plan allow.
+	Attempt     int
+	MaxAttempts int
+	Timeout     Duration
 	// Key is the idempotency key of the call: stable over attempts, workers and continue-as-new,
 	// different for every call.
 	Key string

@@ -22,11 +22,46 @@ const (
 )
 
 var defaultRetry = api.Retry{
-	MaxAttempts:     3,
+	MaxAttempts:     DefaultAttempts,
 	InitialInterval: api.Duration(200 * time.Millisecond),
 	Backoff:         2,
 	MaxInterval:     api.Duration(10 * time.Second),
 }
+
+const (
+	// readSpread is the time over which failed reads of network services are repeated by default: a
+	// service that restarts is back by then.
+	readSpread = api.Duration(30 * time.Second)
+	// readAttempts are the attempts in that time. Each wait is twice the one before.
+	readAttempts = 7
+)
+
+// spreadReads sets the default retries of a tool that reads from a network service. Inline calls
+// are not spread, because they delay the run's other work.
+func (s *Spec) spreadReads() {
+	e := &s.Execution
+	if e.Effect == api.EffectRead && e.Lane != api.LaneInline && e.Retry == (api.Retry{}) {
+		e.Retry = spreadRetry(cmp.Or(e.Timeout, defaultTimeout))
+	}
+}
+
+// spreadRetry returns retries over readSpread, or over the tool's timeout if that is shorter.
+func spreadRetry(timeout api.Duration) api.Retry {
+	spread := min(readSpread, timeout)
+	first := (spread / (1<<(readAttempts-1) - 1)).Std().Round(time.Millisecond)
+	return api.Retry{MaxAttempts: readAttempts, Backoff: 2, MaxInterval: spread,
+		InitialInterval: max(api.Duration(first), api.Duration(time.Millisecond))}
+}
+
+// SpreadsReads reports whether the retries of calls are the default ones of a tool that reads from
+// a network service.
+func (s *Spec) SpreadsReads() bool {
+	return s.Execution.Effect == api.EffectRead &&
+		s.Execution.Retry == spreadRetry(s.Execution.Timeout)
+}
+
+// DefaultAttempts is the number of attempts of calls that are safe to repeat.
+const DefaultAttempts = 3
 
 // withDefaults returns s with every default filled in. Values that are set stay; the function is
 // idempotent.

@@ -36,6 +36,7 @@ type mcpKind struct{}
 func (mcpKind) setDefaults(s *Spec) {
 	s.Entry.Session = cmp.Or(s.Entry.Session, SessionWorker)
 	s.Entry.Remote = cmp.Or(s.Entry.Remote, s.Name)
+	s.spreadReads()
 }
 
 func (mcpKind) check(c *checker, s Spec) { mcpChecker{requestChecker{c, true}}.mcp(s) }

@@ -49,6 +49,7 @@ func (restKind) setDefaults(s *Spec) {
 	if outbound.Safe(e.Method) { // by HTTP's definition it only reads
 		s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
 	}
+	s.spreadReads()
 }
 
 func (restKind) check(c *checker, s Spec) { restChecker{requestChecker{c, false}}.rest(s) }

@@ -3,6 +3,7 @@ package executor
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
@@ -15,11 +16,16 @@ import (
 // Failure replaces invalid UTF-8 in texts, because the server would reject it and the end of the
 // call would never be reported.
 func Failure(failed *api.Error, more ...any) error {
+	return FailureAfter(failed, failed.RetryAfter.Std(), more...)
+}
+
+// FailureAfter is Failure with the wait before the next attempt. Zero leaves it to the retry policy.
+func FailureAfter(failed *api.Error, wait time.Duration, more ...any) error {
 	e := ValidError(failed)
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
 		temporal.ApplicationErrorOptions{
 			NonRetryable:   !e.Retryable,
-			NextRetryDelay: e.RetryAfter.Std(),
+			NextRetryDelay: wait,
 			Details:        append([]any{e}, more...),
 			// A tool's failure is an answer and not a fault of the worker: the SDK neither logs nor
 			// counts a benign error.

@@ -34,17 +34,31 @@ func (q *slotQueue) model(ctx context.Context, r api.ModelRequest) (api.ModelRes
 func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(context.Context,
 	converter.EncodedValues) (api.Result, error),
 	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
+	closed := func() bool { return a.excess() || workerSlots.isClosed() }
+	return a.unless(closed, lane, a.config.Tool, a.config.Model)
+}
+
+// excess reports whether a call is one too many for the worker.
+func (a *Server) excess() bool { return a.config.Excess != nil && a.config.Excess() }
+
+// unless returns functions that requeue the calls and model steps of a lane if requeue is true, and
+// otherwise execute them.
+func (a *Server) unless(requeue func() bool, lane string,
+	doTool func(context.Context, converter.EncodedValues) (api.Result, error),
+	doModel func(context.Context, api.ModelRequest) (api.ModelResponse, error)) (
+	tool func(context.Context, converter.EncodedValues) (api.Result, error),
+	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
 	tool = func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {
-		if workerSlots.isClosed() {
+		if requeue() {
 			return r, executor.Failure(requeued(lane, in))
 		}
-		return a.config.Tool(ctx, in)
+		return doTool(ctx, in)
 	}
 	model = func(ctx context.Context, in api.ModelRequest) (r api.ModelResponse, err error) {
-		if workerSlots.isClosed() {
+		if requeue() {
 			return r, executor.Failure(requeued(lane, nil))
 		}
-		return a.config.Model(ctx, in)
+		return doModel(ctx, in)
 	}
 	return tool, model
 }

@@ -44,6 +44,7 @@ type slotQueue struct {
 type service struct {
 	workerSlots *WorkerSlots
 	rate        float64
+	counted     bool
 	stop        func()
 }
 
@@ -91,7 +92,7 @@ func (q *slotQueue) configure(lane api.Lane) {
 	}
 	current := q.current
 	q.mu.Unlock()
-	if current == nil || current.rate != lane.Rate {
+	if current == nil || current.rate != lane.Rate || current.counted == lane.UsesWaitQueue() {
 		q.serve(lane)
 	}
 }
@@ -99,10 +100,15 @@ func (q *slotQueue) configure(lane api.Lane) {
 // serve starts an SDK worker for the queue and replaces the previous one, which finishes its calls.
 // The caller holds serving.
 func (q *slotQueue) serve(lane api.Lane) {
-	s := &service{workerSlots: q.semaphore.workerSlots(), rate: lane.Rate}
+	s := &service{workerSlots: q.semaphore.workerSlots(), rate: lane.Rate,
+		counted: !lane.UsesWaitQueue()}
+	tool, model := q.tool, q.model
+	if s.counted {
+		tool, model = q.holder.unless(q.holder.excess, q.lane, tool, model)
+	}
 	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name,
 		WorkerSlots: s.workerSlots, Rate: lane.Rate, Keyed: lane.Keyed(),
-		Tool: q.tool, Model: q.model, Failed: q.fail})
+		Counted: s.counted, Tool: tool, Model: model, Failed: q.fail})
 	if err != nil {
 		q.holder.log.Warn("a task queue of the lane cannot be served yet", append(q.holder.fields(),
 			"queue", q.queue, "error", err)...)

@@ -19,27 +19,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// ServedQueue describes the dedicated worker of one task queue of a lane with a limit.
-type ServedQueue struct {
-	// Queue is the task queue, Lane the lane's name.
-	Queue, Lane string
-	// Keyed is set for the queue of a key.
-	Keyed bool
-	// WorkerSlots issues the permits that polling requires.
-	WorkerSlots *WorkerSlots
-	// Rate bounds how many calls start per second, over all workers; zero means no bound.
-	Rate float64
-	// Tool executes the calls, as the dynamic activity; Model is ModelActivity.
-	Tool  func(context.Context, converter.EncodedValues) (api.Result, error)
-	Model func(context.Context, api.ModelRequest) (api.ModelResponse, error)
-	// Failed receives the error that stops the worker. It does not block.
-	Failed func(error)
-}
-
-// ServeQueue starts a worker for one task queue of a lane. stop ends its polling and returns when
-// its calls have ended or the worker's stop timeout has passed.
-type ServeQueue func(ServedQueue) (stop func(), err error)
-
 // Config configures a Server.
 type Config struct {
 	Client    client.Client
@@ -50,6 +29,9 @@ type Config struct {
 	Lanes func() *lanes.Set
 	// ServeQueue starts a worker for a task queue of a lane with a limit; nil rejects such lanes.
 	ServeQueue ServeQueue
+	// Excess reports whether a call that is about to start is one too many for the worker's limit
+	// over all lanes; nil if there is no limit. Each call asks once.
+	Excess func() bool
 	// Exit ends the process if a call continues after its lane's lease has ended.
 	Exit func()
 	// Tool executes calls, Model executes model steps.

@@ -18,6 +18,9 @@ import (
 // configured.
 const DefaultReloadInterval = filewatch.DefaultInterval
 
+// NeverReload is the interval with which edits are ignored.
+const NeverReload = filewatch.Never
+
 // WatchConfig configures watching. Zero values mean the defaults.
 type WatchConfig struct {
 	// Dir is the folder of toolspecs; empty for none.
@@ -34,7 +37,7 @@ type WatchConfig struct {
 	// Check returns what else is wrong with a tool of the folder; default nothing.
 	Check func(*toolspecs.Compiled) []string
 	// Interval is how often the folder is checked for changes that the file system did not report;
-	// default 5s.
+	// default 5s. With NeverReload the catalog stays as it was loaded.
 	Interval time.Duration
 	// OnPolling is called if the file system cannot report changes, so that only the check every
 	// Interval finds them. The error is the reason.

@@ -26,7 +26,8 @@ const outputHead = 200
 // It looks the program up in the worker's PATH; a name with a slash is relative to the working
 // folder. The program's environment is PATH, HOME, LANG, TMPDIR, the variables that entry.env
 // lists, the secrets of entry.secrets under their names, and SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID
-// (unchanged by continue-as-new), SWITCHYARD_ATTEMPT, SWITCHYARD_IDEMPOTENCY_KEY, SWITCHYARD_LANE
+// (unchanged by continue-as-new), SWITCHYARD_ATTEMPT,
+// SWITCHYARD_MAX_ATTEMPTS, SWITCHYARD_IDEMPOTENCY_KEY, SWITCHYARD_LANE
 // and, on a lane with a limit, SWITCHYARD_FENCE. The program gets the arguments as JSON on standard
 // input and inside its argv. An argument that begins with - is passed unchanged: write "--" before
 // placeholders of a program that takes options.
@@ -104,6 +105,7 @@ func callEnv(ctx context.Context) []string {
 		"SWITCHYARD_CALL_ID=" + call.CallID,
 		"SWITCHYARD_RUN_ID=" + call.Run,
 		"SWITCHYARD_ATTEMPT=" + strconv.Itoa(call.Attempt),
+		"SWITCHYARD_MAX_ATTEMPTS=" + strconv.Itoa(call.MaxAttempts),
 		"SWITCHYARD_IDEMPOTENCY_KEY=" + call.Key,
 		"SWITCHYARD_LANE=" + call.Lane,
 	}

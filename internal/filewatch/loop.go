@@ -1,4 +1,4 @@
-// Package changes finds out when files change.
+// Package filewatch finds out when files change.
 package filewatch
 
 import (
@@ -9,6 +9,9 @@ import (
 // DefaultInterval is how often files are looked at where nothing else is configured.
 const DefaultInterval = 5 * time.Second
 
+// Never is the interval with which changes are ignored.
+const Never = time.Duration(-1)
+
 // quietTime is how long a file must be unchanged before it is read, because editors write in
 // several steps.
 const quietTime = 100 * time.Millisecond
@@ -17,7 +20,7 @@ const quietTime = 100 * time.Millisecond
 // soon while a file is being written.
 type Loop struct {
 	// Interval is the interval of checks for changes that the file system did not report; default
-	// 5s.
+	// 5s. A negative interval, as Never, ignores all changes.
 	Interval time.Duration
 	// Folders returns the folders to watch, by path.
 	Folders func() map[string]fs.FileInfo
@@ -31,10 +34,14 @@ type Loop struct {
 
 // Run checks until stop is closed.
 func (l Loop) Run(stop <-chan struct{}) {
+	if l.Interval < 0 {
+		<-stop
+		return
+	}
 	n := newNotifier()
 	defer n.close()
 	n.watch(l.Folders())
-	if l.Interval <= 0 {
+	if l.Interval == 0 {
 		l.Interval = DefaultInterval
 	}
 	tick := time.NewTicker(l.Interval)

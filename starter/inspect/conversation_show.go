@@ -24,6 +24,8 @@ type summedConversation struct {
 	Conversation string `json:"conversation"`
 	// Gone counts the runs whose histories the server has deleted. The figures exclude them.
 	Gone int `json:"gone,omitempty"`
+	// HasErrors is set if a run or a call of the conversation failed.
+	HasErrors bool `json:"has_errors"`
 	// List holds the conversation's runs in order of their start, without sub-agents' runs, which
 	// count as part of them.
 	List []summedRun `json:"list"`
@@ -50,9 +52,11 @@ type summedRun struct {
 	Duration    api.Duration      `json:"duration"`
 	// Calls counts all calls including sub-agents'. SuccessRate is the completed share of the
 	// finished ones.
-	Calls       int       `json:"calls"`
-	SuccessRate float64   `json:"success_rate"`
-	Usage       api.Usage `json:"usage"`
+	Calls       int     `json:"calls"`
+	SuccessRate float64 `json:"success_rate"`
+	// HasErrors is set if the run or one of its calls failed.
+	HasErrors bool      `json:"has_errors"`
+	Usage     api.Usage `json:"usage"`
 }
 
 func conversationCommand(a *cli.App) *cobra.Command {
@@ -115,6 +119,7 @@ func sumUp(ctx context.Context, c client.Client, id string,
 	for _, run := range runs {
 		if run != nil {
 			result.List = append(result.List, *run)
+			result.HasErrors = result.HasErrors || run.HasErrors
 		}
 	}
 	result.Report, result.Gone, result.Unread = sum.Report(), missed.gone, missed.unread
@@ -127,7 +132,8 @@ func summed(listed runlist.Run, s history.Summary, calls stats.CallStats) summed
 		Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor,
 		Started:  listed.Started,
 		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate,
-		Usage: s.Usage}
+		HasErrors: calls.Failed+calls.Refused > 0 || s.Status == history.RunFailed,
+		Usage:     s.Usage}
 	r.Evaluation, r.EvaluatedBy = audit.Evaluate(s, listed.Decision)
 	if s.Result != nil {
 		r.Outcome = s.Result.Outcome

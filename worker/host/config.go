@@ -59,6 +59,8 @@ type Config struct {
 	// ReloadInterval is the interval at which Tools, LanesFile and PoliciesFile are polled for
 	// changes that the file system did not report; default 5s.
 	ReloadInterval time.Duration
+	// NoReload ignores edits of Tools, LanesFile and PoliciesFile until the worker is restarted.
+	NoReload bool
 	// OnCatalogEvent receives every catalog event, starting with a tool_loaded for each tool; see
 	// folder.Watcher.Subscribe. It may block.
 	OnCatalogEvent func(folder.CatalogEvent)
@@ -93,6 +95,11 @@ type Config struct {
 	// Concurrency is the number of concurrent calls on this worker per lane without a limit;
 	// default 100.
 	Concurrency int
+	// MaxConcurrent is the number of concurrent calls and model steps on this worker over all
+	// lanes; zero for no limit. Calls beyond it wait at the server, where other workers can take
+	// them. Calls of stateful instances, inline calls, and those of lanes with queue_size or
+	// strategy reject are not counted.
+	MaxConcurrent int
 	// Instances is the number of stateful instances per lane on this worker; default 100. Runs that
 	// need another one wait until a worker has capacity.
 	Instances int
@@ -138,6 +145,9 @@ func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, 100)
 	c.Instances = cmp.Or(c.Instances, 100)
 	c.ReloadInterval = cmp.Or(c.ReloadInterval, folder.DefaultReloadInterval)
+	if c.NoReload {
+		c.ReloadInterval = folder.NeverReload
+	}
 	c.StopTimeout = cmp.Or(c.StopTimeout, 30*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -164,6 +174,10 @@ func (c Config) validate() error {
 		faults = append(faults, fmt.Errorf("Config.Concurrency is %d; it must be at least 1",
 			c.Concurrency))
 	}
+	if c.MaxConcurrent < 0 {
+		faults = append(faults, fmt.Errorf("Config.MaxConcurrent is %d; it cannot be negative",
+			c.MaxConcurrent))
+	}
 	if c.Instances < 1 {
 		faults = append(faults, fmt.Errorf("Config.Instances is %d; it must be at least 1",
 			c.Instances))
@@ -172,7 +186,7 @@ func (c Config) validate() error {
 		faults = append(faults, fmt.Errorf("Config.StopTimeout is %s; it cannot be negative",
 			c.StopTimeout))
 	}
-	if c.ReloadInterval < minReloadInterval {
+	if c.ReloadInterval < minReloadInterval && !c.NoReload {
 		faults = append(faults, fmt.Errorf("Config.ReloadInterval is %s; it must be at least %s",
 			c.ReloadInterval, minReloadInterval))
 	}

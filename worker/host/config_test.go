@@ -315,6 +315,9 @@ func TestFlags_OverrideEnvironmentAndConfig(t *testing.T) {
 		c.ApprovalWebhook != "https://x" || c.ApprovalWebhookSecret != "env:X" {
 		t.Errorf("got %+v", c)
 	}
+	if c := apply("--reload=false"); !c.NoReload || c.withDefaults().ReloadInterval >= 0 {
+		t.Error("--reload=false follows edits")
+	}
 	own.Logger = nil
 	if c = apply("--log-level", "error"); c.Logger.Enabled(t.Context(), slog.LevelWarn) ||
 		!c.Logger.Enabled(t.Context(), slog.LevelError) {

@@ -1,9 +1,12 @@
 package host
 
 import (
+	"context"
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/switchyard/switchyard/api"
@@ -22,7 +25,7 @@ type domainMetrics struct {
 	requested, decided         *prometheus.CounterVec
 	asked                      prometheus.Counter
 	answered, hooks, decisions *prometheus.CounterVec
-	batched                    *prometheus.CounterVec
+	batched, slow              *prometheus.CounterVec
 }
 
 // callBuckets range from a local function to a call of an hour, runBuckets to a run of a day.
@@ -73,6 +76,8 @@ func newDomainMetrics(r prometheus.Registerer) *domainMetrics {
 			"type.", "tool", "type"),
 		batched: counter("calls_batched_total", "Calls batched with others of their turn.",
 			"tool"),
+		slow: counter("slow_calls_total", "Completed calls that took longer than slow_after of "+
+			"their tool.", "tool", "lane"),
 		durations: histogram("call_duration_seconds", "Duration of attempts at tool calls.",
 			callBuckets, "tool", "lane"),
 		queueWaits: histogram("call_queue_seconds",
@@ -159,10 +164,24 @@ func (a *observedActivity) finalized(e activityEnd) {
 		a.metrics.decided.WithLabelValues(string(api.DecisionTimeout)).Inc()
 	}
 	a.metrics.calls.WithLabelValues(request.Tool.Name, request.Tool.Lane, outcome).Inc()
+	a.slow(e.ctx, e.info, end.Result, request.Tool.Name, request.Tool.Lane, "call_id", request.Call)
 	if request.Tool.Dispatch == api.DispatchChildWorkflow {
 		a.metrics.durations.WithLabelValues(request.Tool.Name,
 			request.Tool.Lane).Observe(request.Took.Std().Seconds())
 	}
+}
+
+// slow counts and logs a call that took longer than slow_after of its tool. The result may be nil.
+func (a *observedActivity) slow(ctx context.Context, info activity.Info, result *api.Result, tool,
+	lane string, more ...any) {
+	if result == nil || !result.Slow {
+		return
+	}
+	a.metrics.slow.WithLabelValues(tool, lane).Inc()
+	took := time.Duration(result.ExecutionMicros) * time.Microsecond
+	a.logger.WarnContext(ctx, "slow call: it took longer than slow_after of its tool", append(more,
+		"tool", tool, "lane", lane, "workflow_id", info.WorkflowExecution.ID,
+		"run_id", info.WorkflowExecution.RunID, "took", took.Round(time.Microsecond))...)
 }
 
 // askedMore counts a run that asks a person to raise a limit.

@@ -16,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/worker/host/traffic"
 )
 
 func TestFleet_StartFailsAsAWholeWithoutServer(t *testing.T) {
@@ -44,7 +45,7 @@ func TestFleet_StartFailsAsAWholeWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFleet(c, actions, queues)
-	f.answerFor(c, conn, tools, nil)
+	f.answerFor(c, conn, tools, registered{}, traffic.New())
 	if len(f.workers) != 2 {
 		t.Errorf("%d workers for the workflows and the process itself", len(f.workers))
 	}

@@ -23,13 +23,16 @@ import (
 	"github.com/switchyard/switchyard/activities/models/anthropic"
 	"github.com/switchyard/switchyard/activities/models/openai"
 	"github.com/switchyard/switchyard/activities/models/scripted"
+	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/worker/host/concurrency"
 	"github.com/switchyard/switchyard/worker/host/outage"
+	"github.com/switchyard/switchyard/worker/host/traffic"
 	"github.com/switchyard/switchyard/workflows"
 )
 
@@ -60,13 +63,14 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	conn, err := c.connect(ctx, registry, own.lanes)
+	requests := traffic.New()
+	conn, err := c.connect(ctx, registry, own.lanes, requests)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(),
-		observer: newObserver(registry, c.Logger)}
+		observer: newObserver(registry, c.Logger), limit: concurrency.New(c.MaxConcurrent)}
 	actions, err := c.activities(tools, own, queues, keep)
 	if err != nil {
 		return err
@@ -74,14 +78,12 @@ func Run(ctx context.Context, c Config) error {
 	queues.tracing = c.trace(ctx, conn, registry)
 	defer queues.tracing.stop()
 	fleet := newFleet(c, actions, queues)
-	fleet.answerFor(c, conn, tools, own.rules)
+	fleet.answerFor(c, conn, tools, own, requests)
 	if err := fleet.start(own.lanes.current()); err != nil {
 		return err
 	}
 	defer fleet.stop()
-	observeLanes(laneSamples(actions.Slots.States, func(name string) (api.Lane, bool) {
-		return own.lanes.current().Lane(name)
-	}), registry)
+	observeLanes(laneSamples(actions.Slots.States, own.lanes.lane), registry)
 	observeReadiness(health.isReady, fleet.lanes.names, registry)
 	fleet.beside = c.observeRuns(ctx, conn, registry)
 	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
@@ -168,13 +170,14 @@ func (c *Config) openPayloads(ctx context.Context) (keep wholeKeeper, err error)
 type wholeKeeper func(context.Context, json.RawMessage) (string, error)
 
 func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
-	source *laneSource) (client.Client, error) {
+	source *laneSource, requests *traffic.Counter) (client.Client, error) {
 	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
 	if c.MetricsAddress != "" { // else they are not served
 		c.Connection.MetricsHandler = newMetricsHandler(registry,
 			(&queueLabels{base: c.TaskQueue, current: source.current}).of)
 	}
 	outage.Endure(&c.Connection.ConnectionOptions)
+	requests.Observe(&c.Connection.ConnectionOptions)
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -220,6 +223,7 @@ func (c Config) activities(tools *folder.Watcher, own registered, queues *queueS
 		Policies:   own.rules.current,
 		Webhook:    c.webhook(),
 		ServeQueue: queues.lane,
+		Excess:     queues.limit.Excess,
 		Converter:  c.Connection.DataConverter,
 	})
 }
@@ -276,8 +280,15 @@ func newFleet(c Config, actions *activities.Activities, queues *queueServer) *fl
 	// With the SDK's default of two, a worker idles while many runs wait with short workflow tasks,
 	// as they do with inline calls.
 	o.MaxConcurrentWorkflowTaskPollers = 8
+	tool, model := actions.Tool, actions.ModelStep
+	if queues.limit != nil {
+		o.MaxConcurrentActivityExecutionSize, o.Tuner = 0, queues.generalTuner()
+		tool, model = actions.Slots.Behind(slots.NewWorkerSlots(1), api.LaneGeneral)
+	}
 	w := worker.New(queues.conn, c.TaskQueue, o)
 	register(w, actions)
+	w.RegisterActivityWithOptions(model, activity.RegisterOptions{Name: api.ModelActivity})
+	w.RegisterDynamicActivity(tool, activity.DynamicRegisterOptions{})
 	f.workers = append(f.workers, w)
 	return f
 }
@@ -318,9 +329,6 @@ func register(w worker.Worker, actions *activities.Activities) {
 	w.RegisterActivityWithOptions(actions.FinalizeResult,
 		activity.RegisterOptions{Name: api.FinalizeResultActivity})
 	w.RegisterActivityWithOptions(actions.RunHook, activity.RegisterOptions{Name: api.HookActivity})
-	w.RegisterActivityWithOptions(actions.ModelStep,
-		activity.RegisterOptions{Name: api.ModelActivity})
-	w.RegisterDynamicActivity(actions.Tool, activity.DynamicRegisterOptions{})
 }
 
 // start starts all workers. If one fails, none is left running.

@@ -184,8 +184,8 @@ func (f *laneFleet) workerOf(lane api.Lane, d duty) (*laneWorker, error) {
 	workerSlots := slots.NewWorkerSlots(f.config.Concurrency)
 	tool, model := f.actions.Slots.Behind(workerSlots, lane.Name)
 	w, supplier, err := f.workerSlots(slots.ServedQueue{Queue: d.queue, Rate: d.rate,
-		Lane: lane.Name, WorkerSlots: workerSlots, Tool: tool, Model: model, Failed: f.failedLane(
-			lane)})
+		Counted: true, Lane: lane.Name, WorkerSlots: workerSlots, Tool: tool, Model: model,
+		Failed: f.failedLane(lane)})
 	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: supplier,
 			workerSlots: workerSlots},
 		err

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -47,6 +48,9 @@ func (c Config) namedLanes() *laneSource {
 
 // current returns the current configuration.
 func (s *laneSource) current() *lanes.Set { return s.set.Load() }
+
+// lane returns a lane as it is currently configured.
+func (s *laneSource) lane(name string) (api.Lane, bool) { return s.current().Lane(name) }
 
 // take makes a set the current one. Removed lanes keep their configuration, because calls may wait
 // on them.

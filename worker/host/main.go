@@ -107,10 +107,12 @@ type flags struct {
 	metricsAddress, logLevel    string
 	otlpEndpoint                string
 	otlpContent                 bool
-	concurrency, parentPID      int
+	concurrency, maxConcurrent  int
+	parentPID                   int
 	stickyCache                 int
 	lenient, skipInvalid        bool
 	version                     bool
+	reload                      bool
 	payloads                    payloads.Config
 	stopTimeout, reloadInterval time.Duration
 }
@@ -146,6 +148,9 @@ func (f *flags) register(set *flag.FlagSet) {
 	set.DurationVar(&f.reloadInterval, "reload-interval", 0,
 		"polling interval for edits of toolspecs, lanes and policies that the file system did "+
 			"not report (default 5s)")
+	set.BoolVar(&f.reload, "reload", true,
+		"apply edits of toolspecs, lanes and policies while the worker runs; --reload=false: "+
+			"only at its start")
 	set.StringVar(&f.dir, "dir", "", "base `folder` of relative working folders of command tools "+
 		"and MCP servers (default the current one)")
 	set.StringVar(&f.files, "files", "", "`folder` for images and other large bytes of MCP "+
@@ -153,8 +158,7 @@ func (f *flags) register(set *flag.FlagSet) {
 	set.StringVar(&f.logins, "logins", "", "`folder` for the tokens of MCP logins (default "+
 		"switchyard/logins in the user's configuration folder)")
 	f.payloads.Flags(set.StringVar)
-	set.IntVar(&f.concurrency, "concurrency", 0, "concurrent calls per lane without a limit on "+
-		"this worker (default 100)")
+	f.registerBounds(set)
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently unless run or tool "+
 		"choose a mode")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 0,
@@ -189,6 +193,14 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 		return wrongUsage(stderr, fmt.Sprintf("unexpected argument %q", set.Arg(0)))
 	}
 	return nil
+}
+
+// registerBounds defines the flags that bound concurrent calls.
+func (f *flags) registerBounds(set *flag.FlagSet) {
+	set.IntVar(&f.concurrency, "concurrency", 0, "concurrent calls per lane without a limit on "+
+		"this worker (default 100)")
+	set.IntVar(&f.maxConcurrent, "max-concurrent", 0, "concurrent calls and model steps over all "+
+		"lanes of this worker (default no limit)")
 }
 
 // printUsage prints the help text.
@@ -239,8 +251,10 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.OTLPEndpoint, f.otlpEndpoint)
 	override(&c.OTLPContent, f.otlpContent)
 	override(&c.Concurrency, f.concurrency)
+	override(&c.MaxConcurrent, f.maxConcurrent)
 	override(&c.StopTimeout, f.stopTimeout)
 	override(&c.ReloadInterval, f.reloadInterval)
+	override(&c.NoReload, !f.reload)
 	if f.stickyCache >= 0 {
 		worker.SetStickyWorkflowCacheSize(f.stickyCache)
 	}

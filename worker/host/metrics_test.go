@@ -205,6 +205,25 @@ func (e *ended) ExecuteActivity(context.Context, *interceptor.ExecuteActivityInp
 	return e.result, e.err
 }
 
+// TestObserver_CountsAndLogsSlowCalls states what a slow call leaves in the log and the metrics.
+func TestObserver_CountsAndLogsSlowCalls(t *testing.T) {
+	var log output
+	registry := prometheus.NewRegistry()
+	o := newObserver(registry, slog.New(slog.NewTextHandler(&log, nil))).forLane("general")
+	slow := api.Result{Slow: true, ExecutionMicros: 6_000_000}
+	observe(t, o, "search", ended{result: slow})
+	observe(t, o, "search", ended{result: api.Result{}})
+	observe(t, o, api.FinalizeResultActivity, ended{result: api.FinalizedResult{
+		CallOutcome: api.CallOutcome{Result: &slow}}}, api.FinalizeResultRequest{Call: "1.2",
+		Tool: api.Tool{Name: "agent", Lane: "general"}})
+	serve(t, registry).has(t, `switchyard_slow_calls_total{lane="general",tool="agent"} 1`,
+		`switchyard_slow_calls_total{lane="general",tool="search"} 1`)
+	if got := log.String(); strings.Count(got, "slow call") != 2 ||
+		!contains(got, "tool=search", "took=6s", "call_id=1.2") {
+		t.Errorf("the log is\n%s", got)
+	}
+}
+
 // observe passes one activity of that name to an observer of the lane.
 func observe(t *testing.T, o *observer, name string, e ended, args ...any) {
 	t.Helper()

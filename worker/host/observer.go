@@ -245,6 +245,7 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 	took = max(took-hosted, 0)
 	if r, ok := result.(api.Result); ok {
 		a.metrics.tokens.WithLabelValues("result", "").Add(float64(r.Tokens))
+		a.slow(ctx, info, &r, tool, a.lane, "call_id", info.ActivityID)
 	}
 	if info.Attempt > 1 {
 		a.metrics.retries.WithLabelValues(tool, a.lane).Inc()

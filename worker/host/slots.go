@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/worker/host/concurrency"
 )
 
 // maxPollers bounds the concurrent polls of the task queue of a lane. An open key has one.
@@ -157,6 +158,8 @@ type queueServer struct {
 	conn      client.Client
 	canceller *canceller
 	observer  *observer
+	// limit is that over all lanes; nil for none.
+	limit *concurrency.Limit
 	// tracing follows the runs that this process executes.
 	tracing *tracing
 }
@@ -202,7 +205,11 @@ func (s *queueServer) workerSlots(q slots.ServedQueue) (worker.Worker, *slotsSup
 		pollers = 1
 	}
 	slots := newSlotsSupplier(q.WorkerSlots, pollers)
-	tuner, err := tunerOf(slots)
+	var supplier worker.SlotSupplier = slots
+	if q.Counted {
+		supplier = s.limit.Supplier(slots)
+	}
+	tuner, err := tunerOf(supplier)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -225,6 +232,31 @@ func tunerOf(slots worker.SlotSupplier) (worker.WorkerTuner, error) {
 	return worker.NewCompositeTuner(worker.CompositeTunerOptions{WorkflowSlotSupplier: one,
 		ActivitySlotSupplier:      slots,
 		LocalActivitySlotSupplier: one, NexusSlotSupplier: one, SessionActivitySlotSupplier: one})
+}
+
+// usualTasks is the SDK's default number of concurrent workflow tasks and of local activities.
+const usualTasks = 1000
+
+// generalTuner returns the tuner of the worker of workflows, whose activities count for the limit
+// over all lanes.
+func (s *queueServer) generalTuner() worker.WorkerTuner {
+	fixed := func(size int) worker.SlotSupplier {
+		supplier, err := worker.NewFixedSizeSlotSupplier(size)
+		if err != nil {
+			panic(err) // sizes are checked to be positive
+		}
+		return supplier
+	}
+	tuner, err := worker.NewCompositeTuner(worker.CompositeTunerOptions{
+		WorkflowSlotSupplier:        fixed(usualTasks),
+		ActivitySlotSupplier:        s.limit.Supplier(fixed(s.config.Concurrency)),
+		LocalActivitySlotSupplier:   fixed(usualTasks),
+		NexusSlotSupplier:           fixed(usualTasks),
+		SessionActivitySlotSupplier: fixed(usualTasks)})
+	if err != nil {
+		panic(err) // all suppliers are set
+	}
+	return tuner
 }
 
 func started(w worker.Worker) (stop func(), err error) {

@@ -187,3 +187,39 @@ func TestExclusiveCalls_RunAlone(t *testing.T) {
 }
 
 func sameLane(a, b entry) bool { return (a.Tool == "tick_serial") == (b.Tool == "tick_serial") }
+
+// TestMaxConcurrent_HoldsOverAllLanes proves on a real worker that calls of all lanes together do
+// not exceed --max-concurrent, and that all of them complete although their lanes would run more.
+func TestMaxConcurrent_HoldsOverAllLanes(t *testing.T) {
+	l := newLab(t)
+	l.worker("--max-concurrent", "2")
+	mixed := step(call("tick", `{"ms":40}`), call("tick", `{"ms":40}`),
+		call("tick_serial", `{"ms":20}`), call("tick", `{"ms":40}`), call("tick", `{"ms":30}`),
+		call("tick_serial", `{"ms":20}`))
+	one := l.runAgent("one", agent(mixed, mixed, answer("done")))
+	two := l.runAgent("two", agent(mixed, mixed, answer("done")))
+	l.result(one)
+	l.result(two)
+	entries := l.entries()
+	if len(entries) != 24 {
+		t.Fatalf("%d calls ran, want 24", len(entries))
+	}
+	pairs := 0
+	for i, a := range entries {
+		running := 0
+		for j, b := range entries {
+			if b.Start <= a.Start && a.Start < b.End {
+				running++
+				if j < i {
+					pairs++
+				}
+			}
+		}
+		if running > 2 {
+			t.Errorf("%d calls run when %+v starts, want at most 2", running, a)
+		}
+	}
+	if pairs == 0 {
+		t.Error("no two calls ran at once")
+	}
+}

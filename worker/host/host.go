@@ -16,7 +16,6 @@ import (
 	"go.temporal.io/sdk/client"
 	tlog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/models"
@@ -33,7 +32,6 @@ import (
 	"github.com/switchyard/switchyard/worker/host/concurrency"
 	"github.com/switchyard/switchyard/worker/host/outage"
 	"github.com/switchyard/switchyard/worker/host/traffic"
-	"github.com/switchyard/switchyard/workflows"
 )
 
 // Run serves what c configures until ctx ends. It then stops gracefully: it takes no new work, and
@@ -304,31 +302,6 @@ func (f *fleet) fail(err error) {
 	case f.failed <- err:
 	default:
 	}
-}
-
-// register registers the workflows and the activities that accompany them.
-func register(w worker.Worker, actions *activities.Activities) {
-	for name, run := range workflows.All() {
-		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
-	}
-	w.RegisterActivityWithOptions(actions.Pin, activity.RegisterOptions{Name: api.PinActivity})
-	w.RegisterActivityWithOptions(actions.Conversations.Load,
-		activity.RegisterOptions{Name: api.LoadConversationActivity})
-	w.RegisterActivityWithOptions(actions.Admission.Admit,
-		activity.RegisterOptions{Name: api.AdmitActivity})
-	w.RegisterActivityWithOptions(actions.Admission.Edit,
-		activity.RegisterOptions{Name: api.AdmitEditActivity})
-	w.RegisterActivityWithOptions(actions.Admission.Limit,
-		activity.RegisterOptions{Name: api.DescribeLimitActivity})
-	w.RegisterActivityWithOptions(actions.Notify,
-		activity.RegisterOptions{Name: api.NotifyApprovalActivity})
-	w.RegisterActivityWithOptions(actions.Admission.Open,
-		activity.RegisterOptions{Name: api.OpenKeyActivity})
-	w.RegisterActivityWithOptions(actions.Reply,
-		activity.RegisterOptions{Name: api.CheckReplyActivity})
-	w.RegisterActivityWithOptions(actions.FinalizeResult,
-		activity.RegisterOptions{Name: api.FinalizeResultActivity})
-	w.RegisterActivityWithOptions(actions.RunHook, activity.RegisterOptions{Name: api.HookActivity})
 }
 
 // start starts all workers. If one fails, none is left running.

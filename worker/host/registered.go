@@ -1,6 +1,11 @@
 package host
 
 import (
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/agent"
 	"github.com/switchyard/switchyard/activities/executor/command"
@@ -10,9 +15,11 @@ import (
 	"github.com/switchyard/switchyard/activities/executor/rest"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/activities/instances"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/models"
+	"github.com/switchyard/switchyard/workflows"
 )
 
 // registered is what toolspecs refer to: the application's handlers, connections to MCP servers,
@@ -68,4 +75,29 @@ func (c Config) executors(r registered) map[string]executor.Executor {
 		toolspecs.KindAgent: agent.Executor{},
 		toolspecs.KindHuman: human.Executor{},
 	}
+}
+
+// register registers the workflows and the activities that accompany them.
+func register(w worker.Worker, actions *activities.Activities) {
+	for name, run := range workflows.All() {
+		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
+	}
+	w.RegisterActivityWithOptions(actions.Pin, activity.RegisterOptions{Name: api.PinActivity})
+	w.RegisterActivityWithOptions(actions.Conversations.Load,
+		activity.RegisterOptions{Name: api.LoadConversationActivity})
+	w.RegisterActivityWithOptions(actions.Admission.Admit,
+		activity.RegisterOptions{Name: api.AdmitActivity})
+	w.RegisterActivityWithOptions(actions.Admission.Edit,
+		activity.RegisterOptions{Name: api.AdmitEditActivity})
+	w.RegisterActivityWithOptions(actions.Admission.Limit,
+		activity.RegisterOptions{Name: api.DescribeLimitActivity})
+	w.RegisterActivityWithOptions(actions.Notify,
+		activity.RegisterOptions{Name: api.NotifyApprovalActivity})
+	w.RegisterActivityWithOptions(actions.Admission.Open,
+		activity.RegisterOptions{Name: api.OpenKeyActivity})
+	w.RegisterActivityWithOptions(actions.Reply,
+		activity.RegisterOptions{Name: api.CheckReplyActivity})
+	w.RegisterActivityWithOptions(actions.FinalizeResult,
+		activity.RegisterOptions{Name: api.FinalizeResultActivity})
+	w.RegisterActivityWithOptions(actions.RunHook, activity.RegisterOptions{Name: api.HookActivity})
 }

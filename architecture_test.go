@@ -58,7 +58,7 @@ var packageRules = []packageRule{
 			"github.com/anthropics/anthropic-sdk-go", "github.com/google/jsonschema-go",
 			"github.com/modelcontextprotocol/go-sdk",
 			"github.com/openai/openai-go/v3", "github.com/tiktoken-go/tokenizer",
-			"golang.org/x/sys",
+			"golang.org/x/sys", "google.golang.org/protobuf",
 		}},
 	{folder: "audit/export", ours: []string{"api", "audit"}, std: anything,
 		others: []string{"github.com/parquet-go/parquet-go"}},

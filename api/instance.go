@@ -5,9 +5,19 @@ import (
 )
 
 // AdoptWithin is how long a living instance waits for the execution that continues its run. The run
-// waits a heartbeat timeout longer before it makes another instance, so that a partitioned worker
+// waits an IdleLease longer before it makes another instance, so that a partitioned worker
 // has given up the old one.
 const AdoptWithin = Duration(20 * time.Second)
+
+// maxIdleLease bounds IdleLease of tools with a shorter heartbeat.
+const maxIdleLease = 2 * time.Minute
+
+// IdleLease returns the heartbeat timeout of an instance's host while no call uses the instance:
+// eight times the tool's heartbeat, at most 2 min unless the heartbeat is longer. It is the longest
+// time for which a lost worker can still have had the instance.
+func IdleLease(heartbeat Duration) Duration {
+	return max(heartbeat, min(8*heartbeat, Duration(maxIdleLease)))
+}
 
 // HostInstanceRequest is the input of HostInstanceActivity. It asks a worker to host the instance
 // of a stateful tool until the run ends, the instance idles out, or the worker cannot prove its

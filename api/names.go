@@ -50,6 +50,9 @@ const (
 	// HostInstanceActivity hosts the instance of a stateful tool on one worker for as long as its
 	// run needs it.
 	HostInstanceActivity = "switchyard/host_instance"
+	// CloseInstanceActivity tells the worker that hosts an unused instance that its run is ending.
+	// Without it the worker would learn that from its next heartbeat only.
+	CloseInstanceActivity = "switchyard/close_instance"
 	// ServeSlotsActivity serves one group of a lane's slots for as long as the worker can prove its
 	// lease.
 	ServeSlotsActivity = "switchyard/serve_slots"

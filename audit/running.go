@@ -90,8 +90,8 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 		running = append(running, runningDecision(task, base))
 	}
 	for _, a := range r.GetPendingActivities() {
-		if name := a.GetActivityType().GetName(); name == api.HostInstanceActivity ||
-			name == api.NotifyApprovalActivity {
+		switch a.GetActivityType().GetName() {
+		case api.HostInstanceActivity, api.CloseInstanceActivity, api.NotifyApprovalActivity:
 			continue // the run does not wait for it
 		}
 		running = append(running, runningActivity(a, base))

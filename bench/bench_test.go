@@ -48,6 +48,11 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measureResume(t.Context(), l) },
 		func() (map[string]float64, error) { return measureLanePollers(t.Context(), l) },
 		func() (map[string]float64, error) { return l.idleLanes(t.Context(), 2, 2, time.Second) },
+		func() (map[string]float64, error) {
+			return l.idleInstances(t.Context(), 5, 0, time.Second)
+		},
+		func() (map[string]float64, error) { return l.conversationStart(t.Context(), 3) },
+		func() (map[string]float64, error) { return l.pipelineMemory(t.Context(), 50) },
 		func() (map[string]float64, error) { return l.records(t.Context(), 4) },
 		func() (map[string]float64, error) { return l.report(t.Context(), 20) },
 		func() (map[string]float64, error) { return l.follow(t.Context(), 10) },

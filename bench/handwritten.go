@@ -52,6 +52,7 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	w.RegisterWorkflowWithOptions(h.turns, workflow.RegisterOptions{Name: "handTurns"})
 	w.RegisterWorkflowWithOptions(h.calls, workflow.RegisterOptions{Name: "handCalls"})
 	w.RegisterWorkflowWithOptions(h.fan, workflow.RegisterOptions{Name: "handFan"})
+	w.RegisterWorkflowWithOptions(h.wait, workflow.RegisterOptions{Name: "handWait"})
 	w.RegisterWorkflowWithOptions(h.empty, workflow.RegisterOptions{Name: "handEmpty"})
 	w.RegisterActivityWithOptions(func(context.Context) error {
 		return nil
@@ -99,6 +100,18 @@ func (h hand) empty(ctx workflow.Context, in handInput) error {
 		}
 	}
 	return nil
+}
+
+// wait executes a model step and then waits for a call on a queue that has no workers.
+func (h hand) wait(ctx workflow.Context, _ handInput) (string, error) {
+	ctx = workflow.WithActivityOptions(ctx, handOptions)
+	var arguments string
+	if err := workflow.ExecuteActivity(ctx, "handModel", 1).Get(ctx, &arguments); err != nil {
+		return "", err
+	}
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{ActivityID: "wait",
+		TaskQueue: handQueue + "/unserved", StartToCloseTimeout: time.Minute})
+	return "done", h.call(ctx, "payload", arguments).end(ctx)
 }
 
 // fan makes parallel calls of pause. Size is their duration in milliseconds.

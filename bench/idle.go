@@ -59,6 +59,25 @@ func (l *lab) idleLanes(ctx context.Context, lanes, workers int,
 // idle starts a server with metrics and workers that serve lanes with a rule, and calls measure.
 func (l *lab) idle(ctx context.Context, rule string, lanes, workers int,
 	measure func(context.Context, metered, *yard) error) error {
+	rules, names := "lanes:\n", []string{api.LaneGeneral}
+	for i := range lanes {
+		names = append(names, fmt.Sprintf("lane%d", i))
+		rules += fmt.Sprintf("  lane%d: %s\n", i, rule)
+	}
+	return l.onMeteredServer(ctx, rules, func(ctx context.Context, m metered, y *yard) error {
+		for range workers {
+			if _, err := y.start(names...); err != nil {
+				return err
+			}
+		}
+		return measure(ctx, m, y)
+	})
+}
+
+// onMeteredServer starts a server with metrics and a yard with the lanes of rules, and calls
+// measure.
+func (l *lab) onMeteredServer(ctx context.Context, rules string,
+	measure func(context.Context, metered, *yard) error) error {
 	port, err := freePort()
 	if err != nil {
 		return err
@@ -77,21 +96,11 @@ func (l *lab) idle(ctx context.Context, rule string, lanes, workers int,
 		return err
 	}
 	defer c.Close()
-	rules, names := "lanes:\n", []string{api.LaneGeneral}
-	for i := range lanes {
-		names = append(names, fmt.Sprintf("lane%d", i))
-		rules += fmt.Sprintf("  lane%d: %s\n", i, rule)
-	}
 	ctx, y, err := newYard(ctx, &lab{client: c, address: address}, rules)
 	if err != nil {
 		return err
 	}
 	defer y.close()
-	for range workers {
-		if _, err := y.start(names...); err != nil {
-			return err
-		}
-	}
 	return measure(ctx, metered{"http://127.0.0.1:" + port + "/metrics"}, y)
 }
 
@@ -112,7 +121,7 @@ type metered struct{ url string }
 func (m metered) openPolls(ctx context.Context) (float64, error) {
 	last := -1.0
 	for {
-		polls, err := m.sum(ctx, "service_pending_requests{")
+		polls, err := m.sum(ctx, "service_pending_requests{", "")
 		if err != nil || polls == last {
 			return polls, err
 		}
@@ -126,7 +135,7 @@ func (m metered) openPolls(ctx context.Context) (float64, error) {
 // requestRate returns the requests per second that the frontend receives within a time.
 func (m metered) requestRate(ctx context.Context, window time.Duration) (float64, error) {
 	const requests = "service_requests{"
-	before, err := m.sum(ctx, requests)
+	before, err := m.sum(ctx, requests, "")
 	if err != nil {
 		return 0, err
 	}
@@ -135,12 +144,13 @@ func (m metered) requestRate(ctx context.Context, window time.Duration) (float64
 		return 0, err
 	}
 	took := time.Since(began)
-	after, err := m.sum(ctx, requests)
+	after, err := m.sum(ctx, requests, "")
 	return (after - before) / took.Seconds(), err
 }
 
-// sum adds the samples of the frontend and the default namespace whose line has a prefix.
-func (m metered) sum(ctx context.Context, prefix string) (sum float64, err error) {
+// sum adds the samples of the frontend and the default namespace whose line has a prefix and
+// contains label. That a server has no sample with the prefix is an error.
+func (m metered) sum(ctx context.Context, prefix, label string) (sum float64, err error) {
 	text, err := m.read(ctx)
 	if err != nil {
 		return 0, err
@@ -151,12 +161,16 @@ func (m metered) sum(ctx context.Context, prefix string) (sum float64, err error
 			!strings.Contains(line, `service_name="frontend"`) {
 			continue
 		}
+		found = true
+		if !strings.Contains(line, label) {
+			continue
+		}
 		value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]),
 			64)
 		if err != nil {
 			return 0, fmt.Errorf("read %q of %s: %w", line, m.url, err)
 		}
-		sum, found = sum+value, true
+		sum += value
 	}
 	if !found {
 		return 0, fmt.Errorf("%s has no %s of the frontend", m.url, strings.TrimSuffix(prefix, "{"))

@@ -40,6 +40,9 @@ type lab struct {
 // handQueue is the task queue of the hand-written workflows.
 const handQueue = "hand-written"
 
+// handAlone is that of a process which serves nothing else.
+const handAlone = "hand-written-alone"
+
 // toolSpecs are the tools of the runs: payload returns the requested number of bytes, pause takes
 // the requested time.
 const toolSpecs = `
@@ -127,7 +130,7 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 		stopServer()
 		return nil, err
 	}
-	hand, err := startHandWritten(l.client, specs)
+	hand, err := startHandWritten(l.client, handQueue, specs)
 	if err != nil {
 		stopServer()
 		return nil, err
@@ -174,12 +177,13 @@ func startServer(bin string, flags ...string) (*exec.Cmd, string, error) {
 }
 
 // startHandWritten starts a worker with the hand-written workflows and the SDK's defaults.
-func startHandWritten(c client.Client, specs []toolspecs.Spec) (worker.Worker, error) {
+func startHandWritten(c client.Client, queue string,
+	specs []toolspecs.Spec) (worker.Worker, error) {
 	catalog, err := toolspecs.NewCatalog(specs)
 	if err != nil {
 		return nil, err
 	}
-	w := worker.New(c, handQueue, worker.Options{MaxConcurrentActivityExecutionSize: 100})
+	w := worker.New(c, queue, worker.Options{MaxConcurrentActivityExecutionSize: 100})
 	if err := registerHandWritten(w, c, catalog); err != nil {
 		return nil, err
 	}

@@ -48,6 +48,8 @@ var figures = []figure{
 		"conversation of 1 MB, median, ms", 5, measureStep},
 	{"worker_memory_ratio", "a worker's memory after 10,000 runs ÷ after 1,000", 1.2,
 		measureMemory},
+	{"pipeline_memory_ratio", "memory per open run in a worker's cache, agent run ÷ " +
+		"hand-written workflow", 1.10, measurePipelineMemory},
 	{"mcp_overhead_ms", "time of a call of an MCP tool beyond an empty activity and the SDK's " +
 		"own call, ms", 2, measureMCP},
 	{"policy_ms", "time that 100 policies add to the admission of a turn of 10 calls, ms", 2,
@@ -70,6 +72,10 @@ var figures = []figure{
 		measureLanePollers},
 	{"idle_lane_requests_per_s", "requests per second to the server, 20 idle workers of 100 " +
 		"lanes with a limit", 100, measureIdleLanes},
+	{"idle_instance_requests_per_s", "requests per second to the server, 1,000 unused " +
+		"stateful instances on a worker", 50, measureIdleInstances},
+	{"conversation_start_ms", "from the start of a conversation's next run to its first model " +
+		"step, median, ms", 100, measureConversationStart},
 	{"resume_s", "from kill -9 of a worker with a call under way to the start of the run's next " +
 		"call, s", 5, measureResume},
 	{recordRate, "records derived per second of the histories of a run of 10,000 calls", 20_000,
@@ -131,14 +137,21 @@ func served() (code int, serves bool) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == serveWorker:
 		return serveCalls(), true
+	case len(os.Args) == 3 && os.Args[1] == serveHand:
+		return exitCode(serveHandWritten(os.Args[2])), true
 	case len(os.Args) == 2 && os.Args[1] == serveMCP:
-		if err := serve(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			return 1, true
-		}
-		return 0, true
+		return exitCode(serve(context.Background())), true
 	}
 	return 0, false
+}
+
+// exitCode prints an error and returns the exit code for it.
+func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "bench:", err)
+	return 1
 }
 
 func run(ctx context.Context, name, results, bin string) error {

@@ -51,7 +51,8 @@ func measureResume(ctx context.Context, l *lab) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.awaitStarted(ctx, run, api.TurnCallID(1, 1)); err != nil {
+	if err := l.awaitCall(ctx, run, api.TurnCallID(1, 1),
+		enumspb.PENDING_ACTIVITY_STATE_STARTED); err != nil {
 		return nil, err
 	}
 	if _, err := y.start(api.LaneGeneral); err != nil {
@@ -80,21 +81,22 @@ func hanging(times ...time.Duration) *api.Agent {
 		Model: api.Model{Provider: api.ProviderScripted, Script: &packed}}
 }
 
-// awaitStarted waits until a call of the run is in progress.
-func (l *lab) awaitStarted(ctx context.Context, run client.WorkflowRun, id string) error {
+// awaitCall waits until a call of the run is in a state.
+func (l *lab) awaitCall(ctx context.Context, run client.WorkflowRun, id string,
+	state enumspb.PendingActivityState) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
 		d, err := l.client.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
 		for _, a := range d.GetPendingActivities() {
-			if a.GetActivityId() == id && a.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
+			if a.GetActivityId() == id && a.GetState() == state {
 				return nil
 			}
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("call %s does not start: %w", id,
+			return fmt.Errorf("call %s is not %s: %w", id, state,
 				errors.Join(err, context.Cause(ctx)))
 		}
 	}

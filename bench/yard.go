@@ -35,16 +35,26 @@ const serveWorker = "serve-worker"
 func serveCalls() int {
 	os.Args = slices.Delete(os.Args, 1, 2)
 	corpusOnce() // exclude what a worker reads before its first call
-	go func() {
-		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+	go reportFootprints(os.Stdin)
+	return host.Main(host.Config{Functions: functions(), Stateful: stateful(),
+		Instances: idleInstances})
+}
+
+// collections is how often garbage is collected before a measurement. Each collection halves stacks
+// that are mostly unused, as in a process that runs for a while.
+const collections = 5
+
+// reportFootprints collects garbage and prints a footprint for each line of input.
+func reportFootprints(input io.Reader) {
+	for in := bufio.NewScanner(input); in.Scan(); {
+		for range collections {
 			debug.FreeOSMemory()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			_ = json.NewEncoder(os.Stdout).Encode(footprint{Live: m.HeapAlloc + m.StackInuse,
-				Goroutines: runtime.NumGoroutine()})
 		}
-	}()
-	return host.Main(host.Config{Functions: functions()})
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		_ = json.NewEncoder(os.Stdout).Encode(footprint{Live: m.HeapAlloc + m.StackInuse,
+			Goroutines: runtime.NumGoroutine()})
+	}
 }
 
 // yard is a task queue with lanes that have rules. Separate processes serve it, so that their
@@ -128,15 +138,20 @@ type process struct {
 
 // start starts a worker of the named lanes and returns when it serves them.
 func (y *yard) start(names ...string) (*process, error) {
+	return y.launch("the worker of "+strings.Join(names, ", "), serveWorker, "--address", y.address,
+		"--task-queue", yardQueue, "--lanes", strings.Join(names, ","),
+		"--lanes-file", filepath.Join(y.dir, "lanes.yaml"), "--tools", filepath.Join(y.dir,
+			"tools"), "--log-level", "warn",
+		"--stop-timeout", "1s", "--parent-pid", fmt.Sprint(os.Getpid()))
+}
+
+// launch starts this program with other arguments and returns when it has printed that it is ready.
+func (y *yard) launch(name string, arguments ...string) (*process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, serveWorker, "--address", y.address, "--task-queue", yardQueue,
-		"--lanes", strings.Join(names, ","),
-		"--lanes-file", filepath.Join(y.dir, "lanes.yaml"), "--tools", filepath.Join(y.dir,
-			"tools"), "--log-level", "warn",
-		"--stop-timeout", "1s", "--parent-pid", fmt.Sprint(os.Getpid()))
+	cmd := exec.Command(program, arguments...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -155,12 +170,12 @@ func (y *yard) start(names ...string) (*process, error) {
 	go func() {
 		defer close(p.ended)
 		if state, err := cmd.Process.Wait(); !p.told.Load() {
-			y.fail(fmt.Errorf("the worker of %s ended: %v", strings.Join(names, ", "),
+			y.fail(fmt.Errorf("%s ended: %v", name,
 				errors.Join(err, errors.New(state.String()))))
 		}
 	}()
 	if err := p.stdout.Decode(new(host.Info)); err != nil {
-		return nil, fmt.Errorf("the worker did not become ready: %w", err)
+		return nil, fmt.Errorf("%s did not become ready: %w", name, err)
 	}
 	return p, nil
 }

@@ -44,8 +44,9 @@ type instance struct {
 	// vanished is set if the last instance was lost, gone if it is not replaced after that.
 	vanished bool
 	gone     bool
-	// calls are the scheduled calls that have not ended, in order.
+	// calls are the scheduled calls that have not ended, in order. used is when the last one ended.
 	calls []*instanceCall
+	used  time.Time
 }
 
 // instanceCall is a call that waits for its instance or runs on it.
@@ -60,6 +61,9 @@ const (
 	hostTimeout = 10 * 365 * 24 * time.Hour
 	// closeWithin bounds how long the end of a run waits for its instances to close.
 	closeWithin = 15 * time.Second
+	// announceAfter is how long no call has used an instance before the end of the run is announced
+	// to its host, which then sends few heartbeats. An earlier end shows in the next heartbeat.
+	announceAfter = 10 * time.Second
 	// maxBefore bounds the remembered instance hosts of earlier executions. More than one is needed
 	// because the newest may not have reported yet.
 	maxBefore = 3
@@ -92,6 +96,7 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 		var r api.Result
 		err := executed.Get(ctx, &r)
 		i.calls = slices.DeleteFunc(i.calls, func(other *instanceCall) bool { return other == c })
+		i.used = workflow.Now(ctx)
 		if c.fault != nil && temporal.IsCanceledError(err) {
 			err = c.fault
 		}
@@ -138,7 +143,7 @@ func (i *instance) ask(ctx workflow.Context) {
 func (i *instance) adopt(ctx workflow.Context) {
 	options := i.options()
 	options.TaskQueue = i.queue()
-	options.ScheduleToStartTimeout = api.AdoptWithin.Std() + i.tool.Heartbeat.Std()
+	options.ScheduleToStartTimeout = api.AdoptWithin.Std() + api.IdleLease(i.tool.Heartbeat).Std()
 	i.adopting = true
 	i.start(ctx, options, api.HostInstanceRequest{Adopt: true})
 }
@@ -252,22 +257,39 @@ func (i *instance) fail(fault *api.Error) {
 func (s *instances) close(ctx workflow.Context) {
 	s.closing = true
 	s.notice(ctx)
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
 	hosted := 0
 	for _, i := range s.list {
 		if i.hostInstance != nil {
 			hosted++
 			i.cancel()
+			i.announceEnd(ctx)
 		}
 	}
 	if hosted == 0 {
 		return
 	}
-	ctx, stop := workflow.NewDisconnectedContext(ctx)
-	defer stop()
 	_, _ = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: closeWithin,
 		TimerOptions: workflow.TimerOptions{Summary: "instances are closed"}}, func() bool {
 		return !slices.ContainsFunc(s.list, func(i *instance) bool { return i.hostInstance != nil })
 	})
+}
+
+// announceEnd tells the host of an instance that no call has used lately that the run is ending.
+// Servers need not push cancellation, and the host's next heartbeat can be far away.
+func (i *instance) announceEnd(ctx workflow.Context) {
+	if workflow.Now(ctx).Sub(i.used) < announceAfter {
+		return
+	}
+	workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:             "close/" + i.tool.Name,
+		TaskQueue:              i.queue(),
+		ScheduleToStartTimeout: closeWithin,
+		StartToCloseTimeout:    closeWithin,
+		Summary:                "close the run's instance of " + i.tool.Name,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+	}), api.CloseInstanceActivity)
 }
 
 // continueState returns what continue-as-new carries of the instances.

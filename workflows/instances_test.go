@@ -12,7 +12,10 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 )
 
 // workers simulate the workers that host instances, because queues of the test environment have no
@@ -249,6 +252,54 @@ func TestIdleInstance_IsRequestedAgain(t *testing.T) {
 	w.result()
 	expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended",
 		"hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
+}
+
+// scheduledTypes records the types of the activities that a workflow schedules. The environment
+// ends with the workflow, before an activity that nothing waits for is executed.
+type scheduledTypes struct {
+	interceptor.WorkerInterceptorBase
+	interceptor.WorkflowInboundInterceptorBase
+	interceptor.WorkflowOutboundInterceptorBase
+	types []string
+}
+
+func (s *scheduledTypes) InterceptWorkflow(_ workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	s.WorkflowInboundInterceptorBase.Next = next
+	return s
+}
+
+func (s *scheduledTypes) Init(out interceptor.WorkflowOutboundInterceptor) error {
+	s.WorkflowOutboundInterceptorBase.Next = out
+	return s.WorkflowInboundInterceptorBase.Next.Init(s)
+}
+
+func (s *scheduledTypes) ExecuteActivity(ctx workflow.Context, name string,
+	args ...any) workflow.Future {
+	s.types = append(s.types, name)
+	return s.WorkflowOutboundInterceptorBase.Next.ExecuteActivity(ctx, name, args...)
+}
+
+// The host of an instance that no call has used lately may heartbeat rarely, so the run tells it
+// that it ends.
+func TestInstances_AnnounceTheEndToUnusedOnes(t *testing.T) {
+	tools := []toolspecs.Spec{statefulTool(nil)}
+	for tool, arguments := range map[string]string{"counter": `{}`, "echo": `{"value":1}`} {
+		in, earlier := newWorkers(t, tools).copyOver(step(call("counter", `{}`)),
+			step(call(tool, arguments)), answer("done"))
+		w := newWorkers(t, tools)
+		scheduled := &scheduledTypes{}
+		w.SetWorkerOptions(worker.Options{
+			Interceptors: []interceptor.WorkerInterceptor{scheduled}})
+		w.RegisterActivityWithOptions(func(context.Context) error { return nil },
+			activity.RegisterOptions{Name: api.CloseInstanceActivity})
+		w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
+		w.result()
+		announced := slices.Contains(scheduled.types, api.CloseInstanceActivity)
+		if announced != (tool == "echo") {
+			t.Errorf("the last call is of %s: announced %v", tool, announced)
+		}
+	}
 }
 
 // The waiting calls get the reason. The next call tries again, with what is known of earlier

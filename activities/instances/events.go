@@ -1,6 +1,7 @@
 package instances
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +74,8 @@ func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
 		return h.serve(c)
 	case h.info = <-h.adoptions:
 		return h.continueAdopted(ctx)
+	case <-h.closings:
+		return &ending{kind: endOver}
 	case <-tick:
 		return h.check(ctx)
 	}
@@ -124,7 +127,7 @@ func (h *hosting) serve(c creation) *ending {
 		Tool: func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
 			return h.config.Tool(context.WithValue(ctx, instanceKey{}, i), in)
 		},
-		HostInstance: h.adopt,
+		HostInstance: h.adopt, Close: h.endWithRun,
 		Failed: func(err error) {
 			select {
 			case h.failed <- err:
@@ -153,9 +156,20 @@ func (h *hosting) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.Ins
 	return api.InstanceProgress{}, hostFailure(h.lostError("it is being closed"), h.state())
 }
 
+// endWithRun handles the CloseInstance activity of a run that is ending.
+func (h *hosting) endWithRun(context.Context) error {
+	select {
+	case h.closings <- struct{}{}:
+	default: // it is closing already
+	}
+	return nil
+}
+
 // continueAdopted keeps hosting the instance for the activity that adopted it.
 func (h *hosting) continueAdopted(ctx context.Context) *ending {
-	h.lease.Adopt(h.info.TaskToken)
+	h.size = leaseSize{confirmed: cmp.Or(h.info.HeartbeatTimeout,
+		h.spec.Execution.Heartbeat.Std())}
+	h.lease.Adopt(h.info.TaskToken, h.size.confirmed)
 	h.adopted, h.parked, h.beaten = true, time.Time{}, time.Time{}
 	return h.check(ctx)
 }
@@ -164,9 +178,14 @@ func (h *hosting) continueAdopted(ctx context.Context) *ending {
 // due.
 const lookInterval = 500 * time.Millisecond
 
-// instanceBeat bounds the time between two heartbeats of an instance that is in use, so that the
-// end of its run is noticed soon on servers that do not push cancellation.
-const instanceBeat = 5 * time.Second
+const (
+	// instanceBeat bounds the time between two heartbeats of an instance that was used lately, so
+	// that the end of its run is noticed soon on servers that do not push cancellation.
+	instanceBeat = 5 * time.Second
+	// usedLately is how long an instance counts as used lately. Runs that end later than half of
+	// that after their last call announce their end.
+	usedLately = 20 * time.Second
+)
 
 // pause returns the time between the last heartbeat and the next one. Every heartbeat carries the
 // whole snapshot, because the server keeps only the last details. Therefore an unused instance
@@ -179,17 +198,18 @@ func (h *hosting) pause() time.Duration {
 	switch third := h.lease.Third(); {
 	case i == nil || i.idle() == 0:
 		return h.lease.Interval()
-	case i.idle() < third:
+	case i.idle() < usedLately:
 		return min(third, instanceBeat)
 	default:
 		return third
 	}
 }
 
-// beatIfDue sends a heartbeat when one is due.
+// beatIfDue sends a heartbeat when one is due, and changes the lease when the use of the instance
+// has changed.
 func (h *hosting) beatIfDue(ctx context.Context) error {
-	if time.Since(h.beaten) < h.pause() {
-		return nil
+	if err := h.size.adjust(ctx, h); err != nil || time.Since(h.beaten) < h.pause() {
+		return err
 	}
 	h.beaten = time.Now()
 	return h.lease.Beat(ctx)

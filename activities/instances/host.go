@@ -26,9 +26,11 @@ type Served struct {
 	// Queue is the instance's task queue, Lane the lane of its tool.
 	Queue, Lane string
 	// Tool executes the calls, as the dynamic activity; HostInstance is the activity
-	// api.HostInstanceActivity of a continued run, which adopts the instance.
+	// api.HostInstanceActivity of a continued run, which adopts the instance. Close is the activity
+	// api.CloseInstanceActivity of an ending run.
 	Tool         func(context.Context, converter.EncodedValues) (api.Result, error)
 	HostInstance func(context.Context, api.HostInstanceRequest) (api.InstanceProgress, error)
+	Close        func(context.Context) error
 	// Failed receives the error that stops the worker. It does not block.
 	Failed func(error)
 }
@@ -71,12 +73,14 @@ func (host *Host) HostInstance(ctx context.Context,
 	h := &hosting{Host: host, request: r, info: activity.GetInfo(ctx),
 		log:     activity.GetLogger(ctx),
 		created: make(chan creation, 1), failed: make(chan error, 1),
-		adoptions: make(chan activity.Info), over: make(chan struct{})}
+		adoptions: make(chan activity.Info), closings: make(chan struct{}, 1),
+		over: make(chan struct{})}
 	if e := h.prepare(ctx); e != nil {
 		return api.InstanceProgress{}, hostFailure(e, r.Last)
 	}
-	h.lease = lease.New(host.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout,
-		h.spec.Execution.Heartbeat.Std()), func() any { return h.state() })
+	h.size.confirmed = cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std())
+	h.lease = lease.New(host.config.Client, h.info.TaskToken, h.size.confirmed,
+		func() any { return h.state() })
 	switch err := h.lease.Beat(ctx); {
 	case errors.Is(err, lease.ErrHostCancelled):
 		return api.InstanceProgress{}, nil
@@ -114,6 +118,7 @@ type hosting struct {
 	parked, asked time.Time
 	// beaten is when the last heartbeat was sent.
 	beaten time.Time
+	size   leaseSize
 
 	created     chan creation
 	endCreation context.CancelCauseFunc
@@ -121,6 +126,8 @@ type hosting struct {
 	stop        func()
 	failed      chan error
 	adoptions   chan activity.Info
+	// closings gets a value when the run is ending.
+	closings chan struct{}
 	// over is closed when the instance is given up.
 	over chan struct{}
 }

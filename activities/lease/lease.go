@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -20,8 +21,8 @@ import (
 // time to stop.
 type Lease struct {
 	client client.Client
-	// timeout is the activity's heartbeat timeout.
-	timeout time.Duration
+	// timeout is the activity's heartbeat timeout, a time.Duration.
+	timeout atomic.Int64
 	// state returns the details of the next heartbeat, which the next owner reads.
 	state func() any
 
@@ -81,8 +82,9 @@ func (overError) Unwrap() error { return ErrOver }
 // New returns a lease that is not valid before its first Beat. timeout is the heartbeat timeout of
 // the activity that token identifies; state returns the details of heartbeats.
 func New(c client.Client, token []byte, timeout time.Duration, state func() any) *Lease {
-	l := &Lease{client: c, state: state, token: token, timeout: timeout,
-		changed: make(chan struct{}), Lost: make(chan struct{})}
+	l := &Lease{client: c, state: state, token: token, changed: make(chan struct{}),
+		Lost: make(chan struct{})}
+	l.timeout.Store(int64(timeout))
 	l.period, l.endPeriod = context.WithCancelCause(context.Background())
 	l.endPeriod(ErrOver)
 	l.expiry = time.AfterFunc(time.Hour, l.expire)
@@ -92,23 +94,26 @@ func New(c client.Client, token []byte, timeout time.Duration, state func() any)
 
 // Interval returns the time between two heartbeats while the lease is in use. It is a small part of
 // the timeout, so that most of the lease is left when an outage begins.
-func (l *Lease) Interval() time.Duration { return api.LeaseInterval(l.timeout) }
+func (l *Lease) Interval() time.Duration { return api.LeaseInterval(l.Timeout()) }
+
+// Timeout returns the activity's heartbeat timeout.
+func (l *Lease) Timeout() time.Duration { return time.Duration(l.timeout.Load()) }
 
 // Third returns a third of the timeout.
-func (l *Lease) Third() time.Duration { return l.timeout / 3 }
+func (l *Lease) Third() time.Duration { return l.Timeout() / 3 }
 
 // IdleInterval returns the time between two heartbeats while nothing depends on the lease. It
 // leaves time for several attempts.
-func (l *Lease) IdleInterval() time.Duration { return l.timeout * 2 / 3 }
+func (l *Lease) IdleInterval() time.Duration { return l.Timeout() * 2 / 3 }
 
 // RetryInterval returns the time between two heartbeats while the server does not answer.
 func (l *Lease) RetryInterval() time.Duration { return min(l.Interval(), time.Second) }
 
 // Patience returns the timeout of one heartbeat or one query to the server.
-func (l *Lease) Patience() time.Duration { return min(l.timeout/3, 5*time.Second) }
+func (l *Lease) Patience() time.Duration { return min(l.Third(), 5*time.Second) }
 
 // Margin returns how long before the server's timeout the lease ends.
-func (l *Lease) Margin() time.Duration { return api.LeaseMargin(l.timeout) }
+func (l *Lease) Margin() time.Duration { return api.LeaseMargin(l.Timeout()) }
 
 // Silence returns the time since the last heartbeat that the server accepted was sent, and whether
 // the server left a later one unanswered.
@@ -156,8 +161,13 @@ func (l *Lease) Beat(ctx context.Context) error {
 func (l *Lease) renew(sent time.Time) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	l.Until = sent.Add(l.timeout - l.Margin())
 	l.accepted, l.unanswered = sent, false
+	l.extend()
+}
+
+// extend computes the end of the lease from the last accepted heartbeat. The caller holds Mu.
+func (l *Lease) extend() {
+	l.Until = l.accepted.Add(l.Timeout() - l.Margin())
 	left := time.Until(l.Until)
 	if l.IsLost() || left <= 0 {
 		return
@@ -223,15 +233,51 @@ func (l *Lease) Park() {
 	l.parked = true
 }
 
-// Adopt moves the lease to another activity. The next heartbeat proves it; without one the instance
-// is lost.
-func (l *Lease) Adopt(token []byte) {
+// Resize changes the heartbeat timeout of the activity to timeout by set, which has the server
+// change it. The server counts the changed timeout from the last heartbeat, so Resize sends one
+// before. The lease has the shorter timeout as long as the server may have either. Errors are those
+// of Beat and of set.
+func (l *Lease) Resize(ctx context.Context, timeout time.Duration,
+	set func(context.Context) error) error {
+	if err := l.Beat(ctx); err != nil {
+		return err
+	}
+	l.beating.Lock() // no heartbeat may count for the timeout that is being changed
+	defer l.beating.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, l.Patience())
+	defer cancel()
+	if timeout < l.Timeout() {
+		l.resized(timeout)
+	}
+	if err := set(ctx); err != nil {
+		return err
+	}
+	l.resized(timeout)
+	return nil
+}
+
+// resized sets the timeout of the lease and computes its end.
+func (l *Lease) resized(timeout time.Duration) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.timeout.Store(int64(timeout))
+	l.extend()
+}
+
+// Adopt moves the lease to another activity with another heartbeat timeout. The next heartbeat
+// proves it; without one the instance is lost.
+func (l *Lease) Adopt(token []byte, timeout time.Duration) {
 	l.beating.Lock() // a heartbeat for the old activity must not count for the new one
 	defer l.beating.Unlock()
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.parked, l.token = false, token
-	l.expiry.Reset(l.timeout - l.Margin())
+	l.timeout.Store(int64(timeout))
+	left := timeout - l.Margin()
+	if until := time.Now().Add(left); until.Before(l.Until) {
+		l.Until = until // heartbeats of the other activity prove no more than that
+	}
+	l.expiry.Reset(left)
 }
 
 // Valid reports whether this process can currently prove its ownership. It reads the clock, so that

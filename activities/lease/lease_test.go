@@ -139,6 +139,43 @@ func TestLease_CommitsStates(t *testing.T) {
 	}
 }
 
+// While it is not known which timeout the server has, the lease has the shorter one.
+func TestLeaseResize_KeepsTheShorterTimeoutUntilTheServerAgrees(t *testing.T) {
+	for name, c := range map[string]struct {
+		timeout, during, after time.Duration
+		answer                 error
+	}{
+		"longer":           {2 * time.Minute, time.Minute, 2 * time.Minute, nil},
+		"longer, refused":  {2 * time.Minute, time.Minute, time.Minute, errors.New("broken pipe")},
+		"shorter":          {time.Second, time.Second, time.Second, nil},
+		"shorter, refused": {time.Second, time.Second, time.Second, errors.New("broken pipe")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &activitytest.HostServer{}
+			l := leaseOf(server, time.Minute)
+			err := l.Resize(t.Context(), c.timeout, func(context.Context) error {
+				if l.Timeout() != c.during || len(server.Beats) != 1 {
+					t.Errorf("timeout %s after %d heartbeats, want %s", l.Timeout(),
+						len(server.Beats), c.during)
+				}
+				return c.answer
+			})
+			l.Mu.Lock()
+			left := time.Until(l.Until)
+			l.Mu.Unlock()
+			if !errors.Is(err, c.answer) || l.Timeout() != c.after || left > c.after ||
+				left < c.after/2 {
+				t.Errorf("%v, timeout %s, %s left, want %s", err, l.Timeout(), left, c.after)
+			}
+		})
+	}
+	server := &activitytest.HostServer{Answer: serviceerror.NewNotFound("no such activity")}
+	if err := leaseOf(server, time.Minute).Resize(t.Context(), time.Hour,
+		nil); !errors.Is(err, lease.ErrHostGone) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // No call starts while the instance waits to be adopted, and none has to end. When another activity
 // proves the lease, both continue, and the old task token is not used any more.
 func TestLease_IsAdopted(t *testing.T) {
@@ -161,7 +198,7 @@ func TestLease_IsAdopted(t *testing.T) {
 	if l.IsLost() || len(acquired) > 0 {
 		t.Errorf("lost %v, a call has started %v", l.IsLost(), len(acquired) > 0)
 	}
-	l.Adopt([]byte("other"))
+	l.Adopt([]byte("other"), 400*time.Millisecond)
 	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +210,7 @@ func TestLease_IsAdopted(t *testing.T) {
 	}
 	// An adoption without a heartbeat is a loss.
 	l.Park()
-	l.Adopt([]byte("third"))
+	l.Adopt([]byte("third"), 100*time.Millisecond)
 	expect.Receive(t, "the loss", l.Lost)
 }
 

@@ -120,6 +120,7 @@ var ofRun = map[string]func(*observedActivity, activityEnd){
 	api.DescribeLimitActivity:    (*observedActivity).askedMore,
 	api.PinActivity:              uncounted,
 	api.HostInstanceActivity:     uncounted,
+	api.CloseInstanceActivity:    uncounted,
 	api.ServeSlotsActivity:       uncounted,
 	api.OpenKeyActivity:          uncounted,
 	api.AdmitEditActivity:        uncounted,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/serviceerror"
@@ -11,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
 )
 
 // HostServer is the server as an instance host uses it. It accepts heartbeats until the test
@@ -32,6 +34,10 @@ type HostServer struct {
 	// completions of activities, by token.
 	Described map[string]*workflowservice.DescribeWorkflowExecutionResponse
 	Completed chan HostReport
+	// Timeouts are the heartbeat timeouts that were requested for the activity. Resized is the
+	// answer to such requests.
+	Timeouts []time.Duration
+	Resized  error
 }
 
 // HostReport is the completion of an activity by its token.
@@ -86,6 +92,27 @@ func (s *HostServer) CompleteActivity(_ context.Context, token []byte, result an
 func (*HostServer) QueryWorkflow(context.Context, string, string, string,
 	...any) (converter.EncodedValue, error) {
 	return nil, errors.New("no run answers")
+}
+
+// WorkflowService implements client.Client.
+func (s *HostServer) WorkflowService() workflowservice.WorkflowServiceClient {
+	return hostService{server: s}
+}
+
+type hostService struct {
+	workflowservice.WorkflowServiceClient
+	server *HostServer
+}
+
+// UpdateActivityOptions implements workflowservice.WorkflowServiceClient.
+func (h hostService) UpdateActivityOptions(_ context.Context,
+	r *workflowservice.UpdateActivityOptionsRequest, _ ...grpc.CallOption) (
+	*workflowservice.UpdateActivityOptionsResponse, error) {
+	h.server.mu.Lock()
+	defer h.server.mu.Unlock()
+	h.server.Timeouts = append(h.server.Timeouts,
+		r.GetActivityOptions().GetHeartbeatTimeout().AsDuration())
+	return &workflowservice.UpdateActivityOptionsResponse{}, h.server.Resized
 }
 
 // Say makes the server answer heartbeats with an error.

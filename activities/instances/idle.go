@@ -1,0 +1,92 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/switchyard/switchyard/activities/lease"
+	"github.com/switchyard/switchyard/api"
+	activitypb "go.temporal.io/api/activity/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+)
+
+const (
+	// maxIdleAfter bounds how long an instance is unused before its lease is lengthened.
+	maxIdleAfter = time.Minute
+	// resizePause is the wait after a failed change of the lease.
+	resizePause = 5 * time.Second
+)
+
+// leaseSize is the heartbeat timeout of an instance's host, which the host changes on the server:
+// an instance that no call uses has api.IdleLease, so that it sends few heartbeats, and one that is
+// used has the tool's heartbeat, so that the loss of its worker is noticed soon.
+type leaseSize struct {
+	// confirmed is the timeout that the server is known to have; zero while that is unknown.
+	confirmed time.Duration
+	// fixed means that the server does not change timeouts.
+	fixed bool
+	// tried is when the last change began.
+	tried time.Time
+}
+
+// wanted returns the heartbeat timeout that fits the current use of the instance of h.
+func (*leaseSize) wanted(h *hosting) time.Duration {
+	heartbeat := h.spec.Execution.Heartbeat
+	after := min(4*heartbeat.Std(), maxIdleAfter)
+	if i := h.instance.Load(); i != nil && i.idle() >= after {
+		return api.IdleLease(heartbeat).Std()
+	}
+	return heartbeat.Std()
+}
+
+// adjust changes the heartbeat timeout if another one fits the use of the instance of h. Its errors
+// are those of heartbeats.
+func (s *leaseSize) adjust(ctx context.Context, h *hosting) error {
+	want := s.wanted(h)
+	if s.fixed || want == s.confirmed || time.Since(s.tried) < resizePause && s.confirmed == 0 {
+		return nil
+	}
+	*s = leaseSize{tried: time.Now()}
+	err := h.lease.Resize(ctx, want, func(ctx context.Context) error {
+		return setTimeout(ctx, h, want)
+	})
+	if err == nil {
+		s.confirmed, h.beaten = want, s.tried
+		return nil
+	}
+	if s.fixed = refused(err); s.fixed {
+		h.log.Warn("the server does not change the heartbeat timeout of activities; unused instances "+
+			"heartbeat as often as used ones", "error", err)
+	}
+	return err
+}
+
+// refused reports whether an error of the server means that it never changes timeouts.
+func refused(err error) bool {
+	_, unknown := errors.AsType[*serviceerror.Unimplemented](err)
+	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
+	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
+	return unknown || denied || invalid
+}
+
+// setTimeout has the server change the heartbeat timeout of the activity that hosts the instance.
+func setTimeout(ctx context.Context, h *hosting, timeout time.Duration) error {
+	_, err := h.config.Client.WorkflowService().UpdateActivityOptions(ctx,
+		&workflowservice.UpdateActivityOptionsRequest{
+			Namespace: h.info.Namespace,
+			Execution: &commonpb.WorkflowExecution{WorkflowId: h.info.WorkflowExecution.ID,
+				RunId: h.info.WorkflowExecution.RunID},
+			Activity:        &workflowservice.UpdateActivityOptionsRequest_Id{Id: h.info.ActivityID},
+			ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(timeout)},
+			UpdateMask:      &fieldmaskpb.FieldMask{Paths: []string{"heartbeat_timeout"}},
+		})
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return lease.ErrHostGone
+	}
+	return err
+}

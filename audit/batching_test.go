@@ -65,7 +65,7 @@ func TestBatchedCalls_HaveOneRecordEach(t *testing.T) {
 			d,
 			[]*historypb.HistoryEvent{{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
 				Attributes: &historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{
-					WorkflowExecutionTerminatedEventAttributes: &historypb.WorkflowExecutionTerminatedEventAttributes{},
+					WorkflowExecutionTerminatedEventAttributes: &terminatedAttributes{},
 				}}},
 		),
 	)

@@ -17,7 +17,7 @@ func accepted(t *testing.T, id, name string, arg any) *historypb.HistoryEvent {
 	t.Helper()
 	e := event(10, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, nil)
 	e.Attributes = &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
-		WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
+		WorkflowExecutionUpdateAcceptedEventAttributes: &updateAcceptedAttributes{
 			ProtocolInstanceId: id,
 			AcceptedRequest: &updatepb.Request{
 				Input: &updatepb.Input{Name: name, Args: payloads(t, arg)},
@@ -30,7 +30,7 @@ func signalled(t *testing.T, name string, arg any) *historypb.HistoryEvent {
 	t.Helper()
 	e := event(11, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, nil)
 	e.Attributes = &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-		WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
+		WorkflowExecutionSignaledEventAttributes: &signaledAttributes{
 			SignalName: name,
 			Input:      payloads(t, arg),
 		}}
@@ -53,7 +53,7 @@ func onServer() (paused, resumed *historypb.HistoryEvent) {
 			Reason:   "a look",
 		}}
 	resumed.Attributes = &historypb.HistoryEvent_WorkflowExecutionUnpausedEventAttributes{
-		WorkflowExecutionUnpausedEventAttributes: &historypb.WorkflowExecutionUnpausedEventAttributes{
+		WorkflowExecutionUnpausedEventAttributes: &unpausedAttributes{
 			Identity: "bob",
 		}}
 	return paused, resumed

@@ -39,7 +39,7 @@ func started(t testing.TB, workflow string, input *commonpb.Payloads) *historypb
 		1,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
 		&historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &startedAttributes{
 				WorkflowId:             "w",
 				OriginalExecutionRunId: "r",
 				FirstExecutionRunId:    "r",
@@ -76,7 +76,7 @@ func runFailed(f *failurepb.Failure) *historypb.HistoryEvent {
 		99,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
 		&historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{
-			WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{
+			WorkflowExecutionFailedEventAttributes: &failedAttributes{
 				Failure: f,
 			}},
 	)

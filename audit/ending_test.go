@@ -5,13 +5,12 @@ import (
 
 	"github.com/switchyard/switchyard/audit/history"
 	commonpb "go.temporal.io/api/common/v1"
-	historypb "go.temporal.io/api/history/v1"
 )
 
 // A cancelled run names who cancelled it and why, if its history has them.
 func TestCancelledRun_NamesCallerAndReason(t *testing.T) {
 	above := &commonpb.WorkflowExecution{WorkflowId: "above"}
-	for want, request := range map[string]*historypb.WorkflowExecutionCancelRequestedEventAttributes{
+	for want, request := range map[string]*cancelRequestedAttributes{
 		"the run was cancelled":               {},
 		"the run was cancelled: wrong folder": {Cause: "wrong folder"},
 		"the run was cancelled by ada@desk: wrong folder": {Cause: "wrong folder",
@@ -22,9 +21,8 @@ func TestCancelledRun_NamesCallerAndReason(t *testing.T) {
 		recorded := histories(t, "cancelled")[0]
 		for _, e := range recorded {
 			if e.GetWorkflowExecutionCancelRequestedEventAttributes() != nil {
-				e.Attributes = &historypb.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{
-					WorkflowExecutionCancelRequestedEventAttributes: request,
-				}
+				e.Attributes = &cancelRequestedEvent{
+					WorkflowExecutionCancelRequestedEventAttributes: request}
 			}
 		}
 		d := history.NewDeriver("", "")

@@ -240,7 +240,7 @@ func TestAdmittedUpdates_AreRead(t *testing.T) {
 		return &historypb.HistoryEvent{
 			EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED,
 			Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAdmittedEventAttributes{
-				WorkflowExecutionUpdateAdmittedEventAttributes: &historypb.WorkflowExecutionUpdateAdmittedEventAttributes{
+				WorkflowExecutionUpdateAdmittedEventAttributes: &updateAdmittedAttributes{
 					Request: r,
 				}},
 		}
@@ -249,7 +249,7 @@ func TestAdmittedUpdates_AreRead(t *testing.T) {
 		return &historypb.HistoryEvent{
 			EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED,
 			Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
-				WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
+				WorkflowExecutionUpdateAcceptedEventAttributes: &updateAcceptedAttributes{
 					ProtocolInstanceId: id,
 					AcceptedRequest:    r,
 				}},
@@ -259,7 +259,7 @@ func TestAdmittedUpdates_AreRead(t *testing.T) {
 		return &historypb.HistoryEvent{
 			EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED,
 			Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
-				WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{
+				WorkflowExecutionUpdateCompletedEventAttributes: &updateCompletedAttributes{
 					Meta:    &updatepb.Meta{UpdateId: id},
 					Outcome: outcome,
 				}},

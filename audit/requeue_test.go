@@ -227,7 +227,8 @@ func TestQueueErrors_CountAsWaiting(t *testing.T) {
 		w.schedule(nil)
 		w.start(1, 1)
 		w.fail(5, &api.Error{Type: kind, Phase: api.PhasePreExecution, Message: "m"})
-		if records, _ := w.derive(); records[0].QueueWait != seconds(6) || records[0].Duration != 0 ||
+		if records, _ := w.derive(); records[0].QueueWait != seconds(6) ||
+			records[0].Duration != 0 ||
 			records[0].Phase != api.PhasePreExecution {
 			t.Errorf("%s: the record is %+v", kind, records[0])
 		}

@@ -122,16 +122,18 @@ func (l *lab) partOf(ctx context.Context, e execution) (part, error) {
 		if event.GetWorkflowExecutionStartedEventAttributes() != nil {
 			p.continued += int64(event.Size())
 		}
-		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == api.ModelActivity {
+		a := event.GetActivityTaskScheduledEventAttributes()
+		if a.GetActivityType().GetName() == api.ModelActivity {
 			scheduled[event.GetEventId()] = true
 			p.turns++
 		}
 		if a := event.GetActivityTaskStartedEventAttributes(); a != nil {
 			started[a.GetScheduledEventId()] = event.GetEventTime().AsTime()
 		}
-		if a := event.GetActivityTaskCompletedEventAttributes(); scheduled[a.GetScheduledEventId()] {
+		completed := event.GetActivityTaskCompletedEventAttributes()
+		if scheduled[completed.GetScheduledEventId()] {
 			p.steps = append(p.steps,
-				event.GetEventTime().AsTime().Sub(started[a.GetScheduledEventId()]))
+				event.GetEventTime().AsTime().Sub(started[completed.GetScheduledEventId()]))
 		}
 		if a := event.GetWorkflowExecutionContinuedAsNewEventAttributes(); a != nil {
 			p.next, p.continued = a.NewExecutionRunId, p.continued+int64(event.Size())

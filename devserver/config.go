@@ -80,7 +80,7 @@ Usage:
 Examples:
   devserver                                     in memory, on 127.0.0.1:7233, Web UI on http://127.0.0.1:8233
   devserver --db-filename .switchyard/dev.db    runs outlive a restart
-  devserver --port 0 --headless                 for tests: a free port, read it from the line on standard output
+  devserver --port 0 --headless                 for tests: a free port, printed on standard output
   devserver --dynamic-config-value 'history.timerProcessorMaxTimeShift="1s"'
   devserver --search-attribute Customer=Keyword --namespace default,staging
 

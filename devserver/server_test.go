@@ -139,7 +139,8 @@ func TestTuningReachesTheServer(t *testing.T) {
 			if can.GetWorkflowPause() != test.wantPause || !can.GetWorkerCommands() {
 				t.Errorf("capabilities %v, want pause %t and worker commands", can, test.wantPause)
 			}
-			if got := response.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(); got != retention {
+			got := response.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+			if got != retention {
 				t.Errorf("closed runs stay %s, want %s", got, retention)
 			}
 		})

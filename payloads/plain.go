@@ -69,6 +69,7 @@ func allPlain(list *commonpb.Payloads) bool {
 // plain reports whether a payload is absent or as the SDK's default data converter encodes values.
 func plain(p *commonpb.Payload) bool {
 	return p == nil || len(p.GetExternalPayloads()) == 0 &&
-		(isEncoded(p, converter.MetadataEncodingJSON) || isEncoded(p, converter.MetadataEncodingNil) ||
+		(isEncoded(p, converter.MetadataEncodingJSON) ||
+			isEncoded(p, converter.MetadataEncodingNil) ||
 			isEncoded(p, converter.MetadataEncodingBinary))
 }

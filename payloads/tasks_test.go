@@ -45,12 +45,13 @@ func TestTake_ReturnsUnreadableTasksOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		started := &historypb.WorkflowExecutionStartedEventAttributes{
+			Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}}
 		return &workflowservice.PollWorkflowTaskQueueResponse{TaskToken: []byte("token"),
 			Attempt: attempt, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "w"},
 			History: &historypb.History{Events: []*historypb.HistoryEvent{
 				{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-					WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-						Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}}}}}}}
+					WorkflowExecutionStartedEventAttributes: started}}}}}
 	}
 	query := task(theirs, 1)
 	query.Query = &querypb.WorkflowQuery{QueryType: "q"}

@@ -23,8 +23,8 @@ var starter = cli.Program{
 
 const rootHelp = `starter starts, follows and inspects runs on a Temporal server: agents, plans and single tool calls.
 
-Each run is one Temporal workflow, and each tool call one activity of it. Connection flags, TEMPORAL_*
-variables and the file of profiles are those of the Temporal CLI.`
+Each run is one Temporal workflow, and each tool call one activity of it. Connection flags,
+TEMPORAL_* variables and the file of profiles are those of the Temporal CLI.`
 
 const rootExamples = `  starter dev                                       start a server, its Web UI and a worker on this machine
   starter run agent.yaml "How many files are here?"  run an agent and watch it

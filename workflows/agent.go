@@ -114,7 +114,8 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 			return err
 		}
 	} else {
-		r.turn, r.before, r.started, r.pinned = continueState.Turn, continueState.Before, continueState.Started, continueState.Pinned.Value
+		r.turn, r.before = continueState.Turn, continueState.Before
+		r.started, r.pinned = continueState.Started, continueState.Pinned.Value
 		r.resume(continueState)
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, &r.pinned, r.mode(), asked)
@@ -218,7 +219,8 @@ func (r *agentRun) loop(ctx workflow.Context) (api.RunResult, error) {
 }
 
 // nextTurn takes a turn and reports whether the run ends with it.
-func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool, result api.RunResult, err error) {
+func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool,
+	result api.RunResult, err error) {
 	done, result, err := r.takeTurn(turns)
 	r.guard.noticeWallTime(ctx, stopTurns)
 	switch {
@@ -255,7 +257,8 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 		if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
 			return false, result, err
 		}
-		result, err = r.end(api.RunResult{Outcome: api.OutcomeAnswered, Answer: response.Message.Text}, response.Stop)
+		answered := api.RunResult{Outcome: api.OutcomeAnswered, Answer: response.Message.Text}
+		result, err = r.end(answered, response.Stop)
 		return true, result, err
 	}
 	outcomes, err := r.pipeline.runTurn(ctx, response.Message.Calls, r.agent.Order)
@@ -265,12 +268,14 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 
 // modelStep calls the model; with compaction set, it asks for a summary instead. The activity gets
 // digests and fetches by query what its process does not have.
-func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction *api.Compaction) (api.ModelResponse, error) {
+func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
+	compaction *api.Compaction) (api.ModelResponse, error) {
 	if err := r.listen(ctx, limit, compaction != nil); err != nil {
 		return api.ModelResponse{}, err
 	}
 	c := &r.conversation
-	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
+	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before,
+		Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
 		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
@@ -299,11 +304,13 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 	return response, nil
 }
 
-func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions, request api.ModelRequest) (response api.ModelResponse, err error) {
+func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions,
+	request api.ModelRequest) (response api.ModelResponse, err error) {
 	if r.pipeline.stepsInline {
 		return r.inlineStep(ctx, o, request)
 	}
-	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), api.ModelActivity, request).Get(ctx, &response)
+	ctx = workflow.WithActivityOptions(ctx, o)
+	err = workflow.ExecuteActivity(ctx, api.ModelActivity, request).Get(ctx, &response)
 	return response, err
 }
 

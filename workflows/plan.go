@@ -43,7 +43,8 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 		return nil, api.RunResult{}, err
 	}
 	origin := originOf(ctx, in, api.Caller{Type: api.CallerPlan, ID: plan.Name})
-	pinned, err = pin(ctx, asked.sizes, api.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
+	pinned, err = pin(ctx, asked.sizes,
+		api.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
 	if err != nil {
 		return nil, api.RunResult{}, err
 	}

@@ -51,8 +51,9 @@ type optionsWatch struct {
 
 func (w *optionsWatch) InterceptWorkflow(_ workflow.Context,
 	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	return &watchedInbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next},
-		watch: w}
+	watched := &watchedInbound{watch: w}
+	watched.Next = next
+	return watched
 }
 
 type watchedInbound struct {
@@ -61,8 +62,9 @@ type watchedInbound struct {
 }
 
 func (i *watchedInbound) Init(outbound interceptor.WorkflowOutboundInterceptor) error {
-	return i.Next.Init(&watchedOutbound{WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: outbound},
-		watch: i.watch})
+	watched := &watchedOutbound{watch: i.watch}
+	watched.Next = outbound
+	return i.Next.Init(watched)
 }
 
 type watchedOutbound struct {

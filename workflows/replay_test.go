@@ -148,8 +148,9 @@ type fault struct {
 
 func (f *fault) InterceptWorkflow(_ workflow.Context,
 	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	return &faultyInbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next},
-		fault: f}
+	faulty := &faultyInbound{fault: f}
+	faulty.Next = next
+	return faulty
 }
 
 type faultyInbound struct {
@@ -158,8 +159,9 @@ type faultyInbound struct {
 }
 
 func (i *faultyInbound) Init(outbound interceptor.WorkflowOutboundInterceptor) error {
-	return i.Next.Init(&faultyOutbound{WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: outbound},
-		fault: i.fault})
+	faulty := &faultyOutbound{fault: i.fault}
+	faulty.Next = outbound
+	return i.Next.Init(faulty)
 }
 
 type faultyOutbound struct {

@@ -137,7 +137,8 @@ func TestRequeue_OfCallsThatWaitedWithALostWorker(t *testing.T) {
 			attempts := l.requeues(1, test.failure)
 			l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
 			l.result()
-			if texts := l.callResults(); len(*attempts) != test.attempts || !strings.HasPrefix(texts[0],
+			texts := l.callResults()
+			if len(*attempts) != test.attempts || !strings.HasPrefix(texts[0],
 				"1.1 "+test.words) {
 				t.Errorf("after %d attempts the model reads %q", len(*attempts), texts)
 			}

@@ -141,7 +141,8 @@ func (c *Connection) client(o Options) *mcp.Client {
 	}
 	if o.Asks {
 		options.ElicitationHandler = c.onElicit
-		options.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
+		options.Capabilities.Elicitation = &mcp.ElicitationCapabilities{
+			Form: &mcp.FormElicitationCapabilities{}}
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "switchyard", Version: version}, options)
 	// It fails only for methods of the protocol.

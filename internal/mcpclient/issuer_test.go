@@ -16,7 +16,8 @@ const clientSecret = "client-secret"
 
 // twoIssuers returns an MCP server whose metadata names the authorization server of another
 // Guarded, a toolspec's entry for it, and the requests that the other one received.
-func twoIssuers(t *testing.T) (mcp, other *mcpserver.Guarded, entry *Server, received func() string) {
+func twoIssuers(t *testing.T) (mcp, other *mcpserver.Guarded, entry *Server,
+	received func() string) {
 	t.Helper()
 	mcp, entry = guarded(t)
 	other, _ = guarded(t)

@@ -100,7 +100,8 @@ func (l *login) credentials() (*oauthex.ClientCredentials, error) {
 	return credentials, nil
 }
 
-func (l *login) codeConfig(credentials *oauthex.ClientCredentials) *auth.AuthorizationCodeHandlerConfig {
+func (l *login) codeConfig(
+	credentials *oauthex.ClientCredentials) *auth.AuthorizationCodeHandlerConfig {
 	config := &auth.AuthorizationCodeHandlerConfig{
 		PreregisteredClient: credentials, RedirectURL: l.auth.Redirect(), Client: l.client,
 		AuthorizationCodeFetcher: l.fetch,
@@ -108,14 +109,17 @@ func (l *login) codeConfig(credentials *oauthex.ClientCredentials) *auth.Authori
 		NewTokenSource: l.take,
 	}
 	if l.auth.ClientMetadataURL != "" {
-		config.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: l.auth.ClientMetadataURL}
+		config.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{
+			URL: l.auth.ClientMetadataURL}
 	}
 	if credentials == nil {
-		config.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+		metadata := &oauthex.ClientRegistrationMetadata{
 			ClientName: "Switchyard", RedirectURIs: []string{config.RedirectURL},
 			GrantTypes:    []string{outbound.GrantAuthorizationCode, "refresh_token"},
 			ResponseTypes: []string{"code"},
-		}}
+		}
+		config.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{
+			Metadata: metadata}
 	}
 	return config
 }

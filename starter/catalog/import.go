@@ -31,7 +31,7 @@ with the reason. Read the files, edit them, and check them with 'starter tools l
 
 Toolspecs refer to secrets by name (env:NAME); the command never asks for their values.`,
 		Example: `  starter tools import openapi petstore.yaml --tag pet
-  starter tools import openapi github.json --path /repos/{owner}/{repo}/issues --auth bearer=env:GITHUB_TOKEN
+  starter tools import openapi github.json --path /repos --auth bearer=env:GITHUB_TOKEN
   starter tools import mcp --out ./tools/files -- npx -y @modelcontextprotocol/server-filesystem .
   starter tools import functions functions.json --dry-run`,
 		Args: a.UnknownCommand,

@@ -48,7 +48,7 @@ effects are not trusted: tools get effect: once until you change it.`,
 			if entry.Auth, err = oauth.authOf(cmd, entry.Auth); err != nil {
 				return err
 			}
-			servers := mcpServers{ctx: cmd.Context(), login: func(ctx context.Context, address string) (string, error) { return askLogin(ctx, a, address) }, logins: loginsIn(logins)}
+			servers := mcpServersFor(a, cmd, logins)
 			defer servers.close()
 			listed, err := servers.tools(entry)
 			if err != nil {
@@ -71,6 +71,14 @@ effects are not trusted: tools get effect: once until you change it.`,
 	return cmd
 }
 
+// mcpServersFor returns the connections of a command. A person logs in at the terminal.
+func mcpServersFor(a *cli.App, cmd *cobra.Command, logins string) mcpServers {
+	login := func(ctx context.Context, address string) (string, error) {
+		return askLogin(ctx, a, address)
+	}
+	return mcpServers{ctx: cmd.Context(), login: login, logins: loginsIn(logins)}
+}
+
 func importFunctionsCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	var flags importFlags
 	output := false
@@ -82,9 +90,11 @@ endpoint becomes a REST tool.`,
 		Example: `  starter tools import functions functions.json`,
 		Args:    cli.Arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return importFile(a, cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
-				return imports.Functions(name, data, imports.FunctionOptions{Names: flags.names, Output: output})
-			})
+			read := func(name string, data []byte) (imports.Result, error) {
+				return imports.Functions(name, data,
+					imports.FunctionOptions{Names: flags.names, Output: output})
+			}
+			return importFile(a, cmd, args[0], &flags, catalog, read)
 		},
 	}
 	flags.add(cmd.Flags())
@@ -110,9 +120,10 @@ reaches the servers that the registry names. Without --connect, MCP tools are no
 			if connect {
 				o.Ask = servers.tools
 			}
-			return importFile(a, cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
+			read := func(name string, data []byte) (imports.Result, error) {
 				return imports.Registry(name, data, o)
-			})
+			}
+			return importFile(a, cmd, args[0], &flags, catalog, read)
 		},
 	}
 	flags.add(cmd.Flags())

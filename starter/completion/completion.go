@@ -18,8 +18,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-const completionHelp = `Prints a completion script for a shell. It completes commands, flags and their values, tools and their
-arguments, and from the server runs, agents, conversations, schedules, and waiting calls and questions.
+const completionHelp = `Prints a completion script for a shell. It completes commands, flags and their values, tools and
+their arguments, and from the server runs, agents, conversations, schedules, and waiting calls and
+questions.
 
 bash needs the package bash-completion. Requests to the server are bounded in time: if it does not
 answer, nothing is offered.`

@@ -29,7 +29,8 @@ type recordSelection struct {
 }
 
 // CallStatuses lists the values of --call-status.
-var CallStatuses = []string{string(api.CallCompleted), string(api.CallFailed), string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
+var CallStatuses = []string{string(api.CallCompleted), string(api.CallFailed),
+	string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
 
 func (s *recordSelection) meets(r api.Record) bool {
 	return (s.Tool == "" || r.Tool == s.Tool) && (s.callStatus == "" || string(r.Status) == s.callStatus)
@@ -108,7 +109,8 @@ The flags select runs. --tool and --call-status also select calls of those runs.
 
 // recordsOf yields the records of runs. It reports and skips runs whose histories the server has
 // deleted, and adds unreadable runs to missing.
-func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, s *recordSelection, missing *cli.Unread) iter.Seq2[api.Record, error] {
+func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run,
+	s *recordSelection, missing *cli.Unread) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
 		for _, run := range list {
 			for r, err := range audit.EvaluatedTree(ctx, c, run.ID, run.RunID, run.Decision) {
@@ -137,7 +139,8 @@ var exporters = map[string]func(io.Writer) export.Exporter{sealed: export.NewJSO
 func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
 // exportRecords writes records to a file atomically.
-func exportRecords(a *cli.App, path string, records iter.Seq2[api.Record, error], missing *cli.Unread) error {
+func exportRecords(a *cli.App, path string, records iter.Seq2[api.Record, error],
+	missing *cli.Unread) error {
 	var n int
 	var seal string
 	err := cli.StreamWhole("--file", path, 0o600, func(w io.Writer) (err error) {
@@ -161,7 +164,8 @@ func exportRecords(a *cli.App, path string, records iter.Seq2[api.Record, error]
 	return cmp.Or(a.Println(text), missing.Err())
 }
 
-func exportTo(x export.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string, err error) {
+func exportTo(x export.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string,
+	err error) {
 	for r, err := range records {
 		if err != nil {
 			return n, "", err

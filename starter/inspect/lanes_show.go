@@ -194,7 +194,9 @@ func (v *lanesView) inline(states []lanestate.State) []lanestate.State {
 	if !named && (!used || len(v.only) > 0) {
 		return states
 	}
-	i := slices.IndexFunc(states, func(s lanestate.State) bool { return s.Lane.Name > api.LaneInline })
+	i := slices.IndexFunc(states, func(s lanestate.State) bool {
+		return s.Lane.Name > api.LaneInline
+	})
 	if i < 0 {
 		i = len(states)
 	}
@@ -215,7 +217,8 @@ type countsAnswer struct {
 
 // refreshCounts queries the workers if the interval has passed. Only the first query blocks,
 // because a stopped worker may never answer.
-func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State, now time.Time) error {
+func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State,
+	now time.Time) error {
 	if v.openQuestions == nil && now.Sub(v.askedAt) >= askPace {
 		openQuestions := make(chan countsAnswer, 1)
 		v.openQuestions, v.askedAt = openQuestions, now
@@ -239,7 +242,8 @@ func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State,
 }
 
 // askCounts queries the workers that serve lanes without a limit.
-func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (counts workerCounts, err error) {
+func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (counts workerCounts,
+	err error) {
 	var workers []string
 	for _, s := range states {
 		if !s.Lane.Limited() {
@@ -249,7 +253,8 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 	if len(workers) == 0 && !slices.Contains(v.only, api.LaneInline) {
 		return counts, nil
 	}
-	decide, err := lanestate.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	decide, err := lanestate.Pollers(ctx, v.client, v.namespace(), v.queue,
+		enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return counts, err
 	}
@@ -260,7 +265,8 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 	}
 	workers = append(workers, decide...)
 	slices.Sort(workers)
-	report, err := cli.AskWorkers(ctx, v.client, v.queue, api.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
+	report, err := cli.AskWorkers(ctx, v.client, v.queue,
+		api.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
 	if err != nil {
 		return counts, err
 	}

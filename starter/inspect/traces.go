@@ -56,9 +56,7 @@ redacted.`,
 				if flag := firstChanged(selecting); flag != "" {
 					return cli.UsageError(cmd, "--%s selects runs and excludes RUN", flag)
 				}
-				return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
-					return traceRuns(ctx, a, c, []runlist.Run{{ID: run.WorkflowID, RunID: run.RunID}}, options, to)
-				})(cmd, args)
+				return traceRun(a, cmd, args, &ref, options, to)
 			}
 			if err := s.Check(cmd); err != nil {
 				return err
@@ -83,6 +81,15 @@ redacted.`,
 	f.StringVar(&file, "file", "", "`file` to write the spans to, as lines of JSON; - is standard output")
 	f.BoolVar(&options.Content, "content", false, "include arguments, results and texts, redacted")
 	return cmd
+}
+
+// traceRun exports the run of a reference.
+func traceRun(a *cli.App, cmd *cobra.Command, args []string, ref *cli.RunRef, o traces.Options,
+	to *traceSink) error {
+	return a.OnRun(ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+		list := []runlist.Run{{ID: run.WorkflowID, RunID: run.RunID}}
+		return traceRuns(ctx, a, c, list, o, to)
+	})(cmd, args)
 }
 
 // firstChanged returns the name of the first given flag. Empty if none was given.
@@ -132,7 +139,8 @@ func (s *traceSink) name() string {
 }
 
 // traceRuns sends the spans of runs and reports runs whose histories are deleted.
-func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, o traces.Options, to *traceSink) error {
+func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run,
+	o traces.Options, to *traceSink) error {
 	if to.endpoint == nil {
 		return writeTraces(ctx, a, c, list, o, to)
 	}
@@ -152,12 +160,14 @@ func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 	return tellTraces(a, to, len(list)-len(to.unread))
 }
 
-func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run, o traces.Options, to *traceSink) error {
+func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run,
+	o traces.Options, to *traceSink) error {
 	write := func(w io.Writer) error {
-		return eachSpan(a, list, spansFrom(ctx, c, o), &to.unread, func(spans []*tracepb.Span) error {
+		give := func(spans []*tracepb.Span) error {
 			to.spans += len(spans)
 			return traces.WriteJSON(w, os.Getenv("OTEL_SERVICE_NAME"), spans)
-		})
+		}
+		return eachSpan(a, list, spansFrom(ctx, c, o), &to.unread, give)
 	}
 	if to.file == "-" {
 		return cmp.Or(write(a.Out), to.unread.Err())
@@ -169,14 +179,19 @@ func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlis
 }
 
 // spansFrom returns a function that reads a run's spans from its history.
-func spansFrom(ctx context.Context, c client.Client, o traces.Options) func(runlist.Run) iter.Seq2[*tracepb.Span, error] {
-	return func(run runlist.Run) iter.Seq2[*tracepb.Span, error] { return traces.Of(ctx, c, run.ID, run.RunID, o) }
+func spansFrom(ctx context.Context, c client.Client,
+	o traces.Options) func(runlist.Run) iter.Seq2[*tracepb.Span, error] {
+	return func(run runlist.Run) iter.Seq2[*tracepb.Span, error] {
+		return traces.Of(ctx, c, run.ID, run.RunID, o)
+	}
 }
 
 // eachSpan yields the spans of runs in batches. It reports runs with partly deleted histories and
 // yields their remaining spans. It adds unreadable runs to missing. It fails if the only run is
 // unreadable or completely deleted.
-func eachSpan(a *cli.App, list []runlist.Run, spansOf func(runlist.Run) iter.Seq2[*tracepb.Span, error], missing *cli.Unread, give func([]*tracepb.Span) error) error {
+func eachSpan(a *cli.App, list []runlist.Run,
+	spansOf func(runlist.Run) iter.Seq2[*tracepb.Span, error], missing *cli.Unread,
+	give func([]*tracepb.Span) error) error {
 	var batch traces.Batch
 	for _, run := range list {
 		some := len(list) > 1
@@ -203,7 +218,8 @@ func eachSpan(a *cli.App, list []runlist.Run, spansOf func(runlist.Run) iter.Seq
 
 // spansMissing reports that a run's spans are incomplete, or fails. some: the server may have
 // deleted the rest. several: other runs follow if this one cannot be read.
-func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool, missing *cli.Unread) error {
+func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool,
+	missing *cli.Unread) error {
 	switch {
 	case some && errors.Is(err, audit.ErrNotFound):
 		fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", run.ID, err)

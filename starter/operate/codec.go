@@ -37,10 +37,10 @@ const (
 const codecHelp = `Serves what Temporal's Web UI and CLI need to show payloads that are compressed, encrypted or in a
 payload store. It decodes only (POST /decode and /download) and never returns keys.
 
-Requests must carry the token from SWITCHYARD_CODEC_TOKEN, or the random one created at start: as the
-first part of the path, as in the printed address, or as "Authorization: Bearer TOKEN". Whoever has the
-token can read every payload that they can fetch from the server. Only web pages of --allow-origin may
-send requests.
+Requests must carry the token from SWITCHYARD_CODEC_TOKEN, or the random one created at start: as
+the first part of the path, as in the printed address, or as "Authorization: Bearer TOKEN". The
+token allows its owner to read every payload that they can fetch from the server. Only web pages of
+--allow-origin may send requests.
 
 In the Web UI, enter the printed address as "codec endpoint" under the glasses icon. With the Temporal
 CLI: temporal workflow show -w RUN --codec-endpoint ADDRESS.`

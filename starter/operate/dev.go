@@ -49,8 +49,9 @@ type devFlags struct {
 	uiPortGiven bool
 }
 
-const devHelp = `Starts a Temporal server with its Web UI and a worker on this machine, prints their addresses, and runs
-until Ctrl-C. Runs are kept in memory, or in a file with --db-filename. A worker that exits is restarted.
+const devHelp = `Starts a Temporal server with its Web UI and a worker on this machine, prints their addresses, and
+runs until Ctrl-C. Runs are stored in memory, or in a file with --db-filename. A worker that exits
+is restarted.
 
 A starter command after -- runs against that server. Afterwards everything is stopped, and the exit
 code is that of the command. No process is left running.`

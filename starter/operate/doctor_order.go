@@ -145,7 +145,7 @@ func (p *orderProbe) commands(groups []orderGroup) []*commandpb.Command {
 			p.waiting++
 			commands = append(commands, &commandpb.Command{
 				CommandType: enumspb.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
-				Attributes: &commandpb.Command_ScheduleActivityTaskCommandAttributes{ScheduleActivityTaskCommandAttributes: &commandpb.ScheduleActivityTaskCommandAttributes{
+				Attributes: taskAttributes(&commandpb.ScheduleActivityTaskCommandAttributes{
 					ActivityId:   g.name + "-" + strconv.Itoa(i),
 					ActivityType: &commonpb.ActivityType{Name: g.name}, TaskQueue: p.queue(),
 					ScheduleToCloseTimeout: durationpb.New(orderExpiry),
@@ -153,11 +153,18 @@ func (p *orderProbe) commands(groups []orderGroup) []*commandpb.Command {
 					RetryPolicy:            &commonpb.RetryPolicy{MaximumAttempts: 1},
 					Priority: &commonpb.Priority{PriorityKey: g.priority,
 						FairnessKey: g.fairness},
-				}},
+				}),
 			})
 		}
 	}
 	return commands
+}
+
+// taskAttributes wraps the attributes of the command that schedules an activity.
+func taskAttributes(a *commandpb.ScheduleActivityTaskCommandAttributes,
+) *commandpb.Command_ScheduleActivityTaskCommandAttributes {
+	return &commandpb.Command_ScheduleActivityTaskCommandAttributes{
+		ScheduleActivityTaskCommandAttributes: a}
 }
 
 // await returns when all scheduled tasks are queued.

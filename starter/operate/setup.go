@@ -75,7 +75,8 @@ func add(ctx context.Context, a *cli.App, c client.Client,
 	if len(attributes) == 0 {
 		return nil, nil
 	}
-	request := &operatorservice.AddSearchAttributesRequest{Namespace: a.Connection.ResolvedNamespace,
+	request := &operatorservice.AddSearchAttributesRequest{
+		Namespace:        a.Connection.ResolvedNamespace,
 		SearchAttributes: map[string]enumspb.IndexedValueType{}}
 	for _, one := range attributes {
 		request.SearchAttributes[one.Name] = one.Values

@@ -143,7 +143,8 @@ func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 	var err error
 	if onServer {
 		_, err = c.WorkflowService().PauseWorkflowExecution(ctx,
-			&workflowservice.PauseWorkflowExecutionRequest{Namespace: a.Connection.ResolvedNamespace,
+			&workflowservice.PauseWorkflowExecutionRequest{
+				Namespace:  a.Connection.ResolvedNamespace,
 				WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason,
 				RequestId: cli.RandomHex(16)})
 	} else {
@@ -211,7 +212,8 @@ func resumeTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRe
 	if summary.PausedOnServer != nil {
 		resumed = true
 		_, err = c.WorkflowService().UnpauseWorkflowExecution(ctx,
-			&workflowservice.UnpauseWorkflowExecutionRequest{Namespace: a.Connection.ResolvedNamespace,
+			&workflowservice.UnpauseWorkflowExecutionRequest{
+				Namespace:  a.Connection.ResolvedNamespace,
 				WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason,
 				RequestId: cli.RandomHex(16)})
 	}

@@ -279,7 +279,8 @@ func (l *lab) stepInputs(run client.WorkflowRun) []string {
 	var inputs []string
 	for _, h := range l.histories(run.GetID(), run.GetRunID()) {
 		for _, e := range h.GetEvents() {
-			if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == api.ModelActivity {
+			a := e.GetActivityTaskScheduledEventAttributes()
+			if a.GetActivityType().GetName() == api.ModelActivity {
 				inputs = append(inputs, string(a.GetInput().GetPayloads()[0].GetData()))
 			}
 		}

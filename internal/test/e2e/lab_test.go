@@ -129,7 +129,8 @@ func (l *lab) run(workflowType, id string, input any) client.WorkflowRun {
 // in its cache.
 func cached(h *historypb.History) bool {
 	return slices.ContainsFunc(h.GetEvents(), func(e *historypb.HistoryEvent) bool {
-		return e.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetKind() == enumspb.TASK_QUEUE_KIND_STICKY
+		queue := e.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue()
+		return queue.GetKind() == enumspb.TASK_QUEUE_KIND_STICKY
 	})
 }
 

@@ -248,7 +248,8 @@ func (v *vault) expectControl(keyed payloads.Config) {
 			func(hosting *workflowpb.PendingActivityInfo) bool {
 				details := hosting.GetHeartbeatDetails().GetPayloads()
 				return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED &&
-					hosting.GetLastHeartbeatTime().AsTime().After(hosting.GetLastStartedTime().AsTime()) &&
+					hosting.GetLastHeartbeatTime().AsTime().After(
+						hosting.GetLastStartedTime().AsTime()) &&
 					// Not that of the earlier worker, which was killed.
 					len(details) > 0 && string(details[0].GetMetadata()["encryption-key-id"]) == "k2"
 			})

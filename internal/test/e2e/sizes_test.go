@@ -66,7 +66,8 @@ func (l *lab) largest(run client.WorkflowRun) (m largest) {
 func completedBy(e *historypb.HistoryEvent) int64 {
 	return max(e.GetActivityTaskScheduledEventAttributes().GetWorkflowTaskCompletedEventId(),
 		e.GetMarkerRecordedEventAttributes().GetWorkflowTaskCompletedEventId(),
-		e.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowTaskCompletedEventId(),
+		e.GetStartChildWorkflowExecutionInitiatedEventAttributes().
+			GetWorkflowTaskCompletedEventId(),
 		e.GetWorkflowExecutionCompletedEventAttributes().GetWorkflowTaskCompletedEventId(),
 		e.GetWorkflowExecutionFailedEventAttributes().GetWorkflowTaskCompletedEventId(),
 		e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetWorkflowTaskCompletedEventId())

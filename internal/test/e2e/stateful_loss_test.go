@@ -47,7 +47,8 @@ func (l *lab) lossNoticed(run client.WorkflowRun) (at time.Time, decided bool) {
 	l.t.Helper()
 	holds := map[int64]bool{}
 	for _, e := range l.histories(run.GetID(), run.GetRunID())[0].GetEvents() {
-		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == api.HostInstanceActivity {
+		scheduled := e.GetActivityTaskScheduledEventAttributes()
+		if scheduled.GetActivityType().GetName() == api.HostInstanceActivity {
 			holds[e.GetEventId()] = true
 		}
 		if holds[e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId()] {

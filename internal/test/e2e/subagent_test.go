@@ -29,7 +29,8 @@ func (l *lab) replay(id, runID string) {
 				id)
 		}
 		for _, event := range h.GetEvents() {
-			if child := event.GetChildWorkflowExecutionStartedEventAttributes().GetWorkflowExecution(); child != nil {
+			started := event.GetChildWorkflowExecutionStartedEventAttributes()
+			if child := started.GetWorkflowExecution(); child != nil {
 				l.replay(child.GetWorkflowId(), child.GetRunId())
 			}
 		}

@@ -49,7 +49,8 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 	case event.GetActivityTaskScheduledEventAttributes() != nil:
 		return s.scheduled(event.GetEventId(), event.GetActivityTaskScheduledEventAttributes())
 	case event.GetWorkflowExecutionUpdateAcceptedEventAttributes() != nil:
-		input := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
+		update := event.GetWorkflowExecutionUpdateAcceptedEventAttributes()
+		input := update.GetAcceptedRequest().GetInput()
 		return "update " + input.GetName() + " " + payloads(input.GetArgs())
 	case event.GetActivityTaskCancelRequestedEventAttributes() != nil:
 		return "cancel " +
@@ -60,7 +61,8 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 			a.GetParentClosePolicy(), priority(a.GetPriority()), payloads(a.GetInput()))
 	case event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes() != nil:
 		return "cancel " +
-			event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes().GetWorkflowExecution().GetWorkflowId()
+			event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes().
+				GetWorkflowExecution().GetWorkflowId()
 	case event.GetTimerStartedEventAttributes() != nil:
 		return timer(event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
 	}
@@ -69,7 +71,8 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 
 // attributes returns the search attributes that the run sets, except the SDK's own.
 func attributes(event *historypb.HistoryEvent) string {
-	fields := event.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes().GetIndexedFields()
+	upsert := event.GetUpsertWorkflowSearchAttributesEventAttributes()
+	fields := upsert.GetSearchAttributes().GetIndexedFields()
 	line := ""
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name != "TemporalChangeVersion" {

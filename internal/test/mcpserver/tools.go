@@ -180,7 +180,7 @@ func ask(ctx context.Context, r *mcp.CallToolRequest, a arguments) (*mcp.CallToo
 		params = &mcp.ElicitParams{Mode: "url", Message: "Sign in", URL: "https://example.com/",
 			ElicitationID: "1"}
 	case "roots":
-		//lint:ignore SA1019 a client that does not offer roots must say so for as long as servers may ask
+		//lint:ignore SA1019 a client without roots has to declare that while servers may ask
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}}},
 			nil
 	case "busy":

@@ -119,7 +119,8 @@ func (p Program) Root(a *App) *cobra.Command {
 }
 
 const rootExitCodes = `
-Exit codes: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or interrupted, 4 no connection to the server.
+Exit codes: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or interrupted,
+4 no connection to the server.
 `
 
 // WithSubcommands returns a command and its subcommands at any depth.

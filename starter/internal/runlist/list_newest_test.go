@@ -57,7 +57,8 @@ func TestNewest_KeepsTheRunsThatStartedLast(t *testing.T) {
 				for page := range slices.Chunk(runs, 2) {
 					var list []*workflowpb.WorkflowExecutionInfo
 					for _, s := range page {
-						e := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: fmt.Sprint(s.began)},
+						e := &workflowpb.WorkflowExecutionInfo{
+							Execution: &commonpb.WorkflowExecution{WorkflowId: fmt.Sprint(s.began)},
 							StartTime: timestamppb.New(at(s.began))}
 						if over {
 							e.CloseTime = timestamppb.New(at(s.ended))

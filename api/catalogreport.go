@@ -77,7 +77,8 @@ type WorkerCatalog struct {
 	Settings *WorkerSettings `json:"settings,omitempty"`
 }
 
-// WorkerSettings are settings of a worker that may not fit the server, and what the server rejected.
+// WorkerSettings are settings of a worker that may not fit the server, and what the server
+// rejected.
 type WorkerSettings struct {
 	// Polls are the long polls for activities that are open now, PeakPolls the most since the
 	// worker started.

@@ -87,8 +87,8 @@ type Lane struct {
 // DefaultLease is the lease of lanes that set none.
 const DefaultLease = Duration(15 * time.Second)
 
-// LeaseInterval returns the time between two heartbeats of a lease in use. It is a small part of the
-// timeout, so that most of the lease is left when an outage begins.
+// LeaseInterval returns the time between two heartbeats of a lease in use. It is a small part of
+// the timeout, so that most of the lease is left when an outage begins.
 func LeaseInterval(timeout time.Duration) time.Duration {
 	return min(timeout/3, max(timeout/10, 500*time.Millisecond))
 }

@@ -19,7 +19,8 @@ func Failure(failed *api.Error, more ...any) error {
 	return FailureAfter(failed, failed.RetryAfter.Std(), more...)
 }
 
-// FailureAfter is Failure with the wait before the next attempt. Zero leaves it to the retry policy.
+// FailureAfter is Failure with the wait before the next attempt. Zero leaves it to the retry
+// policy.
 func FailureAfter(failed *api.Error, wait time.Duration, more ...any) error {
 	e := ValidError(failed)
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),

@@ -81,7 +81,8 @@ func setTimeout(ctx context.Context, h *hosting, timeout time.Duration) error {
 			Namespace: h.info.Namespace,
 			Execution: &commonpb.WorkflowExecution{WorkflowId: h.info.WorkflowExecution.ID,
 				RunId: h.info.WorkflowExecution.RunID},
-			Activity:        &workflowservice.UpdateActivityOptionsRequest_Id{Id: h.info.ActivityID},
+			Activity: &workflowservice.UpdateActivityOptionsRequest_Id{
+				Id: h.info.ActivityID},
 			ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(timeout)},
 			UpdateMask:      &fieldmaskpb.FieldMask{Paths: []string{"heartbeat_timeout"}},
 		})

@@ -30,7 +30,8 @@ func newUnused(t *testing.T, heartbeat time.Duration) unused {
 		s.Entry.IdleTimeout = api.Duration(24 * time.Hour)
 	})
 	h := &hosting{Host: New(Config{Client: live.server}), spec: &live.spec,
-		log: slog.New(slog.DiscardHandler), size: leaseSize{confirmed: heartbeat}, beaten: time.Now()}
+		log: slog.New(slog.DiscardHandler), size: leaseSize{confirmed: heartbeat},
+		beaten: time.Now()}
 	h.lease = lease.New(live.server, []byte("token"), heartbeat, func() any { return h.state() })
 	h.instance.Store(live.instance)
 	return unused{h, live.server}

@@ -185,7 +185,8 @@ func (s *queueServer) instance(i instances.Served) (stop func(), err error) {
 	w := worker.New(s.conn, i.Queue, o)
 	w.RegisterActivityWithOptions(i.HostInstance,
 		activity.RegisterOptions{Name: api.HostInstanceActivity})
-	w.RegisterActivityWithOptions(i.Close, activity.RegisterOptions{Name: api.CloseInstanceActivity})
+	w.RegisterActivityWithOptions(i.Close,
+		activity.RegisterOptions{Name: api.CloseInstanceActivity})
 	w.RegisterDynamicActivity(i.Tool, activity.DynamicRegisterOptions{})
 	return started(w)
 }

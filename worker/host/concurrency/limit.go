@@ -15,9 +15,9 @@ import (
 const probation = 200 * time.Millisecond
 
 // Limit issues permits for tasks, at most size at a time, in the order of the requests. A poll
-// needs a permit to be opened, so that tasks wait at the server while all permits are in use, where other
-// workers can take them. A poll that has lost its permit on probation may still get a task, which
-// is then one too many: Excess reports that it must be returned to the server.
+// needs a permit to be opened, so that tasks wait at the server while all permits are in use, where
+// other workers can take them. A poll that has lost its permit on probation may still get a task,
+// which is then one too many: Excess reports that it must be returned to the server.
 type Limit struct {
 	size int
 

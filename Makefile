@@ -97,7 +97,7 @@ test/lanes: bin/devserver bin/toxiproxy ## Check that lanes keep their limits wh
 # CI runs the first 100 faults with make test/lanes.
 .PHONY: test/faults
 test/faults: bin/devserver bin/toxiproxy ## Cause 1,000 random faults and compare records with ledgers; FAULTS=number, SEED=number
-	cd internal/test/lanetest && $(E2E) -timeout 60m -v -run TestFaults -faults $(or $(FAULTS),1000) -seed $(or $(SEED),1)
+	cd internal/test/lanetest && $(E2E) -timeout 120m -v -run TestFaults -faults $(or $(FAULTS),1000) -seed $(or $(SEED),1)
 
 # This takes several minutes and is not part of CI.
 .PHONY: test/endurance

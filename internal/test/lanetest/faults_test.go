@@ -71,6 +71,8 @@ type faultLab struct {
 	ended  chan *faultRun
 	open   int
 	calls  int
+	// hundreds is the number of hundreds of faults that progress has printed.
+	hundreds int
 }
 
 // faultRun is a run of TestFaults.
@@ -78,7 +80,9 @@ type faultRun struct {
 	id, runID string
 	// prompt is that of a run that continues a conversation; empty for others.
 	prompt string
-	over   bool
+	// calls is the number of calls that the run makes if nothing stops it.
+	calls int
+	over  bool
 }
 
 type faultyWorker struct {
@@ -153,6 +157,7 @@ func TestFaults_BreakNoPromise(t *testing.T) {
 		}
 		f.cause(f.next())
 		f.collect()
+		f.progress()
 	}
 	f.awaitCalm()
 	f.print()
@@ -165,6 +170,15 @@ func (f *faultLab) total() (n int) {
 		n += count
 	}
 	return n
+}
+
+// progress prints a line after every hundred faults.
+func (f *faultLab) progress() {
+	if n := f.total() / 100; n > f.hundreds {
+		f.hundreds = n
+		fmt.Printf("%d of %d faults, %d runs, %d open\n", f.total(), *faultCount, len(f.runs),
+			f.open)
+	}
 }
 
 // allCounts returns the faults so far, with those of the ledger, by name.
@@ -181,7 +195,7 @@ func (f *faultLab) allCounts() map[string]int {
 func (f *faultLab) startRun() {
 	f.t.Helper()
 	n := len(f.runs)
-	run := &faultRun{id: fmt.Sprint("run-", n)}
+	run, before := &faultRun{id: fmt.Sprint("run-", n)}, f.calls
 	kind, in := api.AgentWorkflow, api.RunInput{Prompt: "Go."}
 	talk := fmt.Sprint("talk-", n/4%talks)
 	switch {
@@ -207,7 +221,7 @@ func (f *faultLab) startRun() {
 	if err != nil {
 		f.t.Fatalf("start %s: %v", run.id, err)
 	}
-	run.runID = started.GetRunID()
+	run.runID, run.calls = started.GetRunID(), f.calls-before
 	f.runs = append(f.runs, run)
 	f.open++
 	go func() {

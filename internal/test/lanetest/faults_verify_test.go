@@ -112,7 +112,9 @@ func endOf(r api.Record) string {
 // run checks the end of a run, and the records of its calls and of its sub-agents'.
 func (v *comparison) run(run *faultRun) {
 	v.t.Helper()
-	switch status := v.status(run); status {
+	before := v.records
+	status := v.status(run)
+	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
 		v.accounts = append(v.accounts, fmt.Sprintf("the server ended %s: %s", run.id, status))
 	}
@@ -138,6 +140,11 @@ func (v *comparison) run(run *faultRun) {
 		}
 	}
 	v.journals(journals)
+	if n := v.records - before; status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED &&
+		n != run.calls {
+		v.accounts = append(v.accounts,
+			fmt.Sprintf("%s completed with %d records of %d calls", run.id, n, run.calls))
+	}
 }
 
 func (v *comparison) account(r api.Record, why string) {
